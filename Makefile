@@ -1,0 +1,91 @@
+# `make help` lists the targets; `make check` is the definition of done.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# The developer tools are pinned in a module of their own, so that kt's go.mod
+# holds only what kt is made of.
+TOOL = $(GO) tool -modfile=tools/go.mod
+
+# The newest GoReleaser that Go 1.26 builds. It is too large for tools/go.mod.
+GORELEASER ?= goreleaser
+GORELEASER_VERSION = v2.16.0
+
+# Without git, as in a source archive, the binary tells what Go knows by itself.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT ?= $(shell git rev-parse --verify --quiet HEAD 2>/dev/null)
+DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+VARS = github.com/kt-bench/kt/cmd
+LDFLAGS = -s -w -X $(VARS).version=$(VERSION) -X $(VARS).commit=$(COMMIT) -X $(VARS).date=$(DATE)
+
+FUZZTIME ?= 30s
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: build
+build: ## build bin/kt, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(LDFLAGS)' -o bin/kt .
+
+.PHONY: test
+test: check integration ## run everything: check, and the tests against a real Kafka
+
+.PHONY: check
+check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, generated files, tests
+
+.PHONY: unit
+unit: ## run the tests with the race detector (the architecture's among them)
+	scripts/check-tools go cc
+	$(GO) test -race -timeout 5m ./...
+
+# One package after the other: two Kafkas at once are too much for a small
+# machine, and what they measure would be each other.
+.PHONY: integration
+integration: ## run the tests against a real Kafka, which they start themselves
+	scripts/check-tools go java
+	$(GO) test -tags integration -timeout 15m -p 1 ./...
+
+# golangci-lint runs go vet and gofumpt too. Its first build takes about two
+# minutes on two cores.
+.PHONY: lint
+lint: ## check the format, vet and lint
+	scripts/check-tools go
+	$(TOOL) golangci-lint run
+
+.PHONY: fmt
+fmt: ## format the code
+	$(TOOL) golangci-lint fmt
+
+.PHONY: scripts
+scripts: ## check the syntax of the shell scripts
+	scripts/check-scripts
+
+.PHONY: generated
+generated: ## check that generated files are up to date
+	scripts/check-generated
+
+.PHONY: bench
+bench: ## run the benchmarks; BASE=old.txt compares with an earlier build/bench.txt
+	mkdir -p build
+	$(GO) test -run '^$$' -bench . -benchmem -count=10 ./... | tee build/bench.txt
+	$(TOOL) benchstat $(BASE) build/bench.txt
+
+.PHONY: fuzz
+fuzz: ## fuzz each target for FUZZTIME (30s)
+	scripts/check-fuzz $(FUZZTIME)
+
+.PHONY: docs
+docs: ## write completions and man pages to build/
+	scripts/docs.sh
+
+.PHONY: snapshot
+snapshot: ## build every release artefact into dist/, and publish nothing
+	@command -v $(GORELEASER) >/dev/null || { echo 'GoReleaser is missing: go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)' >&2; exit 1; }
+	$(GORELEASER) release --snapshot --clean
+
+.PHONY: clean
+clean: ## remove what was built; the test clusters of scripts/kafka stay
+	rm -rf bin build dist

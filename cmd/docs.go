@@ -1,0 +1,37 @@
+package cmd
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// newDocs writes documents that are made from the code; scripts/docs.sh calls it.
+func newDocs() *cobra.Command {
+	docs := &cobra.Command{Use: "docs", Short: "Write kt's generated documents", Hidden: true}
+	docs.AddCommand(&cobra.Command{
+		Use: "man DIR", Short: "Write the man pages", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := c.Root()
+			root.DisableAutoGenTag = true
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, args[0])
+		},
+	})
+	return docs
+}
+
+// sourceDate is the date for generated pages: SOURCE_DATE_EPOCH, so that two
+// builds of one source are alike, or a fixed day.
+func sourceDate() *time.Time {
+	t := time.Unix(0, 0).UTC()
+	if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		t = time.Unix(n, 0).UTC()
+	}
+	return &t
+}

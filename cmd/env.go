@@ -1,0 +1,62 @@
+// Package cmd is kt's command line: one file a command, which only wires what the
+// internal packages do.
+package cmd
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+)
+
+// Env is everything that kt takes from the process it runs in. Nothing else in kt
+// looks at the process's arguments, environment, streams, clock or signals.
+type Env struct {
+	Args   []string // without the program's name
+	Getenv func(string) string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+
+	StdoutTTY bool // Stdout is a terminal
+	StderrTTY bool
+	Now       func() time.Time
+	ConfigDir string // of the user; "" when there is none
+	HomeDir   string
+
+	// Signals delivers SIGINT and SIGTERM until stop is called.
+	Signals func() (signals <-chan os.Signal, stop func())
+}
+
+// System is the real environment.
+func System() Env {
+	configDir, _ := os.UserConfigDir() // "" then: no configuration file
+	home, _ := os.UserHomeDir()
+	return Env{
+		Args: os.Args[1:], Getenv: os.Getenv,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdoutTTY: term.IsTerminal(os.Stdout.Fd()), StderrTTY: term.IsTerminal(os.Stderr.Fd()),
+		Now: time.Now, ConfigDir: configDir, HomeDir: home,
+		Signals: func() (<-chan os.Signal, func()) {
+			ch := make(chan os.Signal, 2)
+			signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
+			return ch, func() { signal.Stop(ch) }
+		},
+	}
+}
+
+// stateDir is where kt keeps what it remembers: $XDG_STATE_HOME/kt, or
+// ~/.local/state/kt. "" when there is no home.
+func (e *Env) stateDir() string {
+	if dir := e.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "kt")
+	}
+	if e.HomeDir == "" {
+		return ""
+	}
+	return filepath.Join(e.HomeDir, ".local", "state", "kt")
+}

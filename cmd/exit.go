@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The exit codes of every command.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // it could not be done, or records failed
+	exitUsage       = 2 // the command line, a file or the cluster do not fit: nothing was done
+	exitNotMet      = 3 // a limit was not met
+	exitNotValid    = 4 // kt did not keep its own schedule: the run measured kt
+	exitLost        = 5 // records were lost
+	exitInterrupted = 130
+	exitTerminated  = 143
+)
+
+// exitCodes explains them, for `kt help exit-codes`.
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitFailed, "failed: no broker reached, or records that were not acknowledged"},
+	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
+	{exitNotMet, "a limit was not met"},
+	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},
+	{exitLost, "records were lost"},
+	{exitInterrupted, "interrupted by Ctrl-C; the summary covers what was measured until then"},
+	{exitTerminated, "ended by SIGTERM; likewise"},
+}
+
+// exitError is an error with its exit code. A nil err says nothing more: the
+// command has told everything.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+// exitCode is the exit code for what a command returned.
+func exitCode(err error) int {
+	var e *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &e):
+		return e.code
+	}
+	return exitFailed
+}
+
+// message is what to tell of an error: a line for each problem, or "".
+func message(err error) string {
+	var e *exitError
+	if errors.As(err, &e) && e.err == nil {
+		return ""
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		b.WriteString("kt: " + line + "\n")
+	}
+	return b.String()
+}

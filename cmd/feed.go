@@ -1,0 +1,59 @@
+package cmd
+
+import (
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// feed takes the windows of a run from the engine and passes them on: to the fold
+// that makes the result, to the run file, and to who is watching.
+type feed struct {
+	fold    *result.Fold
+	file    *result.RunFile // nil: no run file
+	sampler *host.Sampler
+	out     *output
+	status  *engine.Status
+}
+
+var _ engine.Sink = (*feed)(nil)
+
+// Observe takes the windows of one second, and a sample of this host.
+func (f *feed) Observe(windows []stats.Window) {
+	at := windows[0].End
+	sample := f.sampler.Sample(at)
+	for _, w := range windows {
+		f.fold.AddWindow(w)
+		if f.file != nil {
+			f.file.AddWindow(w)
+		}
+	}
+	f.fold.AddSample(sample)
+	if f.file != nil {
+		f.file.AddSample(sample)
+	}
+	f.out.observe(second{
+		windows: windows, sample: sample, verdict: f.fold.Verdict(),
+		stage: engine.Stage(f.status.Stage.Load()), buffered: f.status.Buffered.Load(),
+	})
+}
+
+// finish closes the run file and makes the result.
+func (f *feed) finish(t result.Trailer) (result.Result, error) {
+	f.fold.Finish(t)
+	var err error
+	if f.file != nil {
+		err = f.file.Close(t)
+	}
+	return f.fold.Result(), err
+}
+
+// second is what happened in one second of a run.
+type second struct {
+	windows  []stats.Window
+	sample   host.Sample
+	verdict  result.Verdict
+	stage    engine.Stage
+	buffered int64
+}

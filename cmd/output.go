@@ -1,0 +1,204 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui"
+)
+
+// output is how a run is shown while it goes on, and how its result is written.
+type output struct {
+	env    *Env
+	config *config.Produce
+	format string // of the result, on stdout
+	screen *tui.Screen
+	err    error // the first of writing intervals
+
+	// Intervals that have been seen and not yet been told.
+	pending stats.Window
+	last    second
+}
+
+// newOutput decides what there is to see. The screen is for people: only without
+// --output, or with --output tui, and on a terminal that is no log.
+func (r *runner) newOutput(h result.Header) (*output, error) {
+	o := &output{env: r.env, config: r.config, format: r.config.Output}
+	asked := o.format == "" || o.format == "tui"
+	if asked {
+		o.format = "text"
+	}
+	w, tty := r.env.screen()
+	if !asked || !tty || r.config.Quiet {
+		return o, nil
+	}
+	th := theme.New(theme.Options{Profile: r.env.profile(w, r.config.NoColor), ASCII: r.env.ascii(r.config.ASCII), Dark: true})
+	model := tui.NewModel(r.screenHeader(h), tui.Options{
+		Theme: th, FPS: r.config.FPS, Now: r.env.Now,
+		Stop: func() { r.stop.stop(nil) }, Abort: func() { r.stop.stop(nil) },
+	})
+	o.screen = tui.NewScreen(model, nil, w)
+	return o, nil
+}
+
+// screen is where the screen can be drawn: stdout, or stderr when only stdout is
+// redirected. ok is false when nobody would see it.
+func (e *Env) screen() (w io.Writer, ok bool) {
+	if t := e.Getenv("TERM"); t == "" || t == "dumb" || e.Getenv("CI") != "" {
+		return nil, false
+	}
+	switch {
+	case e.StdoutTTY:
+		return e.Stdout, true
+	case e.StderrTTY:
+		return e.Stderr, true
+	}
+	return nil, false
+}
+
+// profile is how many colours w has. NO_COLOR counts with any value, which
+// colorprofile takes for a boolean.
+func (e *Env) profile(w io.Writer, none bool) colorprofile.Profile {
+	if none {
+		return colorprofile.ASCII
+	}
+	var environ []string
+	for _, name := range []string{"TERM", "COLORTERM", "TERM_PROGRAM", "TMUX", "CLICOLOR", "CLICOLOR_FORCE"} {
+		if v := e.Getenv(name); v != "" {
+			environ = append(environ, name+"="+v)
+		}
+	}
+	return colorprofile.Detect(w, environ)
+}
+
+// ascii tells whether only ASCII may be drawn: on request, and where the locale
+// says that there is nothing else.
+func (e *Env) ascii(asked bool) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(e.Getenv(name)); v != "" {
+			return asked || !strings.Contains(v, "utf-8") && !strings.Contains(v, "utf8")
+		}
+	}
+	return asked
+}
+
+func (r *runner) screenHeader(h result.Header) tui.Header {
+	p := h.Plan
+	th := tui.Header{
+		Command: p.Command, Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
+		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Warmup: p.Load.Warmup.Duration.Std(),
+		TargetRate: p.RecordsPerSecond(), Partitions: int32(h.Environment.Topic.Partitions),
+		BufferBytes: r.settings.BufferMemory() * int64(p.Producers), Brokers: make(map[int32]string),
+	}
+	for _, b := range h.Environment.Cluster.Brokers {
+		th.Brokers[b.ID] = b.Addr
+	}
+	th.MaxInFlight = r.settings.MaxInFlight() * len(th.Brokers) * p.Producers
+	return th
+}
+
+// show shows the screen until the run is over; without one it returns at once.
+func (o *output) show(ctx context.Context) {
+	if o.screen == nil {
+		return
+	}
+	if err := o.screen.Run(ctx); err != nil && ctx.Err() == nil {
+		o.screen = nil
+		fmt.Fprintf(o.env.Stderr, "kt: the screen failed, and the run goes on without it: %v\n", err)
+	}
+}
+
+// quit ends the screen.
+func (o *output) quit() {
+	if o.screen != nil {
+		o.screen.Quit()
+	}
+}
+
+// observe shows one second. It is called by the engine's one goroutine.
+func (o *output) observe(s second) {
+	if o.screen != nil {
+		o.screen.Send(tick(s))
+		return
+	}
+	o.last = s
+	for i := range s.windows {
+		w := &s.windows[i]
+		if o.format == "jsonl" {
+			o.note(report.JSONInterval(o.env.Stdout, result.PointOf(w)))
+		}
+		o.pending.Add(w)
+	}
+	if o.pending.End-o.pending.Start >= o.config.Interval-intervalSlack || s.stage == engine.Finished {
+		o.tell(s)
+	}
+}
+
+// intervalSlack lets an interval end with the second that all but fills it.
+const intervalSlack = 100 * time.Millisecond
+
+// tell writes the line of an interval: in perf-test output it belongs to the
+// product, and else to the conversation.
+func (o *output) tell(s second) {
+	defer func() { o.pending = stats.Window{} }()
+	switch {
+	case o.pending.Empty():
+	case o.format == "perf-test":
+		o.note(report.PerfInterval(o.env.Stdout, &o.pending))
+	case !o.config.Quiet:
+		o.note(report.Progress(o.env.Stderr, o.env.Now(), &o.pending, s.sample, o.config.Plan.Load.Duration.Std()))
+	}
+}
+
+func (o *output) note(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// result writes the result to stdout.
+func (o *output) result(res result.Result, opts report.Options) error {
+	if o.err != nil {
+		return o.err
+	}
+	opts.Theme = o.env.theme(o.config.NoColor, o.config.ASCII)
+	if o.format == "jsonl" {
+		return report.JSONSummary(o.env.Stdout, res)
+	}
+	if o.format != "text" && opts.RunFile != "" && !o.config.Quiet {
+		fmt.Fprintf(o.env.Stderr, "kt: run file %s\n", opts.RunFile)
+	}
+	return report.Formats[o.format](o.env.Stdout, res, opts)
+}
+
+// theme is the look of what is written to stdout: colours only on a terminal.
+func (e *Env) theme(noColor, ascii bool) *theme.Theme {
+	profile := colorprofile.NoTTY
+	if e.StdoutTTY && e.Getenv("TERM") != "dumb" {
+		profile = e.profile(e.Stdout, noColor)
+	}
+	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(ascii), Dark: true})
+}
+
+// tick is a second as the screen takes it: both phases in one window.
+func tick(s second) tui.Tick {
+	var w stats.Window
+	for i := range s.windows {
+		w.Add(&s.windows[i])
+	}
+	states := map[engine.Stage]tui.State{
+		engine.WarmingUp: tui.Warmup, engine.Running: tui.Running, engine.Draining: tui.Draining, engine.Finished: tui.Done,
+	}
+	return tui.Tick{Window: w, Sample: s.sample, Verdict: s.verdict, State: states[s.stage], Buffered: s.buffered}
+}

@@ -1,0 +1,66 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// reportFormats are the values of `kt report --output`.
+var reportFormats = []string{"text", "json", "jsonl", "csv", "perf-test"}
+
+func newReport(env *Env) *cobra.Command {
+	format, noColor, ascii := "text", false, false
+	c := &cobra.Command{
+		Use:   "report FILE",
+		Short: "Read a run file and write its result",
+		Long: `Read a run file (.ktr) and write its result again, in any format. A run that was
+killed is read up to its last second.`,
+		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
+  kt report run.ktr --output json | jq .bound_by
+  kt report run.ktr --output csv > series.csv`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError(fmt.Errorf("kt report takes one run file (see: kt report --help)"))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(reportFormats, format) {
+				hint := ""
+				if n := kafka.Nearest(format, reportFormats); n != "" {
+					hint = fmt.Sprintf("; did you mean %s?", n)
+				}
+				return usageError(fmt.Errorf("--output %q: it must be one of %s%s", format, strings.Join(reportFormats, ", "), hint))
+			}
+			return writeReport(env, args[0], format, report.Options{Theme: env.theme(noColor || env.Getenv("NO_COLOR") != "", ascii)})
+		},
+	}
+	c.Flags().StringVarP(&format, "output", "o", format, strings.Join(reportFormats, ", "))
+	c.Flags().BoolVar(&noColor, "no-color", false, "no colours; NO_COLOR does the same")
+	c.Flags().BoolVar(&ascii, "ascii", false, "only ASCII")
+	if err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+func writeReport(env *Env, path, format string, o report.Options) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usageError(fmt.Errorf("%s: %w", path, cause(err)))
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	fold, err := result.Replay(f)
+	if err != nil {
+		return usageError(fmt.Errorf("%s: %w", path, err))
+	}
+	return report.Formats[format](env.Stdout, fold.Result(), o)
+}

@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+)
+
+// Main runs kt and returns its exit code.
+func Main(env Env) int {
+	root := newRoot(&env)
+	args, err := config.ExpandLists(env.Args)
+	if err == nil {
+		root.SetArgs(args)
+		err = root.ExecuteContext(context.Background())
+	} else {
+		err = usageError(err)
+	}
+	if err != nil {
+		_, _ = io.WriteString(env.Stderr, message(err)) // there is nobody left to tell
+	}
+	return exitCode(err)
+}
+
+func newRoot(env *Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kt",
+		Short: "Load-test Apache Kafka",
+		Long: `kt offers load to Apache Kafka from one process, measures it honestly, and says
+what the limit was.`,
+		Example: `  # no Kafka at hand: a broker inside kt
+  kt produce --acks all --partitions 21
+
+  # a real cluster, at a fixed rate, so that latency means something
+  kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 50000 --duration 2m`,
+		Version:           buildVersion().String(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Args:              noArgs,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	root.SetVersionTemplate("kt {{.Version}}\n")
+	root.SetUsageTemplate(usageTemplate)
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newProduce(env), newReport(env), newDocs(), newExitCodes())
+	return root
+}
+
+// noArgs refuses arguments, and suggests the command that was meant.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command or argument %q", args[0])
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		text += fmt.Sprintf("; did you mean %s?", near[0])
+	}
+	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
+}
+
+// flagError makes cobra's errors usage errors, and suggests the nearest flag.
+func flagError(c *cobra.Command, err error) error {
+	text := err.Error()
+	if _, name, ok := strings.Cut(text, "unknown flag: --"); ok {
+		if n := kafka.Nearest(name, flagNames(c)); n != "" {
+			text += fmt.Sprintf("; did you mean --%s?", n)
+		}
+	}
+	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
+}
+
+// The linker sets these in a release; see the Makefile.
+var (
+	version = ""
+	commit  = ""
+	date    = ""
+)
+
+// build is what this binary was made from.
+type build struct{ version, commit, date string }
+
+// buildVersion reads what the linker set, or else what Go noted by itself.
+func buildVersion() build {
+	b := build{version, commit, date}
+	info, ok := debug.ReadBuildInfo()
+	if b.version == "" && ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		b.version = info.Main.Version
+	}
+	if b.version == "" {
+		b.version = "devel"
+	}
+	return b
+}
+
+func (b build) String() string {
+	s := b.version
+	if b.commit != "" {
+		s += " (" + b.commit[:min(12, len(b.commit))]
+		if b.date != "" {
+			s += ", " + b.date
+		}
+		s += ")"
+	}
+	return s
+}

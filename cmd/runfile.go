@@ -1,0 +1,92 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kt-bench/kt/internal/config"
+)
+
+// noRunFile is the value of --result that means: no run file.
+const noRunFile = "none"
+
+// runFile is the file that the run is written to as it goes.
+type runFile struct {
+	path string
+	file *os.File // nil: no run file
+	used bool     // something was written that someone may want
+}
+
+// openRunFile creates the run file before anything else is, so that a run is
+// never made that cannot be kept. It never overwrites one.
+func openRunFile(env *Env, p *config.Produce) (*runFile, error) {
+	path := p.ResultFile
+	if path == noRunFile {
+		return &runFile{}, nil
+	}
+	if path == "" {
+		f, err := defaultRunFile(env, p)
+		if err != nil {
+			fmt.Fprintf(env.Stderr, "kt: no run file is kept: %v; name one with --result FILE\n", err)
+			return &runFile{}, nil
+		}
+		return f, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("--result %s: it exists, and kt does not overwrite results; name another file or remove it", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--result %s: %w", path, cause(err))
+	}
+	return &runFile{path: path, file: f}, nil
+}
+
+// defaultRunFile is a new file in the state folder, named after the time, the
+// command and the topic.
+func defaultRunFile(env *Env, p *config.Produce) (*runFile, error) {
+	dir := env.stateDir()
+	if dir == "" {
+		return nil, errors.New("there is no home folder")
+	}
+	dir = filepath.Join(dir, "runs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	stem := fmt.Sprintf("%s-%s-%s", env.Now().UTC().Format("20060102-150405"), p.Plan.Command, p.Plan.Topic.Name)
+	for n := 1; ; n++ {
+		path := filepath.Join(dir, stem+".ktr")
+		if n > 1 {
+			path = filepath.Join(dir, fmt.Sprintf("%s-%d.ktr", stem, n))
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil {
+			return &runFile{path: path, file: f}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+}
+
+// discardUnused removes the file when no run came to be.
+func (f *runFile) discardUnused() {
+	if f.file == nil || f.used {
+		return
+	}
+	_ = f.file.Close()    // it is empty,
+	_ = os.Remove(f.path) // and nobody has seen it
+}
+
+// cause is what went wrong, without the operation and the path that the caller
+// names.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/kafka"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"kt": func() { os.Exit(Main(System())) },
+	})
+}
+
+// TestScripts runs every script of testdata/script. A script finds a broker at
+// $BROKERS, which forgets records but keeps topics; a web server, which is no
+// broker, at $HTTP; and nobody at $NOBODY.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE") != "",
+		Setup:               setUpScript,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"busy":   busy,
+			"code":   code,
+			"expect": expect,
+			"topics": topics,
+		},
+	})
+}
+
+func setUpScript(env *testscript.Env) error {
+	broker, err := kafka.StartEmbedded()
+	if err != nil {
+		return err
+	}
+	env.Defer(broker.Close)
+	web, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: http.NotFoundHandler()}
+	go func() { _ = server.Serve(web) }() // until it is closed
+	env.Defer(func() { _ = server.Close() })
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	env.Setenv("BROKERS", strings.Join(broker.Addrs(), ","))
+	env.Setenv("HTTP", web.Addr().String())
+	env.Setenv("NOBODY", gone.Addr().String())
+	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+	env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+	return gone.Close()
+}
+
+// busy runs a load at a fixed rate. On a machine with other things to do kt may
+// find that it did not keep its schedule, and say so by its exit code; what the
+// script checks holds all the same.
+func busy(ts *testscript.TestScript, neg bool, args []string) {
+	var exit *exec.ExitError
+	if err := ts.Exec(args[0], args[1:]...); neg || err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitNotValid) {
+		ts.Fatalf("%v", err)
+	}
+}
+
+// code runs a command and checks its exit code: code 2 kt produce …
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command args…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// expect compares a value in a JSON file: expect stdout records.acknowledged == 100
+func expect(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: expect FILE a.b.c ==|>=|<= VALUE")
+	}
+	var doc any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &doc))
+	for _, key := range strings.Split(args[1], ".") {
+		switch v := doc.(type) {
+		case map[string]any:
+			next, ok := v[key]
+			if !ok {
+				ts.Fatalf("no %s in %v", key, slices.Sorted(maps.Keys(v)))
+			}
+			doc = next
+		case []any:
+			i, err := strconv.Atoi(key)
+			ts.Check(err)
+			doc = v[i]
+		default:
+			ts.Fatalf("no %s in %v", key, v)
+		}
+	}
+	if !holds(ts, doc, args[2], args[3]) {
+		ts.Fatalf("%s is %v, want %s %s", args[1], doc, args[2], args[3])
+	}
+}
+
+func holds(ts *testscript.TestScript, got any, op, want string) bool {
+	if op == "==" {
+		if n, ok := got.(float64); ok {
+			return strconv.FormatFloat(n, 'f', -1, 64) == want
+		}
+		return fmt.Sprint(got) == want
+	}
+	n, ok := got.(float64)
+	if !ok {
+		ts.Fatalf("%v is no number", got)
+	}
+	limit, err := strconv.ParseFloat(want, 64)
+	ts.Check(err)
+	return op == ">=" && n >= limit || op == "<=" && n <= limit
+}
+
+// topics checks which topics there are: topics a b; topics with no name: none.
+func topics(ts *testscript.TestScript, neg bool, args []string) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(ts.Getenv("BROKERS"), ",")...))
+	ts.Check(err)
+	defer client.Close()
+	found, err := kadm.NewClient(client).ListTopics(context.Background())
+	ts.Check(err)
+	if neg || !slices.Equal(found.Names(), args) {
+		ts.Fatalf("topics are %q, want %q", found.Names(), args)
+	}
+}

@@ -1,0 +1,369 @@
+// Package internal_test holds the code to ARCHITECTURE.md: its table of packages
+// is read here and compared with what the files import.
+package internal_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kt-bench/kt"
+
+// layers are the values of the table's column, lowest first. A package imports
+// only what lies lower, or what lies inside its own folder: so nothing goes
+// round in circles, and adapters never import each other.
+var layers = []string{"base", "core", "adapter", "command"}
+
+// row is one package in the table of ARCHITECTURE.md.
+type row struct {
+	layer    string
+	internal []string // packages of kt that it may import; "*": any
+	outside  []string // third-party modules that it imports, by the end of their path
+}
+
+// file is one Go file of the tree, whatever system it is for: so the macOS part
+// of a package is held to the table on Linux too, and a package that does not
+// build yet can be looked at all the same. `go list` would see neither.
+type file struct {
+	name    string // from the root of the checkout
+	pkg     string // its folder, as the table names it
+	test    bool
+	syntax  *ast.File
+	imports map[string]string // local name to path
+	at      *token.FileSet
+}
+
+func TestEveryPackageIsInTheTable(t *testing.T) {
+	table, files := readTable(t), readFiles(t)
+	there := make(map[string]bool)
+	for _, f := range files {
+		if !f.test {
+			there[f.pkg] = true
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(there)) {
+		if _, ok := table[pkg]; !ok {
+			t.Errorf("package %s is not in the table of ARCHITECTURE.md: add a row", pkg)
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(table)) {
+		if !there[pkg] {
+			t.Errorf("the table of ARCHITECTURE.md names %s, which is not there", pkg)
+		}
+	}
+}
+
+func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
+	table := readTable(t)
+	for _, f := range readFiles(t) {
+		r, ok := table[f.pkg]
+		if !ok || f.test {
+			continue
+		}
+		for _, p := range f.imports {
+			if target, ok := strings.CutPrefix(p, module+"/"); ok {
+				if !allows(r.internal, target) {
+					t.Errorf("%s imports %s: the table allows %s only %v", f.name, target, f.pkg, r.internal)
+				}
+				continue
+			}
+			if thirdParty(p) && !slices.ContainsFunc(r.outside, func(m string) bool { return within(p, m) }) {
+				t.Errorf("%s imports %s: the table gives %s only %v", f.name, p, f.pkg, r.outside)
+			}
+		}
+	}
+}
+
+func TestTheTableNamesNoModuleThatIsNotImported(t *testing.T) {
+	imported := make(map[string][]string)
+	for _, f := range readFiles(t) {
+		if !f.test {
+			imported[f.pkg] = slices.AppendSeq(imported[f.pkg], maps.Values(f.imports))
+		}
+	}
+	for pkg, r := range readTable(t) {
+		for _, m := range r.outside {
+			if !slices.ContainsFunc(imported[pkg], func(p string) bool { return within(p, m) }) {
+				t.Errorf("the table says that %s imports %s; it does not", pkg, m)
+			}
+		}
+	}
+}
+
+func TestImportsPointDownTheLayers(t *testing.T) {
+	table := readTable(t)
+	for pkg, r := range table {
+		for _, target := range r.internal {
+			if target == "*" || strings.HasPrefix(target, pkg+"/") {
+				continue
+			}
+			lower, ok := table[target]
+			switch {
+			case !ok:
+				t.Errorf("the table allows %s to import %s, which has no row", pkg, target)
+			case slices.Index(layers, lower.layer) >= slices.Index(layers, r.layer):
+				t.Errorf("the table allows %s (%s) to import %s (%s): it must lie lower", pkg, r.layer, target, lower.layer)
+			}
+		}
+	}
+}
+
+// The process belongs to main and cmd: they alone read its arguments, write to
+// its streams and end it. So any other package can be tested without one.
+func TestOnlyMainAndCmdTouchTheProcess(t *testing.T) {
+	forbidden := map[string][]string{
+		"os":  {"Args", "Exit", "Stdin", "Stdout", "Stderr"},
+		"fmt": {"Print", "Printf", "Println"},
+		"log": {"Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln"},
+	}
+	for _, f := range readFiles(t) {
+		if f.test || f.pkg == "main.go" || f.pkg == "cmd" {
+			continue
+		}
+		f.uses(func(p, name string, at token.Position) {
+			if slices.Contains(forbidden[p], name) {
+				t.Errorf("%s:%d: %s.%s belongs to main and cmd", f.name, at.Line, p, name)
+			}
+		})
+	}
+}
+
+// A unit test that sleeps is slow and fails on a busy machine. In a file that
+// imports testing/synctest the clock is not real, and sleeping moves it.
+func TestUnitTestsDoNotSleep(t *testing.T) {
+	for _, f := range readFiles(t) {
+		if !f.test || f.needsKafka() || slices.Contains(slices.Collect(maps.Values(f.imports)), "testing/synctest") {
+			continue
+		}
+		f.uses(func(p, name string, at token.Position) {
+			if p == "time" && name == "Sleep" {
+				t.Errorf("%s:%d: sleeps: use testing/synctest, or wait for what happens", f.name, at.Line)
+			}
+		})
+	}
+}
+
+// Bubble Tea and Lip Gloss have moved to charm.land with version 2. Version 1
+// beside it would draw with another idea of the terminal.
+func TestNobodyImportsTheOldCharmPackages(t *testing.T) {
+	for _, f := range readFiles(t) {
+		for _, p := range f.imports {
+			for _, old := range []string{"bubbletea", "lipgloss", "bubbles"} {
+				if strings.HasPrefix(p+"/", "github.com/charmbracelet/"+old+"/") {
+					t.Errorf("%s imports %s: use charm.land/%s/v2", f.name, p, old)
+				}
+			}
+		}
+	}
+}
+
+func TestModulesAreMatchedByWholePathElements(t *testing.T) {
+	for _, r := range []struct {
+		imported, module string
+		want             bool
+	}{
+		{"github.com/spf13/viper", "viper", true},
+		{"github.com/charmbracelet/x/ansi", "x/ansi", true},
+		{"github.com/twmb/franz-go/pkg/kgo", "franz-go", true},
+		{"charm.land/bubbletea/v2", "bubbletea", true},
+		{"github.com/klauspost/compress/zstd", "klauspost/compress", true},
+		{"github.com/spf13/viperx", "viper", false},
+		{"github.com/charmbracelet/x/term", "x/ansi", false},
+	} {
+		if got := within(r.imported, r.module); got != r.want {
+			t.Errorf("within(%q, %q) = %v, want %v", r.imported, r.module, got, r.want)
+		}
+	}
+}
+
+// readTable reads the rows between the two marks in ARCHITECTURE.md.
+func readTable(t *testing.T) map[string]row {
+	t.Helper()
+	text, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := make(map[string]row)
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "<!-- packages"):
+			inside = true
+		case strings.HasPrefix(line, "<!-- /packages"):
+			inside = false
+		case inside && strings.HasPrefix(line, "| `"):
+			pkg, r, err := parseRow(line)
+			if err != nil {
+				t.Fatalf("ARCHITECTURE.md: %v", err)
+			}
+			if _, twice := table[pkg]; twice {
+				t.Errorf("ARCHITECTURE.md: two rows for %s", pkg)
+			}
+			table[pkg] = r
+		}
+	}
+	if len(table) == 0 {
+		t.Fatal("ARCHITECTURE.md: no table between <!-- packages --> and <!-- /packages -->")
+	}
+	return table
+}
+
+// parseRow reads | `package` | layer | sentence | imports | third party |.
+func parseRow(line string) (string, row, error) {
+	cells := strings.Split(strings.Trim(line, "| "), "|")
+	if len(cells) != 5 {
+		return "", row{}, fmt.Errorf("a row of %d cells, want 5: %s", len(cells), line)
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	r := row{layer: cells[1], outside: list(cells[4])}
+	for _, name := range list(cells[3]) {
+		r.internal = append(r.internal, folder(name))
+	}
+	if !slices.Contains(layers, r.layer) {
+		return "", row{}, fmt.Errorf("layer %q is none of %v", r.layer, layers)
+	}
+	return folder(strings.Trim(cells[0], "`")), r, nil
+}
+
+// folder is where a package is, which the table names without "internal/".
+func folder(name string) string {
+	switch name {
+	case "main.go", "cmd", "profiles", "*":
+		return name
+	}
+	return "internal/" + name
+}
+
+func list(cell string) []string {
+	if cell == "–" {
+		return nil
+	}
+	var out []string
+	for part := range strings.SplitSeq(cell, ",") {
+		out = append(out, strings.Trim(strings.TrimSpace(part), "`"))
+	}
+	return out
+}
+
+// readFiles parses every Go file of the module.
+func readFiles(t *testing.T) []file {
+	t.Helper()
+	var files []file
+	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != ".." && skip(name, d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		f, err := parse(name)
+		files = append(files, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// skip leaves out what `go list ./...` leaves out, modules of their own, and the
+// developers' programs in scripts, which are no part of kt.
+func skip(name, base string) bool {
+	if name == filepath.Join("..", "scripts") || base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(name, "go.mod"))
+	return err == nil
+}
+
+func parse(name string) (file, error) {
+	f := file{at: token.NewFileSet(), test: strings.HasSuffix(name, "_test.go"), imports: make(map[string]string)}
+	var err error
+	if f.syntax, err = parser.ParseFile(f.at, name, nil, parser.SkipObjectResolution|parser.ParseComments); err != nil {
+		return f, err
+	}
+	f.name = strings.TrimPrefix(filepath.ToSlash(name), "../")
+	if f.pkg = path.Dir(f.name); f.pkg == "." {
+		f.pkg = "main.go"
+	}
+	for _, spec := range f.syntax.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return f, err
+		}
+		local := path.Base(p)
+		switch {
+		case spec.Name == nil:
+		case spec.Name.Name == "_":
+			local = p // has no name; keep it apart from the others
+		default:
+			local = spec.Name.Name
+		}
+		if _, taken := f.imports[local]; taken {
+			local = p // two modules end in /v2
+		}
+		f.imports[local] = p
+	}
+	return f, nil
+}
+
+// uses calls found for every name that the file takes from a package.
+func (f *file) uses(found func(pkg, name string, at token.Position)) {
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && f.imports[x.Name] != "" {
+				found(f.imports[x.Name], s.Sel.Name, f.at.Position(s.Pos()))
+			}
+		}
+		return true
+	})
+}
+
+// needsKafka tells that the file is built for the integration tests only.
+func (f *file) needsKafka() bool {
+	for _, group := range f.syntax.Comments {
+		for _, c := range group.List {
+			if strings.HasPrefix(c.Text, "//go:build") && strings.Contains(c.Text, "integration") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func allows(allowed []string, target string) bool {
+	return slices.Contains(allowed, "*") || slices.Contains(allowed, target)
+}
+
+// thirdParty tells a module's path from the standard library's: its first element
+// is a host.
+func thirdParty(p string) bool {
+	first, _, _ := strings.Cut(p, "/")
+	return strings.Contains(first, ".")
+}
+
+// within tells whether the imported package belongs to the module, which is
+// named by one or more whole elements of its path.
+func within(imported, module string) bool {
+	return strings.Contains("/"+imported+"/", "/"+module+"/")
+}

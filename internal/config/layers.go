@@ -1,0 +1,176 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// EnvPrefix starts the name of every environment variable that sets a flag.
+const EnvPrefix = "KT"
+
+// keyDelimiter separates a section from a key in viper. Kafka's own keys have
+// dots, viper's default.
+const keyDelimiter = "::"
+
+// System is what a configuration is loaded from.
+type System struct {
+	Getenv    func(string) string
+	ConfigDir string // of the user; "" when there is none
+	Profiles  fs.FS  // of the command: NAME.yaml
+}
+
+// EnvName is the environment variable of a flag: KT_BOOTSTRAP_SERVER for
+// --bootstrap-server.
+func EnvName(flag string) string {
+	return EnvPrefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
+}
+
+// layers sets every flag that the command line left alone from the environment,
+// the configuration file or the profile, and remembers the source of each.
+type layers struct {
+	flags   *pflag.FlagSet
+	command string
+	sys     System
+	sources map[string]string // flag → where its value came from
+	nearest func(name string, among []string) string
+}
+
+// apply reads the layers. file is --config, profile is --profile; both may be
+// empty.
+func (l *layers) apply(file, profile string) error {
+	fromFile, fileName, err := l.readFile(file)
+	if err != nil {
+		return err
+	}
+	if profile == "" && fromFile != nil {
+		profile, _ = fromFile.Get("profile").(string)
+	}
+	fromProfile, err := l.readProfile(profile)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	l.flags.VisitAll(func(f *pflag.Flag) {
+		switch {
+		case f.Changed:
+			l.sources[f.Name] = "--" + f.Name
+		case l.sys.Getenv(EnvName(f.Name)) != "":
+			errs = append(errs, l.set(f, l.sys.Getenv(EnvName(f.Name)), EnvName(f.Name)))
+		case fromFile != nil && fromFile.IsSet(f.Name):
+			errs = append(errs, l.set(f, fromFile.Get(f.Name), fileName))
+		case fromProfile != nil && fromProfile.IsSet(f.Name):
+			errs = append(errs, l.set(f, fromProfile.Get(f.Name), "profile "+profile))
+		default:
+			l.sources[f.Name] = "default"
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// set gives a flag a value from another layer. A list in a file is a flag given
+// several times.
+func (l *layers) set(f *pflag.Flag, value any, source string) error {
+	values := []any{value}
+	if list, ok := value.([]any); ok {
+		values = list
+	}
+	for _, v := range values {
+		if err := l.flags.Set(f.Name, fmt.Sprint(v)); err != nil {
+			return fmt.Errorf("%s: %s %v: %w", source, f.Name, v, err)
+		}
+	}
+	l.sources[f.Name] = source
+	return nil
+}
+
+// readFile reads the configuration file: keys are flag names, at the top for
+// every command that has such a flag, and in a section with the command's name
+// for that command alone. Without --config a missing file is no error.
+func (l *layers) readFile(path string) (*viper.Viper, string, error) {
+	if path == "" {
+		if l.sys.ConfigDir == "" {
+			return nil, "", nil
+		}
+		path = filepath.Join(l.sys.ConfigDir, "kt", "config.yaml")
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, "", nil
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("--config: %w", err)
+	}
+	v, err := l.decode(path, data)
+	return v, path, err
+}
+
+func (l *layers) readProfile(name string) (*viper.Viper, error) {
+	if name == "" {
+		return nil, nil
+	}
+	data, err := fs.ReadFile(l.sys.Profiles, name+".yaml")
+	if err != nil {
+		names := ProfileNames(l.sys.Profiles)
+		return nil, fmt.Errorf("--profile %s: there is no such profile; there are %s", name, strings.Join(names, ", "))
+	}
+	return l.decode("profile "+name, data)
+}
+
+// ProfileNames lists the profiles of a command.
+func ProfileNames(profiles fs.FS) []string {
+	var names []string
+	files, _ := fs.Glob(profiles, "*.yaml") // the pattern is right, so there is no error
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f, ".yaml"))
+	}
+	return names
+}
+
+// decode reads YAML, lifts the command's section to the top and refuses keys that
+// are no flags.
+func (l *layers) decode(name string, data []byte) (*viper.Viper, error) {
+	v := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
+	v.SetConfigType("yaml")
+	if err := v.ReadConfig(strings.NewReader(string(data))); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	settings := v.AllSettings()
+	section, _ := settings[l.command].(map[string]any)
+	for _, c := range sections {
+		delete(settings, c)
+	}
+	flat := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
+	var errs []error
+	for _, part := range []map[string]any{settings, section} {
+		for key, value := range part {
+			if key != "description" && l.flags.Lookup(key) == nil {
+				errs = append(errs, fmt.Errorf("%s: unknown key %q%s", name, key, l.suggest(key)))
+				continue
+			}
+			flat.Set(key, value)
+		}
+	}
+	return flat, errors.Join(errs...)
+}
+
+// sections are the commands that may have a section in the configuration file.
+var sections = []string{"produce"}
+
+// suggest is "; did you mean X?" for the nearest flag name, or nothing.
+func (l *layers) suggest(key string) string {
+	var names []string
+	l.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	slices.Sort(names)
+	if n := l.nearest(key, names); n != "" {
+		return fmt.Sprintf("; did you mean %s?", n)
+	}
+	return ""
+}

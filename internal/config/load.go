@@ -1,0 +1,414 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/magiconair/properties"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// defaultDuration is how long a load lasts when neither a count nor a duration is
+// given: long enough to see a cluster settle, and an end for who forgot one.
+const defaultDuration = time.Minute
+
+// defaultTransaction is the transaction length of Kafka's own tool.
+const defaultTransaction = 3 * time.Second
+
+// Nearest gives the name among some that is most like another, or "".
+type Nearest func(name string, among []string) string
+
+// Load applies the layers and makes the plan. It reports every problem that it
+// finds, each naming the flag.
+func (f *ProduceFlags) Load(sys System, nearest Nearest) (Produce, error) {
+	l := &layers{flags: f.set, command: "produce", sys: sys, sources: make(map[string]string), nearest: nearest}
+	if err := l.apply(f.configName(sys), f.profileName(sys)); err != nil {
+		return Produce{}, err
+	}
+	b := &builder{f: f, sources: l.sources}
+	p := Produce{
+		Output: f.output, ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, ASCII: f.ascii,
+		NoColor: f.noColor || sys.Getenv("NO_COLOR") != "", PrintConfig: f.printConfig,
+		PrintMetrics: f.printMetrics, Lenient: f.lenient, Sources: l.sources,
+	}
+	p.Flags = make(map[string]string)
+	f.set.VisitAll(func(fl *pflag.Flag) { p.Flags[fl.Name] = fl.Value.String() })
+	p.Properties = b.javaProperties()
+	p.Plan = b.plan(p.Properties)
+	p.Interval = b.interval()
+	b.checkOutput()
+	if err := p.Plan.Validate(); err != nil {
+		b.errs = append(b.errs, err)
+	}
+	p.Warnings = b.warnings
+	return p, errors.Join(b.errs...)
+}
+
+// configName and profileName are --config and --profile, which are needed before
+// the layers that they name.
+func (f *ProduceFlags) configName(sys System) string {
+	if f.config != "" {
+		return f.config
+	}
+	return sys.Getenv(EnvName("config"))
+}
+
+func (f *ProduceFlags) profileName(sys System) string {
+	if f.profile != "" {
+		return f.profile
+	}
+	return sys.Getenv(EnvName("profile"))
+}
+
+// builder turns the values of the flags into a plan and collects what is wrong
+// with them.
+type builder struct {
+	f        *ProduceFlags
+	sources  map[string]string
+	warnings []string
+	errs     []error
+}
+
+func (b *builder) bad(format string, args ...any) {
+	b.errs = append(b.errs, fmt.Errorf(format, args...))
+}
+
+func (b *builder) given(flag string) bool { return b.sources[flag] != "default" }
+
+// deprecated is the sentence of Kafka's own tool.
+func (b *builder) deprecated(old, name string) {
+	b.warnings = append(b.warnings, fmt.Sprintf(
+		"Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name))
+}
+
+// either is the value of one of two flags that mean the same.
+func (b *builder) either(one, other string) string {
+	switch {
+	case b.given(one) && b.given(other):
+		b.bad("--%s and --%s are the same: give one", one, other)
+	case b.given(other):
+		one = other
+	}
+	return b.f.set.Lookup(one).Value.String()
+}
+
+func (b *builder) plan(props map[string]Given) plan.Plan {
+	f := b.f
+	p := plan.Plan{
+		Command:   "produce",
+		Bootstrap: b.bootstrap(props),
+		Topic: plan.Topic{
+			Name: f.topic, Partitions: f.partitions, ReplicationFactor: f.replication, Delete: f.deleteTopic,
+			Configs: b.pairs("topic-config", f.topicConfig),
+		},
+		Producers: f.producers,
+		Seed:      f.seed,
+		Load: plan.Load{
+			Rate: b.rate(), Records: f.records, Arrivals: plan.Arrivals(f.arrivals),
+			Warmup: b.warmup(), Transaction: b.transaction(props),
+		},
+		Payload: b.payload(),
+		Client:  make(map[string]string),
+	}
+	if b.given("partitions") && f.partitions == 0 {
+		b.bad("--partitions 0: it must be 1 or more")
+	}
+	if b.given("replication-factor") && f.replication == 0 {
+		b.bad("--replication-factor 0: it must be 1 or more")
+	}
+	if b.given("num-records") && f.records == 0 {
+		b.bad("--num-records 0: it must be 1 or more")
+	}
+	p.Load.Duration = b.duration()
+	for name, g := range props {
+		p.Client[name] = g.Value
+	}
+	return p
+}
+
+// bootstrap follows Kafka's own precedence: --bootstrap-server, then properties.
+func (b *builder) bootstrap(props map[string]Given) []string {
+	if b.given("bootstrap-server") {
+		return b.f.bootstrap
+	}
+	if g, ok := props["bootstrap.servers"]; ok {
+		return strings.Split(g.Value, ",")
+	}
+	return nil
+}
+
+func (b *builder) rate() plan.Rate {
+	text := b.either("rate", "throughput")
+	if text == "" {
+		return plan.Unlimited
+	}
+	r, err := plan.ParseRate(text)
+	if err != nil {
+		name := "rate"
+		if b.given("throughput") {
+			name = "throughput"
+		}
+		b.bad("--%s: %w", name, err)
+	}
+	return r
+}
+
+func (b *builder) duration() plan.Duration {
+	f := b.f
+	if !b.given("duration") {
+		if f.records > 0 {
+			return 0
+		}
+		return plan.Duration(defaultDuration)
+	}
+	d, err := parseTime(f.duration, time.Second)
+	if err != nil || d < 0 {
+		b.bad("--duration %q: write a time above 0 (90s, 5m), or 0 for no end", f.duration)
+	}
+	return plan.Duration(d)
+}
+
+func (b *builder) warmup() plan.Warmup {
+	f := b.f
+	if b.given("warmup") && b.given("warmup-records") {
+		b.bad("--warmup and --warmup-records are the same: give one")
+	}
+	if b.given("warmup-records") {
+		return plan.Warmup{Records: f.warmupRecords}
+	}
+	if f.warmup == "" {
+		return plan.Warmup{}
+	}
+	if n, err := strconv.ParseInt(f.warmup, 10, 64); err == nil {
+		return plan.Warmup{Records: n}
+	}
+	d, err := time.ParseDuration(f.warmup)
+	if err != nil {
+		b.bad("--warmup %q: write a time (10s) or a number of records (100000)", f.warmup)
+	}
+	return plan.Warmup{Duration: plan.Duration(d)}
+}
+
+// transaction follows Kafka's own tool: an id, a duration or the transactional.id
+// property turns transactions on, and what is missing gets its default.
+func (b *builder) transaction(props map[string]Given) plan.Duration {
+	_, id := props["transactional.id"]
+	if !id && !b.given("transaction-duration-ms") {
+		return 0
+	}
+	if !id {
+		props["transactional.id"] = Given{Value: "performance-producer-" + randomID(), Source: "--transaction-duration-ms"}
+	}
+	if !b.given("transaction-duration-ms") {
+		return plan.Duration(defaultTransaction)
+	}
+	if b.f.transactionMS < 1 {
+		b.bad("--transaction-duration-ms %d: it must be 1 or more", b.f.transactionMS)
+	}
+	return plan.Duration(time.Duration(b.f.transactionMS) * time.Millisecond)
+}
+
+func (b *builder) payload() plan.Payload {
+	f := b.f
+	p := plan.Payload{
+		Kind: plan.Letters, Keys: plan.KeyDistribution(f.keys), KeyRange: f.keyRange,
+		Compressibility: f.compressibility,
+	}
+	for _, h := range f.headers {
+		k, v, err := splitProperty("--header", h)
+		if err != nil {
+			b.errs = append(b.errs, err)
+			continue
+		}
+		p.Headers = append(p.Headers, plan.Header{Key: k, Value: v})
+	}
+	sources := 0
+	for _, name := range []string{"record-size", "payload-file", "payload-monotonic"} {
+		if b.given(name) && f.set.Lookup(name).Value.String() != "false" {
+			sources++
+		}
+	}
+	if sources > 1 {
+		b.bad("--record-size, --payload-file and --payload-monotonic exclude each other: give one")
+	}
+	switch {
+	case f.payloadFile != "" || b.given("payload-file"):
+		p.Kind, p.File, p.Delimiter = plan.File, f.payloadFile, b.delimiter()
+	case f.monotonic:
+		p.Kind = plan.Monotonic
+	default:
+		p.Size = b.size()
+		if b.given("compressibility") {
+			p.Kind = plan.Mixed
+		}
+	}
+	if b.given("compressibility") && p.Kind != plan.Mixed {
+		b.bad("--compressibility goes with generated payloads, not with --payload-file or --payload-monotonic")
+	}
+	return p
+}
+
+// defaultSize is the record size of most published Kafka tests that kt's users
+// compare with.
+const defaultSize = 512
+
+func (b *builder) size() plan.Size {
+	if b.f.size == "" && !b.given("record-size") {
+		return plan.FixedSize(defaultSize)
+	}
+	z, err := plan.ParseSize(b.f.size)
+	if err != nil {
+		b.bad("--record-size: %w", err)
+		return plan.FixedSize(defaultSize)
+	}
+	return z
+}
+
+// delimiter undoes the escapes that a shell leaves alone: \n, \t, \0, \x1e.
+func (b *builder) delimiter() string {
+	s, err := strconv.Unquote(`"` + strings.ReplaceAll(b.f.delimiter, `"`, `\"`) + `"`)
+	if err != nil || s == "" {
+		b.bad("--payload-delimiter %q: write the text between two payloads, with \\n or \\t for what cannot be typed", b.f.delimiter)
+		return "\n"
+	}
+	return s
+}
+
+func (b *builder) interval() time.Duration {
+	d, err := parseTime(b.f.interval, time.Millisecond)
+	if err != nil || d <= 0 {
+		b.bad("--reporting-interval %q: write milliseconds above 0 (5000) or a time (5s)", b.f.interval)
+	}
+	return d
+}
+
+func (b *builder) checkOutput() {
+	if b.f.fps < 1 || b.f.fps > 30 {
+		b.bad("--fps %d: it must be from 1 to 30", b.f.fps)
+	}
+	if b.f.output == "" {
+		return
+	}
+	for _, o := range Outputs {
+		if o == b.f.output {
+			return
+		}
+	}
+	b.bad("--output %q: it must be one of %s", b.f.output, strings.Join(Outputs, ", "))
+}
+
+// javaProperties gathers the Java properties of the producer: those of the file,
+// over them those of --command-property, over them kt's own flags.
+func (b *builder) javaProperties() map[string]Given {
+	f := b.f
+	props := make(map[string]Given)
+	if f.oldPropertyFile != "" {
+		b.deprecated("producer.config", "command-config")
+	}
+	if len(f.oldProperties) > 0 {
+		b.deprecated("producer-props", "command-property")
+	}
+	if f.oldPropertyFile != "" && f.propertyFile != "" {
+		b.bad("--command-config and --producer.config are the same: give one")
+	}
+	if len(f.oldProperties) > 0 && len(f.properties) > 0 {
+		b.bad("--command-property and --producer-props are the same: give one")
+	}
+	b.readProperties(props, "command-config", f.propertyFile)
+	b.readProperties(props, "producer.config", f.oldPropertyFile)
+	b.pairsInto(props, "command-property", f.properties)
+	b.pairsInto(props, "producer-props", f.oldProperties)
+	b.ownFlags(props)
+	return props
+}
+
+func (b *builder) readProperties(props map[string]Given, flag, path string) {
+	if path == "" {
+		return
+	}
+	// As Java reads them: Latin-1, and no ${…}, which would turn a password with
+	// a dollar sign into an empty one.
+	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
+	read, err := loader.LoadFile(path)
+	if err != nil {
+		b.bad("--%s: %w", flag, err)
+		return
+	}
+	for key, value := range read.Map() {
+		props[key] = Given{Value: value, Source: path}
+	}
+}
+
+func (b *builder) pairsInto(props map[string]Given, flag string, list []string) {
+	for key, value := range b.pairs(flag, list) {
+		props[key] = Given{Value: value, Source: "--" + flag}
+	}
+}
+
+func (b *builder) pairs(flag string, list []string) map[string]string {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(list))
+	for _, s := range list {
+		key, value, err := splitProperty("--"+flag, s)
+		if err != nil {
+			b.errs = append(b.errs, err)
+			continue
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// ownFlags are kt's flags for what has a Java property: they become that
+// property, so that only one place knows what it means.
+func (b *builder) ownFlags(props map[string]Given) {
+	f := b.f
+	set := func(flag, property, value string) {
+		if b.given(flag) {
+			props[property] = Given{Value: value, Source: b.sources[flag]}
+		}
+	}
+	set("acks", "acks", f.acks)
+	set("max-in-flight", "max.in.flight.requests.per.connection", strconv.Itoa(f.inFlight))
+	set("idempotence", "enable.idempotence", f.idempotence)
+	set("transactional-id", "transactional.id", f.transactionalID)
+	if b.given("batch-size") {
+		n, err := plan.ParseBytes(f.batch)
+		if err != nil {
+			b.bad("--batch-size: %w", err)
+		}
+		set("batch-size", "batch.size", strconv.FormatInt(n, 10))
+	}
+	if b.given("linger") {
+		d, err := parseTime(f.linger, time.Millisecond)
+		if err != nil || d < 0 || d%time.Millisecond != 0 {
+			b.bad("--linger %q: write whole milliseconds, as 5 or 5ms", f.linger)
+		}
+		set("linger", "linger.ms", strconv.FormatInt(d.Milliseconds(), 10))
+	}
+	codec, level, hasLevel := strings.Cut(f.compression, ":")
+	set("compression", "compression.type", codec)
+	if hasLevel {
+		set("compression", "compression."+codec+".level", level)
+	}
+}
+
+// parseTime reads a duration; a bare number counts in unit.
+func parseTime(s string, unit time.Duration) (time.Duration, error) {
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		v := n * float64(unit)
+		if math.IsNaN(v) || math.Abs(v) > math.MaxInt64 {
+			return 0, fmt.Errorf("%q is out of range", s)
+		}
+		return time.Duration(v), nil
+	}
+	return time.ParseDuration(s)
+}

@@ -1,0 +1,14 @@
+// Package engine runs a plan against a driver and emits windows.
+//
+//	end, err := engine.Run(ctx, p, driver, engine.Options{}, sink)
+//
+// Each producer of the plan is a shard: one goroutine that asks the plan's pacer
+// when the next record is due, hands all that is due to the driver's worker and
+// sleeps to the next tick. Shards share nothing. Every second Run takes what the
+// shards recorded, merges it into a window and gives that to the sinks.
+//
+// The engine, not the driver, bounds what waits for acknowledgements, as
+// buffer.memory does in Kafka's Java client. So the time that a sender spends
+// waiting for room is known exactly, and lateness that the brokers cause is told
+// apart from lateness that kt causes.
+package engine

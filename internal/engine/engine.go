@@ -1,0 +1,327 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Driver makes the workers that carry the load. The kafka package has the real
+// ones.
+type Driver interface {
+	// Open makes the worker of one shard, ready to take records at once.
+	Open(ctx context.Context, s *Shard) (Worker, error)
+}
+
+// Worker carries the records of one shard.
+type Worker interface {
+	// Do takes one record and must not wait for its outcome, which it reports by
+	// calling Acknowledge or Fail on the Op exactly once, from any goroutine. It
+	// sets the Op's Bytes. waited tells that the broker held it up before it took
+	// the record (a transaction had to be committed, say).
+	Do(op *Op) (waited bool)
+	// Flush returns when every record taken has its outcome, or ctx ends.
+	Flush(ctx context.Context) error
+	// Close gives up what is still open and frees the worker.
+	Close() error
+}
+
+// Sink takes the windows of a run. Observe is called once a second, from one
+// goroutine, with the windows of that second: one for each phase that had
+// something to count, warm-up first. It must not block, and must not change a
+// window.
+type Sink interface {
+	Observe(windows []stats.Window)
+}
+
+// Options are the limits of a run. The zero value of each has the default that
+// its comment gives.
+type Options struct {
+	Stop <-chan struct{} // closed: stop sending, drain, and finish; nil: never
+
+	BufferBytes  int64         // most bytes waiting for acks in each shard: 32 MiB
+	BufferOps    int           // most records waiting for acks in each shard: 50,000
+	MaxBlock     time.Duration // longest wait for room before a record fails: 60 s
+	DrainTimeout time.Duration // longest wait for outstanding acks at the end: 120 s
+	StopTimeout  time.Duration // the same after Stop, when someone waits: 10 s
+
+	Status *Status // kept up to date while the run goes on; nil: nobody looks
+}
+
+// The defaults of Options. Bytes and waits are those of Kafka's Java client
+// (buffer.memory, max.block.ms, delivery.timeout.ms); the record limit keeps kt's
+// memory bounded for tiny records, of which 32 MiB would hold millions.
+const (
+	DefaultBufferBytes  = 32 << 20
+	DefaultBufferOps    = 50_000
+	DefaultMaxBlock     = 60 * time.Second
+	DefaultDrainTimeout = 120 * time.Second
+	DefaultStopTimeout  = 10 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.BufferBytes == 0 {
+		o.BufferBytes = DefaultBufferBytes
+	}
+	if o.BufferOps == 0 {
+		o.BufferOps = DefaultBufferOps
+	}
+	if o.MaxBlock == 0 {
+		o.MaxBlock = DefaultMaxBlock
+	}
+	if o.DrainTimeout == 0 {
+		o.DrainTimeout = DefaultDrainTimeout
+	}
+	if o.StopTimeout == 0 {
+		o.StopTimeout = DefaultStopTimeout
+	}
+	if o.Status == nil {
+		o.Status = new(Status)
+	}
+	return o
+}
+
+// Stage is how far a run has come.
+type Stage int32
+
+// The stages of a run, in order.
+const (
+	Opening Stage = iota
+	WarmingUp
+	Running
+	Draining
+	Finished
+)
+
+// Status is what a screen wants to know between two windows.
+type Status struct {
+	Stage    atomic.Int32 // a Stage
+	Buffered atomic.Int64 // bytes waiting for acks, at the last tick
+}
+
+// End is how a run ended.
+type End struct {
+	Started  time.Time
+	Elapsed  time.Duration // until the last record had its outcome, or was given up
+	Sending  time.Duration // until the last record was handed over
+	Stopped  bool          // by Options.Stop or ctx, before the load was over
+	TimedOut bool          // outstanding records were given up at the drain timeout
+}
+
+// tick is how often windows are taken.
+const tick = time.Second
+
+// Run makes the load of p with workers from d and gives the sinks the windows of
+// each second. It returns when every
+// record has its outcome or was given up. When ctx ends it stops at once, and
+// what is outstanding is counted as unknown. An error means that no load was
+// made.
+func Run(ctx context.Context, p plan.Plan, d Driver, o Options, sinks ...Sink) (End, error) {
+	o = o.withDefaults()
+	r := &run{plan: p, opts: o, sinks: sinks, stop: make(chan struct{})}
+	for i := range p.Producers {
+		r.shards = append(r.shards, newShard(r, i))
+	}
+	defer r.close()
+	for i, s := range r.shards {
+		w, err := d.Open(ctx, s)
+		if err != nil {
+			return End{}, fmt.Errorf("open producer %d: %w", i+1, err)
+		}
+		s.worker = w
+	}
+	return r.run(ctx), nil
+}
+
+// run is one run while it lasts.
+type run struct {
+	plan   plan.Plan
+	opts   Options
+	sinks  []Sink
+	shards []*Shard
+
+	start    time.Time
+	stop     chan struct{} // closed: senders finish
+	stopOnce sync.Once
+	taken    time.Duration // end of the last window
+	spare    *stats.Phases
+}
+
+func (r *run) now() time.Duration { return time.Since(r.start) }
+
+func (r *run) stopSending() { r.stopOnce.Do(func() { close(r.stop) }) }
+
+func (r *run) run(ctx context.Context) End {
+	r.start = time.Now()
+	r.spare = new(stats.Phases)
+	r.setStage(Running)
+	if r.plan.Load.Warmup != (plan.Warmup{}) {
+		r.setStage(WarmingUp)
+	}
+
+	var senders sync.WaitGroup
+	for _, s := range r.shards {
+		senders.Go(s.send)
+	}
+	sent := done(senders.Wait)
+	end := End{Started: r.start}
+	end.Stopped = r.collectUntil(ctx, sent, r.opts.Stop, r.cutoff())
+	end.Sending = r.now()
+
+	r.setStage(Draining)
+	end.TimedOut = r.drain(ctx, end.Stopped)
+	for _, s := range r.shards {
+		s.giveUp()
+	}
+	end.Elapsed = r.now()
+	r.setStage(Finished)
+	r.take()
+	return end
+}
+
+// sendGrace is how long after its planned end a load at a fixed rate may still
+// send what was due before: a few ticks of the senders. What is due and unsent
+// then is counted as unsent.
+const sendGrace = 100 * time.Millisecond
+
+// cutoff is when senders are stopped by the clock; 0: never.
+func (r *run) cutoff() time.Duration {
+	d := r.plan.Load.Duration.Std()
+	if d > 0 && !r.plan.Load.Rate.IsUnlimited() {
+		d += sendGrace
+	}
+	return d
+}
+
+// collectUntil takes a window a second until done is closed. It tells senders to
+// stop when stop is closed, ctx ends or the cutoff has passed, and returns
+// whether one of the first two came first.
+func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cutoff time.Duration) (stopped bool) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var over <-chan time.Time
+	if cutoff > 0 {
+		timer := time.NewTimer(cutoff - r.now())
+		defer timer.Stop()
+		over = timer.C
+	}
+	cancelled := ctx.Done()
+	for {
+		select {
+		case <-done:
+			return stopped
+		case <-ticker.C:
+			r.take()
+		case <-over:
+			r.stopSending()
+		case <-stop:
+			stop, stopped = nil, true
+			r.stopSending()
+		case <-cancelled:
+			cancelled, stopped = nil, true
+			r.stopSending()
+		}
+	}
+}
+
+// drain waits for outstanding records and tells whether it gave up.
+func (r *run) drain(ctx context.Context, stopped bool) (timedOut bool) {
+	timeout := r.opts.DrainTimeout
+	if stopped {
+		timeout = min(timeout, r.opts.StopTimeout)
+	}
+	flushing, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var flushes sync.WaitGroup
+	var incomplete atomic.Bool
+	for _, s := range r.shards {
+		flushes.Go(func() {
+			if err := s.worker.Flush(flushing); err != nil {
+				incomplete.Store(true)
+			}
+		})
+	}
+	stop := r.opts.Stop
+	if stopped {
+		stop = nil // it was seen already
+	}
+	impatient := r.collectUntil(ctx, done(flushes.Wait), shorten(stop, flushing, r.opts.StopTimeout, cancel), 0)
+	return incomplete.Load() || impatient
+}
+
+// shorten passes stop on, and ends the drain StopTimeout after it: who asks to
+// stop in the middle of a long drain does not want to wait for all of it.
+func shorten(stop <-chan struct{}, ctx context.Context, timeout time.Duration, cancel context.CancelFunc) <-chan struct{} {
+	if stop == nil {
+		return nil
+	}
+	seen := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-stop:
+			close(seen)
+			time.AfterFunc(timeout, cancel)
+		}
+	}()
+	return seen
+}
+
+// take merges what the shards recorded since the last window into one window a
+// phase and gives it to the sinks.
+func (r *run) take() {
+	start, end := r.taken, r.now()
+	r.taken = end
+	var merged stats.Phases
+	var buffered int64
+	for _, s := range r.shards {
+		phases, bytes := s.take(r.spare, start, end)
+		buffered += bytes
+		for i := range phases {
+			merged[i].Add(&phases[i])
+		}
+		phases.Reset()
+		r.spare = phases
+	}
+	r.opts.Status.Buffered.Store(buffered)
+	if r.stage() == WarmingUp && merged[stats.Measured].Offered > 0 {
+		r.setStage(Running)
+	}
+	var windows []stats.Window
+	current := stats.PhaseOf(r.stage() == WarmingUp)
+	for _, phase := range []int{stats.Warmup, stats.Measured} {
+		if phase != current && merged[phase].Empty() {
+			continue
+		}
+		windows = append(windows, merged[phase])
+	}
+	for _, sink := range r.sinks {
+		sink.Observe(windows)
+	}
+}
+
+func (r *run) close() {
+	for _, s := range r.shards {
+		if s.worker != nil {
+			_ = s.worker.Close() // every outcome is counted by now; there is nothing left to lose
+		}
+	}
+}
+
+func (r *run) stage() Stage     { return Stage(r.opts.Status.Stage.Load()) }
+func (r *run) setStage(s Stage) { r.opts.Status.Stage.Store(int32(s)) }
+
+// done is closed when wait returns.
+func done(wait func()) <-chan struct{} {
+	ch := make(chan struct{})
+	go func() {
+		defer close(ch)
+		wait()
+	}()
+	return ch
+}

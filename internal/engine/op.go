@@ -1,0 +1,46 @@
+package engine
+
+import "time"
+
+// Op is one record on its way: due at one moment, handed to a worker at another.
+// Ops are reused; a worker may keep what it needs for one in State.
+type Op struct {
+	Index int64         // the record's number in its shard, from 0
+	Due   time.Duration // when it should go, from the start of the run
+	Sent  time.Duration // when it was handed to the worker
+	Wall  time.Time     // Sent on the wall clock, for the record's timestamp
+	Bytes int           // of key and value, set by the worker
+	State any           // the worker's own, kept while the Op is reused
+
+	shard       *Shard
+	phase       int
+	outstanding bool
+}
+
+// Acknowledge reports that the broker took the record. at is when its answer
+// arrived, from the start of the run.
+func (o *Op) Acknowledge(partition int32, at time.Duration) {
+	s := o.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !o.outstanding { // given up before
+		return
+	}
+	at = max(at, o.Sent) // an answer cannot be older than its question
+	s.rec.Acknowledged(o.phase, partition, o.Bytes, at-o.Sent, at-o.Due, at)
+	s.free(o)
+}
+
+// Fail reports that the record was given up, with a Kafka error code by name, or
+// "client:…" where the client gave up by itself.
+func (o *Op) Fail(code string) {
+	s := o.shard
+	at := s.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !o.outstanding {
+		return
+	}
+	s.rec.Failed(o.phase, code, at-o.Due)
+	s.free(o)
+}

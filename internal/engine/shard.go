@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Shard is one producer's part of a run: what its worker sees of the engine.
+type Shard struct {
+	Index, Count int // this shard, of how many
+
+	run    *run
+	worker Worker
+
+	// The sender's own; no other goroutine looks.
+	pacer  plan.Pacer
+	warm   warmup
+	closed bool   // no schedule: a record is due when it can go
+	debt   bool   // behind because something held the sender up, and not caught up since
+	local  []*Op  // free ops
+	slabs  [][]Op // every op there is
+	burst  []sentRecord
+	sent   gauge // records handed to the worker
+	seen   gauge // records with an outcome, as of the last look
+
+	// mu guards everything below: it is taken once for each outcome and once for
+	// each burst of the sender.
+	mu       sync.Mutex
+	rec      *stats.Recorder
+	phase    int   // of the next record to send
+	sending  bool  // the sender has not finished
+	handed   gauge // records handed to the worker, as of the last burst
+	settled  gauge // records with an outcome
+	returned []*Op
+	waiting  gauge         // the sender waits until settled reaches this; zero: it does not wait
+	waitFrom time.Duration // since when, or since the last window
+	wake     chan struct{}
+}
+
+// gauge counts records and their bytes.
+type gauge struct {
+	ops   int64
+	bytes int64
+}
+
+// warmup tells the phase of each record.
+type warmup struct {
+	until time.Duration
+	ops   int64
+}
+
+func (w warmup) phase(index int64, due time.Duration) int {
+	return stats.PhaseOf(index < w.ops || due < w.until)
+}
+
+// sentRecord is what the sender has to count of one record it handed over.
+type sentRecord struct {
+	due   time.Duration
+	lag   time.Duration
+	phase int
+	own   bool // nothing but kt held it up
+}
+
+func newShard(r *run, index int) *Shard {
+	p, n := &r.plan, r.plan.Producers
+	s := &Shard{
+		Index:  index,
+		Count:  n,
+		run:    r,
+		pacer:  p.Load.Pacer(index, n, p.Payload.MeanBytes(), p.Seed),
+		warm:   warmup{until: p.Load.Warmup.Duration.Std(), ops: p.Load.WarmupShare(index, n)},
+		closed: p.Load.Rate.IsUnlimited(),
+		burst:  make([]sentRecord, 0, burstLen),
+		rec:    stats.NewRecorder(),
+		wake:   make(chan struct{}, 1),
+
+		sending: true,
+	}
+	s.phase = s.warm.phase(0, 0)
+	return s
+}
+
+// Now is the time since the start of the run, by the monotonic clock.
+func (s *Shard) Now() time.Duration { return s.run.now() }
+
+// Record lets a worker count what it knows beside the records' outcomes: requests,
+// batches, throttling, transactions. f gets the phase that the run is in.
+func (s *Shard) Record(f func(rec *stats.Recorder, phase int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.rec, s.phase)
+}
+
+// free takes back an op that has its outcome. The caller holds mu.
+func (s *Shard) free(o *Op) {
+	o.outstanding = false
+	s.returned = append(s.returned, o)
+	s.settled.ops++
+	s.settled.bytes += int64(o.Bytes)
+	if s.waiting != (gauge{}) && s.settled.ops >= s.waiting.ops && s.settled.bytes >= s.waiting.bytes {
+		s.waiting = gauge{}
+		select {
+		case s.wake <- struct{}{}:
+		default: // the sender has just stopped waiting by itself
+		}
+	}
+}
+
+// take hands over what was recorded since start, and the bytes that wait for acks.
+func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phases, int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting != (gauge{}) {
+		s.rec.BufferFull(s.phase, end-s.waitFrom)
+		s.waitFrom = end
+	}
+	var sending time.Duration
+	if s.sending {
+		sending = end - start
+	}
+	return s.rec.Take(fresh, s.phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
+}
+
+// giveUp counts every record that is still outstanding as unknown. The sender
+// has finished.
+func (s *Shard) giveUp() {
+	now := s.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, slab := range s.slabs {
+		for i := range slab {
+			if o := &slab[i]; o.outstanding {
+				o.outstanding = false
+				s.rec.Unknown(o.phase, now-o.Due)
+			}
+		}
+	}
+}

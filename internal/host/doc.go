@@ -1,0 +1,13 @@
+// Package host says what this machine is and how busy it is.
+//
+//	facts := host.ReadFacts()
+//	sampler := host.NewSampler(start)
+//	...
+//	s := sampler.Sample(time.Since(start))
+//	fmt.Printf("%s: kt used %.1f of %.0f cores\n", facts.CPUModel, s.ProcessCPU, s.Cores)
+//
+// What every system tells is asked through gopsutil. What only Linux tells, in
+// /proc and /sys, is read through [FS], which can be rooted in a folder of
+// fixtures. A source that cannot be read leaves its field zero and is named or
+// counted; a run never fails because a machine hides something.
+package host

@@ -1,0 +1,94 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fixture is one of the machines in testdata/hosts.
+func fixture(name string) FS { return NewFS(os.DirFS(filepath.Join("testdata", "hosts", name))) }
+
+func TestFactsComeFromTheFileTree(t *testing.T) {
+	for name, want := range map[string]Facts{
+		// A bond, a bridge and a card that is down add nothing to two cards.
+		"server": {
+			Machine:      "Supermicro AS -1115CS-TNR",
+			NetworkSpeed: 50_000_000_000,
+			ClockSource:  "tsc",
+		},
+		// The group around the pod's own is tighter than its own.
+		"pod": {
+			Machine:          "Amazon EC2 m7i.2xlarge",
+			CPULimitCores:    2.5,
+			MemoryLimitBytes: 2 << 30,
+			NetworkSpeed:     10_000_000_000,
+			ClockSource:      "kvm-clock",
+			Hypervisor:       true,
+			Container:        "kubernetes",
+		},
+		// Version 1 of cgroups, a device tree, a card that hides its speed.
+		"old-vm": {
+			Machine:          "Virtual Board",
+			CPULimitCores:    1.5,
+			MemoryLimitBytes: 512 << 20,
+			ClockSource:      "hpet",
+			Hypervisor:       true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got Facts
+			got.readLinux(fixture(name))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("readLinux(%s) (-want +got):\n%s", name, diff)
+			}
+		})
+	}
+}
+
+func TestAnEmptyTreeLeavesFactsEmptyAndNamesTheSources(t *testing.T) {
+	var got Facts
+	got.readLinux(NewFS(fstest.MapFS{}))
+	var names []string
+	for _, u := range got.Unavailable {
+		name, _, _ := strings.Cut(u, ":")
+		names = append(names, name)
+	}
+	if diff := cmp.Diff([]string{"machine", "clock_source", "hypervisor", "cgroup"}, names); diff != "" {
+		t.Errorf("unavailable (-want +got):\n%s", diff)
+	}
+	got.Unavailable = nil
+	if diff := cmp.Diff(Facts{}, got); diff != "" {
+		t.Errorf("the other fields (-want +got):\n%s", diff)
+	}
+}
+
+func TestAMalformedFileIsNoLimitAndNoPanic(t *testing.T) {
+	for _, content := range []string{"", "max", "x y", "1", "1 0", "-1 100000", "9223372036854775807", "1\x00"} {
+		tree := fstest.MapFS{}
+		for _, name := range []string{
+			"sys/fs/cgroup/cpu.max", "sys/fs/cgroup/memory.max",
+			"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "sys/fs/cgroup/cpu/cpu.cfs_period_us",
+			"sys/class/net/eth0/type", "sys/class/net/eth0/speed", "proc/cpuinfo",
+		} {
+			tree[name] = &fstest.MapFile{Data: []byte(content)}
+		}
+		tree["proc/self/cgroup"] = &fstest.MapFile{Data: []byte("1:cpu:/../..\n0::/../x\n")}
+		var got Facts
+		got.readLinux(NewFS(tree))
+		if got.NetworkSpeed != 0 || got.Hypervisor || content != "1" && got.MemoryLimitBytes != 0 {
+			t.Errorf("readLinux with %q in every file = %+v, want nothing", content, got)
+		}
+	}
+}
+
+func TestAMalformedCgroupListIsNamed(t *testing.T) {
+	_, err := NewFS(fstest.MapFS{"proc/self/cgroup": {Data: []byte("nonsense\n")}}).cgroup()
+	if err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("cgroup() error = %v, want one that shows the line", err)
+	}
+}

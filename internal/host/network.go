@@ -1,0 +1,59 @@
+package host
+
+import (
+	"io/fs"
+	"path"
+)
+
+const classNet = "sys/class/net"
+
+// networkCards are the interfaces whose bytes leave the machine, each byte
+// counted once. Where there is hardware, those are the interfaces with a device
+// behind them: a bridge, a bond, a VLAN or a container's veth would count the
+// same bytes again. A container sees no hardware, so there every interface
+// counts that is not loopback. It is nil where the tree does not tell.
+func (f FS) networkCards() []string {
+	entries, err := fs.ReadDir(f.tree, classNet)
+	if err != nil {
+		return nil
+	}
+	var cards, others []string
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case f.isLoopback(name):
+		case f.exists(path.Join(classNet, name, "device")):
+			cards = append(cards, name)
+		case f.exists(path.Join(classNet, name, "operstate")): // bonding_masters is a file among the folders
+			others = append(others, name)
+		}
+	}
+	if len(cards) > 0 {
+		return cards
+	}
+	return others
+}
+
+// isLoopback asks for the kernel's ARPHRD_LOOPBACK, for the name need not be lo.
+func (f FS) isLoopback(name string) bool {
+	t, err := f.number(path.Join(classNet, name, "type"))
+	return err == nil && t == 772
+}
+
+// networkSpeed is the sum of the speeds of those interfaces that are up, in bits
+// a second. It is 0, not known, as soon as one of them does not tell its own: a
+// sum without it would make a network look full that is not. Wireless and
+// virtual interfaces commonly do not tell.
+func (f FS) networkSpeed(interfaces []string) int64 {
+	var sum int64
+	for _, name := range interfaces {
+		if state, err := f.text(path.Join(classNet, name, "operstate")); err != nil || state != "up" {
+			continue
+		}
+		megabits, err := f.number(path.Join(classNet, name, "speed"))
+		if err != nil || megabits <= 0 { // -1: the driver does not know
+			return 0
+		}
+		sum += megabits * 1_000_000
+	}
+	return sum
+}

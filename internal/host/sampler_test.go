@@ -1,0 +1,147 @@
+package host
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// fakeMachine is a machine whose counters a test moves by hand.
+type fakeMachine struct {
+	now                           time.Duration
+	processCPU, hostCPU, gc, sent float64
+	broken                        error
+}
+
+func (m *fakeMachine) sampler() *Sampler {
+	from := func(v *float64) func() (float64, error) {
+		return func() (float64, error) { return *v, m.broken }
+	}
+	s := newSampler(func() time.Duration { return m.now }, sources{
+		processCPU: from(&m.processCPU),
+		hostCPU:    from(&m.hostCPU),
+		gcCPU:      from(&m.gc),
+		sent:       from(&m.sent),
+		resident:   func() (int64, error) { return 64 << 20, m.broken },
+	})
+	s.cores, s.speed = 8, 1e10
+	return s
+}
+
+// run lets time pass with so many cores busy.
+func (m *fakeMachine) run(d time.Duration, process, host, gc float64) {
+	m.now += d
+	m.processCPU += process * d.Seconds()
+	m.hostCPU += host * d.Seconds()
+	m.gc += gc * d.Seconds()
+}
+
+func (m *fakeMachine) compare(t *testing.T, got, want Sample) {
+	t.Helper()
+	want.Cores, want.HostCores, want.NetSpeed = float64(runtime.GOMAXPROCS(0)), 8, 1e10
+	opts := []cmp.Option{cmpopts.IgnoreFields(Sample{}, "GCPauseMax"), cmpopts.EquateApprox(0, 1e-9)}
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("Sample (-want +got):\n%s", diff)
+	}
+}
+
+func TestSampleHoldsTheRatesOfItsInterval(t *testing.T) {
+	m := &fakeMachine{processCPU: 100, hostCPU: 9000, gc: 7, sent: 1e9}
+	s := m.sampler()
+	m.run(500*time.Millisecond, 1.5, 3, 0.1)
+	m.sent += 4096
+	m.compare(t, s.Sample(m.now), Sample{
+		At: 500 * time.Millisecond, Interval: 500 * time.Millisecond,
+		ProcessCPU: 1.5, HostCPU: 3, GCCPU: 0.1, NetSent: 4096, RSS: 64 << 20,
+	})
+	m.run(time.Second, 0, 0.25, 0)
+	m.compare(t, s.Sample(m.now), Sample{
+		At: 1500 * time.Millisecond, Interval: time.Second, HostCPU: 0.25, RSS: 64 << 20,
+	})
+}
+
+func TestRatesAreOverTheTimeThatPassedWhateverTheLabel(t *testing.T) {
+	m := &fakeMachine{}
+	s := m.sampler()
+	m.run(1010*time.Millisecond, 2, 2, 0) // the tick came 10 ms late
+	m.compare(t, s.Sample(time.Second), Sample{
+		At: time.Second, Interval: 1010 * time.Millisecond, ProcessCPU: 2, HostCPU: 2, RSS: 64 << 20,
+	})
+}
+
+func TestAFailingSourceIsCountedAndItsTimeIsNotLost(t *testing.T) {
+	m := &fakeMachine{}
+	s := m.sampler()
+	m.broken = errors.New("unplugged")
+	m.run(time.Second, 4, 4, 1)
+	m.compare(t, s.Sample(m.now), Sample{At: m.now, Interval: time.Second, Unread: 5})
+	m.broken = nil
+	m.run(time.Second, 0, 0, 0)
+	m.compare(t, s.Sample(m.now), Sample{
+		At: m.now, Interval: time.Second,
+		ProcessCPU: 2, HostCPU: 2, GCCPU: 0.5, RSS: 64 << 20, // half of four cores for two seconds
+	})
+}
+
+func TestASourceThatWasBrokenFromTheStartBeginsWhenItAnswers(t *testing.T) {
+	m := &fakeMachine{processCPU: 100, hostCPU: 100, broken: errors.New("unplugged")}
+	s := m.sampler()
+	m.broken = nil
+	m.run(time.Second, 1, 1, 0)
+	m.compare(t, s.Sample(m.now), Sample{At: m.now, Interval: time.Second, Unread: 4, RSS: 64 << 20})
+	m.run(time.Second, 1, 1, 0)
+	m.compare(t, s.Sample(m.now), Sample{At: m.now, Interval: time.Second, ProcessCPU: 1, HostCPU: 1, RSS: 64 << 20})
+}
+
+func TestACounterThatFallsBeginsAnew(t *testing.T) {
+	m := &fakeMachine{sent: 1000}
+	s := m.sampler()
+	m.run(time.Second, 0, 0, 0)
+	m.sent = 10
+	m.compare(t, s.Sample(m.now), Sample{At: m.now, Interval: time.Second, Unread: 1, RSS: 64 << 20})
+	m.run(time.Second, 0, 0, 0)
+	m.sent = 15
+	m.compare(t, s.Sample(m.now), Sample{At: m.now, Interval: time.Second, NetSent: 5, RSS: 64 << 20})
+}
+
+func TestASampleOfNoTimeHasNoRates(t *testing.T) {
+	m := &fakeMachine{}
+	s := m.sampler()
+	m.processCPU = 1
+	m.compare(t, s.Sample(0), Sample{RSS: 64 << 20})
+}
+
+func TestTheLongestPauseIsTheHighestBucketThatGrew(t *testing.T) {
+	bounds := []float64{math.Inf(-1), 0.001, 0.002, 0.004, math.Inf(1)}
+	for _, row := range []struct {
+		says     string
+		was, now []uint64
+		want     time.Duration
+	}{
+		{"nothing was stopped", []uint64{5, 1, 1, 0}, []uint64{5, 1, 1, 0}, 0},
+		{"a short pause after a long one earlier", []uint64{5, 1, 1, 0}, []uint64{6, 1, 1, 0}, time.Millisecond},
+		{"two pauses", []uint64{5, 1, 1, 0}, []uint64{6, 2, 1, 0}, 2 * time.Millisecond},
+		{"one above every bound", []uint64{0, 0, 0, 0}, []uint64{1, 0, 0, 1}, 4 * time.Millisecond},
+		{"the first look", nil, []uint64{1, 0, 1, 0}, 4 * time.Millisecond},
+		{"the first look with nothing", nil, []uint64{0, 0, 0, 0}, 0},
+	} {
+		h := &metrics.Float64Histogram{Counts: row.now, Buckets: bounds}
+		if got := longestSince(row.was, h); got != row.want {
+			t.Errorf("%s: longestSince(%v, %v) = %v, want %v", row.says, row.was, row.now, got, row.want)
+		}
+	}
+}
+
+func TestACollectionShowsAsAPause(t *testing.T) {
+	p := newPauses()
+	runtime.GC()
+	if got := p.longest(); got <= 0 || got > time.Minute {
+		t.Errorf("longest pause after a collection = %v, want some", got)
+	}
+}

@@ -1,0 +1,202 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+// Cluster is a connection for asking: who is there, which topics, with which
+// settings. It carries no load.
+type Cluster struct {
+	admin *kadm.Client
+
+	Info      ClusterInfo
+	Unreached []error // bootstrap addresses that did not answer, while another did
+}
+
+// ClusterInfo is what kt records of the cluster under test.
+type ClusterInfo struct {
+	ID         string       `json:"cluster_id"`
+	Version    string       `json:"broker_version"` // guessed from the API versions that the brokers offer
+	Controller int32        `json:"controller_id"`
+	Brokers    []BrokerInfo `json:"brokers"`
+}
+
+// BrokerInfo is one broker.
+type BrokerInfo struct {
+	ID   int32  `json:"id"`
+	Addr string `json:"address"`
+	Rack string `json:"rack,omitempty"`
+}
+
+const (
+	dialTimeout  = 5 * time.Second
+	adminTimeout = 15 * time.Second
+)
+
+// Connect connects to a cluster. Its errors name the addresses that were tried
+// and what each of them said.
+func Connect(ctx context.Context, bootstrap []string, s Settings) (*Cluster, error) {
+	bootstrap, err := normaliseBootstrap(bootstrap)
+	if err != nil {
+		return nil, err
+	}
+	reached, unreached := dialAll(ctx, bootstrap)
+	if len(reached) == 0 {
+		return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
+	}
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(reached...),
+		kgo.ClientID("kt-admin"),
+		kgo.RequestRetries(adminRetries),
+		kgo.DialTimeout(dialTimeout),
+		kgo.RequestTimeoutOverhead(dialTimeout),
+		kgo.RetryTimeout(adminTimeout),
+	)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{admin: kadm.NewClient(client), Unreached: unreached}
+	c.admin.SetTimeoutMillis(int32(adminTimeout.Milliseconds()))
+	if err := c.describe(ctx); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("%s accepts connections, but does not answer as a Kafka broker in plain text: %w", strings.Join(reached, ","), errorCause(err))
+	}
+	return c, nil
+}
+
+// adminRetries is low: who asks for a cluster that is not there wants to know.
+const adminRetries = 3
+
+// Close closes the connection.
+func (c *Cluster) Close() { c.admin.Close() }
+
+func (c *Cluster) describe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	m, err := c.admin.BrokerMetadata(ctx)
+	if err != nil {
+		return err
+	}
+	c.Info = ClusterInfo{ID: m.Cluster, Controller: m.Controller}
+	for _, b := range m.Brokers {
+		info := BrokerInfo{ID: b.NodeID, Addr: net.JoinHostPort(b.Host, fmt.Sprint(b.Port))}
+		if b.Rack != nil {
+			info.Rack = *b.Rack
+		}
+		c.Info.Brokers = append(c.Info.Brokers, info)
+	}
+	slices.SortFunc(c.Info.Brokers, func(a, b BrokerInfo) int { return cmp.Compare(a.ID, b.ID) })
+	versions, err := c.admin.ApiVersions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions.Sorted() {
+		if v.Err == nil {
+			c.Info.Version = guessVersion(v)
+			break
+		}
+	}
+	return nil
+}
+
+func guessVersion(v kadm.BrokerApiVersions) string {
+	var versions kversion.Versions
+	v.EachKeySorted(func(key, _, max int16) { versions.SetMaxKeyVersion(key, max) })
+	return versions.VersionGuess()
+}
+
+// AddressError tells of a bootstrap server that is no address.
+type AddressError struct{ text string }
+
+func (e *AddressError) Error() string { return e.text }
+
+// normaliseBootstrap checks each address. A port must be given, as Kafka's own
+// tools demand.
+func normaliseBootstrap(addrs []string) ([]string, error) {
+	var errs []error
+	var out []string
+	for _, a := range addrs {
+		a = strings.TrimSpace(a)
+		host, port, err := net.SplitHostPort(a)
+		switch {
+		case a == "":
+			continue
+		case err != nil || host == "" || port == "":
+			errs = append(errs, &AddressError{fmt.Sprintf("bootstrap server %q: write HOST:PORT, as in localhost:9092", a)})
+		default:
+			if _, err := net.LookupPort("tcp", port); err != nil {
+				errs = append(errs, &AddressError{fmt.Sprintf("bootstrap server %q: %q is not a port", a, port)})
+				continue
+			}
+			out = append(out, a)
+		}
+	}
+	if len(out) == 0 && len(errs) == 0 {
+		errs = append(errs, &AddressError{"no bootstrap server given: write HOST:PORT, as in localhost:9092"})
+	}
+	return out, errors.Join(errs...)
+}
+
+// dialAll tries every address at once and tells those that accept a connection
+// from those that do not, each with its reason.
+func dialAll(ctx context.Context, addrs []string) (reached []string, unreached []error) {
+	errs := make([]error, len(addrs))
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() {
+			d := net.Dialer{Timeout: dialTimeout}
+			conn, err := d.DialContext(ctx, "tcp", addr)
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", addr, errorCause(err))
+				return
+			}
+			_ = conn.Close() // it was only to see whether somebody listens
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err == nil {
+			reached = append(reached, addrs[i])
+		} else {
+			unreached = append(unreached, err)
+		}
+	}
+	return reached, unreached
+}
+
+// errorCause strips what the caller says anyway: the operation and the address or
+// path.
+func errorCause(err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return errors.New(dns.Err)
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var sys interface{ Unwrap() error }
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &sys) && !op.Timeout():
+		if inner := sys.Unwrap(); inner != nil {
+			return inner
+		}
+	}
+	return err
+}

@@ -1,0 +1,191 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Producer is the driver for `kt produce`.
+type Producer struct {
+	Bootstrap []string
+	Plan      plan.Plan
+	Settings  Settings
+	Values    *Values // what the records hold
+}
+
+var _ engine.Driver = (*Producer)(nil)
+
+// Open makes a client and readies it: its connection stands and, with
+// idempotence, its producer id is known, so that neither is timed.
+func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	h := newHooks(s, p.Settings.MaxInFlight())
+	opts := append(p.Settings.Options(), kgo.SeedBrokers(p.Bootstrap...), kgo.WithHooks(h))
+	if id := p.Settings.TransactionalID(); id != "" && s.Count > 1 {
+		// Two producers with one id would fence each other.
+		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", id, s.Index)))
+	}
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{
+		client:  client,
+		shard:   s,
+		hooks:   h,
+		topic:   p.Plan.Topic.Name,
+		headers: recordHeaders(p.Plan.Payload.Headers),
+		source:  p.Values.source(p.Plan, s.Index, s.Count),
+		txn:     transaction{every: p.Plan.Load.Transaction.Std()},
+	}
+	if err := w.ready(ctx, p.Settings.Idempotent()); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func recordHeaders(hs []plan.Header) []kgo.RecordHeader {
+	var out []kgo.RecordHeader
+	for _, h := range hs {
+		out = append(out, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
+	}
+	return out
+}
+
+// openTimeout is how long a producer may take to connect.
+const openTimeout = 30 * time.Second
+
+// worker is one producer.
+type worker struct {
+	client  *kgo.Client
+	shard   *engine.Shard
+	hooks   *hooks
+	topic   string
+	headers []kgo.RecordHeader
+	source  *source
+	txn     transaction
+}
+
+func (w *worker) ready(ctx context.Context, idempotent bool) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := w.client.Ping(ctx); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	if !idempotent {
+		return nil
+	}
+	if _, _, err := w.client.ProducerID(ctx); err != nil {
+		return fmt.Errorf("get a producer id: %w", err)
+	}
+	return nil
+}
+
+// record is what the worker keeps with an Op: the record, the function that
+// takes its outcome, made once, and room for what differs from record to record.
+// The client holds on to all of it until the outcome is known, and the engine
+// does not reuse an Op before.
+type record struct {
+	kgo.Record
+	done  func(*kgo.Record, error)
+	key   [decimalRoom]byte
+	value [decimalRoom]byte
+}
+
+// decimalRoom holds any int64 in decimal.
+const decimalRoom = 20
+
+func (w *worker) newRecord(op *engine.Op) *record {
+	r := &record{}
+	r.Topic = w.topic
+	r.Headers = w.headers
+	r.done = func(_ *kgo.Record, err error) {
+		if err != nil {
+			op.Fail(errorCode(err))
+			return
+		}
+		op.Acknowledge(r.Partition, time.Duration(w.hooks.answered.Load()))
+	}
+	op.State = r
+	return r
+}
+
+// Do gives one record to the client. The client never blocks here: the engine
+// bounds what is outstanding.
+func (w *worker) Do(op *engine.Op) (waited bool) {
+	r, ok := op.State.(*record)
+	if !ok {
+		r = w.newRecord(op)
+	}
+	if w.txn.every > 0 {
+		if waited = w.turnTransaction(op); waited {
+			op.Sent = w.shard.Now()
+		}
+	}
+	w.source.fill(r, op.Index)
+	r.Timestamp = op.Wall
+	op.Bytes = len(r.Key) + len(r.Value)
+	w.client.Produce(context.Background(), &r.Record, r.done)
+	return waited
+}
+
+// Flush waits until the client has an outcome for every record, and commits the
+// open transaction.
+func (w *worker) Flush(ctx context.Context) error {
+	if err := w.client.Flush(ctx); err != nil {
+		return err
+	}
+	if w.txn.open {
+		return w.commit(ctx)
+	}
+	return nil
+}
+
+// Close frees the client; records that it still holds fail.
+func (w *worker) Close() error {
+	w.client.Close()
+	return nil
+}
+
+// transaction is the state of a transactional producer.
+type transaction struct {
+	every time.Duration // 0: no transactions
+	open  bool
+	began time.Duration
+}
+
+// turnTransaction commits the open transaction when it has lasted long enough
+// and begins the next, and tells whether it had to commit.
+func (w *worker) turnTransaction(op *engine.Op) (committed bool) {
+	t := &w.txn
+	if t.open && op.Sent-t.began >= t.every {
+		// What fails here fails again, record by record, with its code.
+		_ = w.commit(context.Background())
+		committed = true
+	}
+	if !t.open {
+		if err := w.client.BeginTransaction(); err == nil {
+			t.open, t.began = true, w.shard.Now()
+		}
+	}
+	return committed
+}
+
+func (w *worker) commit(ctx context.Context) error {
+	w.txn.open = false
+	if err := w.client.Flush(ctx); err != nil {
+		return err
+	}
+	if err := w.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
+		return fmt.Errorf("commit transaction: %w", err)
+	}
+	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Committed(phase) })
+	return nil
+}

@@ -1,0 +1,82 @@
+package kafka
+
+import (
+	"math"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// connectionProperties are the rows about connections, metadata and identity.
+func connectionProperties() []property {
+	return []property{
+		{
+			name: "bootstrap.servers", preset: "", check: textOf(1, math.MaxInt32),
+			doc:    "Brokers to ask for the rest of the cluster.",
+			client: actsItself, // kt resolves it together with its own flag
+		}, {
+			name: "client.id", preset: "kt-producer", check: textOf(0, 256), // franz-go's limit
+			doc:    "Name that brokers log, measure and apply quotas by.",
+			note:   "Kafka's own producer test calls itself perf-producer-client.",
+			client: "ClientID",
+			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.ClientID(s.value("client.id"))} },
+		}, {
+			name: "client.rack", preset: "", check: textOf(0, 512), // franz-go's limit
+			doc:    "Rack the client is in.",
+			client: "Rack",
+			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.Rack(s.value("client.rack"))} },
+		}, {
+			name: "connections.max.idle.ms", preset: "540000", check: millis(100, 900_000), // franz-go's limits
+			doc:    "Time after which an unused connection is closed.",
+			note:   "franz-go may keep an unused connection up to twice as long.",
+			client: "ConnIdleTimeout",
+			apply: func(s Settings) []kgo.Opt {
+				return []kgo.Opt{kgo.ConnIdleTimeout(s.duration("connections.max.idle.ms"))}
+			},
+		}, {
+			name: "metadata.max.age.ms", preset: "300000", check: millis(10, 3_600_000), // franz-go's limits
+			doc:    "Age at which metadata is asked for again.",
+			client: "MetadataMaxAge",
+			apply: func(s Settings) []kgo.Opt {
+				return []kgo.Opt{kgo.MetadataMaxAge(s.duration("metadata.max.age.ms"))}
+			},
+		}, {
+			name: "socket.connection.setup.timeout.ms", preset: "10000", check: millis(1, math.MaxInt32),
+			doc:    "Time a connection may take to be made.",
+			note:   "franz-go keeps to it where Java waits longer after each failure.",
+			client: "Dialer, DialTimeout", apply: applyDialer,
+		}, {
+			name: "send.buffer.bytes", preset: "131072", check: orMinusOne(byteCount(0, math.MaxInt32)),
+			doc:    "Socket send buffer; -1 leaves it to the operating system.",
+			client: "Dialer",
+		}, {
+			name: "receive.buffer.bytes", preset: "32768", check: orMinusOne(byteCount(0, math.MaxInt32)),
+			doc:    "Socket receive buffer; -1 leaves it to the operating system.",
+			client: "Dialer",
+		}, {
+			name: "security.protocol", preset: "PLAINTEXT", check: onlyValue("PLAINTEXT", plainTextOnly),
+			doc:    "How connections are secured.",
+			client: actsItself,
+		}, {
+			name: "enable.metrics.push", preset: "true", check: boolean,
+			doc:    "Whether the client sends its metrics to brokers that subscribe to them.",
+			client: "DisableClientMetrics", apply: applyMetricsPush,
+		},
+	}
+}
+
+// applyDialer sets DialTimeout as well, which franz-go does not use beside a
+// dialer, so that the client still tells the truth when asked for it.
+func applyDialer(s Settings) []kgo.Opt {
+	timeout := s.duration("socket.connection.setup.timeout.ms")
+	return []kgo.Opt{
+		kgo.DialTimeout(timeout),
+		kgo.Dialer(dialer(timeout, s.int("send.buffer.bytes"), s.int("receive.buffer.bytes"))),
+	}
+}
+
+func applyMetricsPush(s Settings) []kgo.Opt {
+	if s.bool("enable.metrics.push") {
+		return nil
+	}
+	return []kgo.Opt{kgo.DisableClientMetrics()}
+}

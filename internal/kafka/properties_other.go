@@ -1,0 +1,62 @@
+package kafka
+
+import "math"
+
+// byteArray is the one serializer kt has: its keys and values are bytes.
+const byteArray = "org.apache.kafka.common.serialization.ByteArraySerializer"
+
+// otherProperties are the rows that Java applications set and that change
+// nothing about kt's load. They are accepted, so that an application's file can
+// be used as it is, and giving one another value than its default earns a
+// warning.
+func otherProperties() []property {
+	anything := textOf(0, math.MaxInt32)
+	return []property{
+		{
+			name: "client.dns.lookup", preset: "use_all_dns_ips", check: oneOf("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+			doc: "How names of brokers become addresses.", note: "franz-go always tries every address of a name.", client: hasNoTwin,
+		}, {
+			name: "config.providers", preset: "", check: onlyValue("", "must be empty; kt does not look up values elsewhere"),
+			doc: "Classes that look up values kept elsewhere.", client: actsItself,
+		}, {
+			name: "interceptor.classes", preset: "", check: anything,
+			doc: "Classes that see each record before it is sent.", note: "kt runs no Java classes.", client: hasNoTwin,
+		}, {
+			name: "key.serializer", preset: byteArray, check: anything,
+			doc: "Class that turns keys into bytes.", note: "kt's keys are bytes already.", client: hasNoTwin,
+		}, {
+			name: "value.serializer", preset: byteArray, check: anything,
+			doc: "Class that turns values into bytes.", note: "kt's values are bytes already.", client: hasNoTwin,
+		}, {
+			name: "metadata.max.idle.ms", preset: "300000", check: millis(5000, math.MaxInt64),
+			doc: "Time after which an unused topic's metadata is forgotten.", note: "franz-go never forgets a topic it produced to.", client: hasNoTwin,
+		}, {
+			name: "metadata.recovery.strategy", preset: "rebootstrap", check: inLowerCase(oneOf("rebootstrap", "none")),
+			doc: "What to do when no known broker answers.", note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,
+		}, {
+			name: "metadata.recovery.rebootstrap.trigger.ms", preset: "300000", check: millis(0, math.MaxInt64),
+			doc: "Time without metadata after which the bootstrap servers are asked again.", note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,
+		}, {
+			name: "metric.reporters", preset: "org.apache.kafka.common.metrics.JmxReporter", check: anything,
+			doc: "Classes that publish the Java client's metrics.", note: "kt reports its own figures.", client: hasNoTwin,
+		}, {
+			name: "metrics.num.samples", preset: "2", check: number(1, math.MaxInt32),
+			doc: "Samples the Java client's metrics are kept in.", note: "kt reports its own figures.", client: hasNoTwin,
+		}, {
+			name: "metrics.recording.level", preset: "INFO", check: oneOf("INFO", "DEBUG", "TRACE"),
+			doc: "Detail of the Java client's metrics.", note: "kt reports its own figures.", client: hasNoTwin,
+		}, {
+			name: "metrics.sample.window.ms", preset: "30000", check: millis(0, math.MaxInt64),
+			doc: "Length of a sample of the Java client's metrics.", note: "kt reports its own figures.", client: hasNoTwin,
+		}, {
+			name: "reconnect.backoff.ms", preset: "50", check: millis(0, math.MaxInt64),
+			doc: "Pause before a broker is dialled again.", note: "franz-go pauses as retry.backoff.ms says.", client: hasNoTwin,
+		}, {
+			name: "reconnect.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt64),
+			doc: "Longest pause before a broker is dialled again.", note: "franz-go pauses as retry.backoff.max.ms says.", client: hasNoTwin,
+		}, {
+			name: "socket.connection.setup.timeout.max.ms", preset: "30000", check: millis(0, math.MaxInt64),
+			doc: "Longest time a connection may take after failures.", note: "franz-go keeps to socket.connection.setup.timeout.ms.", client: hasNoTwin,
+		},
+	}
+}

@@ -1,0 +1,55 @@
+package kafka
+
+import (
+	"math"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// partitionProperties are the rows that choose each record's partition.
+func partitionProperties() []property {
+	return []property{
+		{
+			name: "partitioner.class", preset: "", check: checkPartitioner,
+			doc:    "Class that chooses partitions; empty is Kafka's own, which fills one batch per partition in turn.",
+			client: "RecordPartitioner", apply: applyPartitioner,
+		}, {
+			name: "partitioner.ignore.keys", preset: "false", check: boolean,
+			doc:    "Whether records with a key are spread like those without.",
+			client: "RecordPartitioner",
+		}, {
+			name: "partitioner.adaptive.partitioning.enable", preset: "true", check: boolean,
+			doc:    "Whether partitions on faster brokers get more records.",
+			note:   "franz-go judges a partition by its waiting records, Java by its waiting batches.",
+			client: "RecordPartitioner",
+		}, {
+			name: "partitioner.availability.timeout.ms", preset: "0", check: millis(0, math.MaxInt64),
+			doc:    "Time after which a partition whose broker takes no requests is passed over; 0 is never.",
+			note:   "franz-go has no such timeout.",
+			client: hasNoTwin,
+		}, {
+			name: "partitioner.rack.aware", preset: "false", check: boolean,
+			doc:    "Whether partitions led from the client's own rack come first.",
+			note:   "Java applies it to its own partitioner only, franz-go to any.",
+			client: "RackAwarePartitioning", apply: applyRackAware,
+		},
+	}
+}
+
+// applyPartitioner turns to another partition after batch.size bytes, as Java
+// does, whatever franz-go's limit for a batch was raised to.
+func applyPartitioner(s Settings) []kgo.Opt {
+	if s.value("partitioner.class") == roundRobin {
+		return []kgo.Opt{kgo.RecordPartitioner(kgo.RoundRobinPartitioner())}
+	}
+	adaptive := s.bool("partitioner.adaptive.partitioning.enable")
+	keys := !s.bool("partitioner.ignore.keys")
+	return []kgo.Opt{kgo.RecordPartitioner(kgo.UniformBytesPartitioner(max(s.BatchSize(), 1), adaptive, keys, nil))}
+}
+
+func applyRackAware(s Settings) []kgo.Opt {
+	if !s.bool("partitioner.rack.aware") {
+		return nil
+	}
+	return []kgo.Opt{kgo.RackAwarePartitioning()}
+}

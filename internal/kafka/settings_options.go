@@ -1,0 +1,76 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Options returns the franz-go options for one client: everything but the
+// brokers to start from and the hooks.
+func (s Settings) Options() []kgo.Opt {
+	var opts []kgo.Opt
+	for _, p := range properties() {
+		if p.apply != nil {
+			opts = append(opts, p.apply(s)...)
+		}
+	}
+	return opts
+}
+
+// retryBackoff returns Java's pause after so many failures in a row: it starts
+// at initial, doubles up to longest, and varies by a fifth either way so that
+// clients do not return in step. With longest no higher than initial it is
+// longest, without variation.
+func retryBackoff(initial, longest time.Duration) func(fails int) time.Duration {
+	if longest <= initial {
+		return func(int) time.Duration { return longest }
+	}
+	// Java limits the power, not only the result, so that the variation still
+	// shows once the pause has reached its limit.
+	growth := math.Log2(float64(longest) / float64(max(initial, time.Millisecond)))
+	return func(fails int) time.Duration {
+		power := math.Pow(2, min(float64(max(fails-1, 0)), growth))
+		pause := float64(initial) * power * (0.8 + 0.4*rand.Float64())
+		return min(time.Duration(pause), longest)
+	}
+}
+
+// dialer connects as Java does: with a time limit, and with socket buffers of a
+// fixed size unless they are negative. Java sets them before it connects; here
+// they are set just after, which every system supports. Fixed buffers keep
+// Linux from growing them to fit the path.
+func dialer(timeout time.Duration, send, receive int) func(context.Context, string, string) (net.Conn, error) {
+	d := &net.Dialer{Timeout: timeout}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if err := setBuffers(conn, send, receive); err != nil {
+			return nil, errors.Join(fmt.Errorf("set socket buffers: %w", err), conn.Close())
+		}
+		return conn, nil
+	}
+}
+
+func setBuffers(conn net.Conn, send, receive int) error {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	var errs []error
+	if send >= 0 {
+		errs = append(errs, tcp.SetWriteBuffer(send))
+	}
+	if receive >= 0 {
+		errs = append(errs, tcp.SetReadBuffer(receive))
+	}
+	return errors.Join(errs...)
+}

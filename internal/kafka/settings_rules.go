@@ -1,0 +1,144 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// applyRules settles what depends on more than one property, in an order where
+// each rule finds what it reads already settled.
+func (s Settings) applyRules() error {
+	s.noteBatchLimit()
+	return errors.Join(
+		s.settleIdempotence(),
+		s.checkInFlight(),
+		s.settleTransactions(),
+		s.settleDelivery(),
+		s.checkSizes(),
+		s.checkRack(),
+	)
+}
+
+// settleIdempotence gives idempotence up when acks or retries rule it out, as
+// Java does. Asked for by name, it is a conflict instead.
+func (s Settings) settleIdempotence() error {
+	if !s.Idempotent() {
+		return nil
+	}
+	var conflicts []error
+	reason := ""
+	needs := func(want string, have Setting) {
+		reason = cite(have)
+		conflicts = append(conflicts, fmt.Errorf("%s needs %s, not %s", s.cite("enable.idempotence"), want, reason))
+	}
+	if s.int("retries") == 0 {
+		needs("retries above 0", s.settings["retries"])
+	}
+	if s.Acks() != "all" {
+		needs("acks=all", s.settings["acks"])
+	}
+	if len(conflicts) == 0 {
+		return nil
+	}
+	if s.isGiven("enable.idempotence") {
+		return errors.Join(conflicts...)
+	}
+	s.derive("enable.idempotence", "false", "Off because of "+reason+", as in Java.")
+	return nil
+}
+
+// checkInFlight refuses limits that would not hold. Above 5, Java 4 refuses too,
+// and does so even where acks then turns idempotence off. From 1 to 4, Java
+// obeys; franz-go allows 5 whenever idempotence is on, and kt does not run
+// another test than the one asked for.
+func (s Settings) checkInFlight() error {
+	const name = "max.in.flight.requests.per.connection"
+	idempotence := s.settings["enable.idempotence"]
+	askedOff := idempotence.Value == "false" && idempotence.Source != SourceDerived
+	switch n := s.MaxInFlight(); {
+	case n > 5 && !askedOff:
+		return fmt.Errorf("%s: more than 5 needs enable.idempotence=false", s.cite(name))
+	case n < 5 && s.Idempotent():
+		return fmt.Errorf("%s: franz-go keeps up to 5 with idempotence; leave it at 5 or add enable.idempotence=false", s.cite(name))
+	}
+	return nil
+}
+
+func (s Settings) settleTransactions() error {
+	if s.TransactionalID() == "" {
+		return nil
+	}
+	if !s.Idempotent() {
+		return fmt.Errorf("%s needs idempotence, but %s", s.cite("transactional.id"), s.cite("enable.idempotence"))
+	}
+	s.note("delivery.timeout.ms", "In a transaction franz-go waits for the fate of records in flight, past this time if need be.")
+	return nil
+}
+
+// settleDelivery makes room for one linger and one request, as Java does: the
+// default gives way, a given value is an error.
+func (s Settings) settleDelivery() error {
+	least := min(s.int64("linger.ms")+s.int64("request.timeout.ms"), math.MaxInt32)
+	if s.int64("delivery.timeout.ms") >= least {
+		return nil
+	}
+	if s.isGiven("delivery.timeout.ms") {
+		return fmt.Errorf("%s: must be at least %d, the sum of %s and %s", s.cite("delivery.timeout.ms"),
+			least, s.cite("linger.ms"), s.cite("request.timeout.ms"))
+	}
+	s.derive("delivery.timeout.ms", strconv.FormatInt(least, 10), "Raised to linger.ms + request.timeout.ms, as in Java.")
+	return nil
+}
+
+// checkSizes refuses records and batches that no send could succeed with.
+func (s Settings) checkSizes() error {
+	var problems []error
+	record := int64(s.recordMax) + javaOverhead
+	for _, name := range []string{"max.request.size", "buffer.memory"} {
+		if s.recordMax > 0 && record > s.int64(name) {
+			problems = append(problems, fmt.Errorf("%s: too small for a record of %d bytes, which takes %d",
+				s.cite(name), s.recordMax, record))
+		}
+	}
+	if int64(s.BatchSize()) > s.BufferMemory() {
+		problems = append(problems, fmt.Errorf("%s: a batch must fit into %s", s.cite("batch.size"), s.cite("buffer.memory")))
+	}
+	return errors.Join(problems...)
+}
+
+func (s Settings) noteBatchLimit() {
+	switch limit := s.batchMax(); {
+	case s.BatchSize() == 0:
+		s.note("batch.size", fmt.Sprintf("franz-go has no smaller limit than %d bytes, so records that fit in together may still share a batch.", limit))
+	case limit > s.BatchSize():
+		s.note("batch.size", fmt.Sprintf("franz-go's limit is raised to %d: Java sends a larger record alone, franz-go would fail it.", limit))
+	}
+}
+
+func (s Settings) checkRack() error {
+	if s.bool("partitioner.rack.aware") && s.value("client.rack") == "" {
+		return fmt.Errorf("%s needs client.rack", s.cite("partitioner.rack.aware"))
+	}
+	return nil
+}
+
+func (s Settings) cite(name string) string { return cite(s.settings[name]) }
+
+func (s Settings) isGiven(name string) bool {
+	source := s.settings[name].Source
+	return source != SourceDefault && source != SourceDerived
+}
+
+func (s Settings) derive(name, value, note string) {
+	setting := s.settings[name]
+	setting.Value, setting.Source, setting.Note = value, SourceDerived, note
+	s.settings[name] = setting
+}
+
+func (s Settings) note(name, note string) {
+	setting := s.settings[name]
+	setting.Note = note
+	s.settings[name] = setting
+}

@@ -1,0 +1,133 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestIdempotenceGivesWayUnlessItWasAskedFor(t *testing.T) {
+	for _, tc := range []struct {
+		name, words string
+		want        bool
+		note        string // of a derived value
+		err         string
+	}{
+		{name: "on by default", want: true},
+		{name: "on with acks as a number", words: "acks=-1", want: true},
+		{name: "off when asked", words: "enable.idempotence=false"},
+		{name: "off with acks=1", words: "acks=1", note: "Off because of acks=1 (from f), as in Java."},
+		{name: "off with acks=0", words: "acks=0", note: "Off because of acks=0 (from f), as in Java."},
+		{name: "off without retries", words: "retries=0", note: "Off because of retries=0 (from f), as in Java."},
+		{name: "a conflict with acks=1", words: "acks=1 enable.idempotence=true", err: "enable.idempotence=true (from f) needs acks=all, not acks=1 (from f)"},
+		{name: "a conflict without retries", words: "retries=0 enable.idempotence=true", err: "enable.idempotence=true (from f) needs retries above 0, not retries=0 (from f)"},
+		{name: "transactions need it", words: "acks=1 transactional.id=t", err: "transactional.id=t (from f) needs idempotence, but enable.idempotence=false (derived)"},
+		{name: "transactions have it", words: "transactional.id=t", want: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), 1000, false)
+			if tc.err != "" {
+				if err == nil || err.Error() != tc.err {
+					t.Fatalf("got  %v\nwant %s", err, tc.err)
+				}
+				return
+			}
+			setting := s.settings["enable.idempotence"]
+			if err != nil || s.Idempotent() != tc.want || setting.Note != tc.note || (setting.Source == SourceDerived) != (tc.note != "") {
+				t.Errorf("error %v, setting %+v, want %v, note %q", err, setting, tc.want, tc.note)
+			}
+		})
+	}
+}
+
+func TestALimitOnRequestsInFlightIsKeptOrRefused(t *testing.T) {
+	const name = "max.in.flight.requests.per.connection"
+	const tooMany, tooFew = ": more than 5 needs enable.idempotence=false", ": franz-go keeps up to 5 with idempotence; leave it at 5 or add enable.idempotence=false"
+	for _, tc := range []struct{ name, limit, words, err string }{
+		{"5 with idempotence", "5", "", ""},
+		{"1 with idempotence, which franz-go would not keep", "1", "", tooFew},
+		{"6 with idempotence", "6", "", tooMany},
+		{"6 with acks=1, where Java refuses too", "6", "acks=1", tooMany},
+		{"1 with acks=1", "1", "acks=1", ""},
+		{"1 without idempotence", "1", "enable.idempotence=false", ""},
+		{"100 without idempotence", "100", "enable.idempotence=false", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _, err := ParseProducer(given("f", strings.Fields(name+"="+tc.limit+" "+tc.words)...), 1000, false)
+			if tc.err != "" {
+				if want := name + "=" + tc.limit + " (from f)" + tc.err; err == nil || err.Error() != want {
+					t.Errorf("got  %v\nwant %s", err, want)
+				}
+				return
+			}
+			if err != nil || s.value(name) != tc.limit {
+				t.Errorf("error %v, limit %s", err, s.value(name))
+			}
+		})
+	}
+}
+
+func TestDeliveryTimeoutHasRoomForALingerAndARequest(t *testing.T) {
+	s := parse(t, 1000, "request.timeout.ms=119995")
+	if got := s.settings["delivery.timeout.ms"]; got.Value != "120000" || got.Source != SourceDefault {
+		t.Errorf("just enough room: %+v", got)
+	}
+	s = parse(t, 1000, "request.timeout.ms=150000")
+	if got := s.settings["delivery.timeout.ms"]; got.Value != "150005" || got.Source != SourceDerived {
+		t.Errorf("the default gives way: %+v", got)
+	}
+	_, _, err := ParseProducer(given("f", "delivery.timeout.ms=30000"), 1000, false)
+	want := "delivery.timeout.ms=30000 (from f): must be at least 30005, the sum of linger.ms=5 (default) and request.timeout.ms=30000 (default)"
+	if err == nil || err.Error() != want {
+		t.Errorf("a given value: got  %v\nwant %s", err, want)
+	}
+}
+
+func TestRecordsAndBatchesThatCannotBeSentAreRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		recordMax int
+		words     string
+		want      string
+	}{
+		{"the largest record that fits", 1<<20 - 82, "", ""},
+		{"one byte more", 1<<20 - 81, "", "max.request.size=1048576 (default): too small for a record of 1048495 bytes, which takes 1048577"},
+		{"a record larger than the memory", 40_000, "buffer.memory=40000 batch.size=100", "buffer.memory=40000 (from f): too small for a record of 40000 bytes, which takes 40082"},
+		{"a batch larger than the memory", 100, "buffer.memory=10000", "batch.size=16384 (default): a batch must fit into buffer.memory=10000 (from f)"},
+		{"a rack to prefer but none to be in", 100, "partitioner.rack.aware=true", "partitioner.rack.aware=true (from f) needs client.rack"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), tc.recordMax, false)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestARaisedBatchLimitIsNoted(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		recordMax int
+		words     string
+		limit     int
+		note      string
+	}{
+		{"a small record", 100, "", 16384, "Java counts compressed bytes"},
+		{"the largest that fits", 16384 - recordRoom, "", 16384, "Java counts compressed bytes"},
+		{"a larger one", 20_000, "", 20_128, "raised to 20128"},
+		{"a target below franz-go's least", 100, "batch.size=200", 512, "raised to 512"},
+		{"no batches", 100, "batch.size=0", 512, "no smaller limit than 512 bytes"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := parse(t, tc.recordMax, strings.Fields(tc.words)...)
+			note := s.settings["batch.size"].Note
+			if s.batchMax() != tc.limit || !strings.Contains(note, tc.note) {
+				t.Errorf("limit %d, note %q, want %d, %q", s.batchMax(), note, tc.limit, tc.note)
+			}
+		})
+	}
+}

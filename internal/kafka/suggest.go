@@ -1,0 +1,80 @@
+package kafka
+
+import (
+	"slices"
+	"strings"
+)
+
+// Nearest returns the candidate a person most likely meant by name, or "" when
+// none is close enough to be worth suggesting. Case and the separators ".",
+// "-" and "_" do not count. Two kinds of slip are caught, the first before the
+// second:
+//
+//	batch.sizes, lniger.ms   a few letters wrong, missing, extra or swapped
+//	linger, retry.backoff    a name cut short; the shortest completion wins
+//
+// Among equals the earlier candidate wins, so a sorted list gives a stable answer.
+func Nearest(name string, candidates []string) string {
+	given := fold(name)
+	allowed := max(1, len(given)/4) // one slip in four letters: beyond that a guess confuses more than it helps
+	best, bestDistance := "", allowed+1
+	for _, c := range candidates {
+		if d := distance(given, fold(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	if best != "" || len(given) < 3 {
+		return best
+	}
+	for _, c := range candidates {
+		if strings.HasPrefix(fold(c), given) && (best == "" || len(c) < len(best)) {
+			best = c
+		}
+	}
+	return best
+}
+
+func fold(name string) string {
+	return strings.NewReplacer("-", ".", "_", ".").Replace(strings.ToLower(strings.TrimSpace(name)))
+}
+
+// distance counts the single-letter edits, and swaps of two neighbours, that
+// turn a into b (optimal string alignment). It compares bytes: names of
+// properties and flags are ASCII.
+func distance(a, b string) int {
+	before := make([]int, len(b)+1) // two rows up, needed for swaps only
+	above := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}
+
+// isConsumerOnly reports whether Kafka's consumer knows the property and its
+// producer does not, which deserves a better answer than "unknown".
+func isConsumerOnly(name string) bool {
+	return slices.Contains([]string{
+		"allow.auto.create.topics", "auto.commit.interval.ms", "auto.offset.reset", "check.crcs",
+		"default.api.timeout.ms", "enable.auto.commit", "exclude.internal.topics", "fetch.max.bytes",
+		"fetch.max.wait.ms", "fetch.min.bytes", "group.id", "group.instance.id", "group.protocol",
+		"group.remote.assignor", "heartbeat.interval.ms", "isolation.level", "key.deserializer",
+		"max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records",
+		"partition.assignment.strategy", "session.timeout.ms", "share.acknowledgement.mode",
+		"share.acquire.mode", "value.deserializer",
+	}, name)
+}

@@ -1,0 +1,234 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Topic is the topic under test as the cluster has it.
+type Topic struct {
+	Name              string            `json:"name"`
+	Partitions        int               `json:"partitions"`
+	ReplicationFactor int               `json:"replication_factor"`
+	Leaders           map[int32]int32   `json:"leaders"` // partition → broker, at the start
+	Created           bool              `json:"created"` // by this run
+	Configs           map[string]string `json:"configs,omitempty"`
+}
+
+// MisfitError tells that the plan does not fit the cluster: someone has to change
+// one of them.
+type MisfitError struct{ err error }
+
+func misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
+
+func (e *MisfitError) Error() string { return e.err.Error() }
+
+func (e *MisfitError) Unwrap() error { return e.err }
+
+// batchOverhead bounds the bytes that a record batch with one record has beside
+// the record's key, value and headers: 61 of the batch, and varints.
+const batchOverhead = 128
+
+// EnsureTopic checks that the plan can be carried out on this cluster and creates
+// the topic when it is missing. Every check comes before the creation.
+func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, s Settings) (Topic, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*adminTimeout)
+	defer cancel()
+	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
+		return Topic{}, misfit("--replication-factor %d: the cluster has %d broker(s)", n, len(c.Info.Brokers))
+	}
+	found, err := c.lookUp(ctx, p.Topic.Name)
+	if err != nil {
+		return Topic{}, err
+	}
+	if found != nil {
+		if err := matches(*found, p.Topic); err != nil {
+			return Topic{}, err
+		}
+	}
+	limit, where, err := c.messageLimit(ctx, p.Topic, found != nil)
+	if err != nil {
+		return Topic{}, err
+	}
+	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && s.Compression() == "none" {
+		return Topic{}, misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
+	}
+	if found == nil {
+		if err := c.create(ctx, p.Topic); err != nil {
+			return Topic{}, err
+		}
+		if found, err = c.awaitLeaders(ctx, p.Topic.Name); err != nil {
+			return Topic{}, errors.Join(err, c.DeleteTopic(context.WithoutCancel(ctx), p.Topic.Name))
+		}
+		found.Created = true
+	}
+	found.Configs = c.topicConfigs(ctx, p.Topic.Name)
+	return *found, nil
+}
+
+// lookUp returns the topic as it is, or nil when there is none.
+func (c *Cluster) lookUp(ctx context.Context, name string) (*Topic, error) {
+	m, err := c.admin.Metadata(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("look up topic %s: %w", name, err)
+	}
+	d, ok := m.Topics[name]
+	if !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition) {
+		return nil, nil
+	}
+	if d.Err != nil {
+		return nil, fmt.Errorf("look up topic %s: %w", name, d.Err)
+	}
+	t := &Topic{Name: name, Partitions: len(d.Partitions), Leaders: make(map[int32]int32)}
+	for id, part := range d.Partitions {
+		t.Leaders[id] = part.Leader
+		t.ReplicationFactor = max(t.ReplicationFactor, len(part.Replicas))
+	}
+	return t, nil
+}
+
+func matches(have Topic, want plan.Topic) error {
+	var errs []error
+	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
+		errs = append(errs, misfit("topic %s exists with %d partitions, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
+			have.Name, have.Partitions, want.Partitions))
+	}
+	if n := int(want.ReplicationFactor); n > 0 && n != have.ReplicationFactor {
+		errs = append(errs, misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
+			have.Name, have.ReplicationFactor, n))
+	}
+	if len(want.Configs) > 0 {
+		errs = append(errs, misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name))
+	}
+	return errors.Join(errs...)
+}
+
+// messageLimit is the largest record batch that the topic takes, and whose
+// setting that is; 0 when it cannot be found out.
+func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (int, string, error) {
+	if v, ok := t.Configs["max.message.bytes"]; ok {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return 0, "", misfit("--topic-config max.message.bytes=%s: it must be a number of bytes", v)
+		}
+		return n, "--topic-config", nil
+	}
+	key, where := "message.max.bytes", "the brokers"
+	describe := func() (kadm.ResourceConfigs, error) {
+		return c.admin.DescribeBrokerConfigs(ctx, c.Info.Brokers[0].ID)
+	}
+	if exists {
+		key, where = "max.message.bytes", "topic "+t.Name
+		describe = func() (kadm.ResourceConfigs, error) { return c.admin.DescribeTopicConfigs(ctx, t.Name) }
+	}
+	configs, err := describe()
+	if err != nil {
+		return 0, where, nil // not allowed to look: the broker will say so per record
+	}
+	n, _ := strconv.Atoi(configValues(configs)[key])
+	return n, where, nil
+}
+
+func configValues(rs kadm.ResourceConfigs) map[string]string {
+	out := make(map[string]string)
+	for _, r := range rs {
+		for _, kv := range r.Configs {
+			if kv.Value != nil && !kv.Sensitive {
+				out[kv.Key] = *kv.Value
+			}
+		}
+	}
+	return out
+}
+
+// topicConfigs are the topic's effective settings; nil when they may not be read.
+func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]string {
+	rs, err := c.admin.DescribeTopicConfigs(ctx, name)
+	if err != nil {
+		return nil
+	}
+	return configValues(rs)
+}
+
+// create asks for a dry run first, so that a bad setting is told before anything
+// exists.
+func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
+	partitions, factor := t.Partitions, t.ReplicationFactor
+	if partitions == 0 {
+		partitions = -1 // num.partitions of the broker
+	}
+	if factor == 0 {
+		factor = -1 // default.replication.factor of the broker
+	}
+	configs := make(map[string]*string, len(t.Configs))
+	for _, k := range slices.Sorted(maps.Keys(t.Configs)) {
+		v := t.Configs[k]
+		configs[k] = &v
+	}
+	for _, ask := range []func(context.Context, int32, int16, map[string]*string, ...string) (kadm.CreateTopicResponses, error){
+		c.admin.ValidateCreateTopics, c.admin.CreateTopics,
+	} {
+		rs, err := ask(ctx, partitions, factor, configs, t.Name)
+		if err == nil {
+			err = responseError(rs[t.Name])
+		}
+		if err != nil {
+			return misfit("create topic %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+func responseError(r kadm.CreateTopicResponse) error {
+	if r.Err != nil && r.ErrMessage != "" {
+		return errors.New(r.ErrMessage)
+	}
+	return r.Err
+}
+
+// awaitLeaders waits until every partition of a new topic has a leader.
+func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*Topic, error) {
+	for {
+		t, err := c.lookUp(ctx, name)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
+			return nil, err
+		}
+		if err == nil && t != nil && t.led() {
+			return t, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", name, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (t *Topic) led() bool {
+	for _, leader := range t.Leaders {
+		if leader < 0 {
+			return false
+		}
+	}
+	return t.Partitions > 0
+}
+
+// DeleteTopic deletes a topic. Only the caller knows whether this run created it.
+func (c *Cluster) DeleteTopic(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	if _, err := c.admin.DeleteTopic(ctx, name); err != nil {
+		return fmt.Errorf("delete topic %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package kafka
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Values is what the records of a run hold, made once and shared by all
+// producers, which only read it.
+type Values struct {
+	pool  []byte   // random bytes that generated values are cut from
+	lines [][]byte // of a payload file
+}
+
+const (
+	// poolSize is the least size of the pool that values are cut from, one after
+	// the other. It is far above batch.size, so that no batch holds the same
+	// bytes twice and a codec finds in it what the payload is meant to have.
+	poolSize = 1 << 20
+
+	// poolRecords is how many of the largest records the pool holds at least.
+	poolRecords = 4
+
+	// blockSize is the run of bytes in which a Mixed payload holds its share of
+	// constant bytes.
+	blockSize = 64
+
+	// maxPayloadFile bounds the memory that a payload file takes.
+	maxPayloadFile = 256 << 20
+)
+
+// MakeValues makes what the plan's records hold. For a payload file it also
+// completes the plan with the file's mean and largest payload.
+func MakeValues(p *plan.Plan) (*Values, error) {
+	rng := rand.New(rand.NewPCG(uint64(p.Seed), 0))
+	switch p.Payload.Kind {
+	case plan.Monotonic:
+		return &Values{}, nil
+	case plan.File:
+		return readLines(&p.Payload)
+	case plan.Mixed:
+		return &Values{pool: mixedPool(poolLen(p), p.Payload.Compressibility, rng)}, nil
+	}
+	return &Values{pool: lettersPool(poolLen(p), rng)}, nil
+}
+
+func poolLen(p *plan.Plan) int { return max(poolSize, poolRecords*p.Payload.Size.Max()) }
+
+// lettersPool is what Kafka's own tool fills its records with: letters A to Z,
+// which a codec takes down to about 60 %.
+func lettersPool(n int, rng *rand.Rand) []byte {
+	pool := make([]byte, n)
+	for i := range pool {
+		pool[i] = byte('A' + rng.IntN(26))
+	}
+	return pool
+}
+
+// mixedPool is random but for the given share of each block, which is constant.
+func mixedPool(n int, compressibility float64, rng *rand.Rand) []byte {
+	pool := make([]byte, n)
+	constant := int(compressibility*blockSize + 0.5)
+	for i := range pool {
+		if i%blockSize >= constant {
+			pool[i] = byte(rng.Uint32())
+		}
+	}
+	return pool
+}
+
+func readLines(p *plan.Payload) (*Values, error) {
+	info, err := os.Stat(p.File)
+	if err != nil {
+		return nil, fmt.Errorf("--payload-file %s: %w", p.File, errorCause(err))
+	}
+	if info.Size() > maxPayloadFile {
+		return nil, fmt.Errorf("--payload-file %s: %d bytes is above the limit of %d; a sample of it will do", p.File, info.Size(), maxPayloadFile)
+	}
+	data, err := os.ReadFile(p.File)
+	if err != nil {
+		return nil, fmt.Errorf("--payload-file %s: %w", p.File, errorCause(err))
+	}
+	v := &Values{}
+	total := 0
+	for _, line := range bytes.Split(data, []byte(p.Delimiter)) {
+		if len(line) == 0 {
+			continue // a file ends with a delimiter
+		}
+		v.lines = append(v.lines, line)
+		total += len(line)
+		p.FileMax = max(p.FileMax, len(line))
+	}
+	if len(v.lines) == 0 {
+		return nil, fmt.Errorf("--payload-file %s: it holds no payload", p.File)
+	}
+	p.FileMean = float64(total) / float64(len(v.lines))
+	return v, nil
+}
+
+// Lines is the number of payloads read from a file; 0 when they are generated.
+func (v *Values) Lines() int { return len(v.lines) }
+
+// source gives one producer its keys and values, one record after the other. It
+// allocates nothing.
+type source struct {
+	values  *Values
+	sizes   []int
+	next    int // into sizes
+	at      int // into the pool
+	rng     *rand.Rand
+	kind    plan.PayloadKind
+	keys    plan.KeyDistribution
+	keyspan int64
+	shard   int64 // this producer and how many there are: record i of the
+	shards  int64 // shard is record i*shards+shard of the run
+}
+
+// sizeTable is how many sizes a producer walks through before they repeat.
+const sizeTable = 4096
+
+func (v *Values) source(p plan.Plan, shard, shards int) *source {
+	s := &source{
+		values: v,
+		rng:    rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1)),
+		kind:   p.Payload.Kind,
+		keys:   p.Payload.Keys, keyspan: p.Payload.KeyRange,
+		shard: int64(shard), shards: int64(shards),
+	}
+	if len(v.pool) > 0 {
+		s.sizes = p.Payload.Size.Table(sizeTable, uint64(p.Seed)+uint64(shard))
+		s.at = s.rng.IntN(len(v.pool))
+	}
+	return s
+}
+
+// fill sets the key and value of record number index of this producer.
+func (s *source) fill(r *record, index int64) {
+	number := index*s.shards + s.shard
+	switch s.kind {
+	case plan.Monotonic:
+		r.Value = strconv.AppendInt(r.value[:0], number, 10)
+	case plan.File:
+		r.Value = s.values.lines[s.rng.IntN(len(s.values.lines))]
+	default:
+		r.Value = s.cut()
+	}
+	switch s.keys {
+	case plan.RangeKeys:
+		r.Key = strconv.AppendInt(r.key[:0], number%s.keyspan, 10)
+	case plan.RandomKeys:
+		r.Key = strconv.AppendInt(r.key[:0], s.rng.Int64N(s.keyspan), 10)
+	}
+}
+
+// cut takes the next value from the pool. Values share the pool's memory: nobody
+// writes to them.
+func (s *source) cut() []byte {
+	size := s.sizes[s.next]
+	if s.next++; s.next == len(s.sizes) {
+		s.next = 0
+	}
+	if s.at+size > len(s.values.pool) {
+		// Start the next round somewhere else, so that rounds are not alike.
+		s.at = s.rng.IntN(len(s.values.pool) - size + 1)
+	}
+	v := s.values.pool[s.at : s.at+size : s.at+size]
+	s.at += size
+	return v
+}

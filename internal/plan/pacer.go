@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Pacer tells when each record of one shard should be sent. It is an iterator of
+// due times: it has no clock, does not sleep and is used by one goroutine.
+type Pacer interface {
+	// Next is when the next record is due, as an offset from the start of the
+	// run, and never before the one before it. ok is false when the load is over.
+	Next() (due time.Duration, ok bool)
+}
+
+// Pacer makes the schedule of one shard out of shards (0 ≤ shard < shards). The
+// records of all shards together are exactly the load's; record k of a uniform
+// schedule belongs to shard k mod shards. meanBytes is the mean record size, for
+// a rate in bytes.
+func (l Load) Pacer(shard, shards int, meanBytes float64, seed int64) Pacer {
+	count := shareOf(l.Records, shard, shards)
+	rate := l.Rate.RecordsPerSecond(meanBytes)
+	switch {
+	case l.Rate.IsUnlimited():
+		return &closedLoop{left: count}
+	case l.Arrivals == Poisson:
+		return newPoisson(rate/float64(shards), count, l.Duration.Std(), rand.New(rand.NewPCG(uint64(seed), uint64(shard))))
+	}
+	count = min(count, shareOf(dueBefore(l.Duration.Std(), rate), shard, shards))
+	return &uniform{k: float64(shard), step: float64(shards), perNano: 1e9 / rate, left: count}
+}
+
+// dueBefore is how many records of a uniform schedule are due before d: rate × d,
+// rounded up; 0, no limit, when d is 0. It is counted here once, for the due time
+// of the first record after the end may come out just below the end in float64.
+func dueBefore(d time.Duration, rate float64) int64 {
+	exact := rate * float64(d) / 1e9
+	n := math.Round(exact)
+	if math.Abs(exact-n) > exact*1e-14 { // more than what float64 has rounded
+		n = math.Ceil(exact)
+	}
+	if !(n < noLimit) {
+		return noLimit
+	}
+	return int64(n)
+}
+
+// WarmupShare is how many of the shard's first records are warm-up by count.
+func (l Load) WarmupShare(shard, shards int) int64 {
+	if l.Warmup.Records == 0 {
+		return 0
+	}
+	return shareOf(l.Warmup.Records, shard, shards)
+}
+
+// shareOf divides total among shards so that the shares add up; the first shards
+// take the remainder. 0, no limit, stays no limit as noLimit.
+func shareOf(total int64, shard, shards int) int64 {
+	if total == 0 {
+		return noLimit
+	}
+	n := total / int64(shards)
+	if int64(shard) < total%int64(shards) {
+		n++
+	}
+	return n
+}
+
+const noLimit = math.MaxInt64
+
+func endOf(d time.Duration) time.Duration {
+	if d == 0 {
+		return math.MaxInt64
+	}
+	return d
+}
+
+// uniform is a schedule of equal intervals: record k of the whole load is due at
+// k/rate. Each due time is computed from k, never by adding up intervals, so that
+// 1,500,000 records a second are neither 666 nor 667 ns apart but exactly right
+// on average, and no error grows with time.
+type uniform struct {
+	k, step float64 // this record's number in the whole load, and how far to the shard's next
+	perNano float64 // nanoseconds a record
+	left    int64
+}
+
+func (u *uniform) Next() (time.Duration, bool) {
+	due := u.k*u.perNano + 0.5 // to the nearest nanosecond
+	if u.left == 0 || !(due < math.MaxInt64) {
+		return 0, false
+	}
+	u.left--
+	u.k += u.step
+	return time.Duration(due), true
+}
+
+// poisson is a schedule of independent arrivals: the gaps are exponentially
+// distributed. Poisson shards at rate/n add up to a Poisson load at the rate.
+type poisson struct {
+	mean float64 // nanoseconds between two records
+	due  float64
+	left int64
+	end  time.Duration
+	rng  *rand.Rand
+}
+
+func newPoisson(rate float64, count int64, duration time.Duration, rng *rand.Rand) *poisson {
+	return &poisson{mean: 1e9 / rate, left: count, end: endOf(duration), rng: rng}
+}
+
+func (p *poisson) Next() (time.Duration, bool) {
+	if p.left == 0 {
+		return 0, false
+	}
+	p.due += p.rng.ExpFloat64() * p.mean
+	if p.due >= float64(p.end) {
+		p.left = 0
+		return 0, false
+	}
+	p.left--
+	return time.Duration(p.due), true
+}
+
+// closedLoop has no schedule: the next record is due as soon as the client takes
+// it. The engine sets the due time, and labels the latency as queueing.
+type closedLoop struct{ left int64 }
+
+func (c *closedLoop) Next() (time.Duration, bool) {
+	if c.left == 0 {
+		return 0, false
+	}
+	if c.left != noLimit {
+		c.left--
+	}
+	return 0, true
+}
+
+// Arrivals is how records arrive at a fixed rate.
+type Arrivals string
+
+// The arrival processes.
+const (
+	Uniform Arrivals = "uniform" // equal intervals
+	Poisson Arrivals = "poisson" // independent arrivals
+)

@@ -1,0 +1,101 @@
+package plan
+
+import "fmt"
+
+// Payload is what the records hold.
+type Payload struct {
+	Kind PayloadKind `json:"kind"`
+	Size Size        `json:"record_size,omitzero"` // of Letters and Mixed; in bytes
+
+	// Compressibility of a Mixed payload, 0 (random bytes) to 1 (all the same):
+	// the share of each record that a codec can remove.
+	Compressibility float64 `json:"compressibility,omitempty"`
+
+	File      string `json:"file,omitempty"`      // of File
+	Delimiter string `json:"delimiter,omitempty"` // between the payloads in File
+
+	// FileMean and FileMax are the mean and the largest payload of File in
+	// bytes, found when it was read.
+	FileMean float64 `json:"file_mean_bytes,omitempty"`
+	FileMax  int     `json:"file_max_bytes,omitempty"`
+
+	Keys     KeyDistribution `json:"key_distribution"`
+	KeyRange int64           `json:"record_key_range,omitempty"`
+	Headers  []Header        `json:"headers,omitempty"`
+}
+
+// Header is one header that every record carries.
+type Header struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// PayloadKind is where record values come from.
+type PayloadKind string
+
+// The kinds of payload.
+const (
+	Letters   PayloadKind = "letters"   // random letters A to Z, as Kafka's own tool makes them
+	Mixed     PayloadKind = "mixed"     // random bytes beside constant ones, by Compressibility
+	File      PayloadKind = "file"      // lines of a file, picked at random
+	Monotonic PayloadKind = "monotonic" // the record's number in decimal
+)
+
+// KeyDistribution is how record keys are chosen.
+type KeyDistribution string
+
+// The key distributions of Kafka's own tool (KIP-1299). Keys are decimal numbers
+// from 0 to KeyRange-1.
+const (
+	NoKeys     KeyDistribution = "none"
+	RangeKeys  KeyDistribution = "range"  // one after the other, in a circle
+	RandomKeys KeyDistribution = "random" // uniform
+)
+
+// decimalDigits is the most digits that a record number or key takes.
+const decimalDigits = 19
+
+// headerOverhead is the most that a header's two lengths take, as varints.
+const headerOverhead = 10
+
+// MeanBytes is the expected size of a record's value.
+func (p *Payload) MeanBytes() float64 {
+	switch p.Kind {
+	case File:
+		return p.FileMean
+	case Monotonic:
+		return 7 // a number of seven digits: good enough to turn bytes into records
+	}
+	return p.Size.Mean()
+}
+
+// MaxBytes is the most that a record's key, value and headers can take.
+func (p *Payload) MaxBytes() int {
+	n := p.Size.Max()
+	switch p.Kind {
+	case File:
+		n = p.FileMax
+	case Monotonic:
+		n = decimalDigits
+	}
+	if p.Keys != NoKeys {
+		n += decimalDigits
+	}
+	for _, h := range p.Headers {
+		n += len(h.Key) + len(h.Value) + headerOverhead
+	}
+	return n
+}
+
+func (p *Payload) String() string {
+	switch p.Kind {
+	case File:
+		return "payloads of " + p.File
+	case Monotonic:
+		return "monotonic payloads"
+	}
+	if p.Size.Fixed() {
+		return fmt.Sprintf("%d B", p.Size.Max())
+	}
+	return p.Size.String() + " B"
+}

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Plan is the load that one run makes. The zero value of a field means what its
+// comment says; there is no "unset" beside that.
+type Plan struct {
+	Command   string   `json:"command"`          // "produce"
+	Bootstrap []string `json:"bootstrap_server"` // empty: the embedded broker
+	Topic     Topic    `json:"topic"`
+	Producers int      `json:"producers"` // clients in this process, each with connections of its own
+	Load      Load     `json:"load"`
+	Payload   Payload  `json:"payload"`
+	Seed      int64    `json:"seed"` // of payloads, keys, sizes and Poisson arrivals
+
+	// Client holds the Java producer properties that differ from Kafka's
+	// defaults, as the user gave them.
+	Client map[string]string `json:"client,omitempty"`
+}
+
+// Topic is where the records go.
+type Topic struct {
+	Name       string `json:"name"`
+	Partitions int32  `json:"partitions,omitempty"` // 0: as it is, or the broker's num.partitions when kt creates it
+
+	// ReplicationFactor is used when kt creates the topic. 0: the broker's
+	// default.replication.factor.
+	ReplicationFactor int16             `json:"replication_factor,omitempty"`
+	Configs           map[string]string `json:"configs,omitempty"`
+	Delete            bool              `json:"delete,omitempty"` // at the end, if this run created it
+}
+
+// Load is how many records, how fast and for how long.
+type Load struct {
+	Rate     Rate     `json:"rate"`
+	Records  int64    `json:"records,omitempty"`  // 0: no limit
+	Duration Duration `json:"duration,omitempty"` // 0: no limit
+	Warmup   Warmup   `json:"warmup,omitzero"`
+	Arrivals Arrivals `json:"arrivals"`
+
+	// Transaction is how long one transaction lasts. 0: no transactions.
+	Transaction Duration `json:"transaction,omitempty"`
+}
+
+// Warmup is the part of the load that is left out of the measurement: records
+// due in the first Duration, or the first Records.
+type Warmup struct {
+	Duration Duration `json:"duration,omitempty"`
+	Records  int64    `json:"records,omitempty"`
+}
+
+// Duration is a time.Duration that is written as text, "1m30s", wherever a plan
+// is written.
+type Duration time.Duration
+
+// Std is the duration as the standard library has it.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText writes the duration as Go does: "1m30s".
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// Embedded tells whether the run uses the broker inside kt.
+func (p *Plan) Embedded() bool { return len(p.Bootstrap) == 0 }
+
+// RecordsPerSecond is the target rate; it is Unlimited's PerSecond when there is
+// none.
+func (p *Plan) RecordsPerSecond() float64 {
+	return p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
+}
+
+// String is the load in one line, for people.
+func (p *Plan) String() string {
+	parts := []string{p.Topic.Name}
+	if n := p.Topic.Partitions; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d partitions", n))
+	}
+	parts = append(parts, p.Payload.String())
+	if p.Producers > 1 {
+		parts = append(parts, fmt.Sprintf("%d producers", p.Producers))
+	}
+	parts = append(parts, p.Load.String())
+	return strings.Join(parts, " · ")
+}
+
+func (l Load) String() string {
+	s := l.Rate.String()
+	if l.Records > 0 {
+		s += fmt.Sprintf(", %d records", l.Records)
+	}
+	if l.Duration > 0 {
+		s += ", " + l.Duration.String()
+	}
+	return s
+}
+
+// JSON is the plan as it stands in a result.
+func (p *Plan) JSON() ([]byte, error) { return json.Marshal(p) }

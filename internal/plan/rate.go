@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Rate is a target: records or bytes a second. The zero value is Unlimited.
+type Rate struct {
+	PerSecond float64
+	Bytes     bool // PerSecond counts bytes of keys and values
+}
+
+// Unlimited is the rate of a closed loop: as fast as the brokers take it.
+var Unlimited = Rate{}
+
+// maxRate is above what any client can offer, and keeps float64 schedules exact
+// to well under a microsecond for days.
+const maxRate = 1e9
+
+// IsUnlimited tells whether there is no target.
+func (r Rate) IsUnlimited() bool { return r.PerSecond == 0 }
+
+// RecordsPerSecond is the target in records; 0 when unlimited. meanBytes is the
+// mean size of a record, used for a rate in bytes.
+func (r Rate) RecordsPerSecond(meanBytes float64) float64 {
+	if r.Bytes && meanBytes > 0 {
+		return r.PerSecond / meanBytes
+	}
+	return r.PerSecond
+}
+
+// String prints the rate as ParseRate reads it.
+func (r Rate) String() string {
+	switch {
+	case r.IsUnlimited():
+		return "unlimited"
+	case r.Bytes:
+		return formatBytes(r.PerSecond) + "/s"
+	}
+	return strconv.FormatFloat(r.PerSecond, 'f', -1, 64)
+}
+
+// ParseRate reads a rate: "50000" and "0.5" are records a second, "100MiB/s" and
+// "1.5 GB/s" are bytes a second, "-1" and "unlimited" set no target.
+func ParseRate(s string) (Rate, error) {
+	t := strings.TrimSpace(s)
+	if t == "-1" || strings.EqualFold(t, "unlimited") {
+		return Unlimited, nil
+	}
+	if num, ok := cutSuffixFold(t, "/s"); ok {
+		num = strings.TrimSpace(num)
+		if n, err := strconv.ParseFloat(num, 64); err == nil { // "500/s"
+			return checkRate(s, Rate{PerSecond: n})
+		}
+		b, err := parseBytes(num)
+		if err != nil {
+			return Rate{}, rateError(s)
+		}
+		return checkRate(s, Rate{PerSecond: b, Bytes: true})
+	}
+	n, err := strconv.ParseFloat(t, 64)
+	if err != nil {
+		return Rate{}, rateError(s)
+	}
+	return checkRate(s, Rate{PerSecond: n})
+}
+
+func rateError(s string) error {
+	return fmt.Errorf("%q is not a rate: give records a second (50000), bytes a second (100MiB/s), or -1 for no limit", s)
+}
+
+func checkRate(s string, r Rate) (Rate, error) {
+	limit := maxRate
+	if r.Bytes {
+		limit *= 1024
+	}
+	switch {
+	case math.IsNaN(r.PerSecond) || math.IsInf(r.PerSecond, 0):
+		return Rate{}, rateError(s)
+	case r.PerSecond == 0:
+		return Rate{}, fmt.Errorf("%q would never send a record: give a rate above 0, or -1 for no limit", s)
+	case r.PerSecond < 0:
+		return Rate{}, fmt.Errorf("%q is below 0: give a rate above 0, or -1 for no limit", s)
+	case r.PerSecond > limit:
+		return Rate{}, fmt.Errorf("%q is above %s a second", s, strconv.FormatFloat(limit, 'f', -1, 64))
+	}
+	return r, nil
+}
+
+// MarshalText writes the rate as ParseRate reads it.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads what ParseRate reads.
+func (r *Rate) UnmarshalText(b []byte) error {
+	v, err := ParseRate(string(b))
+	*r = v
+	return err
+}
+
+var byteUnits = []struct {
+	suffix string
+	factor float64
+}{
+	// Longest suffix first: "KiB" ends in "B" too.
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	{"B", 1},
+}
+
+// ParseBytes reads a number of bytes: "512", "64KiB", "1.5MB". A bare number is
+// bytes; KiB is 1024 bytes and KB is 1000.
+func ParseBytes(s string) (int64, error) {
+	v, err := parseBytes(s)
+	if err != nil {
+		return 0, err
+	}
+	if v < 0 || v > math.MaxInt32 || v != math.Trunc(v) {
+		return 0, fmt.Errorf("%q is not a whole number of bytes from 0 to %d", s, math.MaxInt32)
+	}
+	return int64(v), nil
+}
+
+func parseBytes(s string) (float64, error) {
+	t, factor := strings.TrimSpace(s), 1.0
+	for _, u := range byteUnits {
+		if num, ok := cutSuffixFold(t, u.suffix); ok {
+			t, factor = strings.TrimSpace(num), u.factor
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(t, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0, fmt.Errorf("%q is not a number of bytes: write 512, 64KiB or 1MB", s)
+	}
+	b := n * factor
+	if whole := math.Round(b); math.Abs(b-whole) <= math.Abs(b)*1e-15 { // 1.005 × 1000 is not quite 1005 in float64
+		b = whole
+	}
+	return b, nil
+}
+
+func formatBytes(b float64) string {
+	for _, u := range []struct {
+		suffix string
+		factor float64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if v := b / u.factor; v >= 1 && v*u.factor == b {
+			return strconv.FormatFloat(v, 'f', -1, 64) + u.suffix
+		}
+	}
+	return strconv.FormatFloat(b, 'f', -1, 64) + "B"
+}
+
+func cutSuffixFold(s, suffix string) (string, bool) {
+	if len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix) {
+		return s[:len(s)-len(suffix)], true
+	}
+	return s, false
+}

@@ -1,0 +1,204 @@
+package plan
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestParseRateReadsRecordsAndBytesASecond(t *testing.T) {
+	for _, tc := range []struct {
+		name, in string
+		want     Rate
+	}{
+		{"a bare number is records a second", "50000", Rate{PerSecond: 50_000}},
+		{"a rate may be below one record a second", "0.5", Rate{PerSecond: 0.5}},
+		{"a rate may be written with an exponent", "1e6", Rate{PerSecond: 1e6}},
+		{"blanks around it do not matter", "  50000 ", Rate{PerSecond: 50_000}},
+		{"records may say that they are a second", "500/s", Rate{PerSecond: 500}},
+		{"a blank before /s does not turn records into bytes", "500 /s", Rate{PerSecond: 500}},
+		{"MiB is 1024 times 1024", "100MiB/s", Rate{PerSecond: 100 << 20, Bytes: true}},
+		{"GB is 1000 to the third", "1.5 GB/s", Rate{PerSecond: 1.5e9, Bytes: true}},
+		{"a blank before /s is fine after a unit", "2KiB /s", Rate{PerSecond: 2048, Bytes: true}},
+		{"units may be in any case", "1kib/S", Rate{PerSecond: 1024, Bytes: true}},
+		{"single bytes can be asked for", "12B/s", Rate{PerSecond: 12, Bytes: true}},
+		{"a decimal multiple is the whole number that it says", "1.005KB/s", Rate{PerSecond: 1005, Bytes: true}},
+		{"-1 sets no target, as in Kafka's own tool", "-1", Unlimited},
+		{"unlimited sets no target", "Unlimited", Unlimited},
+		{"the largest rate is a thousand million records", "1e9", Rate{PerSecond: 1e9}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := ParseRate(tc.in)
+			if err != nil || got != tc.want {
+				t.Errorf("ParseRate(%q) = %+v, %v; want %+v", tc.in, got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseRateRefusesWhatIsNoRateAndNamesIt(t *testing.T) {
+	for _, tc := range []struct{ name, in, say string }{
+		{"nothing", "", "not a rate"},
+		{"a word", "fast", "not a rate"},
+		{"a number and a word", "5x", "not a rate"},
+		{"bytes that are not a second", "100MiB", "not a rate"},
+		{"a unit without a number", "MiB/s", "not a rate"},
+		{"a second of nothing", "/s", "not a rate"},
+		{"not a number", "NaN", "not a rate"},
+		{"not a number of bytes", "nanMiB/s", "not a rate"},
+		{"infinity", "inf", "not a rate"},
+		{"a number that float64 does not hold", "1e400", "not a rate"},
+		{"bytes that float64 does not hold", "1e308GiB/s", "not a rate"},
+		{"zero", "0", "never send"},
+		{"zero bytes", "0MiB/s", "never send"},
+		{"a negative rate other than -1", "-2", "below 0"},
+		{"negative bytes", "-1MB/s", "below 0"},
+		{"more records than any client can offer", "1000000001", "above 1000000000 "},
+		{"more bytes than any client can offer", "2000GB/s", "above 1024000000000 "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := ParseRate(tc.in)
+			if err == nil {
+				t.Fatalf("ParseRate(%q) = %+v, want an error", tc.in, got)
+			}
+			if !strings.Contains(err.Error(), strconv.Quote(tc.in)) || !strings.Contains(err.Error(), tc.say) {
+				t.Errorf("ParseRate(%q): %q; want it to name the input and say %q", tc.in, err, tc.say)
+			}
+			if got != (Rate{}) {
+				t.Errorf("ParseRate(%q) = %+v beside an error", tc.in, got)
+			}
+		})
+	}
+}
+
+func TestARateInBytesBecomesRecordsByTheirMeanSize(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		rate Rate
+		mean float64
+		want float64
+	}{
+		{"bytes are divided by the mean size", Rate{PerSecond: 1 << 20, Bytes: true}, 1024, 1024},
+		{"records stay records", Rate{PerSecond: 500}, 1024, 500},
+		{"no target stays no target", Unlimited, 1024, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.rate.RecordsPerSecond(tc.mean); got != tc.want {
+				t.Errorf("%v.RecordsPerSecond(%v) = %v, want %v", tc.rate, tc.mean, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRatePrintsAsItIsRead(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		rate Rate
+		want string
+	}{
+		{"no target", Unlimited, "unlimited"},
+		{"records", Rate{PerSecond: 50_000}, "50000"},
+		{"a part of a record", Rate{PerSecond: 0.1}, "0.1"},
+		{"a million without an exponent", Rate{PerSecond: 1e6}, "1000000"},
+		{"whole mebibytes", Rate{PerSecond: 100 << 20, Bytes: true}, "100MiB/s"},
+		{"one and a half gibibytes", Rate{PerSecond: 1.5 * (1 << 30), Bytes: true}, "1.5GiB/s"},
+		{"few bytes", Rate{PerSecond: 12, Bytes: true}, "12B/s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.rate.String(); got != tc.want {
+				t.Errorf("%#v.String() = %q, want %q", tc.rate, got, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzParseRate: ParseRate never panics; a rate that it accepts is Unlimited or
+// finite, above 0 and within the limit; printing it and reading it again gives
+// the same rate; an error names the input.
+func FuzzParseRate(f *testing.F) {
+	for _, s := range []string{"50000", "0.5", "-1", "unlimited", "100MiB/s", "1.5 GB/s", "500 /s", "1e9", "0x1p-2", "1.005KB/s", "nan", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseRate(s)
+		if err != nil {
+			if !strings.Contains(err.Error(), strconv.Quote(s)) {
+				t.Fatalf("ParseRate(%q): %q does not name the input", s, err)
+			}
+			return
+		}
+		limit := float64(maxRate)
+		if r.Bytes {
+			limit *= 1024
+		}
+		if r != Unlimited && !(r.PerSecond > 0 && r.PerSecond <= limit) {
+			t.Fatalf("ParseRate(%q) = %+v, outside 0 to %v", s, r, limit)
+		}
+		again, err := ParseRate(r.String())
+		if err != nil || again != r {
+			t.Fatalf("ParseRate(%q) = %+v prints as %q, which reads as %+v, %v", s, r, r.String(), again, err)
+		}
+	})
+}
+
+func TestParseBytesReadsUnits(t *testing.T) {
+	for _, tc := range []struct {
+		name, in string
+		want     int64
+	}{
+		{"a bare number is bytes", "512", 512},
+		{"bytes may be named", "512B", 512},
+		{"KiB is 1024", "64KiB", 65_536},
+		{"KB is 1000", "64KB", 64_000},
+		{"a part of a unit is fine when it makes whole bytes", "1.5MB", 1_500_000},
+		{"a decimal that float64 cannot hold is still whole", "1.005KB", 1_005},
+		{"GiB", "1GiB", 1 << 30},
+		{"blanks and case do not matter", " 2 mib ", 2 << 20},
+		{"nothing at all is a number of bytes too", "0", 0},
+		{"the most is what 31 bits hold", "2147483647", math.MaxInt32},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := ParseBytes(tc.in)
+			if err != nil || got != tc.want {
+				t.Errorf("ParseBytes(%q) = %d, %v; want %d", tc.in, got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseBytesReadsEveryDecimalOfAKilobyte(t *testing.T) {
+	for n := int64(1); n < 100_000; n++ {
+		s := strconv.FormatFloat(float64(n)/1000, 'f', 3, 64) + "KB"
+		if got, err := ParseBytes(s); err != nil || got != n {
+			t.Fatalf("ParseBytes(%q) = %d, %v; want %d", s, got, err, n)
+		}
+	}
+}
+
+func TestParseBytesRefusesWhatIsNoNumberOfBytesAndNamesIt(t *testing.T) {
+	for _, tc := range []struct{ name, in string }{
+		{"nothing", ""},
+		{"a unit alone", "KiB"},
+		{"a word", "large"},
+		{"a unit that kt does not know", "5TiB"},
+		{"half a byte", "0.5"},
+		{"a byte and a little", "1.0000001"},
+		{"less than nothing", "-1"},
+		{"more than 31 bits hold", "2147483648"},
+		{"more than 31 bits hold, by unit", "2GiB"},
+		{"not a number", "NaN"},
+		{"infinity", "InfKB"},
+		{"more than float64 holds", "1e308GiB"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := ParseBytes(tc.in)
+			if err == nil {
+				t.Fatalf("ParseBytes(%q) = %d, want an error", tc.in, got)
+			}
+			if !strings.Contains(err.Error(), strconv.Quote(tc.in)) {
+				t.Errorf("ParseBytes(%q): %q does not name the input", tc.in, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// MaxRecordSize is the largest record that a plan may ask for: 1 GiB, above what
+// any broker is set to take.
+const MaxRecordSize = 1 << 30
+
+// Size is how large records are: always the same, or drawn from a distribution.
+// Make one with ParseSize.
+type Size struct {
+	text    string
+	buckets []sizeBucket // uniform between Min and Max, chosen by Weight
+	mean    float64      // of the normal distribution before it is cut, when stddev > 0
+	stddev  float64
+}
+
+// maxWeight keeps the sum of weights a number.
+const maxWeight = 1e12
+
+type sizeBucket struct {
+	min, max int
+	weight   float64
+}
+
+// FixedSize is a size of n bytes.
+func FixedSize(n int) Size {
+	return Size{text: strconv.Itoa(n), buckets: []sizeBucket{{n, n, 1}}}
+}
+
+// ParseSize reads a record size:
+//
+//	512              always 512 bytes (64KiB, 1MB work too)
+//	100-2000         uniform from 100 to 2000 bytes
+//	normal:1024,200  normal with mean 1024 and standard deviation 200, cut at 1 byte and at mean + 6 deviations
+//	100@80,10KiB@20  100 bytes for 80 records of 100, 10 KiB for 20; ranges may be weighted too
+func ParseSize(s string) (Size, error) {
+	z, err := parseSize(strings.TrimSpace(s))
+	if err != nil {
+		return Size{}, fmt.Errorf("%q is not a record size: %w", s, err)
+	}
+	z.text = strings.TrimSpace(s)
+	return z, nil
+}
+
+func parseSize(s string) (Size, error) {
+	if rest, ok := strings.CutPrefix(s, "normal:"); ok {
+		return parseNormal(rest)
+	}
+	var z Size
+	for part := range strings.SplitSeq(s, ",") {
+		text, weight := part, 1.0
+		if i := strings.LastIndexByte(part, '@'); i >= 0 {
+			w, err := strconv.ParseFloat(part[i+1:], 64)
+			if err != nil || !(w > 0 && w <= maxWeight) {
+				return Size{}, fmt.Errorf("%q is not a weight above 0, up to %g", part[i+1:], maxWeight)
+			}
+			text, weight = part[:i], w
+		} else if strings.Contains(s, ",") {
+			return Size{}, fmt.Errorf("each of several sizes needs a weight, as in 100@80,1000@20")
+		}
+		b, err := parseRange(text)
+		if err != nil {
+			return Size{}, err
+		}
+		b.weight = weight
+		z.buckets = append(z.buckets, b)
+	}
+	return z, nil
+}
+
+func parseRange(s string) (sizeBucket, error) {
+	lo, hi, isRange := strings.Cut(s, "-")
+	if !isRange {
+		hi = lo
+	}
+	a, err := parseOneSize(lo)
+	if err != nil {
+		return sizeBucket{}, err
+	}
+	b, err := parseOneSize(hi)
+	if err != nil {
+		return sizeBucket{}, err
+	}
+	if a > b {
+		return sizeBucket{}, fmt.Errorf("%d is above %d", a, b)
+	}
+	return sizeBucket{min: a, max: b}, nil
+}
+
+func parseOneSize(s string) (int, error) {
+	n, err := ParseBytes(s)
+	if err != nil {
+		return 0, fmt.Errorf("%w (or 100-2000, normal:MEAN,STDDEV, 100@80,10KiB@20)", err)
+	}
+	if n < 1 || n > MaxRecordSize {
+		return 0, fmt.Errorf("it must be from 1 byte to %d", MaxRecordSize)
+	}
+	return int(n), nil
+}
+
+func parseNormal(s string) (Size, error) {
+	m, d, ok := strings.Cut(s, ",")
+	if !ok {
+		return Size{}, fmt.Errorf("write normal:MEAN,STDDEV")
+	}
+	mean, err := parseOneSize(m)
+	if err != nil {
+		return Size{}, err
+	}
+	stddev, err := parseOneSize(d)
+	if err != nil {
+		return Size{}, err
+	}
+	top := mean + normalCut*stddev
+	if top > MaxRecordSize {
+		return Size{}, fmt.Errorf("it reaches %d bytes, over %d", top, MaxRecordSize)
+	}
+	return Size{mean: float64(mean), stddev: float64(stddev), buckets: []sizeBucket{{1, top, 1}}}, nil
+}
+
+// normalCut is where a normal distribution of sizes is cut, in standard
+// deviations: beyond it lies 1 record in a thousand million.
+const normalCut = 6
+
+// Max is the largest size that can be drawn, in bytes.
+func (z Size) Max() int {
+	n := 0
+	for _, b := range z.buckets {
+		n = max(n, b.max)
+	}
+	return n
+}
+
+// Mean is the expected size in bytes.
+func (z Size) Mean() float64 {
+	if z.stddev > 0 {
+		// What lies below 1 byte is drawn as 1 byte and lifts the mean.
+		cut := (1 - z.mean) / z.stddev
+		below := math.Erfc(-cut/math.Sqrt2) / 2
+		return below + (1-below)*z.mean + z.stddev*math.Exp(-cut*cut/2)/math.Sqrt(2*math.Pi)
+	}
+	var sum, weights float64
+	for _, b := range z.buckets {
+		sum += b.weight * float64(b.min+b.max) / 2
+		weights += b.weight
+	}
+	if weights == 0 {
+		return 0
+	}
+	return sum / weights
+}
+
+// Fixed tells whether every record has the same size.
+func (z Size) Fixed() bool {
+	return len(z.buckets) == 1 && z.stddev == 0 && z.buckets[0].min == z.buckets[0].max
+}
+
+// Table is n sizes drawn from the distribution, for a sender to walk through in
+// a circle: a size costs it a load from memory. A fixed size gives one entry.
+func (z Size) Table(n int, seed uint64) []int {
+	if z.Fixed() {
+		return []int{z.buckets[0].min}
+	}
+	rng := rand.New(rand.NewPCG(seed, sizeStream))
+	table := make([]int, n)
+	for i := range table {
+		table[i] = z.draw(rng)
+	}
+	return table
+}
+
+// sizeStream keeps the sizes' random numbers apart from those of payloads and
+// arrivals made from the same seed.
+const sizeStream = 0x73697a65
+
+func (z Size) draw(rng *rand.Rand) int {
+	if z.stddev > 0 {
+		return min(max(1, int(math.Round(rng.NormFloat64()*z.stddev+z.mean))), z.Max())
+	}
+	var total float64
+	for _, b := range z.buckets {
+		total += b.weight
+	}
+	at := rng.Float64() * total
+	for _, b := range z.buckets {
+		if at -= b.weight; at < 0 {
+			return b.min + rng.IntN(b.max-b.min+1)
+		}
+	}
+	return z.buckets[len(z.buckets)-1].max
+}
+
+// String is the size as ParseSize reads it.
+func (z Size) String() string { return z.text }
+
+// IsZero tells whether no size was set, as when payloads come from a file.
+func (z Size) IsZero() bool { return len(z.buckets) == 0 }
+
+// MarshalText writes the size as ParseSize reads it.
+func (z Size) MarshalText() ([]byte, error) { return []byte(z.text), nil }
+
+// UnmarshalText reads what ParseSize reads.
+func (z *Size) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*z = Size{}
+		return nil
+	}
+	v, err := ParseSize(string(b))
+	*z = v
+	return err
+}

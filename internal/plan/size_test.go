@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func mustSize(t testing.TB, s string) Size {
+	t.Helper()
+	z, err := ParseSize(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+func TestParseSizeReadsEachDistribution(t *testing.T) {
+	for _, tc := range []struct {
+		name, in string
+		max      int
+		mean     float64
+		fixed    bool
+	}{
+		{"a number is a fixed size", "512", 512, 512, true},
+		{"a fixed size may have a unit", "64KiB", 65_536, 65_536, true},
+		{"a range is uniform, both ends included", "100-2000", 2000, 1050, false},
+		{"a range may have units", "1KiB-2KiB", 2048, 1536, false},
+		{"a range of one size is fixed", "7-7", 7, 7, true},
+		{"weights need not add up to 100", "100@3,1000@1", 1000, 325, false},
+		{"ranges may be weighted", "1-99@50,200@50", 200, 125, false},
+		{"blanks between the sizes do not matter", "100@80, 10KiB@20", 10_240, 2128, false},
+		{"a normal distribution is cut at six deviations", "normal:1024,100", 1624, 1024, false},
+		{"a normal distribution cut at 1 byte has a higher mean", "normal:100,200", 1300, 140.111, false},
+		{"the smallest size is a byte", "1", 1, 1, true},
+		{"the largest size is 1 GiB", "1GiB", MaxRecordSize, MaxRecordSize, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			z := mustSize(t, tc.in)
+			if z.Max() != tc.max || math.Abs(z.Mean()-tc.mean) > 1e-3 || z.Fixed() != tc.fixed {
+				t.Errorf("ParseSize(%q): max %d, mean %v, fixed %v; want %d, %v, %v",
+					tc.in, z.Max(), z.Mean(), z.Fixed(), tc.max, tc.mean, tc.fixed)
+			}
+		})
+	}
+}
+
+func TestParseSizeRefusesWhatIsNoSizeAndNamesIt(t *testing.T) {
+	for _, tc := range []struct{ name, in, say string }{
+		{"nothing", "", "write 512"},
+		{"a word", "big", "write 512"},
+		{"no bytes", "0", "from 1 byte"},
+		{"more than 1 GiB", "1073741825", "from 1 byte"},
+		{"a range that goes down", "2000-100", "2000 is above 100"},
+		{"a range without an end", "100-", "write 512"},
+		{"a range of three", "1-2-3", "write 512"},
+		{"several sizes without weights", "100,200", "needs a weight"},
+		{"several sizes, one without a weight", "100@5,200", "needs a weight"},
+		{"a weight of nothing", "100@0,200@1", "not a weight"},
+		{"a negative weight", "100@-1,200@1", "not a weight"},
+		{"a weight that is no number", "100@many", "not a weight"},
+		{"a weight that is not a number", "100@NaN", "not a weight"},
+		{"an endless weight", "100@Inf", "not a weight"},
+		{"weights that add up to infinity", "1@1e308,2@1e308", "not a weight"},
+		{"a normal distribution without a deviation", "normal:100", "MEAN,STDDEV"},
+		{"a normal distribution without deviation", "normal:100,0", "from 1 byte"},
+		{"a normal distribution that reaches too far", "normal:1GiB,1", "over 1073741824"},
+		{"a comma too many", "100@1,", "needs a weight"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			z, err := ParseSize(tc.in)
+			if err == nil {
+				t.Fatalf("ParseSize(%q) = %v, want an error", tc.in, z)
+			}
+			if !strings.Contains(err.Error(), strconv.Quote(tc.in)) || !strings.Contains(err.Error(), tc.say) {
+				t.Errorf("ParseSize(%q): %q; want it to name the input and say %q", tc.in, err, tc.say)
+			}
+		})
+	}
+}
+
+func TestFixedSizeIsWhatParseSizeMakes(t *testing.T) {
+	if got, want := FixedSize(512), mustSize(t, "512"); !reflect.DeepEqual(got, want) {
+		t.Errorf("FixedSize(512) = %+v, ParseSize gives %+v", got, want)
+	}
+}
+
+func TestTableFollowsItsDistribution(t *testing.T) {
+	const n = 100_000
+	for _, tc := range []struct {
+		name, size string
+		min, max   int
+	}{
+		{"uniform", "100-2000", 100, 2000},
+		{"normal", "normal:1024,200", 1, 2224},
+		{"normal, cut at 1 byte", "normal:100,200", 1, 1300},
+		{"normal about a single byte", "normal:1,50", 1, 301},
+		{"weighted sizes", "100@80,10KiB@20", 100, 10_240},
+		{"weighted ranges", "1-10@1,1000-2000@2,5000@3", 1, 5000},
+		{"uneven weights", "10@0.001,20@99", 10, 20},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			z := mustSize(t, tc.size)
+			table := z.Table(n, 42)
+			if len(table) != n {
+				t.Fatalf("a table of %d, want %d", len(table), n)
+			}
+			var sum, squares float64
+			for _, v := range table {
+				if v < tc.min || v > tc.max {
+					t.Fatalf("%d is outside %d to %d", v, tc.min, tc.max)
+				}
+				sum += float64(v)
+				squares += float64(v) * float64(v)
+			}
+			mean := sum / n
+			sigma := math.Sqrt((squares/n - mean*mean) / n)
+			// Rounding to whole bytes moves a mean by less than the half byte.
+			if off := math.Abs(mean - z.Mean()); off > 5*sigma+0.5 {
+				t.Errorf("the table's mean is %.2f, Mean is %.2f: %.1f standard errors off", mean, z.Mean(), off/sigma)
+			}
+		})
+	}
+}
+
+func TestTableDrawsBothEndsOfARange(t *testing.T) {
+	table := mustSize(t, "5-8").Table(1000, 1)
+	if got := []int{slices.Min(table), slices.Max(table)}; got[0] != 5 || got[1] != 8 {
+		t.Errorf("drawn from %d to %d, want 5 to 8", got[0], got[1])
+	}
+}
+
+func TestTableIsDeterminedByItsSeed(t *testing.T) {
+	z := mustSize(t, "100-2000")
+	if !slices.Equal(z.Table(1000, 7), z.Table(1000, 7)) {
+		t.Error("one seed gave two tables")
+	}
+	if slices.Equal(z.Table(1000, 7), z.Table(1000, 8)) {
+		t.Error("two seeds gave one table")
+	}
+}
+
+func TestTableOfAFixedSizeIsOneEntry(t *testing.T) {
+	if got := FixedSize(512).Table(1000, 7); !slices.Equal(got, []int{512}) {
+		t.Errorf("got %v, want [512]", got)
+	}
+}
+
+// FuzzParseSize: ParseSize never panics; a size that it accepts is at least 1
+// byte and at most MaxRecordSize, as are its mean and all that it draws; printing
+// it and reading it again gives the same size; an error names the input.
+func FuzzParseSize(f *testing.F) {
+	for _, s := range []string{
+		"512", "64KiB", "100-2000", "normal:1024,200", "normal:1,50", "100@80,10KiB@20", "1-9@3,20@1e9",
+		"1@1e308,2@1e308", "5@1e-320", "1e3", " 7 ", "",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		z, err := ParseSize(s)
+		if err != nil {
+			if !strings.Contains(err.Error(), strconv.Quote(s)) {
+				t.Fatalf("ParseSize(%q): %q does not name the input", s, err)
+			}
+			return
+		}
+		if z.IsZero() || z.Max() < 1 || z.Max() > MaxRecordSize {
+			t.Fatalf("ParseSize(%q): max %d", s, z.Max())
+		}
+		if m := z.Mean(); !(m > 0.999999 && m < float64(z.Max())*1.000001) {
+			t.Fatalf("ParseSize(%q): mean %v, max %d", s, m, z.Max())
+		}
+		for _, v := range z.Table(64, 1) {
+			if v < 1 || v > z.Max() {
+				t.Fatalf("ParseSize(%q) draws %d, max %d", s, v, z.Max())
+			}
+		}
+		if again, err := ParseSize(z.String()); err != nil || !reflect.DeepEqual(again, z) {
+			t.Fatalf("ParseSize(%q) prints as %q, which reads as %+v, %v", s, z.String(), again, err)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// The largest values that a plan may hold. They are far above what anyone needs
+// and keep a slip of the keyboard from taking a cluster or this machine down.
+const (
+	maxProducers  = 1000
+	maxPartitions = 100_000
+)
+
+// topicName is what Kafka accepts (org.apache.kafka.common.internals.Topic).
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+// Validate reports everything that is wrong with the plan by itself, each
+// problem naming its flag. It does not ask a broker.
+func (p *Plan) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if !topicName.MatchString(p.Topic.Name) || p.Topic.Name == "." || p.Topic.Name == ".." {
+		bad("--topic %q: a topic name has 1 to 249 letters, digits, '.', '_' or '-'", p.Topic.Name)
+	}
+	if n := p.Topic.Partitions; n < 0 || n > maxPartitions {
+		bad("--partitions %d: it must be from 1 to %d", n, maxPartitions)
+	}
+	if n := p.Topic.ReplicationFactor; n < 0 {
+		bad("--replication-factor %d: it must be 1 or more", n)
+	}
+	if n := p.Producers; n < 1 || n > maxProducers {
+		bad("--producers %d: it must be from 1 to %d", n, maxProducers)
+	}
+	errs = append(errs, p.Load.validate()...)
+	errs = append(errs, p.Payload.validate()...)
+	return errors.Join(errs...)
+}
+
+func (l *Load) validate() []error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if l.Records < 0 {
+		bad("--num-records %d: it must be 1 or more", l.Records)
+	}
+	if l.Duration < 0 {
+		bad("--duration %s: it must be above 0", l.Duration)
+	}
+	w := l.Warmup
+	switch {
+	case w.Records < 0:
+		bad("--warmup %d: it must be 0 or more", w.Records)
+	case w.Duration < 0:
+		bad("--warmup %s: it must be 0 or more", w.Duration)
+	case w.Records > 0 && l.Records > 0 && w.Records >= l.Records:
+		bad("--warmup %d: it must be below --num-records %d, or nothing is left to measure", w.Records, l.Records)
+	case w.Duration > 0 && l.Duration > 0 && w.Duration >= l.Duration:
+		bad("--warmup %s: it must be shorter than --duration %s, or nothing is left to measure", w.Duration, l.Duration)
+	}
+	if l.Arrivals != Uniform && l.Arrivals != Poisson {
+		bad("--arrivals %q: it must be uniform or poisson", l.Arrivals)
+	}
+	if l.Arrivals == Poisson && l.Rate.IsUnlimited() {
+		bad("--arrivals poisson: it needs a target --rate")
+	}
+	if l.Transaction < 0 {
+		bad("--transaction-duration-ms %d: it must be 1 or more", l.Transaction.Std().Milliseconds())
+	}
+	return errs
+}
+
+func (p *Payload) validate() []error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch p.Kind {
+	case Letters, Mixed:
+		if p.Size.IsZero() {
+			bad("--record-size: it must be 1 byte or more")
+		}
+	case File, Monotonic:
+	default:
+		bad("payload kind %q: it must be letters, mixed, file or monotonic", p.Kind)
+	}
+	if c := p.Compressibility; !(c >= 0 && c <= 1) {
+		bad("--compressibility %v: it must be from 0 (random) to 1 (all the same)", c)
+	}
+	switch p.Keys {
+	case NoKeys:
+		if p.KeyRange != 0 {
+			bad("--record-key-range %d: it needs --key-distribution range or random", p.KeyRange)
+		}
+	case RangeKeys, RandomKeys:
+		if p.KeyRange < 1 {
+			bad("--record-key-range %d: with --key-distribution %s it must be 1 or more", p.KeyRange, p.Keys)
+		}
+	default:
+		bad("--key-distribution %q: it must be none, range or random", p.Keys)
+	}
+	return errs
+}

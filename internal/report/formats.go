@@ -1,0 +1,112 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Options are what a format may need to know beside the result.
+type Options struct {
+	Theme   *theme.Theme
+	RunFile string // where the run file is; "" when there is none
+}
+
+// Format writes a finished result.
+type Format func(w io.Writer, r result.Result, o Options) error
+
+// Formats are the formats by name.
+var Formats = map[string]Format{
+	"text":      Text,
+	"json":      JSON,
+	"jsonl":     JSONLines,
+	"csv":       CSV,
+	"perf-test": PerfTest,
+}
+
+// JSON writes the whole document.
+func JSON(w io.Writer, r result.Result, _ Options) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// JSONLines writes one object a line: {"type":"interval",…} for each point of the
+// series and {"type":"summary",…}, the whole document without the series, at the
+// end.
+func JSONLines(w io.Writer, r result.Result, _ Options) error {
+	for _, p := range r.Series {
+		if err := JSONInterval(w, p); err != nil {
+			return err
+		}
+	}
+	return JSONSummary(w, r)
+}
+
+// JSONInterval writes one point of a series, as it comes.
+func JSONInterval(w io.Writer, p result.Point) error {
+	return json.NewEncoder(w).Encode(struct {
+		Type string `json:"type"`
+		result.Point
+	}{"interval", p})
+}
+
+// JSONSummary writes the last line of JSONLines.
+func JSONSummary(w io.Writer, r result.Result) error {
+	r.Series = nil
+	return json.NewEncoder(w).Encode(struct {
+		Type string `json:"type"`
+		result.Result
+	}{"summary", r})
+}
+
+// csvHeader names the columns of CSV.
+var csvHeader = []string{
+	"start_seconds", "seconds", "warmup", "records", "records_per_second", "mib_per_second", "failed",
+	"response_p50_us", "response_p90_us", "response_p99_us", "response_p999_us", "response_max_us", "lag_p99_us", "cpu_cores",
+}
+
+// CSV writes the series with a header line.
+func CSV(w io.Writer, r result.Result, _ Options) error {
+	c := csv.NewWriter(w)
+	if err := c.Write(csvHeader); err != nil {
+		return err
+	}
+	for _, p := range r.Series {
+		if err := c.Write(csvRow(p)); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func csvRow(p result.Point) []string {
+	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+	i := func(v int64) string { return strconv.FormatInt(v, 10) }
+	var rate, mib float64
+	if p.Seconds > 0 {
+		rate, mib = float64(p.Acknowledged)/p.Seconds, float64(p.Bytes)/mibBytes/p.Seconds
+	}
+	return []string{
+		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), f(rate), f(mib), i(p.Failed),
+		i(p.P50), i(p.P90), i(p.P99), i(p.P999), i(p.Max), i(p.LagP99), f(p.CPUCores),
+	}
+}
+
+const mibBytes = 1 << 20
+
+// buffered writes into memory and then out in one piece, so that a report is
+// there whole or not at all.
+func buffered(w io.Writer, write func(*bytes.Buffer)) error {
+	var b bytes.Buffer
+	write(&b)
+	_, err := w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,54 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// PerfTest writes the closing lines of kafka-producer-perf-test, so that scripts
+// which read them keep working: the whole run, and behind a warm-up the steady
+// state too. Latency counts from when a record was due.
+func PerfTest(w io.Writer, r result.Result, _ Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		measured := stats.Window{
+			Acknowledged: r.Records.Acknowledged, Bytes: r.Throughput.Bytes,
+			Offered: r.Records.Offered, Response: r.Histograms.Response,
+			Start: seconds(r.Throughput.FirstDueSeconds), End: seconds(r.Throughput.FirstDueSeconds + r.Throughput.Seconds),
+		}
+		if r.Warmup == nil {
+			perfTotal(b, &measured, "")
+			return
+		}
+		warmup := stats.Window{
+			Acknowledged: r.Warmup.Records.Acknowledged, Bytes: r.Warmup.Bytes,
+			Offered: r.Warmup.Records.Offered, Response: r.Warmup.Histogram,
+			Start: seconds(r.Warmup.FirstDueSeconds), End: measured.Start,
+		}
+		whole := stats.Merge(warmup, measured)
+		perfTotal(b, &whole, "")
+		perfTotal(b, &measured, " steady state")
+	})
+}
+
+// PerfInterval writes the progress line of kafka-producer-perf-test.
+func PerfInterval(w io.Writer, s *stats.Window) error {
+	_, err := fmt.Fprintf(w, "%d records sent, %.1f records/sec (%.2f MB/sec), %.1f ms avg latency, %.1f ms max latency.\n",
+		s.Acknowledged, s.RecordsPerSecond(), s.BytesPerSecond()/mibBytes, ms(s.Response.Mean()), ms(s.Response.Max()))
+	return err
+}
+
+func perfTotal(b *bytes.Buffer, s *stats.Window, kind string) {
+	q := func(q float64) int64 { return s.Response.Quantile(q).Milliseconds() }
+	fmt.Fprintf(b, "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
+		s.Acknowledged, kind, s.RecordsPerSecond(), s.BytesPerSecond()/mibBytes, ms(s.Response.Mean()), ms(s.Response.Max()),
+		q(0.5), q(0.95), q(0.99), q(0.999))
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

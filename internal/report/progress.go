@@ -1,0 +1,28 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Progress writes one line about an interval of a run, for a log or a pipe. at is
+// when it ended; of is the planned length of the run, 0 when it has none.
+func Progress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of time.Duration) error {
+	clock := theme.Clock(s.End)
+	if of > 0 {
+		clock += "/" + theme.Clock(of)
+	}
+	if s.Warmup {
+		clock += "  warm-up"
+	}
+	q := func(q float64) string { return theme.Duration(s.Response.Quantile(q)) }
+	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s  err %s  cpu %.2f/%.0f cores\n",
+		now.UTC().Format(time.RFC3339), clock, theme.Rate(s.RecordsPerSecond()), theme.MiB(s.BytesPerSecond()),
+		q(0.5), q(0.99), q(0.999), theme.Count(s.Failed), h.ProcessCPU, h.Cores)
+	return err
+}

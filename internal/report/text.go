@@ -1,0 +1,180 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Text writes the summary for people.
+func Text(w io.Writer, r result.Result, o Options) error {
+	if o.Theme == nil {
+		o.Theme = theme.New(theme.Options{})
+	}
+	return buffered(w, func(b *bytes.Buffer) {
+		t := text{Buffer: b, th: o.Theme}
+		t.title(r)
+		t.figures(r)
+		t.tables(r)
+		t.verdict(r)
+		if o.RunFile != "" {
+			t.line("")
+			t.row("run file", theme.Style{FG: theme.Muted}, o.RunFile)
+			t.row("", theme.Style{FG: theme.Muted}, "read it again with: kt report "+o.RunFile)
+		}
+	})
+}
+
+// text is a summary while it is written.
+type text struct {
+	*bytes.Buffer
+	th *theme.Theme
+}
+
+var (
+	plain  = theme.Style{}
+	strong = theme.Style{FG: theme.Text, Bold: true}
+	muted  = theme.Style{FG: theme.Muted}
+	bad    = theme.Style{FG: theme.Bad, Bold: true}
+	good   = theme.Style{FG: theme.Good}
+	warn   = theme.Style{FG: theme.Warn, Bold: true}
+)
+
+func (t *text) line(s string) { t.WriteString(strings.TrimRight(s, " ") + "\n") }
+
+// row writes a label and what belongs to it.
+func (t *text) row(label string, s theme.Style, value string) {
+	t.line("    " + t.th.Paint(muted, fmt.Sprintf("%-12s", label)) + " " + t.th.Paint(s, value))
+}
+
+func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }
+
+func (t *text) title(r result.Result) {
+	t.line("")
+	about := strings.Join(Tags(r.Header), t.sep())
+	t.line("  " + t.th.Paint(strong, "kt "+r.Plan.Command+" "+string(t.th.Glyphs.Arrow)+" "+r.Plan.Topic.Name) + "  " + t.th.Paint(muted, about))
+	if r.Notice != "" {
+		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Notice))
+	}
+	if r.Ended != result.Completed {
+		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Ended+" after "+theme.Duration(secondsOf(r.ElapsedSeconds))))
+	}
+	t.line("")
+}
+
+// Tags says in a few words what kind of load a run is.
+func Tags(h result.Header) []string {
+	topic := h.Environment.Topic
+	tags := []string{
+		"acks=" + setting(h, "acks"),
+		fmt.Sprintf("%d partitions", topic.Partitions),
+		fmt.Sprintf("RF %d", topic.ReplicationFactor),
+		h.Plan.Payload.String(),
+	}
+	if c := setting(h, "compression.type"); c != "none" && c != "" {
+		tags = append(tags, c)
+	}
+	if n := h.Plan.Producers; n > 1 {
+		tags = append(tags, fmt.Sprintf("%d producers", n))
+	}
+	return tags
+}
+
+func setting(h result.Header, name string) string {
+	for _, s := range h.Config {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func (t *text) figures(r result.Result) {
+	th := r.Throughput
+	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(th.RecordsPerSecond+0.5)), theme.Number(th.MiBPerSecond))
+	if th.TargetRecordsPerSecond > 0 {
+		rate += fmt.Sprintf("   (target %s, offered %s)",
+			theme.Count(int64(th.TargetRecordsPerSecond+0.5)), theme.Count(int64(th.OfferedRecordsPerSecond+0.5)))
+	}
+	t.row("throughput", strong, rate)
+	if th.TargetRecordsPerSecond > 0 {
+		t.latency("response", r.Latency.Response, "due → acknowledged")
+		t.latency("service", r.Latency.Service, "sent → acknowledged")
+		t.latency("lag", r.Latency.Lag, "due → sent")
+	} else {
+		t.latency("latency", r.Latency.Response, "mostly queueing: the rate is unlimited")
+	}
+	rec := r.Records
+	t.row("records", plain, fmt.Sprintf("%s offered = %s acknowledged + %s failed + %s unknown",
+		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
+	if rec.Unsent > 0 {
+		t.row("", warn, theme.Count(rec.Unsent)+" more were due and never sent")
+	}
+	t.errors(r.Errors)
+	if b := r.Batches; b.Count > 0 {
+		ratio := "not compressed"
+		if setting(r.Header, "compression.type") != "none" {
+			ratio = "compressed " + theme.Ratio(b.CompressionRatio)
+		}
+		t.row("batches", plain, fmt.Sprintf("%s records, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
+	}
+	if n := r.Client.Transactions; n > 0 {
+		t.row("transactions", plain, theme.Count(n)+" committed")
+	}
+	c := r.Client
+	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores (%.2f s per million records), %s, longest GC pause %s",
+		c.CPUCores, c.CoresAvailable, c.CPUSecondsPerMillion, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
+	if w := r.Warmup; w != nil {
+		t.row("warm-up", muted, fmt.Sprintf("%s records left out, p99 %s", theme.Count(w.Records.Offered), theme.Duration(micros(w.Response.P99))))
+		t.errors(w.Errors)
+	}
+}
+
+func (t *text) latency(label string, l result.Latency, what string) {
+	d := func(us int64) string { return theme.Duration(micros(us)) }
+	what = strings.ReplaceAll(what, "→", t.arrow())
+	t.row(label, plain, fmt.Sprintf("p50 %s   p90 %s   p99 %s   p99.9 %s   p99.99 %s   max %s   %s",
+		d(l.P50), d(l.P90), d(l.P99), d(l.P999), d(l.P9999), d(l.Max), t.th.Paint(muted, "("+what+")")))
+	if l.OutOfRange > 0 {
+		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and are in none of these")
+	}
+}
+
+func (t *text) arrow() string {
+	if t.th.ASCII() {
+		return "to"
+	}
+	return "→"
+}
+
+func (t *text) errors(errs result.Errors) {
+	for _, code := range slices.SortedFunc(maps.Keys(errs), func(a, b string) int {
+		return int(errs[b] - errs[a])
+	}) {
+		t.row("errors", bad, theme.Count(errs[code])+" "+code)
+	}
+}
+
+func (t *text) verdict(r result.Result) {
+	t.line("")
+	style := good
+	if r.BoundBy.Limit != result.LimitNone {
+		style = warn
+	}
+	t.row("bound by", style, string(r.BoundBy.Limit))
+	t.row("", muted, r.BoundBy.Evidence)
+	if !r.Valid {
+		t.row("NOT VALID", bad, strings.Join(r.Invalid, "; "))
+	}
+}
+
+func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+
+func secondsOf(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

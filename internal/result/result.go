@@ -1,0 +1,176 @@
+package result
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Result is a finished run. Every field has its unit in its name; latencies are
+// in microseconds, MiB are 1,048,576 bytes as Kafka's own tools count them. What
+// the figures cover is the measured part of the run, without its warm-up.
+type Result struct {
+	Header
+	Trailer
+
+	Notice     string     `json:"notice,omitempty"` // what a reader must know before any figure
+	Valid      bool       `json:"valid"`
+	Invalid    []string   `json:"invalid_reasons"`
+	BoundBy    Verdict    `json:"bound_by"`
+	Records    Records    `json:"records"`
+	Errors     Errors     `json:"errors"`
+	Throughput Throughput `json:"throughput"`
+	Latency    Latencies  `json:"latency_us"`
+	Headline   string     `json:"headline"` // "response" at a fixed rate, "throughput" at an unlimited one
+	Note       string     `json:"headline_note"`
+
+	Warmup     *Warmup        `json:"warmup,omitempty"`
+	Batches    Batches        `json:"batches"`
+	Client     ClientUse      `json:"client"`
+	Partitions []PartitionRow `json:"partitions"`
+	Brokers    []BrokerRow    `json:"brokers"`
+	Series     []Point        `json:"series"`
+	Histograms Histograms     `json:"histograms"`
+}
+
+// Records accounts for every record: offered = acknowledged + failed + unknown.
+type Records struct {
+	Offered      int64 `json:"offered"`
+	Acknowledged int64 `json:"acknowledged"`
+	Failed       int64 `json:"failed"`
+	Unknown      int64 `json:"unknown"` // sent, not answered by the end
+	Unsent       int64 `json:"unsent"`  // due by the end, never handed to the client; not part of offered
+}
+
+// Errors counts failed records by Kafka error code.
+type Errors map[string]int64
+
+// Throughput is what was acknowledged, from the time the first record was due to
+// the last acknowledgement.
+type Throughput struct {
+	RecordsPerSecond        float64 `json:"records_per_second"`
+	MiBPerSecond            float64 `json:"mib_per_second"`
+	OfferedRecordsPerSecond float64 `json:"offered_records_per_second"` // handed to the client, over the time it took to hand them over
+	TargetRecordsPerSecond  float64 `json:"target_records_per_second"`  // 0: unlimited
+	Bytes                   int64   `json:"bytes"`                      // of keys and values, acknowledged
+	FirstDueSeconds         float64 `json:"first_due_seconds"`          // from the start of the run
+	Seconds                 float64 `json:"seconds"`                    // from then to the last acknowledgement: what the rates are over
+}
+
+// Latencies are the distributions of the run.
+type Latencies struct {
+	Response Latency `json:"response"` // due → acknowledged
+	Service  Latency `json:"service"`  // handed to the client → acknowledged
+	Lag      Latency `json:"lag"`      // due → handed to the client
+	OwnLag   Latency `json:"own_lag"`  // lag of the records that no back-pressure held up: kt's own lateness
+}
+
+// Latency is one distribution in microseconds.
+type Latency struct {
+	Count      int64 `json:"count"`
+	Mean       int64 `json:"mean"`
+	Min        int64 `json:"min"`
+	P50        int64 `json:"p50"`
+	P90        int64 `json:"p90"`
+	P95        int64 `json:"p95"`
+	P99        int64 `json:"p99"`
+	P999       int64 `json:"p999"`
+	P9999      int64 `json:"p9999"`
+	Max        int64 `json:"max"`
+	OutOfRange int64 `json:"out_of_range"` // longer than the histogram's hour; in no other figure here
+}
+
+func latencyOf(h *stats.Histogram) Latency {
+	us := func(d time.Duration) int64 { return d.Microseconds() }
+	return Latency{
+		Count: h.Count(), Mean: us(h.Mean()), Min: us(h.Min()), Max: us(h.Max()),
+		P50: us(h.Quantile(0.5)), P90: us(h.Quantile(0.9)), P95: us(h.Quantile(0.95)),
+		P99: us(h.Quantile(0.99)), P999: us(h.Quantile(0.999)), P9999: us(h.Quantile(0.9999)),
+		OutOfRange: h.OutOfRange(),
+	}
+}
+
+// Warmup is the part of the run that was left out.
+type Warmup struct {
+	Records  Records `json:"records"`
+	Bytes    int64   `json:"bytes"`
+	Response Latency `json:"response_us"`
+	Errors   Errors  `json:"errors"`
+
+	FirstDueSeconds float64         `json:"first_due_seconds"`
+	Histogram       stats.Histogram `json:"response_histogram"`
+}
+
+// Batches are the record batches as the brokers got them.
+type Batches struct {
+	Count            int64   `json:"count"`
+	RecordsMean      float64 `json:"records_mean"`
+	BytesMean        float64 `json:"bytes_mean"`        // before compression
+	CompressionRatio float64 `json:"compression_ratio"` // bytes before over after; 1: none
+}
+
+// ClientUse is what kt itself used.
+type ClientUse struct {
+	CPUSeconds           float64 `json:"cpu_seconds"` // user and system, of the sampled time
+	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records"`
+	CPUCores             float64 `json:"cpu_cores_mean"`
+	CoresAvailable       float64 `json:"cores_available"`
+	HostCPUCores         float64 `json:"host_cpu_cores_mean"`
+	HostCores            float64 `json:"host_cores"`
+	PeakResidentBytes    int64   `json:"peak_resident_bytes"`
+	GCCPUCores           float64 `json:"gc_cpu_cores_mean"`
+	GCPauseMaxUS         int64   `json:"gc_pause_max_us"`
+	BufferFullShare      float64 `json:"buffer_full_share"`    // of the senders' time, 0 to 1
+	InFlightFullShare    float64 `json:"in_flight_full_share"` // of the connections' time, 0 to 1
+	NetSentMiBPerSecond  float64 `json:"net_sent_mib_per_second"`
+	Transactions         int64   `json:"transactions"`
+}
+
+// PartitionRow is one partition.
+type PartitionRow struct {
+	ID               int32   `json:"id"`
+	Leader           int32   `json:"leader_id"`
+	Records          int64   `json:"records"`
+	MiB              float64 `json:"mib"`
+	RecordsPerSecond float64 `json:"records_per_second"`
+	ServiceMeanUS    int64   `json:"service_mean_us"`
+	ServiceMaxUS     int64   `json:"service_max_us"`
+}
+
+// BrokerRow is one broker.
+type BrokerRow struct {
+	ID         int32   `json:"id"`
+	Addr       string  `json:"address"`
+	Requests   int64   `json:"requests"`
+	Failed     int64   `json:"failed_requests"`
+	Records    int64   `json:"records"`
+	MiB        float64 `json:"mib"`
+	Latency    Latency `json:"request_latency_us"`
+	ThrottleMS int64   `json:"throttle_ms"`
+}
+
+// Point is one step of the series. Latencies are those of the records that got
+// their outcome in it. A long run's steps are longer than a second: their counts
+// are sums, and their latencies the worst of their seconds.
+type Point struct {
+	StartSeconds float64 `json:"start_seconds"`
+	Seconds      float64 `json:"seconds"`
+	Warmup       bool    `json:"warmup"`
+	Acknowledged int64   `json:"acknowledged"`
+	Failed       int64   `json:"failed"`
+	Bytes        int64   `json:"bytes"`
+	P50          int64   `json:"response_p50_us"`
+	P90          int64   `json:"response_p90_us"`
+	P99          int64   `json:"response_p99_us"`
+	P999         int64   `json:"response_p999_us"`
+	Max          int64   `json:"response_max_us"`
+	LagP99       int64   `json:"lag_p99_us"`
+	CPUCores     float64 `json:"cpu_cores"`
+}
+
+// Histograms are the distributions themselves, so that results can be merged.
+type Histograms struct {
+	Response stats.Histogram `json:"response"`
+	Service  stats.Histogram `json:"service"`
+	Lag      stats.Histogram `json:"lag"`
+}

@@ -1,0 +1,56 @@
+package result
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// usage is what the samples of the measured part add up to: core-seconds, so that
+// intervals of any length weigh what they should.
+type usage struct {
+	seconds           float64
+	process, host, gc float64 // core-seconds
+	cores, hostCores  float64
+	rss, pause, net   int64
+}
+
+func (u *usage) add(s host.Sample) {
+	d := s.Interval.Seconds()
+	u.seconds += d
+	u.process += s.ProcessCPU * d
+	u.host += s.HostCPU * d
+	u.gc += s.GCCPU * d
+	u.cores, u.hostCores = s.Cores, s.HostCores
+	u.rss = max(u.rss, s.RSS)
+	u.pause = max(u.pause, s.GCPauseMax)
+	u.net += s.NetSent
+}
+
+func (u *usage) client(w *stats.Window) ClientUse {
+	c := ClientUse{
+		CPUSeconds: u.process, CoresAvailable: u.cores, HostCores: u.hostCores,
+		PeakResidentBytes: u.rss, GCPauseMaxUS: time.Duration(u.pause).Microseconds(),
+		BufferFullShare:   share(w.BufferFull, w.ShardTime),
+		InFlightFullShare: share(w.InFlightFull, w.ConnTime),
+		Transactions:      w.Transactions,
+	}
+	if u.seconds > 0 {
+		c.CPUCores = u.process / u.seconds
+		c.HostCPUCores = u.host / u.seconds
+		c.GCCPUCores = u.gc / u.seconds
+		c.NetSentMiBPerSecond = float64(u.net) / mib / u.seconds
+	}
+	if w.Acknowledged > 0 {
+		c.CPUSecondsPerMillion = u.process / float64(w.Acknowledged) * 1e6
+	}
+	return c
+}
+
+func share(part, whole time.Duration) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(1, float64(part)/float64(whole))
+}

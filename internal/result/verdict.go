@@ -1,0 +1,151 @@
+package result
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Verdict names what the run was bound by, and the numbers that say so.
+type Verdict struct {
+	Limit    Limit  `json:"limit"`
+	Evidence string `json:"evidence"` // one sentence with its numbers
+}
+
+// Limit is the resource that a run was bound by.
+type Limit string
+
+// The limits that kt can tell apart from its own host.
+const (
+	LimitNone       Limit = "nothing"         // a fixed rate that was kept, or a run too short to tell
+	LimitClientCPU  Limit = "client CPU"      // kt's process had no CPU left
+	LimitHostCPU    Limit = "host CPU"        // this machine had none left, and kt was not what used it
+	LimitSchedule   Limit = "kt's schedule"   // kt sent late with nothing in its way
+	LimitThrottle   Limit = "broker throttle" // a quota
+	LimitBrokerAcks Limit = "broker acks"     // the buffer was full, and as many requests in flight as allowed
+	LimitClient     Limit = "this producer"   // CPU to spare and requests to spare: one client does no more
+)
+
+// The thresholds of the verdict. None has an authority behind it: they are where
+// a resource has so little left that it shows, and each verdict prints its number.
+const (
+	cpuSaturated  = 0.90 // of the cores that kt may use: the scheduler, GC and the kernel's share need the rest
+	hostSaturated = 0.95 // of the machine's cores
+	throttleShows = 0.05 // of the time
+	bufferShows   = 0.10 // of the senders' time
+	inFlightShows = 0.50 // of the connections' time
+	rateKept      = 0.99 // of the target
+)
+
+// The bound on kt's own lateness, by which a fixed-rate run is judged.
+const (
+	// lagFloor is five ticks of the sender: what a busy two-core host does to a
+	// one-millisecond timer at its 99th percentile is well below.
+	lagFloor = 5 * time.Millisecond
+
+	// lagShare is the share of the measured p99 that kt's own lateness may make
+	// up before it distorts the figure.
+	lagShare = 0.10
+)
+
+// shortest is the least measured time from which kt draws conclusions.
+const shortest = time.Second
+
+// evidence is what the judgement looks at.
+type evidence struct {
+	w      *stats.Window
+	use    ClientUse
+	target float64 // records a second; 0: unlimited
+	lagP99 time.Duration
+	bound  time.Duration
+	rate   float64 // records a second handed over
+	busy   float64 // of the cores kt may use
+}
+
+func (f *Fold) evidence() evidence {
+	w := &f.total[stats.Measured]
+	e := evidence{w: w, use: f.use.client(w), target: f.header.Plan.RecordsPerSecond()}
+	e.lagP99 = w.OwnLag.Quantile(0.99)
+	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
+	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
+	if e.use.CoresAvailable > 0 {
+		e.busy = e.use.CPUCores / e.use.CoresAvailable
+	}
+	return e
+}
+
+// Verdict is what the run was bound by so far.
+func (f *Fold) Verdict() Verdict { e := f.evidence(); return e.verdict() }
+
+// invalid gives the reasons why a fixed-rate run does not measure what it says:
+// kt itself did not keep the schedule. Back-pressure of the brokers is no such
+// reason, and an unlimited rate has no schedule to miss.
+func (e *evidence) invalid() []string {
+	reasons := []string{}
+	if e.target == 0 || e.w.Offered == 0 {
+		return reasons
+	}
+	if e.lagP99 > e.bound {
+		reasons = append(reasons, fmt.Sprintf(
+			"kt missed its own schedule: of the records that nothing held up, 1 %% left more than %s late (bound: %s)",
+			round(e.lagP99), round(e.bound)))
+	}
+	if !e.kept() && e.busy >= cpuSaturated {
+		reasons = append(reasons, fmt.Sprintf(
+			"kt had no CPU left: it used %.2f of %.0f cores and handed over %.0f of %.0f records/s",
+			e.use.CPUCores, e.use.CoresAvailable, e.rate, e.target))
+	}
+	return reasons
+}
+
+// kept tells whether the load was offered at the target rate, with nothing due
+// left unsent.
+func (e *evidence) kept() bool {
+	return e.rate >= rateKept*e.target && float64(e.w.Unsent) <= (1-rateKept)*float64(e.w.Offered)
+}
+
+// verdict names the limit: kt's own faults first, then what the brokers said,
+// then what was full.
+func (e *evidence) verdict() Verdict {
+	cpu := fmt.Sprintf("kt used %.2f of %.0f cores", e.use.CPUCores, e.use.CoresAvailable)
+	host := fmt.Sprintf("this machine's CPUs were %.0f %% busy", percent(e.use.HostCPUCores, e.use.HostCores))
+	full := fmt.Sprintf("the buffer was full for %.0f %% of the time and the requests in flight at their limit for %.0f %%",
+		100*e.use.BufferFullShare, 100*e.use.InFlightFullShare)
+	throttled := e.throttled()
+	switch {
+	case e.w.End-e.w.Start < shortest || e.w.Acknowledged == 0:
+		return Verdict{LimitNone, "too little was measured to tell"}
+	case e.busy >= cpuSaturated && (e.target == 0 || !e.kept()):
+		return Verdict{LimitClientCPU, cpu + "; give it more, or offer the load from more hosts"}
+	case len(e.invalid()) > 0:
+		return Verdict{LimitSchedule, e.invalid()[0] + "; " + cpu + "; " + host}
+	case throttled >= throttleShows:
+		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
+	case e.target > 0 && e.kept():
+		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s offered); %s", e.target, e.rate, cpu)}
+	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
+		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + full}
+	case e.use.BufferFullShare >= bufferShows && e.use.InFlightFullShare >= inFlightShows:
+		return Verdict{LimitBrokerAcks, full + "; " + cpu}
+	}
+	return Verdict{LimitClient, full + "; " + cpu + "; more --producers may offer more"}
+}
+
+// throttled is the share of the producers' time for which brokers held them off.
+func (e *evidence) throttled() float64 {
+	var d time.Duration
+	for _, b := range e.w.Brokers {
+		d += b.Throttle
+	}
+	return share(d, e.w.ShardTime)
+}
+
+func percent(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return 100 * part / whole
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

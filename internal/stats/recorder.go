@@ -1,0 +1,200 @@
+package stats
+
+import "time"
+
+// Phases keeps the records that were due in the warm-up apart from the measured
+// ones. Index it with a Phase.
+type Phases [2]Window
+
+// The two phases of a run.
+const (
+	Measured = iota
+	Warmup
+)
+
+// PhaseOf is the index into Phases.
+func PhaseOf(warmup bool) int {
+	if warmup {
+		return Warmup
+	}
+	return Measured
+}
+
+// Recorder is where one shard counts. It is not safe for concurrent use: the
+// shard that owns it also guards it, with the lock that it holds anyway. No
+// method allocates once the first values of each kind are in.
+type Recorder struct {
+	cur   *Phases
+	parts [2][]Partition // by partition number; folded into the window's map by Take
+}
+
+// NewRecorder returns an empty recorder.
+func NewRecorder() *Recorder {
+	r := &Recorder{cur: new(Phases)}
+	r.cur[Warmup].Warmup = true
+	return r
+}
+
+// Sent counts one record handed to the client, lag after it was due. own tells
+// that nothing but kt itself held it up: only then the lag counts as OwnLag.
+func (r *Recorder) Sent(phase int, due, lag time.Duration, own bool) {
+	w := &r.cur[phase]
+	if w.Offered == 0 {
+		w.FirstDue = due
+	}
+	w.FirstDue = min(w.FirstDue, due)
+	w.LastSent = max(w.LastSent, due+lag)
+	w.Offered++
+	w.Lag.Record(lag)
+	if own {
+		w.OwnLag.Record(lag)
+	}
+}
+
+// Acknowledged counts one record that the broker took. at is the time since the
+// start of the run.
+func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, response, at time.Duration) {
+	w := &r.cur[phase]
+	w.Acknowledged++
+	w.Bytes += int64(bytes)
+	w.LastAck = max(w.LastAck, at)
+	w.Service.Record(service)
+	w.Response.Record(response)
+	if partition < 0 {
+		return
+	}
+	if int(partition) >= len(r.parts[phase]) {
+		r.parts[phase] = append(r.parts[phase], make([]Partition, int(partition)+1-len(r.parts[phase]))...)
+	}
+	p := &r.parts[phase][partition]
+	p.Records++
+	p.Bytes += int64(bytes)
+	p.ServiceSum += service
+	p.ServiceMax = max(p.ServiceMax, service)
+}
+
+// Failed counts one record that was given up, by its error code. Its response
+// time counts too: a record that failed late was late.
+func (r *Recorder) Failed(phase int, code string, response time.Duration) {
+	w := &r.cur[phase]
+	w.Failed++
+	if w.Errors == nil {
+		w.Errors = make(map[string]int64)
+	}
+	w.Errors[code]++
+	w.Response.Record(response)
+}
+
+// Unknown counts one record that was sent and not answered by the end, with its
+// age since it was due: leaving it out would hide the worst latencies.
+func (r *Recorder) Unknown(phase int, age time.Duration) {
+	w := &r.cur[phase]
+	w.Unknown++
+	w.Response.Record(age)
+}
+
+// Unsent counts one record that was due and never handed to the client, with its
+// age since it was due.
+func (r *Recorder) Unsent(phase int, age time.Duration) {
+	w := &r.cur[phase]
+	w.Unsent++
+	w.Response.Record(age)
+}
+
+// BufferFull adds time in which the shard's sender was held up because
+// buffer.memory was full.
+func (r *Recorder) BufferFull(phase int, d time.Duration) { r.cur[phase].BufferFull += d }
+
+// Committed counts one transaction.
+func (r *Recorder) Committed(phase int) { r.cur[phase].Transactions++ }
+
+// Request counts one produce request to a broker.
+func (r *Recorder) Request(phase int, broker int32, latency time.Duration, failed bool) {
+	r.broker(phase, broker, func(b *Broker) {
+		b.Requests++
+		if failed {
+			b.Failed++
+			return
+		}
+		b.Latency.Record(latency)
+	})
+}
+
+// Batch counts one record batch that a broker took: its records, and its bytes
+// before and after compression.
+func (r *Recorder) Batch(phase int, broker int32, records, bytes, wireBytes int) {
+	r.broker(phase, broker, func(b *Broker) {
+		b.Batches++
+		b.Records += int64(records)
+		b.Bytes += int64(bytes)
+		b.WireBytes += int64(wireBytes)
+	})
+}
+
+// Throttle adds the time for which a broker asked the client to wait.
+func (r *Recorder) Throttle(phase int, broker int32, d time.Duration) {
+	r.broker(phase, broker, func(b *Broker) { b.Throttle += d })
+}
+
+// InFlight adds the running time of connections, and the part of it in which
+// they were at their limit of requests in flight.
+func (r *Recorder) InFlight(phase int, full, total time.Duration) {
+	r.cur[phase].InFlightFull += full
+	r.cur[phase].ConnTime += total
+}
+
+func (r *Recorder) broker(phase int, id int32, change func(*Broker)) {
+	w := &r.cur[phase]
+	if w.Brokers == nil {
+		w.Brokers = make(map[int32]Broker)
+	}
+	b := w.Brokers[id]
+	change(&b)
+	w.Brokers[id] = b
+}
+
+// Take hands over what was recorded between two moments of the run and goes on
+// with fresh, which must be empty; give it the windows of an earlier Take after
+// Reset. sending is how much of that time the shard was sending, and phase the
+// one that it was in.
+func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Duration) *Phases {
+	taken := r.cur
+	fresh[Warmup].Warmup = true
+	r.cur = fresh
+	for i := range taken {
+		w := &taken[i]
+		w.Start, w.End = start, end
+		for id := range r.parts[i] {
+			p := &r.parts[i][id]
+			if p.Records == 0 {
+				continue
+			}
+			if w.Partitions == nil {
+				w.Partitions = make(map[int32]Partition)
+			}
+			w.Partitions[int32(id)] = *p
+			*p = Partition{}
+		}
+	}
+	taken[phase].ShardTime = sending
+	return taken
+}
+
+// Reset empties both windows and keeps the memory of their histograms, so that
+// Take can be given them again.
+func (p *Phases) Reset() {
+	for i := range p {
+		w := &p[i]
+		lag, own, service, response := w.Lag, w.OwnLag, w.Service, w.Response
+		for _, h := range []*Histogram{&lag, &own, &service, &response} {
+			h.reset()
+		}
+		*w = Window{Lag: lag, OwnLag: own, Service: service, Response: response}
+	}
+}
+
+// Empty tells whether nothing was recorded and no time was spent.
+func (w *Window) Empty() bool {
+	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 &&
+		w.Unsent == 0 && w.ShardTime == 0 && w.BufferFull == 0 && len(w.Brokers) == 0
+}

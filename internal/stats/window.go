@@ -1,0 +1,192 @@
+package stats
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Window is what happened between two moments of a run: counters and
+// histograms. It is immutable once it has left its maker. Start and End are
+// offsets from the start of the run, so that the windows of many hosts line up.
+//
+// A record belongs to the window in which its outcome became known; whether it
+// counts as warm-up is decided by when it was due.
+type Window struct {
+	Start  time.Duration `json:"start_ns"`
+	End    time.Duration `json:"end_ns"`
+	Warmup bool          `json:"warmup,omitempty"` // these records are left out of the measurement
+
+	// Offered is the number of records handed to the client. Once a run has
+	// drained, Offered = Acknowledged + Failed + Unknown.
+	Offered      int64 `json:"offered"`
+	Acknowledged int64 `json:"acknowledged"`
+	Failed       int64 `json:"failed,omitempty"`
+	Unknown      int64 `json:"unknown,omitempty"` // sent, and never answered by the end
+	Unsent       int64 `json:"unsent,omitempty"`  // due by the end, and never handed to the client
+	Bytes        int64 `json:"bytes"`             // key and value bytes of the acknowledged records
+
+	FirstDue time.Duration `json:"first_due_ns"` // of the records offered in it; meaningless when Offered is 0
+	LastSent time.Duration `json:"last_sent_ns"`
+	LastAck  time.Duration `json:"last_ack_ns"`
+
+	// Errors counts the failed records by Kafka error code, "client:…" where
+	// the client gave up by itself.
+	Errors map[string]int64 `json:"errors,omitempty"`
+
+	Lag      Histogram `json:"lag"`      // due → handed to the client
+	OwnLag   Histogram `json:"own_lag"`  // the same, of records that no back-pressure held up: kt's own fault
+	Service  Histogram `json:"service"`  // handed to the client → acknowledged
+	Response Histogram `json:"response"` // due → acknowledged, or its age so far when it never was
+
+	// ShardTime is the sum of the shards' running time. Divided by it, the two
+	// times below are the share of time spent waiting.
+	ShardTime    time.Duration `json:"shard_time_ns,omitempty"`
+	BufferFull   time.Duration `json:"buffer_full_ns,omitempty"`    // senders held up because buffer.memory was full
+	InFlightFull time.Duration `json:"in_flight_full_ns,omitempty"` // connections at max.in.flight requests
+	ConnTime     time.Duration `json:"conn_time_ns,omitempty"`      // running time of the connections that InFlightFull is a share of
+
+	Transactions int64 `json:"transactions,omitempty"` // committed
+
+	Partitions map[int32]Partition `json:"partitions,omitempty"`
+	Brokers    map[int32]Broker    `json:"brokers,omitempty"`
+}
+
+// Partition counts what one partition acknowledged.
+type Partition struct {
+	Records    int64         `json:"records"`
+	Bytes      int64         `json:"bytes"`
+	ServiceSum time.Duration `json:"service_sum_ns"` // of all records: the mean is ServiceSum / Records
+	ServiceMax time.Duration `json:"service_max_ns"`
+}
+
+// Broker counts produce requests to one broker.
+type Broker struct {
+	Requests  int64         `json:"requests"`
+	Failed    int64         `json:"failed,omitempty"` // requests that ended without an answer
+	Batches   int64         `json:"batches,omitempty"`
+	Records   int64         `json:"records,omitempty"`
+	Bytes     int64         `json:"bytes,omitempty"`      // record batches before compression
+	WireBytes int64         `json:"wire_bytes,omitempty"` // record batches as sent
+	Throttle  time.Duration `json:"throttle_ns,omitempty"`
+	Latency   Histogram     `json:"latency"` // request queued for writing → answer read
+}
+
+// Merge adds two windows up. It is associative and commutative, and the zero
+// Window is its identity. The result spans both, and is warm-up only when both
+// are or the other is zero.
+func Merge(a, b Window) Window {
+	var w Window
+	w.add(&a)
+	w.add(&b)
+	return w
+}
+
+// IsZero tells whether the window holds nothing at all.
+func (w *Window) IsZero() bool {
+	return w.Start == 0 && w.End == 0 && w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 &&
+		w.Unknown == 0 && w.Unsent == 0 && w.ShardTime == 0 && len(w.Brokers) == 0
+}
+
+// Seconds is the length of the window.
+func (w *Window) Seconds() float64 { return (w.End - w.Start).Seconds() }
+
+// RecordsPerSecond is the acknowledged records over the window's length; 0 for
+// an empty window.
+func (w *Window) RecordsPerSecond() float64 { return perSecond(w.Acknowledged, w.End-w.Start) }
+
+// BytesPerSecond is the acknowledged bytes over the window's length; 0 for an
+// empty window.
+func (w *Window) BytesPerSecond() float64 { return perSecond(w.Bytes, w.End-w.Start) }
+
+func perSecond(n int64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// Add merges o into w, in place: for whoever owns w and folds many windows into
+// one without making a copy of its histograms each time.
+func (w *Window) Add(o *Window) { w.add(o) }
+
+func (w *Window) add(o *Window) {
+	if o.IsZero() {
+		return
+	}
+	if w.IsZero() {
+		w.Start, w.End, w.Warmup = o.Start, o.End, o.Warmup
+	}
+	w.Start, w.End = min(w.Start, o.Start), max(w.End, o.End)
+	w.Warmup = w.Warmup && o.Warmup
+	switch {
+	case o.Offered == 0:
+	case w.Offered == 0:
+		w.FirstDue = o.FirstDue
+	default:
+		w.FirstDue = min(w.FirstDue, o.FirstDue)
+	}
+	w.LastSent = max(w.LastSent, o.LastSent)
+	w.Offered += o.Offered
+	w.Acknowledged += o.Acknowledged
+	w.Failed += o.Failed
+	w.Unknown += o.Unknown
+	w.Unsent += o.Unsent
+	w.Bytes += o.Bytes
+	w.LastAck = max(w.LastAck, o.LastAck)
+	for code, n := range o.Errors {
+		if w.Errors == nil {
+			w.Errors = make(map[string]int64)
+		}
+		w.Errors[code] += n
+	}
+	w.Lag.add(&o.Lag)
+	w.OwnLag.add(&o.OwnLag)
+	w.Service.add(&o.Service)
+	w.Response.add(&o.Response)
+	w.ShardTime += o.ShardTime
+	w.BufferFull += o.BufferFull
+	w.InFlightFull += o.InFlightFull
+	w.ConnTime += o.ConnTime
+	w.Transactions += o.Transactions
+	w.addPartitions(o.Partitions)
+	w.addBrokers(o.Brokers)
+}
+
+func (w *Window) addPartitions(o map[int32]Partition) {
+	if w.Partitions == nil && len(o) > 0 {
+		w.Partitions = make(map[int32]Partition, len(o))
+	}
+	for id, p := range o {
+		q := w.Partitions[id]
+		q.Records += p.Records
+		q.Bytes += p.Bytes
+		q.ServiceSum += p.ServiceSum
+		q.ServiceMax = max(q.ServiceMax, p.ServiceMax)
+		w.Partitions[id] = q
+	}
+}
+
+func (w *Window) addBrokers(o map[int32]Broker) {
+	if w.Brokers == nil && len(o) > 0 {
+		w.Brokers = make(map[int32]Broker, len(o))
+	}
+	for id, b := range o {
+		q := w.Brokers[id]
+		q.Requests += b.Requests
+		q.Failed += b.Failed
+		q.Batches += b.Batches
+		q.Records += b.Records
+		q.Bytes += b.Bytes
+		q.WireBytes += b.WireBytes
+		q.Throttle += b.Throttle
+		q.Latency.add(&b.Latency)
+		w.Brokers[id] = q
+	}
+}
+
+// PartitionIDs are the partitions that acknowledged something, in order.
+func (w *Window) PartitionIDs() []int32 { return slices.Sorted(maps.Keys(w.Partitions)) }
+
+// BrokerIDs are the brokers that were asked, in order.
+func (w *Window) BrokerIDs() []int32 { return slices.Sorted(maps.Keys(w.Brokers)) }

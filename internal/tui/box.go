@@ -1,0 +1,132 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// part is a piece of a line in one style.
+type part struct {
+	text  string
+	style theme.Style
+}
+
+// line is pieces side by side.
+type line []part
+
+func muted(text string) part                { return part{text, theme.Style{FG: theme.Muted}} }
+func plain(text string) part                { return part{text, theme.Style{FG: theme.Text}} }
+func colored(c theme.Color, t string) part  { return part{t, theme.Style{FG: c}} }
+func emphasis(c theme.Color, t string) part { return part{t, theme.Style{FG: c, Bold: true}} }
+
+func (l line) width() int {
+	w := 0
+	for _, p := range l {
+		w += chart.Width(p.text)
+	}
+	return w
+}
+
+func (l line) draw(c chart.Canvas, x, y int) int {
+	for _, p := range l {
+		x = c.Text(x, y, p.text, p.style)
+	}
+	return x
+}
+
+// fit joins groups with a gap between them, as many as there is room for.
+func fit(groups []line, gap string, w int) line {
+	var out line
+	for _, g := range groups {
+		with := append(out[:len(out):len(out)], g...)
+		if len(out) > 0 {
+			with = append(append(out[:len(out):len(out)], part{text: gap}), g...)
+		}
+		if with.width() > w {
+			return out
+		}
+		out = with
+	}
+	return out
+}
+
+// box is the frame of a pane: its name above, with what it says in a few words at
+// the right, and a remark below.
+type box struct {
+	pane   pane
+	name   string
+	right  []line // most important first; those that do not fit are left out
+	bottom []line
+}
+
+// draw draws the frame and returns what is inside.
+func (b box) draw(c chart.Canvas) chart.Canvas {
+	w, h := c.Size()
+	drawBorder(c, theme.Style{FG: theme.Border})
+	x := c.Text(2, 0, " "+string(rune('0'+b.pane))+" ", theme.Style{FG: theme.Muted})
+	c.Text(x, 0, c.Fit(b.name, w-x-3)+" ", theme.Style{FG: theme.Text, Bold: true})
+	if right := fit(b.right, "  ", b.room(w)); len(right) > 0 {
+		at := w - right.width() - 4
+		c.Set(at, 0, ' ', theme.Style{})
+		c.Set(right.draw(c, at+1, 0), 0, ' ', theme.Style{})
+	}
+	if bottom := fit(b.bottom, "  ", w-8); len(bottom) > 0 && h > chartHeight {
+		at := w - bottom.width() - 4
+		c.Set(at, h-1, ' ', theme.Style{})
+		c.Set(bottom.draw(c, at+1, h-1), h-1, ' ', theme.Style{})
+	}
+	return c.Sub(1, 1, w-2, h-2)
+}
+
+// room is what the name leaves of the upper edge of a box.
+func (b box) room(w int) int {
+	const around = 11 // corners, digit, blanks and a piece of the edge
+	return w - chart.Width(b.name) - around
+}
+
+func drawBorder(c chart.Canvas, s theme.Style) {
+	g := c.Theme().Glyphs
+	w, h := c.Size()
+	for _, y := range []int{0, h - 1} {
+		c.Row(0, y, w, g.Horizontal, s)
+	}
+	for y := range h {
+		c.Set(0, y, g.Vertical, s)
+		c.Set(w-1, y, g.Vertical, s)
+	}
+	c.Set(0, 0, g.TopLeft, s)
+	c.Set(w-1, 0, g.TopRight, s)
+	c.Set(0, h-1, g.BottomLeft, s)
+	c.Set(w-1, h-1, g.BottomRight, s)
+}
+
+// wrap breaks a text into lines between words, at most so many; the last one
+// ends in an ellipsis when it is not all.
+func wrap(c chart.Canvas, text string, w, most int) []string {
+	var lines []string
+	words := strings.Fields(text)
+	for i := 0; i < len(words) && len(lines) < most; {
+		l := words[i]
+		for i++; i < len(words) && chart.Width(l)+1+chart.Width(words[i]) <= w; i++ {
+			l += " " + words[i]
+		}
+		if len(lines) == most-1 && i < len(words) {
+			l += " " + strings.Join(words[i:], " ")
+		}
+		lines = append(lines, c.Fit(l, w))
+	}
+	return lines
+}
+
+// loadColor is the colour of a share of something that can run out.
+func loadColor(share float64) theme.Color {
+	switch {
+	case share >= 0.9:
+		return theme.Bad
+	case share >= 0.75:
+		return theme.Warn
+	}
+	return theme.Good
+}

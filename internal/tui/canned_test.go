@@ -1,0 +1,163 @@
+package tui
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// canned is a run of 57 seconds as it could have been, the same each time.
+type canned struct {
+	header   Header
+	seconds  int
+	warmup   int // seconds
+	failover int // second from which the cluster acknowledges nothing for four seconds, and broker 2 is gone; 0: never
+	last     State
+	rng      *rand.Rand
+}
+
+func cannedHeader() Header {
+	return Header{
+		Command: "produce", Topic: "orders-bench",
+		Tags:     []string{"acks=all", "21 partitions", "RF 3", "1 KiB", "zstd"},
+		Duration: 2 * time.Minute, TargetRate: 800e3,
+		Partitions: 21, BufferBytes: 32 << 20, MaxInFlight: 15,
+		Brokers: map[int32]string{1: "kafka-1:9092", 2: "kafka-2:9092", 3: "kafka-3:9092"},
+	}
+}
+
+func newCanned() *canned {
+	return &canned{header: cannedHeader(), seconds: 57, last: Running, rng: rand.New(rand.NewPCG(1, 2))}
+}
+
+// each makes the ticks one after the other: all at once they would take a
+// gigabyte.
+func (c *canned) each(f func(Tick)) {
+	for i := range c.seconds {
+		f(c.tick(i))
+	}
+}
+
+// rate is the records of a second: it rises, has a dip, and sways a little.
+func (c *canned) rate(second int) float64 {
+	v := 820e3 * (1 - math.Exp(-float64(second+1)/3)) * (1 + 0.03*math.Sin(float64(second)/3))
+	if c.hiccup(second) {
+		v *= 0.6
+	}
+	if c.gone(second) {
+		v = 0
+	}
+	return v
+}
+
+func (c *canned) hiccup(second int) bool { return second == 26 || second == 27 }
+
+func (c *canned) gone(second int) bool {
+	return c.failover > 0 && second >= c.failover && second < c.failover+4
+}
+
+func (c *canned) tick(second int) Tick {
+	start := time.Duration(second) * time.Second
+	w := stats.Window{Start: start, End: start + time.Second, Warmup: second < c.warmup, ShardTime: time.Second}
+	n := int64(c.rate(second))
+	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024
+	w.ConnTime, w.InFlightFull = 3*time.Second, 2700*time.Millisecond
+	if c.gone(second) {
+		w.Failed = 1200
+		w.Errors = map[string]int64{"NOT_LEADER_OR_FOLLOWER": 1100, "REQUEST_TIMED_OUT": 100}
+	}
+	slow := 1.0
+	if c.hiccup(second) {
+		slow = 3
+	}
+	c.latencies(&w.Service, n, slow)
+	c.latencies(&w.Response, n, slow*1.1)
+	c.partitions(&w, n)
+	c.brokers(&w, second, n)
+	return Tick{
+		Window: w, State: c.state(second), Buffered: 29<<20 + int64(second)<<14, InFlight: 15,
+		Sample: host.Sample{
+			At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,
+			RSS: 412 << 20, GCPauseMax: 310_000, GCCPU: 0.31, NetSent: 830e6, NetSpeed: 10e9,
+		},
+		Verdict: result.Verdict{
+			Limit:    result.LimitBrokerAcks,
+			Evidence: "the buffer was full for 93% of the time, waiting for acks; kt used 42% of its CPU",
+		},
+	}
+}
+
+func (c *canned) state(second int) State {
+	switch {
+	case second == c.seconds-1 && c.last != Warmup:
+		return c.last
+	case second < c.warmup:
+		return Warmup
+	}
+	return Running
+}
+
+// latencies records n durations, most about 3 ms, one in a hundred about 20 ms
+// and one in a thousand about 60 ms.
+func (c *canned) latencies(h *stats.Histogram, n int64, slow float64) {
+	const groups = 400
+	if n == 0 {
+		return
+	}
+	for i := range groups {
+		count := n/groups + 1
+		ms := 3.2 * math.Exp(0.45*c.rng.NormFloat64())
+		switch {
+		case i%80 == 0:
+			count = n / 1000
+			ms = 20 * math.Exp(0.2*c.rng.NormFloat64())
+		case i%81 == 0:
+			count = n / 8000
+			ms = 60 * math.Exp(0.3*c.rng.NormFloat64())
+		}
+		h.RecordN(time.Duration(slow*ms*float64(time.Millisecond)), max(count, 1))
+	}
+}
+
+// partitions shares the records out: partition 13 gets half of what the others
+// get.
+func (c *canned) partitions(w *stats.Window, n int64) {
+	if n == 0 {
+		return
+	}
+	w.Partitions = map[int32]stats.Partition{}
+	for id := range c.header.Partitions {
+		share := 0.95 + 0.1*c.rng.Float64()
+		if id == 13 {
+			share = 0.55
+		}
+		records := int64(share * float64(n) / float64(c.header.Partitions))
+		w.Partitions[id] = stats.Partition{Records: records, Bytes: records * 1024}
+	}
+}
+
+// brokers shares the bytes out; broker 2 is slow.
+func (c *canned) brokers(w *stats.Window, second int, n int64) {
+	w.Brokers = map[int32]stats.Broker{}
+	for _, id := range []int32{1, 2, 3} {
+		if c.gone(second) && id == 2 {
+			continue
+		}
+		b := stats.Broker{
+			Requests: 400, Batches: n / 3 / 15800, Records: n / 3, Bytes: n / 3 * 1024,
+			WireBytes: int64(float64(n) / 3 * 1024 / 3.1 * (0.98 + 0.04*c.rng.Float64())),
+		}
+		slow := 1.0
+		if id == 2 {
+			slow = 1.7
+		}
+		for range 400 {
+			b.Latency.Record(time.Duration(slow * 4e6 * math.Exp(0.6*c.rng.NormFloat64())))
+		}
+		w.Brokers[id] = b
+	}
+}

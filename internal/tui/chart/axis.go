@@ -1,0 +1,133 @@
+package chart
+
+import (
+	"math"
+)
+
+// Axis maps values to heights.
+type Axis struct {
+	Min, Max float64
+	Log      bool
+	Ticks    []float64 // from the lowest up
+}
+
+// Linear is an axis from 0 to a round number that is at least top, in about n
+// steps.
+func Linear(top float64, n int) Axis {
+	a := Axis{Max: RoundUp(top)}
+	for _, d := range divisions(a.Max) {
+		if d > max(n, 1) {
+			continue
+		}
+		for i := 0; i <= d; i++ {
+			a.Ticks = append(a.Ticks, a.Max*float64(i)/float64(d))
+		}
+		break
+	}
+	return a
+}
+
+// divisions are the numbers of steps in which every tick is a round number,
+// most first.
+func divisions(top float64) []int {
+	switch mantissa := top / math.Pow(10, math.Floor(math.Log10(top)+1e-9)); {
+	case mantissa > 2.2 && mantissa < 2.8, mantissa > 4.5 && mantissa < 5.5:
+		return []int{5, 1}
+	default:
+		return []int{4, 2, 1}
+	}
+}
+
+// RoundUp is the next number of the kind 1, 2, 2.5 or 5 times a power of ten; 1
+// for what is not a positive number.
+func RoundUp(v float64) float64 {
+	if !(v > 0) || math.IsInf(v, 0) || v > 1e300 || v < 1e-300 {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 2.5, 5} {
+		if v <= m*power*(1+1e-9) {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// Decades is a logarithmic axis over whole decades that holds both values, and
+// two decades at least: in less, noise fills the chart.
+func Decades(lo, hi float64) Axis {
+	const smallest, largest = 1e-9, 1e9
+	lo, hi = clampPositive(lo, smallest, largest), clampPositive(hi, smallest, largest)
+	from := int(math.Floor(math.Log10(min(lo, hi)) + 1e-9))
+	to := int(math.Ceil(math.Log10(max(lo, hi)) - 1e-9))
+	if to-from < 2 {
+		to = from + 2
+	}
+	a := Axis{Log: true, Min: math.Pow10(from), Max: math.Pow10(to)}
+	for e := from; e <= to; e++ {
+		a.Ticks = append(a.Ticks, math.Pow10(e))
+	}
+	return a
+}
+
+func clampPositive(v, smallest, largest float64) float64 {
+	if !(v > smallest) {
+		return smallest
+	}
+	return min(v, largest)
+}
+
+// Pos is where a value lies between the ends of the axis, from 0 to 1; what is
+// outside is taken to the nearer end. NaN stays NaN.
+func (a Axis) Pos(v float64) float64 {
+	p := (v - a.Min) / (a.Max - a.Min)
+	if a.Log {
+		p = math.Log(v/a.Min) / math.Log(a.Max/a.Min)
+		if v <= 0 {
+			p = 0
+		}
+	}
+	if math.IsNaN(v) || math.IsNaN(p) {
+		return math.NaN()
+	}
+	return min(max(p, 0), 1)
+}
+
+// Value is the inverse of Pos.
+func (a Axis) Value(pos float64) float64 {
+	if a.Log {
+		return a.Min * math.Pow(a.Max/a.Min, pos)
+	}
+	return a.Min + (a.Max-a.Min)*pos
+}
+
+// visibleTicks are the ticks that have a row of their own in a chart of so many
+// rows, by row from the top. Where they crowd, only every second stays, or every
+// third, and so on; on a linear axis such that the lowest does.
+func (a Axis) visibleTicks(rows int) map[int]float64 {
+	const apart = 2 // rows, so that labels can be told from each other
+	shown := make(map[int]float64, len(a.Ticks))
+	if rows < 1 || len(a.Ticks) == 0 {
+		return shown
+	}
+	steps, step := len(a.Ticks)-1, 1
+	for step < steps && (steps*apart > (rows-1)*step || !a.Log && steps%step != 0) {
+		step++
+	}
+	for i := len(a.Ticks) - 1; i >= 0; i -= step {
+		row := tickRow(a.Pos(a.Ticks[i]), rows)
+		if _, taken := shown[row]; !taken {
+			shown[row] = a.Ticks[i]
+		}
+	}
+	return shown
+}
+
+// tickRow is the row of a position: 1 is the middle of the first row, 0 that of
+// the last.
+func tickRow(pos float64, rows int) int {
+	if math.IsNaN(pos) {
+		return rows - 1
+	}
+	return int(math.Round((1 - pos) * float64(rows-1)))
+}

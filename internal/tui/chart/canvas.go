@@ -1,0 +1,157 @@
+package chart
+
+import (
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+type cell struct {
+	r     rune
+	style theme.Style
+}
+
+// Canvas is a rectangle of cells, or a part of one: parts share the cells of the
+// whole. What is drawn outside is lost.
+type Canvas struct {
+	cells      []cell // of the whole
+	stride     int    // width of the whole
+	x, y, w, h int    // the part
+	th         *theme.Theme
+}
+
+// New returns a blank canvas. A negative size is none.
+func New(w, h int, th *theme.Theme) Canvas {
+	w, h = max(w, 0), max(h, 0)
+	c := Canvas{cells: make([]cell, w*h), stride: w, w: w, h: h, th: th}
+	c.Clear()
+	return c
+}
+
+// Clear blanks the canvas.
+func (c Canvas) Clear() {
+	for y := range c.h {
+		row := c.cells[(c.y+y)*c.stride+c.x:][:c.w]
+		for x := range row {
+			row[x] = cell{r: ' '}
+		}
+	}
+}
+
+// Sub is a part of the canvas, as far as it lies inside.
+func (c Canvas) Sub(x, y, w, h int) Canvas {
+	x0, y0 := min(max(x, 0), c.w), min(max(y, 0), c.h)
+	x1, y1 := min(max(x+w, x0), c.w), min(max(y+h, y0), c.h)
+	c.x, c.y, c.w, c.h = c.x+x0, c.y+y0, x1-x0, y1-y0
+	return c
+}
+
+// Size is the width and the height in cells.
+func (c Canvas) Size() (w, h int) { return c.w, c.h }
+
+// Theme is the look of what is drawn.
+func (c Canvas) Theme() *theme.Theme { return c.th }
+
+// Set draws one character, which must be one cell wide.
+func (c Canvas) Set(x, y int, r rune, s theme.Style) {
+	if x < 0 || y < 0 || x >= c.w || y >= c.h {
+		return
+	}
+	c.cells[(c.y+y)*c.stride+c.x+x] = cell{r, s}
+}
+
+// at is what was drawn at a place; a blank outside.
+func (c Canvas) at(x, y int) cell {
+	if x < 0 || y < 0 || x >= c.w || y >= c.h {
+		return cell{r: ' '}
+	}
+	return c.cells[(c.y+y)*c.stride+c.x+x]
+}
+
+// Text writes from x to the right and returns where it ended. A character that
+// would not take exactly one cell is shown as a question mark.
+func (c Canvas) Text(x, y int, text string, s theme.Style) int {
+	for _, r := range text {
+		c.Set(x, y, c.narrow(r), s)
+		x++
+	}
+	return x
+}
+
+// TextRight writes so that the text ends before x, and returns where it began.
+func (c Canvas) TextRight(x, y int, text string, s theme.Style) int {
+	start := x - Width(text)
+	c.Text(start, y, text, s)
+	return start
+}
+
+// Row draws one character n times.
+func (c Canvas) Row(x, y, n int, r rune, s theme.Style) {
+	for i := range n {
+		c.Set(x+i, y, r, s)
+	}
+}
+
+// narrow is r, or what stands for it where it cannot be written.
+func (c Canvas) narrow(r rune) rune {
+	switch {
+	case r >= ' ' && r <= '~':
+		return r
+	case c.th.ASCII():
+		return theme.Fold(r)
+	case r == 'µ' || r >= 0x2500 && r < 0x25fd || r >= 0x2800 && r < 0x2900:
+		return r // frames, blocks and braille: known to be narrow, and most of what is drawn
+	}
+	if r == utf8.RuneError || ansi.StringWidth(string(r)) != 1 {
+		return '?'
+	}
+	return r
+}
+
+// Width is how many cells Text takes.
+func Width(text string) int { return utf8.RuneCountInString(text) }
+
+// Fit cuts a text to a width, with an ellipsis where something was lost.
+func (c Canvas) Fit(text string, w int) string {
+	if Width(text) <= w {
+		return text
+	}
+	if w <= 0 {
+		return ""
+	}
+	n := 0
+	for i := range text {
+		if n == w-1 {
+			return text[:i] + string(c.th.Glyphs.Ellipsis)
+		}
+		n++
+	}
+	return text
+}
+
+// String is the canvas as lines, without a newline at the end; each is exactly
+// as wide as the canvas.
+func (c Canvas) String() string {
+	const perCell = 6 // bytes, with the usual number of colour changes
+	out := make([]byte, 0, c.w*c.h*perCell+c.h)
+	for y := range c.h {
+		if y > 0 {
+			out = append(out, '\n')
+		}
+		var style theme.Style
+		for _, k := range c.cells[(c.y+y)*c.stride+c.x:][:c.w] {
+			// The ink of a blank cannot be seen: do not change colour for it.
+			if k.style != style && (k.r != ' ' || k.style.BG != style.BG) {
+				style = k.style
+				out = c.th.Append(out, style)
+			}
+			out = utf8.AppendRune(out, k.r)
+		}
+		if style != (theme.Style{}) {
+			out = c.th.Append(out, theme.Style{})
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,318 @@
+package chart
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// looks are the kinds of terminal, by name.
+func looks() map[string]*theme.Theme {
+	return map[string]*theme.Theme{
+		"plain":    theme.New(theme.Options{Dark: true}),
+		"ascii":    theme.New(theme.Options{ASCII: true}),
+		"colour":   theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}),
+		"sixteen":  theme.New(theme.Options{Profile: colorprofile.ANSI}),
+		"coloured": theme.New(theme.Options{Profile: colorprofile.ANSI256, ASCII: true}),
+	}
+}
+
+func plain() *theme.Theme { return theme.New(theme.Options{Dark: true}) }
+func ascii() *theme.Theme { return theme.New(theme.Options{ASCII: true}) }
+
+// ramp is n samples of a second each, with the values 0, 1, 2 and so on.
+func ramp(n int) []Sample {
+	out := make([]Sample, n)
+	for i := range out {
+		out[i] = Sample{float64(i), float64(i + 1), float64(i)}
+	}
+	return out
+}
+
+func TestRoundUpGivesTheNextRoundNumber(t *testing.T) {
+	for v, want := range map[float64]float64{
+		0: 1, -5: 1, 0.3: 0.5, 1: 1, 1.01: 2, 2.1: 2.5, 2.6: 5, 5.1: 10, 826e3: 1e6, 1.1e6: 2e6,
+		math.Inf(1): 1, math.MaxFloat64: 1, 1e-320: 1,
+	} {
+		if got := RoundUp(v); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("RoundUp(%v) = %v, want %v", v, got, want)
+		}
+	}
+	if got := RoundUp(math.NaN()); got != 1 {
+		t.Errorf("RoundUp(NaN) = %v", got)
+	}
+}
+
+func TestLinearAxisHasRoundTicks(t *testing.T) {
+	for top, want := range map[float64][]float64{
+		826e3: {0, 250e3, 500e3, 750e3, 1e6},
+		1.3e6: {0, 500e3, 1e6, 1.5e6, 2e6},
+		0:     {0, 0.25, 0.5, 0.75, 1},
+	} {
+		if diff := cmp.Diff(want, Linear(top, 4).Ticks); diff != "" {
+			t.Errorf("Linear(%v):\n%s", top, diff)
+		}
+	}
+}
+
+func TestLogarithmicAxisCoversWholeDecades(t *testing.T) {
+	a := Decades(3.4e-3, 62e-3)
+	if diff := cmp.Diff([]float64{1e-3, 1e-2, 1e-1}, a.Ticks); diff != "" {
+		t.Error(diff)
+	}
+	for v, want := range map[float64]float64{1e-3: 0, 1e-2: 0.5, 1e-1: 1, 5: 1, 0: 0, 1e-9: 0} {
+		if got := a.Pos(v); math.Abs(got-want) > 1e-9 {
+			t.Errorf("Pos(%v) = %v, want %v", v, got, want)
+		}
+	}
+	if !math.IsNaN(a.Pos(math.NaN())) {
+		t.Error("NaN has a position")
+	}
+	if got := Decades(math.NaN(), math.Inf(1)); len(got.Ticks) < 3 {
+		t.Errorf("axis of nonsense: %+v", got)
+	}
+}
+
+func TestTicksThatCrowdAreLeftOutEvenly(t *testing.T) {
+	a := Linear(1e6, 4)
+	for rows, want := range map[int]map[int]float64{
+		9: {0: 1e6, 2: 750e3, 4: 500e3, 6: 250e3, 8: 0},
+		5: {0: 1e6, 2: 500e3, 4: 0},
+		3: {0: 1e6, 2: 0},
+		1: {0: 1e6},
+		0: {},
+	} {
+		if diff := cmp.Diff(want, a.visibleTicks(rows)); diff != "" {
+			t.Errorf("%d rows:\n%s", rows, diff)
+		}
+	}
+}
+
+func TestResampleTakesEverySampleOnceWhenPlacesAreLong(t *testing.T) {
+	got := Resample(ramp(6), 0, 6, 3, Mean)
+	if diff := cmp.Diff([]float64{0.5, 2.5, 4.5}, got); diff != "" {
+		t.Error(diff)
+	}
+	got = Resample(ramp(6), 0, 6, 3, Max)
+	if diff := cmp.Diff([]float64{1, 3, 5}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestResampleRepeatsASampleWhenPlacesAreShort(t *testing.T) {
+	got := Resample(ramp(2), 0, 2, 6, Max)
+	if diff := cmp.Diff([]float64{0, 0, 0, 1, 1, 1}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestResampleLeavesGaps(t *testing.T) {
+	nan := math.NaN()
+	samples := []Sample{{0, 1, 5}, {1, 2, nan}, {3, 4, 7}}
+	got := Resample(samples, -1, 5, 6, Max)
+	equalNaN := cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })
+	if diff := cmp.Diff([]float64{nan, 5, nan, nan, 7, nan}, got, equalNaN); diff != "" {
+		t.Error(diff)
+	}
+	for _, v := range Resample(samples, 3, 3, 2, Max) {
+		if !math.IsNaN(v) {
+			t.Errorf("%v in no time", v)
+		}
+	}
+}
+
+func TestCanvasClipsAndReplacesWhatIsNotOneCellWide(t *testing.T) {
+	c := New(6, 2, plain())
+	c.Text(-1, 0, "abc", theme.Style{})
+	c.Text(2, 0, "x界\te\u0301yz", theme.Style{})
+	c.Set(9, 9, 'x', theme.Style{})
+	c.TextRight(6, 1, "µs→", theme.Style{})
+	if got, want := c.String(), "bcx??e\n   µs→"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	c.Sub(4, 1, 100, 100).Clear()
+	c.Sub(-5, -5, 6, 6).Text(0, 0, "###", theme.Style{})
+	if got, want := c.String(), "#cx??e\n   µ  "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestFitEndsInAnEllipsis(t *testing.T) {
+	c := New(1, 1, plain())
+	for w, want := range map[int]string{-1: "", 0: "", 1: "…", 3: "ab…", 5: "abcde", 9: "abcde"} {
+		if got := c.Fit("abcde", w); got != want {
+			t.Errorf("Fit(%d) = %q, want %q", w, got, want)
+		}
+	}
+}
+
+func TestPlotDrawsARampInBraille(t *testing.T) {
+	c := New(20, 6, plain())
+	Plot{
+		Y: Linear(9, 4), X: TimeAxis{From: 0, To: 10, Left: "-10s", Right: "now"}, Gutter: 3, Label: theme.Tick,
+		Series: []Series{{Samples: ramp(10), Combine: Mean}},
+	}.Draw(c)
+	want := strings.TrimPrefix(`
+ 10┤┈   ┈   ┈   ┈ ⢀⣀
+   │           ⡤⠤⠒⠊ 
+  5┤┈   ┈ ⢀⣀⠤⠜⠉ ┈   
+   │   ⡤⠤⠒⠊         
+  0┤⠤⠜⠉ ┈   ┈   ┈   
+   └-10s─────────now`, "\n")
+	if diff := cmp.Diff(want, c.String()); diff != "" {
+		t.Errorf("%s\n%s", c, diff)
+	}
+}
+
+func TestPlotLeavesAGapWhereThereIsNothing(t *testing.T) {
+	c := New(14, 4, ascii())
+	samples := ramp(10)
+	for i := range samples {
+		samples[i].Value = 1
+		if i == 4 || i == 5 {
+			samples[i].Value = math.NaN()
+		}
+	}
+	Plot{
+		Y: Linear(2, 1), X: TimeAxis{To: 10}, Gutter: 3, Label: theme.Tick,
+		Series: []Series{{Samples: samples, Combine: Max, Mark: '*'}},
+	}.Draw(c)
+	want := strings.TrimPrefix(`
+  2+.   .   . 
+   |****  ****
+  0+.   .   . 
+   +----------`, "\n")
+	if diff := cmp.Diff(want, c.String()); diff != "" {
+		t.Errorf("%s\n%s", c, diff)
+	}
+}
+
+func TestHeatShowsTwoValuesACell(t *testing.T) {
+	th := looks()["colour"]
+	for _, row := range []struct {
+		upper, lower float64
+		r            rune
+		s            theme.Style
+	}{
+		{math.NaN(), -1, ' ', theme.Style{}},
+		{0, -1, '▀', theme.Style{FG: theme.Heat(0)}},
+		{-1, 1, '▄', theme.Style{FG: theme.Heat(1)}},
+		{1, 1, '█', theme.Style{FG: theme.Heat(1)}},
+		{0, 1, '▀', theme.Style{FG: theme.Heat(0), BG: theme.Heat(1)}},
+	} {
+		if r, s := heatCell(th, row.upper, row.lower); r != row.r || s != row.s {
+			t.Errorf("%v over %v: %q %v", row.upper, row.lower, r, s)
+		}
+	}
+	if r, _ := heatCell(plain(), math.NaN(), 1); r != '█' {
+		t.Errorf("without colour: %q", r)
+	}
+	if r, _ := heatCell(ascii(), 0, -1); r != '.' {
+		t.Errorf("in ASCII: %q", r)
+	}
+}
+
+func TestBarsShowTheLongestOfAColumnWhenTheyCrowd(t *testing.T) {
+	values := make([]float64, 12)
+	values[3], values[8] = 8, 4
+	c := New(6, 3, plain())
+	Bars{Values: values, Style: func(int) theme.Style { return theme.Style{} }}.Draw(c)
+	if got, want := c.String(), " █    \n █  █ \n0     "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestBarsAreAsWideAsTheyCanBe(t *testing.T) {
+	c := New(11, 2, plain())
+	Bars{Values: []float64{1, 0.5, 0}, Style: func(int) theme.Style { return theme.Style{} }}.Draw(c)
+	if got, want := c.String(), "███ ▄▄▄    \n0   1   2  "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestGaugeShowsHalvesAndATraceOfLittle(t *testing.T) {
+	for share, want := range map[float64]string{0: "────", 0.0001: "╸───", 0.5: "━━──", 0.6: "━━╸─", 1: "━━━━", 9: "━━━━", math.Inf(1): "━━━━"} {
+		c := New(4, 1, plain())
+		Gauge(c, 0, 0, 4, share, theme.Style{})
+		if got := c.String(); got != want {
+			t.Errorf("%v: %q, want %q", share, got, want)
+		}
+	}
+}
+
+func TestSparklineIsRelativeToItsHighest(t *testing.T) {
+	c := New(5, 1, plain())
+	Sparkline(c, 0, 0, []float64{0, 2, math.NaN(), 4, 1}, theme.Style{})
+	if got, want := c.String(), "▁▄ █▂"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Whatever is drawn at whatever size: no panic, and the canvas has exactly its
+// size, without escapes where there are no colours, and only ASCII where only
+// that is wanted.
+func FuzzDraw(f *testing.F) {
+	f.Add(int8(40), int8(10), 12.5, 60.0, uint8(21))
+	f.Add(int8(1), int8(1), 0.0, 0.0, uint8(0))
+	f.Add(int8(-3), int8(5), math.Inf(1), -1.0, uint8(255))
+	f.Add(int8(9), int8(2), math.NaN(), math.MaxFloat64, uint8(3))
+	f.Fuzz(func(t *testing.T, w8, h8 int8, value, seconds float64, n uint8) {
+		w, h := int(w8), int(h8)
+		samples := ramp(int(n))
+		for i := range samples {
+			samples[i].Value *= value
+		}
+		x := TimeAxis{From: 0, To: seconds, Left: "-60s", Right: "now", Warmup: 3, Events: []Event{{At: value}}}
+		label := func(v float64) string { return theme.Tick(v) }
+		for name, th := range looks() {
+			for _, draw := range []func(Canvas){
+				Plot{Y: Linear(value, 4), X: x, Gutter: 6, Label: label, Names: true, Marks: []Mark{{Value: value}}, Series: []Series{{
+					Name: "p99", Samples: samples, Combine: Mean, Mark: '*', On: 2, Off: 1,
+					Fill: theme.Style{FG: theme.FlowFill}, Muted: func(v float64) bool { return v < 1 },
+				}}}.Draw,
+				Plot{Y: Decades(value, seconds), X: x, Gutter: 6, Label: label, Series: []Series{{Samples: samples, Combine: Max, Mark: '*'}}}.Draw,
+				Heat{Y: Decades(1, value), X: x, Gutter: 6, Label: label, Share: func(x, y int) float64 { return value * float64(x*y) }}.Draw,
+				Bars{Values: Resample(samples, 0, seconds, int(n), Max), Style: func(int) theme.Style { return theme.Style{FG: theme.Info} }}.Draw,
+				func(c Canvas) { Gauge(c, 0, 0, w, value, theme.Style{FG: theme.Good}) },
+				func(c Canvas) { Sparkline(c, 0, 0, []float64{value, seconds, 1}, theme.Style{}) },
+				func(c Canvas) { Ramp(c, 0, 0, w) },
+			} {
+				c := New(w, h, th)
+				draw(c)
+				checkSize(t, name, c.String(), max(w, 0), max(h, 0))
+			}
+		}
+	})
+}
+
+func checkSize(t *testing.T, look, s string, w, h int) {
+	t.Helper()
+	if h == 0 {
+		if s != "" {
+			t.Errorf("%s: %q on no row", look, s)
+		}
+		return
+	}
+	lines := strings.Split(s, "\n")
+	if len(lines) != h {
+		t.Fatalf("%s: %d lines, want %d", look, len(lines), h)
+	}
+	for _, l := range lines {
+		if got := ansi.StringWidth(l); got != w {
+			t.Fatalf("%s: %d cells, want %d: %q", look, got, w, l)
+		}
+	}
+	if (look == "plain" || look == "ascii") && strings.Contains(s, "\x1b") {
+		t.Fatalf("%s: escapes in %q", look, s)
+	}
+	if look == "ascii" && strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		t.Fatalf("%s: %q", look, s)
+	}
+}

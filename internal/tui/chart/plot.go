@@ -1,0 +1,187 @@
+package chart
+
+import (
+	"math"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Plot is a chart of lines over time.
+type Plot struct {
+	Y      Axis
+	Series []Series // later ones are drawn over earlier ones
+	Marks  []Mark   // horizontal lines
+	X      TimeAxis
+	Gutter int                  // cells for the labels of Y, before the axis itself
+	Label  func(float64) string // writes a label of Y
+	Names  bool                 // write the names of the series at the right edge
+}
+
+// Series is one line. It is resampled to the width of the chart.
+type Series struct {
+	Name    string
+	Samples []Sample
+	Combine Combine
+	Style   theme.Style
+	Fill    theme.Style               // of the area below; the zero Style, or no colours: no area
+	Muted   func(second float64) bool // draw this part in the colour of a label; nil: none
+	Mark    rune                      // the line's character in ASCII
+	On, Off int                       // the line's dashes where there is no colour; 0 off: unbroken
+}
+
+// Mark is a value drawn across the chart.
+type Mark struct {
+	Value float64
+	Style theme.Style
+}
+
+// nameWidth is what the names at the right edge take.
+const nameWidth = 6
+
+// Draw draws the chart with its axes.
+func (p Plot) Draw(c Canvas) {
+	area := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}.draw(c)
+	if p.Names && area.w > 4*nameWidth {
+		right := area.Sub(area.w-nameWidth, 0, nameWidth, area.h)
+		area = area.Sub(0, 0, area.w-nameWidth, area.h)
+		right.Clear()
+		p.names(right)
+	}
+	if area.w == 0 || area.h == 0 {
+		return
+	}
+	if c.th.ASCII() {
+		for _, s := range p.Series {
+			p.characters(area, s)
+		}
+	} else {
+		raster := newDots(area)
+		for _, s := range p.Series {
+			p.dots(raster, s)
+		}
+		raster.flush()
+	}
+	for _, m := range p.Marks {
+		p.mark(area, m)
+	}
+}
+
+// mark draws a horizontal line behind the series, but over their areas.
+func (p Plot) mark(c Canvas, m Mark) {
+	pos := p.Y.Pos(m.Value)
+	if math.IsNaN(pos) {
+		return
+	}
+	y := tickRow(pos, c.h)
+	for x := range c.w {
+		if !p.inked(c.at(x, y)) {
+			c.Set(x, y, c.th.Glyphs.Mark, m.Style)
+		}
+	}
+}
+
+// inked tells that a cell shows a piece of a line.
+func (p Plot) inked(k cell) bool {
+	if k.r == ' ' || k.r == '|' {
+		return k.r != ' '
+	}
+	for _, s := range p.Series {
+		if k.r == s.Mark {
+			return true
+		}
+	}
+	const sparse = 0x05 // what an area looks like where no line is
+	return k.r >= 0x2800 && k.r < 0x2900 && (k.r-0x2800)&^sparse != 0
+}
+
+// names writes the name of each series at the height of its last value, moved
+// where two would meet.
+func (p Plot) names(c Canvas) {
+	taken := -1
+	for i := len(p.Series) - 1; i >= 0; i-- {
+		s := p.Series[i]
+		v := s.last()
+		if math.IsNaN(v) {
+			continue
+		}
+		// i more names have to go below this one.
+		y := max(min(tickRow(p.Y.Pos(v), c.h), c.h-1-i), taken+1)
+		c.Text(1, y, s.Name, s.Style)
+		taken = y
+	}
+}
+
+func (s Series) last() float64 {
+	for i := len(s.Samples) - 1; i >= 0; i-- {
+		if v := s.Samples[i].Value; !math.IsNaN(v) {
+			return v
+		}
+	}
+	return math.NaN()
+}
+
+// dots draws a series with two points a cell, each joined to the one before.
+func (p Plot) dots(d *dots, s Series) {
+	values := Resample(s.Samples, p.X.From, p.X.To, d.c.w*dotsX, s.Combine)
+	dashed := !d.c.th.Colored() && s.Off > 0
+	before := -1
+	for x, v := range values {
+		pos := p.Y.Pos(v)
+		if math.IsNaN(pos) {
+			before = -1
+			continue
+		}
+		// The middle of the first row is position 1 and that of the last one 0, as
+		// for the ticks.
+		y := int(math.Round((1-pos)*float64((d.c.h-1)*dotsY) + 1.5))
+		ink, fill := s.Style, s.Fill
+		if s.Muted != nil && s.Muted(p.X.second(x, len(values))) {
+			ink.FG, fill.FG = theme.Muted, theme.Grid
+		}
+		if s.Fill != (theme.Style{}) && d.c.th.Colored() {
+			for below := y + 1; below < d.c.h*dotsY; below++ {
+				if x%dotsX == 0 && below%2 == 0 {
+					d.shade(x, below, fill)
+				}
+			}
+		}
+		if before >= 0 {
+			for between := min(before, y) + 1; between < max(before, y); between++ {
+				d.set(x, between, ink)
+			}
+		}
+		if !dashed || x%(s.On+s.Off) < s.On || before != y {
+			d.set(x, y, ink)
+		}
+		before = y
+	}
+}
+
+// characters draws a series with one character a column.
+func (p Plot) characters(c Canvas, s Series) {
+	values := Resample(s.Samples, p.X.From, p.X.To, c.w, s.Combine)
+	before := -1
+	for x, v := range values {
+		pos := p.Y.Pos(v)
+		if math.IsNaN(pos) {
+			before = -1
+			continue
+		}
+		y, ink := tickRow(pos, c.h), s.Style
+		if s.Muted != nil && s.Muted(p.X.second(x, len(values))) {
+			ink.FG = theme.Muted
+		}
+		if s.Fill != (theme.Style{}) && c.th.Colored() {
+			for below := y + 1; below < c.h; below++ {
+				c.Set(x, below, ':', s.Fill)
+			}
+		}
+		if before >= 0 {
+			for between := min(before, y) + 1; between < max(before, y); between++ {
+				c.Set(x, between, '|', ink)
+			}
+		}
+		c.Set(x, y, s.Mark, ink)
+		before = y
+	}
+}

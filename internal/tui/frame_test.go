@@ -1,0 +1,255 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden frames in testdata/frames")
+
+// size is that of a terminal.
+type size struct{ w, h int }
+
+func (s size) String() string { return fmt.Sprintf("%dx%d", s.w, s.h) }
+
+// looks are the kinds of terminal.
+var looks = []struct {
+	name    string
+	options theme.Options
+}{
+	{"plain", theme.Options{Dark: true}},
+	{"ascii", theme.Options{ASCII: true}},
+	{"colour", theme.Options{Profile: colorprofile.TrueColor, Dark: true}},
+	{"16-colours", theme.Options{Profile: colorprofile.ANSI, Dark: true}},
+}
+
+// states are what a run can look like. keep lists the frames, as size and look,
+// that are compared with a file; all others are checked for their size and their
+// characters alone.
+var states = []struct {
+	name string
+	make func() *canned
+	keys []string
+	keep string
+}{
+	{"running", newCanned, nil, "40x2/plain 40x2/ascii 60x16/plain 60x16/ascii 80x24/plain 80x24/ascii 80x24/colour " +
+		"100x30/plain 120x36/plain 120x36/ascii 120x36/colour 120x36/16-colours 200x60/plain"},
+	{"warming", warming, nil, "40x2/plain 80x24/plain 120x36/plain"},
+	{"failover", failover, nil, "40x2/plain 60x16/plain 80x24/plain 120x36/plain 120x36/ascii 120x36/colour"},
+	{"draining", draining, []string{"q"}, "40x2/plain 80x24/plain 120x36/plain"},
+	{"done", done, nil, "80x24/plain 120x36/plain"},
+	{"embedded", embedded, nil, "40x2/plain 60x16/plain 80x24/plain 120x36/plain"},
+	{"unlimited", unlimited, nil, "80x24/plain 120x36/plain"},
+	{"empty", empty, nil, "40x2/plain 80x24/plain 120x36/plain"},
+	{"throughput", newCanned, []string{"1", "]", "]"}, "80x24/plain"},
+	{"latency", newCanned, []string{"2", "["}, "80x24/plain"},
+	{"heatmap", failover, []string{"3"}, "80x24/plain 80x24/ascii"},
+	{"partitions", crowded, []string{"4"}, "80x24/plain"},
+	{"brokers", failing, []string{"5", "u"}, "80x24/plain"},
+	{"client", newCanned, []string{"6"}, "80x24/plain"},
+	{"help", newCanned, []string{"?"}, "60x16/plain 80x24/plain"},
+	{"frozen", newCanned, []string{"space"}, "80x24/plain"},
+}
+
+func warming() *canned   { c := newCanned(); c.seconds, c.warmup, c.last = 8, 10, Warmup; return c }
+func failover() *canned  { c := newCanned(); c.failover, c.warmup = 40, 10; return c }
+func failing() *canned   { c := newCanned(); c.failover = 54; return c }
+func draining() *canned  { c := newCanned(); c.last = Draining; return c }
+func done() *canned      { c := newCanned(); c.last = Done; return c }
+func empty() *canned     { c := newCanned(); c.seconds = 0; return c }
+func unlimited() *canned { c := newCanned(); c.header.TargetRate = 0; return c }
+
+func embedded() *canned {
+	c := unlimited()
+	c.header.Embedded, c.header.Duration, c.header.Brokers = true, 0, nil
+	return c
+}
+
+func crowded() *canned { c := newCanned(); c.header.Partitions = 500; return c }
+
+// fakeClock stands still until it is moved.
+type fakeClock struct{ now time.Time }
+
+func newModel(c *canned, th *theme.Theme) (Model, *fakeClock) {
+	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	m := NewModel(c.header, Options{Theme: th, Now: func() time.Time { return clock.now }})
+	c.each(func(t Tick) {
+		clock.now = clock.now.Add(time.Second)
+		m = send(m, t)
+	})
+	return m, clock
+}
+
+// send is Update without its command.
+func send(m Model, msg tea.Msg) Model {
+	next, _ := m.Update(msg)
+	return next.(Model)
+}
+
+// press is what the terminal sends for a key.
+func press(key string) tea.KeyPressMsg {
+	switch key {
+	case "space":
+		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
+	case "tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "shift+tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
+	case "esc":
+		return tea.KeyPressMsg{Code: tea.KeyEscape}
+	case "ctrl+c":
+		return tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+	}
+	r, _ := utf8.DecodeRuneInString(key)
+	return tea.KeyPressMsg{Code: r, Text: key}
+}
+
+func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
+	sizes := []size{{20, 2}, {40, 2}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
+	kept := map[string]bool{}
+	for _, state := range states {
+		base, _ := newModel(state.make(), nil)
+		for _, k := range state.keys {
+			base = send(base, press(k))
+		}
+		for _, look := range looks {
+			base.options.Theme = theme.New(look.options)
+			for _, size := range sizes {
+				frame := send(base, tea.WindowSizeMsg{Width: size.w, Height: size.h}).frame()
+				name := fmt.Sprintf("%s %v %s", state.name, size, look.name)
+				checkFrame(t, name, look.options, frame, size.w, size.h)
+				if strings.Contains(" "+state.keep+" ", fmt.Sprintf(" %v/%s ", size, look.name)) {
+					file := strings.ReplaceAll(name, " ", "_") + ".txt"
+					kept[file] = true
+					golden(t, file, frame)
+				}
+			}
+		}
+	}
+	checkNoOthers(t, kept)
+}
+
+// checkFrame checks what holds for all frames.
+func checkFrame(t *testing.T, name string, look theme.Options, frame string, w, h int) {
+	t.Helper()
+	lines := strings.Split(frame, "\n")
+	if len(lines) != h {
+		t.Fatalf("%s: %d lines, want %d", name, len(lines), h)
+	}
+	for i, l := range lines {
+		if got := ansi.StringWidth(l); got != w {
+			t.Fatalf("%s: line %d is %d wide, want %d: %q", name, i, got, w, l)
+		}
+	}
+	if look.Profile < colorprofile.ANSI && strings.Contains(frame, "\x1b") {
+		t.Errorf("%s: it has escapes", name)
+	}
+	if text := ansi.Strip(frame); look.ASCII && strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		t.Errorf("%s: it is not ASCII", name)
+	}
+}
+
+// golden compares a frame with its file. Escapes are written as ␛, so that the
+// file can be read and its differences too.
+func golden(t *testing.T, file, frame string) {
+	t.Helper()
+	got := strings.ReplaceAll(frame, "\x1b", "␛") + "\n"
+	path := filepath.Join("testdata", "frames", file)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// checkNoOthers finds files that no test compares with.
+func checkNoOthers(t *testing.T, kept map[string]bool) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Join("testdata", "frames"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !kept[f.Name()] {
+			t.Errorf("testdata/frames/%s: no frame has this name", f.Name())
+		}
+	}
+}
+
+// No size of the terminal may cause a panic or a torn frame, whatever is shown.
+func FuzzSize(f *testing.F) {
+	var models []Model
+	for _, state := range states {
+		m, _ := newModel(state.make(), nil)
+		for _, k := range state.keys {
+			m = send(m, press(k))
+		}
+		models = append(models, m)
+	}
+	for _, s := range []size{{0, 0}, {1, 1}, {20, 2}, {59, 16}, {60, 15}, {60, 16}, {80, 24}, {99, 29}, {120, 36}, {255, 70}} {
+		f.Add(uint8(s.w), uint8(s.h), uint8(s.w), uint8(s.h))
+	}
+	f.Fuzz(func(t *testing.T, w, h, state, look uint8) {
+		m := models[int(state)%len(models)]
+		options := looks[int(look)%len(looks)].options
+		m.options.Theme = theme.New(options)
+		frame := send(m, tea.WindowSizeMsg{Width: int(w), Height: int(h)}).frame()
+		if h == 0 {
+			if frame != "" {
+				t.Errorf("on no line there is %q", frame)
+			}
+			return
+		}
+		checkFrame(t, fmt.Sprintf("state %d %dx%d", state, w, h), options, frame, int(w), int(h))
+	})
+}
+
+// BenchmarkFrame is what a frame costs before Bubble Tea compares it with the
+// last one.
+func BenchmarkFrame(b *testing.B) {
+	for _, size := range []size{{80, 24}, {120, 36}, {200, 60}} {
+		m, _ := newModel(newCanned(), theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}))
+		m = send(m, tea.WindowSizeMsg{Width: size.w, Height: size.h})
+		b.Run(size.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = m.frame()
+			}
+		})
+	}
+}
+
+// BenchmarkTick is what a second of data costs.
+func BenchmarkTick(b *testing.B) {
+	c := newCanned()
+	m, _ := newModel(c, nil)
+	t := c.tick(57)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.data.observe(t)
+	}
+}

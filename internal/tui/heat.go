@@ -1,0 +1,107 @@
+package tui
+
+import (
+	"math"
+
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// binStart is the shortest latency of a bin, in seconds.
+func binStart(bin int) float64 {
+	return 1e-6 * math.Pow(10, float64(bin)/binsPerDecade)
+}
+
+// heatAxis holds every latency of the points.
+func heatAxis(points []point) chart.Axis {
+	first, last := heatBins, -1
+	for i := range points {
+		for bin, n := range points[i].heat {
+			if n > 0 {
+				first, last = min(first, bin), max(last, bin)
+			}
+		}
+	}
+	if last < 0 {
+		return latencyAxis(1, 0)
+	}
+	return latencyAxis(binStart(first), binStart(last+1))
+}
+
+// tail is the part of the ramp that the logarithm of a count decides. A tail of
+// ten records in a million is what the map is for, and would not show otherwise;
+// the rest of the ramp is left to the count itself, so that the bulk has a shape
+// too.
+const tail = 0.75
+
+// heatCells is how full each place of the map is, column by column, against the
+// fullest.
+func heatCells(points []point, x chart.TimeAxis, y chart.Axis, columns, rows int) []float64 {
+	cells := make([]float64, columns*rows)
+	edges := rowEdges(y, rows)
+	top := 0.0
+	next, cover := 0, 0
+	width := (x.To - x.From) / float64(max(columns, 1))
+	var sum [heatBins + 1]float64
+	for column := range columns {
+		from, to := x.From+width*float64(column), x.From+width*float64(column+1)
+		clear(sum[:])
+		n := 0
+		for ; next < len(points) && middle(&points[next]) < to; next++ {
+			if middle(&points[next]) >= from {
+				accumulate(&sum, &points[next])
+				n++
+			}
+		}
+		for cover < len(points) && points[cover].end.Seconds() <= (from+to)/2 {
+			cover++
+		}
+		if n == 0 && cover < len(points) && points[cover].start.Seconds() <= (from+to)/2 {
+			accumulate(&sum, &points[cover])
+			n = 1
+		}
+		for row := range rows {
+			v := (at(&sum, edges[row]) - at(&sum, edges[row+1])) / float64(max(n, 1))
+			cells[column*rows+row] = v
+			top = max(top, v)
+		}
+	}
+	for i, v := range cells {
+		const trace = 0.05 // of a record: less is only the edge of a bin
+		if cells[i] = -1; v > trace {
+			cells[i] = tail*math.Log1p(v)/math.Log1p(top) + (1-tail)*v/top
+		}
+	}
+	return cells
+}
+
+func middle(p *point) float64 { return (p.start + p.end).Seconds() / 2 }
+
+// accumulate adds a point to running totals: sum[i] is what lies below bin i.
+func accumulate(sum *[heatBins + 1]float64, p *point) {
+	running := 0.0
+	for bin, n := range p.heat {
+		running += float64(n)
+		sum[bin+1] += running
+	}
+}
+
+// at is the running total at a place between bins.
+func at(sum *[heatBins + 1]float64, place float64) float64 {
+	place = min(max(place, 0), heatBins)
+	i := min(int(place), heatBins-1)
+	return sum[i] + (sum[i+1]-sum[i])*(place-float64(i))
+}
+
+// rowEdges are the edges of the rows from the top down, in bins. As in every
+// chart the ends of the axis are in the middle of the first and the last line of
+// text, so that the labels are right; half a line is left above and below.
+func rowEdges(y chart.Axis, rows int) []float64 {
+	edges := make([]float64, rows+1)
+	lowest := math.Log10(y.Min/1e-6) * binsPerDecade
+	span := math.Log10(y.Max/y.Min) * binsPerDecade
+	for i := range edges {
+		pos := 1 - (float64(i)-1)/float64(max(rows-2, 1))
+		edges[i] = lowest + pos*span
+	}
+	return edges
+}

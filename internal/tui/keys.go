@@ -1,0 +1,114 @@
+package tui
+
+import (
+	"slices"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// action is what a key does.
+type action int
+
+// The actions.
+const (
+	doNothing action = iota
+	doStop
+	doFreeze
+	doZoom
+	doNext
+	doPrevious
+	doGrid
+	doShorter
+	doLonger
+	doUnits
+	doHelp
+)
+
+// binding is a key, or some, with what they do and how that is told.
+type binding struct {
+	keys   []string // as Bubble Tea names them
+	action action
+	label  string // the keys, for people
+	short  string // in the footer; empty: left to the help
+	long   string // in the help
+}
+
+// bindings are all the keys there are, the most important first.
+var bindings = [...]binding{
+	{[]string{"q", "ctrl+c"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once"},
+	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on"},
+	{[]string{"1", "2", "3", "4", "5", "6"}, doZoom, "1-6", "zoom", "show one panel alone"},
+	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone"},
+	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before alone"},
+	{[]string{"0", "esc"}, doGrid, "0", "all", "show all panels that fit; also esc"},
+	{[]string{"["}, doShorter, "[ ]", "window", "show a shorter or a longer time: 15s, 60s, 5m, all"},
+	{[]string{"]"}, doLonger, "", "", ""},
+	{[]string{"u"}, doUnits, "u", "units", "MiB/s, MB/s or Gb/s"},
+	{[]string{"?"}, doHelp, "?", "help", "show or hide this help"},
+}
+
+// actionOf is what a key does.
+func actionOf(key string) action {
+	for i := range bindings {
+		if slices.Contains(bindings[i].keys, key) {
+			return bindings[i].action
+		}
+	}
+	return doNothing
+}
+
+// drawFooter tells the keys, as many as fit from the left. What a user has to
+// know before the keys goes first.
+func drawFooter(c chart.Canvas, s *scene) {
+	w, _ := c.Size()
+	x := 1
+	key, text := theme.Style{FG: theme.Text}, theme.Style{FG: theme.Muted}
+	switch {
+	case s.state == Done:
+		x = c.Text(x, 0, "done; q to leave", theme.Style{FG: theme.Good, Bold: true}) + 2
+	case s.stopping:
+		x = c.Text(x, 0, "draining: waiting for acks; q again to leave", theme.Style{FG: theme.Warn, Bold: true}) + 2
+	}
+	for i := range bindings {
+		b := &bindings[i]
+		if b.short == "" || b.action == doStop && (s.stopping || s.state == Done) {
+			continue
+		}
+		end := x + chart.Width(b.label) + 1 + chart.Width(b.short)
+		if end+1 > w {
+			c.Set(min(x, w-1), 0, c.Theme().Glyphs.Ellipsis, text)
+			return
+		}
+		c.Text(c.Text(x, 0, b.label, key)+1, 0, b.short, text)
+		x = end + 2
+	}
+}
+
+// drawHelp draws all the keys in a box in the middle.
+func drawHelp(c chart.Canvas) {
+	label, long, shown := 0, 0, 0
+	for i := range bindings {
+		if bindings[i].long != "" {
+			label = max(label, chart.Width(bindings[i].label))
+			long = max(long, chart.Width(bindings[i].long))
+			shown++
+		}
+	}
+	w, h := c.Size()
+	boxW, boxH := min(label+long+8, w), min(shown+4, h)
+	box := c.Sub((w-boxW)/2, (h-boxH)/2, boxW, boxH)
+	box.Clear()
+	drawBorder(box, theme.Style{FG: theme.Brand})
+	box.Text(2, 0, " Keys ", theme.Style{FG: theme.Text, Bold: true})
+	inner := box.Sub(3, 2, boxW-5, boxH-3)
+	y := 0
+	for i := range bindings {
+		if bindings[i].long == "" {
+			continue
+		}
+		inner.Text(0, y, bindings[i].label, theme.Style{FG: theme.Brand, Bold: true})
+		inner.Text(label+2, y, inner.Fit(bindings[i].long, boxW-5-label-2), theme.Style{FG: theme.Text})
+		y++
+	}
+}

@@ -1,0 +1,126 @@
+package tui
+
+// pane is one of the boxes, by the digit that zooms it.
+type pane int
+
+// The panes.
+const (
+	grid pane = iota // all that fit
+	paneThroughput
+	paneLatency
+	paneHeatmap
+	panePartitions
+	paneBrokers
+	paneClient
+	lastPane = paneClient
+)
+
+// rect is a place on the screen, in cells.
+type rect struct{ x, y, w, h int }
+
+// placed is a pane and its place.
+type placed struct {
+	pane pane
+	rect rect
+}
+
+// screen is where everything goes. The places do not overlap and fill the
+// terminal.
+type screen struct {
+	tiny   bool // too small for panes: numbers on the whole of it
+	header rect
+	banner rect // that the broker is embedded; empty when it is not
+	footer rect
+	panes  []placed
+}
+
+// Sizes from which a layout is used, and the least that a pane needs.
+const (
+	tinyWidth, tinyHeight   = 60, 16
+	gridWidth, gridHeight   = 100, 30
+	sixWidth, sixHeight     = 120, 36
+	headerHeight            = 2
+	chartHeight             = 6    // border, axis and three rows
+	stripHeight             = 4    // of bars on one row
+	tableHeight             = 9    // border, six gauges and what they mean
+	leftShare, rightOfShare = 4, 7 // the left column takes 4/7: time needs more room than bars
+)
+
+// layout shares the terminal out. Panes that do not fit are left to their digit.
+// brokers is how many rows would be well used below the charts.
+func layout(w, h int, zoom pane, embedded bool, brokers int) screen {
+	if w < tinyWidth || h < tinyHeight {
+		return screen{tiny: true, header: rect{0, 0, max(w, 0), max(h, 0)}}
+	}
+	s := screen{header: rect{0, 0, w, headerHeight}, footer: rect{0, h - 1, w, 1}}
+	top := headerHeight
+	if embedded {
+		s.banner = rect{0, top, w, 1}
+		top++
+	}
+	body := rect{0, top, w, h - top - 1}
+	switch {
+	case zoom != grid:
+		s.panes = []placed{{zoom, body}}
+	case w >= sixWidth && h >= sixHeight:
+		s.panes = six(body, brokers)
+	case w >= gridWidth && h >= gridHeight:
+		s.panes = four(body)
+	default:
+		s.panes = column(body)
+	}
+	return s
+}
+
+// six is three rows of two panes; the charts share what the tables leave.
+func six(b rect, brokers int) []placed {
+	left := b.w * leftShare / rightOfShare
+	const around = 4 // border, head and a warning
+	tables := min(max(brokers+around, tableHeight), b.h/3)
+	upper := (b.h - tables + 1) / 2
+	return rows(b, left, []int{upper, b.h - tables - upper, tables},
+		[]pane{paneThroughput, paneLatency, paneHeatmap, panePartitions, paneBrokers, paneClient})
+}
+
+// four is what matters most: how much, how fast, spread how, and held up by what.
+func four(b rect) []placed {
+	left := b.w * leftShare / rightOfShare
+	lower := max(b.h*2/5, tableHeight)
+	return rows(b, left, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, panePartitions, paneClient})
+}
+
+// rows places two panes a row.
+func rows(b rect, left int, heights []int, panes []pane) []placed {
+	var out []placed
+	y := b.y
+	for i, h := range heights {
+		out = append(out,
+			placed{panes[2*i], rect{b.x, y, left, h}},
+			placed{panes[2*i+1], rect{b.x + left, y, b.w - left, h}})
+		y += h
+	}
+	return out
+}
+
+// column is panes one above the other: as many as there is room for.
+func column(b rect) []placed {
+	var fixed []placed
+	charts := b.h
+	for _, p := range []placed{{panePartitions, rect{h: stripHeight}}, {paneClient, rect{h: tableHeight}}} {
+		if charts-p.rect.h < 2*chartHeight {
+			break
+		}
+		charts -= p.rect.h
+		fixed = append(fixed, p)
+	}
+	out := []placed{
+		{paneThroughput, rect{b.x, b.y, b.w, (charts + 1) / 2}},
+		{paneLatency, rect{b.x, b.y + (charts+1)/2, b.w, charts / 2}},
+	}
+	y := b.y + charts
+	for _, p := range fixed {
+		out = append(out, placed{p.pane, rect{b.x, y, b.w, p.rect.h}})
+		y += p.rect.h
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// drawLayout draws the rectangles, eight cells by two as one character: H the
+// header, B the banner, F the footer, and each pane as its digit.
+func drawLayout(w, h int, s screen) string {
+	const cellW, cellH = 8, 2
+	rows := make([][]byte, (h+cellH-1)/cellH)
+	for y := range rows {
+		rows[y] = []byte(strings.Repeat(".", w/cellW))
+	}
+	put := func(r rect, mark byte) {
+		for y := r.y; y < r.y+r.h; y++ {
+			for x := (r.x + cellW/2) / cellW; x < (r.x+r.w+cellW/2)/cellW && x < w/cellW; x++ {
+				rows[y/cellH][x] = mark
+			}
+		}
+	}
+	for _, p := range s.panes {
+		put(p.rect, byte('0'+p.pane))
+	}
+	put(s.header, 'H')
+	put(s.banner, 'B')
+	put(s.footer, 'F')
+	return strings.TrimSpace(strings.Join(strings.Fields(string(joinLines(rows))), "\n"))
+}
+
+func joinLines(rows [][]byte) []byte {
+	var out []byte
+	for _, r := range rows {
+		out = append(append(out, r...), '\n')
+	}
+	return out
+}
+
+func TestLayoutPutsWhatMattersMostOnTheScreen(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		w, h int
+		zoom pane
+		want string
+	}{
+		{"one column has throughput, latency and partitions", 80, 24, grid, `
+HHHHHHHHHH
+1111111111
+1111111111
+1111111111
+1111111111
+2222222222
+2222222222
+2222222222
+2222222222
+4444444444
+4444444444
+FFFFFFFFFF`},
+		{"the smallest column has two charts", 64, 16, grid, `
+HHHHHHHH
+11111111
+11111111
+11111111
+22222222
+22222222
+22222222
+FFFFFFFF`},
+		{"a small grid has four", 104, 30, grid, `
+HHHHHHHHHHHHH
+1111111222222
+1111111222222
+1111111222222
+1111111222222
+1111111222222
+1111111222222
+1111111222222
+1111111222222
+4444444666666
+4444444666666
+4444444666666
+4444444666666
+4444444666666
+FFFFFFFFFFFFF`},
+		{"a large grid has all", 120, 36, grid, `
+HHHHHHHHHHHHHHH
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+333333333444444
+333333333444444
+333333333444444
+333333333444444
+333333333444444
+333333333444444
+555555555666666
+555555555666666
+555555555666666
+555555555666666
+FFFFFFFFFFFFFFF`},
+		{"a digit shows one alone", 80, 16, paneHeatmap, `
+HHHHHHHHHH
+3333333333
+3333333333
+3333333333
+3333333333
+3333333333
+3333333333
+FFFFFFFFFF`},
+		{"a tiny terminal has numbers", 40, 4, paneClient, `
+HHHHH
+HHHHH`},
+	} {
+		got := drawLayout(row.w, row.h, layout(row.w, row.h, row.zoom, false, 3))
+		if diff := cmp.Diff(strings.TrimSpace(row.want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
+	for w := 1; w <= 210; w += 7 {
+		for h := 1; h <= 90; h++ {
+			for _, embedded := range []bool{false, true} {
+				s := layout(w, h, grid, embedded, h%9)
+				rects := []rect{s.header, s.banner, s.footer}
+				for _, p := range s.panes {
+					rects = append(rects, p.rect)
+				}
+				covered := make([]int, w*h)
+				for _, r := range rects {
+					for y := r.y; y < r.y+r.h; y++ {
+						for x := r.x; x < r.x+r.w; x++ {
+							covered[y*w+x]++
+						}
+					}
+				}
+				for i, n := range covered {
+					if n != 1 {
+						t.Fatalf("%dx%d embedded %v: cell %d,%d is covered %d times", w, h, embedded, i%w, i/w, n)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
+	for _, zoom := range []pane{grid, paneClient} {
+		if s := layout(60, 16, zoom, true, 1); s.banner != (rect{0, 2, 60, 1}) {
+			t.Errorf("zoom %d: %+v", zoom, s.banner)
+		}
+	}
+}

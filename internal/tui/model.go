@@ -1,0 +1,171 @@
+package tui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Options are what the screen needs beside the run itself.
+type Options struct {
+	Theme *theme.Theme     // nil: without colours
+	FPS   int              // frames a second; 0: 4
+	Now   func() time.Time // nil: time.Now
+
+	// Stop asks for the end of the load, and Abort to leave without waiting for
+	// acks. Each is called at most once, on a goroutine of its own. nil: nothing.
+	Stop, Abort func()
+}
+
+// defaultFPS is enough for a clock; charts move once a second.
+const defaultFPS = 4
+
+// Model is the one Bubble Tea model. It is not safe for concurrent use: Bubble
+// Tea calls its methods one after the other.
+type Model struct {
+	options Options
+	data    *data
+	scene   scene // data is nil: frame fills it in
+
+	w, h    int
+	ticked  time.Time // when the last tick came
+	started time.Time
+	now     time.Time
+}
+
+var _ tea.Model = Model{}
+
+// clockMsg comes with every frame.
+type clockMsg struct{}
+
+// NewModel returns the model of a run that is about to begin.
+func NewModel(h Header, o Options) Model {
+	if o.Theme == nil {
+		o.Theme = theme.New(theme.Options{Dark: true})
+	}
+	if o.FPS <= 0 {
+		o.FPS = defaultFPS
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	now := o.Now()
+	return Model{options: o, data: newData(h), scene: scene{span: defaultSpan}, started: now, now: now}
+}
+
+// Init starts the clock.
+func (m Model) Init() tea.Cmd { return m.clock() }
+
+func (m Model) clock() tea.Cmd {
+	return tea.Tick(time.Second/time.Duration(m.options.FPS), func(time.Time) tea.Msg { return clockMsg{} })
+}
+
+// Update takes one message in.
+func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+	case clockMsg:
+		m.now = m.options.Now()
+		return m, m.clock()
+	case Tick:
+		m.now = m.options.Now()
+		m.ticked = m.now
+		m.data.observe(msg)
+	case tea.KeyPressMsg:
+		return m.key(msg.String())
+	}
+	return m, nil
+}
+
+// key does what a key is for.
+func (m Model) key(key string) (tea.Model, tea.Cmd) {
+	s := &m.scene
+	switch actionOf(key) {
+	case doStop:
+		return m.stop()
+	case doFreeze:
+		s.frozen = !s.frozen
+		s.data = nil
+		if s.frozen {
+			s.clock = m.elapsed()
+			s.data = m.data.clone()
+		}
+	case doZoom:
+		s.zoom = pane(key[0] - '0')
+	case doNext:
+		s.zoom = (s.zoom + 1) % (lastPane + 1)
+	case doPrevious:
+		s.zoom = (s.zoom + lastPane) % (lastPane + 1)
+	case doGrid:
+		if !s.help {
+			s.zoom = grid
+		}
+		s.help = false
+	case doShorter:
+		s.span = max(s.span-1, 0)
+	case doLonger:
+		s.span = min(s.span+1, span(len(spans)-1))
+	case doUnits:
+		s.unit = (s.unit + 1) % unit(len(units))
+	case doHelp:
+		s.help = !s.help
+	case doNothing:
+	}
+	return m, nil
+}
+
+// stop asks for the end of the load, the second time for the end of everything.
+// A run that is over has nothing to stop.
+func (m Model) stop() (tea.Model, tea.Cmd) {
+	switch {
+	case m.data.state == Done:
+		return m, tea.Quit
+	case m.scene.stopping:
+		return m, tea.Sequence(call(m.options.Abort), tea.Quit)
+	}
+	m.scene.stopping = true
+	return m, call(m.options.Stop)
+}
+
+// call is a command that calls f.
+func call(f func()) tea.Cmd {
+	if f == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		f()
+		return nil
+	}
+}
+
+// elapsed is the time of the run: that of the last tick, and what has passed
+// since then.
+func (m Model) elapsed() time.Duration {
+	switch {
+	case m.ticked.IsZero():
+		return m.now.Sub(m.started)
+	case m.data.state == Done:
+		return m.data.end()
+	}
+	return m.data.end() + m.now.Sub(m.ticked)
+}
+
+// View draws a frame.
+func (m Model) View() tea.View {
+	v := tea.NewView(m.frame())
+	v.AltScreen = true
+	v.WindowTitle = "kt " + m.data.header.Command
+	return v
+}
+
+// frame is the screen as text.
+func (m Model) frame() string {
+	s := m.scene
+	if !s.frozen {
+		s.data, s.clock = m.data, m.elapsed()
+	}
+	return frame(&s, m.options.Theme, m.w, m.h)
+}

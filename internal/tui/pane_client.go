@@ -1,0 +1,119 @@
+package tui
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// load is how much of something is used.
+type load struct {
+	name  string
+	share float64
+	text  string
+	color theme.Color
+}
+
+// drawClient is how busy kt and its machine are, and what the run is bound by.
+func drawClient(c chart.Canvas, s *scene) {
+	b := box{pane: paneClient, name: "This client", right: []line{s.bound()}}
+	if w, _ := c.Size(); s.bound().width() > b.room(w) {
+		b.right[0] = b.right[0][1:] // without the words before
+	}
+	if s.sample.RSS > 0 {
+		b.bottom = []line{{muted("memory " + theme.Bytes(s.sample.RSS))}}
+	}
+	inner := b.draw(c)
+	w, h := inner.Size()
+	const margin, mostEvidence = 1, 3
+	evidence := wrap(c, s.verdict.Evidence, w-2*margin, mostEvidence)
+	loads := s.loads()
+	// The evidence goes before the last gauges, which are the least important.
+	rows := max(h-len(evidence), 1)
+	if len(loads) > rows {
+		loads = loads[:rows]
+	}
+	if len(loads) == 0 {
+		inner.Text(margin, 0, "waiting for the first sample", theme.Style{FG: theme.Muted})
+	}
+	drawLoads(inner.Sub(margin, 0, w-2*margin, h), loads)
+	for i, l := range evidence {
+		y := len(loads) + i
+		if len(loads)+len(evidence) < h { // room for a blank line
+			y++
+		}
+		inner.Text(margin, y, l, theme.Style{FG: boundColor(s.verdict.Limit)})
+	}
+}
+
+// bound is the sentence that the user came for.
+func (s *scene) bound() line {
+	if s.verdict.Limit == "" {
+		return line{muted("bound by: "), muted("not known yet")}
+	}
+	return line{muted("bound by: "), emphasis(boundColor(s.verdict.Limit), string(s.verdict.Limit))}
+}
+
+// boundColor tells the limits of Kafka, which are news, from those of kt itself,
+// which spoil the measurement.
+func boundColor(l result.Limit) theme.Color {
+	switch l {
+	case "":
+		return theme.Muted
+	case result.LimitNone:
+		return theme.Good
+	case result.LimitClientCPU, result.LimitHostCPU, result.LimitSchedule:
+		return theme.Bad
+	}
+	return theme.Warn
+}
+
+// loads are the gauges, the most important first.
+func (s *scene) loads() []load {
+	m := &s.sample
+	var out []load
+	add := func(name string, used, all float64, text string) {
+		if all > 0 {
+			out = append(out, load{name, used / all, text, loadColor(used / all)})
+		}
+	}
+	add("kt CPU", m.ProcessCPU, m.Cores, theme.Tick(m.ProcessCPU)+" of "+theme.Tick(m.Cores)+" cores")
+	add("host CPU", m.HostCPU, m.HostCores, theme.Tick(m.HostCPU)+" of "+theme.Tick(m.HostCores)+" cores")
+	if n := s.header.BufferBytes; n > 0 && len(s.points) > 0 {
+		add("buffer", float64(s.buffered), float64(n), theme.MiB(float64(s.buffered))+" of "+theme.Bytes(n))
+	}
+	if len(s.points) > 0 {
+		add("in-flight", s.blocked, 1, "full "+theme.Percent(s.blocked)+" of time")
+	}
+	if m.NetSpeed > 0 && m.Interval > 0 {
+		const giga = 1e9
+		bits := float64(m.NetSent) * 8 / m.Interval.Seconds()
+		add("NIC out", bits, float64(m.NetSpeed), theme.Tick(bits/giga)+" of "+theme.Tick(float64(m.NetSpeed)/giga)+" Gb/s")
+	}
+	if m.ProcessCPU > 0 {
+		share := m.GCCPU / m.ProcessCPU
+		out = append(out, load{"GC", share, "pause " + theme.Duration(time.Duration(m.GCPauseMax)), theme.Good})
+	}
+	return out
+}
+
+func drawLoads(c chart.Canvas, loads []load) {
+	const name, least = 10, 6
+	w, _ := c.Size()
+	text := 0
+	for _, l := range loads {
+		text = max(text, chart.Width(l.text))
+	}
+	gauge := w - name - text - 2
+	for y, l := range loads {
+		c.Text(0, y, l.name, theme.Style{FG: theme.Text})
+		if gauge < least {
+			c.Text(name, y, l.text, theme.Style{FG: l.color})
+			continue
+		}
+		chart.Gauge(c, name, y, gauge, l.share, theme.Style{FG: l.color})
+		c.Text(name+gauge+2, y, l.text, theme.Style{FG: theme.Text})
+	}
+}

@@ -1,0 +1,111 @@
+package tui
+
+import (
+	"math"
+	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// scene is all that a frame is drawn from: what is known, and how the user wants
+// to see it. Panes only read it.
+type scene struct {
+	*data
+	clock    time.Duration // since the start of the run
+	zoom     pane
+	span     span
+	unit     unit
+	stopping bool
+	frozen   bool
+	help     bool
+}
+
+// span is how much time the charts show.
+type span int
+
+// spans are the choices; 0 is all.
+var spans = [...]time.Duration{15 * time.Second, time.Minute, 5 * time.Minute, 0}
+
+const defaultSpan span = 1
+
+// unit is how a stream of bytes is written.
+type unit int
+
+// units are the choices.
+var units = [...]struct {
+	name  string
+	bytes float64 // in one of them
+}{{"MiB/s", 1 << 20}, {"MB/s", 1e6}, {"Gb/s", 1e9 / 8}}
+
+func (u unit) name() string                { return units[u].name }
+func (u unit) write(perSec float64) string { return theme.Number(perSec / units[u].bytes) }
+
+// gutter is what the labels of the charts take, so that charts above each other
+// are in line.
+const gutter = 6
+
+// timeAxis is the time that a chart of so many columns shows.
+//
+// Columns begin at multiples of their own width, counted from the start of the
+// run, so that a chart moves by whole columns and only when there is something
+// new: otherwise every second would fall on other columns than a second ago.
+func (s *scene) timeAxis(columns int) chart.TimeAxis {
+	end := s.end().Seconds()
+	x := chart.TimeAxis{Warmup: s.warmupEnd()}
+	if length := spans[s.span].Seconds(); length > 0 {
+		column := length / float64(max(columns, 1))
+		const halfTick = 0.5 // the column that holds the middle of the last tick is the last
+		x.To = max(math.Ceil((end-halfTick)/column)*column, 0)
+		x.From = x.To - length
+		x.Left, x.Right = "-"+theme.TickDuration(spans[s.span]), "now"
+	} else {
+		x.To = wholeRun(end)
+		x.Left, x.Right = "0s", theme.Clock(time.Duration(x.To*float64(time.Second)))
+	}
+	x.Events = s.events(x)
+	return x
+}
+
+// wholeRun is the length of an axis that shows the run from its start. It grows
+// in steps, so that the chart is not squeezed a little more each second.
+func wholeRun(end float64) float64 {
+	step := 15.0
+	for step*20 < end {
+		step *= 2
+	}
+	return max(math.Ceil(end/step), 1) * step
+}
+
+// warmupEnd is when the last warm-up tick ended.
+func (s *scene) warmupEnd() float64 {
+	for i := range s.points {
+		if !s.points[i].warmup {
+			return s.points[i].start.Seconds()
+		}
+	}
+	return s.end().Seconds()
+}
+
+func (s *scene) events(x chart.TimeAxis) []chart.Event {
+	var out []chart.Event
+	for _, p := range since(s.points, x.From) {
+		at := (p.start + p.end).Seconds() / 2
+		switch {
+		case p.failed:
+			out = append(out, chart.Event{At: at, Style: theme.Style{FG: theme.Bad}})
+		case p.throttled:
+			out = append(out, chart.Event{At: at, Style: theme.Style{FG: theme.Warn}})
+		}
+	}
+	return out
+}
+
+// shown are the numbers of the last second, and those of the whole run once it is
+// over.
+func (s *scene) shown() numbers {
+	if s.state == Done {
+		return s.run
+	}
+	return s.last
+}

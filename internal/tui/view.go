@@ -1,0 +1,49 @@
+package tui
+
+import (
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// drawPane draws one pane in its place.
+func drawPane(c chart.Canvas, p pane, s *scene) {
+	switch p {
+	case grid:
+	case paneThroughput:
+		drawThroughput(c, s)
+	case paneLatency:
+		drawLatency(c, s)
+	case paneHeatmap:
+		drawHeatmap(c, s)
+	case panePartitions:
+		drawPartitions(c, s)
+	case paneBrokers:
+		drawBrokers(c, s)
+	case paneClient:
+		drawClient(c, s)
+	}
+}
+
+// frame draws the whole screen: exactly h lines of exactly w cells.
+func frame(s *scene, th *theme.Theme, w, h int) string {
+	c := chart.New(w, h, th)
+	l := layout(w, h, s.zoom, s.header.Embedded, len(s.brokers))
+	if l.tiny {
+		drawTiny(c, s)
+		return c.String()
+	}
+	drawHeader(place(c, l.header), s)
+	if l.banner.h > 0 {
+		drawBanner(place(c, l.banner))
+	}
+	for _, p := range l.panes {
+		drawPane(place(c, p.rect), p.pane, s)
+	}
+	drawFooter(place(c, l.footer), s)
+	if s.help {
+		drawHelp(c)
+	}
+	return c.String()
+}
+
+func place(c chart.Canvas, r rect) chart.Canvas { return c.Sub(r.x, r.y, r.w, r.h) }
