@@ -36,6 +36,7 @@ func (f *feed) Observe(windows []stats.Window) {
 	f.out.observe(second{
 		windows: windows, sample: sample, verdict: f.fold.Verdict(),
 		stage: engine.Stage(f.status.Stage.Load()), buffered: f.status.Buffered.Load(),
+		inFlight: int(f.status.Requests.Load()),
 	})
 }
 
@@ -56,4 +57,5 @@ type second struct {
 	verdict  result.Verdict
 	stage    engine.Stage
 	buffered int64
+	inFlight int
 }

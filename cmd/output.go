@@ -33,7 +33,7 @@ type output struct {
 
 // newOutput decides what there is to see. The screen is for people: only without
 // --output, or with --output tui, and on a terminal that is no log.
-func (r *runner) newOutput(h result.Header) (*output, error) {
+func (r *runner) newOutput(h result.Header) *output {
 	o := &output{env: r.env, config: r.config, format: r.config.Output}
 	asked := o.format == "" || o.format == "tui"
 	if asked {
@@ -41,7 +41,7 @@ func (r *runner) newOutput(h result.Header) (*output, error) {
 	}
 	w, tty := r.env.screen()
 	if !asked || !tty || r.config.Quiet {
-		return o, nil
+		return o
 	}
 	th := theme.New(theme.Options{Profile: r.env.profile(w, r.config.NoColor), ASCII: r.env.ascii(r.config.ASCII), Dark: true})
 	model := tui.NewModel(r.screenHeader(h), tui.Options{
@@ -49,7 +49,7 @@ func (r *runner) newOutput(h result.Header) (*output, error) {
 		Stop: func() { r.stop.stop(nil) }, Abort: func() { r.stop.stop(nil) },
 	})
 	o.screen = tui.NewScreen(model, nil, w)
-	return o, nil
+	return o
 }
 
 // screen is where the screen can be drawn: stdout, or stderr when only stdout is
@@ -191,14 +191,16 @@ func (e *Env) theme(noColor, ascii bool) *theme.Theme {
 	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(ascii), Dark: true})
 }
 
-// tick is a second as the screen takes it: both phases in one window.
+// states are the engine's stages as the screen names them.
+var states = map[engine.Stage]tui.State{
+	engine.Opening: tui.Warmup, engine.WarmingUp: tui.Warmup, engine.Running: tui.Running,
+	engine.Draining: tui.Draining, engine.Finished: tui.Done,
+}
+
+// tick is a second as the screen takes it.
 func tick(s second) tui.Tick {
-	var w stats.Window
-	for i := range s.windows {
-		w.Add(&s.windows[i])
+	return tui.Tick{
+		Windows: s.windows, Sample: s.sample, Verdict: s.verdict, State: states[s.stage],
+		Buffered: s.buffered, InFlight: s.inFlight,
 	}
-	states := map[engine.Stage]tui.State{
-		engine.WarmingUp: tui.Warmup, engine.Running: tui.Running, engine.Draining: tui.Draining, engine.Finished: tui.Done,
-	}
-	return tui.Tick{Window: w, Sample: s.sample, Verdict: s.verdict, State: states[s.stage], Buffered: s.buffered}
 }

@@ -170,7 +170,7 @@ func openTarget(ctx context.Context, env *Env, p *config.Produce, s kafka.Settin
 }
 
 func (t *target) prepare(ctx context.Context, env *Env, p *config.Produce, s kafka.Settings) (err error) {
-	if t.cluster, err = kafka.Connect(ctx, t.bootstrap, s); err != nil {
+	if t.cluster, err = kafka.Connect(ctx, t.bootstrap); err != nil {
 		var bad *kafka.AddressError
 		if errors.As(err, &bad) {
 			return usageError(err)

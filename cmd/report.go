@@ -26,7 +26,7 @@ killed is read up to its last second.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv`,
-		Args: func(c *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError(fmt.Errorf("kt report takes one run file (see: kt report --help)"))
 			}

@@ -63,8 +63,12 @@ func noArgs(c *cobra.Command, args []string) error {
 		return nil
 	}
 	text := fmt.Sprintf("unknown command or argument %q", args[0])
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		text += fmt.Sprintf("; did you mean %s?", near[0])
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	if n := kafka.Nearest(args[0], names); n != "" {
+		text += fmt.Sprintf("; did you mean %s?", n)
 	}
 	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
 }

@@ -33,10 +33,7 @@ type runner struct {
 func (r *runner) run(ctx context.Context) error {
 	limitMemory(r.target.embedded != nil)
 	header := r.header()
-	out, err := r.newOutput(header)
-	if err != nil {
-		return usageError(err)
-	}
+	out := r.newOutput(header)
 	feed, err := r.newFeed(header, out)
 	if err != nil {
 		return err

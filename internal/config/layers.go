@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,17 @@ func EnvName(flag string) string {
 	return EnvPrefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
+// layer is what kind of source a value came from: a higher one wins.
+type layer int
+
+const (
+	fromDefault layer = iota
+	fromProfile
+	fromFile
+	fromEnv
+	fromFlag
+)
+
 // layers sets every flag that the command line left alone from the environment,
 // the configuration file or the profile, and remembers the source of each.
 type layers struct {
@@ -40,20 +52,21 @@ type layers struct {
 	command string
 	sys     System
 	sources map[string]string // flag → where its value came from
+	from    map[string]layer  // flag → what kind of source that is
 	nearest func(name string, among []string) string
 }
 
 // apply reads the layers. file is --config, profile is --profile; both may be
 // empty.
 func (l *layers) apply(file, profile string) error {
-	fromFile, fileName, err := l.readFile(file)
+	inFile, fileName, err := l.readFile(file)
 	if err != nil {
 		return err
 	}
-	if profile == "" && fromFile != nil {
-		profile, _ = fromFile.Get("profile").(string)
+	if profile == "" && inFile != nil {
+		profile, _ = inFile.Get("profile").(string)
 	}
-	fromProfile, err := l.readProfile(profile)
+	inProfile, err := l.readProfile(profile)
 	if err != nil {
 		return err
 	}
@@ -61,13 +74,13 @@ func (l *layers) apply(file, profile string) error {
 	l.flags.VisitAll(func(f *pflag.Flag) {
 		switch {
 		case f.Changed:
-			l.sources[f.Name] = "--" + f.Name
+			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
 		case l.sys.Getenv(EnvName(f.Name)) != "":
-			errs = append(errs, l.set(f, l.sys.Getenv(EnvName(f.Name)), EnvName(f.Name)))
-		case fromFile != nil && fromFile.IsSet(f.Name):
-			errs = append(errs, l.set(f, fromFile.Get(f.Name), fileName))
-		case fromProfile != nil && fromProfile.IsSet(f.Name):
-			errs = append(errs, l.set(f, fromProfile.Get(f.Name), "profile "+profile))
+			errs = append(errs, l.set(f, l.sys.Getenv(EnvName(f.Name)), fromEnv, EnvName(f.Name)))
+		case inFile != nil && inFile.IsSet(f.Name):
+			errs = append(errs, l.set(f, inFile.Get(f.Name), fromFile, fileName))
+		case inProfile != nil && inProfile.IsSet(f.Name):
+			errs = append(errs, l.set(f, inProfile.Get(f.Name), fromProfile, "profile "+profile))
 		default:
 			l.sources[f.Name] = "default"
 		}
@@ -77,17 +90,22 @@ func (l *layers) apply(file, profile string) error {
 
 // set gives a flag a value from another layer. A list in a file is a flag given
 // several times.
-func (l *layers) set(f *pflag.Flag, value any, source string) error {
+func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error {
 	values := []any{value}
 	if list, ok := value.([]any); ok {
 		values = list
 	}
 	for _, v := range values {
+		switch v.(type) {
+		case string, bool, int, int64, uint64, float64:
+		default: // a section, a date, nothing
+			return fmt.Errorf("%s: %s: %v is no single value; put text in quotes", source, f.Name, v)
+		}
 		if err := l.flags.Set(f.Name, fmt.Sprint(v)); err != nil {
 			return fmt.Errorf("%s: %s %v: %w", source, f.Name, v, err)
 		}
 	}
-	l.sources[f.Name] = source
+	l.sources[f.Name], l.from[f.Name] = source, from
 	return nil
 }
 
@@ -143,14 +161,18 @@ func (l *layers) decode(name string, data []byte) (*viper.Viper, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	settings := v.AllSettings()
-	section, _ := settings[l.command].(map[string]any)
+	section, isSection := settings[l.command].(map[string]any)
+	if settings[l.command] != nil && !isSection {
+		return nil, fmt.Errorf("%s: %s: it is a section: put keys below it", name, l.command)
+	}
 	for _, c := range sections {
 		delete(settings, c)
 	}
 	flat := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
 	var errs []error
 	for _, part := range []map[string]any{settings, section} {
-		for key, value := range part {
+		for _, key := range slices.Sorted(maps.Keys(part)) {
+			value := part[key]
 			if key != "description" && l.flags.Lookup(key) == nil {
 				errs = append(errs, fmt.Errorf("%s: unknown key %q%s", name, key, l.suggest(key)))
 				continue

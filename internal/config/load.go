@@ -1,9 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -27,11 +29,12 @@ type Nearest func(name string, among []string) string
 // Load applies the layers and makes the plan. It reports every problem that it
 // finds, each naming the flag.
 func (f *ProduceFlags) Load(sys System, nearest Nearest) (Produce, error) {
-	l := &layers{flags: f.set, command: "produce", sys: sys, sources: make(map[string]string), nearest: nearest}
+	l := &layers{flags: f.set, command: "produce", sys: sys, nearest: nearest}
+	l.sources, l.from = make(map[string]string), make(map[string]layer)
 	if err := l.apply(f.configName(sys), f.profileName(sys)); err != nil {
 		return Produce{}, err
 	}
-	b := &builder{f: f, sources: l.sources}
+	b := &builder{f: f, sources: l.sources, from: l.from}
 	p := Produce{
 		Output: f.output, ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, ASCII: f.ascii,
 		NoColor: f.noColor || sys.Getenv("NO_COLOR") != "", PrintConfig: f.printConfig,
@@ -71,6 +74,8 @@ func (f *ProduceFlags) profileName(sys System) string {
 type builder struct {
 	f        *ProduceFlags
 	sources  map[string]string
+	from     map[string]layer // by flag
+	levels   map[string]layer // by Java property
 	warnings []string
 	errs     []error
 }
@@ -79,7 +84,7 @@ func (b *builder) bad(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
-func (b *builder) given(flag string) bool { return b.sources[flag] != "default" }
+func (b *builder) given(flag string) bool { return b.from[flag] != fromDefault }
 
 // deprecated is the sentence of Kafka's own tool.
 func (b *builder) deprecated(old, name string) {
@@ -87,15 +92,29 @@ func (b *builder) deprecated(old, name string) {
 		"Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name))
 }
 
-// either is the value of one of two flags that mean the same.
-func (b *builder) either(one, other string) string {
-	switch {
-	case b.given(one) && b.given(other):
-		b.bad("--%s and --%s are the same: give one", one, other)
-	case b.given(other):
-		one = other
+// oneOf is the one that is given of several flags that exclude each other; "" when
+// none is. One of a higher layer wins, as it would if they were one flag; two of
+// the same layer contradict each other.
+func (b *builder) oneOf(names ...string) string {
+	var highest layer
+	var found []string
+	for _, name := range names {
+		off := b.f.set.Lookup(name).Value.String() == "false" // a switch that is given as off
+		switch from := b.from[name]; {
+		case from == fromDefault || from < highest || off:
+		case from == highest:
+			found = append(found, "--"+name)
+		default:
+			highest, found = from, []string{"--" + name}
+		}
 	}
-	return b.f.set.Lookup(one).Value.String()
+	if len(found) == 0 {
+		return ""
+	}
+	if len(found) > 1 {
+		b.bad("%s exclude each other: give one", strings.Join(found, " and "))
+	}
+	return strings.TrimPrefix(found[0], "--")
 }
 
 func (b *builder) plan(props map[string]Given) plan.Plan {
@@ -134,26 +153,23 @@ func (b *builder) plan(props map[string]Given) plan.Plan {
 
 // bootstrap follows Kafka's own precedence: --bootstrap-server, then properties.
 func (b *builder) bootstrap(props map[string]Given) []string {
-	if b.given("bootstrap-server") {
+	g, ok := props["bootstrap.servers"]
+	if b.given("bootstrap-server") && (!ok || b.from["bootstrap-server"] >= b.levels["bootstrap.servers"]) {
 		return b.f.bootstrap
 	}
-	if g, ok := props["bootstrap.servers"]; ok {
+	if ok {
 		return strings.Split(g.Value, ",")
 	}
 	return nil
 }
 
 func (b *builder) rate() plan.Rate {
-	text := b.either("rate", "throughput")
-	if text == "" {
+	name := b.oneOf("rate", "throughput")
+	if name == "" {
 		return plan.Unlimited
 	}
-	r, err := plan.ParseRate(text)
+	r, err := plan.ParseRate(b.f.set.Lookup(name).Value.String())
 	if err != nil {
-		name := "rate"
-		if b.given("throughput") {
-			name = "throughput"
-		}
 		b.bad("--%s: %w", name, err)
 	}
 	return r
@@ -170,16 +186,14 @@ func (b *builder) duration() plan.Duration {
 	d, err := parseTime(f.duration, time.Second)
 	if err != nil || d < 0 {
 		b.bad("--duration %q: write a time above 0 (90s, 5m), or 0 for no end", f.duration)
+		return 0
 	}
 	return plan.Duration(d)
 }
 
 func (b *builder) warmup() plan.Warmup {
 	f := b.f
-	if b.given("warmup") && b.given("warmup-records") {
-		b.bad("--warmup and --warmup-records are the same: give one")
-	}
-	if b.given("warmup-records") {
+	if b.oneOf("warmup", "warmup-records") == "warmup-records" {
 		return plan.Warmup{Records: f.warmupRecords}
 	}
 	if f.warmup == "" {
@@ -210,6 +224,7 @@ func (b *builder) transaction(props map[string]Given) plan.Duration {
 	}
 	if b.f.transactionMS < 1 {
 		b.bad("--transaction-duration-ms %d: it must be 1 or more", b.f.transactionMS)
+		return 0
 	}
 	return plan.Duration(time.Duration(b.f.transactionMS) * time.Millisecond)
 }
@@ -228,19 +243,10 @@ func (b *builder) payload() plan.Payload {
 		}
 		p.Headers = append(p.Headers, plan.Header{Key: k, Value: v})
 	}
-	sources := 0
-	for _, name := range []string{"record-size", "payload-file", "payload-monotonic"} {
-		if b.given(name) && f.set.Lookup(name).Value.String() != "false" {
-			sources++
-		}
-	}
-	if sources > 1 {
-		b.bad("--record-size, --payload-file and --payload-monotonic exclude each other: give one")
-	}
-	switch {
-	case f.payloadFile != "" || b.given("payload-file"):
+	switch b.oneOf("record-size", "payload-file", "payload-monotonic") {
+	case "payload-file":
 		p.Kind, p.File, p.Delimiter = plan.File, f.payloadFile, b.delimiter()
-	case f.monotonic:
+	case "payload-monotonic":
 		p.Kind = plan.Monotonic
 	default:
 		p.Size = b.size()
@@ -304,28 +310,36 @@ func (b *builder) checkOutput() {
 }
 
 // javaProperties gathers the Java properties of the producer: those of the file,
-// over them those of --command-property, over them kt's own flags.
+// over them those of --command-property, over them kt's own flags; what comes from
+// a higher layer over all of them.
 func (b *builder) javaProperties() map[string]Given {
 	f := b.f
 	props := make(map[string]Given)
-	if f.oldPropertyFile != "" {
+	b.levels = make(map[string]layer)
+	switch b.oneOf("command-config", "producer.config") {
+	case "command-config":
+		b.readProperties(props, "command-config", f.propertyFile)
+	case "producer.config":
 		b.deprecated("producer.config", "command-config")
+		b.readProperties(props, "producer.config", f.oldPropertyFile)
 	}
-	if len(f.oldProperties) > 0 {
+	switch b.oneOf("command-property", "producer-props") {
+	case "command-property":
+		b.pairsInto(props, "command-property", f.properties)
+	case "producer-props":
 		b.deprecated("producer-props", "command-property")
+		b.pairsInto(props, "producer-props", f.oldProperties)
 	}
-	if f.oldPropertyFile != "" && f.propertyFile != "" {
-		b.bad("--command-config and --producer.config are the same: give one")
-	}
-	if len(f.oldProperties) > 0 && len(f.properties) > 0 {
-		b.bad("--command-property and --producer-props are the same: give one")
-	}
-	b.readProperties(props, "command-config", f.propertyFile)
-	b.readProperties(props, "producer.config", f.oldPropertyFile)
-	b.pairsInto(props, "command-property", f.properties)
-	b.pairsInto(props, "producer-props", f.oldProperties)
 	b.ownFlags(props)
 	return props
+}
+
+// put sets a property that came with a flag, unless a flag of a higher layer has
+// set it.
+func (b *builder) put(props map[string]Given, flag, property string, g Given) {
+	if from := b.from[flag]; from >= b.levels[property] {
+		props[property], b.levels[property] = g, from
+	}
 }
 
 func (b *builder) readProperties(props map[string]Given, flag, path string) {
@@ -335,19 +349,25 @@ func (b *builder) readProperties(props map[string]Given, flag, path string) {
 	// As Java reads them: Latin-1, and no ${…}, which would turn a password with
 	// a dollar sign into an empty one.
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
-	read, err := loader.LoadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		b.bad("--%s: %w", flag, err)
 		return
 	}
+	// The loader takes \r\n for two ends of line, which breaks a continued line.
+	read, err := loader.LoadBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	if err != nil {
+		b.bad("--%s %s: %w", flag, path, err)
+		return
+	}
 	for key, value := range read.Map() {
-		props[key] = Given{Value: value, Source: path}
+		b.put(props, flag, key, Given{Value: value, Source: path})
 	}
 }
 
 func (b *builder) pairsInto(props map[string]Given, flag string, list []string) {
 	for key, value := range b.pairs(flag, list) {
-		props[key] = Given{Value: value, Source: "--" + flag}
+		b.put(props, flag, key, Given{Value: value, Source: b.sources[flag]})
 	}
 }
 
@@ -373,7 +393,7 @@ func (b *builder) ownFlags(props map[string]Given) {
 	f := b.f
 	set := func(flag, property, value string) {
 		if b.given(flag) {
-			props[property] = Given{Value: value, Source: b.sources[flag]}
+			b.put(props, flag, property, Given{Value: value, Source: b.sources[flag]})
 		}
 	}
 	set("acks", "acks", f.acks)

@@ -102,6 +102,7 @@ const (
 type Status struct {
 	Stage    atomic.Int32 // a Stage
 	Buffered atomic.Int64 // bytes waiting for acks, at the last tick
+	Requests atomic.Int64 // in flight, of all shards
 }
 
 // End is how a run ended.
@@ -250,13 +251,13 @@ func (r *run) drain(ctx context.Context, stopped bool) (timedOut bool) {
 	if stopped {
 		stop = nil // it was seen already
 	}
-	impatient := r.collectUntil(ctx, done(flushes.Wait), shorten(stop, flushing, r.opts.StopTimeout, cancel), 0)
+	impatient := r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0)
 	return incomplete.Load() || impatient
 }
 
 // shorten passes stop on, and ends the drain StopTimeout after it: who asks to
 // stop in the middle of a long drain does not want to wait for all of it.
-func shorten(stop <-chan struct{}, ctx context.Context, timeout time.Duration, cancel context.CancelFunc) <-chan struct{} {
+func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, cancel context.CancelFunc) <-chan struct{} {
 	if stop == nil {
 		return nil
 	}

@@ -94,6 +94,9 @@ func (s *Shard) Record(f func(rec *stats.Recorder, phase int)) {
 	f(s.rec, s.phase)
 }
 
+// Requests tells by how many the requests in flight have changed.
+func (s *Shard) Requests(change int) { s.run.opts.Status.Requests.Add(int64(change)) }
+
 // free takes back an op that has its outcome. The caller holds mu.
 func (s *Shard) free(o *Op) {
 	o.outstanding = false

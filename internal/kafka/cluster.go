@@ -48,7 +48,7 @@ const (
 
 // Connect connects to a cluster. Its errors name the addresses that were tried
 // and what each of them said.
-func Connect(ctx context.Context, bootstrap []string, s Settings) (*Cluster, error) {
+func Connect(ctx context.Context, bootstrap []string) (*Cluster, error) {
 	bootstrap, err := normaliseBootstrap(bootstrap)
 	if err != nil {
 		return nil, err
@@ -64,6 +64,7 @@ func Connect(ctx context.Context, bootstrap []string, s Settings) (*Cluster, err
 		kgo.DialTimeout(dialTimeout),
 		kgo.RequestTimeoutOverhead(dialTimeout),
 		kgo.RetryTimeout(adminTimeout),
+		kgo.MetadataMinAge(leaderPoll), // or a new topic would be looked up in a cache
 	)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,7 @@
 // application would.
 //
 //	settings, warnings, err := kafka.ParseProducer(given, p.Payload.MaxBytes(), false)
-//	cluster, err := kafka.Connect(ctx, bootstrap, settings)
+//	cluster, err := kafka.Connect(ctx, bootstrap)
 //	topic, err := cluster.EnsureTopic(ctx, p, settings)
 //	end, err := engine.Run(ctx, p, &kafka.Producer{…}, …)
 //

@@ -105,7 +105,10 @@ func (h *hooks) account(broker int32, change func(*flight)) {
 		full = total
 	}
 	f.seen = max(f.seen, now)
+	before := f.requests
 	change(f)
+	changed := f.requests - before
 	h.mu.Unlock()
+	h.shard.Requests(changed)
 	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.InFlight(phase, full, total) })
 }

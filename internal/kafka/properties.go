@@ -70,9 +70,9 @@ func wholeNumber(unit string, lo, hi int64) check {
 	}
 }
 
-func number(lo, hi int64) check    { return wholeNumber("", lo, hi) }
-func millis(lo, hi int64) check    { return wholeNumber("milliseconds", lo, hi) }
-func byteCount(lo, hi int64) check { return wholeNumber("bytes", lo, hi) }
+func number(lo, hi int64) check { return wholeNumber("", lo, hi) }
+func millis(lo, hi int64) check { return wholeNumber("milliseconds", lo, hi) }
+func byteCount(hi int64) check  { return wholeNumber("bytes", 0, hi) }
 
 // orMinusOne also accepts -1, Kafka's usual word for "leave it to the other side".
 func orMinusOne(inner check) check {

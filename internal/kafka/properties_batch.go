@@ -31,7 +31,7 @@ const (
 func batchProperties() []property {
 	return []property{
 		{
-			name: "batch.size", preset: "16384", check: byteCount(0, gib),
+			name: "batch.size", preset: "16384", check: byteCount(gib),
 			doc:    "Size at which a batch of records is full; 0 puts each record in its own.",
 			note:   "Java counts compressed bytes, as it estimates them; franz-go counts them before compression.",
 			client: "ProducerBatchMaxBytes",
@@ -42,12 +42,12 @@ func batchProperties() []property {
 			client: "ProducerLinger",
 			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.ProducerLinger(s.Linger())} },
 		}, {
-			name: "max.request.size", preset: "1048576", check: byteCount(0, gib),
+			name: "max.request.size", preset: "1048576", check: byteCount(gib),
 			doc:    "Most bytes of batches in a request, and the largest record.",
 			client: "BrokerMaxWriteBytes",
 			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.BrokerMaxWriteBytes(int32(s.writeMax()))} },
 		}, {
-			name: "buffer.memory", preset: "33554432", check: byteCount(0, math.MaxInt64),
+			name: "buffer.memory", preset: "33554432", check: byteCount(math.MaxInt64),
 			doc:    "Memory for records that wait to be sent.",
 			note:   "kt counts the bytes of keys and values itself and keeps franz-go from blocking.",
 			client: "MaxBufferedRecords", apply: applyBuffer,

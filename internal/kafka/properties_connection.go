@@ -45,11 +45,11 @@ func connectionProperties() []property {
 			note:   "franz-go keeps to it where Java waits longer after each failure.",
 			client: "Dialer, DialTimeout", apply: applyDialer,
 		}, {
-			name: "send.buffer.bytes", preset: "131072", check: orMinusOne(byteCount(0, math.MaxInt32)),
+			name: "send.buffer.bytes", preset: "131072", check: orMinusOne(byteCount(math.MaxInt32)),
 			doc:    "Socket send buffer; -1 leaves it to the operating system.",
 			client: "Dialer",
 		}, {
-			name: "receive.buffer.bytes", preset: "32768", check: orMinusOne(byteCount(0, math.MaxInt32)),
+			name: "receive.buffer.bytes", preset: "32768", check: orMinusOne(byteCount(math.MaxInt32)),
 			doc:    "Socket receive buffer; -1 leaves it to the operating system.",
 			client: "Dialer",
 		}, {

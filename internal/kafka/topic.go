@@ -196,6 +196,9 @@ func responseError(r kadm.CreateTopicResponse) error {
 	return r.Err
 }
 
+// leaderPoll is how often a new topic is looked up until it has its leaders.
+const leaderPoll = 50 * time.Millisecond
+
 // awaitLeaders waits until every partition of a new topic has a leader.
 func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*Topic, error) {
 	for {
@@ -209,7 +212,7 @@ func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*Topic, error)
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", name, ctx.Err())
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(leaderPoll):
 		}
 	}
 }

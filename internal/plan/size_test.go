@@ -34,7 +34,7 @@ func TestParseSizeReadsEachDistribution(t *testing.T) {
 		{"ranges may be weighted", "1-99@50,200@50", 200, 125, false},
 		{"blanks between the sizes do not matter", "100@80, 10KiB@20", 10_240, 2128, false},
 		{"a normal distribution is cut at six deviations", "normal:1024,100", 1624, 1024, false},
-		{"a normal distribution cut at 1 byte has a higher mean", "normal:100,200", 1300, 140.111, false},
+		{"a normal distribution cut at 1 byte has a higher mean", "normal:100,200", 1300, 139.869, false},
 		{"the smallest size is a byte", "1", 1, 1, true},
 		{"the largest size is 1 GiB", "1GiB", MaxRecordSize, MaxRecordSize, true},
 	} {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -65,6 +67,7 @@ func metricRows(r result.Result) []metric {
 		node("request-latency-max", float64(broker.Latency.Max)/1000)
 		node("request-total", float64(broker.Requests))
 	}
+	slices.SortFunc(rows, func(a, b metric) int { return strings.Compare(a.name, b.name) })
 	return rows
 }
 

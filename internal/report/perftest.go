@@ -29,6 +29,9 @@ func PerfTest(w io.Writer, r result.Result, _ Options) error {
 			Offered: r.Warmup.Records.Offered, Response: r.Warmup.Histogram,
 			Start: seconds(r.Warmup.FirstDueSeconds), End: measured.Start,
 		}
+		if measured.Offered == 0 { // it ended within the warm-up
+			warmup.End = seconds(r.ElapsedSeconds)
+		}
 		whole := stats.Merge(warmup, measured)
 		perfTotal(b, &whole, "")
 		perfTotal(b, &measured, " steady state")

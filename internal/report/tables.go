@@ -28,8 +28,8 @@ func (t *text) tables(r result.Result) {
 	}
 }
 
-// extremes are the partitions with the fewest and the most records; one that got
-// none has no row.
+// extremes are the partitions with the fewest and the most records, of several;
+// one that got none has no row.
 func extremes(r result.Result) (low, high result.PartitionRow, ok bool) {
 	seen := make(map[int32]bool, len(r.Partitions))
 	for i, p := range r.Partitions {
@@ -42,10 +42,10 @@ func extremes(r result.Result) (low, high result.PartitionRow, ok bool) {
 		}
 	}
 	for id := range int32(r.Environment.Topic.Partitions) {
-		if !seen[id] && len(r.Partitions) > 0 {
+		if !seen[id] {
 			low = result.PartitionRow{ID: id}
 			break
 		}
 	}
-	return low, high, len(r.Partitions) > 1
+	return low, high, r.Environment.Topic.Partitions > 1
 }

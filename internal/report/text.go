@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -47,7 +48,21 @@ var (
 	warn   = theme.Style{FG: theme.Warn, Bold: true}
 )
 
-func (t *text) line(s string) { t.WriteString(strings.TrimRight(s, " ") + "\n") }
+func (t *text) line(s string) {
+	if t.th.ASCII() {
+		s = strings.Map(ascii, s)
+	}
+	t.WriteString(strings.TrimRight(s, " ") + "\n")
+}
+
+// ascii replaces kt's own characters by ASCII ones. Others stay: they are in
+// names that the user gave, of files above all.
+func ascii(r rune) rune {
+	if a := theme.Fold(r); a != '?' {
+		return a
+	}
+	return r
+}
 
 // row writes a label and what belongs to it.
 func (t *text) row(label string, s theme.Style, value string) {
@@ -117,7 +132,7 @@ func (t *text) figures(r result.Result) {
 	if rec.Unsent > 0 {
 		t.row("", warn, theme.Count(rec.Unsent)+" more were due and never sent")
 	}
-	t.errors(r.Errors)
+	t.errors("errors", r.Errors)
 	if b := r.Batches; b.Count > 0 {
 		ratio := "not compressed"
 		if setting(r.Header, "compression.type") != "none" {
@@ -133,13 +148,12 @@ func (t *text) figures(r result.Result) {
 		c.CPUCores, c.CoresAvailable, c.CPUSecondsPerMillion, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 	if w := r.Warmup; w != nil {
 		t.row("warm-up", muted, fmt.Sprintf("%s records left out, p99 %s", theme.Count(w.Records.Offered), theme.Duration(micros(w.Response.P99))))
-		t.errors(w.Errors)
+		t.errors("", w.Errors)
 	}
 }
 
 func (t *text) latency(label string, l result.Latency, what string) {
 	d := func(us int64) string { return theme.Duration(micros(us)) }
-	what = strings.ReplaceAll(what, "→", t.arrow())
 	t.row(label, plain, fmt.Sprintf("p50 %s   p90 %s   p99 %s   p99.9 %s   p99.99 %s   max %s   %s",
 		d(l.P50), d(l.P90), d(l.P99), d(l.P999), d(l.P9999), d(l.Max), t.th.Paint(muted, "("+what+")")))
 	if l.OutOfRange > 0 {
@@ -147,18 +161,12 @@ func (t *text) latency(label string, l result.Latency, what string) {
 	}
 }
 
-func (t *text) arrow() string {
-	if t.th.ASCII() {
-		return "to"
-	}
-	return "→"
-}
-
-func (t *text) errors(errs result.Errors) {
+// errors writes a row for each error code, the most frequent first.
+func (t *text) errors(label string, errs result.Errors) {
 	for _, code := range slices.SortedFunc(maps.Keys(errs), func(a, b string) int {
-		return int(errs[b] - errs[a])
+		return cmp.Or(cmp.Compare(errs[b], errs[a]), cmp.Compare(a, b))
 	}) {
-		t.row("errors", bad, theme.Count(errs[code])+" "+code)
+		t.row(label, bad, theme.Count(errs[code])+" "+code)
 	}
 }
 

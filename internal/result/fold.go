@@ -55,7 +55,7 @@ func (f *Fold) Result() Result {
 		Trailer:    f.trailer,
 		Invalid:    e.invalid(),
 		BoundBy:    e.verdict(),
-		Records:    recordsOf(m),
+		Records:    f.records(m),
 		Errors:     errorsOf(m),
 		Throughput: throughputOf(m, e.target),
 		Latency: Latencies{
@@ -63,7 +63,7 @@ func (f *Fold) Result() Result {
 			Lag: latencyOf(&m.Lag), OwnLag: latencyOf(&m.OwnLag),
 		},
 		Client:     f.use.client(m),
-		Series:     f.series.points,
+		Series:     append([]Point{}, f.series.points...),
 		Histograms: Histograms{Response: m.Response, Service: m.Service, Lag: m.Lag},
 	}
 	r.Valid = len(r.Invalid) == 0
@@ -77,7 +77,7 @@ func (f *Fold) Result() Result {
 	}
 	if w := &f.total[stats.Warmup]; w.Offered > 0 {
 		r.Warmup = &Warmup{
-			Records: recordsOf(w), Bytes: w.Bytes, Response: latencyOf(&w.Response), Errors: errorsOf(w),
+			Records: f.records(w), Bytes: w.Bytes, Response: latencyOf(&w.Response), Errors: errorsOf(w),
 			FirstDueSeconds: w.FirstDue.Seconds(), Histogram: w.Response,
 		}
 	}
@@ -96,8 +96,13 @@ func headline(target float64) (name, note string) {
 	return "throughput", "the rate is unlimited, so nothing is due and latency is mostly queueing in the client; set --rate to measure latency"
 }
 
-func recordsOf(w *stats.Window) Records {
+// records accounts for the records of a phase. What had no outcome when a run
+// file was cut off is unknown.
+func (f *Fold) records(w *stats.Window) Records {
 	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent}
+	if f.trailer.Ended == CutOff {
+		r.Unknown = r.Offered - r.Acknowledged - r.Failed
+	}
 	return r
 }
 

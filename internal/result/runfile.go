@@ -71,15 +71,16 @@ func Replay(r io.Reader) (*Fold, error) {
 	var f *Fold
 	for n := 1; ; n++ {
 		text, err := readLine(lines)
-		if err != nil && err != io.EOF {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if len(text) > 0 {
-			if f, err = replayLine(f, text, err); err != nil && err != io.EOF {
+			if f, err = replayLine(f, text, last); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n, err)
 			}
 		}
-		if err == io.EOF {
+		if last {
 			break
 		}
 	}
@@ -97,19 +98,19 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		if len(text) > maxLine {
 			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", maxLine)
 		}
-		if err != bufio.ErrBufferFull {
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			return text, err
 		}
 	}
 }
 
-// replayLine adds one line to the fold, which it makes of the first. read is the
-// error that ended the line; at the end of the file the line may be torn.
-func replayLine(f *Fold, text []byte, read error) (*Fold, error) {
+// replayLine adds one line to the fold, which it makes of the first. The last line
+// may be torn.
+func replayLine(f *Fold, text []byte, last bool) (*Fold, error) {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
-		if read == io.EOF && f != nil {
-			return f, read
+		if last && f != nil {
+			return f, nil
 		}
 		return nil, fmt.Errorf("it is not a line of a run file: %w", err)
 	}
@@ -120,6 +121,8 @@ func replayLine(f *Fold, text []byte, read error) (*Fold, error) {
 		return nil, fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, Schema)
 	case f == nil:
 		f = NewFold(*l.Header)
+	case l.Header != nil:
+		return nil, errors.New("it is a second header: each run has a file of its own")
 	case l.Window != nil:
 		f.AddWindow(*l.Window)
 	case l.Sample != nil:
@@ -127,5 +130,5 @@ func replayLine(f *Fold, text []byte, read error) (*Fold, error) {
 	case l.Trailer != nil:
 		f.Finish(*l.Trailer)
 	}
-	return f, read
+	return f, nil
 }

@@ -10,9 +10,16 @@ import (
 const maxPoints = 3600
 
 type series struct {
-	points []Point
-	stride int // windows a point
-	fill   int // windows in the last point
+	points  []Point
+	stride  int     // windows a point
+	last    [2]slot // the last point of each phase
+	current int     // the point that the last window went to
+}
+
+// slot is a point that may still be filled.
+type slot struct {
+	at   int // its index
+	fill int // windows in it; 0: there is none
 }
 
 // PointOf is the point of one window.
@@ -27,42 +34,48 @@ func PointOf(w *stats.Window) Point {
 }
 
 func (s *series) add(p Point) {
-	if s.stride == 0 {
-		s.stride = 1
-	}
-	if n := len(s.points); n > 0 && s.fill < s.stride && s.points[n-1].Warmup == p.Warmup {
-		s.points[n-1] = join(s.points[n-1], p)
-		s.fill++
+	s.stride = max(1, s.stride)
+	l := &s.last[stats.PhaseOf(p.Warmup)]
+	if l.fill > 0 && l.fill < s.stride {
+		s.points[l.at] = join(s.points[l.at], p)
+		l.fill++
+		s.current = l.at
 		return
 	}
+	*l = slot{at: len(s.points), fill: 1}
+	s.current = l.at
 	s.points = append(s.points, p)
-	s.fill = 1
 	if len(s.points) > maxPoints {
 		s.halve()
 	}
 }
 
-// halve joins neighbours of one phase.
+// halve joins the points of each phase two by two. Where the phases overlap,
+// their points take turns.
 func (s *series) halve() {
 	kept := s.points[:0]
-	for i := 0; i < len(s.points); i++ {
-		p := s.points[i]
-		if i+1 < len(s.points) && s.points[i+1].Warmup == p.Warmup {
-			i++
-			p = join(p, s.points[i])
+	s.last = [2]slot{} // the next window starts a point
+	var open [2]slot
+	for _, p := range s.points {
+		o := &open[stats.PhaseOf(p.Warmup)]
+		if o.fill == 1 {
+			kept[o.at] = join(kept[o.at], p)
+			o.fill = 0
+		} else {
+			*o = slot{at: len(kept), fill: 1}
+			kept = append(kept, p)
 		}
-		kept = append(kept, p)
+		s.current = o.at
 	}
 	s.points = kept
 	s.stride *= 2
-	s.fill = s.stride // the next window starts a point
 }
 
-// join makes one point of two neighbours.
+// join makes one point of two of the same phase.
 func join(a, b Point) Point {
 	seconds := a.Seconds + b.Seconds
-	cpu := a.CPUCores
-	if b.CPUCores > 0 && seconds > 0 {
+	var cpu float64
+	if seconds > 0 {
 		cpu = (a.CPUCores*a.Seconds + b.CPUCores*b.Seconds) / seconds
 	}
 	return Point{
@@ -74,9 +87,12 @@ func join(a, b Point) Point {
 	}
 }
 
-// sample adds the CPU of the interval to its point.
+// sample adds the CPU of an interval to the point of its window, which came
+// before it.
 func (s *series) sample(h host.Sample) {
-	if n := len(s.points); n > 0 && s.fill == 1 {
-		s.points[n-1].CPUCores = h.ProcessCPU
+	if len(s.points) == 0 || s.points[s.current].Seconds <= 0 {
+		return
 	}
+	p := &s.points[s.current]
+	p.CPUCores += h.ProcessCPU * h.Interval.Seconds() / p.Seconds
 }

@@ -2,8 +2,10 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -38,6 +40,10 @@ const (
 	rateKept      = 0.99 // of the target
 )
 
+// poissonSpread is how many standard deviations a Poisson load may come out below
+// its target by chance: at n records one of them is 1/√n of the rate.
+const poissonSpread = 3
+
 // The bound on kt's own lateness, by which a fixed-rate run is judged.
 const (
 	// lagFloor is five ticks of the sender: what a busy two-core host does to a
@@ -60,6 +66,7 @@ type evidence struct {
 	lagP99 time.Duration
 	bound  time.Duration
 	rate   float64 // records a second handed over
+	slack  float64 // of the target that rate may fall short by
 	busy   float64 // of the cores kt may use
 }
 
@@ -69,6 +76,10 @@ func (f *Fold) evidence() evidence {
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
+	e.slack = 1 - rateKept
+	if f.header.Plan.Load.Arrivals == plan.Poisson {
+		e.slack += poissonSpread / math.Sqrt(float64(max(1, w.Offered)))
+	}
 	if e.use.CoresAvailable > 0 {
 		e.busy = e.use.CPUCores / e.use.CoresAvailable
 	}
@@ -102,7 +113,7 @@ func (e *evidence) invalid() []string {
 // kept tells whether the load was offered at the target rate, with nothing due
 // left unsent.
 func (e *evidence) kept() bool {
-	return e.rate >= rateKept*e.target && float64(e.w.Unsent) <= (1-rateKept)*float64(e.w.Offered)
+	return e.rate >= (1-e.slack)*e.target && float64(e.w.Unsent) <= (1-rateKept)*float64(e.w.Offered)
 }
 
 // verdict names the limit: kt's own faults first, then what the brokers said,

@@ -118,6 +118,9 @@ func (h *Histogram) Each(f func(upTo time.Duration, count int64)) {
 	}
 }
 
+// empty tells whether nothing was recorded, not even out of range.
+func (h *Histogram) empty() bool { return h.Count() == 0 && h.outOfRange == 0 }
+
 // add merges o into h.
 func (h *Histogram) add(o *Histogram) {
 	h.outOfRange += o.outOfRange
@@ -180,7 +183,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	}
 	*h = Histogram{sum: j.Sum, min: j.Min, max: j.Max, outOfRange: j.OutOfRange}
 	if j.HDR == "" {
-		return nil
+		return h.check()
 	}
 	if len(j.HDR) > maxEncodedHistogram {
 		return fmt.Errorf("decode histogram: %d bytes is more than a histogram takes", len(j.HDR))
@@ -199,5 +202,19 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 			MaxTrackable.Microseconds(), significantDigits)
 	}
 	h.hdr = hdr
+	return h.check()
+}
+
+// check tells whether the exact numbers of a histogram that was read go with its
+// counts. Those that do not would spoil everything it is merged into.
+func (h *Histogram) check() error {
+	n := float64(h.Count())
+	sum, least, most := float64(h.sum), float64(h.min)*n, float64(h.max)*n // all 0 when it is empty
+	const rounding = 1e-9
+	if h.outOfRange < 0 || h.min < 0 || h.min > h.max || h.max > MaxTrackable.Microseconds() ||
+		sum < least*(1-rounding) || sum > most*(1+rounding) || n == 0 && h.max != 0 {
+		return fmt.Errorf("decode histogram: %d values from %d to %d with a sum of %d and %d out of range contradict each other",
+			h.Count(), h.min, h.max, h.sum, h.outOfRange)
+	}
 	return nil
 }

@@ -192,9 +192,3 @@ func (p *Phases) Reset() {
 		*w = Window{Lag: lag, OwnLag: own, Service: service, Response: response}
 	}
 }
-
-// Empty tells whether nothing was recorded and no time was spent.
-func (w *Window) Empty() bool {
-	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 &&
-		w.Unsent == 0 && w.ShardTime == 0 && w.BufferFull == 0 && len(w.Brokers) == 0
-}

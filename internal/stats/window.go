@@ -82,10 +82,18 @@ func Merge(a, b Window) Window {
 	return w
 }
 
-// IsZero tells whether the window holds nothing at all.
+// IsZero tells whether the window holds nothing at all and has no place in time.
 func (w *Window) IsZero() bool {
-	return w.Start == 0 && w.End == 0 && w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 &&
-		w.Unknown == 0 && w.Unsent == 0 && w.ShardTime == 0 && len(w.Brokers) == 0
+	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastSent == 0 && w.LastAck == 0 && w.Empty()
+}
+
+// Empty tells whether nothing was recorded and no time was spent.
+func (w *Window) Empty() bool {
+	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 && w.Unsent == 0 &&
+		w.Bytes == 0 && w.Transactions == 0 &&
+		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightFull == 0 && w.ConnTime == 0 &&
+		w.Lag.empty() && w.OwnLag.empty() && w.Service.empty() && w.Response.empty() &&
+		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0
 }
 
 // Seconds is the length of the window.

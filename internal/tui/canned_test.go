@@ -79,7 +79,7 @@ func (c *canned) tick(second int) Tick {
 	c.partitions(&w, n)
 	c.brokers(&w, second, n)
 	return Tick{
-		Window: w, State: c.state(second), Buffered: 29<<20 + int64(second)<<14, InFlight: 15,
+		Windows: []stats.Window{w}, State: c.state(second), Buffered: 29<<20 + int64(second)<<14, InFlight: 15,
 		Sample: host.Sample{
 			At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,
 			RSS: 412 << 20, GCPauseMax: 310_000, GCCPU: 0.31, NetSent: 830e6, NetSpeed: 10e9,

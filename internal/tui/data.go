@@ -71,17 +71,17 @@ func (d *data) latency(w *stats.Window) *stats.Histogram {
 
 // observe takes one tick in.
 func (d *data) observe(t Tick) {
-	w := &t.Window
 	d.state, d.verdict, d.buffered, d.inFlight = t.State, t.Verdict, t.Buffered, t.InFlight
 	if t.Sample.Interval > 0 || t.Sample.Cores > 0 {
 		d.sample = t.Sample
 	}
+	w := t.whole()
 	if w.End <= w.Start {
 		return
 	}
-	latency := d.latency(w)
-	d.last = numbersOf(w, latency)
-	d.points = appendPoint(d.points, newPoint(w, latency, d.last))
+	latency := d.latency(&w)
+	d.last = numbersOf(&w, latency)
+	d.points = appendPoint(d.points, newPoint(&w, latency, d.last))
 	d.acked += w.Acknowledged
 	d.failed += w.Failed
 	for code, n := range w.Errors {
@@ -91,13 +91,32 @@ func (d *data) observe(t Tick) {
 	if w.ConnTime > 0 {
 		d.blocked = float64(w.InFlightFull) / float64(w.ConnTime)
 	}
-	d.parts.add(w)
-	d.observeBrokers(w)
-	if w.Warmup {
+	d.parts.add(&w)
+	d.observeBrokers(&w)
+	d.measure(t.Windows)
+}
+
+// measure adds the windows that count to the whole run.
+func (d *data) measure(windows []stats.Window) {
+	before := d.total.End
+	for i := range windows {
+		if w := &windows[i]; !w.Warmup {
+			slim := d.slim(w)
+			d.total.Add(&slim)
+		}
+	}
+	if d.total.End == before {
 		return
 	}
-	d.peak = max(d.peak, d.last.rate)
-	slim := *w // without what is not read from the total
+	d.run = numbersOf(&d.total, d.latency(&d.total))
+	if len(windows) == 1 { // the second in which the warm-up ended is no second of its own
+		d.peak = max(d.peak, d.last.rate)
+	}
+}
+
+// slim is a window without what is not read from the total.
+func (d *data) slim(w *stats.Window) stats.Window {
+	slim := *w
 	slim.Lag, slim.OwnLag, slim.Partitions = stats.Histogram{}, stats.Histogram{}, nil
 	slim.Brokers = slimBrokers(w.Brokers)
 	if d.header.TargetRate > 0 {
@@ -105,8 +124,7 @@ func (d *data) observe(t Tick) {
 	} else {
 		slim.Response = stats.Histogram{}
 	}
-	d.total.Add(&slim)
-	d.run = numbersOf(&d.total, d.latency(&d.total))
+	return slim
 }
 
 func slimBrokers(brokers map[int32]stats.Broker) map[int32]stats.Broker {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -93,6 +94,20 @@ func newModel(c *canned, th *theme.Theme) (Model, *fakeClock) {
 	return m, clock
 }
 
+// models are the states. A frame does not change them, so that one set is enough
+// for all tests.
+var models = sync.OnceValue(func() []Model {
+	var out []Model
+	for _, state := range states {
+		m, _ := newModel(state.make(), nil)
+		for _, k := range state.keys {
+			m = send(m, press(k))
+		}
+		out = append(out, m)
+	}
+	return out
+})
+
 // send is Update without its command.
 func send(m Model, msg tea.Msg) Model {
 	next, _ := m.Update(msg)
@@ -120,11 +135,8 @@ func press(key string) tea.KeyPressMsg {
 func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
 	sizes := []size{{20, 2}, {40, 2}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
 	kept := map[string]bool{}
-	for _, state := range states {
-		base, _ := newModel(state.make(), nil)
-		for _, k := range state.keys {
-			base = send(base, press(k))
-		}
+	for i, base := range models() {
+		state := states[i]
 		for _, look := range looks {
 			base.options.Theme = theme.New(look.options)
 			for _, size := range sizes {
@@ -202,14 +214,7 @@ func checkNoOthers(t *testing.T, kept map[string]bool) {
 
 // No size of the terminal may cause a panic or a torn frame, whatever is shown.
 func FuzzSize(f *testing.F) {
-	var models []Model
-	for _, state := range states {
-		m, _ := newModel(state.make(), nil)
-		for _, k := range state.keys {
-			m = send(m, press(k))
-		}
-		models = append(models, m)
-	}
+	models := models()
 	for _, s := range []size{{0, 0}, {1, 1}, {20, 2}, {59, 16}, {60, 15}, {60, 16}, {80, 24}, {99, 29}, {120, 36}, {255, 70}} {
 		f.Add(uint8(s.w), uint8(s.h), uint8(s.w), uint8(s.h))
 	}

@@ -3,6 +3,7 @@ package tui
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -102,6 +103,9 @@ func drawLatency(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	w, _ = inner.Size()
+	if named {
+		w -= chart.NameWidth
+	}
 	x := s.timeAxis(w - gutter - 1)
 	points := since(s.points, x.From)
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -130,7 +134,9 @@ func latencyAxis(lo, hi float64) chart.Axis {
 	return chart.Decades(lo, hi)
 }
 
-func labelSeconds(v float64) string { return theme.TickDuration(second(v)) }
+func labelSeconds(v float64) string {
+	return theme.TickDuration(time.Duration(v * float64(time.Second)))
+}
 
 // drawHeatmap is how the latencies are spread, over time.
 func drawHeatmap(c chart.Canvas, s *scene) {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -154,45 +153,3 @@ func (n *numbers) latency(quantile int, missing string) string {
 	}
 	return theme.Duration(n.quantiles[quantile])
 }
-
-// drawTiny is for a terminal that has no room for panes: the state and the
-// numbers, on two rows or whatever there is.
-func drawTiny(c chart.Canvas, s *scene) {
-	w, h := c.Size()
-	n := s.shown()
-	missing := string(c.Theme().Glyphs.Missing)
-	state := []line{append(s.badge(c), plain(" "+theme.Clock(s.clock)))}
-	if s.header.Embedded {
-		state = append(state, line{emphasis(theme.Warn, "embedded")})
-	}
-	state = append(state, line{muted("of "), plain(theme.Clock(s.header.Duration))}, line{emphasis(theme.Brand, "kt "+s.header.Command)}, line{plain(s.header.Topic)})
-	if s.header.Duration == 0 {
-		state = append(state[:len(state)-3], state[len(state)-2:]...)
-	}
-	figures := s.figures(c)
-	short := []line{
-		{emphasis(theme.Flow, theme.Rate(n.rate)), muted(" rec/s")},
-		figure("p99", theme.Hot, n.latency(p99, missing)), figures[errorIndex], figures[1], figures[2], figures[4],
-	}
-	rows := []line{fit(state, " ", w), fit(short, "  ", w)}
-	if h == 1 {
-		rows = rows[1:]
-	}
-	if h > 2 {
-		rows = append(rows, fit([]line{s.bound()}, "", w))
-	}
-	for y, l := range rows {
-		l.draw(c, 0, y)
-	}
-	if h > 4 && w > 1 && len(s.points) > 0 {
-		end := s.end().Seconds()
-		from := max(end-float64(w), 0)
-		values := chart.Resample(samples(since(s.points, from), rate), end-float64(w), end, w, chart.Mean)
-		chart.Sparkline(c, 0, 3, values, theme.Style{FG: theme.Flow})
-	}
-}
-
-func rate(p *point) float64 { return p.rate }
-
-// second is a number of seconds as a duration.
-func second(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }

@@ -104,3 +104,5 @@ func samples(points []point, value func(*point) float64) []chart.Sample {
 	}
 	return out
 }
+
+func rate(p *point) float64 { return p.rate }

@@ -58,7 +58,11 @@ func (s State) String() string {
 
 // Tick is what happened since the tick before, about a second ago.
 type Tick struct {
-	Window   stats.Window
+	// Windows are those of the phases that the second was in, as the engine gives
+	// them: one, or the warm-up and the measured one of the second in which the
+	// warm-up ended.
+	Windows []stats.Window
+
 	Sample   host.Sample
 	Verdict  result.Verdict
 	State    State
@@ -66,9 +70,38 @@ type Tick struct {
 	InFlight int   // requests
 }
 
-// merge is both ticks as one: what is counted adds up, and of what is looked at
-// the later counts.
+// merge is both ticks as one: what is counted adds up, each phase for itself, and
+// of what is looked at the later counts.
 func merge(earlier, later Tick) Tick {
-	later.Window = stats.Merge(earlier.Window, later.Window)
+	var merged []stats.Window
+	for _, warmup := range []bool{true, false} {
+		var sum stats.Window
+		n := 0
+		for _, windows := range [][]stats.Window{earlier.Windows, later.Windows} {
+			for i := range windows {
+				if windows[i].Warmup == warmup {
+					sum.Add(&windows[i])
+					n++
+				}
+			}
+		}
+		if n > 0 {
+			sum.Warmup = warmup
+			merged = append(merged, sum)
+		}
+	}
+	later.Windows = merged
 	return later
+}
+
+// whole is all windows as one.
+func (t *Tick) whole() stats.Window {
+	if len(t.Windows) == 1 {
+		return t.Windows[0]
+	}
+	var sum stats.Window
+	for i := range t.Windows {
+		sum.Add(&t.Windows[i])
+	}
+	return sum
 }

@@ -35,18 +35,17 @@ type Mark struct {
 	Style theme.Style
 }
 
-// nameWidth is what the names at the right edge take.
-const nameWidth = 6
+// NameWidth is what the names at the right edge take.
+const NameWidth = 6
 
 // Draw draws the chart with its axes.
 func (p Plot) Draw(c Canvas) {
-	area := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}.draw(c)
-	if p.Names && area.w > 4*nameWidth {
-		right := area.Sub(area.w-nameWidth, 0, nameWidth, area.h)
-		area = area.Sub(0, 0, area.w-nameWidth, area.h)
-		right.Clear()
+	if p.Names {
+		right := c.Sub(c.w-NameWidth, 0, NameWidth, c.h-1)
+		c = c.Sub(0, 0, c.w-NameWidth, c.h)
 		p.names(right)
 	}
+	area := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}.draw(c)
 	if area.w == 0 || area.h == 0 {
 		return
 	}

@@ -1,0 +1,296 @@
+//go:build integration
+
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// The tests of this file run the kt binary against a real Kafka, which they start
+// and stop through scripts/kafka.
+
+// binary is a kt built for these tests.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "kt-integration-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "kt")
+	build := exec.Command("go", "build", "-o", path, "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build kt: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// kafkaCluster is a real Kafka that lives as long as its test.
+type kafkaCluster struct {
+	t       *testing.T
+	name    string
+	brokers string
+}
+
+func startCluster(t *testing.T, brokers, port int, args ...string) *kafkaCluster {
+	t.Helper()
+	k := &kafkaCluster{t: t, name: "it-" + strconv.Itoa(port)}
+	t.Cleanup(func() { k.script("down") })
+	out := k.script("up", append([]string{"--brokers", strconv.Itoa(brokers), "--port", strconv.Itoa(port)}, args...)...)
+	lines := strings.Fields(out)
+	k.brokers = lines[len(lines)-1]
+	return k
+}
+
+// script runs a command of scripts/kafka on this cluster.
+func (k *kafkaCluster) script(command string, args ...string) string {
+	k.t.Helper()
+	c := exec.Command("../scripts/kafka", append([]string{command, "--name", k.name}, args...)...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		k.t.Fatalf("scripts/kafka %s %v: %v\n%s", command, args, err, stderr.String())
+	}
+	return string(out)
+}
+
+// endOffsets is the sum of the end offsets of a topic's partitions.
+func (k *kafkaCluster) endOffsets(topic string) int64 {
+	k.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer client.Close()
+	offsets, err := kadm.NewClient(client).ListEndOffsets(context.Background(), topic)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var sum int64
+	offsets.Each(func(o kadm.ListedOffset) {
+		if o.Err != nil {
+			k.t.Fatalf("end offset of %s-%d: %v", o.Topic, o.Partition, o.Err)
+		}
+		sum += o.Offset
+	})
+	return sum
+}
+
+// ktRun is a kt that was started.
+type ktRun struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	stderr bytes.Buffer
+}
+
+func (k *kafkaCluster) start(args ...string) *ktRun {
+	k.t.Helper()
+	path, err := binary()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	r := &ktRun{t: k.t}
+	args = append([]string{"produce", "--bootstrap-server", k.brokers, "--result", "none", "--output", "json"}, args...)
+	r.cmd = exec.Command(path, args...)
+	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	if err := r.cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	return r
+}
+
+// wait returns the result and the exit code.
+func (r *ktRun) wait() (result.Result, int) {
+	r.t.Helper()
+	code := 0
+	if err := r.cmd.Wait(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			r.t.Fatal(err)
+		}
+		code = exit.ExitCode()
+	}
+	var doc result.Result
+	if err := json.Unmarshal(r.stdout.Bytes(), &doc); err != nil {
+		r.t.Fatalf("exit code %d, no result: %v\n%s", code, err, r.stderr.String())
+	}
+	if rec := doc.Records; rec.Offered != rec.Acknowledged+rec.Failed+rec.Unknown {
+		r.t.Errorf("offered %d is not acknowledged %d + failed %d + unknown %d", rec.Offered, rec.Acknowledged, rec.Failed, rec.Unknown)
+	}
+	return doc, code
+}
+
+func TestCountsAgreeWithTheBrokers(t *testing.T) {
+	k := startCluster(t, 1, 19092)
+	const records = 100_000
+	for name, args := range map[string][]string{
+		"acks-all":    {"--acks", "all"},
+		"acks-1":      {"--acks", "1"},
+		"acks-0":      {"--acks", "0"},
+		"producers":   {"--producers", "3", "--acks", "all"},
+		"rate":        {"--rate", "50000"},
+		"compressed":  {"--compression", "lz4", "--compressibility", "0.6"},
+		"sizes":       {"--record-size", "10-4000", "--key-distribution", "random", "--record-key-range", "1000"},
+		"poisson":     {"--rate", "50000", "--arrivals", "poisson"},
+		"not-idempot": {"--idempotence", "false", "--max-in-flight", "5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"--topic", name, "--partitions", "7", "--num-records", strconv.Itoa(records)}, args...)
+			doc, _ := k.start(args...).wait()
+			if doc.Records.Acknowledged != records {
+				t.Errorf("%d of %d records acknowledged: %v", doc.Records.Acknowledged, records, doc.Errors)
+			}
+			if got := k.endOffsets(name); got != records {
+				t.Errorf("the topic's end offsets add up to %d, want %d", got, records)
+			}
+			var perPartition int64
+			for _, p := range doc.Partitions {
+				perPartition += p.Records
+			}
+			if perPartition != records {
+				t.Errorf("the partitions' records add up to %d, want %d", perPartition, records)
+			}
+		})
+	}
+	t.Run("transactions", func(t *testing.T) {
+		doc, code := k.start("--topic", "txn", "--num-records", "20000", "--rate", "10000",
+			"--transactional-id", "it", "--transaction-duration-ms", "200").wait()
+		if doc.Records.Acknowledged != 20_000 || doc.Client.Transactions < 5 {
+			t.Errorf("exit code %d, %d records acknowledged in %d transactions", code, doc.Records.Acknowledged, doc.Client.Transactions)
+		}
+		// Each transaction ends with a marker in each partition it wrote to.
+		if got := k.endOffsets("txn"); got < 20_000+doc.Client.Transactions {
+			t.Errorf("end offset %d leaves no room for %d markers", got, doc.Client.Transactions)
+		}
+	})
+}
+
+func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
+	k := startCluster(t, 1, 19092)
+	const (
+		rate    = 50_000
+		seconds = 30
+		frozen  = 2 * time.Second
+	)
+	quiet, _ := k.start("--topic", "quiet", "--partitions", "7", "--acks", "1", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s")).wait()
+	if quiet.Records.Acknowledged != rate*seconds {
+		t.Errorf("%d records acknowledged, want %d", quiet.Records.Acknowledged, rate*seconds)
+	}
+	if off := quiet.Throughput.OfferedRecordsPerSecond/rate - 1; off < -0.001 || off > 0.001 {
+		t.Errorf("offered %.1f records/s, %.3f %% off the target", quiet.Throughput.OfferedRecordsPerSecond, 100*off)
+	}
+
+	run := k.start("--topic", "frozen", "--partitions", "7", "--acks", "1", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s"))
+	time.Sleep(10 * time.Second)
+	k.script("pause", "1")
+	time.Sleep(frozen)
+	k.script("resume", "1")
+	doc, _ := run.wait()
+	if doc.Records.Acknowledged != rate*seconds {
+		t.Errorf("%d records acknowledged, want %d: %v", doc.Records.Acknowledged, rate*seconds, doc.Errors)
+	}
+	resp := doc.Latency.Response
+	if resp.Max < frozen.Microseconds() {
+		t.Errorf("response max %d µs is below the %s that the broker was frozen", resp.Max, frozen)
+	}
+	if resp.P999 < frozen.Microseconds()*9/10 {
+		t.Errorf("response p99.9 %d µs does not show a stall of %s", resp.P999, frozen)
+	}
+	// Of the records due in the frozen time, half waited for half of it or longer.
+	var slow int64
+	doc.Histograms.Response.Each(func(upTo time.Duration, n int64) {
+		if upTo >= frozen/2 {
+			slow += n
+		}
+	})
+	if want := int64(rate * frozen.Seconds() / 2); slow < want*9/10 {
+		t.Errorf("%d records took %s or longer, want %d at least: the stall is underweighted", slow, frozen/2, want)
+	}
+	// What the full buffer held up was due long before it was sent.
+	if doc.Latency.Lag.Max == 0 || doc.Latency.Service.Max > resp.Max {
+		t.Errorf("lag max %d µs, service max %d µs, response max %d µs", doc.Latency.Lag.Max, doc.Latency.Service.Max, resp.Max)
+	}
+}
+
+func TestALostBrokerIsSurvivedAndSeen(t *testing.T) {
+	k := startCluster(t, 3, 19192, "--property", "broker.session.timeout.ms=6000")
+	run := k.start("--topic", "failover", "--partitions", "6", "--replication-factor", "3", "--acks", "all",
+		"--topic-config", "min.insync.replicas=2", "--rate", "2000", "--duration", "40s")
+	time.Sleep(10 * time.Second)
+	k.script("kill", "2")
+	time.Sleep(5 * time.Second)
+	k.script("start", "2")
+	doc, code := run.wait()
+	if code != exitOK && code != exitFailed && code != exitNotValid {
+		t.Errorf("exit code %d", code)
+	}
+	if doc.Ended != result.Completed {
+		t.Errorf("the run was %s", doc.Ended)
+	}
+	if doc.Records.Offered+doc.Records.Unsent < 79_000 {
+		t.Errorf("%d records offered and %d unsent of 80,000: the run did not go on", doc.Records.Offered, doc.Records.Unsent)
+	}
+	if gap := longestGap(doc); gap == 0 && doc.Latency.Response.Max < 500_000 {
+		t.Errorf("neither a second below half the rate nor a slow record: response max %d µs", doc.Latency.Response.Max)
+	}
+	unanswered := int64(0)
+	for _, b := range doc.Brokers {
+		unanswered += b.Failed
+	}
+	t.Logf("unanswered requests %d, failed %v, slowest %d µs, seconds below half the rate %d",
+		unanswered, doc.Errors, doc.Latency.Response.Max, longestGap(doc))
+	got := k.endOffsets("failover")
+	least, most := doc.Records.Acknowledged, doc.Records.Acknowledged+doc.Records.Failed+doc.Records.Unknown
+	if got < least || got > most {
+		t.Errorf("end offsets add up to %d, want from %d acknowledged to %d with the failed and unknown", got, least, most)
+	}
+}
+
+// longestGap is the number of seconds in which less than half the target was
+// acknowledged.
+func longestGap(doc result.Result) int {
+	n := 0
+	for _, p := range doc.Series {
+		if float64(p.Acknowledged) < p.Seconds*doc.Throughput.TargetRecordsPerSecond/2 {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTheEmbeddedBrokerStaysBelow512MiB(t *testing.T) {
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(path, "produce", "--acks", "all", "--partitions", "21", "--duration", "30s", "--result", "none", "--output", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc result.Result
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if got := doc.Client.PeakResidentBytes; got == 0 || got > 512<<20 {
+		t.Errorf("peak resident memory %d bytes, want at most 512 MiB", got)
+	}
+}

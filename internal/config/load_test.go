@@ -1,0 +1,474 @@
+package config
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// given is what one call of kt produce is given.
+type given struct {
+	args     []string
+	env      map[string]string
+	file     string            // the user's configuration file; "": there is none
+	profiles map[string]string // name → YAML; nil: those that kt ships
+}
+
+// load is given through the parser and Load.
+func load(t *testing.T, in given) (Produce, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+	flags := NewProduce(set)
+	args, err := ExpandLists(in.args)
+	if err != nil {
+		t.Fatalf("ExpandLists(%q): %v", in.args, err)
+	}
+	if err := set.Parse(args); err != nil {
+		t.Fatalf("parse %q: %v", args, err)
+	}
+	if set.NArg() > 0 {
+		t.Fatalf("parse %q: %q are no flags", args, set.Args())
+	}
+	sys := System{Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Produce()}
+	if in.profiles != nil {
+		tree := fstest.MapFS{}
+		for name, text := range in.profiles {
+			tree[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}
+		}
+		sys.Profiles = tree
+	}
+	if in.file != "" {
+		sys.ConfigDir = t.TempDir()
+		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
+	}
+	return flags.Load(sys, samePrefix)
+}
+
+func mustLoad(t *testing.T, in given) Produce {
+	t.Helper()
+	p, err := load(t, in)
+	if err != nil {
+		t.Fatalf("load %+v: %v", in, err)
+	}
+	return p
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// samePrefix is a Nearest that is easy to foresee.
+func samePrefix(name string, among []string) string {
+	for _, a := range among {
+		if len(name) >= 4 && strings.HasPrefix(a, name[:4]) {
+			return a
+		}
+	}
+	return ""
+}
+
+func TestHigherLayersWin(t *testing.T) {
+	profile := map[string]string{"p": "topic: of-profile\npartitions: 1\nquiet: true\ntopic-config: [a=profile]\nrate: 1"}
+	const (
+		onTop   = "topic: of-top\npartitions: 2\nquiet: false\ntopic-config: [a=top]\nrate: 2\n"
+		section = "produce:\n  topic: of-section\n  partitions: 3\n  quiet: true\n  topic-config: [a=section]\n  rate: 3\n"
+	)
+	env := map[string]string{"KT_TOPIC": "of-env", "KT_PARTITIONS": "4", "KT_QUIET": "false", "KT_TOPIC_CONFIG": "a=env", "KT_RATE": "4"}
+	args := []string{"--topic", "of-flag", "--partitions", "5", "--quiet", "--topic-config", "a=flag", "b=flag", "--rate", "5"}
+	use := []string{"--profile", "p"}
+	type values struct {
+		Topic      string
+		Partitions int32
+		Quiet      bool
+		Configs    map[string]string
+		Rate       plan.Rate
+	}
+	for _, tc := range []struct {
+		name   string
+		in     given
+		want   values
+		source string // of the topic
+	}{
+		{
+			"the default, where nothing is given", given{},
+			values{"kt-bench", 0, false, nil, plan.Unlimited}, "default",
+		},
+		{
+			"a profile over the default", given{args: use, profiles: profile},
+			values{"of-profile", 1, true, map[string]string{"a": "profile"}, plan.Rate{PerSecond: 1}}, "profile p",
+		},
+		{
+			"the top of the file over a profile", given{args: use, profiles: profile, file: onTop},
+			values{"of-top", 2, false, map[string]string{"a": "top"}, plan.Rate{PerSecond: 2}}, "config.yaml",
+		},
+		{
+			"the section of the file over its top", given{args: use, profiles: profile, file: onTop + section},
+			values{"of-section", 3, true, map[string]string{"a": "section"}, plan.Rate{PerSecond: 3}}, "config.yaml",
+		},
+		{
+			"the environment over the file", given{args: use, profiles: profile, file: onTop + section, env: env},
+			values{"of-env", 4, false, map[string]string{"a": "env"}, plan.Rate{PerSecond: 4}}, "KT_TOPIC",
+		},
+		{
+			"a flag over all, and a list as a whole",
+			given{args: append(args, use...), profiles: profile, file: onTop + section, env: env},
+			values{"of-flag", 5, true, map[string]string{"a": "flag", "b": "flag"}, plan.Rate{PerSecond: 5}}, "--topic",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := mustLoad(t, tc.in)
+			got := values{p.Plan.Topic.Name, p.Plan.Topic.Partitions, p.Quiet, p.Plan.Topic.Configs, p.Plan.Load.Rate}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("load differs (-want +got):\n%s", diff)
+			}
+			if got := p.Sources["topic"]; !strings.HasSuffix(got, tc.source) {
+				t.Errorf("the source of --topic is %q, want %q", got, tc.source)
+			}
+		})
+	}
+}
+
+func TestTheProfileMayBeNamedInAnyLayerAboveIt(t *testing.T) {
+	two := map[string]string{"one": "topic: one", "two": "topic: two"}
+	for name, tc := range map[string]struct {
+		in   given
+		want string
+	}{
+		"in the file":                  {given{file: "profile: one"}, "one"},
+		"in its section":               {given{file: "profile: two\nproduce: {profile: one}"}, "one"},
+		"in the environment":           {given{file: "profile: two", env: map[string]string{"KT_PROFILE": "one"}}, "one"},
+		"on the command line":          {given{args: []string{"--profile", "one"}, env: map[string]string{"KT_PROFILE": "two"}}, "one"},
+		"nowhere: then there is none":  {given{}, "kt-bench"},
+		"as an empty variable: likely": {given{env: map[string]string{"KT_PROFILE": ""}}, "kt-bench"},
+	} {
+		tc.in.profiles = two
+		if got := mustLoad(t, tc.in).Plan.Topic.Name; got != tc.want {
+			t.Errorf("%s: the topic is %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestTheConfigurationFileMayBeNamed(t *testing.T) {
+	named := write(t, filepath.Join(t.TempDir(), "mine.yaml"), "topic: mine")
+	for name, in := range map[string]given{
+		"by a flag":                   {args: []string{"--config", named}, file: "topic: other"},
+		"by an environment variable":  {env: map[string]string{"KT_CONFIG": named}, file: "topic: other"},
+		"by a flag over the variable": {args: []string{"--config", named}, env: map[string]string{"KT_CONFIG": "nowhere"}},
+	} {
+		if p := mustLoad(t, in); p.Plan.Topic.Name != "mine" || p.Sources["topic"] != named {
+			t.Errorf("%s: the topic is %q from %q, want mine from %q", name, p.Plan.Topic.Name, p.Sources["topic"], named)
+		}
+	}
+	if _, err := load(t, given{args: []string{"--config", "no/such.yaml"}}); err == nil || !strings.Contains(err.Error(), "--config: open no/such.yaml") {
+		t.Errorf("a file that is named and missing gives %v", err)
+	}
+}
+
+// An alias, and a Java property beside kt's own flag for it, count in the layer in
+// which they stand: else a broker in the user's file would win over the one on
+// the command line.
+func TestLayersHoldBetweenFlagsThatMeanTheSame(t *testing.T) {
+	const file = `
+bootstrap-server: file:9092
+acks: all
+rate: 1000
+warmup: 10s
+record-size: 100
+`
+	p := mustLoad(t, given{file: file, args: strings.Fields(
+		"--producer-props bootstrap.servers=flag:9092 acks=1 --throughput 50 --warmup-records 7 --payload-monotonic")})
+	if diff := cmp.Diff([]string{"flag:9092"}, p.Plan.Bootstrap); diff != "" {
+		t.Errorf("bootstrap (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Given{"1", "--producer-props"}, p.Properties["acks"]); diff != "" {
+		t.Errorf("acks (-want +got):\n%s", diff)
+	}
+	if got := p.Plan.Load.Rate.PerSecond; got != 50 {
+		t.Errorf("the rate is %v, want that of --throughput", got)
+	}
+	if diff := cmp.Diff(plan.Warmup{Records: 7}, p.Plan.Load.Warmup); diff != "" {
+		t.Errorf("warm-up (-want +got):\n%s", diff)
+	}
+	if p.Plan.Payload.Kind != plan.Monotonic {
+		t.Errorf("payloads are %s, want monotonic", p.Plan.Payload.Kind)
+	}
+
+	p = mustLoad(t, given{file: "producer-props: [acks=0, linger.ms=9]", env: map[string]string{"KT_COMMAND_PROPERTY": "acks=1"}, args: []string{"--acks", "all"}})
+	if diff := cmp.Diff(map[string]Given{"acks": {"all", "--acks"}}, p.Properties); diff != "" {
+		t.Errorf("of two names of a list the higher counts, and below --acks (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithinALayerKafkasPrecedenceHolds(t *testing.T) {
+	file := write(t, filepath.Join(t.TempDir(), "client.properties"), "acks=0\nlinger.ms=1\nbatch.size=1\nbootstrap.servers=file:1\n")
+	p := mustLoad(t, given{args: []string{
+		"--command-config", file, "--command-property", "linger.ms=2", "batch.size=2", "--batch-size", "3", "--bootstrap-server", "flag:1",
+	}})
+	want := map[string]Given{
+		"acks": {"0", file}, "linger.ms": {"2", "--command-property"}, "batch.size": {"3", "--batch-size"},
+		"bootstrap.servers": {"file:1", file},
+	}
+	if diff := cmp.Diff(want, p.Properties); diff != "" {
+		t.Errorf("properties (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"flag:1"}, p.Plan.Bootstrap); diff != "" {
+		t.Errorf("bootstrap (-want +got):\n%s", diff)
+	}
+}
+
+func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
+	for _, tc := range []struct {
+		name, file string
+		got        func(Produce) any
+		want       any
+	}{
+		{"keys of any case", "Topic: a\nBOOTSTRAP-SERVER: b:1", func(p Produce) any { return p.Plan.Topic.Name + p.Plan.Bootstrap[0] }, "ab:1"},
+		{"values keep their case", "topic: MixedCase", func(p Produce) any { return p.Plan.Topic.Name }, "MixedCase"},
+		{
+			"dots in the keys of a list", "topic-config: [min.insync.replicas=2, Retention.MS=5]",
+			func(p Produce) any { return p.Plan.Topic.Configs }, map[string]string{"min.insync.replicas": "2", "Retention.MS": "5"},
+		},
+		{"a list with one item, not written as one", "topic-config: a=b", func(p Produce) any { return p.Plan.Topic.Configs }, map[string]string{"a": "b"}},
+		{"a flag whose name has a dot", "producer.config: ''", func(p Produce) any { return p.Flags["producer.config"] }, ""},
+		{"brokers as a list", "bootstrap-server: [a:1, b:2]", func(p Produce) any { return p.Plan.Bootstrap }, []string{"a:1", "b:2"}},
+		{"brokers in one string", "bootstrap-server: a:1,b:2", func(p Produce) any { return p.Plan.Bootstrap }, []string{"a:1", "b:2"}},
+		{"a large number", "num-records: 100000000", func(p Produce) any { return p.Plan.Load.Records }, int64(100_000_000)},
+		{"a number in scientific notation", "rate: 1e6", func(p Produce) any { return p.Plan.Load.Rate.PerSecond }, 1e6},
+		{"a key without a value counts as not there", "topic:", func(p Produce) any { return p.Plan.Topic.Name + " " + p.Sources["topic"] }, "kt-bench default"},
+		{"a description is for people", "description: mine\ntopic: a", func(p Produce) any { return p.Plan.Topic.Name }, "a"},
+		{"an empty file", "# nothing\n", func(p Produce) any { return p.Plan.Topic.Name }, "kt-bench"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got(mustLoad(t, given{file: tc.file}))); diff != "" {
+				t.Errorf("load %q (-want +got):\n%s", tc.file, diff)
+			}
+		})
+	}
+}
+
+func TestEnvironmentVariables(t *testing.T) {
+	for flag, want := range map[string]string{"bootstrap-server": "KT_BOOTSTRAP_SERVER", "producer.config": "KT_PRODUCER_CONFIG"} {
+		if got := EnvName(flag); got != want {
+			t.Errorf("EnvName(%q) = %q, want %q", flag, got, want)
+		}
+	}
+	p := mustLoad(t, given{
+		env:  map[string]string{"KT_BOOTSTRAP_SERVER": "a:1,b:2", "KT_TOPIC": "", "KT_TOPIC_CONFIG": "min.insync.replicas=2", "NO_COLOR": "1"},
+		file: "topic: of-file",
+	})
+	if diff := cmp.Diff([]string{"a:1", "b:2"}, p.Plan.Bootstrap); diff != "" {
+		t.Errorf("bootstrap (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"min.insync.replicas": "2"}, p.Plan.Topic.Configs); diff != "" {
+		t.Errorf("topic configs (-want +got):\n%s", diff)
+	}
+	if p.Plan.Topic.Name != "of-file" {
+		t.Errorf("an empty variable counts as not there: the topic is %q", p.Plan.Topic.Name)
+	}
+	if !p.NoColor || mustLoad(t, given{}).NoColor {
+		t.Error("NO_COLOR switches colours off, and nothing else does")
+	}
+}
+
+func TestFilesWithMistakesAreRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		in   given
+		want []string // each in the error
+	}{
+		{"a key that is no flag", given{file: "topci: x"}, []string{"config.yaml", `unknown key "topci"`}},
+		{"with the name that is near", given{file: "partition: 3"}, []string{`"partition"`, "did you mean partitions?"}},
+		{"one in a section", given{file: "produce: {lingers: 3}"}, []string{`"lingers"`, "did you mean linger?"}},
+		{"a section of no command", given{file: "produse: {linger: 3}"}, []string{`unknown key "produse"`}},
+		{"a section that is none", given{file: "produce: fast"}, []string{"config.yaml: produce: it is a section"}},
+		{"all of several", given{file: "bb: 1\naa: 2"}, []string{"unknown key \"aa\"\n", `unknown key "bb"`}},
+		{
+			"a key of a profile", given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "topics: x"}},
+			[]string{"profile p", `unknown key "topics"`, "did you mean topic?"},
+		},
+		{"a profile that is not there", given{args: []string{"--profile", "fast"}}, []string{"--profile fast: there is no such profile; there are durable, latency, throughput"}},
+		{"a profile out of reach", given{args: []string{"--profile", "../produce/latency"}}, []string{"there is no such profile"}},
+		{"no YAML", given{file: "topic: [a"}, []string{"config.yaml", "yaml"}},
+		{"a map for a list", given{file: "topic-config: {min.insync.replicas: 2}"}, []string{"config.yaml: topic-config: ", "no single value"}},
+		{"a date, which YAML makes of text", given{file: "topic: 2026-11-21"}, []string{"config.yaml: topic: ", "put text in quotes"}},
+		{"a hole in a list", given{file: "topic-config: [a=1, ~]"}, []string{"config.yaml: topic-config: "}},
+		{"a value of another kind", given{file: "partitions: many"}, []string{"config.yaml", "partitions", "many"}},
+		{"one in a variable", given{env: map[string]string{"KT_PARTITIONS": "many"}}, []string{"KT_PARTITIONS: ", "many"}},
+		{"one in a profile", given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "quiet: perhaps"}}, []string{"profile p: ", "quiet", "perhaps"}},
+		{
+			"all of several layers",
+			given{env: map[string]string{"KT_FPS": "x"}, file: "partitions: y\nquiet: z"},
+			[]string{"KT_FPS: ", "partitions y", "quiet z"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := load(t, tc.in)
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error is %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		want []string // what each problem begins with
+	}{
+		{"--rate fast", []string{"--rate: "}},
+		{"--throughput 0", []string{"--throughput: "}},
+		{"--rate 1 --throughput 1", []string{"--rate and --throughput exclude each other"}},
+		{"--duration -1s", []string{`--duration "-1s"`}},
+		{"--duration soon", []string{`--duration "soon"`}},
+		{"--duration NaN", []string{`--duration "NaN"`}},
+		{"--num-records 0", []string{"--num-records 0"}},
+		{"--num-records -5", []string{"--num-records -5"}},
+		{"--partitions 0", []string{"--partitions 0"}},
+		{"--partitions -3", []string{"--partitions -3"}},
+		{"--replication-factor 0", []string{"--replication-factor 0"}},
+		{"--warmup 10x", []string{`--warmup "10x"`}},
+		{"--warmup -5s", []string{"--warmup -5s"}},
+		{"--warmup 10 --num-records 10", []string{"--warmup 10: it must be below --num-records 10"}},
+		{"--warmup 2m --duration 1m", []string{"--warmup 2m0s: it must be shorter than --duration"}},
+		{"--warmup 1 --warmup-records 1", []string{"--warmup and --warmup-records exclude"}},
+		{"--transaction-duration-ms 0", []string{"--transaction-duration-ms 0"}},
+		{"--transaction-duration-ms -7", []string{"--transaction-duration-ms -7"}},
+		{"--arrivals sometimes", []string{`--arrivals "sometimes"`}},
+		{"--arrivals poisson", []string{"--arrivals poisson: it needs a target --rate"}},
+		{"--producers 0", []string{"--producers 0"}},
+		{"--topic a/b", []string{`--topic "a/b"`}},
+		{"--record-size 0", []string{"--record-size: "}},
+		{"--record-size 1 --payload-file f", []string{"--record-size and --payload-file exclude"}},
+		{"--record-size 1 --payload-file f --payload-monotonic", []string{"--record-size and --payload-file and --payload-monotonic exclude"}},
+		{"--payload-monotonic --compressibility 0.5", []string{"--compressibility goes with generated payloads"}},
+		{"--compressibility 2", []string{"--compressibility 2"}},
+		{"--compressibility NaN", []string{"--compressibility NaN"}},
+		{`--payload-file f --payload-delimiter \q`, []string{"--payload-delimiter "}},
+		{"--key-distribution odd", []string{`--key-distribution "odd"`}},
+		{"--record-key-range 5", []string{"--record-key-range 5: it needs --key-distribution"}},
+		{"--header =x", []string{`--header "=x"`}},
+		{"--topic-config retention", []string{`--topic-config "retention"`}},
+		{"--command-property acks", []string{`--command-property "acks"`}},
+		{"--producer-props acks=1 --command-property acks=1", []string{"--command-property and --producer-props exclude"}},
+		{"--producer.config a --command-config b", []string{"--command-config and --producer.config exclude", "--command-config: open b"}},
+		{"--command-config no/such", []string{"--command-config: open no/such"}},
+		{"--batch-size big", []string{"--batch-size: "}},
+		{"--linger 0.5", []string{`--linger "0.5"`}},
+		{"--linger -1", []string{`--linger "-1"`}},
+		{"--reporting-interval 0", []string{`--reporting-interval "0"`}},
+		{"--fps 0", []string{"--fps 0"}},
+		{"--fps 31", []string{"--fps 31"}},
+		{"--output xml", []string{`--output "xml": it must be one of tui, text, json, jsonl, csv, perf-test`}},
+		{
+			"--rate fast --duration soon --fps 0 --topic a/b --producers 0 --linger x",
+			[]string{`--duration "soon"`, "--fps 0", "--linger ", "--producers 0", "--rate: ", `--topic "a/b"`},
+		},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			args := strings.Fields(tc.args)
+			set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+			flags := NewProduce(set)
+			if err := set.Parse(args); err != nil {
+				t.Fatal(err)
+			}
+			_, err := flags.Load(System{Getenv: func(string) string { return "" }}, samePrefix)
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(tc.want) {
+				t.Fatalf("%d problems, want %d:\n%v", len(lines), len(tc.want), err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains("\n"+err.Error(), "\n"+want) {
+					t.Errorf("no problem begins with %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryShippedProfileLoads(t *testing.T) {
+	names := ProfileNames(profiles.Produce())
+	if len(names) == 0 {
+		t.Fatal("there are no profiles")
+	}
+	for _, name := range names {
+		p := mustLoad(t, given{args: []string{"--profile", name}})
+		used := 0
+		for _, source := range p.Sources {
+			if source == "profile "+name {
+				used++
+			}
+		}
+		text, err := fs.ReadFile(profiles.Produce(), name+".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used == 0 || !strings.Contains(string(text), "description: ") {
+			t.Errorf("profile %s sets %d flags and has no description, or nothing but one", name, used)
+		}
+	}
+	if p := mustLoad(t, given{args: []string{"--profile", "latency"}}); p.Plan.Load.Rate.IsUnlimited() || p.Plan.Load.Warmup.Duration != plan.Duration(10*time.Second) {
+		t.Errorf("profile latency has rate %s and warm-up %v", p.Plan.Load.Rate, p.Plan.Load.Warmup)
+	}
+}
+
+func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
+	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+	flags := NewProduce(set)
+	p, err := flags.Load(System{Getenv: func(string) string { return "" }}, samePrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.VisitAll(func(f *pflag.Flag) {
+		found := false
+		for _, g := range Groups {
+			found = found || GroupOf(f) == g
+		}
+		if _, ok := p.Flags[f.Name]; !found || !ok || p.Sources[f.Name] != "default" {
+			t.Errorf("--%s: group %q, source %q, value there: %t", f.Name, GroupOf(f), p.Sources[f.Name], ok)
+		}
+	})
+}
+
+func TestWhatIsNotGivenHasItsDefault(t *testing.T) {
+	got := mustLoad(t, given{})
+	want := plan.Plan{
+		Command: "produce", Topic: plan.Topic{Name: "kt-bench"}, Producers: 1, Seed: 1,
+		Load:    plan.Load{Duration: plan.Duration(time.Minute), Arrivals: plan.Uniform},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(512), Keys: plan.NoKeys},
+		Client:  map[string]string{},
+	}
+	if diff := cmp.Diff(want, got.Plan, sizesByText); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	if got.Interval != 5*time.Second || got.FPS != 4 || len(got.Warnings) != 0 || len(got.Properties) != 0 {
+		t.Errorf("interval %v, fps %d, warnings %v, properties %v", got.Interval, got.FPS, got.Warnings, got.Properties)
+	}
+}
+
+// sizesByText compares sizes by what they print.
+var sizesByText = cmp.Comparer(func(a, b plan.Size) bool { return a.String() == b.String() })

@@ -1,0 +1,247 @@
+package config
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
+	file := write(t, filepath.Join(t.TempDir(), "producer.properties"), "linger.ms=7\n")
+	for _, tc := range []struct {
+		name, args string
+		properties map[string]Given
+		bootstrap  []string
+		warnings   []string
+		check      func(p plan.Plan) bool
+	}{
+		{
+			"the one of most examples",
+			"--topic test --num-records 1000000 --record-size 512 --throughput -1 --producer-props acks=1 bootstrap.servers=b:9092 linger.ms=5",
+			map[string]Given{"acks": {"1", "--producer-props"}, "bootstrap.servers": {"b:9092", "--producer-props"}, "linger.ms": {"5", "--producer-props"}},
+			[]string{"b:9092"},
+			[]string{"Option --producer-props has been deprecated and will be removed in a future version. Use --command-property instead."},
+			func(p plan.Plan) bool {
+				return p.Topic.Name == "test" && p.Load.Records == 1_000_000 && p.Load.Duration == 0 &&
+					p.Load.Rate.IsUnlimited() && p.Payload.Size.Max() == 512 && p.Payload.Kind == plan.Letters
+			},
+		},
+		{
+			"with the names of Kafka 4.2",
+			"--bootstrap-server b:1,c:2 --topic t --num-records 10 --record-size 1 --throughput 500.5 --command-property acks=0 --command-config " + file +
+				" --warmup-records 5 --reporting-interval 1000 --print-metrics",
+			map[string]Given{"acks": {"0", "--command-property"}, "linger.ms": {"7", file}},
+			[]string{"b:1", "c:2"}, nil,
+			func(p plan.Plan) bool {
+				return p.Load.Rate == plan.Rate{PerSecond: 500.5} && p.Load.Warmup == plan.Warmup{Records: 5}
+			},
+		},
+		{
+			"with the old name of the file",
+			"--topic t --num-records 10 --payload-monotonic --throughput 1 --producer.config " + file,
+			map[string]Given{"linger.ms": {"7", file}}, nil,
+			[]string{"Option --producer.config has been deprecated and will be removed in a future version. Use --command-config instead."},
+			func(p plan.Plan) bool { return p.Payload.Kind == plan.Monotonic && p.Payload.Size.IsZero() },
+		},
+		{
+			"with payloads of a file",
+			`--topic t --num-records 10 --payload-file f.txt --payload-delimiter \t --throughput 1 --command-property acks=1`,
+			map[string]Given{"acks": {"1", "--command-property"}}, nil, nil,
+			func(p plan.Plan) bool {
+				return p.Payload.Kind == plan.File && p.Payload.File == "f.txt" && p.Payload.Delimiter == "\t"
+			},
+		},
+		{
+			"with transactions",
+			"--topic t --num-records 10 --record-size 1 --throughput 1 --transactional-id id --transaction-duration-ms 100 --bootstrap-server b:1",
+			map[string]Given{"transactional.id": {"id", "--transactional-id"}}, []string{"b:1"}, nil,
+			func(p plan.Plan) bool { return p.Load.Transaction == plan.Duration(100*time.Millisecond) },
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := mustLoad(t, given{args: strings.Fields(tc.args)})
+			if diff := cmp.Diff(tc.properties, p.Properties); diff != "" {
+				t.Errorf("properties (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.bootstrap, p.Plan.Bootstrap); diff != "" {
+				t.Errorf("bootstrap (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.warnings, p.Warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			if !tc.check(p.Plan) {
+				t.Errorf("the plan is %+v", p.Plan)
+			}
+		})
+	}
+}
+
+func TestHowLongALoadLasts(t *testing.T) {
+	for args, want := range map[string]plan.Load{
+		"":                                 {Duration: plan.Duration(time.Minute)},
+		"--num-records 5":                  {Records: 5},
+		"--duration 90":                    {Duration: plan.Duration(90 * time.Second)},
+		"--duration 1.5":                   {Duration: plan.Duration(1500 * time.Millisecond)},
+		"--duration 5m":                    {Duration: plan.Duration(5 * time.Minute)},
+		"--duration 0":                     {},
+		"--num-records 5 --duration 2s":    {Records: 5, Duration: plan.Duration(2 * time.Second)},
+		"--warmup 10s":                     {Duration: plan.Duration(time.Minute), Warmup: plan.Warmup{Duration: plan.Duration(10 * time.Second)}},
+		"--warmup 1000":                    {Duration: plan.Duration(time.Minute), Warmup: plan.Warmup{Records: 1000}},
+		"--warmup 0":                       {Duration: plan.Duration(time.Minute)},
+		"--warmup-records 20":              {Duration: plan.Duration(time.Minute), Warmup: plan.Warmup{Records: 20}},
+		"--rate 500":                       {Duration: plan.Duration(time.Minute), Rate: plan.Rate{PerSecond: 500}},
+		"--rate 100MiB/s":                  {Duration: plan.Duration(time.Minute), Rate: plan.Rate{PerSecond: 100 << 20, Bytes: true}},
+		"--rate -1":                        {Duration: plan.Duration(time.Minute)},
+		"--throughput 0.5":                 {Duration: plan.Duration(time.Minute), Rate: plan.Rate{PerSecond: 0.5}},
+		"--throughput 500 --duration 100s": {Duration: plan.Duration(100 * time.Second), Rate: plan.Rate{PerSecond: 500}},
+	} {
+		want.Arrivals = plan.Uniform
+		if diff := cmp.Diff(want, mustLoad(t, given{args: strings.Fields(args)}).Plan.Load); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
+func TestTransactionsDefaultAsInKafkasTool(t *testing.T) {
+	madeUp := regexp.MustCompile(`^performance-producer-[0-9a-f]{16}$`)
+	for _, tc := range []struct {
+		name, args string
+		id         *regexp.Regexp // nil: no transactions
+		duration   time.Duration
+	}{
+		{"none, where none is asked for", "", nil, 0},
+		{"an id alone lasts three seconds", "--transactional-id mine", regexp.MustCompile("^mine$"), 3 * time.Second},
+		{"so does the property alone", "--command-property transactional.id=mine", regexp.MustCompile("^mine$"), 3 * time.Second},
+		{"the flag wins over the property", "--transactional-id flag --command-property transactional.id=property", regexp.MustCompile("^flag$"), 3 * time.Second},
+		{"a duration alone gets an id", "--transaction-duration-ms 50", madeUp, 50 * time.Millisecond},
+		{"both", "--transaction-duration-ms 50 --transactional-id mine", regexp.MustCompile("^mine$"), 50 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := mustLoad(t, given{args: strings.Fields(tc.args)})
+			if got := p.Plan.Load.Transaction.Std(); got != tc.duration {
+				t.Errorf("a transaction lasts %v, want %v", got, tc.duration)
+			}
+			id, ok := p.Properties["transactional.id"]
+			if ok != (tc.id != nil) || ok && !tc.id.MatchString(id.Value) {
+				t.Errorf("the id is %q, want %v", id.Value, tc.id)
+			}
+		})
+	}
+	args := given{args: []string{"--transaction-duration-ms", "1"}}
+	if a, b := mustLoad(t, args).Properties["transactional.id"], mustLoad(t, args).Properties["transactional.id"]; a == b {
+		t.Errorf("two runs share the id %v: they would fence each other off", a)
+	}
+}
+
+func TestDelimitersAreUnescaped(t *testing.T) {
+	for given, want := range map[string]string{
+		`\n`: "\n", `\t`: "\t", `\x00`: "\x00", `\x1e`: "\x1e", `\r\n`: "\r\n", `\\`: `\`, ",": ",", `"`: `"`, "||": "||", `\u2028`: "\u2028", "é": "é",
+	} {
+		p, err := loadArgs(t, "--payload-file", "f", "--payload-delimiter", given)
+		if err != nil || p.Plan.Payload.Delimiter != want {
+			t.Errorf("--payload-delimiter %s is %q, %v; want %q", given, p.Plan.Payload.Delimiter, err, want)
+		}
+	}
+	for _, given := range []string{"", `\`, `\q`, `\x1`} {
+		if p, err := loadArgs(t, "--payload-file", "f", "--payload-delimiter", given); err == nil || !strings.Contains(err.Error(), "--payload-delimiter") {
+			t.Errorf("--payload-delimiter %q is %q, %v", given, p.Plan.Payload.Delimiter, err)
+		}
+	}
+}
+
+func loadArgs(t *testing.T, args ...string) (Produce, error) {
+	t.Helper()
+	return load(t, given{args: args})
+}
+
+func TestOwnFlagsBecomeJavaProperties(t *testing.T) {
+	for args, want := range map[string]map[string]string{
+		"--acks all":                       {"acks": "all"},
+		"--batch-size 256KiB":              {"batch.size": "262144"},
+		"--linger 5":                       {"linger.ms": "5"},
+		"--linger 20ms":                    {"linger.ms": "20"},
+		"--linger 1s":                      {"linger.ms": "1000"},
+		"--compression zstd":               {"compression.type": "zstd"},
+		"--compression gzip:9":             {"compression.type": "gzip", "compression.gzip.level": "9"},
+		"--max-in-flight 1":                {"max.in.flight.requests.per.connection": "1"},
+		"--idempotence false":              {"enable.idempotence": "false"},
+		"--command-property a=b=c":         {"a": "b=c"},
+		"--command-property a=1 a=2":       {"a": "2"},
+		"--command-property a.B=Mixed":     {"a.B": "Mixed"},
+		"--command-property empty=":        {"empty": ""},
+		"--acks 1 --producer-props acks=0": {"acks": "1"},
+	} {
+		p := mustLoad(t, given{args: strings.Fields(args)})
+		if diff := cmp.Diff(want, p.Plan.Client); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
+func TestHeadersKeepTheirOrder(t *testing.T) {
+	p := mustLoad(t, given{args: []string{"--header", "b=1", "a=2=3", "b=", "--header", "c=x"}})
+	want := []plan.Header{{Key: "b", Value: "1"}, {Key: "a", Value: "2=3"}, {Key: "b"}, {Key: "c", Value: "x"}}
+	if diff := cmp.Diff(want, p.Plan.Payload.Headers); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+}
+
+func TestPayloadKinds(t *testing.T) {
+	for args, want := range map[string]plan.PayloadKind{
+		"":                      plan.Letters,
+		"--record-size 100-200": plan.Letters,
+		"--compressibility 0.5": plan.Mixed,
+		"--compressibility 0":   plan.Mixed,
+		"--payload-file f":      plan.File,
+		"--payload-monotonic":   plan.Monotonic,
+		"--payload-monotonic=false --record-size 9": plan.Letters,
+	} {
+		if got := mustLoad(t, given{args: strings.Fields(args)}).Plan.Payload.Kind; got != want {
+			t.Errorf("%q gives %s, want %s", args, got, want)
+		}
+	}
+}
+
+// What java.util.Properties.load makes of each of these.
+func TestPropertiesFilesAreReadAsJavaReadsThem(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       map[string]string
+	}{
+		{"the three separators", "a=1\nb:2\nc 3\n", map[string]string{"a": "1", "b": "2", "c": "3"}},
+		{"spaces around the separator", "a = 1\nb\t:\t2\n   c=3", map[string]string{"a": "1", "b": "2", "c": "3"}},
+		{"separators in the value", "a=b=c:d", map[string]string{"a": "b=c:d"}},
+		{"comments, also those that are indented", "# a=1\n  ! b=2\nc=3 # not one", map[string]string{"c": "3 # not one"}},
+		{"a dollar sign means itself", "sasl.password=pa${ss}w$rd${", map[string]string{"sasl.password": "pa${ss}w$rd${"}},
+		{"a line goes on behind a backslash", "a=one,\\\n    two,\\\n\tthree\nb=2", map[string]string{"a": "one,two,three", "b": "2"}},
+		{"also with the ends of line of Windows", "a=one,\\\r\n    two\r\nb=2\r\n", map[string]string{"a": "one,two", "b": "2"}},
+		{"two backslashes are one, and end the line", "a=C:\\\\\nb=2", map[string]string{"a": `C:\`, "b": "2"}},
+		{"other characters lose theirs", `a=\q\"\:`, map[string]string{"a": `q":`}},
+		{"bytes are Latin-1", "a=caf\xe9", map[string]string{"a": "café"}},
+		{"so UTF-8 is not understood", "a=café", map[string]string{"a": "cafÃ©"}},
+		{"escapes of Unicode", `a=caf\u00e9\t.`, map[string]string{"a": "café\t."}},
+		{"spaces at the end belong to the value", "a=1  \nb=2", map[string]string{"a": "1  ", "b": "2"}},
+		{"a key alone is empty", "a\nb=\n", map[string]string{"a": "", "b": ""}},
+		{"a key with an escaped separator", `a\=b=1`, map[string]string{"a=b": "1"}},
+		{"the last of two wins", "a=1\na=2", map[string]string{"a": "2"}},
+		{"nothing", "", map[string]string{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := write(t, filepath.Join(t.TempDir(), "client.properties"), tc.text)
+			p := mustLoad(t, given{args: []string{"--command-config", file}})
+			if diff := cmp.Diff(tc.want, p.Plan.Client); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", tc.text, diff)
+			}
+		})
+	}
+	file := write(t, filepath.Join(t.TempDir(), "bad.properties"), `a=\u12`)
+	if _, err := loadArgs(t, "--command-config", file); err == nil || !strings.Contains(err.Error(), "--command-config "+file) {
+		t.Errorf("a broken escape gives %v", err)
+	}
+}

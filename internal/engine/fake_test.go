@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// fake is a driver that does as it is told. Its workers answer in order; the zero
+// value answers at once.
+type fake struct {
+	latency  time.Duration                   // from Do to the answer
+	stall    [2]time.Duration                // what would be answered in between is answered at the end of it
+	silent   bool                            // it never answers
+	fails    func(*Op) string                // the error code of an op; "": it is acknowledged
+	holdUp   func(*Op) time.Duration         // how long Do takes, because the broker says so
+	size     func(*Op) int                   // bytes of an op; nil: 100
+	saw      func(now time.Duration, op *Op) // called by Do
+	opening  time.Duration                   // how long Open takes
+	failOpen int                             // the number of the producer that does not open, from 1
+
+	workers []*fakeWorker
+}
+
+var errOpen = errors.New("no such broker")
+
+func (f *fake) Open(_ context.Context, s *Shard) (Worker, error) {
+	time.Sleep(f.opening)
+	if s.Index+1 == f.failOpen {
+		return nil, errOpen
+	}
+	w := &fakeWorker{fake: f, shard: s, queue: make(chan pending, 1<<17), closing: make(chan struct{}), distinct: make(map[*Op]bool)}
+	w.answering.Go(w.answer)
+	f.workers = append(f.workers, w)
+	return w, nil
+}
+
+// fakeWorker is the worker of one shard.
+type fakeWorker struct {
+	fake  *fake
+	shard *Shard
+	queue chan pending
+
+	closing   chan struct{}
+	answering sync.WaitGroup
+	closed    bool
+
+	// The sender's own.
+	distinct map[*Op]bool
+	indices  []int64
+
+	mu                sync.Mutex // guards the rest
+	bytes, mostBytes  int64      // without an outcome, and the most there were
+	ops, mostOps      int
+	requests, flushed int
+}
+
+// pending is an op to answer, or a flush to confirm.
+type pending struct {
+	op    *Op
+	at    time.Duration
+	flush chan struct{}
+}
+
+func (w *fakeWorker) Do(op *Op) (waited bool) {
+	f := w.fake
+	if f.holdUp != nil {
+		if d := f.holdUp(op); d > 0 {
+			time.Sleep(d)
+			op.Sent, waited = w.shard.Now(), true
+		}
+	}
+	now := w.shard.Now()
+	if f.saw != nil {
+		f.saw(now, op)
+	}
+	op.Bytes = 100
+	if f.size != nil {
+		op.Bytes = f.size(op)
+	}
+	w.distinct[op] = true
+	w.indices = append(w.indices, op.Index)
+	w.mu.Lock()
+	w.ops++
+	w.bytes += int64(op.Bytes)
+	w.mostOps, w.mostBytes = max(w.mostOps, w.ops), max(w.mostBytes, w.bytes)
+	w.mu.Unlock()
+	at := now + f.latency
+	if f.stall[0] <= at && at < f.stall[1] {
+		at = f.stall[1]
+	}
+	w.queue <- pending{op: op, at: at}
+	return waited
+}
+
+// answer settles one op after the other until the worker is closed; then it
+// settles what is left, which nobody should count any more.
+func (w *fakeWorker) answer() {
+	for p := range w.queue {
+		switch {
+		case p.flush != nil:
+			close(p.flush)
+			continue
+		case w.fake.silent:
+			<-w.closing
+		}
+		if d := p.at - w.shard.Now(); d > 0 {
+			select {
+			case <-time.After(d):
+			case <-w.closing:
+			}
+		}
+		w.mu.Lock()
+		w.ops--
+		w.bytes -= int64(p.op.Bytes)
+		w.mu.Unlock()
+		if w.fake.fails != nil {
+			if code := w.fake.fails(p.op); code != "" {
+				p.op.Fail(code)
+				continue
+			}
+		}
+		p.op.Acknowledge(int32(p.op.Index%3), w.shard.Now())
+	}
+}
+
+func (w *fakeWorker) Flush(ctx context.Context) error {
+	flush := make(chan struct{})
+	w.queue <- pending{flush: flush}
+	select {
+	case <-flush:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *fakeWorker) Close() error {
+	w.closed = true
+	close(w.closing)
+	close(w.queue)
+	w.answering.Wait()
+	return nil
+}
+
+// collector is a sink that keeps all it gets.
+type collector struct {
+	calls [][]stats.Window
+	total stats.Phases
+}
+
+func (c *collector) Observe(windows []stats.Window) {
+	c.calls = append(c.calls, windows)
+	for i := range windows {
+		c.total[stats.PhaseOf(windows[i].Warmup)].Add(&windows[i])
+	}
+}
+
+// all is both phases together.
+func (c *collector) all() stats.Window {
+	return stats.Merge(c.total[stats.Warmup], c.total[stats.Measured])
+}
+
+// producing is a plan with the load.
+func producing(l plan.Load) plan.Plan {
+	if l.Arrivals == "" {
+		l.Arrivals = plan.Uniform
+	}
+	return plan.Plan{
+		Producers: 1,
+		Load:      l,
+		Payload:   plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys},
+	}
+}
+
+func perSecond(n float64) plan.Rate { return plan.Rate{PerSecond: n} }
+
+func seconds(n float64) plan.Duration { return plan.Duration(n * float64(time.Second)) }
+
+// mustRun runs the plan and checks what holds for every run, however it ends.
+func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options) (End, *collector) {
+	t.Helper()
+	c := new(collector)
+	end, err := Run(ctx, p, f, o, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkWindows(t, c.calls, end)
+	for _, w := range c.total {
+		if w.Offered != w.Acknowledged+w.Failed+w.Unknown {
+			t.Errorf("offered %d, but acknowledged %d, failed %d, unknown %d", w.Offered, w.Acknowledged, w.Failed, w.Unknown)
+		}
+		if n := w.Response.Count() + w.Response.OutOfRange(); n != w.Offered+w.Unsent {
+			t.Errorf("%d response times for %d records offered and %d unsent", n, w.Offered, w.Unsent)
+		}
+		if w.Service.Count() != w.Acknowledged || w.Lag.Count() != w.Offered {
+			t.Errorf("%d service times for %d acknowledged, %d lags for %d offered", w.Service.Count(), w.Acknowledged, w.Lag.Count(), w.Offered)
+		}
+		var failed int64
+		for _, n := range w.Errors {
+			failed += n
+		}
+		if failed != w.Failed {
+			t.Errorf("%d errors by code, %d failed", failed, w.Failed)
+		}
+	}
+	for _, w := range f.workers {
+		if !w.closed {
+			t.Errorf("the worker of shard %d was not closed", w.shard.Index)
+		}
+		for k, index := range w.indices {
+			if index != int64(k) && !o.refuses() {
+				t.Fatalf("shard %d handed over record %d as the %dth", w.shard.Index, index, k)
+			}
+		}
+		late := w.shard.rec.Take(new(stats.Phases), stats.Measured, 0, 0, 0)
+		if m := stats.Merge(late[0], late[1]); m.Acknowledged+m.Failed+m.Unknown != 0 {
+			t.Errorf("shard %d counted %d records after the end", w.shard.Index, m.Acknowledged+m.Failed+m.Unknown)
+		}
+	}
+	return end, c
+}
+
+// refuses tells that the test wants records to be refused.
+func (o Options) refuses() bool { return o.MaxBlock != 0 }
+
+// checkWindows wants the windows to cover the run from 0 to its end, each where
+// the one before it ended, warm-up before measured.
+func checkWindows(t *testing.T, calls [][]stats.Window, end End) {
+	t.Helper()
+	var until time.Duration
+	for i, windows := range calls {
+		if len(windows) == 0 || len(windows) > 2 {
+			t.Fatalf("call %d has %d windows", i, len(windows))
+		}
+		if len(windows) == 2 && !(windows[0].Warmup && !windows[1].Warmup) {
+			t.Errorf("call %d: want warm-up before measured", i)
+		}
+		for _, w := range windows {
+			if w.Start != until || w.End < w.Start || w.End != windows[0].End {
+				t.Errorf("call %d has a window from %v to %v, the one before ended at %v", i, w.Start, w.End, until)
+			}
+		}
+		if until = windows[0].End; i < len(calls)-1 && until != time.Duration(i+1)*time.Second {
+			t.Errorf("window %d ends at %v, want each second", i, until)
+		}
+	}
+	if until != end.Elapsed {
+		t.Errorf("the windows end at %v, the run at %v", until, end.Elapsed)
+	}
+}

@@ -1,0 +1,271 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+)
+
+// sameHistogram compares what histograms hold, to the last count.
+var sameHistogram = cmp.Comparer(func(a, b Histogram) bool {
+	if a.Count() != b.Count() || a.sum != b.sum || a.outOfRange != b.outOfRange || a.Min() != b.Min() || a.Max() != b.Max() {
+		return false
+	}
+	return a.Count() == 0 || slices.Equal(a.hdr.Export().Counts, b.hdr.Export().Counts)
+})
+
+func histogramOf(ds ...time.Duration) (h Histogram) {
+	for _, d := range ds {
+		h.Record(d)
+	}
+	return h
+}
+
+// quantile is the exact value at q of sorted values: the smallest that at least
+// the share q of them do not exceed.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}
+
+// near tells whether a histogram may give got for want: three significant digits
+// of whole microseconds.
+func near(got, want time.Duration) bool {
+	return math.Abs(float64(got-want)) <= float64(want)*0.001+float64(time.Microsecond)
+}
+
+func TestAnEmptyHistogramHasNothingToSay(t *testing.T) {
+	var h Histogram
+	if h.Count() != 0 || h.Min() != 0 || h.Max() != 0 || h.Mean() != 0 || h.Quantile(0.5) != 0 || h.OutOfRange() != 0 {
+		t.Errorf("count %d, min %v, max %v, mean %v, median %v, out of range %d; want all 0",
+			h.Count(), h.Min(), h.Max(), h.Mean(), h.Quantile(0.5), h.OutOfRange())
+	}
+	h.Each(func(upTo time.Duration, n int64) { t.Errorf("Each gives %d up to %v", n, upTo) })
+}
+
+func TestMinMaxAndMeanAreExactToTheMicrosecond(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		var h Histogram
+		least, most, sum := int64(math.MaxInt64), int64(0), 0.0
+		n := 1 + rng.IntN(1000)
+		for range n {
+			us := rng.Int64N(1 << rng.IntN(31)) // HdrHistogram would round beyond 2047
+			least, most, sum = min(least, us), max(most, us), sum+float64(us)
+			h.Record(time.Duration(us)*time.Microsecond + time.Duration(rng.IntN(1000)))
+		}
+		if h.Min() != time.Duration(least)*time.Microsecond || h.Max() != time.Duration(most)*time.Microsecond {
+			t.Errorf("min %v and max %v, want %d and %d µs", h.Min(), h.Max(), least, most)
+		}
+		if want := sum / float64(n); math.Abs(h.Mean().Seconds()*1e6-want) > want*1e-9+1e-3 {
+			t.Errorf("mean %v, want %v µs", h.Mean(), want)
+		}
+	}
+}
+
+func TestRecordNCountsEqualDurations(t *testing.T) {
+	var h Histogram
+	h.RecordN(time.Millisecond, 3)
+	h.RecordN(5*time.Millisecond, 1)
+	h.RecordN(-1, 7)
+	if h.Count() != 4 || h.Mean() != 2*time.Millisecond || h.OutOfRange() != 7 {
+		t.Errorf("count %d, mean %v, out of range %d; want 4, 2ms, 7", h.Count(), h.Mean(), h.OutOfRange())
+	}
+}
+
+func TestQuantilesHaveThreeSignificantDigits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	var h Histogram
+	var raw []time.Duration
+	for range 50_000 {
+		d := time.Duration(math.Exp(rng.NormFloat64()*2) * float64(time.Millisecond))
+		raw = append(raw, d)
+		h.Record(d)
+	}
+	slices.Sort(raw)
+	for _, q := range []float64{0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1} {
+		if got, want := h.Quantile(q), quantile(raw, q); !near(got, want) {
+			t.Errorf("Quantile(%v) = %v, want %v", q, got, want)
+		}
+	}
+}
+
+func TestQuantilesLieBetweenMinAndMax(t *testing.T) {
+	h := histogramOf(1_234_567*time.Microsecond, 1_234_568*time.Microsecond) // one bucket, which spans more
+	for _, q := range []float64{0, 0.5, 1} {
+		if got := h.Quantile(q); got < h.Min() || got > h.Max() {
+			t.Errorf("Quantile(%v) = %v, outside %v to %v", q, got, h.Min(), h.Max())
+		}
+	}
+}
+
+func TestEachGivesEveryValueOnceAndInOrder(t *testing.T) {
+	h := histogramOf(0, time.Millisecond, time.Millisecond, time.Minute, MaxTrackable)
+	var got []int64
+	last := time.Duration(-1)
+	h.Each(func(upTo time.Duration, n int64) {
+		if upTo <= last {
+			t.Errorf("a bucket up to %v after one up to %v", upTo, last)
+		}
+		last = upTo
+		got = append(got, n)
+	})
+	if !slices.Equal(got, []int64{1, 2, 1, 1}) {
+		t.Errorf("counts %v, want [1 2 1 1]", got)
+	}
+}
+
+func TestOutOfRangeIsCountedAndNeverClamped(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		d    time.Duration
+		out  int64
+	}{
+		{"nothing is in range", 0, 0},
+		{"an hour is in range", MaxTrackable, 0},
+		{"a nanosecond more than an hour is not", MaxTrackable + 1, 1},
+		{"a century is not", 876_000 * time.Hour, 1},
+		{"a negative duration is not", -1, 1},
+		{"the most negative duration is not", math.MinInt64, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := histogramOf(time.Second, tc.d)
+			if h.OutOfRange() != tc.out || h.Count() != 2-tc.out {
+				t.Errorf("count %d, out of range %d; want %d, %d", h.Count(), h.OutOfRange(), 2-tc.out, tc.out)
+			}
+			if tc.out > 0 && (h.Min() != time.Second || h.Max() != time.Second || h.Mean() != time.Second) {
+				t.Errorf("min %v, max %v, mean %v; want 1s", h.Min(), h.Max(), h.Mean())
+			}
+		})
+	}
+}
+
+func TestAHistogramIsReadBackFromJSONAsItWas(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	var many Histogram
+	for range 10_000 {
+		many.RecordN(time.Duration(rng.Int64N(int64(MaxTrackable+time.Minute))), rng.Int64N(1e6))
+	}
+	for _, tc := range []struct {
+		name string
+		h    Histogram
+	}{
+		{"empty", Histogram{}},
+		{"one value", histogramOf(1_234_567 * time.Microsecond)},
+		{"zero and the longest", histogramOf(0, MaxTrackable)},
+		{"only out of range", histogramOf(-1, -1)},
+		{"ten thousand values", many},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, err := json.Marshal(tc.h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got Histogram
+			if err := json.Unmarshal(b, &got); err != nil {
+				t.Fatal(err)
+			}
+			if !cmp.Equal(tc.h, got, sameHistogram) {
+				t.Errorf("read back as %d values from %v to %v, %d out of range, mean %v; was %d from %v to %v, %d, %v",
+					got.Count(), got.Min(), got.Max(), got.OutOfRange(), got.Mean(),
+					tc.h.Count(), tc.h.Min(), tc.h.Max(), tc.h.OutOfRange(), tc.h.Mean())
+			}
+			got.Record(time.Second) // it can be used on
+			if got.Count() != tc.h.Count()+1 {
+				t.Errorf("after one more value: count %d, want %d", got.Count(), tc.h.Count()+1)
+			}
+		})
+	}
+}
+
+func encodeHDR(t testing.TB, h *hdrhistogram.Histogram) string {
+	t.Helper()
+	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestAHistogramThatCannotBeMergedIsRefused(t *testing.T) {
+	other := hdrhistogram.New(1, 1_000_000, 2)
+	_ = other.RecordValue(5)
+	ours := newHDR()
+	_ = ours.RecordValue(5)
+	mine := encodeHDR(t, ours)
+	for _, tc := range []struct{ name, json, say string }{
+		{"another geometry", fmt.Sprintf(`{"hdr_v2_base64":%q,"min_us":5,"max_us":5,"sum_us":5}`, encodeHDR(t, other)), "1 to 1000000 at 2"},
+		{"no base64", `{"hdr_v2_base64":"???"}`, "decode histogram"},
+		{"no histogram", `{"hdr_v2_base64":"AAAAAAAAAAA="}`, "decode histogram"},
+		{"half a histogram", fmt.Sprintf(`{"hdr_v2_base64":%q}`, mine[:len(mine)/2/4*4]), "decode histogram"},
+		{"more than a histogram takes", `{"hdr_v2_base64":"` + strings.Repeat("A", maxEncodedHistogram+4) + `"}`, "more than"},
+		{"no object", `[1]`, "decode histogram"},
+		{"a number too large for its field", `{"sum_us":1e30}`, "decode histogram"},
+		{"fewer than none out of range", `{"out_of_range":-1}`, "contradict"},
+		{"a longest value of none", `{"max_us":5}`, "contradict"},
+		{"a sum of none", `{"sum_us":5}`, "contradict"},
+		{"a shortest above the longest", fmt.Sprintf(`{"hdr_v2_base64":%q,"min_us":6,"max_us":5,"sum_us":5}`, mine), "contradict"},
+		{"a longest beyond the range", fmt.Sprintf(`{"hdr_v2_base64":%q,"min_us":5,"max_us":3600000001,"sum_us":5}`, mine), "contradict"},
+		{"a negative shortest", fmt.Sprintf(`{"hdr_v2_base64":%q,"min_us":-5,"max_us":5,"sum_us":5}`, mine), "contradict"},
+		{"a mean above the longest", fmt.Sprintf(`{"hdr_v2_base64":%q,"min_us":5,"max_us":5,"sum_us":500}`, mine), "contradict"},
+		{"a mean below the shortest", fmt.Sprintf(`{"hdr_v2_base64":%q,"min_us":5,"max_us":5}`, mine), "contradict"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var h Histogram
+			err := json.Unmarshal([]byte(tc.json), &h)
+			if err == nil || !strings.Contains(err.Error(), tc.say) {
+				t.Errorf("got %v, want an error that says %q", err, tc.say)
+			}
+		})
+	}
+}
+
+// FuzzHistogramUnmarshal: reading a histogram never panics; what was read makes
+// sense (quantiles between its ends, its ends in range), and written and read
+// again it is the same.
+func FuzzHistogramUnmarshal(f *testing.F) {
+	for _, h := range []Histogram{{}, histogramOf(time.Second), histogramOf(0, time.Millisecond, MaxTrackable, -1)} {
+		b, err := json.Marshal(h)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	other := hdrhistogram.New(1, 1000, 1)
+	_ = other.RecordValue(5)
+	f.Add([]byte(`{"hdr_v2_base64":"` + encodeHDR(f, other) + `"}`))
+	f.Add([]byte(`{"hdr_v2_base64":"AAAA"}`))
+	f.Add([]byte(`{"sum_us":-1,"min_us":9223372036854775807,"out_of_range":1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h Histogram
+		if json.Unmarshal(b, &h) != nil {
+			return
+		}
+		if h.Min() < 0 || h.Min() > h.Max() || h.Max() > MaxTrackable || h.Count() < 0 || h.OutOfRange() < 0 {
+			t.Fatalf("%d values from %v to %v, %d out of range", h.Count(), h.Min(), h.Max(), h.OutOfRange())
+		}
+		for _, q := range []float64{0, 0.5, 0.999, 1} {
+			if v := h.Quantile(q); v < h.Min() || v > h.Max() {
+				t.Fatalf("Quantile(%v) = %v, outside %v to %v", q, v, h.Min(), h.Max())
+			}
+		}
+		again, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var g Histogram
+		if err := json.Unmarshal(again, &g); err != nil {
+			t.Fatalf("%v in %s", err, again)
+		}
+		if !cmp.Equal(h, g, sameHistogram) {
+			t.Fatalf("%s was read back as something else", again)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package stats
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestPhaseOfIndexesPhases(t *testing.T) {
+	if PhaseOf(true) != Warmup || PhaseOf(false) != Measured {
+		t.Errorf("PhaseOf(true) = %d and PhaseOf(false) = %d", PhaseOf(true), PhaseOf(false))
+	}
+}
+
+func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
+	r := NewRecorder()
+	r.Sent(Measured, 20*time.Millisecond, 2*time.Millisecond, true)
+	r.Sent(Measured, 10*time.Millisecond, 5*time.Millisecond, false)
+	r.Sent(Measured, 30*time.Millisecond, 0, true)
+	r.Acknowledged(Measured, 3, 100, 4*time.Millisecond, 6*time.Millisecond, 26*time.Millisecond)
+	r.Acknowledged(Measured, 3, 50, 8*time.Millisecond, 8*time.Millisecond, 25*time.Millisecond)
+	r.Acknowledged(Measured, -1, 7, time.Millisecond, time.Millisecond, 0)
+	r.Failed(Measured, "REQUEST_TIMED_OUT", 30*time.Second)
+	r.Unknown(Measured, 40*time.Second)
+	r.Unsent(Measured, 50*time.Second)
+	r.BufferFull(Measured, time.Second)
+	r.BufferFull(Measured, time.Second)
+	r.Committed(Measured)
+	r.InFlight(Measured, time.Second, 3*time.Second)
+	r.Request(Measured, 2, 9*time.Millisecond, false)
+	r.Request(Measured, 2, time.Minute, true)
+	r.Batch(Measured, 2, 10, 1000, 400)
+	r.Throttle(Measured, 2, time.Second)
+
+	got := r.Take(new(Phases), Measured, time.Second, 2*time.Second, 900*time.Millisecond)
+	want := Window{
+		Start: time.Second, End: 2 * time.Second,
+		Offered: 3, Acknowledged: 3, Failed: 1, Unknown: 1, Unsent: 1, Bytes: 157,
+		FirstDue: 10 * time.Millisecond, LastSent: 30 * time.Millisecond, LastAck: 26 * time.Millisecond,
+		Errors:    map[string]int64{"REQUEST_TIMED_OUT": 1},
+		Lag:       histogramOf(2*time.Millisecond, 5*time.Millisecond, 0),
+		OwnLag:    histogramOf(2*time.Millisecond, 0),
+		Service:   histogramOf(4*time.Millisecond, 8*time.Millisecond, time.Millisecond),
+		Response:  histogramOf(6*time.Millisecond, 8*time.Millisecond, time.Millisecond, 30*time.Second, 40*time.Second, 50*time.Second),
+		ShardTime: 900 * time.Millisecond, BufferFull: 2 * time.Second,
+		InFlightFull: time.Second, ConnTime: 3 * time.Second, Transactions: 1,
+		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond}},
+		Brokers: map[int32]Broker{2: {
+			Requests: 2, Failed: 1, Batches: 1, Records: 10, Bytes: 1000, WireBytes: 400, Throttle: time.Second,
+			Latency: histogramOf(9 * time.Millisecond),
+		}},
+	}
+	if diff := cmp.Diff(want, got[Measured], sameHistogram); diff != "" {
+		t.Errorf("measured (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Window{Start: time.Second, End: 2 * time.Second, Warmup: true}, got[Warmup], sameHistogram); diff != "" {
+		t.Errorf("warm-up (-want +got):\n%s", diff)
+	}
+}
+
+func TestWarmupAndMeasuredRecordsAreKeptApart(t *testing.T) {
+	r := NewRecorder()
+	r.Sent(Warmup, 0, 0, true)
+	r.Acknowledged(Warmup, 1, 10, time.Second, time.Second, time.Second)
+	r.Sent(Measured, time.Second, 0, true)
+	r.Acknowledged(Measured, 2, 20, 2*time.Second, 2*time.Second, 3*time.Second)
+	got := r.Take(new(Phases), Warmup, 0, time.Second, time.Second)
+	w, m := &got[Warmup], &got[Measured]
+	if !w.Warmup || w.Offered != 1 || w.Bytes != 10 || w.Response.Max() != time.Second || w.ShardTime != time.Second || !cmp.Equal(w.PartitionIDs(), []int32{1}) {
+		t.Errorf("warm-up: %+v", *w)
+	}
+	if m.Warmup || m.Offered != 1 || m.Bytes != 20 || m.Response.Max() != 2*time.Second || m.ShardTime != 0 || !cmp.Equal(m.PartitionIDs(), []int32{2}) {
+		t.Errorf("measured: %+v", *m)
+	}
+}
+
+func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
+	r := NewRecorder()
+	spare := new(Phases)
+	var total Window
+	for i := range 10 {
+		for range i {
+			r.Sent(Measured, time.Duration(i)*time.Second, 0, true)
+			r.Acknowledged(Measured, int32(i%3), 1, time.Millisecond, time.Millisecond, time.Duration(i)*time.Second)
+			r.Request(Measured, 1, time.Millisecond, false)
+		}
+		start := time.Duration(i) * time.Second
+		taken := r.Take(spare, Measured, start, start+time.Second, time.Second)
+		w := &taken[Measured]
+		if w.Offered != int64(i) || w.Acknowledged != int64(i) || w.Response.Count() != int64(i) || w.Brokers[1].Requests != int64(i) {
+			t.Fatalf("window %d holds %d offered, %d acknowledged, %d values, %d requests", i, w.Offered, w.Acknowledged, w.Response.Count(), w.Brokers[1].Requests)
+		}
+		if i > 0 && (!cmp.Equal(w.PartitionIDs(), []int32{int32(i % 3)}) || w.FirstDue != start) {
+			t.Fatalf("window %d: partitions %v, first due %v", i, w.PartitionIDs(), w.FirstDue)
+		}
+		if !taken[Warmup].Warmup || w.Warmup {
+			t.Fatalf("window %d: the phases are mixed up", i)
+		}
+		total.Add(w)
+		taken.Reset()
+		spare = taken
+	}
+	if total.Offered != 45 || total.Response.Count() != 45 || total.End != 10*time.Second || total.ShardTime != 10*time.Second {
+		t.Errorf("all windows: %d offered, %d values, until %v, %v of sending; want 45, 45, 10s, 10s",
+			total.Offered, total.Response.Count(), total.End, total.ShardTime)
+	}
+}
+
+func TestResetLeavesNothingBehind(t *testing.T) {
+	r := NewRecorder()
+	for _, phase := range []int{Measured, Warmup} {
+		r.Sent(phase, time.Second, time.Second, true)
+		r.Acknowledged(phase, 1, 1, time.Second, time.Second, time.Second)
+		r.Failed(phase, "X", -1)
+		r.Request(phase, 1, time.Second, false)
+	}
+	taken := r.Take(new(Phases), Measured, 0, time.Second, time.Second)
+	taken.Reset()
+	if diff := cmp.Diff(Phases{}, *taken, sameHistogram, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("after Reset (-want +got):\n%s", diff)
+	}
+	if !taken[Measured].IsZero() || !taken[Warmup].Empty() {
+		t.Error("after Reset a window is not zero")
+	}
+}
+
+func TestRecordingDoesNotAllocate(t *testing.T) {
+	r := NewRecorder()
+	spare := new(Phases)
+	record := func() {
+		for _, phase := range []int{Warmup, Measured} {
+			r.Sent(phase, time.Second, time.Millisecond, true)
+			r.Acknowledged(phase, 11, 100, time.Millisecond, 2*time.Millisecond, time.Second)
+		}
+	}
+	for range 2 { // the memory of both sets of windows
+		record()
+		spare = r.Take(spare, Measured, 0, time.Second, time.Second)
+		spare.Reset()
+	}
+	if n := testing.AllocsPerRun(1000, record); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func BenchmarkRecorder(b *testing.B) {
+	r := NewRecorder()
+	var at time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		at += 700
+		r.Sent(Measured, at, 400*time.Microsecond, true)
+		r.Acknowledged(Measured, int32(at>>8&7), 100, 2*time.Millisecond, 2400*time.Microsecond, at)
+	}
+}

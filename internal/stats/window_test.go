@@ -1,0 +1,369 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// sameWindow is the difference of two windows; "" when there is none.
+func sameWindow(a, b Window) string {
+	return cmp.Diff(a, b, sameHistogram, cmpopts.EquateEmpty())
+}
+
+func randomHistogram(rng *rand.Rand) (h Histogram) {
+	for range rng.IntN(4) {
+		h.RecordN(time.Duration(rng.Int64N(int64(MaxTrackable)>>rng.IntN(30))), 1+rng.Int64N(1000))
+	}
+	h.RecordN(-1, rng.Int64N(2))
+	return h
+}
+
+// randomWindow is a window with many of its fields empty.
+func randomWindow(rng *rand.Rand) Window {
+	var w Window
+	some := func() int64 { return rng.Int64N(1e6) * rng.Int64N(2) }
+	span := func() time.Duration { return time.Duration(some()) }
+	if rng.IntN(8) == 0 {
+		return w
+	}
+	w.Start = span()
+	w.End = w.Start + span()
+	w.Warmup = rng.IntN(2) == 0
+	if w.Offered = some(); w.Offered > 0 {
+		w.FirstDue = span()
+	}
+	w.Acknowledged, w.Failed, w.Unknown, w.Unsent, w.Bytes = some(), some(), some(), some(), some()
+	w.LastSent, w.LastAck = span(), span()
+	w.ShardTime, w.BufferFull, w.InFlightFull, w.ConnTime, w.Transactions = span(), span(), span(), span(), some()
+	w.Lag, w.OwnLag, w.Service, w.Response = randomHistogram(rng), randomHistogram(rng), randomHistogram(rng), randomHistogram(rng)
+	for range rng.IntN(3) {
+		if w.Errors == nil {
+			w.Errors = make(map[string]int64)
+		}
+		w.Errors[[]string{"NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "client:BUFFER_EXHAUSTED"}[rng.IntN(3)]] = 1 + some()
+	}
+	for range rng.IntN(4) {
+		if w.Partitions == nil {
+			w.Partitions = make(map[int32]Partition)
+		}
+		w.Partitions[rng.Int32N(5)] = Partition{Records: some(), Bytes: some(), ServiceSum: span(), ServiceMax: span()}
+	}
+	for range rng.IntN(3) {
+		if w.Brokers == nil {
+			w.Brokers = make(map[int32]Broker)
+		}
+		w.Brokers[rng.Int32N(3)] = Broker{
+			Requests: some(), Failed: some(), Batches: some(), Records: some(), Bytes: some(), WireBytes: some(),
+			Throttle: span(), Latency: randomHistogram(rng),
+		}
+	}
+	return w
+}
+
+// copyOf is a window that shares no memory with w.
+func copyOf(t testing.TB, w Window) Window {
+	t.Helper()
+	b, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c Window
+	if err := json.Unmarshal(b, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestMergeObeysItsLaws(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		a, b, c := randomWindow(rng), randomWindow(rng), randomWindow(rng)
+		if diff := sameWindow(Merge(Merge(a, b), c), Merge(a, Merge(b, c))); diff != "" {
+			t.Fatalf("seed %d: (a+b)+c is not a+(b+c):\n%s", seed, diff)
+		}
+		if diff := sameWindow(Merge(a, b), Merge(b, a)); diff != "" {
+			t.Fatalf("seed %d: a+b is not b+a:\n%s", seed, diff)
+		}
+		if diff := sameWindow(Merge(a, Window{}), a); diff != "" {
+			t.Fatalf("seed %d: a+0 is not a:\n%s", seed, diff)
+		}
+		if diff := sameWindow(Merge(Window{}, a), a); diff != "" {
+			t.Fatalf("seed %d: 0+a is not a:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestAddIsMergeInPlace(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		a, b := randomWindow(rng), randomWindow(rng)
+		want := Merge(a, b)
+		a.Add(&b)
+		if diff := sameWindow(a, want); diff != "" {
+			t.Fatalf("seed %d: Add differs from Merge:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestMergeLeavesItsInputsAloneAndSharesNothingWithThem(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		a, b := randomWindow(rng), randomWindow(rng)
+		wasA, wasB := copyOf(t, a), copyOf(t, b)
+		for _, m := range []Window{Merge(a, b), Merge(a, Window{}), Merge(Window{}, b)} {
+			m.Add(&a)
+			m.Add(&b)
+			for _, h := range []*Histogram{&m.Lag, &m.OwnLag, &m.Service, &m.Response} {
+				h.Record(time.Second)
+			}
+			for code := range m.Errors {
+				m.Errors[code]++
+			}
+			for id, p := range m.Partitions {
+				p.Records++
+				m.Partitions[id] = p
+			}
+			for id, q := range m.Brokers {
+				q.Latency.Record(time.Second)
+				m.Brokers[id] = q
+			}
+		}
+		if diff := sameWindow(a, wasA) + sameWindow(b, wasB); diff != "" {
+			t.Fatalf("seed %d: an input has changed:\n%s", seed, diff)
+		}
+	}
+}
+
+// mergedBy tells how Merge combines the fields that it does not add up.
+var mergedBy = map[string]func(a, b int64) int64{
+	"Window.Start":         func(a, b int64) int64 { return min(a, b) },
+	"Window.End":           func(a, b int64) int64 { return max(a, b) },
+	"Window.FirstDue":      func(a, b int64) int64 { return min(a, b) },
+	"Window.LastSent":      func(a, b int64) int64 { return max(a, b) },
+	"Window.LastAck":       func(a, b int64) int64 { return max(a, b) },
+	"Partition.ServiceMax": func(a, b int64) int64 { return max(a, b) },
+}
+
+// fill gives every field under v a value of its own, from *next on.
+func fill(t *testing.T, v reflect.Value, next *int64) {
+	t.Helper()
+	*next++
+	if h, ok := v.Addr().Interface().(*Histogram); ok {
+		h.RecordN(time.Duration(*next)*time.Millisecond, *next)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Int64:
+		v.SetInt(*next)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i), next)
+		}
+	case reflect.Map:
+		key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, elem, next)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, elem)
+	default:
+		t.Fatalf("this test does not know %v: teach it", v.Type())
+	}
+}
+
+// checkMerged fails for every field under got that is not what a and b make.
+func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
+	t.Helper()
+	if got.Type() == reflect.TypeFor[Histogram]() {
+		x, y, z := a.Interface().(Histogram), b.Interface().(Histogram), got.Interface().(Histogram)
+		if z.Count() != x.Count()+y.Count() || z.sum != x.sum+y.sum {
+			t.Errorf("Merge of %s: %d values, want %d and %d", name, z.Count(), x.Count(), y.Count())
+		}
+		return
+	}
+	switch got.Kind() {
+	case reflect.Int64:
+		want := a.Int() + b.Int()
+		if f := mergedBy[name]; f != nil {
+			want = f(a.Int(), b.Int())
+		}
+		if got.Int() != want {
+			t.Errorf("Merge of %s = %d, want %d from %d and %d", name, got.Int(), want, a.Int(), b.Int())
+		}
+	case reflect.Bool:
+		if !got.Bool() {
+			t.Errorf("Merge of %s = false of two true ones", name)
+		}
+	case reflect.Struct:
+		for i := range got.NumField() {
+			checkMerged(t, got.Type().Name()+"."+got.Type().Field(i).Name, a.Field(i), b.Field(i), got.Field(i))
+		}
+	case reflect.Map:
+		if got.Len() != 1 {
+			t.Errorf("Merge of %s has %d entries, want 1", name, got.Len())
+			return
+		}
+		key := a.MapKeys()[0]
+		checkMerged(t, name, a.MapIndex(key), b.MapIndex(key), got.MapIndex(key))
+	}
+}
+
+func TestMergeForgetsNoField(t *testing.T) {
+	var a, b Window
+	next := int64(1000)
+	fill(t, reflect.ValueOf(&a).Elem(), &next)
+	fill(t, reflect.ValueOf(&b).Elem(), &next)
+	got := Merge(a, b)
+	checkMerged(t, "Window", reflect.ValueOf(a), reflect.ValueOf(b), reflect.ValueOf(got))
+}
+
+// A window that holds one thing only is not zero: Merge must not drop it, nor the
+// engine take it for empty.
+func TestNoFieldIsTakenForNothing(t *testing.T) {
+	typ := reflect.TypeFor[Window]()
+	for i := range typ.NumField() {
+		name := typ.Field(i).Name
+		if name == "FirstDue" { // means nothing without Offered
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			var w Window
+			next := int64(1000)
+			fill(t, reflect.ValueOf(&w).Elem().Field(i), &next)
+			if w.IsZero() {
+				t.Error("IsZero")
+			}
+			if diff := sameWindow(Merge(Window{}, w), w); diff != "" {
+				t.Errorf("0+w is not w:\n%s", diff)
+			}
+			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastSent" || name == "LastAck"
+			if w.Empty() != isFrame {
+				t.Errorf("Empty() = %v, want %v", w.Empty(), isFrame)
+			}
+		})
+	}
+}
+
+func TestOutOfRangeValuesAloneAreSomething(t *testing.T) {
+	w := Window{Lag: histogramOf(-1)}
+	if w.IsZero() || w.Empty() {
+		t.Errorf("IsZero %v, Empty %v; want false", w.IsZero(), w.Empty())
+	}
+}
+
+func TestAWindowIsReadBackFromJSONAsItWas(t *testing.T) {
+	for seed := range uint64(20) {
+		w := randomWindow(rand.New(rand.NewPCG(seed, 4)))
+		if diff := sameWindow(w, copyOf(t, w)); diff != "" {
+			t.Fatalf("seed %d (-was +is):\n%s", seed, diff)
+		}
+	}
+	var w Window
+	next := int64(1000)
+	fill(t, reflect.ValueOf(&w).Elem(), &next)
+	if diff := sameWindow(w, copyOf(t, w)); diff != "" {
+		t.Errorf("every field set (-was +is):\n%s", diff)
+	}
+}
+
+func TestMergedPercentilesAreThoseOfAllValuesAndAveragedOnesAreNot(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	var hosts [3]Window
+	var all []time.Duration
+	for i, host := range []struct {
+		n    int
+		slow float64 // the share of records that take about a second
+	}{{100_000, 0}, {100_000, 0.001}, {10_000, 0.2}} {
+		for range host.n {
+			d := time.Duration((1 + rng.ExpFloat64()) * float64(time.Millisecond))
+			if rng.Float64() < host.slow {
+				d = time.Duration((1 + rng.ExpFloat64()/5) * float64(time.Second))
+			}
+			all = append(all, d)
+			hosts[i].Response.Record(d)
+		}
+	}
+	slices.Sort(all)
+	merged := Merge(hosts[0], Merge(hosts[1], hosts[2]))
+	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
+		if got, want := merged.Response.Quantile(q), quantile(all, q); !near(got, want) {
+			t.Errorf("merged Quantile(%v) = %v, want %v", q, got, want)
+		}
+	}
+	var average time.Duration
+	for i := range hosts {
+		average += hosts[i].Response.Quantile(0.99) / time.Duration(len(hosts))
+	}
+	if want := quantile(all, 0.99); average > want/10 && average < want*10 {
+		t.Errorf("the average of the p99s is %v and the p99 is %v: this test shows nothing", average, want)
+	}
+}
+
+func TestRatesAreOverTheLengthOfTheWindow(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		w              Window
+		records, bytes float64
+	}{
+		{"two seconds", Window{Start: time.Second, End: 3 * time.Second, Acknowledged: 10, Bytes: 1000}, 5, 500},
+		{"no length", Window{Start: time.Second, End: time.Second, Acknowledged: 10, Bytes: 1000}, 0, 0},
+		{"nothing", Window{}, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if r, b := tc.w.RecordsPerSecond(), tc.w.BytesPerSecond(); r != tc.records || b != tc.bytes {
+				t.Errorf("%v records/s and %v bytes/s, want %v and %v", r, b, tc.records, tc.bytes)
+			}
+		})
+	}
+}
+
+func TestIDsAreInOrder(t *testing.T) {
+	w := Window{Partitions: map[int32]Partition{}, Brokers: map[int32]Broker{}}
+	for _, id := range []int32{5, 1, 9, 0} {
+		w.Partitions[id], w.Brokers[id] = Partition{Records: 1}, Broker{Requests: 1}
+	}
+	want := []int32{0, 1, 5, 9}
+	if p, b := w.PartitionIDs(), w.BrokerIDs(); !slices.Equal(p, want) || !slices.Equal(b, want) {
+		t.Errorf("partitions %v, brokers %v; want %v", p, b, want)
+	}
+}
+
+func BenchmarkMerge(b *testing.B) {
+	for _, values := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("%d_values", values), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(6, 6))
+			var w Window
+			w.Offered = int64(values)
+			for _, h := range []*Histogram{&w.Lag, &w.OwnLag, &w.Service, &w.Response} {
+				for range values {
+					h.Record(time.Duration((1 + rng.ExpFloat64()) * float64(5*time.Millisecond)))
+				}
+			}
+			w.Partitions = make(map[int32]Partition)
+			for id := range int32(12) {
+				w.Partitions[id] = Partition{Records: 1}
+			}
+			b.Run("new", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Merge(w, w)
+				}
+			})
+			b.Run("add", func(b *testing.B) {
+				sum := Merge(w, w)
+				b.ReportAllocs()
+				for b.Loop() {
+					sum.Add(&w)
+				}
+			})
+		})
+	}
+}
