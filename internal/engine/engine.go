@@ -149,20 +149,30 @@ type run struct {
 	start    time.Time
 	stop     chan struct{} // closed: senders finish
 	stopOnce sync.Once
+	stopped  time.Duration // when it was closed
+	ticker   *time.Ticker
 	taken    time.Duration // end of the last window
 	spare    *stats.Phases
 }
 
 func (r *run) now() time.Duration { return time.Since(r.start) }
 
-func (r *run) stopSending() { r.stopOnce.Do(func() { close(r.stop) }) }
+func (r *run) stopSending() {
+	r.stopOnce.Do(func() {
+		r.stopped = r.now()
+		close(r.stop)
+	})
+}
 
 func (r *run) run(ctx context.Context) End {
 	r.start = time.Now()
+	r.ticker = time.NewTicker(tick)
+	defer r.ticker.Stop()
 	r.spare = new(stats.Phases)
-	r.setStage(Running)
 	if r.plan.Load.Warmup != (plan.Warmup{}) {
 		r.setStage(WarmingUp)
+	} else {
+		r.setStage(Running)
 	}
 
 	var senders sync.WaitGroup
@@ -203,8 +213,6 @@ func (r *run) cutoff() time.Duration {
 // stop when stop is closed, ctx ends or the cutoff has passed, and returns
 // whether one of the first two came first.
 func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cutoff time.Duration) (stopped bool) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	var over <-chan time.Time
 	if cutoff > 0 {
 		timer := time.NewTimer(cutoff - r.now())
@@ -216,7 +224,7 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 		select {
 		case <-done:
 			return stopped
-		case <-ticker.C:
+		case <-r.ticker.C:
 			r.take()
 		case <-over:
 			r.stopSending()
@@ -251,8 +259,8 @@ func (r *run) drain(ctx context.Context, stopped bool) (timedOut bool) {
 	if stopped {
 		stop = nil // it was seen already
 	}
-	impatient := r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0)
-	return incomplete.Load() || impatient
+	r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0)
+	return incomplete.Load()
 }
 
 // shorten passes stop on, and ends the drain StopTimeout after it: who asks to

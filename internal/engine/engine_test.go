@@ -214,7 +214,7 @@ func TestEveryOfferedRecordIsAccountedForHoweverTheRunEnds(t *testing.T) {
 					t.Errorf("offered %d, acknowledged %d, unknown %d, unsent %d; want %d, %d, %d, %d",
 						m.Offered, m.Acknowledged, m.Unknown, m.Unsent, tc.offered, tc.acked, tc.unknown, tc.unsent)
 				}
-				if m.Response.Max() != tc.oldest || m.Service.Count() != m.Acknowledged {
+				if !within(m.Response.Max(), tc.oldest, 20*time.Millisecond) || m.Service.Count() != m.Acknowledged {
 					t.Errorf("response up to %v, want %v", m.Response.Max(), tc.oldest)
 				}
 				// A sender in a short sleep sees the end of it up to 20 ms late.
@@ -514,9 +514,12 @@ func TestAWindowStaysAsItWasWhenItLeftTheEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, w := range kept {
-			if got := [2]int64{w.Response.Count(), w.Partitions[0].Records}; got != counts[i] || got[0] == 0 {
+			if got := [2]int64{w.Response.Count(), w.Partitions[0].Records}; got != counts[i] {
 				t.Errorf("window %d has %v, had %v", i, got, counts[i])
 			}
+		}
+		if len(kept) < 5 || counts[0][0] == 0 {
+			t.Errorf("%d windows, the first with %d values: this test shows nothing", len(kept), counts[0][0])
 		}
 	})
 }

@@ -7,7 +7,7 @@ import "time"
 type Op struct {
 	Index int64         // the record's number in its shard, from 0
 	Due   time.Duration // when it should go, from the start of the run
-	Sent  time.Duration // when it was handed to the worker
+	Sent  time.Duration // when it was handed to the worker; one that has to wait first sets it anew
 	Wall  time.Time     // Sent on the wall clock, for the record's timestamp
 	Bytes int           // of key and value, set by the worker
 	State any           // the worker's own, kept while the Op is reused
@@ -22,13 +22,12 @@ type Op struct {
 func (o *Op) Acknowledge(partition int32, at time.Duration) {
 	s := o.shard
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !o.outstanding { // given up before
-		return
+	if o.outstanding { // else it was given up before
+		at = max(at, o.Sent) // an answer cannot be older than its question
+		s.rec.Acknowledged(o.phase, partition, o.Bytes, at-o.Sent, at-o.Due, at)
+		s.free(o)
 	}
-	at = max(at, o.Sent) // an answer cannot be older than its question
-	s.rec.Acknowledged(o.phase, partition, o.Bytes, at-o.Sent, at-o.Due, at)
-	s.free(o)
+	s.mu.Unlock()
 }
 
 // Fail reports that the record was given up, with a Kafka error code by name, or

@@ -34,7 +34,8 @@ func (s *Shard) send() {
 			s.sleep(due - now)
 			continue
 		}
-		for wall := s.run.start.Add(now); ok && due <= now && len(s.burst) < burstLen; {
+		wall := s.run.start.Add(now)
+		for n := 0; ok && due <= now && n < burstLen; n++ {
 			if s.closed {
 				due = now
 			}
@@ -75,14 +76,26 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 		wall = s.run.start.Add(now)
 	}
 	op.Index, op.Due, op.Sent, op.Wall, op.phase, op.outstanding = index, due, now, wall, phase, true
-	s.burst = append(s.burst, sentRecord{due: due, lag: now - due, phase: phase, own: !s.debt && !s.closed})
 	if s.worker.Do(op) {
 		waited, s.debt = true, true
 	}
 	// The op may have its outcome by now, but only this goroutine uses it again.
+	s.count(sentRecords{n: 1, due: due, lag: op.Sent - due, phase: phase, own: !s.debt && !s.closed})
 	s.sent.ops++
 	s.sent.bytes += int64(op.Bytes)
 	return true, waited
+}
+
+// count notes what is to be counted at the end of the burst. Without a schedule
+// all records of a burst are alike.
+func (s *Shard) count(r sentRecords) {
+	if n := len(s.burst); n > 0 {
+		if last := &s.burst[n-1]; last.due == r.due && last.lag == r.lag && last.phase == r.phase && last.own == r.own {
+			last.n++
+			return
+		}
+	}
+	s.burst = append(s.burst, r)
 }
 
 // acquire returns a free op, or nil when as many records or bytes wait for acks
@@ -149,7 +162,7 @@ func (s *Shard) await() *Op {
 		s.mu.Unlock()
 		return s.acquire()
 	}
-	s.waitFrom = s.Now()
+	s.blocked, s.waitFrom = true, s.Now()
 	s.mu.Unlock()
 
 	timer := time.NewTimer(o.MaxBlock)
@@ -163,7 +176,7 @@ func (s *Shard) await() *Op {
 	}
 
 	s.mu.Lock()
-	s.waiting = gauge{}
+	s.waiting, s.blocked = gauge{}, false
 	s.rec.BufferFull(s.phase, s.Now()-s.waitFrom)
 	select {
 	case <-s.wake: // it came too late
@@ -185,7 +198,7 @@ func (s *Shard) refuse(phase int, due time.Duration) {
 	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rec.Sent(phase, due, now-due, false)
+	s.rec.Sent(phase, 1, due, now-due, false)
 	s.rec.Failed(phase, errBufferFull, now-due)
 }
 
@@ -194,7 +207,7 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.burst {
-		s.rec.Sent(b.phase, b.due, b.lag, b.own)
+		s.rec.Sent(b.phase, b.n, b.due, b.lag, b.own)
 	}
 	s.burst = s.burst[:0]
 	s.handed = s.sent
@@ -208,7 +221,7 @@ func (s *Shard) publish(next int64, due time.Duration) {
 // handed over, with its age.
 func (s *Shard) countUnsent(index int64, due time.Duration) {
 	now := s.Now()
-	until := now
+	until := s.run.stopped
 	if d := s.run.plan.Load.Duration.Std(); d > 0 {
 		until = min(until, d)
 	}

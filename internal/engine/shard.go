@@ -22,7 +22,7 @@ type Shard struct {
 	debt   bool   // behind because something held the sender up, and not caught up since
 	local  []*Op  // free ops
 	slabs  [][]Op // every op there is
-	burst  []sentRecord
+	burst  []sentRecords
 	sent   gauge // records handed to the worker
 	seen   gauge // records with an outcome, as of the last look
 
@@ -36,6 +36,7 @@ type Shard struct {
 	settled  gauge // records with an outcome
 	returned []*Op
 	waiting  gauge         // the sender waits until settled reaches this; zero: it does not wait
+	blocked  bool          // the sender is held up by a full buffer, until it has woken
 	waitFrom time.Duration // since when, or since the last window
 	wake     chan struct{}
 }
@@ -56,8 +57,10 @@ func (w warmup) phase(index int64, due time.Duration) int {
 	return stats.PhaseOf(index < w.ops || due < w.until)
 }
 
-// sentRecord is what the sender has to count of one record it handed over.
-type sentRecord struct {
+// sentRecords is what the sender has to count of records it handed over, all due
+// and sent at the same time.
+type sentRecords struct {
+	n     int64
 	due   time.Duration
 	lag   time.Duration
 	phase int
@@ -73,7 +76,7 @@ func newShard(r *run, index int) *Shard {
 		pacer:  p.Load.Pacer(index, n, p.Payload.MeanBytes(), p.Seed),
 		warm:   warmup{until: p.Load.Warmup.Duration.Std(), ops: p.Load.WarmupShare(index, n)},
 		closed: p.Load.Rate.IsUnlimited(),
-		burst:  make([]sentRecord, 0, burstLen),
+		burst:  make([]sentRecords, 0, burstLen),
 		rec:    stats.NewRecorder(),
 		wake:   make(chan struct{}, 1),
 
@@ -116,7 +119,7 @@ func (s *Shard) free(o *Op) {
 func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phases, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting != (gauge{}) {
+	if s.blocked && end > s.waitFrom {
 		s.rec.BufferFull(s.phase, end-s.waitFrom)
 		s.waitFrom = end
 	}

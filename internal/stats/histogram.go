@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -26,7 +27,7 @@ const (
 type Histogram struct {
 	hdr        *hdrhistogram.Histogram
 	sum        int64 // microseconds, exact
-	min, max   int64 // microseconds, exact where HdrHistogram rounds; they mean nothing while it is empty
+	min, max   int64 // microseconds, exact where HdrHistogram rounds; they mean nothing while it holds no value
 	outOfRange int64
 }
 
@@ -42,16 +43,15 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 	}
 	if h.hdr == nil {
 		h.hdr = newHDR()
+		h.min = math.MaxInt64
 	}
 	us := int64(d / time.Microsecond)
-	if h.hdr.TotalCount() == 0 {
-		h.min, h.max = us, us
-	}
 	if err := h.hdr.RecordValues(us, n); err != nil {
 		h.outOfRange += n
 		return
 	}
-	h.min, h.max = min(h.min, us), max(h.max, us)
+	h.min = min(h.min, us)
+	h.max = max(h.max, us)
 	h.sum += us * n
 }
 
@@ -129,9 +129,7 @@ func (h *Histogram) add(o *Histogram) {
 	}
 	if h.hdr == nil {
 		h.hdr = newHDR()
-	}
-	if h.hdr.TotalCount() == 0 {
-		h.min, h.max = o.min, o.max
+		h.min = math.MaxInt64
 	}
 	h.outOfRange += h.hdr.Merge(o.hdr) // 0 while all share one geometry
 	h.min, h.max = min(h.min, o.min), max(h.max, o.max)
@@ -143,7 +141,7 @@ func (h *Histogram) reset() {
 	if h.hdr != nil && h.hdr.TotalCount() > 0 {
 		h.hdr.Reset()
 	}
-	h.sum, h.min, h.max, h.outOfRange = 0, 0, 0, 0
+	h.sum, h.min, h.max, h.outOfRange = 0, math.MaxInt64, 0, 0
 }
 
 // histogramJSON is how a histogram travels: HdrHistogram's own V2 compressed
@@ -159,8 +157,9 @@ type histogramJSON struct {
 
 // MarshalJSON writes the histogram losslessly.
 func (h Histogram) MarshalJSON() ([]byte, error) {
-	j := histogramJSON{Sum: h.sum, Min: h.min, Max: h.max, OutOfRange: h.outOfRange}
+	j := histogramJSON{OutOfRange: h.outOfRange}
 	if h.Count() > 0 {
+		j.Sum, j.Min, j.Max = h.sum, h.min, h.max
 		b, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 		if err != nil {
 			return nil, fmt.Errorf("encode histogram: %w", err)

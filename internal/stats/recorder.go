@@ -35,19 +35,20 @@ func NewRecorder() *Recorder {
 	return r
 }
 
-// Sent counts one record handed to the client, lag after it was due. own tells
-// that nothing but kt itself held it up: only then the lag counts as OwnLag.
-func (r *Recorder) Sent(phase int, due, lag time.Duration, own bool) {
+// Sent counts n records handed to the client, the first of which was due at due,
+// each lag after it was due. own tells that nothing but kt itself held them up:
+// only then the lag counts as OwnLag.
+func (r *Recorder) Sent(phase int, n int64, due, lag time.Duration, own bool) {
 	w := &r.cur[phase]
 	if w.Offered == 0 {
 		w.FirstDue = due
 	}
 	w.FirstDue = min(w.FirstDue, due)
 	w.LastSent = max(w.LastSent, due+lag)
-	w.Offered++
-	w.Lag.Record(lag)
+	w.Offered += n
+	w.Lag.RecordN(lag, n)
 	if own {
-		w.OwnLag.Record(lag)
+		w.OwnLag.RecordN(lag, n)
 	}
 }
 

@@ -5,7 +5,7 @@ type Glyphs struct {
 	TopLeft, TopRight, BottomLeft, BottomRight rune
 	Horizontal, Vertical                       rune
 
-	Tick, Axis, Corner, Base, Gridline, Mark rune // of a chart
+	Tick, Axis, Corner, Base, Gridline rune // of a chart
 
 	GaugeFull, GaugeHalf, GaugeEmpty rune
 
@@ -24,7 +24,7 @@ type Glyphs struct {
 var unicodeGlyphs = Glyphs{
 	TopLeft: '╭', TopRight: '╮', BottomLeft: '╰', BottomRight: '╯',
 	Horizontal: '─', Vertical: '│',
-	Tick: '┤', Axis: '│', Corner: '└', Base: '─', Gridline: '┈', Mark: '╌',
+	Tick: '┤', Axis: '│', Corner: '└', Base: '─', Gridline: '┈',
 	GaugeFull: '━', GaugeHalf: '╸', GaugeEmpty: '─',
 	Dot: '●', Arrow: '▸', Separator: '·', Alert: '▲', Event: '▼', Ellipsis: '…', Missing: '–',
 	Eighths: [9]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'},
@@ -34,7 +34,7 @@ var unicodeGlyphs = Glyphs{
 var asciiGlyphs = Glyphs{
 	TopLeft: '+', TopRight: '+', BottomLeft: '+', BottomRight: '+',
 	Horizontal: '-', Vertical: '|',
-	Tick: '+', Axis: '|', Corner: '+', Base: '-', Gridline: '.', Mark: '-',
+	Tick: '+', Axis: '|', Corner: '+', Base: '-', Gridline: '.',
 	GaugeFull: '=', GaugeHalf: '-', GaugeEmpty: '.',
 	Dot: '*', Arrow: '>', Separator: '|', Alert: '!', Event: 'v', Ellipsis: '~', Missing: '-',
 	Eighths: [9]rune{' ', '_', '.', ':', '-', '=', '+', '*', '#'},

@@ -26,9 +26,7 @@ func callable(t *testing.T) (Model, *calls) {
 	return send(m, tea.WindowSizeMsg{Width: 120, Height: 36}), c
 }
 
-// run is Update with its command, and tells whether the program would quit.
-// Bubble Tea runs a sequence itself; the parts of one come as an unexported
-// slice of commands, which is all a caller can know of it.
+// run is Update with its command.
 func run(t *testing.T, m Model, msg tea.Msg) (next Model, cmd tea.Cmd) {
 	t.Helper()
 	n, cmd := m.Update(msg)

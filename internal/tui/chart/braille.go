@@ -11,49 +11,44 @@ const (
 // brailleBits are the bits of a dot in U+2800 and above, by row and column.
 var brailleBits = [dotsY][dotsX]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// dots is a raster over the cells of a canvas, with one style a cell.
+// kind is what a cell of the raster shows. A cell has one colour only, so that it
+// shows one kind: the highest that was drawn there, in whatever order.
+type kind uint8
+
+const (
+	dotNone kind = iota
+	dotArea
+	dotMark
+	dotCurve
+)
+
+// dots is a raster over the cells of a canvas.
 type dots struct {
-	c    Canvas
-	bits []uint8
-	fill []bool // only an area has been drawn in this cell
-	ink  []theme.Style
+	c     Canvas
+	bits  []uint8
+	kinds []kind
+	ink   []theme.Style
 }
 
 func newDots(c Canvas) *dots {
 	n := c.w * c.h
-	return &dots{c: c, bits: make([]uint8, n), fill: make([]bool, n), ink: make([]theme.Style, n)}
+	return &dots{c: c, bits: make([]uint8, n), kinds: make([]kind, n), ink: make([]theme.Style, n)}
 }
 
-// set draws a dot of a line. It clears an area from the cell, whose dots would
-// otherwise take the line's colour and blur it.
-func (d *dots) set(x, y int, s theme.Style) {
-	i, bit, ok := d.index(x, y)
-	if !ok {
-		return
-	}
-	if d.fill[i] {
-		d.bits[i], d.fill[i] = 0, false
-	}
-	d.bits[i] |= bit
-	d.ink[i] = s
-}
-
-// shade draws a dot of an area, where no line is.
-func (d *dots) shade(x, y int, s theme.Style) {
-	i, bit, ok := d.index(x, y)
-	if !ok || d.bits[i] != 0 && !d.fill[i] {
-		return
-	}
-	d.bits[i] |= bit
-	d.fill[i] = true
-	d.ink[i] = s
-}
-
-func (d *dots) index(x, y int) (i int, bit uint8, ok bool) {
+// set draws a dot.
+func (d *dots) set(x, y int, k kind, s theme.Style) {
 	if x < 0 || y < 0 || x >= d.c.w*dotsX || y >= d.c.h*dotsY {
-		return 0, 0, false
+		return
 	}
-	return y/dotsY*d.c.w + x/dotsX, brailleBits[y%dotsY][x%dotsX], true
+	i := y/dotsY*d.c.w + x/dotsX
+	switch {
+	case k < d.kinds[i]:
+		return
+	case k > d.kinds[i]:
+		d.bits[i], d.kinds[i] = 0, k
+	}
+	d.bits[i] |= brailleBits[y%dotsY][x%dotsX]
+	d.ink[i] = s
 }
 
 // flush puts the raster on its canvas, over what is there.

@@ -62,14 +62,6 @@ func (c Canvas) Set(x, y int, r rune, s theme.Style) {
 	c.cells[(c.y+y)*c.stride+c.x+x] = cell{r, s}
 }
 
-// at is what was drawn at a place; a blank outside.
-func (c Canvas) at(x, y int) cell {
-	if x < 0 || y < 0 || x >= c.w || y >= c.h {
-		return cell{r: ' '}
-	}
-	return c.cells[(c.y+y)*c.stride+c.x+x]
-}
-
 // Text writes from x to the right and returns where it ended. A character that
 // would not take exactly one cell is shown as a question mark.
 func (c Canvas) Text(x, y int, text string, s theme.Style) int {

@@ -45,52 +45,49 @@ func (p Plot) Draw(c Canvas) {
 		c = c.Sub(0, 0, c.w-NameWidth, c.h)
 		p.names(right)
 	}
-	area := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}.draw(c)
-	if area.w == 0 || area.h == 0 {
+	field := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}.draw(c)
+	if field.w == 0 || field.h == 0 {
 		return
 	}
 	if c.th.ASCII() {
-		for _, s := range p.Series {
-			p.characters(area, s)
+		for _, m := range p.Marks {
+			if pos := p.Y.Pos(m.Value); !math.IsNaN(pos) {
+				field.Row(0, tickRow(pos, field.h), field.w, '-', m.Style)
+			}
 		}
-	} else {
-		raster := newDots(area)
 		for _, s := range p.Series {
-			p.dots(raster, s)
+			p.characters(field, s)
 		}
-		raster.flush()
+		return
 	}
+	raster := newDots(field)
 	for _, m := range p.Marks {
-		p.mark(area, m)
+		p.mark(raster, m)
 	}
+	for _, s := range p.Series {
+		p.dots(raster, s)
+	}
+	raster.flush()
 }
 
-// mark draws a horizontal line behind the series, but over their areas.
-func (p Plot) mark(c Canvas, m Mark) {
+// mark draws a dashed line.
+func (p Plot) mark(d *dots, m Mark) {
 	pos := p.Y.Pos(m.Value)
 	if math.IsNaN(pos) {
 		return
 	}
-	y := tickRow(pos, c.h)
-	for x := range c.w {
-		if !p.inked(c.at(x, y)) {
-			c.Set(x, y, c.th.Glyphs.Mark, m.Style)
+	const dash = 2
+	for x := range d.c.w * dotsX {
+		if x/dash%2 == 0 {
+			d.set(x, dotRow(pos, d.c.h), dotMark, m.Style)
 		}
 	}
 }
 
-// inked tells that a cell shows a piece of a line.
-func (p Plot) inked(k cell) bool {
-	if k.r == ' ' || k.r == '|' {
-		return k.r != ' '
-	}
-	for _, s := range p.Series {
-		if k.r == s.Mark {
-			return true
-		}
-	}
-	const sparse = 0x05 // what an area looks like where no line is
-	return k.r >= 0x2800 && k.r < 0x2900 && (k.r-0x2800)&^sparse != 0
+// dotRow is the row of dots of a position. The middle of the first row of text is
+// position 1 and that of the last one 0, as for the ticks.
+func dotRow(pos float64, rows int) int {
+	return int(math.Round((1-pos)*float64((rows-1)*dotsY) + 1.5))
 }
 
 // names writes the name of each series at the height of its last value, moved
@@ -130,9 +127,7 @@ func (p Plot) dots(d *dots, s Series) {
 			before = -1
 			continue
 		}
-		// The middle of the first row is position 1 and that of the last one 0, as
-		// for the ticks.
-		y := int(math.Round((1-pos)*float64((d.c.h-1)*dotsY) + 1.5))
+		y := dotRow(pos, d.c.h)
 		ink, fill := s.Style, s.Fill
 		if s.Muted != nil && s.Muted(p.X.second(x, len(values))) {
 			ink.FG, fill.FG = theme.Muted, theme.Grid
@@ -140,17 +135,17 @@ func (p Plot) dots(d *dots, s Series) {
 		if s.Fill != (theme.Style{}) && d.c.th.Colored() {
 			for below := y + 1; below < d.c.h*dotsY; below++ {
 				if x%dotsX == 0 && below%2 == 0 {
-					d.shade(x, below, fill)
+					d.set(x, below, dotArea, fill)
 				}
 			}
 		}
 		if before >= 0 {
 			for between := min(before, y) + 1; between < max(before, y); between++ {
-				d.set(x, between, ink)
+				d.set(x, between, dotCurve, ink)
 			}
 		}
 		if !dashed || x%(s.On+s.Off) < s.On || before != y {
-			d.set(x, y, ink)
+			d.set(x, y, dotCurve, ink)
 		}
 		before = y
 	}

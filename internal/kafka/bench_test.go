@@ -1,0 +1,131 @@
+package kafka
+
+import (
+	"context"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func benchPlan(records int) plan.Plan {
+	return plan.Plan{
+		Command: "produce", Producers: 1, Seed: 1,
+		Topic:   plan.Topic{Name: "bench", Partitions: 7},
+		Load:    plan.Load{Records: int64(records), Arrivals: plan.Uniform},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(512), Keys: plan.NoKeys},
+	}
+}
+
+type discard struct{}
+
+func (discard) Observe([]stats.Window) {}
+
+// ownCost is the real worker with the client taken out: it makes each record and
+// acknowledges it at once.
+type ownCost struct {
+	*worker
+	partition int32
+}
+
+func (o *ownCost) Do(op *engine.Op) bool {
+	r, ok := op.State.(*record)
+	if !ok {
+		r = o.newRecord(op)
+	}
+	o.source.fill(r, op.Index)
+	r.Timestamp = op.Wall
+	op.Bytes = len(r.Key) + len(r.Value)
+	o.partition = (o.partition + 1) % 7
+	r.Partition = o.partition
+	r.done(&r.Record, nil)
+	return false
+}
+
+func (o *ownCost) Flush(context.Context) error { return nil }
+func (o *ownCost) Close() error                { return nil }
+
+type ownDriver struct{ values *Values }
+
+func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
+	p := benchPlan(1)
+	return &ownCost{worker: &worker{
+		shard: s, topic: p.Topic.Name, hooks: newHooks(s, 5), source: d.values.source(p, s.Index, s.Count),
+	}}, nil
+}
+
+// BenchmarkOwnCostPerRecord is what kt adds to each record beside franz-go: pacer,
+// op, payload, and the recorder at both ends.
+func BenchmarkOwnCostPerRecord(b *testing.B) {
+	p := benchPlan(b.N)
+	values, err := MakeValues(&p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if _, err := engine.Run(context.Background(), p, ownDriver{values}, engine.Options{}, discard{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkFranzGoPerRecord is a plain loop around franz-go with the same settings
+// and the embedded broker, whose part of the work is in the figure.
+func BenchmarkFranzGoPerRecord(b *testing.B) {
+	broker, settings := benchBroker(b)
+	client, err := kgo.NewClient(append(settings.Options(), kgo.SeedBrokers(broker.Addrs()...), kgo.MaxBufferedRecords(50_000))...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	value := make([]byte, 512)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		client.Produce(context.Background(), &kgo.Record{Topic: "bench", Value: value}, nil)
+	}
+	if err := client.Flush(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkKtPerRecord is the same load through all of kt.
+func BenchmarkKtPerRecord(b *testing.B) {
+	broker, settings := benchBroker(b)
+	p := benchPlan(b.N)
+	values, err := MakeValues(&p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	driver := &Producer{Bootstrap: broker.Addrs(), Plan: p, Settings: settings, Values: values}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if _, err := engine.Run(context.Background(), p, driver, engine.Options{}, discard{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func benchBroker(b *testing.B) (*Embedded, Settings) {
+	b.Helper()
+	broker, err := StartEmbedded()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(broker.Close)
+	settings, _, err := ParseProducer(map[string]Given{"acks": {Value: "1"}}, 512, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cluster, err := Connect(context.Background(), broker.Addrs())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer cluster.Close()
+	if _, err := cluster.EnsureTopic(context.Background(), benchPlan(1), settings); err != nil {
+		b.Fatal(err)
+	}
+	return broker, settings
+}
