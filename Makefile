@@ -38,14 +38,14 @@ check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, ge
 
 .PHONY: unit
 unit: ## run the tests with the race detector (the architecture's among them)
-	scripts/check-tools go cc
+	scripts/check-tools --install go cc
 	$(GO) test -race -timeout 5m ./...
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other.
 .PHONY: integration
 integration: ## run the tests against a real Kafka, which they start themselves
-	scripts/check-tools go java
+	scripts/check-tools --install go java mvn tmux
 	$(GO) test -tags integration -timeout 15m -p 1 ./...
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -46,7 +47,9 @@ func (r *runner) newOutput(h result.Header) *output {
 	th := theme.New(theme.Options{Profile: r.env.profile(w, r.config.NoColor), ASCII: r.env.ascii(r.config.ASCII), Dark: true})
 	model := tui.NewModel(r.screenHeader(h), tui.Options{
 		Theme: th, FPS: r.config.FPS, Now: r.env.Now,
-		Stop: func() { r.stop.stop(nil) }, Abort: func() { r.stop.stop(nil) },
+		Stop:      func() { r.stop.stop(nil) },
+		Interrupt: func() { r.stop.stop(os.Interrupt) },
+		Abort:     func() { r.stop.stop(nil) },
 	})
 	o.screen = tui.NewScreen(model, nil, w)
 	return o

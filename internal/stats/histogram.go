@@ -200,7 +200,9 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 			hdr.LowestTrackableValue(), hdr.HighestTrackableValue(), hdr.SignificantFigures(),
 			MaxTrackable.Microseconds(), significantDigits)
 	}
-	h.hdr = hdr
+	if hdr.TotalCount() > 0 {
+		h.hdr = hdr
+	}
 	return h.check()
 }
 

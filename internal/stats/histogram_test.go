@@ -194,6 +194,17 @@ func encodeHDR(t testing.TB, h *hdrhistogram.Histogram) string {
 	return string(b)
 }
 
+func TestAHistogramReadWithoutValuesIsEmpty(t *testing.T) {
+	var h Histogram
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"hdr_v2_base64":%q}`, encodeHDR(t, newHDR())), &h); err != nil {
+		t.Fatal(err)
+	}
+	h.Record(time.Second)
+	if h.Min() != time.Second || h.Max() != time.Second || h.Count() != 1 {
+		t.Errorf("%d values from %v to %v, want one of 1s", h.Count(), h.Min(), h.Max())
+	}
+}
+
 func TestAHistogramThatCannotBeMergedIsRefused(t *testing.T) {
 	other := hdrhistogram.New(1, 1_000_000, 2)
 	_ = other.RecordValue(5)

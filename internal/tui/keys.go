@@ -14,6 +14,7 @@ type action int
 const (
 	doNothing action = iota
 	doStop
+	doInterrupt
 	doFreeze
 	doZoom
 	doNext
@@ -36,7 +37,8 @@ type binding struct {
 
 // bindings are all the keys there are, the most important first.
 var bindings = [...]binding{
-	{[]string{"q", "ctrl+c"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once"},
+	{[]string{"q"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once"},
+	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, and the exit code says so"},
 	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on"},
 	{[]string{"1", "2", "3", "4", "5", "6"}, doZoom, "1-6", "zoom", "show one panel alone"},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone"},

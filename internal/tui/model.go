@@ -14,9 +14,10 @@ type Options struct {
 	FPS   int              // frames a second; 0: 4
 	Now   func() time.Time // nil: time.Now
 
-	// Stop asks for the end of the load, and Abort to leave without waiting for
-	// acks. Each is called at most once, on a goroutine of its own. nil: nothing.
-	Stop, Abort func()
+	// Stop and Interrupt ask for the end of the load, by q and by ctrl+c; one of
+	// them is called, once. Abort asks to leave without waiting for acks, and is
+	// called at most once. Each runs on a goroutine of its own. nil: nothing.
+	Stop, Interrupt, Abort func()
 }
 
 // defaultFPS is enough for a clock; charts move once a second.
@@ -85,7 +86,9 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	s := &m.scene
 	switch actionOf(key) {
 	case doStop:
-		return m.stop()
+		return m.stop(m.options.Stop)
+	case doInterrupt:
+		return m.stop(m.options.Interrupt)
 	case doFreeze:
 		s.frozen = !s.frozen
 		s.data = nil
@@ -119,7 +122,7 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 
 // stop asks for the end of the load, the second time for the end of everything.
 // A run that is over has nothing to stop.
-func (m Model) stop() (tea.Model, tea.Cmd) {
+func (m Model) stop(ask func()) (tea.Model, tea.Cmd) {
 	switch {
 	case m.data.state == Done:
 		return m, tea.Quit
@@ -127,7 +130,7 @@ func (m Model) stop() (tea.Model, tea.Cmd) {
 		return m, tea.Sequence(call(m.options.Abort), tea.Quit)
 	}
 	m.scene.stopping = true
-	return m, call(m.options.Stop)
+	return m, call(ask)
 }
 
 // call is a command that calls f.

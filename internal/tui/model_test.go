@@ -13,15 +13,16 @@ import (
 )
 
 // calls counts what the model asks for.
-type calls struct{ stop, abort int }
+type calls struct{ stop, interrupt, abort int }
 
 func callable(t *testing.T) (Model, *calls) {
 	t.Helper()
 	c := &calls{}
 	m := NewModel(cannedHeader(), Options{
-		Now:   func() time.Time { return time.Unix(0, 0) },
-		Stop:  func() { c.stop++ },
-		Abort: func() { c.abort++ },
+		Now:       func() time.Time { return time.Unix(0, 0) },
+		Stop:      func() { c.stop++ },
+		Interrupt: func() { c.interrupt++ },
+		Abort:     func() { c.abort++ },
 	})
 	return send(m, tea.WindowSizeMsg{Width: 120, Height: 36}), c
 }
@@ -34,10 +35,10 @@ func run(t *testing.T, m Model, msg tea.Msg) (next Model, cmd tea.Cmd) {
 }
 
 func TestTheFirstQuitStopsTheLoadAndSaysWhatItWaitsFor(t *testing.T) {
-	for _, key := range []string{"q", "ctrl+c"} {
+	for key, want := range map[string]calls{"q": {stop: 1}, "ctrl+c": {interrupt: 1}} {
 		m, c := callable(t)
 		m, cmd := run(t, m, press(key))
-		if msg := cmd(); msg != nil || c.stop != 1 || c.abort != 0 {
+		if msg := cmd(); msg != nil || *c != want {
 			t.Errorf("%s: message %v, calls %+v", key, msg, *c)
 		}
 		frame := m.frame()

@@ -1,0 +1,130 @@
+//go:build integration
+
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// terminal is a real terminal, tmux, in which kt runs.
+type terminal struct {
+	t    *testing.T
+	name string
+}
+
+// openTerminal runs a shell command in a terminal of w × h. When it has ended, its
+// exit code is shown as "exit=N".
+func openTerminal(t *testing.T, w, h int, command string) *terminal {
+	t.Helper()
+	term := &terminal{t: t, name: strings.ReplaceAll(fmt.Sprintf("kt-it-%s", t.Name()), "/", "-")}
+	t.Cleanup(func() { _ = exec.Command("tmux", "-L", term.name, "kill-server").Run() }) // it may have ended by itself
+	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", "kt", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h),
+		"env -u TMUX -u CI -u NO_COLOR TERM=xterm-256color LC_ALL=C.UTF-8 "+command+`; echo "exit=$?"; sleep 60`)
+	return term
+}
+
+func (term *terminal) tmux(args ...string) string {
+	term.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-L", term.name}, args...)...).CombinedOutput()
+	if err != nil {
+		term.t.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (term *terminal) keys(keys ...string) {
+	term.t.Helper()
+	term.tmux(append([]string{"send-keys", "-t", "kt"}, keys...)...)
+}
+
+// await waits until the screen shows every one of the texts, and returns it.
+func (term *terminal) await(texts ...string) string {
+	term.t.Helper()
+	var screen string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		screen = term.tmux("capture-pane", "-p", "-t", "kt")
+		if containsAll(screen, texts) {
+			return screen
+		}
+	}
+	term.t.Fatalf("the screen never showed all of %q:\n%s", texts, screen)
+	return ""
+}
+
+func containsAll(s string, texts []string) bool {
+	for _, text := range texts {
+		if !strings.Contains(s, text) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestTheScreenInARealTerminal(t *testing.T) {
+	k := startCluster(t, 1, 19092)
+	kt, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := fmt.Sprintf("%s produce --bootstrap-server %s --topic screen --partitions 7 --rate 5000 --duration 5m --result none", kt, k.brokers)
+
+	t.Run("panels, zoom, sizes and the end by q", func(t *testing.T) {
+		term := openTerminal(t, 120, 36, load)
+		term.await("1 Throughput", "2 ", "3 ", "4 Partitions", "5 Brokers", "6 This client", "bound by", "RUN", "screen")
+		term.keys("3")
+		if zoomed := term.await("heatmap"); strings.Contains(zoomed, "4 Partitions") {
+			t.Errorf("panel 3 is zoomed, and others are there:\n%s", zoomed)
+		}
+		term.keys("0")
+		term.await("4 Partitions")
+		for _, size := range [][2]int{{80, 24}, {200, 60}, {40, 3}} {
+			term.tmux("resize-window", "-t", "kt", "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
+			term.await("rec/s")
+		}
+		term.tmux("resize-window", "-t", "kt", "-x", "120", "-y", "36")
+		term.keys("?")
+		term.await("stop the load")
+		term.keys("Escape")
+		term.keys("q")
+		last := term.await("exit=0", "offered =", "bound by")
+		if on := strings.TrimSpace(term.tmux("display-message", "-p", "-t", "kt", "#{alternate_on}")); on != "0" {
+			t.Errorf("the terminal was left on the alternate screen (%s)", on)
+		}
+		if strings.Contains(last, "╭") {
+			t.Errorf("the screen is still there:\n%s", last)
+		}
+	})
+
+	t.Run("the end by Ctrl-C", func(t *testing.T) {
+		term := openTerminal(t, 80, 24, load)
+		term.await("1 Throughput", "RUN")
+		term.keys("C-c")
+		term.await("exit=130", "bound by")
+	})
+
+	t.Run("the end by SIGTERM", func(t *testing.T) {
+		file := t.TempDir() + "/pid"
+		term := openTerminal(t, 80, 24, fmt.Sprintf("sh -c 'echo $$ >%s; exec %s'", file, load))
+		term.await("1 Throughput", "RUN")
+		if out, err := exec.Command("sh", "-c", "kill -TERM $(cat "+file+")").CombinedOutput(); err != nil {
+			t.Fatalf("kill: %v\n%s", err, out)
+		}
+		term.await("exit=143", "bound by")
+	})
+
+	t.Run("only stdout is redirected", func(t *testing.T) {
+		file := t.TempDir() + "/out.txt"
+		term := openTerminal(t, 100, 30, load+" --duration 4s >"+file)
+		term.await("1 Throughput")
+		term.await("exit=0")
+		out, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(out), "throughput") || strings.Contains(string(out), "\x1b") {
+			t.Errorf("stdout is %q, %v", out, err)
+		}
+	})
+}
