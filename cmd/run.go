@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -97,7 +98,7 @@ const embeddedMemory = 384 << 20
 func (r *runner) header() result.Header {
 	t, c := r.target.topic, r.target.cluster.Info
 	h := result.Header{
-		Schema: result.Schema, KTVersion: buildVersion().String(), StartedAt: r.env.Now().UTC(),
+		Schema: result.Schema, RunID: rand.Text(), KTVersion: buildVersion().String(), StartedAt: r.env.Now().UTC(),
 		Args: append([]string{"kt"}, r.env.Args...), Embedded: r.target.embedded != nil, Plan: r.config.Plan,
 		Environment: result.Environment{
 			Host:    host.ReadFacts(),

@@ -69,6 +69,23 @@ func (t *text) row(label string, s theme.Style, value string) {
 	t.line("    " + t.th.Paint(muted, fmt.Sprintf("%-12s", label)) + " " + t.th.Paint(s, value))
 }
 
+// textWidth is where sentences are broken: a line of a report fits a terminal of
+// 100 columns.
+const textWidth = 100 - 4 - 12 - 1
+
+// sentence is a row that may take several lines.
+func (t *text) sentence(label string, s theme.Style, value string) {
+	line := ""
+	for word := range strings.FieldsSeq(value) {
+		if line != "" && len(line)+1+len(word) > textWidth {
+			t.row(label, s, line)
+			label, line = "", ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	t.row(label, s, line)
+}
+
 func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }
 
 func (t *text) title(r result.Result) {
@@ -177,9 +194,9 @@ func (t *text) verdict(r result.Result) {
 		style = warn
 	}
 	t.row("bound by", style, string(r.BoundBy.Limit))
-	t.row("", muted, r.BoundBy.Evidence)
+	t.sentence("", muted, r.BoundBy.Evidence)
 	if !r.Valid {
-		t.row("NOT VALID", bad, strings.Join(r.Invalid, "; "))
+		t.sentence("NOT VALID", bad, strings.Join(r.Invalid, "; "))
 	}
 }
 

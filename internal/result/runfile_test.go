@@ -235,7 +235,9 @@ func (w *lineWriter) Close() error { return nil }
 //   - It never panics, nor does the result of what was read.
 //   - It gives either a fold or an error.
 func FuzzReplay(f *testing.F) {
-	whole := runFile(f, header(100), canned(1, 2), completed)
+	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Brokers: map[int32]stats.Broker{1: {Requests: 1}}}
+	w.Response.Record(time.Millisecond)
+	whole := runFile(f, Header{Schema: Schema}, []event{{window: &w}, {sample: &host.Sample{At: time.Second, Interval: 1}}}, completed)
 	f.Add(whole)
 	f.Add(whole[:len(whole)*2/3])
 	f.Add([]byte(`{"header":{"schema":1}}` + "\n" + `{"window":{"start_ns":5,"partitions":{"-1":{}},"brokers":{"7":{"throttle_ns":-9}}}}`))

@@ -46,10 +46,9 @@ func (r *Recorder) Sent(phase int, n int64, due, lag time.Duration, own bool) {
 	w.FirstDue = min(w.FirstDue, due)
 	w.LastSent = max(w.LastSent, due+lag)
 	w.Offered += n
+	w.Lag.RecordN(lag, n)
 	if own {
-		w.OwnLag.RecordN(lag, n) // Take adds it to Lag: one histogram a record is enough
-	} else {
-		w.Lag.RecordN(lag, n)
+		w.OwnLag.RecordN(lag, n)
 	}
 }
 
@@ -166,7 +165,6 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 	for i := range taken {
 		w := &taken[i]
 		w.Start, w.End = start, end
-		w.Lag.add(&w.OwnLag)
 		for id := range r.parts[i] {
 			p := &r.parts[i][id]
 			if p.Records == 0 {

@@ -1,0 +1,239 @@
+package result
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestAnEmptyRunIsAllZeros(t *testing.T) {
+	f := NewFold(header(1000))
+	f.Finish(Trailer{Ended: Completed})
+	r := f.Result()
+	if diff := cmp.Diff(Latencies{}, r.Latency); diff != "" {
+		t.Errorf("latency (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Throughput{TargetRecordsPerSecond: 1000}, r.Throughput); diff != "" {
+		t.Errorf("throughput (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ClientUse{}, r.Client); diff != "" {
+		t.Errorf("client (-want +got):\n%s", diff)
+	}
+	if r.Records != (Records{}) || r.Warmup != nil || !r.Valid || r.BoundBy.Limit != LimitNone {
+		t.Errorf("records %v, warm-up %v, valid %t, bound by %v", r.Records, r.Warmup, r.Valid, r.BoundBy)
+	}
+	text := marshal(t, r)
+	for _, list := range []string{"invalid_reasons", "partitions", "brokers", "series"} {
+		if !strings.Contains(text, "\n \""+list+"\": []") {
+			t.Errorf("%s is not an empty list", list)
+		}
+	}
+}
+
+func TestThroughputIsFromTheFirstDueTimeToTheLastAcknowledgement(t *testing.T) {
+	f := NewFold(header(0))
+	f.AddWindow(stats.Window{
+		Start: 2 * time.Second, End: 3 * time.Second, Offered: 3, Acknowledged: 2, Bytes: 3 << 20,
+		FirstDue: 2500 * time.Millisecond, LastSent: 2900 * time.Millisecond, LastAck: 2999 * time.Millisecond,
+	})
+	f.AddWindow(stats.Window{
+		Start: 3 * time.Second, End: 4 * time.Second, Offered: 2, Acknowledged: 3, Bytes: 6 << 20,
+		FirstDue: 3 * time.Second, LastSent: 3500 * time.Millisecond, LastAck: 4 * time.Second,
+	})
+	want := Throughput{
+		RecordsPerSecond: 5 / 1.5, MiBPerSecond: 9 / 1.5, OfferedRecordsPerSecond: 4, // 5 records are 4 intervals, in 1 s
+		Bytes: 9 << 20, FirstDueSeconds: 2.5, Seconds: 1.5,
+	}
+	if diff := cmp.Diff(want, f.Result().Throughput, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("throughput (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheTargetOfARateInBytesIsInRecords(t *testing.T) {
+	h := header(0)
+	h.Plan.Load.Rate, h.Plan.Payload.Size = plan.Rate{PerSecond: 1 << 20, Bytes: true}, plan.FixedSize(1024)
+	if got := NewFold(h).Result().Throughput.TargetRecordsPerSecond; got != 1024 {
+		t.Errorf("the target is %v records/s, want 1024", got)
+	}
+}
+
+func TestEveryRecordIsAccountedFor(t *testing.T) {
+	for seed := range uint64(10) {
+		f := NewFold(header(100))
+		var want Records
+		for _, e := range canned(seed, 8) {
+			e.to(f)
+			if w := e.window; w != nil && !w.Warmup {
+				want.Offered += w.Offered
+				want.Acknowledged += w.Acknowledged
+				want.Failed += w.Failed
+				want.Unknown += w.Unknown
+			}
+		}
+		f.Finish(Trailer{Ended: Completed})
+		r := f.Result()
+		if r.Records != want {
+			t.Errorf("seed %d: records are %v, want %v", seed, r.Records, want)
+		}
+		var failed, inPartitions int64
+		for _, n := range r.Errors {
+			failed += n
+		}
+		for _, p := range r.Partitions {
+			inPartitions += p.Records
+		}
+		if n := r.Records; n.Offered != n.Acknowledged+n.Failed+n.Unknown || failed != n.Failed || inPartitions != n.Acknowledged {
+			t.Errorf("seed %d: %+v, %d by error code, %d by partition", seed, n, failed, inPartitions)
+		}
+	}
+}
+
+func TestTheWarmupIsReportedApart(t *testing.T) {
+	f := NewFold(header(100))
+	warm := stats.Window{End: time.Second, Warmup: true, Offered: 10, Acknowledged: 9, Failed: 1, Bytes: 90, FirstDue: 1, LastAck: time.Second, Errors: map[string]int64{"COLD": 1}}
+	warm.Response.Record(time.Second)
+	late := stats.Window{Start: time.Second, End: 2 * time.Second, Warmup: true, Unknown: 0, Offered: 1, Acknowledged: 1, Bytes: 10, FirstDue: 999 * time.Millisecond, LastAck: 2 * time.Second}
+	late.Response.Record(time.Second)
+	measured := stats.Window{Start: time.Second, End: 2 * time.Second, Offered: 5, Acknowledged: 5, Bytes: 50, FirstDue: time.Second, LastAck: 1500 * time.Millisecond}
+	measured.Response.Record(time.Millisecond)
+	f.AddWindow(warm)
+	f.AddSample(host.Sample{At: time.Second, Interval: time.Second, Cores: 4, ProcessCPU: 4, RSS: 1 << 40})
+	f.AddWindow(late)
+	f.AddWindow(measured)
+	f.AddSample(host.Sample{At: 2 * time.Second, Interval: time.Second, Cores: 4, ProcessCPU: 1, RSS: 5})
+	f.Finish(Trailer{Ended: Completed})
+	r := f.Result()
+	if r.Records.Offered != 5 || r.Latency.Response.Max != 1000 || len(r.Errors) != 0 || r.Throughput.RecordsPerSecond != 10 {
+		t.Errorf("the measured part holds some of the warm-up: %+v, %+v, %v, %+v", r.Records, r.Latency.Response, r.Errors, r.Throughput)
+	}
+	if r.Client.CPUCores != 1 || r.Client.PeakResidentBytes != 5 {
+		t.Errorf("kt's own use holds that of the warm-up: %+v", r.Client)
+	}
+	w := r.Warmup
+	if w == nil || w.Records.Offered != 11 || w.Bytes != 100 || w.Response.Max != 1_000_000 || w.Errors["COLD"] != 1 || w.Histogram.Count() != 2 || w.FirstDueSeconds != 1e-9 {
+		t.Errorf("the warm-up is %+v", w)
+	}
+	var points []bool
+	for _, p := range r.Series {
+		points = append(points, p.Warmup)
+	}
+	if diff := cmp.Diff([]bool{true, true, false}, points); diff != "" {
+		t.Errorf("points that are warm-up (-want +got):\n%s", diff)
+	}
+}
+
+func TestFiguresOfTheEmbeddedBrokerCarryANotice(t *testing.T) {
+	h := header(0)
+	if got := NewFold(h).Result().Notice; got != "" {
+		t.Errorf("a real cluster has the notice %q", got)
+	}
+	h.Embedded = true
+	if got := NewFold(h).Result().Notice; got != EmbeddedNotice || !strings.Contains(got, "not Kafka's") {
+		t.Errorf("the notice is %q", got)
+	}
+}
+
+func TestTheHeadlineIsLatencyOnlyAtARate(t *testing.T) {
+	for rate, want := range map[float64]string{0: "throughput", 100: "response"} {
+		if r := NewFold(header(rate)).Result(); r.Headline != want || r.Note == "" {
+			t.Errorf("at rate %v the headline is %q, %q", rate, r.Headline, r.Note)
+		}
+	}
+}
+
+func TestRowsOfPartitionsAndBrokers(t *testing.T) {
+	f := NewFold(header(0))
+	w := stats.Window{
+		End: 2 * time.Second, Offered: 6, Acknowledged: 6, FirstDue: 0, LastAck: 2 * time.Second,
+		Partitions: map[int32]stats.Partition{
+			9: {Records: 2, Bytes: 1 << 20, ServiceSum: 5 * time.Millisecond, ServiceMax: 4 * time.Millisecond},
+			0: {Records: 4, Bytes: 2 << 20, ServiceSum: 4 * time.Millisecond, ServiceMax: time.Millisecond},
+		},
+		Brokers: map[int32]stats.Broker{
+			7: {Requests: 1, Failed: 1},
+			1: {Requests: 3, Batches: 2, Records: 6, Bytes: 600, WireBytes: 150, Throttle: 1500 * time.Millisecond},
+		},
+	}
+	f.AddWindow(w)
+	r := f.Result()
+	partitions := []PartitionRow{
+		{ID: 0, Leader: 1, Records: 4, MiB: 2, RecordsPerSecond: 2, ServiceMeanUS: 1000, ServiceMaxUS: 1000},
+		{ID: 9, Leader: -1, Records: 2, MiB: 1, RecordsPerSecond: 1, ServiceMeanUS: 2500, ServiceMaxUS: 4000}, // not in the header
+	}
+	if diff := cmp.Diff(partitions, r.Partitions); diff != "" {
+		t.Errorf("partitions (-want +got):\n%s", diff)
+	}
+	brokers := []BrokerRow{
+		{ID: 1, Addr: "a:9092", Requests: 3, Records: 6, MiB: 150.0 / (1 << 20), ThrottleMS: 1500},
+		{ID: 7, Requests: 1, Failed: 1},
+	}
+	if diff := cmp.Diff(brokers, r.Brokers); diff != "" {
+		t.Errorf("brokers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Batches{Count: 2, RecordsMean: 3, BytesMean: 300, CompressionRatio: 4}, r.Batches); diff != "" {
+		t.Errorf("batches (-want +got):\n%s", diff)
+	}
+}
+
+func TestOwnUseIsWeightedByTheLengthOfTheIntervals(t *testing.T) {
+	f := NewFold(header(0))
+	f.AddWindow(stats.Window{
+		End: 4 * time.Second, Offered: 2_000_000, Acknowledged: 2_000_000, LastAck: 4 * time.Second, Transactions: 3,
+		ShardTime: 4 * time.Second, BufferFull: time.Second, ConnTime: 8 * time.Second, InFlightFull: 16 * time.Second,
+	})
+	f.AddSample(host.Sample{At: time.Second, Interval: time.Second, Cores: 4, HostCores: 8, ProcessCPU: 4, HostCPU: 6, GCCPU: 0.4, RSS: 9, GCPauseMax: 1500, NetSent: 1 << 20})
+	f.AddSample(host.Sample{At: 4 * time.Second, Interval: 3 * time.Second, Cores: 4, HostCores: 8, ProcessCPU: 2, HostCPU: 2, GCCPU: 0, RSS: 7, GCPauseMax: 3999, NetSent: 3 << 20})
+	want := ClientUse{
+		CPUSeconds: 10, CPUSecondsPerMillion: 5, CPUCores: 2.5, CoresAvailable: 4, HostCPUCores: 3, HostCores: 8,
+		PeakResidentBytes: 9, GCCPUCores: 0.1, GCPauseMaxUS: 3, BufferFullShare: 0.25,
+		InFlightFullShare:   1, // never more than all of the time
+		NetSentMiBPerSecond: 1, Transactions: 3,
+	}
+	if diff := cmp.Diff(want, f.Result().Client, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("client (-want +got):\n%s", diff)
+	}
+}
+
+func TestTotalIsWhatWasMeasuredSoFar(t *testing.T) {
+	f := NewFold(header(0))
+	f.AddWindow(stats.Window{End: 1, Warmup: true, Offered: 5})
+	f.AddWindow(stats.Window{Start: 1, End: 2, Offered: 2})
+	f.AddWindow(stats.Window{Start: 2, End: 3, Offered: 3})
+	if got := f.Total(); got.Offered != 5 || got.Start != 1 || got.End != 3 {
+		t.Errorf("the total is %d records from %v to %v", got.Offered, got.Start, got.End)
+	}
+}
+
+func TestAResultIsItsOwnCopyOfTheSeries(t *testing.T) {
+	f := NewFold(header(0))
+	f.AddWindow(stats.Window{End: time.Second, Acknowledged: 1})
+	before := f.Result()
+	f.AddSample(host.Sample{At: time.Second, Interval: time.Second, ProcessCPU: 3})
+	if before.Series[0].CPUCores != 0 || f.Result().Series[0].CPUCores != 3 {
+		t.Errorf("CPU of the point is %v before the sample and %v after it", before.Series[0].CPUCores, f.Result().Series[0].CPUCores)
+	}
+}
+
+func TestTheDocumentReadsBackAsItWasWritten(t *testing.T) {
+	f := NewFold(header(100))
+	for _, e := range canned(4, 6) {
+		e.to(f)
+	}
+	f.Finish(Trailer{Ended: Interrupted, ElapsedSeconds: 6})
+	text := marshal(t, f.Result())
+	var back Result
+	if err := json.Unmarshal([]byte(text), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text, marshal(t, back)); diff != "" {
+		t.Errorf("it differs (-written +read):\n%s", diff)
+	}
+}

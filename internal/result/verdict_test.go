@@ -1,0 +1,219 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// evidenceOf is what a run of ten seconds leaves behind.
+type evidenceOf struct {
+	target   float64 // records a second; 0: unlimited
+	offered  int64
+	acked    int64
+	unsent   int64
+	poisson  bool
+	seconds  float64       // 0: ten
+	ownLag   time.Duration // of every record
+	lag      time.Duration // of the records that back-pressure held up
+	response time.Duration // of every record; 0: 50 ms
+	cores    float64       // used by kt, of 4
+	host     float64       // used on the machine, of 8
+	full     float64       // share of time
+	inFlight float64
+	throttle float64
+}
+
+func (e evidenceOf) fold() *Fold {
+	h := header(e.target)
+	if e.poisson {
+		h.Plan.Load.Arrivals = plan.Poisson
+	}
+	if e.seconds == 0 {
+		e.seconds = 10
+	}
+	if e.response == 0 {
+		e.response = 50 * time.Millisecond
+	}
+	length := time.Duration(e.seconds * float64(time.Second))
+	part := func(share float64, of time.Duration) time.Duration { return time.Duration(share * float64(of)) }
+	w := stats.Window{
+		End: length, Offered: e.offered, Acknowledged: e.acked, Unknown: e.offered - e.acked, Unsent: e.unsent,
+		LastSent: length, LastAck: length, ShardTime: length, BufferFull: part(e.full, length),
+		ConnTime: 3 * length, InFlightFull: part(e.inFlight, 3*length),
+		Brokers: map[int32]stats.Broker{1: {Throttle: part(e.throttle, length) / 2}, 2: {Throttle: part(e.throttle, length) / 2}},
+	}
+	w.OwnLag.RecordN(e.ownLag, 100)
+	w.Lag.RecordN(e.ownLag, 100)
+	if e.lag > 0 {
+		w.Lag.RecordN(e.lag, 100)
+	}
+	w.Response.RecordN(e.response, 100)
+	f := NewFold(h)
+	f.AddWindow(w)
+	f.AddSample(host.Sample{At: length, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: e.cores, HostCPU: e.host})
+	f.Finish(Trailer{Ended: Completed})
+	return f
+}
+
+func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		in       evidenceOf
+		want     Limit
+		evidence []string // each in the sentence
+		valid    bool
+	}{
+		{
+			"a target that was kept had no limit", evidenceOf{target: 1000, offered: 10_000, acked: 10_000, cores: 1.5},
+			LimitNone, []string{"target of 1000 records/s was kept", "999.9/s offered", "1.50 of 4 cores"}, true,
+		},
+		{
+			"also with everything full on the way", evidenceOf{target: 1000, offered: 9950, acked: 9950, cores: 1.5, host: 8, full: 0.9, inFlight: 0.9},
+			LimitNone, []string{"994.9/s offered"}, true,
+		},
+		{
+			"and with kt all but out of CPU", evidenceOf{target: 1000, offered: 10_000, acked: 10_000, cores: 3.9},
+			LimitNone, []string{"3.90 of 4 cores"}, true,
+		},
+		{
+			"less than a second tells nothing", evidenceOf{offered: 10_000, acked: 10_000, cores: 4, seconds: 0.9},
+			LimitNone, []string{"too little was measured"}, true,
+		},
+		{
+			"nor does a run without acknowledgements", evidenceOf{offered: 10_000, cores: 4},
+			LimitNone, []string{"too little was measured"}, true,
+		},
+		{
+			"an unlimited rate with no CPU left", evidenceOf{offered: 10_000, acked: 10_000, cores: 3.6, host: 8, full: 1, inFlight: 1, throttle: 1},
+			LimitClientCPU, []string{"3.60 of 4 cores"}, true,
+		},
+		{
+			"a target that was missed with no CPU left", evidenceOf{target: 1000, offered: 9000, acked: 9000, cores: 3.7},
+			LimitClientCPU, []string{"3.70 of 4 cores"}, false,
+		},
+		{
+			"kt late with nothing in its way", evidenceOf{target: 1000, offered: 10_000, acked: 10_000, ownLag: 8 * time.Millisecond, cores: 2, host: 7.9},
+			LimitSchedule, []string{"more than 8ms late", "bound: 5ms", "2.00 of 4 cores", "99 % busy"}, false,
+		},
+		{
+			"a quota", evidenceOf{offered: 10_000, acked: 10_000, throttle: 0.2, host: 8, full: 1, inFlight: 1},
+			LimitThrottle, []string{"20 % of the time"}, true,
+		},
+		{
+			"a quota that the target was kept in spite of", evidenceOf{target: 1000, offered: 10_000, acked: 10_000, throttle: 0.05},
+			LimitThrottle, []string{"5 % of the time"}, true,
+		},
+		{
+			"a quota too small to show", evidenceOf{target: 1000, offered: 10_000, acked: 10_000, throttle: 0.04},
+			LimitNone, []string{"was kept"}, true,
+		},
+		{
+			"a machine that others keep busy", evidenceOf{offered: 10_000, acked: 10_000, cores: 1, host: 7.6, full: 1, inFlight: 1},
+			LimitHostCPU, []string{"95 % busy", "1.00 of 4 cores", "full for 100 %", "limit for 100 %"}, true,
+		},
+		{
+			"brokers that do not answer fast enough", evidenceOf{offered: 10_000, acked: 10_000, cores: 2, host: 4, full: 0.1, inFlight: 0.5},
+			LimitBrokerAcks, []string{"full for 10 %", "limit for 50 %", "2.00 of 4 cores"}, true,
+		},
+		{
+			"so at a target", evidenceOf{target: 1000, offered: 5000, acked: 5000, unsent: 5000, full: 0.8, inFlight: 0.9},
+			LimitBrokerAcks, []string{"full for 80 %", "limit for 90 %"}, true,
+		},
+		{
+			"a buffer that is full with requests to spare", evidenceOf{offered: 10_000, acked: 10_000, full: 0.9, inFlight: 0.4},
+			LimitClient, []string{"full for 90 %", "limit for 40 %", "0.00 of 4 cores", "more --producers"}, true,
+		},
+		{
+			"requests in flight and a buffer to spare", evidenceOf{offered: 10_000, acked: 10_000, full: 0.05, inFlight: 1},
+			LimitClient, []string{"full for 5 %", "limit for 100 %"}, true,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := tc.in.fold()
+			r := f.Result()
+			if r.BoundBy.Limit != tc.want {
+				t.Fatalf("bound by %q (%s), want %q", r.BoundBy.Limit, r.BoundBy.Evidence, tc.want)
+			}
+			for _, want := range tc.evidence {
+				if !strings.Contains(r.BoundBy.Evidence, want) {
+					t.Errorf("the evidence is %q, want %q in it", r.BoundBy.Evidence, want)
+				}
+			}
+			if r.Valid != tc.valid || r.Valid != (len(r.Invalid) == 0) {
+				t.Errorf("valid is %t with reasons %q", r.Valid, r.Invalid)
+			}
+			if v := f.Verdict(); v != r.BoundBy {
+				t.Errorf("Verdict is %v, that of the result %v", v, r.BoundBy)
+			}
+		})
+	}
+}
+
+func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
+	ok := evidenceOf{target: 1000, offered: 10_000, acked: 10_000}
+	with := func(change func(*evidenceOf)) evidenceOf { e := ok; change(&e); return e }
+	for _, tc := range []struct {
+		name string
+		in   evidenceOf
+		want string // in the reason; "": valid
+	}{
+		{"on time", ok, ""},
+		{"late by the bound", with(func(e *evidenceOf) { e.ownLag = lagFloor }), ""},
+		{"late by more", with(func(e *evidenceOf) { e.ownLag = lagFloor + 100*time.Microsecond }), "more than 5.1ms late (bound: 5ms)"},
+		{
+			"late by more, where that is little of what was measured",
+			with(func(e *evidenceOf) { e.ownLag, e.response = 9*time.Millisecond, 100*time.Millisecond }), "",
+		},
+		{
+			"late by more than a tenth of what was measured",
+			with(func(e *evidenceOf) { e.ownLag, e.response = 12*time.Millisecond, 100*time.Millisecond }), "more than 12ms late (bound: 10.0",
+		},
+		{"late only because the brokers held kt up", with(func(e *evidenceOf) { e.lag, e.response = time.Minute, time.Minute }), ""},
+		{"half the load left unsent, because the brokers held kt up", with(func(e *evidenceOf) { e.offered, e.unsent, e.full = 5000, 5000, 1 }), ""},
+		{
+			"short of CPU and short of the target", with(func(e *evidenceOf) { e.offered, e.acked, e.cores = 5000, 5000, 3.6 }),
+			"3.60 of 4 cores and handed over 500 of 1000 records/s",
+		},
+		{"short of CPU alone", with(func(e *evidenceOf) { e.cores = 4 }), ""},
+		{"short of CPU, with much unsent at the end", with(func(e *evidenceOf) { e.cores, e.unsent = 4, 200 }), "4.00 of 4 cores"},
+		{"an unlimited rate has no schedule to miss", with(func(e *evidenceOf) { e.target, e.ownLag, e.cores = 0, time.Minute, 4 }), ""},
+		{"nothing was offered", with(func(e *evidenceOf) { e.offered, e.acked, e.unsent, e.ownLag = 0, 0, 10_000, time.Minute }), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := tc.in.fold().Result()
+			if r.Valid != (tc.want == "") || !strings.Contains(strings.Join(r.Invalid, "\n"), tc.want) {
+				t.Errorf("valid is %t for %q, want %q", r.Valid, r.Invalid, tc.want)
+			}
+			if r.Invalid == nil {
+				t.Error("the reasons are null in JSON, not an empty list")
+			}
+		})
+	}
+}
+
+func TestATargetIsKeptToOnePercent(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		in   evidenceOf
+		kept bool
+	}{
+		{"all of it", evidenceOf{target: 1000, offered: 10_001}, true},
+		{"one percent less", evidenceOf{target: 1000, offered: 9901}, true},
+		{"more than one percent less", evidenceOf{target: 1000, offered: 9890}, false},
+		{"all of it, and one percent that was due too", evidenceOf{target: 1000, offered: 10_001, unsent: 100}, true},
+		{"all of it, and more that was due too", evidenceOf{target: 1000, offered: 10_001, unsent: 102}, false},
+		{"four percent less by chance of few records", evidenceOf{target: 1000, offered: 9601, poisson: true}, true},
+		{"more than chance explains", evidenceOf{target: 1000, offered: 9501, poisson: true}, false},
+		{"more than chance explains of many records", evidenceOf{target: 1e6, offered: 9_850_001, poisson: true}, false},
+	} {
+		e := tc.in.fold().evidence()
+		if got := e.kept(); got != tc.kept {
+			t.Errorf("%s: kept is %t at %.1f/s of %.0f", tc.name, got, e.rate, e.target)
+		}
+	}
+}
