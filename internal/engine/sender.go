@@ -35,7 +35,7 @@ func (s *Shard) send() {
 			continue
 		}
 		wall := s.run.start.Add(now)
-		for n := 0; ok && due <= now && n < burstLen; n++ {
+		for ok && due <= now && len(s.burst) < burstLen {
 			if s.closed {
 				due = now
 			}
@@ -80,22 +80,10 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 		waited, s.debt = true, true
 	}
 	// The op may have its outcome by now, but only this goroutine uses it again.
-	s.count(sentRecords{n: 1, due: due, lag: op.Sent - due, phase: phase, own: !s.debt && !s.closed})
+	s.burst = append(s.burst, sentRecord{due: due, lag: op.Sent - due, phase: int8(phase), own: !s.debt && !s.closed})
 	s.sent.ops++
 	s.sent.bytes += int64(op.Bytes)
 	return true, waited
-}
-
-// count notes what is to be counted at the end of the burst. Without a schedule
-// all records of a burst are alike.
-func (s *Shard) count(r sentRecords) {
-	if n := len(s.burst); n > 0 {
-		if last := &s.burst[n-1]; last.due == r.due && last.lag == r.lag && last.phase == r.phase && last.own == r.own {
-			last.n++
-			return
-		}
-	}
-	s.burst = append(s.burst, r)
 }
 
 // acquire returns a free op, or nil when as many records or bytes wait for acks
@@ -198,7 +186,7 @@ func (s *Shard) refuse(phase int, due time.Duration) {
 	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rec.Sent(phase, 1, due, now-due, false)
+	s.rec.Sent(phase, due, now-due, false)
 	s.rec.Failed(phase, errBufferFull, now-due)
 }
 
@@ -207,7 +195,7 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.burst {
-		s.rec.Sent(b.phase, b.n, b.due, b.lag, b.own)
+		s.rec.Sent(int(b.phase), b.due, b.lag, b.own)
 	}
 	s.burst = s.burst[:0]
 	s.handed = s.sent

@@ -22,7 +22,7 @@ type Shard struct {
 	debt   bool   // behind because something held the sender up, and not caught up since
 	local  []*Op  // free ops
 	slabs  [][]Op // every op there is
-	burst  []sentRecords
+	burst  []sentRecord
 	sent   gauge // records handed to the worker
 	seen   gauge // records with an outcome, as of the last look
 
@@ -57,13 +57,11 @@ func (w warmup) phase(index int64, due time.Duration) int {
 	return stats.PhaseOf(index < w.ops || due < w.until)
 }
 
-// sentRecords is what the sender has to count of records it handed over, all due
-// and sent at the same time.
-type sentRecords struct {
-	n     int64
+// sentRecord is what the sender has to count of one record that it handed over.
+type sentRecord struct {
 	due   time.Duration
 	lag   time.Duration
-	phase int
+	phase int8
 	own   bool // nothing but kt held it up
 }
 
@@ -76,7 +74,7 @@ func newShard(r *run, index int) *Shard {
 		pacer:  p.Load.Pacer(index, n, p.Payload.MeanBytes(), p.Seed),
 		warm:   warmup{until: p.Load.Warmup.Duration.Std(), ops: p.Load.WarmupShare(index, n)},
 		closed: p.Load.Rate.IsUnlimited(),
-		burst:  make([]sentRecords, 0, burstLen),
+		burst:  make([]sentRecord, 0, burstLen),
 		rec:    stats.NewRecorder(),
 		wake:   make(chan struct{}, 1),
 

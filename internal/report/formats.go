@@ -38,8 +38,8 @@ func JSON(w io.Writer, r result.Result, _ Options) error {
 }
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the
-// series and {"type":"summary",…}, the whole document without the series, at the
-// end.
+// series and {"type":"summary",…}, the whole document with an empty series, at
+// the end.
 func JSONLines(w io.Writer, r result.Result, _ Options) error {
 	for _, p := range r.Series {
 		if err := JSONInterval(w, p); err != nil {
@@ -59,7 +59,7 @@ func JSONInterval(w io.Writer, p result.Point) error {
 
 // JSONSummary writes the last line of JSONLines.
 func JSONSummary(w io.Writer, r result.Result) error {
-	r.Series = nil
+	r.Series = []result.Point{}
 	return json.NewEncoder(w).Encode(struct {
 		Type string `json:"type"`
 		result.Result

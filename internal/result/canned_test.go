@@ -74,7 +74,7 @@ func canned(seed uint64, seconds int) []event {
 			if s == warmup && rng.IntN(4) == 0 {
 				of = stats.Warmup // was due in the warm-up
 			}
-			rec.Sent(of, 1, due, lag, rng.IntN(2) == 0)
+			rec.Sent(of, due, lag, rng.IntN(2) == 0)
 			broker := int32(1 + rng.IntN(3))
 			switch rng.IntN(50) {
 			case 0:

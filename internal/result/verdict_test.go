@@ -171,7 +171,7 @@ func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
 		},
 		{
 			"late by more than a tenth of what was measured",
-			with(func(e *evidenceOf) { e.ownLag, e.response = 12*time.Millisecond, 100*time.Millisecond }), "more than 12ms late (bound: 10.0",
+			with(func(e *evidenceOf) { e.ownLag, e.response = 12*time.Millisecond, 100*time.Millisecond }), "more than 12ms late (bound: 10ms",
 		},
 		{"late only because the brokers held kt up", with(func(e *evidenceOf) { e.lag, e.response = time.Minute, time.Minute }), ""},
 		{"half the load left unsent, because the brokers held kt up", with(func(e *evidenceOf) { e.offered, e.unsent, e.full = 5000, 5000, 1 }), ""},

@@ -26,6 +26,35 @@ func PhaseOf(warmup bool) int {
 type Recorder struct {
 	cur   *Phases
 	parts [2][]Partition // by partition number; folded into the window's map by Take
+	runs  [2]runs        // values that came several times in a row, not yet in the histograms
+}
+
+// runs are the last values and how often they came. The records of a burst were
+// sent at one moment, and those of a batch answered at one: equal times come in
+// runs, and a run costs a histogram as much as a value.
+type runs struct{ lag, own, service, response run }
+
+type run struct {
+	d time.Duration
+	n int64
+}
+
+// record adds a value to a run, or ends the run and begins another.
+func (r *run) record(h *Histogram, d time.Duration) {
+	if d == r.d {
+		r.n++
+		return
+	}
+	r.end(h)
+	r.d, r.n = d, 1
+}
+
+// end puts the run into its histogram.
+func (r *run) end(h *Histogram) {
+	if r.n > 0 {
+		h.RecordN(r.d, r.n)
+		r.n = 0
+	}
 }
 
 // NewRecorder returns an empty recorder.
@@ -35,20 +64,20 @@ func NewRecorder() *Recorder {
 	return r
 }
 
-// Sent counts n records handed to the client, the first of which was due at due,
-// each lag after it was due. own tells that nothing but kt itself held them up:
-// only then the lag counts as OwnLag.
-func (r *Recorder) Sent(phase int, n int64, due, lag time.Duration, own bool) {
+// Sent counts one record handed to the client, lag after it was due. own tells
+// that nothing but kt itself held it up: only then the lag counts as OwnLag.
+func (r *Recorder) Sent(phase int, due, lag time.Duration, own bool) {
 	w := &r.cur[phase]
 	if w.Offered == 0 {
 		w.FirstDue = due
 	}
 	w.FirstDue = min(w.FirstDue, due)
 	w.LastSent = max(w.LastSent, due+lag)
-	w.Offered += n
-	w.Lag.RecordN(lag, n)
+	w.Offered++
+	runs := &r.runs[phase]
+	runs.lag.record(&w.Lag, lag)
 	if own {
-		w.OwnLag.RecordN(lag, n)
+		runs.own.record(&w.OwnLag, lag)
 	}
 }
 
@@ -59,8 +88,9 @@ func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, 
 	w.Acknowledged++
 	w.Bytes += int64(bytes)
 	w.LastAck = max(w.LastAck, at)
-	w.Service.Record(service)
-	w.Response.Record(response)
+	runs := &r.runs[phase]
+	runs.service.record(&w.Service, service)
+	runs.response.record(&w.Response, response)
 	if partition < 0 {
 		return
 	}
@@ -165,6 +195,11 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 	for i := range taken {
 		w := &taken[i]
 		w.Start, w.End = start, end
+		runs := &r.runs[i]
+		runs.lag.end(&w.Lag)
+		runs.own.end(&w.OwnLag)
+		runs.service.end(&w.Service)
+		runs.response.end(&w.Response)
 		for id := range r.parts[i] {
 			p := &r.parts[i][id]
 			if p.Records == 0 {

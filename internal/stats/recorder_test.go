@@ -16,9 +16,9 @@ func TestPhaseOfIndexesPhases(t *testing.T) {
 
 func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r := NewRecorder()
-	r.Sent(Measured, 1, 20*time.Millisecond, 2*time.Millisecond, true)
-	r.Sent(Measured, 1, 10*time.Millisecond, 5*time.Millisecond, false)
-	r.Sent(Measured, 1, 30*time.Millisecond, 0, true)
+	r.Sent(Measured, 20*time.Millisecond, 2*time.Millisecond, true)
+	r.Sent(Measured, 10*time.Millisecond, 5*time.Millisecond, false)
+	r.Sent(Measured, 30*time.Millisecond, 0, true)
 	r.Acknowledged(Measured, 3, 100, 4*time.Millisecond, 6*time.Millisecond, 26*time.Millisecond)
 	r.Acknowledged(Measured, 3, 50, 8*time.Millisecond, 8*time.Millisecond, 25*time.Millisecond)
 	r.Acknowledged(Measured, -1, 7, time.Millisecond, time.Millisecond, 0)
@@ -62,9 +62,9 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 
 func TestWarmupAndMeasuredRecordsAreKeptApart(t *testing.T) {
 	r := NewRecorder()
-	r.Sent(Warmup, 1, 0, 0, true)
+	r.Sent(Warmup, 0, 0, true)
 	r.Acknowledged(Warmup, 1, 10, time.Second, time.Second, time.Second)
-	r.Sent(Measured, 1, time.Second, 0, true)
+	r.Sent(Measured, time.Second, 0, true)
 	r.Acknowledged(Measured, 2, 20, 2*time.Second, 2*time.Second, 3*time.Second)
 	got := r.Take(new(Phases), Warmup, 0, time.Second, time.Second)
 	w, m := &got[Warmup], &got[Measured]
@@ -82,7 +82,7 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 	var total Window
 	for i := range 10 {
 		for range i {
-			r.Sent(Measured, 1, time.Duration(i)*time.Second, 0, true)
+			r.Sent(Measured, time.Duration(i)*time.Second, 0, true)
 			r.Acknowledged(Measured, int32(i%3), 1, time.Millisecond, time.Millisecond, time.Duration(i)*time.Second)
 			r.Request(Measured, 1, time.Millisecond, false)
 		}
@@ -111,7 +111,7 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 func TestResetLeavesNothingBehind(t *testing.T) {
 	r := NewRecorder()
 	for _, phase := range []int{Measured, Warmup} {
-		r.Sent(phase, 1, time.Second, time.Second, true)
+		r.Sent(phase, time.Second, time.Second, true)
 		r.Acknowledged(phase, 1, 1, time.Second, time.Second, time.Second)
 		r.Failed(phase, "X", -1)
 		r.Request(phase, 1, time.Second, false)
@@ -131,7 +131,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 	spare := new(Phases)
 	record := func() {
 		for _, phase := range []int{Warmup, Measured} {
-			r.Sent(phase, 1, time.Second, time.Millisecond, true)
+			r.Sent(phase, time.Second, time.Millisecond, true)
 			r.Acknowledged(phase, 11, 100, time.Millisecond, 2*time.Millisecond, time.Second)
 		}
 	}
@@ -151,7 +151,7 @@ func BenchmarkRecorder(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		at += 700
-		r.Sent(Measured, 1, at, 400*time.Microsecond, true)
+		r.Sent(Measured, at, 400*time.Microsecond, true)
 		r.Acknowledged(Measured, int32(at>>8&7), 100, 2*time.Millisecond, 2400*time.Microsecond, at)
 	}
 }

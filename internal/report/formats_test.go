@@ -1,0 +1,234 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// The formats of org.apache.kafka.tools.ProducerPerformance.
+const (
+	javaTotal    = "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n"
+	javaInterval = "%d records sent, %.1f records/sec (%.2f MB/sec), %.1f ms avg latency, %.1f ms max latency.\n"
+)
+
+// pattern is a regular expression for what a printf format gives; %s is nothing
+// or steady.
+func pattern(format string) *regexp.Regexp {
+	p := regexp.QuoteMeta(format)
+	for verb, re := range map[string]string{`%\.2f`: `\d+\.\d{2}`, `%\.1f`: `\d+\.\d`, `%f`: `\d+\.\d{6}`, `%d`: `\d+`, `%s`: `( steady state)?`} {
+		p = strings.ReplaceAll(p, verb, re)
+	}
+	return regexp.MustCompile("^" + p + "$")
+}
+
+func TestPerfTestLinesAreKafkas(t *testing.T) {
+	total := pattern(javaTotal)
+	for name, r := range results() {
+		lines := strings.SplitAfter(written(t, PerfTest, r, Options{}), "\n")
+		lines = lines[:len(lines)-1] // behind the last end of line is nothing
+		want := 1
+		if r.Warmup != nil {
+			want = 2
+		}
+		if len(lines) != want {
+			t.Errorf("%s: %d lines, want %d", name, len(lines), want)
+		}
+		for i, line := range lines {
+			if !total.MatchString(line) || strings.Contains(line, "steady state") != (i == 1) {
+				t.Errorf("%s: line %d is not Kafka's:\n%s", name, i+1, line)
+			}
+		}
+	}
+	var b bytes.Buffer
+	w := second(3, false, nil)
+	if err := PerfInterval(&b, &w); err != nil {
+		t.Fatal(err)
+	}
+	if !pattern(javaInterval).MatchString(b.String()) {
+		t.Errorf("the interval is not Kafka's:\n%s", b.String())
+	}
+	if want := "1000 records sent, 1000.0 records/sec (0.49 MB/sec), 18.8 ms avg latency, 52.3 ms max latency.\n"; b.String() != want {
+		t.Errorf("the interval is\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestPerfTestFirstTellsOfTheWholeRunAndThenOfItsSteadyState(t *testing.T) {
+	// A slow second of warm-up, and two fast ones.
+	f := result.NewFold(header(1000))
+	for i, latency := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond} {
+		at := time.Duration(i) * time.Second
+		w := stats.Window{
+			Start: at, End: at + time.Second, Warmup: i == 0, Offered: 1000, Acknowledged: 1000, Bytes: 1000 << 10,
+			FirstDue: at, LastSent: at + time.Second, LastAck: at + time.Second,
+		}
+		w.Response.RecordN(latency, 1000)
+		f.AddWindow(w)
+	}
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 3})
+	want := fmt.Sprintf(javaTotal, 3000, "", 1000.0, 0.98, 40.0, 100.0, 10, 100, 100, 100) +
+		fmt.Sprintf(javaTotal, 2000, " steady state", 1000.0, 0.98, 10.0, 10.0, 10, 10, 10, 10)
+	if diff := cmp.Diff(want, written(t, PerfTest, f.Result(), Options{})); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if got := written(t, PerfTest, results()["cut_off"], Options{}); !strings.HasPrefix(got, "1000 records sent, 1000.000000 records/sec") {
+		t.Errorf("a run that ended in its warm-up had a rate too:\n%s", got)
+	}
+}
+
+func TestJSONIsTheDocument(t *testing.T) {
+	for name, r := range results() {
+		var back result.Result
+		if err := json.Unmarshal([]byte(written(t, JSON, r, Options{})), &back); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(written(t, JSON, r, Options{}), written(t, JSON, back, Options{})); diff != "" {
+			t.Errorf("%s reads back differently (-written +read):\n%s", name, diff)
+		}
+	}
+}
+
+func TestJSONLinesAreThePointsAndASummary(t *testing.T) {
+	r := results()["fixed"]
+	lines := strings.Split(strings.TrimSpace(written(t, JSONLines, r, Options{})), "\n")
+	if len(lines) != len(r.Series)+1 {
+		t.Fatalf("%d lines for %d points", len(lines), len(r.Series))
+	}
+	for i, line := range lines[:len(lines)-1] {
+		var got struct {
+			Type string `json:"type"`
+			result.Point
+		}
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Type != "interval" || got.Point != r.Series[i] {
+			t.Errorf("line %d is %s", i+1, line)
+		}
+	}
+	var summary struct {
+		Type   string          `json:"type"`
+		Schema int             `json:"schema"`
+		Series json.RawMessage `json:"series"`
+		Lag    result.Records  `json:"records"`
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &summary); err != nil {
+		t.Fatal(err)
+	}
+	if summary.Type != "summary" || summary.Schema != result.Schema || string(summary.Series) != "[]" || summary.Lag != r.Records {
+		t.Errorf("the summary is %+v", summary)
+	}
+}
+
+func TestCSVHasTheSeriesInColumnsWithUnits(t *testing.T) {
+	r := results()["errors"]
+	rows, err := csv.NewReader(strings.NewReader(written(t, CSV, r, Options{}))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != len(r.Series)+1 || len(rows[0]) != len(rows[1]) {
+		t.Fatalf("%d rows of %d columns for %d points", len(rows), len(rows[0]), len(r.Series))
+	}
+	column := func(name string) int {
+		for i, c := range rows[0] {
+			if c == name {
+				return i
+			}
+		}
+		t.Fatalf("there is no column %q in %q", name, rows[0])
+		return 0
+	}
+	for name, want := range map[string]float64{
+		"start_seconds": 1, "seconds": 1, "records": 1000, "records_per_second": 1000, "mib_per_second": 0.488, "failed": 1200,
+		"response_p50_us": float64(r.Series[1].P50), "response_max_us": float64(r.Series[1].Max), "lag_p99_us": float64(r.Series[1].LagP99), "cpu_cores": 1,
+	} {
+		if got, err := strconv.ParseFloat(rows[2][column(name)], 64); err != nil || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %s, want %v", name, rows[2][column(name)], want)
+		}
+	}
+	if a, b := rows[1][column("warmup")], rows[2][column("warmup")]; a != "true" || b != "false" {
+		t.Errorf("warmup is %s, then %s", a, b)
+	}
+}
+
+func TestProgressIsOneLine(t *testing.T) {
+	now := time.Date(2026, 11, 21, 13, 10, 25, 999, time.FixedZone("CET", 3600))
+	sample := host.Sample{ProcessCPU: 1.234, Cores: 4}
+	warm, running, empty := second(4, true, nil), second(64, false, withErrors), stats.Window{}
+	for _, tc := range []struct {
+		name string
+		w    *stats.Window
+		of   time.Duration
+		want string
+	}{
+		{
+			"in the warm-up", &warm, 0,
+			"2026-11-21T12:10:25Z  00:05  warm-up  1.00k records/s  0.49 MiB/s  p50 14.7ms  p99 51.2ms  p99.9 52.2ms  err 0  cpu 1.23/4 cores\n",
+		},
+		{
+			"with errors, of a known length", &running, 2 * time.Minute,
+			"2026-11-21T12:10:25Z  01:05/02:00  1.00k records/s  0.49 MiB/s  p50 14.7ms  p99 51.2ms  p99.9 52.2ms  err 1,200  cpu 1.23/4 cores\n",
+		},
+		{
+			"with nothing", &empty, 0,
+			"2026-11-21T12:10:25Z  00:00  0 records/s  0.00 MiB/s  p50 0s  p99 0s  p99.9 0s  err 0  cpu 1.23/4 cores\n",
+		},
+	} {
+		var b bytes.Buffer
+		if err := Progress(&b, now, tc.w, sample, tc.of); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestMetricsAreNamedAndOrderedAsInKafkasTools(t *testing.T) {
+	for name, r := range results() {
+		var b bytes.Buffer
+		if err := Metrics(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "metrics/"+name+".txt", b.String())
+		row := regexp.MustCompile(`^producer(-node)?-metrics:[a-z-]+:\{client-id=(kt)?(, node-id=node-\d+)?\} +: \d+\.\d{3}$`)
+		lines := strings.Split(strings.Trim(b.String(), "\n"), "\n")
+		if !strings.HasPrefix(lines[0], "Metric Name  ") || !strings.HasSuffix(lines[0], "   Value") {
+			t.Errorf("%s: the heading is %q", name, lines[0])
+		}
+		for i, line := range lines[1:] {
+			if !row.MatchString(line) || strings.Index(line, " : ") != strings.LastIndex(lines[0], "   Value") || i > 0 && line < lines[i] {
+				t.Errorf("%s: row %d is %q", name, i+1, line)
+			}
+		}
+	}
+	if got := number("many"); got != 0 {
+		t.Errorf("a setting that is no number is %v", got)
+	}
+}
+
+func TestTagsSayWhatKindOfLoadItIs(t *testing.T) {
+	h := header(0)
+	if diff := cmp.Diff([]string{"acks=all", "4 partitions", "RF 3", "512 B", "lz4", "2 producers"}, Tags(h)); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	h.Plan.Producers, h.Config = 1, nil
+	h.Plan.Payload = plan.Payload{Kind: plan.Monotonic}
+	if diff := cmp.Diff([]string{"acks=", "4 partitions", "RF 3", "monotonic payloads"}, Tags(h)); diff != "" {
+		t.Errorf("tags of a plain load (-want +got):\n%s", diff)
+	}
+}
