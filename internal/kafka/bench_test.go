@@ -60,15 +60,23 @@ func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, erro
 // BenchmarkOwnCostPerRecord is what kt adds to each record beside franz-go: pacer,
 // op, payload, and the recorder at both ends.
 func BenchmarkOwnCostPerRecord(b *testing.B) {
-	p := benchPlan(b.N)
-	values, err := MakeValues(&p)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	if _, err := engine.Run(context.Background(), p, ownDriver{values}, engine.Options{}, discard{}); err != nil {
-		b.Fatal(err)
+	for name, rate := range map[string]plan.Rate{
+		"unlimited": plan.Unlimited,
+		"fixed":     {PerSecond: 1e9}, // so high that the sender never sleeps
+	} {
+		b.Run(name, func(b *testing.B) {
+			p := benchPlan(b.N)
+			p.Load.Rate = rate
+			values, err := MakeValues(&p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			if _, err := engine.Run(context.Background(), p, ownDriver{values}, engine.Options{}, discard{}); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -111,7 +111,10 @@ func results() map[string]result.Result {
 	interrupted := run(header(1000), 3, 1, nil)
 	interrupted.Finish(result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 65, SendingSeconds: 64, DrainTimedOut: true})
 
-	nothing := result.NewFold(result.Header{Schema: result.Schema, Plan: plan.Plan{Command: "produce", Topic: plan.Topic{Name: "t"}}})
+	nothing := result.NewFold(result.Header{Schema: result.Schema, Plan: plan.Plan{
+		Command: "produce", Topic: plan.Topic{Name: "t"}, Load: plan.Load{Arrivals: plan.Uniform},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1), Keys: plan.NoKeys},
+	}})
 	nothing.Finish(result.Trailer{Ended: result.Completed})
 
 	return map[string]result.Result{

@@ -75,10 +75,11 @@ func (r *Recorder) Sent(phase int, due, lag time.Duration, own bool) {
 	w.LastSent = max(w.LastSent, due+lag)
 	w.Offered++
 	runs := &r.runs[phase]
-	runs.lag.record(&w.Lag, lag)
 	if own {
-		runs.own.record(&w.OwnLag, lag)
+		runs.own.record(&w.OwnLag, lag) // Take adds them to Lag, all at once
+		return
 	}
+	runs.lag.record(&w.Lag, lag)
 }
 
 // Acknowledged counts one record that the broker took. at is the time since the
@@ -198,6 +199,7 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 		runs := &r.runs[i]
 		runs.lag.end(&w.Lag)
 		runs.own.end(&w.OwnLag)
+		w.Lag.add(&w.OwnLag)
 		runs.service.end(&w.Service)
 		runs.response.end(&w.Response)
 		for id := range r.parts[i] {

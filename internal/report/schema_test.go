@@ -1,0 +1,182 @@
+package report
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+const schemaFile = "../../docs/result.schema.json"
+
+// node is a part of the schema, as far as the tests below look at it.
+type node struct {
+	Ref         string          `json:"$ref"`
+	Type        any             `json:"type"`
+	Description string          `json:"description"`
+	Required    []string        `json:"required"`
+	Properties  map[string]node `json:"properties"`
+	Items       *node           `json:"items"`
+	Additional  json.RawMessage `json:"additionalProperties"`
+	Defs        map[string]node `json:"$defs"`
+}
+
+func readSchema(t *testing.T) node {
+	t.Helper()
+	data, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root node
+	if err := json.Unmarshal(data, &root); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestTheSchemaDescribesEveryFieldOfTheResult(t *testing.T) {
+	root := readSchema(t)
+	w := schemaWalk{T: t, root: root, used: make(map[string]bool)}
+	w.object("result", reflect.TypeFor[result.Result](), root)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(root.Defs)), slices.Sorted(maps.Keys(w.used))); diff != "" {
+		t.Errorf("definitions that the result uses (-there +used):\n%s", diff)
+	}
+}
+
+// schemaWalk compares Go types with the schema.
+type schemaWalk struct {
+	*testing.T
+	root node
+	used map[string]bool // definitions that were come by
+}
+
+// histogram is how stats.Histogram writes itself.
+type histogram struct {
+	HDR        string `json:"hdr_v2_base64,omitempty"`
+	Sum        int64  `json:"sum_us,omitempty"`
+	Min        int64  `json:"min_us,omitempty"`
+	Max        int64  `json:"max_us,omitempty"`
+	OutOfRange int64  `json:"out_of_range,omitempty"`
+}
+
+func (w *schemaWalk) value(at string, goType reflect.Type, n node) {
+	if name, ok := strings.CutPrefix(n.Ref, "#/$defs/"); ok {
+		w.used[name] = true
+		n = w.root.Defs[name]
+	}
+	if goType.Kind() == reflect.Pointer {
+		goType = goType.Elem()
+	}
+	switch {
+	case goType == reflect.TypeFor[stats.Histogram]():
+		w.object(at, reflect.TypeFor[histogram](), n)
+	case goType.Kind() == reflect.Slice && n.Items != nil:
+		w.value(at+"[]", goType.Elem(), *n.Items)
+	case goType.Kind() == reflect.Struct && n.Properties != nil:
+		w.object(at, goType, n)
+	}
+}
+
+func (w *schemaWalk) object(at string, goType reflect.Type, n node) {
+	names, required := []string{}, []string{}
+	for _, f := range reflect.VisibleFields(goType) {
+		tag, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || tag == "" {
+			continue
+		}
+		names = append(names, tag)
+		if rest == "" {
+			required = append(required, tag)
+		}
+		if p, ok := n.Properties[tag]; !ok || p.Description == "" {
+			w.Errorf("%s.%s has no description in the schema", at, tag)
+		} else {
+			w.value(at+"."+tag, f.Type, p)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(required)
+	slices.Sort(n.Required)
+	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(n.Properties))); diff != "" {
+		w.Errorf("fields of %s (-Go +schema):\n%s", at, diff)
+	}
+	if diff := cmp.Diff(required, n.Required); diff != "" {
+		w.Errorf("fields that %s always has (-Go +schema):\n%s", at, diff)
+	}
+	if string(n.Additional) != "false" {
+		w.Errorf("%s may have other fields", at)
+	}
+}
+
+func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
+	var h stats.Histogram
+	h.Record(5e6)
+	h.Record(-1)
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[histogram]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		want = append(want, name)
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Errorf("fields (-schema +written):\n%s", diff)
+	}
+}
+
+// A number's unit is in its name or in that of the object that it is in. What has
+// none is a plain count, an id, or a ratio.
+func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
+	unit := regexp.MustCompile(`(^|_)(us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
+	plain := []string{
+		"acknowledged", "compressibility", "count", "failed", "gomaxprocs", "offered", "out_of_range", "partitions", "producers",
+		"record_key_range", "replication_factor", "schema", "seed", "transactions", "unknown", "unsent",
+	}
+	root := readSchema(t)
+	root.Defs["result"] = root
+	used := make(map[string]bool)
+	for def, n := range root.Defs {
+		for name, p := range n.Properties {
+			if p.Type != "integer" && p.Type != "number" {
+				continue
+			}
+			switch {
+			case slices.Contains(plain, name):
+				used[name] = true
+			case !unit.MatchString(name) && !unit.MatchString(def):
+				t.Errorf("%s.%s is a number without a unit", def, name)
+			}
+			if strings.HasSuffix(name, "_us") && !strings.Contains(p.Description, "microseconds") {
+				t.Errorf("%s.%s is described as %q, without its unit", def, name, p.Description)
+			}
+		}
+	}
+	used["schema"] = true // a constant
+	if diff := cmp.Diff(plain, slices.Sorted(maps.Keys(used))); diff != "" {
+		t.Errorf("plain numbers (-listed +there):\n%s", diff)
+	}
+	// An object whose name has the unit keeps its word everywhere.
+	for def, n := range root.Defs {
+		for name, p := range n.Properties {
+			if p.Ref == "#/$defs/latency_us" && !strings.HasSuffix(name, "_us") && def != "latencies" {
+				t.Errorf("%s.%s holds microseconds, which its name does not tell", def, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package result
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// page is docs/result.md with its lines joined.
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/result.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
+func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
+	text := page(t)
+	percent := func(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
+	for _, want := range []string{
+		"the **bound**: " + fmt.Sprintf("%d ms", lagFloor.Milliseconds()) + ", or " + percent(lagShare) + " of the p99 of response",
+		"kt used at least " + percent(cpuSaturated) + " of the cores that it may use",
+		"when at least " + percent(rateKept) + " of the rate was offered, and no more than " + percent(1-rateKept) + " of what was offered was left unsent",
+		fmt.Sprintf("another %d standard deviations", poissonSpread),
+		fmt.Sprintf("| `%s` | less than %d s was measured", LimitNone, int(shortest/time.Second)),
+		fmt.Sprintf("| `%s` | kt used at least %s of its cores", LimitClientCPU, percent(cpuSaturated)),
+		fmt.Sprintf("| `%s` | the run is not valid", LimitSchedule),
+		fmt.Sprintf("| `%s` | brokers asked kt to wait for at least %s", LimitThrottle, percent(throttleShows)),
+		fmt.Sprintf("| `%s` | the target was kept", LimitNone),
+		fmt.Sprintf("| `%s` | at least %s of this machine's CPUs", LimitHostCPU, percent(hostSaturated)),
+		fmt.Sprintf("| `%s` | the buffer was full for at least %s of the time, and as many requests in flight as allowed for at least %s",
+			LimitBrokerAcks, percent(bufferShows), percent(inFlightShows)),
+		fmt.Sprintf("| `%s` | none of these", LimitClient),
+		fmt.Sprintf("at most %d,%03d points", maxPoints/1000, maxPoints%1000),
+		fmt.Sprintf("from 1 to %s at 3 significant digits", grouped(stats.MaxTrackable.Microseconds())),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("docs/result.md does not say %q", want)
+		}
+	}
+}
+
+// grouped is a number over a million in groups of three.
+func grouped(n int64) string {
+	return fmt.Sprintf("%d,%03d,%03d,%03d", n/1e9, n/1e6%1e3, n/1e3%1e3, n%1e3)
+}
+
+// The page has the codes and their meanings as `kt help exit-codes` has them.
+func TestThePageQuotesTheExitCodes(t *testing.T) {
+	syntax, err := parser.ParseFile(token.NewFileSet(), "../../cmd/exit.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := make(map[string]string) // by constant
+	var want [][2]string
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			if len(n.Values) == 1 {
+				if v, ok := n.Values[0].(*ast.BasicLit); ok {
+					codes[n.Names[0].Name] = v.Value
+				}
+			}
+		case *ast.CompositeLit:
+			if len(n.Elts) != 2 {
+				return true
+			}
+			name, isName := n.Elts[0].(*ast.Ident)
+			meaning, isText := n.Elts[1].(*ast.BasicLit)
+			if isName && isText && codes[name.Name] != "" {
+				want = append(want, [2]string{codes[name.Name], strings.Trim(meaning.Value, `"`)})
+			}
+		}
+		return true
+	})
+	var got [][2]string
+	_, section, _ := strings.Cut(page(t), "## Exit codes")
+	section, _, _ = strings.Cut(section, "## ")
+	for _, m := range regexp.MustCompile(`\| (\d+) \| ([^|]+) \|`).FindAllStringSubmatch(section, -1) {
+		got = append(got, [2]string{m[1], m[2]})
+	}
+	if len(want) < 5 {
+		t.Fatalf("cmd/exit.go has only the exit codes %q", want)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("exit codes (-cmd/exit.go +docs/result.md):\n%s", diff)
+	}
+}
+
+func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
+	f := NewFold(header(100))
+	for _, e := range canned(3, 12) {
+		e.to(f)
+	}
+	text := page(t)
+	for _, m := range regexp.MustCompile(`(?m)^ "([a-z_]+)": [\[{]`).FindAllStringSubmatch(marshal(t, f.Result()), -1) {
+		if m[1] != "command_line" && !strings.Contains(text, "`"+m[1]+"`") {
+			t.Errorf("docs/result.md does not tell what %s is", m[1])
+		}
+	}
+	for _, kind := range []string{"header", "window", "sample", "trailer"} {
+		if !strings.Contains(text, "| `"+kind+"` |") {
+			t.Errorf("docs/result.md does not tell of the line %s of a run file", kind)
+		}
+	}
+}
