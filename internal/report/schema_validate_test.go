@@ -1,0 +1,60 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func TestEveryDocumentFitsTheSchema(t *testing.T) {
+	schema := compiled(t)
+	for name, r := range results() {
+		if err := schema.Validate(decoded(t, written(t, JSON, r, Options{}))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTheSchemaRefusesWhatIsNoResult(t *testing.T) {
+	schema := compiled(t)
+	for _, tc := range []struct{ name, old, change string }{
+		{"another version", `"schema": 1`, `"schema": 2`},
+		{"a field that is not there", `"schema": 1`, `"schema": 1, "extra": 1`},
+		{"one inside another", `"offered": 3000`, `"offered": 3000, "lost": 0`},
+		{"a field that is missing", `"valid": true,`, ``},
+		{"a limit that kt does not know", `"limit": "nothing"`, `"limit": "the moon"`},
+		{"text for a number", `"offered": 3000`, `"offered": "3000"`},
+		{"fewer records than none", `"failed": 0`, `"failed": -1`},
+	} {
+		text := written(t, JSON, results()["fixed"], Options{})
+		changed := strings.Replace(text, tc.old, tc.change, 1)
+		if changed == text {
+			t.Fatalf("%s: %s is not in the document", tc.name, tc.old)
+		}
+		if err := schema.Validate(decoded(t, changed)); err == nil {
+			t.Errorf("%s fits the schema", tc.name)
+		}
+	}
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	schema, err := c.Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
