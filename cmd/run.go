@@ -70,6 +70,9 @@ func (r *runner) load(ctx context.Context, feed *feed, out *output) (engine.End,
 		// it to say so.
 		DrainTimeout: r.settings.DeliveryTimeout() + 5*time.Second,
 	}
+	if p := &r.config.Plan; p.Load.Rate.IsUnlimited() {
+		opts.BufferOps = min(engine.DefaultBufferOps, r.settings.PipelineRecords(r.target.topic.Partitions, p.Payload.MeanBytes()))
+	}
 	var end engine.End
 	var err error
 	var running sync.WaitGroup

@@ -13,7 +13,7 @@ type Op struct {
 	State any           // the worker's own, kept while the Op is reused
 
 	shard       *Shard
-	phase       int
+	phase       int8
 	outstanding bool
 }
 
@@ -24,7 +24,7 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) {
 	s.mu.Lock()
 	if o.outstanding { // else it was given up before
 		at = max(at, o.Sent) // an answer cannot be older than its question
-		s.rec.Acknowledged(o.phase, partition, o.Bytes, at-o.Sent, at-o.Due, at)
+		s.rec.Acknowledged(int(o.phase), partition, o.Bytes, at-o.Sent, at-o.Due, at)
 		s.free(o)
 	}
 	s.mu.Unlock()
@@ -40,6 +40,6 @@ func (o *Op) Fail(code string) {
 	if !o.outstanding {
 		return
 	}
-	s.rec.Failed(o.phase, code, at-o.Due)
+	s.rec.Failed(int(o.phase), code, at-o.Due)
 	s.free(o)
 }

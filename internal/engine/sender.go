@@ -75,7 +75,7 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 		now = s.Now()
 		wall = s.run.start.Add(now)
 	}
-	op.Index, op.Due, op.Sent, op.Wall, op.phase, op.outstanding = index, due, now, wall, phase, true
+	op.Index, op.Due, op.Sent, op.Wall, op.phase, op.outstanding = index, due, now, wall, int8(phase), true
 	if s.worker.Do(op) {
 		waited, s.debt = true, true
 	}

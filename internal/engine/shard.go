@@ -138,7 +138,7 @@ func (s *Shard) giveUp() {
 		for i := range slab {
 			if o := &slab[i]; o.outstanding {
 				o.outstanding = false
-				s.rec.Unknown(o.phase, now-o.Due)
+				s.rec.Unknown(int(o.phase), now-o.Due)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (h *hooks) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, _ time.
 	if key != produceKey || err != nil {
 		return
 	}
-	h.account(b.NodeID, func(f *flight) { f.requests++ })
+	h.account(b.NodeID, 0, func(f *flight) { f.requests++ })
 }
 
 // OnBrokerE2E counts an answered produce request and how long it took.
@@ -62,7 +62,7 @@ func (h *hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 		return
 	}
 	h.answered.Store(int64(h.shard.Now()))
-	h.account(b.NodeID, func(f *flight) { f.requests = max(0, f.requests-1) })
+	h.account(b.NodeID, e.DurationE2E(), func(f *flight) { f.requests = max(0, f.requests-1) })
 	h.shard.Record(func(rec *stats.Recorder, phase int) {
 		rec.Request(phase, b.NodeID, e.DurationE2E(), e.Err() != nil)
 	})
@@ -74,7 +74,7 @@ func (h *hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
 	_, known := h.brokers[b.NodeID]
 	h.mu.Unlock()
 	if known {
-		h.account(b.NodeID, func(f *flight) { f.requests = 0 })
+		h.account(b.NodeID, 0, func(f *flight) { f.requests = 0 })
 	}
 }
 
@@ -91,8 +91,8 @@ func (h *hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m
 }
 
 // account adds the time since the last change to the broker's running time, and
-// to its full time when its requests were at the limit; then it makes the change.
-func (h *hooks) account(broker int32, change func(*flight)) {
+// the time that a request took to that of all requests; then it makes the change.
+func (h *hooks) account(broker int32, took time.Duration, change func(*flight)) {
 	now := h.shard.Now()
 	h.mu.Lock()
 	f := h.brokers[broker]
@@ -100,15 +100,13 @@ func (h *hooks) account(broker int32, change func(*flight)) {
 		f = &flight{seen: now}
 		h.brokers[broker] = f
 	}
-	total, full := max(0, now-f.seen), time.Duration(0)
-	if f.requests >= h.limit {
-		full = total
-	}
+	total := max(0, now-f.seen)
 	f.seen = max(f.seen, now)
 	before := f.requests
 	change(f)
 	changed := f.requests - before
 	h.mu.Unlock()
 	h.shard.Requests(changed)
-	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.InFlight(phase, full, total) })
+	use := took / time.Duration(h.limit)
+	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.InFlight(phase, use, total) })
 }

@@ -143,7 +143,8 @@ func (s *source) fill(r *record, index int64) {
 	number := index*s.shards + s.shard
 	switch s.kind {
 	case plan.Monotonic:
-		r.Value = strconv.AppendInt(r.value[:0], number, 10)
+		r.value = strconv.AppendInt(r.value[:0], number, 10)
+		r.Value = r.value
 	case plan.File:
 		r.Value = s.values.lines[s.rng.IntN(len(s.values.lines))]
 	default:
@@ -151,9 +152,11 @@ func (s *source) fill(r *record, index int64) {
 	}
 	switch s.keys {
 	case plan.RangeKeys:
-		r.Key = strconv.AppendInt(r.key[:0], number%s.keyspan, 10)
+		r.key = strconv.AppendInt(r.key[:0], number%s.keyspan, 10)
+		r.Key = r.key
 	case plan.RandomKeys:
-		r.Key = strconv.AppendInt(r.key[:0], s.rng.Int64N(s.keyspan), 10)
+		r.key = strconv.AppendInt(r.key[:0], s.rng.Int64N(s.keyspan), 10)
+		r.Key = r.key
 	}
 }
 

@@ -57,7 +57,7 @@ func second(i int, warmup bool, shape func(*stats.Window)) stats.Window {
 	w := stats.Window{
 		Start: at, End: at + time.Second, Warmup: warmup,
 		Offered: 1000, Acknowledged: 1000, Bytes: 512_000, FirstDue: at, LastSent: at + 999*time.Millisecond, LastAck: at + time.Second,
-		ShardTime: 2 * time.Second, BufferFull: 100 * time.Millisecond, ConnTime: 6 * time.Second, InFlightFull: 600 * time.Millisecond, Transactions: 1,
+		ShardTime: 2 * time.Second, BufferFull: 100 * time.Millisecond, ConnTime: 6 * time.Second, InFlightUse: 600 * time.Millisecond, Transactions: 1,
 		Partitions: make(map[int32]stats.Partition), Brokers: make(map[int32]stats.Broker),
 	}
 	for n := range 1000 {
@@ -134,7 +134,7 @@ func unlimitedRun(h result.Header) *result.Fold {
 	f := result.NewFold(h)
 	for i := range 3 {
 		f.AddWindow(second(i, false, func(w *stats.Window) {
-			w.BufferFull, w.InFlightFull, w.Transactions = w.ShardTime*9/10, w.ConnTime*8/10, 0
+			w.BufferFull, w.InFlightUse, w.Transactions = w.ShardTime*9/10, w.ConnTime*8/10, 0
 			b := w.Brokers[2]
 			b.Throttle = 20 * time.Millisecond
 			w.Brokers[2] = b

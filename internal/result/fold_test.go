@@ -187,14 +187,14 @@ func TestOwnUseIsWeightedByTheLengthOfTheIntervals(t *testing.T) {
 	f := NewFold(header(0))
 	f.AddWindow(stats.Window{
 		End: 4 * time.Second, Offered: 2_000_000, Acknowledged: 2_000_000, LastAck: 4 * time.Second, Transactions: 3,
-		ShardTime: 4 * time.Second, BufferFull: time.Second, ConnTime: 8 * time.Second, InFlightFull: 16 * time.Second,
+		ShardTime: 4 * time.Second, BufferFull: time.Second, ConnTime: 8 * time.Second, InFlightUse: 16 * time.Second,
 	})
 	f.AddSample(host.Sample{At: time.Second, Interval: time.Second, Cores: 4, HostCores: 8, ProcessCPU: 4, HostCPU: 6, GCCPU: 0.4, RSS: 9, GCPauseMax: 1500, NetSent: 1 << 20})
 	f.AddSample(host.Sample{At: 4 * time.Second, Interval: 3 * time.Second, Cores: 4, HostCores: 8, ProcessCPU: 2, HostCPU: 2, GCCPU: 0, RSS: 7, GCPauseMax: 3999, NetSent: 3 << 20})
 	want := ClientUse{
 		CPUSeconds: 10, CPUSecondsPerMillion: 5, CPUCores: 2.5, CoresAvailable: 4, HostCPUCores: 3, HostCores: 8,
 		PeakResidentBytes: 9, GCCPUCores: 0.1, GCPauseMaxUS: 3, BufferFullShare: 0.25,
-		InFlightFullShare:   1, // never more than all of the time
+		InFlightShare:       1, // never more than all of the time
 		NetSentMiBPerSecond: 1, Transactions: 3,
 	}
 	if diff := cmp.Diff(want, f.Result().Client, cmpopts.EquateApprox(0, 1e-9)); diff != "" {

@@ -120,8 +120,8 @@ type ClientUse struct {
 	PeakResidentBytes    int64   `json:"peak_resident_bytes"`
 	GCCPUCores           float64 `json:"gc_cpu_cores_mean"`
 	GCPauseMaxUS         int64   `json:"gc_pause_max_us"`
-	BufferFullShare      float64 `json:"buffer_full_share"`    // of the senders' time, 0 to 1
-	InFlightFullShare    float64 `json:"in_flight_full_share"` // of the connections' time, 0 to 1
+	BufferFullShare      float64 `json:"buffer_full_share"` // of the senders' time, 0 to 1
+	InFlightShare        float64 `json:"in_flight_share"`   // mean part of the requests allowed in flight that were, 0 to 1
 	NetSentMiBPerSecond  float64 `json:"net_sent_mib_per_second"`
 	Transactions         int64   `json:"transactions"`
 }

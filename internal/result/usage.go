@@ -32,9 +32,9 @@ func (u *usage) client(w *stats.Window) ClientUse {
 	c := ClientUse{
 		CPUSeconds: u.process, CoresAvailable: u.cores, HostCores: u.hostCores,
 		PeakResidentBytes: u.rss, GCPauseMaxUS: time.Duration(u.pause).Microseconds(),
-		BufferFullShare:   share(w.BufferFull, w.ShardTime),
-		InFlightFullShare: share(w.InFlightFull, w.ConnTime),
-		Transactions:      w.Transactions,
+		BufferFullShare: share(w.BufferFull, w.ShardTime),
+		InFlightShare:   share(w.InFlightUse, w.ConnTime),
+		Transactions:    w.Transactions,
 	}
 	if u.seconds > 0 {
 		c.CPUCores = u.process / u.seconds

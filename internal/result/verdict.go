@@ -36,7 +36,7 @@ const (
 	hostSaturated = 0.95 // of the machine's cores
 	throttleShows = 0.05 // of the time
 	bufferShows   = 0.10 // of the senders' time
-	inFlightShows = 0.50 // of the connections' time
+	inFlightShows = 0.50 // of the requests allowed in flight
 	rateKept      = 0.99 // of the target
 )
 
@@ -121,8 +121,8 @@ func (e *evidence) kept() bool {
 func (e *evidence) verdict() Verdict {
 	cpu := fmt.Sprintf("kt used %.2f of %.0f cores", e.use.CPUCores, e.use.CoresAvailable)
 	host := fmt.Sprintf("this machine's CPUs were %.0f %% busy", percent(e.use.HostCPUCores, e.use.HostCores))
-	full := fmt.Sprintf("the buffer was full for %.0f %% of the time and the requests in flight at their limit for %.0f %%",
-		100*e.use.BufferFullShare, 100*e.use.InFlightFullShare)
+	full := fmt.Sprintf("the buffer was full for %.0f %% of the time and %.0f %% of the requests allowed in flight were in use",
+		100*e.use.BufferFullShare, 100*e.use.InFlightShare)
 	throttled := e.throttled()
 	switch {
 	case e.w.End-e.w.Start < shortest || e.w.Acknowledged == 0:
@@ -137,7 +137,7 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s offered); %s", e.target, e.rate, cpu)}
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + full}
-	case e.use.BufferFullShare >= bufferShows && e.use.InFlightFullShare >= inFlightShows:
+	case e.use.BufferFullShare >= bufferShows && e.use.InFlightShare >= inFlightShows:
 		return Verdict{LimitBrokerAcks, full + "; " + cpu}
 	}
 	return Verdict{LimitClient, full + "; " + cpu + "; more --producers may offer more"}

@@ -44,7 +44,7 @@ func (e evidenceOf) fold() *Fold {
 	w := stats.Window{
 		End: length, Offered: e.offered, Acknowledged: e.acked, Unknown: e.offered - e.acked, Unsent: e.unsent,
 		LastSent: length, LastAck: length, ShardTime: length, BufferFull: part(e.full, length),
-		ConnTime: 3 * length, InFlightFull: part(e.inFlight, 3*length),
+		ConnTime: 3 * length, InFlightUse: part(e.inFlight, 3*length),
 		Brokers: map[int32]stats.Broker{1: {Throttle: part(e.throttle, length) / 2}, 2: {Throttle: part(e.throttle, length) / 2}},
 	}
 	w.OwnLag.RecordN(e.ownLag, 100)

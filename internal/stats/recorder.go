@@ -168,10 +168,11 @@ func (r *Recorder) Throttle(phase int, broker int32, d time.Duration) {
 	r.broker(phase, broker, func(b *Broker) { b.Throttle += d })
 }
 
-// InFlight adds the running time of connections, and the part of it in which
-// they were at their limit of requests in flight.
-func (r *Recorder) InFlight(phase int, full, total time.Duration) {
-	r.cur[phase].InFlightFull += full
+// InFlight adds the running time of connections, and the time of their requests
+// over the number of requests allowed in flight. The second over the first is the
+// mean share of that number that was in use (Little's law).
+func (r *Recorder) InFlight(phase int, use, total time.Duration) {
+	r.cur[phase].InFlightUse += use
 	r.cur[phase].ConnTime += total
 }
 

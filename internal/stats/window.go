@@ -39,12 +39,12 @@ type Window struct {
 	Service  Histogram `json:"service"`  // handed to the client → acknowledged
 	Response Histogram `json:"response"` // due → acknowledged, or its age so far when it never was
 
-	// ShardTime is the sum of the shards' running time. Divided by it, the two
-	// times below are the share of time spent waiting.
-	ShardTime    time.Duration `json:"shard_time_ns,omitempty"`
-	BufferFull   time.Duration `json:"buffer_full_ns,omitempty"`    // senders held up because buffer.memory was full
-	InFlightFull time.Duration `json:"in_flight_full_ns,omitempty"` // connections at max.in.flight requests
-	ConnTime     time.Duration `json:"conn_time_ns,omitempty"`      // running time of the connections that InFlightFull is a share of
+	// ShardTime is the sum of the shards' running time, and BufferFull the part of
+	// it in which senders waited for room.
+	ShardTime   time.Duration `json:"shard_time_ns,omitempty"`
+	BufferFull  time.Duration `json:"buffer_full_ns,omitempty"`   // senders held up because buffer.memory was full
+	InFlightUse time.Duration `json:"in_flight_use_ns,omitempty"` // time of all requests, over the number allowed in flight
+	ConnTime    time.Duration `json:"conn_time_ns,omitempty"`     // running time of the connections: InFlightUse is a share of it
 
 	Transactions int64 `json:"transactions,omitempty"` // committed
 
@@ -91,7 +91,7 @@ func (w *Window) IsZero() bool {
 func (w *Window) Empty() bool {
 	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 && w.Unsent == 0 &&
 		w.Bytes == 0 && w.Transactions == 0 &&
-		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightFull == 0 && w.ConnTime == 0 &&
+		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
 		w.Lag.empty() && w.OwnLag.empty() && w.Service.empty() && w.Response.empty() &&
 		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0
 }
@@ -154,7 +154,7 @@ func (w *Window) add(o *Window) {
 	w.Response.add(&o.Response)
 	w.ShardTime += o.ShardTime
 	w.BufferFull += o.BufferFull
-	w.InFlightFull += o.InFlightFull
+	w.InFlightUse += o.InFlightUse
 	w.ConnTime += o.ConnTime
 	w.Transactions += o.Transactions
 	w.addPartitions(o.Partitions)

@@ -42,7 +42,7 @@ func randomWindow(rng *rand.Rand) Window {
 	}
 	w.Acknowledged, w.Failed, w.Unknown, w.Unsent, w.Bytes = some(), some(), some(), some(), some()
 	w.LastSent, w.LastAck = span(), span()
-	w.ShardTime, w.BufferFull, w.InFlightFull, w.ConnTime, w.Transactions = span(), span(), span(), span(), some()
+	w.ShardTime, w.BufferFull, w.InFlightUse, w.ConnTime, w.Transactions = span(), span(), span(), span(), some()
 	w.Lag, w.OwnLag, w.Service, w.Response = randomHistogram(rng), randomHistogram(rng), randomHistogram(rng), randomHistogram(rng)
 	for range rng.IntN(3) {
 		if w.Errors == nil {

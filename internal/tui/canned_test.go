@@ -65,7 +65,7 @@ func (c *canned) tick(second int) Tick {
 	w := stats.Window{Start: start, End: start + time.Second, Warmup: second < c.warmup, ShardTime: time.Second}
 	n := int64(c.rate(second))
 	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024
-	w.ConnTime, w.InFlightFull = 3*time.Second, 2700*time.Millisecond
+	w.ConnTime, w.InFlightUse = 3*time.Second, 2700*time.Millisecond
 	if c.gone(second) {
 		w.Failed = 1200
 		w.Errors = map[string]int64{"NOT_LEADER_OR_FOLLOWER": 1100, "REQUEST_TIMED_OUT": 100}

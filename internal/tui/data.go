@@ -28,7 +28,7 @@ type data struct {
 	verdict  result.Verdict
 	buffered int64
 	inFlight int
-	blocked  float64 // share of time that connections were at their limit of requests
+	inUse    float64 // share of the requests allowed in flight
 	parts    partitions
 	brokers  map[int32]broker
 }
@@ -87,9 +87,9 @@ func (d *data) observe(t Tick) {
 	for code, n := range w.Errors {
 		d.errors[code] += n
 	}
-	d.blocked = 0
+	d.inUse = 0
 	if w.ConnTime > 0 {
-		d.blocked = float64(w.InFlightFull) / float64(w.ConnTime)
+		d.inUse = float64(w.InFlightUse) / float64(w.ConnTime)
 	}
 	d.parts.add(&w)
 	d.observeBrokers(&w)

@@ -85,7 +85,7 @@ func (s *scene) loads() []load {
 		add("buffer", float64(s.buffered), float64(n), theme.MiB(float64(s.buffered))+" of "+theme.Bytes(n))
 	}
 	if len(s.points) > 0 {
-		add("in-flight", s.blocked, 1, "full "+theme.Percent(s.blocked)+" of time")
+		add("in-flight", s.inUse, 1, theme.Percent(s.inUse)+" of those allowed")
 	}
 	if m.NetSpeed > 0 && m.Interval > 0 {
 		const giga = 1e9
