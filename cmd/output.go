@@ -27,9 +27,7 @@ type output struct {
 	screen *tui.Screen
 	err    error // the first of writing intervals
 
-	// Intervals that have been seen and not yet been told.
-	pending stats.Window
-	last    second
+	pending stats.Window // seen and not yet told
 }
 
 // newOutput decides what there is to see. The screen is for people: only without
@@ -135,11 +133,12 @@ func (o *output) observe(s second) {
 		o.screen.Send(tick(s))
 		return
 	}
-	o.last = s
 	for i := range s.windows {
 		w := &s.windows[i]
 		if o.format == "jsonl" {
-			o.note(report.JSONInterval(o.env.Stdout, result.PointOf(w)))
+			point := result.PointOf(w)
+			point.CPUCores = s.sample.ProcessCPU
+			o.note(report.JSONInterval(o.env.Stdout, point))
 		}
 		o.pending.Add(w)
 	}

@@ -460,7 +460,6 @@ func TestWhatIsNotGivenHasItsDefault(t *testing.T) {
 		Command: "produce", Topic: plan.Topic{Name: "kt-bench"}, Producers: 1, Seed: 1,
 		Load:    plan.Load{Duration: plan.Duration(time.Minute), Arrivals: plan.Uniform},
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(512), Keys: plan.NoKeys},
-		Client:  map[string]string{},
 	}
 	if diff := cmp.Diff(want, got.Plan, sizesByText); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)

@@ -17,10 +17,6 @@ type Plan struct {
 	Load      Load     `json:"load"`
 	Payload   Payload  `json:"payload"`
 	Seed      int64    `json:"seed"` // of payloads, keys, sizes and Poisson arrivals
-
-	// Client holds the Java producer properties that differ from Kafka's
-	// defaults, as the user gave them.
-	Client map[string]string `json:"client,omitempty"`
 }
 
 // Topic is where the records go.

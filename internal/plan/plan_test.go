@@ -135,8 +135,7 @@ func TestAPlanIsReadBackFromJSONAsItWas(t *testing.T) {
 			File: "lines.txt", Delimiter: "\n", FileMean: 12.5, FileMax: 99,
 			Keys: RandomKeys, KeyRange: 1000, Headers: []Header{{"k", "v"}, {"k", ""}},
 		},
-		Seed:   -5,
-		Client: map[string]string{"acks": "all"},
+		Seed: -5,
 	}
 	normal, unlimited := good(), good()
 	normal.Payload.Size = mustSize(t, "normal:1024,200")

@@ -25,7 +25,6 @@ func header(rate float64) result.Header {
 				Kind: plan.Mixed, Size: plan.FixedSize(512), Compressibility: 0.5, Keys: plan.RangeKeys, KeyRange: 100,
 				Headers: []plan.Header{{Key: "trace", Value: "1"}},
 			},
-			Client: map[string]string{"acks": "all", "compression.type": "lz4"},
 		},
 		Config: []result.Setting{
 			{Name: "acks", Value: "all", Default: "all", Source: "--acks", Client: "RequiredAcks"},

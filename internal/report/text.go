@@ -106,7 +106,7 @@ func Tags(h result.Header) []string {
 	topic := h.Environment.Topic
 	tags := []string{
 		"acks=" + setting(h, "acks"),
-		fmt.Sprintf("%d partitions", topic.Partitions),
+		plural(topic.Partitions, "partition"),
 		fmt.Sprintf("RF %d", topic.ReplicationFactor),
 		h.Plan.Payload.String(),
 	}
@@ -114,9 +114,17 @@ func Tags(h result.Header) []string {
 		tags = append(tags, c)
 	}
 	if n := h.Plan.Producers; n > 1 {
-		tags = append(tags, fmt.Sprintf("%d producers", n))
+		tags = append(tags, plural(n, "producer"))
 	}
 	return tags
+}
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func setting(h result.Header, name string) string {

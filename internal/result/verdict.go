@@ -2,7 +2,9 @@ package result
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -24,6 +26,7 @@ const (
 	LimitClientCPU  Limit = "client CPU"      // kt's process had no CPU left
 	LimitHostCPU    Limit = "host CPU"        // this machine had none left, and kt was not what used it
 	LimitSchedule   Limit = "kt's schedule"   // kt sent late with nothing in its way
+	LimitFailures   Limit = "failed records"  // so many were not acknowledged that nothing else can be told
 	LimitThrottle   Limit = "broker throttle" // a quota
 	LimitBrokerAcks Limit = "broker acks"     // the buffer was full, and as many requests in flight as allowed
 	LimitClient     Limit = "this producer"   // CPU to spare and requests to spare: one client does no more
@@ -38,6 +41,7 @@ const (
 	bufferShows   = 0.10 // of the senders' time
 	inFlightShows = 0.50 // of the requests allowed in flight
 	rateKept      = 0.99 // of the target
+	failuresShow  = 0.01 // of the records offered
 )
 
 // poissonSpread is how many standard deviations a Poisson load may come out below
@@ -125,6 +129,8 @@ func (e *evidence) verdict() Verdict {
 		100*e.use.BufferFullShare, 100*e.use.InFlightShare)
 	throttled := e.throttled()
 	switch {
+	case e.lost() >= failuresShow:
+		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s; %s", 100*e.lost(), e.worst(), full)}
 	case e.w.End-e.w.Start < shortest || e.w.Acknowledged == 0:
 		return Verdict{LimitNone, "too little was measured to tell"}
 	case e.busy >= cpuSaturated && (e.target == 0 || !e.kept()):
@@ -141,6 +147,28 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitBrokerAcks, full + "; " + cpu}
 	}
 	return Verdict{LimitClient, full + "; " + cpu + "; more --producers may offer more"}
+}
+
+// lost is the share of the records offered that were not acknowledged.
+func (e *evidence) lost() float64 {
+	if e.w.Offered == 0 {
+		return 0
+	}
+	return float64(e.w.Failed+e.w.Unknown) / float64(e.w.Offered)
+}
+
+// worst names the most frequent error, if there is one.
+func (e *evidence) worst() string {
+	most := ""
+	for _, code := range slices.Sorted(maps.Keys(e.w.Errors)) {
+		if most == "" || e.w.Errors[code] > e.w.Errors[most] {
+			most = code
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return ", most of them " + most
 }
 
 // throttled is the share of the producers' time for which brokers held them off.

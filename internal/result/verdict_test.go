@@ -85,8 +85,8 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 			LimitNone, []string{"too little was measured"}, true,
 		},
 		{
-			"nor does a run without acknowledgements", evidenceOf{offered: 10_000, cores: 4},
-			LimitNone, []string{"too little was measured"}, true,
+			"records that were not acknowledged, whatever else", evidenceOf{offered: 10_000, acked: 9_900, cores: 4, full: 0.5},
+			LimitFailures, []string{"1.0 % of the records were not acknowledged", "full for 50 %"}, true,
 		},
 		{
 			"an unlimited rate with no CPU left", evidenceOf{offered: 10_000, acked: 10_000, cores: 3.6, host: 8, full: 1, inFlight: 1, throttle: 1},
@@ -114,23 +114,23 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 		},
 		{
 			"a machine that others keep busy", evidenceOf{offered: 10_000, acked: 10_000, cores: 1, host: 7.6, full: 1, inFlight: 1},
-			LimitHostCPU, []string{"95 % busy", "1.00 of 4 cores", "full for 100 %", "limit for 100 %"}, true,
+			LimitHostCPU, []string{"95 % busy", "1.00 of 4 cores", "full for 100 %", "100 % of the requests"}, true,
 		},
 		{
 			"brokers that do not answer fast enough", evidenceOf{offered: 10_000, acked: 10_000, cores: 2, host: 4, full: 0.1, inFlight: 0.5},
-			LimitBrokerAcks, []string{"full for 10 %", "limit for 50 %", "2.00 of 4 cores"}, true,
+			LimitBrokerAcks, []string{"full for 10 %", "50 % of the requests", "2.00 of 4 cores"}, true,
 		},
 		{
 			"so at a target", evidenceOf{target: 1000, offered: 5000, acked: 5000, unsent: 5000, full: 0.8, inFlight: 0.9},
-			LimitBrokerAcks, []string{"full for 80 %", "limit for 90 %"}, true,
+			LimitBrokerAcks, []string{"full for 80 %", "90 % of the requests"}, true,
 		},
 		{
 			"a buffer that is full with requests to spare", evidenceOf{offered: 10_000, acked: 10_000, full: 0.9, inFlight: 0.4},
-			LimitClient, []string{"full for 90 %", "limit for 40 %", "0.00 of 4 cores", "more --producers"}, true,
+			LimitClient, []string{"full for 90 %", "40 % of the requests", "0.00 of 4 cores", "more --producers"}, true,
 		},
 		{
 			"requests in flight and a buffer to spare", evidenceOf{offered: 10_000, acked: 10_000, full: 0.05, inFlight: 1},
-			LimitClient, []string{"full for 5 %", "limit for 100 %"}, true,
+			LimitClient, []string{"full for 5 %", "100 % of the requests"}, true,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
