@@ -77,8 +77,10 @@ func setUpScript(env *testscript.Env) error {
 // find that it did not keep its schedule, and say so by its exit code; what the
 // script checks holds all the same.
 func busy(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec(args[0], args[1:]...)
 	var exit *exec.ExitError
-	if err := ts.Exec(args[0], args[1:]...); neg || err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitNotValid) {
+	notValid := errors.As(err, &exit) && exit.ExitCode() == exitNotValid
+	if neg || err != nil && !notValid {
 		ts.Fatalf("%v", err)
 	}
 }

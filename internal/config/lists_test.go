@@ -16,16 +16,19 @@ func TestExpandListsRepeatsTheFlagForEachValue(t *testing.T) {
 		{"nothing", nil, nil},
 		{"flags that are no lists stay", []string{"produce", "--topic", "x", "-q"}, []string{"produce", "--topic", "x", "-q"}},
 		{
-			"a list in the middle", []string{"--producer-props", "a=1", "b=2", "--topic", "x"},
+			"a list in the middle",
+			[]string{"--producer-props", "a=1", "b=2", "--topic", "x"},
 			[]string{"--producer-props=a=1", "--producer-props=b=2", "--topic", "x"},
 		},
 		{"a list at the end", []string{"--command-property", "a=1", "b=2"}, []string{"--command-property=a=1", "--command-property=b=2"}},
 		{
-			"the flag again", []string{"--command-property", "a=1", "--command-property", "b=2", "c=3"},
+			"the flag again",
+			[]string{"--command-property", "a=1", "--command-property", "b=2", "c=3"},
 			[]string{"--command-property=a=1", "--command-property=b=2", "--command-property=c=3"},
 		},
 		{
-			"values with = and spaces", []string{"--command-property", "sasl.jaas.config=x username=\"a=b\";", "c=d=e"},
+			"values with = and spaces",
+			[]string{"--command-property", "sasl.jaas.config=x username=\"a=b\";", "c=d=e"},
 			[]string{"--command-property=sasl.jaas.config=x username=\"a=b\";", "--command-property=c=d=e"},
 		},
 		{"an empty value", []string{"--topic-config", "a="}, []string{"--topic-config=a="}},

@@ -107,29 +107,40 @@ func TestHigherLayersWin(t *testing.T) {
 		source string // of the topic
 	}{
 		{
-			"the default, where nothing is given", given{},
-			values{"kt-bench", 0, false, nil, plan.Unlimited}, "default",
+			"the default, where nothing is given",
+			given{},
+			values{"kt-bench", 0, false, nil, plan.Unlimited},
+			"default",
 		},
 		{
-			"a profile over the default", given{args: use, profiles: profile},
-			values{"of-profile", 1, true, map[string]string{"a": "profile"}, plan.Rate{PerSecond: 1}}, "profile p",
+			"a profile over the default",
+			given{args: use, profiles: profile},
+			values{"of-profile", 1, true, map[string]string{"a": "profile"}, plan.Rate{PerSecond: 1}},
+			"profile p",
 		},
 		{
-			"the top of the file over a profile", given{args: use, profiles: profile, file: onTop},
-			values{"of-top", 2, false, map[string]string{"a": "top"}, plan.Rate{PerSecond: 2}}, "config.yaml",
+			"the top of the file over a profile",
+			given{args: use, profiles: profile, file: onTop},
+			values{"of-top", 2, false, map[string]string{"a": "top"}, plan.Rate{PerSecond: 2}},
+			"config.yaml",
 		},
 		{
-			"the section of the file over its top", given{args: use, profiles: profile, file: onTop + section},
-			values{"of-section", 3, true, map[string]string{"a": "section"}, plan.Rate{PerSecond: 3}}, "config.yaml",
+			"the section of the file over its top",
+			given{args: use, profiles: profile, file: onTop + section},
+			values{"of-section", 3, true, map[string]string{"a": "section"}, plan.Rate{PerSecond: 3}},
+			"config.yaml",
 		},
 		{
-			"the environment over the file", given{args: use, profiles: profile, file: onTop + section, env: env},
-			values{"of-env", 4, false, map[string]string{"a": "env"}, plan.Rate{PerSecond: 4}}, "KT_TOPIC",
+			"the environment over the file",
+			given{args: use, profiles: profile, file: onTop + section, env: env},
+			values{"of-env", 4, false, map[string]string{"a": "env"}, plan.Rate{PerSecond: 4}},
+			"KT_TOPIC",
 		},
 		{
 			"a flag over all, and a list as a whole",
 			given{args: append(args, use...), profiles: profile, file: onTop + section, env: env},
-			values{"of-flag", 5, true, map[string]string{"a": "flag", "b": "flag"}, plan.Rate{PerSecond: 5}}, "--topic",
+			values{"of-flag", 5, true, map[string]string{"a": "flag", "b": "flag"}, plan.Rate{PerSecond: 5}},
+			"--topic",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -243,7 +254,8 @@ func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
 		{"values keep their case", "topic: MixedCase", func(p Produce) any { return p.Plan.Topic.Name }, "MixedCase"},
 		{
 			"dots in the keys of a list", "topic-config: [min.insync.replicas=2, Retention.MS=5]",
-			func(p Produce) any { return p.Plan.Topic.Configs }, map[string]string{"min.insync.replicas": "2", "Retention.MS": "5"},
+			func(p Produce) any { return p.Plan.Topic.Configs },
+			map[string]string{"min.insync.replicas": "2", "Retention.MS": "5"},
 		},
 		{"a list with one item, not written as one", "topic-config: a=b", func(p Produce) any { return p.Plan.Topic.Configs }, map[string]string{"a": "b"}},
 		{"a flag whose name has a dot", "producer.config: ''", func(p Produce) any { return p.Flags["producer.config"] }, ""},
@@ -300,7 +312,8 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 		{"a section that is none", given{file: "produce: fast"}, []string{"config.yaml: produce: it is a section"}},
 		{"all of several", given{file: "bb: 1\naa: 2"}, []string{"unknown key \"aa\"\n", `unknown key "bb"`}},
 		{
-			"a key of a profile", given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "topics: x"}},
+			"a key of a profile",
+			given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "topics: x"}},
 			[]string{"profile p", `unknown key "topics"`, "did you mean topic?"},
 		},
 		{"a profile that is not there", given{args: []string{"--profile", "fast"}}, []string{"--profile fast: there is no such profile; there are durable, latency, throughput"}},

@@ -37,7 +37,8 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 			"--bootstrap-server b:1,c:2 --topic t --num-records 10 --record-size 1 --throughput 500.5 --command-property acks=0 --command-config " + file +
 				" --warmup-records 5 --reporting-interval 1000 --print-metrics",
 			map[string]Given{"acks": {"0", "--command-property"}, "linger.ms": {"7", file}},
-			[]string{"b:1", "c:2"}, nil,
+			[]string{"b:1", "c:2"},
+			nil,
 			func(p plan.Plan) bool {
 				return p.Load.Rate == plan.Rate{PerSecond: 500.5} && p.Load.Warmup == plan.Warmup{Records: 5}
 			},
@@ -45,14 +46,16 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"with the old name of the file",
 			"--topic t --num-records 10 --payload-monotonic --throughput 1 --producer.config " + file,
-			map[string]Given{"linger.ms": {"7", file}}, nil,
+			map[string]Given{"linger.ms": {"7", file}},
+			nil,
 			[]string{"Option --producer.config has been deprecated and will be removed in a future version. Use --command-config instead."},
 			func(p plan.Plan) bool { return p.Payload.Kind == plan.Monotonic && p.Payload.Size.IsZero() },
 		},
 		{
 			"with payloads of a file",
 			`--topic t --num-records 10 --payload-file f.txt --payload-delimiter \t --throughput 1 --command-property acks=1`,
-			map[string]Given{"acks": {"1", "--command-property"}}, nil, nil,
+			map[string]Given{"acks": {"1", "--command-property"}},
+			nil, nil,
 			func(p plan.Plan) bool {
 				return p.Payload.Kind == plan.File && p.Payload.File == "f.txt" && p.Payload.Delimiter == "\t"
 			},
@@ -60,7 +63,9 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"with transactions",
 			"--topic t --num-records 10 --record-size 1 --throughput 1 --transactional-id id --transaction-duration-ms 100 --bootstrap-server b:1",
-			map[string]Given{"transactional.id": {"id", "--transactional-id"}}, []string{"b:1"}, nil,
+			map[string]Given{"transactional.id": {"id", "--transactional-id"}},
+			[]string{"b:1"},
+			nil,
 			func(p plan.Plan) bool { return p.Load.Transaction == plan.Duration(100*time.Millisecond) },
 		},
 	} {

@@ -54,10 +54,9 @@ type fakeWorker struct {
 	distinct map[*Op]bool
 	indices  []int64
 
-	mu                sync.Mutex // guards the rest
-	bytes, mostBytes  int64      // without an outcome, and the most there were
-	ops, mostOps      int
-	requests, flushed int
+	mu               sync.Mutex // guards the rest
+	bytes, mostBytes int64      // without an outcome, and the most there were
+	ops, mostOps     int
 }
 
 // pending is an op to answer, or a flush to confirm.
@@ -238,7 +237,7 @@ func checkWindows(t *testing.T, calls [][]stats.Window, end End) {
 		if len(windows) == 0 || len(windows) > 2 {
 			t.Fatalf("call %d has %d windows", i, len(windows))
 		}
-		if len(windows) == 2 && !(windows[0].Warmup && !windows[1].Warmup) {
+		if len(windows) == 2 && (!windows[0].Warmup || windows[1].Warmup) {
 			t.Errorf("call %d: want warm-up before measured", i)
 		}
 		for _, w := range windows {

@@ -105,8 +105,12 @@ var byteUnits = []struct {
 	factor float64
 }{
 	// Longest suffix first: "KiB" ends in "B" too.
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"KB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
 	{"B", 1},
 }
 
