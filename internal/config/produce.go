@@ -140,7 +140,6 @@ func (f *ProduceFlags) clientFlags() {
 		set.StringVar(&f.compression, "compression", "", "`TYPE[:LEVEL]`: none, gzip, snappy, lz4 or zstd (default none)")
 		set.IntVar(&f.inFlight, "max-in-flight", 0, "`N` requests in flight on a connection (default 5)")
 		set.StringVar(&f.idempotence, "idempotence", "", "`BOOL`: true or false (default true with acks=all)")
-		set.Lookup("idempotence").NoOptDefVal = "true"
 		set.StringVar(&f.transactionalID, "transactional-id", "", "produce in transactions under this `ID`")
 		set.StringArrayVar(&f.properties, "command-property", nil, "producer properties `K=V` by their Java names, one or several")
 		set.StringVar(&f.propertyFile, "command-config", "", "properties `FILE` of the producer")

@@ -199,14 +199,15 @@ func responseError(r kadm.CreateTopicResponse) error {
 // leaderPoll is how often a new topic is looked up until it has its leaders.
 const leaderPoll = 50 * time.Millisecond
 
-// awaitLeaders waits until every partition of a new topic has a leader.
+// awaitLeaders waits until every partition of a new topic has a leader that serves
+// it.
 func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*Topic, error) {
 	for {
 		t, err := c.lookUp(ctx, name)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
 			return nil, err
 		}
-		if err == nil && t != nil && t.led() {
+		if err == nil && t != nil && t.led() && c.serves(ctx, name) {
 			return t, nil
 		}
 		select {
@@ -215,6 +216,14 @@ func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*Topic, error)
 		case <-time.After(leaderPoll):
 		}
 	}
+}
+
+// serves tells whether the leaders themselves know that they lead: the metadata
+// may say so a moment earlier, and with acks=0 what is sent in between is lost
+// without a word.
+func (c *Cluster) serves(ctx context.Context, name string) bool {
+	offsets, err := c.admin.ListEndOffsets(ctx, name)
+	return err == nil && offsets.Error() == nil
 }
 
 func (t *Topic) led() bool {
