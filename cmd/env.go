@@ -28,7 +28,10 @@ type Env struct {
 	ConfigDir string // of the user; "" when there is none
 	HomeDir   string
 
-	// Signals delivers SIGINT and SIGTERM until stop is called.
+	Exit func(code int) // ends the process at once
+
+	// Signals delivers SIGINT, SIGTERM and SIGHUP until stop is called, and lets a
+	// write to a pipe that was closed fail instead of ending the process.
 	Signals func() (signals <-chan os.Signal, stop func())
 }
 
@@ -40,10 +43,11 @@ func System() Env {
 		Args: os.Args[1:], Getenv: os.Getenv,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdoutTTY: term.IsTerminal(os.Stdout.Fd()), StderrTTY: term.IsTerminal(os.Stderr.Fd()),
-		Now: time.Now, ConfigDir: configDir, HomeDir: home,
+		Now: time.Now, Exit: os.Exit, ConfigDir: configDir, HomeDir: home,
 		Signals: func() (<-chan os.Signal, func()) {
 			ch := make(chan os.Signal, 2)
-			signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
+			signal.Ignore(syscall.SIGPIPE)
+			signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			return ch, func() { signal.Stop(ch) }
 		},
 	}

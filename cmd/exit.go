@@ -14,6 +14,7 @@ const (
 	exitNotMet      = 3 // a limit was not met
 	exitNotValid    = 4 // kt did not keep its own schedule: the run measured kt
 	exitLost        = 5 // records were lost
+	exitHungUp      = 129
 	exitInterrupted = 130
 	exitTerminated  = 143
 )
@@ -26,9 +27,10 @@ var exitCodes = []struct {
 	{exitOK, "done"},
 	{exitFailed, "failed: no broker reached, or records that were not acknowledged"},
 	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
-	{exitNotMet, "a limit was not met"},
+	{exitNotMet, "a limit was not met (for commands to come)"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},
-	{exitLost, "records were lost"},
+	{exitLost, "records were lost (for commands to come)"},
+	{exitHungUp, "ended because the terminal was closed; the run file covers what was measured until then"},
 	{exitInterrupted, "interrupted by Ctrl-C; the summary covers what was measured until then"},
 	{exitTerminated, "ended by SIGTERM; likewise"},
 }

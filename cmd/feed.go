@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"time"
+
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
@@ -15,9 +17,14 @@ type feed struct {
 	sampler *host.Sampler
 	out     *output
 	status  *engine.Status
+	warned  bool // that the run file is written no more
 }
 
 var _ engine.Sink = (*feed)(nil)
+
+// begin starts to sample this host, when the load begins: what it took to connect
+// is no part of the measurement.
+func (f *feed) begin(now time.Time) { f.sampler = host.NewSampler(now) }
 
 // Observe takes the windows of one second, and a sample of this host.
 func (f *feed) Observe(windows []stats.Window) {
@@ -32,6 +39,10 @@ func (f *feed) Observe(windows []stats.Window) {
 	f.fold.AddSample(sample)
 	if f.file != nil {
 		f.file.AddSample(sample)
+	}
+	if f.file != nil && f.file.Err() != nil && !f.warned {
+		f.warned = true
+		f.out.warn(f.file.Err())
 	}
 	f.out.observe(second{
 		windows: windows, sample: sample, verdict: f.fold.Verdict(),

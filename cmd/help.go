@@ -22,7 +22,10 @@ Examples:
 
 Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
   {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-{{flagGroups .LocalFlags}}{{end}}{{if .HasAvailableSubCommands}}
+{{flagGroups .LocalFlags}}{{end}}{{if .HasHelpSubCommands}}
+
+More help:{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
+  kt help {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
 
 Use "{{.CommandPath}} [command] --help" for more about a command.{{end}}
 `

@@ -2,10 +2,12 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
@@ -23,9 +25,10 @@ import (
 type output struct {
 	env    *Env
 	config *config.Produce
-	format string // of the result, on stdout
-	screen *tui.Screen
-	err    error // the first of writing intervals
+	format string      // of the result, on stdout
+	screen *tui.Screen // nil: none
+	broken atomic.Bool // the screen has failed
+	err    error       // the first of writing intervals
 
 	pending stats.Window // seen and not yet told
 }
@@ -115,7 +118,7 @@ func (o *output) show(ctx context.Context) {
 		return
 	}
 	if err := o.screen.Run(ctx); err != nil && ctx.Err() == nil {
-		o.screen = nil
+		o.broken.Store(true)
 		fmt.Fprintf(o.env.Stderr, "kt: the screen failed, and the run goes on without it: %v\n", err)
 	}
 }
@@ -129,7 +132,7 @@ func (o *output) quit() {
 
 // observe shows one second. It is called by the engine's one goroutine.
 func (o *output) observe(s second) {
-	if o.screen != nil {
+	if o.screen != nil && !o.broken.Load() {
 		o.screen.Send(tick(s))
 		return
 	}
@@ -159,7 +162,16 @@ func (o *output) tell(s second) {
 	case o.format == "perf-test":
 		o.note(report.PerfInterval(o.env.Stdout, &o.pending))
 	case !o.config.Quiet:
-		o.note(report.Progress(o.env.Stderr, o.env.Now(), &o.pending, s.sample, o.config.Plan.Load.Duration.Std()))
+		// Who closed stderr does not want to know; the run goes on.
+		_ = report.Progress(o.env.Stderr, o.env.Now(), &o.pending, s.sample, o.config.Plan.Load.Duration.Std())
+	}
+}
+
+// warn tells of something that went wrong while the run goes on. On the screen
+// there is no room for it; the end of the run tells it again.
+func (o *output) warn(err error) {
+	if o.screen == nil {
+		fmt.Fprintf(o.env.Stderr, "kt: %v; the run goes on\n", err)
 	}
 }
 
@@ -169,19 +181,16 @@ func (o *output) note(err error) {
 	}
 }
 
-// result writes the result to stdout.
+// result writes the result to stdout, even when an interval before could not be.
 func (o *output) result(res result.Result, opts report.Options) error {
-	if o.err != nil {
-		return o.err
-	}
 	opts.Theme = o.env.theme(o.config.NoColor, o.config.ASCII)
 	if o.format == "jsonl" {
-		return report.JSONSummary(o.env.Stdout, res)
+		return errors.Join(o.err, report.JSONSummary(o.env.Stdout, res))
 	}
 	if o.format != "text" && opts.RunFile != "" && !o.config.Quiet {
 		fmt.Fprintf(o.env.Stderr, "kt: run file %s\n", opts.RunFile)
 	}
-	return report.Formats[o.format](o.env.Stdout, res, opts)
+	return errors.Join(o.err, report.Formats[o.format](o.env.Stdout, res, opts))
 }
 
 // theme is the look of what is written to stdout: colours only on a terminal.

@@ -104,16 +104,20 @@ func runProduce(ctx context.Context, env *Env, p *config.Produce) error {
 	}
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	stop := newStopper(abort)
+	stop := newStopper(abort, env.Exit)
 	signals, ignore := env.Signals()
 	defer ignore()
 	defer stop.listen(signals)()
 
 	err = produce(ctx, env, p, settings, values, stop)
-	if code := stop.code(); err != nil && code != exitOK {
-		return &exitError{code: code}
+	code := stop.code()
+	if err == nil || code == exitOK {
+		return err
 	}
-	return err
+	if errors.Is(err, context.Canceled) {
+		err = nil // what the signal asked for
+	}
+	return &exitError{code, err}
 }
 
 // produce makes the run itself.

@@ -37,7 +37,7 @@ func (r *runner) run(ctx context.Context) error {
 	out := r.newOutput(header)
 	feed, err := r.newFeed(header, out)
 	if err != nil {
-		return err
+		return errors.Join(err, r.undo(ctx))
 	}
 	end, runErr := r.load(ctx, feed, out)
 	if runErr != nil {
@@ -52,7 +52,7 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	res, err := feed.finish(trailer)
 	r.file.used = true
-	err = errors.Join(err, r.write(res, out), r.deleteTopic(ctx))
+	err = errors.Join(err, r.deleteTopic(ctx), r.write(res, out))
 	if err != nil {
 		return err
 	}
@@ -61,11 +61,15 @@ func (r *runner) run(ctx context.Context) error {
 
 // load runs the engine, behind the screen if there is one.
 func (r *runner) load(ctx context.Context, feed *feed, out *output) (engine.End, error) {
-	r.stop.begin()
 	driver := &kafka.Producer{Bootstrap: r.target.bootstrap, Plan: r.config.Plan, Settings: r.settings, Values: r.values}
 	opts := engine.Options{
 		Stop: r.stop.asked, Status: &r.status,
-		BufferBytes: r.settings.BufferMemory(), MaxBlock: r.settings.MaxBlock(),
+		BufferBytes: r.settings.BufferMemory(),
+		MaxBlock:    max(r.settings.MaxBlock(), 1), // 0 means the default there, and not to wait in Java
+		Started: func() {
+			feed.begin(r.env.Now())
+			r.stop.begin()
+		},
 		// The client gives up by itself at delivery.timeout.ms; the rest is for
 		// it to say so.
 		DrainTimeout: r.settings.DeliveryTimeout() + 5*time.Second,
@@ -121,7 +125,7 @@ func (r *runner) header() result.Header {
 }
 
 func (r *runner) newFeed(h result.Header, out *output) (*feed, error) {
-	f := &feed{fold: result.NewFold(h), out: out, status: &r.status, sampler: host.NewSampler(r.env.Now())}
+	f := &feed{fold: result.NewFold(h), out: out, status: &r.status}
 	if r.file.file == nil {
 		return f, nil
 	}
@@ -173,6 +177,8 @@ func (r *runner) judge(res result.Result) error {
 	switch {
 	case !res.Valid:
 		return &exitError{code: exitNotValid}
+	case res.Client.Aborted > 0:
+		return &exitError{exitFailed, fmt.Errorf("%d transactions could not be committed", res.Client.Aborted)}
 	case lost > 0:
 		return &exitError{exitFailed, fmt.Errorf("%d records were not acknowledged", lost)}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // stopper turns signals and keys into the two ways to end a run: the first asks
@@ -13,6 +14,7 @@ import (
 type stopper struct {
 	asked chan struct{}
 	abort context.CancelFunc
+	exit  func(code int)
 
 	mu    sync.Mutex // guards what follows
 	begun bool
@@ -20,8 +22,8 @@ type stopper struct {
 	by    os.Signal // the first
 }
 
-func newStopper(abort context.CancelFunc) *stopper {
-	return &stopper{asked: make(chan struct{}), abort: abort}
+func newStopper(abort context.CancelFunc, exit func(code int)) *stopper {
+	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit}
 }
 
 // begin tells that the load begins.
@@ -43,17 +45,33 @@ func (s *stopper) stop(by os.Signal) {
 		}
 	}
 	s.abort()
+	if s.begun {
+		code := s.exitCode()
+		time.AfterFunc(lastResort, func() { s.exit(code) })
+	}
 }
+
+// lastResort is how long kt may take to leave once it was told to at once. After
+// that something hangs that cannot be interrupted: a write to a pipe that nobody
+// reads, say.
+const lastResort = 3 * time.Second
 
 // code is the exit code of a run that a signal ended; exitOK when none did.
 func (s *stopper) code() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.exitCode()
+}
+
+// exitCode is code for who holds mu.
+func (s *stopper) exitCode() int {
 	switch s.by {
 	case os.Interrupt:
 		return exitInterrupted
 	case syscall.SIGTERM:
 		return exitTerminated
+	case syscall.SIGHUP:
+		return exitHungUp
 	}
 	return exitOK
 }

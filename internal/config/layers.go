@@ -76,7 +76,7 @@ func (l *layers) apply(file, profile string) error {
 		case f.Changed:
 			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
 		case l.sys.Getenv(EnvName(f.Name)) != "":
-			errs = append(errs, l.set(f, l.sys.Getenv(EnvName(f.Name)), fromEnv, EnvName(f.Name)))
+			errs = append(errs, l.set(f, split(f, l.sys.Getenv(EnvName(f.Name))), fromEnv, EnvName(f.Name)))
 		case inFile != nil && inFile.IsSet(f.Name):
 			errs = append(errs, l.set(f, inFile.Get(f.Name), fromFile, fileName))
 		case inProfile != nil && inProfile.IsSet(f.Name):
@@ -86,6 +86,19 @@ func (l *layers) apply(file, profile string) error {
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// split takes the environment's value of a list flag apart as ExpandLists does the
+// command line's: at spaces.
+func split(f *pflag.Flag, value string) any {
+	if !listFlags["--"+f.Name] {
+		return value
+	}
+	var list []any
+	for item := range strings.FieldsSeq(value) {
+		list = append(list, item)
+	}
+	return list
 }
 
 // set gives a flag a value from another layer. A list in a file is a flag given

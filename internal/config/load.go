@@ -169,15 +169,28 @@ func (b *builder) plan(props map[string]Given) plan.Plan {
 }
 
 // bootstrap follows Kafka's own precedence: --bootstrap-server, then properties.
+// One that is given and names nobody is an error: it is a variable that was not
+// set, and not a wish for the embedded broker.
 func (b *builder) bootstrap(props map[string]Given) []string {
 	g, ok := props["bootstrap.servers"]
-	if b.given("bootstrap-server") && (!ok || b.from["bootstrap-server"] >= b.levels["bootstrap.servers"]) {
-		return b.f.bootstrap
+	own := b.given("bootstrap-server")
+	if !ok && !own {
+		return nil
 	}
-	if ok {
-		return strings.Split(g.Value, ",")
+	listed, source := strings.Split(g.Value, ","), "bootstrap.servers"
+	if own && (!ok || b.from["bootstrap-server"] >= b.levels["bootstrap.servers"]) {
+		listed, source = b.f.bootstrap, "--bootstrap-server"
 	}
-	return nil
+	var servers []string
+	for _, server := range listed {
+		if server = strings.TrimSpace(server); server != "" {
+			servers = append(servers, server)
+		}
+	}
+	if len(servers) == 0 {
+		b.bad("%s: it names no broker; leave it out to use the one inside kt", source)
+	}
+	return servers
 }
 
 func (b *builder) rate() plan.Rate {

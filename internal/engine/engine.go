@@ -33,8 +33,8 @@ type Worker interface {
 
 // Sink takes the windows of a run. Observe is called once a second, from one
 // goroutine, with the windows of that second: one for each phase that had
-// something to count, warm-up first. It must not block, and must not change a
-// window.
+// something to count, warm-up first. It must not change a window. While it is
+// slow, windows are merged, so that none is lost and the run goes on.
 type Sink interface {
 	Observe(windows []stats.Window)
 }
@@ -50,7 +50,8 @@ type Options struct {
 	DrainTimeout time.Duration // longest wait for outstanding acks at the end: 120 s
 	StopTimeout  time.Duration // the same after Stop, when someone waits: 10 s
 
-	Status *Status // kept up to date while the run goes on; nil: nobody looks
+	Started func()  // called when every worker is open and the load begins; nil: nobody
+	Status  *Status // kept up to date while the run goes on; nil: nobody looks
 }
 
 // The defaults of Options. Bytes and waits are those of Kafka's Java client
@@ -150,6 +151,7 @@ type run struct {
 	stop     chan struct{} // closed: senders finish
 	stopOnce sync.Once
 	stopped  time.Duration // when it was closed
+	feed     *feed
 	ticker   *time.Ticker
 	taken    time.Duration // end of the last window
 	spare    *stats.Phases
@@ -175,6 +177,10 @@ func (r *run) run(ctx context.Context) End {
 		r.setStage(Running)
 	}
 
+	r.feed = newFeed(r.sinks)
+	if r.opts.Started != nil {
+		r.opts.Started()
+	}
 	var senders sync.WaitGroup
 	for _, s := range r.shards {
 		senders.Go(s.send)
@@ -185,13 +191,14 @@ func (r *run) run(ctx context.Context) End {
 	end.Sending = r.now()
 
 	r.setStage(Draining)
-	end.TimedOut = r.drain(ctx, end.Stopped)
+	end.TimedOut, end.Stopped = r.drain(ctx, end.Stopped)
 	for _, s := range r.shards {
 		s.giveUp()
 	}
 	end.Elapsed = r.now()
 	r.setStage(Finished)
 	r.take()
+	r.feed.close()
 	return end
 }
 
@@ -238,8 +245,9 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 	}
 }
 
-// drain waits for outstanding records and tells whether it gave up.
-func (r *run) drain(ctx context.Context, stopped bool) (timedOut bool) {
+// drain waits for outstanding records. It tells whether it gave up, and whether the
+// run was stopped by now.
+func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow bool) {
 	timeout := r.opts.DrainTimeout
 	if stopped {
 		timeout = min(timeout, r.opts.StopTimeout)
@@ -259,8 +267,8 @@ func (r *run) drain(ctx context.Context, stopped bool) (timedOut bool) {
 	if stopped {
 		stop = nil // it was seen already
 	}
-	r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0)
-	return incomplete.Load()
+	asked := r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0)
+	return incomplete.Load(), stopped || asked
 }
 
 // shorten passes stop on, and ends the drain StopTimeout after it: who asks to
@@ -309,9 +317,7 @@ func (r *run) take() {
 		}
 		windows = append(windows, merged[phase])
 	}
-	for _, sink := range r.sinks {
-		sink.Observe(windows)
-	}
+	r.feed.send(windows)
 }
 
 func (r *run) close() {

@@ -183,11 +183,11 @@ func TestEveryOfferedRecordIsAccountedForHoweverTheRunEnds(t *testing.T) {
 		},
 		{
 			name: "stop comes while it drains and the brokers never answer", fake: fake{silent: true}, stopAt: 7 * time.Second, o: Options{StopTimeout: 3 * time.Second},
-			elapsed: 10 * time.Second, offered: 500, unknown: 500, oldest: 10 * time.Second, timedOut: true,
+			elapsed: 10 * time.Second, offered: 500, unknown: 500, oldest: 10 * time.Second, timedOut: true, stopped: true,
 		},
 		{
 			name: "stop comes while it drains and the brokers answer after all", fake: fake{latency: 8 * time.Second}, stopAt: 7 * time.Second,
-			elapsed: 12990 * time.Millisecond, offered: 500, acked: 500, oldest: 8 * time.Second,
+			elapsed: 12990 * time.Millisecond, offered: 500, acked: 500, oldest: 8 * time.Second, stopped: true,
 		},
 		{
 			name: "a full buffer keeps most records from being sent", fake: fake{silent: true}, o: Options{BufferOps: 30, DrainTimeout: time.Second},

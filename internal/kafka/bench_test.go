@@ -53,7 +53,7 @@ type ownDriver struct{ values *Values }
 func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
 	p := benchPlan(1)
 	return &ownCost{worker: &worker{
-		shard: s, topic: p.Topic.Name, hooks: newHooks(s, 5), source: d.values.source(p, s.Index, s.Count),
+		shard: s, topic: p.Topic.Name, hooks: newHooks(s, 5, false), source: d.values.source(p, s.Index, s.Count),
 	}}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -185,19 +186,17 @@ func errorCause(err error) error {
 	if errors.As(err, &dns) {
 		return errors.New(dns.Err)
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	var sys interface{ Unwrap() error }
 	var path *fs.PathError
-	switch {
-	case errors.As(err, &path):
+	if errors.As(err, &path) {
 		return path.Err
-	case errors.As(err, &sys) && !op.Timeout():
-		if inner := sys.Unwrap(); inner != nil {
-			return inner
-		}
 	}
-	return err
+	var op *net.OpError
+	if !errors.As(err, &op) {
+		return err
+	}
+	var sys *os.SyscallError
+	if errors.As(op.Err, &sys) {
+		return sys.Err
+	}
+	return op.Err
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// EmbeddedNotice is what kt says wherever figures of the embedded broker stand.
-const EmbeddedNotice = "embedded broker: these figures are kt's, not Kafka's"
-
 // embeddedBrokers is how many brokers the embedded cluster plays: enough for a
 // replication factor of 3. They are one goroutine.
 const embeddedBrokers = 3

@@ -18,7 +18,8 @@ const produceKey = 0
 // hooks watches one client's produce requests.
 type hooks struct {
 	shard *engine.Shard
-	limit int // requests in flight to one broker
+	limit int  // requests in flight to one broker
+	blind bool // acks=0: no broker answers
 
 	// answered is when the newest produce response arrived, from the start of
 	// the run. The client reads a response before it finishes the response's
@@ -44,13 +45,17 @@ var (
 	_ kgo.HookProduceBatchWritten = (*hooks)(nil)
 )
 
-func newHooks(s *engine.Shard, limit int) *hooks {
-	return &hooks{shard: s, limit: limit, brokers: make(map[int32]*flight)}
+func newHooks(s *engine.Shard, limit int, blind bool) *hooks {
+	return &hooks{shard: s, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
 }
 
 // OnBrokerWrite counts a produce request as in flight.
 func (h *hooks) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
 	if key != produceKey || err != nil {
+		return
+	}
+	if h.blind {
+		h.answered.Store(int64(h.shard.Now())) // all that will ever be known of it
 		return
 	}
 	h.account(b.NodeID, 0, func(f *flight) { f.requests++ })
@@ -61,8 +66,10 @@ func (h *hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	if key != produceKey {
 		return
 	}
-	h.answered.Store(int64(h.shard.Now()))
-	h.account(b.NodeID, e.DurationE2E(), func(f *flight) { f.requests = max(0, f.requests-1) })
+	if !h.blind && e.WriteErr == nil {
+		h.answered.Store(int64(h.shard.Now()))
+		h.account(b.NodeID, e.DurationE2E(), func(f *flight) { f.requests = max(0, f.requests-1) })
+	}
 	h.shard.Record(func(rec *stats.Recorder, phase int) {
 		rec.Request(phase, b.NodeID, e.DurationE2E(), e.Err() != nil)
 	})

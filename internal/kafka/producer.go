@@ -9,7 +9,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Producer is the driver for `kt produce`.
@@ -25,7 +24,7 @@ var _ engine.Driver = (*Producer)(nil)
 // Open makes a client and readies it: its connection stands and, with
 // idempotence, its producer id is known, so that neither is timed.
 func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
-	h := newHooks(s, p.Settings.MaxInFlight())
+	h := newHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
 	opts := append(p.Settings.Options(), kgo.SeedBrokers(p.Bootstrap...), kgo.WithHooks(h))
 	if id := p.Settings.TransactionalID(); id != "" && s.Count > 1 {
 		// Two producers with one id would fence each other.
@@ -43,6 +42,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		headers: recordHeaders(p.Plan.Payload.Headers),
 		source:  p.Values.source(p.Plan, s.Index, s.Count),
 		txn:     transaction{every: p.Plan.Load.Transaction.Std()},
+		running: ctx,
 	}
 	if err := w.ready(ctx, p.Settings.Idempotent()); err != nil {
 		client.Close()
@@ -71,6 +71,7 @@ type worker struct {
 	headers []kgo.RecordHeader
 	source  *source
 	txn     transaction
+	running context.Context // ends with the run: a commit in the middle of it must not outlast it
 }
 
 func (w *worker) ready(ctx context.Context, idempotent bool) error {
@@ -132,56 +133,24 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return waited
 }
 
-// Flush waits until the client has an outcome for every record, and commits the
-// open transaction.
+// Flush waits until the client has an outcome for every record, and ends the open
+// transaction.
 func (w *worker) Flush(ctx context.Context) error {
 	if err := w.client.Flush(ctx); err != nil {
 		return err
 	}
 	if w.txn.open {
-		return w.commit(ctx)
+		w.commit(ctx)
 	}
 	return nil
 }
 
-// Close frees the client; records that it still holds fail.
+// Close frees the client; records that it still holds fail. A transaction that is
+// still open is aborted, so that nobody has to wait for it to time out.
 func (w *worker) Close() error {
+	if w.txn.open {
+		w.abort()
+	}
 	w.client.Close()
-	return nil
-}
-
-// transaction is the state of a transactional producer.
-type transaction struct {
-	every time.Duration // 0: no transactions
-	open  bool
-	began time.Duration
-}
-
-// turnTransaction commits the open transaction when it has lasted long enough
-// and begins the next, and tells whether it had to commit.
-func (w *worker) turnTransaction(op *engine.Op) (committed bool) {
-	t := &w.txn
-	if t.open && op.Sent-t.began >= t.every {
-		// What fails here fails again, record by record, with its code.
-		_ = w.commit(context.Background())
-		committed = true
-	}
-	if !t.open {
-		if err := w.client.BeginTransaction(); err == nil {
-			t.open, t.began = true, w.shard.Now()
-		}
-	}
-	return committed
-}
-
-func (w *worker) commit(ctx context.Context) error {
-	w.txn.open = false
-	if err := w.client.Flush(ctx); err != nil {
-		return err
-	}
-	if err := w.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
-		return fmt.Errorf("commit transaction: %w", err)
-	}
-	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Committed(phase) })
 	return nil
 }

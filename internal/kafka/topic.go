@@ -182,18 +182,44 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 		if err == nil {
 			err = responseError(rs[t.Name])
 		}
-		if err != nil {
+		if refused(err) {
 			return misfit("create topic %s: %w", t.Name, err)
+		}
+		if err != nil {
+			return fmt.Errorf("create topic %s, which may exist now: %w", t.Name, err)
 		}
 	}
 	return nil
 }
 
+// refusal is a broker's own sentence about what it does not like in a request.
+type refusal struct {
+	code     error
+	sentence string
+}
+
+func (r refusal) Error() string { return r.sentence }
+func (r refusal) Unwrap() error { return r.code }
+
 func responseError(r kadm.CreateTopicResponse) error {
 	if r.Err != nil && r.ErrMessage != "" {
-		return errors.New(r.ErrMessage)
+		return refusal{r.Err, r.ErrMessage}
 	}
 	return r.Err
+}
+
+// refused tells whether a broker found fault with the topic that was asked for,
+// so that it takes another request and not another try.
+func refused(err error) bool {
+	for _, code := range []*kerr.Error{
+		kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
+		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation, kerr.TopicAlreadyExists,
+	} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
 }
 
 // leaderPoll is how often a new topic is looked up until it has its leaders.

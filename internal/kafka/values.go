@@ -102,15 +102,12 @@ func readLines(p *plan.Payload) (*Values, error) {
 	return v, nil
 }
 
-// Lines is the number of payloads read from a file; 0 when they are generated.
-func (v *Values) Lines() int { return len(v.lines) }
-
 // source gives one producer its keys and values, one record after the other. It
 // allocates nothing.
 type source struct {
 	values  *Values
-	sizes   []int
-	next    int // into sizes
+	size    plan.Size
+	fixed   int // the size of every record; 0: drawn from size
 	at      int // into the pool
 	rng     *rand.Rand
 	kind    plan.PayloadKind
@@ -119,9 +116,6 @@ type source struct {
 	shard   int64 // this producer and how many there are: record i of the
 	shards  int64 // shard is record i*shards+shard of the run
 }
-
-// sizeTable is how many sizes a producer walks through before they repeat.
-const sizeTable = 4096
 
 func (v *Values) source(p plan.Plan, shard, shards int) *source {
 	s := &source{
@@ -132,7 +126,10 @@ func (v *Values) source(p plan.Plan, shard, shards int) *source {
 		shard: int64(shard), shards: int64(shards),
 	}
 	if len(v.pool) > 0 {
-		s.sizes = p.Payload.Size.Table(sizeTable, uint64(p.Seed)+uint64(shard))
+		s.size = p.Payload.Size
+		if s.size.Fixed() {
+			s.fixed = s.size.Max()
+		}
 		s.at = s.rng.IntN(len(v.pool))
 	}
 	return s
@@ -163,9 +160,9 @@ func (s *source) fill(r *record, index int64) {
 // cut takes the next value from the pool. Values share the pool's memory: nobody
 // writes to them.
 func (s *source) cut() []byte {
-	size := s.sizes[s.next]
-	if s.next++; s.next == len(s.sizes) {
-		s.next = 0
+	size := s.fixed
+	if size == 0 {
+		size = s.size.Draw(s.rng)
 	}
 	if s.at+size > len(s.values.pool) {
 		// Start the next round somewhere else, so that rounds are not alike.

@@ -58,15 +58,31 @@ const decimalDigits = 19
 // headerOverhead is the most that a header's two lengths take, as varints.
 const headerOverhead = 10
 
-// MeanBytes is the expected size of a record's value.
+// MeanBytes is the expected size of a record's key and value.
 func (p *Payload) MeanBytes() float64 {
+	n := p.Size.Mean()
 	switch p.Kind {
 	case File:
-		return p.FileMean
+		n = p.FileMean
 	case Monotonic:
-		return 7 // a number of seven digits: good enough to turn bytes into records
+		n = 7 // a number of seven digits: good enough to turn bytes into records
 	}
-	return p.Size.Mean()
+	if p.Keys != NoKeys && p.KeyRange > 0 {
+		n += meanDigits(p.KeyRange)
+	}
+	return n
+}
+
+// meanDigits is the mean number of decimal digits of the numbers below n.
+func meanDigits(n int64) float64 {
+	sum, digits := 0.0, 1.0
+	for from, to := int64(0), int64(10); from < n; from, to, digits = to, to*10, digits+1 {
+		if to > n || to < from { // the last step, or one past the largest integer
+			to = n
+		}
+		sum += digits * float64(to-from)
+	}
+	return sum / float64(n)
 }
 
 // MaxBytes is the most that a record's key, value and headers can take.

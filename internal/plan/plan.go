@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -102,6 +101,3 @@ func (l Load) String() string {
 	}
 	return s
 }
-
-// JSON is the plan as it stands in a result.
-func (p *Plan) JSON() ([]byte, error) { return json.Marshal(p) }

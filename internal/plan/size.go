@@ -162,25 +162,8 @@ func (z Size) Fixed() bool {
 	return len(z.buckets) == 1 && z.stddev == 0 && z.buckets[0].min == z.buckets[0].max
 }
 
-// Table is n sizes drawn from the distribution, for a sender to walk through in
-// a circle: a size costs it a load from memory. A fixed size gives one entry.
-func (z Size) Table(n int, seed uint64) []int {
-	if z.Fixed() {
-		return []int{z.buckets[0].min}
-	}
-	rng := rand.New(rand.NewPCG(seed, sizeStream))
-	table := make([]int, n)
-	for i := range table {
-		table[i] = z.draw(rng)
-	}
-	return table
-}
-
-// sizeStream keeps the sizes' random numbers apart from those of payloads and
-// arrivals made from the same seed.
-const sizeStream = 0x73697a65
-
-func (z Size) draw(rng *rand.Rand) int {
+// Draw takes one size from the distribution.
+func (z Size) Draw(rng *rand.Rand) int {
 	if z.stddev > 0 {
 		return min(max(1, int(math.Round(rng.NormFloat64()*z.stddev+z.mean))), z.Max())
 	}

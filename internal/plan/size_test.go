@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
@@ -104,12 +105,9 @@ func TestTableFollowsItsDistribution(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			z := mustSize(t, tc.size)
-			table := z.Table(n, 42)
-			if len(table) != n {
-				t.Fatalf("a table of %d, want %d", len(table), n)
-			}
+			sizes := draws(z, n, 42)
 			var sum, squares float64
-			for _, v := range table {
+			for _, v := range sizes {
 				if v < tc.min || v > tc.max {
 					t.Fatalf("%d is outside %d to %d", v, tc.min, tc.max)
 				}
@@ -120,32 +118,34 @@ func TestTableFollowsItsDistribution(t *testing.T) {
 			sigma := math.Sqrt((squares/n - mean*mean) / n)
 			// Rounding to whole bytes moves a mean by less than the half byte.
 			if off := math.Abs(mean - z.Mean()); off > 5*sigma+0.5 {
-				t.Errorf("the table's mean is %.2f, Mean is %.2f: %.1f standard errors off", mean, z.Mean(), off/sigma)
+				t.Errorf("the mean of those drawn is %.2f, Mean is %.2f: %.1f standard errors off", mean, z.Mean(), off/sigma)
 			}
 		})
 	}
 }
 
-func TestTableDrawsBothEndsOfARange(t *testing.T) {
-	table := mustSize(t, "5-8").Table(1000, 1)
-	if got := []int{slices.Min(table), slices.Max(table)}; got[0] != 5 || got[1] != 8 {
+func TestASizeDrawsBothEndsOfARange(t *testing.T) {
+	sizes := draws(mustSize(t, "5-8"), 1000, 1)
+	if got := []int{slices.Min(sizes), slices.Max(sizes)}; got[0] != 5 || got[1] != 8 {
 		t.Errorf("drawn from %d to %d, want 5 to 8", got[0], got[1])
 	}
 }
 
-func TestTableIsDeterminedByItsSeed(t *testing.T) {
+func TestSizesAreDeterminedByItsSeed(t *testing.T) {
 	z := mustSize(t, "100-2000")
-	if !slices.Equal(z.Table(1000, 7), z.Table(1000, 7)) {
-		t.Error("one seed gave two tables")
+	if !slices.Equal(draws(z, 1000, 7), draws(z, 1000, 7)) {
+		t.Error("one seed gave two lists")
 	}
-	if slices.Equal(z.Table(1000, 7), z.Table(1000, 8)) {
-		t.Error("two seeds gave one table")
+	if slices.Equal(draws(z, 1000, 7), draws(z, 1000, 8)) {
+		t.Error("two seeds gave one list")
 	}
 }
 
-func TestTableOfAFixedSizeIsOneEntry(t *testing.T) {
-	if got := FixedSize(512).Table(1000, 7); !slices.Equal(got, []int{512}) {
-		t.Errorf("got %v, want [512]", got)
+func TestAFixedSizeIsAlwaysTheSame(t *testing.T) {
+	for _, got := range draws(FixedSize(512), 100, 7) {
+		if got != 512 {
+			t.Fatalf("drew %d, want 512", got)
+		}
 	}
 }
 
@@ -173,7 +173,7 @@ func FuzzParseSize(f *testing.F) {
 		if m := z.Mean(); !(m > 0.999999 && m < float64(z.Max())*1.000001) {
 			t.Fatalf("ParseSize(%q): mean %v, max %d", s, m, z.Max())
 		}
-		for _, v := range z.Table(64, 1) {
+		for _, v := range draws(z, 64, 1) {
 			if v < 1 || v > z.Max() {
 				t.Fatalf("ParseSize(%q) draws %d, max %d", s, v, z.Max())
 			}
@@ -182,4 +182,14 @@ func FuzzParseSize(f *testing.F) {
 			t.Fatalf("ParseSize(%q) prints as %q, which reads as %+v, %v", s, z.String(), again, err)
 		}
 	})
+}
+
+// draws are n sizes from a seed.
+func draws(z Size, n int, seed uint64) []int {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	sizes := make([]int, n)
+	for i := range sizes {
+		sizes[i] = z.Draw(rng)
+	}
+	return sizes
 }

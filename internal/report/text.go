@@ -168,6 +168,9 @@ func (t *text) figures(r result.Result) {
 	if n := r.Client.Transactions; n > 0 {
 		t.row("transactions", plain, theme.Count(n)+" committed")
 	}
+	if n := r.Client.Aborted; n > 0 {
+		t.row("", bad, theme.Count(n)+" transactions aborted: what they wrote is not to be read")
+	}
 	c := r.Client
 	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores (%.2f s per million records), %s, longest GC pause %s",
 		c.CPUCores, c.CoresAvailable, c.CPUSecondsPerMillion, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))

@@ -41,7 +41,7 @@ func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
 		fmt.Sprintf("| `%s` | brokers asked kt to wait for at least %s", LimitThrottle, percent(throttleShows)),
 		fmt.Sprintf("| `%s` | the target was kept", LimitNone),
 		fmt.Sprintf("| `%s` | at least %s of this machine's CPUs", LimitHostCPU, percent(hostSaturated)),
-		fmt.Sprintf("| `%s` | the buffer was full for at least %s of the time, and at least %s of the requests allowed in flight were in use",
+		fmt.Sprintf("| `%s` | senders waited for acknowledgements at least %s of the time, with at least %s of the requests allowed in flight in use",
 			LimitBrokerAcks, percent(bufferShows), percent(inFlightShows)),
 		fmt.Sprintf("| `%s` | none of these", LimitClient),
 		fmt.Sprintf("at most %d,%03d points", maxPoints/1000, maxPoints%1000),

@@ -18,6 +18,7 @@ type Fold struct {
 	total   stats.Phases
 	series  series
 	use     usage
+	sending bool // in the second of the last windows
 }
 
 // NewFold starts a result. Until Finish is called the run counts as cut off.
@@ -29,15 +30,20 @@ func NewFold(h Header) *Fold {
 func (f *Fold) AddWindow(w stats.Window) {
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	f.series.add(PointOf(&w))
+	if !w.Warmup {
+		f.sending = w.ShardTime > 0
+	}
 }
 
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {
 	f.series.sample(s)
-	if m := &f.total[stats.Measured]; m.IsZero() || s.At <= m.Start {
-		return // of the warm-up
+	m := &f.total[stats.Measured]
+	warming := m.IsZero() || s.At <= m.Start
+	draining := !f.sending && f.use.seconds > 0 // it would dilute what sending took
+	if !warming && !draining {
+		f.use.add(s)
 	}
-	f.use.add(s)
 }
 
 // Finish adds what is known at the end.
@@ -101,6 +107,7 @@ func headline(target float64) (name, note string) {
 func (f *Fold) records(w *stats.Window) Records {
 	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent}
 	if f.trailer.Ended == CutOff {
+		r.Offered = max(r.Offered, r.Acknowledged+r.Failed) // an outcome may be written a second before its record
 		r.Unknown = r.Offered - r.Acknowledged - r.Failed
 	}
 	return r

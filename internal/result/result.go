@@ -123,7 +123,8 @@ type ClientUse struct {
 	BufferFullShare      float64 `json:"buffer_full_share"` // of the senders' time, 0 to 1
 	InFlightShare        float64 `json:"in_flight_share"`   // mean part of the requests allowed in flight that were, 0 to 1
 	NetSentMiBPerSecond  float64 `json:"net_sent_mib_per_second"`
-	Transactions         int64   `json:"transactions"`
+	Transactions         int64   `json:"transactions"`         // committed
+	Aborted              int64   `json:"aborted_transactions"` // their records were acknowledged, and are not to be read
 }
 
 // PartitionRow is one partition.

@@ -40,6 +40,9 @@ func (f *RunFile) AddWindow(w stats.Window) { f.write(line{Window: &w}) }
 // AddSample writes a sample.
 func (f *RunFile) AddSample(s host.Sample) { f.write(line{Sample: &s}) }
 
+// Err is why nothing more is written, nil while all is well.
+func (f *RunFile) Err() error { return f.err }
+
 // Close writes the trailer and closes the file.
 func (f *RunFile) Close(t Trailer) error {
 	f.write(line{Trailer: &t})

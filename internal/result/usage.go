@@ -35,6 +35,7 @@ func (u *usage) client(w *stats.Window) ClientUse {
 		BufferFullShare: share(w.BufferFull, w.ShardTime),
 		InFlightShare:   share(w.InFlightUse, w.ConnTime),
 		Transactions:    w.Transactions,
+		Aborted:         w.Aborted,
 	}
 	if u.seconds > 0 {
 		c.CPUCores = u.process / u.seconds

@@ -117,7 +117,8 @@ func (e *evidence) invalid() []string {
 // kept tells whether the load was offered at the target rate, with nothing due
 // left unsent.
 func (e *evidence) kept() bool {
-	return e.rate >= (1-e.slack)*e.target && float64(e.w.Unsent) <= (1-rateKept)*float64(e.w.Offered)
+	onTime := e.w.Offered == 1 || e.rate >= (1-e.slack)*e.target // one record has no rate
+	return onTime && float64(e.w.Unsent) <= (1-rateKept)*float64(e.w.Offered)
 }
 
 // verdict names the limit: kt's own faults first, then what the brokers said,
@@ -125,7 +126,7 @@ func (e *evidence) kept() bool {
 func (e *evidence) verdict() Verdict {
 	cpu := fmt.Sprintf("kt used %.2f of %.0f cores", e.use.CPUCores, e.use.CoresAvailable)
 	host := fmt.Sprintf("this machine's CPUs were %.0f %% busy", percent(e.use.HostCPUCores, e.use.HostCores))
-	full := fmt.Sprintf("the buffer was full for %.0f %% of the time and %.0f %% of the requests allowed in flight were in use",
+	full := fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the requests allowed in flight in use",
 		100*e.use.BufferFullShare, 100*e.use.InFlightShare)
 	throttled := e.throttled()
 	switch {

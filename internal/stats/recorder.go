@@ -21,8 +21,9 @@ func PhaseOf(warmup bool) int {
 }
 
 // Recorder is where one shard counts. It is not safe for concurrent use: the
-// shard that owns it also guards it, with the lock that it holds anyway. No
-// method allocates once the first values of each kind are in.
+// shard that owns it also guards it, with the lock that it holds anyway. What
+// is counted for each record allocates nothing once the first values of each kind
+// are in.
 type Recorder struct {
 	cur   *Phases
 	parts [2][]Partition // by partition number; folded into the window's map by Take
@@ -139,6 +140,9 @@ func (r *Recorder) BufferFull(phase int, d time.Duration) { r.cur[phase].BufferF
 
 // Committed counts one transaction.
 func (r *Recorder) Committed(phase int) { r.cur[phase].Transactions++ }
+
+// Aborted counts one transaction that could not be committed.
+func (r *Recorder) Aborted(phase int) { r.cur[phase].Aborted++ }
 
 // Request counts one produce request to a broker.
 func (r *Recorder) Request(phase int, broker int32, latency time.Duration, failed bool) {

@@ -47,6 +47,7 @@ type Window struct {
 	ConnTime    time.Duration `json:"conn_time_ns,omitempty"`     // running time of the connections: InFlightUse is a share of it
 
 	Transactions int64 `json:"transactions,omitempty"` // committed
+	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
 
 	Partitions map[int32]Partition `json:"partitions,omitempty"`
 	Brokers    map[int32]Broker    `json:"brokers,omitempty"`
@@ -90,7 +91,7 @@ func (w *Window) IsZero() bool {
 // Empty tells whether nothing was recorded and no time was spent.
 func (w *Window) Empty() bool {
 	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 && w.Unsent == 0 &&
-		w.Bytes == 0 && w.Transactions == 0 &&
+		w.Bytes == 0 && w.Transactions == 0 && w.Aborted == 0 &&
 		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
 		w.Lag.empty() && w.OwnLag.empty() && w.Service.empty() && w.Response.empty() &&
 		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0
@@ -157,6 +158,7 @@ func (w *Window) add(o *Window) {
 	w.InFlightUse += o.InFlightUse
 	w.ConnTime += o.ConnTime
 	w.Transactions += o.Transactions
+	w.Aborted += o.Aborted
 	w.addPartitions(o.Partitions)
 	w.addBrokers(o.Brokers)
 }

@@ -62,11 +62,13 @@ func run(args []string) error {
 
 // startKafka starts a broker of the benchmark's own.
 func startKafka() (address string, stop func(), err error) {
-	out, err := exec.Command("scripts/kafka", "up", "--name", "bench", "--port", "19592").Output()
-	if err != nil {
-		return "", nil, fmt.Errorf("start Kafka: %w", err)
-	}
+	up := exec.Command("scripts/kafka", "up", "--name", "bench", "--port", "19592")
+	up.Stderr = os.Stderr
+	out, err := up.Output()
 	lines := strings.Fields(string(out))
+	if err != nil || len(lines) == 0 {
+		return "", nil, fmt.Errorf("start Kafka: %w", errors.Join(err, errors.New("no address")))
+	}
 	stop = func() {
 		if err := exec.Command("scripts/kafka", "down", "--name", "bench").Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "bench: stop Kafka:", err)
