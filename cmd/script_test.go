@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs every script of testdata/script. A script finds a broker at
 // $BROKERS, which forgets records but keeps topics; a web server, which is no
-// broker, at $HTTP; and nobody at $NOBODY.
+// broker, at $HTTP; someone who hangs up at $CLOSER; and nobody at $NOBODY.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -61,12 +61,19 @@ func setUpScript(env *testscript.Env) error {
 	server := &http.Server{Handler: http.NotFoundHandler()}
 	go func() { _ = server.Serve(web) }() // until it is closed
 	env.Defer(func() { _ = server.Close() })
+	closer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	go closeAll(closer)
+	env.Defer(func() { _ = closer.Close() })
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	env.Setenv("BROKERS", strings.Join(broker.Addrs(), ","))
 	env.Setenv("HTTP", web.Addr().String())
+	env.Setenv("CLOSER", closer.Addr().String())
 	env.Setenv("NOBODY", gone.Addr().String())
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 	env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
@@ -82,6 +89,17 @@ func busy(ts *testscript.TestScript, neg bool, args []string) {
 	notValid := errors.As(err, &exit) && exit.ExitCode() == exitNotValid
 	if neg || err != nil && !notValid {
 		ts.Fatalf("%v", err)
+	}
+}
+
+// closeAll closes every connection that a listener gets, until it is closed itself.
+func closeAll(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_ = conn.Close() // that is what it is for
 	}
 }
 

@@ -171,7 +171,7 @@ func TestEveryOfferedRecordIsAccountedForHoweverTheRunEnds(t *testing.T) {
 		},
 		{
 			name: "it is cancelled while it drains", fake: fake{latency: never}, cancelAt: 7 * time.Second,
-			elapsed: 7 * time.Second, offered: 500, unknown: 500, oldest: 7 * time.Second, timedOut: true,
+			elapsed: 7 * time.Second, offered: 500, unknown: 500, oldest: 7 * time.Second, timedOut: true, stopped: true,
 		},
 		{
 			name: "the brokers never answer", fake: fake{silent: true}, o: Options{DrainTimeout: 7 * time.Second},

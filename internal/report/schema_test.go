@@ -145,7 +145,7 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 	unit := regexp.MustCompile(`(^|_)(us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
 	plain := []string{
-		"acknowledged", "compressibility", "count", "failed", "gomaxprocs", "offered", "out_of_range", "partitions", "producers",
+		"aborted_transactions", "acknowledged", "compressibility", "count", "failed", "gomaxprocs", "offered", "out_of_range", "partitions", "producers",
 		"record_key_range", "replication_factor", "schema", "seed", "transactions", "unknown", "unsent",
 	}
 	root := readSchema(t)
