@@ -3,10 +3,10 @@
 // A [Recorder] belongs to one shard of a run. The engine takes what it has
 // recorded as a [Window] and merges the shards' windows into one:
 //
-//	total := stats.Window{}
-//	for _, r := range recorders {
-//		total = stats.Merge(total, r.Take(end))
-//	}
+//	recorder.Acknowledged(stats.Measured, partition, bytes, service, response, at)
+//	…
+//	phases := recorder.Take(new(stats.Phases), stats.Measured, start, end, sending)
+//	total = stats.Merge(total, phases[stats.Measured])
 //	fmt.Println(total.Acknowledged, total.Response.Quantile(0.99))
 //
 // Window is the one currency of kt: a live run, a run read back from its file
