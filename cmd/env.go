@@ -16,11 +16,12 @@ import (
 // Env is everything that kt takes from the process it runs in. Nothing else in kt
 // looks at the process's arguments, environment, streams, clock or signals.
 type Env struct {
-	Args   []string // without the program's name
-	Getenv func(string) string
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
+	Args    []string // without the program's name
+	Getenv  func(string) string
+	Environ []string // the same, as NAME=value
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
 
 	StdoutTTY bool // Stdout is a terminal
 	StderrTTY bool
@@ -40,7 +41,7 @@ func System() Env {
 	configDir, _ := os.UserConfigDir() // "" then: no configuration file
 	home, _ := os.UserHomeDir()
 	return Env{
-		Args: os.Args[1:], Getenv: os.Getenv,
+		Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdoutTTY: term.IsTerminal(os.Stdout.Fd()), StderrTTY: term.IsTerminal(os.Stderr.Fd()),
 		Now: time.Now, Exit: os.Exit, ConfigDir: configDir, HomeDir: home,

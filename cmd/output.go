@@ -30,13 +30,15 @@ type output struct {
 	broken atomic.Bool // the screen has failed
 	err    error       // the first of writing intervals
 
+	drainTimeout time.Duration
+
 	pending stats.Window // seen and not yet told
 }
 
 // newOutput decides what there is to see. The screen is for people: only without
 // --output, or with --output tui, and on a terminal that is no log.
 func (r *runner) newOutput(h result.Header) *output {
-	o := &output{env: r.env, config: r.config, format: r.config.Output}
+	o := &output{env: r.env, config: r.config, format: r.config.Output, drainTimeout: r.settings.DeliveryTimeout()}
 	asked := o.format == "" || o.format == "tui"
 	if asked {
 		o.format = "text"
@@ -158,7 +160,12 @@ const intervalSlack = 100 * time.Millisecond
 func (o *output) tell(s second) {
 	defer func() { o.pending = stats.Window{} }()
 	switch {
+	case o.pending.Empty() && s.stage == engine.Draining && !o.config.Quiet && o.format != "perf-test":
+		fmt.Fprintf(o.env.Stderr, "kt: waiting for the acknowledgements of %s; %s at most\n",
+			theme.Bytes(s.buffered), theme.Duration(o.drainTimeout))
 	case o.pending.Empty():
+	case s.stage == engine.Finished && o.pending.End-o.pending.Start < time.Second/2:
+		// The moment after the last second would read as a collapse.
 	case o.format == "perf-test":
 		o.note(report.PerfInterval(o.env.Stdout, &o.pending))
 	case !o.config.Quiet:

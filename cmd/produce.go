@@ -55,7 +55,7 @@ Profiles: ` + strings.Join(config.ProfileNames(profiles.Produce()), ", "),
 	flags := config.NewProduce(c.Flags())
 	completeProduce(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		sys := config.System{Getenv: env.Getenv, ConfigDir: env.ConfigDir, Profiles: profiles.Produce()}
+		sys := config.System{Getenv: env.Getenv, Environ: env.Environ, ConfigDir: env.ConfigDir, Profiles: profiles.Produce()}
 		p, err := flags.Load(sys, kafka.Nearest)
 		for _, w := range p.Warnings {
 			fmt.Fprintln(env.Stderr, w)
@@ -104,7 +104,11 @@ func runProduce(ctx context.Context, env *Env, p *config.Produce) error {
 	}
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	stop := newStopper(abort, env.Exit)
+	stop := newStopper(abort, env.Exit, func(text string) {
+		if _, screen := env.screen(); !screen || p.Quiet {
+			fmt.Fprintln(env.Stderr, text)
+		}
+	})
 	signals, ignore := env.Signals()
 	defer ignore()
 	defer stop.listen(signals)()
@@ -185,6 +189,9 @@ func (t *target) prepare(ctx context.Context, env *Env, p *config.Produce, s kaf
 		fmt.Fprintf(env.Stderr, "kt: bootstrap server %v; going on with the others\n", u)
 	}
 	t.topic, err = t.cluster.EnsureTopic(ctx, p.Plan, s)
+	if err == nil && t.topic.Created && t.embedded == nil && !p.Quiet {
+		fmt.Fprintf(env.Stderr, "kt: created topic %s (partitions %d, replication factor %d)\n", t.topic.Name, t.topic.Partitions, t.topic.ReplicationFactor)
+	}
 	var misfit *kafka.MisfitError
 	if errors.As(err, &misfit) {
 		return usageError(err)
@@ -207,6 +214,9 @@ func printConfig(w io.Writer, p *config.Produce, s kafka.Settings) error {
 	var b strings.Builder
 	b.WriteString("# flags\n")
 	for _, name := range slices.Sorted(maps.Keys(p.Flags)) {
+		if name == "help" || p.Sources[name] == "default" && (p.Flags[name] == "" || p.Flags[name] == "0") {
+			continue // nothing is set, and the default is not the flag's
+		}
 		fmt.Fprintf(&b, "%-42s %-24s %s\n", name, p.Flags[name], p.Sources[name])
 	}
 	b.WriteString("\n# producer properties\n")

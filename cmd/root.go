@@ -76,6 +76,9 @@ func noArgs(c *cobra.Command, args []string) error {
 // flagError makes cobra's errors usage errors, and suggests the nearest flag.
 func flagError(c *cobra.Command, err error) error {
 	text := err.Error()
+	if before, _, ok := strings.Cut(text, ": strconv."); ok {
+		text = before + ": it must be a number, and whole where it counts something"
+	}
 	if _, name, ok := strings.Cut(text, "unknown flag: --"); ok {
 		if n := kafka.Nearest(name, flagNames(c)); n != "" {
 			text += fmt.Sprintf("; did you mean --%s?", n)

@@ -15,6 +15,7 @@ type stopper struct {
 	asked chan struct{}
 	abort context.CancelFunc
 	exit  func(code int)
+	tell  func(text string)
 
 	mu    sync.Mutex // guards what follows
 	begun bool
@@ -22,8 +23,8 @@ type stopper struct {
 	by    os.Signal // the first
 }
 
-func newStopper(abort context.CancelFunc, exit func(code int)) *stopper {
-	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit}
+func newStopper(abort context.CancelFunc, exit func(code int), tell func(text string)) *stopper {
+	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell}
 }
 
 // begin tells that the load begins.
@@ -40,6 +41,9 @@ func (s *stopper) stop(by os.Signal) {
 	if !s.once {
 		s.once, s.by = true, by
 		close(s.asked)
+		if by != nil && s.begun {
+			s.tell("kt: stopped; waiting for outstanding acknowledgements, once more to leave at once")
+		}
 		if s.begun {
 			return
 		}

@@ -24,8 +24,9 @@ const keyDelimiter = "::"
 // System is what a configuration is loaded from.
 type System struct {
 	Getenv    func(string) string
-	ConfigDir string // of the user; "" when there is none
-	Profiles  fs.FS  // of the command: NAME.yaml
+	Environ   []string // NAME=value, to find variables that were meant for kt and are none
+	ConfigDir string   // of the user; "" when there is none
+	Profiles  fs.FS    // of the command: NAME.yaml
 }
 
 // EnvName is the environment variable of a flag: KT_BOOTSTRAP_SERVER for
@@ -59,6 +60,9 @@ type layers struct {
 // apply reads the layers. file is --config, profile is --profile; both may be
 // empty.
 func (l *layers) apply(file, profile string) error {
+	if err := l.strangers(); err != nil {
+		return err
+	}
 	inFile, fileName, err := l.readFile(file)
 	if err != nil {
 		return err
@@ -85,6 +89,31 @@ func (l *layers) apply(file, profile string) error {
 			l.sources[f.Name] = "default"
 		}
 	})
+	return errors.Join(errs...)
+}
+
+// strangers reports variables that look like kt's and set nothing: a load that
+// ignores KT_BOOTSTRAP_SERVERS goes to the wrong place. Those of scripts/kafka are
+// known.
+func (l *layers) strangers() error {
+	known := make(map[string]string)
+	var names []string
+	l.flags.VisitAll(func(f *pflag.Flag) {
+		known[EnvName(f.Name)] = f.Name
+		names = append(names, EnvName(f.Name))
+	})
+	var errs []error
+	for _, pair := range l.sys.Environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, EnvPrefix+"_") || strings.HasPrefix(name, EnvPrefix+"_KAFKA_") || known[name] != "" {
+			continue
+		}
+		hint := ""
+		if n := l.nearest(name, names); n != "" {
+			hint = "; did you mean " + n + "?"
+		}
+		errs = append(errs, fmt.Errorf("%s: kt has no such variable%s", name, hint))
+	}
 	return errors.Join(errs...)
 }
 

@@ -168,27 +168,21 @@ func (b *builder) plan(props map[string]Given) plan.Plan {
 	return p
 }
 
-// bootstrap follows Kafka's own precedence: --bootstrap-server, then properties.
-// One that is given and names nobody is an error: it is a variable that was not
-// set, and not a wish for the embedded broker.
+// bootstrap is the list of brokers. One that is given and names nobody is an
+// error: it is a variable that was not set, and not a wish for the embedded broker.
 func (b *builder) bootstrap(props map[string]Given) []string {
 	g, ok := props["bootstrap.servers"]
-	own := b.given("bootstrap-server")
-	if !ok && !own {
+	if !ok {
 		return nil
 	}
-	listed, source := strings.Split(g.Value, ","), "bootstrap.servers"
-	if own && (!ok || b.from["bootstrap-server"] >= b.levels["bootstrap.servers"]) {
-		listed, source = b.f.bootstrap, "--bootstrap-server"
-	}
 	var servers []string
-	for _, server := range listed {
+	for server := range strings.SplitSeq(g.Value, ",") {
 		if server = strings.TrimSpace(server); server != "" {
 			servers = append(servers, server)
 		}
 	}
 	if len(servers) == 0 {
-		b.bad("%s: it names no broker; leave it out to use the one inside kt", source)
+		b.bad("%s: it names no broker; leave it out to use the one inside kt", g.Source)
 	}
 	return servers
 }

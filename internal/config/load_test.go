@@ -234,7 +234,7 @@ func TestWithinALayerKafkasPrecedenceHolds(t *testing.T) {
 	}})
 	want := map[string]Given{
 		"acks": {"0", file}, "linger.ms": {"2", "--command-property"}, "batch.size": {"3", "--batch-size"},
-		"bootstrap.servers": {"file:1", file},
+		"bootstrap.servers": {"flag:1", "--bootstrap-server"},
 	}
 	if diff := cmp.Diff(want, p.Properties); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)

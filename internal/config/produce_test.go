@@ -36,7 +36,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 			"with the names of Kafka 4.2",
 			"--bootstrap-server b:1,c:2 --topic t --num-records 10 --record-size 1 --throughput 500.5 --command-property acks=0 --command-config " + file +
 				" --warmup-records 5 --reporting-interval 1000 --print-metrics",
-			map[string]Given{"acks": {"0", "--command-property"}, "linger.ms": {"7", file}},
+			map[string]Given{"acks": {"0", "--command-property"}, "linger.ms": {"7", file}, "bootstrap.servers": {"b:1,c:2", "--bootstrap-server"}},
 			[]string{"b:1", "c:2"},
 			nil,
 			func(p plan.Plan) bool {
@@ -63,7 +63,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"with transactions",
 			"--topic t --num-records 10 --record-size 1 --throughput 1 --transactional-id id --transaction-duration-ms 100 --bootstrap-server b:1",
-			map[string]Given{"transactional.id": {"id", "--transactional-id"}},
+			map[string]Given{"transactional.id": {"id", "--transactional-id"}, "bootstrap.servers": {"b:1", "--bootstrap-server"}},
 			[]string{"b:1"},
 			nil,
 			func(p plan.Plan) bool { return p.Load.Transaction == plan.Duration(100*time.Millisecond) },

@@ -99,6 +99,7 @@ func (b *builder) ownFlags(props map[string]Given) {
 			b.put(props, flag, property, Given{Value: value, Source: b.sources[flag]})
 		}
 	}
+	set("bootstrap-server", "bootstrap.servers", strings.Join(f.bootstrap, ","))
 	set("acks", "acks", f.acks)
 	set("max-in-flight", "max.in.flight.requests.per.connection", strconv.Itoa(f.inFlight))
 	set("idempotence", "enable.idempotence", f.idempotence)

@@ -230,7 +230,7 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 	for {
 		select {
 		case <-done:
-			return stopped
+			return stopped || ctx.Err() != nil // which may have ended what we waited for
 		case <-r.ticker.C:
 			r.take()
 		case <-over:

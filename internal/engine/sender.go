@@ -216,7 +216,7 @@ func (s *Shard) countUnsent(index int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ok := true; ok && due <= until; due, ok = s.pacer.Next() {
-		s.rec.Unsent(s.warm.phase(index, due), now-due)
+		s.rec.Unsent(s.warm.phase(index, due), due, now-due)
 		index++
 	}
 }

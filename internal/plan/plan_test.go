@@ -85,8 +85,8 @@ func TestValidateRefusesWhatCannotRunAndNamesTheFlag(t *testing.T) {
 		{"compressibility below 0", func(p *Plan) { p.Payload.Compressibility = -0.1 }, "--compressibility"},
 		{"compressibility above 1", func(p *Plan) { p.Payload.Compressibility = 1.1 }, "--compressibility"},
 		{"a key range without keys", func(p *Plan) { p.Payload.KeyRange = 5 }, "--record-key-range"},
-		{"range keys without a range", func(p *Plan) { p.Payload.Keys = RangeKeys }, "--record-key-range"},
-		{"random keys without a range", func(p *Plan) { p.Payload.Keys = RandomKeys }, "--record-key-range"},
+		{"range keys without a range", func(p *Plan) { p.Payload.Keys = RangeKeys }, "--key-distribution"},
+		{"random keys without a range", func(p *Plan) { p.Payload.Keys = RandomKeys }, "--key-distribution"},
 		{"keys of no kind", func(p *Plan) { p.Payload.Keys = "" }, "--key-distribution"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

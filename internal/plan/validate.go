@@ -93,7 +93,7 @@ func (p *Payload) validate() []error {
 		}
 	case RangeKeys, RandomKeys:
 		if p.KeyRange < 1 {
-			bad("--record-key-range %d: with --key-distribution %s it must be 1 or more", p.KeyRange, p.Keys)
+			bad("--key-distribution %s: it needs --record-key-range of 1 or more", p.Keys)
 		}
 	default:
 		bad("--key-distribution %q: it must be none, range or random", p.Keys)

@@ -185,7 +185,7 @@ func TestProgressIsOneLine(t *testing.T) {
 		},
 		{
 			"with nothing", &empty, 0,
-			"2026-11-21T12:10:25Z  00:00  0 records/s  0.00 MiB/s  p50 0s  p99 0s  p99.9 0s  err 0  cpu 1.23/4 cores\n",
+			"2026-11-21T12:10:25Z  00:00  0 records/s  0.00 MiB/s  p50 -  p99 -  p99.9 -  err 0  cpu 1.23/4 cores\n",
 		},
 	} {
 		var b bytes.Buffer

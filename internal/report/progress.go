@@ -20,7 +20,12 @@ func Progress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of tim
 	if s.Warmup {
 		clock += "  warm-up"
 	}
-	q := func(q float64) string { return theme.Duration(s.Response.Quantile(q)) }
+	q := func(q float64) string {
+		if s.Response.Count() == 0 {
+			return "-" // a latency of 0 would be the best there is
+		}
+		return theme.Duration(s.Response.Quantile(q))
+	}
 	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s  err %s  cpu %.2f/%.0f cores\n",
 		now.UTC().Format(time.RFC3339), clock, theme.Rate(s.RecordsPerSecond()), theme.MiB(s.BytesPerSecond()),
 		q(0.5), q(0.99), q(0.999), theme.Count(s.Failed), h.ProcessCPU, h.Cores)

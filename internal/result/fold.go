@@ -19,6 +19,25 @@ type Fold struct {
 	series  series
 	use     usage
 	sending bool // in the second of the last windows
+	stall   stall
+}
+
+// stall is the longest time in which nothing was acknowledged although something
+// was outstanding, to the second.
+type stall struct {
+	now           time.Duration // so far, of the one that goes on
+	longest, from time.Duration
+}
+
+func (s *stall) add(w, total *stats.Window) {
+	if w.Acknowledged > 0 || total.Offered <= total.Acknowledged+total.Failed+total.Unknown {
+		s.now = 0
+		return
+	}
+	s.now += w.End - w.Start
+	if s.now > s.longest {
+		s.longest, s.from = s.now, w.End-s.now
+	}
 }
 
 // NewFold starts a result. Until Finish is called the run counts as cut off.
@@ -32,6 +51,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	f.series.add(PointOf(&w))
 	if !w.Warmup {
 		f.sending = w.ShardTime > 0
+		f.stall.add(&w, &f.total[stats.Measured])
 	}
 }
 
@@ -121,10 +141,17 @@ func errorsOf(w *stats.Window) Errors {
 	return e
 }
 
+// spanOf is what rates are over: from when the first record was due to the last
+// acknowledgement, or to when the last record was due if no acknowledgement came
+// after that. So an outage at the end counts.
+func spanOf(w *stats.Window) time.Duration {
+	return max(0, max(w.LastAck, w.LastDue)-w.FirstDue)
+}
+
 func throughputOf(w *stats.Window, target float64) Throughput {
 	t := Throughput{
 		TargetRecordsPerSecond: target, Bytes: w.Bytes,
-		FirstDueSeconds: w.FirstDue.Seconds(), Seconds: max(0, w.LastAck-w.FirstDue).Seconds(),
+		FirstDueSeconds: w.FirstDue.Seconds(), Seconds: spanOf(w).Seconds(),
 	}
 	if t.Seconds > 0 {
 		t.RecordsPerSecond = float64(w.Acknowledged) / t.Seconds
@@ -138,7 +165,7 @@ func throughputOf(w *stats.Window, target float64) Throughput {
 }
 
 func (f *Fold) partitions(w *stats.Window) []PartitionRow {
-	seconds := max(0, w.LastAck-w.FirstDue).Seconds()
+	seconds := spanOf(w).Seconds()
 	rows := []PartitionRow{}
 	for _, id := range w.PartitionIDs() {
 		p := w.Partitions[id]

@@ -46,7 +46,7 @@ type Records struct {
 type Errors map[string]int64
 
 // Throughput is what was acknowledged, from the time the first record was due to
-// the last acknowledgement.
+// the last acknowledgement, or to when the last record was due if that is later.
 type Throughput struct {
 	RecordsPerSecond        float64 `json:"records_per_second"`
 	MiBPerSecond            float64 `json:"mib_per_second"`
@@ -54,7 +54,7 @@ type Throughput struct {
 	TargetRecordsPerSecond  float64 `json:"target_records_per_second"`  // 0: unlimited
 	Bytes                   int64   `json:"bytes"`                      // of keys and values, acknowledged
 	FirstDueSeconds         float64 `json:"first_due_seconds"`          // from the start of the run
-	Seconds                 float64 `json:"seconds"`                    // from then to the last acknowledgement: what the rates are over
+	Seconds                 float64 `json:"seconds"`                    // from then on: what the rates are over
 }
 
 // Latencies are the distributions of the run.

@@ -22,14 +22,16 @@ type Limit string
 
 // The limits that kt can tell apart from its own host.
 const (
-	LimitNone       Limit = "nothing"         // a fixed rate that was kept, or a run too short to tell
-	LimitClientCPU  Limit = "client CPU"      // kt's process had no CPU left
-	LimitHostCPU    Limit = "host CPU"        // this machine had none left, and kt was not what used it
-	LimitSchedule   Limit = "kt's schedule"   // kt sent late with nothing in its way
-	LimitFailures   Limit = "failed records"  // so many were not acknowledged that nothing else can be told
-	LimitThrottle   Limit = "broker throttle" // a quota
-	LimitBrokerAcks Limit = "broker acks"     // the buffer was full, and as many requests in flight as allowed
-	LimitClient     Limit = "this producer"   // CPU to spare and requests to spare: one client does no more
+	LimitNone       Limit = "nothing"            // a fixed rate that was kept, or a run too short to tell
+	LimitClientCPU  Limit = "client CPU"         // kt's process had no CPU left
+	LimitHostCPU    Limit = "host CPU"           // this machine had none left, and kt was not what used it
+	LimitSchedule   Limit = "kt's schedule"      // kt sent late with nothing in its way
+	LimitFailures   Limit = "failed records"     // so many were not acknowledged that nothing else can be told
+	LimitStall      Limit = "a stall"            // the brokers acknowledged nothing for seconds
+	LimitSockets    Limit = "broker connections" // acks=0, and the connections took no more
+	LimitThrottle   Limit = "broker throttle"    // a quota
+	LimitBrokerAcks Limit = "broker acks"        // the buffer was full, and as many requests in flight as allowed
+	LimitClient     Limit = "this producer"      // CPU to spare and requests to spare: one client does no more
 )
 
 // The thresholds of the verdict. None has an authority behind it: they are where
@@ -42,6 +44,7 @@ const (
 	inFlightShows = 0.50 // of the requests allowed in flight
 	rateKept      = 0.99 // of the target
 	failuresShow  = 0.01 // of the records offered
+	stallShows    = 2 * time.Second
 )
 
 // poissonSpread is how many standard deviations a Poisson load may come out below
@@ -70,13 +73,15 @@ type evidence struct {
 	lagP99 time.Duration
 	bound  time.Duration
 	rate   float64 // records a second handed over
+	stall  stall
+	noAcks bool    // acks=0
 	slack  float64 // of the target that rate may fall short by
 	busy   float64 // of the cores kt may use
 }
 
 func (f *Fold) evidence() evidence {
 	w := &f.total[stats.Measured]
-	e := evidence{w: w, use: f.use.client(w), target: f.header.Plan.RecordsPerSecond()}
+	e := evidence{w: w, use: f.use.client(w), target: f.header.Plan.RecordsPerSecond(), stall: f.stall, noAcks: f.setting("acks") == "0"}
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
@@ -88,6 +93,16 @@ func (f *Fold) evidence() evidence {
 		e.busy = e.use.CPUCores / e.use.CoresAvailable
 	}
 	return e
+}
+
+// setting is the value of an effective setting, "" when there is none.
+func (f *Fold) setting(name string) string {
+	for _, s := range f.header.Config {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // Verdict is what the run was bound by so far.
@@ -106,10 +121,16 @@ func (e *evidence) invalid() []string {
 			"kt missed its own schedule: of the records that nothing held up, 1 %% left more than %s late (bound: %s)",
 			round(e.lagP99), round(e.bound)))
 	}
-	if !e.kept() && e.busy >= cpuSaturated {
+	switch {
+	case e.kept():
+	case e.busy >= cpuSaturated:
 		reasons = append(reasons, fmt.Sprintf(
 			"kt had no CPU left: it used %.2f of %.0f cores and handed over %.0f of %.0f records/s",
 			e.use.CPUCores, e.use.CoresAvailable, e.rate, e.target))
+	case e.use.BufferFullShare < bufferShows && e.w.ShardTime > 0:
+		reasons = append(reasons, fmt.Sprintf(
+			"kt handed over %.0f of %.0f records/s although it waited for the brokers only %.0f %% of the time",
+			e.rate, e.target, 100*e.use.BufferFullShare))
 	}
 	return reasons
 }
@@ -132,6 +153,9 @@ func (e *evidence) verdict() Verdict {
 	switch {
 	case e.lost() >= failuresShow:
 		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s; %s", 100*e.lost(), e.worst(), full)}
+	case e.stall.longest >= stallShows:
+		return Verdict{LimitStall, fmt.Sprintf("nothing was acknowledged for %.0f s, from second %.0f on, although records were outstanding; %s; %s",
+			e.stall.longest.Seconds(), e.stall.from.Seconds(), full, cpu)}
 	case e.w.End-e.w.Start < shortest || e.w.Acknowledged == 0:
 		return Verdict{LimitNone, "too little was measured to tell"}
 	case e.busy >= cpuSaturated && (e.target == 0 || !e.kept()):
@@ -145,9 +169,12 @@ func (e *evidence) verdict() Verdict {
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + full}
 	case e.use.BufferFullShare >= bufferShows && e.use.InFlightShare >= inFlightShows:
-		return Verdict{LimitBrokerAcks, full + "; " + cpu}
+		return Verdict{LimitBrokerAcks, full + "; " + cpu + ", " + host}
 	}
-	return Verdict{LimitClient, full + "; " + cpu + "; more --producers may offer more"}
+	if e.noAcks && e.use.BufferFullShare >= bufferShows {
+		return Verdict{LimitSockets, fmt.Sprintf("senders waited %.0f %% of the time for the connections to take more; %s; %s", 100*e.use.BufferFullShare, cpu, host)}
+	}
+	return Verdict{LimitClient, full + "; " + cpu + ", " + host + "; more --producers may offer more"}
 }
 
 // lost is the share of the records offered that were not acknowledged.

@@ -73,6 +73,7 @@ func (r *Recorder) Sent(phase int, due, lag time.Duration, own bool) {
 		w.FirstDue = due
 	}
 	w.FirstDue = min(w.FirstDue, due)
+	w.LastDue = max(w.LastDue, due)
 	w.LastSent = max(w.LastSent, due+lag)
 	w.Offered++
 	runs := &r.runs[phase]
@@ -128,9 +129,10 @@ func (r *Recorder) Unknown(phase int, age time.Duration) {
 
 // Unsent counts one record that was due and never handed to the client, with its
 // age since it was due.
-func (r *Recorder) Unsent(phase int, age time.Duration) {
+func (r *Recorder) Unsent(phase int, due, age time.Duration) {
 	w := &r.cur[phase]
 	w.Unsent++
+	w.LastDue = max(w.LastDue, due)
 	w.Response.Record(age)
 }
 

@@ -24,7 +24,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r.Acknowledged(Measured, -1, 7, time.Millisecond, time.Millisecond, 0)
 	r.Failed(Measured, "REQUEST_TIMED_OUT", 30*time.Second)
 	r.Unknown(Measured, 40*time.Second)
-	r.Unsent(Measured, 50*time.Second)
+	r.Unsent(Measured, 35*time.Millisecond, 50*time.Second)
 	r.BufferFull(Measured, time.Second)
 	r.BufferFull(Measured, time.Second)
 	r.Committed(Measured)
@@ -38,7 +38,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	want := Window{
 		Start: time.Second, End: 2 * time.Second,
 		Offered: 3, Acknowledged: 3, Failed: 1, Unknown: 1, Unsent: 1, Bytes: 157,
-		FirstDue: 10 * time.Millisecond, LastSent: 30 * time.Millisecond, LastAck: 26 * time.Millisecond,
+		FirstDue: 10 * time.Millisecond, LastDue: 35 * time.Millisecond, LastSent: 30 * time.Millisecond, LastAck: 26 * time.Millisecond,
 		Errors:    map[string]int64{"REQUEST_TIMED_OUT": 1},
 		Lag:       histogramOf(2*time.Millisecond, 5*time.Millisecond, 0),
 		OwnLag:    histogramOf(2*time.Millisecond, 0),

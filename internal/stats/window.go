@@ -27,6 +27,7 @@ type Window struct {
 	Bytes        int64 `json:"bytes"`             // key and value bytes of the acknowledged records
 
 	FirstDue time.Duration `json:"first_due_ns"` // of the records offered in it; meaningless when Offered is 0
+	LastDue  time.Duration `json:"last_due_ns"`  // of the records offered or unsent
 	LastSent time.Duration `json:"last_sent_ns"`
 	LastAck  time.Duration `json:"last_ack_ns"`
 
@@ -85,7 +86,7 @@ func Merge(a, b Window) Window {
 
 // IsZero tells whether the window holds nothing at all and has no place in time.
 func (w *Window) IsZero() bool {
-	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastSent == 0 && w.LastAck == 0 && w.Empty()
+	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.Empty()
 }
 
 // Empty tells whether nothing was recorded and no time was spent.
@@ -135,6 +136,7 @@ func (w *Window) add(o *Window) {
 	default:
 		w.FirstDue = min(w.FirstDue, o.FirstDue)
 	}
+	w.LastDue = max(w.LastDue, o.LastDue)
 	w.LastSent = max(w.LastSent, o.LastSent)
 	w.Offered += o.Offered
 	w.Acknowledged += o.Acknowledged

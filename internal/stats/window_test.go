@@ -41,7 +41,7 @@ func randomWindow(rng *rand.Rand) Window {
 		w.FirstDue = span()
 	}
 	w.Acknowledged, w.Failed, w.Unknown, w.Unsent, w.Bytes = some(), some(), some(), some(), some()
-	w.LastSent, w.LastAck = span(), span()
+	w.LastDue, w.LastSent, w.LastAck = span(), span(), span()
 	w.ShardTime, w.BufferFull, w.InFlightUse, w.ConnTime, w.Transactions = span(), span(), span(), span(), some()
 	w.Lag, w.OwnLag, w.Service, w.Response = randomHistogram(rng), randomHistogram(rng), randomHistogram(rng), randomHistogram(rng)
 	for range rng.IntN(3) {
@@ -147,6 +147,7 @@ var mergedBy = map[string]func(a, b int64) int64{
 	"Window.Start":         func(a, b int64) int64 { return min(a, b) },
 	"Window.End":           func(a, b int64) int64 { return max(a, b) },
 	"Window.FirstDue":      func(a, b int64) int64 { return min(a, b) },
+	"Window.LastDue":       func(a, b int64) int64 { return max(a, b) },
 	"Window.LastSent":      func(a, b int64) int64 { return max(a, b) },
 	"Window.LastAck":       func(a, b int64) int64 { return max(a, b) },
 	"Partition.ServiceMax": func(a, b int64) int64 { return max(a, b) },
@@ -244,7 +245,7 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 			if diff := sameWindow(Merge(Window{}, w), w); diff != "" {
 				t.Errorf("0+w is not w:\n%s", diff)
 			}
-			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastSent" || name == "LastAck"
+			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck"
 			if w.Empty() != isFrame {
 				t.Errorf("Empty() = %v, want %v", w.Empty(), isFrame)
 			}

@@ -89,7 +89,7 @@ func (d *data) observe(t Tick) {
 	}
 	d.inUse = 0
 	if w.ConnTime > 0 {
-		d.inUse = float64(w.InFlightUse) / float64(w.ConnTime)
+		d.inUse = min(1, float64(w.InFlightUse)/float64(w.ConnTime))
 	}
 	d.parts.add(&w)
 	d.observeBrokers(&w)

@@ -34,7 +34,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	if len(rates) == 0 || rates[hottest] == 0 {
-		inner.Text(1, 0, "waiting for the first ack", theme.Style{FG: theme.Muted})
+		inner.Text(1, 0, "no acknowledgement yet, or none lately", theme.Style{FG: theme.Muted})
 		return
 	}
 	chart.Bars{Values: rates, Style: func(i int) theme.Style {
