@@ -104,8 +104,8 @@ func (l *layers) strangers() error {
 	})
 	var errs []error
 	for _, pair := range l.sys.Environ {
-		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, EnvPrefix+"_") || strings.HasPrefix(name, EnvPrefix+"_KAFKA_") || known[name] != "" {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" || !strings.HasPrefix(name, EnvPrefix+"_") || strings.HasPrefix(name, EnvPrefix+"_KAFKA_") || known[name] != "" {
 			continue
 		}
 		hint := ""

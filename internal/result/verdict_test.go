@@ -265,3 +265,54 @@ func TestATargetIsKeptToOnePercent(t *testing.T) {
 		}
 	}
 }
+
+func TestSecondsWithoutAcknowledgementsAreAStall(t *testing.T) {
+	f := NewFold(header(1000))
+	second := func(i, offered, acked int64) {
+		at := time.Duration(i) * time.Second
+		f.AddWindow(stats.Window{
+			Start: at, End: at + time.Second, Offered: offered, Acknowledged: acked, ShardTime: time.Second,
+			LastDue: at + time.Second, LastSent: at + time.Second, LastAck: time.Duration(acked) * (at + time.Second) / time.Duration(max(acked, 1)),
+		})
+	}
+	second(0, 1000, 1000)
+	second(1, 1000, 0)
+	if got := f.Verdict().Limit; got == LimitStall {
+		t.Errorf("one second without an answer is called %q", got)
+	}
+	second(2, 1000, 0)
+	second(3, 1000, 0)
+	v := f.Verdict()
+	if v.Limit != LimitStall || !strings.Contains(v.Evidence, "for 3 s, from second 1 on") {
+		t.Errorf("bound by %q: %s", v.Limit, v.Evidence)
+	}
+	second(4, 0, 3000)
+	second(5, 1000, 1000)
+	if v := f.Verdict(); v.Limit != LimitStall {
+		t.Errorf("the stall was forgotten: bound by %q", v.Limit)
+	}
+}
+
+func TestAnOutageAtTheEndLowersTheThroughput(t *testing.T) {
+	f := NewFold(header(1000))
+	f.AddWindow(stats.Window{
+		End: 10 * time.Second, Offered: 10_000, Acknowledged: 2000, Unknown: 8000,
+		LastAck: 2 * time.Second, LastDue: 10 * time.Second, LastSent: 10 * time.Second, ShardTime: 10 * time.Second,
+	})
+	if got := f.Result().Throughput.RecordsPerSecond; got != 200 {
+		t.Errorf("%.0f records/s, want the 200 that were acknowledged over all of the time", got)
+	}
+}
+
+func TestWithoutAcksAFullBufferIsTheConnections(t *testing.T) {
+	h := header(0)
+	h.Config = []Setting{{Name: "acks", Value: "0"}}
+	f := NewFold(h)
+	f.AddWindow(stats.Window{
+		End: 10 * time.Second, Offered: 1000, Acknowledged: 1000, LastAck: 10 * time.Second, LastSent: 10 * time.Second,
+		ShardTime: 10 * time.Second, BufferFull: 9 * time.Second, ConnTime: 10 * time.Second,
+	})
+	if v := f.Verdict(); v.Limit != LimitSockets || !strings.Contains(v.Evidence, "90 %") {
+		t.Errorf("bound by %q: %s", v.Limit, v.Evidence)
+	}
+}
