@@ -28,7 +28,6 @@ type data struct {
 	verdict  result.Verdict
 	buffered int64
 	inFlight int
-	inUse    float64 // share of the requests allowed in flight
 	parts    partitions
 	brokers  map[int32]broker
 }
@@ -86,10 +85,6 @@ func (d *data) observe(t Tick) {
 	d.failed += w.Failed
 	for code, n := range w.Errors {
 		d.errors[code] += n
-	}
-	d.inUse = 0
-	if w.ConnTime > 0 {
-		d.inUse = min(1, float64(w.InFlightUse)/float64(w.ConnTime))
 	}
 	d.parts.add(&w)
 	d.observeBrokers(&w)

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -84,8 +85,8 @@ func (s *scene) loads() []load {
 	if n := s.header.BufferBytes; n > 0 && len(s.points) > 0 {
 		add("buffer", float64(s.buffered), float64(n), theme.MiB(float64(s.buffered))+" of "+theme.Bytes(n))
 	}
-	if len(s.points) > 0 {
-		add("in-flight", s.inUse, 1, theme.Percent(s.inUse)+" of those allowed")
+	if n := s.header.MaxInFlight; n > 0 && len(s.points) > 0 {
+		add("in-flight", float64(s.inFlight), float64(n), fmt.Sprintf("%d of %d requests", s.inFlight, n))
 	}
 	if m.NetSpeed > 0 && m.Interval > 0 {
 		const giga = 1e9
