@@ -65,16 +65,15 @@ func NewRecorder() *Recorder {
 	return r
 }
 
-// Sent counts one record handed to the client, lag after it was due. own tells
-// that nothing but kt itself held it up: only then the lag counts as OwnLag.
+// Sent counts one record handed to the client, lag after it was due. Records come
+// in the order in which they are due. own tells that nothing but kt itself held it
+// up: only then the lag counts as OwnLag.
 func (r *Recorder) Sent(phase int, due, lag time.Duration, own bool) {
 	w := &r.cur[phase]
 	if w.Offered == 0 {
 		w.FirstDue = due
 	}
-	w.FirstDue = min(w.FirstDue, due)
-	w.LastDue = max(w.LastDue, due)
-	w.LastSent = max(w.LastSent, due+lag)
+	w.LastDue, w.LastSent = due, due+lag
 	w.Offered++
 	runs := &r.runs[phase]
 	if own {

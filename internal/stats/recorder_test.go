@@ -16,8 +16,8 @@ func TestPhaseOfIndexesPhases(t *testing.T) {
 
 func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r := NewRecorder()
-	r.Sent(Measured, 20*time.Millisecond, 2*time.Millisecond, true)
 	r.Sent(Measured, 10*time.Millisecond, 5*time.Millisecond, false)
+	r.Sent(Measured, 20*time.Millisecond, 2*time.Millisecond, true)
 	r.Sent(Measured, 30*time.Millisecond, 0, true)
 	r.Acknowledged(Measured, 3, 100, 4*time.Millisecond, 6*time.Millisecond, 26*time.Millisecond)
 	r.Acknowledged(Measured, 3, 50, 8*time.Millisecond, 8*time.Millisecond, 25*time.Millisecond)
