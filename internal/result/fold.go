@@ -27,10 +27,19 @@ type Fold struct {
 type stall struct {
 	now           time.Duration // so far, of the one that goes on
 	longest, from time.Duration
+	answered      time.Duration // end of the last second in which a record of the warm-up was acknowledged
+}
+
+// warming notes that the brokers still acknowledge what was due in the warm-up:
+// then they do not stall.
+func (s *stall) warming(w *stats.Window) {
+	if w.Acknowledged > 0 {
+		s.answered = w.End
+	}
 }
 
 func (s *stall) add(w, total *stats.Window) {
-	if w.Acknowledged > 0 || total.Offered <= total.Acknowledged+total.Failed+total.Unknown {
+	if w.Acknowledged > 0 || s.answered == w.End || total.Offered <= total.Acknowledged+total.Failed+total.Unknown {
 		s.now = 0
 		return
 	}
@@ -49,10 +58,12 @@ func NewFold(h Header) *Fold {
 func (f *Fold) AddWindow(w stats.Window) {
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	f.series.add(PointOf(&w))
-	if !w.Warmup {
-		f.sending = w.ShardTime > 0
-		f.stall.add(&w, &f.total[stats.Measured])
+	if w.Warmup {
+		f.stall.warming(&w)
+		return
 	}
+	f.sending = w.ShardTime > 0
+	f.stall.add(&w, &f.total[stats.Measured])
 }
 
 // AddSample adds a sample of the host: after the windows of its interval.

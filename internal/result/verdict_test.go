@@ -316,3 +316,15 @@ func TestWithoutAcksAFullBufferIsTheConnections(t *testing.T) {
 		t.Errorf("bound by %q: %s", v.Limit, v.Evidence)
 	}
 }
+
+func TestRecordsOfTheWarmupThatAreStillAcknowledgedAreNoStall(t *testing.T) {
+	f := NewFold(header(1000))
+	for i := range 4 {
+		at := time.Duration(i) * time.Second
+		f.AddWindow(stats.Window{Start: at, End: at + time.Second, Warmup: true, Acknowledged: 1000})
+		f.AddWindow(stats.Window{Start: at, End: at + time.Second, Offered: 1000, ShardTime: time.Second, LastSent: at + time.Second})
+	}
+	if v := f.Verdict(); v.Limit == LimitStall {
+		t.Errorf("bound by %q: %s", v.Limit, v.Evidence)
+	}
+}
