@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,9 @@ type runner struct {
 
 // run makes the load, shows it, and writes the result.
 func (r *runner) run(ctx context.Context) error {
-	limitMemory(r.target.embedded != nil)
+	if r.target.embedded != nil {
+		debug.SetMemoryLimit(embeddedMemory)
+	}
 	header := r.header()
 	out := r.newOutput(header)
 	feed, err := r.newFeed(header, out)
@@ -87,15 +90,6 @@ func (r *runner) load(ctx context.Context, feed *feed, out *output) (engine.End,
 	out.show(ctx)
 	running.Wait()
 	return end, err
-}
-
-// limitMemory trades memory for CPU where there is little of it: records are
-// reused, so little garbage is made. The embedded broker makes more, and has a
-// bound.
-func limitMemory(embedded bool) {
-	if embedded {
-		debug.SetMemoryLimit(embeddedMemory)
-	}
 }
 
 // embeddedMemory is what the Go runtime aims to stay below with the embedded
@@ -176,7 +170,7 @@ func (r *runner) judge(res result.Result) error {
 	}
 	switch {
 	case !res.Valid:
-		return &exitError{code: exitNotValid}
+		return &exitError{exitNotValid, fmt.Errorf("the run is not valid: %s", strings.Join(res.Invalid, "; "))}
 	case res.Client.Aborted > 0:
 		return &exitError{exitFailed, fmt.Errorf("%d transactions could not be committed", res.Client.Aborted)}
 	case lost > 0:

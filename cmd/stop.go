@@ -42,7 +42,9 @@ func (s *stopper) stop(by os.Signal) {
 		s.once, s.by = true, by
 		close(s.asked)
 		if by != nil && s.begun {
-			s.tell("kt: stopped; waiting for outstanding acknowledgements, once more to leave at once")
+			// On a goroutine of its own: a terminal that takes nothing must not keep
+			// the next signal from being seen.
+			go s.tell("kt: stopped; waiting for outstanding acknowledgements, once more to leave at once")
 		}
 		if s.begun {
 			return
@@ -51,6 +53,9 @@ func (s *stopper) stop(by os.Signal) {
 	s.abort()
 	if s.begun {
 		code := s.exitCode()
+		if code == exitOK {
+			code = exitFailed // it was a key, and what is outstanding stays unknown
+		}
 		time.AfterFunc(lastResort, func() { s.exit(code) })
 	}
 }

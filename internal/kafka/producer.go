@@ -133,24 +133,17 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return waited
 }
 
-// Flush waits until the client has an outcome for every record, and ends the open
-// transaction.
+// Flush waits until the client has an outcome for every record. It ends the open
+// transaction, so that nobody has to wait for it to time out.
 func (w *worker) Flush(ctx context.Context) error {
-	if err := w.client.Flush(ctx); err != nil {
-		return err
-	}
 	if w.txn.open {
 		w.commit(ctx)
 	}
-	return nil
+	return w.client.Flush(ctx)
 }
 
-// Close frees the client; records that it still holds fail. A transaction that is
-// still open is aborted, so that nobody has to wait for it to time out.
+// Close frees the client; records that it still holds fail.
 func (w *worker) Close() error {
-	if w.txn.open {
-		w.abort()
-	}
 	w.client.Close()
 	return nil
 }

@@ -80,9 +80,6 @@ func (f *Fold) AddSample(s host.Sample) {
 // Finish adds what is known at the end.
 func (f *Fold) Finish(t Trailer) { f.trailer = t }
 
-// Total is what was measured so far, without the warm-up. It is not to be changed.
-func (f *Fold) Total() *stats.Window { return &f.total[stats.Measured] }
-
 // Result is the document of what was folded so far.
 func (f *Fold) Result() Result {
 	m := &f.total[stats.Measured]

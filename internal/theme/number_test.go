@@ -127,7 +127,7 @@ func FuzzRateIsShort(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, v float64) {
 		if math.Abs(v) > 1e20 {
-			t.Skip("there is no prefix for that")
+			return // there is no prefix for that
 		}
 		if s := Rate(v); utf8.RuneCountInString(s) > 6 || v >= 0 && utf8.RuneCountInString(s) > 5 {
 			t.Errorf("Rate(%v) = %q", v, s)
