@@ -102,7 +102,7 @@ func (e *Env) ascii(asked bool) bool {
 func (r *runner) screenHeader(h result.Header) tui.Header {
 	p := h.Plan
 	th := tui.Header{
-		Command: p.Command, Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
+		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Warmup: p.Load.Warmup.Duration.Std(),
 		TargetRate: p.RecordsPerSecond(), Partitions: int32(h.Environment.Topic.Partitions),
 		BufferBytes: r.settings.BufferMemory() * int64(p.Producers), Brokers: make(map[int32]string),

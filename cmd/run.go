@@ -85,7 +85,7 @@ func (r *runner) load(ctx context.Context, feed *feed, out *output) (engine.End,
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer out.quit()
-		end, err = engine.Run(ctx, r.config.Plan, driver, opts, feed)
+		end, err = engine.Run(ctx, r.config.Plan, engine.Drivers{Send: driver}, opts, feed)
 	})
 	out.show(ctx)
 	running.Wait()

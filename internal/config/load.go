@@ -141,7 +141,7 @@ func (b *builder) oneOf(names ...string) string {
 func (b *builder) plan(props map[string]Given) plan.Plan {
 	f := b.f
 	p := plan.Plan{
-		Command:   "produce",
+		Command:   plan.Produce,
 		Bootstrap: b.bootstrap(props),
 		Topic: plan.Topic{
 			Name: f.topic, Partitions: f.partitions, ReplicationFactor: f.replication, Delete: f.deleteTopic,

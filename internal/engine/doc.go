@@ -1,6 +1,6 @@
 // Package engine runs a plan against a driver and emits windows.
 //
-//	end, err := engine.Run(ctx, p, driver, engine.Options{}, sink)
+//	end, err := engine.Run(ctx, p, engine.Drivers{Send: driver}, engine.Options{}, sink)
 //
 // Each producer of the plan is a shard: one goroutine that asks the plan's pacer
 // when the next record is due, hands all that is due to the driver's worker and

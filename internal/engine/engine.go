@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,45 @@ type Worker interface {
 	Close() error
 }
 
+// ReadDriver makes the readers of a run.
+type ReadDriver interface {
+	// OpenReader makes the reader of one shard. When the run also sends, the reader
+	// of the last shard is ready, and so are those before, when it returns.
+	OpenReader(ctx context.Context, s *Shard) (Reader, error)
+	// Aim sets where reading is over: where the partitions end now.
+	Aim(ctx context.Context) error
+	// Reached tells whether everything up to there was read. Any goroutine may ask.
+	Reached() bool
+}
+
+// Reader reads the records of one shard. Its methods are called from one
+// goroutine.
+type Reader interface {
+	// Read waits for records, at most until ctx ends, tells the shard when they are
+	// there (Shard.Working), and counts them in it: at most limit. It returns how
+	// many. An error means that there is no going on.
+	Read(ctx context.Context, limit int) (int, error)
+	// Close frees the reader.
+	Close() error
+}
+
+// Drivers are what a plan is carried out with: Send when it writes, Read when it
+// reads.
+type Drivers struct {
+	Send Driver
+	Read ReadDriver
+}
+
+// Source tells of what happens beside the load, of the cluster's state say. Its
+// windows hold no records.
+type Source interface {
+	// Start begins to look, until ctx ends. now is the time since the start of the
+	// run.
+	Start(ctx context.Context, now func() time.Duration)
+	// Take hands over what was found since the last call. It must not wait.
+	Take() stats.Window
+}
+
 // Sink takes the windows of a run. Observe is called once a second, from one
 // goroutine, with the windows of that second: one for each phase that had
 // something to count, warm-up first. It must not change a window. While it is
@@ -42,7 +82,8 @@ type Sink interface {
 // Options are the limits of a run. The zero value of each has the default that
 // its comment gives.
 type Options struct {
-	Stop <-chan struct{} // closed: stop sending, drain, and finish; nil: never
+	Stop    <-chan struct{} // closed: stop sending, drain, and finish; nil: never
+	Sources []Source
 
 	BufferBytes  int64         // most bytes waiting for acks in each shard: 32 MiB
 	BufferOps    int           // most records waiting for acks in each shard: 50,000
@@ -113,6 +154,8 @@ type End struct {
 	Sending  time.Duration // until the last record was handed over
 	Stopped  bool          // by Options.Stop or ctx, before the load was over
 	TimedOut bool          // outstanding records were given up at the drain timeout
+	Reading  ReadEnd       // why reading was over; "" when nobody read
+	ReadErr  error         // of ReadFailed
 }
 
 // tick is how often windows are taken.
@@ -123,15 +166,22 @@ const tick = time.Second
 // record has its outcome or was given up. When ctx ends it stops at once, and
 // what is outstanding is counted as unknown. An error means that no load was
 // made.
-func Run(ctx context.Context, p plan.Plan, d Driver, o Options, sinks ...Sink) (End, error) {
+func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) (End, error) {
 	o = o.withDefaults()
-	r := &run{plan: p, opts: o, sinks: sinks, stop: make(chan struct{})}
-	for i := range p.Producers {
-		r.shards = append(r.shards, newShard(r, i))
-	}
+	r := &run{plan: p, opts: o, sinks: sinks, stop: make(chan struct{}), readers: newReaders(d.Read)}
 	defer r.close()
+	if p.Reads() {
+		if err := r.openReaders(ctx); err != nil {
+			return End{}, err
+		}
+	}
+	if p.Writes() {
+		for i := range p.Producers {
+			r.shards = append(r.shards, newShard(r, i))
+		}
+	}
 	for i, s := range r.shards {
-		w, err := d.Open(ctx, s)
+		w, err := d.Send.Open(ctx, s)
 		if err != nil {
 			return End{}, fmt.Errorf("open producer %d: %w", i+1, err)
 		}
@@ -142,10 +192,12 @@ func Run(ctx context.Context, p plan.Plan, d Driver, o Options, sinks ...Sink) (
 
 // run is one run while it lasts.
 type run struct {
-	plan   plan.Plan
-	opts   Options
-	sinks  []Sink
-	shards []*Shard
+	plan    plan.Plan
+	opts    Options
+	sinks   []Sink
+	shards  []*Shard
+	readers *readers
+	beside  beside
 
 	start    time.Time
 	stop     chan struct{} // closed: senders finish
@@ -181,13 +233,33 @@ func (r *run) run(ctx context.Context) End {
 	if r.opts.Started != nil {
 		r.opts.Started()
 	}
+	looking, lookAway := context.WithCancel(ctx)
+	defer lookAway()
+	for _, source := range r.opts.Sources {
+		source.Start(looking, r.now)
+	}
+	r.startReading(ctx)
+	end := End{Started: r.start}
+	if r.plan.Writes() {
+		r.send(ctx, &end)
+	}
+	if r.plan.Reads() {
+		r.finishReading(ctx, &end)
+	}
+	end.Elapsed = r.now()
+	r.setStage(Finished)
+	r.take()
+	r.feed.close()
+	return end
+}
+
+// send makes the load of the senders and waits for its outcome.
+func (r *run) send(ctx context.Context, end *End) {
 	var senders sync.WaitGroup
 	for _, s := range r.shards {
 		senders.Go(s.send)
 	}
-	sent := done(senders.Wait)
-	end := End{Started: r.start}
-	end.Stopped = r.collectUntil(ctx, sent, r.opts.Stop, r.cutoff())
+	end.Stopped = r.collectUntil(ctx, done(senders.Wait), r.opts.Stop, r.cutoff(), r.stopSending)
 	end.Sending = r.now()
 
 	r.setStage(Draining)
@@ -195,11 +267,6 @@ func (r *run) run(ctx context.Context) End {
 	for _, s := range r.shards {
 		s.giveUp()
 	}
-	end.Elapsed = r.now()
-	r.setStage(Finished)
-	r.take()
-	r.feed.close()
-	return end
 }
 
 // sendGrace is how long after its planned end a load at a fixed rate may still
@@ -216,10 +283,10 @@ func (r *run) cutoff() time.Duration {
 	return d
 }
 
-// collectUntil takes a window a second until done is closed. It tells senders to
-// stop when stop is closed, ctx ends or the cutoff has passed, and returns
-// whether one of the first two came first.
-func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cutoff time.Duration) (stopped bool) {
+// collectUntil takes a window a second until done is closed. It calls halt when
+// stop is closed, ctx ends or the cutoff has passed, and returns whether one of the
+// first two came first.
+func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cutoff time.Duration, halt func()) (stopped bool) {
 	var over <-chan time.Time
 	if cutoff > 0 {
 		timer := time.NewTimer(cutoff - r.now())
@@ -234,13 +301,13 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 		case <-r.ticker.C:
 			r.take()
 		case <-over:
-			r.stopSending()
+			halt()
 		case <-stop:
 			stop, stopped = nil, true
-			r.stopSending()
+			halt()
 		case <-cancelled:
 			cancelled, stopped = nil, true
-			r.stopSending()
+			halt()
 		}
 	}
 }
@@ -267,7 +334,7 @@ func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow boo
 	if stopped {
 		stop = nil // it was seen already
 	}
-	asked := r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0)
+	asked := r.collectUntil(ctx, done(flushes.Wait), shorten(flushing, stop, r.opts.StopTimeout, cancel), 0, r.stopSending)
 	return incomplete.Load(), stopped || asked
 }
 
@@ -296,7 +363,7 @@ func (r *run) take() {
 	r.taken = end
 	var merged stats.Phases
 	var buffered int64
-	for _, s := range r.shards {
+	for _, s := range slices.Concat(r.shards, r.readers.shards) {
 		phases, bytes := s.take(r.spare, start, end)
 		buffered += bytes
 		for i := range phases {
@@ -306,11 +373,14 @@ func (r *run) take() {
 		r.spare = phases
 	}
 	r.opts.Status.Buffered.Store(buffered)
-	if r.stage() == WarmingUp && merged[stats.Measured].Offered > 0 {
+	if m := &merged[stats.Measured]; r.stage() == WarmingUp && (m.Offered > 0 || m.Consumed > 0) {
 		r.setStage(Running)
 	}
 	var windows []stats.Window
 	current := stats.PhaseOf(r.stage() == WarmingUp)
+	found := r.takeBeside()
+	found.Start, found.End, found.Warmup = start, end, current == stats.Warmup
+	merged[current].Add(&found)
 	for _, phase := range []int{stats.Warmup, stats.Measured} {
 		if phase != current && merged[phase].Empty() {
 			continue
@@ -326,6 +396,7 @@ func (r *run) close() {
 			_ = s.worker.Close() // every outcome is counted by now; there is nothing left to lose
 		}
 	}
+	r.readers.close()
 }
 
 func (r *run) stage() Stage     { return Stage(r.opts.Status.Stage.Load()) }

@@ -406,7 +406,7 @@ func TestAProducerThatDoesNotOpenClosesTheOthers(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(10), Records: 5})
 		p.Producers = 4
 		c := new(collector)
-		_, err := Run(t.Context(), p, f, Options{}, c)
+		_, err := Run(t.Context(), p, Drivers{Send: f}, Options{}, c)
 		if !errors.Is(err, errOpen) || !strings.Contains(err.Error(), "producer 3") {
 			t.Errorf("got %v, want %v of producer 3", err, errOpen)
 		}
@@ -460,7 +460,7 @@ func TestStatusTellsTheBytesThatWaitForAnswers(t *testing.T) {
 		f := &fake{latency: 500 * time.Millisecond}
 		var seen []int64
 		sink := sinkFunc(func([]stats.Window) { seen = append(seen, status.Buffered.Load()) })
-		if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(1000), Duration: seconds(3)}), f, Options{Status: status}, sink); err != nil {
+		if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(1000), Duration: seconds(3)}), Drivers{Send: f}, Options{Status: status}, sink); err != nil {
 			t.Fatal(err)
 		}
 		for i, n := range seen[:3] {
@@ -488,7 +488,7 @@ func TestSinksAreCalledOneAfterTheOtherWithTheSameWindows(t *testing.T) {
 			})
 		}
 		p := producing(plan.Load{Rate: perSecond(10), Duration: seconds(2.55), Warmup: plan.Warmup{Duration: seconds(1.5)}})
-		if _, err := Run(t.Context(), p, &fake{}, Options{}, sink("a"), sink("b")); err != nil {
+		if _, err := Run(t.Context(), p, Drivers{Send: &fake{}}, Options{}, sink("a"), sink("b")); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"a 1–1s", "b 1–1s", "a 2–2s", "b 2–2s", "a 1–2.5s", "b 1–2.5s"}
@@ -510,7 +510,7 @@ func TestAWindowStaysAsItWasWhenItLeftTheEngine(t *testing.T) {
 		})
 		p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(5)})
 		p.Producers = 2
-		if _, err := Run(t.Context(), p, &fake{latency: time.Millisecond}, Options{}, sink); err != nil {
+		if _, err := Run(t.Context(), p, Drivers{Send: &fake{latency: time.Millisecond}}, Options{}, sink); err != nil {
 			t.Fatal(err)
 		}
 		for i, w := range kept {

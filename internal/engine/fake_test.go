@@ -120,7 +120,7 @@ func (w *fakeWorker) answer() {
 		w.mu.Unlock()
 		if w.fake.fails != nil {
 			if code := w.fake.fails(p.op); code != "" {
-				p.op.Fail(code)
+				p.op.Fail(-1, code)
 				continue
 			}
 		}
@@ -185,7 +185,7 @@ func seconds(n float64) plan.Duration { return plan.Duration(n * float64(time.Se
 func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options) (End, *collector) {
 	t.Helper()
 	c := new(collector)
-	end, err := Run(ctx, p, f, o, c)
+	end, err := Run(ctx, p, Drivers{Send: f}, o, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,10 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) {
 	s.mu.Lock()
 	if o.outstanding { // else it was given up before
 		at = max(at, o.Sent) // an answer cannot be older than its question
+		if at != s.answered {
+			s.answered = at
+			s.run.answered(s, o, at)
+		}
 		s.rec.Acknowledged(int(o.phase), partition, o.Bytes, at-o.Sent, at-o.Due, at)
 		s.free(o)
 	}
@@ -31,8 +35,8 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) {
 }
 
 // Fail reports that the record was given up, with a Kafka error code by name, or
-// "client:…" where the client gave up by itself.
-func (o *Op) Fail(code string) {
+// "client:…" where the client gave up by itself. A negative partition is not known.
+func (o *Op) Fail(partition int32, code string) {
 	s := o.shard
 	at := s.Now()
 	s.mu.Lock()
@@ -41,5 +45,9 @@ func (o *Op) Fail(code string) {
 		return
 	}
 	s.rec.Failed(int(o.phase), code, at-o.Due)
+	s.run.refused(s, o, partition, code, at)
 	s.free(o)
+	if s.run.plan.Load.OneAtATime {
+		s.run.readers.arrived(1) // nobody will ever read it
+	}
 }

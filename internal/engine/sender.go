@@ -28,6 +28,9 @@ func (s *Shard) send() {
 	var index int64
 	due, ok := s.pacer.Next()
 	for ok && !s.stopped() {
+		if s.run.plan.Load.OneAtATime && !s.awaitRead(index) {
+			break
+		}
 		now := s.Now()
 		if due > now {
 			s.debt = false // caught up
@@ -45,8 +48,8 @@ func (s *Shard) send() {
 			}
 			index++
 			due, ok = s.pacer.Next()
-			if waited {
-				break // the clock has moved on
+			if waited || s.run.plan.Load.OneAtATime {
+				break // the clock moves on
 			}
 		}
 		s.publish(index, due)

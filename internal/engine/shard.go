@@ -13,7 +13,7 @@ type Shard struct {
 	Index, Count int // this shard, of how many
 
 	run    *run
-	worker Worker
+	worker Worker // of a sender
 
 	// The sender's own; no other goroutine looks.
 	pacer  plan.Pacer
@@ -39,6 +39,11 @@ type Shard struct {
 	blocked  bool          // the sender is held up by a full buffer, until it has woken
 	waitFrom time.Duration // since when, or since the last window
 	wake     chan struct{}
+	answered time.Duration // when the newest answer came
+
+	// Of a reader.
+	activity activity
+	since    time.Duration // it began, or the last window
 }
 
 // gauge counts records and their bytes.
@@ -121,6 +126,7 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 		s.rec.BufferFull(s.phase, end-s.waitFrom)
 		s.waitFrom = end
 	}
+	s.turn(s.activity, end)
 	var sending time.Duration
 	if s.sending {
 		sending = end - start
@@ -139,6 +145,7 @@ func (s *Shard) giveUp() {
 			if o := &slab[i]; o.outstanding {
 				o.outstanding = false
 				s.rec.Unknown(int(o.phase), now-o.Due)
+				s.rec.Outage(int(o.phase), s.run.beside.outage(now, o.Sent))
 			}
 		}
 	}

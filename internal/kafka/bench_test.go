@@ -69,7 +69,7 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			if _, err := engine.Run(context.Background(), p, ownDriver{values}, engine.Options{}, discard{}); err != nil {
+			if _, err := engine.Run(context.Background(), p, engine.Drivers{Send: ownDriver{values}}, engine.Options{}, discard{}); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -107,7 +107,7 @@ func BenchmarkKtPerRecord(b *testing.B) {
 	driver := &Producer{Bootstrap: broker.Addrs(), Plan: p, Settings: settings, Values: values}
 	b.ReportAllocs()
 	b.ResetTimer()
-	if _, err := engine.Run(context.Background(), p, driver, engine.Options{}, discard{}); err != nil {
+	if _, err := engine.Run(context.Background(), p, engine.Drivers{Send: driver}, engine.Options{}, discard{}); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -4,7 +4,7 @@
 //	settings, warnings, err := kafka.ParseProducer(given, p.Payload.MaxBytes(), false)
 //	cluster, err := kafka.Connect(ctx, bootstrap)
 //	topic, err := cluster.EnsureTopic(ctx, p, settings)
-//	end, err := engine.Run(ctx, p, &kafka.Producer{…}, …)
+//	end, err := engine.Run(ctx, p, engine.Drivers{Send: &kafka.Producer{…}}, …)
 //
 // Producer is the engine's driver: one franz-go client, with connections of its
 // own, for each shard. Settings maps the properties of Kafka's Java producer onto

@@ -105,7 +105,7 @@ func (w *worker) newRecord(op *engine.Op) *record {
 	r.Headers = w.headers
 	r.done = func(_ *kgo.Record, err error) {
 		if err != nil {
-			op.Fail(errorCode(err))
+			op.Fail(r.Partition, errorCode(err))
 			return
 		}
 		op.Acknowledge(r.Partition, time.Duration(w.hooks.answered.Load()))

@@ -22,6 +22,8 @@ type Payload struct {
 	Keys     KeyDistribution `json:"key_distribution"`
 	KeyRange int64           `json:"record_key_range,omitempty"`
 	Headers  []Header        `json:"headers,omitempty"`
+
+	Stamp bool `json:"stamp,omitempty"` // the value begins with kt's stamp, from which its reader knows it
 }
 
 // Header is one header that every record carries.
@@ -63,9 +65,9 @@ func (p *Payload) MeanBytes() float64 {
 	n := p.Size.Mean()
 	switch p.Kind {
 	case File:
-		n = p.FileMean
+		n = p.FileMean + float64(p.stampBytes())
 	case Monotonic:
-		n = 7 // a number of seven digits: good enough to turn bytes into records
+		n = 7 + float64(p.stampBytes()) // a number of seven digits: good enough to turn bytes into records
 	}
 	if p.Keys != NoKeys && p.KeyRange > 0 {
 		n += meanDigits(p.KeyRange)
@@ -90,9 +92,9 @@ func (p *Payload) MaxBytes() int {
 	n := p.Size.Max()
 	switch p.Kind {
 	case File:
-		n = p.FileMax
+		n = p.FileMax + p.stampBytes()
 	case Monotonic:
-		n = decimalDigits
+		n = decimalDigits + p.stampBytes()
 	}
 	if p.Keys != NoKeys {
 		n += decimalDigits
@@ -101,6 +103,18 @@ func (p *Payload) MaxBytes() int {
 		n += len(h.Key) + len(h.Value) + headerOverhead
 	}
 	return n
+}
+
+// StampBytes is the size of the stamp by which a record is known when it is read.
+const StampBytes = 40
+
+// stampBytes is what a stamp adds to a payload that is not generated. A generated
+// one keeps its size, but not below that of the stamp, and begins with it.
+func (p *Payload) stampBytes() int {
+	if p.Stamp {
+		return StampBytes
+	}
+	return 0
 }
 
 func (p *Payload) String() string {

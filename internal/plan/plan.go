@@ -9,14 +9,32 @@ import (
 // Plan is the load that one run makes. The zero value of a field means what its
 // comment says; there is no "unset" beside that.
 type Plan struct {
-	Command   string   `json:"command"`          // "produce"
+	Command   Command  `json:"command"`
 	Bootstrap []string `json:"bootstrap_server"` // empty: the embedded broker
 	Topic     Topic    `json:"topic"`
-	Producers int      `json:"producers"` // clients in this process, each with connections of its own
+	Producers int      `json:"producers"` // clients in this process, each with connections of its own; 0: nobody writes
 	Load      Load     `json:"load"`
 	Payload   Payload  `json:"payload"`
-	Seed      int64    `json:"seed"` // of payloads, keys, sizes and Poisson arrivals
+	Read      Read     `json:"read,omitzero"`
+	Verify    bool     `json:"verify,omitempty"` // account for every record, by its stamp
+	Seed      int64    `json:"seed"`             // of payloads, keys, sizes and Poisson arrivals
 }
+
+// Command is what kind of load a plan is.
+type Command string
+
+// The commands that make a load.
+const (
+	Produce   Command = "produce"
+	Consume   Command = "consume"
+	Roundtrip Command = "roundtrip" // both at once
+)
+
+// Writes and Reads tell what the plan does.
+func (p *Plan) Writes() bool { return p.Producers > 0 }
+
+// Reads is the other half of Writes.
+func (p *Plan) Reads() bool { return p.Read.Consumers > 0 }
 
 // Topic is where the records go.
 type Topic struct {
@@ -40,6 +58,9 @@ type Load struct {
 
 	// Transaction is how long one transaction lasts. 0: no transactions.
 	Transaction Duration `json:"transaction,omitempty"`
+
+	// OneAtATime sends a record when the one before has been read.
+	OneAtATime bool `json:"one_at_a_time,omitempty"`
 }
 
 // Warmup is the part of the load that is left out of the measurement: records

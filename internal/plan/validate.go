@@ -9,7 +9,7 @@ import (
 // The largest values that a plan may hold. They are far above what anyone needs
 // and keep a slip of the keyboard from taking a cluster or this machine down.
 const (
-	maxProducers  = 1000
+	maxClients    = 1000 // producers, and consumers of one group
 	maxPartitions = 100_000
 )
 
@@ -22,7 +22,8 @@ func (p *Plan) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
-	if !topicName.MatchString(p.Topic.Name) || p.Topic.Name == "." || p.Topic.Name == ".." {
+	byPattern := p.Read.Include != "" && p.Topic.Name == ""
+	if !byPattern && !topicName.MatchString(p.Topic.Name) || p.Topic.Name == "." || p.Topic.Name == ".." {
 		bad("--topic %q: a topic name has 1 to 249 letters, digits, '.', '_' or '-'", p.Topic.Name)
 	}
 	if n := p.Topic.Partitions; n < 0 || n > maxPartitions {
@@ -31,11 +32,19 @@ func (p *Plan) Validate() error {
 	if n := p.Topic.ReplicationFactor; n < 0 {
 		bad("--replication-factor %d: it must be 1 or more", n)
 	}
-	if n := p.Producers; n < 1 || n > maxProducers {
-		bad("--producers %d: it must be from 1 to %d", n, maxProducers)
-	}
 	errs = append(errs, p.Load.validate()...)
-	errs = append(errs, p.Payload.validate()...)
+	if p.Command != Consume {
+		if n := p.Producers; n < 1 || n > maxClients {
+			bad("--producers %d: it must be from 1 to %d", n, maxClients)
+		}
+		errs = append(errs, p.Payload.validate()...)
+	}
+	if p.Command != Produce {
+		errs = append(errs, p.Read.validate()...)
+	}
+	if p.Load.OneAtATime && (p.Producers != 1 || p.Read.Clients() != 1) {
+		bad("--one-at-a-time: it takes one producer and one consumer")
+	}
 	return errors.Join(errs...)
 }
 
@@ -78,6 +87,9 @@ func (p *Payload) validate() []error {
 	case Letters, Mixed:
 		if p.Size.IsZero() {
 			bad("--record-size: it must be 1 byte or more")
+		}
+		if n := p.Size.Max(); p.Stamp && n < StampBytes {
+			bad("--record-size %s: a record that is followed to its reader carries a stamp of %d bytes; make it that large at least", p.Size, StampBytes)
 		}
 	case File, Monotonic:
 	default:

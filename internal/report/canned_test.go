@@ -69,7 +69,7 @@ func second(i int, warmup bool, shape func(*stats.Window)) stats.Window {
 	}
 	for id, records := range map[int32]int64{0: 500, 1: 300, 2: 200} {
 		w.Partitions[id] = stats.Partition{Records: records, Bytes: 512 * records, ServiceSum: time.Duration(records) * 9 * time.Millisecond, ServiceMax: 52 * time.Millisecond}
-		b := stats.Broker{Requests: 20, Batches: 25, Records: records, Bytes: 512 * records, WireBytes: 256 * records}
+		b := stats.Broker{Traffic: stats.Traffic{Requests: 20, Batches: 25, Records: records, Bytes: 512 * records, WireBytes: 256 * records}}
 		b.Latency.RecordN(time.Duration(id+1)*438*time.Microsecond, 20)
 		w.Brokers[id+1] = b
 	}

@@ -91,7 +91,7 @@ func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }
 func (t *text) title(r result.Result) {
 	t.line("")
 	about := strings.Join(Tags(r.Header), t.sep())
-	t.line("  " + t.th.Paint(strong, "kt "+r.Plan.Command+" "+string(t.th.Glyphs.Arrow)+" "+r.Plan.Topic.Name) + "  " + t.th.Paint(muted, about))
+	t.line("  " + t.th.Paint(strong, "kt "+string(r.Plan.Command)+" "+string(t.th.Glyphs.Arrow)+" "+r.Plan.Topic.Name) + "  " + t.th.Paint(muted, about))
 	if r.Notice != "" {
 		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Notice))
 	}

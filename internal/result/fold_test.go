@@ -158,8 +158,8 @@ func TestRowsOfPartitionsAndBrokers(t *testing.T) {
 			0: {Records: 4, Bytes: 2 << 20, ServiceSum: 4 * time.Millisecond, ServiceMax: time.Millisecond},
 		},
 		Brokers: map[int32]stats.Broker{
-			7: {Requests: 1, Failed: 1},
-			1: {Requests: 3, Batches: 2, Records: 6, Bytes: 600, WireBytes: 150, Throttle: 1500 * time.Millisecond},
+			7: {Traffic: stats.Traffic{Requests: 1, Failed: 1}},
+			1: {Traffic: stats.Traffic{Requests: 3, Batches: 2, Records: 6, Bytes: 600, WireBytes: 150, Throttle: 1500 * time.Millisecond}},
 		},
 	}
 	f.AddWindow(w)

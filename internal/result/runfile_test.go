@@ -235,7 +235,7 @@ func (w *lineWriter) Close() error { return nil }
 //   - It never panics, nor does the result of what was read.
 //   - It gives either a fold or an error.
 func FuzzReplay(f *testing.F) {
-	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Brokers: map[int32]stats.Broker{1: {Requests: 1}}}
+	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Brokers: map[int32]stats.Broker{1: {Traffic: stats.Traffic{Requests: 1}}}}
 	w.Response.Record(time.Millisecond)
 	whole := runFile(f, Header{Schema: Schema}, []event{{window: &w}, {sample: &host.Sample{At: time.Second, Interval: 1}}}, completed)
 	f.Add(whole)

@@ -45,7 +45,7 @@ func (e evidenceOf) fold() *Fold {
 		End: length, Offered: e.offered, Acknowledged: e.acked, Unknown: e.offered - e.acked, Unsent: e.unsent,
 		LastSent: length, LastAck: length, ShardTime: length, BufferFull: part(e.full, length),
 		ConnTime: 3 * length, InFlightUse: part(e.inFlight, 3*length),
-		Brokers: map[int32]stats.Broker{1: {Throttle: part(e.throttle, length) / 2}, 2: {Throttle: part(e.throttle, length) / 2}},
+		Brokers: map[int32]stats.Broker{1: {Traffic: stats.Traffic{Throttle: part(e.throttle, length) / 2}}, 2: {Traffic: stats.Traffic{Throttle: part(e.throttle, length) / 2}}},
 	}
 	w.OwnLag.RecordN(e.ownLag, 100)
 	w.Lag.RecordN(e.ownLag, 100)

@@ -219,3 +219,6 @@ func (h *Histogram) check() error {
 	}
 	return nil
 }
+
+// IsZero tells whether nothing was recorded.
+func (h Histogram) IsZero() bool { return h.empty() }

@@ -26,14 +26,15 @@ func PhaseOf(warmup bool) int {
 // are in.
 type Recorder struct {
 	cur   *Phases
-	parts [2][]Partition // by partition number; folded into the window's map by Take
-	runs  [2]runs        // values that came several times in a row, not yet in the histograms
+	parts [2][]Partition  // by partition number; folded into the window's map by Take
+	acked []time.Duration // by partition: when it last acknowledged
+	runs  [2]runs         // values that came several times in a row, not yet in the histograms
 }
 
 // runs are the last values and how often they came. The records of a burst were
 // sent at one moment, and those of a batch answered at one: equal times come in
 // runs, and a run costs a histogram as much as a value.
-type runs struct{ lag, own, service, response run }
+type runs struct{ lag, own, service, response, endToEnd run }
 
 type run struct {
 	d time.Duration
@@ -96,14 +97,42 @@ func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, 
 	if partition < 0 {
 		return
 	}
-	if int(partition) >= len(r.parts[phase]) {
-		r.parts[phase] = append(r.parts[phase], make([]Partition, int(partition)+1-len(r.parts[phase]))...)
+	r.Waited(phase, partition, service, at)
+	if at > r.acked[partition] {
+		r.acked[partition] = at
 	}
 	p := &r.parts[phase][partition]
 	p.Records++
 	p.Bytes += int64(bytes)
 	p.ServiceSum += service
 	p.ServiceMax = max(p.ServiceMax, service)
+}
+
+// partition is the place where a partition is counted.
+func (r *Recorder) partition(phase int, id int32) *Partition {
+	if int(id) >= len(r.parts[phase]) {
+		r.parts[phase] = append(r.parts[phase], make([]Partition, int(id)+1-len(r.parts[phase]))...)
+	}
+	return &r.parts[phase][id]
+}
+
+// Outage notes a time in which records waited and no broker acknowledged any.
+func (r *Recorder) Outage(phase int, g Gap) {
+	r.cur[phase].Outage = r.cur[phase].Outage.longer(g)
+}
+
+// Waited notes that a record of a partition, sent so long ago, has its outcome now:
+// the time since the partition's last acknowledgement, or since the record was sent
+// if that was later, is one in which the partition was waited for.
+func (r *Recorder) Waited(phase int, partition int32, service, at time.Duration) {
+	p := r.partition(phase, partition)
+	if int(partition) >= len(r.acked) {
+		r.acked = append(r.acked, make([]time.Duration, int(partition)+1-len(r.acked))...)
+	}
+	from := max(r.acked[partition], at-service)
+	if length := at - from; length > p.Outage.Length {
+		p.Outage = Gap{From: from, Length: length}
+	}
 }
 
 // Failed counts one record that was given up, by its error code. Its response
@@ -147,25 +176,29 @@ func (r *Recorder) Aborted(phase int) { r.cur[phase].Aborted++ }
 
 // Request counts one produce request to a broker.
 func (r *Recorder) Request(phase int, broker int32, latency time.Duration, failed bool) {
-	r.broker(phase, broker, func(b *Broker) {
-		b.Requests++
-		if failed {
-			b.Failed++
-			return
-		}
-		b.Latency.Record(latency)
-	})
+	r.broker(phase, broker, func(b *Broker) { b.Traffic.request(latency, failed) })
+}
+
+func (t *Traffic) request(latency time.Duration, failed bool) {
+	t.Requests++
+	if failed {
+		t.Failed++
+		return
+	}
+	t.Latency.Record(latency)
 }
 
 // Batch counts one record batch that a broker took: its records, and its bytes
 // before and after compression.
 func (r *Recorder) Batch(phase int, broker int32, records, bytes, wireBytes int) {
-	r.broker(phase, broker, func(b *Broker) {
-		b.Batches++
-		b.Records += int64(records)
-		b.Bytes += int64(bytes)
-		b.WireBytes += int64(wireBytes)
-	})
+	r.broker(phase, broker, func(b *Broker) { b.Traffic.batch(records, bytes, wireBytes) })
+}
+
+func (t *Traffic) batch(records, bytes, wireBytes int) {
+	t.Batches++
+	t.Records += int64(records)
+	t.Bytes += int64(bytes)
+	t.WireBytes += int64(wireBytes)
 }
 
 // Throttle adds the time for which a broker asked the client to wait.
@@ -208,9 +241,10 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 		w.Lag.add(&w.OwnLag)
 		runs.service.end(&w.Service)
 		runs.response.end(&w.Response)
+		runs.endToEnd.end(&w.EndToEnd)
 		for id := range r.parts[i] {
 			p := &r.parts[i][id]
-			if p.Records == 0 {
+			if *p == (Partition{}) {
 				continue
 			}
 			if w.Partitions == nil {
@@ -229,10 +263,10 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 func (p *Phases) Reset() {
 	for i := range p {
 		w := &p[i]
-		lag, own, service, response := w.Lag, w.OwnLag, w.Service, w.Response
-		for _, h := range []*Histogram{&lag, &own, &service, &response} {
+		lag, own, service, response, endToEnd := w.Lag, w.OwnLag, w.Service, w.Response, w.EndToEnd
+		for _, h := range []*Histogram{&lag, &own, &service, &response, &endToEnd} {
 			h.reset()
 		}
-		*w = Window{Lag: lag, OwnLag: own, Service: service, Response: response}
+		*w = Window{Lag: lag, OwnLag: own, Service: service, Response: response, Read: Read{EndToEnd: endToEnd}}
 	}
 }

@@ -46,11 +46,11 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 		Response:  histogramOf(6*time.Millisecond, 8*time.Millisecond, time.Millisecond, 30*time.Second, 40*time.Second, 50*time.Second),
 		ShardTime: 900 * time.Millisecond, BufferFull: 2 * time.Second,
 		InFlightUse: time.Second, ConnTime: 3 * time.Second, Transactions: 1,
-		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond}},
-		Brokers: map[int32]Broker{2: {
+		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond, Outage: Gap{From: 22 * time.Millisecond, Length: 4 * time.Millisecond}}},
+		Brokers: map[int32]Broker{2: {Traffic: Traffic{
 			Requests: 2, Failed: 1, Batches: 1, Records: 10, Bytes: 1000, WireBytes: 400, Throttle: time.Second,
 			Latency: histogramOf(9 * time.Millisecond),
-		}},
+		}}},
 	}
 	if diff := cmp.Diff(want, got[Measured], sameHistogram); diff != "" {
 		t.Errorf("measured (-want +got):\n%s", diff)

@@ -50,20 +50,40 @@ type Window struct {
 	Transactions int64 `json:"transactions,omitempty"` // committed
 	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
 
+	// Outage is the longest time in which records waited and no broker
+	// acknowledged any.
+	Outage Gap `json:"outage,omitzero"`
+
+	Read
+
 	Partitions map[int32]Partition `json:"partitions,omitempty"`
 	Brokers    map[int32]Broker    `json:"brokers,omitempty"`
+	Events     []Event             `json:"events,omitempty"` // in the order of their times
 }
 
-// Partition counts what one partition acknowledged.
+// Partition counts what one partition acknowledged and what was read of it. Its
+// key is its number; with several topics, the number counts on from one topic to
+// the next, in the order of their names.
 type Partition struct {
 	Records    int64         `json:"records"`
 	Bytes      int64         `json:"bytes"`
 	ServiceSum time.Duration `json:"service_sum_ns"` // of all records: the mean is ServiceSum / Records
 	ServiceMax time.Duration `json:"service_max_ns"`
+	Outage     Gap           `json:"outage,omitzero"` // as the Window's, of one producer
+
+	Consumed      int64 `json:"consumed,omitempty"`
+	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
+	Backlog       int64 `json:"backlog,omitempty"` // as the Window's
 }
 
-// Broker counts produce requests to one broker.
+// Broker counts produce requests to one broker, and fetches from it.
 type Broker struct {
+	Traffic
+	Fetch Traffic `json:"fetch,omitzero"`
+}
+
+// Traffic counts requests of one kind.
+type Traffic struct {
 	Requests  int64         `json:"requests"`
 	Failed    int64         `json:"failed,omitempty"` // requests that ended without an answer
 	Batches   int64         `json:"batches,omitempty"`
@@ -71,7 +91,24 @@ type Broker struct {
 	Bytes     int64         `json:"bytes,omitempty"`      // record batches before compression
 	WireBytes int64         `json:"wire_bytes,omitempty"` // record batches as sent
 	Throttle  time.Duration `json:"throttle_ns,omitempty"`
-	Latency   Histogram     `json:"latency"` // request queued for writing → answer read
+	Latency   Histogram     `json:"latency"` // request queued for writing → answer read; a fetch waits for records in it
+}
+
+// IsZero tells whether there were no requests.
+func (t Traffic) IsZero() bool {
+	return t.Requests == 0 && t.Failed == 0 && t.Batches == 0 && t.Records == 0 && t.Bytes == 0 &&
+		t.WireBytes == 0 && t.Throttle == 0 && t.Latency.empty()
+}
+
+func (t *Traffic) add(o *Traffic) {
+	t.Requests += o.Requests
+	t.Failed += o.Failed
+	t.Batches += o.Batches
+	t.Records += o.Records
+	t.Bytes += o.Bytes
+	t.WireBytes += o.WireBytes
+	t.Throttle += o.Throttle
+	t.Latency.add(&o.Latency)
 }
 
 // Merge adds two windows up. It is associative and commutative, and the zero
@@ -86,7 +123,7 @@ func Merge(a, b Window) Window {
 
 // IsZero tells whether the window holds nothing at all and has no place in time.
 func (w *Window) IsZero() bool {
-	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.Empty()
+	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Empty()
 }
 
 // Empty tells whether nothing was recorded and no time was spent.
@@ -95,7 +132,8 @@ func (w *Window) Empty() bool {
 		w.Bytes == 0 && w.Transactions == 0 && w.Aborted == 0 &&
 		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
 		w.Lag.empty() && w.OwnLag.empty() && w.Service.empty() && w.Response.empty() &&
-		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0
+		w.Outage == Gap{} && w.Read.empty() &&
+		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0 && len(w.Events) == 0
 }
 
 // Seconds is the length of the window.
@@ -161,8 +199,11 @@ func (w *Window) add(o *Window) {
 	w.ConnTime += o.ConnTime
 	w.Transactions += o.Transactions
 	w.Aborted += o.Aborted
+	w.Outage = w.Outage.longer(o.Outage)
+	w.Read.add(&o.Read)
 	w.addPartitions(o.Partitions)
 	w.addBrokers(o.Brokers)
+	w.Events = mergeEvents(w.Events, o.Events)
 }
 
 func (w *Window) addPartitions(o map[int32]Partition) {
@@ -175,6 +216,10 @@ func (w *Window) addPartitions(o map[int32]Partition) {
 		q.Bytes += p.Bytes
 		q.ServiceSum += p.ServiceSum
 		q.ServiceMax = max(q.ServiceMax, p.ServiceMax)
+		q.Outage = q.Outage.longer(p.Outage)
+		q.Consumed += p.Consumed
+		q.ConsumedBytes += p.ConsumedBytes
+		q.Backlog += p.Backlog
 		w.Partitions[id] = q
 	}
 }
@@ -185,19 +230,13 @@ func (w *Window) addBrokers(o map[int32]Broker) {
 	}
 	for id, b := range o {
 		q := w.Brokers[id]
-		q.Requests += b.Requests
-		q.Failed += b.Failed
-		q.Batches += b.Batches
-		q.Records += b.Records
-		q.Bytes += b.Bytes
-		q.WireBytes += b.WireBytes
-		q.Throttle += b.Throttle
-		q.Latency.add(&b.Latency)
+		q.Traffic.add(&b.Traffic)
+		q.Fetch.add(&b.Fetch)
 		w.Brokers[id] = q
 	}
 }
 
-// PartitionIDs are the partitions that acknowledged something, in order.
+// PartitionIDs are the partitions that something is known of, in order.
 func (w *Window) PartitionIDs() []int32 { return slices.Sorted(maps.Keys(w.Partitions)) }
 
 // BrokerIDs are the brokers that were asked, in order.

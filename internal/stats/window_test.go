@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -54,18 +55,47 @@ func randomWindow(rng *rand.Rand) Window {
 		if w.Partitions == nil {
 			w.Partitions = make(map[int32]Partition)
 		}
-		w.Partitions[rng.Int32N(5)] = Partition{Records: some(), Bytes: some(), ServiceSum: span(), ServiceMax: span()}
+		w.Partitions[rng.Int32N(5)] = Partition{Records: some(), Bytes: some(), ServiceSum: span(), ServiceMax: span(), Outage: randomGap(rng), Consumed: some(), ConsumedBytes: some(), Backlog: some()}
 	}
 	for range rng.IntN(3) {
 		if w.Brokers == nil {
 			w.Brokers = make(map[int32]Broker)
 		}
-		w.Brokers[rng.Int32N(3)] = Broker{
-			Requests: some(), Failed: some(), Batches: some(), Records: some(), Bytes: some(), WireBytes: some(),
-			Throttle: span(), Latency: randomHistogram(rng),
-		}
+		w.Brokers[rng.Int32N(3)] = Broker{Traffic: randomTraffic(rng), Fetch: randomTraffic(rng)}
+	}
+	w.Outage = randomGap(rng)
+	if w.Consumed = some(); w.Consumed > 0 {
+		w.FirstRead = span()
+	}
+	w.LastRead, w.ConsumedBytes, w.Backlog, w.EndToEnd = span(), some(), some()-some(), randomHistogram(rng)
+	w.ReadTime, w.ReadWait, w.ReadHeld, w.JoinTime = span(), span(), span(), span()
+	w.Fetches, w.Rebalances, w.Commits = some(), some(), some()
+	w.RebalanceTime, w.RebalanceMax, w.CommitTime = span(), span(), span()
+	if rng.IntN(2) == 0 {
+		w.FetchErrors = map[string]int64{"NOT_LEADER_OR_FOLLOWER": 1 + some()}
+	}
+	for range rng.IntN(3) {
+		w.Events = mergeEvents(w.Events, []Event{{
+			At: span(), Kind: []EventKind{LeaderMoved, BrokerGone}[rng.IntN(2)], Broker: rng.Int32N(3),
+			Partitions: []int32{rng.Int32N(3)}, Count: 1,
+		}})
 	}
 	return w
+}
+
+func randomGap(rng *rand.Rand) Gap {
+	if rng.IntN(2) == 0 {
+		return Gap{}
+	}
+	return Gap{From: time.Duration(rng.Int64N(3)), Length: time.Duration(1 + rng.Int64N(3))}
+}
+
+func randomTraffic(rng *rand.Rand) Traffic {
+	some := func() int64 { return rng.Int64N(1e6) * rng.Int64N(2) }
+	return Traffic{
+		Requests: some(), Failed: some(), Batches: some(), Records: some(), Bytes: some(), WireBytes: some(),
+		Throttle: time.Duration(some()), Latency: randomHistogram(rng),
+	}
 }
 
 // copyOf is a window that shares no memory with w.
@@ -121,7 +151,7 @@ func TestMergeLeavesItsInputsAloneAndSharesNothingWithThem(t *testing.T) {
 		for _, m := range []Window{Merge(a, b), Merge(a, Window{}), Merge(Window{}, b)} {
 			m.Add(&a)
 			m.Add(&b)
-			for _, h := range []*Histogram{&m.Lag, &m.OwnLag, &m.Service, &m.Response} {
+			for _, h := range []*Histogram{&m.Lag, &m.OwnLag, &m.Service, &m.Response, &m.EndToEnd} {
 				h.Record(time.Second)
 			}
 			for code := range m.Errors {
@@ -151,6 +181,10 @@ var mergedBy = map[string]func(a, b int64) int64{
 	"Window.LastSent":      func(a, b int64) int64 { return max(a, b) },
 	"Window.LastAck":       func(a, b int64) int64 { return max(a, b) },
 	"Partition.ServiceMax": func(a, b int64) int64 { return max(a, b) },
+	"Read.FirstRead":       func(a, b int64) int64 { return min(a, b) },
+	"Read.LastRead":        func(a, b int64) int64 { return max(a, b) },
+	"Read.JoinTime":        func(a, b int64) int64 { return max(a, b) },
+	"Read.RebalanceMax":    func(a, b int64) int64 { return max(a, b) },
 }
 
 // fill gives every field under v a value of its own, from *next on.
@@ -162,8 +196,13 @@ func fill(t *testing.T, v reflect.Value, next *int64) {
 		return
 	}
 	switch v.Kind() {
-	case reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(*next)
+	case reflect.String:
+		v.SetString(strconv.FormatInt(*next, 10))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(t, v.Index(0), next)
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Struct:
@@ -190,7 +229,18 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 		}
 		return
 	}
+	if got.Type() == reflect.TypeFor[Gap]() {
+		x, y := a.Interface().(Gap), b.Interface().(Gap)
+		if want := x.longer(y); got.Interface() != want {
+			t.Errorf("Merge of %s = %v, want the longer of %v and %v", name, got, x, y)
+		}
+		return
+	}
 	switch got.Kind() {
+	case reflect.Slice:
+		if got.Len() != a.Len()+b.Len() {
+			t.Errorf("Merge of %s has %d entries, want %d and %d", name, got.Len(), a.Len(), b.Len())
+		}
 	case reflect.Int64:
 		want := a.Int() + b.Int()
 		if f := mergedBy[name]; f != nil {
@@ -229,23 +279,22 @@ func TestMergeForgetsNoField(t *testing.T) {
 // A window that holds one thing only is not zero: Merge must not drop it, nor the
 // engine take it for empty.
 func TestNoFieldIsTakenForNothing(t *testing.T) {
-	typ := reflect.TypeFor[Window]()
-	for i := range typ.NumField() {
-		name := typ.Field(i).Name
-		if name == "FirstDue" { // means nothing without Offered
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Window]()) {
+		name := field.Name
+		if name == "FirstDue" || name == "FirstRead" { // mean nothing without Offered and Consumed
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			var w Window
 			next := int64(1000)
-			fill(t, reflect.ValueOf(&w).Elem().Field(i), &next)
+			fill(t, reflect.ValueOf(&w).Elem().FieldByIndex(field.Index), &next)
 			if w.IsZero() {
 				t.Error("IsZero")
 			}
 			if diff := sameWindow(Merge(Window{}, w), w); diff != "" {
 				t.Errorf("0+w is not w:\n%s", diff)
 			}
-			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck"
+			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead"
 			if w.Empty() != isFrame {
 				t.Errorf("Empty() = %v, want %v", w.Empty(), isFrame)
 			}
@@ -329,7 +378,7 @@ func TestRatesAreOverTheLengthOfTheWindow(t *testing.T) {
 func TestIDsAreInOrder(t *testing.T) {
 	w := Window{Partitions: map[int32]Partition{}, Brokers: map[int32]Broker{}}
 	for _, id := range []int32{5, 1, 9, 0} {
-		w.Partitions[id], w.Brokers[id] = Partition{Records: 1}, Broker{Requests: 1}
+		w.Partitions[id], w.Brokers[id] = Partition{Records: 1}, Broker{Traffic: Traffic{Requests: 1}}
 	}
 	want := []int32{0, 1, 5, 9}
 	if p, b := w.PartitionIDs(), w.BrokerIDs(); !slices.Equal(p, want) || !slices.Equal(b, want) {

@@ -224,7 +224,7 @@ func TestABrokerIsSlowComparedWithTheOthers(t *testing.T) {
 	for i := range 12 {
 		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Brokers: map[int32]stats.Broker{}}
 		for id, ms := range map[int32]int{1: 10, 2: 31, 3: 11} {
-			b := stats.Broker{Requests: 1}
+			b := stats.Broker{Traffic: stats.Traffic{Requests: 1}}
 			b.Latency.Record(time.Duration(ms) * time.Millisecond)
 			w.Brokers[id] = b
 		}

@@ -1,0 +1,367 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// ReadEnd is why reading was over.
+type ReadEnd string
+
+// The ways in which reading ends.
+const (
+	ReadCount    ReadEnd = "count"    // as many records as wanted
+	ReadAll      ReadEnd = "end"      // everything up to where it was to end
+	ReadDuration ReadEnd = "duration" // the time was over
+	ReadIdle     ReadEnd = "timeout"  // no record came for too long
+	ReadStopped  ReadEnd = "stopped"  // somebody asked for it
+	ReadFailed   ReadEnd = "failed"   // it could not go on
+)
+
+// readers are all consumers of a run.
+type readers struct {
+	driver  ReadDriver
+	shards  []*Shard
+	readers []Reader // by shard
+	done    <-chan struct{}
+	cancel  context.CancelFunc
+
+	counted bool         // only so many records are wanted
+	budget  atomic.Int64 // of them, those that nobody has read or set aside for a poll
+	unread  atomic.Int64 // of them, those that nobody has read
+	last    atomic.Int64 // when the newest records came, since the start of the run
+
+	mu   sync.Mutex // guards the rest
+	end  ReadEnd
+	err  error
+	read int64         // records, when they go one at a time
+	news chan struct{} // holds one: read has changed
+}
+
+func newReaders(d ReadDriver) *readers {
+	return &readers{driver: d, news: make(chan struct{}, 1)}
+}
+
+func (r *run) openReaders(ctx context.Context) error {
+	p := &r.plan
+	rs := r.readers
+	if n := p.Load.Records; n > 0 && !p.Writes() {
+		rs.counted = true
+		rs.budget.Store(n)
+		rs.unread.Store(n)
+	}
+	n := p.Read.Clients()
+	for i := range n {
+		rs.shards = append(rs.shards, newReadShard(r, i, n))
+	}
+	if p.Read.ToEnd {
+		if err := rs.driver.Aim(ctx); err != nil {
+			return err
+		}
+	}
+	for i, s := range rs.shards {
+		reader, err := rs.driver.OpenReader(ctx, s)
+		if err != nil {
+			return fmt.Errorf("open consumer %d: %w", i+1, err)
+		}
+		rs.readers = append(rs.readers, reader)
+	}
+	return nil
+}
+
+// newReadShard makes a shard that sends nothing.
+func newReadShard(r *run, index, count int) *Shard {
+	return &Shard{
+		Index: index, Count: count, run: r, rec: stats.NewRecorder(),
+		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), ops: r.plan.Load.WarmupShare(index, count)},
+		phase: stats.PhaseOf(r.plan.Load.Warmup != plan.Warmup{}),
+	}
+}
+
+func (rs *readers) close() {
+	for _, reader := range rs.readers {
+		_ = reader.Close() // it has counted all that it read
+	}
+}
+
+// stop ends reading, for the first reason that is given.
+func (rs *readers) stop(why ReadEnd, err error) {
+	rs.mu.Lock()
+	if rs.end == "" {
+		rs.end, rs.err = why, err
+	}
+	rs.mu.Unlock()
+	rs.cancel()
+}
+
+// arrived notes records that were read, for a sender that waits for them.
+func (rs *readers) arrived(n int) {
+	rs.mu.Lock()
+	rs.read += int64(n)
+	rs.mu.Unlock()
+	select {
+	case rs.news <- struct{}{}:
+	default: // it has been told and not looked yet
+	}
+}
+
+// awaitRead waits until n records have been read, or failed. It tells whether the
+// sender shall go on.
+func (s *Shard) awaitRead(n int64) bool {
+	rs := s.run.readers
+	for {
+		rs.mu.Lock()
+		read := rs.read
+		rs.mu.Unlock()
+		if read >= n {
+			return true
+		}
+		select {
+		case <-rs.news:
+		case <-s.run.stop:
+			return false
+		}
+	}
+}
+
+// startReading lets every reader go.
+func (r *run) startReading(ctx context.Context) {
+	rs := r.readers
+	ctx, rs.cancel = context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for i, s := range rs.shards {
+		all.Go(func() { r.read(ctx, s, rs.readers[i]) })
+	}
+	rs.done = done(all.Wait)
+}
+
+// finishReading waits until reading is over: what the senders sent is read, or what
+// the plan asks for.
+func (r *run) finishReading(ctx context.Context, end *End) {
+	rs := r.readers
+	defer rs.cancel()
+	timeout := r.plan.Read.Timeout.Std()
+	var cutoff time.Duration
+	if r.plan.Writes() {
+		if err := rs.driver.Aim(ctx); err != nil {
+			rs.stop(ReadFailed, err)
+		}
+		if rs.driver.Reached() {
+			rs.stop(ReadAll, nil)
+		}
+		if end.Stopped {
+			timeout = min(timeout, r.opts.StopTimeout)
+		}
+	} else {
+		cutoff = r.cutoff()
+	}
+	go rs.watchIdle(timeout, r.now)
+	stop := r.opts.Stop
+	if end.Stopped {
+		stop = nil // it was seen already
+	}
+	stopped := r.collectUntil(ctx, rs.done, stop, cutoff, func() {
+		why := ReadStopped
+		if cutoff > 0 && r.now() >= cutoff {
+			why = ReadDuration
+		}
+		rs.stop(why, nil)
+	})
+	end.Stopped = end.Stopped || stopped
+	if !r.plan.Writes() {
+		end.Sending = r.now()
+	}
+	rs.mu.Lock()
+	end.Reading, end.ReadErr = rs.end, rs.err
+	rs.mu.Unlock()
+}
+
+// idlePoll is how often it is looked whether records still come.
+const idlePoll = 50 * time.Millisecond
+
+// watchIdle ends reading when no record has come for the timeout.
+func (rs *readers) watchIdle(timeout time.Duration, now func() time.Duration) {
+	if timeout <= 0 {
+		return
+	}
+	from := now()
+	ticker := time.NewTicker(idlePoll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-rs.done:
+			return
+		case <-ticker.C:
+			if now()-max(from, time.Duration(rs.last.Load())) > timeout {
+				rs.stop(ReadIdle, nil)
+				return
+			}
+		}
+	}
+}
+
+const (
+	// pollLimit is the most records that one reader sets aside of the budget.
+	pollLimit = 10_000
+
+	// maxHold is the longest sleep of a reader that is held back.
+	maxHold = 20 * time.Millisecond
+)
+
+// read reads until ctx ends or all is read.
+func (r *run) read(ctx context.Context, s *Shard, from Reader) {
+	rs := r.readers
+	s.become(working)
+	defer s.become(idle)
+	var count int64
+	for ctx.Err() == nil {
+		now := s.Now()
+		s.mu.Lock()
+		s.phase = s.warm.phase(count, now)
+		s.mu.Unlock()
+		limit, hold := r.allowance(s, now, count)
+		if hold > 0 {
+			s.become(held)
+			s.pause(ctx, hold)
+			continue
+		}
+		if limit = rs.reserve(limit); limit == 0 {
+			if rs.unread.Load() <= 0 {
+				rs.stop(ReadCount, nil)
+				return
+			}
+			s.pause(ctx, minSleep) // the others may give some back
+			continue
+		}
+		s.become(waiting)
+		n, err := from.Read(ctx, limit)
+		rs.settle(limit, n)
+		if err != nil {
+			rs.stop(ReadFailed, err)
+			return
+		}
+		if n == 0 {
+			if r.over() {
+				return
+			}
+			continue
+		}
+		count += int64(n)
+		rs.last.Store(int64(s.Now()))
+		if r.plan.Load.OneAtATime {
+			rs.arrived(n)
+		}
+		if p := r.plan.Read.Processing.Std(); p > 0 {
+			s.become(held)
+			s.pause(ctx, time.Duration(n)*p)
+		}
+		if r.over() {
+			return
+		}
+	}
+}
+
+// over tells whether everything was read up to where it is to end, and then ends
+// reading.
+func (r *run) over() bool {
+	if !r.readers.driver.Reached() {
+		return false
+	}
+	r.readers.stop(ReadAll, nil)
+	return true
+}
+
+// allowance is how many records the reader may take now, or how long it has to wait
+// until it may.
+func (r *run) allowance(s *Shard, now time.Duration, count int64) (limit int, hold time.Duration) {
+	if r.plan.Writes() || r.plan.Load.Rate.IsUnlimited() {
+		return math.MaxInt32, 0
+	}
+	perSecond := r.plan.Load.Rate.PerSecond / float64(s.Count)
+	due := int64(perSecond*now.Seconds()) - count
+	if due >= 1 {
+		return int(min(due, math.MaxInt32)), 0
+	}
+	next := time.Duration(float64(count+1) / perSecond * float64(time.Second))
+	return 0, min(max(next-now, minSleep), maxHold)
+}
+
+// reserve sets records of the budget aside: at most limit, and 0 when there are none.
+func (rs *readers) reserve(limit int) int {
+	if !rs.counted {
+		return limit
+	}
+	for {
+		left := rs.budget.Load()
+		take := min(int64(limit), pollLimit, left)
+		if take <= 0 {
+			return 0
+		}
+		if rs.budget.CompareAndSwap(left, left-take) {
+			return int(take)
+		}
+	}
+}
+
+// settle gives back what was set aside and not read.
+func (rs *readers) settle(reserved, read int) {
+	if rs.counted {
+		rs.budget.Add(int64(reserved - read))
+		rs.unread.Add(-int64(read))
+	}
+}
+
+// activity is what a reader does.
+type activity int
+
+// The activities of a reader.
+const (
+	idle    activity = iota
+	waiting          // for records
+	working          // on them
+	held             // back, by a rate or a processing time
+)
+
+// Working tells that the records of a Read are there: what takes time from now on is
+// the client's.
+func (s *Shard) Working() { s.become(working) }
+
+// become ends one activity of the reader and begins another.
+func (s *Shard) become(to activity) {
+	now := s.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn(to, now)
+}
+
+// turn counts the time of the activity so far. The caller holds mu.
+func (s *Shard) turn(to activity, now time.Duration) {
+	if took := max(0, now-s.since); s.activity != idle {
+		var waited, heldBack time.Duration
+		switch s.activity {
+		case waiting:
+			waited = took
+		case held:
+			heldBack = took
+		}
+		s.rec.Reading(s.phase, took, waited, heldBack)
+	}
+	s.activity, s.since = to, max(now, s.since)
+}
+
+// pause waits for d, or until ctx ends.
+func (s *Shard) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(max(d, minSleep))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Read is how the records are read. The zero value reads nothing.
+type Read struct {
+	Consumers int    `json:"consumers"`         // clients in this process, of each group
+	Include   string `json:"include,omitempty"` // regular expression of the topics to read; "": the plan's topic
+	Group     string `json:"group,omitempty"`   // "": no group, the consumers share the partitions out among themselves
+	Groups    int    `json:"groups,omitempty"`  // more than 1: so many groups, each of which reads everything, named Group-0 and so on
+	From      From   `json:"from"`              // where a partition is read from, unless its group has committed an offset
+	Commit    Commit `json:"commit"`
+
+	ToEnd      bool     `json:"to_end,omitempty"`          // stop where the partitions ended when the run began
+	Processing Duration `json:"processing_time,omitempty"` // what the reader takes for each record, after the poll
+	Timeout    Duration `json:"timeout,omitempty"`         // stop when no record has come for so long; 0: never
+}
+
+// Clients is how many consumers there are, in all groups.
+func (r *Read) Clients() int { return r.Consumers * max(1, r.Groups) }
+
+// Commit is how a group's offsets are committed.
+type Commit string
+
+// The ways to commit.
+const (
+	CommitNone  Commit = "none"
+	CommitAuto  Commit = "auto"  // by the client, every auto.commit.interval.ms
+	CommitSync  Commit = "sync"  // after each poll, waiting for it
+	CommitAsync Commit = "async" // after each poll, without waiting
+)
+
+// Commits are the values of Commit.
+var Commits = []Commit{CommitNone, CommitAuto, CommitSync, CommitAsync}
+
+// From is a place in a partition to start reading from. The zero value is its
+// earliest record.
+type From struct {
+	Latest bool
+	Offset int64     // when HasOffset: the same in every partition
+	Time   time.Time // not zero: the first record that is not older
+
+	HasOffset bool
+}
+
+// ParseFrom reads "earliest", "latest", an offset ("offset:1500" or "1500"), or a
+// time ("timestamp:2026-01-31T15:04:05Z", or milliseconds since 1970 there).
+func ParseFrom(s string) (From, error) {
+	kind, value, _ := strings.Cut(s, ":")
+	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
+		kind, value = "offset", s
+	}
+	switch kind {
+	case "earliest":
+		return From{}, nil
+	case "latest":
+		return From{Latest: true}, nil
+	case "offset":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err == nil && n >= 0 {
+			return From{HasOffset: true, Offset: n}, nil
+		}
+	case "timestamp":
+		if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 {
+			return From{Time: time.UnixMilli(ms).UTC()}, nil
+		}
+		if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
+			return From{Time: t}, nil
+		}
+	}
+	return From{}, fmt.Errorf("%q: write earliest, latest, offset:1500, or timestamp:2026-01-31T15:04:05Z", s)
+}
+
+// String writes the place as ParseFrom reads it.
+func (f From) String() string {
+	switch {
+	case f.Latest:
+		return "latest"
+	case f.HasOffset:
+		return fmt.Sprintf("offset:%d", f.Offset)
+	case !f.Time.IsZero():
+		return "timestamp:" + f.Time.Format(time.RFC3339Nano)
+	}
+	return "earliest"
+}
+
+// MarshalText writes what String does.
+func (f From) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads what ParseFrom does.
+func (f *From) UnmarshalText(b []byte) error {
+	v, err := ParseFrom(string(b))
+	*f = v
+	return err
+}
+
+// maxGroups keeps a slip of the keyboard from loading a cluster with groups.
+const maxGroups = 100
+
+func (r *Read) validate() []error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if n := r.Consumers; n < 1 || n > maxClients {
+		bad("--consumers %d: it must be from 1 to %d", n, maxClients)
+	}
+	if n := r.Groups; n < 0 || n > maxGroups {
+		bad("--groups %d: it must be from 1 to %d", n, maxGroups)
+	}
+	if _, err := regexp.Compile(r.Include); err != nil {
+		bad("--include %q: %w", r.Include, errors.Unwrap(err))
+	}
+	if r.Processing < 0 {
+		bad("--processing-time %s: it must be 0 or more", r.Processing)
+	}
+	if r.Timeout < 0 {
+		bad("--timeout %s: it must be 0 or more", r.Timeout)
+	}
+	switch r.Commit {
+	case CommitNone, CommitAuto, CommitSync, CommitAsync:
+		if r.Commit != CommitNone && r.Group == "" {
+			bad("--commit %s: it needs a --group", r.Commit)
+		}
+	default:
+		bad("--commit %q: it must be none, auto, sync or async", r.Commit)
+	}
+	return errs
+}

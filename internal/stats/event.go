@@ -1,0 +1,75 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Gap is a time in which something was missing.
+type Gap struct {
+	From   time.Duration `json:"from_ns"` // since the start of the run
+	Length time.Duration `json:"length_ns"`
+}
+
+// longer is the longer of two gaps, and the earlier of two that are equally long.
+func (g Gap) longer(o Gap) Gap {
+	if o.Length > g.Length || o.Length == g.Length && o.Length > 0 && o.From < g.From {
+		return o
+	}
+	return g
+}
+
+// EventKind is what happened.
+type EventKind string
+
+// The kinds of events.
+const (
+	LeaderMoved     EventKind = "leader_moved"     // partitions have another leader
+	LeaderLost      EventKind = "leader_lost"      // partitions have no leader
+	ISRShrank       EventKind = "isr_shrank"       // replicas of partitions have fallen out of sync
+	ISRGrew         EventKind = "isr_grew"         // replicas of partitions are in sync again
+	InSync          EventKind = "in_sync"          // all replicas of all partitions are, after some were not
+	BrokerGone      EventKind = "broker_gone"      // a broker does not answer
+	BrokerBack      EventKind = "broker_back"      // it does again
+	ControllerMoved EventKind = "controller_moved" // another controller leads the cluster
+	FirstError      EventKind = "first_error"      // the first record failed, after records had been acknowledged
+	FirstSuccess    EventKind = "first_success"    // the first record was acknowledged after that
+	Rebalance       EventKind = "rebalance"        // a reader's partitions were shared out anew
+	Exec            EventKind = "exec"             // the user's own command was started
+	ExecEnded       EventKind = "exec_ended"
+)
+
+// Event is something that happened at one moment of a run.
+type Event struct {
+	At   time.Duration `json:"at_ns"` // when kt saw it, since the start of the run
+	Kind EventKind     `json:"kind"`
+
+	// Broker is the one concerned: gone, back, the leader or controller before, or
+	// the one whose replicas fell out of sync. To is the leader or controller now.
+	// -1: none, or several.
+	Broker int32 `json:"broker_id"`
+	To     int32 `json:"to_broker_id"`
+
+	Partitions []int32 `json:"partitions,omitempty"` // the first MaxEventPartitions of them
+	Count      int     `json:"count,omitempty"`      // of partitions, all together
+	Text       string  `json:"text"`                 // the event in one sentence
+}
+
+// MaxEventPartitions bounds what one event lists.
+const MaxEventPartitions = 16
+
+// mergeEvents keeps the order of the times; of two events at one time, the order
+// of their kinds, brokers and texts, so that merging stays commutative.
+func mergeEvents(a, b []Event) []Event {
+	if len(b) == 0 {
+		return a
+	}
+	merged := append(slices.Clip(a), b...)
+	slices.SortStableFunc(merged, func(x, y Event) int {
+		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Broker, y.Broker),
+			cmp.Compare(x.To, y.To), cmp.Compare(x.Count, y.Count), cmp.Compare(x.Text, y.Text),
+			slices.Compare(x.Partitions, y.Partitions))
+	})
+	return merged
+}

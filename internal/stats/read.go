@@ -1,0 +1,149 @@
+package stats
+
+import "time"
+
+// Read is the part of a Window that tells of reading.
+type Read struct {
+	Consumed      int64         `json:"consumed,omitempty"`       // records polled
+	ConsumedBytes int64         `json:"consumed_bytes,omitempty"` // of their keys and values
+	FirstRead     time.Duration `json:"first_read_ns,omitempty"`  // meaningless when Consumed is 0
+	LastRead      time.Duration `json:"last_read_ns,omitempty"`
+
+	// EndToEnd is due → polled, of the records that carry kt's stamp and were due
+	// in the run.
+	EndToEnd Histogram `json:"end_to_end,omitzero"`
+
+	// Backlog is by how many records more, or fewer, wait to be read than before:
+	// the windows since the start add up to how many wait.
+	Backlog int64 `json:"backlog,omitempty"`
+
+	ReadTime time.Duration `json:"read_time_ns,omitempty"` // running time of the readers
+	ReadWait time.Duration `json:"read_wait_ns,omitempty"` // part of it in which they waited for records
+	ReadHeld time.Duration `json:"read_held_ns,omitempty"` // part of it in which a rate or a processing time held them back
+
+	Fetches     int64            `json:"fetches,omitempty"`      // polls that brought records
+	FetchErrors map[string]int64 `json:"fetch_errors,omitempty"` // by Kafka error code
+
+	JoinTime      time.Duration `json:"join_time_ns,omitempty"` // longest, from the start of a reader to its first partitions
+	Rebalances    int64         `json:"rebalances,omitempty"`   // after that
+	RebalanceTime time.Duration `json:"rebalance_time_ns,omitempty"`
+	RebalanceMax  time.Duration `json:"rebalance_max_ns,omitempty"`
+	Commits       int64         `json:"commits,omitempty"`
+	CommitTime    time.Duration `json:"commit_time_ns,omitempty"`
+}
+
+func (r *Read) empty() bool {
+	return r.Consumed == 0 && r.ConsumedBytes == 0 && r.EndToEnd.empty() && r.Backlog == 0 &&
+		r.ReadTime == 0 && r.ReadWait == 0 && r.ReadHeld == 0 && r.Fetches == 0 && len(r.FetchErrors) == 0 &&
+		r.JoinTime == 0 && r.Rebalances == 0 && r.RebalanceTime == 0 && r.RebalanceMax == 0 &&
+		r.Commits == 0 && r.CommitTime == 0
+}
+
+func (r *Read) add(o *Read) {
+	switch {
+	case o.Consumed == 0:
+	case r.Consumed == 0:
+		r.FirstRead = o.FirstRead
+	default:
+		r.FirstRead = min(r.FirstRead, o.FirstRead)
+	}
+	r.LastRead = max(r.LastRead, o.LastRead)
+	r.Consumed += o.Consumed
+	r.ConsumedBytes += o.ConsumedBytes
+	r.EndToEnd.add(&o.EndToEnd)
+	r.Backlog += o.Backlog
+	r.ReadTime += o.ReadTime
+	r.ReadWait += o.ReadWait
+	r.ReadHeld += o.ReadHeld
+	r.Fetches += o.Fetches
+	for code, n := range o.FetchErrors {
+		if r.FetchErrors == nil {
+			r.FetchErrors = make(map[string]int64)
+		}
+		r.FetchErrors[code] += n
+	}
+	r.JoinTime = max(r.JoinTime, o.JoinTime)
+	r.Rebalances += o.Rebalances
+	r.RebalanceTime += o.RebalanceTime
+	r.RebalanceMax = max(r.RebalanceMax, o.RebalanceMax)
+	r.Commits += o.Commits
+	r.CommitTime += o.CommitTime
+}
+
+// ConsumedPerSecond is the records read over the window's length; 0 for an empty
+// window.
+func (w *Window) ConsumedPerSecond() float64 { return perSecond(w.Consumed, w.End-w.Start) }
+
+// Consumed counts records that came from one partition in one poll, at the time
+// since the start of the run.
+func (r *Recorder) Consumed(phase int, partition int32, records, bytes int, at time.Duration) {
+	w := &r.cur[phase]
+	if w.Consumed == 0 {
+		w.FirstRead = at
+	}
+	w.LastRead = max(w.LastRead, at)
+	w.Consumed += int64(records)
+	w.ConsumedBytes += int64(bytes)
+	if partition < 0 {
+		return
+	}
+	p := r.partition(phase, partition)
+	p.Consumed += int64(records)
+	p.ConsumedBytes += int64(bytes)
+}
+
+// EndToEnd counts the time from when a record was due to its poll.
+func (r *Recorder) EndToEnd(phase int, d time.Duration) {
+	r.runs[phase].endToEnd.record(&r.cur[phase].EndToEnd, d)
+}
+
+// Polled counts a poll that brought records.
+func (r *Recorder) Polled(phase int) { r.cur[phase].Fetches++ }
+
+// Reading adds running time of a reader, and the parts of it in which it waited for
+// records and in which it was held back.
+func (r *Recorder) Reading(phase int, total, waited, held time.Duration) {
+	w := &r.cur[phase]
+	w.ReadTime += total
+	w.ReadWait += waited
+	w.ReadHeld += held
+}
+
+// FetchFailed counts a fetch of one partition that a broker refused, by error code.
+func (r *Recorder) FetchFailed(phase int, code string) {
+	w := &r.cur[phase]
+	if w.FetchErrors == nil {
+		w.FetchErrors = make(map[string]int64)
+	}
+	w.FetchErrors[code]++
+}
+
+// Fetch counts one fetch request to a broker.
+func (r *Recorder) Fetch(phase int, broker int32, latency time.Duration, failed bool) {
+	r.broker(phase, broker, func(b *Broker) { b.Fetch.request(latency, failed) })
+}
+
+// FetchBatch counts one record batch that a broker gave: its records, and its
+// bytes before and after compression.
+func (r *Recorder) FetchBatch(phase int, broker int32, records, bytes, wireBytes int) {
+	r.broker(phase, broker, func(b *Broker) { b.Fetch.batch(records, bytes, wireBytes) })
+}
+
+// Joined notes how long a reader took to get its first partitions.
+func (r *Recorder) Joined(phase int, d time.Duration) {
+	r.cur[phase].JoinTime = max(r.cur[phase].JoinTime, d)
+}
+
+// Rebalanced counts a rebalance after the first, and how long it took.
+func (r *Recorder) Rebalanced(phase int, d time.Duration) {
+	w := &r.cur[phase]
+	w.Rebalances++
+	w.RebalanceTime += d
+	w.RebalanceMax = max(w.RebalanceMax, d)
+}
+
+// OffsetsCommitted counts a commit of offsets, and how long it took.
+func (r *Recorder) OffsetsCommitted(phase int, d time.Duration) {
+	r.cur[phase].Commits++
+	r.cur[phase].CommitTime += d
+}
