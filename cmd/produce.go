@@ -164,7 +164,7 @@ type target struct {
 func openTarget(ctx context.Context, env *Env, p *config.Produce, s kafka.Settings) (*target, error) {
 	t := &target{bootstrap: p.Plan.Bootstrap}
 	if p.Plan.Embedded() {
-		embedded, err := kafka.StartEmbedded()
+		embedded, err := kafka.StartEmbedded(false)
 		if err != nil {
 			return nil, err
 		}

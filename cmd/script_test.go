@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 }
 
 func setUpScript(env *testscript.Env) error {
-	broker, err := kafka.StartEmbedded()
+	broker, err := kafka.StartEmbedded(false)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
 
 // Op is one record on its way: due at one moment, handed to a worker at another.
 // Ops are reused; a worker may keep what it needs for one in State.
@@ -16,6 +20,9 @@ type Op struct {
 	phase       int8
 	outstanding bool
 }
+
+// Warmup tells whether the record is part of the warm-up.
+func (o *Op) Warmup() bool { return o.phase == stats.Warmup }
 
 // Acknowledge reports that the broker took the record. at is when its answer
 // arrived, from the start of the run.

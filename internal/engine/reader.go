@@ -211,6 +211,9 @@ const (
 	// pollLimit is the most records that one reader sets aside of the budget.
 	pollLimit = 10_000
 
+	// maxKeep is how long it keeps them while it has nothing to read.
+	maxKeep = 100 * time.Millisecond
+
 	// maxHold is the longest sleep of a reader that is held back.
 	maxHold = 20 * time.Millisecond
 )
@@ -221,7 +224,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 	s.become(working)
 	defer s.become(idle)
 	var count int64
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !r.over() {
 		now := s.Now()
 		s.mu.Lock()
 		s.phase = s.warm.phase(count, now)
@@ -241,15 +244,15 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			continue
 		}
 		s.become(waiting)
-		n, err := from.Read(ctx, limit)
+		n, err := rs.poll(ctx, from, limit)
 		rs.settle(limit, n)
 		if err != nil {
 			rs.stop(ReadFailed, err)
 			return
 		}
 		if n == 0 {
-			if r.over() {
-				return
+			if rs.shared() {
+				s.pause(ctx, 3*minSleep) // another reader may find what this one does not
 			}
 			continue
 		}
@@ -261,9 +264,6 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		if p := r.plan.Read.Processing.Std(); p > 0 {
 			s.become(held)
 			s.pause(ctx, time.Duration(n)*p)
-		}
-		if r.over() {
-			return
 		}
 	}
 }
@@ -300,7 +300,7 @@ func (rs *readers) reserve(limit int) int {
 	}
 	for {
 		left := rs.budget.Load()
-		take := min(int64(limit), pollLimit, left)
+		take := min(int64(limit), pollLimit, left, max(1, left/int64(len(rs.readers))))
 		if take <= 0 {
 			return 0
 		}
@@ -308,6 +308,20 @@ func (rs *readers) reserve(limit int) int {
 			return int(take)
 		}
 	}
+}
+
+// shared tells whether readers share a number of records.
+func (rs *readers) shared() bool { return rs.counted && len(rs.readers) > 1 }
+
+// poll reads once. Where readers share a number of records, none keeps its part for
+// long while it has nothing to read.
+func (rs *readers) poll(ctx context.Context, from Reader, limit int) (int, error) {
+	if rs.shared() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, maxKeep)
+		defer cancel()
+	}
+	return from.Read(ctx, limit)
 }
 
 // settle gives back what was set aside and not read.

@@ -92,6 +92,9 @@ func newShard(r *run, index int) *Shard {
 // Now is the time since the start of the run, by the monotonic clock.
 func (s *Shard) Now() time.Duration { return s.run.now() }
 
+// Started is the moment that Now counts from.
+func (s *Shard) Started() time.Time { return s.run.start }
+
 // Record lets a worker count what it knows beside the records' outcomes: requests,
 // batches, throttling, transactions. f gets the phase that the run is in.
 func (s *Shard) Record(f func(rec *stats.Recorder, phase int)) {

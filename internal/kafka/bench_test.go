@@ -114,7 +114,7 @@ func BenchmarkKtPerRecord(b *testing.B) {
 
 func benchBroker(b *testing.B) (*Embedded, Settings) {
 	b.Helper()
-	broker, err := StartEmbedded()
+	broker, err := StartEmbedded(false)
 	if err != nil {
 		b.Fatal(err)
 	}

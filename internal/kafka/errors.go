@@ -32,6 +32,10 @@ func errorCode(err error) string {
 			return c.code
 		}
 	}
+	var loss *kgo.ErrDataLoss
+	if errors.As(err, &loss) {
+		return "client:DATA_LOSS"
+	}
 	var ke *kerr.Error
 	if errors.As(err, &ke) {
 		return ke.Message

@@ -8,15 +8,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Producer is the driver for `kt produce`.
+// Producer is the driver that writes.
 type Producer struct {
-	Bootstrap []string
-	Plan      plan.Plan
-	Settings  Settings
-	Values    *Values // what the records hold
+	Bootstrap  []string
+	Plan       plan.Plan
+	Settings   Settings
+	Values     *Values // what the records hold
+	Partitions int     // of the topic, for records that carry a stamp
+	Run        uint64  // in the stamps
+
+	stampers []*stamper
 }
 
 var _ engine.Driver = (*Producer)(nil)
@@ -30,11 +35,18 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		// Two producers with one id would fence each other.
 		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", id, s.Index)))
 	}
+	var stamps *stamper
+	if p.Plan.Payload.Stamp {
+		stamps = newStamper(p, s)
+		p.stampers = append(p.stampers, stamps)
+		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	}
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, err
 	}
 	w := &worker{
+		stamps:  stamps,
 		client:  client,
 		shard:   s,
 		hooks:   h,
@@ -49,6 +61,16 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		return nil, err
 	}
 	return w, nil
+}
+
+// Lanes are what the producers wrote, record by record. Call it when the run is
+// over.
+func (p *Producer) Lanes() []ledger.Lane {
+	var lanes []ledger.Lane
+	for _, s := range p.stampers {
+		lanes = append(lanes, s.account.Lanes()...)
+	}
+	return lanes
 }
 
 func recordHeaders(hs []plan.Header) []kgo.RecordHeader {
@@ -70,6 +92,7 @@ type worker struct {
 	topic   string
 	headers []kgo.RecordHeader
 	source  *source
+	stamps  *stamper // nil: records carry none
 	txn     transaction
 	running context.Context // ends with the run: a commit in the middle of it must not outlast it
 }
@@ -96,6 +119,7 @@ func (w *worker) ready(ctx context.Context, idempotent bool) error {
 type record struct {
 	kgo.Record
 	done       func(*kgo.Record, error)
+	seq        int64  // in its stamp
 	key, value []byte // nil until a number is written
 }
 
@@ -104,6 +128,9 @@ func (w *worker) newRecord(op *engine.Op) *record {
 	r.Topic = w.topic
 	r.Headers = w.headers
 	r.done = func(_ *kgo.Record, err error) {
+		if w.stamps != nil {
+			w.stamps.settle(r, err)
+		}
 		if err != nil {
 			op.Fail(r.Partition, errorCode(err))
 			return
@@ -127,6 +154,9 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 		}
 	}
 	w.source.fill(r, op.Index)
+	if w.stamps != nil {
+		w.stamps.put(r, op)
+	}
 	r.Timestamp = op.Wall
 	op.Bytes = len(r.Key) + len(r.Value)
 	w.client.Produce(context.Background(), &r.Record, r.done)

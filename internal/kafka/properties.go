@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -17,12 +18,13 @@ const (
 	hasNoTwin  = "ignored" // franz-go has nothing like it; giving it earns a warning
 )
 
-// property is one row of the table that maps Java producer properties to
-// franz-go. The table is the only place that knows a property: adding one is
-// adding a row. Ranges are Java's, narrowed to what franz-go accepts.
-type property struct {
+// property is one row of a table that maps the properties of a Java client to
+// franz-go: one table for the producer, one for the consumer, and rows that both
+// have. The table is the only place that knows a property: adding one is adding a
+// row. Ranges are Java's, narrowed to what franz-go accepts.
+type property[S reader] struct {
 	name   string
-	preset string // the default of Kafka's Java producer 4.x, as Java writes it
+	preset string // the default of Kafka's Java client 4.x, as Java writes it, or kt's with a note
 	check  check
 	doc    string // what it sets
 	note   string // where franz-go's meaning differs, "" when it does not
@@ -30,25 +32,38 @@ type property struct {
 
 	// apply returns the options for these settings. When several properties
 	// share one option, only one of their rows has apply.
-	apply func(Settings) []kgo.Opt
+	apply func(S) []kgo.Opt
+}
+
+// reader is what the rows that producer and consumer share may ask settings of
+// either kind.
+type reader interface {
+	value(name string) string
+	bool(name string) bool
+	int(name string) int
+	duration(name string) time.Duration
 }
 
 // check returns the canonical form of a value, or what the value must be.
 type check func(value string) (string, error)
 
-// properties returns the whole table, in no particular order.
-func properties() []property {
-	return slices.Concat(deliveryProperties(), batchProperties(), connectionProperties(),
-		partitionProperties(), otherProperties())
+// properties returns the producer's whole table, in no particular order.
+func properties() []property[Settings] {
+	return slices.Concat(deliveryProperties(), batchProperties(), producerConnectionProperties(),
+		connectionProperties[Settings](), partitionProperties(),
+		producerOtherProperties(), otherProperties[Settings]())
 }
 
-func propertyNames() []string {
-	var names []string
-	for _, p := range properties() {
-		names = append(names, p.name)
+func propertyNames() []string { return names(properties()) }
+
+// names returns the names in a table, sorted.
+func names[S reader](table []property[S]) []string {
+	var all []string
+	for _, p := range table {
+		all = append(all, p.name)
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(all)
+	return all
 }
 
 // wholeNumber accepts whole numbers from lo to hi; unit names what they count.

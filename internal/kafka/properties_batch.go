@@ -28,8 +28,8 @@ const (
 )
 
 // batchProperties are the rows that decide how records become requests.
-func batchProperties() []property {
-	return []property{
+func batchProperties() []property[Settings] {
+	return []property[Settings]{
 		{
 			name: "batch.size", preset: "16384", check: byteCount(gib),
 			doc:    "Size at which a batch of records is full; 0 puts each record in its own.",

@@ -6,51 +6,50 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// connectionProperties are the rows about connections, metadata and identity.
-func connectionProperties() []property {
-	return []property{
+// producerConnectionProperties are the rows about connections that the producer
+// has for itself.
+func producerConnectionProperties() []property[Settings] {
+	id := clientID[Settings]("kt-producer")
+	id.note = "Kafka's own producer test calls itself perf-producer-client."
+	return []property[Settings]{id, receiveBuffer[Settings]("32768")}
+}
+
+// connectionProperties are the rows about connections, metadata and identity that
+// producer and consumer share.
+func connectionProperties[S reader]() []property[S] {
+	return []property[S]{
 		{
 			name: "bootstrap.servers", preset: "", check: textOf(1, math.MaxInt32),
 			doc:    "Brokers to ask for the rest of the cluster.",
 			client: actsItself, // kt resolves it together with its own flag
 		}, {
-			name: "client.id", preset: "kt-producer", check: textOf(0, 256), // franz-go's limit
-			doc:    "Name that brokers log, measure and apply quotas by.",
-			note:   "Kafka's own producer test calls itself perf-producer-client.",
-			client: "ClientID",
-			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.ClientID(s.value("client.id"))} },
-		}, {
 			name: "client.rack", preset: "", check: textOf(0, 512), // franz-go's limit
 			doc:    "Rack the client is in.",
 			client: "Rack",
-			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.Rack(s.value("client.rack"))} },
+			apply:  func(s S) []kgo.Opt { return []kgo.Opt{kgo.Rack(s.value("client.rack"))} },
 		}, {
 			name: "connections.max.idle.ms", preset: "540000", check: millis(100, 900_000), // franz-go's limits
 			doc:    "Time after which an unused connection is closed.",
 			note:   "franz-go may keep an unused connection up to twice as long.",
 			client: "ConnIdleTimeout",
-			apply: func(s Settings) []kgo.Opt {
+			apply: func(s S) []kgo.Opt {
 				return []kgo.Opt{kgo.ConnIdleTimeout(s.duration("connections.max.idle.ms"))}
 			},
 		}, {
 			name: "metadata.max.age.ms", preset: "300000", check: millis(10, 3_600_000), // franz-go's limits
 			doc:    "Age at which metadata is asked for again.",
 			client: "MetadataMaxAge",
-			apply: func(s Settings) []kgo.Opt {
+			apply: func(s S) []kgo.Opt {
 				return []kgo.Opt{kgo.MetadataMaxAge(s.duration("metadata.max.age.ms"))}
 			},
 		}, {
 			name: "socket.connection.setup.timeout.ms", preset: "10000", check: millis(1, math.MaxInt32),
 			doc:    "Time a connection may take to be made.",
 			note:   "franz-go keeps to it where Java waits longer after each failure.",
-			client: "Dialer, DialTimeout", apply: applyDialer,
+			client: "Dialer, DialTimeout", apply: applyDialer[S],
 		}, {
 			name: "send.buffer.bytes", preset: "131072", check: orMinusOne(byteCount(math.MaxInt32)),
 			doc:    "Socket send buffer; -1 leaves it to the operating system.",
-			client: "Dialer",
-		}, {
-			name: "receive.buffer.bytes", preset: "32768", check: orMinusOne(byteCount(math.MaxInt32)),
-			doc:    "Socket receive buffer; -1 leaves it to the operating system.",
 			client: "Dialer",
 		}, {
 			name: "security.protocol", preset: "PLAINTEXT", check: onlyValue("PLAINTEXT", plainTextOnly),
@@ -59,14 +58,33 @@ func connectionProperties() []property {
 		}, {
 			name: "enable.metrics.push", preset: "true", check: boolean,
 			doc:    "Whether the client sends its metrics to brokers that subscribe to them.",
-			client: "DisableClientMetrics", apply: applyMetricsPush,
+			client: "DisableClientMetrics", apply: applyMetricsPush[S],
 		},
+	}
+}
+
+// clientID is a row whose default is not the same on both sides.
+func clientID[S reader](preset string) property[S] {
+	return property[S]{
+		name: "client.id", preset: preset, check: textOf(0, 256), // franz-go's limit
+		doc:    "Name that brokers log, measure and apply quotas by.",
+		client: "ClientID",
+		apply:  func(s S) []kgo.Opt { return []kgo.Opt{kgo.ClientID(s.value("client.id"))} },
+	}
+}
+
+// receiveBuffer is the other such row.
+func receiveBuffer[S reader](preset string) property[S] {
+	return property[S]{
+		name: "receive.buffer.bytes", preset: preset, check: orMinusOne(byteCount(math.MaxInt32)),
+		doc:    "Socket receive buffer; -1 leaves it to the operating system.",
+		client: "Dialer",
 	}
 }
 
 // applyDialer sets DialTimeout as well, which franz-go does not use beside a
 // dialer, so that the client still tells the truth when asked for it.
-func applyDialer(s Settings) []kgo.Opt {
+func applyDialer[S reader](s S) []kgo.Opt {
 	timeout := s.duration("socket.connection.setup.timeout.ms")
 	return []kgo.Opt{
 		kgo.DialTimeout(timeout),
@@ -74,7 +92,7 @@ func applyDialer(s Settings) []kgo.Opt {
 	}
 }
 
-func applyMetricsPush(s Settings) []kgo.Opt {
+func applyMetricsPush[S reader](s S) []kgo.Opt {
 	if s.bool("enable.metrics.push") {
 		return nil
 	}

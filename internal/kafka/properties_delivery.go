@@ -11,8 +11,8 @@ const plainTextOnly = "security settings are not supported yet; kt connects in p
 
 // deliveryProperties are the rows that decide when a record counts as
 // delivered, when it is tried again and when it is given up.
-func deliveryProperties() []property {
-	return []property{
+func deliveryProperties() []property[Settings] {
+	return []property[Settings]{
 		{
 			name: "acks", preset: "all", check: checkAcks,
 			doc:    "Replicas that must have a record before the broker acknowledges it.",
@@ -48,7 +48,7 @@ func deliveryProperties() []property {
 			name: "retry.backoff.ms", preset: "100", check: millis(0, math.MaxInt32),
 			doc:    "Pause before the first retry; it doubles with each failure in a row.",
 			note:   "franz-go pauses the whole broker where Java pauses the batch; kt also lets it refresh metadata this soon.",
-			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff,
+			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Settings],
 		}, {
 			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
 			doc:    "Longest pause between retries.",
@@ -130,7 +130,7 @@ func applyRequestTimeout(s Settings) []kgo.Opt {
 // applyBackoff also sets how soon franz-go may refresh its metadata again,
 // which Java ties to the same property. With franz-go's own 5 s every failover
 // would look that long.
-func applyBackoff(s Settings) []kgo.Opt {
+func applyBackoff[S reader](s S) []kgo.Opt {
 	initial := s.duration("retry.backoff.ms")
 	minAge := max(initial, 10*time.Millisecond) // franz-go accepts no less
 	return []kgo.Opt{

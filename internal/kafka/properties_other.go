@@ -5,20 +5,14 @@ import "math"
 // byteArray is the one serializer kt has: its keys and values are bytes.
 const byteArray = "org.apache.kafka.common.serialization.ByteArraySerializer"
 
-// otherProperties are the rows that Java applications set and that change
-// nothing about kt's load. They are accepted, so that an application's file can
-// be used as it is, and giving one another value than its default earns a
-// warning.
-func otherProperties() []property {
-	anything := textOf(0, math.MaxInt32)
-	return []property{
+// anything is the check of what kt does not read.
+func anything(value string) (string, error) { return value, nil }
+
+// producerOtherProperties are the rows of otherProperties that the producer has
+// for itself.
+func producerOtherProperties() []property[Settings] {
+	return []property[Settings]{
 		{
-			name: "client.dns.lookup", preset: "use_all_dns_ips", check: oneOf("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
-			doc: "How names of brokers become addresses.", note: "franz-go always tries every address of a name.", client: hasNoTwin,
-		}, {
-			name: "config.providers", preset: "", check: onlyValue("", "must be empty; kt does not look up values elsewhere"),
-			doc: "Classes that look up values kept elsewhere.", client: actsItself,
-		}, {
 			name: "interceptor.classes", preset: "", check: anything,
 			doc: "Classes that see each record before it is sent.", note: "kt runs no Java classes.", client: hasNoTwin,
 		}, {
@@ -30,6 +24,21 @@ func otherProperties() []property {
 		}, {
 			name: "metadata.max.idle.ms", preset: "300000", check: millis(5000, math.MaxInt64),
 			doc: "Time after which an unused topic's metadata is forgotten.", note: "franz-go never forgets a topic it produced to.", client: hasNoTwin,
+		},
+	}
+}
+
+// otherProperties are the rows that Java applications set and that change nothing
+// about kt's load. They are accepted, so that an application's file can be used as
+// it is, and giving one another value than its default earns a warning.
+func otherProperties[S reader]() []property[S] {
+	return []property[S]{
+		{
+			name: "client.dns.lookup", preset: "use_all_dns_ips", check: oneOf("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+			doc: "How names of brokers become addresses.", note: "franz-go always tries every address of a name.", client: hasNoTwin,
+		}, {
+			name: "config.providers", preset: "", check: onlyValue("", "must be empty; kt does not look up values elsewhere"),
+			doc: "Classes that look up values kept elsewhere.", client: actsItself,
 		}, {
 			name: "metadata.recovery.strategy", preset: "rebootstrap", check: inLowerCase(oneOf("rebootstrap", "none")),
 			doc: "What to do when no known broker answers.", note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,

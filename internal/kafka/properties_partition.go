@@ -7,8 +7,8 @@ import (
 )
 
 // partitionProperties are the rows that choose each record's partition.
-func partitionProperties() []property {
-	return []property{
+func partitionProperties() []property[Settings] {
+	return []property[Settings]{
 		{
 			name: "partitioner.class", preset: "", check: checkPartitioner,
 			doc:    "Class that chooses partitions; empty is Kafka's own, which fills one batch per partition in turn.",

@@ -9,8 +9,14 @@ import (
 )
 
 func TestEveryPropertyIsDocumentedAndCanBeExplained(t *testing.T) {
+	t.Run("producer", func(t *testing.T) { checkRows(t, properties()) })
+	t.Run("consumer", func(t *testing.T) { checkRows(t, consumerProperties()) })
+}
+
+func checkRows[S reader](t *testing.T, table []property[S]) {
+	t.Helper()
 	seen := map[string]bool{}
-	for _, p := range properties() {
+	for _, p := range table {
 		if seen[p.name] {
 			t.Errorf("%s: has two rows", p.name)
 		}
@@ -31,7 +37,13 @@ func TestEveryPropertyIsDocumentedAndCanBeExplained(t *testing.T) {
 }
 
 func TestEveryDefaultPassesItsOwnCheck(t *testing.T) {
-	for _, p := range properties() {
+	t.Run("producer", func(t *testing.T) { checkPresets(t, properties()) })
+	t.Run("consumer", func(t *testing.T) { checkPresets(t, consumerProperties()) })
+}
+
+func checkPresets[S reader](t *testing.T, table []property[S]) {
+	t.Helper()
+	for _, p := range table {
 		if p.preset == "" {
 			continue // unset
 		}
@@ -44,28 +56,81 @@ func TestEveryDefaultPassesItsOwnCheck(t *testing.T) {
 // A property on the left only is one that kt does not know; on the right only,
 // one that Kafka 4.3.1 does not.
 func TestPropertiesAndDefaultsAreThoseOfKafkasProducer(t *testing.T) {
-	file, err := os.ReadFile("testdata/producer_properties.tsv")
+	want := kafkaDefaults(t, "testdata/producer_properties.tsv")
+	want["client.rack"], want["partitioner.rack.aware"] = "", "false" // from Kafka 4.4 on
+	want["client.id"] = "kt-producer"                                 // Java numbers its producers
+	want["key.serializer"], want["value.serializer"] = byteArray, byteArray
+	if diff := cmp.Diff(want, presets(properties())); diff != "" {
+		t.Errorf("properties (-Kafka +kt):\n%s", diff)
+	}
+}
+
+func TestPropertiesAndDefaultsAreThoseOfKafkasConsumerExceptWhereANoteSaysWhy(t *testing.T) {
+	want := kafkaDefaults(t, "testdata/consumer_properties.tsv")
+	notes := map[string]string{}
+	for _, p := range consumerProperties() {
+		notes[p.name] = p.note
+	}
+	for name, preset := range map[string]string{
+		"allow.auto.create.topics": "false",
+		"auto.offset.reset":        "earliest",
+		"check.crcs":               "false",
+		"fetch.max.bytes":          "2097152",
+		"max.poll.records":         "0",
+		"receive.buffer.bytes":     "2097152",
+	} {
+		if reason := "Kafka's default is " + want[name] + "; "; !strings.HasPrefix(notes[name], reason) {
+			t.Errorf("%s: note %q does not begin with %q", name, notes[name], reason)
+		}
+		want[name] = preset
+	}
+	want["client.id"] = "perf-consumer-client" // Java makes names up
+	want["key.deserializer"], want["value.deserializer"] = byteArrayOut, byteArrayOut
+	if diff := cmp.Diff(want, presets(consumerProperties())); diff != "" {
+		t.Errorf("properties (-Kafka +kt):\n%s", diff)
+	}
+}
+
+// kafkaDefaults reads a file of names and defaults.
+func kafkaDefaults(t *testing.T, path string) map[string]string {
+	t.Helper()
+	file, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{
-		"client.rack":            "", // from Kafka 4.4 on
-		"partitioner.rack.aware": "false",
-	}
+	defaults := map[string]string{}
 	for line := range strings.Lines(string(file)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		name, preset, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
-		want[name] = preset
+		defaults[name] = preset
 	}
-	want["client.id"] = "kt-producer" // Java numbers its producers
-	want["key.serializer"], want["value.serializer"] = byteArray, byteArray
-	got := map[string]string{}
-	for _, p := range properties() {
-		got[p.name] = p.preset
+	return defaults
+}
+
+func presets[S reader](table []property[S]) map[string]string {
+	all := map[string]string{}
+	for _, p := range table {
+		all[p.name] = p.preset
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("properties (-Kafka +kt):\n%s", diff)
+	return all
+}
+
+func TestACommandThatTakesBothKindsCanTellThemApart(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		producer, consumer bool
+	}{
+		{"acks", true, false},
+		{"group.id", false, true},
+		{"client.id", true, true},
+		{"retry.backoff.ms", true, true},
+		{"sasl.mechanism", true, true},
+		{"acs", false, false},
+	} {
+		if producer, consumer := IsProducerProperty(tc.name), IsConsumerProperty(tc.name); producer != tc.producer || consumer != tc.consumer {
+			t.Errorf("%s: producer %v, consumer %v, want %v and %v", tc.name, producer, consumer, tc.producer, tc.consumer)
+		}
 	}
 }

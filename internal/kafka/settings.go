@@ -34,14 +34,17 @@ type Setting struct {
 // Settings are the producer properties in effect: every property Kafka's Java
 // producer has, given or not. ParseProducer makes them.
 type Settings struct {
-	settings  map[string]Setting
+	settings
 	recordMax int // bytes of key, value and headers in the largest record
 }
 
+// settings are properties in effect by name, of a producer or of a consumer.
+type settings map[string]Setting
+
 // All returns every setting, sorted by name.
-func (s Settings) All() []Setting {
+func (s settings) All() []Setting {
 	var all []Setting
-	for _, setting := range s.settings {
+	for _, setting := range s {
 		all = append(all, setting)
 	}
 	slices.SortFunc(all, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
@@ -81,22 +84,22 @@ func (s Settings) DeliveryTimeout() time.Duration { return s.duration("delivery.
 // RequestTimeout is how long a broker may take to answer.
 func (s Settings) RequestTimeout() time.Duration { return s.duration("request.timeout.ms") }
 
-func (s Settings) value(name string) string { return s.settings[name].Value }
+func (s settings) value(name string) string { return s[name].Value }
 
-func (s Settings) bool(name string) bool { return s.value(name) == "true" }
+func (s settings) bool(name string) bool { return s.value(name) == "true" }
 
 // int64 trusts the value: its row's check wrote it.
-func (s Settings) int64(name string) int64 {
+func (s settings) int64(name string) int64 {
 	n, _ := strconv.ParseInt(s.value(name), 10, 64)
 	return n
 }
 
 // int suits properties whose rows allow no more than a 32-bit number.
-func (s Settings) int(name string) int { return int(s.int64(name)) }
+func (s settings) int(name string) int { return int(s.int64(name)) }
 
 // duration reads milliseconds. Java files say 9223372036854775807 for "forever",
 // so what a Duration cannot hold becomes the longest it can.
-func (s Settings) duration(name string) time.Duration {
+func (s settings) duration(name string) time.Duration {
 	ms := s.int64(name)
 	if ms > math.MaxInt64/int64(time.Millisecond) {
 		return math.MaxInt64

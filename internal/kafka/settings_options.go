@@ -14,9 +14,11 @@ import (
 
 // Options returns the franz-go options for one client: everything but the
 // brokers to start from and the hooks.
-func (s Settings) Options() []kgo.Opt {
+func (s Settings) Options() []kgo.Opt { return options(properties(), s) }
+
+func options[S reader](table []property[S], s S) []kgo.Opt {
 	var opts []kgo.Opt
-	for _, p := range properties() {
+	for _, p := range table {
 		if p.apply != nil {
 			opts = append(opts, p.apply(s)...)
 		}

@@ -19,38 +19,54 @@ import (
 // asks for is another run. Warnings also name the properties that franz-go has
 // no counterpart for.
 func ParseProducer(given map[string]Given, recordMax int, lenient bool) (Settings, []string, error) {
-	s := Settings{settings: map[string]Setting{}, recordMax: max(recordMax, 0)}
+	in, warnings, err := resolve("producer", properties(), given, lenient)
+	s := Settings{settings: in, recordMax: max(recordMax, 0)}
+	if err := errors.Join(err, s.applyRules()); err != nil {
+		return Settings{}, warnings, err
+	}
+	return s, warnings, nil
+}
+
+// IsProducerProperty tells whether Kafka's producer has the property. Security
+// properties count, although kt has none of them yet: a command that reads for
+// both clients gets the proper error from either.
+func IsProducerProperty(name string) bool { return has(properties(), name) }
+
+func has[S reader](table []property[S], name string) bool {
+	return isSecurity(name) || slices.ContainsFunc(table, func(p property[S]) bool { return p.name == name })
+}
+
+// resolve settles what each property of a client's table is by itself, and reports
+// what is in none of its rows.
+func resolve[S reader](client string, table []property[S], given map[string]Given, lenient bool) (settings, []string, error) {
+	s := settings{}
 	var warnings []string
 	var problems []error
-	for _, p := range properties() {
+	for _, p := range table {
 		setting, err := p.resolve(given)
 		problems = append(problems, err)
-		s.settings[p.name] = setting
+		s[p.name] = setting
 		if p.client == hasNoTwin && setting.Value != p.preset {
 			warnings = append(warnings, fmt.Sprintf("%s has no effect: %s", cite(setting), p.note))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if _, known := s.settings[name]; known {
+		if _, known := s[name]; known {
 			continue
 		}
-		err := strangerError(name, given[name].Source)
+		err := strangerError(client, names(table), name, given[name].Source)
 		if lenient && !isSecurity(name) {
 			warnings = append(warnings, err.Error()+"; ignored")
 			continue
 		}
 		problems = append(problems, err)
 	}
-	problems = append(problems, s.applyRules())
-	if err := errors.Join(problems...); err != nil {
-		return Settings{}, warnings, err
-	}
-	return s, warnings, nil
+	return s, warnings, errors.Join(problems...)
 }
 
 // resolve returns the property's setting. A value that fails its check leaves
 // the default, so that the rules between properties still have one to work on.
-func (p property) resolve(given map[string]Given) (Setting, error) {
+func (p property[S]) resolve(given map[string]Given) (Setting, error) {
 	s := Setting{
 		Name: p.name, Value: p.preset, Default: p.preset, Source: SourceDefault,
 		Doc: p.doc, Client: p.client, Note: p.note,
@@ -69,17 +85,22 @@ func (p property) resolve(given map[string]Given) (Setting, error) {
 
 // strangerError says what is wrong with a property that has no row. It does not
 // show the value: that of a security property may be a secret.
-func strangerError(name, source string) error {
+func strangerError(client string, known []string, name, source string) error {
 	if isSecurity(name) {
 		return fmt.Errorf("%s%s: %s", name, from(source), plainTextOnly)
 	}
-	if isConsumerOnly(name) {
-		return fmt.Errorf("unknown property %q%s: it is a consumer property", name, from(source))
+	unknown := fmt.Sprintf("unknown property %q%s", name, from(source))
+	// What has no row in this table and is a property nevertheless is one of the
+	// other client, which deserves a better answer.
+	switch near := Nearest(name, known); {
+	case IsConsumerProperty(name):
+		return errors.New(unknown + ": it is a consumer property")
+	case IsProducerProperty(name):
+		return errors.New(unknown + ": it is a producer property")
+	case near != "":
+		return fmt.Errorf("%s: did you mean %s?", unknown, near)
 	}
-	if near := Nearest(name, propertyNames()); near != "" {
-		return fmt.Errorf("unknown property %q%s: did you mean %s?", name, from(source), near)
-	}
-	return fmt.Errorf("unknown property %q%s: Kafka's producer has none like it", name, from(source))
+	return fmt.Errorf("%s: Kafka's %s has none like it", unknown, client)
 }
 
 func isSecurity(name string) bool {

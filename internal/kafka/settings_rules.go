@@ -124,21 +124,21 @@ func (s Settings) checkRack() error {
 	return nil
 }
 
-func (s Settings) cite(name string) string { return cite(s.settings[name]) }
+func (s settings) cite(name string) string { return cite(s[name]) }
 
-func (s Settings) isGiven(name string) bool {
-	source := s.settings[name].Source
+func (s settings) isGiven(name string) bool {
+	source := s[name].Source
 	return source != SourceDefault && source != SourceDerived
 }
 
-func (s Settings) derive(name, value, note string) {
-	setting := s.settings[name]
+func (s settings) derive(name, value, note string) {
+	setting := s[name]
 	setting.Value, setting.Source, setting.Note = value, SourceDerived, note
-	s.settings[name] = setting
+	s[name] = setting
 }
 
-func (s Settings) note(name, note string) {
-	setting := s.settings[name]
+func (s settings) note(name, note string) {
+	setting := s[name]
 	setting.Note = note
-	s.settings[name] = setting
+	s[name] = setting
 }

@@ -1,9 +1,6 @@
 package kafka
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Nearest returns the candidate a person most likely meant by name, or "" when
 // none is close enough to be worth suggesting. Case and the separators ".",
@@ -63,18 +60,4 @@ func distance(a, b string) int {
 		before, above, row = above, row, before
 	}
 	return above[len(b)]
-}
-
-// isConsumerOnly reports whether Kafka's consumer knows the property and its
-// producer does not, which deserves a better answer than "unknown".
-func isConsumerOnly(name string) bool {
-	return slices.Contains([]string{
-		"allow.auto.create.topics", "auto.commit.interval.ms", "auto.offset.reset", "check.crcs",
-		"default.api.timeout.ms", "enable.auto.commit", "exclude.internal.topics", "fetch.max.bytes",
-		"fetch.max.wait.ms", "fetch.min.bytes", "group.id", "group.instance.id", "group.protocol",
-		"group.remote.assignor", "heartbeat.interval.ms", "isolation.level", "key.deserializer",
-		"max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records",
-		"partition.assignment.strategy", "session.timeout.ms", "share.acknowledgement.mode",
-		"share.acquire.mode", "value.deserializer",
-	}, name)
 }

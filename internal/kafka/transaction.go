@@ -45,6 +45,7 @@ func (w *worker) commit(ctx context.Context) {
 	if err == nil {
 		err = w.client.EndTransaction(ctx, kgo.TryCommit)
 	}
+	w.stamps.endTransaction(err == nil)
 	if err != nil {
 		w.abort()
 		return

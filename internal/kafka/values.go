@@ -115,6 +115,7 @@ type source struct {
 	keyspan int64
 	shard   int64 // this producer and how many there are: record i of the
 	shards  int64 // shard is record i*shards+shard of the run
+	stamp   int   // room for a stamp at the head of a value: the value is the record's own then
 }
 
 func (v *Values) source(p plan.Plan, shard, shards int) *source {
@@ -124,6 +125,9 @@ func (v *Values) source(p plan.Plan, shard, shards int) *source {
 		kind:   p.Payload.Kind,
 		keys:   p.Payload.Keys, keyspan: p.Payload.KeyRange,
 		shard: int64(shard), shards: int64(shards),
+	}
+	if p.Payload.Stamp {
+		s.stamp = plan.StampBytes
 	}
 	if len(v.pool) > 0 {
 		s.size = p.Payload.Size
@@ -140,12 +144,15 @@ func (s *source) fill(r *record, index int64) {
 	number := index*s.shards + s.shard
 	switch s.kind {
 	case plan.Monotonic:
-		r.value = strconv.AppendInt(r.value[:0], number, 10)
+		r.value = strconv.AppendInt(s.head(r), number, 10)
 		r.Value = r.value
 	case plan.File:
-		r.Value = s.values.lines[s.rng.IntN(len(s.values.lines))]
+		r.Value = s.own(r, s.values.lines[s.rng.IntN(len(s.values.lines))])
 	default:
 		r.Value = s.cut()
+		if s.stamp > 0 {
+			r.Value = s.own(r, r.Value[min(s.stamp, len(r.Value)):]) // it keeps its size
+		}
 	}
 	switch s.keys {
 	case plan.RangeKeys:
@@ -155,6 +162,23 @@ func (s *source) fill(r *record, index int64) {
 		r.key = strconv.AppendInt(r.key[:0], s.rng.Int64N(s.keyspan), 10)
 		r.Key = r.key
 	}
+}
+
+// head is the record's own memory, with room for a stamp at its beginning.
+func (s *source) head(r *record) []byte {
+	return append(r.value[:0], noStamp[:s.stamp]...)
+}
+
+var noStamp [plan.StampBytes]byte
+
+// own is a value that can be written to: a stamp, still empty, and the payload. Without
+// stamps the payload is not copied.
+func (s *source) own(r *record, payload []byte) []byte {
+	if s.stamp == 0 {
+		return payload
+	}
+	r.value = append(s.head(r), payload...)
+	return r.value
 }
 
 // cut takes the next value from the pool. Values share the pool's memory: nobody

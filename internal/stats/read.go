@@ -129,6 +129,11 @@ func (r *Recorder) FetchBatch(phase int, broker int32, records, bytes, wireBytes
 	r.broker(phase, broker, func(b *Broker) { b.Fetch.batch(records, bytes, wireBytes) })
 }
 
+// FetchThrottle adds the time for which a broker asked to be fetched from later.
+func (r *Recorder) FetchThrottle(phase int, broker int32, d time.Duration) {
+	r.broker(phase, broker, func(b *Broker) { b.Fetch.Throttle += d })
+}
+
 // Joined notes how long a reader took to get its first partitions.
 func (r *Recorder) Joined(phase int, d time.Duration) {
 	r.cur[phase].JoinTime = max(r.cur[phase].JoinTime, d)

@@ -1,0 +1,199 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Consumer is the driver that reads. NewConsumer makes it.
+type Consumer struct {
+	bootstrap []string
+	plan      plan.Plan
+	settings  ConsumerSettings
+	cluster   *Cluster
+	layout    layout
+	starts    []int64 // by partition number: where readers start that find no committed offset
+	begins    []int64 // where the partitions begin
+	at        *positions
+	told      []int64          // what the backlog starts from
+	books     []*ledger.Reader // by group; nil: nothing is verified
+	roundtrip uint64           // the run whose stamps tell end-to-end latency; 0: any
+
+	mu      sync.Mutex // guards the rest
+	waiting int        // clients without partitions yet
+	ready   chan struct{}
+}
+
+var _ engine.ReadDriver = (*Consumer)(nil)
+
+// NewConsumer finds out where the partitions of the topics start and end, and where
+// the plan's readers begin. run is that of the records whose stamps tell when they
+// were due, 0: any. book is nil, or the run to verify.
+func NewConsumer(ctx context.Context, c *Cluster, bootstrap []string, p plan.Plan, s ConsumerSettings, topics []Topic, run uint64, book *ledger.Book) (*Consumer, error) {
+	d := &Consumer{
+		bootstrap: bootstrap, plan: p, settings: s, cluster: c, layout: newLayout(topics), roundtrip: run,
+		waiting: p.Read.Clients(), ready: make(chan struct{}),
+	}
+	ends, err := c.ends(ctx, &d.layout, s.ReadCommitted())
+	if err != nil {
+		return nil, fmt.Errorf("find the last offsets: %w", err)
+	}
+	if d.starts, d.begins, err = c.starts(ctx, &d.layout, p.Read.From, ends); err != nil {
+		return nil, err
+	}
+	groups := max(1, p.Read.Groups)
+	d.at = newPositions(groups, d.starts, ends)
+	for g := range groups {
+		if err := d.lookUpGroup(ctx, g); err != nil {
+			return nil, err
+		}
+	}
+	d.told = make([]int64, d.layout.count)
+	if book != nil {
+		d.verify(book, groups)
+	}
+	return d, nil
+}
+
+// lookUpGroup finds where a group stopped reading before.
+func (d *Consumer) lookUpGroup(ctx context.Context, g int) error {
+	group := d.group(g)
+	if group == "" {
+		return nil
+	}
+	committed, err := d.cluster.committed(ctx, &d.layout, group)
+	for number, offset := range committed {
+		if offset >= 0 {
+			d.at.groups[g].next[number].Store(offset)
+		}
+	}
+	return err
+}
+
+// verify accounts for the records of a book, from where it begins.
+func (d *Consumer) verify(book *ledger.Book, groups int) {
+	for range groups {
+		r := ledger.NewReader(book.Run)
+		for number, begin := range d.begins {
+			r.Begin(int32(number), max(begin, d.starts[number]))
+		}
+		d.books = append(d.books, r)
+	}
+}
+
+// group is the name of the group that a client is in; "" for readers without one.
+func (d *Consumer) group(index int) string {
+	name := d.plan.Read.Group
+	if name != "" && d.plan.Read.Groups > 1 {
+		name += "-" + strconv.Itoa(index)
+	}
+	return name
+}
+
+// Backlog is the source of how many records wait to be read.
+func (d *Consumer) Backlog() *Backlog {
+	return &Backlog{cluster: d.cluster, layout: &d.layout, at: d.at, stable: d.settings.ReadCommitted(), told: d.told}
+}
+
+// Layout is what to add to the partition numbers of each topic that is read.
+func (d *Consumer) Layout() map[string]int32 { return d.layout.base }
+
+// Readings are what was read of the records to verify, one reading a group. Call it
+// when the run is over.
+func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
+	ends, err := d.cluster.ends(ctx, &d.layout, d.settings.ReadCommitted())
+	for g, r := range d.books {
+		for number := range d.layout.count {
+			end := int64(-1)
+			if err == nil {
+				end = ends[number]
+			}
+			r.ReadTo(int32(number), d.at.groups[g].next[number].Load(), end)
+		}
+	}
+	return d.books, err
+}
+
+// Aim ends reading where the partitions end now. It tries again while brokers are
+// away.
+func (d *Consumer) Aim(ctx context.Context) error {
+	for {
+		ends, err := d.cluster.ends(ctx, &d.layout, d.settings.ReadCommitted())
+		if err == nil {
+			d.at.aimAt(ends)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("find the last offsets: %w", err)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Reached tells whether every partition was read up to the aim.
+func (d *Consumer) Reached() bool { return d.at.reached() }
+
+// OpenReader makes a reader. Its client connects with the first Read, so that
+// joining a group is part of the run, unless the run also sends: then it has its
+// partitions before the first record goes.
+func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
+	perGroup := d.plan.Read.Consumers
+	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup}
+	r.hooks = &fetchHooks{shard: s}
+	if !d.plan.Writes() {
+		return r, nil
+	}
+	if err := r.connect(); err != nil {
+		return nil, err
+	}
+	if s.Index < s.Count-1 || d.plan.Read.Group == "" {
+		return r, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	select {
+	case <-d.ready:
+		return r, nil
+	case <-ctx.Done():
+		_ = r.Close()
+		return nil, fmt.Errorf("group %s: no partitions yet: %w", d.plan.Read.Group, context.Cause(ctx))
+	}
+}
+
+// joined notes that a client has its first partitions.
+func (d *Consumer) joined() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting--; d.waiting == 0 {
+		close(d.ready)
+	}
+}
+
+// fatal tells whether there is no going on after an error of a fetch.
+func fatal(err error) bool {
+	var loss *kgo.ErrDataLoss
+	if errors.As(err, &loss) {
+		return false // the client has gone back to where the log ends now
+	}
+	return fatalCodes[errorCode(err)]
+}
+
+// fatalCodes are the errors of a fetch that no try again mends.
+var fatalCodes = map[string]bool{
+	"TOPIC_AUTHORIZATION_FAILED": true, "GROUP_AUTHORIZATION_FAILED": true, "CLUSTER_AUTHORIZATION_FAILED": true,
+	"OFFSET_OUT_OF_RANGE": true, "UNKNOWN_TOPIC_OR_PARTITION": true, "UNKNOWN_TOPIC_ID": true,
+	"INVALID_GROUP_ID": true, "UNSUPPORTED_VERSION": true, "FENCED_INSTANCE_ID": true,
+	"INCONSISTENT_GROUP_PROTOCOL": true, "UNSUPPORTED_ASSIGNOR": true, "INVALID_SESSION_TIMEOUT": true,
+	"UNRELEASED_INSTANCE_ID": true, "GROUP_MAX_SIZE_REACHED": true,
+}

@@ -1,0 +1,337 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// fetcher is one consumer.
+type fetcher struct {
+	driver *Consumer
+	shard  *engine.Shard
+	hooks  *fetchHooks
+	group  int // the number of its group
+	member int // its number in it
+
+	client   *kgo.Client
+	began    time.Duration // when it connected
+	hasLeft  atomic.Int64  // when a rebalance began that is not over, from the start of the run; 0: none
+	fellBack atomic.Bool   // to the classic protocol, unasked
+	hadAny   bool          // it had partitions; the client's callbacks come one at a time
+}
+
+// connect makes the client.
+func (r *fetcher) connect() error {
+	d := r.driver
+	opts := append(d.settings.Options(),
+		kgo.SeedBrokers(d.bootstrap...), kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
+		kgo.KeepControlRecords()) // they take an offset each: without them a position would stop before it
+	if d.group(r.group) == "" {
+		opts = append(opts, kgo.ConsumePartitions(r.share()))
+	} else {
+		opts = append(opts, r.groupOptions()...)
+	}
+	r.began = r.shard.Now()
+	client, err := kgo.NewClient(opts...)
+	r.client = client
+	return err
+}
+
+// share is the partitions of a reader without a group, with their offsets: every
+// so many, counting from its own number.
+func (r *fetcher) share() map[string]map[int32]kgo.Offset {
+	d := r.driver
+	at := &d.at.groups[r.group]
+	shares := make(map[string]map[int32]kgo.Offset)
+	d.layout.each(func(topic string, partition, number int32) {
+		if int(number)%d.plan.Read.Consumers != r.member {
+			return
+		}
+		if shares[topic] == nil {
+			shares[topic] = make(map[int32]kgo.Offset)
+		}
+		shares[topic][partition] = kgo.NewOffset().At(at.next[number].Load())
+		at.owned[number].Store(true)
+	})
+	return shares
+}
+
+func (r *fetcher) groupOptions() []kgo.Opt {
+	d := r.driver
+	opts := append(d.settings.GroupOptions(),
+		kgo.ConsumerGroup(d.group(r.group)), // of several, this one
+		kgo.ConsumeTopics(d.layout.names()...),
+		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
+		kgo.AdjustFetchOffsetsFn(r.adjust))
+	if id := d.settings.InstanceID(); id != "" {
+		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, r.shard.Index)))
+	}
+	if d.plan.Read.Commit != plan.CommitAuto {
+		opts = append(opts, kgo.DisableAutoCommit())
+	}
+	r.hooks.joining = r.joining
+	return opts
+}
+
+// adjust gives partitions without a committed offset the place where the plan wants
+// to start, and notes the place of every partition.
+func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	d := r.driver
+	for topic, partitions := range offsets {
+		base, known := d.layout.base[topic]
+		if !known {
+			continue
+		}
+		for partition, o := range partitions {
+			number := base + partition
+			at := o.EpochOffset().Offset
+			if at < 0 { // nothing was committed
+				at = d.at.groups[r.group].next[number].Load()
+				partitions[partition] = kgo.NewOffset().At(at)
+			}
+			d.at.groups[r.group].next[number].Store(at)
+		}
+	}
+	return offsets, nil
+}
+
+// joining notes that the client asks to join its group. With the newer protocol it
+// does not do that, but where the cluster does not offer this, it falls back to the
+// old one without a word.
+func (r *fetcher) joining() {
+	if r.driver.settings.Protocol() == nextGen {
+		r.fellBack.Store(true)
+	}
+	r.rebalancing()
+}
+
+// rebalancing notes that the client gives up, or asks for, partitions.
+func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
+
+func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+	n := r.own(partitions, true)
+	now := r.shard.Now()
+	from := time.Duration(r.hasLeft.Swap(0))
+	if !r.hadAny {
+		r.hadAny = true
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Joined(phase, now-r.began) })
+		r.driver.joined()
+		return
+	}
+	took := time.Duration(0)
+	if from > 0 {
+		took = max(0, now-from)
+	}
+	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Rebalanced(phase, took) })
+	r.shard.Event(stats.Event{
+		Kind: stats.Rebalance, Broker: -1, To: -1, Count: n,
+		Text: fmt.Sprintf("group %s: consumer %d has %d new partitions, after %s", r.driver.group(r.group), r.member, n, took.Round(time.Millisecond)),
+	})
+}
+
+// revoked commits what was read, as the client does by itself where nobody listens.
+func (r *fetcher) revoked(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
+	r.rebalancing()
+	if r.driver.plan.Read.Commit != plan.CommitNone {
+		_ = client.CommitUncommittedOffsets(ctx) // who takes over reads again what could not be committed
+	}
+	r.own(partitions, false)
+}
+
+func (r *fetcher) lost(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+	r.rebalancing()
+	r.own(partitions, false)
+}
+
+// own notes whose partitions these are.
+func (r *fetcher) own(partitions map[string][]int32, mine bool) (n int) {
+	d := r.driver
+	for topic, ids := range partitions {
+		base, known := d.layout.base[topic]
+		if !known {
+			continue
+		}
+		for _, id := range ids {
+			d.at.groups[r.group].owned[base+id].Store(mine)
+			n++
+		}
+	}
+	return n
+}
+
+// Read polls once.
+func (r *fetcher) Read(ctx context.Context, limit int) (int, error) {
+	if r.client == nil {
+		if err := r.connect(); err != nil {
+			return 0, err
+		}
+	}
+	if n := r.driver.settings.MaxPollRecords(); n > 0 {
+		limit = min(limit, n)
+	}
+	fetches := r.client.PollRecords(ctx, limit)
+	r.shard.Working()
+	if r.fellBack.Load() {
+		return 0, errors.New("--group-protocol consumer: the cluster does not offer it (its feature group.version is 0)")
+	}
+	now := r.shard.Now()
+	n := 0
+	var failed error
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		if p.Err != nil {
+			failed = errors.Join(failed, r.refused(ctx, p))
+		}
+		n += r.take(&p, now)
+	})
+	if n > 0 {
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
+		r.commit(ctx)
+	}
+	return n, failed
+}
+
+// refused counts a fetch that failed. It returns an error when there is no going on.
+func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error {
+	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) {
+		return nil
+	}
+	code := errorCode(p.Err)
+	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
+	if !fatal(p.Err) {
+		return nil
+	}
+	if p.Topic == "" {
+		return p.Err
+	}
+	return fmt.Errorf("partition %d of topic %s: %w", p.Partition, p.Topic, p.Err)
+}
+
+// take counts the records of one partition.
+func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
+	if len(p.Records) == 0 {
+		return 0
+	}
+	d := r.driver
+	number := d.layout.base[p.Topic] + p.Partition
+	d.at.sawEnd(number, max(p.HighWatermark, p.Records[len(p.Records)-1].Offset+1))
+	n := 0
+	count := func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now) }
+	if d.books == nil {
+		r.shard.Record(count)
+	} else {
+		log := d.books[r.group].Log(number)
+		log.Lock()
+		r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.check(rec, phase, number, p.Records, now, log) })
+		log.Unlock()
+	}
+	last := p.Records[len(p.Records)-1]
+	d.at.groups[r.group].next[number].Store(last.Offset + 1)
+	for _, record := range p.Records {
+		record.Recycle()
+	}
+	return n
+}
+
+// count counts records, and the end-to-end latency of those that carry a stamp.
+func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration) (n int) {
+	started := r.shard.Started().UnixNano()
+	var s ledger.Stamp
+	bytes := 0
+	for _, record := range records {
+		if record.Attrs.IsControl() {
+			continue
+		}
+		n++
+		bytes += len(record.Key) + len(record.Value)
+		if ledger.PeekStamp(record.Value, &s) {
+			r.endToEnd(rec, phase, &s, started, now)
+		}
+	}
+	rec.Consumed(phase, number, n, bytes, now)
+	return n
+}
+
+// check does what count does, and accounts for every record.
+func (r *fetcher) check(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
+	started := r.shard.Started().UnixNano()
+	var s ledger.Stamp
+	bytes := 0
+	for _, record := range records {
+		if record.Attrs.IsControl() {
+			continue
+		}
+		n++
+		bytes += len(record.Key) + len(record.Value)
+		if log.Add(record.Offset, record.LeaderEpoch, record.Value, &s) == ledger.Stamped {
+			r.endToEnd(rec, phase, &s, started, now)
+		}
+	}
+	rec.Consumed(phase, number, n, bytes, now)
+	return n
+}
+
+// endToEnd counts the time from when a record was due, if that was in this run.
+func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
+	if own := r.driver.roundtrip; s.Due < started || own != 0 && s.Run != own {
+		return
+	}
+	if own := r.driver.roundtrip; own != 0 {
+		phase = stats.PhaseOf(s.Warmup)
+	}
+	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
+}
+
+// commit commits what was read, where the plan wants that after each poll.
+func (r *fetcher) commit(ctx context.Context) {
+	switch r.driver.plan.Read.Commit {
+	case plan.CommitSync:
+		from := r.shard.Now()
+		err := r.client.CommitUncommittedOffsets(ctx)
+		r.committed(ctx, r.shard.Now()-from, err)
+	case plan.CommitAsync:
+		from := r.shard.Now()
+		r.client.CommitOffsets(ctx, r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsgCommit, _ *kmsgCommitted, err error) {
+			r.committed(ctx, r.shard.Now()-from, err)
+		})
+	}
+}
+
+func (r *fetcher) committed(ctx context.Context, took time.Duration, err error) {
+	if err != nil && ctx.Err() != nil {
+		return // the run was over
+	}
+	r.shard.Record(func(rec *stats.Recorder, phase int) {
+		if err != nil {
+			rec.FetchFailed(phase, "commit:"+errorCode(err))
+			return
+		}
+		rec.OffsetsCommitted(phase, took)
+	})
+}
+
+// Close leaves the group.
+func (r *fetcher) Close() error {
+	if r.client == nil {
+		return nil
+	}
+	if r.driver.plan.Read.Commit == plan.CommitAuto {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		_ = r.client.CommitUncommittedOffsets(ctx) // or the next reader of the group reads them again
+	}
+	r.client.Close()
+	return nil
+}
+
+// closeTimeout is how long a last commit may take.
+const closeTimeout = 5 * time.Second

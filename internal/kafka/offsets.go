@@ -1,0 +1,161 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// ReadTopics finds the topics that the plan reads, in the order of their names.
+func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]Topic, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	if p.Read.Include == "" {
+		t, err := c.lookUp(ctx, p.Topic.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case t == nil:
+			return nil, misfit("topic %s does not exist%s", p.Topic.Name, c.alike(ctx, p.Topic.Name))
+		}
+		if t, err = c.awaitLeaders(ctx, t.Name); err != nil {
+			return nil, err
+		}
+		t.Configs = c.topicConfigs(ctx, t.Name)
+		return []Topic{*t}, nil
+	}
+	wanted, err := regexp.Compile("^(?:" + p.Read.Include + ")$") // Java's matches() is of the whole name
+	if err != nil {
+		return nil, misfit("--include %q: %w", p.Read.Include, err)
+	}
+	all, err := c.admin.ListTopics(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list topics: %w", err)
+	}
+	var topics []Topic
+	for _, name := range all.Names() {
+		if !wanted.MatchString(name) {
+			continue
+		}
+		t, err := c.lookUp(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			topics = append(topics, *t)
+		}
+	}
+	if len(topics) == 0 {
+		return nil, misfit("--include %q matches none of the %d topics of the cluster", p.Read.Include, len(all))
+	}
+	slices.SortFunc(topics, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
+	return topics, nil
+}
+
+// alike names the topic that is most like one that does not exist.
+func (c *Cluster) alike(ctx context.Context, name string) string {
+	all, err := c.admin.ListTopics(ctx)
+	if err != nil {
+		return ""
+	}
+	if near := Nearest(name, all.Names()); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+// Ends is where each partition of one topic ends.
+func (c *Cluster) Ends(ctx context.Context, t Topic) ([]int64, error) {
+	l := newLayout([]Topic{t})
+	return c.ends(ctx, &l, false)
+}
+
+// ends is where the partitions end, by number: for stable reading, where the first
+// open transaction begins.
+func (c *Cluster) ends(ctx context.Context, l *layout, stable bool) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	list := c.admin.ListEndOffsets
+	if stable {
+		list = c.admin.ListCommittedOffsets
+	}
+	return listed(l, func() (kadm.ListedOffsets, error) { return list(ctx, l.names()...) })
+}
+
+func listed(l *layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
+	offsets, err := list()
+	if err == nil {
+		err = offsets.Error()
+	}
+	return l.byNumber(offsets), err
+}
+
+// starts is where the partitions are read from, by number, and where they begin.
+func (c *Cluster) starts(ctx context.Context, l *layout, from plan.From, ends []int64) (starts, begins []int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	begins, err = listed(l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.names()...) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the first offsets: %w", err)
+	}
+	switch {
+	case from.Latest:
+		return ends, begins, nil
+	case from.HasOffset:
+		return slices.Repeat([]int64{from.Offset}, l.count), begins, within(l, from, begins, ends)
+	case !from.Time.IsZero():
+		starts, err = listed(l, func() (kadm.ListedOffsets, error) {
+			return c.admin.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), l.names()...)
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("find the offsets at %s: %w", from, err)
+		}
+		if slices.Equal(starts, ends) {
+			return nil, nil, misfit("--from %s: no record is that young", from)
+		}
+		return starts, begins, nil
+	}
+	return begins, begins, nil
+}
+
+// within checks that an offset lies in every partition.
+func within(l *layout, from plan.From, begins, ends []int64) error {
+	var errs []error
+	l.each(func(topic string, partition, number int32) {
+		if b, e := begins[number], ends[number]; from.Offset < b || from.Offset > e {
+			errs = append(errs, misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, b, e))
+		}
+	})
+	const enough = 3
+	if len(errs) > enough {
+		errs = append(errs[:enough], misfit("and so do %d other partitions", len(errs)-enough))
+	}
+	return errors.Join(errs...)
+}
+
+// committed are the offsets that a group has committed, by partition number; -1
+// where it has none.
+func (c *Cluster) committed(ctx context.Context, l *layout, group string) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	offsets, err := c.admin.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, fmt.Errorf("group %s: %w", group, err)
+	}
+	out := make([]int64, l.count)
+	l.each(func(topic string, partition, number int32) {
+		out[number] = -1
+		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
+			out[number] = o.At
+		}
+	})
+	return out, nil
+}

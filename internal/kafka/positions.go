@@ -1,0 +1,202 @@
+package kafka
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// layout numbers the partitions of the topics that are read, counting on from one
+// topic to the next.
+type layout struct {
+	topics []Topic
+	base   map[string]int32 // the number of each topic's partition 0
+	count  int
+}
+
+func newLayout(topics []Topic) layout {
+	l := layout{topics: topics, base: make(map[string]int32, len(topics))}
+	for _, t := range topics {
+		l.base[t.Name] = int32(l.count)
+		l.count += t.Partitions
+	}
+	return l
+}
+
+func (l *layout) names() []string {
+	var names []string
+	for _, t := range l.topics {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// each calls f for every partition.
+func (l *layout) each(f func(topic string, partition, number int32)) {
+	for _, t := range l.topics {
+		for p := range int32(t.Partitions) {
+			f(t.Name, p, l.base[t.Name]+p)
+		}
+	}
+}
+
+// byNumber puts offsets in the order of the partitions' numbers; unknown ones are
+// -1.
+func (l *layout) byNumber(offsets kadm.ListedOffsets) []int64 {
+	out := make([]int64, l.count)
+	l.each(func(topic string, partition, number int32) {
+		out[number] = -1
+		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
+			out[number] = o.Offset
+		}
+	})
+	return out
+}
+
+// positions is how far the readers are and where the partitions end. Readers write
+// it, anybody may look.
+type positions struct {
+	groups []groupPositions
+	ends   []atomic.Int64 // by partition: the newest end that is known
+
+	mu     sync.Mutex // guards the rest
+	aim    []int64    // by partition: where reading is over; nil: nowhere
+	missed int        // partitions of groups that have not reached it, at the last look
+}
+
+// groupPositions are those of one group, or of the readers that need none.
+type groupPositions struct {
+	next  []atomic.Int64 // by partition: the offset after the newest record read
+	owned []atomic.Bool  // by partition: a reader of this process has it
+}
+
+func newPositions(groups int, starts, ends []int64) *positions {
+	p := &positions{groups: make([]groupPositions, groups), ends: make([]atomic.Int64, len(ends))}
+	for i, end := range ends {
+		p.ends[i].Store(end)
+	}
+	for g := range p.groups {
+		p.groups[g] = groupPositions{next: make([]atomic.Int64, len(starts)), owned: make([]atomic.Bool, len(starts))}
+		for i, start := range starts {
+			p.groups[g].next[i].Store(start)
+		}
+	}
+	return p
+}
+
+// sawEnd notes that a partition reaches at least to end.
+func (p *positions) sawEnd(number int32, end int64) {
+	if end > p.ends[number].Load() {
+		p.ends[number].Store(end)
+	}
+}
+
+// aimAt sets where reading is over.
+func (p *positions) aimAt(ends []int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.aim = ends
+}
+
+// reached tells whether every group has read every partition up to the aim.
+func (p *positions) reached() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.aim == nil {
+		return false
+	}
+	for g := range p.groups {
+		for i, end := range p.aim {
+			if p.groups[g].next[i].Load() < end {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// waiting is how many records of a partition wait to be read by the group. Once the
+// group has partitions here, those that it has elsewhere are not counted.
+func (g *groupPositions) waiting(number int, end int64, settled bool) int64 {
+	if settled && !g.owned[number].Load() {
+		return 0
+	}
+	return max(0, end-g.next[number].Load())
+}
+
+func (g *groupPositions) settled() bool {
+	for i := range g.owned {
+		if g.owned[i].Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// backlogPoll is how often the ends of the partitions are asked for. In between, the
+// readers know them from what they fetch.
+const backlogPoll = time.Second
+
+// Backlog is the source of how many records wait to be read.
+type Backlog struct {
+	cluster *Cluster
+	layout  *layout
+	at      *positions
+	stable  bool    // the ends are those of committed transactions
+	told    []int64 // by partition: what the windows so far add up to
+}
+
+var _ engine.Source = (*Backlog)(nil)
+
+// Start begins to ask for the ends of the partitions.
+func (b *Backlog) Start(ctx context.Context, _ func() time.Duration) {
+	go func() {
+		ticker := time.NewTicker(backlogPoll)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			ends, err := b.cluster.ends(ctx, b.layout, b.stable)
+			if err != nil {
+				continue // a broker is away: what is known stands
+			}
+			for i, end := range ends {
+				if end >= 0 {
+					b.at.ends[i].Store(end)
+				}
+			}
+		}
+	}()
+}
+
+// Take tells by how much the backlog has changed.
+func (b *Backlog) Take() stats.Window {
+	var w stats.Window
+	for i := range b.at.ends {
+		end := b.at.ends[i].Load()
+		var waiting int64
+		for g := range b.at.groups {
+			waiting += b.at.groups[g].waiting(i, end, b.at.groups[g].settled())
+		}
+		change := waiting - b.told[i]
+		if change == 0 {
+			continue
+		}
+		b.told[i] = waiting
+		if w.Partitions == nil {
+			w.Partitions = make(map[int32]stats.Partition)
+		}
+		w.Partitions[int32(i)] = stats.Partition{Backlog: change}
+		w.Backlog += change
+	}
+	return w
+}

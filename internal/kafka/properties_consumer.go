@@ -1,0 +1,222 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// byteArrayOut is the one deserializer kt has: it leaves keys and values as
+	// they are.
+	byteArrayOut = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+
+	// readLimit is franz-go's limit for an answer of a broker. One that is larger
+	// than fetch.max.bytes does not surprise: a batch is never cut.
+	readLimit = 100 << 20
+
+	// responseRoom is room for what surrounds the batches in an answer: a few
+	// dozen bytes for each partition.
+	responseRoom = 1 << 20
+
+	notInShareGroups = "belongs to share groups, which kt does not read in"
+)
+
+// consumerProperties returns the consumer's whole table, in no particular order.
+func consumerProperties() []property[ConsumerSettings] {
+	return append(clientProperties(), groupProperties()...)
+}
+
+// clientProperties are the consumer's rows that hold whether it reads in a group or
+// not.
+func clientProperties() []property[ConsumerSettings] {
+	return slices.Concat(fetchProperties(), consumerRequestProperties(), consumerConnectionProperties(),
+		connectionProperties[ConsumerSettings](), consumerOtherProperties(), otherProperties[ConsumerSettings]())
+}
+
+// fetchProperties are the rows that decide what is read and how much at a time.
+func fetchProperties() []property[ConsumerSettings] {
+	return []property[ConsumerSettings]{
+		{
+			name: "fetch.max.bytes", preset: "2097152", check: byteCount(gib), // franz-go's limit
+			doc:    "Most bytes a broker puts into one answer; a single larger batch still comes whole.",
+			note:   "Kafka's default is 52428800; as much is read with less, which stays in the processor's cache and bounds kt's memory.",
+			client: "FetchMaxBytes, BrokerMaxReadBytes", apply: applyFetchMax,
+		}, {
+			name: "max.partition.fetch.bytes", preset: "1048576", check: byteCount(gib),
+			doc:    "Most bytes of one partition in an answer; a single larger batch still comes whole.",
+			note:   "franz-go asks for no more than fetch.max.bytes.",
+			client: "FetchMaxPartitionBytes",
+			apply: func(s ConsumerSettings) []kgo.Opt {
+				return []kgo.Opt{kgo.FetchMaxPartitionBytes(int32(s.MaxPartitionFetchBytes()))}
+			},
+		}, {
+			name: "fetch.min.bytes", preset: "1", check: byteCount(math.MaxInt32),
+			doc:    "Bytes a broker waits for before it answers.",
+			client: "FetchMinBytes",
+			apply:  func(s ConsumerSettings) []kgo.Opt { return []kgo.Opt{kgo.FetchMinBytes(int32(s.FetchMinBytes()))} },
+		}, {
+			name: "fetch.max.wait.ms", preset: "500", check: millis(10, math.MaxInt32), // franz-go accepts no less than 10 ms
+			doc:    "Longest time a broker waits for fetch.min.bytes.",
+			client: "FetchMaxWait",
+			apply:  func(s ConsumerSettings) []kgo.Opt { return []kgo.Opt{kgo.FetchMaxWait(s.FetchMaxWait())} },
+		}, {
+			name: "max.poll.records", preset: "0", check: number(0, math.MaxInt32),
+			doc:    "Most records the client hands over at a time; 0, which Java does not have, is no limit.",
+			note:   "Kafka's default is 500; kt takes all that is there, for it has nothing to do between two polls.",
+			client: actsItself,
+		}, {
+			name: "isolation.level", preset: "read_uncommitted", check: oneOf("read_uncommitted", "read_committed"),
+			doc:    "Whether records of open and aborted transactions are read too.",
+			client: "FetchIsolationLevel", apply: applyIsolation,
+		}, {
+			name: "check.crcs", preset: "false", check: boolean,
+			doc:    "Whether the checksum of each batch is verified.",
+			note:   "Kafka's default is true; kt leaves it off as Kafka's own consumer test does.",
+			client: "DisableFetchCRCValidation", apply: applyChecksums,
+		}, {
+			name: "auto.offset.reset", preset: "earliest", check: checkOffsetReset,
+			doc:    "Where to read a partition without a valid offset from: earliest, latest, none or by_duration:P1D, a day back.",
+			note:   "Kafka's default is latest; kt begins with the first record, as Kafka's own consumer test does.",
+			client: "ConsumeStartOffset, ConsumeResetOffset", // kt sets both
+		},
+	}
+}
+
+// consumerRequestProperties are the rows that decide how long the consumer waits
+// for an answer and when it asks again.
+func consumerRequestProperties() []property[ConsumerSettings] {
+	return []property[ConsumerSettings]{
+		{
+			name: "request.timeout.ms", preset: "30000", check: millis(100, 900_000), // franz-go's limits
+			doc:    "Time the broker has to answer a request.",
+			note:   "franz-go waits for a fetch longer by fetch.max.wait.ms.",
+			client: "RequestTimeoutOverhead",
+			apply: func(s ConsumerSettings) []kgo.Opt {
+				return []kgo.Opt{kgo.RequestTimeoutOverhead(s.duration("request.timeout.ms"))}
+			},
+		}, {
+			name: "default.api.timeout.ms", preset: "60000", check: millis(0, math.MaxInt32),
+			doc:    "Time a call such as a commit may take with all its retries.",
+			note:   "franz-go repeats a fetch for ever, and any other request for 30 s and 20 times at most.",
+			client: hasNoTwin,
+		}, {
+			name: "retry.backoff.ms", preset: "100", check: millis(0, math.MaxInt32),
+			doc:    "Pause before a request is sent again; it doubles with each failure in a row.",
+			note:   "kt also lets franz-go refresh its metadata this soon.",
+			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[ConsumerSettings],
+		}, {
+			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
+			doc:    "Longest pause between retries.",
+			client: "RetryBackoffFn",
+		},
+	}
+}
+
+// consumerConnectionProperties are the rows about connections that the consumer has
+// for itself.
+func consumerConnectionProperties() []property[ConsumerSettings] {
+	id := clientID[ConsumerSettings]("perf-consumer-client")
+	id.note = "Kafka's own consumer test calls itself the same."
+	buffer := receiveBuffer[ConsumerSettings]("2097152")
+	buffer.note = "Kafka's default is 65536; kt takes as much as Kafka's own consumer test."
+	return []property[ConsumerSettings]{id, buffer}
+}
+
+// consumerOtherProperties are the rows of otherProperties that the consumer has for
+// itself.
+func consumerOtherProperties() []property[ConsumerSettings] {
+	return []property[ConsumerSettings]{
+		{
+			name: "allow.auto.create.topics", preset: "false", check: boolean,
+			doc: "Whether asking for a topic may create it.", note: "Kafka's default is true; kt creates no topic by reading it.", client: hasNoTwin,
+		}, {
+			name: "exclude.internal.topics", preset: "true", check: boolean,
+			doc: "Whether internal topics are left out when a pattern chooses topics.", note: "kt reads topics by their names.", client: hasNoTwin,
+		}, {
+			name: "interceptor.classes", preset: "", check: anything,
+			doc: "Classes that see each record before the application does.", note: "kt runs no Java classes.", client: hasNoTwin,
+		}, {
+			name: "key.deserializer", preset: byteArrayOut, check: anything,
+			doc: "Class that makes keys out of bytes.", note: "kt leaves keys as bytes.", client: hasNoTwin,
+		}, {
+			name: "value.deserializer", preset: byteArrayOut, check: anything,
+			doc: "Class that makes values out of bytes.", note: "kt leaves values as bytes.", client: hasNoTwin,
+		}, {
+			name: "share.acknowledgement.mode", preset: "implicit", check: onlyValue("implicit", notInShareGroups),
+			doc: "Who tells the broker that a record was dealt with.", client: actsItself,
+		}, {
+			name: "share.acquire.mode", preset: "BATCH_OPTIMIZED", check: onlyValue("BATCH_OPTIMIZED", notInShareGroups),
+			doc: "Whether a broker hands over whole batches or no more than the records asked for.", client: actsItself,
+		},
+	}
+}
+
+// applyFetchMax also raises franz-go's limit for an answer, which it refuses to
+// have below the most that is asked for.
+func applyFetchMax(s ConsumerSettings) []kgo.Opt {
+	most := s.FetchMaxBytes()
+	return []kgo.Opt{
+		kgo.FetchMaxBytes(int32(most)),
+		kgo.BrokerMaxReadBytes(int32(max(readLimit, min(most+responseRoom, gib)))),
+	}
+}
+
+func applyIsolation(s ConsumerSettings) []kgo.Opt {
+	if s.ReadCommitted() {
+		return []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadCommitted())}
+	}
+	return []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadUncommitted())}
+}
+
+func applyChecksums(s ConsumerSettings) []kgo.Opt {
+	if s.bool("check.crcs") {
+		return nil
+	}
+	return []kgo.Opt{kgo.DisableFetchCRCValidation()}
+}
+
+// byDuration begins the value of auto.offset.reset that counts back from now.
+const byDuration = "by_duration:"
+
+func checkOffsetReset(value string) (string, error) {
+	v := strings.TrimSpace(value)
+	if slices.Contains([]string{"earliest", "latest", "none"}, v) {
+		return v, nil
+	}
+	if back, ok := strings.CutPrefix(v, byDuration); ok {
+		if _, err := parseISODuration(back); err == nil {
+			return v, nil
+		}
+	}
+	return "", errors.New("must be earliest, latest, none or by_duration:PnDTnHnMn.nS, as in by_duration:PT1H30M")
+}
+
+var isoDuration = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{0,9})?)S)?)?$`)
+
+// parseISODuration reads a duration as Java writes it, P1DT2H3M4.5S, without a
+// sign and in either case.
+func parseISODuration(text string) (time.Duration, error) {
+	text = strings.ToUpper(text)
+	part := isoDuration.FindStringSubmatch(text)
+	if part == nil || text == "P" || part[2] == "T" {
+		return 0, fmt.Errorf("%q is no duration", text)
+	}
+	asGo := "0s"
+	if part[1] != "" {
+		days, err := strconv.ParseInt(part[1], 10, 32)
+		if err != nil {
+			return 0, err
+		}
+		asGo += strconv.FormatInt(24*days, 10) + "h"
+	}
+	asGo += strings.ToLower(strings.TrimPrefix(part[2], "T"))
+	return time.ParseDuration(asGo)
+}

@@ -1,0 +1,176 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ConsumerSettings are the consumer properties in effect: every property Kafka's
+// Java consumer has, given or not. ParseConsumer makes them.
+type ConsumerSettings struct{ settings }
+
+// ParseConsumer is ParseProducer for the properties of Kafka's Java consumer 4.x.
+// What a command decides for itself, such as the group or where to begin, it gives
+// as properties too.
+func ParseConsumer(given map[string]Given, lenient bool) (ConsumerSettings, []string, error) {
+	in, warnings, err := resolve("consumer", consumerProperties(), given, lenient)
+	s := ConsumerSettings{in}
+	if err := errors.Join(err, s.applyRules()); err != nil {
+		return ConsumerSettings{}, warnings, err
+	}
+	return s, warnings, nil
+}
+
+// IsConsumerProperty tells whether Kafka's consumer has the property. Security
+// properties count, as they do for IsProducerProperty.
+func IsConsumerProperty(name string) bool { return has(consumerProperties(), name) }
+
+// Options returns the franz-go options for one client that need no group. The
+// caller adds the brokers to start from, what to read, hooks and pools, and where
+// to begin: franz-go's ConsumeStartOffset and ConsumeResetOffset each leave the
+// other as it is, so that Java's one auto.offset.reset takes both.
+func (s ConsumerSettings) Options() []kgo.Opt { return options(clientProperties(), s) }
+
+// GroupOptions returns the further options for one member of the group, none
+// without a group. The caller adds InstanceID, which no two members may share.
+//
+// With Protocol "consumer" franz-go joins with the classic protocol all the same,
+// and says so to its log only, when the broker does not offer the other one. Who
+// measures must look which requests are sent: JoinGroup is classic.
+func (s ConsumerSettings) GroupOptions() []kgo.Opt {
+	if s.Group() == "" {
+		return nil
+	}
+	return options(groupProperties(), s)
+}
+
+// Group is group.id, "" without a group.
+func (s ConsumerSettings) Group() string { return s.value("group.id") }
+
+// InstanceID is what makes members static, "" when they are not.
+func (s ConsumerSettings) InstanceID() string { return s.value("group.instance.id") }
+
+// Protocol is "classic", or "consumer" when the broker assigns partitions.
+func (s ConsumerSettings) Protocol() string { return s.value("group.protocol") }
+
+// ReadCommitted tells whether only records of committed transactions are read,
+// beside those of none.
+func (s ConsumerSettings) ReadCommitted() bool { return s.value("isolation.level") == "read_committed" }
+
+// CheckCRCs tells whether checksums are verified.
+func (s ConsumerSettings) CheckCRCs() bool { return s.bool("check.crcs") }
+
+// AutoCommit tells whether offsets are committed in the background; never without
+// a group.
+func (s ConsumerSettings) AutoCommit() bool { return s.bool("enable.auto.commit") }
+
+// AutoCommitInterval is the time between two such commits.
+func (s ConsumerSettings) AutoCommitInterval() time.Duration {
+	return s.duration("auto.commit.interval.ms")
+}
+
+// MaxPollRecords is how many records a poll may return, as PollRecords takes it: 0
+// is no limit. The caller passes it.
+func (s ConsumerSettings) MaxPollRecords() int { return s.int("max.poll.records") }
+
+// FetchMaxBytes is how much a broker may answer at a time.
+func (s ConsumerSettings) FetchMaxBytes() int { return s.int("fetch.max.bytes") }
+
+// FetchMinBytes is how much a broker waits for before it answers.
+func (s ConsumerSettings) FetchMinBytes() int { return s.int("fetch.min.bytes") }
+
+// FetchMaxWait is how long it waits.
+func (s ConsumerSettings) FetchMaxWait() time.Duration { return s.duration("fetch.max.wait.ms") }
+
+// MaxPartitionFetchBytes is how much of an answer one partition may take.
+func (s ConsumerSettings) MaxPartitionFetchBytes() int { return s.int("max.partition.fetch.bytes") }
+
+// OffsetReset is auto.offset.reset: "earliest", "latest", "none", or "by_duration:"
+// and a duration as Java writes it.
+func (s ConsumerSettings) OffsetReset() string { return s.value("auto.offset.reset") }
+
+// ResetOffset is OffsetReset as franz-go puts it, for ConsumeStartOffset and
+// ConsumeResetOffset alike. A duration counts back from now, as in Java;
+// franz-go's LookbackOffset would count from a partition's newest record. With
+// "none" a partition without a committed offset fails.
+func (s ConsumerSettings) ResetOffset(now time.Time) kgo.Offset {
+	switch reset := s.OffsetReset(); reset {
+	case "latest":
+		return kgo.NewOffset().AtEnd()
+	case "none":
+		return kgo.NewOffset().AtCommitted()
+	case "earliest":
+		return kgo.NewOffset().AtStart()
+	default:
+		back, _ := parseISODuration(strings.TrimPrefix(reset, byDuration)) // its check has read it
+		return kgo.NewOffset().AfterMilli(max(0, now.Add(-back).UnixMilli()))
+	}
+}
+
+// applyRules settles what depends on more than one property.
+func (s ConsumerSettings) applyRules() error {
+	s.settleFetch()
+	return errors.Join(
+		s.settleProtocol(),
+		s.checkHeartbeat(),
+		s.settleCommits(),
+	)
+}
+
+// settleFetch lets kt's own fetch.max.bytes, which is lower than Kafka's, give way
+// to what was asked for from each partition.
+func (s ConsumerSettings) settleFetch() {
+	if s.MaxPartitionFetchBytes() <= s.FetchMaxBytes() || s.isGiven("fetch.max.bytes") {
+		return
+	}
+	s.derive("fetch.max.bytes", s.value("max.partition.fetch.bytes"), "Raised to max.partition.fetch.bytes.")
+}
+
+// settleProtocol refuses what the group's protocol leaves to the other side, as Java
+// does.
+func (s ConsumerSettings) settleProtocol() error {
+	const remote = "group.remote.assignor"
+	if s.Protocol() == classic {
+		if s.value(remote) != "" {
+			return fmt.Errorf("%s needs group.protocol=%s, not %s", s.cite(remote), nextGen, s.cite("group.protocol"))
+		}
+		return nil
+	}
+	var problems []error
+	for _, name := range classicOnly() {
+		if s.isGiven(name) {
+			problems = append(problems, fmt.Errorf("%s cannot be set with %s: the broker decides", s.cite(name), s.cite("group.protocol")))
+			continue
+		}
+		s.derive(name, "", "Not used: with group.protocol=consumer the broker decides.")
+	}
+	return errors.Join(problems...)
+}
+
+// checkHeartbeat wants several heartbeats to fit into a session, or one at least.
+// Like Java, it does not mind without a group.
+func (s ConsumerSettings) checkHeartbeat() error {
+	const beat, session = "heartbeat.interval.ms", "session.timeout.ms"
+	if s.Group() == "" || s.Protocol() == nextGen || s.int(beat) < s.int(session) {
+		return nil
+	}
+	return fmt.Errorf("%s: must be less than %s", s.cite(beat), s.cite(session))
+}
+
+// settleCommits turns commits off where there is nobody to keep them. Asked for by
+// name, they are a conflict instead.
+func (s ConsumerSettings) settleCommits() error {
+	const name = "enable.auto.commit"
+	if s.Group() != "" || !s.AutoCommit() {
+		return nil
+	}
+	if s.isGiven(name) {
+		return fmt.Errorf("%s needs group.id", s.cite(name))
+	}
+	s.derive(name, "false", "Off without group.id, as in Java.")
+	return nil
+}

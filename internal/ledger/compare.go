@@ -1,0 +1,219 @@
+package ledger
+
+import "time"
+
+// reach is how far apart two records of a lane may be that are written in the wrong
+// order: no producer has more records outstanding.
+const reach = 50_000
+
+// finding is what became of the records of one lane in one reading; the fields are
+// those of Verdict.
+type finding struct {
+	read, lost, unchecked, undecided, aborted, abortedRead int64
+	resurrected, unknownRead, unissued                     int64
+	inexact                                                bool
+	gaps                                                   []Gap
+}
+
+// compare tells what became of a lane.
+//
+// Where every set is exact, this is arithmetic on sets. Where one has holes, the
+// numbers around them are a zone, of which only counts are known: if a of the N
+// numbers in it were acknowledged and m are missing, at least a-m were read and at
+// least a-(N-m) lost.
+func (b *Book) compare(l *Lane, log *Log) finding {
+	rl := log.lane(l.Producer)
+	if rl == nil {
+		rl = &readLane{first: l.Issued, offset: -1}
+	}
+	gaps := rl.gaps
+	if rl.next < l.Issued {
+		gaps = append(gaps[:len(gaps):len(gaps)], gap{Range: Range{From: rl.next, To: l.Issued}, before: rl.offset, after: -1, dueBefore: rl.due})
+	}
+	missing := make(Ranges, len(gaps))
+	for i := range gaps {
+		missing[i] = gaps[i].Range
+	}
+	c := comparison{lane: l, gaps: gaps, unseen: b.unseen(l, log, rl)}
+	c.zones = zones(l.Acknowledged, l.Failed, l.Aborted, missing)
+	c.exactly(missing, rl.next)
+	for _, z := range c.zones {
+		c.inZone(z, missing)
+	}
+	c.provable(log, rl)
+	return c.finding
+}
+
+// unseen is the numbers that may lie at offsets that were not looked at: those
+// before the first one read if the reading began after the start of the run, those
+// after the last if it did not go on to the lane's end, and gaps across offsets that
+// were skipped. Where the client may write in the wrong order, so may their
+// neighbours.
+func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
+	var far int64
+	if b.unordered() {
+		far = reach
+	}
+	var set Ranges
+	if log.begin < 0 || log.begin > b.start(l.Partition) {
+		set = append(set, Range{From: 0, To: rl.first + far})
+	}
+	next := log.nextOffset()
+	atEnd := log.end >= 0 && next >= log.end || l.LastOffset >= 0 && next > l.LastOffset
+	if !atEnd || rl.offset < log.skipped {
+		set = append(set, Range{From: rl.next - far, To: max(l.Issued, rl.next)})
+	}
+	for i := range rl.gaps {
+		if g := &rl.gaps[i]; g.skipped {
+			set = append(set, Range{From: g.From - far, To: g.To + far})
+		}
+	}
+	return union(set)
+}
+
+// zones is where some set has holes.
+func zones(sets ...Ranges) Ranges {
+	var all Ranges
+	for _, set := range sets {
+		for _, r := range set {
+			if !r.exact() {
+				all = append(all, r)
+			}
+		}
+	}
+	return union(all)
+}
+
+// comparison is a lane that is being compared.
+type comparison struct {
+	finding
+	lane   *Lane
+	gaps   []gap // of the reading, with the numbers after the last one read
+	unseen Ranges
+	zones  Ranges
+}
+
+// exactly accounts for the numbers outside the zones; next is above the highest
+// that was read.
+func (c *comparison) exactly(missing Ranges, next int64) {
+	l := c.lane
+	absent := subtract(missing.exact(), c.zones)
+	acked := subtract(l.Acknowledged.exact(), c.zones)
+	failed := subtract(l.Failed.exact(), c.zones)
+	aborted := intersect(acked, l.Aborted.exact())
+	due := subtract(acked, aborted) // what should have been read
+	notRead := intersect(due, absent)
+	lost := subtract(notRead, c.unseen)
+
+	c.aborted += aborted.Count()
+	c.abortedRead += aborted.Count() - intersect(aborted, absent).Count()
+	c.read += due.Count() - notRead.Count()
+	c.lost += lost.Count()
+	c.unchecked += notRead.Count() - lost.Count()
+	failedRead := failed.Count() - intersect(failed, absent).Count()
+	c.resurrected += failedRead
+
+	found := func(from, to int64) int64 {
+		all := subtract(Ranges{{From: from, To: to}}, c.zones)
+		return all.Count() - intersect(all, absent).Count()
+	}
+	ackedRead := c.read + c.abortedRead
+	c.unknownRead += found(0, l.Issued) - ackedRead - failedRead
+	if next > l.Issued {
+		c.unissued += found(l.Issued, next)
+	}
+	c.list(lost)
+}
+
+// inZone accounts for the numbers of a zone, of which counts are known. What they
+// do not prove is undecided.
+func (c *comparison) inZone(z Range, missing Ranges) {
+	l := c.lane
+	acked, failed := within(l.Acknowledged, z), within(l.Failed, z)
+	unknown := min(z.To, l.Issued) - z.From - acked - failed
+	most := within(missing, z) // that may be missing
+	least := most
+	first, last := -1, -1
+	for i := range c.gaps {
+		if g := &c.gaps[i]; g.From < z.To && z.From < g.To {
+			least -= g.unsure
+			last = i
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	c.inexact = true
+	c.resurrected += max(0, failed-most)
+	c.unknownRead += max(0, unknown-most)
+	if within(l.Aborted, z) > 0 { // any of them may be those that were acknowledged
+		c.undecided += acked
+		return
+	}
+	read, lost := max(0, acked-most), max(0, acked-(z.To-z.From-least))
+	if len(intersect(c.unseen, Ranges{z})) > 0 {
+		lost = 0
+	}
+	c.read += read
+	c.lost += lost
+	c.undecided += acked - read - lost
+	if lost > 0 {
+		before, after := &c.gaps[first], &c.gaps[last]
+		c.gap(z.From, z.To-1, lost, before, after)
+	}
+}
+
+// within is how many numbers of the set lie in a zone, or in a part of a range
+// without holes.
+func within(rs Ranges, z Range) int64 {
+	var n int64
+	for _, r := range rs {
+		switch {
+		case r.To <= z.From || r.From >= z.To:
+		case r.exact():
+			n += min(r.To, z.To) - max(r.From, z.From)
+		default: // it is part of the zone
+			n += r.Count()
+		}
+	}
+	return n
+}
+
+// provable finds the one record that is lost beyond doubt although all that is
+// missing may lie where the reader could not look: the last of the lane that was
+// acknowledged, whose offset is known, was passed over.
+func (c *comparison) provable(log *Log, rl *readLane) {
+	l := c.lane
+	if c.lost > 0 || c.undecided > 0 || c.unchecked == 0 || len(l.Aborted) > 0 || log.begin < 0 {
+		return
+	}
+	looked := l.LastOffset >= max(log.begin, log.skipped) && l.LastOffset < log.nextOffset()
+	if !looked || rl.offset >= l.LastOffset {
+		return
+	}
+	c.lost++
+	c.unchecked--
+	last := &c.gaps[len(c.gaps)-1]
+	c.gap(c.gaps[0].From, last.To-1, 1, &c.gaps[0], last)
+}
+
+// list adds the lost numbers, each to the gap that it is in.
+func (c *comparison) list(lost Ranges) {
+	for i := range c.gaps {
+		g := &c.gaps[i]
+		if in := intersect(lost, Ranges{g.Range}); len(in) > 0 {
+			c.gap(in[0].From, in[len(in)-1].To-1, in.Count(), g, g)
+		}
+	}
+}
+
+func (c *comparison) gap(first, last, count int64, before, after *gap) {
+	g := Gap{First: first, Last: last, Count: count, OffsetBefore: before.before, OffsetAfter: after.after}
+	if g.OffsetBefore >= 0 {
+		g.DueBefore = time.Unix(0, before.dueBefore).UTC()
+	}
+	if g.OffsetAfter >= 0 {
+		g.DueAfter = time.Unix(0, after.dueAfter).UTC()
+	}
+	c.finding.gaps = append(c.finding.gaps, g)
+}

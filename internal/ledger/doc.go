@@ -1,0 +1,31 @@
+// Package ledger accounts for every record of a verified load test: which were
+// acknowledged and read, lost, duplicated, reordered, corrupted, never answered,
+// or reported failed and found in the log all the same.
+//
+// Each value carries a [Stamp]: who wrote it, and its number in that producer's
+// lane of the partition. A [Producer] remembers the outcome of each number as
+// intervals, a [Reader] the numbers it found as intervals that are missing, and
+// [Book.Verify] compares the two:
+//
+//	p := ledger.NewProducer(0)
+//	stamp := ledger.Stamp{Run: run, Seq: p.Next(partition), Due: due, Partition: partition}
+//	stamp.Put(value)                          // then send it
+//	p.Acknowledged(partition, stamp.Seq, offset) // or p.Failed
+//	…
+//	book := &ledger.Book{Run: run, Start: ends, Lanes: p.Lanes()}
+//	…
+//	r := ledger.NewReader(run)
+//	r.Begin(partition, logStart)
+//	log := r.Log(partition)
+//	log.Lock()
+//	log.Add(offset, epoch, value, &stamp) // each record of a chunk, in the order of offsets
+//	log.Unlock()
+//	r.ReadTo(partition, next, logEnd)
+//	verdict := book.Verify(r)
+//
+// Memory is bounded by producers and partitions, never by records. Where outcomes
+// are so mixed that the bound is reached, places are forgotten and counts are kept,
+// and the verdict says so: a record is called lost or read only if it certainly is.
+//
+// The topic must not be compacted, for a compacted record looks like a lost one.
+package ledger

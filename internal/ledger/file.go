@@ -1,0 +1,256 @@
+package ledger
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Schema is the version of the ledger file that WriteFile writes.
+const Schema = 1
+
+// line is one line of a ledger file: exactly one of the fields is set. The first
+// is a header, the last an end, and all others are lanes.
+type line struct {
+	Header *header `json:"ledger,omitempty"`
+	Lane   *Lane   `json:"lane,omitempty"`
+	End    *end    `json:"end,omitempty"`
+}
+
+// header is a Book without its lanes.
+type header struct {
+	Schema     int     `json:"schema"`
+	RunID      string  `json:"run_id"` // 16 hexadecimal digits
+	Topic      string  `json:"topic"`
+	TopicID    string  `json:"topic_id,omitempty"`
+	Start      []int64 `json:"start_offsets"` // by partition
+	Idempotent bool    `json:"idempotent"`
+	Acks       string  `json:"acks"`
+	Retries    bool    `json:"retries"`
+}
+
+// end tells that a file is whole.
+type end struct {
+	Lanes int    `json:"lanes"`
+	Sum   string `json:"crc32c"` // of all lines before, as 8 hexadecimal digits
+}
+
+// The bounds on what a file may ask of memory.
+const (
+	maxLine       = 16 << 20 // bytes; a header with maxPartitions fits
+	maxPartitions = 500_000  // of a topic: more than a cluster takes
+	maxLanes      = 1 << 23
+)
+
+// WriteFile writes a book to a file that is there as a whole or not at all: it is
+// written beside its place first. What was there is replaced.
+func WriteFile(path string, b *Book) error {
+	if err := b.check(); err != nil {
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	err = errors.Join(encode(f, b), f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	return nil
+}
+
+func encode(w io.Writer, b *Book) error {
+	buffered := bufio.NewWriterSize(w, 64<<10)
+	sum := crc32.New(crcTable)
+	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
+	err := lines.Encode(line{Header: &header{
+		Schema: Schema, RunID: fmt.Sprintf("%016x", b.Run), Topic: b.Topic, TopicID: b.TopicID,
+		Start: b.Start, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
+	}})
+	for i := 0; i < len(b.Lanes) && err == nil; i++ {
+		err = lines.Encode(line{Lane: &b.Lanes[i]})
+	}
+	if err == nil {
+		err = lines.Encode(line{End: &end{Lanes: len(b.Lanes), Sum: fmt.Sprintf("%08x", sum.Sum32())}})
+	}
+	return errors.Join(err, buffered.Flush())
+}
+
+// ReadFile reads what WriteFile wrote. A file that is no ledger, that ends too
+// early, that was changed or that a newer kt wrote is an error that says so.
+func ReadFile(path string) (*Book, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	b, err := decode(f)
+	if err != nil {
+		err = fmt.Errorf("read ledger %s: %w", path, err)
+	}
+	return b, errors.Join(err, f.Close())
+}
+
+func decode(r io.Reader) (*Book, error) {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	text, err := readLine(lines)
+	if err != nil {
+		return nil, err
+	}
+	b, err := readHeader(text)
+	if err != nil {
+		return nil, err
+	}
+	sum := crc32.New(crcTable)
+	seen := make(map[laneID]bool)
+	var wrong error // the first line that is not right: if the file was changed, that is what to say
+	for n := 2; ; n++ {
+		_, _ = sum.Write(text) // it never fails
+		if text, err = readLine(lines); err != nil {
+			return nil, err
+		}
+		if text == nil {
+			return nil, fmt.Errorf("it is cut off after line %d: its last line is missing", n-1)
+		}
+		var l line
+		err := json.Unmarshal(text, &l)
+		if err == nil && l.End != nil {
+			if err := l.End.check(sum.Sum32(), len(b.Lanes), wrong, lines); err != nil {
+				return nil, err
+			}
+			return b, nil
+		}
+		if wrong != nil {
+			continue
+		}
+		if err == nil {
+			err = b.add(l.Lane, seen)
+		}
+		if err != nil {
+			wrong = fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+}
+
+// errNoLedger is what there is to say of any other file.
+var errNoLedger = errors.New("it is not a ledger of kt")
+
+// readHeader makes a book of the first line.
+func readHeader(text []byte) (*Book, error) {
+	var any struct {
+		Header *struct {
+			Schema int `json:"schema"`
+		} `json:"ledger"`
+	}
+	if json.Unmarshal(text, &any) != nil || any.Header == nil {
+		return nil, errNoLedger
+	}
+	if any.Header.Schema > Schema {
+		return nil, fmt.Errorf("its schema is %d, and this kt reads up to %d: a newer kt wrote it", any.Header.Schema, Schema)
+	}
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil || l.Header.Schema < 1 {
+		return nil, errNoLedger
+	}
+	h := l.Header
+	run, err := strconv.ParseUint(h.RunID, 16, 64)
+	if err != nil || len(h.RunID) != 16 {
+		return nil, fmt.Errorf("its run id %.20q is not 16 hexadecimal digits", h.RunID)
+	}
+	b := &Book{
+		Run: run, Topic: h.Topic, TopicID: h.TopicID, Start: h.Start,
+		Idempotent: h.Idempotent, Acks: h.Acks, Retries: h.Retries,
+	}
+	return b, b.checkStart()
+}
+
+// add puts a lane that was read into the book.
+func (b *Book) add(l *Lane, seen map[laneID]bool) error {
+	switch {
+	case l == nil:
+		return errors.New("it is not a lane")
+	case len(b.Lanes) >= maxLanes:
+		return fmt.Errorf("it is more than %d lanes", maxLanes)
+	case seen[l.id()]:
+		return fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	seen[l.id()] = true
+	b.Lanes = append(b.Lanes, *l)
+	return nil
+}
+
+// check tells whether the last line goes with what came before, of which wrong is
+// the first line that made no sense.
+func (e *end) check(sum uint32, lanes int, wrong error, rest *bufio.Reader) error {
+	switch {
+	case e.Sum != fmt.Sprintf("%08x", sum):
+		return fmt.Errorf("it was changed after it was written: its checksum is %08x and should be %.8s", sum, e.Sum)
+	case wrong != nil:
+		return wrong
+	case e.Lanes != lanes:
+		return fmt.Errorf("it has %d lanes and should have %d", lanes, e.Lanes)
+	}
+	if _, err := rest.ReadByte(); !errors.Is(err, io.EOF) {
+		return errors.New("it was changed after it was written: it goes on after its last line")
+	}
+	return nil
+}
+
+// readLine reads a line with its end, nil if there is none or if it is cut off.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		text = append(text, part...)
+		switch {
+		case len(text) > maxLine:
+			return nil, errNoLedger
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		default:
+			return text, nil
+		}
+	}
+}
+
+// check tells whether ReadFile would take the book.
+func (b *Book) check() error {
+	if err := b.checkStart(); err != nil {
+		return err
+	}
+	all := Book{}
+	seen := make(map[laneID]bool, len(b.Lanes))
+	for i := range b.Lanes {
+		if err := all.add(&b.Lanes[i], seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Book) checkStart() error {
+	if len(b.Start) > maxPartitions {
+		return fmt.Errorf("%d partitions are more than %d", len(b.Start), maxPartitions)
+	}
+	for p, offset := range b.Start {
+		if offset < 0 {
+			return fmt.Errorf("partition %d starts at offset %d", p, offset)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package ledger
+
+import (
+	"slices"
+	"sort"
+	"sync"
+)
+
+// Log is what a reading found in one partition. Take its lock around Add, once for
+// a chunk of records, for a partition may be handed from one consumer to another.
+// Chunks are added in the order of offsets: a consumer adds what it was given
+// before it commits it.
+type Log struct {
+	sync.Mutex
+	run       uint64
+	partition int32
+	limit     int // of the gaps of a lane
+
+	begin   int64 // first offset that could be read, -1: not told
+	skipped int64 // some offsets below it were deleted while the reading went on, -1: none
+	next    int64 // the offset that would be read next
+	end     int64 // where the log ends, -1: not known
+
+	last  int64 // offset read last
+	epoch int32 // of the leader that wrote the record read last, -1: not known
+	lanes []*readLane
+
+	checked, duplicated, reordered, late                     int64
+	corrupted, unstamped, foreign, redelivered, epochsBehind int64
+
+	// other is the run of which most of the foreign records are, if more than half
+	// are of one; votes is how far it is ahead.
+	other uint64
+	votes int64
+}
+
+// readLane is what was read of one producer in one partition.
+type readLane struct {
+	first  int64 // number of the record read first
+	next   int64 // above the highest number read
+	offset int64 // of the record read last
+	due    int64 // of the record with the highest number
+	gaps   []gap // numbers below next that were not read, in order
+}
+
+// gap is numbers that were passed over. Those of the Range that are not its holes
+// are missing, but for unsure of them: too many gaps to remember were made one, in
+// which it is not known who is missing, and a record that comes late may have been
+// there before.
+type gap struct {
+	Range
+	unsure        int64
+	before, after int64 // the lane's offsets around it, -1: none
+	dueBefore     int64 // the lane's due times around it; nothing when there is no record before it
+	dueAfter      int64
+	skipped       bool // offsets that could not be read lie between
+}
+
+// Add accounts for one record and tells what it is; epoch is the leader epoch of
+// its batch, or -1. s holds the stamp of a record that is Stamped, Foreign or
+// Corrupted. The log must be locked.
+func (l *Log) Add(offset int64, epoch int32, value []byte, s *Stamp) Kind {
+	if offset <= l.last {
+		l.redelivered++
+		return Redelivered
+	}
+	return l.count(offset, epoch, ReadStamp(value, s), s)
+}
+
+// count is Add without looking at the value.
+func (l *Log) count(offset int64, epoch int32, kind Kind, s *Stamp) Kind {
+	l.last = offset
+	if epoch != l.epoch && epoch >= 0 {
+		if epoch < l.epoch {
+			l.epochsBehind++
+		}
+		l.epoch = epoch
+	}
+	switch {
+	case kind == Unstamped:
+		l.unstamped++
+		return Unstamped
+	case kind == Corrupted:
+		l.corrupted++
+		return Corrupted
+	case s.Run != l.run:
+		l.foreign++
+		l.vote(s.Run)
+		return Foreign
+	case s.Partition != l.partition || s.Producer >= MaxProducers || uint64(s.Seq) >= maxSeq:
+		l.corrupted++
+		return Corrupted
+	}
+	l.checked++
+	lane := l.lane(s.Producer)
+	if lane == nil {
+		lane = l.grow(s)
+	}
+	switch {
+	case s.Seq == lane.next:
+		lane.next++
+		lane.due = s.Due
+	case s.Seq > lane.next:
+		l.open(lane, offset, s)
+	default:
+		l.tooLate(lane, s.Seq)
+	}
+	lane.offset = offset
+	return Stamped
+}
+
+// lane is that of a producer, nil before its first record.
+func (l *Log) lane(producer uint16) *readLane {
+	if int(producer) >= len(l.lanes) {
+		return nil
+	}
+	return l.lanes[producer]
+}
+
+// grow makes the lane of a producer.
+func (l *Log) grow(s *Stamp) *readLane {
+	if n := int(s.Producer) + 1; n > len(l.lanes) {
+		l.lanes = append(l.lanes, make([]*readLane, n-len(l.lanes))...)
+	}
+	lane := &readLane{first: s.Seq, offset: -1}
+	l.lanes[s.Producer] = lane
+	return lane
+}
+
+// open notes that the numbers up to that of s were passed over.
+func (l *Log) open(lane *readLane, offset int64, s *Stamp) {
+	if len(lane.gaps) >= l.limit {
+		lane.fold()
+	}
+	lane.gaps = append(lane.gaps, gap{
+		Range:  Range{From: lane.next, To: s.Seq},
+		before: lane.offset, after: offset,
+		dueBefore: lane.due, dueAfter: s.Due,
+		skipped: lane.offset < l.skipped,
+	})
+	lane.next, lane.due = s.Seq+1, s.Due
+}
+
+// fold makes the older half of the gaps one.
+func (lane *readLane) fold() {
+	half := max(2, len(lane.gaps)/2)
+	old := lane.gaps[:half]
+	g, last := &old[0], &old[half-1]
+	missing := g.Count()
+	for i := range old[1:] {
+		o := &old[1+i]
+		missing += o.Count()
+		g.unsure += o.unsure
+		g.skipped = g.skipped || o.skipped
+	}
+	g.To, g.after, g.dueAfter = last.To, last.after, last.dueAfter
+	g.Holes = g.To - g.From - missing
+	lane.gaps = slices.Delete(lane.gaps, 1, half)
+}
+
+// tooLate accounts for a number below the next one: it fills a gap, or was there
+// before.
+func (l *Log) tooLate(lane *readLane, seq int64) {
+	gaps := lane.gaps
+	i := sort.Search(len(gaps), func(i int) bool { return gaps[i].To > seq })
+	if i == len(gaps) || gaps[i].From > seq {
+		l.duplicated++
+		return
+	}
+	g := &gaps[i]
+	if !g.exact() {
+		l.late++
+		g.unsure = min(g.unsure+1, g.Count())
+		return
+	}
+	l.reordered++
+	switch {
+	case g.From+1 == g.To:
+		lane.gaps = slices.Delete(gaps, i, i+1)
+	case g.From == seq:
+		g.From++
+	case g.To == seq+1:
+		g.To--
+	case len(gaps) >= l.limit: // no room for two
+		g.Holes++
+	default:
+		upper := *g
+		g.To, upper.From = seq, seq+1
+		lane.gaps = slices.Insert(gaps, i+1, upper)
+	}
+}
+
+// vote finds the run that most foreign records are of, in one pass and without
+// counting them all (Boyer and Moore).
+func (l *Log) vote(run uint64) {
+	switch {
+	case l.votes == 0:
+		l.other, l.votes = run, 1
+	case l.other == run:
+		l.votes++
+	default:
+		l.votes--
+	}
+}
+
+// nextOffset is the offset that would be read next.
+func (l *Log) nextOffset() int64 { return max(l.next, l.last+1) }

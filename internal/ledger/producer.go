@@ -1,0 +1,170 @@
+package ledger
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// Producer remembers what one producer wrote, and what became of it: a lane for
+// each partition. Two goroutines share the work. The sending one calls Next and
+// EndTransaction; the one on which the client reports outcomes calls Acknowledged
+// and Failed, at most once for a record and only after its Next. What neither is
+// called for stays unknown.
+type Producer struct {
+	number uint16
+	limit  int // of the ranges in a list
+
+	// By partition. The sending goroutine alone changes it: the slice when it
+	// grows, an element when a partition gets its first record.
+	lanes atomic.Pointer[[]atomic.Pointer[lane]]
+}
+
+// lane is what a producer wrote to a partition. Its two halves belong to one
+// goroutine each, and lie apart so that they do not take the cache line from
+// each other.
+type lane struct {
+	issued  atomic.Int64 // the next number; written by the sending goroutine only
+	begun   int64        // the first number of the transaction
+	aborted Ranges       // issued in transactions that were not committed
+	_       [64]byte
+
+	settled atomic.Int64 // acknowledged or failed, as Outstanding knows it; written by the outcomes' goroutine only
+	done    int64        // the same, always up to date
+	seen    int64        // issued, as it was when settled was written
+	last    int64        // largest offset that was acknowledged, -1: none
+	acked   Ranges
+	failed  Ranges
+	_       [64]byte
+}
+
+// MaxProducers is how many producers a run can have: their numbers are below it.
+const MaxProducers = 10_000
+
+// maxSeq bounds sequence numbers, so that adding to them is safe: a million records
+// a second take 140,000 years to get there.
+const maxSeq = 1 << 62
+
+// NewProducer returns the empty account of the producer with that number, which
+// is below MaxProducers and nobody else's in the run.
+func NewProducer(number uint16) *Producer {
+	p := &Producer{number: number, limit: maxRanges}
+	p.lanes.Store(new([]atomic.Pointer[lane]))
+	return p
+}
+
+// Next is the sequence number of the next record for a partition: 0, 1, 2 and so on.
+func (p *Producer) Next(partition int32) int64 {
+	l := p.lane(partition)
+	if l == nil {
+		l = p.grow(partition)
+	}
+	seq := l.issued.Load()
+	l.issued.Store(seq + 1)
+	return seq
+}
+
+// Acknowledged says that the brokers took a record, and where; offset is -1 when
+// they did not say. Outcomes may come in any order, and cost least in that of the
+// numbers.
+func (p *Producer) Acknowledged(partition int32, seq, offset int64) {
+	l := p.lane(partition)
+	if !l.acked.extend(seq, seq+1) {
+		l.acked.insert(seq, seq+1, p.limit)
+	}
+	l.last = max(l.last, offset)
+	l.settle()
+}
+
+// Failed says that a record was given up. Whether it is in the log nobody knows.
+func (p *Producer) Failed(partition int32, seq int64) {
+	l := p.lane(partition)
+	l.failed.add(seq, seq+1, p.limit)
+	l.settle()
+}
+
+// publishEvery is how many outcomes of a lane may be kept from Outstanding while
+// others are awaited. An atomic store costs as much as all else that an outcome does.
+const publishEvery = 16
+
+// settle counts an outcome. Once everything that was issued is settled, Outstanding
+// knows: done is then not below seen.
+func (l *lane) settle() {
+	l.done++
+	if l.done >= l.seen || l.done%publishEvery == 0 {
+		l.settled.Store(l.done)
+		l.seen = l.issued.Load()
+	}
+}
+
+// EndTransaction ends the transaction that every record since the last call belongs
+// to. committed is false when it was aborted, or may have been: then nothing is
+// promised about its records. Without transactions it is never called.
+func (p *Producer) EndTransaction(committed bool) {
+	lanes := *p.lanes.Load()
+	for i := range lanes {
+		l := lanes[i].Load()
+		if l == nil {
+			continue
+		}
+		issued := l.issued.Load()
+		if !committed && l.begun < issued {
+			l.aborted.add(l.begun, issued, p.limit)
+		}
+		l.begun = issued
+	}
+}
+
+// Outstanding is how many records of a partition wait for their outcome, or up to
+// 15 more; 0 is exact. Any goroutine may ask, and the answer may be old by the time
+// it is there.
+func (p *Producer) Outstanding(partition int32) int64 {
+	l := p.lane(partition)
+	if l == nil {
+		return 0
+	}
+	settled := l.settled.Load() // before issued, so that the difference is never negative
+	return l.issued.Load() - settled
+}
+
+// lane is that of a partition, nil before its first record.
+func (p *Producer) lane(partition int32) *lane {
+	lanes := *p.lanes.Load()
+	if uint(partition) >= uint(len(lanes)) {
+		return nil
+	}
+	return lanes[partition].Load()
+}
+
+// grow makes the lane of a partition.
+func (p *Producer) grow(partition int32) *lane {
+	lanes := *p.lanes.Load()
+	if int(partition) >= len(lanes) {
+		more := make([]atomic.Pointer[lane], max(int(partition)+1, 2*len(lanes)))
+		for i := range lanes {
+			more[i].Store(lanes[i].Load())
+		}
+		lanes = more
+		p.lanes.Store(&more)
+	}
+	l := &lane{last: -1}
+	lanes[partition].Store(l)
+	return l
+}
+
+// Lanes is what the producer wrote, by partition. It is called once both goroutines
+// are done: when the client is closed.
+func (p *Producer) Lanes() []Lane {
+	var all []Lane
+	lanes := *p.lanes.Load()
+	for i := range lanes {
+		l := lanes[i].Load()
+		if l == nil {
+			continue
+		}
+		all = append(all, Lane{
+			Producer: p.number, Partition: int32(i), Issued: l.issued.Load(), LastOffset: l.last,
+			Acknowledged: slices.Clone(l.acked), Failed: slices.Clone(l.failed), Aborted: slices.Clone(l.aborted),
+		})
+	}
+	return all
+}

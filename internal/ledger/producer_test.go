@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEachPartitionIsNumberedByItself(t *testing.T) {
+	p := NewProducer(1)
+	for want := range int64(3) {
+		for _, partition := range []int32{0, 7, 3, 1000} {
+			if got := p.Next(partition); got != want {
+				t.Errorf("partition %d: number %d, want %d", partition, got, want)
+			}
+		}
+	}
+}
+
+func TestALaneSaysWhatBecameOfItsRecords(t *testing.T) {
+	p := NewProducer(3)
+	for range 10 {
+		p.Next(2)
+	}
+	p.Next(4)
+	p.Acknowledged(2, 5, 105) // a later batch is answered first
+	p.Acknowledged(2, 0, 100)
+	p.Acknowledged(2, 1, 101)
+	p.Failed(2, 2)
+	p.Acknowledged(2, 4, 104)
+	want := []Lane{
+		{Producer: 3, Partition: 2, Issued: 10, LastOffset: 105, Acknowledged: Ranges{{0, 2, 0}, {4, 6, 0}}, Failed: Ranges{{2, 3, 0}}},
+		{Producer: 3, Partition: 4, Issued: 1, LastOffset: -1},
+	}
+	got := p.Lanes()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if n := got[0].Unknown(); n != 5 {
+		t.Errorf("%d unknown, want 5", n)
+	}
+}
+
+func TestTransactionsThatWereNotCommittedAreRemembered(t *testing.T) {
+	p := NewProducer(0)
+	for i, committed := range []bool{true, false, false, true, false} {
+		p.Next(0)
+		if i > 2 {
+			p.Next(1)
+		}
+		p.EndTransaction(committed)
+	}
+	p.EndTransaction(false) // of nothing
+	p.Next(0)               // in no transaction that ended
+	got := p.Lanes()
+	if want := (Ranges{{1, 3, 0}, {4, 5, 0}}); !cmp.Equal(want, got[0].Aborted) {
+		t.Errorf("aborted %v, want %v", got[0].Aborted, want)
+	}
+	if want := (Ranges{{1, 2, 0}}); !cmp.Equal(want, got[1].Aborted) {
+		t.Errorf("aborted %v, want %v", got[1].Aborted, want)
+	}
+}
+
+func TestOutstandingIsExactAtZeroAndNearIt(t *testing.T) {
+	p := NewProducer(0)
+	if n := p.Outstanding(5); n != 0 {
+		t.Errorf("%d outstanding before there is anything", n)
+	}
+	issued, settled := int64(0), int64(0)
+	for round := range int64(200) {
+		for range round {
+			p.Next(0)
+			issued++
+		}
+		for settled < issued && (round%10 == 0 || settled%7 != 6) {
+			if settled%3 == 0 {
+				p.Failed(0, settled)
+			} else {
+				p.Acknowledged(0, settled, settled)
+			}
+			settled++
+			got, want := p.Outstanding(0), issued-settled
+			if got < want || got >= want+publishEvery || want == 0 && got != 0 {
+				t.Fatalf("%d outstanding, want %d", got, want)
+			}
+		}
+		if settled%7 == 6 && settled < issued {
+			p.Acknowledged(0, settled, settled)
+			settled++
+		}
+	}
+}
+
+func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
+	p := NewProducer(0)
+	type sent struct {
+		partition int32
+		seq       int64
+	}
+	const partitions, records = 300, 30_000
+	answers := make(chan sent, 1000)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(answers)
+		for i := range int32(records) {
+			partition := i * i % partitions
+			answers <- sent{partition, p.Next(partition)}
+		}
+	})
+	wg.Go(func() {
+		defer close(done)
+		for s := range answers {
+			p.Acknowledged(s.partition, s.seq, s.seq)
+		}
+	})
+	wg.Go(func() {
+		for i := int32(0); ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if n := p.Outstanding(i % partitions); n < 0 {
+				t.Errorf("%d outstanding", n)
+			}
+		}
+	})
+	wg.Wait()
+	var n int64
+	for _, l := range p.Lanes() {
+		n += l.Acknowledged.Count()
+		if l.Unknown() != 0 || p.Outstanding(l.Partition) != 0 {
+			t.Errorf("partition %d: %d unknown, %d outstanding", l.Partition, l.Unknown(), p.Outstanding(l.Partition))
+		}
+	}
+	if n != records {
+		t.Errorf("%d acknowledged, want %d", n, records)
+	}
+}
+
+func TestAnOutcomeDoesNotAllocate(t *testing.T) {
+	p := NewProducer(0)
+	p.Acknowledged(0, p.Next(0), 0)
+	if n := testing.AllocsPerRun(1000, func() { p.Acknowledged(0, p.Next(0), 0) }); n > 0 {
+		t.Errorf("%v allocations a record", n)
+	}
+}

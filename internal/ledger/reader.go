@@ -1,0 +1,58 @@
+package ledger
+
+import "sync"
+
+// Reader is what one reading of a topic found: by one consumer group, or by one
+// set of readers that share the partitions among them. Any goroutine may use it.
+type Reader struct {
+	run   uint64
+	limit int // of the gaps of a lane
+
+	mu   sync.Mutex
+	logs map[int32]*Log
+}
+
+// NewReader returns an empty account of a reading that looks for the records of run.
+func NewReader(run uint64) *Reader {
+	return &Reader{run: run, limit: maxRanges, logs: make(map[int32]*Log)}
+}
+
+// Log is the account of a partition. It is always the same one, whichever consumer
+// reads the partition.
+func (r *Reader) Log(partition int32) *Log {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.logs[partition]
+	if l == nil {
+		l = &Log{run: r.run, partition: partition, limit: r.limit, begin: -1, skipped: -1, last: -1, epoch: -1, end: -1}
+		r.logs[partition] = l
+	}
+	return l
+}
+
+// Begin says that a partition can be read from offset first on: where its log
+// starts, or where the reading does. Records before it are unchecked and not lost.
+// Call it before the first record, and again whenever the log's start may have
+// moved past what was not read yet.
+func (r *Reader) Begin(partition int32, first int64) {
+	l := r.Log(partition)
+	l.Lock()
+	defer l.Unlock()
+	switch {
+	case l.begin < 0 && l.last < 0:
+		l.begin = first
+	case first > max(l.begin, l.nextOffset()):
+		l.skipped = max(l.skipped, first)
+	}
+}
+
+// ReadTo says how far a partition was read: next is the offset that would be read
+// next, and logEnd where the log ends for good, after the run; -1 if that is not
+// known. Acknowledged records that may lie at offsets that were not reached are
+// unchecked; those that should lie beyond the end of the log are lost.
+func (r *Reader) ReadTo(partition int32, next, logEnd int64) {
+	l := r.Log(partition)
+	l.Lock()
+	defer l.Unlock()
+	l.next, l.end = max(l.next, next), max(l.end, logEnd)
+}

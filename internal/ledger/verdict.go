@@ -1,0 +1,205 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// Verdict is what became of the records of a run. Issued to Unknown are the book's
+// own numbers. The others are sums over the readers, each of which is compared by
+// itself, and so for every reader
+//
+//	acknowledged = acknowledged_read + lost + unchecked + undecided + aborted
+//
+// and, unless it is inexact,
+//
+//	checked = acknowledged_read + aborted_read + resurrected + unknown_read + unissued + duplicated
+type Verdict struct {
+	Readers int `json:"readers"`
+
+	Issued       int64 `json:"issued"`
+	Acknowledged int64 `json:"acknowledged"`
+	Failed       int64 `json:"failed"`
+	Unknown      int64 `json:"unknown"` // sent, and never answered
+
+	Checked          int64 `json:"checked"` // records of the run that were read and compared
+	AcknowledgedRead int64 `json:"acknowledged_read"`
+	Lost             int64 `json:"lost"`                // acknowledged, and certainly not where the reader looked
+	Unchecked        int64 `json:"unchecked,omitempty"` // acknowledged, and perhaps where the reader could not look
+	Undecided        int64 `json:"undecided,omitempty"` // acknowledged, and read or lost: that is forgotten
+	Aborted          int64 `json:"aborted,omitempty"`   // acknowledged in a transaction that was not committed
+	AbortedRead      int64 `json:"aborted_read,omitempty"`
+	Resurrected      int64 `json:"resurrected"`        // reported failed, and read
+	UnknownRead      int64 `json:"unknown_read"`       // never answered, and read
+	Unissued         int64 `json:"unissued,omitempty"` // of this run, and read, but not in the book
+
+	Duplicated       int64 `json:"duplicated"`               // further copies of records that were read
+	Reordered        int64 `json:"reordered"`                // came after a record with a higher number
+	LateUndecided    int64 `json:"late_undecided,omitempty"` // duplicated or reordered: that is forgotten
+	Corrupted        int64 `json:"corrupted"`                // not as they were sent; if acknowledged, they are lost too
+	Unstamped        int64 `json:"unstamped,omitempty"`      // not of a verified load
+	Foreign          int64 `json:"foreign,omitempty"`        // of other runs
+	Redelivered      int64 `json:"redelivered,omitempty"`    // read again: the reader went back, the log is not at fault
+	EpochRegressions int64 `json:"epoch_regressions,omitempty"`
+
+	// Inexact tells that some lane had more than it can remember: the counts of
+	// what is certain are then too low, and Undecided and LateUndecided hold the
+	// rest.
+	Inexact bool `json:"inexact,omitempty"`
+
+	// OtherRun is the id of a run that foreign records are of, as 16 hexadecimal
+	// digits: the one of most of them, if one has more than half.
+	OtherRun string `json:"other_run,omitempty"`
+
+	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
+	GapsBeyond int64    `json:"gaps_beyond,omitempty"` // gaps that are not in the list
+	Blame      []string `json:"blame,omitempty"`       // sentences: whose fault the findings are, as far as the settings tell
+}
+
+// Gap is a place where records of one lane were lost: Count of the numbers from
+// First to Last.
+type Gap struct {
+	Reader    int    `json:"reader"` // index into the arguments of Verify
+	Partition int32  `json:"partition"`
+	Producer  uint16 `json:"producer"`
+	First     int64  `json:"first"`
+	Last      int64  `json:"last"`
+	Count     int64  `json:"count"`
+
+	// The records of the lane that were read around it: their offsets, -1 if there
+	// is none, and when they were due.
+	OffsetBefore int64     `json:"offset_before"`
+	OffsetAfter  int64     `json:"offset_after"`
+	DueBefore    time.Time `json:"due_before,omitzero"`
+	DueAfter     time.Time `json:"due_after,omitzero"`
+}
+
+// maxGaps bounds the list of gaps in a verdict: more than anyone reads.
+const maxGaps = 100
+
+// OfAnotherRun tells that readers found stamped records, but none of this run: the
+// book is most likely that of another run, and nothing is known to be lost.
+func (v *Verdict) OfAnotherRun() bool { return v.Checked == 0 && v.Foreign > 0 }
+
+// Verify compares what was written with what each of the readers found. It takes
+// the readers' locks; what they read afterwards is not in the verdict.
+func (b *Book) Verify(readers ...*Reader) Verdict {
+	v := Verdict{Readers: len(readers)}
+	lanes := make(map[laneID]*Lane, len(b.Lanes))
+	for i := range b.Lanes {
+		l := &b.Lanes[i]
+		lanes[l.id()] = l
+		v.Issued += l.Issued
+		v.Acknowledged += l.Acknowledged.Count()
+		v.Failed += l.Failed.Count()
+		v.Unknown += l.Unknown()
+	}
+	most := int64(0)
+	for i, r := range readers {
+		b.verify(&v, i, r)
+		most = max(most, v.addLogs(r, lanes, most))
+	}
+	v.Blame = b.blame(&v)
+	return v
+}
+
+// verify adds what became of the book's lanes in one reading.
+func (b *Book) verify(v *Verdict, reader int, r *Reader) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	unread := &Log{begin: -1, skipped: -1, last: -1, end: -1}
+	for i := range b.Lanes {
+		l := &b.Lanes[i]
+		log := r.logs[l.Partition]
+		if log == nil {
+			log = unread
+		}
+		log.Lock()
+		f := b.compare(l, log)
+		log.Unlock()
+		v.AcknowledgedRead += f.read
+		v.Lost += f.lost
+		v.Unchecked += f.unchecked
+		v.Undecided += f.undecided
+		v.Aborted += f.aborted
+		v.AbortedRead += f.abortedRead
+		v.Resurrected += f.resurrected
+		v.UnknownRead += f.unknownRead
+		v.Unissued += f.unissued
+		v.Inexact = v.Inexact || f.inexact
+		for _, g := range f.gaps {
+			if len(v.Gaps) == maxGaps {
+				v.GapsBeyond++
+				continue
+			}
+			g.Reader, g.Partition, g.Producer = reader, l.Partition, l.Producer
+			v.Gaps = append(v.Gaps, g)
+		}
+	}
+}
+
+// addLogs adds what a reading counted by itself. It names the run that most
+// foreign records are of, if they are more than most, and returns how many.
+func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.logs {
+		l.Lock()
+		v.Checked += l.checked
+		v.Duplicated += l.duplicated
+		v.Reordered += l.reordered
+		v.LateUndecided += l.late
+		v.Corrupted += l.corrupted
+		v.Unstamped += l.unstamped
+		v.Foreign += l.foreign
+		v.Redelivered += l.redelivered
+		v.EpochRegressions += l.epochsBehind
+		v.Inexact = v.Inexact || l.late > 0
+		if l.foreign > 0 && (l.votes > most || v.OtherRun == "") {
+			most, v.OtherRun = l.votes, fmt.Sprintf("%016x", l.other)
+		}
+		for producer, lane := range l.lanes {
+			if lane != nil && lanes[laneID{uint16(producer), l.partition}] == nil {
+				v.Unissued += lane.next - lane.missing()
+			}
+		}
+		l.Unlock()
+	}
+	return most
+}
+
+// missing is how many numbers below next were not read.
+func (lane *readLane) missing() int64 {
+	var n int64
+	for i := range lane.gaps {
+		n += lane.gaps[i].Count()
+	}
+	return n
+}
+
+// blame explains findings by the client's settings, as far as they do.
+func (b *Book) blame(v *Verdict) []string {
+	var why []string
+	if v.Duplicated > 0 || v.Reordered > 0 || v.LateUndecided > 0 {
+		switch {
+		case b.Idempotent:
+			why = append(why, "the producers were idempotent, which rules out duplicates and reordering: the brokers or the client are at fault")
+		case b.Retries:
+			why = append(why, "idempotence was off and retries were on: a batch whose answer is lost is written again, which makes duplicates, "+
+				"and with more than one request in flight reorders records; the client's settings allow both")
+		default:
+			why = append(why, "idempotence and retries were off: the client sends no record twice, so the brokers or the client are at fault")
+		}
+	}
+	if v.Lost > 0 && !v.OfAnotherRun() {
+		switch b.Acks {
+		case "0":
+			why = append(why, "acks=0: no broker acknowledged anything, so losses are what the client's settings allow")
+		case "1":
+			why = append(why, "acks=1: a record that only its leader has is lost with the leader; the client's settings allow it")
+		default:
+			why = append(why, "acks=all: the in-sync replicas had the lost records; with min.insync.replicas=1 or unclean leader election the topic's settings allow it")
+		}
+	}
+	return why
+}
