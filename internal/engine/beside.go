@@ -15,11 +15,11 @@ const maxEvents = 1000
 // beside is what all shards of a run know together: when a broker last answered,
 // and what has happened.
 type beside struct {
-	mu       sync.Mutex // guards the rest; a shard's mu may be held
-	answered time.Duration
-	failing  bool
-	events   []stats.Event
-	count    int
+	mu      sync.Mutex // guards the rest; a shard's mu may be held
+	wait    stats.Wait
+	failing bool
+	events  []stats.Event
+	count   int
 }
 
 // answered notes an answer, and for how long there had been none while o waited.
@@ -27,8 +27,7 @@ type beside struct {
 func (r *run) answered(s *Shard, o *Op, at time.Duration) {
 	b := &r.beside
 	b.mu.Lock()
-	gap := b.gap(at, o.Sent)
-	b.answered = max(b.answered, at)
+	gap := b.wait.Acknowledged(o.Sent, at)
 	if b.failing {
 		b.failing = false
 		b.add(stats.Event{At: at, Kind: stats.FirstSuccess, Broker: -1, To: -1, Text: "records are acknowledged again"})
@@ -41,7 +40,7 @@ func (r *run) answered(s *Shard, o *Op, at time.Duration) {
 func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Duration) {
 	b := &r.beside
 	b.mu.Lock()
-	gap := b.gap(at, o.Sent)
+	gap := b.wait.Failed(o.Sent, at)
 	if !b.failing {
 		b.failing = true
 		b.add(stats.Event{At: at, Kind: stats.FirstError, Broker: -1, To: -1, Text: fmt.Sprintf("records fail: %s", code)})
@@ -49,7 +48,7 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 	b.mu.Unlock()
 	s.rec.Outage(int(o.phase), gap)
 	if partition >= 0 {
-		s.rec.Waited(int(o.phase), partition, at-o.Sent, at)
+		s.rec.FailedIn(int(o.phase), partition, o.Sent, at)
 	}
 }
 
@@ -57,15 +56,7 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 func (b *beside) outage(at, sent time.Duration) stats.Gap {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.gap(at, sent)
-}
-
-func (b *beside) gap(at, sent time.Duration) stats.Gap {
-	from := max(b.answered, sent)
-	if at <= from {
-		return stats.Gap{}
-	}
-	return stats.Gap{From: from, Length: at - from}
+	return b.wait.Open(sent, at)
 }
 
 // add keeps an event. The caller holds mu.

@@ -160,7 +160,7 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 			timeout = min(timeout, r.opts.StopTimeout)
 		}
 	} else {
-		cutoff = r.cutoff()
+		cutoff = r.plan.Load.Duration.Std()
 	}
 	go rs.watchIdle(timeout, r.now)
 	stop := r.opts.Stop

@@ -29,6 +29,11 @@ type Consumer struct {
 	books     []*ledger.Reader // by group; nil: nothing is verified
 	roundtrip uint64           // the run whose stamps tell end-to-end latency; 0: any
 
+	// Written is, by partition, the offset after the newest record that this process
+	// wrote. Readers may see it a moment later than its writer, and do not stop before.
+	// nil: it writes nothing.
+	Written func() []int64
+
 	mu      sync.Mutex // guards the rest
 	waiting int        // clients without partitions yet
 	ready   chan struct{}
@@ -130,6 +135,11 @@ func (d *Consumer) Aim(ctx context.Context) error {
 	for {
 		ends, err := d.cluster.ends(ctx, &d.layout, d.settings.ReadCommitted())
 		if err == nil {
+			if d.Written != nil {
+				for i, next := range d.Written() {
+					ends[i] = max(ends[i], next)
+				}
+			}
 			d.at.aimAt(ends)
 			return nil
 		}

@@ -243,7 +243,7 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(0, 2)                       // again
+	write(0, 2)                            // again
 	for _, seq := range []int64{0, 2, 1} { // of a producer of its own
 		write(7, seq)
 	}

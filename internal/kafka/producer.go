@@ -73,6 +73,17 @@ func (p *Producer) Lanes() []ledger.Lane {
 	return lanes
 }
 
+// Acked is, by partition, the offset after the newest record that was acknowledged.
+func (p *Producer) Acked() []int64 {
+	acked := make([]int64, p.Partitions)
+	for _, s := range p.stampers {
+		for i := range acked {
+			acked[i] = max(acked[i], s.acked[i].Load())
+		}
+	}
+	return acked
+}
+
 func recordHeaders(hs []plan.Header) []kgo.RecordHeader {
 	var out []kgo.RecordHeader
 	for _, h := range hs {

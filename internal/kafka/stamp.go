@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"math"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -23,6 +24,8 @@ type stamper struct {
 	batch      int // bytes after which another partition has its turn
 	most       int // outstanding batches above which a partition is passed over
 
+	acked []atomic.Int64 // by partition: the offset after the newest acknowledged record
+
 	partition int32 // that has its turn
 	filled    int   // bytes of it
 }
@@ -39,6 +42,7 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 		partitions: int32(p.Partitions), batch: p.Settings.BatchSize(),
 		most:      p.Settings.MaxInFlight() + passOver,
 		partition: int32(s.Index % p.Partitions),
+		acked:     make([]atomic.Int64, p.Partitions),
 	}
 }
 
@@ -82,6 +86,9 @@ func (t *stamper) settle(r *record, err error) {
 		return
 	}
 	t.account.Acknowledged(r.Partition, r.seq, r.Offset)
+	if next := r.Offset + 1; next > t.acked[r.Partition].Load() {
+		t.acked[r.Partition].Store(next)
+	}
 }
 
 // endTransaction notes whether the records since the last one can be read.

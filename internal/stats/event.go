@@ -20,6 +20,43 @@ func (g Gap) longer(o Gap) Gap {
 	return g
 }
 
+// Wait follows for how long records have waited for an acknowledgement, of any
+// broker or of one partition. The zero value has seen nothing.
+type Wait struct {
+	answered time.Duration // newest acknowledgement
+	since    time.Duration // from when records have been waiting that failed meanwhile
+	failed   bool          // there are such
+}
+
+// Acknowledged notes the acknowledgement of a record, and returns the time before it
+// in which records waited and none was acknowledged.
+func (w *Wait) Acknowledged(sent, at time.Duration) Gap {
+	g := w.Open(sent, at)
+	w.answered, w.failed = max(w.answered, at), false
+	return g
+}
+
+// Failed notes a record that failed, and returns for how long none has been
+// acknowledged.
+func (w *Wait) Failed(sent, at time.Duration) Gap {
+	g := w.Open(sent, at)
+	w.since, w.failed = at-g.Length, true
+	return g
+}
+
+// Open is the time up to at in which the record sent then, or one that failed, has
+// waited and none was acknowledged.
+func (w *Wait) Open(sent, at time.Duration) Gap {
+	from := max(w.answered, sent)
+	if w.failed {
+		from = min(from, w.since)
+	}
+	if at <= from {
+		return Gap{}
+	}
+	return Gap{From: from, Length: at - from}
+}
+
 // EventKind is what happened.
 type EventKind string
 

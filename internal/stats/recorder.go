@@ -26,9 +26,9 @@ func PhaseOf(warmup bool) int {
 // are in.
 type Recorder struct {
 	cur   *Phases
-	parts [2][]Partition  // by partition number; folded into the window's map by Take
-	acked []time.Duration // by partition: when it last acknowledged
-	runs  [2]runs         // values that came several times in a row, not yet in the histograms
+	parts [2][]Partition // by partition number; folded into the window's map by Take
+	waits []Wait         // by partition
+	runs  [2]runs        // values that came several times in a row, not yet in the histograms
 }
 
 // runs are the last values and how often they came. The records of a burst were
@@ -97,11 +97,10 @@ func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, 
 	if partition < 0 {
 		return
 	}
-	r.Waited(phase, partition, service, at)
-	if at > r.acked[partition] {
-		r.acked[partition] = at
+	p := r.partition(phase, partition)
+	if w := r.wait(partition); at > w.answered { // once an answer, whose first record waited longest
+		p.Outage = p.Outage.longer(w.Acknowledged(at-service, at))
 	}
-	p := &r.parts[phase][partition]
 	p.Records++
 	p.Bytes += int64(bytes)
 	p.ServiceSum += service
@@ -121,18 +120,18 @@ func (r *Recorder) Outage(phase int, g Gap) {
 	r.cur[phase].Outage = r.cur[phase].Outage.longer(g)
 }
 
-// Waited notes that a record of a partition, sent so long ago, has its outcome now:
-// the time since the partition's last acknowledgement, or since the record was sent
-// if that was later, is one in which the partition was waited for.
-func (r *Recorder) Waited(phase int, partition int32, service, at time.Duration) {
+// wait is the partition's.
+func (r *Recorder) wait(partition int32) *Wait {
+	if int(partition) >= len(r.waits) {
+		r.waits = append(r.waits, make([]Wait, int(partition)+1-len(r.waits))...)
+	}
+	return &r.waits[partition]
+}
+
+// FailedIn notes the partition of a record that failed.
+func (r *Recorder) FailedIn(phase int, partition int32, sent, at time.Duration) {
 	p := r.partition(phase, partition)
-	if int(partition) >= len(r.acked) {
-		r.acked = append(r.acked, make([]time.Duration, int(partition)+1-len(r.acked))...)
-	}
-	from := max(r.acked[partition], at-service)
-	if length := at - from; length > p.Outage.Length {
-		p.Outage = Gap{From: from, Length: length}
-	}
+	p.Outage = p.Outage.longer(r.wait(partition).Failed(sent, at))
 }
 
 // Failed counts one record that was given up, by its error code. Its response

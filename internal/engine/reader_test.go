@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// fakeLog is a log that fills at a rate, and the driver of its readers.
+type fakeLog struct {
+	perSecond float64      // how fast it fills; 0: it holds records from the start
+	records   atomic.Int64 // there are at most so many
+	batch     int          // records of a poll at most
+	fails     error        // of a poll, when all were read
+
+	began time.Time
+	read  atomic.Int64
+	aim   atomic.Int64 // -1: none
+}
+
+func (l *fakeLog) there() int64 {
+	if l.perSecond == 0 {
+		return l.records.Load()
+	}
+	return min(l.records.Load(), int64(l.perSecond*time.Since(l.began).Seconds()))
+}
+
+func (l *fakeLog) Aim(context.Context) error { l.aim.Store(l.there()); return nil }
+
+func (l *fakeLog) Reached() bool { a := l.aim.Load(); return a >= 0 && l.read.Load() >= a }
+
+func (l *fakeLog) OpenReader(_ context.Context, s *Shard) (Reader, error) {
+	return &fakeReader{l, s}, nil
+}
+
+type fakeReader struct {
+	log   *fakeLog
+	shard *Shard
+}
+
+func (r *fakeReader) Read(ctx context.Context, limit int) (int, error) {
+	for ctx.Err() == nil {
+		read := r.log.read.Load()
+		n := min(r.log.there()-read, int64(limit), int64(r.log.batch))
+		if n > 0 && r.log.read.CompareAndSwap(read, read+n) {
+			r.shard.Working()
+			r.shard.Record(func(rec *stats.Recorder, phase int) {
+				rec.Consumed(phase, 0, int(n), 10*int(n), r.shard.Now())
+			})
+			return int(n), nil
+		}
+		if n <= 0 && r.log.fails != nil {
+			return 0, r.log.fails
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return 0, nil
+}
+
+func (r *fakeReader) Close() error { return nil }
+
+func newLog(perSecond float64, records int64) *fakeLog {
+	l := &fakeLog{perSecond: perSecond, batch: 100, began: time.Now()}
+	l.records.Store(records)
+	l.aim.Store(-1)
+	return l
+}
+
+func consuming(load plan.Load, read plan.Read) plan.Plan {
+	read.Consumers = max(1, read.Consumers)
+	return plan.Plan{Command: plan.Consume, Load: load, Read: read}
+}
+
+func runReaders(t *testing.T, p plan.Plan, l *fakeLog, o Options) (End, stats.Window) {
+	t.Helper()
+	c := &collector{}
+	end, err := Run(t.Context(), p, Drivers{Read: l}, o, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end, c.all()
+}
+
+func TestReadingEndsForAReason(t *testing.T) {
+	broken := errors.New("no such partition")
+	for _, tc := range []struct {
+		name string
+		load plan.Load
+		read plan.Read
+		log  func() *fakeLog
+		want int64
+		why  ReadEnd
+		took time.Duration
+	}{
+		{"to the end", plan.Load{}, plan.Read{ToEnd: true}, func() *fakeLog { return newLog(0, 5000) }, 5000, ReadAll, 0},
+		{"to the end of nothing", plan.Load{}, plan.Read{ToEnd: true}, func() *fakeLog { return newLog(0, 0) }, 0, ReadAll, 0},
+		{"a count", plan.Load{Records: 777}, plan.Read{}, func() *fakeLog { return newLog(0, 5000) }, 777, ReadCount, 0},
+		{"a count shared by three", plan.Load{Records: 777}, plan.Read{Consumers: 3}, func() *fakeLog { return newLog(0, 5000) }, 777, ReadCount, 0},
+		{"a duration", plan.Load{Duration: seconds(3)}, plan.Read{}, func() *fakeLog { return newLog(1000, 1e6) }, 3000, ReadDuration, 3 * time.Second},
+		{"nothing comes any more", plan.Load{}, plan.Read{Timeout: seconds(2)}, func() *fakeLog { return newLog(1000, 1000) }, 1000, ReadIdle, 3 * time.Second},
+		{"an error", plan.Load{}, plan.Read{}, func() *fakeLog { l := newLog(0, 100); l.fails = broken; return l }, 100, ReadFailed, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				end, w := runReaders(t, consuming(tc.load, tc.read), tc.log(), Options{})
+				if end.Reading != tc.why || math.Abs(float64(w.Consumed-tc.want)) > 25 || tc.why != ReadDuration && w.Consumed != tc.want {
+					t.Errorf("%d records, end %q; want %d, %q", w.Consumed, end.Reading, tc.want, tc.why)
+				}
+				if (end.ReadErr != nil) != (tc.why == ReadFailed) {
+					t.Errorf("error %v", end.ReadErr)
+				}
+				if d := end.Elapsed - tc.took; d < 0 || d > 200*time.Millisecond {
+					t.Errorf("it took %v, want %v", end.Elapsed, tc.took)
+				}
+			})
+		})
+	}
+}
+
+func TestAStopEndsReadingAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		time.AfterFunc(1500*time.Millisecond, func() { close(stop) })
+		end, w := runReaders(t, consuming(plan.Load{}, plan.Read{}), newLog(1000, 1e6), Options{Stop: stop})
+		if !end.Stopped || end.Reading != ReadStopped || w.Consumed < 1400 || w.Consumed > 1500 || end.Elapsed > 1600*time.Millisecond {
+			t.Errorf("stopped %v, end %q, %d records in %v", end.Stopped, end.Reading, w.Consumed, end.Elapsed)
+		}
+	})
+}
+
+func TestAPacedReaderKeepsItsRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := consuming(plan.Load{Rate: perSecond(500), Duration: seconds(4)}, plan.Read{Consumers: 2})
+		_, w := runReaders(t, p, newLog(0, 1e6), Options{})
+		if w.Consumed < 1950 || w.Consumed > 2000 {
+			t.Errorf("%d records in 4 s at 500 a second", w.Consumed)
+		}
+		if held := w.ReadHeld.Seconds() / w.ReadTime.Seconds(); held < 0.9 {
+			t.Errorf("held back %.0f %% of the time, want nearly all of it", 100*held)
+		}
+	})
+}
+
+func TestASlowReaderIsHeldBackByItsProcessing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := consuming(plan.Load{Duration: seconds(4)}, plan.Read{Processing: plan.Duration(time.Millisecond)})
+		_, w := runReaders(t, p, newLog(0, 1e6), Options{})
+		if w.Consumed < 3900 || w.Consumed > 4100 {
+			t.Errorf("%d records in 4 s at 1 ms each", w.Consumed)
+		}
+	})
+}
+
+func TestTheTimeOfReadersIsAccountedForInEveryWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{}
+		p := consuming(plan.Load{Duration: seconds(5)}, plan.Read{Consumers: 2})
+		end, err := Run(t.Context(), p, Drivers{Read: newLog(0, 0)}, Options{}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range c.calls {
+			w := call[0]
+			if w.End == end.Elapsed {
+				continue // the readers do not stop at the same moment
+			}
+			if want := 2 * (w.End - w.Start); w.ReadTime != want || w.ReadWait != want {
+				t.Errorf("window %v to %v: %v of reading and %v of waiting, want %v of each", w.Start, w.End, w.ReadTime, w.ReadWait, want)
+			}
+		}
+	})
+}
+
+func TestTheWarmupOfReadingIsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{}
+		p := consuming(plan.Load{Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(1)}}, plan.Read{})
+		if _, err := Run(t.Context(), p, Drivers{Read: newLog(1000, 1e6)}, Options{}, c); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.total[stats.Warmup].Consumed; n < 950 || n > 1050 {
+			t.Errorf("%d records in the warm-up, want 1000", n)
+		}
+		if n := c.total[stats.Measured].Consumed; n < 2900 || n > 3050 {
+			t.Errorf("%d records measured, want 3000", n)
+		}
+	})
+}
+
+func TestOneAtATimeWaitsForItsReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog(0, 0)
+		log.batch = 1
+		sent := &fake{latency: 2 * time.Millisecond, saw: func(time.Duration, *Op) {
+			log.records.Add(1) // and a reader looks every 10 ms
+		}}
+		p := producing(plan.Load{Records: 50, OneAtATime: true})
+		p.Read = plan.Read{Consumers: 1, Timeout: seconds(1)}
+		c := &collector{}
+		end, err := Run(t.Context(), p, Drivers{Send: sent, Read: log}, Options{}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := c.all()
+		if w.Acknowledged != 50 || w.Consumed != 50 || end.Reading != ReadAll {
+			t.Errorf("%d acknowledged and %d consumed, end %q; want 50 each", w.Acknowledged, w.Consumed, end.Reading)
+		}
+		if least := 49 * 10 * time.Millisecond; end.Sending < least {
+			t.Errorf("sending took %v, less than %v: records did not wait for those before", end.Sending, least)
+		}
+	})
+}
+
+func TestARecordThatFailsDoesNotHoldUpTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := &fake{latency: time.Millisecond, fails: func(*Op) string { return "NOT_LEADER_OR_FOLLOWER" }}
+		p := producing(plan.Load{Records: 20, OneAtATime: true})
+		p.Read = plan.Read{Consumers: 1, Timeout: seconds(1)}
+		c := &collector{}
+		if _, err := Run(t.Context(), p, Drivers{Send: sent, Read: newLog(0, 0)}, Options{}, c); err != nil {
+			t.Fatal(err)
+		}
+		if w := c.all(); w.Failed != 20 {
+			t.Errorf("%d failed, want 20", w.Failed)
+		}
+	})
+}
+
+func TestErrorsAndTheirEndAreEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := &fake{latency: time.Millisecond, fails: func(op *Op) string {
+			if op.Due > time.Second && op.Due < 2*time.Second {
+				return "NOT_LEADER_OR_FOLLOWER"
+			}
+			return ""
+		}}
+		c := &collector{}
+		if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(3)}), Drivers{Send: sent}, Options{}, c); err != nil {
+			t.Fatal(err)
+		}
+		w := c.all()
+		if len(w.Events) != 2 || w.Events[0].Kind != stats.FirstError || w.Events[1].Kind != stats.FirstSuccess {
+			t.Fatalf("events %+v, want the first error and the first success after it", w.Events)
+		}
+		if d := w.Outage.Length - time.Second; d < -20*time.Millisecond || d > 20*time.Millisecond {
+			t.Errorf("outage %+v, want one of a second from about 1 s on", w.Outage)
+		}
+	})
+}
+
+func TestAnOutageAtTheEndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := &fake{latency: time.Millisecond, stall: [2]time.Duration{2 * time.Second, time.Hour}}
+		c := &collector{}
+		o := Options{DrainTimeout: 3 * time.Second}
+		if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(4)}), Drivers{Send: sent}, o, c); err != nil {
+			t.Fatal(err)
+		}
+		w := c.all()
+		if d := w.Outage.Length - 5*time.Second; d < -150*time.Millisecond || d > 150*time.Millisecond {
+			t.Errorf("outage %+v, want one from 2 s to the end of the drain at 7 s", w.Outage)
+		}
+	})
+}
+
+// told is a source that tells of one event a second.
+type told struct{ now func() time.Duration }
+
+func (s *told) Start(_ context.Context, now func() time.Duration) { s.now = now }
+
+func (s *told) Take() stats.Window {
+	return stats.Window{Events: []stats.Event{{At: s.now(), Kind: stats.LeaderMoved}}, Read: stats.Read{Backlog: 3}}
+}
+
+func TestWhatSourcesFindJoinsTheWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{}
+		o := Options{Sources: []Source{&told{}}}
+		load := plan.Load{Rate: perSecond(100), Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(2)}}
+		if _, err := Run(t.Context(), producing(load), Drivers{Send: &fake{}}, o, c); err != nil {
+			t.Fatal(err)
+		}
+		w := c.all()
+		if n := int64(len(w.Events)); n < 4 || w.Backlog != 3*n {
+			t.Errorf("%d events and a backlog of %d", n, w.Backlog)
+		}
+		if got := c.total[stats.Warmup].Acknowledged; got != 200 {
+			t.Errorf("%d records in the warm-up, want 200: a source must not change the phase", got)
+		}
+	})
+}
