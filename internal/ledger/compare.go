@@ -48,11 +48,15 @@ func (b *Book) compare(l *Lane, log *Log) finding {
 // before the first one read if the reading began after the start of the run, those
 // after the last if it did not go on to the lane's end, and gaps across offsets that
 // were skipped. Where the client may write in the wrong order, so may their
-// neighbours.
+// neighbours, and anything may lie in what was skipped.
 func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
+	end := max(l.Issued, rl.next)
 	var far int64
 	if b.unordered() {
 		far = reach
+		if log.skipped >= 0 {
+			return Ranges{{From: 0, To: end}}
+		}
 	}
 	var set Ranges
 	if log.begin < 0 || log.begin > b.start(l.Partition) {
@@ -61,11 +65,11 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	next := log.nextOffset()
 	atEnd := log.end >= 0 && next >= log.end || l.LastOffset >= 0 && next > l.LastOffset
 	if !atEnd || rl.offset < log.skipped {
-		set = append(set, Range{From: rl.next - far, To: max(l.Issued, rl.next)})
+		set = append(set, Range{From: rl.next - far, To: end})
 	}
 	for i := range rl.gaps {
 		if g := &rl.gaps[i]; g.skipped {
-			set = append(set, Range{From: g.From - far, To: g.To + far})
+			set = append(set, Range{From: g.From, To: g.To})
 		}
 	}
 	return union(set)

@@ -25,8 +25,9 @@ type Log struct {
 	epoch int32 // of the leader that wrote the record read last, -1: not known
 	lanes []*readLane
 
-	checked, duplicated, reordered, late                     int64
-	corrupted, unstamped, foreign, redelivered, epochsBehind int64
+	checked, duplicated, reordered, late       int64
+	corrupted, unstamped, foreign, redelivered int64
+	epochsBehind, rewritten                    int64
 
 	// other is the run of which most of the foreign records are, if more than half
 	// are of one; votes is how far it is ahead.
@@ -61,8 +62,13 @@ type gap struct {
 // Corrupted. The log must be locked.
 func (l *Log) Add(offset int64, epoch int32, value []byte, s *Stamp) Kind {
 	if offset <= l.last {
-		l.redelivered++
-		return Redelivered
+		// In a log, epochs do not fall as offsets rise. Below the record read last there
+		// is no higher epoch, unless a new leader cut the log off and wrote on.
+		if epoch <= l.epoch || l.epoch < 0 {
+			l.redelivered++
+			return Redelivered
+		}
+		l.rewritten++
 	}
 	return l.count(offset, epoch, ReadStamp(value, s), s)
 }

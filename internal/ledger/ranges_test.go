@@ -22,7 +22,7 @@ func TestNumbersBecomeRanges(t *testing.T) {
 		{"four apart fill the list", []int64{0, 2, 4, 6}, Ranges{{0, 1, 0}, {2, 3, 0}, {4, 5, 0}, {6, 7, 0}}},
 		{"a fifth makes the older half one", []int64{0, 2, 4, 6, 8}, Ranges{{0, 3, 1}, {4, 5, 0}, {6, 7, 0}, {8, 9, 0}}},
 		{"a number in between fills a hole", []int64{0, 2, 4, 6, 8, 1}, Ranges{{0, 3, 0}, {4, 5, 0}, {6, 7, 0}, {8, 9, 0}}},
-		{"a number beside holes stays by itself", []int64{0, 2, 4, 6, 7, 9, 3}, Ranges{{0, 5, 1}, {6, 8, 0}, {9, 10, 0}}},
+		{"a number beside holes stays by itself", []int64{0, 2, 4, 6, 7, 9, 3}, Ranges{{0, 3, 1}, {3, 5, 0}, {6, 8, 0}, {9, 10, 0}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var rs Ranges

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -42,13 +44,19 @@ type Verdict struct {
 	Redelivered      int64 `json:"redelivered,omitempty"`    // read again: the reader went back, the log is not at fault
 	EpochRegressions int64 `json:"epoch_regressions,omitempty"`
 
+	// Rewritten is how often the log had been cut off, and written again from there
+	// on by a new leader, below what was read already. What was read and cut off
+	// counts as read; only another reading from the start misses it.
+	Rewritten int64 `json:"rewritten,omitempty"`
+
 	// Inexact tells that some lane had more than it can remember: the counts of
 	// what is certain are then too low, and Undecided and LateUndecided hold the
 	// rest.
 	Inexact bool `json:"inexact,omitempty"`
 
 	// OtherRun is the id of a run that foreign records are of, as 16 hexadecimal
-	// digits: the one of most of them, if one has more than half.
+	// digits: in the partition with the most of them the run of most, if one has more
+	// than half.
 	OtherRun string `json:"other_run,omitempty"`
 
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
@@ -81,8 +89,8 @@ const maxGaps = 100
 // book is most likely that of another run, and nothing is known to be lost.
 func (v *Verdict) OfAnotherRun() bool { return v.Checked == 0 && v.Foreign > 0 }
 
-// Verify compares what was written with what each of the readers found. It takes
-// the readers' locks; what they read afterwards is not in the verdict.
+// Verify compares what was written with what each of the readers found. Call it when
+// they are done: what they read meanwhile may be in one count and not in another.
 func (b *Book) Verify(readers ...*Reader) Verdict {
 	v := Verdict{Readers: len(readers)}
 	lanes := make(map[laneID]*Lane, len(b.Lanes))
@@ -97,7 +105,7 @@ func (b *Book) Verify(readers ...*Reader) Verdict {
 	most := int64(0)
 	for i, r := range readers {
 		b.verify(&v, i, r)
-		most = max(most, v.addLogs(r, lanes, most))
+		most = v.addLogs(r, lanes, most)
 	}
 	v.Blame = b.blame(&v)
 	return v
@@ -138,12 +146,13 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	}
 }
 
-// addLogs adds what a reading counted by itself. It names the run that most
-// foreign records are of, if they are more than most, and returns how many.
+// addLogs adds what a reading counted by itself. The log with the most foreign
+// records tells which run they are of, if it has more than most; how many is returned.
 func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, l := range r.logs {
+	for _, partition := range slices.Sorted(maps.Keys(r.logs)) {
+		l := r.logs[partition]
 		l.Lock()
 		v.Checked += l.checked
 		v.Duplicated += l.duplicated
@@ -154,9 +163,10 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		v.Foreign += l.foreign
 		v.Redelivered += l.redelivered
 		v.EpochRegressions += l.epochsBehind
+		v.Rewritten += l.rewritten
 		v.Inexact = v.Inexact || l.late > 0
-		if l.foreign > 0 && (l.votes > most || v.OtherRun == "") {
-			most, v.OtherRun = l.votes, fmt.Sprintf("%016x", l.other)
+		if l.foreign > most {
+			most, v.OtherRun = l.foreign, fmt.Sprintf("%016x", l.other)
 		}
 		for producer, lane := range l.lanes {
 			if lane != nil && lanes[laneID{uint16(producer), l.partition}] == nil {
@@ -198,7 +208,7 @@ func (b *Book) blame(v *Verdict) []string {
 		case "1":
 			why = append(why, "acks=1: a record that only its leader has is lost with the leader; the client's settings allow it")
 		default:
-			why = append(why, "acks=all: the in-sync replicas had the lost records; with min.insync.replicas=1 or unclean leader election the topic's settings allow it")
+			why = append(why, "acks=all: every in-sync replica had the lost records; with min.insync.replicas=1 or unclean leader election the topic's settings allow it")
 		}
 	}
 	return why

@@ -1,0 +1,170 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func sample() *Book {
+	return &Book{
+		Run: 0xfedcba9876543210, Topic: "orders", TopicID: "AbC-_", Start: []int64{0, 17}, Idempotent: true, Acks: "all", Retries: true,
+		Lanes: []Lane{
+			{Producer: 0, Partition: 0, Issued: 100, Acknowledged: Ranges{{0, 50, 7}, {51, 90, 0}}, Failed: Ranges{{50, 51, 0}}, LastOffset: 99},
+			{Producer: 0, Partition: 1, Issued: 5, Aborted: Ranges{{1, 3, 0}}, LastOffset: -1},
+			{Producer: 9999, Partition: 0, LastOffset: -1},
+		},
+	}
+}
+
+func encoded(t testing.TB, b *Book) []byte {
+	t.Helper()
+	var w bytes.Buffer
+	if err := encode(&w, b); err != nil {
+		t.Fatal(err)
+	}
+	return w.Bytes()
+}
+
+// sealed is a file of these lines with the right last line.
+func sealed(lanes int, lines ...string) []byte {
+	text := strings.Join(lines, "\n") + "\n"
+	return fmt.Appendf(nil, "%s{\"end\":{\"lanes\":%d,\"crc32c\":\"%08x\"}}\n", text, lanes, crc32.Checksum([]byte(text), crcTable))
+}
+
+const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
+
+func TestALedgerFileIsReplacedAsAWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.ledger")
+	for _, b := range []*Book{sample(), {Run: 1}} {
+		if err := WriteFile(path, b); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	bad := sample()
+	bad.Lanes[0].Failed[0].To = 1000
+	if err := WriteFile(path, bad); err == nil {
+		t.Error("a book that cannot be read was written")
+	}
+	if err := WriteFile(filepath.Join(dir, "none", "run.ledger"), sample()); err == nil {
+		t.Error("a file in no folder was written")
+	}
+	if got, err := ReadFile(path); err != nil || got.Run != 1 {
+		t.Errorf("what was there before: %+v, %v", got, err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Errorf("files %v, %v; want one", files, err)
+	}
+	if info, err := files[0].Info(); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestAMissingFileIsTold(t *testing.T) {
+	if _, err := ReadFile(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
+	whole := string(encoded(t, sample()))
+	lane := `{"lane":{"producer":1,"partition":0,"issued":10,"acknowledged":[[0,10]],"last_offset":9}}`
+	change := func(old, with string) []byte {
+		if !strings.Contains(whole, old) {
+			t.Fatalf("%s is not in %s", old, whole)
+		}
+		return []byte(strings.Replace(whole, old, with, 1))
+	}
+	for _, tc := range []struct {
+		name string
+		file []byte
+		say  string
+	}{
+		{"nothing", nil, "not a ledger"},
+		{"text", []byte("hello\n"), "not a ledger"},
+		{"other JSON lines", []byte("{\"header\":{\"schema\":3}}\n"), "not a ledger"},
+		{"no schema", sealed(0, `{"ledger":{"run_id":"0000000000000001"}}`), "not a ledger"},
+		{"a first line without end", bytes.Repeat([]byte("x"), maxLine+1), "not a ledger"},
+		{"a newer schema", sealed(0, `{"ledger":{"schema":2,"run_id":{"new":1}}}`), "a newer kt"},
+		{"a run id that is none", sealed(0, `{"ledger":{"schema":1,"run_id":"12"}}`), "run id"},
+		{"a negative start", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
+		{"the header alone", []byte(someHeader + "\n"), "cut off after line 1"},
+		{"no last line", []byte(whole[:strings.LastIndex(whole[:len(whole)-1], "\n")+1]), "cut off after line 4"},
+		{"half a last line", []byte(whole[:len(whole)-3]), "cut off after line 4"},
+		{"a number changed", change(`"issued":100`, `"issued":101`), "changed"},
+		{"the header changed", change("orders", "orderz"), "changed"},
+		{"a line that is JSON no more", change(`{"lane"`, `?"lane"`), "changed"},
+		{"the checksum changed", change(`"crc32c":"`, `"crc32c":"0`), "changed"},
+		{"the number of lanes changed", change(`"lanes":3`, `"lanes":2`), "3 lanes and should have 2"},
+		{"more after the end", []byte(whole + "\n"), "goes on"},
+		{"a lane twice", sealed(2, someHeader, lane, lane), "line 3: producer 1 has a lane of partition 0 already"},
+		{"a second header", sealed(1, someHeader, someHeader), "line 2: it is not a lane"},
+		{"a producer that cannot be", sealed(1, someHeader, `{"lane":{"producer":10000,"last_offset":-1}}`), "not those of a lane"},
+		{"a negative partition", sealed(1, someHeader, `{"lane":{"partition":-1,"last_offset":-1}}`), "not those of a lane"},
+		{"a range beyond what was issued", sealed(1, someHeader, `{"lane":{"issued":5,"failed":[[0,6]]}}`), "out of place"},
+		{"ranges that overlap", sealed(1, someHeader, `{"lane":{"issued":9,"failed":[[0,6],[5,7]]}}`), "out of place"},
+		{"an empty range", sealed(1, someHeader, `{"lane":{"issued":9,"failed":[[3,3]]}}`), "out of place"},
+		{"more holes than numbers", sealed(1, someHeader, `{"lane":{"issued":9,"failed":[[0,3,3]]}}`), "out of place"},
+		{"acknowledged and failed", sealed(1, someHeader, `{"lane":{"issued":9,"acknowledged":[[0,3]],"failed":[[2,4]]}}`), "some are both"},
+		{"more outcomes than records", sealed(1, someHeader, `{"lane":{"issued":4,"acknowledged":[[0,4,1]],"failed":[[0,4,1]]}}`), "some are both"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, err := decode(bytes.NewReader(tc.file))
+			if err == nil || !strings.Contains(err.Error(), tc.say) {
+				t.Errorf("%+v, error %v; want one that says %q", b, err, tc.say)
+			}
+		})
+	}
+}
+
+// FuzzReadFile: whatever is read can be written, is read back as it was, and can be
+// compared without contradicting itself.
+func FuzzReadFile(f *testing.F) {
+	f.Add(encoded(f, sample()), false)
+	f.Add([]byte(someHeader+"\n"+`{"lane":{"producer":1,"issued":10,"acknowledged":[[0,10,3]],"failed":[[2,4]],"aborted":[[0,3]],"last_offset":9}}`), true)
+	f.Add([]byte(someHeader), true)
+	f.Fuzz(func(t *testing.T, file []byte, seal bool) {
+		if seal { // else hardly any would pass
+			file = sealed(strings.Count(string(file), "\n"), string(file))
+		}
+		b, err := decode(bytes.NewReader(file))
+		if err != nil {
+			return
+		}
+		again, err := decode(bytes.NewReader(encoded(t, b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+		r := NewReader(b.Run)
+		r.Begin(0, 0)
+		value := make([]byte, StampSize)
+		for i, seq := range []int64{0, 3, 2, 2, 7} {
+			(&Stamp{Run: b.Run, Seq: seq, Producer: 1}).Put(value)
+			add(r, int64(i), value)
+		}
+		r.ReadTo(0, 5, 5)
+		addsUp(t, b.Verify(r, NewReader(b.Run)))
+	})
+}

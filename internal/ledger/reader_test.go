@@ -1,0 +1,203 @@
+package ledger
+
+import (
+	"sync"
+	"testing"
+)
+
+// put makes the value of a record of run 1.
+func put(producer uint16, partition int32, seq int64) []byte {
+	value := make([]byte, StampSize+8)
+	(&Stamp{Run: 1, Seq: seq, Due: 1000 * seq, Producer: producer, Partition: partition}).Put(value)
+	return value
+}
+
+func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
+	ours := func(seq int64) []byte { return put(0, 0, seq) }
+	foreign := make([]byte, StampSize)
+	(&Stamp{Run: 2}).Put(foreign)
+	broken := ours(0)
+	broken[45] = 1
+	for _, tc := range []struct {
+		name   string
+		values [][]byte
+		kind   Kind // of the last
+		want   Verdict
+	}{
+		{"in order", [][]byte{ours(0), ours(1), ours(2)}, Stamped, Verdict{Checked: 3}},
+		{"two lanes, each in order", [][]byte{ours(0), put(1, 0, 0), ours(1), put(1, 0, 1)}, Stamped, Verdict{Checked: 4}},
+		{"one twice", [][]byte{ours(0), ours(0)}, Stamped, Verdict{Checked: 2, Duplicated: 1}},
+		{"one three times", [][]byte{ours(0), ours(1), ours(0), ours(0)}, Stamped, Verdict{Checked: 4, Duplicated: 2}},
+		{"one late", [][]byte{ours(0), ours(2), ours(1)}, Stamped, Verdict{Checked: 3, Reordered: 1}},
+		{"one late, and twice", [][]byte{ours(0), ours(2), ours(1), ours(1)}, Stamped, Verdict{Checked: 4, Reordered: 1, Duplicated: 1}},
+		{"a batch late, from the middle", [][]byte{ours(5), ours(2), ours(3), ours(1), ours(0), ours(4), ours(3)}, Stamped, Verdict{Checked: 7, Reordered: 5, Duplicated: 1}},
+		{"the end of a gap filled", [][]byte{ours(5), ours(4), ours(4), ours(0)}, Stamped, Verdict{Checked: 4, Reordered: 2, Duplicated: 1}},
+		{"another run's", [][]byte{foreign}, Foreign, Verdict{Foreign: 1, OtherRun: "0000000000000002"}},
+		{"another application's", [][]byte{[]byte("hello"), nil}, Unstamped, Verdict{Unstamped: 2}},
+		{"a wrong checksum", [][]byte{broken}, Corrupted, Verdict{Corrupted: 1}},
+		{"another partition's", [][]byte{put(0, 1, 0)}, Corrupted, Verdict{Corrupted: 1}},
+		{"a producer that cannot be", [][]byte{put(MaxProducers, 0, 0)}, Corrupted, Verdict{Corrupted: 1}},
+		{"the last producer that can be", [][]byte{put(MaxProducers-1, 0, 0)}, Stamped, Verdict{Checked: 1}},
+		{"a negative number", [][]byte{put(0, 0, -1)}, Corrupted, Verdict{Corrupted: 1}},
+		{"a number that cannot be", [][]byte{put(0, 0, maxSeq)}, Corrupted, Verdict{Corrupted: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := NewReader(1)
+			var kind Kind
+			for i, value := range tc.values {
+				kind = add(r, int64(i), value)
+			}
+			if kind != tc.kind {
+				t.Errorf("the last is %v, want %v", kind, tc.kind)
+			}
+			got := new(Book).Verify(r)
+			got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
+			same(t, tc.want, got)
+		})
+	}
+}
+
+// add reads a record of partition 0.
+func add(r *Reader, offset int64, value []byte) Kind {
+	l := r.Log(0)
+	l.Lock()
+	defer l.Unlock()
+	return l.Add(offset, 0, value, new(Stamp))
+}
+
+func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
+	r := NewReader(1)
+	add(r, 10, put(0, 0, 0))
+	add(r, 11, put(0, 0, 1))
+	for _, value := range [][]byte{put(0, 0, 0), put(0, 0, 1), []byte("?"), nil} {
+		if kind := add(r, 11, value); kind != Redelivered {
+			t.Errorf("it is %v", kind)
+		}
+	}
+	add(r, 20, put(0, 0, 2)) // holes are normal
+	v := new(Book).Verify(r)
+	if v.Redelivered != 4 || v.Checked != 3 || v.Duplicated != 0 || v.Unstamped != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestALeaderEpochThatGoesBackIsCounted(t *testing.T) {
+	r := NewReader(1)
+	l := r.Log(0)
+	l.Add(0, -1, put(0, 0, 0), new(Stamp))
+	if kind := l.Add(0, 1, put(0, 0, 0), new(Stamp)); kind != Redelivered {
+		t.Errorf("with an epoch that was not known the first time it is %v", kind)
+	}
+	for i, epoch := range []int32{-1, 3, 3, -1, 5, 4, 4, 6, 0} {
+		l.Add(int64(i)+1, epoch, put(0, 0, int64(i)+1), new(Stamp))
+	}
+	if v := new(Book).Verify(r); v.EpochRegressions != 2 {
+		t.Errorf("%d times, want 2: from 5 to 4 and from 6 to 0", v.EpochRegressions)
+	}
+}
+
+func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
+	r := NewReader(1)
+	l := r.Log(0)
+	for i := range int64(10) {
+		l.Add(i, 1, put(0, 0, i), new(Stamp))
+	}
+	for i := int64(6); i < 12; i++ { // 6 to 9 are gone
+		if kind := l.Add(i, 2, put(0, 0, i+4), new(Stamp)); kind != Stamped {
+			t.Errorf("offset %d: %v", i, kind)
+		}
+	}
+	if kind := l.Add(6, 2, put(0, 0, 10), new(Stamp)); kind != Redelivered {
+		t.Errorf("offset 6 once more: %v", kind)
+	}
+	if v := new(Book).Verify(r); v.Rewritten != 1 || v.Redelivered != 1 || v.Checked != 16 || v.Duplicated+v.Reordered+v.EpochRegressions > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestConsumersMayHandAPartitionOver(t *testing.T) {
+	r := NewReader(1)
+	const consumers, records, chunk = 4, 4000, 10
+	var next int64 // of the group: what is committed
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range consumers {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				from := next
+				l := r.Log(0)
+				l.Lock()
+				for seq := from; seq < from+chunk; seq++ {
+					l.Add(seq, 0, put(0, 0, seq), new(Stamp))
+				}
+				l.Unlock()
+				next = from + chunk - from%3 // the next owner goes back a little
+				mu.Unlock()
+				if from > records {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if v := new(Book).Verify(r); v.Checked < records || v.Redelivered == 0 || v.Duplicated+v.Reordered > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestAddingDoesNotAllocate(t *testing.T) {
+	r := NewReader(1)
+	l := r.Log(0)
+	value, s, offset := put(0, 0, 0), Stamp{Run: 1}, int64(0)
+	if n := testing.AllocsPerRun(1000, func() {
+		s.Seq = offset
+		s.Put(value)
+		l.Add(offset, 0, value, &s)
+		offset++
+	}); n > 0 {
+		t.Errorf("%v allocations a record", n)
+	}
+}
+
+// FuzzAdd: whatever the values are, every record is counted once, and nothing that
+// was acknowledged vanishes from the account.
+func FuzzAdd(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 3, 2, 9}, []byte("value"), int64(3))
+	f.Add([]byte{200, 1, 100, 50, 51, 49}, put(3, 0, 1), int64(-1))
+	f.Add([]byte{0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9}, put(0, 0, 1<<61), int64(7))
+	f.Fuzz(func(t *testing.T, seqs, value []byte, end int64) {
+		r := NewReader(1)
+		r.limit = 3
+		r.Begin(0, 0)
+		offset := int64(0)
+		for _, seq := range seqs {
+			add(r, offset, put(uint16(seq%3), 0, int64(seq)))
+			add(r, offset+1, value)
+			offset += int64(seq) % 3 // sometimes it stands still
+		}
+		var s Stamp // as if the checksum were right
+		if PeekStamp(value, &s) {
+			r.Log(0).count(offset+2, 0, Stamped, &s)
+		}
+		r.ReadTo(0, end, end)
+		book := Book{Run: 1, Lanes: []Lane{
+			{Producer: 0, Issued: 300, Acknowledged: Ranges{{0, 100, 30}, {110, 200, 0}}, Failed: Ranges{{105, 110, 0}}, LastOffset: 50},
+			{Producer: 1, Issued: 100, Acknowledged: Ranges{{0, 100, 0}}, LastOffset: 40},
+			{Producer: 2, Issued: 0, LastOffset: -1},
+		}}
+		v := book.Verify(r)
+		addsUp(t, v)
+		var n int64
+		for _, l := range r.logs {
+			n += l.checked + l.corrupted + l.unstamped + l.foreign + l.redelivered
+		}
+		want := 2 * int64(len(seqs))
+		if PeekStamp(value, &s) {
+			want++
+		}
+		if n != want {
+			t.Fatalf("%d records are counted as %d", want, n)
+		}
+	})
+}

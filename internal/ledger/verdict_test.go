@@ -1,0 +1,308 @@
+package ledger
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func same(t *testing.T, want, got Verdict) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// ten is a book of one lane: ten records, acknowledged at offsets 100 to 109.
+func ten() *Book {
+	return &Book{
+		Run: 1, Start: []int64{100}, Idempotent: true, Acks: "all", Retries: true,
+		Lanes: []Lane{{Issued: 10, Acknowledged: Ranges{{0, 10, 0}}, LastOffset: 109}},
+	}
+}
+
+// reading reads those of the ten records that are given.
+func reading(begin int64, seqs ...int64) *Reader {
+	r := NewReader(1)
+	r.Begin(0, begin)
+	for _, seq := range seqs {
+		add(r, 100+seq, put(0, 0, seq))
+	}
+	return r
+}
+
+func TestAcknowledgedRecordsAreReadLostOrUnchecked(t *testing.T) {
+	for _, tc := range []struct {
+		name                  string
+		begin                 int64
+		seqs                  []int64
+		next, end             int64
+		read, lost, unchecked int64
+	}{
+		{"all read", 100, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 110, 110, 10, 0, 0},
+		{"all read, whatever the reader was told", 0, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, -1, 10, 0, 0},
+		{"none read", 100, nil, 110, 110, 0, 10, 0},
+		{"some missing between", 100, []int64{0, 1, 4, 5, 6, 8, 9}, 110, 110, 7, 3, 0},
+		{"the first missing", 100, []int64{2, 3, 4, 5, 6, 7, 8, 9}, 110, 110, 8, 2, 0},
+		{"the last missing, and the log goes on", 100, []int64{0, 1, 2, 3, 4, 5, 6, 7}, 120, 120, 8, 2, 0},
+		{"the last missing, and it is known that they were passed", 100, []int64{0, 1, 2, 3, 4, 5, 6, 7}, 110, -1, 8, 2, 0},
+		{"the log was cut off", 100, []int64{0, 1, 2, 3, 4, 5}, 106, 106, 6, 4, 0},
+		{"the reader stopped early", 100, []int64{0, 1, 2, 3, 4, 5}, 106, 120, 6, 0, 4},
+		{"the reader stopped early, and the end is not known", 100, []int64{0, 1, 3}, 104, -1, 3, 1, 6},
+		{"the reader never began", -1, nil, 0, -1, 0, 0, 10},
+		{"the log's start moved", 103, []int64{3, 4, 5, 6, 7, 8, 9}, 110, 110, 7, 0, 3},
+		{"the log's start moved, and more is missing", 103, []int64{3, 4, 7, 8, 9}, 110, 110, 5, 2, 3},
+		{"the log's start moved past all", 110, nil, 110, 110, 0, 0, 10},
+		{"the log's start moved, and one is lost beyond doubt", 103, nil, 110, 110, 0, 1, 9},
+		{"the log's start moved before the run", 40, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 110, 110, 9, 1, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := reading(tc.begin, tc.seqs...)
+			r.ReadTo(0, tc.next, tc.end)
+			v := ten().Verify(r)
+			addsUp(t, v)
+			if v.AcknowledgedRead != tc.read || v.Lost != tc.lost || v.Unchecked != tc.unchecked {
+				t.Errorf("read %d, lost %d, unchecked %d; want %d, %d, %d", v.AcknowledgedRead, v.Lost, v.Unchecked, tc.read, tc.lost, tc.unchecked)
+			}
+		})
+	}
+}
+
+func TestWhatIsDeletedWhileTheReaderReadsIsUnchecked(t *testing.T) {
+	r := reading(100, 0, 1, 3) // 2 is lost
+	r.Begin(0, 107)
+	add(r, 107, put(0, 0, 7))
+	add(r, 109, put(0, 0, 9)) // 8 is lost
+	r.ReadTo(0, 110, 110)
+	if v := ten().Verify(r); v.AcknowledgedRead != 5 || v.Lost != 2 || v.Unchecked != 3 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestWithoutIdempotenceWhatIsMissingMayLieWhereNobodyLooked(t *testing.T) {
+	b := ten()
+	b.Idempotent = false
+	r := reading(100, 0, 1, 2, 5)
+	r.ReadTo(0, 106, 200)
+	if v := b.Verify(r); v.Lost != 0 || v.Unchecked != 6 {
+		t.Errorf("%+v: 3 and 4 may have been written after 5, for the client may send again", v)
+	}
+	b.Retries = false
+	if v := b.Verify(r); v.Lost != 2 || v.Unchecked != 4 {
+		t.Errorf("%+v: the client sends nothing again", v)
+	}
+}
+
+func TestWithoutIdempotenceAnythingMayLieInWhatWasSkipped(t *testing.T) {
+	b := ten()
+	b.Idempotent = false
+	r := reading(100, 0, 1, 3)
+	r.Begin(0, 105) // 2 may have been at 104
+	for _, seq := range []int64{4, 5, 6, 7, 8, 9} {
+		add(r, 103+seq, put(0, 0, seq))
+	}
+	if v := b.Verify(r); v.Lost != 0 || v.Unchecked != 1 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestEachOutcomeIsCompared(t *testing.T) {
+	b := ten()
+	b.Lanes[0] = Lane{Issued: 12, Acknowledged: Ranges{{0, 4, 0}, {6, 8, 0}}, Failed: Ranges{{4, 6, 0}, {8, 10, 0}}, Aborted: Ranges{{6, 9, 0}}, LastOffset: 107}
+	r := reading(100, 0, 1, 3, 5, 6, 9, 10, 10+2, 10+3) // 12 and 13 were never issued
+	r.ReadTo(0, 200, 200)
+	got := b.Verify(r)
+	addsUp(t, got)
+	got.Gaps, got.Blame = nil, nil
+	same(t, Verdict{
+		Readers: 1, Issued: 12, Acknowledged: 6, Failed: 4, Unknown: 2,
+		Checked: 9, AcknowledgedRead: 3, Lost: 1, Aborted: 2, AbortedRead: 1,
+		Resurrected: 2, UnknownRead: 1, Unissued: 2,
+	}, got)
+}
+
+func TestWhatIsForgottenIsUndecided(t *testing.T) {
+	read := func() *Reader { // 0 and 2 become one gap with 1 as a hole, and then 1 comes again
+		r := NewReader(1)
+		r.limit = 3
+		r.Begin(0, 100)
+		for i, seq := range []int64{1, 3, 5, 7, 1} {
+			add(r, 100+int64(i), put(0, 0, seq))
+		}
+		return r
+	}
+	b := ten()
+	b.Lanes[0] = Lane{Issued: 8, Acknowledged: Ranges{{0, 8, 0}}, LastOffset: 104}
+	r := read()
+	v := b.Verify(r)
+	addsUp(t, v)
+	if v.AcknowledgedRead != 4 || v.Lost != 3 || v.Undecided != 1 || v.LateUndecided != 1 || !v.Inexact {
+		t.Errorf("%+v: 3, 5, 7 and one more are read, 4, 6 and one more lost", v)
+	}
+	if g := v.Gaps[len(v.Gaps)-1]; g.First != 0 || g.Last != 2 || g.Count != 1 || g.OffsetBefore != -1 || g.OffsetAfter != 101 {
+		t.Errorf("gap %+v", g)
+	}
+	b.Lanes[0] = Lane{Issued: 8, Failed: Ranges{{0, 8, 0}}, LastOffset: -1}
+	if v := b.Verify(r); v.Resurrected != 4 {
+		t.Errorf("%+v: 3, 5, 7 and one more failed and are there", v)
+	}
+	b.Lanes[0] = Lane{Issued: 8, LastOffset: -1}
+	if v := b.Verify(r); v.UnknownRead != 4 {
+		t.Errorf("%+v: 3, 5, 7 and one more were never answered and are there", v)
+	}
+}
+
+func TestAGapThatWasSkippedStaysSoWhenItIsForgotten(t *testing.T) {
+	r := reading(100, 1)
+	r.limit, r.Log(0).limit = 3, 3
+	r.Begin(0, 103)
+	for _, seq := range []int64{3, 5, 7} { // 0 is lost, 2 was deleted unread
+		add(r, 100+seq, put(0, 0, seq))
+	}
+	r.ReadTo(0, 110, 110)
+	v := ten().Verify(r)
+	addsUp(t, v)
+	if v.Lost != 4 || v.Undecided != 2 || !v.Inexact { // 4, 6, 8 and 9
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestNothingIsProvedByARecordThatWasAborted(t *testing.T) {
+	b := ten()
+	b.Lanes[0].Aborted = Ranges{{9, 10, 0}}
+	r := reading(103)
+	r.ReadTo(0, 110, 110)
+	if v := b.Verify(r); v.Lost != 0 || v.Unchecked != 9 || v.Aborted != 1 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestEveryReaderIsComparedByItself(t *testing.T) {
+	all := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	some := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 9)
+	some.ReadTo(0, 110, 110)
+	v := ten().Verify(all, some, NewReader(1))
+	addsUp(t, v)
+	if v.Acknowledged != 10 || v.AcknowledgedRead != 19 || v.Lost != 1 || v.Unchecked != 10 || v.Gaps[0].Reader != 1 {
+		t.Errorf("%+v", v)
+	}
+	if v := ten().Verify(); v.Acknowledged != 10 || v.Lost != 0 || v.Readers != 0 {
+		t.Errorf("without readers: %+v", v)
+	}
+}
+
+func TestAGapSaysWhereAndWhen(t *testing.T) {
+	at := func(seq int64) time.Time { return time.Unix(0, 1000*seq).UTC() }
+	b := ten()
+	b.Lanes[0].Acknowledged = Ranges{{0, 4, 0}, {5, 10, 0}}
+	r := reading(100, 2, 6, 7)
+	r.ReadTo(0, 110, 110)
+	want := []Gap{
+		{First: 0, Last: 1, Count: 2, OffsetBefore: -1, OffsetAfter: 102, DueAfter: at(2)},
+		{First: 3, Last: 5, Count: 2, OffsetBefore: 102, OffsetAfter: 106, DueBefore: at(2), DueAfter: at(6)}, // 4 was not acknowledged
+		{First: 8, Last: 9, Count: 2, OffsetBefore: 107, OffsetAfter: -1, DueBefore: at(7)},
+	}
+	if diff := cmp.Diff(want, b.Verify(r).Gaps); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestTheListOfGapsIsBoundedAndSaysSo(t *testing.T) {
+	b := &Book{Run: 1}
+	r := NewReader(1)
+	for p := range int32(maxGaps + 20) {
+		b.Lanes = append(b.Lanes, Lane{Partition: p, Issued: 1, Acknowledged: Ranges{{0, 1, 0}}})
+		r.Begin(p, 0)
+		r.ReadTo(p, 1, 1)
+	}
+	if v := b.Verify(r); v.Lost != maxGaps+20 || len(v.Gaps) != maxGaps || v.GapsBeyond != 20 {
+		t.Errorf("%d lost, %d gaps and %d beyond", v.Lost, len(v.Gaps), v.GapsBeyond)
+	}
+}
+
+func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
+	r := NewReader(1)
+	r.Begin(0, 0)
+	for i, run := range []uint64{7, 8, 8, 7, 7, 9, 7} {
+		value := make([]byte, StampSize)
+		(&Stamp{Run: run}).Put(value)
+		add(r, int64(i), value)
+	}
+	r.ReadTo(0, 500, 500)
+	one := NewReader(1)
+	value := make([]byte, StampSize)
+	(&Stamp{Run: 3}).Put(value)
+	add(one, 0, value)
+	v := ten().Verify(one, r)
+	if !v.OfAnotherRun() || v.OtherRun != "0000000000000007" || v.Foreign != 8 {
+		t.Errorf("%+v", v)
+	}
+	add(r, 100, put(0, 0, 0))
+	if v := ten().Verify(r); v.OfAnotherRun() || v.Lost != 9 {
+		t.Errorf("%+v: a record of this run is there", v)
+	}
+}
+
+func TestTheSettingsTellWhoIsToBlame(t *testing.T) {
+	for _, tc := range []struct {
+		name                string
+		idempotent, retries bool
+		acks                string
+		seqs                []int64
+		say                 []string
+	}{
+		{"nothing wrong", true, true, "all", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, nil},
+		{"late with idempotence", true, true, "all", []int64{0, 2, 1, 3, 4, 5, 6, 7, 8, 9}, []string{"idempotent"}},
+		{"twice without", false, true, "all", []int64{0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"retries were on"}},
+		{"twice without retries", false, false, "all", []int64{0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"retries were off"}},
+		{"lost with all", true, true, "all", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, []string{"acks=all"}},
+		{"lost with one, and late", false, true, "1", []int64{0, 2, 1, 3, 4, 5, 6, 7, 8}, []string{"retries were on", "acks=1"}},
+		{"lost with none", true, true, "0", []int64{0, 1}, []string{"acks=0"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := ten()
+			b.Idempotent, b.Retries, b.Acks = tc.idempotent, tc.retries, tc.acks
+			r := NewReader(1)
+			r.Begin(0, 0)
+			for i, seq := range tc.seqs {
+				add(r, int64(i), put(0, 0, seq))
+			}
+			r.ReadTo(0, 500, 500)
+			got := b.Verify(r).Blame
+			if len(got) != len(tc.say) {
+				t.Fatalf("says %q, want %q", got, tc.say)
+			}
+			for i := range got {
+				if !strings.Contains(got[i], tc.say[i]) {
+					t.Errorf("says %q, want something of %q", got[i], tc.say[i])
+				}
+			}
+		})
+	}
+}
+
+func TestAVerdictTravelsAsJSON(t *testing.T) {
+	r := reading(100, 2, 6, 6)
+	r.ReadTo(0, 110, 110)
+	want := ten().Verify(r)
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Verdict
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	same(t, want, got)
+	for _, key := range []string{`"acknowledged_read":2`, `"lost":8`, `"offset_before":-1`, `"due_after":"1970-01-01T00:00:00.000002Z"`} {
+		if !strings.Contains(string(b), key) {
+			t.Errorf("%s is not in %s", key, b)
+		}
+	}
+	if strings.Contains(string(b), "inexact") {
+		t.Errorf("inexact is in %s", b)
+	}
+}
