@@ -29,9 +29,11 @@ func (l line) width() int {
 	return w
 }
 
+func (p part) draw(c chart.Canvas, x, y int) int { return c.Text(x, y, p.text, p.style) }
+
 func (l line) draw(c chart.Canvas, x, y int) int {
 	for _, p := range l {
-		x = c.Text(x, y, p.text, p.style)
+		x = p.draw(c, x, y)
 	}
 	return x
 }

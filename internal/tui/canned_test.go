@@ -16,6 +16,9 @@ type canned struct {
 	seconds  int
 	warmup   int // seconds
 	failover int // second from which the cluster acknowledges nothing for four seconds, and broker 2 is gone; 0: never
+	outage   int // second from which an outage is told of, event by event; 0: never
+	read     *reading
+	notice   string
 	last     State
 	rng      *rand.Rand
 }
@@ -64,6 +67,12 @@ func (c *canned) tick(second int) Tick {
 	start := time.Duration(second) * time.Second
 	w := stats.Window{Start: start, End: start + time.Second, Warmup: second < c.warmup, ShardTime: time.Second}
 	n := int64(c.rate(second))
+	if c.header.Command == "consume" {
+		c.consume(&w, second, 0)
+		t := c.tickOf(w, second)
+		t.Buffered, t.InFlight, t.Verdict = 0, 0, limitReader
+		return t
+	}
 	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024
 	w.ConnTime, w.InFlightUse = 3*time.Second, 2700*time.Millisecond
 	if c.gone(second) {
@@ -78,8 +87,19 @@ func (c *canned) tick(second int) Tick {
 	c.latencies(&w.Response, n, slow*1.1)
 	c.partitions(&w, n)
 	c.brokers(&w, second, n)
+	if c.outage > 0 {
+		c.happen(&w, second)
+	}
+	if c.read != nil {
+		c.consume(&w, second, n)
+	}
+	return c.tickOf(w, second)
+}
+
+// tickOf is the tick of one window.
+func (c *canned) tickOf(w stats.Window, second int) Tick {
 	return Tick{
-		Windows: []stats.Window{w}, State: c.state(second), Buffered: 29<<20 + int64(second)<<14, InFlight: 15,
+		Windows: []stats.Window{w}, State: c.state(second), Notice: c.notice, Buffered: 29<<20 + int64(second)<<14, InFlight: 15,
 		Sample: host.Sample{
 			At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,
 			RSS: 412 << 20, GCPauseMax: 310_000, GCCPU: 0.31, NetSent: 830e6, NetSpeed: 10e9,

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,32 +15,46 @@ import (
 // data is what is known about the run. Its size does not depend on how long the
 // run takes.
 type data struct {
+	role
 	header   Header
 	state    State
+	notice   string
 	points   []point
 	total    stats.Window // of the measured windows; only observe reads it
 	last     numbers      // of the last tick
 	run      numbers      // of the measured part
 	peak     float64      // records a second, measured
 	errors   map[string]int64
-	failed   int64 // with the warm-up: an error is an error
-	acked    int64 // with the warm-up, as progress counts it
+	failed   int64       // records, with the warm-up: an error is an error
+	refused  int64       // fetches, likewise
+	count    [ways]int64 // records with the warm-up, as progress counts them
+	stamped  bool        // some record that was read told when it was due
 	sample   host.Sample
 	verdict  result.Verdict
 	buffered int64
 	inFlight int
 	parts    partitions
 	brokers  map[int32]broker
+
+	waiting    backlog
+	join       time.Duration // 0: no reader has partitions yet
+	rebalances int64
+	timeline   timeline
+
+	outstanding int64 // records without an outcome
 }
 
 // numbers are the figures of a time.
 type numbers struct {
-	rate, bytes float64 // a second
-	quantiles   [len(quantiles)]time.Duration
-	max         time.Duration
-	measured    bool    // there are latencies
-	batch       float64 // records; 0: no batch
-	ratio       float64 // compression; 0: not known
+	flow      [ways]flow
+	quantiles [len(quantiles)]time.Duration
+	max       time.Duration
+	measured  bool          // there are latencies
+	ackP99    time.Duration // of the acknowledgements, where the quantiles are end to end; 0: none
+	batch     float64       // records; 0: no batch
+	ratio     float64       // compression; 0: not known
+
+	waited, held float64 // shares of the readers' time; NaN: nobody reads
 }
 
 // quantiles are the latencies shown.
@@ -57,38 +72,89 @@ const (
 )
 
 func newData(h Header) *data {
-	return &data{header: h, errors: map[string]int64{}, brokers: map[int32]broker{}}
+	return &data{role: roleOf(h.Command), header: h, errors: map[string]int64{}, brokers: map[int32]broker{}}
 }
 
 // latency is the histogram that this run is judged by.
 func (d *data) latency(w *stats.Window) *stats.Histogram {
+	if d.reads {
+		return &w.EndToEnd
+	}
+	return d.ackLatency(w)
+}
+
+// ackLatency is the histogram of the acknowledgements.
+func (d *data) ackLatency(w *stats.Window) *stats.Histogram {
 	if d.header.TargetRate > 0 {
 		return &w.Response
 	}
 	return &w.Service
 }
 
+// heat are the histograms of the heat map: the latency, or how long fetches took
+// where there is none.
+func (d *data) heat(w *stats.Window) []*stats.Histogram {
+	if !d.untimed() {
+		return []*stats.Histogram{d.latency(w)}
+	}
+	var fetches []*stats.Histogram
+	for _, b := range w.Brokers {
+		fetches = append(fetches, &b.Fetch.Latency)
+	}
+	return fetches
+}
+
 // observe takes one tick in.
 func (d *data) observe(t Tick) {
 	d.state, d.verdict, d.buffered, d.inFlight = t.State, t.Verdict, t.Buffered, t.InFlight
+	if t.Notice != "" {
+		d.notice = t.Notice
+	}
 	if t.Sample.Interval > 0 || t.Sample.Cores > 0 {
 		d.sample = t.Sample
 	}
 	w := t.whole()
+	d.timeline.add(&w)
 	if w.End <= w.Start {
 		return
 	}
-	latency := d.latency(&w)
-	d.last = numbersOf(&w, latency)
-	d.points = appendPoint(d.points, newPoint(&w, latency, d.last))
-	d.acked += w.Acknowledged
+	if !d.stamped && w.EndToEnd.Count() > 0 {
+		d.stamp()
+	}
+	d.tally(&w)
+	d.waiting.add(w.Consumed, w.Backlog)
+	d.last = d.numbersOf(&w, w.End-w.Start)
+	d.points = appendPoint(d.points, d.newPoint(&w))
+	d.parts.add(&w, d.main)
+	d.observeBrokers(&w)
+	d.timeline.listen(&w, d)
+	d.measure(t.Windows)
+}
+
+// stamp notes that what is read has latencies. The heat map showed fetches until
+// now: they are forgotten.
+func (d *data) stamp() {
+	d.stamped = true
+	for i := range d.points {
+		d.points[i].heat = [heatBins]uint32{}
+	}
+}
+
+// tally adds up what is counted from the start.
+func (d *data) tally(w *stats.Window) {
+	d.count[acked] += w.Acknowledged
+	d.count[read] += w.Consumed
 	d.failed += w.Failed
 	for code, n := range w.Errors {
 		d.errors[code] += n
 	}
-	d.parts.add(&w)
-	d.observeBrokers(&w)
-	d.measure(t.Windows)
+	for code, n := range w.FetchErrors {
+		d.refused += n
+		d.errors["fetch "+code] += n
+	}
+	d.join = max(d.join, w.JoinTime)
+	d.waiting.known = d.waiting.known || d.join > 0 // had anything waited, it would have been told
+	d.rebalances += w.Rebalances
 }
 
 // measure adds the windows that count to the whole run.
@@ -103,16 +169,26 @@ func (d *data) measure(windows []stats.Window) {
 	if d.total.End == before {
 		return
 	}
-	d.run = numbersOf(&d.total, d.latency(&d.total))
+	d.run = d.numbersOf(&d.total, readSpan(&d.total))
 	if len(windows) == 1 { // the second in which the warm-up ended is no second of its own
-		d.peak = max(d.peak, d.last.rate)
+		d.peak = max(d.peak, d.last.flow[d.main].rate)
 	}
+}
+
+// readSpan is the time that the rate of reading is over: from the first record to
+// the last, so that joining a group does not count. Over less than a second it
+// would be chance.
+func readSpan(w *stats.Window) time.Duration {
+	if span := w.LastRead - w.FirstRead; w.Consumed > 0 && span >= time.Second {
+		return span
+	}
+	return w.End - w.Start
 }
 
 // slim is a window without what is not read from the total.
 func (d *data) slim(w *stats.Window) stats.Window {
 	slim := *w
-	slim.Lag, slim.OwnLag, slim.Partitions = stats.Histogram{}, stats.Histogram{}, nil
+	slim.Lag, slim.OwnLag, slim.Partitions, slim.Events = stats.Histogram{}, stats.Histogram{}, nil, nil
 	slim.Brokers = slimBrokers(w.Brokers)
 	if d.header.TargetRate > 0 {
 		slim.Service = stats.Histogram{}
@@ -125,34 +201,54 @@ func (d *data) slim(w *stats.Window) stats.Window {
 func slimBrokers(brokers map[int32]stats.Broker) map[int32]stats.Broker {
 	slim := make(map[int32]stats.Broker, len(brokers))
 	for id, b := range brokers {
-		b.Latency = stats.Histogram{}
+		b.Latency, b.Fetch.Latency = stats.Histogram{}, stats.Histogram{}
 		slim[id] = b
 	}
 	return slim
 }
 
-func numbersOf(w *stats.Window, latency *stats.Histogram) numbers {
-	n := numbers{rate: w.RecordsPerSecond(), bytes: w.BytesPerSecond()}
+func (d *data) numbersOf(w *stats.Window, readSpan time.Duration) numbers {
+	n := numbers{flow: [ways]flow{
+		acked: {w.RecordsPerSecond(), w.BytesPerSecond()},
+		read:  {float64(w.Consumed) / readSpan.Seconds(), float64(w.ConsumedBytes) / readSpan.Seconds()},
+	}}
+	latency := d.latency(w)
 	if n.measured = latency.Count() > 0; n.measured {
 		for i, q := range quantiles {
 			n.quantiles[i] = latency.Quantile(q.share)
 		}
 		n.max = latency.Max()
 	}
-	var batches, records, raw, wire int64
+	if d.reads && d.writes {
+		n.ackP99 = d.ackLatency(w).Quantile(quantiles[p99].share)
+	}
+	n.waited, n.held = math.NaN(), math.NaN()
+	if all := w.ReadTime.Seconds(); all > 0 {
+		n.waited, n.held = w.ReadWait.Seconds()/all, w.ReadHeld.Seconds()/all
+	}
+	var sum stats.Traffic
 	for _, b := range w.Brokers {
-		batches += b.Batches
-		records += b.Records
-		raw += b.Bytes
-		wire += b.WireBytes
+		t := d.traffic(b)
+		sum.Batches += t.Batches
+		sum.Records += t.Records
+		sum.Bytes += t.Bytes
+		sum.WireBytes += t.WireBytes
 	}
-	if batches > 0 {
-		n.batch = float64(records) / float64(batches)
+	if sum.Batches > 0 {
+		n.batch = float64(sum.Records) / float64(sum.Batches)
 	}
-	if wire > 0 && raw != wire {
-		n.ratio = float64(raw) / float64(wire)
+	if sum.WireBytes > 0 && sum.Bytes != sum.WireBytes {
+		n.ratio = float64(sum.Bytes) / float64(sum.WireBytes)
 	}
 	return n
+}
+
+// traffic are the requests that carry the main flow.
+func (d *data) traffic(b stats.Broker) stats.Traffic {
+	if d.main == read {
+		return b.Fetch
+	}
+	return b.Traffic
 }
 
 // errorCodes are the codes of the errors, the most frequent first.
@@ -185,5 +281,6 @@ func (d *data) clone() *data {
 	c.errors = maps.Clone(d.errors)
 	c.brokers = maps.Clone(d.brokers)
 	c.parts = d.parts.clone()
+	c.timeline.events = slices.Clone(d.timeline.events)
 	return &c
 }

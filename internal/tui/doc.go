@@ -8,7 +8,8 @@
 // second, and the numbers of the last second and of the whole run; it keeps no
 // window. layout turns the size of the terminal into rectangles, and every pane
 // is a function that draws what is known into its rectangle: no pane has a state,
-// a clock or a key of its own.
+// a clock or a key of its own. What a run does, to send or to read or both, is its
+// role: it decides which numbers the panes are about.
 //
 // The screen must not disturb what it measures: it is drawn a few times a
 // second, and charts move once a second, with the data.

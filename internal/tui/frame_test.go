@@ -63,6 +63,26 @@ var states = []struct {
 	{"client", newCanned, []string{"6"}, "80x24/plain"},
 	{"help", newCanned, []string{"?"}, "60x16/plain 80x24/plain"},
 	{"frozen", newCanned, []string{"space"}, "80x24/plain"},
+
+	{"consume", cannedConsumer, nil, "40x2/plain 60x16/plain 80x24/plain 120x36/plain 120x36/colour"},
+	{"consume-stamped", catchingUp, nil, "200x60/plain 40x2/plain 40x5/plain 60x16/plain 80x24/plain 120x36/plain 120x36/ascii"},
+	{"consume-joining", joining, nil, "40x2/plain 80x24/plain 120x36/plain"},
+	{"consume-nothing", silentTopic, nil, "80x24/plain 120x36/plain"},
+	{"consume-stuck", stuck, nil, "80x24/plain 120x36/plain"},
+	{"consume-stopping", cannedConsumer, []string{"q", "?"}, "80x24/plain"},
+	{"consume-partitions", cannedConsumer, []string{"4"}, "80x24/plain 80x24/ascii"},
+	{"consume-crowded", crowdedConsumer, []string{"4"}, "80x24/plain"},
+	{"consume-brokers", cannedConsumer, []string{"5"}, "80x24/plain"},
+	{"roundtrip", roundtrip, nil, "40x2/plain 60x16/plain 80x24/plain 100x30/plain 120x36/plain 120x36/ascii 120x36/colour"},
+	{"roundtrip-brokers", roundtrip, []string{"5"}, "80x24/plain"},
+	{"roundtrip-client", roundtrip, []string{"6"}, "80x24/plain"},
+	{"roundtrip-done", lost, nil, "40x5/plain 80x24/plain 120x36/plain"},
+	{"outage", outage, nil, "40x5/plain 60x16/plain 60x16/ascii 80x24/plain 120x36/plain 120x36/ascii 120x36/colour"},
+	{"silent", silent, nil, "40x5/plain 80x24/plain 120x36/plain"},
+	{"events", outage, []string{"7"}, "60x16/plain 80x24/plain 80x24/ascii 120x36/plain 120x36/colour"},
+	{"events-silent", silent, []string{"7"}, "80x24/plain"},
+	{"events-none", newCanned, []string{"7"}, "80x24/plain"},
+	{"events-consume", catchingUp, []string{"7"}, "80x24/plain"},
 }
 
 func warming() *canned   { c := newCanned(); c.seconds, c.warmup, c.last = 8, 10, Warmup; return c }
@@ -78,6 +98,10 @@ func embedded() *canned {
 	c.header.Embedded, c.header.Duration, c.header.Brokers = true, 0, nil
 	return c
 }
+
+func joining() *canned { c := cannedConsumer(); c.seconds = 3; return c }
+
+func crowdedConsumer() *canned { c := cannedConsumer(); c.header.Partitions = 500; return c }
 
 func crowded() *canned { c := newCanned(); c.header.Partitions = 500; return c }
 
@@ -133,7 +157,7 @@ func press(key string) tea.KeyPressMsg {
 }
 
 func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
-	sizes := []size{{20, 2}, {40, 2}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
+	sizes := []size{{20, 2}, {40, 2}, {40, 5}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
 	kept := map[string]bool{}
 	for i, base := range models() {
 		state := states[i]

@@ -40,7 +40,7 @@ var bindings = [...]binding{
 	{[]string{"q"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once"},
 	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, and the exit code says so"},
 	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on"},
-	{[]string{"1", "2", "3", "4", "5", "6"}, doZoom, "1-6", "zoom", "show one panel alone"},
+	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages"},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone"},
 	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before alone"},
 	{[]string{"0", "esc"}, doGrid, "0", "all", "show all panels that fit; also esc"},
@@ -60,6 +60,14 @@ func actionOf(key string) action {
 	return doNothing
 }
 
+// explain is what a key does, in the help; empty for one that is told with another.
+func (s *scene) explain(b *binding) string {
+	if b.action == doStop && !s.writes {
+		return "stop reading, report; again: leave at once"
+	}
+	return b.long
+}
+
 // drawFooter tells the keys, as many as fit from the left. What a user has to
 // know before the keys goes first.
 func drawFooter(c chart.Canvas, s *scene) {
@@ -69,8 +77,13 @@ func drawFooter(c chart.Canvas, s *scene) {
 	switch {
 	case s.state == Done:
 		x = c.Text(x, 0, "done; q to leave", theme.Style{FG: theme.Good, Bold: true}) + 2
+	case s.stopping && !s.writes:
+		x = c.Text(x, 0, "stopping; q again to leave", theme.Style{FG: theme.Warn, Bold: true}) + 2
 	case s.stopping:
 		x = c.Text(x, 0, "draining: waiting for acks; q again to leave", theme.Style{FG: theme.Warn, Bold: true}) + 2
+	}
+	if s.notice != "" {
+		x = c.Text(x, 0, c.Fit(s.notice, w-x-1), theme.Style{FG: theme.Text, Bold: true}) + 2
 	}
 	for i := range bindings {
 		b := &bindings[i]
@@ -88,12 +101,12 @@ func drawFooter(c chart.Canvas, s *scene) {
 }
 
 // drawHelp draws all the keys in a box in the middle.
-func drawHelp(c chart.Canvas) {
+func drawHelp(c chart.Canvas, s *scene) {
 	label, long, shown := 0, 0, 0
 	for i := range bindings {
-		if bindings[i].long != "" {
+		if text := s.explain(&bindings[i]); text != "" {
 			label = max(label, chart.Width(bindings[i].label))
-			long = max(long, chart.Width(bindings[i].long))
+			long = max(long, chart.Width(text))
 			shown++
 		}
 	}
@@ -106,11 +119,12 @@ func drawHelp(c chart.Canvas) {
 	inner := box.Sub(3, 2, boxW-5, boxH-3)
 	y := 0
 	for i := range bindings {
-		if bindings[i].long == "" {
+		text := s.explain(&bindings[i])
+		if text == "" {
 			continue
 		}
 		inner.Text(0, y, bindings[i].label, theme.Style{FG: theme.Brand, Bold: true})
-		inner.Text(label+2, y, inner.Fit(bindings[i].long, boxW-5-label-2), theme.Style{FG: theme.Text})
+		inner.Text(label+2, y, inner.Fit(text, boxW-5-label-2), theme.Style{FG: theme.Text})
 		y++
 	}
 }

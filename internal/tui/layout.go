@@ -12,7 +12,8 @@ const (
 	panePartitions
 	paneBrokers
 	paneClient
-	lastPane = paneClient
+	paneEvents // alone only: its latest line is on every screen
+	lastPane   = paneEvents
 )
 
 // rect is a place on the screen, in cells.
@@ -30,6 +31,7 @@ type screen struct {
 	tiny   bool // too small for panes: numbers on the whole of it
 	header rect
 	banner rect // that the broker is embedded; empty when it is not
+	events rect // the latest event; empty when there was none
 	footer rect
 	panes  []placed
 }
@@ -47,8 +49,9 @@ const (
 )
 
 // layout shares the terminal out. Panes that do not fit are left to their digit.
-// brokers is how many rows would be well used below the charts.
-func layout(w, h int, zoom pane, embedded bool, brokers int) screen {
+// embedded and events tell that there is a line to be shown, and brokers is how many
+// rows would be well used below the charts.
+func layout(w, h int, zoom pane, embedded, events bool, brokers int) screen {
 	if w < tinyWidth || h < tinyHeight {
 		return screen{tiny: true, header: rect{0, 0, max(w, 0), max(h, 0)}}
 	}
@@ -58,7 +61,12 @@ func layout(w, h int, zoom pane, embedded bool, brokers int) screen {
 		s.banner = rect{0, top, w, 1}
 		top++
 	}
-	body := rect{0, top, w, h - top - 1}
+	bottom := h - 1
+	if events && zoom != paneEvents { // which has them all
+		bottom--
+		s.events = rect{0, bottom, w, 1}
+	}
+	body := rect{0, top, w, bottom - top}
 	switch {
 	case zoom != grid:
 		s.panes = []placed{{zoom, body}}

@@ -112,11 +112,20 @@ HHHHHHHHHH
 3333333333
 3333333333
 FFFFFFFFFF`},
+		{"events have a pane alone", 64, 16, paneEvents, `
+HHHHHHHH
+77777777
+77777777
+77777777
+77777777
+77777777
+77777777
+FFFFFFFF`},
 		{"a tiny terminal has numbers", 40, 4, paneClient, `
 HHHHH
 HHHHH`},
 	} {
-		got := drawLayout(row.w, row.h, layout(row.w, row.h, row.zoom, false, 3))
+		got := drawLayout(row.w, row.h, layout(row.w, row.h, row.zoom, false, false, 3))
 		if diff := cmp.Diff(strings.TrimSpace(row.want), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
@@ -126,9 +135,10 @@ HHHHH`},
 func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 	for w := 1; w <= 210; w += 7 {
 		for h := 1; h <= 90; h++ {
-			for _, embedded := range []bool{false, true} {
-				s := layout(w, h, grid, embedded, h%9)
-				rects := []rect{s.header, s.banner, s.footer}
+			for lines := range 4 {
+				embedded, events := lines%2 == 1, lines/2 == 1
+				s := layout(w, h, grid, embedded, events, h%9)
+				rects := []rect{s.header, s.banner, s.events, s.footer}
 				for _, p := range s.panes {
 					rects = append(rects, p.rect)
 				}
@@ -142,7 +152,7 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 				}
 				for i, n := range covered {
 					if n != 1 {
-						t.Fatalf("%dx%d embedded %v: cell %d,%d is covered %d times", w, h, embedded, i%w, i/w, n)
+						t.Fatalf("%dx%d embedded %v events %v: cell %d,%d is covered %d times", w, h, embedded, events, i%w, i/w, n)
 					}
 				}
 			}
@@ -152,8 +162,16 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 
 func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
 	for _, zoom := range []pane{grid, paneClient} {
-		if s := layout(60, 16, zoom, true, 1); s.banner != (rect{0, 2, 60, 1}) {
+		if s := layout(60, 16, zoom, true, true, 1); s.banner != (rect{0, 2, 60, 1}) {
 			t.Errorf("zoom %d: %+v", zoom, s.banner)
+		}
+	}
+}
+
+func TestTheLatestEventIsAboveTheFooterOfEveryScreen(t *testing.T) {
+	for _, zoom := range []pane{grid, paneLatency} {
+		if s := layout(60, 16, zoom, true, true, 1); s.events != (rect{0, 14, 60, 1}) || s.footer != (rect{0, 15, 60, 1}) {
+			t.Errorf("zoom %d: %+v", zoom, s)
 		}
 	}
 }

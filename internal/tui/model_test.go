@@ -78,7 +78,7 @@ func TestQuitLeavesARunThatIsOver(t *testing.T) {
 func TestDigitsAndTabZoom(t *testing.T) {
 	for keys, want := range map[string]pane{
 		"": grid, "1": paneThroughput, "6": paneClient, "3 0": grid, "3 esc": grid, "tab": paneThroughput,
-		"tab tab": paneLatency, "6 tab": grid, "shift+tab": paneClient, "7": grid, "9": grid, "x": grid,
+		"tab tab": paneLatency, "7 tab": grid, "6 tab": paneEvents, "shift+tab": paneEvents, "7": paneEvents, "8": grid, "9": grid, "x": grid,
 		"2 ? esc": paneLatency, "2 ? esc esc": grid,
 	} {
 		m, _ := callable(t)
@@ -170,8 +170,8 @@ func TestWarmupIsNotMeasured(t *testing.T) {
 	w = stats.Window{Start: time.Second, End: 3 * time.Second, Acknowledged: 100}
 	w.Service.Record(time.Millisecond)
 	d.observe(Tick{Windows: []stats.Window{w}, State: Running})
-	if d.run.rate != 50 || d.run.max != time.Millisecond || d.peak != 50 || d.acked != 110 {
-		t.Errorf("rate %v, max %v, peak %v, acknowledged %d", d.run.rate, d.run.max, d.peak, d.acked)
+	if d.run.flow[acked].rate != 50 || d.run.max != time.Millisecond || d.peak != 50 || d.count[acked] != 110 {
+		t.Errorf("rate %v, max %v, peak %v, acknowledged %d", d.run.flow[acked].rate, d.run.max, d.peak, d.count[acked])
 	}
 }
 
@@ -192,7 +192,7 @@ func TestMemoryIsBoundedAndNoRecordIsLostByThinning(t *testing.T) {
 	var points []point
 	const seconds = 4 * maxPoints
 	for i := range seconds {
-		p := point{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second, rate: 10}
+		p := point{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second, rate: [ways]float64{acked: 10}, backlog: float64(i % 5)}
 		p.heat[3] = 2
 		p.latency[p99] = float64(i % 7)
 		p.failed = i == 5
@@ -207,7 +207,7 @@ func TestMemoryIsBoundedAndNoRecordIsLostByThinning(t *testing.T) {
 			t.Fatalf("a hole from %v to %v", end, p.start)
 		}
 		end = p.end
-		records += p.rate * (p.end - p.start).Seconds()
+		records += p.rate[acked] * (p.end - p.start).Seconds()
 		heat += int(p.heat[3])
 		failed = failed || p.failed
 	}
@@ -216,6 +216,9 @@ func TestMemoryIsBoundedAndNoRecordIsLostByThinning(t *testing.T) {
 	}
 	if points[0].latency[p99] != 6 {
 		t.Errorf("the worst latency became %v", points[0].latency[p99])
+	}
+	if points[0].backlog != 4 {
+		t.Errorf("the longest backlog became %v", points[0].backlog)
 	}
 }
 

@@ -20,11 +20,12 @@ func drawBrokers(c chart.Canvas, s *scene) {
 	ids := slices.Sorted(maps.Keys(s.brokers))
 	up, lost, throttled := 0, 0, 0
 	for _, b := range s.brokers {
-		switch {
-		case b.up():
+		switch health, _ := s.health(&b); health {
+		case brokerUp:
 			up++
-		case b.silent < forever:
+		case brokerLost:
 			lost++
+		case brokerIdle:
 		}
 		if b.throttle > 0 {
 			throttled++
@@ -34,13 +35,16 @@ func drawBrokers(c chart.Canvas, s *scene) {
 	if len(ids) > 0 {
 		b.right = []line{upLine(up, lost), throttledLine(throttled)}
 	}
+	if s.reads && s.writes {
+		b.bottom = []line{{muted("written and read in " + s.unit.name())}, {muted("wait: of a fetch, mean")}}
+	}
 	inner := b.draw(c)
 	if len(ids) == 0 {
 		inner.Text(1, 0, "waiting for the first answer", theme.Style{FG: theme.Muted})
 		return
 	}
 	w, h := inner.Size()
-	table := brokerTable{c: inner.Sub(1, 0, w-2, h), s: s}
+	table := newBrokerTable(inner.Sub(1, 0, w-2, h), s, ids)
 	warning := s.brokerWarning(ids)
 	room := h - 1
 	if warning != "" {
@@ -48,7 +52,9 @@ func drawBrokers(c chart.Canvas, s *scene) {
 	}
 	below := len(ids) + 1
 	if len(ids) > room { // the slowest are what is looked for
-		slices.SortStableFunc(ids, func(a, b int32) int { return cmp.Compare(s.brokers[b].p99, s.brokers[a].p99) })
+		slices.SortStableFunc(ids, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(s.brokers[b].p99, s.brokers[a].p99), cmp.Compare(s.brokers[b].wait, s.brokers[a].wait))
+		})
 		if room--; room < 0 {
 			room = 0
 		}
@@ -61,6 +67,33 @@ func drawBrokers(c chart.Canvas, s *scene) {
 		text := string(c.Theme().Glyphs.Alert) + " " + warning
 		table.c.Text(0, below, table.c.Fit(text, w-2), theme.Style{FG: theme.Warn})
 	}
+}
+
+// health is whether a broker answers.
+type health int
+
+const (
+	brokerUp health = iota
+	brokerLost
+	brokerIdle // it was never asked, for it leads no partition of the topic
+)
+
+// health also says why there is nothing to show of a broker; "" when there is. Who
+// only reads, and has read ahead, asks a broker nothing for a while.
+func (d *data) health(b *broker) (health, string) {
+	switch {
+	case b.gone:
+		return brokerLost, "gone"
+	case b.refusing:
+		return brokerLost, "no answer"
+	case b.silent >= forever:
+		return brokerIdle, "not asked"
+	case b.silent < patience:
+		return brokerUp, ""
+	case !d.writes:
+		return brokerUp, "not asked lately"
+	}
+	return brokerLost, "silent"
 }
 
 // upLine counts the brokers that answer. One that was never asked, for it leads
@@ -111,12 +144,6 @@ func (s *scene) slowness(id int32, ids []int32) float64 {
 	return float64(b.usual()) / float64(m)
 }
 
-// brokerTable draws rows of columns.
-type brokerTable struct {
-	c chart.Canvas
-	s *scene
-}
-
 // Widths of the columns; the host and the gauge share what is left.
 const (
 	idWidth     = 4
@@ -124,68 +151,118 @@ const (
 	leastGauge  = 5
 )
 
-func (t brokerTable) draw(ids []int32) {
-	w, _ := t.c.Size()
-	rest := max(w-idWidth-4*numberWidth-2, 0)
-	host := chart.Width("host")
+// brokerColumn is a number of each broker.
+type brokerColumn struct {
+	name  string
+	value func(b *broker) part
+}
+
+// columns are what is shown of a broker, and what the gauge after the first is of.
+func (s *scene) columns() (columns []brokerColumn, gauge func(*broker) float64) {
+	written := func(b *broker) float64 { return b.wire }
+	fetched := func(b *broker) float64 { return b.fetched }
+	stream := func(name string, bytes func(*broker) float64) brokerColumn {
+		return brokerColumn{name, func(b *broker) part { return plain(s.unit.write(bytes(b))) }}
+	}
+	tail := brokerColumn{"p99", func(b *broker) part { return colored(theme.Good, theme.Duration(b.p99)) }}
+	mean := brokerColumn{"mean", func(b *broker) part { return plain(theme.Duration(b.mean)) }}
+	fetches := brokerColumn{"fetch/s", func(b *broker) part { return plain(theme.Rate(b.fetches)) }}
+	wait := brokerColumn{"wait", func(b *broker) part { return plain(theme.Duration(b.wait)) }}
+	throttle := brokerColumn{"throttle", func(b *broker) part {
+		if b.throttle > 0 {
+			return colored(theme.Warn, theme.Duration(b.throttle))
+		}
+		return muted(theme.Duration(b.throttle))
+	}}
+	switch {
+	case !s.reads:
+		return []brokerColumn{stream(s.unit.name(), written), tail, mean, throttle}, written
+	case !s.writes:
+		return []brokerColumn{stream(s.unit.name(), fetched), fetches, wait, throttle}, fetched
+	}
+	return []brokerColumn{stream("written", written), stream("read", fetched), tail, wait, throttle}, written
+}
+
+// brokerTable draws rows of columns.
+type brokerTable struct {
+	c       chart.Canvas
+	s       *scene
+	columns []brokerColumn
+	gauged  func(*broker) float64
+	top     float64 // of the gauge
+
+	host, gauge int // widths; 0: no gauge
+}
+
+func newBrokerTable(c chart.Canvas, s *scene, ids []int32) brokerTable {
+	t := brokerTable{c: c, s: s}
+	t.columns, t.gauged = s.columns()
+	w, _ := c.Size()
+	rest := max(w-idWidth-len(t.columns)*numberWidth-2, 0)
+	t.host = chart.Width("host")
 	for _, id := range ids {
-		host = max(host, chart.Width(t.s.header.Brokers[id]))
+		t.host = max(t.host, chart.Width(s.header.Brokers[id]))
 	}
-	host = min(host+1, rest)
-	gauge := rest - host
-	if gauge < leastGauge {
-		host, gauge = rest, 0
+	t.host = min(t.host+1, rest)
+	if t.gauge = rest - t.host; t.gauge < leastGauge {
+		t.host, t.gauge = rest, 0
 	}
+	for _, b := range s.brokers {
+		t.top = max(t.top, t.gauged(&b))
+	}
+	t.top = chart.RoundUp(t.top/units[s.unit].bytes) * units[s.unit].bytes
+	return t
+}
+
+// right is where a column ends.
+func (t *brokerTable) right(column int) int {
+	x := idWidth + t.host + (column+1)*numberWidth
+	if column > 0 {
+		x += t.gauge + 2
+	}
+	return x
+}
+
+func (t *brokerTable) draw(ids []int32) {
 	head := theme.Style{FG: theme.Muted}
-	x := idWidth + host + numberWidth
 	t.c.Text(0, 0, "id", head)
 	t.c.Text(idWidth, 0, "host", head)
-	t.c.TextRight(x, 0, t.s.unit.name(), head)
-	x += gauge + 2
-	for i, name := range []string{"p99", "mean", "throttle"} {
-		t.c.TextRight(x+(i+1)*numberWidth, 0, name, head)
+	for i := range t.columns {
+		t.c.TextRight(t.right(i), 0, t.columns[i].name, head)
 	}
-	top := 0.0
-	for _, b := range t.s.brokers {
-		top = max(top, b.wire)
-	}
-	top = chart.RoundUp(top/units[t.s.unit].bytes) * units[t.s.unit].bytes
 	for i, id := range ids {
-		t.row(i+1, id, host, gauge, top, t.s.slowness(id, ids) > slowRatio)
+		t.row(i+1, id, t.s.slowness(id, ids) > slowRatio)
 	}
 }
 
-func (t brokerTable) row(y int, id int32, host, gauge int, top float64, slow bool) {
+func (t *brokerTable) row(y int, id int32, slow bool) {
 	b := t.s.brokers[id]
-	text, color := theme.Style{FG: theme.Text}, theme.Good
+	health, why := t.s.health(&b)
+	text := theme.Style{FG: theme.Text}
+	switch {
+	case health == brokerLost:
+		text.FG = theme.Bad
+	case why != "":
+		text.FG = theme.Muted
+	}
+	t.c.Text(0, y, fmt.Sprint(id), text)
+	t.c.Text(idWidth, y, t.c.Fit(t.s.header.Brokers[id], max(t.host-1, 0)), text)
+	first := t.right(0)
+	if why != "" {
+		t.c.TextRight(first, y, string(t.c.Theme().Glyphs.Missing), text)
+		t.c.Text(first+1, y, why, text)
+		return
+	}
+	color := theme.Good
 	if slow {
 		color = theme.Hot
 	}
-	why := ""
-	switch {
-	case b.refusing:
-		why, text = "no answer", theme.Style{FG: theme.Bad}
-	case b.silent >= forever:
-		why, text = "not asked", theme.Style{FG: theme.Muted}
-	case !b.up():
-		why, text = "silent", theme.Style{FG: theme.Bad}
+	chart.Gauge(t.c, first+1, y, t.gauge, t.gauged(&b)/t.top, theme.Style{FG: color})
+	for i := range t.columns {
+		value := t.columns[i].value(&b)
+		if value.style.FG == theme.Good {
+			value.style.FG = color
+		}
+		t.c.TextRight(t.right(i), y, value.text, value.style)
 	}
-	t.c.Text(0, y, fmt.Sprint(id), text)
-	t.c.Text(idWidth, y, t.c.Fit(t.s.header.Brokers[id], max(host-1, 0)), text)
-	x := idWidth + host + numberWidth
-	if why != "" {
-		t.c.TextRight(x, y, string(t.c.Theme().Glyphs.Missing), text)
-		t.c.Text(x+1, y, why, text)
-		return
-	}
-	t.c.TextRight(x, y, t.s.unit.write(b.wire), text)
-	chart.Gauge(t.c, x+1, y, gauge, b.wire/top, theme.Style{FG: color})
-	x += gauge + 2
-	t.c.TextRight(x+numberWidth, y, theme.Duration(b.p99), theme.Style{FG: color})
-	t.c.TextRight(x+2*numberWidth, y, theme.Duration(b.mean), text)
-	throttle := theme.Style{FG: theme.Muted}
-	if b.throttle > 0 {
-		throttle.FG = theme.Warn
-	}
-	t.c.TextRight(x+3*numberWidth, y, theme.Duration(b.throttle), throttle)
 }

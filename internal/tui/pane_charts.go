@@ -2,48 +2,97 @@ package tui
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// drawThroughput is how many records a second were acknowledged.
-func drawThroughput(c chart.Canvas, s *scene) {
-	b := box{pane: paneThroughput, name: "Throughput"}
-	if len(s.points) > 0 {
-		b.right = []line{{emphasis(theme.Flow, theme.Rate(s.last.rate)+" rec/s")}}
-		if s.run.rate > 0 {
-			b.right = append(b.right, line{muted("avg " + theme.Rate(s.run.rate))}, line{muted("peak " + theme.Rate(s.peak))})
-		}
-		if t := s.header.TargetRate; t > 0 {
-			b.right = slices.Insert(b.right, 1, line{colored(theme.Brand, "target "+theme.Rate(t))})
-		}
+// flowLooks are the lines of the ways. Without colour, dashes tell them apart, and
+// without braille a character of their own.
+var flowLooks = [ways]struct {
+	name    string
+	color   theme.Color
+	fill    theme.Color
+	mark    rune
+	on, off int
+}{acked: {"acked", theme.Flow, theme.FlowFill, '*', 1, 0}, read: {"read", theme.Good, theme.Default, 'o', 4, 4}}
+
+// shownWays are those that this run goes, the one behind first.
+func (d *data) shownWays() []way {
+	if d.reads && d.writes {
+		return []way{acked, read}
 	}
+	return []way{d.main}
+}
+
+// drawThroughput is how many records a second were acknowledged, or read, or both.
+func drawThroughput(c chart.Canvas, s *scene) {
+	b := box{pane: paneThroughput, name: "Throughput", right: s.throughputTitle(c.Theme())}
 	for _, code := range s.errorCodes() {
 		text := code + " " + theme.Rate(float64(s.errors[code]))
 		b.bottom = append(b.bottom, line{colored(theme.Bad, text)})
 	}
 	inner := b.draw(c)
 	w, h := inner.Size()
+	shown := s.shownWays()
+	named := len(shown) > 1 && !c.Theme().Colored() // a legend says nothing without its colours
+	if named {
+		w -= chart.NameWidth
+	}
 	x := s.timeAxis(w - gutter - 1)
 	points := since(s.points, x.From)
 	top := s.header.TargetRate
-	for i := range points {
-		top = max(top, points[i].rate)
+	p := chart.Plot{X: x, Gutter: gutter, Label: theme.Tick, Names: named}
+	for _, way := range shown {
+		for i := range points {
+			top = max(top, points[i].rate[way])
+		}
+		look := flowLooks[way]
+		if len(shown) == 1 { // there is nothing to tell it from
+			look = flowLooks[acked]
+		}
+		series := chart.Series{
+			Name: look.name, Samples: samples(points, way.rate), Combine: chart.Mean, Muted: s.warming(x),
+			Style: theme.Style{FG: look.color}, Fill: theme.Style{FG: look.fill}, Mark: look.mark, On: look.on, Off: look.off,
+			Broken: look.off > 0,
+		}
+		p.Series = append(p.Series, series)
 	}
-	p := chart.Plot{
-		Y: chart.Linear(top*1.02, 4), X: x, Gutter: gutter, Label: theme.Tick,
-		Series: []chart.Series{{
-			Samples: samples(points, rate), Combine: chart.Mean, Mark: '*',
-			Style: theme.Style{FG: theme.Flow}, Fill: theme.Style{FG: theme.FlowFill}, Muted: s.warming(x),
-		}},
-	}
+	p.Y = chart.Linear(top*headroom, 4)
 	if t := s.header.TargetRate; t > 0 && h > 3 {
 		p.Marks = []chart.Mark{{Value: t, Style: theme.Style{FG: theme.Brand}}}
 	}
 	p.Draw(inner)
+}
+
+// throughputTitle is what the throughput is now, most important first.
+func (s *scene) throughputTitle(th *theme.Theme) []line {
+	if len(s.points) == 0 {
+		return nil
+	}
+	last := &s.last.flow
+	var out []line
+	if s.reads && s.writes {
+		for _, way := range s.shownWays() {
+			look := flowLooks[way]
+			out = append(out, line{colored(look.color, look.name+" "), emphasis(look.color, theme.Rate(last[way].rate))})
+		}
+		text, color := s.backlogValue(th)
+		out = append(out, line{muted("backlog "), colored(color, text)})
+	} else {
+		out = append(out, line{emphasis(theme.Flow, theme.Rate(last[s.main].rate)+" rec/s")})
+	}
+	if t := s.header.TargetRate; t > 0 {
+		out = append(out, line{colored(theme.Brand, "target "+theme.Rate(t))})
+	}
+	if s.main == read {
+		out = append(out, line{colored(theme.Flow, s.unit.write(last[read].bytes)+" "+s.unit.name())})
+	}
+	if run := s.run.flow[s.main].rate; run > 0 {
+		out = append(out, line{muted("avg " + theme.Rate(run))}, line{muted("peak " + theme.Rate(s.peak))})
+	}
+	return out
 }
 
 // warming tells which part of a chart is warm-up; nil: none.
@@ -64,7 +113,10 @@ var latencyLooks = [len(quantiles)]struct {
 
 // latencyName is what the latency of this run is the time between.
 func (s *scene) latencyName() string {
-	if s.header.TargetRate > 0 {
+	switch {
+	case s.endToEnd():
+		return "End to end (due → polled)"
+	case s.header.TargetRate > 0:
 		return "Response (due → ack)"
 	}
 	return "Queueing + ack latency"
@@ -73,7 +125,7 @@ func (s *scene) latencyName() string {
 // latencyRemark is what must be known to read it.
 func (s *scene) latencyRemark() []line {
 	var out []line
-	if s.header.TargetRate == 0 {
+	if s.header.TargetRate == 0 && s.writes { // else the stamps tell when records were due
 		out = append(out, line{muted("no target rate: this is mostly queueing")})
 	}
 	if s.run.measured {
@@ -138,11 +190,22 @@ func labelSeconds(v float64) string {
 	return theme.TickDuration(time.Duration(v * float64(time.Second)))
 }
 
+// heatName is what the heat map counts.
+func (s *scene) heatName() string {
+	switch {
+	case s.untimed():
+		return "Fetch time heatmap"
+	case s.reads:
+		return "End-to-end heatmap"
+	}
+	return "Latency heatmap"
+}
+
 // drawHeatmap is how the latencies are spread, over time.
 func drawHeatmap(c chart.Canvas, s *scene) {
 	const ramp = 6
 	w, _ := c.Size()
-	b := box{pane: paneHeatmap, name: "Latency heatmap", right: []line{{muted("few " + "      " + " many")}}}
+	b := box{pane: paneHeatmap, name: s.heatName(), right: []line{{muted("few " + "      " + " many")}}}
 	inner := b.draw(c)
 	chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
 	columns, rows := chart.HeatSize(inner, gutter)

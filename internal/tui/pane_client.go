@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -15,6 +16,7 @@ type load struct {
 	share float64
 	text  string
 	color theme.Color
+	trend []float64 // drawn in the place of the share; nil: none
 }
 
 // drawClient is how busy kt and its machine are, and what the run is bound by.
@@ -30,7 +32,7 @@ func drawClient(c chart.Canvas, s *scene) {
 	w, h := inner.Size()
 	const margin, mostEvidence = 1, 3
 	evidence := wrap(c, s.verdict.Evidence, w-2*margin, mostEvidence)
-	loads := s.loads()
+	loads := s.loads(c.Theme())
 	// The evidence goes before the last gauges, which are the least important.
 	rows := max(h-len(evidence), 1)
 	if len(loads) > rows {
@@ -72,32 +74,86 @@ func boundColor(l result.Limit) theme.Color {
 }
 
 // loads are the gauges, the most important first.
-func (s *scene) loads() []load {
+func (s *scene) loads(th *theme.Theme) []load {
 	m := &s.sample
 	var out []load
 	add := func(name string, used, all float64, text string) {
 		if all > 0 {
-			out = append(out, load{name, used / all, text, loadColor(used / all)})
+			out = append(out, load{name: name, share: used / all, text: text, color: loadColor(used / all)})
 		}
+	}
+	if !s.writes {
+		out = s.readerLoads(out)
 	}
 	add("kt CPU", m.ProcessCPU, m.Cores, theme.Tick(m.ProcessCPU)+" of "+theme.Tick(m.Cores)+" cores")
 	add("host CPU", m.HostCPU, m.HostCores, theme.Tick(m.HostCPU)+" of "+theme.Tick(m.HostCores)+" cores")
+	if !s.writes {
+		return append(s.backlogLoad(out, th), s.collections()...)
+	}
 	if n := s.header.BufferBytes; n > 0 && len(s.points) > 0 {
 		add("buffer", float64(s.buffered), float64(n), theme.MiB(float64(s.buffered))+" of "+theme.Bytes(n))
 	}
 	if n := s.header.MaxInFlight; n > 0 && len(s.points) > 0 {
 		add("in-flight", float64(s.inFlight), float64(n), fmt.Sprintf("%d of %d requests", s.inFlight, n))
 	}
+	if s.reads {
+		out = s.backlogLoad(s.readerLoads(out), th)
+	}
 	if m.NetSpeed > 0 && m.Interval > 0 {
 		const giga = 1e9
 		bits := float64(m.NetSent) * 8 / m.Interval.Seconds()
 		add("NIC out", bits, float64(m.NetSpeed), theme.Tick(bits/giga)+" of "+theme.Tick(float64(m.NetSpeed)/giga)+" Gb/s")
 	}
-	if m.ProcessCPU > 0 {
-		share := m.GCCPU / m.ProcessCPU
-		out = append(out, load{"GC", share, "pause " + theme.Duration(time.Duration(m.GCPauseMax)), theme.Good})
+	return append(out, s.collections()...)
+}
+
+// collections is the gauge of the garbage collector.
+func (s *scene) collections() []load {
+	m := &s.sample
+	if m.ProcessCPU <= 0 {
+		return nil
+	}
+	return []load{{
+		name: "GC", share: m.GCCPU / m.ProcessCPU, color: theme.Good,
+		text: "pause " + theme.Duration(time.Duration(m.GCPauseMax)),
+	}}
+}
+
+// readerLoads adds what the readers do with their time. To wait for records is no
+// fault of theirs, and the colour does not say so.
+func (s *scene) readerLoads(out []load) []load {
+	n := s.shown()
+	add := func(name string, share float64, text string) {
+		if !math.IsNaN(share) {
+			out = append(out, load{name: name, share: share, text: theme.Percent(share) + text, color: theme.Info})
+		}
+	}
+	add("waiting", n.waited, " for records")
+	if n.held > 0 || !s.writes {
+		add("held back", n.held, " by kt itself")
 	}
 	return out
+}
+
+// backlogLoad adds the backlog over the last minute.
+func (s *scene) backlogLoad(out []load, th *theme.Theme) []load {
+	if !s.waiting.known {
+		return out
+	}
+	text, color := s.backlogValue(th)
+	return append(out, load{name: "backlog", text: text + " records", color: color, trend: s.backlogValues()})
+}
+
+// backlogValues are the backlogs of the last ticks, as many as the widest gauge has
+// cells for.
+func (s *scene) backlogValues() []float64 {
+	const widest = 256
+	points := s.points[max(len(s.points)-widest, 0):]
+	values := make([]float64, len(points))
+	for i := range points {
+		values[i] = points[i].backlog
+	}
+	return values
 }
 
 func drawLoads(c chart.Canvas, loads []load) {
@@ -114,7 +170,12 @@ func drawLoads(c chart.Canvas, loads []load) {
 			c.Text(name, y, l.text, theme.Style{FG: l.color})
 			continue
 		}
-		chart.Gauge(c, name, y, gauge, l.share, theme.Style{FG: l.color})
+		if l.trend != nil {
+			latest := l.trend[max(len(l.trend)-gauge, 0):]
+			chart.Sparkline(c, name+gauge-len(latest), y, latest, theme.Style{FG: l.color})
+		} else {
+			chart.Gauge(c, name, y, gauge, l.share, theme.Style{FG: l.color})
+		}
 		c.Text(name+gauge+2, y, l.text, theme.Style{FG: theme.Text})
 	}
 }

@@ -51,15 +51,15 @@ func drawHeader(c chart.Canvas, s *scene) {
 // other figure.
 func (s *scene) figureLine(c chart.Canvas, w int) line {
 	const gap = "   "
-	figures := s.figures(c)
-	if s.failed == 0 {
+	figures, errors := s.figures(c)
+	if s.failed+s.refused == 0 {
 		return fit(figures, gap, w)
 	}
-	failed := figures[errorIndex]
-	figures = slices.Insert(slices.Delete(figures, errorIndex, errorIndex+1), 1, failed)
+	failed := figures[errors]
+	figures = slices.Insert(slices.Delete(figures, errors, errors+1), 1, failed)
 	named := slices.Clone(figures)
 	named[1] = append(slices.Clone(failed), colored(theme.Bad, " "+s.worstError()))
-	if fit(named[:errorIndex+1], gap, math.MaxInt).width() <= w {
+	if fit(named[:errors+1], gap, math.MaxInt).width() <= w {
 		figures = named
 	}
 	return fit(figures, gap, w)
@@ -80,14 +80,18 @@ func (s *scene) badge(c chart.Canvas) line {
 	if s.stopping && state < Draining {
 		state = Draining
 	}
-	color := theme.Warn
-	if state == Running || state == Done {
+	color, name := theme.Warn, state.String()
+	switch {
+	case s.frozen:
+		return line{emphasis(theme.Info, dot+"FROZEN")}
+	case s.joining() && !s.stopping:
+		name = "joining the group…"
+	case state == Draining && !s.writes: // there is nothing to drain
+		name = "STOP"
+	case state == Running || state == Done:
 		color = theme.Good
 	}
-	if s.frozen {
-		return line{emphasis(theme.Info, dot+"FROZEN")}
-	}
-	return line{emphasis(color, dot), emphasis(color, state.String())}
+	return line{emphasis(color, dot), emphasis(color, name)}
 }
 
 // progress is how much of the run is over; limited tells that it has an end.
@@ -96,33 +100,85 @@ func (s *scene) progress() (share float64, limited bool) {
 		share, limited = float64(s.clock)/float64(d), true
 	}
 	if n := s.header.Records; n > 0 {
-		share, limited = max(share, float64(s.acked)/float64(n)), true
+		share, limited = max(share, float64(s.count[s.main])/float64(n)), true
 	}
 	return min(share, 1), limited
 }
 
-// errorIndex is where the errors are among the figures.
-const errorIndex = 5
-
-// figures are the numbers of the second line, the most important first.
-func (s *scene) figures(c chart.Canvas) []line {
+// figures are the numbers of the second line, the most important first, and which
+// of them is that of the errors.
+func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 	n := s.shown()
 	missing := string(c.Theme().Glyphs.Missing)
-	rate, bytes := missing, missing
-	if len(s.points) > 0 {
-		rate, bytes = theme.Rate(n.rate), s.unit.write(n.bytes)
+	rate := func(name string, w way) {
+		value := missing
+		if len(s.points) > 0 {
+			value = theme.Rate(n.flow[w].rate)
+		}
+		color := theme.Flow
+		if s.reads && s.writes {
+			color = flowLooks[w].color
+		}
+		lines = append(lines, figure(name, color, value))
 	}
-	lines := []line{
-		figure("rec/s", theme.Flow, rate),
-		figure(s.unit.name(), theme.Flow, bytes),
-		figure("p50", theme.Good, n.latency(p50, missing)),
-		figure("p99", theme.Hot, n.latency(p99, missing)),
-		figure("p99.9", theme.Bad, n.latency(p999, missing)),
-		s.errorFigure(),
+	bytes := func() {
+		value := missing
+		if len(s.points) > 0 {
+			value = s.unit.write(n.flow[s.main].bytes)
+		}
+		lines = append(lines, figure(s.unit.name(), theme.Flow, value))
 	}
-	if m := s.header.MaxInFlight; m > 0 {
+	waiting := func() {
+		text, color := s.backlogValue(c.Theme())
+		lines = append(lines, figure("backlog", color, text))
+	}
+	latencies := func(before string) {
+		lines = append(lines,
+			figure(before+"p50", theme.Good, n.latency(p50, missing)),
+			figure("p99", theme.Hot, n.latency(p99, missing)),
+			figure("p99.9", theme.Bad, n.latency(p999, missing)))
+	}
+	switch {
+	case !s.reads:
+		rate("rec/s", acked)
+		bytes()
+		latencies("")
+	case !s.writes:
+		rate("rec/s", read)
+		bytes()
+		waiting()
+		if s.stamped {
+			latencies("e2e ")
+		}
+	default:
+		rate("acked/s", acked)
+		rate("read/s", read)
+		latencies("e2e ")
+		lines = append(lines, figure("ack p99", theme.Hot, theme.Duration(n.ackP99)))
+		waiting()
+	}
+	errors = len(lines)
+	lines = append(lines, s.errorFigure())
+	if s.reads && s.writes {
+		bytes()
+	}
+	return append(lines, s.lesserFigures(&n)...), errors
+}
+
+// lesserFigures are those of how the load is carried.
+func (s *scene) lesserFigures(n *numbers) []line {
+	var lines []line
+	if s.reads && s.count[read] == 0 && s.join > 0 {
+		lines = append(lines, figure("joined in", theme.Info, theme.Duration(s.join)))
+	}
+	if s.rebalances > 0 {
+		lines = append(lines, figure("rebalances", theme.Warn, fmt.Sprint(s.rebalances)))
+	} else if s.reads && s.header.Group != "" {
+		lines = append(lines, figure("rebalances", theme.Good, "0"))
+	}
+	if m := s.header.MaxInFlight; s.writes && m > 0 {
 		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprintf("%d/%d", s.inFlight, m)))
-	} else {
+	} else if s.writes {
 		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprint(s.inFlight)))
 	}
 	if n.batch > 0 {
@@ -138,12 +194,22 @@ func figure(name string, color theme.Color, value string) line {
 	return line{muted(name + " "), emphasis(color, value)}
 }
 
-// errorFigure is the number of records that failed.
+// errorFigure is the number of records that failed, or of fetches where nothing is
+// sent, or of both.
 func (s *scene) errorFigure() line {
-	if s.failed == 0 {
-		return figure("err", theme.Good, "0")
+	count := func(name string, n int64) line {
+		if n == 0 {
+			return figure(name, theme.Good, "0")
+		}
+		return figure(name, theme.Bad, theme.Rate(float64(n)))
 	}
-	return figure("err", theme.Bad, theme.Rate(float64(s.failed)))
+	switch {
+	case !s.writes:
+		return count("fetch err", s.refused)
+	case s.refused > 0:
+		return slices.Concat(count("err", s.failed), line{{text: "   "}}, count("fetch err", s.refused))
+	}
+	return count("err", s.failed)
 }
 
 // latency is one of the quantiles as text.

@@ -12,40 +12,110 @@ import (
 // look from its inverse on.
 const coldShare = 0.7
 
-// drawPartitions is the rate of each partition over the last ticks.
+// backlogRows is the height from which the backlogs are drawn below the rates.
+const backlogRows = 7
+
+// drawPartitions is the rate of each partition over the last ticks, and what waits
+// in it below.
 func drawPartitions(c chart.Canvas, s *scene) {
 	rates := s.parts.rates(int(s.header.Partitions))
-	coldest, hottest := 0, 0
-	for i, v := range rates {
-		if v < rates[coldest] {
-			coldest = i
-		}
-		if v > rates[hottest] {
-			hottest = i
-		}
-	}
+	levels := s.parts.levels(len(rates))
+	coldest, hottest := extremes(rates)
 	usual := median(slices.Clone(rates))
+	idle := len(rates) == 0 || rates[hottest] == 0
 	b := box{pane: panePartitions, name: "Partitions"}
-	if len(rates) > 1 && rates[hottest] > 0 {
-		b.right = skew(rates, coldest, hottest, usual)
+	if s.reads && s.waiting.known {
+		text, color := s.backlogValue(c.Theme())
+		b.right = append(b.right, line{muted("backlog "), emphasis(color, text)})
 	}
-	if len(rates) > 0 && rates[hottest] > 0 {
+	if len(rates) > 1 && !idle && s.main != read { // who only reads takes what there is
+		b.right = append(b.right, skew(rates, coldest, hottest, usual)...)
+	}
+	if !idle {
 		b.bottom = []line{{muted(fmt.Sprintf("busiest p%d %s rec/s", hottest, theme.Rate(rates[hottest])))}, {muted("last 10 s")}}
 	}
+	if _, longest := extremes(levels); s.reads && len(levels) > 0 && levels[longest] > 0 {
+		b.bottom = slices.Insert(b.bottom, 0, line{muted(fmt.Sprintf("waiting: p%d %s", longest, theme.Rate(levels[longest])))})
+	}
 	inner := b.draw(c)
-	if len(rates) == 0 || rates[hottest] == 0 {
-		inner.Text(1, 0, "no acknowledgement yet, or none lately", theme.Style{FG: theme.Muted})
+	w, h := inner.Size()
+	both := s.reads && h >= backlogRows
+	if idle && (!both || len(levels) == 0 || slices.Max(levels) == 0) {
+		inner.Text(1, 0, s.idleText(), theme.Style{FG: theme.Muted})
 		return
 	}
-	chart.Bars{Values: rates, Style: func(i int) theme.Style {
+	bars := chart.Bars{Values: rates, Style: func(i int) theme.Style {
 		switch {
+		case s.main == read:
 		case rates[i] < coldShare*usual:
 			return theme.Style{FG: theme.Bad}
 		case rates[i]*coldShare > usual:
 			return theme.Style{FG: theme.Warn}
 		}
 		return theme.Style{FG: theme.Info}
-	}}.Draw(inner)
+	}}
+	if !both {
+		bars.Draw(inner)
+		return
+	}
+	bars.Bare = true
+	upper := (h - 1) / 2
+	bars.Draw(scaled(inner.Sub(0, 0, w, upper), rates, "rec/s", 0))
+	s.drawBacklogs(scaled(inner.Sub(0, upper, w, h-upper), levels, "waiting", 1), levels, s.parts.trends(rates))
+}
+
+// scaled writes before bars what a full one is, from a row on, and returns the
+// place of the bars.
+func scaled(c chart.Canvas, values []float64, unit string, row int) chart.Canvas {
+	const width = len("waiting") + 1
+	w, h := c.Size()
+	top := 0.0
+	for _, v := range values {
+		top = max(top, v)
+	}
+	style := theme.Style{FG: theme.Muted}
+	c.TextRight(width-1, row, theme.Rate(top), style)
+	c.TextRight(width-1, row+1, unit, style)
+	return c.Sub(width, 0, w-width, h)
+}
+
+// drawBacklogs is what waits in each partition, below an arrow that tells whether
+// it becomes more.
+func (s *scene) drawBacklogs(c chart.Canvas, levels []float64, trends []trend) {
+	if n := len(levels) - len(trends); n > 0 {
+		trends = append(trends, make([]trend, n)...)
+	}
+	chart.Bars{
+		Values: levels,
+		Style: func(i int) theme.Style {
+			if levels[i] > 0 && trends[i].rate == 0 && s.last.flow[read].rate > 0 { // it is not read, and others are
+				return theme.Style{FG: theme.Bad}
+			}
+			return theme.Style{FG: trends[i].color()}
+		},
+		Head: func(i int) rune { return trends[i].arrow(c.Theme()) },
+	}.Draw(c)
+}
+
+// idleText is why there are no bars.
+func (s *scene) idleText() string {
+	if s.main == read {
+		return "nothing read yet, or nothing lately"
+	}
+	return "no acknowledgement yet, or none lately"
+}
+
+// extremes are the places of the least value and of the greatest; 0 of none.
+func extremes(values []float64) (least, greatest int) {
+	for i, v := range values {
+		if v < values[least] {
+			least = i
+		}
+		if v > values[greatest] {
+			greatest = i
+		}
+	}
+	return least, greatest
 }
 
 // skew tells how far the busiest and the coldest partition are apart.

@@ -8,15 +8,23 @@ import (
 )
 
 // drawTiny is for a terminal that has no room for panes: the state and the
-// numbers on two rows; what the run is bound by and a sparkline where there are
-// more.
+// numbers on two rows; what the run is bound by, a sparkline and the latest event
+// where there are more. What is silent, or known at the end, goes before what the
+// run is bound by.
 func drawTiny(c chart.Canvas, s *scene) {
-	const sparkline = 3 // its row
+	const sparkline, event = 3, 4 // their rows
 	w, h := c.Size()
 	rows := []line{
 		fit(s.tinyState(c), " ", w),
 		fit(s.tinyFigures(c), "  ", w),
 		fit([]line{s.bound()}, "", w),
+	}
+	silent := s.goingOn()
+	switch {
+	case s.notice != "":
+		rows[2] = line{plain(c.Fit(s.notice, w))}
+	case silent != "":
+		rows[2] = line{emphasis(theme.Bad, c.Fit(silent, w))}
 	}
 	if h == 1 {
 		rows = rows[1:2]
@@ -24,10 +32,15 @@ func drawTiny(c chart.Canvas, s *scene) {
 	for y, l := range rows {
 		l.draw(c, 0, y)
 	}
+	if events := s.timeline.events; h > event && len(events) > 0 {
+		l := s.eventParts(c, &events[len(events)-1])
+		l[2].text = c.Fit(l[2].text, w-l[:2].width())
+		l.draw(c, 0, event)
+	}
 	if h > sparkline && w > 1 {
 		end := s.end().Seconds()
 		from := end - float64(w)
-		values := chart.Resample(samples(since(s.points, from), rate), from, end, w, chart.Mean)
+		values := chart.Resample(samples(since(s.points, from), s.main.rate), from, end, w, chart.Mean)
 		chart.Sparkline(c, 0, sparkline, values, theme.Style{FG: theme.Flow})
 	}
 }
@@ -49,16 +62,24 @@ func (s *scene) tinyFigures(c chart.Canvas) []line {
 	n, missing := s.shown(), string(c.Theme().Glyphs.Missing)
 	perSecond := missing
 	if len(s.points) > 0 {
-		perSecond = theme.Rate(n.rate)
+		perSecond = theme.Rate(n.flow[s.main].rate)
 	}
-	out := []line{
-		{emphasis(theme.Flow, perSecond), muted(" rec/s")},
-		figure("p99", theme.Hot, n.latency(p99, missing)),
-		figure("p50", theme.Good, n.latency(p50, missing)),
-		figure("p99.9", theme.Bad, n.latency(p999, missing)),
-	}
+	out := []line{{emphasis(theme.Flow, perSecond), muted(" rec/s")}}
 	at := 2
-	if s.failed > 0 {
+	if s.endToEnd() {
+		at = 3
+	}
+	if s.reads {
+		text, color := s.backlogValue(c.Theme())
+		out = append(out, figure("backlog", color, text))
+	}
+	if !s.untimed() {
+		out = append(out,
+			figure("p99", theme.Hot, n.latency(p99, missing)),
+			figure("p50", theme.Good, n.latency(p50, missing)),
+			figure("p99.9", theme.Bad, n.latency(p999, missing)))
+	}
+	if s.failed+s.refused > 0 {
 		at = 1
 	}
 	return slices.Insert(out, at, s.errorFigure())

@@ -13,10 +13,11 @@ import (
 type point struct {
 	start, end time.Duration
 	warmup     bool
-	rate       float64                 // records a second
-	latency    [len(quantiles)]float64 // seconds; NaN: nothing was acknowledged
+	rate       [ways]float64           // records a second
+	backlog    float64                 // records; NaN: not known
+	latency    [len(quantiles)]float64 // seconds; NaN: there is none
 	heat       [heatBins]uint32
-	failed     bool // some record failed
+	failed     bool // some record or fetch failed
 	throttled  bool // some broker asked to wait
 }
 
@@ -30,21 +31,28 @@ const (
 // maxPoints bounds the memory of a run: an hour at one point a second.
 const maxPoints = 3600
 
-func newPoint(w *stats.Window, latency *stats.Histogram, n numbers) point {
-	p := point{start: w.Start, end: w.End, warmup: w.Warmup, rate: n.rate, failed: w.Failed > 0}
+// newPoint makes the point of a window that was taken in.
+func (d *data) newPoint(w *stats.Window) point {
+	n := &d.last
+	p := point{start: w.Start, end: w.End, warmup: w.Warmup, backlog: d.waiting.level(), failed: w.Failed > 0 || len(w.FetchErrors) > 0}
+	for i := range p.rate {
+		p.rate[i] = n.flow[i].rate
+	}
 	for i := range p.latency {
 		p.latency[i] = math.NaN()
 		if n.measured {
 			p.latency[i] = n.quantiles[i].Seconds()
 		}
 	}
-	latency.Each(func(upTo time.Duration, count int64) {
-		us := max(float64(upTo)/float64(time.Microsecond), 1)
-		bin := min(int(math.Log10(us)*binsPerDecade), heatBins-1)
-		p.heat[bin] = addClamped(p.heat[bin], count)
-	})
+	for _, h := range d.heat(w) {
+		h.Each(func(upTo time.Duration, count int64) {
+			us := max(float64(upTo)/float64(time.Microsecond), 1)
+			bin := min(int(math.Log10(us)*binsPerDecade), heatBins-1)
+			p.heat[bin] = addClamped(p.heat[bin], count)
+		})
+	}
 	for _, b := range w.Brokers {
-		p.throttled = p.throttled || b.Throttle > 0
+		p.throttled = p.throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
 	}
 	return p
 }
@@ -72,7 +80,12 @@ func appendPoint(points []point, p point) []point {
 func join(a, b point) point {
 	la, lb := (a.end - a.start).Seconds(), (b.end - b.start).Seconds()
 	if la+lb > 0 {
-		a.rate = (a.rate*la + b.rate*lb) / (la + lb)
+		for i := range a.rate {
+			a.rate[i] = (a.rate[i]*la + b.rate[i]*lb) / (la + lb)
+		}
+	}
+	if math.IsNaN(a.backlog) || b.backlog > a.backlog {
+		a.backlog = b.backlog
 	}
 	for i, v := range b.latency {
 		if math.IsNaN(a.latency[i]) || v > a.latency[i] {
@@ -105,4 +118,4 @@ func samples(points []point, value func(*point) float64) []chart.Sample {
 	return out
 }
 
-func rate(p *point) float64 { return p.rate }
+func (w way) rate(p *point) float64 { return p.rate[w] }

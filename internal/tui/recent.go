@@ -14,39 +14,81 @@ import (
 // differ by chance.
 const recentTicks = 10
 
-// partitions are the records of each partition over the last ticks.
+// partitions are the records of each partition over the last ticks, and how many
+// wait.
 type partitions struct {
-	ticks [recentTicks]partitionTick
-	next  int
+	ticks   [recentTicks]partitionTick
+	next    int
+	waiting []backlog // by partition
 }
 
 type partitionTick struct {
 	records []int64
+	changes []int64 // of the backlog, but for the one by which it became known
 	length  time.Duration
 }
 
-func (p *partitions) add(w *stats.Window) {
+func (p *partitions) add(w *stats.Window, main way) {
 	t := &p.ticks[p.next%recentTicks]
 	p.next++
 	clear(t.records)
+	clear(t.changes)
 	t.length = w.End - w.Start
 	for id, q := range w.Partitions {
 		if id < 0 {
 			continue
 		}
-		if n := int(id) + 1; n > len(t.records) {
-			t.records = append(t.records, make([]int64, n-len(t.records))...)
-		}
+		n := int(id) + 1
+		t.records, t.changes, p.waiting = grown(t.records, n), grown(t.changes, n), grown(p.waiting, n)
 		t.records[id] = q.Records
+		if main == read {
+			t.records[id] = q.Consumed
+		}
+		b := &p.waiting[id]
+		if b.known {
+			t.changes[id] = q.Backlog
+		}
+		b.add(q.Consumed, q.Backlog)
 	}
+}
+
+// grown is s with at least n elements.
+func grown[T any](s []T, n int) []T {
+	if n > len(s) {
+		s = append(s, make([]T, n-len(s))...)
+	}
+	return s
 }
 
 // rates are records a second by partition, of atLeast partitions or as many as
 // were seen.
 func (p *partitions) rates(atLeast int) []float64 {
+	return p.perSecond(atLeast, func(t *partitionTick) []int64 { return t.records })
+}
+
+// trends are how the backlogs change, by partition, beside the rates.
+func (p *partitions) trends(rates []float64) []trend {
+	changes := p.perSecond(len(rates), func(t *partitionTick) []int64 { return t.changes })
+	trends := make([]trend, len(changes))
+	for i := range trends {
+		trends[i] = trend{changes[i], rates[i]}
+	}
+	return trends
+}
+
+// levels are the backlogs, by partition.
+func (p *partitions) levels(atLeast int) []float64 {
+	levels := make([]float64, max(atLeast, len(p.waiting)))
+	for i := range p.waiting {
+		levels[i] = float64(max(p.waiting[i].records, 0))
+	}
+	return levels
+}
+
+func (p *partitions) perSecond(atLeast int, counts func(*partitionTick) []int64) []float64 {
 	var length time.Duration
 	for i := range p.ticks {
-		atLeast = max(atLeast, len(p.ticks[i].records))
+		atLeast = max(atLeast, len(counts(&p.ticks[i])))
 		length += p.ticks[i].length
 	}
 	rates := make([]float64, atLeast)
@@ -54,7 +96,7 @@ func (p *partitions) rates(atLeast int) []float64 {
 		return rates
 	}
 	for i := range p.ticks {
-		for id, n := range p.ticks[i].records {
+		for id, n := range counts(&p.ticks[i]) {
 			rates[id] += float64(n) / length.Seconds()
 		}
 	}
@@ -64,8 +106,10 @@ func (p *partitions) rates(atLeast int) []float64 {
 func (p *partitions) clone() partitions {
 	c := *p
 	for i := range c.ticks {
-		c.ticks[i].records = slices.Clone(c.ticks[i].records)
+		t := &c.ticks[i]
+		t.records, t.changes = slices.Clone(t.records), slices.Clone(t.changes)
 	}
+	c.waiting = slices.Clone(p.waiting)
 	return c
 }
 
@@ -73,8 +117,12 @@ func (p *partitions) clone() partitions {
 type broker struct {
 	silent    int     // ticks since it answered; forever: it never did
 	refusing  bool    // it was asked in the last tick, and did not answer
+	gone      bool    // the cluster says so
 	wire      float64 // bytes a second, as sent
+	fetched   float64 // bytes a second, as read
+	fetches   float64 // a second
 	p99, mean time.Duration
+	wait      time.Duration // mean of a fetch
 	throttle  time.Duration
 	recent    [recentTicks]time.Duration // 0: it did not answer
 	next      int
@@ -86,9 +134,6 @@ const forever = math.MaxInt / 2
 // patience is for how many ticks a broker may be silent before that is told: at a
 // low rate there is not something for each of them in every second.
 const patience = 3
-
-// up tells that the broker has answered lately.
-func (b *broker) up() bool { return b.silent < patience && !b.refusing }
 
 // usual is the median of the p99 of the last ticks; 0 when it answered in none.
 func (b *broker) usual() time.Duration {
@@ -115,24 +160,40 @@ func (d *data) observeBrokers(w *stats.Window) {
 	length := (w.End - w.Start).Seconds()
 	for _, id := range d.brokerIDs(w) {
 		b, v := w.Brokers[id], d.brokers[id]
-		wire := b.WireBytes
-		if wire == 0 {
-			wire = b.Bytes
-		}
 		if _, seen := d.brokers[id]; !seen {
 			v.silent = forever
 		}
-		answered := b.Latency.Count() > 0
-		v.refusing = b.Failed > 0 && !answered
+		answered := b.Latency.Count()+b.Fetch.Latency.Count() > 0
+		v.refusing = b.Failed+b.Fetch.Failed > 0 && !answered
 		if v.silent++; answered {
 			v.silent = 0
 		}
-		v.wire = float64(wire) / length
-		v.p99, v.mean, v.throttle = b.Latency.Quantile(0.99), b.Latency.Mean(), b.Throttle
+		v.wire, v.fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
+		v.fetches = float64(b.Fetch.Requests) / length
+		v.p99, v.mean = b.Latency.Quantile(0.99), b.Latency.Mean()
+		v.wait = b.Fetch.Latency.Mean()
+		v.throttle = b.Throttle + b.Fetch.Throttle
 		v.recent[v.next%recentTicks] = v.p99
 		v.next++
 		d.brokers[id] = v
 	}
+	for i := range w.Events {
+		switch e := &w.Events[i]; e.Kind {
+		case stats.BrokerGone, stats.BrokerBack:
+			if v, known := d.brokers[e.Broker]; known {
+				v.gone = e.Kind == stats.BrokerGone
+				d.brokers[e.Broker] = v
+			}
+		}
+	}
+}
+
+// wireBytes are the bytes of record batches as sent, where that is known.
+func wireBytes(t *stats.Traffic) float64 {
+	if t.WireBytes > 0 {
+		return float64(t.WireBytes)
+	}
+	return float64(t.Bytes)
 }
 
 // brokerIDs are the brokers of the header, of the ticks before and of w, in

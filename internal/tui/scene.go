@@ -45,6 +45,9 @@ func (u unit) write(perSec float64) string { return theme.Number(perSec / units[
 // are in line.
 const gutter = 6
 
+// headroom keeps the highest value off the upper edge of its chart.
+const headroom = 1.02
+
 // timeAxis is the time that a chart of so many columns shows.
 //
 // Columns begin at multiples of their own width, counted from the start of the
@@ -63,7 +66,7 @@ func (s *scene) timeAxis(columns int) chart.TimeAxis {
 		x.To = wholeRun(end)
 		x.Left, x.Right = "0s", theme.Clock(time.Duration(x.To*float64(time.Second)))
 	}
-	x.Events = s.events(x)
+	x.Events = s.marks(x)
 	return x
 }
 
@@ -85,20 +88,6 @@ func (s *scene) warmupEnd() float64 {
 		}
 	}
 	return s.end().Seconds()
-}
-
-func (s *scene) events(x chart.TimeAxis) []chart.Event {
-	var out []chart.Event
-	for _, p := range since(s.points, x.From) {
-		at := (p.start + p.end).Seconds() / 2
-		switch {
-		case p.failed:
-			out = append(out, chart.Event{At: at, Style: theme.Style{FG: theme.Bad}})
-		case p.throttled:
-			out = append(out, chart.Event{At: at, Style: theme.Style{FG: theme.Warn}})
-		}
-	}
-	return out
 }
 
 // shown are the numbers of the last second, and those of the whole run once it is

@@ -63,8 +63,8 @@ func TestQuitEndsTheScreenAfterEveryTickWasShown(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if m.data.acked != 50 {
-		t.Errorf("%d records were shown", m.data.acked)
+	if m.data.count[acked] != 50 {
+		t.Errorf("%d records were shown", m.data.count[acked])
 	}
 }
 

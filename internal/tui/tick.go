@@ -10,8 +10,9 @@ import (
 
 // Header is what does not change during a run.
 type Header struct {
-	Command  string   // "produce"
+	Command  string   // "produce", "consume" or "roundtrip": what the panes draw
 	Topic    string   // "orders-bench"
+	Group    string   // that the readers are members of; "": none
 	Tags     []string // "acks=all", "21 partitions", "zstd"
 	Embedded bool     // the broker is inside kt: its figures are not Kafka's
 
@@ -22,7 +23,8 @@ type Header struct {
 	// TargetRate is in records a second; 0: unlimited. At a target the latency
 	// shown is the response time, from when a record was due. Without one no
 	// record is ever due, and the time since it was handed to the client is shown,
-	// which is mostly queueing.
+	// which is mostly queueing. Where records are read, the latency shown is from due
+	// to polled.
 	TargetRate float64
 
 	Partitions  int32
@@ -68,6 +70,10 @@ type Tick struct {
 	State    State
 	Buffered int64 // bytes waiting for acks
 	InFlight int   // requests
+
+	// Notice is what is known at the end and stays to be read, in one line: "0 lost,
+	// 0 duplicated of 1,234,567". "": nothing new.
+	Notice string
 }
 
 // merge is both ticks as one: what is counted adds up, each phase for itself, and
@@ -91,6 +97,9 @@ func merge(earlier, later Tick) Tick {
 		}
 	}
 	later.Windows = merged
+	if later.Notice == "" {
+		later.Notice = earlier.Notice
+	}
 	return later
 }
 

@@ -12,7 +12,11 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 	case paneThroughput:
 		drawThroughput(c, s)
 	case paneLatency:
-		drawLatency(c, s)
+		if s.untimed() {
+			drawBacklog(c, s)
+		} else {
+			drawLatency(c, s)
+		}
 	case paneHeatmap:
 		drawHeatmap(c, s)
 	case panePartitions:
@@ -21,13 +25,15 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 		drawBrokers(c, s)
 	case paneClient:
 		drawClient(c, s)
+	case paneEvents:
+		drawEvents(c, s)
 	}
 }
 
 // frame draws the whole screen: exactly h lines of exactly w cells.
 func frame(s *scene, th *theme.Theme, w, h int) string {
 	c := chart.New(w, h, th)
-	l := layout(w, h, s.zoom, s.header.Embedded, len(s.brokers))
+	l := layout(w, h, s.zoom, s.header.Embedded, s.eventful(), len(s.brokers))
 	if l.tiny {
 		drawTiny(c, s)
 		return c.String()
@@ -39,9 +45,12 @@ func frame(s *scene, th *theme.Theme, w, h int) string {
 	for _, p := range l.panes {
 		drawPane(place(c, p.rect), p.pane, s)
 	}
+	if l.events.h > 0 {
+		drawEventLine(place(c, l.events), s)
+	}
 	drawFooter(place(c, l.footer), s)
 	if s.help {
-		drawHelp(c)
+		drawHelp(c, s)
 	}
 	return c.String()
 }

@@ -12,6 +12,8 @@ import (
 type Bars struct {
 	Values []float64
 	Style  func(i int) theme.Style
+	Head   func(i int) rune // a character above each bar, on a row of their own; nil: none
+	Bare   bool             // no numbers below
 }
 
 // Draw draws the bars and, on the last row, their numbers.
@@ -19,9 +21,14 @@ func (b Bars) Draw(c Canvas) {
 	if len(b.Values) == 0 || c.w == 0 {
 		return
 	}
-	area := c.Sub(0, 0, c.w, c.h-1)
-	if c.h < 2 {
-		area = c
+	numbered := !b.Bare && c.h >= 2
+	area := c
+	if numbered {
+		area = c.Sub(0, 0, c.w, c.h-1)
+	}
+	var heads Canvas
+	if b.Head != nil {
+		heads, area = area.Sub(0, 0, c.w, 1), area.Sub(0, 1, c.w, area.h-1)
 	}
 	top := 0.0
 	for _, v := range b.Values {
@@ -30,7 +37,10 @@ func (b Bars) Draw(c Canvas) {
 		}
 	}
 	if len(b.Values) > c.w {
-		b.crowded(c, area, top)
+		b.crowded(area, heads, top)
+		if numbered {
+			numbers(c, len(b.Values), func(i int) int { return i * area.w / len(b.Values) })
+		}
 		return
 	}
 	width, gap := barWidth(len(b.Values), c.w)
@@ -38,8 +48,9 @@ func (b Bars) Draw(c Canvas) {
 		for x := range width {
 			bar(area, i*(width+gap)+x, v/top, b.Style(i))
 		}
+		b.head(heads, i*(width+gap)+(width-1)/2, i)
 	}
-	if c.h >= 2 {
+	if numbered {
 		numbers(c, len(b.Values), func(i int) int { return i * (width + gap) })
 	}
 }
@@ -55,7 +66,7 @@ func barWidth(n, columns int) (width, gap int) {
 }
 
 // crowded draws one column for several bars.
-func (b Bars) crowded(c, area Canvas, top float64) {
+func (b Bars) crowded(area, heads Canvas, top float64) {
 	n := len(b.Values)
 	for x := range area.w {
 		most := x * n / area.w
@@ -65,9 +76,14 @@ func (b Bars) crowded(c, area Canvas, top float64) {
 			}
 		}
 		bar(area, x, b.Values[most]/top, b.Style(most))
+		b.head(heads, x, most)
 	}
-	if c.h >= 2 {
-		numbers(c, n, func(i int) int { return i * area.w / n })
+}
+
+// head draws the character above a bar.
+func (b Bars) head(c Canvas, x, i int) {
+	if b.Head != nil {
+		c.Set(x, 0, b.Head(i), b.Style(i))
 	}
 }
 

@@ -316,3 +316,37 @@ func checkSize(t *testing.T, look, s string, w, h int) {
 		t.Fatalf("%s: %q", look, s)
 	}
 }
+
+func TestEveryBarHasACharacterAboveIt(t *testing.T) {
+	bars := Bars{
+		Values: []float64{1, 2, 4}, Bare: true,
+		Style: func(int) theme.Style { return theme.Style{} },
+		Head:  func(i int) rune { return rune('a' + i) },
+	}
+	for w, want := range map[int]string{
+		5: "a b c\n    █\n▄ █ █",
+		2: "ac\n █\n▄█", // each column is the longest of its bars
+	} {
+		c := New(w, 3, plain())
+		bars.Draw(c)
+		if diff := cmp.Diff(want, c.String()); diff != "" {
+			t.Errorf("%d columns:\n%s", w, diff)
+		}
+	}
+}
+
+func TestALabelOfTheTimeAxisGivesWayToAnEvent(t *testing.T) {
+	for at, want := range map[float64]string{
+		5:   "└-10s──▼──now",
+		9.5: "└-10s───────▼",
+		0:   "└▼────────now",
+		20:  "└-10s─────now",
+		7.4: "└-10s────▼now",
+	} {
+		c := New(13, 1, plain())
+		frame{x: TimeAxis{From: 0, To: 10, Left: "-10s", Right: "now", Events: []Event{{At: at}}}}.time(c)
+		if diff := cmp.Diff(want, c.String()); diff != "" {
+			t.Errorf("at %v:\n%s", at, diff)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -95,8 +96,8 @@ func (f frame) gridline(c Canvas, y int) {
 	}
 }
 
-// time draws the time axis: its ends, the warm-up, and what happened. Events
-// come last: they must not be hidden.
+// time draws the time axis: its ends, the warm-up, and what happened. Events must
+// not be hidden: a label that one falls on is left out.
 func (f frame) time(c Canvas) {
 	g := c.th.Glyphs
 	border, muted := theme.Style{FG: theme.Border}, theme.Style{FG: theme.Muted}
@@ -107,11 +108,24 @@ func (f frame) time(c Canvas) {
 		start, end := max(f.x.place(0, area.w), 0), min(f.x.place(f.x.Warmup, area.w), area.w)
 		area.Row(start, 0, end-start, g.Gridline, muted)
 	}
-	if area.w >= Width(f.x.Left)+Width(f.x.Right)+2 {
-		area.Text(0, 0, f.x.Left, muted)
-		area.TextRight(area.w, 0, f.x.Right, muted)
+	left, right := Width(f.x.Left), area.w-Width(f.x.Right)
+	if right-left >= 2 {
+		if !f.eventful(0, left, area.w) {
+			area.Text(0, 0, f.x.Left, muted)
+		}
+		if !f.eventful(right, area.w, area.w) {
+			area.Text(right, 0, f.x.Right, muted)
+		}
 	}
 	for _, e := range f.x.Events {
 		area.Set(f.x.place(e.At, area.w), 0, g.Event, e.Style)
 	}
+}
+
+// eventful tells that something happened between two of n cells.
+func (f frame) eventful(from, to, n int) bool {
+	return slices.ContainsFunc(f.x.Events, func(e Event) bool {
+		at := f.x.place(e.At, n)
+		return at >= from && at < to
+	})
 }

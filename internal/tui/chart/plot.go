@@ -27,6 +27,7 @@ type Series struct {
 	Muted   func(second float64) bool // draw this part in the colour of a label; nil: none
 	Mark    rune                      // the line's character in ASCII
 	On, Off int                       // the line's dashes where there is no colour; 0 off: unbroken
+	Broken  bool                      // dashes with colours too, so that what runs behind is seen
 }
 
 // Mark is a value drawn across the chart.
@@ -119,7 +120,7 @@ func (s Series) last() float64 {
 // dots draws a series with two points a cell, each joined to the one before.
 func (p Plot) dots(d *dots, s Series) {
 	values := Resample(s.Samples, p.X.From, p.X.To, d.c.w*dotsX, s.Combine)
-	dashed := !d.c.th.Colored() && s.Off > 0
+	dashed := (s.Broken || !d.c.th.Colored()) && s.Off > 0
 	before := -1
 	for x, v := range values {
 		pos := p.Y.Pos(v)
@@ -175,7 +176,9 @@ func (p Plot) characters(c Canvas, s Series) {
 				c.Set(x, between, '|', ink)
 			}
 		}
-		c.Set(x, y, s.Mark, ink)
+		if !s.Broken || x%(s.On+s.Off) < s.On || before != y {
+			c.Set(x, y, s.Mark, ink)
+		}
 		before = y
 	}
 }

@@ -1,0 +1,142 @@
+package tui
+
+import (
+	"math"
+	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// backlog is how many records wait to be read: the sum of the changes.
+type backlog struct {
+	records int64
+	known   bool
+}
+
+func (b *backlog) add(consumed, change int64) {
+	b.records += change
+	b.known = b.known || change != 0 || consumed > 0
+}
+
+// level is the backlog as a value of a chart; NaN before it is known. What was read
+// may be told of before what waited is: then nothing waits.
+func (b *backlog) level() float64 {
+	if !b.known {
+		return math.NaN()
+	}
+	return float64(max(b.records, 0))
+}
+
+// trend is by how many records a second a backlog changes, beside the rate at which
+// it is read.
+type trend struct {
+	change float64
+	rate   float64
+}
+
+// steadyShare is the part of the rate by which a backlog may change and still count
+// as steady: it is looked at between two polls, and so differs by chance.
+const steadyShare = 0.01
+
+// direction is -1 for a backlog that falls and 1 for one that grows.
+func (t trend) direction() int {
+	switch slack := steadyShare * t.rate; {
+	case t.change > slack:
+		return 1
+	case t.change < -slack:
+		return -1
+	}
+	return 0
+}
+
+// arrow is the direction as a character.
+func (t trend) arrow(th *theme.Theme) rune {
+	arrows := [...]rune{'↓', '→', '↑'}
+	if th.ASCII() {
+		arrows = [...]rune{'\\', '-', '/'} // the slope: v is an event
+	}
+	return arrows[t.direction()+1]
+}
+
+// color is the direction as a colour: who reads less than there comes will never be
+// done.
+func (t trend) color() theme.Color {
+	return [...]theme.Color{theme.Good, theme.Info, theme.Warn}[t.direction()+1]
+}
+
+// backlogTrend is the trend of the whole backlog over the last ticks.
+func (s *scene) backlogTrend() trend {
+	points := s.points[max(len(s.points)-1-recentTicks, 0):]
+	for len(points) > 0 && math.IsNaN(points[0].backlog) {
+		points = points[1:]
+	}
+	if len(points) < 2 {
+		return trend{}
+	}
+	first, last := &points[0], &points[len(points)-1]
+	t := trend{change: (last.backlog - first.backlog) / (last.end - first.end).Seconds()}
+	for i := range points {
+		t.rate += points[i].rate[read] / float64(len(points))
+	}
+	return t
+}
+
+// backlogValue is the backlog with its direction.
+func (s *scene) backlogValue(th *theme.Theme) (string, theme.Color) {
+	if !s.waiting.known {
+		return string(th.Glyphs.Missing), theme.Info
+	}
+	t := s.backlogTrend()
+	return theme.Rate(s.waiting.level()) + " " + string(t.arrow(th)), t.color()
+}
+
+// backlogOutlook is what the trend of the backlog means; empty when it is steady,
+// or about to be another.
+func (s *scene) backlogOutlook() string {
+	if s.goingOn() != "" {
+		return ""
+	}
+	switch t := s.backlogTrend(); t.direction() {
+	case 1:
+		return "grows by " + theme.Rate(t.change) + " a second"
+	case -1:
+		const longest = 100 * time.Hour // a longer time is no forecast
+		if left := s.waiting.level() / -t.change; left < longest.Seconds() {
+			return "falls by " + theme.Rate(-t.change) + " a second, gone in " + seconds(time.Duration(left*float64(time.Second)))
+		}
+		return "falls by " + theme.Rate(-t.change) + " a second"
+	}
+	return ""
+}
+
+// seconds writes a time in whole seconds.
+func seconds(d time.Duration) string { return theme.TickDuration(d.Round(time.Second)) }
+
+// drawBacklog is how many records wait, over time: in the place of the latency,
+// where there is none.
+func drawBacklog(c chart.Canvas, s *scene) {
+	b := box{pane: paneLatency, name: "Backlog (records waiting)"}
+	if s.waiting.known {
+		text, color := s.backlogValue(c.Theme())
+		b.right = []line{{emphasis(color, text)}}
+	}
+	if outlook := s.backlogOutlook(); outlook != "" {
+		b.bottom = []line{{muted(outlook)}}
+	}
+	inner := b.draw(c)
+	w, _ := inner.Size()
+	x := s.timeAxis(w - gutter - 1)
+	points := since(s.points, x.From)
+	top := 0.0
+	for i := range points {
+		top = max(top, points[i].backlog) // NaN stays out of it
+	}
+	chart.Plot{
+		Y: chart.Linear(top*headroom, 4), X: x, Gutter: gutter, Label: theme.Tick,
+		Series: []chart.Series{{
+			Samples: samples(points, func(p *point) float64 { return p.backlog }), Combine: chart.Max, Mark: '*',
+			Style: theme.Style{FG: theme.Info}, Fill: theme.Style{FG: theme.Grid}, Muted: s.warming(x),
+		}},
+	}.Draw(inner)
+}

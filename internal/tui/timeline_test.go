@@ -1,0 +1,197 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// observed is what is known after seconds in which this happened.
+func observed(h Header, windows ...stats.Window) *data {
+	d := newData(h)
+	for i, w := range windows {
+		w.Start, w.End = time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
+		d.observe(Tick{Windows: []stats.Window{w}, State: Running})
+	}
+	return d
+}
+
+func TestASilenceIsToldOfWhileItLasts(t *testing.T) {
+	sent, nothing := stats.Window{Offered: 5}, stats.Window{}
+	acked := stats.Window{Offered: 5, Acknowledged: 5}
+	for _, row := range []struct {
+		name    string
+		windows []stats.Window
+		want    string
+	}{
+		{"records wait", []stats.Window{acked, sent, nothing}, "no acknowledgement for 2s"},
+		{"one second may be chance", []stats.Window{acked, nothing, sent}, ""},
+		{"nothing waits", []stats.Window{acked, nothing, nothing, nothing}, ""},
+		{"an answer ends it", []stats.Window{sent, nothing, {Acknowledged: 1}}, ""},
+		{"it goes on when other records have failed", []stats.Window{sent, {Failed: 2}, {Failed: 2}}, "no acknowledgement for 3s"},
+		{"it is over when all have", []stats.Window{sent, nothing, {Failed: 4, Unknown: 1}}, ""},
+	} {
+		s := &scene{data: observed(Header{}, row.windows...)}
+		if got := s.goingOn(); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+		s.state = Done
+		if got := s.goingOn(); got != "" {
+			t.Errorf("%s: at the end: %q", row.name, got)
+		}
+	}
+}
+
+func TestReadersAreSilentOnlyWhenTheyCouldRead(t *testing.T) {
+	waits := stats.Window{Read: stats.Read{Backlog: 1000, Consumed: 1, ReadTime: time.Second}}
+	idle := stats.Window{Read: stats.Read{ReadTime: time.Second}}
+	held := stats.Window{Read: stats.Read{ReadTime: time.Second, ReadHeld: time.Second}}
+	none := stats.Window{Read: stats.Read{Consumed: 1, ReadTime: time.Second}}
+	for _, row := range []struct {
+		name    string
+		windows []stats.Window
+		want    string
+	}{
+		{"records wait", []stats.Window{waits, idle, idle}, "nothing read for 2s, and 1.00k wait"},
+		{"a rate holds them back", []stats.Window{waits, held, held}, ""},
+		{"nothing waits", []stats.Window{none, idle, idle}, ""},
+	} {
+		s := &scene{data: observed(Header{Command: "consume"}, row.windows...)}
+		if got := s.goingOn(); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+func TestTheLongestOutageIsTheOneThatWasMeasured(t *testing.T) {
+	gap := stats.Gap{From: 400 * time.Millisecond, Length: 2300 * time.Millisecond}
+	d := observed(Header{}, stats.Window{Offered: 2, Acknowledged: 1}, stats.Window{}, stats.Window{},
+		stats.Window{Acknowledged: 1, Outage: gap}, stats.Window{Outage: stats.Gap{From: time.Second, Length: time.Second}})
+	if got := d.timeline.acks.longest; got != gap {
+		t.Errorf("%+v", got)
+	}
+	s := &scene{data: d}
+	if !s.eventful() {
+		t.Error("it is not told of")
+	}
+}
+
+func TestEventsAreKeptInOrderAndBounded(t *testing.T) {
+	d := newData(Header{})
+	for i := range maxEvents {
+		at := time.Duration(i) * time.Second
+		// The later one comes first, as from another source.
+		d.observe(Tick{Windows: []stats.Window{{Start: at, End: at + time.Second, Events: []stats.Event{{At: at + 2}}}}})
+		d.observe(Tick{Windows: []stats.Window{{Start: at, End: at + time.Second, Events: []stats.Event{{At: at + 1}}}}})
+	}
+	events := d.timeline.events
+	if len(events) != maxEvents {
+		t.Fatalf("%d events", len(events))
+	}
+	for i := range events[1:] {
+		if events[i].At > events[i+1].At {
+			t.Fatalf("%v before %v", events[i].At, events[i+1].At)
+		}
+	}
+	if want := time.Duration(maxEvents-1)*time.Second + 2; events[maxEvents-1].At != want {
+		t.Errorf("the latest is %v, want %v", events[maxEvents-1].At, want)
+	}
+}
+
+func TestAnEventOfAWindowWithoutLengthIsNotLost(t *testing.T) {
+	d := newData(Header{})
+	d.observe(Tick{Windows: []stats.Window{{Events: []stats.Event{{Kind: stats.Exec, Text: "x"}}}}})
+	if len(d.timeline.events) != 1 {
+		t.Error("it is")
+	}
+}
+
+func TestWhereMarksMeetTheWorstIsSeen(t *testing.T) {
+	event := func(k stats.EventKind) stats.Event { return stats.Event{At: 500 * time.Millisecond, Kind: k} }
+	for _, row := range []struct {
+		name   string
+		window stats.Window
+		want   theme.Color
+	}{
+		{"a failed second", stats.Window{Failed: 1}, theme.Bad},
+		{"an event says more than a failed second", stats.Window{Failed: 1, Events: []stats.Event{event(stats.FirstSuccess)}}, theme.Good},
+		{"the worst event", stats.Window{Events: []stats.Event{event(stats.BrokerGone), event(stats.LeaderMoved), event(stats.InSync), event(stats.Exec)}}, theme.Bad},
+		{"a leader moved", stats.Window{Events: []stats.Event{event(stats.InSync), event(stats.LeaderMoved)}}, theme.Warn},
+		{"the user's command", stats.Window{Events: []stats.Event{event(stats.Exec)}}, theme.Brand},
+		{"an unknown kind", stats.Window{Events: []stats.Event{event("new")}}, theme.Warn},
+	} {
+		s := &scene{data: observed(Header{}, row.window), span: defaultSpan}
+		marks := s.marks(chart.TimeAxis{From: 0, To: 60})
+		if len(marks) == 0 || marks[len(marks)-1].Style.FG != row.want {
+			t.Errorf("%s: %+v", row.name, marks)
+		}
+	}
+}
+
+// What happens while the display is frozen is kept for later.
+func TestAFrozenDisplayKeepsItsEvents(t *testing.T) {
+	c := silent()
+	m, _ := newModel(c, nil)
+	m = send(send(m, tea.WindowSizeMsg{Width: 80, Height: 24}), press("space"))
+	before := m.frame()
+	for i := 44; i < 57; i++ {
+		m = send(m, c.tick(i))
+	}
+	if diff := cmp.Diff(before, m.frame()); diff != "" {
+		t.Errorf("it changed:\n%s", diff)
+	}
+	m = send(m, press("space"))
+	if frame := m.frame(); !strings.Contains(frame, "all replicas are in sync") {
+		t.Errorf("what came meanwhile is lost:\n%s", frame)
+	}
+}
+
+func TestABrokerThatTheClusterMissesIsLost(t *testing.T) {
+	h := Header{Brokers: map[int32]string{1: "a", 2: "b"}}
+	answer := stats.Window{Brokers: map[int32]stats.Broker{}}
+	for id := range h.Brokers {
+		b := stats.Broker{Traffic: stats.Traffic{Requests: 1}}
+		b.Latency.Record(time.Millisecond)
+		answer.Brokers[id] = b
+	}
+	gone, back := answer, answer
+	gone.Events = []stats.Event{{Kind: stats.BrokerGone, Broker: 2}, {Kind: stats.BrokerGone, Broker: -1}}
+	back.Events = []stats.Event{{Kind: stats.BrokerBack, Broker: 2}}
+	for _, row := range []struct {
+		windows []stats.Window
+		want    string
+	}{
+		{[]stats.Window{answer}, "0  0 "},
+		{[]stats.Window{answer, gone, answer}, "0  1 gone"},
+		{[]stats.Window{answer, gone, back}, "0  0 "},
+	} {
+		d := observed(h, row.windows...)
+		one, two := d.brokers[1], d.brokers[2]
+		h1, why1 := d.health(&one)
+		h2, why2 := d.health(&two)
+		if got := fmt.Sprint(int(h1), " ", why1, " ", int(h2), " ", why2); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}
+
+func TestTheNoticeStaysWhereNoOtherFollows(t *testing.T) {
+	a, b := Tick{Notice: "0 lost"}, Tick{State: Done}
+	if got := merge(a, b).Notice; got != "0 lost" {
+		t.Errorf("merged: %q", got)
+	}
+	d := newData(Header{})
+	d.observe(a)
+	d.observe(b)
+	if d.notice != "0 lost" {
+		t.Errorf("observed: %q", d.notice)
+	}
+}
