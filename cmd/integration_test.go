@@ -102,14 +102,21 @@ type ktRun struct {
 	stderr bytes.Buffer
 }
 
+// start starts kt produce.
 func (k *kafkaCluster) start(args ...string) *ktRun {
+	k.t.Helper()
+	return k.kt("produce", args...)
+}
+
+// kt starts a command of kt.
+func (k *kafkaCluster) kt(command string, args ...string) *ktRun {
 	k.t.Helper()
 	path, err := binary()
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	r := &ktRun{t: k.t}
-	args = append([]string{"produce", "--bootstrap-server", k.brokers, "--result", "none", "--output", "json"}, args...)
+	args = append([]string{command, "--bootstrap-server", k.brokers, "--result", "none", "--output", "json"}, args...)
 	r.cmd = exec.Command(path, args...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	if err := r.cmd.Start(); err != nil {

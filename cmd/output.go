@@ -12,7 +12,6 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -24,11 +23,12 @@ import (
 // output is how a run is shown while it goes on, and how its result is written.
 type output struct {
 	env    *Env
-	config *config.Produce
-	format string      // of the result, on stdout
-	screen *tui.Screen // nil: none
-	broken atomic.Bool // the screen has failed
-	err    error       // the first of writing intervals
+	load   *load
+	format string               // of the result, on stdout
+	rows   *report.ConsumerPerf // of the output perf-test, where nothing is written
+	screen *tui.Screen          // nil: none
+	broken atomic.Bool          // the screen has failed
+	err    error                // the first of writing intervals
 
 	drainTimeout time.Duration
 
@@ -37,25 +37,48 @@ type output struct {
 
 // newOutput decides what there is to see. The screen is for people: only without
 // --output, or with --output tui, and on a terminal that is no log.
-func (r *runner) newOutput(h result.Header) *output {
-	o := &output{env: r.env, config: r.config, format: r.config.Output, drainTimeout: r.settings.DeliveryTimeout()}
+func (r *runner) newOutput(h result.Header) (*output, error) {
+	o := &output{env: r.env, load: r.load, format: r.load.Output}
+	if r.load.Plan.Writes() {
+		o.drainTimeout = r.load.producer.DeliveryTimeout()
+	}
 	asked := o.format == "" || o.format == "tui"
 	if asked {
 		o.format = "text"
 	}
 	w, tty := r.env.screen()
-	if !asked || !tty || r.config.Quiet {
-		return o
+	if o.format == "perf-test" && !r.load.Plan.Writes() {
+		return o, o.openRows(h)
 	}
-	th := theme.New(theme.Options{Profile: r.env.profile(w, r.config.NoColor), ASCII: r.env.ascii(r.config.ASCII), Dark: true})
+	if !asked || !tty || r.load.Quiet {
+		return o, nil
+	}
+	th := theme.New(theme.Options{Profile: r.env.profile(w, r.load.NoColor), ASCII: r.env.ascii(r.load.ASCII), Dark: true})
 	model := tui.NewModel(r.screenHeader(h), tui.Options{
-		Theme: th, FPS: r.config.FPS, Now: r.env.Now,
+		Theme: th, FPS: r.load.FPS, Now: r.env.Now,
 		Stop:      func() { r.stop.stop(nil) },
 		Interrupt: func() { r.stop.stop(os.Interrupt) },
 		Abort:     func() { r.stop.stop(nil) },
 	})
 	o.screen = tui.NewScreen(model, nil, w)
-	return o
+	return o, nil
+}
+
+// openRows begins the output of Kafka's own consumer test.
+func (o *output) openRows(h result.Header) error {
+	o.rows = report.NewConsumerPerf(o.env.Stdout, h, report.ConsumerRows{
+		HideHeader: o.load.HideHeader, Detailed: o.load.ShowDetailed, Date: o.load.date,
+	})
+	return o.rows.Header()
+}
+
+// conversation is where a command of the user's own may write, line by line: not on
+// the screen.
+func (o *output) conversation() io.Writer {
+	if o.screen != nil || o.load.Quiet {
+		return io.Discard
+	}
+	return o.env.Stderr
 }
 
 // screen is where the screen can be drawn: stdout, or stderr when only stdout is
@@ -104,13 +127,21 @@ func (r *runner) screenHeader(h result.Header) tui.Header {
 	th := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Warmup: p.Load.Warmup.Duration.Std(),
-		TargetRate: p.RecordsPerSecond(), Partitions: int32(h.Environment.Topic.Partitions),
-		BufferBytes: r.settings.BufferMemory() * int64(p.Producers), Brokers: make(map[int32]string),
+		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
+	}
+	for _, t := range r.target.topics {
+		th.Partitions += int32(t.Partitions)
+	}
+	if th.Topic == "" {
+		th.Topic = p.Read.Include
 	}
 	for _, b := range h.Environment.Cluster.Brokers {
 		th.Brokers[b.ID] = b.Addr
 	}
-	th.MaxInFlight = r.settings.MaxInFlight() * len(th.Brokers) * p.Producers
+	if p.Writes() {
+		th.BufferBytes = r.load.producer.BufferMemory() * int64(p.Producers)
+		th.MaxInFlight = r.load.producer.MaxInFlight() * len(th.Brokers) * p.Producers
+	}
 	return th
 }
 
@@ -147,7 +178,7 @@ func (o *output) observe(s second) {
 		}
 		o.pending.Add(w)
 	}
-	if o.pending.End-o.pending.Start >= o.config.Interval-intervalSlack || s.stage == engine.Finished {
+	if o.pending.End-o.pending.Start >= o.load.Interval-intervalSlack || s.stage == engine.Finished {
 		o.tell(s)
 	}
 }
@@ -160,17 +191,19 @@ const intervalSlack = 100 * time.Millisecond
 func (o *output) tell(s second) {
 	defer func() { o.pending = stats.Window{} }()
 	switch {
-	case o.pending.Empty() && s.stage == engine.Draining && !o.config.Quiet && o.format != "perf-test":
+	case o.pending.Empty() && s.stage == engine.Draining && !o.load.Quiet && o.format != "perf-test":
 		fmt.Fprintf(o.env.Stderr, "kt: waiting for the acknowledgements of %s; %s at most\n",
 			theme.Bytes(s.buffered), theme.Duration(o.drainTimeout))
 	case o.pending.Empty():
 	case s.stage == engine.Finished && o.pending.End-o.pending.Start < time.Second/2:
 		// The moment after the last second would read as a collapse.
+	case o.rows != nil:
+		o.note(o.rows.Interval(&o.pending))
 	case o.format == "perf-test":
 		o.note(report.PerfInterval(o.env.Stdout, &o.pending))
-	case !o.config.Quiet:
+	case !o.load.Quiet:
 		// Who closed stderr does not want to know; the run goes on.
-		_ = report.Progress(o.env.Stderr, o.env.Now(), &o.pending, s.sample, o.config.Plan.Load.Duration.Std())
+		_ = report.Progress(o.env.Stderr, o.env.Now(), &o.pending, s.sample, o.load.Plan.Load.Duration.Std())
 	}
 }
 
@@ -190,11 +223,14 @@ func (o *output) note(err error) {
 
 // result writes the result to stdout, even when an interval before could not be.
 func (o *output) result(res result.Result, opts report.Options) error {
-	opts.Theme = o.env.theme(o.config.NoColor, o.config.ASCII)
-	if o.format == "jsonl" {
+	opts.Theme = o.env.theme(o.load.NoColor, o.load.ASCII)
+	switch {
+	case o.format == "jsonl":
 		return errors.Join(o.err, report.JSONSummary(o.env.Stdout, res))
+	case o.rows != nil:
+		return errors.Join(o.err, o.rows.Finish(res))
 	}
-	if o.format != "text" && opts.RunFile != "" && !o.config.Quiet {
+	if o.format != "text" && opts.RunFile != "" && !o.load.Quiet {
 		fmt.Fprintf(o.env.Stderr, "kt: run file %s\n", opts.RunFile)
 	}
 	return errors.Join(o.err, report.Formats[o.format](o.env.Stdout, res, opts))

@@ -39,7 +39,10 @@ what the limit was.`,
   kt produce --acks all --partitions 21
 
   # a real cluster, at a fixed rate, so that latency means something
-  kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 50000 --duration 2m`,
+  kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 50000 --duration 2m
+
+  # and how fast it can be read again
+  kt consume --bootstrap-server kafka-1:9092 --topic orders --consumers 4`,
 		Version:           buildVersion().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -53,7 +56,7 @@ what the limit was.`,
 	root.SetVersionTemplate("kt {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newReport(env), newDocs(), newExitCodes())
+	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newReport(env), newDocs(), newExitCodes())
 	return root
 }
 

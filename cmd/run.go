@@ -5,27 +5,31 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 // runner makes one run whose plan has been checked.
 type runner struct {
-	env      *Env
-	config   *config.Produce
-	settings kafka.Settings
-	values   *kafka.Values
-	target   *target
-	file     *runFile
+	env    *Env
+	load   *load
+	target *target
+	file   *runFile
+
+	book     *ledger.Book    // nil: no record carries a stamp
+	producer *kafka.Producer // nil: nobody writes
+	consumer *kafka.Consumer // nil: nobody reads
+	watcher  *kafka.Watcher  // nil: the broker is inside kt
+	moments  *moments
 
 	status engine.Status
 	stop   *stopper
@@ -37,59 +41,164 @@ func (r *runner) run(ctx context.Context) error {
 		debug.SetMemoryLimit(embeddedMemory)
 	}
 	header := r.header()
-	out := r.newOutput(header)
+	if err := r.openDrivers(ctx, header.RunID); err != nil {
+		return errors.Join(misfitIsUsage(err), r.undo(ctx))
+	}
+	defer r.closeWatcher()
+	out, err := r.newOutput(header)
+	if err != nil {
+		return errors.Join(usageError(err), r.undo(ctx))
+	}
 	feed, err := r.newFeed(header, out)
 	if err != nil {
 		return errors.Join(err, r.undo(ctx))
 	}
-	end, runErr := r.load(ctx, feed, out)
+	end, runErr := r.makeLoad(ctx, feed, out)
 	if runErr != nil {
 		return errors.Join(runErr, r.undo(ctx))
 	}
-	trailer := result.Trailer{
-		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(),
-		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut,
-	}
-	if end.Stopped {
-		trailer.Ended = result.Interrupted
-	}
+	trailer := trailerOf(end)
+	verdict, accountErr := r.account(context.WithoutCancel(ctx))
+	trailer.Verify = verdict
 	res, err := feed.finish(trailer)
 	r.file.used = true
-	err = errors.Join(err, r.deleteTopic(ctx), r.write(res, out))
+	err = errors.Join(err, accountErr, r.deleteTopic(ctx), r.write(res, out))
 	if err != nil {
 		return err
 	}
 	return r.judge(res)
 }
 
-// load runs the engine, behind the screen if there is one.
-func (r *runner) load(ctx context.Context, feed *feed, out *output) (engine.End, error) {
-	driver := &kafka.Producer{Bootstrap: r.target.bootstrap, Plan: r.config.Plan, Settings: r.settings, Values: r.values}
+func trailerOf(end engine.End) result.Trailer {
+	t := result.Trailer{
+		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(),
+		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, Reading: string(end.Reading),
+	}
+	if end.Stopped {
+		t.Ended = result.Interrupted
+	}
+	if end.ReadErr != nil {
+		t.ReadError = end.ReadErr.Error()
+	}
+	return t
+}
+
+// openDrivers makes what carries the load, and looks at the cluster beside it.
+func (r *runner) openDrivers(ctx context.Context, id string) error {
+	l, t := r.load, r.target
+	p := &l.Plan
+	r.book = l.book
+	if p.Payload.Stamp {
+		book, err := r.newBook(ctx, id)
+		if err != nil {
+			return err
+		}
+		r.book = book
+	}
+	if p.Reads() {
+		var run uint64
+		verified := r.book
+		if p.Writes() {
+			run = r.book.Run
+		}
+		if !r.verifies() {
+			verified = nil
+		}
+		var err error
+		if r.consumer, err = kafka.NewConsumer(ctx, t.cluster, t.bootstrap, *p, l.consumer, t.topics, run, verified); err != nil {
+			return err
+		}
+	}
+	if p.Writes() {
+		r.producer = &kafka.Producer{
+			Bootstrap: t.bootstrap, Plan: *p, Settings: l.producer, Values: l.values, Partitions: t.topic().Partitions,
+		}
+		if r.book != nil {
+			r.producer.Run = r.book.Run
+		}
+		if r.consumer != nil {
+			r.consumer.Written = r.producer.Acked
+		}
+	}
+	if t.embedded != nil {
+		return nil
+	}
+	var names []string
+	for _, topic := range t.topics {
+		names = append(names, topic.Name)
+	}
+	var base map[string]int32
+	if r.consumer != nil {
+		base = r.consumer.Layout()
+	}
+	var err error
+	r.watcher, err = kafka.NewWatcher(t.cluster.Info, names, base)
+	return err
+}
+
+func (r *runner) closeWatcher() {
+	if r.watcher != nil {
+		r.watcher.Close()
+	}
+}
+
+// sources are what is looked at beside the load.
+func (r *runner) sources() []engine.Source {
+	sources := []engine.Source{r.moments}
+	if r.watcher != nil {
+		sources = append(sources, r.watcher)
+	}
+	if r.consumer != nil {
+		sources = append(sources, r.consumer.Backlog())
+		if r.target.embedded != nil {
+			sources = append(sources, r.target.embedded.Trimmer(r.consumer))
+		}
+	}
+	return sources
+}
+
+// makeLoad runs the engine, behind the screen if there is one.
+func (r *runner) makeLoad(ctx context.Context, feed *feed, out *output) (engine.End, error) {
+	r.moments = newMoments(momentsOf(r.load.Moments), out.conversation())
 	opts := engine.Options{
-		Stop: r.stop.asked, Status: &r.status,
-		BufferBytes: r.settings.BufferMemory(),
-		MaxBlock:    max(r.settings.MaxBlock(), 1), // 0 means the default there, and not to wait in Java
+		Stop: r.stop.asked, Status: &r.status, Sources: r.sources(),
 		Started: func() {
 			feed.begin(r.env.Now())
 			r.stop.begin()
 		},
-		// The client gives up by itself at delivery.timeout.ms; the rest is for
-		// it to say so.
-		DrainTimeout: r.settings.DeliveryTimeout() + 5*time.Second,
 	}
-	if p := &r.config.Plan; p.Load.Rate.IsUnlimited() {
-		opts.BufferOps = min(engine.DefaultBufferOps, r.settings.PipelineRecords(r.target.topic.Partitions, p.Payload.MeanBytes()))
+	var drivers engine.Drivers
+	if r.producer != nil {
+		drivers.Send = r.producer
+		r.boundWaiting(&opts)
+	}
+	if r.consumer != nil {
+		drivers.Read = r.consumer
 	}
 	var end engine.End
 	var err error
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer out.quit()
-		end, err = engine.Run(ctx, r.config.Plan, engine.Drivers{Send: driver}, opts, feed)
+		end, err = engine.Run(ctx, r.load.Plan, drivers, opts, feed)
+		r.moments.wait()
 	})
 	out.show(ctx)
 	running.Wait()
 	return end, err
+}
+
+// boundWaiting sets how much may wait for acknowledgements, and how long.
+func (r *runner) boundWaiting(opts *engine.Options) {
+	p, s := &r.load.Plan, r.load.producer
+	opts.BufferBytes = s.BufferMemory()
+	opts.MaxBlock = max(s.MaxBlock(), 1) // 0 means the default there, and not to wait in Java
+	// The client gives up by itself at delivery.timeout.ms; the rest is for it to
+	// say so.
+	opts.DrainTimeout = s.DeliveryTimeout() + 5*time.Second
+	if p.Load.Rate.IsUnlimited() {
+		opts.BufferOps = min(engine.DefaultBufferOps, s.PipelineRecords(r.target.topic().Partitions, p.Payload.MeanBytes()))
+	}
 }
 
 // embeddedMemory is what the Go runtime aims to stay below with the embedded
@@ -97,25 +206,41 @@ func (r *runner) load(ctx context.Context, feed *feed, out *output) (engine.End,
 const embeddedMemory = 384 << 20
 
 func (r *runner) header() result.Header {
-	t, c := r.target.topic, r.target.cluster.Info
+	c := r.target.cluster.Info
 	h := result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: buildVersion().String(), StartedAt: r.env.Now().UTC(),
-		Args: append([]string{"kt"}, r.env.Args...), Embedded: r.target.embedded != nil, Plan: r.config.Plan,
+		Args: append([]string{"kt"}, r.env.Args...), Embedded: r.target.embedded != nil, Plan: r.load.Plan,
 		Environment: result.Environment{
-			Host:    host.ReadFacts(),
+			Host: host.ReadFacts(), Clock: host.ReadClock(),
 			Cluster: result.Cluster{ID: c.ID, Version: c.Version, Controller: c.Controller},
-			Topic:   result.Topic(t),
+			Topic:   result.Topic(*r.target.topic()),
 		},
 	}
 	for _, b := range c.Brokers {
 		h.Environment.Cluster.Brokers = append(h.Environment.Cluster.Brokers, result.Broker(b))
 	}
-	for _, s := range r.settings.All() {
-		h.Config = append(h.Config, result.Setting{
+	if len(r.target.topics) > 1 {
+		for _, t := range r.target.topics {
+			h.Environment.Topics = append(h.Environment.Topics, result.Topic(t))
+		}
+	}
+	if r.load.Plan.Writes() {
+		h.Config = settings(r.load.producer.All())
+	}
+	if r.load.Plan.Reads() {
+		h.ConsumerConfig = settings(r.load.consumer.All())
+	}
+	return h
+}
+
+func settings(in []kafka.Setting) []result.Setting {
+	var out []result.Setting
+	for _, s := range in {
+		out = append(out, result.Setting{
 			Name: s.Name, Value: s.Value, Default: s.Default, Source: s.Source, Client: s.Client, Note: s.Note,
 		})
 	}
-	return h
+	return out
 }
 
 func (r *runner) newFeed(h result.Header, out *output) (*feed, error) {
@@ -129,10 +254,10 @@ func (r *runner) newFeed(h result.Header, out *output) (*feed, error) {
 }
 
 func (r *runner) write(res result.Result, out *output) error {
-	if err := out.result(res, report.Options{RunFile: r.file.path}); err != nil || !r.config.PrintMetrics {
+	if err := out.result(res, report.Options{RunFile: r.file.path}); err != nil || !r.load.PrintMetrics {
 		return err
 	}
-	w := r.env.Stdout
+	var w io.Writer = r.env.Stdout
 	if out.format != "text" && out.format != "perf-test" {
 		w = r.env.Stderr // a table would spoil what a program reads
 	}
@@ -141,40 +266,22 @@ func (r *runner) write(res result.Result, out *output) error {
 
 // undo deletes the topic that was created for a load that never began.
 func (r *runner) undo(ctx context.Context) error {
-	if !r.target.topic.Created {
+	t := r.target.topic()
+	if !t.Created {
 		return nil
 	}
-	return r.target.cluster.DeleteTopic(context.WithoutCancel(ctx), r.target.topic.Name)
+	return r.target.cluster.DeleteTopic(context.WithoutCancel(ctx), t.Name)
 }
 
 // deleteTopic deletes the topic when that was asked for and this run created it.
 func (r *runner) deleteTopic(ctx context.Context) error {
-	if !r.config.Plan.Topic.Delete {
+	t := r.target.topic()
+	if !r.load.Plan.Topic.Delete {
 		return nil
 	}
-	if !r.target.topic.Created {
-		fmt.Fprintf(r.env.Stderr, "kt: topic %s was there before this run, so --delete-topic leaves it\n", r.target.topic.Name)
+	if !t.Created {
+		fmt.Fprintf(r.env.Stderr, "kt: topic %s was there before this run, so --delete-topic leaves it\n", t.Name)
 		return nil
 	}
-	return r.target.cluster.DeleteTopic(context.WithoutCancel(ctx), r.target.topic.Name)
-}
-
-// judge turns the result into an exit code.
-func (r *runner) judge(res result.Result) error {
-	if code := r.stop.code(); code != exitOK {
-		return &exitError{code: code}
-	}
-	lost := res.Records.Failed + res.Records.Unknown
-	if res.Warmup != nil {
-		lost += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
-	}
-	switch {
-	case !res.Valid:
-		return &exitError{exitNotValid, fmt.Errorf("the run is not valid: %s", strings.Join(res.Invalid, "; "))}
-	case res.Client.Aborted > 0:
-		return &exitError{exitFailed, fmt.Errorf("%d transactions could not be committed", res.Client.Aborted)}
-	case lost > 0:
-		return &exitError{exitFailed, fmt.Errorf("%d records were not acknowledged", lost)}
-	}
-	return nil
+	return r.target.cluster.DeleteTopic(context.WithoutCancel(ctx), t.Name)
 }

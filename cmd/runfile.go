@@ -22,7 +22,7 @@ type runFile struct {
 
 // openRunFile creates the run file before anything else is, so that a run is
 // never made that cannot be kept. It never overwrites one.
-func openRunFile(env *Env, p *config.Produce) (*runFile, error) {
+func openRunFile(env *Env, p *config.Run) (*runFile, error) {
 	path := p.ResultFile
 	if path == noRunFile {
 		return &runFile{}, nil
@@ -47,7 +47,7 @@ func openRunFile(env *Env, p *config.Produce) (*runFile, error) {
 
 // defaultRunFile is a new file in the state folder, named after the time, the
 // command and the topic.
-func defaultRunFile(env *Env, p *config.Produce) (*runFile, error) {
+func defaultRunFile(env *Env, p *config.Run) (*runFile, error) {
 	dir := env.stateDir()
 	if dir == "" {
 		return nil, errors.New("there is no home folder")

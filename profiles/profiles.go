@@ -6,14 +6,14 @@ import (
 	"io/fs"
 )
 
-//go:embed produce/*.yaml
+//go:embed produce/*.yaml consume/*.yaml roundtrip/*.yaml
 var files embed.FS
 
-// Produce are the profiles of `kt produce`: NAME.yaml with flag names as keys.
-func Produce() fs.FS {
-	sub, err := fs.Sub(files, "produce")
+// Of are the profiles of a command, as "produce": NAME.yaml with flag names as keys.
+func Of(command string) fs.FS {
+	sub, err := fs.Sub(files, command)
 	if err != nil {
-		panic(err) // the directive above names the folder
+		panic(err) // the names of commands are paths
 	}
 	return sub
 }

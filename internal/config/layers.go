@@ -51,10 +51,11 @@ const (
 type layers struct {
 	flags   *pflag.FlagSet
 	command string
+	all     []string // the flags of every command: what is meant for another one is no mistake
 	sys     System
 	sources map[string]string // flag → where its value came from
 	from    map[string]layer  // flag → what kind of source that is
-	nearest func(name string, among []string) string
+	nearest Nearest
 }
 
 // apply reads the layers. file is --config, profile is --profile; both may be
@@ -96,23 +97,17 @@ func (l *layers) apply(file, profile string) error {
 // ignores KT_BOOTSTRAP_SERVERS goes to the wrong place. Those of scripts/kafka are
 // known.
 func (l *layers) strangers() error {
-	known := make(map[string]string)
 	var names []string
-	l.flags.VisitAll(func(f *pflag.Flag) {
-		known[EnvName(f.Name)] = f.Name
-		names = append(names, EnvName(f.Name))
-	})
+	for _, flag := range l.all {
+		names = append(names, EnvName(flag))
+	}
 	var errs []error
 	for _, pair := range l.sys.Environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if value == "" || !strings.HasPrefix(name, EnvPrefix+"_") || strings.HasPrefix(name, EnvPrefix+"_KAFKA_") || known[name] != "" {
+		if value == "" || !strings.HasPrefix(name, EnvPrefix+"_") || strings.HasPrefix(name, EnvPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
-		hint := ""
-		if n := l.nearest(name, names); n != "" {
-			hint = "; did you mean " + n + "?"
-		}
-		errs = append(errs, fmt.Errorf("%s: kt has no such variable%s", name, hint))
+		errs = append(errs, fmt.Errorf("%s: kt has no such variable%s", name, l.suggest(name, names)))
 	}
 	return errors.Join(errs...)
 }
@@ -168,7 +163,7 @@ func (l *layers) readFile(path string) (*viper.Viper, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("--config: %w", err)
 	}
-	v, err := l.decode(path, data)
+	v, err := l.decode(path, data, l.all)
 	return v, path, err
 }
 
@@ -181,7 +176,11 @@ func (l *layers) readProfile(name string) (*viper.Viper, error) {
 		names := ProfileNames(l.sys.Profiles)
 		return nil, fmt.Errorf("--profile %s: there is no such profile; there are %s", name, strings.Join(names, ", "))
 	}
-	return l.decode("profile "+name, data)
+	v, err := l.decode("profile "+name, data, flagNames(l.flags))
+	if err == nil && (v.IsSet("at") || v.IsSet("exec")) {
+		err = fmt.Errorf("profile %s: --at and --exec run commands of the user's own: no profile may do so", name)
+	}
+	return v, err
 }
 
 // ProfileNames lists the profiles of a command.
@@ -195,8 +194,8 @@ func ProfileNames(profiles fs.FS) []string {
 }
 
 // decode reads YAML, lifts the command's section to the top and refuses keys that
-// are no flags.
-func (l *layers) decode(name string, data []byte) (*viper.Viper, error) {
+// are no flags: at the top others than those in known.
+func (l *layers) decode(name string, data []byte, known []string) (*viper.Viper, error) {
 	v := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(strings.NewReader(string(data))); err != nil {
@@ -207,33 +206,46 @@ func (l *layers) decode(name string, data []byte) (*viper.Viper, error) {
 	if settings[l.command] != nil && !isSection {
 		return nil, fmt.Errorf("%s: %s: it is a section: put keys below it", name, l.command)
 	}
-	for _, c := range sections {
-		delete(settings, c)
+	for _, c := range commands {
+		delete(settings, string(c))
 	}
 	flat := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
 	var errs []error
-	for _, part := range []map[string]any{settings, section} {
-		for _, key := range slices.Sorted(maps.Keys(part)) {
-			value := part[key]
-			if key != "description" && l.flags.Lookup(key) == nil {
-				errs = append(errs, fmt.Errorf("%s: unknown key %q%s", name, key, l.suggest(key)))
+	for _, part := range []struct {
+		values map[string]any
+		known  []string
+	}{{settings, known}, {section, flagNames(l.flags)}} {
+		for _, key := range slices.Sorted(maps.Keys(part.values)) {
+			if key != "description" && !slices.Contains(part.known, key) {
+				errs = append(errs, fmt.Errorf("%s: unknown key %q%s", name, key, l.suggest(key, part.known)))
 				continue
 			}
-			flat.Set(key, value)
+			flat.Set(key, part.values[key])
 		}
 	}
 	return flat, errors.Join(errs...)
 }
 
-// sections are the commands that may have a section in the configuration file.
-var sections = []string{"produce"}
-
-// suggest is "; did you mean X?" for the nearest flag name, or nothing.
-func (l *layers) suggest(key string) string {
+// allFlags are the names of the flags of every command, sorted.
+func allFlags() []string {
 	var names []string
-	l.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	for _, c := range commands {
+		names = append(names, flagNames(newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c).set)...)
+	}
 	slices.Sort(names)
-	if n := l.nearest(key, names); n != "" {
+	return slices.Compact(names)
+}
+
+func flagNames(set *pflag.FlagSet) []string {
+	var names []string
+	set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	slices.Sort(names)
+	return names
+}
+
+// suggest is "; did you mean X?" for the nearest name, or nothing.
+func (l *layers) suggest(key string, among []string) string {
+	if n := l.nearest(key, among); n != "" {
 		return fmt.Sprintf("; did you mean %s?", n)
 	}
 	return ""

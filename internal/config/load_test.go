@@ -1,9 +1,11 @@
 package config
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,8 +18,9 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
-// given is what one call of kt produce is given.
+// given is what one call of kt is given.
 type given struct {
+	command  plan.Command // "": produce
 	args     []string
 	env      map[string]string
 	file     string            // the user's configuration file; "": there is none
@@ -25,10 +28,14 @@ type given struct {
 }
 
 // load is given through the parser and Load.
-func load(t *testing.T, in given) (Produce, error) {
+func load(t *testing.T, in given) (Run, error) {
 	t.Helper()
-	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-	flags := NewProduce(set)
+	command := in.command
+	if command == "" {
+		command = plan.Produce
+	}
+	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
+	flags := newFlags(set, command)
 	args, err := ExpandLists(in.args)
 	if err != nil {
 		t.Fatalf("ExpandLists(%q): %v", in.args, err)
@@ -39,7 +46,10 @@ func load(t *testing.T, in given) (Produce, error) {
 	if set.NArg() > 0 {
 		t.Fatalf("parse %q: %q are no flags", args, set.Args())
 	}
-	sys := System{Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Produce()}
+	sys := System{Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of(string(command))}
+	for name, value := range in.env {
+		sys.Environ = append(sys.Environ, name+"="+value)
+	}
 	if in.profiles != nil {
 		tree := fstest.MapFS{}
 		for name, text := range in.profiles {
@@ -51,10 +61,10 @@ func load(t *testing.T, in given) (Produce, error) {
 		sys.ConfigDir = t.TempDir()
 		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
 	}
-	return flags.Load(sys, samePrefix)
+	return flags.Load(sys, kafka)
 }
 
-func mustLoad(t *testing.T, in given) Produce {
+func mustLoad(t *testing.T, in given) Run {
 	t.Helper()
 	p, err := load(t, in)
 	if err != nil {
@@ -72,6 +82,17 @@ func write(t *testing.T, path, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// kafka knows a few properties of each client.
+var kafka = Kafka{
+	Nearest:  samePrefix,
+	Producer: having("acks", "linger.ms", "transactional.id", "bootstrap.servers", "client.id", "request.timeout.ms", "receive.buffer.bytes"),
+	Consumer: having("group.id", "enable.auto.commit", "max.poll.records", "bootstrap.servers", "client.id", "request.timeout.ms", "receive.buffer.bytes"),
+}
+
+func having(names ...string) Client {
+	return Client{Has: func(name string) bool { return slices.Contains(names, name) }, Names: names}
 }
 
 // samePrefix is a Nearest that is easy to foresee.
@@ -247,25 +268,25 @@ func TestWithinALayerKafkasPrecedenceHolds(t *testing.T) {
 func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
 	for _, tc := range []struct {
 		name, file string
-		got        func(Produce) any
+		got        func(Run) any
 		want       any
 	}{
-		{"keys of any case", "Topic: a\nBOOTSTRAP-SERVER: b:1", func(p Produce) any { return p.Plan.Topic.Name + p.Plan.Bootstrap[0] }, "ab:1"},
-		{"values keep their case", "topic: MixedCase", func(p Produce) any { return p.Plan.Topic.Name }, "MixedCase"},
+		{"keys of any case", "Topic: a\nBOOTSTRAP-SERVER: b:1", func(p Run) any { return p.Plan.Topic.Name + p.Plan.Bootstrap[0] }, "ab:1"},
+		{"values keep their case", "topic: MixedCase", func(p Run) any { return p.Plan.Topic.Name }, "MixedCase"},
 		{
 			"dots in the keys of a list", "topic-config: [min.insync.replicas=2, Retention.MS=5]",
-			func(p Produce) any { return p.Plan.Topic.Configs },
+			func(p Run) any { return p.Plan.Topic.Configs },
 			map[string]string{"min.insync.replicas": "2", "Retention.MS": "5"},
 		},
-		{"a list with one item, not written as one", "topic-config: a=b", func(p Produce) any { return p.Plan.Topic.Configs }, map[string]string{"a": "b"}},
-		{"a flag whose name has a dot", "producer.config: ''", func(p Produce) any { return p.Flags["producer.config"] }, ""},
-		{"brokers as a list", "bootstrap-server: [a:1, b:2]", func(p Produce) any { return p.Plan.Bootstrap }, []string{"a:1", "b:2"}},
-		{"brokers in one string", "bootstrap-server: a:1,b:2", func(p Produce) any { return p.Plan.Bootstrap }, []string{"a:1", "b:2"}},
-		{"a large number", "num-records: 100000000", func(p Produce) any { return p.Plan.Load.Records }, int64(100_000_000)},
-		{"a number in scientific notation", "rate: 1e6", func(p Produce) any { return p.Plan.Load.Rate.PerSecond }, 1e6},
-		{"a key without a value counts as not there", "topic:", func(p Produce) any { return p.Plan.Topic.Name + " " + p.Sources["topic"] }, "kt-bench default"},
-		{"a description is for people", "description: mine\ntopic: a", func(p Produce) any { return p.Plan.Topic.Name }, "a"},
-		{"an empty file", "# nothing\n", func(p Produce) any { return p.Plan.Topic.Name }, "kt-bench"},
+		{"a list with one item, not written as one", "topic-config: a=b", func(p Run) any { return p.Plan.Topic.Configs }, map[string]string{"a": "b"}},
+		{"a flag whose name has a dot", "producer.config: ''", func(p Run) any { return p.Flags["producer.config"] }, ""},
+		{"brokers as a list", "bootstrap-server: [a:1, b:2]", func(p Run) any { return p.Plan.Bootstrap }, []string{"a:1", "b:2"}},
+		{"brokers in one string", "bootstrap-server: a:1,b:2", func(p Run) any { return p.Plan.Bootstrap }, []string{"a:1", "b:2"}},
+		{"a large number", "num-records: 100000000", func(p Run) any { return p.Plan.Load.Records }, int64(100_000_000)},
+		{"a number in scientific notation", "rate: 1e6", func(p Run) any { return p.Plan.Load.Rate.PerSecond }, 1e6},
+		{"a key without a value counts as not there", "topic:", func(p Run) any { return p.Plan.Topic.Name + " " + p.Sources["topic"] }, "kt-bench default"},
+		{"a description is for people", "description: mine\ntopic: a", func(p Run) any { return p.Plan.Topic.Name }, "a"},
+		{"an empty file", "# nothing\n", func(p Run) any { return p.Plan.Topic.Name }, "kt-bench"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.got(mustLoad(t, given{file: tc.file}))); diff != "" {
@@ -406,7 +427,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 			if err := set.Parse(args); err != nil {
 				t.Fatal(err)
 			}
-			_, err := flags.Load(System{Getenv: func(string) string { return "" }}, samePrefix)
+			_, err := flags.Load(System{Getenv: func(string) string { return "" }}, kafka)
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -423,48 +444,190 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 	}
 }
 
-func TestEveryShippedProfileLoads(t *testing.T) {
-	names := ProfileNames(profiles.Produce())
-	if len(names) == 0 {
-		t.Fatal("there are no profiles")
+// needed is what a command cannot do without.
+func needed(command plan.Command) []string {
+	if command == plan.Consume {
+		return []string{"--bootstrap-server", "b:9092", "--topic", "t"}
 	}
-	for _, name := range names {
-		p := mustLoad(t, given{args: []string{"--profile", name}})
-		used := 0
-		for _, source := range p.Sources {
-			if source == "profile "+name {
-				used++
+	return nil
+}
+
+func TestEveryShippedProfileLoads(t *testing.T) {
+	for _, command := range commands {
+		tree := profiles.Of(string(command))
+		names := ProfileNames(tree)
+		if len(names) == 0 {
+			t.Errorf("kt %s has no profiles", command)
+		}
+		for _, name := range names {
+			p := mustLoad(t, given{command: command, args: append(needed(command), "--profile", name)})
+			used := 0
+			for _, source := range p.Sources {
+				if source == "profile "+name {
+					used++
+				}
 			}
-		}
-		text, err := fs.ReadFile(profiles.Produce(), name+".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if used == 0 || !strings.Contains(string(text), "description: ") {
-			t.Errorf("profile %s sets %d flags and has no description, or nothing but one", name, used)
+			text, err := fs.ReadFile(tree, name+".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if used == 0 || !strings.HasPrefix(string(text), "description: ") {
+				t.Errorf("profile %s of kt %s sets %d flags and has no description, or nothing but one", name, command, used)
+			}
 		}
 	}
 	if p := mustLoad(t, given{args: []string{"--profile", "latency"}}); p.Plan.Load.Rate.IsUnlimited() || p.Plan.Load.Warmup.Duration != plan.Duration(10*time.Second) {
 		t.Errorf("profile latency has rate %s and warm-up %v", p.Plan.Load.Rate, p.Plan.Load.Warmup)
 	}
+	if r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--profile", "tail")}).Plan; r.Read.ToEnd || r.Load.Duration != 0 || r.Read.Timeout != 0 || r.Read.Group != "" {
+		t.Errorf("profile tail ends by itself: %+v", r)
+	}
+}
+
+func TestNoProfileRunsCommands(t *testing.T) {
+	for _, profile := range []string{"at: 1s\nexec: reboot", "exec: reboot"} {
+		_, err := load(t, given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": profile}})
+		if err == nil || !strings.Contains(err.Error(), "profile p: --at and --exec run commands") {
+			t.Errorf("%q gives %v", profile, err)
+		}
+	}
 }
 
 func TestEveryFlagHasAGroupASourceAndAValue(t *testing.T) {
-	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-	flags := NewProduce(set)
-	p, err := flags.Load(System{Getenv: func(string) string { return "" }}, samePrefix)
-	if err != nil {
-		t.Fatal(err)
+	for _, command := range commands {
+		p := mustLoad(t, given{command: command, args: needed(command)})
+		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).set.VisitAll(func(f *pflag.Flag) {
+			source := "default"
+			if slices.Contains(needed(command), "--"+f.Name) {
+				source = "--" + f.Name
+			}
+			if _, ok := p.Flags[f.Name]; !ok || !slices.Contains(Groups, GroupOf(f)) || p.Sources[f.Name] != source {
+				t.Errorf("kt %s --%s: group %q, source %q, value there: %t", command, f.Name, GroupOf(f), p.Sources[f.Name], ok)
+			}
+		})
 	}
-	set.VisitAll(func(f *pflag.Flag) {
-		found := false
-		for _, g := range Groups {
-			found = found || GroupOf(f) == g
+}
+
+// --verify is left out: kt produce --verify leaves what kt consume --verify takes.
+func TestAFlagIsTheSameInEveryCommand(t *testing.T) {
+	first := make(map[string]*pflag.Flag)
+	for _, command := range commands {
+		newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), command).set.VisitAll(func(f *pflag.Flag) {
+			before := first[f.Name]
+			if before == nil {
+				first[f.Name] = f
+				return
+			}
+			text := func(f *pflag.Flag) string {
+				usage, _, _ := strings.Cut(f.Usage, " (default")
+				return fmt.Sprintf("%s, %s, -%s, group %s: %s", f.Name, f.Value.Type(), f.Shorthand, GroupOf(f), usage)
+			}
+			if f.Name != "verify" && text(f) != text(before) {
+				t.Errorf("kt %s has another flag:\n%s\n%s", command, text(f), text(before))
+			}
+		})
+	}
+	shared := 0
+	for name := range first {
+		if newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), plan.Roundtrip).set.Lookup(name) != nil {
+			shared++
+		} else if name != "include" {
+			t.Errorf("kt roundtrip has no --%s", name)
 		}
-		if _, ok := p.Flags[f.Name]; !found || !ok || p.Sources[f.Name] != "default" {
-			t.Errorf("--%s: group %q, source %q, value there: %t", f.Name, GroupOf(f), p.Sources[f.Name], ok)
+	}
+	if shared < 60 {
+		t.Errorf("only %d flags were compared", shared)
+	}
+}
+
+// What is set for all commands may have a meaning in some of them only.
+func TestSettingsOfOtherCommandsAreNoMistakes(t *testing.T) {
+	env := map[string]string{"KT_PRODUCERS": "3", "KT_CONSUMERS": "2"}
+	const file = "record-size: 100\nisolation: read_committed\nproduce: {acks: 1}\nconsume: {group: g}\nroundtrip: {one-at-a-time: false}"
+	p := mustLoad(t, given{env: env, file: file})
+	c := mustLoad(t, given{command: plan.Consume, env: env, file: file, args: needed(plan.Consume)})
+	r := mustLoad(t, given{command: plan.Roundtrip, env: env, file: file})
+	if p.Plan.Producers != 3 || p.Properties["acks"].Value != "1" || p.Plan.Read.Consumers != 0 || len(p.ConsumerProperties) != 0 {
+		t.Errorf("kt produce: %+v", p)
+	}
+	if c.Plan.Producers != 0 || c.Plan.Read.Consumers != 2 || c.Plan.Read.Group != "g" || len(c.Properties) != 0 {
+		t.Errorf("kt consume: %+v", c)
+	}
+	if r.Plan.Producers != 3 || r.Plan.Read.Consumers != 2 || r.Plan.Read.Group != "" || r.Plan.Payload.Size.Max() != 100 {
+		t.Errorf("kt roundtrip: %+v", r)
+	}
+	for name, tc := range map[string]struct {
+		in   given
+		want string
+	}{
+		"a variable of no command":           {given{env: map[string]string{"KT_GROUPZ": "x"}}, "KT_GROUPZ: kt has no such variable; did you mean KT_"},
+		"a key of no command":                {given{command: plan.Roundtrip, file: "producerz: 1"}, `unknown key "producerz"; did you mean producer-acks?`},
+		"another command's key in a section": {given{file: "produce: {consumers: 1}"}, `unknown key "consumers"`},
+		"another command's key in a profile": {given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "consumers: 1"}}, `profile p: unknown key "consumers"`},
+	} {
+		if _, err := load(t, tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s gives %v, want %q", name, err, tc.want)
 		}
-	})
+	}
+}
+
+func TestMomentsAreCommandsInPairs(t *testing.T) {
+	got := mustLoad(t, given{args: []string{"--at", "10s", "--exec", "kill 1", "--exec", "echo a=b, c", "--at", "1.5", "--at", "0", "--exec", "true"}})
+	want := []Moment{{10 * time.Second, "kill 1"}, {1500 * time.Millisecond, "echo a=b, c"}, {0, "true"}}
+	if diff := cmp.Diff(want, got.Moments); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
+	}
+	got = mustLoad(t, given{command: plan.Roundtrip, file: "at: [1s, 2s]\nexec: [a, b]"})
+	if diff := cmp.Diff([]Moment{{time.Second, "a"}, {2 * time.Second, "b"}}, got.Moments); diff != "" {
+		t.Errorf("moments of a file (-want +got):\n%s", diff)
+	}
+	for args, want := range map[string]string{
+		"--at 1s":                           "--at and --exec go in pairs, and there are 1 and 0 of them",
+		"--exec a --exec b --at 1":          "--at and --exec go in pairs, and there are 1 and 2 of them",
+		"--at soon --exec a":                `--at "soon": write a time`,
+		"--at -1s --exec a":                 `--at "-1s": write a time`,
+		"--at 1m --exec a":                  "--at 1m: the run is over by then, with --duration 1m0s",
+		"--at 20 --exec a --duration 20s":   "--at 20: the run is over by then",
+		"--at 20 --exec= --num-records 100": `--exec "": it is no command`,
+	} {
+		if _, err := load(t, given{args: strings.Fields(args)}); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s gives %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestWhatIsVerifiedIsStamped(t *testing.T) {
+	for _, tc := range []struct {
+		command      plan.Command
+		args         string
+		verify       bool
+		stamp        bool
+		ledger, file string
+	}{
+		{plan.Produce, "", false, false, "", ""},
+		{plan.Produce, "--verify", true, true, "", ""},
+		{plan.Produce, "--verify --ledger l", true, true, "l", ""},
+		{plan.Roundtrip, "", false, true, "", ""},
+		{plan.Roundtrip, "--verify --ledger l", true, true, "l", ""},
+		{plan.Consume, "--verify l", true, false, "", "l"},
+	} {
+		args := strings.Fields(tc.args)
+		if tc.command == plan.Consume {
+			args = append(args, "--bootstrap-server", "b:1") // the ledger names the topic
+		}
+		r := mustLoad(t, given{command: tc.command, args: args})
+		if r.Plan.Verify != tc.verify || r.Plan.Payload.Stamp != tc.stamp || r.Ledger != tc.ledger || r.LedgerFile != tc.file {
+			t.Errorf("kt %s %s: verify %t, stamp %t, ledger %q, ledger to look for %q", tc.command, tc.args, r.Plan.Verify, r.Plan.Payload.Stamp, r.Ledger, r.LedgerFile)
+		}
+	}
+	for args, want := range map[string]string{
+		"--ledger l":                "--ledger l: it goes with --verify",
+		"--verify --record-size 39": "--record-size 39: a record that is followed to its reader",
+	} {
+		if _, err := load(t, given{args: strings.Fields(args)}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s gives %v, want %q", args, err, want)
+		}
+	}
 }
 
 func TestWhatIsNotGivenHasItsDefault(t *testing.T) {

@@ -160,7 +160,7 @@ func TestDelimitersAreUnescaped(t *testing.T) {
 	}
 }
 
-func loadArgs(t *testing.T, args ...string) (Produce, error) {
+func loadArgs(t *testing.T, args ...string) (Run, error) {
 	t.Helper()
 	return load(t, given{args: args})
 }

@@ -12,40 +12,83 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// javaProperties gathers the Java properties of the producer: those of the file,
-// over them those of --command-property, over them kt's own flags; what comes from
-// a higher layer over all of them.
-func (b *builder) javaProperties() map[string]Given {
-	f := b.f
-	props := make(map[string]Given)
-	b.levels = make(map[string]layer)
-	switch b.oneOf("command-config", "producer.config") {
-	case "command-config":
-		b.readProperties(props, "command-config", f.propertyFile)
-	case "producer.config":
-		b.deprecated("producer.config", "command-config")
-		b.readProperties(props, "producer.config", f.oldPropertyFile)
-	}
-	switch b.oneOf("command-property", "producer-props") {
-	case "command-property":
-		b.pairsInto(props, "command-property", f.properties)
-	case "producer-props":
-		b.deprecated("producer-props", "command-property")
-		b.pairsInto(props, "producer-props", f.oldProperties)
-	}
-	b.ownFlags(props)
-	return props
+// client gathers the Java properties of one of Kafka's clients.
+type client struct {
+	name   string // as it is in the names of Kafka's flags
+	known  Client
+	given  map[string]Given
+	levels map[string]layer // that each came from
 }
 
-// put sets a property that came with a flag, unless a flag of a higher layer has
-// set it.
-func (b *builder) put(props map[string]Given, flag, property string, g Given) {
-	if from := b.from[flag]; from >= b.levels[property] {
-		props[property], b.levels[property] = g, from
+func newClient(name string, known Client) *client {
+	return &client{name: name, known: known, given: make(map[string]Given), levels: make(map[string]layer)}
+}
+
+// put sets a property that came from a layer, unless a higher one has set it.
+func (c *client) put(property string, g Given, from layer) {
+	if from >= c.levels[property] {
+		c.given[property], c.levels[property] = g, from
 	}
 }
 
-func (b *builder) readProperties(props map[string]Given, flag, path string) {
+// drop undoes what a layer, or one below it, has set.
+func (c *client) drop(property string, from layer) {
+	if from >= c.levels[property] {
+		delete(c.given, property)
+	}
+}
+
+// javaProperties gathers the Java properties of each client: those of the file, over
+// them those of --command-property, over them kt's own flags; what comes from a
+// higher layer over all of them.
+func (b *builder) javaProperties() {
+	for _, c := range b.clients {
+		old := c.name + ".config"
+		file := b.oneOf("command-config", old)
+		if file == old {
+			b.deprecated(old, "command-config")
+		}
+		if file != "" {
+			b.readProperties(c, file, b.value(file))
+		}
+		old = c.name + "-props"
+		list := b.oneOf("command-property", old)
+		if list == old {
+			b.deprecated(old, "command-property")
+		}
+		switch list {
+		case "command-property":
+			b.putPairs(c, list, b.f.properties)
+		case "producer-props":
+			b.putPairs(c, list, b.f.producerProps)
+		}
+	}
+	b.ownFlags()
+}
+
+// belongs tells whether a property that was given with a flag is one of the client's.
+// Which flag is for one of them alone its name tells. One that neither client has goes
+// to the one that has a name like it, which will refuse it and say so.
+func (b *builder) belongs(c *client, flag, property string) bool {
+	if len(b.clients) == 1 || strings.HasPrefix(flag, c.name) || c.known.Has(property) {
+		return true
+	}
+	first := b.clients[0]
+	for _, other := range b.clients {
+		if other.known.Has(property) {
+			return false
+		}
+	}
+	for _, other := range b.clients {
+		if b.kafka.Nearest(property, other.known.Names) != "" {
+			first = other
+			break
+		}
+	}
+	return c == first
+}
+
+func (b *builder) readProperties(c *client, flag, path string) {
 	if path == "" {
 		return
 	}
@@ -64,13 +107,17 @@ func (b *builder) readProperties(props map[string]Given, flag, path string) {
 		return
 	}
 	for key, value := range read.Map() {
-		b.put(props, flag, key, Given{Value: value, Source: path})
+		if b.belongs(c, flag, key) {
+			c.put(key, Given{Value: value, Source: path}, b.from[flag])
+		}
 	}
 }
 
-func (b *builder) pairsInto(props map[string]Given, flag string, list []string) {
+func (b *builder) putPairs(c *client, flag string, list []string) {
 	for key, value := range b.pairs(flag, list) {
-		b.put(props, flag, key, Given{Value: value, Source: b.sources[flag]})
+		if b.belongs(c, flag, key) {
+			c.put(key, Given{Value: value, Source: b.sources[flag]}, b.from[flag])
+		}
 	}
 }
 
@@ -92,35 +139,59 @@ func (b *builder) pairs(flag string, list []string) map[string]string {
 
 // ownFlags are kt's flags for what has a Java property: they become that
 // property, so that only one place knows what it means.
-func (b *builder) ownFlags(props map[string]Given) {
+func (b *builder) ownFlags() {
 	f := b.f
-	set := func(flag, property, value string) {
-		if b.given(flag) {
-			b.put(props, flag, property, Given{Value: value, Source: b.sources[flag]})
-		}
+	for _, c := range b.clients {
+		b.own(c, "broker-list", "bootstrap.servers", strings.Join(f.brokerList, ","))
+		b.own(c, "bootstrap-server", "bootstrap.servers", strings.Join(f.bootstrap, ","))
 	}
-	set("bootstrap-server", "bootstrap.servers", strings.Join(f.bootstrap, ","))
-	set("acks", "acks", f.acks)
-	set("max-in-flight", "max.in.flight.requests.per.connection", strconv.Itoa(f.inFlight))
-	set("idempotence", "enable.idempotence", f.idempotence)
-	set("transactional-id", "transactional.id", f.transactionalID)
-	if b.given("batch-size") {
-		n, err := plan.ParseBytes(f.batch)
-		if err != nil {
-			b.bad("--batch-size: %w", err)
-		}
-		set("batch-size", "batch.size", strconv.FormatInt(n, 10))
+	b.own(b.producer, "acks", "acks", f.acks)
+	if b.oneOf("acks", "producer-acks") == "producer-acks" {
+		b.own(b.producer, "producer-acks", "acks", f.producerAcks)
 	}
+	b.own(b.producer, "max-in-flight", "max.in.flight.requests.per.connection", strconv.Itoa(f.inFlight))
+	b.own(b.producer, "idempotence", "enable.idempotence", f.idempotence)
+	b.own(b.producer, "transactional-id", "transactional.id", f.transactionalID)
+	b.own(b.producer, "batch-size", "batch.size", b.bytes("batch-size", f.batch))
 	if b.given("linger") {
 		d, err := parseTime(f.linger, time.Millisecond)
 		if err != nil || d < 0 || d%time.Millisecond != 0 {
 			b.bad("--linger %q: write whole milliseconds, as 5 or 5ms", f.linger)
 		}
-		set("linger", "linger.ms", strconv.FormatInt(d.Milliseconds(), 10))
+		b.own(b.producer, "linger", "linger.ms", strconv.FormatInt(d.Milliseconds(), 10))
+	}
+	if _, ok := b.producer.given["linger.ms"]; !ok && b.oneAtATime {
+		b.own(b.producer, "one-at-a-time", "linger.ms", "0")
 	}
 	codec, level, hasLevel := strings.Cut(f.compression, ":")
-	set("compression", "compression.type", codec)
+	b.own(b.producer, "compression", "compression.type", codec)
 	if hasLevel {
-		set("compression", "compression."+codec+".level", level)
+		b.own(b.producer, "compression", "compression."+codec+".level", level)
 	}
+	b.own(b.consumer, "group", "group.id", f.group)
+	b.own(b.consumer, "group-protocol", "group.protocol", f.groupProtocol)
+	b.own(b.consumer, "group-instance-id", "group.instance.id", f.instance)
+	b.own(b.consumer, "isolation", "isolation.level", f.isolation)
+	b.own(b.consumer, "fetch-size", "max.partition.fetch.bytes", b.bytes("fetch-size", f.fetchSize))
+	b.own(b.consumer, "socket-buffer-size", "receive.buffer.bytes", b.bytes("socket-buffer-size", f.socketBuffer))
+}
+
+// own sets the property that a flag stands for, if the flag is given.
+func (b *builder) own(c *client, flag, property, value string) {
+	if b.given(flag) {
+		c.put(property, Given{Value: value, Source: b.sources[flag]}, b.from[flag])
+	}
+}
+
+// bytes is a number of bytes as Java writes it. -1 means something for some
+// properties; those that it does not will say so.
+func (b *builder) bytes(flag, text string) string {
+	if !b.given(flag) || text == "-1" {
+		return text
+	}
+	n, err := plan.ParseBytes(text)
+	if err != nil {
+		b.bad("--%s: %w", flag, err)
+	}
+	return strconv.FormatInt(n, 10)
 }

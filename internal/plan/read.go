@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +12,7 @@ import (
 // Read is how the records are read. The zero value reads nothing.
 type Read struct {
 	Consumers int    `json:"consumers"`         // clients in this process, of each group
-	Include   string `json:"include,omitempty"` // regular expression of the topics to read; "": the plan's topic
+	Include   string `json:"include,omitempty"` // regular expression of the topics to read, see Pattern; "": the plan's topic
 	Group     string `json:"group,omitempty"`   // "": no group, the consumers share the partitions out among themselves
 	Groups    int    `json:"groups,omitempty"`  // more than 1: so many groups, each of which reads everything, named Group-0 and so on
 	From      From   `json:"from"`              // where a partition is read from, unless its group has committed an offset
@@ -21,6 +21,45 @@ type Read struct {
 	ToEnd      bool     `json:"to_end,omitempty"`          // stop where the partitions ended when the run began
 	Processing Duration `json:"processing_time,omitempty"` // what the reader takes for each record, after the poll
 	Timeout    Duration `json:"timeout,omitempty"`         // stop when no record has come for so long; 0: never
+}
+
+// Pattern is Include as it counts: it must match the whole name of a topic, as in
+// Java. What Java understands and Go does not, or understands as something else, is
+// an error.
+func (r *Read) Pattern() (*regexp.Regexp, error) {
+	if class := javaClass(r.Include); class != "" {
+		return nil, fmt.Errorf("%s: kt has no intersections and no classes within classes as Java has", class)
+	}
+	if _, err := syntax.Parse(r.Include, syntax.Perl); err != nil { // by itself: "a)(b" is one within brackets
+		return nil, fmt.Errorf("%w; kt has no look-ahead, look-behind, back-references, possessive quantifiers or \\u as Java has", err)
+	}
+	return regexp.Compile(`^(?:` + r.Include + `)$`)
+}
+
+// javaClass is the first part of a pattern that Go reads in silence as something
+// else than Java does: && or [ in a character class.
+func javaClass(pattern string) string {
+	open := -1 // where the class begins
+	for i := 0; i < len(pattern); i++ {
+		rest := pattern[i:]
+		switch {
+		case strings.HasPrefix(rest, `\Q`):
+			end := strings.Index(rest, `\E`)
+			if end < 0 {
+				return ""
+			}
+			i += end + 1
+		case rest[0] == '\\':
+			i++ // the next one means itself
+		case open < 0 && rest[0] == '[':
+			open = i
+		case open >= 0 && (rest[0] == '[' || strings.HasPrefix(rest, "&&")):
+			return pattern[open:]
+		case rest[0] == ']':
+			open = -1
+		}
+	}
+	return ""
 }
 
 // Clients is how many consumers there are, in all groups.
@@ -57,17 +96,17 @@ func ParseFrom(s string) (From, error) {
 	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
 		kind, value = "offset", s
 	}
-	switch kind {
-	case "earliest":
+	switch {
+	case s == "earliest":
 		return From{}, nil
-	case "latest":
+	case s == "latest":
 		return From{Latest: true}, nil
-	case "offset":
+	case kind == "offset":
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err == nil && n >= 0 {
 			return From{HasOffset: true, Offset: n}, nil
 		}
-	case "timestamp":
+	case kind == "timestamp":
 		if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 {
 			return From{Time: time.UnixMilli(ms).UTC()}, nil
 		}
@@ -113,8 +152,14 @@ func (r *Read) validate() []error {
 	if n := r.Groups; n < 0 || n > maxGroups {
 		bad("--groups %d: it must be from 1 to %d", n, maxGroups)
 	}
-	if _, err := regexp.Compile(r.Include); err != nil {
-		bad("--include %q: %w", r.Include, errors.Unwrap(err))
+	if r.Groups > 1 && r.Group == "" {
+		bad("--groups %d: it needs a --group", r.Groups)
+	}
+	if _, err := r.Pattern(); err != nil {
+		bad("--include %q: %w", r.Include, err)
+	}
+	if r.From.Offset < 0 {
+		bad("--from %s: an offset is 0 or more", r.From)
 	}
 	if r.Processing < 0 {
 		bad("--processing-time %s: it must be 0 or more", r.Processing)

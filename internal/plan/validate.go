@@ -22,18 +22,11 @@ func (p *Plan) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
-	byPattern := p.Read.Include != "" && p.Topic.Name == ""
-	if !byPattern && !topicName.MatchString(p.Topic.Name) || p.Topic.Name == "." || p.Topic.Name == ".." {
-		bad("--topic %q: a topic name has 1 to 249 letters, digits, '.', '_' or '-'", p.Topic.Name)
-	}
-	if n := p.Topic.Partitions; n < 0 || n > maxPartitions {
-		bad("--partitions %d: it must be from 1 to %d", n, maxPartitions)
-	}
-	if n := p.Topic.ReplicationFactor; n < 0 {
-		bad("--replication-factor %d: it must be 1 or more", n)
-	}
+	errs = append(errs, p.validateTopic()...)
 	errs = append(errs, p.Load.validate()...)
-	if p.Command != Consume {
+	if p.Command == Consume {
+		errs = append(errs, p.validateConsume()...)
+	} else {
 		if n := p.Producers; n < 1 || n > maxClients {
 			bad("--producers %d: it must be from 1 to %d", n, maxClients)
 		}
@@ -41,11 +34,65 @@ func (p *Plan) Validate() error {
 	}
 	if p.Command != Produce {
 		errs = append(errs, p.Read.validate()...)
+		if p.Verify && p.Read.Groups > 1 {
+			bad("--verify: each record must come once, so it goes with one group or none, not with --groups %d", p.Read.Groups)
+		}
 	}
-	if p.Load.OneAtATime && (p.Producers != 1 || p.Read.Clients() != 1) {
-		bad("--one-at-a-time: it takes one producer and one consumer")
+	if p.Load.OneAtATime {
+		if p.Producers != 1 || p.Read.Clients() != 1 {
+			bad("--one-at-a-time: it takes one producer and one consumer")
+		}
+		if !p.Load.Rate.IsUnlimited() {
+			bad("--one-at-a-time: each record waits for the one before, so there is no --rate to keep")
+		}
 	}
 	return errors.Join(errs...)
+}
+
+func (p *Plan) validateTopic() []error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	name, include := p.Topic.Name, p.Read.Include
+	switch {
+	case include != "" && p.Command != Consume:
+		bad("--include %q: kt %s reads the topic that it writes to", include, p.Command)
+	case include != "" && name != "":
+		bad("--include and --topic exclude each other: give one")
+	case include != "" && p.Verify:
+		bad("--include %q: a ledger is of one topic", include)
+	case name == "" && p.Command == Consume && (include != "" || p.Verify): // the pattern or the ledger tells
+	case name == "" && p.Command == Consume:
+		bad("--topic or --include: one is needed, to name what to read")
+	case !topicName.MatchString(name) || name == "." || name == "..":
+		bad("--topic %q: a topic name has 1 to 249 letters, digits, '.', '_' or '-'", name)
+	}
+	if n := p.Topic.Partitions; n < 0 || n > maxPartitions {
+		bad("--partitions %d: it must be from 1 to %d", n, maxPartitions)
+	}
+	if n := p.Topic.ReplicationFactor; n < 0 {
+		bad("--replication-factor %d: it must be 1 or more", n)
+	}
+	return errs
+}
+
+// validateConsume is what holds where nothing is written: there is no payload, and
+// no record is due before it was read.
+func (p *Plan) validateConsume() []error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if p.Producers != 0 {
+		bad("--producers %d: kt consume writes nothing", p.Producers)
+	}
+	if p.Load.Rate.Bytes {
+		bad("--rate %s: reading is held to a number of records a second (50000), not of bytes", p.Load.Rate)
+	}
+	if p.Load.Arrivals == Poisson {
+		bad("--arrivals poisson: it is for records that are written")
+	}
+	if p.Load.Transaction != 0 {
+		bad("--transaction-duration-ms: kt consume writes nothing")
+	}
+	return errs
 }
 
 func (l *Load) validate() []error {

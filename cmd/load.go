@@ -1,0 +1,169 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/report"
+)
+
+// load is a run that was asked for, with everything that can be known of it before a
+// broker is.
+type load struct {
+	*config.Run
+	producer kafka.Settings         // when it writes
+	values   *kafka.Values          // when it writes
+	consumer kafka.ConsumerSettings // when it reads
+	date     report.DateFormat      // of the output perf-test
+	book     *ledger.Book           // of an earlier run, whose records are looked for; nil: none
+}
+
+// checkLoad checks all that.
+func checkLoad(env *Env, run *config.Run) (*load, error) {
+	l := &load{Run: run}
+	var warnings, more []string
+	var err error
+	p := &run.Plan
+	if p.Writes() {
+		if l.values, err = kafka.MakeValues(p); err != nil {
+			return nil, err
+		}
+		l.producer, warnings, err = kafka.ParseProducer(kafkaGiven(run.Properties), p.Payload.MaxBytes(), run.Lenient)
+	}
+	if p.Reads() {
+		var bad error
+		l.consumer, more, bad = kafka.ParseConsumer(kafkaGiven(run.ConsumerProperties), run.Lenient)
+		err = errors.Join(err, bad)
+	}
+	for _, w := range append(warnings, more...) {
+		fmt.Fprintln(env.Stderr, "kt: "+w)
+	}
+	var badDate error
+	if l.date, badDate = report.ParseDateFormat(run.DateFormat); badDate != nil {
+		err = errors.Join(err, fmt.Errorf("--date-format: %w", badDate))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, l.readLedger()
+}
+
+// runLoad checks everything that can be checked, makes the load and writes the
+// result. What it opened or created is closed or undone in the reverse order.
+func runLoad(ctx context.Context, env *Env, run *config.Run) error {
+	l, err := checkLoad(env, run)
+	if err != nil {
+		return usageError(err)
+	}
+	if run.PrintConfig {
+		return l.printConfig(env.Stdout)
+	}
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	stop := newStopper(abort, env.Exit, func(text string) {
+		if _, screen := env.screen(); !screen || run.Quiet {
+			fmt.Fprintln(env.Stderr, text)
+		}
+	})
+	signals, ignore := env.Signals()
+	defer ignore()
+	defer stop.listen(signals)()
+
+	err = l.carryOut(ctx, env, stop)
+	code := stop.code()
+	if err == nil || code == exitOK {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		err = nil // what the signal asked for
+	}
+	return &exitError{code, err}
+}
+
+// carryOut makes the run itself.
+func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
+	if l.Plan.Reads() {
+		tuneMemory(env)
+	}
+	file, err := openRunFile(env, l.Run)
+	if err != nil {
+		return usageError(err)
+	}
+	defer file.discardUnused()
+
+	target, err := openTarget(ctx, env, l)
+	if err != nil {
+		return err
+	}
+	defer target.close()
+
+	r := &runner{env: env, load: l, target: target, file: file, stop: stop}
+	return r.run(ctx)
+}
+
+// readerGC is the GOGC of a run that reads: what is fetched is garbage as soon as it
+// was counted, while little lives, so the collector would run many times a second.
+// With 400 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
+// consume).
+const readerGC = 400
+
+func tuneMemory(env *Env) {
+	if env.Getenv("GOGC") == "" {
+		debug.SetGCPercent(readerGC)
+	}
+}
+
+// kafkaGiven passes properties from one adapter to another.
+func kafkaGiven(in map[string]config.Given) map[string]kafka.Given {
+	out := make(map[string]kafka.Given, len(in))
+	for k, v := range in {
+		out[k] = kafka.Given(v)
+	}
+	return out
+}
+
+// printConfig writes what --print-config asks for: every flag and every Java
+// property with its value and source.
+func (l *load) printConfig(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# flags\n")
+	for _, name := range slices.Sorted(maps.Keys(l.Flags)) {
+		if name == "help" || l.Sources[name] == "default" && (l.Flags[name] == "" || l.Flags[name] == "0") {
+			continue // nothing is set, and the default is not the flag's
+		}
+		fmt.Fprintf(&b, "%-42s %-24s %s\n", name, l.Flags[name], l.Sources[name])
+	}
+	if l.Plan.Writes() {
+		printSettings(&b, "producer", l.producer.All())
+	}
+	if l.Plan.Reads() {
+		printSettings(&b, "consumer", l.consumer.All())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func printSettings(b *strings.Builder, client string, settings []kafka.Setting) {
+	fmt.Fprintf(b, "\n# %s properties\n", client)
+	for _, set := range settings {
+		fmt.Fprintf(b, "%-42s %-24s %-18s %s\n", set.Name, set.Value, set.Source, strings.TrimSpace(set.Client+"  "+set.Note))
+	}
+}
+
+// momentsOf are the commands of the user's own.
+func momentsOf(in []config.Moment) []moment {
+	var out []moment
+	for _, m := range in {
+		out = append(out, moment{after: m.After, command: m.Command})
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// everyFlag is a part of the help of every command that makes a load.
+const everyFlag = `Every flag can also be
+set by an environment variable (KT_BOOTSTRAP_SERVER for --bootstrap-server) and in
+the configuration file.`
+
+// newLoad completes a command that makes a load: flags, what the shell offers for
+// them, and what runs it.
+func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Command) *cobra.Command {
+	shipped := profiles.Of(c.Name())
+	c.Args = noArgs
+	c.Long += "\n\nProfiles: " + strings.Join(config.ProfileNames(shipped), ", ")
+	flags := define(c.Flags())
+	completeLoad(c, config.ProfileNames(shipped))
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		sys := config.System{Getenv: env.Getenv, Environ: env.Environ, ConfigDir: env.ConfigDir, Profiles: shipped}
+		r, err := flags.Load(sys, clients())
+		for _, w := range r.Warnings {
+			fmt.Fprintln(env.Stderr, w)
+		}
+		if err != nil {
+			return usageError(err)
+		}
+		return runLoad(c.Context(), env, &r)
+	}
+	return c
+}
+
+// clients passes what the Kafka package knows of properties on to the configuration.
+func clients() config.Kafka {
+	producer, _, _ := kafka.ParseProducer(nil, 0, false) // the defaults fit together, so there
+	consumer, _, _ := kafka.ParseConsumer(nil, false)    // is no error, and every property is there
+	return config.Kafka{
+		Nearest:  kafka.Nearest,
+		Producer: config.Client{Has: kafka.IsProducerProperty, Names: propertyNames(producer.All())},
+		Consumer: config.Client{Has: kafka.IsConsumerProperty, Names: propertyNames(consumer.All())},
+	}
+}
+
+func propertyNames(all []kafka.Setting) []string {
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// completeLoad gives the shell the values of flags that have few.
+func completeLoad(c *cobra.Command, profileNames []string) {
+	commits := make([]string, len(plan.Commits))
+	for i, how := range plan.Commits {
+		commits[i] = string(how)
+	}
+	for flag, values := range map[string][]string{
+		"acks":             {"0", "1", "all"},
+		"arrivals":         {"uniform", "poisson"},
+		"commit":           commits,
+		"compression":      {"none", "gzip", "snappy", "lz4", "zstd"},
+		"from":             {"earliest", "latest", "offset:", "timestamp:"},
+		"group-protocol":   {"classic", "consumer"},
+		"idempotence":      {"true", "false"},
+		"isolation":        {"read_uncommitted", "read_committed"},
+		"key-distribution": {"none", "range", "random"},
+		"output":           config.Outputs,
+		"producer-acks":    {"0", "1", "all"},
+		"profile":          profileNames,
+	} {
+		if c.Flags().Lookup(flag) == nil {
+			continue // this command has no such flag
+		}
+		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // it has no second one
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// target is the cluster and the topics that a run goes to.
+type target struct {
+	bootstrap []string
+	embedded  *kafka.Embedded // nil: a real cluster
+	cluster   *kafka.Cluster
+	topics    []kafka.Topic // the one that is written to, or all that are read
+}
+
+// openTarget connects, or starts the embedded broker when none is configured
+// anywhere; it never does the second because the first failed.
+func openTarget(ctx context.Context, env *Env, l *load) (*target, error) {
+	t := &target{bootstrap: l.Plan.Bootstrap}
+	if l.Plan.Embedded() {
+		embedded, err := kafka.StartEmbedded(l.Plan.Reads())
+		if err != nil {
+			return nil, err
+		}
+		t.embedded, t.bootstrap = embedded, embedded.Addrs()
+		fitEmbedded(env, l)
+	}
+	if err := t.prepare(ctx, env, l); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// embeddedRate is what a round trip offers the embedded broker without --rate, in
+// records a second. It holds what was not read in memory: unlimited, a reader that
+// falls behind would fill that.
+const embeddedRate = 50_000
+
+// fitEmbedded fits the plan of a round trip to the embedded broker.
+func fitEmbedded(env *Env, l *load) {
+	p := &l.Plan
+	if !p.Reads() {
+		return
+	}
+	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
+		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
+		if !l.Quiet {
+			fmt.Fprintf(env.Stderr, "kt: the broker inside kt keeps in memory what was not read yet, so it is offered %d records a second; set another with --rate\n", embeddedRate)
+		}
+	}
+	p.Topic.Configs = maps.Clone(p.Topic.Configs)
+	if p.Topic.Configs == nil {
+		p.Topic.Configs = make(map[string]string)
+	}
+	if _, given := p.Topic.Configs["segment.bytes"]; !given {
+		p.Topic.Configs["segment.bytes"] = fmt.Sprint(kafka.EmbeddedSegment)
+	}
+}
+
+func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
+	if t.cluster, err = kafka.Connect(ctx, t.bootstrap); err != nil {
+		var bad *kafka.AddressError
+		if errors.As(err, &bad) {
+			return usageError(err)
+		}
+		return err
+	}
+	for _, u := range t.cluster.Unreached {
+		fmt.Fprintf(env.Stderr, "kt: bootstrap server %v; going on with the others\n", u)
+	}
+	if l.Plan.Writes() {
+		err = t.ensureTopic(ctx, env, l)
+	} else {
+		t.topics, err = t.cluster.ReadTopics(ctx, l.Plan)
+	}
+	if err == nil {
+		err = l.checkBook(t.topics[0])
+	}
+	return misfitIsUsage(err)
+}
+
+func (t *target) ensureTopic(ctx context.Context, env *Env, l *load) error {
+	topic, err := t.cluster.EnsureTopic(ctx, l.Plan, l.producer)
+	if err != nil {
+		return err
+	}
+	t.topics = []kafka.Topic{topic}
+	if topic.Created && t.embedded == nil && !l.Quiet {
+		fmt.Fprintf(env.Stderr, "kt: created topic %s (partitions %d, replication factor %d)\n", topic.Name, topic.Partitions, topic.ReplicationFactor)
+	}
+	return nil
+}
+
+// misfitIsUsage gives an error of what does not fit the cluster the exit code of a
+// command line that is wrong.
+func misfitIsUsage(err error) error {
+	var misfit *kafka.MisfitError
+	if errors.As(err, &misfit) {
+		return usageError(err)
+	}
+	return err
+}
+
+// topic is the one that is written to, or the first that is read.
+func (t *target) topic() *kafka.Topic { return &t.topics[0] }
+
+func (t *target) close() {
+	if t.cluster != nil {
+		t.cluster.Close()
+	}
+	if t.embedded != nil {
+		t.embedded.Close()
+	}
+}

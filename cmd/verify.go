@@ -1,0 +1,121 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"path/filepath"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
+)
+
+// stampRun is the run's id as the stamps carry it.
+func stampRun(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
+}
+
+// readLedger reads the ledger that `kt consume --verify` is given.
+func (l *load) readLedger() error {
+	if l.LedgerFile == "" {
+		return nil
+	}
+	book, err := ledger.ReadFile(l.LedgerFile)
+	if err != nil {
+		return fmt.Errorf("--verify %s: %w", l.LedgerFile, cause(err))
+	}
+	switch p := &l.Plan; {
+	case p.Topic.Name == "" && p.Read.Include == "":
+		p.Topic.Name = book.Topic
+	case p.Read.Include != "" || p.Topic.Name != book.Topic:
+		return fmt.Errorf("--verify %s: it is the ledger of topic %s: read that one", l.LedgerFile, book.Topic)
+	}
+	l.book = book
+	return nil
+}
+
+// checkBook checks that the topic is still the one that the ledger is about, and
+// that it keeps what is written to it.
+func (l *load) checkBook(t kafka.Topic) error {
+	if (l.book != nil || l.Plan.Verify) && strings.Contains(t.Configs["cleanup.policy"], "compact") {
+		return fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): records that a later one replaces are meant to go", t.Name, t.Configs["cleanup.policy"])
+	}
+	if l.book == nil || l.book.TopicID == t.ID || l.book.TopicID == "" {
+		return nil
+	}
+	return fmt.Errorf("--verify %s: topic %s was deleted and made again since: none of the ledger's records can be there", l.LedgerFile, t.Name)
+}
+
+// newBook opens the account of what this run writes.
+func (r *runner) newBook(ctx context.Context, id string) (*ledger.Book, error) {
+	t := r.target.topic()
+	ends, err := r.target.cluster.Ends(ctx, *t)
+	if err != nil {
+		return nil, fmt.Errorf("find the last offsets of topic %s: %w", t.Name, err)
+	}
+	return &ledger.Book{
+		Run: stampRun(id), Topic: t.Name, TopicID: t.ID, Start: ends,
+		Idempotent: r.load.producer.Idempotent(), Acks: r.load.producer.Acks(), Retries: r.load.producer.Retries(),
+	}, nil
+}
+
+// account closes the books: what was written goes into the ledger file, and what was
+// read is held against it.
+func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
+	if r.book == nil {
+		return nil, nil
+	}
+	var err error
+	if r.producer != nil {
+		r.book.Lanes = r.producer.Lanes()
+		err = r.writeLedger()
+	}
+	if r.consumer == nil || !r.verifies() {
+		return nil, err
+	}
+	readings, _ := r.consumer.Readings(ctx) // without the ends nothing is called lost that may be there
+	v := r.book.Verify(readings...)
+	if v.OfAnotherRun() && r.producer == nil {
+		err = errors.Join(err, fmt.Errorf("--verify %s: the topic holds records of another run and none of this ledger's", r.load.LedgerFile))
+	}
+	return &v, err
+}
+
+// verifies tells whether what is read is held against a ledger.
+func (r *runner) verifies() bool { return r.load.Plan.Verify || r.load.book != nil }
+
+// writeLedger leaves the ledger of a run that --verify asked for.
+func (r *runner) writeLedger() error {
+	path := r.ledgerPath()
+	if path == "" {
+		return nil
+	}
+	if err := ledger.WriteFile(path, r.book); err != nil {
+		return fmt.Errorf("ledger %s: %w", path, cause(err))
+	}
+	if !r.load.Quiet {
+		fmt.Fprintf(r.env.Stderr, "kt: ledger %s; check the topic against it with: kt consume --verify %s --bootstrap-server %s\n",
+			path, path, strings.Join(r.target.bootstrap, ","))
+	}
+	return nil
+}
+
+// ledgerPath is where the ledger goes: where the user wants it, else beside the run
+// file. A round trip has read everything already and leaves one only on request.
+func (r *runner) ledgerPath() string {
+	switch {
+	case !r.load.Plan.Verify || r.load.book != nil:
+		return ""
+	case r.load.Ledger != "":
+		return r.load.Ledger
+	case r.load.Plan.Reads():
+		return ""
+	case r.file.path == "":
+		return r.load.Plan.Topic.Name + ".ledger"
+	}
+	return strings.TrimSuffix(r.file.path, filepath.Ext(r.file.path)) + ".ledger"
+}

@@ -1,0 +1,177 @@
+package config
+
+import "github.com/kt-bench/kt/internal/plan"
+
+// Every flag is defined here, once. Its text is the same in every command that has
+// it, up to its default.
+
+// defaultTopic is where kt writes to when no topic is named.
+const defaultTopic = "kt-bench"
+
+func (f *Flags) defineTarget() {
+	set := f.set
+	if f.writes() {
+		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
+		set.StringVar(&f.topic, "topic", defaultTopic, topicUsage)
+		set.Int32Var(&f.partitions, "partitions", 0, "create the topic with `N` partitions, or insist that it has them")
+		set.Int16Var(&f.replication, "replication-factor", 0, "create the topic with `N` replicas, or insist that it has them")
+		set.StringArrayVar(&f.topicConfig, "topic-config", nil, "settings `K=V` of the topic that is created")
+		set.BoolVar(&f.deleteTopic, "delete-topic", false, "delete the topic at the end, if this run created it")
+	} else {
+		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage)
+		set.StringVar(&f.topic, "topic", "", topicUsage)
+		set.StringVar(&f.include, "include", "", "read every topic whose whole name matches this `REGEX`")
+	}
+	if f.reads() {
+		set.StringSliceVar(&f.brokerList, "broker-list", nil, "old name of --bootstrap-server `BROKERS`")
+	}
+}
+
+const (
+	bootstrapUsage = "`BROKERS` to connect to first, as HOST:PORT,HOST:PORT"
+	topicUsage     = "`NAME` of the topic"
+)
+
+func (f *Flags) defineLoad() {
+	set := f.set
+	set.StringVar(&f.rate, "rate", "", "target `RATE`: records a second (50000), when producing also bytes a second (100MiB/s), -1: no limit (default -1)")
+	if f.writes() {
+		set.StringVar(&f.throughput, "throughput", "", "target `RATE`, by the name that Kafka's tool has for it")
+	}
+	set.Int64Var(&f.records, "num-records", 0, "stop after `N` records")
+	if f.reads() {
+		set.Int64Var(&f.messages, "messages", 0, "deprecated name of --num-records `N`")
+	}
+	lasts := "(default 1m when --num-records is not given)"
+	if !f.writes() {
+		lasts = "(default without --num-records: when all that was there at the start is read, 1m with --from latest)"
+	}
+	set.StringVar(&f.duration, "duration", "", "stop after this `TIME`; 0: never "+lasts)
+	set.StringVar(&f.warmup, "warmup", "", "leave the first `TIME|RECORDS` out of the measurement (10s, 100000)")
+	if f.writes() {
+		set.Int64Var(&f.warmupRecords, "warmup-records", 0, "leave the first `N` records out, by the name that Kafka's tool has for it")
+		set.StringVar(&f.arrivals, "arrivals", string(plan.Uniform), "`HOW` records arrive at a target rate: uniform (equal intervals) or poisson (independent)")
+		set.IntVar(&f.producers, "producers", 1, "`N` producers in this process, each with connections of its own")
+	}
+	if f.reads() {
+		set.IntVar(&f.consumers, "consumers", 1, "`N` consumers in this process, in each group, each with connections of its own")
+	}
+	if f.writes() {
+		set.Int64Var(&f.transactionMS, "transaction-duration-ms", 0, "commit a transaction every `MS` (default 3000 with a transactional id)")
+	}
+	if f.writes() && f.reads() {
+		set.BoolVar(&f.oneAtATime, "one-at-a-time", false, "write a record when the one before has been read, as Kafka's own tool for end-to-end latency does (then 5000 records, linger 0)")
+	}
+}
+
+func (f *Flags) definePayload() {
+	set := f.set
+	set.StringVar(&f.size, "record-size", "", "`BYTES`, a range (100-2000), normal:MEAN,STDDEV, or weighted (100@80,10KiB@20) (default 512)")
+	set.StringVar(&f.payloadFile, "payload-file", "", "take record values from this `FILE`, at random")
+	set.StringVar(&f.delimiter, "payload-delimiter", `\n`, "the `TEXT` that separates them there")
+	set.BoolVar(&f.monotonic, "payload-monotonic", false, "record values are 0, 1, 2, …")
+	set.Float64Var(&f.compressibility, "compressibility", 0, "random bytes of which this `SHARE`, 0 to 1, compresses away (default: letters A to Z)")
+	set.StringVar(&f.keys, "key-distribution", string(plan.NoKeys), "`KIND` of record keys: none, range (in turn) or random")
+	set.Int64Var(&f.keyRange, "record-key-range", 0, "keys are numbers below `N`")
+	set.StringArrayVar(&f.headers, "header", nil, "headers `K=V` of every record")
+	set.Int64Var(&f.seed, "seed", 1, "`SEED` of sizes, payloads, keys and Poisson arrivals")
+}
+
+func (f *Flags) defineReading() {
+	set := f.set
+	group, start := "perf-consumer-N, with a random number", "earliest"
+	if f.writes() {
+		group, start = "no group", "latest"
+	}
+	set.StringVar(&f.group, "group", "", "read in the consumer group of this `ID` (default "+group+")")
+	set.BoolVar(&f.noGroup, "no-group", false, "read without a group: the consumers split the partitions among themselves")
+	set.IntVar(&f.groups, "groups", 1, "read in `N` groups, each of which gets everything; -0, -1 and so on are added to the name")
+	set.StringVar(&f.start, "from", "", "`WHERE` to begin, unless the group has committed offsets: earliest, latest, offset:N or timestamp:T (default "+start+")")
+	set.BoolVar(&f.fromLatest, "from-latest", false, "begin with the latest record, by the name that Kafka's tool has for it")
+	set.StringVar(&f.commit, "commit", "", "`HOW` to commit offsets: none, auto (by the client, from time to time), sync or async (after each poll) (default auto with --group, else none)")
+	set.StringVar(&f.processing, "processing-time", "", "take this `TIME` for each record, as an application would")
+	set.StringVar(&f.timeout, "timeout", "10000", "stop when no record has come for so long and none is being sent, as `MS` or time; 0: never")
+	for _, name := range noEffect {
+		set.Int(name, 0, "without effect, as in Kafka's own tool before 4.0 (`N`)")
+		_ = set.MarkHidden(name) // the flag exists
+	}
+}
+
+// noEffect are flags of Kafka's old consumer test, which ignored them too.
+var noEffect = []string{"threads", "num-fetch-threads"}
+
+func (f *Flags) defineProducer() {
+	set := f.set
+	set.StringVar(&f.acks, "acks", "", "`ACKS` to wait for: 0, 1 or all (default all)")
+	if f.reads() {
+		set.StringVar(&f.producerAcks, "producer-acks", "", "`ACKS`, by the name that Kafka's tool for end-to-end latency has for it")
+	}
+	set.StringVar(&f.batch, "batch-size", "", "batch.size in `BYTES` (default 16384)")
+	set.StringVar(&f.linger, "linger", "", "linger.ms, as `TIME` or milliseconds (default 5ms)")
+	set.StringVar(&f.compression, "compression", "", "`TYPE[:LEVEL]`: none, gzip, snappy, lz4 or zstd (default none)")
+	set.IntVar(&f.inFlight, "max-in-flight", 0, "`N` requests in flight on a connection (default 5)")
+	set.StringVar(&f.idempotence, "idempotence", "", "`BOOL`: true or false (default true with acks=all)")
+	set.StringVar(&f.transactionalID, "transactional-id", "", "produce in transactions under this `ID`")
+	set.StringArrayVar(&f.producerProps, "producer-props", nil, "deprecated name of --command-property `K=V`, for the producer")
+	set.StringVar(&f.producerFile, "producer.config", "", "deprecated name of --command-config `FILE`, for the producer")
+}
+
+func (f *Flags) defineConsumer() {
+	set := f.set
+	set.StringVar(&f.fetchSize, "fetch-size", "", "max.partition.fetch.bytes in `BYTES` (default 1048576)")
+	set.StringVar(&f.socketBuffer, "socket-buffer-size", "", "receive.buffer.bytes of the consumer in `BYTES` (default 2097152)")
+	set.StringVar(&f.isolation, "isolation", "", "`LEVEL`: read_uncommitted or read_committed (default read_uncommitted)")
+	set.StringVar(&f.groupProtocol, "group-protocol", "", "`WHO` assigns partitions in a group: classic (its members) or consumer (the broker) (default classic)")
+	set.StringVar(&f.instance, "group-instance-id", "", "make the members of the group static, under this `ID`")
+	set.StringVar(&f.consumerFile, "consumer.config", "", "deprecated name of --command-config `FILE`, for the consumer")
+}
+
+func (f *Flags) defineClient() {
+	set := f.set
+	set.StringArrayVar(&f.properties, "command-property", nil, "client properties `K=V` by their Java names, one or several")
+	set.StringVar(&f.propertyFile, "command-config", "", "properties `FILE` of the client")
+	set.BoolVar(&f.lenient, "lenient", false, "warn of unknown properties instead of refusing them")
+}
+
+func (f *Flags) defineVerify() {
+	set := f.set
+	if !f.writes() {
+		set.StringVar(&f.verifyFile, "verify", "", "look for every record of this `LEDGER`, which kt produce --verify left")
+		return
+	}
+	set.BoolVar(&f.verify, "verify", false, "number every record, and keep a ledger of them for kt consume --verify")
+	set.StringVar(&f.ledger, "ledger", "", "write the ledger to this `FILE` (default: beside the run file)")
+}
+
+func (f *Flags) defineEvents() {
+	set := f.set
+	set.StringArrayVar(&f.at, "at", nil, "at this `TIME` of the run, run the command of the --exec that goes with it; may be repeated")
+	set.StringArrayVar(&f.exec, "exec", nil, "the `COMMAND` to run at the time of the --at that goes with it")
+}
+
+// defaultDateFormat is that of Kafka's own consumer test.
+const defaultDateFormat = "yyyy-MM-dd HH:mm:ss:SSS"
+
+func (f *Flags) defineOutput() {
+	set := f.set
+	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv or perf-test (default tui on a terminal, else text)")
+	set.StringVar(&f.resultFile, "result", "", "write the run to this `FILE`; none: nowhere (default: a new file in the state folder)")
+	set.StringVar(&f.interval, "reporting-interval", "5000", "between progress lines, as `MS` or time")
+	set.BoolVar(&f.printMetrics, "print-metrics", false, "print the client's metrics at the end")
+	if f.reads() {
+		set.BoolVar(&f.showDetailed, "show-detailed-stats", false, "in the output perf-test: a line for each interval instead of the last one")
+		set.BoolVar(&f.hideHeader, "hide-header", false, "in the output perf-test: no header")
+		set.StringVar(&f.dateFormat, "date-format", defaultDateFormat, "in the output perf-test: `FORMAT` of times, as Java's SimpleDateFormat has it")
+	}
+	set.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
+	set.BoolVar(&f.noColor, "no-color", false, "no colours; NO_COLOR does the same")
+	set.BoolVar(&f.ascii, "ascii", false, "only ASCII on the screen")
+	set.IntVar(&f.fps, "fps", 4, "`N` frames a second of the screen, 1 to 30")
+}
+
+func (f *Flags) defineConfig() {
+	set := f.set
+	set.StringVar(&f.profile, "profile", "", "start from the profile of this `NAME`")
+	set.StringVar(&f.config, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
+	set.BoolVar(&f.printConfig, "print-config", false, "print every effective setting and where it came from, and stop")
+}

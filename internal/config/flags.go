@@ -1,0 +1,164 @@
+package config
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Flags are the flags of a command that makes a load, before they are loaded. What
+// a command has no flag for is zero.
+type Flags struct {
+	set     *pflag.FlagSet
+	command plan.Command
+
+	// target
+	bootstrap, brokerList, topicConfig []string
+	topic, include                     string
+	partitions                         int32
+	replication                        int16
+	deleteTopic                        bool
+
+	// load
+	records, messages, warmupRecords   int64
+	rate, throughput, duration, warmup string
+	arrivals                           string
+	producers, consumers               int
+	transactionMS                      int64
+	oneAtATime                         bool
+
+	// records
+	size, payloadFile, delimiter string
+	monotonic                    bool
+	compressibility              float64
+	keys                         string
+	keyRange                     int64
+	headers                      []string
+	seed                         int64
+
+	// reading
+	group, commit, start string
+	groups               int
+	noGroup, fromLatest  bool
+	processing, timeout  string
+
+	// producer
+	acks, producerAcks, batch, linger         string
+	compression, idempotence, transactionalID string
+	inFlight                                  int
+	producerProps                             []string
+	producerFile                              string
+
+	// consumer
+	fetchSize, socketBuffer            string
+	isolation, groupProtocol, instance string
+	consumerFile                       string
+
+	// both clients
+	properties   []string
+	propertyFile string
+	lenient      bool
+
+	// verification and events
+	verify             bool
+	verifyFile, ledger string
+	at, exec           []string
+
+	// output
+	output, resultFile, interval string
+	fps                          int
+	quiet, noColor, ascii        bool
+	printMetrics                 bool
+	hideHeader, showDetailed     bool
+	dateFormat                   string
+
+	// configuration
+	config, profile string
+	printConfig     bool
+}
+
+// NewProduce defines the flags of `kt produce` on a set.
+func NewProduce(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Produce) }
+
+// NewConsume defines the flags of `kt consume` on a set.
+func NewConsume(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Consume) }
+
+// NewRoundtrip defines the flags of `kt roundtrip` on a set.
+func NewRoundtrip(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Roundtrip) }
+
+// commands are those that make a load: each may have a section in the configuration
+// file.
+var commands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
+
+func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
+	f := &Flags{set: set, command: command}
+	set.SortFlags = false
+	f.define(GroupTarget, f.defineTarget)
+	f.define(GroupLoad, f.defineLoad)
+	if f.writes() {
+		f.define(GroupPayload, f.definePayload)
+	}
+	if f.reads() {
+		f.define(GroupReading, f.defineReading)
+	}
+	if f.writes() {
+		f.define(GroupProducer, f.defineProducer)
+	}
+	if f.reads() {
+		f.define(GroupConsumer, f.defineConsumer)
+	}
+	f.define(GroupClient, f.defineClient)
+	f.define(GroupVerify, f.defineVerify)
+	f.define(GroupEvents, f.defineEvents)
+	f.define(GroupOutput, f.defineOutput)
+	f.define(GroupConfig, f.defineConfig)
+	return f
+}
+
+// writes and reads tell what the command does.
+func (f *Flags) writes() bool { return f.command != plan.Consume }
+
+func (f *Flags) reads() bool { return f.command != plan.Produce }
+
+// Groups of flags, in the order in which the help shows them.
+const (
+	GroupTarget   = "Target"
+	GroupLoad     = "Load"
+	GroupPayload  = "Records"
+	GroupReading  = "Reading"
+	GroupProducer = "Producer"
+	GroupConsumer = "Consumer"
+	GroupClient   = "Client"
+	GroupVerify   = "Verification"
+	GroupEvents   = "Event"
+	GroupOutput   = "Output"
+	GroupConfig   = "Configuration"
+)
+
+// Groups lists them.
+var Groups = []string{
+	GroupTarget, GroupLoad, GroupPayload, GroupReading, GroupProducer, GroupConsumer, GroupClient,
+	GroupVerify, GroupEvents, GroupOutput, GroupConfig,
+}
+
+// GroupOf is the group of a flag; "" for one that belongs to no group.
+func GroupOf(f *pflag.Flag) string {
+	if g := f.Annotations[groupKey]; len(g) > 0 {
+		return g[0]
+	}
+	return ""
+}
+
+const groupKey = "kt_group"
+
+// define marks the flags that add defines as a group.
+func (f *Flags) define(group string, add func()) {
+	before := make(map[string]bool)
+	f.set.VisitAll(func(fl *pflag.Flag) { before[fl.Name] = true })
+	add()
+	f.set.VisitAll(func(fl *pflag.Flag) {
+		if !before[fl.Name] {
+			_ = f.set.SetAnnotation(fl.Name, groupKey, []string{group}) // the flag exists
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+func (b *builder) payload() plan.Payload {
+	f := b.f
+	p := plan.Payload{
+		Kind: plan.Letters, Keys: plan.KeyDistribution(f.keys), KeyRange: f.keyRange,
+		Compressibility: f.compressibility,
+	}
+	for _, h := range f.headers {
+		k, v, err := splitProperty("--header", h)
+		if err != nil {
+			b.errs = append(b.errs, err)
+			continue
+		}
+		p.Headers = append(p.Headers, plan.Header{Key: k, Value: v})
+	}
+	switch b.oneOf("record-size", "payload-file", "payload-monotonic") {
+	case "payload-file":
+		p.Kind, p.File, p.Delimiter = plan.File, f.payloadFile, b.delimiter()
+	case "payload-monotonic":
+		p.Kind = plan.Monotonic
+	default:
+		p.Size = b.size()
+		if b.given("compressibility") {
+			p.Kind = plan.Mixed
+		}
+	}
+	if b.given("compressibility") && p.Kind != plan.Mixed {
+		b.bad("--compressibility goes with generated payloads, not with --payload-file or --payload-monotonic")
+	}
+	return p
+}
+
+// defaultSize is the record size of most published Kafka tests that kt's users
+// compare with.
+const defaultSize = 512
+
+func (b *builder) size() plan.Size {
+	if b.f.size == "" && !b.given("record-size") {
+		return plan.FixedSize(defaultSize)
+	}
+	z, err := plan.ParseSize(b.f.size)
+	if err != nil {
+		b.bad("--record-size: %w", err)
+		return plan.FixedSize(defaultSize)
+	}
+	return z
+}
+
+// delimiter undoes the escapes that a shell leaves alone: \n, \t, \0, \x1e.
+func (b *builder) delimiter() string {
+	s, err := strconv.Unquote(`"` + strings.ReplaceAll(b.f.delimiter, `"`, `\"`) + `"`)
+	if err != nil || s == "" {
+		b.bad("--payload-delimiter %q: write the text between two payloads, with \\n or \\t for what cannot be typed", b.f.delimiter)
+		return "\n"
+	}
+	return s
+}

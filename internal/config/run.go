@@ -1,0 +1,70 @@
+package config
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Given is a Java property as the user gave it, and where.
+type Given struct{ Value, Source string }
+
+// Run is what a command that makes a load was asked to do.
+type Run struct {
+	Plan plan.Plan
+
+	// The Java properties of the producer and of the consumer, from files, flags
+	// and kt's own flags. A client that the command does not have has none.
+	Properties         map[string]Given
+	ConsumerProperties map[string]Given
+
+	Moments    []Moment // in the order in which they were given
+	LedgerFile string   // of an earlier run, whose records are looked for; "": none
+	Ledger     string   // where to leave one when the plan says Verify; "": beside the run file
+
+	Output     string // "" means: the screen when there is a terminal, text when not
+	ResultFile string // "": the state folder; "none": no file
+	Interval   time.Duration
+	FPS        int
+	Quiet      bool
+	NoColor    bool
+	ASCII      bool
+
+	// What Kafka's consumer test prints, for the output perf-test.
+	HideHeader   bool
+	ShowDetailed bool   // lines of intervals instead of the last one
+	DateFormat   string // as Java's SimpleDateFormat has it
+
+	PrintConfig  bool
+	PrintMetrics bool
+	Lenient      bool
+
+	Warnings []string          // to be shown before the run
+	Flags    map[string]string // flag → its value
+	Sources  map[string]string // flag → where that came from
+}
+
+// Moment is a command of the user's own, and when to run it.
+type Moment struct {
+	After   time.Duration // from the start of the run
+	Command string
+}
+
+// Outputs are the forms of output of a load command.
+var Outputs = []string{"tui", "text", "json", "jsonl", "csv", "perf-test"}
+
+// Kafka is what this package asks about Kafka's clients, without importing the
+// package that knows them.
+type Kafka struct {
+	Nearest            Nearest
+	Producer, Consumer Client
+}
+
+// Client tells which Java properties a client has.
+type Client struct {
+	Has   func(name string) bool
+	Names []string // to find out what was meant
+}
+
+// Nearest gives the name among some that is most like another, or "".
+type Nearest func(name string, among []string) string

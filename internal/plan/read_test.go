@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// reading is a plan to consume with nothing wrong.
+func reading() Plan {
+	return Plan{
+		Command: Consume, Bootstrap: []string{"b:9092"}, Topic: Topic{Name: "bench"},
+		Load: Load{Arrivals: Uniform},
+		Read: Read{Consumers: 1, Commit: CommitNone, ToEnd: true},
+	}
+}
+
+// both is a plan to write and read with nothing wrong.
+func both() Plan {
+	p := good()
+	p.Command, p.Payload.Stamp = Roundtrip, true
+	p.Read = Read{Consumers: 1, Commit: CommitNone, From: From{Latest: true}}
+	return p
+}
+
+func TestValidateAcceptsWhatCanBeRead(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Plan)
+		of     Plan
+	}{
+		{"the plainest plan, which has no payload", func(*Plan) {}, reading()},
+		{"topics by a pattern", func(p *Plan) { p.Topic.Name, p.Read.Include = "", "kt-.*" }, reading()},
+		{"the topic of a ledger", func(p *Plan) { p.Topic.Name, p.Verify = "", true }, reading()},
+		{"a group that commits", func(p *Plan) { p.Read.Group, p.Read.Commit = "g", CommitSync }, reading()},
+		{"several groups", func(p *Plan) { p.Read.Group, p.Read.Groups = "g", maxGroups }, reading()},
+		{"the most consumers", func(p *Plan) { p.Read.Consumers = maxClients }, reading()},
+		{"a rate of records", func(p *Plan) { p.Load.Rate = Rate{PerSecond: 5} }, reading()},
+		{"a warm-up within the records", func(p *Plan) { p.Load.Records, p.Load.Warmup.Records = 10, 9 }, reading()},
+		{"a warm-up, and no end known before", func(p *Plan) { p.Load.Warmup.Duration = Duration(time.Hour) }, reading()},
+		{"both ways", func(*Plan) {}, both()},
+		{"a rate of bytes that are written", func(p *Plan) { p.Load.Rate = Rate{PerSecond: 1e6, Bytes: true} }, both()},
+		{"one record at a time", func(p *Plan) { p.Load.OneAtATime, p.Load.Rate = true, Unlimited }, both()},
+		{"many producers and consumers", func(p *Plan) { p.Producers, p.Read.Consumers = 4, 7 }, both()},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.change(&tc.of)
+			if err := tc.of.Validate(); err != nil {
+				t.Errorf("Validate: %v", err)
+			}
+		})
+	}
+}
+
+func TestValidateRefusesWhatCannotBeReadAndNamesTheFlag(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Plan)
+		of     Plan
+		flag   string
+	}{
+		{"nothing to read", func(p *Plan) { p.Topic.Name = "" }, reading(), "--topic"},
+		{"a topic and a pattern", func(p *Plan) { p.Read.Include = "a" }, reading(), "--include"},
+		{"a pattern that is none", func(p *Plan) { p.Topic.Name, p.Read.Include = "", "a(" }, reading(), "--include"},
+		{"a pattern beside a ledger", func(p *Plan) { p.Topic.Name, p.Read.Include, p.Verify = "", "a", true }, reading(), "--include"},
+		{"a pattern where it is written too", func(p *Plan) { p.Read.Include = "a" }, both(), "--include"},
+		{"no topic where it is written too", func(p *Plan) { p.Topic.Name, p.Verify = "", true }, both(), "--topic"},
+		{"no consumers", func(p *Plan) { p.Read.Consumers = 0 }, reading(), "--consumers"},
+		{"too many consumers", func(p *Plan) { p.Read.Consumers = maxClients + 1 }, reading(), "--consumers"},
+		{"fewer than no groups", func(p *Plan) { p.Read.Groups = -1 }, reading(), "--groups"},
+		{"too many groups", func(p *Plan) { p.Read.Group, p.Read.Groups = "g", maxGroups+1 }, reading(), "--groups"},
+		{"several groups without a name", func(p *Plan) { p.Read.Groups = 2 }, reading(), "--groups"},
+		{"several groups that look for losses", func(p *Plan) { p.Read.Group, p.Read.Groups, p.Verify = "g", 2, true }, reading(), "--verify"},
+		{"the same both ways", func(p *Plan) { p.Read.Group, p.Read.Groups, p.Verify = "g", 2, true }, both(), "--verify"},
+		{"a negative processing time", func(p *Plan) { p.Read.Processing = -1 }, reading(), "--processing-time"},
+		{"a negative timeout", func(p *Plan) { p.Read.Timeout = -1 }, reading(), "--timeout"},
+		{"a negative offset", func(p *Plan) { p.Read.From = From{HasOffset: true, Offset: -1} }, reading(), "--from"},
+		{"commits of no kind", func(p *Plan) { p.Read.Commit = "" }, reading(), "--commit"},
+		{"commits without a group", func(p *Plan) { p.Read.Commit = CommitAuto }, reading(), "--commit"},
+		{"producers", func(p *Plan) { p.Producers = 1 }, reading(), "--producers"},
+		{"no producers", func(p *Plan) { p.Producers = 0 }, both(), "--producers"},
+		{"a rate of bytes", func(p *Plan) { p.Load.Rate = Rate{PerSecond: 1e6, Bytes: true} }, reading(), "--rate"},
+		{"poisson arrivals", func(p *Plan) { p.Load.Rate, p.Load.Arrivals = Rate{PerSecond: 5}, Poisson }, reading(), "--arrivals"},
+		{"transactions", func(p *Plan) { p.Load.Transaction = 1 }, reading(), "--transaction-duration-ms"},
+		{"fewer than no records", func(p *Plan) { p.Load.Records = -1 }, reading(), "--num-records"},
+		{"a warm-up of all records", func(p *Plan) { p.Load.Records, p.Load.Warmup.Records = 10, 10 }, reading(), "--warmup"},
+		{"a stamp that does not fit", func(p *Plan) { p.Payload.Size = FixedSize(StampBytes - 1) }, both(), "--record-size"},
+		{"one at a time of two producers", func(p *Plan) { p.Load.OneAtATime, p.Load.Rate, p.Producers = true, Unlimited, 2 }, both(), "--one-at-a-time"},
+		{"one at a time for two groups", func(p *Plan) {
+			p.Load.OneAtATime, p.Load.Rate, p.Read.Group, p.Read.Groups = true, Unlimited, "g", 2
+		}, both(), "--one-at-a-time"},
+		{"one at a time at a rate", func(p *Plan) { p.Load.OneAtATime = true }, both(), "--one-at-a-time"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.change(&tc.of)
+			err := tc.of.Validate()
+			if err == nil {
+				t.Fatal("Validate accepts it")
+			}
+			if lines := strings.Split(err.Error(), "\n"); len(lines) != 1 || !strings.HasPrefix(lines[0], tc.flag+" ") && !strings.HasPrefix(lines[0], tc.flag+":") {
+				t.Errorf("Validate: %q; want one problem, with %s", err, tc.flag)
+			}
+		})
+	}
+}
+
+func TestAPatternMatchesWholeNames(t *testing.T) {
+	for pattern, names := range map[string]map[string]bool{
+		"kt":               {"kt": true, "kt-1": false, "a-kt": false},
+		"kt-.*":            {"kt-1": true, "akt-1": false},
+		"a|b.*":            {"a": true, "ab": false, "bc": true, "xa": false},
+		"(?i)KT":           {"kt": true},
+		`a\.b[.]c`:         {"a.b.c": true, "axb.c": false},
+		`\Qa.[b\E[c]`:      {"a.[bc": true},
+		`[\[&]`:            {"[": true, "&": true},
+		`(?<name>a)[^b-d]`: {"ae": true, "ab": false},
+	} {
+		r := Read{Include: pattern}
+		re, err := r.Pattern()
+		if err != nil {
+			t.Errorf("%s: %v", pattern, err)
+			continue
+		}
+		for name, want := range names {
+			if got := re.MatchString(name); got != want {
+				t.Errorf("%s matches %s: %t, want %t", pattern, name, got, want)
+			}
+		}
+	}
+}
+
+func TestPatternsThatOnlyJavaUnderstandsAreRefused(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"(?!__).*":      "look-ahead",
+		"(?<!a)b":       "look-behind",
+		`(a)\1`:         "back-references",
+		"a*+":           "possessive quantifiers",
+		`\u0061`:        `\u`,
+		"a(":            "missing closing ): `a(`",
+		"a)(b":          "unexpected ): `a)(b`",
+		"x[a-z&&[^b]]":  "[a-z&&[^b]]: kt has no intersections",
+		"[a-d[m-p]]":    "[a-d[m-p]]: kt has no intersections and no classes within classes",
+		`[^&&a]`:        "intersections",
+		`\Q[[\E[[a]`:    "[[a]: ",
+		`\[[a-c]\[[b&&`: "[b&&: ",
+	} {
+		r := Read{Include: pattern}
+		if re, err := r.Pattern(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is %v, %v; want an error with %q", pattern, re, err, want)
+		}
+	}
+}
+
+func TestPlacesToReadFrom(t *testing.T) {
+	for text, want := range map[string]From{
+		"earliest":                            {},
+		"latest":                              {Latest: true},
+		"offset:0":                            {HasOffset: true},
+		"offset:1500":                         {HasOffset: true, Offset: 1500},
+		"timestamp:2026-01-31T15:04:05Z":      {Time: time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC)},
+		"timestamp:2026-01-31T15:04:05.0005Z": {Time: time.Date(2026, 1, 31, 15, 4, 5, 500_000, time.UTC)},
+	} {
+		got, err := ParseFrom(text)
+		if err != nil {
+			t.Errorf("ParseFrom(%q): %v", text, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" || got.String() != text {
+			t.Errorf("ParseFrom(%q) is written as %q (-want +got):\n%s", text, got, diff)
+		}
+	}
+	for text, want := range map[string]string{"1500": "offset:1500", "timestamp:1500": "timestamp:1970-01-01T00:00:01.5Z"} {
+		if got, err := ParseFrom(text); err != nil || got.String() != want {
+			t.Errorf("ParseFrom(%q) = %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "newest", "-1", "offset:-1", "offset:", "offset:x", "earliest:5", "latest:", "timestamp:", "timestamp:yesterday", "timestamp:2026-01-31"} {
+		if got, err := ParseFrom(text); err == nil || !strings.Contains(err.Error(), "write earliest, latest, offset:1500") {
+			t.Errorf("ParseFrom(%q) = %s, %v", text, got, err)
+		}
+	}
+}
