@@ -52,9 +52,23 @@ func checkLoad(env *Env, run *config.Run) (*load, error) {
 		err = errors.Join(err, fmt.Errorf("--date-format: %w", badDate))
 	}
 	if err != nil {
-		return nil, err
+		return nil, once(err)
 	}
 	return l, l.readLedger()
+}
+
+// once tells each problem once: what is wrong with a property that both clients have
+// is found twice.
+func once(err error) error {
+	var lines []error
+	seen := make(map[string]bool)
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !seen[line] {
+			seen[line] = true
+			lines = append(lines, errors.New(line))
+		}
+	}
+	return errors.Join(lines...)
 }
 
 // runLoad checks everything that can be checked, makes the load and writes the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -53,13 +54,17 @@ func NewConsumer(ctx context.Context, c *Cluster, bootstrap []string, p plan.Pla
 	if err != nil {
 		return nil, fmt.Errorf("find the last offsets: %w", err)
 	}
-	if d.starts, d.begins, err = c.starts(ctx, &d.layout, p.Read.From, ends); err != nil {
+	from, refuse := s.From(p.Read.From, time.Now())
+	if d.starts, d.begins, err = c.starts(ctx, &d.layout, from, ends); err != nil {
 		return nil, err
+	}
+	if book != nil && from == (plan.From{}) {
+		d.startAt(book)
 	}
 	groups := max(1, p.Read.Groups)
 	d.at = newPositions(groups, d.starts, ends)
 	for g := range groups {
-		if err := d.lookUpGroup(ctx, g); err != nil {
+		if err := d.lookUpGroup(ctx, g, refuse); err != nil {
 			return nil, err
 		}
 	}
@@ -70,19 +75,36 @@ func NewConsumer(ctx context.Context, c *Cluster, bootstrap []string, p plan.Pla
 	return d, nil
 }
 
-// lookUpGroup finds where a group stopped reading before.
-func (d *Consumer) lookUpGroup(ctx context.Context, g int) error {
+// startAt starts reading where the book does: what was there before is none of its.
+func (d *Consumer) startAt(book *ledger.Book) {
+	d.starts = slices.Clone(d.starts)
+	for i, first := range book.Start {
+		if i < len(d.starts) {
+			d.starts[i] = max(d.starts[i], first)
+		}
+	}
+}
+
+// lookUpGroup finds where a group stopped reading before. Where it has not read a
+// partition, that is refused on request.
+func (d *Consumer) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 	group := d.group(g)
 	if group == "" {
 		return nil
 	}
 	committed, err := d.cluster.committed(ctx, &d.layout, group)
+	if err != nil {
+		return err
+	}
 	for number, offset := range committed {
+		if offset < 0 && refuse {
+			return misfit("auto.offset.reset=none: group %s has no committed offset for every partition", group)
+		}
 		if offset >= 0 {
 			d.at.groups[g].next[number].Store(offset)
 		}
 	}
-	return err
+	return nil
 }
 
 // verify accounts for the records of a book, from where it begins.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,9 +31,9 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]Topic, error) 
 		t.Configs = c.topicConfigs(ctx, t.Name)
 		return []Topic{*t}, nil
 	}
-	wanted, err := regexp.Compile("^(?:" + p.Read.Include + ")$") // Java's matches() is of the whole name
+	wanted, err := p.Read.Pattern()
 	if err != nil {
-		return nil, misfit("--include %q: %w", p.Read.Include, err)
+		return nil, &MisfitError{err}
 	}
 	all, err := c.admin.ListTopics(ctx)
 	if err != nil {

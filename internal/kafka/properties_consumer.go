@@ -85,7 +85,7 @@ func fetchProperties() []property[ConsumerSettings] {
 			name: "auto.offset.reset", preset: "earliest", check: checkOffsetReset,
 			doc:    "Where to read a partition without a valid offset from: earliest, latest, none or by_duration:P1D, a day back.",
 			note:   "Kafka's default is latest; kt begins with the first record, as Kafka's own consumer test does.",
-			client: "ConsumeStartOffset, ConsumeResetOffset", // kt sets both
+			client: actsItself,
 		},
 	}
 }

@@ -57,6 +57,9 @@ func (s Settings) Acks() string { return s.value("acks") }
 // Idempotent tells whether brokers drop duplicates.
 func (s Settings) Idempotent() bool { return s.bool("enable.idempotence") }
 
+// Retries tells whether a request that was not answered is sent again.
+func (s Settings) Retries() bool { return s.int64("retries") > 0 }
+
 // MaxInFlight is how many produce requests a broker may have unanswered.
 func (s Settings) MaxInFlight() int { return s.int("max.in.flight.requests.per.connection") }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // ConsumerSettings are the consumer properties in effect: every property Kafka's
@@ -30,9 +32,8 @@ func ParseConsumer(given map[string]Given, lenient bool) (ConsumerSettings, []st
 func IsConsumerProperty(name string) bool { return has(consumerProperties(), name) }
 
 // Options returns the franz-go options for one client that need no group. The
-// caller adds the brokers to start from, what to read, hooks and pools, and where
-// to begin: franz-go's ConsumeStartOffset and ConsumeResetOffset each leave the
-// other as it is, so that Java's one auto.offset.reset takes both.
+// caller adds the brokers to start from, what to read and where to begin, hooks and
+// pools.
 func (s ConsumerSettings) Options() []kgo.Opt { return options(clientProperties(), s) }
 
 // GroupOptions returns the further options for one member of the group, none
@@ -93,22 +94,20 @@ func (s ConsumerSettings) MaxPartitionFetchBytes() int { return s.int("max.parti
 // and a duration as Java writes it.
 func (s ConsumerSettings) OffsetReset() string { return s.value("auto.offset.reset") }
 
-// ResetOffset is OffsetReset as franz-go puts it, for ConsumeStartOffset and
-// ConsumeResetOffset alike. A duration counts back from now, as in Java;
-// franz-go's LookbackOffset would count from a partition's newest record. With
-// "none" a partition without a committed offset fails.
-func (s ConsumerSettings) ResetOffset(now time.Time) kgo.Offset {
-	switch reset := s.OffsetReset(); reset {
-	case "latest":
-		return kgo.NewOffset().AtEnd()
-	case "none":
-		return kgo.NewOffset().AtCommitted()
-	case "earliest":
-		return kgo.NewOffset().AtStart()
-	default:
-		back, _ := parseISODuration(strings.TrimPrefix(reset, byDuration)) // its check has read it
-		return kgo.NewOffset().AfterMilli(max(0, now.Add(-back).UnixMilli()))
+// From is the place to start reading from where a group has committed no offset: the
+// one given, unless that is the earliest and auto.offset.reset says more. Its
+// duration counts back from now, as in Java. refuse tells that there is none: a
+// partition without a committed offset is not to be read.
+func (s ConsumerSettings) From(given plan.From, now time.Time) (from plan.From, refuse bool) {
+	reset := s.OffsetReset()
+	if given != (plan.From{}) {
+		return given, false
 	}
+	if text, ok := strings.CutPrefix(reset, byDuration); ok {
+		back, _ := parseISODuration(text) // its check has read it
+		return plan.From{Time: now.Add(-back)}, false
+	}
+	return given, reset == "none"
 }
 
 // applyRules settles what depends on more than one property.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 func parseConsumer(t *testing.T, words ...string) ConsumerSettings {
@@ -128,7 +130,7 @@ func TestConsumerPropertiesBecomeOptions(t *testing.T) {
 func TestEveryOptionAConsumerPropertyNamesIsTested(t *testing.T) {
 	tested := map[string]bool{
 		"Dialer": true, "RetryBackoffFn": true, // functions; the producer tests them
-		"InstanceID": true, "ConsumeStartOffset": true, "ConsumeResetOffset": true, // the caller sets them
+		"InstanceID": true, // the caller sets it
 	}
 	for _, m := range consumerMappings() {
 		tested[m.option] = true
@@ -318,27 +320,22 @@ func TestAConsumerPropertyWithoutEffectEarnsAWarningUnlessItChangesNothing(t *te
 
 func TestReadingBeginsWhereAutoOffsetResetSays(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000)
+	latest := plan.From{Latest: true}
 	for _, tc := range []struct {
 		name, reset string
-		want        kgo.Offset
+		given, want plan.From
+		refuse      bool
 	}{
-		{"at the first record", "earliest", kgo.NewOffset().AtStart()},
-		{"at the next record", "latest", kgo.NewOffset().AtEnd()},
-		{"at committed offsets only", "none", kgo.NewOffset().AtCommitted()},
-		{"a while back", "by_duration:PT1M0.5S", kgo.NewOffset().AfterMilli(1_000_000_000 - 60_500)},
-		{"before there were computers", "by_duration:P100000D", kgo.NewOffset().AfterMilli(0)},
+		{"at the first record", "earliest", plan.From{}, plan.From{}, false},
+		{"where the plan says", "by_duration:PT1M", latest, latest, false},
+		{"at committed offsets only", "none", plan.From{}, plan.From{}, true},
+		{"a while back", "by_duration:PT1M0.5S", plan.From{}, plan.From{Time: time.UnixMilli(1_000_000_000 - 60_500)}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := parseConsumer(t, "auto.offset.reset="+tc.reset)
-			got := s.ResetOffset(now)
-			if got != tc.want || s.OffsetReset() != tc.reset {
-				t.Errorf("%q: %v, want %v", s.OffsetReset(), got, tc.want)
+			from, refuse := parseConsumer(t, "auto.offset.reset="+tc.reset).From(tc.given, now)
+			if from != tc.want || refuse != tc.refuse {
+				t.Errorf("%v, refuse %v; want %v, %v", from, refuse, tc.want, tc.refuse)
 			}
-			cl, err := kgo.NewClient(append(s.Options(), kgo.ConsumeStartOffset(got), kgo.ConsumeResetOffset(got))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cl.Close()
 		})
 	}
 }
@@ -374,8 +371,8 @@ func FuzzParseConsumer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		reset := s.ResetOffset(time.Now())
-		cl, err := kgo.NewClient(slices.Concat(s.Options(), s.GroupOptions(), []kgo.Opt{kgo.ConsumeStartOffset(reset), kgo.ConsumeResetOffset(reset)})...)
+		s.From(plan.From{}, time.Now())
+		cl, err := kgo.NewClient(slices.Concat(s.Options(), s.GroupOptions())...)
 		if err != nil {
 			t.Fatalf("franz-go refuses: %v", err)
 		}

@@ -18,6 +18,7 @@ import (
 // Topic is the topic under test as the cluster has it.
 type Topic struct {
 	Name              string            `json:"name"`
+	ID                string            `json:"id,omitempty"` // Kafka's, which another topic of that name does not have
 	Partitions        int               `json:"partitions"`
 	ReplicationFactor int               `json:"replication_factor"`
 	Leaders           map[int32]int32   `json:"leaders"` // partition → broker, at the start
@@ -89,7 +90,7 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*Topic, error) {
 	if d.Err != nil {
 		return nil, fmt.Errorf("look up topic %s: %w", name, d.Err)
 	}
-	t := &Topic{Name: name, Partitions: len(d.Partitions), Leaders: make(map[int32]int32)}
+	t := &Topic{Name: name, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32)}
 	for id, part := range d.Partitions {
 		t.Leaders[id] = part.Leader
 		t.ReplicationFactor = max(t.ReplicationFactor, len(part.Replicas))

@@ -104,7 +104,9 @@ func (p *Plan) String() string {
 	if n := p.Topic.Partitions; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d partitions", n))
 	}
-	parts = append(parts, p.Payload.String())
+	if p.Writes() {
+		parts = append(parts, p.Payload.String())
+	}
 	if p.Producers > 1 {
 		parts = append(parts, fmt.Sprintf("%d producers", p.Producers))
 	}
