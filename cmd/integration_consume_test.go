@@ -79,5 +79,5 @@ func TestARebalanceIsReported(t *testing.T) {
 }
 
 func hasEvent(r result.Result, kind stats.EventKind) bool {
-	return slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == string(kind) })
+	return slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == kind })
 }

@@ -66,16 +66,15 @@ func NewWatcher(info ClusterInfo, topics []string, base map[string]int32) (*Watc
 	return newWatcher(info, topics, base, kgo.DialTimeout(watchTimeout))
 }
 
-// newWatcher makes a watcher that dials as its options say.
-func newWatcher(info ClusterInfo, topics []string, base map[string]int32, dial kgo.Opt) (*Watcher, error) {
+// newWatcher makes a watcher whose clients dial as the options say.
+func newWatcher(info ClusterInfo, topics []string, base map[string]int32, dial ...kgo.Opt) (*Watcher, error) {
 	w := &Watcher{
 		topics: topics, base: base,
-		options: []kgo.Opt{
+		options: append([]kgo.Opt{
 			kgo.ClientID("kt-watch"),
 			kgo.RequestTimeoutOverhead(hungTimeout),
 			kgo.DisableClientMetrics(),
-			dial,
-		},
+		}, dial...),
 		brokers: make(map[int32]*watched),
 		view:    view{partitions: make(map[int32]*partitionView)},
 		named:   controller{id: -1},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -95,6 +96,12 @@ func run(h result.Header, seconds int, cores float64, shape func(*stats.Window))
 
 // results are the cases that every format is written for.
 func results() map[string]result.Result {
+	all := produceResults()
+	maps.Copy(all, readResults())
+	return all
+}
+
+func produceResults() map[string]result.Result {
 	unlimited := header(0)
 	unlimited.Plan.Load.Warmup, unlimited.Plan.Load.Transaction, unlimited.Plan.Producers = plan.Warmup{}, 0, 1
 	unlimited.Config[3].Value = "none"

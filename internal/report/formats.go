@@ -15,6 +15,8 @@ import (
 type Options struct {
 	Theme   *theme.Theme
 	RunFile string // where the run file is; "" when there is none
+
+	Consumer ConsumerRows // how PerfTest writes a run that only reads; it has one row, never Detailed ones
 }
 
 // Format writes a finished result.
@@ -70,6 +72,8 @@ func JSONSummary(w io.Writer, r result.Result) error {
 var csvHeader = []string{
 	"start_seconds", "seconds", "warmup", "records", "records_per_second", "mib_per_second", "failed",
 	"response_p50_us", "response_p90_us", "response_p99_us", "response_p999_us", "response_max_us", "lag_p99_us", "cpu_cores",
+	"consumed", "consumed_per_second", "consumed_mib_per_second", "backlog",
+	"end_to_end_p50_us", "end_to_end_p90_us", "end_to_end_p99_us", "end_to_end_p999_us", "end_to_end_max_us", "events",
 }
 
 // CSV writes the series with a header line.
@@ -90,13 +94,13 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 func csvRow(p result.Point) []string {
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 	i := func(v int64) string { return strconv.FormatInt(v, 10) }
-	var rate, mib float64
-	if p.Seconds > 0 {
-		rate, mib = float64(p.Acknowledged)/p.Seconds, float64(p.Bytes)/mibBytes/p.Seconds
-	}
+	rate := func(n int64) float64 { return per(float64(n), seconds(p.Seconds)) }
+	mib := func(n int64) float64 { return rate(n) / mibBytes }
 	return []string{
-		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), f(rate), f(mib), i(p.Failed),
+		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), f(rate(p.Acknowledged)), f(mib(p.Bytes)), i(p.Failed),
 		i(p.P50), i(p.P90), i(p.P99), i(p.P999), i(p.Max), i(p.LagP99), f(p.CPUCores),
+		i(p.Consumed), f(rate(p.Consumed)), f(mib(p.ConsumedBytes)), i(p.Backlog),
+		i(p.EndToEndP50), i(p.EndToEndP90), i(p.EndToEndP99), i(p.EndToEndP999), i(p.EndToEndMax), i(p.Events),
 	}
 }
 

@@ -38,7 +38,7 @@ func pattern(format string) *regexp.Regexp {
 
 func TestPerfTestLinesAreKafkas(t *testing.T) {
 	total := pattern(javaTotal)
-	for name, r := range results() {
+	for name, r := range produceResults() {
 		lines := strings.SplitAfter(written(t, PerfTest, r, Options{}), "\n")
 		lines = lines[:len(lines)-1] // behind the last end of line is nothing
 		want := 1
@@ -205,7 +205,7 @@ func TestMetricsAreNamedAndOrderedAsInKafkasTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, "metrics/"+name+".txt", b.String())
-		row := regexp.MustCompile(`^producer(-node)?-metrics:[a-z-]+:\{client-id=(kt)?(, node-id=node-\d+)?\} +: \d+\.\d{3}$`)
+		row := regexp.MustCompile(`^(producer|consumer)(-node|-fetch-manager|-coordinator)?-metrics:[a-z-]+:\{client-id=(kt)?(, node-id=node-\d+)?\} +: \d+\.\d{3}$`)
 		lines := strings.Split(strings.Trim(b.String(), "\n"), "\n")
 		if !strings.HasPrefix(lines[0], "Metric Name  ") || !strings.HasSuffix(lines[0], "   Value") {
 			t.Errorf("%s: the heading is %q", name, lines[0])

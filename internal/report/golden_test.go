@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/google/go-cmp/cmp"
@@ -160,7 +161,7 @@ func TestDocumentsForProgramsAreWhatTheGoldenFilesShow(t *testing.T) {
 	for name, r := range results() {
 		for format, file := range map[string]string{"json": "json/%.json", "jsonl": "jsonl/%.jsonl", "csv": "csv/%.csv", "perf-test": "perf-test/%.txt"} {
 			t.Run(name+"_"+format, func(t *testing.T) {
-				text := written(t, Formats[format], r, Options{})
+				text := written(t, Formats[format], r, Options{Consumer: ConsumerRows{Zone: time.UTC}})
 				golden(t, strings.Replace(file, "%", name, 1), encoded.ReplaceAllString(text, `"hdr_v2_base64":$1"…"`))
 			})
 		}

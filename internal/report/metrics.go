@@ -33,14 +33,26 @@ type metric struct {
 }
 
 func metricRows(r result.Result) []metric {
-	client := setting(r.Header, "client.id")
+	var rows []metric
+	if r.Plan.Writes() || !r.Plan.Reads() {
+		rows = producerMetrics(r)
+	}
+	if r.Plan.Reads() {
+		rows = append(rows, consumerMetrics(r)...)
+	}
+	slices.SortFunc(rows, func(a, b metric) int { return strings.Compare(a.name, b.name) })
+	return rows
+}
+
+func producerMetrics(r result.Result) []metric {
+	client := setting(r.Config, "client.id")
 	var rows []metric
 	add := func(name string, v float64) {
 		rows = append(rows, metric{fmt.Sprintf("producer-metrics:%s:{client-id=%s}", name, client), v})
 	}
 	t, rec, b := r.Throughput, r.Records, r.Batches
 	add("batch-size-avg", b.BytesMean)
-	add("buffer-total-bytes", number(setting(r.Header, "buffer.memory")))
+	add("buffer-total-bytes", number(setting(r.Config, "buffer.memory")))
 	add("bufferpool-wait-ratio", r.Client.BufferFullShare)
 	add("byte-rate", t.MiBPerSecond*mibBytes)
 	if b.CompressionRatio > 0 {
@@ -67,7 +79,6 @@ func metricRows(r result.Result) []metric {
 		node("request-latency-max", float64(broker.Latency.Max)/1000)
 		node("request-total", float64(broker.Requests))
 	}
-	slices.SortFunc(rows, func(a, b metric) int { return strings.Compare(a.name, b.name) })
 	return rows
 }
 

@@ -10,10 +10,36 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// PerfTest writes the closing lines of kafka-producer-perf-test, so that scripts
-// which read them keep working: the whole run, and behind a warm-up the steady
-// state too. Latency counts from when a record was due.
-func PerfTest(w io.Writer, r result.Result, _ Options) error {
+// PerfTest writes a finished run as the tool of Kafka's that makes such runs does,
+// so that scripts which read that keep working: kafka-producer-perf-test,
+// kafka-consumer-perf-test or kafka-e2e-latency.
+func PerfTest(w io.Writer, r result.Result, o Options) error {
+	switch {
+	case r.Plan.Reads() && r.Plan.Writes():
+		return endToEnd(w, r)
+	case r.Plan.Reads():
+		c := NewConsumerPerf(w, r.Header, ConsumerRows{HideHeader: o.Consumer.HideHeader, Date: o.Consumer.Date, Zone: o.Consumer.Zone})
+		if err := c.Header(); err != nil {
+			return err
+		}
+		return c.Finish(r)
+	}
+	return producerPerf(w, r)
+}
+
+// endToEnd writes the closing lines of kafka-e2e-latency. That tool also prints the
+// latency of every thousandth record, which kt does not keep.
+func endToEnd(w io.Writer, r result.Result) error {
+	h := r.Histograms.EndToEnd
+	q := func(q float64) int64 { return h.Quantile(q).Milliseconds() }
+	_, err := fmt.Fprintf(w, "Avg latency: %.4f ms\nPercentiles: 50th = %d, 99th = %d, 99.9th = %d\n", ms(h.Mean()), q(0.5), q(0.99), q(0.999))
+	return err
+}
+
+// producerPerf writes the closing lines of kafka-producer-perf-test: the whole run,
+// and behind a warm-up the steady state too. Latency counts from when a record was
+// due.
+func producerPerf(w io.Writer, r result.Result) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		measured := stats.Window{
 			Acknowledged: r.Records.Acknowledged, Bytes: r.Throughput.Bytes,

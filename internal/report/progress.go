@@ -13,6 +13,15 @@ import (
 // Progress writes one line about an interval of a run, for a log or a pipe. at is
 // when it ended; of is the planned length of the run, 0 when it has none.
 func Progress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of time.Duration) error {
+	q := func(q float64) string { return quantile(&s.Response, q) }
+	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s  err %s  cpu %.2f/%.0f cores\n",
+		now.UTC().Format(time.RFC3339), progressClock(s, of), theme.Rate(s.RecordsPerSecond()), theme.MiB(s.BytesPerSecond()),
+		q(0.5), q(0.99), q(0.999), theme.Count(s.Failed), h.ProcessCPU, h.Cores)
+	return err
+}
+
+// progressClock is when an interval ended, of a run of a planned length.
+func progressClock(s *stats.Window, of time.Duration) string {
 	clock := theme.Clock(s.End)
 	if of > 0 {
 		clock += "/" + theme.Clock(of)
@@ -20,14 +29,13 @@ func Progress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of tim
 	if s.Warmup {
 		clock += "  warm-up"
 	}
-	q := func(q float64) string {
-		if s.Response.Count() == 0 {
-			return "-" // a latency of 0 would be the best there is
-		}
-		return theme.Duration(s.Response.Quantile(q))
+	return clock
+}
+
+// quantile is a dash where there is nothing: a latency of 0 would be the best there is.
+func quantile(h *stats.Histogram, q float64) string {
+	if h.Count() == 0 {
+		return "-"
 	}
-	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s  err %s  cpu %.2f/%.0f cores\n",
-		now.UTC().Format(time.RFC3339), clock, theme.Rate(s.RecordsPerSecond()), theme.MiB(s.BytesPerSecond()),
-		q(0.5), q(0.99), q(0.999), theme.Count(s.Failed), h.ProcessCPU, h.Cores)
-	return err
+	return theme.Duration(h.Quantile(q))
 }

@@ -9,31 +9,59 @@ import (
 
 // tables writes a row a broker, and what stands out among the partitions.
 func (t *text) tables(r result.Result) {
-	if len(r.Brokers) > 0 {
-		t.line("")
-		t.line("    " + t.th.Paint(muted, fmt.Sprintf("%-4s %-24s %10s %10s %12s %12s %12s", "id", "broker", "records", "MiB", "p50 request", "p99 request", "throttled")))
-		for _, b := range r.Brokers {
-			d := func(us int64) string { return theme.Duration(micros(us)) }
-			t.line(fmt.Sprintf("    %-4d %-24s %10s %10s %12s %12s %12s", b.ID, b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB),
-				d(b.Latency.P50), d(b.Latency.P99), theme.Duration(micros(1000*b.ThrottleMS))))
-			if b.Failed > 0 {
-				t.line("         " + t.th.Paint(warn, theme.Count(b.Failed)+" requests were not answered"))
-			}
-		}
+	if len(r.Brokers) > 0 && writes(r.Header) {
+		t.brokers("request", r.Brokers)
+	}
+	if rows := fetched(r.Brokers); len(rows) > 0 {
+		t.brokers("fetch", rows)
 	}
 	if low, high, ok := extremes(r); ok && high.Records > 0 {
 		t.line("")
-		t.row("partitions", plain, fmt.Sprintf("%d, from %s (p%d) to %s records (p%d)", r.Environment.Topic.Partitions,
-			theme.Count(low.Records), low.ID, theme.Count(high.Records), high.ID))
+		t.row("partitions", plain, fmt.Sprintf("%d, from %s (%s) to %s records (%s)", r.Environment.Partitions(),
+			theme.Count(low.Records), place(low), theme.Count(high.Records), place(high)))
 	}
 }
 
-// extremes are the partitions with the fewest and the most records, of several;
-// one that got none has no row.
+// brokers writes a row a broker, of its requests of one kind.
+func (t *text) brokers(kind string, rows []result.BrokerRow) {
+	t.line("")
+	t.line("    " + t.th.Paint(muted, fmt.Sprintf("%-4s %-24s %10s %10s %12s %12s %12s", "id", "broker", "records", "MiB", "p50 "+kind, "p99 "+kind, "throttled")))
+	for _, b := range rows {
+		d := func(us int64) string { return theme.Duration(micros(us)) }
+		t.line(fmt.Sprintf("    %-4d %-24s %10s %10s %12s %12s %12s", b.ID, b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB),
+			d(b.Latency.P50), d(b.Latency.P99), theme.Duration(micros(1000*b.ThrottleMS))))
+		if b.Failed > 0 {
+			t.line("         " + t.th.Paint(warn, theme.Count(b.Failed)+" requests were not answered"))
+		}
+	}
+}
+
+// fetched are the fetches from each broker, as requests to it.
+func fetched(rows []result.BrokerRow) []result.BrokerRow {
+	var of []result.BrokerRow
+	for _, b := range rows {
+		if f := b.Fetch; f != nil {
+			of = append(of, result.BrokerRow{
+				ID: b.ID, Addr: b.Addr, Failed: f.Failed, Records: f.Records, MiB: f.MiB, Latency: f.Latency, ThrottleMS: f.ThrottleMS,
+			})
+		}
+	}
+	return of
+}
+
+// extremes are the partitions with the fewest and the most records, of several: of
+// those sent, or read by a run that only reads. One that got none has no row.
 func extremes(r result.Result) (low, high result.PartitionRow, ok bool) {
-	seen := make(map[int32]bool, len(r.Partitions))
+	type at struct {
+		topic string
+		id    int32
+	}
+	seen := make(map[at]bool, len(r.Partitions))
 	for i, p := range r.Partitions {
-		seen[p.ID] = true
+		if !writes(r.Header) {
+			p.Records = p.Consumed
+		}
+		seen[at{p.Topic, p.ID}] = true
 		if i == 0 || p.Records < low.Records {
 			low = p
 		}
@@ -41,11 +69,16 @@ func extremes(r result.Result) (low, high result.PartitionRow, ok bool) {
 			high = p
 		}
 	}
-	for id := range int32(r.Environment.Topic.Partitions) {
-		if !seen[id] {
-			low = result.PartitionRow{ID: id}
+	for i := range int32(r.Environment.Partitions()) {
+		topic, number := r.Environment.Place(i)
+		p := result.PartitionRow{ID: number}
+		if len(r.Environment.Topics) > 0 {
+			p.Topic = topic.Name
+		}
+		if !seen[at{p.Topic, p.ID}] {
+			low = p
 			break
 		}
 	}
-	return low, high, r.Environment.Topic.Partitions > 1
+	return low, high, r.Environment.Partitions() > 1
 }

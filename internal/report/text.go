@@ -24,6 +24,8 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		t.title(r)
 		t.figures(r)
 		t.tables(r)
+		t.timeline(r)
+		t.verification(r)
 		t.verdict(r)
 		if o.RunFile != "" {
 			t.line("")
@@ -69,9 +71,11 @@ func (t *text) row(label string, s theme.Style, value string) {
 	t.line("    " + t.th.Paint(muted, fmt.Sprintf("%-12s", label)) + " " + t.th.Paint(s, value))
 }
 
-// textWidth is where sentences are broken: a line of a report fits a terminal of
-// 100 columns.
-const textWidth = 100 - 4 - 12 - 1
+// lineWidth is where lines are broken: a report fits a terminal of 100 columns.
+const lineWidth = 100
+
+// textWidth is what a row has beside its label.
+const textWidth = lineWidth - 4 - 12 - 1
 
 // sentence is a row that may take several lines.
 func (t *text) sentence(label string, s theme.Style, value string) {
@@ -90,8 +94,13 @@ func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }
 
 func (t *text) title(r result.Result) {
 	t.line("")
-	about := strings.Join(Tags(r.Header), t.sep())
-	t.line("  " + t.th.Paint(strong, "kt "+string(r.Plan.Command)+" "+string(t.th.Glyphs.Arrow)+" "+r.Plan.Topic.Name) + "  " + t.th.Paint(muted, about))
+	what := "kt " + string(r.Plan.Command) + " " + string(t.th.Glyphs.Arrow) + " " + subject(r.Header)
+	for i, about := range t.wrap(Tags(r.Header), lineWidth-len([]rune(what))-4) {
+		if i > 0 {
+			what = strings.Repeat(" ", len([]rune(what)))
+		}
+		t.line("  " + t.th.Paint(strong, what) + "  " + t.th.Paint(muted, about))
+	}
 	if r.Notice != "" {
 		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Notice))
 	}
@@ -101,22 +110,29 @@ func (t *text) title(r result.Result) {
 	t.line("")
 }
 
-// Tags says in a few words what kind of load a run is.
-func Tags(h result.Header) []string {
-	topic := h.Environment.Topic
-	tags := []string{
-		"acks=" + setting(h, "acks"),
-		plural(topic.Partitions, "partition"),
-		fmt.Sprintf("RF %d", topic.ReplicationFactor),
-		h.Plan.Payload.String(),
+// wrap joins words to lines of at most so many characters.
+func (t *text) wrap(words []string, width int) []string {
+	lines := []string{""}
+	for i, word := range words {
+		last := &lines[len(lines)-1]
+		switch {
+		case i == 0:
+			*last = word
+		case len([]rune(*last+t.sep()+word)) > width:
+			lines = append(lines, word)
+		default:
+			*last += t.sep() + word
+		}
 	}
-	if c := setting(h, "compression.type"); c != "none" && c != "" {
-		tags = append(tags, c)
+	return lines
+}
+
+// subject is what a run was about.
+func subject(h result.Header) string {
+	if n := len(h.Environment.Topics); n > 1 {
+		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
 	}
-	if n := h.Plan.Producers; n > 1 {
-		tags = append(tags, plural(n, "producer"))
-	}
-	return tags
+	return cmp.Or(h.Plan.Topic.Name, h.Environment.Topic.Name, h.Plan.Read.Include)
 }
 
 // plural is a number of things.
@@ -127,8 +143,8 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-func setting(h result.Header, name string) string {
-	for _, s := range h.Config {
+func setting(of []result.Setting, name string) string {
+	for _, s := range of {
 		if s.Name == name {
 			return s.Value
 		}
@@ -137,6 +153,33 @@ func setting(h result.Header, name string) string {
 }
 
 func (t *text) figures(r result.Result) {
+	writes := writes(r.Header)
+	if writes {
+		t.throughput(r)
+	}
+	t.reading(r)
+	if writes {
+		t.latencies(r)
+		t.records(r)
+	}
+	t.readers(r)
+	c := r.Client
+	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores (%.2f s per million records), %s, longest GC pause %s",
+		c.CPUCores, c.CoresAvailable, c.CPUSecondsPerMillion, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
+	if w := r.Warmup; w != nil {
+		if writes {
+			t.row("warm-up", muted, fmt.Sprintf("%s records left out, p99 %s", theme.Count(w.Records.Offered), theme.Duration(micros(w.Response.P99))))
+		} else {
+			t.row("warm-up", muted, theme.Count(w.Records.Consumed)+" records left out")
+		}
+		t.errors("", w.Errors)
+	}
+}
+
+// writes tells whether the run sent anything, as all did that did not read.
+func writes(h result.Header) bool { return h.Plan.Writes() || !h.Plan.Reads() }
+
+func (t *text) throughput(r result.Result) {
 	th := r.Throughput
 	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(th.RecordsPerSecond+0.5)), theme.Number(th.MiBPerSecond))
 	if th.TargetRecordsPerSecond > 0 {
@@ -144,13 +187,23 @@ func (t *text) figures(r result.Result) {
 			theme.Count(int64(th.TargetRecordsPerSecond+0.5)), theme.Count(int64(th.OfferedRecordsPerSecond+0.5)))
 	}
 	t.row("throughput", strong, rate)
-	if th.TargetRecordsPerSecond > 0 {
+}
+
+func (t *text) latencies(r result.Result) {
+	switch {
+	case r.Throughput.TargetRecordsPerSecond > 0:
 		t.latency("response", r.Latency.Response, "due → acknowledged")
 		t.latency("service", r.Latency.Service, "sent → acknowledged")
 		t.latency("lag", r.Latency.Lag, "due → sent")
-	} else {
+	case r.Plan.Load.OneAtATime:
+		t.latency("response", r.Latency.Response, "sent → acknowledged")
+	default:
 		t.latency("latency", r.Latency.Response, "mostly queueing: the rate is unlimited")
 	}
+}
+
+// records says what became of the records that were sent.
+func (t *text) records(r result.Result) {
 	rec := r.Records
 	t.row("records", plain, fmt.Sprintf("%s offered = %s acknowledged + %s failed + %s unknown",
 		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
@@ -160,7 +213,7 @@ func (t *text) figures(r result.Result) {
 	t.errors("errors", r.Errors)
 	if b := r.Batches; b.Count > 0 {
 		ratio := "not compressed"
-		if setting(r.Header, "compression.type") != "none" {
+		if setting(r.Config, "compression.type") != "none" {
 			ratio = "compressed " + theme.Ratio(b.CompressionRatio)
 		}
 		t.row("batches", plain, fmt.Sprintf("%s records, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
@@ -170,13 +223,6 @@ func (t *text) figures(r result.Result) {
 	}
 	if n := r.Client.Aborted; n > 0 {
 		t.row("", bad, theme.Count(n)+" transactions aborted: what they wrote is not to be read")
-	}
-	c := r.Client
-	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores (%.2f s per million records), %s, longest GC pause %s",
-		c.CPUCores, c.CoresAvailable, c.CPUSecondsPerMillion, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
-	if w := r.Warmup; w != nil {
-		t.row("warm-up", muted, fmt.Sprintf("%s records left out, p99 %s", theme.Count(w.Records.Offered), theme.Duration(micros(w.Response.P99))))
-		t.errors("", w.Errors)
 	}
 }
 

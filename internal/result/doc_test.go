@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -46,6 +48,21 @@ func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
 		fmt.Sprintf("| `%s` | senders waited for acknowledgements at least %s of the time, with at least %s of the requests allowed in flight in use",
 			LimitBrokerAcks, percent(bufferShows), percent(inFlightShows)),
 		fmt.Sprintf("| `%s` | none of these", LimitClient),
+		fmt.Sprintf("| `%s` | reading could not go on", LimitReadFailed),
+		fmt.Sprintf("| `%s` | one record at a time", LimitNone),
+		fmt.Sprintf("| `%s` | the readers of what is written did not keep up", LimitConsumers),
+		fmt.Sprintf("| `%s` | the target was kept: at least %s of the rate was read", LimitNone, percent(rateKept)),
+		fmt.Sprintf("| `%s` | the readers kept up with what was written: less than %s of the time there was a backlog, more than they read in %.0f s, "+
+			"and they waited or were held back at least %s of the time", LimitNone, percent(backlogThere), backlogShows.Seconds(), percent(waitShows)),
+		fmt.Sprintf("| `%s` | readers had no partitions for at least %s", LimitRebalances, percent(rebalanceShows)),
+		fmt.Sprintf("| `%s` | `--processing-time` and `--rate` took at least %s", LimitProcessing, percent(heldShows)),
+		fmt.Sprintf("| `%s` | readers waited for records at least %s of the time, with a fetch at the busiest broker at least %s of the time",
+			LimitFetches, percent(waitShows), percent(fetchShows)),
+		fmt.Sprintf("| `%s` | none of these: one client", LimitReader),
+		fmt.Sprintf("the slope is at most %s of what was written a second, or when what waits is no more than they read in %.0f s", percent(backlogGrows), backlogShows.Seconds()),
+		fmt.Sprintf("at least %s of the median rate of the up to %.0f s before, if the median of the %.0f s from then on", percent(recovered), normalTime.Seconds(), stayTime.Seconds()),
+		fmt.Sprintf("none of them is below %s of that", percent(collapsed)),
+		fmt.Sprintf("lists the first %d,%03d of them", maxEvents/1000, maxEvents%1000),
 		fmt.Sprintf("at most %d,%03d points", maxPoints/1000, maxPoints%1000),
 		fmt.Sprintf("from 1 to %s at 3 significant digits", grouped(stats.MaxTrackable.Microseconds())),
 	} {
@@ -103,10 +120,11 @@ func TestThePageQuotesTheExitCodes(t *testing.T) {
 }
 
 func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
-	f := NewFold(header(100))
-	for _, e := range canned(3, 12) {
+	f := NewFold(readHeader(plan.Roundtrip, 100))
+	for _, e := range cannedReading(3, 12) {
 		e.to(f)
 	}
+	f.Finish(Trailer{Ended: Completed, Reading: ReadAll, Verify: &ledger.Verdict{}})
 	text := page(t)
 	for _, m := range regexp.MustCompile(`(?m)^ "([a-z_]+)": [\[{]`).FindAllStringSubmatch(marshal(t, f.Result()), -1) {
 		if m[1] != "command_line" && !strings.Contains(text, "`"+m[1]+"`") {
@@ -118,4 +136,49 @@ func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
 			t.Errorf("docs/result.md does not tell of the line %s of a run file", kind)
 		}
 	}
+}
+
+// The schema lists the limits and the kinds of events; the constants are read from
+// where they are.
+func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
+	schema, err := os.ReadFile("../../docs/result.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := page(t)
+	for path, typeName := range map[string]string{"verdict.go": "Limit", "../stats/event.go": "EventKind"} {
+		names := constants(t, path, typeName)
+		if len(names) < 10 {
+			t.Fatalf("%s has only the constants %q of type %s", path, names, typeName)
+		}
+		for _, name := range names {
+			if !strings.Contains(string(schema), "\""+name+"\"") {
+				t.Errorf("docs/result.schema.json does not know the %s %q", typeName, name)
+			}
+			if !strings.Contains(text, "`"+name+"`") {
+				t.Errorf("docs/result.md does not tell of the %s %q", typeName, name)
+			}
+		}
+	}
+}
+
+// constants are the values of a type's string constants in a file.
+func constants(t *testing.T, path, typeName string) []string {
+	t.Helper()
+	syntax, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if of, ok := spec.Type.(*ast.Ident); ok && of.Name == typeName {
+			values = append(values, strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`))
+		}
+		return false
+	})
+	return values
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -17,9 +18,12 @@ type Fold struct {
 	trailer Trailer
 	total   stats.Phases
 	series  series
+	points  Points
 	use     usage
-	sending bool // in the second of the last windows
+	loading bool // in the second of the last windows
 	stall   stall
+	backlog backlog
+	line    timeline
 }
 
 // stall is the longest time in which nothing was acknowledged although something
@@ -56,22 +60,43 @@ func NewFold(h Header) *Fold {
 
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
+	loading, full, rate := f.load(&w)
+	f.backlog.add(&w, loading)
+	f.line.add(&w, rate, full)
+	f.series.add(f.points.Next(&w))
+	w.Events = nil // the timeline has them, as many as it keeps
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
-	f.series.add(PointOf(&w))
 	if w.Warmup {
 		f.stall.warming(&w)
 		return
 	}
-	f.sending = w.ShardTime > 0
+	f.loading = loading
 	f.stall.add(&w, &f.total[stats.Measured])
 }
+
+// load is how fast the load went in a window, of the senders if there are any:
+// whether it went on, whether it did all through it, and how many records a second.
+func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
+	p := &f.header.Plan
+	took, clients, rate := w.ShardTime, p.Producers, w.RecordsPerSecond()
+	if readsOnly(p) {
+		took, clients, rate = w.ReadTime, p.Read.Clients(), w.ConsumedPerSecond()
+	}
+	const most = 0.9 // of the time: the clock ticks roughly
+	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate
+}
+
+func readsOnly(p *plan.Plan) bool { return p.Reads() && !p.Writes() }
+
+// Backlog is how many records wait to be read now.
+func (f *Fold) Backlog() int64 { return f.backlog.now }
 
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {
 	f.series.sample(s)
 	m := &f.total[stats.Measured]
 	warming := m.IsZero() || s.At <= m.Start
-	draining := !f.sending && f.use.seconds > 0 // it would dilute what sending took
+	draining := !f.loading && f.use.seconds > 0 // it would dilute what the load took
 	if !warming && !draining {
 		f.use.add(s)
 	}
@@ -94,14 +119,16 @@ func (f *Fold) Result() Result {
 		Throughput: throughputOf(m, e.target),
 		Latency: Latencies{
 			Response: latencyOf(&m.Response), Service: latencyOf(&m.Service),
-			Lag: latencyOf(&m.Lag), OwnLag: latencyOf(&m.OwnLag),
+			Lag: latencyOf(&m.Lag), OwnLag: latencyOf(&m.OwnLag), EndToEnd: endToEndOf(&m.EndToEnd),
 		},
 		Client:     f.use.client(m),
 		Series:     append([]Point{}, f.series.points...),
-		Histograms: Histograms{Response: m.Response, Service: m.Service, Lag: m.Lag},
+		Histograms: Histograms{Response: m.Response, Service: m.Service, Lag: m.Lag, EndToEnd: m.EndToEnd},
+
+		LongestGap: gapOf(m.Outage), Outage: f.line.outage(), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
 	}
 	r.Valid = len(r.Invalid) == 0
-	r.Headline, r.Note = headline(e.target)
+	r.Headline, r.Note = headline(&f.header.Plan, e.target)
 	if f.header.Embedded {
 		r.Notice = EmbeddedNotice
 	}
@@ -109,31 +136,49 @@ func (f *Fold) Result() Result {
 		r.ElapsedSeconds = max(m.End, f.total[stats.Warmup].End).Seconds()
 		r.SendingSeconds = r.ElapsedSeconds
 	}
-	if w := &f.total[stats.Warmup]; w.Offered > 0 {
-		r.Warmup = &Warmup{
-			Records: f.records(w), Bytes: w.Bytes, Response: latencyOf(&w.Response), Errors: errorsOf(w),
-			FirstDueSeconds: w.FirstDue.Seconds(), Histogram: w.Response,
-		}
-	}
+	r.Warmup = f.warmup()
+	f.reading(&r)
 	r.Partitions = f.partitions(m)
 	r.Brokers, r.Batches = f.brokers(m)
 	return r
 }
 
+// warmup is nil when nothing was left out.
+func (f *Fold) warmup() *Warmup {
+	w := &f.total[stats.Warmup]
+	if w.Offered == 0 && w.Consumed == 0 {
+		return nil
+	}
+	r := &Warmup{
+		Records: f.records(w), Bytes: w.Bytes, Response: latencyOf(&w.Response), Errors: errorsOf(w),
+		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: w.Response,
+		ConsumedBytes: w.ConsumedBytes, EndToEnd: endToEndOf(&w.EndToEnd),
+	}
+	if f.header.Plan.Reads() {
+		r.Rebalances = rebalancesOf(w)
+	}
+	return r
+}
+
+// reading adds what there is to say of a run that reads.
+func (f *Fold) reading(r *Result) {
+	if !f.header.Plan.Reads() {
+		return
+	}
+	m, w := &f.total[stats.Measured], &f.total[stats.Warmup]
+	r.Fetch = fetchOf(m)
+	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
+	r.Rebalances = rebalancesOf(m)
+	r.Backlog = f.backlog.result(r.Fetch.RecordsPerSecond)
+}
+
 // EmbeddedNotice stands wherever figures of the embedded broker stand.
 const EmbeddedNotice = "embedded broker: these figures are kt's, not Kafka's"
-
-func headline(target float64) (name, note string) {
-	if target > 0 {
-		return "response", "latency counts from the moment each record was due, so a stall is seen at full weight"
-	}
-	return "throughput", "the rate is unlimited, so nothing is due and latency is mostly queueing in the client; set --rate to measure latency"
-}
 
 // records accounts for the records of a phase. What had no outcome when a run
 // file was cut off is unknown.
 func (f *Fold) records(w *stats.Window) Records {
-	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent}
+	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
 	if f.trailer.Ended == CutOff {
 		r.Offered = max(r.Offered, r.Acknowledged+r.Failed) // an outcome may be written a second before its record
 		r.Unknown = r.Offered - r.Acknowledged - r.Failed
@@ -170,54 +215,4 @@ func throughputOf(w *stats.Window, target float64) Throughput {
 		t.OfferedRecordsPerSecond = float64(w.Offered-1) / d
 	}
 	return t
-}
-
-func (f *Fold) partitions(w *stats.Window) []PartitionRow {
-	seconds := spanOf(w).Seconds()
-	rows := []PartitionRow{}
-	for _, id := range w.PartitionIDs() {
-		p := w.Partitions[id]
-		row := PartitionRow{
-			ID: id, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,
-			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
-			ServiceMaxUS:  p.ServiceMax.Microseconds(),
-		}
-		if leader, ok := f.header.Environment.Topic.Leaders[id]; ok {
-			row.Leader = leader
-		}
-		if seconds > 0 {
-			row.RecordsPerSecond = float64(p.Records) / seconds
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func (f *Fold) brokers(w *stats.Window) ([]BrokerRow, Batches) {
-	addrs := make(map[int32]string)
-	for _, b := range f.header.Environment.Cluster.Brokers {
-		addrs[b.ID] = b.Addr
-	}
-	rows := []BrokerRow{}
-	var batches Batches
-	var records, bytes, wire int64
-	for _, id := range w.BrokerIDs() {
-		b := w.Brokers[id]
-		rows = append(rows, BrokerRow{
-			ID: id, Addr: addrs[id], Requests: b.Requests, Failed: b.Failed, Records: b.Records,
-			MiB: float64(b.WireBytes) / mib, Latency: latencyOf(&b.Latency), ThrottleMS: b.Throttle.Milliseconds(),
-		})
-		batches.Count += b.Batches
-		records += b.Records
-		bytes += b.Bytes
-		wire += b.WireBytes
-	}
-	if batches.Count > 0 {
-		batches.RecordsMean = float64(records) / float64(batches.Count)
-		batches.BytesMean = float64(bytes) / float64(batches.Count)
-	}
-	if wire > 0 {
-		batches.CompressionRatio = float64(bytes) / float64(wire)
-	}
-	return rows, batches
 }

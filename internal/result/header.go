@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -20,9 +21,10 @@ type Header struct {
 	Args      []string  `json:"command_line"`
 	Embedded  bool      `json:"embedded_broker"`
 
-	Plan        plan.Plan   `json:"plan"`
-	Config      []Setting   `json:"effective_config"`
-	Environment Environment `json:"environment"`
+	Plan           plan.Plan   `json:"plan"`
+	Config         []Setting   `json:"effective_config"`          // of the producers
+	ConsumerConfig []Setting   `json:"consumer_config,omitempty"` // of the consumers
+	Environment    Environment `json:"environment"`
 }
 
 // Setting is one effective setting of the client.
@@ -37,9 +39,40 @@ type Setting struct {
 
 // Environment is where a run took place.
 type Environment struct {
-	Host    host.Facts `json:"host"`
-	Cluster Cluster    `json:"cluster"`
-	Topic   Topic      `json:"topic"`
+	Host    host.Facts  `json:"host"`
+	Clock   *host.Clock `json:"clock,omitempty"` // nil: not known
+	Cluster Cluster     `json:"cluster"`
+	Topic   Topic       `json:"topic"`
+
+	// Topics are all that were read, when there are several. Topic is the first of
+	// them then, and the numbers of partitions count on from one to the next.
+	Topics []Topic `json:"topics,omitempty"`
+}
+
+// Place is the topic and the number there of a partition whose number counts on
+// over the topics of a run.
+func (e *Environment) Place(partition int32) (t *Topic, number int32) {
+	number = partition
+	for i := range e.Topics {
+		if n := int32(e.Topics[i].Partitions); number >= n && i < len(e.Topics)-1 {
+			number -= n
+			continue
+		}
+		return &e.Topics[i], number
+	}
+	return &e.Topic, number
+}
+
+// Partitions is how many partitions the run's topics have.
+func (e *Environment) Partitions() int {
+	if len(e.Topics) == 0 {
+		return e.Topic.Partitions
+	}
+	n := 0
+	for i := range e.Topics {
+		n += e.Topics[i].Partitions
+	}
+	return n
 }
 
 // Cluster is the cluster under test.
@@ -60,6 +93,7 @@ type Broker struct {
 // Topic is the topic under test.
 type Topic struct {
 	Name              string            `json:"name"`
+	ID                string            `json:"id,omitempty"` // Kafka's, which another topic of that name does not have
 	Partitions        int               `json:"partitions"`
 	ReplicationFactor int               `json:"replication_factor"`
 	Leaders           map[int32]int32   `json:"leaders"` // partition → broker, at the start
@@ -80,4 +114,18 @@ type Trailer struct {
 	ElapsedSeconds float64 `json:"elapsed_seconds"` // from the first record until the last outcome
 	SendingSeconds float64 `json:"sending_seconds"` // until the last record was handed over
 	DrainTimedOut  bool    `json:"drain_timed_out"` // outstanding records were given up
+
+	Reading   string          `json:"reading,omitempty"`    // why reading ended: one of the Read… below
+	ReadError string          `json:"read_error,omitempty"` // of ReadFailed
+	Verify    *ledger.Verdict `json:"verify,omitempty"`     // what became of every record; nil: nobody looked
 }
+
+// Why reading ended.
+const (
+	ReadCount    = "count"    // as many records as wanted
+	ReadAll      = "end"      // everything up to where it was to end
+	ReadDuration = "duration" // the time was over
+	ReadIdle     = "timeout"  // no record came for too long
+	ReadStopped  = "stopped"  // somebody asked for it
+	ReadFailed   = "failed"   // it could not go on
+)

@@ -21,8 +21,19 @@ type Result struct {
 	Errors     Errors     `json:"errors"`
 	Throughput Throughput `json:"throughput"`
 	Latency    Latencies  `json:"latency_us"`
-	Headline   string     `json:"headline"` // "response" at a fixed rate, "throughput" at an unlimited one
+	Headline   string     `json:"headline"` // which figure to quote: "response", "throughput" or "end_to_end"
 	Note       string     `json:"headline_note"`
+
+	// Of a run that reads.
+	Fetch      *Fetch      `json:"fetch,omitempty"`
+	JoinMS     int64       `json:"join_ms,omitempty"` // longest, from the start of a reader to its first partitions
+	Rebalances *Rebalances `json:"rebalances,omitempty"`
+	Backlog    *Backlog    `json:"backlog,omitempty"`
+
+	LongestGap    *Gap    `json:"longest_gap,omitempty"` // in which records waited and none was acknowledged
+	Outage        *Outage `json:"outage,omitempty"`
+	Events        []Event `json:"events,omitempty"` // the first maxEvents
+	EventsLeftOut int64   `json:"events_left_out,omitempty"`
 
 	Warmup     *Warmup        `json:"warmup,omitempty"`
 	Batches    Batches        `json:"batches"`
@@ -40,6 +51,7 @@ type Records struct {
 	Failed       int64 `json:"failed"`
 	Unknown      int64 `json:"unknown"` // sent, not answered by the end
 	Unsent       int64 `json:"unsent"`  // due by the end, never handed to the client; not part of offered
+	Consumed     int64 `json:"consumed,omitempty"`
 }
 
 // Errors counts failed records by Kafka error code.
@@ -63,6 +75,9 @@ type Latencies struct {
 	Service  Latency `json:"service"`  // handed to the client → acknowledged
 	Lag      Latency `json:"lag"`      // due → handed to the client
 	OwnLag   Latency `json:"own_lag"`  // lag of the records that no back-pressure held up: kt's own lateness
+
+	// EndToEnd is due → polled, of the records that carry kt's stamp; nil: none did.
+	EndToEnd *Latency `json:"end_to_end,omitempty"`
 }
 
 // Latency is one distribution in microseconds.
@@ -77,7 +92,16 @@ type Latency struct {
 	P999       int64 `json:"p999"`
 	P9999      int64 `json:"p9999"`
 	Max        int64 `json:"max"`
-	OutOfRange int64 `json:"out_of_range"` // longer than the histogram's hour; in no other figure here
+	OutOfRange int64 `json:"out_of_range"` // longer than the histogram's hour, or below 0; in no other figure here
+}
+
+// endToEndOf is nil when nothing was measured.
+func endToEndOf(h *stats.Histogram) *Latency {
+	l := latencyOf(h)
+	if l == (Latency{}) {
+		return nil
+	}
+	return &l
 }
 
 func latencyOf(h *stats.Histogram) Latency {
@@ -99,6 +123,10 @@ type Warmup struct {
 
 	FirstDueSeconds float64         `json:"first_due_seconds"`
 	Histogram       stats.Histogram `json:"response_histogram"`
+
+	ConsumedBytes int64       `json:"consumed_bytes,omitempty"`
+	Rebalances    *Rebalances `json:"rebalances,omitempty"`
+	EndToEnd      *Latency    `json:"end_to_end_us,omitempty"`
 }
 
 // Batches are the record batches as the brokers got them.
@@ -111,8 +139,8 @@ type Batches struct {
 
 // ClientUse is what kt itself used.
 type ClientUse struct {
-	CPUSeconds           float64 `json:"cpu_seconds"` // user and system, of the sampled time
-	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records"`
+	CPUSeconds           float64 `json:"cpu_seconds"`                     // user and system, of the sampled time
+	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records"` // acknowledged; of a run that only reads, read
 	CPUCores             float64 `json:"cpu_cores_mean"`
 	CoresAvailable       float64 `json:"cores_available"`
 	HostCPUCores         float64 `json:"host_cpu_cores_mean"`
@@ -129,13 +157,19 @@ type ClientUse struct {
 
 // PartitionRow is one partition.
 type PartitionRow struct {
-	ID               int32   `json:"id"`
+	Topic            string  `json:"topic,omitempty"` // when the run has several
+	ID               int32   `json:"id"`              // its number in the topic
 	Leader           int32   `json:"leader_id"`
 	Records          int64   `json:"records"`
 	MiB              float64 `json:"mib"`
 	RecordsPerSecond float64 `json:"records_per_second"`
 	ServiceMeanUS    int64   `json:"service_mean_us"`
 	ServiceMaxUS     int64   `json:"service_max_us"`
+
+	Consumed    int64   `json:"consumed,omitempty"`
+	ConsumedMiB float64 `json:"consumed_mib,omitempty"`
+	Backlog     int64   `json:"backlog,omitempty"` // records that wait to be read at the end
+	LongestGap  *Gap    `json:"longest_gap,omitempty"`
 }
 
 // BrokerRow is one broker.
@@ -146,6 +180,18 @@ type BrokerRow struct {
 	Failed     int64   `json:"failed_requests"`
 	Records    int64   `json:"records"`
 	MiB        float64 `json:"mib"`
+	Latency    Latency `json:"request_latency_us"`
+	ThrottleMS int64   `json:"throttle_ms"`
+
+	Fetch *BrokerFetch `json:"fetch,omitempty"`
+}
+
+// BrokerFetch is what was fetched from one broker.
+type BrokerFetch struct {
+	Requests   int64   `json:"requests"`
+	Failed     int64   `json:"failed_requests"`
+	Records    int64   `json:"records"`
+	MiB        float64 `json:"mib"` // as sent, compressed
 	Latency    Latency `json:"request_latency_us"`
 	ThrottleMS int64   `json:"throttle_ms"`
 }
@@ -167,6 +213,16 @@ type Point struct {
 	Max          int64   `json:"response_max_us"`
 	LagP99       int64   `json:"lag_p99_us"`
 	CPUCores     float64 `json:"cpu_cores"`
+
+	Consumed      int64 `json:"consumed,omitempty"`
+	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
+	Backlog       int64 `json:"backlog,omitempty"` // at the end of the step
+	EndToEndP50   int64 `json:"end_to_end_p50_us,omitempty"`
+	EndToEndP90   int64 `json:"end_to_end_p90_us,omitempty"`
+	EndToEndP99   int64 `json:"end_to_end_p99_us,omitempty"`
+	EndToEndP999  int64 `json:"end_to_end_p999_us,omitempty"`
+	EndToEndMax   int64 `json:"end_to_end_max_us,omitempty"`
+	Events        int64 `json:"events,omitempty"`
 }
 
 // Histograms are the distributions themselves, so that results can be merged.
@@ -174,4 +230,5 @@ type Histograms struct {
 	Response stats.Histogram `json:"response"`
 	Service  stats.Histogram `json:"service"`
 	Lag      stats.Histogram `json:"lag"`
+	EndToEnd stats.Histogram `json:"end_to_end,omitzero"`
 }

@@ -29,9 +29,14 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 	h.Plan.Payload.Size, _ = plan.ParseSize("100@80,1KiB-2KiB@20")
 	h.Plan.Load.Warmup.Duration = plan.Duration(1500 * time.Millisecond)
 	headers["at a rate of bytes"] = h
+	headers["roundtrip"], headers["consume"] = readHeader(plan.Roundtrip, 120), readHeader(plan.Consume, 0)
 	for name, h := range headers {
-		for seed := range uint64(8) {
-			events := canned(seed, 12)
+		seeds, made := uint64(8), canned
+		if h.Plan.Reads() {
+			seeds, made = 3, cannedReading
+		}
+		for seed := range seeds {
+			events := made(seed, 12)
 			live := NewFold(h)
 			for _, e := range events {
 				e.to(live)

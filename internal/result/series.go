@@ -22,14 +22,32 @@ type slot struct {
 	fill int // windows in it; 0: there is none
 }
 
-// PointOf is the point of one window.
+// Points makes the points of the windows of a run, which it must be given in their
+// order. The zero value is ready.
+type Points struct{ backlog int64 }
+
+// Next is the point of the next window.
+func (p *Points) Next(w *stats.Window) Point {
+	p.backlog += w.Backlog
+	point := PointOf(w)
+	point.Backlog = p.backlog
+	return point
+}
+
+// PointOf is the point of one window. How many records wait at its end is more than
+// one window tells: Points knows it.
 func PointOf(w *stats.Window) Point {
 	us := func(q float64) int64 { return w.Response.Quantile(q).Microseconds() }
+	e2e := func(q float64) int64 { return w.EndToEnd.Quantile(q).Microseconds() }
 	return Point{
 		StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup,
 		Acknowledged: w.Acknowledged, Failed: w.Failed, Bytes: w.Bytes,
 		P50: us(0.5), P90: us(0.9), P99: us(0.99), P999: us(0.999), Max: w.Response.Max().Microseconds(),
 		LagP99: w.Lag.Quantile(0.99).Microseconds(),
+
+		Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes,
+		EndToEndP50: e2e(0.5), EndToEndP90: e2e(0.9), EndToEndP99: e2e(0.99), EndToEndP999: e2e(0.999),
+		EndToEndMax: w.EndToEnd.Max().Microseconds(), Events: int64(len(w.Events)),
 	}
 }
 
@@ -71,7 +89,7 @@ func (s *series) halve() {
 	s.stride *= 2
 }
 
-// join makes one point of two of the same phase.
+// join makes one point of two of the same phase, of which b is the later.
 func join(a, b Point) Point {
 	seconds := a.Seconds + b.Seconds
 	var cpu float64
@@ -84,6 +102,11 @@ func join(a, b Point) Point {
 		P50: max(a.P50, b.P50), P90: max(a.P90, b.P90), P99: max(a.P99, b.P99),
 		P999: max(a.P999, b.P999), Max: max(a.Max, b.Max), LagP99: max(a.LagP99, b.LagP99),
 		CPUCores: cpu,
+
+		Consumed: a.Consumed + b.Consumed, ConsumedBytes: a.ConsumedBytes + b.ConsumedBytes, Backlog: b.Backlog,
+		EndToEndP50: max(a.EndToEndP50, b.EndToEndP50), EndToEndP90: max(a.EndToEndP90, b.EndToEndP90),
+		EndToEndP99: max(a.EndToEndP99, b.EndToEndP99), EndToEndP999: max(a.EndToEndP999, b.EndToEndP999),
+		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events,
 	}
 }
 

@@ -43,8 +43,12 @@ func (u *usage) client(w *stats.Window) ClientUse {
 		c.GCCPUCores = u.gc / u.seconds
 		c.NetSentMiBPerSecond = float64(u.net) / mib / u.seconds
 	}
-	if w.Acknowledged > 0 {
-		c.CPUSecondsPerMillion = u.process / float64(w.Acknowledged) * 1e6
+	records := w.Acknowledged
+	if w.Offered == 0 {
+		records = w.Consumed
+	}
+	if records > 0 {
+		c.CPUSecondsPerMillion = u.process / float64(records) * 1e6
 	}
 	return c
 }

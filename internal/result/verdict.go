@@ -32,6 +32,13 @@ const (
 	LimitThrottle   Limit = "broker throttle"    // a quota
 	LimitBrokerAcks Limit = "broker acks"        // the buffer was full, and as many requests in flight as allowed
 	LimitClient     Limit = "this producer"      // CPU to spare and requests to spare: one client does no more
+
+	LimitReadFailed Limit = "failed reading"      // it could not go on
+	LimitConsumers  Limit = "the consumers"       // the producers write more than the consumers read
+	LimitRebalances Limit = "rebalances"          // readers had no partitions
+	LimitProcessing Limit = "the processing time" // that was asked for
+	LimitFetches    Limit = "broker fetches"      // readers waited for records although there were some
+	LimitReader     Limit = "this consumer"       // CPU to spare, and the brokers were faster: one client does no more
 )
 
 // The thresholds of the verdict. None has an authority behind it: they are where
@@ -77,11 +84,14 @@ type evidence struct {
 	noAcks bool    // acks=0
 	slack  float64 // of the target that rate may fall short by
 	busy   float64 // of the cores kt may use
+	single bool    // one record at a time
+	read   *reading
 }
 
 func (f *Fold) evidence() evidence {
 	w := &f.total[stats.Measured]
 	e := evidence{w: w, use: f.use.client(w), target: f.header.Plan.RecordsPerSecond(), stall: f.stall, noAcks: f.setting("acks") == "0"}
+	e.single, e.read = f.header.Plan.Load.OneAtATime, f.readingEvidence(w)
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
@@ -113,7 +123,10 @@ func (f *Fold) Verdict() Verdict { e := f.evidence(); return e.verdict() }
 // reason, and an unlimited rate has no schedule to miss.
 func (e *evidence) invalid() []string {
 	reasons := []string{}
-	if e.target == 0 || e.w.Offered == 0 {
+	if e.read != nil && e.read.only {
+		return e.readInvalid()
+	}
+	if e.target == 0 || e.w.Offered == 0 || e.single {
 		return reasons
 	}
 	if e.lagP99 > e.bound {
@@ -151,6 +164,10 @@ func (e *evidence) verdict() Verdict {
 		100*e.use.BufferFullShare, 100*e.use.InFlightShare)
 	throttled := e.throttled()
 	switch {
+	case e.read != nil && e.read.failed:
+		return e.read.failure()
+	case e.read != nil && e.read.only:
+		return e.readVerdict(cpu, host)
 	case e.lost() >= failuresShow:
 		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s; %s", 100*e.lost(), e.worst(), full)}
 	case e.stall.longest >= stallShows:
@@ -164,6 +181,10 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitSchedule, e.invalid()[0] + "; " + cpu + "; " + host}
 	case throttled >= throttleShows:
 		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
+	case e.single:
+		return Verdict{LimitNone, "one record was in flight at a time: nothing is loaded, and its latency is what there is; " + cpu}
+	case e.read != nil && !e.read.backlog.KeptUp:
+		return Verdict{LimitConsumers, e.read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.target > 0 && e.kept():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s offered); %s", e.target, e.rate, cpu)}
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
@@ -199,13 +220,15 @@ func (e *evidence) worst() string {
 	return ", most of them " + most
 }
 
-// throttled is the share of the producers' time for which brokers held them off.
+// throttled is the share of the producers' time, or of the readers', for which
+// brokers held them off.
 func (e *evidence) throttled() float64 {
-	var d time.Duration
+	var sending, reading time.Duration
 	for _, b := range e.w.Brokers {
-		d += b.Throttle
+		sending += b.Throttle
+		reading += b.Fetch.Throttle
 	}
-	return share(d, e.w.ShardTime)
+	return max(share(sending, e.w.ShardTime), share(reading, e.w.ReadTime))
 }
 
 func percent(part, whole float64) float64 {

@@ -1,0 +1,181 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
+	for _, r := range []struct{ command, ends string }{
+		{"true", "true: exit 0"},
+		{"exit 3", "exit 3: exit 3"},
+		{"no-such-command 2>/dev/null", "no-such-command 2>/dev/null: exit 127"},
+		{"kill -KILL $$", "kill -KILL $$: signal: killed"},
+		{" true\nfalse\n", "true; false: exit 1"},
+	} {
+		t.Run(r.command, func(t *testing.T) {
+			p := play(t, moment{after: 5 * time.Millisecond, command: r.command})
+			p.await(2)
+			began, ended := p.events[0], p.events[1]
+			name, _, _ := strings.Cut(r.ends, ": ")
+			if began.Kind != stats.Exec || began.Text != "ran: "+name || began.Broker != -1 || began.To != -1 || began.At < 5*time.Millisecond {
+				t.Errorf("it began as %+v", began)
+			}
+			if ended.Kind != stats.ExecEnded || ended.Text != r.ends || ended.Broker != -1 || ended.To != -1 || ended.At < began.At {
+				t.Errorf("it ended as %+v, want %q", ended, r.ends)
+			}
+		})
+	}
+}
+
+func TestCommandsRunInTheOrderOfTheirMoments(t *testing.T) {
+	p := play(t, moment{30 * time.Millisecond, "echo two"}, moment{0, "echo one"})
+	p.await(4)
+	p.end()
+	if got, want := p.stderr.String(), "kt: exec: one\nkt: exec: two\n"; got != want {
+		t.Errorf("stderr:\n%swant:\n%s", got, want)
+	}
+}
+
+func TestACommandOfALaterMomentDoesNotRun(t *testing.T) {
+	p := play(t, moment{after: time.Hour, command: "true"})
+	p.end()
+	if p.events != nil {
+		t.Errorf("events %v, want none", p.events)
+	}
+}
+
+func TestWhatACommandWritesIsPassedOnByLines(t *testing.T) {
+	long := strings.Repeat("x", maxMomentLine+1)
+	p := play(t, moment{command: fmt.Sprintf("echo out; echo err >&2; printf %s; printf '\\nno end'; cat", long)})
+	p.await(2)
+	p.end()
+	want := "kt: exec: out\nkt: exec: err\nkt: exec: " + long[1:] + "\nkt: exec: x\nkt: exec: no end\n"
+	if got := p.stderr.String(); got != want {
+		t.Errorf("stderr has %d bytes, want %d: %.80q", len(got), len(want), got)
+	}
+}
+
+func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
+	for _, r := range []struct{ name, command, ends string }{
+		{"politely", "sleep 60; echo on", "signal: terminated"},
+		{"with what it has started", "sleep 60 & wait", "signal: terminated"},
+		{"by force, when it does not listen", "trap '' TERM; echo on; while :; do sleep 1; done", "signal: killed"},
+		{"in time to say a last word", "trap 'echo bye; exit 7' TERM; echo on; while :; do sleep 0.01; done", "exit 7"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			p := play(t, moment{command: r.command})
+			p.await(1)
+			if strings.Contains(r.command, "trap") {
+				p.stderr.await(t, "on\n") // the trap is set
+			}
+			p.end()
+			p.await(2)
+			if got := p.events[1].Text; !strings.HasSuffix(got, ": "+r.ends) {
+				t.Errorf("it ended as %q, want %q", got, r.ends)
+			}
+			if said := strings.Contains(p.stderr.String(), "bye"); said != strings.Contains(r.command, "bye") {
+				t.Errorf("stderr: %q", p.stderr.String())
+			}
+		})
+	}
+}
+
+// A broker that a command starts is to outlive it, and the run.
+func TestWhatACommandLeftInTheBackgroundGoesOn(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "go-on")
+	p := play(t, moment{command: fmt.Sprintf("mkfifo %[1]s; (read line <%[1]s; echo $line >%[1]s.done) & echo left", pipe)})
+	p.await(2)
+	p.end()
+	if err := os.WriteFile(pipe, []byte("alive\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a word of the process in the background", func() bool {
+		said, _ := os.ReadFile(pipe + ".done")
+		return string(said) == "alive\n"
+	})
+}
+
+// played is a run with nothing in it but moments.
+type played struct {
+	*moments
+	t      *testing.T
+	cancel context.CancelFunc
+	stderr *lines
+	events []stats.Event // those seen
+}
+
+func play(t *testing.T, list ...moment) *played {
+	t.Helper()
+	p := &played{t: t, stderr: &lines{}}
+	p.moments = newMoments(list, p.stderr)
+	p.patience = 20 * time.Millisecond
+	if slices.ContainsFunc(list, func(m moment) bool { return strings.Contains(m.command, "bye") }) {
+		p.patience = momentPatience
+	}
+	var ctx context.Context
+	ctx, p.cancel = context.WithCancel(t.Context())
+	t.Cleanup(p.end)
+	start := time.Now()
+	p.Start(ctx, func() time.Duration { return time.Since(start) })
+	return p
+}
+
+// end ends the run.
+func (p *played) end() {
+	p.cancel()
+	p.wait()
+}
+
+// await waits for events.
+func (p *played) await(n int) {
+	p.t.Helper()
+	eventually(p.t, fmt.Sprintf("%d events", n), func() bool {
+		p.events = append(p.events, p.Take().Events...)
+		return len(p.events) >= n
+	})
+}
+
+// lines is a writer that can be read at the same time.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *lines) await(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%q", text), func() bool { return strings.Contains(l.String(), text) })
+}
+
+func eventually(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	for limit := time.After(20 * time.Second); !there(); {
+		select {
+		case <-limit:
+			t.Fatalf("still waiting for %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// ConsumerRows is how the rows of kafka-consumer-perf-test are to be.
+type ConsumerRows struct {
+	HideHeader bool
+	Detailed   bool // rows as the run goes on, in place of the one at its end
+	Date       DateFormat
+	Zone       *time.Location // of the times; nil: this machine's
+}
+
+// ConsumerPerf writes a run as kafka-consumer-perf-test does, so that scripts which
+// read that keep working: a header when the run begins, then a row an interval or
+// one row at the end.
+type ConsumerPerf struct {
+	w       io.Writer
+	rows    ConsumerRows
+	started time.Time
+	plan    plan.Plan
+
+	records, bytes int64 // read so far
+}
+
+// NewConsumerPerf writes to w of the run that h begins.
+func NewConsumerPerf(w io.Writer, h result.Header, rows ConsumerRows) *ConsumerPerf {
+	if rows.Zone == nil {
+		rows.Zone = time.Local
+	}
+	return &ConsumerPerf{w: w, rows: rows, started: h.StartedAt, plan: h.Plan}
+}
+
+// perfColumns are those that both kinds of rows have.
+const perfColumns = "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+
+// Header writes the names of the columns, unless they are to be hidden.
+func (c *ConsumerPerf) Header() error {
+	times := "start.time, end.time, "
+	switch {
+	case c.rows.HideHeader:
+		return nil
+	case c.rows.Detailed:
+		times = "time, threadId, "
+	}
+	_, err := fmt.Fprintln(c.w, times+perfColumns)
+	return err
+}
+
+// Interval writes the row of an interval, when rows are detailed: totals so far,
+// and the rates of the interval.
+func (c *ConsumerPerf) Interval(s *stats.Window) error {
+	if !c.rows.Detailed {
+		return nil
+	}
+	c.records += s.Consumed
+	c.bytes += s.ConsumedBytes
+	elapsed := s.End - s.Start
+	rebalance := s.JoinTime + c.mean(s.RebalanceTime)
+	_, err := fmt.Fprintf(c.w, "%s, %d, ", c.date(s.End), 0) // Kafka's tool has one thread
+	if err != nil {
+		return err
+	}
+	return c.row(rates{c.records, c.bytes, s.Consumed, s.ConsumedBytes}, elapsed, rebalance)
+}
+
+// Finish writes what is told at the end: that the run gave up before it had read
+// what it was to, and the row of the whole run unless rows are detailed.
+func (c *ConsumerPerf) Finish(r result.Result) error {
+	records, bytes, rebalance := readInAll(r, c.plan.Read.Clients())
+	if want := c.plan.Load.Records; r.Reading == result.ReadIdle && records < want {
+		if _, err := fmt.Fprintf(c.w, "WARNING: Exiting before consuming the expected number of records: timeout (%d ms) exceeded. "+
+			"You can use the --timeout option to increase the timeout.\n", c.plan.Read.Timeout.Std().Milliseconds()); err != nil {
+			return err
+		}
+	}
+	if c.rows.Detailed {
+		return nil
+	}
+	elapsed := seconds(r.ElapsedSeconds)
+	if _, err := fmt.Fprintf(c.w, "%s, %s, ", c.date(0), c.date(elapsed)); err != nil {
+		return err
+	}
+	return c.row(rates{records, bytes, records, bytes}, elapsed, rebalance)
+}
+
+// readInAll is what was read, warm-up included, and the time that joining and
+// rebalancing took a reader.
+func readInAll(r result.Result, readers int) (records, bytes int64, rebalance time.Duration) {
+	records, rebalance = r.Records.Consumed, time.Duration(r.JoinMS)*time.Millisecond
+	var ms int64
+	if r.Fetch != nil {
+		bytes = r.Fetch.Bytes
+	}
+	if r.Rebalances != nil {
+		ms = r.Rebalances.TotalMS
+	}
+	if w := r.Warmup; w != nil {
+		records += w.Records.Consumed
+		bytes += w.ConsumedBytes
+		if w.Rebalances != nil {
+			ms += w.Rebalances.TotalMS
+		}
+	}
+	return records, bytes, rebalance + time.Duration(ms)*time.Millisecond/time.Duration(max(1, readers))
+}
+
+// rates are what a row has totals of, and what its rates are of.
+type rates struct{ records, bytes, ofRecords, ofBytes int64 }
+
+func (c *ConsumerPerf) row(r rates, elapsed, rebalance time.Duration) error {
+	fetch := max(0, elapsed-rebalance)
+	_, err := fmt.Fprintf(c.w, "%.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n",
+		float64(r.bytes)/mibBytes, per(float64(r.ofBytes)/mibBytes, elapsed), r.records, per(float64(r.ofRecords), elapsed),
+		rebalance.Milliseconds(), fetch.Milliseconds(), per(float64(r.ofBytes)/mibBytes, fetch), per(float64(r.ofRecords), fetch))
+	return err
+}
+
+// per is a rate, 0 over no time.
+func per(v float64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return v / d.Seconds()
+}
+
+// mean is the time of one reader, of all readers' times.
+func (c *ConsumerPerf) mean(d time.Duration) time.Duration {
+	return d / time.Duration(max(1, c.plan.Read.Clients()))
+}
+
+func (c *ConsumerPerf) date(at time.Duration) string {
+	return c.rows.Date.Format(c.started.Add(at).In(c.rows.Zone))
+}

@@ -1,0 +1,131 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// The formats of org.apache.kafka.tools.ConsumerPerformance.
+const (
+	javaColumns  = "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec\n"
+	javaRow      = "%s, %s, %.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n"
+	javaDetailed = "%s, %d, %.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n"
+	javaWarning  = "WARNING: Exiting before consuming the expected number of records: timeout (%d ms) exceeded. You can use the --timeout option to increase the timeout.\n"
+)
+
+// consumerRun is ten seconds of reading 1 MiB and 1,000 records each, of which the
+// first two were joining and one a rebalance of both readers.
+func consumerRun(reading string) (result.Header, []stats.Window, result.Result) {
+	h := readHeader(plan.Consume, 0)
+	h.Plan.Load.Records = 8000
+	f := result.NewFold(h)
+	var windows []stats.Window
+	for i := range 10 {
+		at := time.Duration(i) * time.Second
+		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{ReadTime: 2 * time.Second}}
+		switch i {
+		case 0:
+		case 1:
+			w.JoinTime = 2 * time.Second
+		case 5:
+			w.Rebalances, w.RebalanceTime = 2, 2*time.Second
+		default:
+			w.Consumed, w.ConsumedBytes, w.FirstRead, w.LastRead = 1000, 1<<20, at, w.End
+		}
+		f.AddWindow(w)
+		windows = append(windows, w)
+	}
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 10, Reading: reading})
+	return h, windows, f.Result()
+}
+
+func TestConsumerRowsAreKafkas(t *testing.T) {
+	h, windows, r := consumerRun(result.ReadCount)
+	var b bytes.Buffer
+	c := NewConsumerPerf(&b, h, ConsumerRows{Zone: time.UTC})
+	for _, err := range []error{c.Header(), c.Interval(&windows[2]), c.Finish(r)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := fmt.Sprintf(javaRow, "2026-11-21 12:10:25:000", "2026-11-21 12:10:35:000", 7.0, 0.7, 7000, 700.0, 3000, 7000, 1.0, 1000.0)
+	if diff := cmp.Diff("start.time, end.time, "+javaColumns+row, b.String()); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(b.String(), written(t, PerfTest, r, Options{Consumer: ConsumerRows{Zone: time.UTC, Detailed: true}})); diff != "" {
+		t.Errorf("a run that is read back differs (-live +read):\n%s", diff)
+	}
+	format, err := ParseDateFormat("HH:mm:ss")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := written(t, PerfTest, r, Options{Consumer: ConsumerRows{HideHeader: true, Date: format, Zone: time.FixedZone("CET", 3600)}})
+	if !strings.HasPrefix(got, "13:10:25, 13:10:35, 7.0000") || strings.Count(got, "\n") != 1 {
+		t.Errorf("without a header, in another zone and format:\n%s", got)
+	}
+}
+
+func TestDetailedRowsAreInPlaceOfTheLastOne(t *testing.T) {
+	h, windows, r := consumerRun(result.ReadIdle)
+	var b bytes.Buffer
+	c := NewConsumerPerf(&b, h, ConsumerRows{Detailed: true, Zone: time.UTC})
+	if err := c.Header(); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{1, 2, 3, 5} {
+		if err := c.Interval(&windows[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Finish(r); err != nil {
+		t.Fatal(err)
+	}
+	want := "time, threadId, " + javaColumns +
+		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:27:000", 0, 0.0, 0.0, 0, 0.0, 2000, 0, 0.0, 0.0) +
+		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:28:000", 0, 1.0, 1.0, 1000, 1000.0, 0, 1000, 1.0, 1000.0) +
+		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:29:000", 0, 2.0, 1.0, 2000, 1000.0, 0, 1000, 1.0, 1000.0) +
+		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:31:000", 0, 2.0, 0.0, 2000, 0.0, 1000, 0, 0.0, 0.0) +
+		fmt.Sprintf(javaWarning, 10_000)
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
+	_, _, r := consumerRun(result.ReadIdle)
+	if got := written(t, PerfTest, r, Options{}); !strings.Contains(got, "\n"+fmt.Sprintf(javaWarning, 10_000)) {
+		t.Errorf("7,000 of 8,000 records and no warning:\n%s", got)
+	}
+	r.Plan.Load.Records = 7000
+	if got := written(t, PerfTest, r, Options{}); strings.Contains(got, "WARNING") {
+		t.Errorf("all were read, and a warning:\n%s", got)
+	}
+	full := errors.New("no space left on device")
+	for _, rows := range []ConsumerRows{{}, {HideHeader: true}} {
+		if err := PerfTest(failing{full}, r, Options{Consumer: rows}); !errors.Is(err, full) {
+			t.Errorf("rows that cannot be written give %v", err)
+		}
+	}
+	c := NewConsumerPerf(failing{full}, r.Header, ConsumerRows{Detailed: true})
+	if err := c.Interval(&stats.Window{}); !errors.Is(err, full) {
+		t.Errorf("an interval that cannot be written gives %v", err)
+	}
+}
+
+// The formats of org.apache.kafka.tools.EndToEndLatency.
+func TestEndToEndLinesAreKafkas(t *testing.T) {
+	want := fmt.Sprintf("Avg latency: %.4f ms\n", 22.9696) + fmt.Sprintf("Percentiles: 50th = %d, 99th = %d, 99.9th = %d\n", 17, 61, 62)
+	if diff := cmp.Diff(want, written(t, PerfTest, results()["one_at_a_time"], Options{})); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}

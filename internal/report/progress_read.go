@@ -1,0 +1,36 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// ReadProgress is Progress of a run that reads. backlog is how many records wait at
+// the end of the interval.
+func ReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p *plan.Plan, backlog int64) error {
+	parts := []string{now.UTC().Format(time.RFC3339), progressClock(s, p.Load.Duration.Std())}
+	if p.Writes() {
+		parts = append(parts, "sent "+theme.Rate(s.RecordsPerSecond())+"/s")
+	}
+	parts = append(parts,
+		"read "+theme.Rate(s.ConsumedPerSecond())+"/s",
+		theme.MiB(per(float64(s.ConsumedBytes), s.End-s.Start))+" MiB/s",
+		"backlog "+theme.Rate(float64(backlog)))
+	if p.Writes() || s.EndToEnd.Count() > 0 {
+		parts = append(parts, "end to end p50 "+quantile(&s.EndToEnd, 0.5), "p99 "+quantile(&s.EndToEnd, 0.99))
+	}
+	failed := s.Failed
+	for _, n := range s.FetchErrors {
+		failed += n
+	}
+	parts = append(parts, "err "+theme.Count(failed), fmt.Sprintf("cpu %.2f/%.0f cores", h.ProcessCPU, h.Cores))
+	_, err := fmt.Fprintln(w, strings.Join(parts, "  "))
+	return err
+}

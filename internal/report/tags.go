@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// Tags says in a few words what kind of load a run is.
+func Tags(h result.Header) []string {
+	tags := []string{}
+	if writes(h) {
+		tags = append(tags, "acks="+setting(h.Config, "acks"))
+	}
+	if h.Plan.Reads() && !writes(h) {
+		tags = append(tags, groupTag(h))
+	}
+	tags = append(tags,
+		plural(h.Environment.Partitions(), "partition"),
+		fmt.Sprintf("RF %d", h.Environment.Topic.ReplicationFactor))
+	if writes(h) {
+		tags = append(tags, h.Plan.Payload.String())
+		if c := setting(h.Config, "compression.type"); c != "none" && c != "" {
+			tags = append(tags, c)
+		}
+	}
+	if n := h.Plan.Producers; n > 1 {
+		tags = append(tags, plural(n, "producer"))
+	}
+	if h.Plan.Reads() {
+		tags = append(tags, readTags(h)...)
+	}
+	return tags
+}
+
+func groupTag(h result.Header) string {
+	read := h.Plan.Read
+	switch {
+	case read.Groups > 1:
+		return plural(read.Groups, "group")
+	case read.Group != "":
+		return "group " + read.Group
+	}
+	return "no group"
+}
+
+func readTags(h result.Header) []string {
+	var tags []string
+	read := h.Plan.Read
+	if n := read.Consumers; n > 1 {
+		tags = append(tags, plural(n, "consumer"))
+	}
+	if v := setting(h.ConsumerConfig, "isolation.level"); v == "read_committed" {
+		tags = append(tags, v)
+	}
+	if d := read.Processing; d > 0 {
+		tags = append(tags, d.String()+" a record")
+	}
+	if h.Plan.Load.OneAtATime {
+		tags = append(tags, "one at a time")
+	}
+	return tags
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// reading writes what a run that reads is quoted by: its rate and its end-to-end
+// latency.
+func (t *text) reading(r result.Result) {
+	f := r.Fetch
+	if f == nil {
+		return
+	}
+	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(f.RecordsPerSecond+0.5)), theme.Number(f.MiBPerSecond))
+	if !writes(r.Header) && f.Seconds > 0 {
+		about := "in the " + theme.Duration(secondsOf(f.Seconds)) + " from the first record to the last"
+		if n := r.Throughput.TargetRecordsPerSecond; n > 0 {
+			about = fmt.Sprintf("target %s, in %s", theme.Count(int64(n+0.5)), theme.Duration(secondsOf(f.Seconds)))
+		}
+		rate += "   (" + about + ")"
+	}
+	t.row("read", strong, rate)
+	if r.Latency.EndToEnd != nil {
+		t.endToEnd(r, *r.Latency.EndToEnd)
+	}
+}
+
+func (t *text) endToEnd(r result.Result, l result.Latency) {
+	d := func(us int64) string { return theme.Duration(micros(us)) }
+	label := "end to end"
+	if l.Count > 0 {
+		t.row(label, plain, fmt.Sprintf("p50 %s   p90 %s   p99 %s   p99.9 %s   p99.99 %s   max %s",
+			d(l.P50), d(l.P90), d(l.P99), d(l.P999), d(l.P9999), d(l.Max)))
+		label = ""
+	}
+	if l.OutOfRange > 0 {
+		t.sentence(label, warn, theme.Count(l.OutOfRange)+" took longer than an hour, or less than no time by these clocks, and are in no figure")
+	}
+	switch {
+	case !writes(r.Header):
+		t.sentence("", muted, "due → polled, of the records that carry kt's stamp; another process has stamped them, and "+clock(r.Environment.Clock))
+	case r.Plan.Load.OneAtATime:
+		t.sentence("", muted, "sent → polled; one record is in flight at a time, so nothing queues")
+	case r.Throughput.TargetRecordsPerSecond > 0:
+		t.row("", muted, "due → polled")
+	default:
+		t.row("", muted, "sent → polled, mostly queueing: the rate is unlimited")
+	}
+}
+
+// clock says how far a time can be wrong that another process has stamped.
+func clock(c *host.Clock) string {
+	switch {
+	case c == nil:
+		return "how far this machine's clock is off is not known"
+	case !c.Synchronised:
+		return "this machine's clock is not synchronised: with stamps of another machine these figures mean nothing"
+	}
+	return "this machine's clock is off by at most " + theme.Duration(c.Error())
+}
+
+// readers writes how the records were read.
+func (t *text) readers(r result.Result) {
+	f := r.Fetch
+	if f == nil {
+		return
+	}
+	t.readEnd(r)
+	t.errors("fetch errors", f.Errors)
+	if r.JoinMS > 0 || r.Rebalances != nil && r.Rebalances.Count > 0 {
+		t.row("group", plain, group(r))
+	}
+	if f.Requests > 0 {
+		t.row("fetches", plain, fmt.Sprintf("%s requests, %s records and %s each, p50 %s, p99 %s",
+			theme.Count(f.Requests), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)),
+			theme.Duration(micros(f.Latency.P50)), theme.Duration(micros(f.Latency.P99))))
+	}
+	waited := fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))
+	if f.HeldShare > 0 {
+		waited += fmt.Sprintf(", were held back %s", theme.Percent(f.HeldShare))
+	}
+	if f.Polls > 0 {
+		waited += fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords))
+	}
+	t.row("readers", plain, waited)
+	if f.Commits > 0 {
+		t.row("commits", plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
+	}
+	t.backlog(r)
+}
+
+// readEnds are the ways in which reading ends, as they continue a sentence.
+var readEnds = map[string]string{
+	result.ReadCount: "as many as wanted", result.ReadAll: "up to the end", result.ReadDuration: "until the time was over",
+	result.ReadStopped: "until it was stopped", result.ReadFailed: "until it could not go on",
+}
+
+func (t *text) readEnd(r result.Result) {
+	label, s := "records", theme.Count(r.Records.Consumed)+" read"
+	if writes(r.Header) {
+		label, s = "consumed", theme.Count(r.Records.Consumed)
+	}
+	if r.Records.Consumed > 0 {
+		s += ", the first after " + theme.Duration(secondsOf(r.Fetch.FirstReadSeconds))
+	}
+	style := plain
+	if end := readEnds[r.Reading]; end != "" {
+		s += ", " + end
+	}
+	if r.Reading == result.ReadIdle {
+		s, style = s+", until none came for "+theme.Duration(r.Plan.Read.Timeout.Std()), warn
+	}
+	t.row(label, style, s)
+	if r.ReadError != "" {
+		t.sentence("", bad, r.ReadError)
+	}
+}
+
+// group says what belonging to a group cost.
+func group(r result.Result) string {
+	var parts []string
+	if r.JoinMS > 0 {
+		parts = append(parts, "joined in "+theme.Duration(micros(1000*r.JoinMS)))
+	}
+	if n := r.Rebalances; n != nil && n.Count > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s in all, the longest %s", plural(int(n.Count), "rebalance"),
+			theme.Duration(micros(1000*n.TotalMS)), theme.Duration(micros(1000*n.LongestMS))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (t *text) backlog(r result.Result) {
+	b := r.Backlog
+	if b == nil {
+		return
+	}
+	s := theme.Count(b.Records) + " records at the end"
+	if writes(r.Header) {
+		s = theme.Count(b.Records) + " records when sending ended"
+	}
+	s += fmt.Sprintf(", %s at most", theme.Count(b.Max))
+	switch by := math.Abs(b.Slope); {
+	case by < 0.5:
+	case b.Slope > 0:
+		s += fmt.Sprintf(", growing by %s/s", theme.Rate(by))
+	default:
+		s += fmt.Sprintf(", falling by %s/s", theme.Rate(by))
+	}
+	if b.KeptUp {
+		t.row("backlog", plain, s+": kept up")
+	} else {
+		t.row("backlog", warn, s+": NOT kept up")
+	}
+	if b.Left > 0 && writes(r.Header) {
+		t.row("", warn, theme.Count(b.Left)+" were not read in the end")
+	}
+	if worst := fullest(r); worst != "" {
+		t.sentence("", muted, "most of it in "+worst)
+	}
+}
+
+// fullest names the partitions in which most records wait, "" when it is all one.
+func fullest(r result.Result) string {
+	rows := slices.DeleteFunc(slices.Clone(r.Partitions), func(p result.PartitionRow) bool { return p.Backlog <= 0 })
+	if len(rows) == 0 || r.Environment.Partitions() < 2 {
+		return ""
+	}
+	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(b.Backlog, a.Backlog) })
+	const most = 3
+	var parts []string
+	for _, p := range rows[:min(most, len(rows))] {
+		parts = append(parts, fmt.Sprintf("%s (%s)", place(p), theme.Count(p.Backlog)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// place is how a partition is named.
+func place(p result.PartitionRow) string {
+	if p.Topic != "" {
+		return fmt.Sprintf("%s/%d", p.Topic, p.ID)
+	}
+	return fmt.Sprintf("p%d", p.ID)
+}

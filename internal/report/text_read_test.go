@@ -1,0 +1,190 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+func TestTextTellsOfReading(t *testing.T) {
+	all := results()
+	unsynchronised := all["consume"]
+	unsynchronised.Environment.Clock = &host.Clock{ErrorUS: 16_000_000}
+	failed := all["consume"]
+	failed.Reading, failed.ReadError, failed.Fetch = result.ReadFailed, "TOPIC_AUTHORIZATION_FAILED: orders", all["consume"].Fetch
+	paced := all["consume"]
+	paced.Throughput.TargetRecordsPerSecond = 1000
+	for _, tc := range []struct {
+		name     string
+		of       result.Result
+		has, not []string
+	}{
+		{"a group", all["consume"], []string{
+			"group billing · 4 partitions · RF 3 · 2 consumers · read_committed", "in the 3.97s from the first record to the last", "joined in 438ms",
+			"4,000 read, the first after 1.01s, up to the end", "p50 fetch", "warm-up 1,000 records left out", "commits 4, of 3.44ms",
+			"another process has stamped them, and this machine's clock is off by at most 438µs", "falling by 1.00k/s: kept up", "from 0 (p3) to 2,000 records (p0)",
+		}, []string{"response", "offered", "batches", "throughput", "p50 request", "acks"}},
+		{"a rate", paced, []string{"(target 1,000, in 3.97s)"}, nil},
+		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised: with stamps of another machine these figures mean nothing"}, []string{"at most 16"}},
+		{"reading that could not go on", failed, []string{"until it could not go on", "TOPIC_AUTHORIZATION_FAILED: orders"}, nil},
+		{"several topics", all["consume_timeout"], []string{
+			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "fetch errors 12 NOT_LEADER", "8 rebalances of 400ms in all, the longest 80.0ms",
+			"were held back 75%", "NOT kept up", "most of it in orders-eu/0 (20,000), orders/0 (40)", "from 0 (orders-eu/1) to 2,000 records (orders/0)",
+			"end to end 20 took longer than an hour, or less than no time by these clocks", "clock is off is not known", "timeline 500ms consumer 2 has other",
+		}, []string{"p50 0s", "outage", "longest gap", "verification"}},
+		{"a roundtrip", all["roundtrip"], []string{
+			"throughput 1,000 records/s", "read 1,010 records/s", "due → polled", "response", "service", "0 records when sending ended, 0 at most: kept up",
+			"p50 request", "p50 fetch", "consumed 3,000, the first", "every acknowledged record was read once, in order and as it was sent", "4,000 acknowledged = 4,000 read + 0 lost",
+		}, []string{"clock", "from the first record", "also", "lost in"}},
+		{"one that is too slow", all["roundtrip_slow"], []string{
+			"growing by 700/s: NOT kept up", "2,800 were not read in the end", "most of it in p1 (2,400), p2 (400)", "bound by the consumers", "sent → polled, mostly queueing",
+		}, nil},
+		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "sent → polled; one record is in flight at a time, so nothing queues"}, []string{"mostly queueing", "service"}},
+		{"an outage", all["outage"], []string{
+			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec), records failed after 850ms, acknowledged again after 3.95s, new leaders after 2.15s",
+			"the rate back after 3.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
+			"NOT AS IT SHOULD BE: 122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed and read all the same, 7 redelivered, 40 without a stamp",
+			"5 more such places", "what had been read, 1 time:", "too mixed to remember all",
+		}, []string{"never back", "summary has no room"}},
+	} {
+		text := written(t, Text, tc.of, Options{})
+		unwrapped := oneSpace(text)
+		for _, s := range tc.has {
+			if !strings.Contains(unwrapped, oneSpace(s)) {
+				t.Errorf("%s: %q is not in:\n%s", tc.name, s, text)
+			}
+		}
+		for _, s := range tc.not {
+			if strings.Contains(unwrapped, oneSpace(s)) {
+				t.Errorf("%s: %q is in:\n%s", tc.name, s, text)
+			}
+		}
+	}
+}
+
+// Rows of latencies with what they are of stand as they did before there was more
+// to tell; all others fit a terminal of 100 columns.
+func TestLinesFitATerminal(t *testing.T) {
+	for name, r := range results() {
+		for line := range strings.Lines(written(t, Text, r, Options{})) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := len([]rune(line)); n > lineWidth && !strings.Contains(line, "p99.99") {
+				t.Errorf("%s: a line of %d columns:\n%s", name, n, line)
+			}
+			if strings.Contains(line, "end to end") && len([]rune(line)) > lineWidth {
+				t.Errorf("%s: end to end takes more than %d columns:\n%s", name, lineWidth, line)
+			}
+		}
+	}
+}
+
+func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		v     ledger.Verdict
+		want  string
+		color theme.Color
+	}{
+		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "every acknowledged record was read once", theme.Good},
+		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "every acknowledged record was read once", theme.Good},
+		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, "NOT AS IT SHOULD BE: 1 lost, 2 corrupted, 3 duplicated, 4 reordered", theme.Bad},
+		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, "NOTHING COMPARED: the records that were read are of another run (00ff)", theme.Bad},
+		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7}, "of another run", theme.Bad},
+		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
+		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "not every record could be checked", theme.Warn},
+	} {
+		if got, style := verdictOf(&tc.v); !strings.HasPrefix(got, tc.want) && !strings.Contains(got, tc.want) || style.FG != tc.color {
+			t.Errorf("%s: %q in %v, want %q in %v", tc.name, got, style.FG, tc.want, tc.color)
+		}
+	}
+	if got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1}); got !=
+		"10 acknowledged, each to be read 2 times, = 17 read + 1 lost + 1 undecided + 1 aborted" {
+		t.Errorf("two readings are accounted for as %q", got)
+	}
+}
+
+func TestALongTimelineIsCut(t *testing.T) {
+	r := results()["outage"]
+	for range 30 {
+		r.Events = append(r.Events, r.Events[0])
+	}
+	r.EventsLeftOut, r.Outage.RecoveredMS = 100, nil
+	text := oneSpace(written(t, Text, r, Options{}))
+	for _, want := range []string{"118 more: --output json lists them", "the rate never back"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+	r.Events, r.Outage, r.EventsLeftOut = nil, nil, 0
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "longest gap") {
+		t.Errorf("a gap of seconds without an event is not told:\n%s", text)
+	}
+	r.LongestGap = &result.Gap{LengthMS: 20}
+	if text := written(t, Text, r, Options{}); strings.Contains(text, "longest gap") {
+		t.Errorf("a gap of milliseconds is told:\n%s", text)
+	}
+}
+
+func TestReadProgressIsOneLine(t *testing.T) {
+	now := time.Date(2026, 11, 21, 13, 10, 25, 999, time.FixedZone("CET", 3600))
+	sample := host.Sample{ProcessCPU: 1.234, Cores: 4}
+	consume, roundtrip := readHeader(plan.Consume, 0).Plan, readHeader(plan.Roundtrip, 1000).Plan
+	stamped, plain := second(4, true, onlyReads), second(4, false, onlyReads)
+	plain.EndToEnd, plain.FetchErrors = stats.Histogram{}, map[string]int64{"NOT_LEADER_OR_FOLLOWER": 3}
+	both, empty := second(64, false, reads), stats.Window{}
+	both.Failed = 2
+	for _, tc := range []struct {
+		name    string
+		w       *stats.Window
+		p       *plan.Plan
+		backlog int64
+		want    string
+	}{
+		{
+			"reading, in the warm-up", &stamped, &consume, 12_345,
+			"2026-11-21T12:10:25Z  00:05  warm-up  read 1.00k/s  0.49 MiB/s  backlog 12.3k  end to end p50 18.0ms  p99 61.7ms  err 0  cpu 1.23/4 cores\n",
+		},
+		{
+			"reading what has no stamp", &plain, &consume, 0,
+			"2026-11-21T12:10:25Z  00:05  read 1.00k/s  0.49 MiB/s  backlog 0  err 3  cpu 1.23/4 cores\n",
+		},
+		{
+			"a roundtrip", &both, &roundtrip, 7,
+			"2026-11-21T12:10:25Z  01:05/01:00  sent 1.00k/s  read 1.00k/s  0.49 MiB/s  backlog 7  end to end p50 18.0ms  p99 61.7ms  err 2  cpu 1.23/4 cores\n",
+		},
+		{
+			"one that has read nothing", &empty, &roundtrip, 0,
+			"2026-11-21T12:10:25Z  00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  backlog 0  end to end p50 -  p99 -  err 0  cpu 1.23/4 cores\n",
+		},
+	} {
+		var b bytes.Buffer
+		if err := ReadProgress(&b, now, tc.w, sample, tc.p, tc.backlog); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestTagsSayHowRecordsAreRead(t *testing.T) {
+	h := readHeader(plan.Consume, 0)
+	h.Plan.Read.Group, h.Plan.Read.Consumers, h.Plan.Read.Processing, h.ConsumerConfig = "", 1, plan.Duration(time.Millisecond), nil
+	if diff := cmp.Diff([]string{"no group", "4 partitions", "RF 3", "1ms a record"}, Tags(h)); diff != "" {
+		t.Errorf("tags without a group (-want +got):\n%s", diff)
+	}
+	h.Plan.Read.Group, h.Plan.Read.Groups, h.Plan.Read.Processing = "g", 3, 0
+	if diff := cmp.Diff([]string{"3 groups", "4 partitions", "RF 3"}, Tags(h)); diff != "" {
+		t.Errorf("tags of several groups (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,151 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// maxGapRows is how many gaps a summary lists.
+const maxGapRows = 10
+
+// verification writes what became of every record.
+func (t *text) verification(r result.Result) {
+	v := r.Verify
+	if v == nil {
+		return
+	}
+	t.line("")
+	sentence, style := verdictOf(v)
+	t.sentence("verification", style, sentence)
+	if v.OfAnotherRun() {
+		return
+	}
+	t.sentence("", plain, account(v))
+	if s := findings(v); s != "" {
+		t.sentence("", plain, "also "+s)
+	}
+	if v.Inexact {
+		t.sentence("", warn, "outcomes were too mixed to remember all: what is certain is counted, and may be more")
+	}
+	if v.Rewritten > 0 {
+		t.sentence("", warn, "a log was cut off and written again below what had been read, "+plural(int(v.Rewritten), "time")+": read it again from its start to know")
+	}
+	for _, why := range v.Blame {
+		t.sentence("", muted, why)
+	}
+	t.gaps(v, r.Environment)
+}
+
+// verdictOf says in a sentence whether the records are there as they should be.
+func verdictOf(v *ledger.Verdict) (string, theme.Style) {
+	wrong := counted([]count{{v.Lost, "lost"}, {v.Corrupted, "corrupted"}, {v.Duplicated, "duplicated"}, {v.Reordered, "reordered"}})
+	switch {
+	case v.OfAnotherRun():
+		return "NOTHING COMPARED: the records that were read are of another run" + of(v.OtherRun), bad
+	case wrong != "":
+		return "NOT AS IT SHOULD BE: " + wrong, bad
+	case v.Acknowledged == 0:
+		return "no record was acknowledged, so none can be lost", warn
+	case v.Unchecked+v.Undecided+v.LateUndecided > 0:
+		return "nothing is known to be wrong, but not every record could be checked", warn
+	}
+	return "every acknowledged record was read once, in order and as it was sent", good
+}
+
+func of(run string) string {
+	if run == "" {
+		return ""
+	}
+	return " (" + run + ")"
+}
+
+// account is the sum that every acknowledged record is in.
+func account(v *ledger.Verdict) string {
+	s := theme.Count(v.Acknowledged) + " acknowledged"
+	if v.Readers > 1 {
+		s += fmt.Sprintf(", each to be read %d times,", v.Readers)
+	}
+	s += fmt.Sprintf(" = %s read + %s lost", theme.Count(v.AcknowledgedRead), theme.Count(v.Lost))
+	for _, c := range []count{{v.Unchecked, "unchecked"}, {v.Undecided, "undecided"}, {v.Aborted, "aborted"}} {
+		if c.n > 0 {
+			s += " + " + theme.Count(c.n) + " " + c.what
+		}
+	}
+	return s
+}
+
+// findings are what else was seen.
+func findings(v *ledger.Verdict) string {
+	return counted([]count{
+		{v.Resurrected, "reported failed and read all the same"},
+		{v.UnknownRead, "never answered and read"},
+		{v.AbortedRead, "aborted and read"},
+		{v.Unissued, "read and never sent"},
+		{v.LateUndecided, "duplicated or reordered"},
+		{v.Redelivered, "redelivered"},
+		{v.Foreign, "of other runs"},
+		{v.Unstamped, "without a stamp"},
+		{v.EpochRegressions, "of an older leader than those before"},
+	})
+}
+
+type count struct {
+	n    int64
+	what string
+}
+
+// counted lists the counts that are not 0.
+func counted(of []count) string {
+	var parts []string
+	for _, c := range of {
+		if c.n > 0 {
+			parts = append(parts, theme.Count(c.n)+" "+c.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// gaps writes a row for each place where records were lost.
+func (t *text) gaps(v *ledger.Verdict, env result.Environment) {
+	if len(v.Gaps) == 0 {
+		return
+	}
+	const columns = "    %-16s %8s %21s %9s %21s  %s"
+	t.line("")
+	t.line(t.th.Paint(muted, fmt.Sprintf(columns, "lost in", "producer", "its numbers", "records", "between offsets", "due after")))
+	for _, g := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
+		topic, number := env.Place(g.Partition)
+		where := fmt.Sprintf("p%d", number)
+		if len(env.Topics) > 0 {
+			where = fmt.Sprintf("%s/%d", topic.Name, number)
+		}
+		due := "-"
+		if !g.DueBefore.IsZero() {
+			due = g.DueBefore.UTC().Format(time.TimeOnly + ".000")
+		}
+		t.line(fmt.Sprintf(columns, where, fmt.Sprint(g.Producer), between(g.First, g.Last), theme.Count(g.Count),
+			between(g.OffsetBefore, g.OffsetAfter), due))
+	}
+	if n := int64(len(v.Gaps)) + v.GapsBeyond - maxGapRows; n > 0 {
+		t.line("    " + t.th.Paint(muted, theme.Count(n)+" more such places"))
+	}
+}
+
+// between is a range of numbers; -1 is none.
+func between(a, b int64) string {
+	one := func(n int64) string {
+		if n < 0 {
+			return "-"
+		}
+		return theme.Count(n)
+	}
+	if a == b {
+		return one(a)
+	}
+	return one(a) + " … " + one(b)
+}

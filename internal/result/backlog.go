@@ -1,0 +1,92 @@
+package result
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Backlog is how many records waited to be read: of several groups, the sum.
+type Backlog struct {
+	Records  int64   `json:"records"`                  // when sending ended; of a run that only reads, at its end
+	Left     int64   `json:"left_records"`             // at the end of the run
+	Max      int64   `json:"max_records"`              // at the end of a second
+	Slope    float64 `json:"slope_records_per_second"` // of a straight line through the seconds, by least squares
+	Appended float64 `json:"appended_records_per_second"`
+	KeptUp   bool    `json:"kept_up"`
+}
+
+// The bounds of what still counts as keeping up.
+const (
+	// backlogGrows is by which share of what is written the backlog may grow: what
+	// kt calls a rate that was kept may be off by as much.
+	backlogGrows = 0.01
+
+	// backlogShows is how much reading may wait: a poll and a look at the ends of
+	// the partitions, once a second, are that far apart.
+	backlogShows = time.Second
+)
+
+// backlog follows how many records wait to be read.
+type backlog struct {
+	now, max, at  int64
+	fit           fit
+	behind, total time.Duration // of the seconds that ended with a backlog, and of all
+}
+
+// add takes a window. steady tells that the load went on in it: when senders have
+// stopped, readers only catch up.
+func (b *backlog) add(w *stats.Window, steady bool) {
+	b.now += w.Backlog
+	if w.Warmup {
+		return
+	}
+	b.max = max(b.max, b.now)
+	if !steady {
+		return
+	}
+	b.at = b.now
+	b.fit.add(w.End.Seconds(), float64(b.now))
+	length := w.End - w.Start
+	b.total += length
+	if float64(b.now)*length.Seconds() > float64(w.Consumed)*backlogShows.Seconds() {
+		b.behind += length
+	}
+}
+
+// result is what it was, with so many records read a second.
+func (b *backlog) result(read float64) *Backlog {
+	r := &Backlog{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
+	if b.total == 0 {
+		r.Records = b.now
+	}
+	r.Appended = max(0, read+r.Slope)
+	r.KeptUp = r.Slope <= backlogGrows*r.Appended || float64(r.Records) <= read*backlogShows.Seconds()
+	return r
+}
+
+// there is the share of the time with a backlog.
+func (b *backlog) there() float64 { return share(b.behind, b.total) }
+
+// fit is a straight line through points, by least squares.
+type fit struct{ n, x0, x, y, xx, xy float64 }
+
+func (l *fit) add(x, y float64) {
+	if l.n == 0 {
+		l.x0 = x // small numbers keep their digits
+	}
+	x -= l.x0
+	l.n++
+	l.x += x
+	l.y += y
+	l.xx += x * x
+	l.xy += x * y
+}
+
+func (l *fit) slope() float64 {
+	d := l.n*l.xx - l.x*l.x
+	if l.n < 2 || d <= 0 {
+		return 0
+	}
+	return (l.n*l.xy - l.x*l.y) / d
+}

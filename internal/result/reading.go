@@ -1,0 +1,96 @@
+package result
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Fetch is how records were read. Its rates are from the first record read to the
+// last: what it took to get to the first is told beside them.
+type Fetch struct {
+	RecordsPerSecond float64 `json:"records_per_second"`
+	MiBPerSecond     float64 `json:"mib_per_second"`
+	Bytes            int64   `json:"bytes"`              // of keys and values
+	FirstReadSeconds float64 `json:"first_read_seconds"` // from the start of the run
+	Seconds          float64 `json:"seconds"`            // from then to the last record
+
+	Polls          int64   `json:"polls"` // that brought records
+	PollRecords    float64 `json:"poll_records_mean"`
+	Requests       int64   `json:"requests"` // to all brokers
+	FailedRequests int64   `json:"failed_requests"`
+	RequestRecords float64 `json:"request_records_mean"` // of those that were answered
+	RequestBytes   float64 `json:"request_bytes_mean"`   // as sent, compressed
+	Latency        Latency `json:"request_latency_us"`   // a request waits at the broker for records
+	Errors         Errors  `json:"errors"`               // of partitions, by code
+
+	WaitShare  float64 `json:"wait_share"` // of the readers' time, in which they waited for records
+	HeldShare  float64 `json:"held_share"` // in which a rate or a processing time held them back
+	Commits    int64   `json:"commits"`
+	CommitMean int64   `json:"commit_mean_us"`
+}
+
+func fetchOf(w *stats.Window) *Fetch {
+	f := &Fetch{
+		Bytes: w.ConsumedBytes, Polls: w.Fetches, Errors: make(Errors, len(w.FetchErrors)),
+		WaitShare: share(w.ReadWait, w.ReadTime), HeldShare: share(w.ReadHeld, w.ReadTime),
+		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
+	}
+	for code, n := range w.FetchErrors {
+		f.Errors[code] = n
+	}
+	if w.Consumed > 0 {
+		f.FirstReadSeconds = w.FirstRead.Seconds()
+		f.Seconds = max(0, w.LastRead-w.FirstRead).Seconds()
+	}
+	if f.Seconds > 0 {
+		f.RecordsPerSecond = float64(w.Consumed) / f.Seconds
+		f.MiBPerSecond = float64(w.ConsumedBytes) / mib / f.Seconds
+	}
+	all := fetches(w)
+	f.Requests, f.FailedRequests, f.Latency = all.Requests, all.Failed, latencyOf(&all.Latency)
+	if n := all.Requests - all.Failed; n > 0 {
+		f.RequestRecords = float64(all.Records) / float64(n)
+		f.RequestBytes = float64(all.WireBytes) / float64(n)
+	}
+	if f.Polls > 0 {
+		f.PollRecords = float64(w.Consumed) / float64(f.Polls)
+	}
+	return f
+}
+
+// fetches are the fetches from all brokers.
+func fetches(w *stats.Window) stats.Traffic {
+	var sum stats.Window
+	for _, b := range w.Brokers {
+		sum.Add(&stats.Window{Brokers: map[int32]stats.Broker{0: {Fetch: b.Fetch}}})
+	}
+	return sum.Brokers[0].Fetch
+}
+
+// Rebalances are how often partitions were shared out anew, after the readers had
+// their first, and how long that took: times of different readers are added up.
+type Rebalances struct {
+	Count     int64 `json:"count"`
+	TotalMS   int64 `json:"total_ms"`
+	LongestMS int64 `json:"longest_ms"`
+}
+
+func rebalancesOf(w *stats.Window) *Rebalances {
+	return &Rebalances{Count: w.Rebalances, TotalMS: w.RebalanceTime.Milliseconds(), LongestMS: w.RebalanceMax.Milliseconds()}
+}
+
+// Gap is the longest time in which records waited for a broker to take them and
+// none did.
+type Gap struct {
+	FromSeconds float64 `json:"from_seconds"` // since the start of the run
+	LengthMS    int64   `json:"length_ms"`
+}
+
+// gapOf is nil when there was none.
+func gapOf(g stats.Gap) *Gap {
+	if g.Length <= 0 {
+		return nil
+	}
+	return &Gap{FromSeconds: g.From.Seconds(), LengthMS: g.Length.Milliseconds()}
+}

@@ -1,0 +1,189 @@
+package result
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
+	f := NewFold(readHeader(plan.Consume, 0))
+	w := stats.Window{End: 4 * time.Second, Read: stats.Read{
+		Consumed: 3000, ConsumedBytes: 6 << 20, FirstRead: time.Second, LastRead: 4 * time.Second, Fetches: 30,
+		ReadTime: 4 * time.Second, ReadWait: time.Second, ReadHeld: 2 * time.Second, FetchErrors: map[string]int64{"OFFSET_OUT_OF_RANGE": 2},
+		JoinTime: 900 * time.Millisecond, Rebalances: 2, RebalanceTime: 500 * time.Millisecond, RebalanceMax: 300 * time.Millisecond,
+		Commits: 4, CommitTime: 10 * time.Millisecond,
+	}, Brokers: map[int32]stats.Broker{
+		1: {Fetch: stats.Traffic{Requests: 11, Failed: 1, Records: 2000, WireBytes: 1000, Throttle: 1500 * time.Millisecond}},
+		7: {Fetch: stats.Traffic{Requests: 10, Records: 1000, WireBytes: 2000}},
+	}}
+	f.AddWindow(w)
+	f.AddSample(host.Sample{At: 4 * time.Second, Interval: 4 * time.Second, Cores: 4, ProcessCPU: 3})
+	f.Finish(Trailer{Ended: Completed, Reading: ReadAll})
+	r := f.Result()
+	want := &Fetch{
+		RecordsPerSecond: 1000, MiBPerSecond: 2, Bytes: 6 << 20, FirstReadSeconds: 1, Seconds: 3,
+		Polls: 30, PollRecords: 100, Requests: 21, FailedRequests: 1, RequestRecords: 150, RequestBytes: 150,
+		Errors: Errors{"OFFSET_OUT_OF_RANGE": 2}, WaitShare: 0.25, HeldShare: 0.5, Commits: 4, CommitMean: 2500,
+	}
+	if diff := cmp.Diff(want, r.Fetch, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("fetch (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&Rebalances{Count: 2, TotalMS: 500, LongestMS: 300}, r.Rebalances); diff != "" || r.JoinMS != 900 {
+		t.Errorf("joined in %d ms; rebalances (-want +got):\n%s", r.JoinMS, diff)
+	}
+	brokers := []BrokerRow{
+		{ID: 1, Addr: "a:9092", Fetch: &BrokerFetch{Requests: 11, Failed: 1, Records: 2000, MiB: 1000.0 / mib, ThrottleMS: 1500}},
+		{ID: 7, Fetch: &BrokerFetch{Requests: 10, Records: 1000, MiB: 2000.0 / mib}},
+	}
+	if diff := cmp.Diff(brokers, r.Brokers); diff != "" {
+		t.Errorf("brokers (-want +got):\n%s", diff)
+	}
+	if r.Records.Consumed != 3000 || r.Client.CPUSecondsPerMillion != 4000 || r.Headline != "throughput" {
+		t.Errorf("%d read, %v s per million, headline %s", r.Records.Consumed, r.Client.CPUSecondsPerMillion, r.Headline)
+	}
+}
+
+func TestARunThatDoesNotReadHasNothingToSayOfIt(t *testing.T) {
+	f := NewFold(header(100))
+	for _, e := range canned(3, 12) {
+		e.to(f)
+	}
+	r := f.Result()
+	if r.Fetch != nil || r.Rebalances != nil || r.Backlog != nil || r.Latency.EndToEnd != nil || r.Warmup.EndToEnd != nil || r.Outage != nil || r.Events != nil {
+		t.Errorf("a run that only writes has parts of one that reads: %s", marshal(t, r))
+	}
+}
+
+func TestTheHeadlineIsWhatTheRunMeasures(t *testing.T) {
+	single := readHeader(plan.Roundtrip, 0)
+	single.Plan.Load.OneAtATime = true
+	for _, tc := range []struct {
+		name string
+		h    Header
+		want string
+	}{
+		{"a fixed rate", header(100), "response"},
+		{"an unlimited one", header(0), "throughput"},
+		{"reading", readHeader(plan.Consume, 0), "throughput"},
+		{"reading at a rate", readHeader(plan.Consume, 100), "throughput"},
+		{"a roundtrip at a rate", readHeader(plan.Roundtrip, 100), "end_to_end"},
+		{"an unlimited roundtrip", readHeader(plan.Roundtrip, 0), "throughput"},
+		{"one record at a time", single, "end_to_end"},
+	} {
+		if r := NewFold(tc.h).Result(); r.Headline != tc.want || r.Note == "" {
+			t.Errorf("%s: the headline is %q (%s), want %q", tc.name, r.Headline, r.Note, tc.want)
+		}
+	}
+}
+
+func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
+	h := readHeader(plan.Consume, 0)
+	h.Environment.Topics = []Topic{
+		{Name: "a", Partitions: 2, Leaders: map[int32]int32{0: 1, 1: 2}},
+		{Name: "b", Partitions: 3, Leaders: map[int32]int32{0: 3}},
+	}
+	f := NewFold(h)
+	f.AddWindow(stats.Window{End: 1, Warmup: true, Read: stats.Read{Consumed: 1}, Partitions: map[int32]stats.Partition{4: {Backlog: 9}, 3: {Records: 1}}})
+	f.AddWindow(stats.Window{Start: 1, End: 2, Partitions: map[int32]stats.Partition{1: {Consumed: 2, ConsumedBytes: mib, Backlog: -1}, 2: {Consumed: 1}}})
+	want := []PartitionRow{
+		{Topic: "a", ID: 1, Leader: 2, Consumed: 2, ConsumedMiB: 1, Backlog: -1},
+		{Topic: "b", ID: 0, Leader: 3, Consumed: 1},
+		{Topic: "b", ID: 2, Leader: -1, Backlog: 9}, // nothing was read of it, and that since the warm-up
+	}
+	if diff := cmp.Diff(want, f.Result().Partitions); diff != "" {
+		t.Errorf("partitions (-want +got):\n%s", diff)
+	}
+	if n := h.Environment.Partitions(); n != 5 {
+		t.Errorf("%d partitions in all, want 5", n)
+	}
+	if topic, number := h.Environment.Place(7); topic.Name != "b" || number != 5 {
+		t.Errorf("a number past the last topic is %s/%d: it must stay with that", topic.Name, number)
+	}
+}
+
+// backlogs folds seconds with so many records waiting at the end of each, of which
+// the load goes on in the first.
+func backlogs(loading int, read int64, waiting ...int64) *Fold {
+	f := NewFold(readHeader(plan.Roundtrip, 0))
+	before := int64(0)
+	for i, n := range waiting {
+		at := time.Duration(i) * time.Second
+		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{
+			Consumed: read, FirstRead: at, LastRead: at + time.Second, Backlog: n - before, ReadTime: time.Second,
+		}}
+		if i < loading {
+			w.ShardTime = time.Second
+		}
+		before = n
+		f.AddWindow(w)
+	}
+	return f
+}
+
+func TestTheBacklogTellsWhetherTheReadersKeptUp(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		fold *Fold
+		want Backlog
+	}{
+		{"nothing waits", backlogs(3, 1000, 0, 0, 0), Backlog{Appended: 1000, KeptUp: true}},
+		{"it grows", backlogs(3, 1000, 2000, 3000, 4000), Backlog{Records: 4000, Left: 4000, Max: 4000, Slope: 1000, Appended: 2000}},
+		{"it grows by one percent of what is written", backlogs(3, 990, 2000, 2010, 2020), Backlog{Records: 2020, Left: 2020, Max: 2020, Slope: 10, Appended: 1000, KeptUp: true}},
+		{"it grows by more", backlogs(3, 990, 2000, 2011, 2022), Backlog{Records: 2022, Left: 2022, Max: 2022, Slope: 11, Appended: 1001}},
+		{"it grows, and is read in a second", backlogs(3, 1000, 800, 900, 1000), Backlog{Records: 1000, Left: 1000, Max: 1000, Slope: 100, Appended: 1100, KeptUp: true}},
+		{"it is a lot, and falls", backlogs(3, 1000, 9000, 8000, 7000), Backlog{Records: 7000, Left: 7000, Max: 9000, Slope: -1000, KeptUp: true}},
+		{"it is read when sending has ended", backlogs(3, 1000, 2000, 3000, 4000, 2000, 0), Backlog{Records: 4000, Max: 4000, Slope: 1000, Appended: 2000}},
+		{"too short for a slope", backlogs(1, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: true}},
+		{"over before the first second was", backlogs(0, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: true}},
+	} {
+		if diff := cmp.Diff(&tc.want, tc.fold.Result().Backlog, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestWhatWaitedSinceTheWarmupIsInTheBacklog(t *testing.T) {
+	f := NewFold(readHeader(plan.Consume, 0))
+	f.AddWindow(stats.Window{End: time.Second, Warmup: true, Read: stats.Read{Backlog: 5000, Consumed: 7}})
+	f.AddWindow(stats.Window{Start: time.Second, End: 2 * time.Second, Read: stats.Read{Backlog: -1000, ReadTime: time.Second}})
+	r := f.Result()
+	if f.Backlog() != 4000 || r.Backlog.Records != 4000 || r.Backlog.Max != 4000 {
+		t.Errorf("%d wait; of the measured part %+v", f.Backlog(), *r.Backlog)
+	}
+	if got := []int64{r.Series[0].Backlog, r.Series[1].Backlog}; got[0] != 5000 || got[1] != 4000 {
+		t.Errorf("points end with %v", got)
+	}
+	if r.Warmup == nil || r.Warmup.Records.Consumed != 7 || r.Warmup.Rebalances == nil {
+		t.Errorf("the warm-up is %+v", r.Warmup)
+	}
+}
+
+func TestTheVerdictOfVerificationTellsLossFromDamage(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		v             *ledger.Verdict
+		lost, damaged bool
+	}{
+		{"nobody looked", nil, false, false},
+		{"all is well", &ledger.Verdict{Acknowledged: 5, Checked: 5, AcknowledgedRead: 5}, false, false},
+		{"lost", &ledger.Verdict{Checked: 5, Lost: 1}, true, false},
+		{"nothing of this run was read", &ledger.Verdict{Lost: 5, Foreign: 7}, false, false},
+		{"nothing was read", &ledger.Verdict{Lost: 5}, true, false},
+		{"duplicated", &ledger.Verdict{Checked: 5, Duplicated: 1}, false, true},
+		{"reordered", &ledger.Verdict{Checked: 5, Reordered: 1}, false, true},
+		{"corrupted", &ledger.Verdict{Checked: 5, Corrupted: 1}, false, true},
+	} {
+		r := Result{Trailer: Trailer{Verify: tc.v}}
+		if r.Lost() != tc.lost || r.Damaged() != tc.damaged {
+			t.Errorf("%s: lost %t, damaged %t", tc.name, r.Lost(), r.Damaged())
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package result
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// partitions has a row for each partition that something is known of, and for each
+// in which records have waited since the warm-up.
+func (f *Fold) partitions(w *stats.Window) []PartitionRow {
+	seconds := spanOf(w).Seconds()
+	warmup := &f.total[stats.Warmup]
+	ids := w.PartitionIDs()
+	for _, id := range warmup.PartitionIDs() {
+		if _, ok := w.Partitions[id]; !ok && warmup.Partitions[id].Backlog != 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	rows := []PartitionRow{}
+	for _, id := range ids {
+		p := w.Partitions[id]
+		topic, number := f.header.Environment.Place(id)
+		row := PartitionRow{
+			ID: number, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,
+			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
+			ServiceMaxUS:  p.ServiceMax.Microseconds(),
+			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
+			Backlog: p.Backlog + warmup.Partitions[id].Backlog, LongestGap: gapOf(p.Outage),
+		}
+		if len(f.header.Environment.Topics) > 0 {
+			row.Topic = topic.Name
+		}
+		if leader, ok := topic.Leaders[number]; ok {
+			row.Leader = leader
+		}
+		if seconds > 0 {
+			row.RecordsPerSecond = float64(p.Records) / seconds
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (f *Fold) brokers(w *stats.Window) ([]BrokerRow, Batches) {
+	addrs := make(map[int32]string)
+	for _, b := range f.header.Environment.Cluster.Brokers {
+		addrs[b.ID] = b.Addr
+	}
+	rows := []BrokerRow{}
+	var batches Batches
+	var records, bytes, wire int64
+	for _, id := range w.BrokerIDs() {
+		b := w.Brokers[id]
+		row := BrokerRow{
+			ID: id, Addr: addrs[id], Requests: b.Requests, Failed: b.Failed, Records: b.Records,
+			MiB: float64(b.WireBytes) / mib, Latency: latencyOf(&b.Latency), ThrottleMS: b.Throttle.Milliseconds(),
+		}
+		if t := &b.Fetch; !t.IsZero() {
+			row.Fetch = &BrokerFetch{
+				Requests: t.Requests, Failed: t.Failed, Records: t.Records, MiB: float64(t.WireBytes) / mib,
+				Latency: latencyOf(&t.Latency), ThrottleMS: t.Throttle.Milliseconds(),
+			}
+		}
+		rows = append(rows, row)
+		batches.Count += b.Batches
+		records += b.Records
+		bytes += b.Bytes
+		wire += b.WireBytes
+	}
+	if batches.Count > 0 {
+		batches.RecordsMean = float64(records) / float64(batches.Count)
+		batches.BytesMean = float64(bytes) / float64(batches.Count)
+	}
+	if wire > 0 {
+		batches.CompressionRatio = float64(bytes) / float64(wire)
+	}
+	return rows, batches
+}

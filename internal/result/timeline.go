@@ -1,0 +1,199 @@
+package result
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Event is something that happened at one moment of the run.
+type Event struct {
+	AtSeconds  float64         `json:"at_seconds"` // when kt saw it, since the start of the run
+	Kind       stats.EventKind `json:"kind"`
+	Broker     int32           `json:"broker_id"`    // the one concerned; -1: none, or several
+	To         int32           `json:"to_broker_id"` // the leader or controller now; -1: none, or several
+	Partitions []int32         `json:"partitions,omitempty"`
+	Count      int             `json:"partition_count,omitempty"` // of which partitions may list but a part
+	Text       string          `json:"text"`
+}
+
+// Outage is what a fault did to the run. Times are from when it began; one that is
+// nil did not happen.
+type Outage struct {
+	BeganSeconds   float64         `json:"began_seconds"` // since the start of the run
+	BeganWith      stats.EventKind `json:"began_with"`
+	RecordsFailed  int64           `json:"records_failed"` // from that second on, or never answered
+	FirstErrorMS   *int64          `json:"first_error_ms,omitempty"`
+	FirstSuccessMS *int64          `json:"first_success_ms,omitempty"`
+	NewLeaderMS    *int64          `json:"new_leader_ms,omitempty"`
+	RecoveredMS    *int64          `json:"rate_recovered_ms,omitempty"`
+	InSyncMS       *int64          `json:"in_sync_ms,omitempty"`
+}
+
+// maxEvents bounds the list of events.
+const maxEvents = 1000
+
+// timeline is what happened in a run, and what it did to the load.
+type timeline struct {
+	events  []stats.Event
+	warmup  int // so many of them are of the warm-up
+	leftOut int64
+	recent  []second // of the measured part
+	fault   *fault   // nil: nothing began
+}
+
+// second is what the load did in one.
+type second struct {
+	start, end time.Duration
+	rate       float64
+	failed     int64
+	full       bool // the load went on all through it
+}
+
+// add takes a window. rate is of what was acknowledged in it, or read by a run
+// that only reads.
+func (t *timeline) add(w *stats.Window, rate float64, full bool) {
+	for _, e := range w.Events {
+		if len(t.events) == maxEvents {
+			t.leftOut++
+			continue
+		}
+		t.events = append(t.events, e)
+		if w.Warmup {
+			t.warmup = len(t.events)
+		}
+	}
+	if w.Warmup {
+		return
+	}
+	s := second{w.Start, w.End, rate, w.Failed + w.Unknown, full}
+	t.recent = append(t.recent, s)
+	for t.recent[0].end < w.End-2*normalTime {
+		t.recent = t.recent[1:]
+	}
+	if t.fault != nil {
+		t.fault.add(s)
+	}
+	if len(w.Events) > 0 {
+		t.look()
+	}
+}
+
+// look finds out what began, which may be told later than what came of it.
+func (t *timeline) look() {
+	began := -1
+	for i := t.warmup; i < len(t.events); i++ {
+		if began < 0 && begins(t.events[i].Kind) > 0 || began >= 0 && earlier(t.events[i], t.events[began]) {
+			began = i
+		}
+	}
+	if began < 0 {
+		return
+	}
+	e := t.events[began]
+	if f := t.fault; f != nil && f.at == e.At && f.with == e.Kind {
+		return
+	}
+	t.fault = &fault{at: e.At, with: e.Kind, after: recovery{bar: recovered * median(before(t.recent, e.At))}}
+	for _, s := range t.recent {
+		t.fault.add(s)
+	}
+}
+
+// begins is how much an event counts as the beginning of a fault: the user's own
+// command more than what is seen of one, and other events not at all.
+func begins(kind stats.EventKind) int {
+	switch kind {
+	case stats.Exec:
+		return 2
+	case stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.FirstError:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func earlier(a, b stats.Event) bool {
+	x, y := begins(a.Kind), begins(b.Kind)
+	return x > y || x == y && a.At < b.At
+}
+
+// list are the events in the order of their times.
+func (t *timeline) list() []Event {
+	var list []Event
+	for _, e := range inOrder(t.events) {
+		list = append(list, Event{
+			AtSeconds: e.At.Seconds(), Kind: e.Kind, Broker: e.Broker, To: e.To, Partitions: e.Partitions, Count: e.Count, Text: e.Text,
+		})
+	}
+	return list
+}
+
+func inOrder(events []stats.Event) []stats.Event {
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b stats.Event) int { return cmp.Compare(a.At, b.At) })
+	return events
+}
+
+func (t *timeline) outage() *Outage {
+	f := t.fault
+	if f == nil {
+		return nil
+	}
+	o := &Outage{BeganSeconds: f.at.Seconds(), BeganWith: f.with, RecordsFailed: f.failed}
+	if at, ok := f.after.at(); ok {
+		f.note(&o.RecoveredMS, at)
+	}
+	var left []int32 // brokers that leaders have left
+	var elected bool // leaders move back to them: the elections that the fault caused are over
+	for _, e := range inOrder(t.events) {
+		if e.At < f.at {
+			continue
+		}
+		switch e.Kind {
+		case stats.FirstError:
+			f.note(&o.FirstErrorMS, e.At)
+		case stats.FirstSuccess:
+			f.note(&o.FirstSuccessMS, e.At)
+		case stats.InSync:
+			f.note(&o.InSyncMS, e.At)
+		case stats.LeaderMoved, stats.LeaderLost:
+			moved := e.Kind == stats.LeaderMoved
+			elected = elected || moved && e.Broker >= 0 && slices.Contains(left, e.To)
+			if moved && !elected {
+				o.NewLeaderMS = nil // the last one counts
+				f.note(&o.NewLeaderMS, e.At)
+			}
+			if e.Broker >= 0 {
+				left = append(left, e.Broker)
+			}
+		default:
+		}
+	}
+	return o
+}
+
+// fault is what has happened since something began.
+type fault struct {
+	at     time.Duration
+	with   stats.EventKind
+	failed int64
+	after  recovery
+}
+
+func (f *fault) add(s second) {
+	if s.end > f.at {
+		f.failed += s.failed
+		f.after.add(s)
+	}
+}
+
+// note sets the time from when the fault began, unless it was set.
+func (f *fault) note(ms **int64, at time.Duration) {
+	if *ms == nil {
+		d := max(0, at-f.at).Milliseconds()
+		*ms = &d
+	}
+}

@@ -1,0 +1,243 @@
+package result
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// load is a run at some records a second, in which events are told of.
+type load struct {
+	rates  []int64
+	events map[int][]stats.Event // by the second in which they are told
+	warmup int                   // seconds
+	failed map[int]int64
+	full   func(second int) bool // nil: all are
+}
+
+func (l load) fold() *Fold {
+	f := NewFold(header(1000))
+	for i, rate := range l.rates {
+		at := time.Duration(i) * time.Second
+		w := stats.Window{
+			Start: at, End: at + time.Second, Warmup: i < l.warmup, Offered: 1000, Acknowledged: rate, Failed: l.failed[i],
+			ShardTime: time.Second, Events: l.events[i],
+		}
+		if l.full != nil && !l.full(i) {
+			w.ShardTime /= 2
+		}
+		f.AddWindow(w)
+	}
+	return f
+}
+
+// at is an event.
+func at(seconds float64, kind stats.EventKind) stats.Event {
+	return stats.Event{At: time.Duration(seconds * float64(time.Second)), Kind: kind, Broker: -1, To: -1, Text: string(kind)}
+}
+
+func moved(seconds float64, from, to int32) stats.Event {
+	e := at(seconds, stats.LeaderMoved)
+	e.Broker, e.To = from, to
+	return e
+}
+
+func lostLeader(seconds float64, from int32) stats.Event {
+	e := at(seconds, stats.LeaderLost)
+	e.Broker = from
+	return e
+}
+
+// steadily is so many seconds at a rate.
+func steadily(seconds int, rate int64) []int64 {
+	rates := make([]int64, seconds)
+	for i := range rates {
+		rates[i] = rate
+	}
+	return rates
+}
+
+func rates(parts ...[]int64) []int64 {
+	var all []int64
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+// ms is a time that an outage's field may hold.
+func ms(n int64) *int64 { return &n }
+
+func TestAnOutageIsToldFromItsEvents(t *testing.T) {
+	calm := steadily(60, 1000)
+	for _, tc := range []struct {
+		name string
+		in   load
+		want *Outage
+	}{
+		{"no event", load{rates: calm}, nil},
+		{"events that are no fault", load{rates: calm, events: map[int][]stats.Event{
+			3: {at(3, stats.Rebalance), at(3.1, stats.ISRShrank), at(3.2, stats.ControllerMoved)},
+		}}, nil},
+		{"a fault in the warm-up", load{rates: calm, warmup: 5, events: map[int][]stats.Event{3: {at(3, stats.BrokerGone)}}}, nil},
+		{
+			"a broker that goes and comes back",
+			load{rates: calm, events: map[int][]stats.Event{
+				10: {at(10.5, stats.BrokerGone), moved(10.9, 1, 2)},
+				12: {moved(12.5, 1, 3)},
+				30: {at(30, stats.BrokerBack), at(33.5, stats.InSync)},
+				40: {moved(40, 2, 1), moved(41, 3, 2)}, // back, and what comes after that
+				50: {at(50, stats.InSync)},
+			}},
+			&Outage{BeganSeconds: 10.5, BeganWith: stats.BrokerGone, NewLeaderMS: ms(2000), InSyncMS: ms(23_000), RecoveredMS: ms(0)},
+		},
+		{
+			"a partition without a replica elsewhere",
+			load{rates: calm, events: map[int][]stats.Event{
+				10: {lostLeader(10, 1)},
+				20: {moved(20, -1, 1)},
+			}},
+			&Outage{BeganSeconds: 10, BeganWith: stats.LeaderLost, NewLeaderMS: ms(10_000), RecoveredMS: ms(0)},
+		},
+		{
+			"the user's command counts more than what came before",
+			load{rates: calm, events: map[int][]stats.Event{
+				10: {at(10, stats.FirstError), at(11, stats.FirstSuccess)},
+				20: {at(20, stats.Exec), at(21, stats.ExecEnded)},
+				22: {at(22, stats.FirstError), at(22.5, stats.FirstSuccess), at(23, stats.FirstError), at(25, stats.Exec)},
+			}},
+			&Outage{BeganSeconds: 20, BeganWith: stats.Exec, FirstErrorMS: ms(2000), FirstSuccessMS: ms(2500), RecoveredMS: ms(0)},
+		},
+		{
+			"what began may be told late",
+			load{rates: calm, events: map[int][]stats.Event{
+				12: {moved(12, 1, 2)},
+				14: {at(11.5, stats.BrokerGone)},
+			}},
+			&Outage{BeganSeconds: 11.5, BeganWith: stats.BrokerGone, NewLeaderMS: ms(500), RecoveredMS: ms(0)},
+		},
+		{
+			"records that failed from its second on",
+			load{
+				rates: calm, failed: map[int]int64{9: 1, 10: 10, 11: 100},
+				events: map[int][]stats.Event{10: {at(10.5, stats.FirstError)}},
+			},
+			&Outage{BeganSeconds: 10.5, BeganWith: stats.FirstError, FirstErrorMS: ms(0), RecordsFailed: 110, RecoveredMS: ms(0)},
+		},
+	} {
+		if diff := cmp.Diff(tc.want, tc.in.fold().Result().Outage); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestTheRateIsBackWhenItStays(t *testing.T) {
+	before := steadily(20, 1000)
+	gone := map[int][]stats.Event{20: {at(20.25, stats.BrokerGone)}}
+	noisy := steadily(30, 1000)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range noisy {
+		noisy[i] += rng.Int64N(200) - 100
+	}
+	for _, tc := range []struct {
+		name string
+		in   load
+		want *int64
+	}{
+		{"it never fell", load{rates: rates(before, steadily(20, 1000)), events: gone}, ms(0)},
+		{"after three seconds of nothing", load{rates: rates(before, steadily(3, 0), steadily(20, 1000)), events: gone}, ms(2750)},
+		{"with what had waited", load{rates: rates(before, steadily(3, 0), steadily(1, 4000), steadily(20, 1000)), events: gone}, ms(2750)},
+		{"to 95 percent", load{rates: rates(before, steadily(3, 0), steadily(20, 950)), events: gone}, ms(2750)},
+		{"to less", load{rates: rates(before, steadily(3, 0), steadily(20, 940)), events: gone}, nil},
+		{"to less, but for what had waited", load{rates: rates(before, steadily(3, 0), steadily(1, 4000), steadily(20, 500)), events: gone}, nil},
+		{"for a moment, and then again", load{rates: rates(before, steadily(2, 0), steadily(2, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(5750)},
+		{"the fall comes late", load{rates: rates(before, steadily(3, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(4750)},
+		{"give and take", load{rates: rates(before, steadily(3, 0), []int64{1000}, noisy), events: gone}, ms(2750)},
+		{"shortly before the end of the load", load{rates: rates(before, steadily(3, 0), steadily(2, 1000)), events: gone}, ms(2750)},
+		{"only when the load has ended", load{
+			rates: rates(before, steadily(3, 0), steadily(2, 1000)), events: gone, full: func(i int) bool { return i < 23 },
+		}, nil},
+		{"nobody knows what is normal", load{rates: steadily(20, 1000), events: map[int][]stats.Event{0: {at(0.5, stats.BrokerGone)}}}, nil},
+		{"normal is the last half minute", load{rates: rates(steadily(40, 9000), steadily(31, 1000), steadily(3, 0), steadily(20, 1000)), events: map[int][]stats.Event{
+			71: {at(71, stats.BrokerGone)},
+		}}, ms(3000)},
+	} {
+		if diff := cmp.Diff(tc.want, tc.in.fold().Result().Outage.RecoveredMS); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestTheRateOfARunThatOnlyReadsIsThatOfReading(t *testing.T) {
+	f := NewFold(readHeader(plan.Consume, 0))
+	for i, n := range rates(steadily(10, 1000), steadily(4, 0), steadily(12, 1000)) {
+		at := time.Duration(i) * time.Second
+		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{Consumed: n, ReadTime: time.Second}}
+		if i == 10 {
+			w.Events = []stats.Event{lostLeader(10, 1)}
+		}
+		f.AddWindow(w)
+	}
+	if o := f.Result().Outage; o == nil || o.RecoveredMS == nil || *o.RecoveredMS != 4000 {
+		t.Errorf("the outage is %+v", o)
+	}
+}
+
+func TestEventsAreListedInOrderAndBounded(t *testing.T) {
+	l := load{rates: steadily(30, 1000), events: map[int][]stats.Event{}}
+	for i := range 30 {
+		for range 50 {
+			l.events[i] = append(l.events[i], at(float64(29-i), stats.Rebalance))
+		}
+	}
+	e := moved(7, 1, 2)
+	e.Partitions, e.Count = []int32{3, 4}, 2
+	l.events[0] = append(l.events[0], e)
+	r := l.fold().Result()
+	if len(r.Events) != maxEvents || r.EventsLeftOut != 501 {
+		t.Fatalf("%d events, and %d left out", len(r.Events), r.EventsLeftOut)
+	}
+	for i, e := range r.Events[1:] {
+		if e.AtSeconds < r.Events[i].AtSeconds {
+			t.Fatalf("event %d is of second %v, the one before of %v", i+1, e.AtSeconds, r.Events[i].AtSeconds)
+		}
+	}
+	var of int64
+	for _, p := range r.Series {
+		of += p.Events
+	}
+	if of != 1501 {
+		t.Errorf("the points count %d events", of)
+	}
+	want := Event{AtSeconds: 7, Kind: stats.LeaderMoved, Broker: 1, To: 2, Partitions: []int32{3, 4}, Count: 2, Text: "leader_moved"}
+	for _, e := range r.Events {
+		if e.Kind == stats.LeaderMoved {
+			if diff := cmp.Diff(want, e); diff != "" {
+				t.Errorf("event (-want +got):\n%s", diff)
+			}
+			return
+		}
+	}
+	t.Error("the first event told is not listed")
+}
+
+func TestTheLongestGapNeedsNoEvent(t *testing.T) {
+	f := NewFold(header(0))
+	f.AddWindow(stats.Window{End: time.Second, Outage: stats.Gap{From: time.Millisecond, Length: 2 * time.Millisecond}})
+	f.AddWindow(stats.Window{
+		Start: time.Second, End: 2 * time.Second, Outage: stats.Gap{From: time.Second, Length: 700 * time.Millisecond},
+		Partitions: map[int32]stats.Partition{2: {Records: 1, Outage: stats.Gap{From: time.Second, Length: 800 * time.Millisecond}}},
+	})
+	r := f.Result()
+	if diff := cmp.Diff(&Gap{FromSeconds: 1, LengthMS: 700}, r.LongestGap); diff != "" || r.Outage != nil {
+		t.Errorf("an outage without an event: %+v; the gap (-want +got):\n%s", r.Outage, diff)
+	}
+	if diff := cmp.Diff(&Gap{FromSeconds: 1, LengthMS: 800}, r.Partitions[0].LongestGap); diff != "" {
+		t.Errorf("the partition's (-want +got):\n%s", diff)
+	}
+}

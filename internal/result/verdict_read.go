@@ -1,0 +1,122 @@
+package result
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// The thresholds of the verdict on reading, as little to be believed as the others:
+// each verdict prints its number.
+const (
+	backlogThere   = 0.50 // of the time: then there was something to read
+	waitShows      = 0.10 // of the readers' time
+	heldShows      = 0.50 // of the readers' time
+	rebalanceShows = 0.10 // of the readers' time
+	fetchShows     = 0.50 // of the time in which a client may have a fetch at a broker
+)
+
+// reading is what the judgement knows of a run's readers.
+type reading struct {
+	only     bool // nobody writes
+	failed   bool
+	err      string
+	fetch    *Fetch
+	backlog  *Backlog
+	there    float64 // share of the time with a backlog
+	wait     float64 // share of the time of the readers that have partitions
+	unshared float64 // share of the time without partitions, in rebalances
+	fetching float64 // share of the time with a fetch at the busiest broker
+	process  time.Duration
+}
+
+// readingEvidence is nil when nobody reads.
+func (f *Fold) readingEvidence(w *stats.Window) *reading {
+	p := &f.header.Plan
+	if !p.Reads() {
+		return nil
+	}
+	r := &reading{
+		only: readsOnly(p), failed: f.trailer.Reading == ReadFailed, err: f.trailer.ReadError,
+		fetch: fetchOf(w), there: f.backlog.there(), process: p.Read.Processing.Std(),
+		unshared: share(w.RebalanceTime, w.ReadTime),
+	}
+	r.backlog = f.backlog.result(r.fetch.RecordsPerSecond)
+	// Readers without partitions wait all the time, and that tells nothing.
+	idle := 0.0
+	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {
+		idle = 1 - float64(n)/float64(p.Read.Consumers)
+	}
+	r.wait = max(0, r.fetch.WaitShare-idle) / (1 - idle)
+	for _, b := range w.Brokers {
+		h := &b.Fetch.Latency
+		r.fetching = max(r.fetching, share(h.Mean()*time.Duration(h.Count()), w.ReadTime))
+	}
+	return r
+}
+
+func (r *reading) failure() Verdict {
+	why := r.err
+	if why == "" {
+		why = "the error is not known"
+	}
+	return Verdict{LimitReadFailed, "reading could not go on: " + why}
+}
+
+// behind says by how much the readers are too slow.
+func (r *reading) behind() string {
+	s := fmt.Sprintf("the backlog grew by %.0f records/s to %d: %.0f/s were written and %.0f/s read",
+		r.backlog.Slope, r.backlog.Records, r.backlog.Appended, r.backlog.Appended-r.backlog.Slope)
+	if r.process > 0 {
+		s += fmt.Sprintf("; the processing time of %s for each record took %.0f %% of the readers' time", r.process, 100*r.fetch.HeldShare)
+	}
+	return s
+}
+
+// readKept tells whether the readers took as many records a second as they were to.
+func (e *evidence) readKept() bool {
+	return e.target > 0 && e.read.fetch.RecordsPerSecond >= rateKept*e.target
+}
+
+// readInvalid is invalid of a run that only reads: that a log has no more to give is
+// not kt's fault.
+func (e *evidence) readInvalid() []string {
+	if e.target == 0 || e.w.Consumed == 0 || e.readKept() || e.busy < cpuSaturated {
+		return []string{}
+	}
+	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.0f cores and read %.0f of %.0f records/s",
+		e.use.CPUCores, e.use.CoresAvailable, e.read.fetch.RecordsPerSecond, e.target)}
+}
+
+// readVerdict is verdict of a run that only reads.
+func (e *evidence) readVerdict(cpu, host string) Verdict {
+	r := e.read
+	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.wait)
+	backlog := fmt.Sprintf("with a backlog %.0f %% of the time", 100*r.there)
+	throttled := e.throttled()
+	switch {
+	case e.w.End-e.w.Start < shortest || e.w.Consumed == 0:
+		return Verdict{LimitNone, "too little was read to tell"}
+	case e.busy >= cpuSaturated && !e.readKept():
+		return Verdict{LimitClientCPU, cpu + "; give it more, or read from more hosts"}
+	case throttled >= throttleShows:
+		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
+	case e.readKept():
+		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s read); %s", e.target, r.fetch.RecordsPerSecond, cpu)}
+	case r.there < backlogThere && r.wait+r.fetch.HeldShare >= waitShows:
+		return Verdict{LimitNone, fmt.Sprintf("the readers kept up with what was written: %s, %s; %s", waited, backlog, cpu)}
+	case r.unshared >= rebalanceShows:
+		return Verdict{LimitRebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %d rebalances; %s",
+			100*r.unshared, e.w.Rebalances, cpu)}
+	case r.process > 0 && r.fetch.HeldShare >= heldShows:
+		return Verdict{LimitProcessing, fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time; %s", r.process, 100*r.fetch.HeldShare, cpu)}
+	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
+		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + waited}
+	case r.wait >= waitShows && r.fetching >= fetchShows:
+		return Verdict{LimitFetches, fmt.Sprintf("%s %s, and a fetch was at the busiest broker %.0f %% of the time; %s, %s",
+			waited, backlog, 100*r.fetching, cpu, host)}
+	}
+	return Verdict{LimitReader, fmt.Sprintf("%s %s, and a fetch was at the busiest broker %.0f %% of the time; %s, %s; more --consumers may read more",
+		waited, backlog, 100*r.fetching, cpu, host)}
+}
