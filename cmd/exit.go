@@ -25,11 +25,11 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{exitOK, "done"},
-	{exitFailed, "failed: no broker reached, or records that were not acknowledged"},
+	{exitFailed, "failed: no broker reached, records that were not acknowledged, or fewer read than asked for"},
 	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
 	{exitNotMet, "a limit was not met (for commands to come)"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},
-	{exitLost, "records were lost (for commands to come)"},
+	{exitLost, "lost: --verify found that acknowledged records are not in the log"},
 	{exitHungUp, "ended because the terminal was closed; the run file covers what was measured until then"},
 	{exitInterrupted, "interrupted by Ctrl-C; the summary covers what was measured until then"},
 	{exitTerminated, "ended by SIGTERM; likewise"},

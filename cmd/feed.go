@@ -47,7 +47,7 @@ func (f *feed) Observe(windows []stats.Window) {
 	f.out.observe(second{
 		windows: windows, sample: sample, verdict: f.fold.Verdict(),
 		stage: engine.Stage(f.status.Stage.Load()), buffered: f.status.Buffered.Load(),
-		inFlight: int(f.status.Requests.Load()),
+		inFlight: int(f.status.Requests.Load()), backlog: f.fold.Backlog(),
 	})
 }
 
@@ -69,4 +69,5 @@ type second struct {
 	stage    engine.Stage
 	buffered int64
 	inFlight int
+	backlog  int64
 }

@@ -38,7 +38,7 @@ func TestConsumeReadsARealTopic(t *testing.T) {
 			if slices.Contains(tc.args, "--include") {
 				args = tc.args
 			}
-			r, code := k.kt("consume", args...).wait()
+			r, code := k.in(t).kt("consume", args...).wait()
 			if code != exitOK || r.Records.Consumed != tc.want {
 				t.Errorf("exit code %d, %d records; want 0, %d", code, r.Records.Consumed, tc.want)
 			}

@@ -59,6 +59,11 @@ func startCluster(t *testing.T, brokers, port int, args ...string) *kafkaCluster
 	return k
 }
 
+// in is the cluster as a subtest uses it.
+func (k *kafkaCluster) in(t *testing.T) *kafkaCluster {
+	return &kafkaCluster{t: t, name: k.name, brokers: k.brokers}
+}
+
 // script runs a command of scripts/kafka on this cluster.
 func (k *kafkaCluster) script(command string, args ...string) string {
 	k.t.Helper()

@@ -32,7 +32,8 @@ type output struct {
 
 	drainTimeout time.Duration
 
-	pending stats.Window // seen and not yet told
+	pending stats.Window  // seen and not yet told
+	points  result.Points // of the output jsonl
 }
 
 // newOutput decides what there is to see. The screen is for people: only without
@@ -172,7 +173,7 @@ func (o *output) observe(s second) {
 	for i := range s.windows {
 		w := &s.windows[i]
 		if o.format == "jsonl" {
-			point := result.PointOf(w)
+			point := o.points.Next(w)
 			point.CPUCores = s.sample.ProcessCPU
 			o.note(report.JSONInterval(o.env.Stdout, point))
 		}
@@ -199,12 +200,23 @@ func (o *output) tell(s second) {
 		// The moment after the last second would read as a collapse.
 	case o.rows != nil:
 		o.note(o.rows.Interval(&o.pending))
+	case o.format == "perf-test" && o.load.Plan.Reads(): // Kafka's round trip prints no intervals
 	case o.format == "perf-test":
 		o.note(report.PerfInterval(o.env.Stdout, &o.pending))
 	case !o.load.Quiet:
-		// Who closed stderr does not want to know; the run goes on.
-		_ = report.Progress(o.env.Stderr, o.env.Now(), &o.pending, s.sample, o.load.Plan.Load.Duration.Std())
+		o.progress(s)
 	}
+}
+
+// progress tells of an interval on stderr. Who closed that does not want to know; the
+// run goes on.
+func (o *output) progress(s second) {
+	now, p := o.env.Now(), &o.load.Plan
+	if p.Reads() {
+		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.sample, p, s.backlog)
+		return
+	}
+	_ = report.Progress(o.env.Stderr, now, &o.pending, s.sample, p.Load.Duration.Std())
 }
 
 // warn tells of something that went wrong while the run goes on. On the screen

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -146,6 +147,10 @@ func (c *Cluster) committed(ctx context.Context, l *layout, group string) ([]int
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	offsets, err := c.admin.FetchOffsets(ctx, group)
+	for kerr.IsRetriable(err) && ctx.Err() == nil { // the first group of a cluster waits for the topic of all groups' offsets
+		time.Sleep(leaderPoll)
+		offsets, err = c.admin.FetchOffsets(ctx, group)
+	}
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nil, fmt.Errorf("group %s: %w", group, err)
 	}
