@@ -7,7 +7,7 @@ import (
 )
 
 // consume compares reading the same records, which are in the page cache.
-func (s settings) consume() error {
+func (s *settings) consume() error {
 	fmt.Printf("%d pairs, %d records of %d bytes, %d partitions, one consumer, rate from the first record on, ABBA order\n\n",
 		s.pairs, s.records, s.size, s.partitions)
 	return s.withTopic(fmt.Sprintf("read-%d", s.size), func(topic string) error {
@@ -24,7 +24,7 @@ const (
 	columnRate    = 9
 )
 
-func (s settings) read(tool, topic string) (figures, error) {
+func (s *settings) read(tool, topic string) (figures, error) {
 	c := s.tool(tool, []string{"consume"},
 		"--topic", topic, "--num-records", strconv.Itoa(s.records), "--bootstrap-server", s.bootstrap,
 		"--timeout", "30000", "--hide-header")

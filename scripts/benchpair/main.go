@@ -19,17 +19,23 @@ func main() {
 	}
 }
 
-const usage = "usage: scripts/bench produce|consume [--pairs 5] [--records N --record-size BYTES] [--bootstrap-server HOST:PORT]"
+const usage = "usage: scripts/bench produce|consume|roundtrip [--pairs 5] [--records N --record-size BYTES] [--bootstrap-server HOST:PORT]"
 
 func run(args []string) error {
-	if len(args) == 0 || args[0] != "produce" && args[0] != "consume" {
+	if len(args) == 0 {
 		return errors.New(usage)
 	}
 	var s settings
+	bench := map[string]func(*settings) error{
+		"produce": (*settings).produce, "consume": (*settings).consume, "roundtrip": (*settings).roundtrip,
+	}[args[0]]
+	if bench == nil {
+		return errors.New(usage)
+	}
 	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
 	flags.StringVar(&s.bootstrap, "bootstrap-server", "", "broker to use (default: one that scripts/kafka starts and stops)")
 	flags.IntVar(&s.pairs, "pairs", 5, "pairs of runs")
-	flags.IntVar(&s.records, "records", 0, "records a run (default: 3,000,000 of 512 bytes, and for consume 10,000,000 of 100 bytes too)")
+	flags.IntVar(&s.records, "records", 0, "records a run (default: 3,000,000 of 512 bytes, for consume 10,000,000 of 100 bytes too, for roundtrip 5,000 of 100)")
 	flags.IntVar(&s.size, "record-size", 512, "bytes a record")
 	flags.IntVar(&s.partitions, "partitions", 7, "partitions of the topic")
 	flags.StringVar(&s.acks, "acks", "1", "acks of what is produced")
@@ -44,20 +50,13 @@ func run(args []string) error {
 		defer stop()
 		s.bootstrap = address
 	}
-	loads := []load{{3_000_000, 512}, {10_000_000, 100}}
-	switch {
-	case s.records > 0:
+	loads := defaultLoads[args[0]]
+	if s.records > 0 {
 		loads = []load{{s.records, s.size}}
-	case args[0] == "produce":
-		loads = loads[:1]
 	}
 	for _, l := range loads {
 		s.records, s.size = l.records, l.size
-		bench := s.produce
-		if args[0] == "consume" {
-			bench = s.consume
-		}
-		if err := bench(); err != nil {
+		if err := bench(&s); err != nil {
 			return err
 		}
 	}
@@ -66,6 +65,13 @@ func run(args []string) error {
 
 // load is what a run writes or reads.
 type load struct{ records, size int }
+
+// defaultLoads are those of a benchmark without --records.
+var defaultLoads = map[string][]load{
+	"produce":   {{3_000_000, 512}},
+	"consume":   {{3_000_000, 512}, {10_000_000, 100}},
+	"roundtrip": {{5_000, 100}},
+}
 
 // startKafka starts a broker of the benchmark's own.
 func startKafka() (address string, stop func(), err error) {

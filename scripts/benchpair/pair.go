@@ -30,7 +30,7 @@ type figures struct {
 
 // compare runs both tools in turns and prints what each run gave, the medians and
 // their ratios.
-func (s settings) compare(javaTool string, one func(tool string, pair int) (figures, error)) error {
+func (s *settings) compare(javaTool string, one func(tool string, pair int) (figures, error)) error {
 	fmt.Printf("%-22s %14s %20s %14s\n", "run", "records/s", "CPU s per million", "peak MiB")
 	runs := make(map[string][]figures)
 	for pair := range s.pairs {
@@ -64,7 +64,7 @@ func row(name string, fs []figures) figures {
 	return m
 }
 
-func median(fs []figures, of func(figures) float64) float64 {
+func median[T any](fs []T, of func(T) float64) float64 {
 	values := make([]float64, len(fs))
 	for i, f := range fs {
 		values[i] = of(f)
@@ -77,7 +77,7 @@ func median(fs []figures, of func(figures) float64) float64 {
 }
 
 // tool is a command line of kt, or of Kafka's tool of that name.
-func (s settings) tool(name string, kt []string, args ...string) *exec.Cmd {
+func (s *settings) tool(name string, kt []string, args ...string) *exec.Cmd {
 	var c *exec.Cmd
 	if name == "kt" {
 		c = exec.Command("bin/kt", append(append(kt, "--output", "perf-test", "--result", "none", "--quiet"), args...)...)
@@ -89,7 +89,7 @@ func (s settings) tool(name string, kt []string, args ...string) *exec.Cmd {
 }
 
 // measured is the figures of a process that has ended, but for the rate.
-func (s settings) measured(rate float64, state *os.ProcessState) figures {
+func (s *settings) measured(rate float64, state *os.ProcessState) figures {
 	cpu := state.UserTime() + state.SystemTime()
 	return figures{
 		rate:   rate,
@@ -99,7 +99,7 @@ func (s settings) measured(rate float64, state *os.ProcessState) figures {
 }
 
 // withTopic calls f with a new topic, which is gone afterwards.
-func (s settings) withTopic(name string, f func(topic string) error) error {
+func (s *settings) withTopic(name string, f func(topic string) error) error {
 	topic := fmt.Sprintf("bench-%s-%d", name, os.Getpid())
 	admin := []string{"tool", "TopicCommand", "--bootstrap-server", s.bootstrap, "--topic", topic}
 	if out, err := exec.Command("scripts/kafka", append(admin, "--create", "--partitions", strconv.Itoa(s.partitions))...).CombinedOutput(); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // produce compares writing, each run into a topic of its own.
-func (s settings) produce() error {
+func (s *settings) produce() error {
 	fmt.Printf("%d pairs, %d records of %d bytes, %d partitions, acks %s, batch.size 16384, linger.ms 5, ABBA order\n\n",
 		s.pairs, s.records, s.size, s.partitions, s.acks)
 	return s.compare("ProducerPerformance", func(tool string, pair int) (f figures, err error) {
@@ -21,7 +21,7 @@ func (s settings) produce() error {
 
 var producedLine = regexp.MustCompile(`(\d+) records sent, ([0-9.]+) records/sec .* 99\.9th\.`)
 
-func (s settings) write(tool, topic string) (figures, error) {
+func (s *settings) write(tool, topic string) (figures, error) {
 	c := s.tool(tool, []string{"produce"},
 		"--topic", topic, "--num-records", strconv.Itoa(s.records), "--record-size", strconv.Itoa(s.size),
 		"--throughput", "-1", "--bootstrap-server", s.bootstrap,

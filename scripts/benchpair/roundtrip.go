@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// trip is what one run of one record at a time gave, in milliseconds. Kafka's tool
+// cuts its percentiles down to whole ones.
+type trip struct{ mean, p50, p99 float64 }
+
+// roundtrip compares kt roundtrip --one-at-a-time with Kafka's EndToEndLatency, on one
+// topic with one partition.
+func (s *settings) roundtrip() error {
+	const java = "EndToEndLatency"
+	s.partitions = 1 // as EndToEndLatency makes it
+	fmt.Printf("%d pairs, %d records of %d bytes, one in flight, acks %s, ABBA order\n\n%-22s %14s %14s %14s\n",
+		s.pairs, s.records, s.size, s.acks, "run", "mean ms", "p50 ms", "p99 ms")
+	return s.withTopic("trip", func(topic string) error {
+		trips := make(map[string][]trip)
+		for pair := range s.pairs {
+			order := []string{"kt", java}
+			if pair%2 == 1 {
+				slices.Reverse(order)
+			}
+			for _, tool := range order {
+				t, err := s.trip(tool, topic)
+				if err != nil {
+					return fmt.Errorf("%s, pair %d: %w", tool, pair+1, err)
+				}
+				fmt.Printf("%-22s %14.3f %14.3f %14.3f\n", fmt.Sprintf("%d %s", pair+1, tool), t.mean, t.p50, t.p99)
+				trips[tool] = append(trips[tool], t)
+			}
+		}
+		mean := func(tool string) float64 { return median(trips[tool], func(t trip) float64 { return t.mean }) }
+		fmt.Printf("\nmedian of the means: kt %.3f ms, %s %.3f ms, kt / Java %.2fx\n", mean("kt"), java, mean(java), mean("kt")/mean(java))
+		return nil
+	})
+}
+
+var tripLines = regexp.MustCompile(`Avg latency: ([0-9.]+) ms\s+Percentiles: 50th = ([0-9.]+), 99th = ([0-9.]+),`)
+
+func (s *settings) trip(tool, topic string) (trip, error) {
+	args := []string{"--topic", topic, "--num-records", strconv.Itoa(s.records), "--record-size", strconv.Itoa(s.size), "--bootstrap-server", s.bootstrap}
+	if tool == "kt" {
+		args = append(args, "--acks", s.acks)
+	} else {
+		args = append(args, "--producer-acks", s.acks)
+	}
+	out, err := s.tool(tool, []string{"roundtrip", "--one-at-a-time"}, args...).Output()
+	if err != nil {
+		return trip{}, fmt.Errorf("%w: %s", err, out)
+	}
+	m := tripLines.FindStringSubmatch(string(out))
+	if m == nil {
+		return trip{}, fmt.Errorf("no latencies in: %s", out)
+	}
+	var t trip
+	for i, field := range []*float64{&t.mean, &t.p50, &t.p99} {
+		if *field, err = strconv.ParseFloat(m[i+1], 64); err != nil {
+			return trip{}, err
+		}
+	}
+	return t, nil
+}
