@@ -114,13 +114,14 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	defer file.discardUnused()
 
-	target, err := openTarget(ctx, env, l)
-	if err != nil {
+	r := &runner{env: env, load: l, file: file, stop: stop}
+	if err := r.checkLedger(); err != nil {
+		return usageError(err)
+	}
+	if r.target, err = openTarget(ctx, env, l); err != nil {
 		return err
 	}
-	defer target.close()
-
-	r := &runner{env: env, load: l, target: target, file: file, stop: stop}
+	defer r.target.close()
 	return r.run(ctx)
 }
 

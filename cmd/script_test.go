@@ -15,12 +15,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
 )
 
 func TestMain(m *testing.M) {
@@ -30,8 +32,9 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs every script of testdata/script. A script finds a broker at
-// $BROKERS, which forgets records but keeps topics; a web server, which is no
-// broker, at $HTTP; someone who hangs up at $CLOSER; and nobody at $NOBODY.
+// $BROKERS, which forgets records but keeps topics; one at $KEEPING, which keeps
+// both; a web server, which is no broker, at $HTTP; someone who hangs up at $CLOSER;
+// and nobody at $NOBODY. Its commands that go to a broker go to $BROKERS.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -42,18 +45,25 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"busy":   busy,
 			"code":   code,
+			"cut":    cut,
+			"drop":   drop,
 			"expect": expect,
+			"lossy":  lossy,
 			"topics": topics,
+			"write":  write,
 		},
 	})
 }
 
 func setUpScript(env *testscript.Env) error {
-	broker, err := kafka.StartEmbedded(false)
-	if err != nil {
-		return err
+	for name, keeps := range map[string]bool{"BROKERS": false, "KEEPING": true} {
+		broker, err := kafka.StartEmbedded(keeps)
+		if err != nil {
+			return err
+		}
+		env.Defer(broker.Close)
+		env.Setenv(name, strings.Join(broker.Addrs(), ","))
 	}
-	env.Defer(broker.Close)
 	web, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -71,7 +81,6 @@ func setUpScript(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	env.Setenv("BROKERS", strings.Join(broker.Addrs(), ","))
 	env.Setenv("HTTP", web.Addr().String())
 	env.Setenv("CLOSER", closer.Addr().String())
 	env.Setenv("NOBODY", gone.Addr().String())
@@ -169,12 +178,80 @@ func holds(ts *testscript.TestScript, got any, op, want string) bool {
 
 // topics checks which topics there are: topics a b; topics with no name: none.
 func topics(ts *testscript.TestScript, neg bool, args []string) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(ts.Getenv("BROKERS"), ",")...))
-	ts.Check(err)
-	defer client.Close()
-	found, err := kadm.NewClient(client).ListTopics(context.Background())
+	found, err := kadm.NewClient(broker(ts)).ListTopics(context.Background())
 	ts.Check(err)
 	if neg || !slices.Equal(found.Names(), args) {
 		ts.Fatalf("topics are %q, want %q", found.Names(), args)
 	}
+}
+
+// drop deletes a topic: drop TOPIC
+func drop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: drop TOPIC")
+	}
+	_, err := kadm.NewClient(broker(ts)).DeleteTopic(context.Background(), args[0])
+	ts.Check(err)
+}
+
+// cut deletes the records of a topic, as its retention would: cut TOPIC
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: cut TOPIC")
+	}
+	admin := kadm.NewClient(broker(ts))
+	ends, err := admin.ListEndOffsets(context.Background(), args[0])
+	ts.Check(err)
+	_, err = admin.DeleteRecords(context.Background(), ends.Offsets())
+	ts.Check(err)
+}
+
+// write writes records that kt did not make: write TOPIC VALUE…
+func write(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: write TOPIC VALUE…")
+	}
+	var values [][]byte
+	for _, v := range args[1:] {
+		values = append(values, []byte(v))
+	}
+	writeTo(ts, broker(ts), args[0], values...)
+}
+
+// lossy makes a topic of one partition that has lost a record, and the ledger that
+// tells so: four were acknowledged, and the third is not there. lossy TOPIC FILE
+func lossy(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lossy TOPIC FILE")
+	}
+	client := broker(ts)
+	_, err := kadm.NewClient(client).CreateTopic(context.Background(), 1, 1, nil, args[0])
+	ts.Check(err)
+	const run = 4711
+	for _, seq := range []int64{0, 1, 3} {
+		value := make([]byte, 100)
+		stamp := ledger.Stamp{Run: run, Seq: seq, Due: time.Now().UnixNano()}
+		stamp.Put(value)
+		writeTo(ts, client, args[0], value)
+	}
+	ts.Check(ledger.WriteFile(ts.MkAbs(args[1]), &ledger.Book{
+		Run: run, Topic: args[0], Idempotent: true, Acks: "all", Retries: true,
+		Lanes: []ledger.Lane{{Issued: 4, Acknowledged: ledger.Ranges{{From: 0, To: 4}}, LastOffset: 2}},
+	}))
+}
+
+// writeTo writes records to partition 0 of a topic.
+func writeTo(ts *testscript.TestScript, client *kgo.Client, topic string, values ...[]byte) {
+	for _, v := range values {
+		ts.Check(client.ProduceSync(context.Background(), &kgo.Record{Topic: topic, Value: v}).FirstErr())
+	}
+}
+
+// broker is a client of the broker at $BROKERS.
+func broker(ts *testscript.TestScript) *kgo.Client {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(strings.Split(ts.Getenv("BROKERS"), ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	ts.Check(err)
+	ts.Defer(client.Close)
+	return client
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -105,17 +106,34 @@ func (r *runner) writeLedger() error {
 }
 
 // ledgerPath is where the ledger goes: where the user wants it, else beside the run
-// file. A round trip has read everything already and leaves one only on request.
+// file; "" when there is none.
 func (r *runner) ledgerPath() string {
 	switch {
-	case !r.load.Plan.Verify || r.load.book != nil:
+	case !r.load.Plan.Verify || !r.load.Plan.Writes():
 		return ""
 	case r.load.Ledger != "":
 		return r.load.Ledger
-	case r.load.Plan.Reads():
-		return ""
 	case r.file.path == "":
-		return r.load.Plan.Topic.Name + ".ledger"
+		return ""
 	}
 	return strings.TrimSuffix(r.file.path, filepath.Ext(r.file.path)) + ".ledger"
+}
+
+// checkLedger checks, before anything is made, that the ledger can be left.
+func (r *runner) checkLedger() error {
+	path := r.ledgerPath()
+	if path == "" {
+		if r.load.Plan.Verify && !r.load.Plan.Reads() {
+			return errors.New("--verify: there is no run file that the ledger could lie beside; name it with --ledger FILE")
+		}
+		return nil
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("--ledger %s: it exists, and kt does not overwrite ledgers; name another file or remove it", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".kt-*")
+	if err != nil {
+		return fmt.Errorf("--ledger %s: %w", path, cause(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) // it was only to see whether one can be made
 }

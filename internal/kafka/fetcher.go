@@ -223,27 +223,33 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	}
 	d := r.driver
 	number := d.layout.base[p.Topic] + p.Partition
-	d.at.sawEnd(number, max(p.HighWatermark, p.Records[len(p.Records)-1].Offset+1))
-	n := 0
-	count := func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now) }
-	if d.books == nil {
-		r.shard.Record(count)
-	} else {
-		log := d.books[r.group].Log(number)
-		log.Lock()
-		r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.check(rec, phase, number, p.Records, now, log) })
-		log.Unlock()
+	next := p.Records[len(p.Records)-1].Offset + 1
+	end := p.HighWatermark
+	if d.settings.ReadCommitted() {
+		end = p.LastStableOffset
 	}
-	last := p.Records[len(p.Records)-1]
-	d.at.groups[r.group].next[number].Store(last.Offset + 1)
+	d.at.sawEnd(number, max(end, next))
+	var log *ledger.Log
+	if d.books != nil {
+		if p.LogStartOffset > d.at.groups[r.group].next[number].Load() { // retention was faster than the reader
+			d.books[r.group].Begin(number, p.LogStartOffset)
+		}
+		log = d.books[r.group].Log(number)
+		log.Lock()
+		defer log.Unlock()
+	}
+	n := 0
+	r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now, log) })
+	d.at.groups[r.group].next[number].Store(next)
 	for _, record := range p.Records {
 		record.Recycle()
 	}
 	return n
 }
 
-// count counts records, and the end-to-end latency of those that carry a stamp.
-func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration) (n int) {
+// count counts records, and the end-to-end latency of those that carry a stamp. With
+// a log it accounts for every record.
+func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp
 	bytes := 0
@@ -253,26 +259,13 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		}
 		n++
 		bytes += len(record.Key) + len(record.Value)
-		if ledger.PeekStamp(record.Value, &s) {
-			r.endToEnd(rec, phase, &s, started, now)
+		stamped := false
+		if log == nil {
+			stamped = ledger.PeekStamp(record.Value, &s)
+		} else {
+			stamped = log.Add(record.Offset, record.LeaderEpoch, record.Value, &s) == ledger.Stamped
 		}
-	}
-	rec.Consumed(phase, number, n, bytes, now)
-	return n
-}
-
-// check does what count does, and accounts for every record.
-func (r *fetcher) check(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
-	started := r.shard.Started().UnixNano()
-	var s ledger.Stamp
-	bytes := 0
-	for _, record := range records {
-		if record.Attrs.IsControl() {
-			continue
-		}
-		n++
-		bytes += len(record.Key) + len(record.Value)
-		if log.Add(record.Offset, record.LeaderEpoch, record.Value, &s) == ledger.Stamped {
+		if stamped {
 			r.endToEnd(rec, phase, &s, started, now)
 		}
 	}

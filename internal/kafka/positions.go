@@ -65,9 +65,8 @@ type positions struct {
 	groups []groupPositions
 	ends   []atomic.Int64 // by partition: the newest end that is known
 
-	mu     sync.Mutex // guards the rest
-	aim    []int64    // by partition: where reading is over; nil: nowhere
-	missed int        // partitions of groups that have not reached it, at the last look
+	mu  sync.Mutex // guards the rest
+	aim []int64    // by partition: where reading is over; nil: nowhere
 }
 
 // groupPositions are those of one group, or of the readers that need none.
