@@ -68,7 +68,7 @@ func (r *runner) newOutput(h result.Header) (*output, error) {
 // openRows begins the output of Kafka's own consumer test.
 func (o *output) openRows(h result.Header) error {
 	o.rows = report.NewConsumerPerf(o.env.Stdout, h, report.ConsumerRows{
-		HideHeader: o.load.HideHeader, Detailed: o.load.ShowDetailed, Date: o.load.date,
+		HideHeader: o.load.HideHeader, Detailed: o.load.ShowDetailed, Date: o.load.date, Interval: o.load.Interval,
 	})
 	return o.rows.Header()
 }

@@ -27,7 +27,7 @@ func (l *load) readLedger() error {
 	}
 	book, err := ledger.ReadFile(l.LedgerFile)
 	if err != nil {
-		return fmt.Errorf("--verify %s: %w", l.LedgerFile, cause(err))
+		return fmt.Errorf("--verify: %w", err) // it names the file
 	}
 	switch p := &l.Plan; {
 	case p.Topic.Name == "" && p.Read.Include == "":

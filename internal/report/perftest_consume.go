@@ -13,7 +13,8 @@ import (
 // ConsumerRows is how the rows of kafka-consumer-perf-test are to be.
 type ConsumerRows struct {
 	HideHeader bool
-	Detailed   bool // rows as the run goes on, in place of the one at its end
+	Detailed   bool          // rows as the run goes on, in place of the one at its end
+	Interval   time.Duration // of detailed rows: the last one of a run is shorter, and has none
 	Date       DateFormat
 	Zone       *time.Location // of the times; nil: this machine's
 }
@@ -54,10 +55,14 @@ func (c *ConsumerPerf) Header() error {
 	return err
 }
 
+// fullInterval is how much of an interval one must be to be no part of one: the
+// clock ticks roughly.
+const fullInterval = 0.9
+
 // Interval writes the row of an interval, when rows are detailed: totals so far,
-// and the rates of the interval.
+// and the rates of the interval. As in Kafka's tool, the rest at the end has none.
 func (c *ConsumerPerf) Interval(s *stats.Window) error {
-	if !c.rows.Detailed {
+	if !c.rows.Detailed || s.Seconds() < fullInterval*c.rows.Interval.Seconds() {
 		return nil
 	}
 	c.records += s.Consumed

@@ -78,11 +78,12 @@ func TestConsumerRowsAreKafkas(t *testing.T) {
 func TestDetailedRowsAreInPlaceOfTheLastOne(t *testing.T) {
 	h, windows, r := consumerRun(result.ReadIdle)
 	var b bytes.Buffer
-	c := NewConsumerPerf(&b, h, ConsumerRows{Detailed: true, Zone: time.UTC})
+	c := NewConsumerPerf(&b, h, ConsumerRows{Detailed: true, Interval: time.Second, Zone: time.UTC})
 	if err := c.Header(); err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range []int{1, 2, 3, 5} {
+	windows[6].End -= 101 * time.Millisecond // the end of the run
+	for _, i := range []int{1, 2, 3, 5, 6} {
 		if err := c.Interval(&windows[i]); err != nil {
 			t.Fatal(err)
 		}

@@ -163,9 +163,7 @@ func (t *text) figures(r result.Result) {
 		t.records(r)
 	}
 	t.readers(r)
-	c := r.Client
-	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores (%.2f s per million records), %s, longest GC pause %s",
-		c.CPUCores, c.CoresAvailable, c.CPUSecondsPerMillion, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
+	t.client(r)
 	if w := r.Warmup; w != nil {
 		if writes {
 			t.row("warm-up", muted, fmt.Sprintf("%s records left out, p99 %s", theme.Count(w.Records.Offered), theme.Duration(micros(w.Response.P99))))
@@ -174,6 +172,21 @@ func (t *text) figures(r result.Result) {
 		}
 		t.errors("", w.Errors)
 	}
+}
+
+// idleClient is how many cores kt needs about nothing: below it, what records cost
+// cannot be told from what timers, the screen and the garbage collector do.
+const idleClient = 0.25
+
+// client writes what kt itself used.
+func (t *text) client(r result.Result) {
+	c := r.Client
+	cost := ""
+	if c.CPUCores >= idleClient {
+		cost = fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
+	}
+	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores%s, %s, longest GC pause %s",
+		c.CPUCores, c.CoresAvailable, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 }
 
 // writes tells whether the run sent anything, as all did that did not read.

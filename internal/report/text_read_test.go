@@ -125,13 +125,30 @@ func TestALongTimelineIsCut(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
 	}
-	r.Events, r.Outage, r.EventsLeftOut = nil, nil, 0
+	gap, from := int64(3950), 10.25
+	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, 0
 	if text := written(t, Text, r, Options{}); !strings.Contains(text, "longest gap") {
 		t.Errorf("a gap of seconds without an event is not told:\n%s", text)
 	}
-	r.LongestGap = &result.Gap{LengthMS: 20}
+	gap = 20
 	if text := written(t, Text, r, Options{}); strings.Contains(text, "longest gap") {
 		t.Errorf("a gap of milliseconds is told:\n%s", text)
+	}
+}
+
+func TestWhatRecordsCostIsToldOfAClientThatIsBusy(t *testing.T) {
+	r := results()["fixed"]
+	for _, tc := range []struct {
+		cores float64
+		want  string
+	}{
+		{0.25, "this client 0.25 of 4 cores (92.44 s per million records), "},
+		{0.24, "this client 0.24 of 4 cores, "},
+	} {
+		r.Client.CPUCores, r.Client.CPUSecondsPerMillion = tc.cores, 92.44
+		if text := oneSpace(written(t, Text, r, Options{})); !strings.Contains(text, tc.want) {
+			t.Errorf("%q is not in:\n%s", tc.want, text)
+		}
 	}
 }
 

@@ -17,31 +17,39 @@ const longGap = time.Second
 
 // timeline writes what happened, and what it did to the load.
 func (t *text) timeline(r result.Result) {
-	gap := r.LongestGap != nil && (r.Outage != nil || micros(1000*r.LongestGap.LengthMS) >= longGap)
+	o := r.Outage
+	gap := o != nil && o.LongestGapMS != nil && (o.BeganWith != "" || millis(o.LongestGapMS) >= longGap)
 	if len(r.Events) == 0 && !gap {
 		return
 	}
 	t.line("")
 	label := "timeline"
 	for _, e := range r.Events[:min(maxTimeline, len(r.Events))] {
-		at := fmt.Sprintf("%-8s", theme.Duration(secondsOf(e.AtSeconds)))
-		t.row(label, plain, t.th.Paint(muted, at)+" "+t.cut(e.Text, textWidth-9))
+		when := fmt.Sprintf("%-8s", theme.Duration(secondsOf(e.AtSeconds)))
+		t.row(label, plain, t.th.Paint(muted, when)+" "+t.cut(e.Text, textWidth-9))
 		label = ""
 	}
 	if n := int64(len(r.Events)) + r.EventsLeftOut - maxTimeline; n > 0 {
 		t.row("", muted, theme.Count(n)+" more: --output json lists them")
 	}
-	t.outage(r)
+	if o != nil && o.BeganWith != "" {
+		t.outage(*o)
+	}
 	if !gap {
 		return
 	}
-	s := fmt.Sprintf("nothing was acknowledged for %s, from %s on",
-		theme.Duration(micros(1000*r.LongestGap.LengthMS)), theme.Duration(secondsOf(r.LongestGap.FromSeconds)))
+	s := fmt.Sprintf("nothing was acknowledged for %s, from %s on", theme.Duration(millis(o.LongestGapMS)), at(o.LongestGapFromSeconds))
 	if p := worstGap(r); p.LongestGap != nil {
 		s += fmt.Sprintf("; in %s for %s", place(p), theme.Duration(micros(1000*p.LongestGap.LengthMS)))
 	}
 	t.sentence("longest gap", plain, s)
 }
+
+// millis is a time that did happen.
+func millis(ms *int64) time.Duration { return time.Duration(*ms) * time.Millisecond }
+
+// at is a moment of the run.
+func at(seconds *float64) string { return theme.Duration(secondsOf(*seconds)) }
 
 // worstGap is the partition that was waited for longest.
 func worstGap(r result.Result) result.PartitionRow {
@@ -55,15 +63,11 @@ func worstGap(r result.Result) result.PartitionRow {
 }
 
 // outage writes how long it took after a fault until all was as before.
-func (t *text) outage(r result.Result) {
-	o := r.Outage
-	if o == nil {
-		return
-	}
-	parts := []string{fmt.Sprintf("from %s on (%s)", theme.Duration(secondsOf(o.BeganSeconds)), strings.ReplaceAll(string(o.BeganWith), "_", " "))}
+func (t *text) outage(o result.Outage) {
+	parts := []string{fmt.Sprintf("from %s on (%s)", at(o.BeganSeconds), strings.ReplaceAll(string(o.BeganWith), "_", " "))}
 	after := func(what string, ms *int64) {
 		if ms != nil {
-			parts = append(parts, what+" after "+theme.Duration(micros(1000**ms)))
+			parts = append(parts, what+" after "+theme.Duration(millis(ms)))
 		}
 	}
 	after("records failed", o.FirstErrorMS)
@@ -75,8 +79,8 @@ func (t *text) outage(r result.Result) {
 		parts = append(parts, "the rate never back")
 	}
 	t.sentence("outage", plain, strings.Join(parts, ", "))
-	if o.RecordsFailed > 0 {
-		t.row("", bad, theme.Count(o.RecordsFailed)+" records failed or were never answered")
+	if n := *o.RecordsFailed; n > 0 {
+		t.row("", bad, theme.Count(n)+" records failed or were never answered")
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 
 // Backlog is how many records waited to be read: of several groups, the sum.
 type Backlog struct {
-	Records  int64   `json:"records"`                  // when sending ended; of a run that only reads, at its end
-	Left     int64   `json:"left_records"`             // at the end of the run
-	Max      int64   `json:"max_records"`              // at the end of a second
-	Slope    float64 `json:"slope_records_per_second"` // of a straight line through the seconds, by least squares
+	Records  int64   `json:"records"`          // when sending ended; of a run that only reads, at its end
+	Left     int64   `json:"left_records"`     // at the end of the run
+	Max      int64   `json:"max_records"`      // at the end of a second
+	Slope    float64 `json:"slope_per_second"` // records a second: of a straight line through the seconds, by least squares
 	Appended float64 `json:"appended_records_per_second"`
 	KeptUp   bool    `json:"kept_up"`
 }
@@ -29,9 +29,9 @@ const (
 
 // backlog follows how many records wait to be read.
 type backlog struct {
-	now, max, at  int64
-	fit           fit
-	behind, total time.Duration // of the seconds that ended with a backlog, and of all
+	now, max, at int64
+	fit          fit
+	judged       bool // there were seconds of the load
 }
 
 // add takes a window. steady tells that the load went on in it: when senders have
@@ -46,27 +46,20 @@ func (b *backlog) add(w *stats.Window, steady bool) {
 		return
 	}
 	b.at = b.now
+	b.judged = true
 	b.fit.add(w.End.Seconds(), float64(b.now))
-	length := w.End - w.Start
-	b.total += length
-	if float64(b.now)*length.Seconds() > float64(w.Consumed)*backlogShows.Seconds() {
-		b.behind += length
-	}
 }
 
 // result is what it was, with so many records read a second.
 func (b *backlog) result(read float64) *Backlog {
 	r := &Backlog{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
-	if b.total == 0 {
+	if !b.judged {
 		r.Records = b.now
 	}
 	r.Appended = max(0, read+r.Slope)
 	r.KeptUp = r.Slope <= backlogGrows*r.Appended || float64(r.Records) <= read*backlogShows.Seconds()
 	return r
 }
-
-// there is the share of the time with a backlog.
-func (b *backlog) there() float64 { return share(b.behind, b.total) }
 
 // fit is a straight line through points, by least squares.
 type fit struct{ n, x0, x, y, xx, xy float64 }

@@ -59,6 +59,8 @@ func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
 		fmt.Sprintf("| `%s` | readers waited for records at least %s of the time, with a fetch at the busiest broker at least %s of the time",
 			LimitFetches, percent(waitShows), percent(fetchShows)),
 		fmt.Sprintf("| `%s` | none of these: one client", LimitReader),
+		fmt.Sprintf("| `%s` | it took less than %.0f s from the first record to the last", LimitNone, shortest.Seconds()),
+		fmt.Sprintf("If %s of what was read had been there when reading began", percent(replayed)),
 		fmt.Sprintf("the slope is at most %s of what was written a second, or when what waits is no more than they read in %.0f s", percent(backlogGrows), backlogShows.Seconds()),
 		fmt.Sprintf("at least %s of the median rate of the up to %.0f s before, if the median of the %.0f s from then on", percent(recovered), normalTime.Seconds(), stayTime.Seconds()),
 		fmt.Sprintf("none of them is below %s of that", percent(collapsed)),

@@ -23,6 +23,7 @@ type Fold struct {
 	loading bool // in the second of the last windows
 	stall   stall
 	backlog backlog
+	reads   reads // of a run that only reads
 	line    timeline
 }
 
@@ -61,7 +62,11 @@ func NewFold(h Header) *Fold {
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
 	loading, full, rate := f.load(&w)
+	waiting := f.backlog.now
 	f.backlog.add(&w, loading)
+	if readsOnly(&f.header.Plan) {
+		f.reads.add(&w, waiting, f.backlog.now)
+	}
 	f.line.add(&w, rate, full)
 	f.series.add(f.points.Next(&w))
 	w.Events = nil // the timeline has them, as many as it keeps
@@ -97,9 +102,23 @@ func (f *Fold) AddSample(s host.Sample) {
 	m := &f.total[stats.Measured]
 	warming := m.IsZero() || s.At <= m.Start
 	draining := !f.loading && f.use.seconds > 0 // it would dilute what the load took
-	if !warming && !draining {
+	switch {
+	case warming || draining:
+	case readsOnly(&f.header.Plan):
+		f.reads.sample(s)
+	default:
 		f.use.add(s)
 	}
+}
+
+// client is what kt used in the measured part; of a run that only reads, from the
+// second of the first record to that of the last.
+func (f *Fold) client(m *stats.Window) ClientUse {
+	u := f.use
+	if readsOnly(&f.header.Plan) {
+		u = f.reads.usage()
+	}
+	return u.client(m)
 }
 
 // Finish adds what is known at the end.
@@ -121,11 +140,11 @@ func (f *Fold) Result() Result {
 			Response: latencyOf(&m.Response), Service: latencyOf(&m.Service),
 			Lag: latencyOf(&m.Lag), OwnLag: latencyOf(&m.OwnLag), EndToEnd: endToEndOf(&m.EndToEnd),
 		},
-		Client:     f.use.client(m),
+		Client:     e.use,
 		Series:     append([]Point{}, f.series.points...),
 		Histograms: Histograms{Response: m.Response, Service: m.Service, Lag: m.Lag, EndToEnd: m.EndToEnd},
 
-		LongestGap: gapOf(m.Outage), Outage: f.line.outage(), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
+		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
 	}
 	r.Valid = len(r.Invalid) == 0
 	r.Headline, r.Note = headline(&f.header.Plan, e.target)

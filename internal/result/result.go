@@ -30,7 +30,6 @@ type Result struct {
 	Rebalances *Rebalances `json:"rebalances,omitempty"`
 	Backlog    *Backlog    `json:"backlog,omitempty"`
 
-	LongestGap    *Gap    `json:"longest_gap,omitempty"` // in which records waited and none was acknowledged
 	Outage        *Outage `json:"outage,omitempty"`
 	Events        []Event `json:"events,omitempty"` // the first maxEvents
 	EventsLeftOut int64   `json:"events_left_out,omitempty"`

@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,12 +20,15 @@ type Event struct {
 	Text       string          `json:"text"`
 }
 
-// Outage is what a fault did to the run. Times are from when it began; one that is
-// nil did not happen.
+// Outage is for how long nothing was acknowledged, and what a fault did to the run.
+// Times are from when the fault began; what is nil did not happen.
 type Outage struct {
-	BeganSeconds   float64         `json:"began_seconds"` // since the start of the run
-	BeganWith      stats.EventKind `json:"began_with"`
-	RecordsFailed  int64           `json:"records_failed"` // from that second on, or never answered
+	LongestGapMS          *int64   `json:"longest_gap_ms,omitempty"` // in which records waited and none was acknowledged
+	LongestGapFromSeconds *float64 `json:"longest_gap_from_seconds,omitempty"`
+
+	BeganSeconds   *float64        `json:"began_seconds,omitempty"`  // since the start of the run
+	BeganWith      stats.EventKind `json:"began_with,omitempty"`     // "": nothing happened, and all below is nil
+	RecordsFailed  *int64          `json:"records_failed,omitempty"` // from that second on, or never answered
 	FirstErrorMS   *int64          `json:"first_error_ms,omitempty"`
 	FirstSuccessMS *int64          `json:"first_success_ms,omitempty"`
 	NewLeaderMS    *int64          `json:"new_leader_ms,omitempty"`
@@ -38,10 +42,10 @@ const maxEvents = 1000
 // timeline is what happened in a run, and what it did to the load.
 type timeline struct {
 	events  []stats.Event
-	warmup  int // so many of them are of the warm-up
 	leftOut int64
-	recent  []second // of the measured part
-	fault   *fault   // nil: nothing began
+	from    time.Duration // start of the measured part; meaningless before its first window
+	recent  []second      // of the measured part
+	fault   *fault        // nil: nothing began
 }
 
 // second is what the load did in one.
@@ -61,12 +65,12 @@ func (t *timeline) add(w *stats.Window, rate float64, full bool) {
 			continue
 		}
 		t.events = append(t.events, e)
-		if w.Warmup {
-			t.warmup = len(t.events)
-		}
 	}
 	if w.Warmup {
 		return
+	}
+	if len(t.recent) == 0 {
+		t.from = w.Start
 	}
 	s := second{w.Start, w.End, rate, w.Failed + w.Unknown, full}
 	t.recent = append(t.recent, s)
@@ -84,8 +88,10 @@ func (t *timeline) add(w *stats.Window, rate float64, full bool) {
 // look finds out what began, which may be told later than what came of it.
 func (t *timeline) look() {
 	began := -1
-	for i := t.warmup; i < len(t.events); i++ {
-		if began < 0 && begins(t.events[i].Kind) > 0 || began >= 0 && earlier(t.events[i], t.events[began]) {
+	for i, e := range t.events {
+		switch {
+		case e.At < t.from || begins(e.Kind) == 0:
+		case began < 0 || earlier(e, t.events[began]):
 			began = i
 		}
 	}
@@ -100,6 +106,25 @@ func (t *timeline) look() {
 	for _, s := range t.recent {
 		t.fault.add(s)
 	}
+}
+
+// explain is what happened to a broker, or what the user's command may have done, just
+// before or in a time in which nothing was acknowledged; "" when nothing did.
+func (t *timeline) explain(from, to time.Duration) string {
+	events := inOrder(t.events)
+	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.Exec} {
+		for _, e := range events {
+			if e.Kind != kind || e.At < from-time.Second || e.At > to { // a stall is known to the second
+				continue
+			}
+			what := e.Text
+			if kind == stats.Exec { // it may be long
+				what = "the user's command is started"
+			}
+			return fmt.Sprintf("at %.1f s %s, see the timeline", e.At.Seconds(), what)
+		}
+	}
+	return ""
 }
 
 // begins is how much an event counts as the beginning of a fault: the user's own
@@ -137,12 +162,26 @@ func inOrder(events []stats.Event) []stats.Event {
 	return events
 }
 
-func (t *timeline) outage() *Outage {
-	f := t.fault
-	if f == nil {
+// outage is nil when there was neither a gap nor a fault.
+func (t *timeline) outage(longest stats.Gap) *Outage {
+	f, gap := t.fault, gapOf(longest)
+	if f == nil && gap == nil {
 		return nil
 	}
-	o := &Outage{BeganSeconds: f.at.Seconds(), BeganWith: f.with, RecordsFailed: f.failed}
+	o := new(Outage)
+	if gap != nil {
+		o.LongestGapMS, o.LongestGapFromSeconds = &gap.LengthMS, &gap.FromSeconds
+	}
+	if f != nil {
+		t.after(f, o)
+	}
+	return o
+}
+
+// after adds what came of a fault.
+func (t *timeline) after(f *fault, o *Outage) {
+	began, failed := f.at.Seconds(), f.failed
+	o.BeganSeconds, o.BeganWith, o.RecordsFailed = &began, f.with, &failed
 	if at, ok := f.after.at(); ok {
 		f.note(&o.RecoveredMS, at)
 	}
@@ -172,7 +211,6 @@ func (t *timeline) outage() *Outage {
 		default:
 		}
 	}
-	return o
 }
 
 // fault is what has happened since something began.

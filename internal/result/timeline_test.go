@@ -2,6 +2,7 @@ package result
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,9 @@ func rates(parts ...[]int64) []int64 {
 // ms is a time that an outage's field may hold.
 func ms(n int64) *int64 { return &n }
 
+// sec is a moment that an outage's field may hold.
+func sec(n float64) *float64 { return &n }
+
 func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 	calm := steadily(60, 1000)
 	for _, tc := range []struct {
@@ -84,6 +88,7 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 		{"events that are no fault", load{rates: calm, events: map[int][]stats.Event{
 			3: {at(3, stats.Rebalance), at(3.1, stats.ISRShrank), at(3.2, stats.ControllerMoved)},
 		}}, nil},
+		{"one that is told when the warm-up is over", load{rates: calm, warmup: 5, events: map[int][]stats.Event{6: {at(4.5, stats.BrokerGone)}}}, nil},
 		{"a fault in the warm-up", load{rates: calm, warmup: 5, events: map[int][]stats.Event{3: {at(3, stats.BrokerGone)}}}, nil},
 		{
 			"a broker that goes and comes back",
@@ -94,7 +99,7 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 				40: {moved(40, 2, 1), moved(41, 3, 2)}, // back, and what comes after that
 				50: {at(50, stats.InSync)},
 			}},
-			&Outage{BeganSeconds: 10.5, BeganWith: stats.BrokerGone, NewLeaderMS: ms(2000), InSyncMS: ms(23_000), RecoveredMS: ms(0)},
+			&Outage{BeganSeconds: sec(10.5), BeganWith: stats.BrokerGone, RecordsFailed: ms(0), NewLeaderMS: ms(2000), InSyncMS: ms(23_000), RecoveredMS: ms(0)},
 		},
 		{
 			"a partition without a replica elsewhere",
@@ -102,7 +107,7 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 				10: {lostLeader(10, 1)},
 				20: {moved(20, -1, 1)},
 			}},
-			&Outage{BeganSeconds: 10, BeganWith: stats.LeaderLost, NewLeaderMS: ms(10_000), RecoveredMS: ms(0)},
+			&Outage{BeganSeconds: sec(10), BeganWith: stats.LeaderLost, RecordsFailed: ms(0), NewLeaderMS: ms(10_000), RecoveredMS: ms(0)},
 		},
 		{
 			"the user's command counts more than what came before",
@@ -111,7 +116,7 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 				20: {at(20, stats.Exec), at(21, stats.ExecEnded)},
 				22: {at(22, stats.FirstError), at(22.5, stats.FirstSuccess), at(23, stats.FirstError), at(25, stats.Exec)},
 			}},
-			&Outage{BeganSeconds: 20, BeganWith: stats.Exec, FirstErrorMS: ms(2000), FirstSuccessMS: ms(2500), RecoveredMS: ms(0)},
+			&Outage{BeganSeconds: sec(20), BeganWith: stats.Exec, RecordsFailed: ms(0), FirstErrorMS: ms(2000), FirstSuccessMS: ms(2500), RecoveredMS: ms(0)},
 		},
 		{
 			"what began may be told late",
@@ -119,7 +124,7 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 				12: {moved(12, 1, 2)},
 				14: {at(11.5, stats.BrokerGone)},
 			}},
-			&Outage{BeganSeconds: 11.5, BeganWith: stats.BrokerGone, NewLeaderMS: ms(500), RecoveredMS: ms(0)},
+			&Outage{BeganSeconds: sec(11.5), BeganWith: stats.BrokerGone, RecordsFailed: ms(0), NewLeaderMS: ms(500), RecoveredMS: ms(0)},
 		},
 		{
 			"records that failed from its second on",
@@ -127,7 +132,7 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 				rates: calm, failed: map[int]int64{9: 1, 10: 10, 11: 100},
 				events: map[int][]stats.Event{10: {at(10.5, stats.FirstError)}},
 			},
-			&Outage{BeganSeconds: 10.5, BeganWith: stats.FirstError, FirstErrorMS: ms(0), RecordsFailed: 110, RecoveredMS: ms(0)},
+			&Outage{BeganSeconds: sec(10.5), BeganWith: stats.FirstError, FirstErrorMS: ms(0), RecordsFailed: ms(110), RecoveredMS: ms(0)},
 		},
 	} {
 		if diff := cmp.Diff(tc.want, tc.in.fold().Result().Outage); diff != "" {
@@ -226,6 +231,46 @@ func TestEventsAreListedInOrderAndBounded(t *testing.T) {
 	t.Error("the first event told is not listed")
 }
 
+// A broker that is gone may be told of up to three seconds late.
+func TestAnEventThatIsToldLateStandsWhereItBelongs(t *testing.T) {
+	f := load{rates: steadily(20, 1000), events: map[int][]stats.Event{
+		8:  {at(8.9, stats.ISRShrank)},
+		10: {moved(10.2, 1, 2), at(10.4, stats.FirstError)},
+		13: {at(10.1, stats.BrokerGone), at(13, stats.FirstSuccess)},
+	}}.fold()
+	var got []stats.EventKind
+	for _, e := range f.Result().Events {
+		got = append(got, e.Kind)
+	}
+	want := []stats.EventKind{stats.ISRShrank, stats.BrokerGone, stats.LeaderMoved, stats.FirstError, stats.FirstSuccess}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
+	broker := at(12.9, stats.BrokerGone)
+	broker.Text = "broker 2 does not answer"
+	const told = "nothing was acknowledged for 4 s, from second 10 on, although records were outstanding"
+	for _, tc := range []struct {
+		name   string
+		events []stats.Event
+		want   string
+	}{
+		{"nothing did", nil, told + "; senders waited"},
+		{"a broker is gone", []stats.Event{at(10.1, stats.Exec), at(10.3, stats.FirstError), broker}, told + ": at 12.9 s broker 2 does not answer, see the timeline"},
+		{"leaders moved, just before", []stats.Event{moved(9.1, 1, 2)}, told + ": at 9.1 s leader_moved, see the timeline"},
+		{"the user's command", []stats.Event{at(10, stats.Exec)}, told + ": at 10.0 s the user's command is started, see the timeline"},
+		{"long before", []stats.Event{at(8.9, stats.BrokerGone)}, told + "; senders waited"},
+		{"and after", []stats.Event{at(14.1, stats.BrokerGone)}, told + "; senders waited"},
+	} {
+		f := load{rates: rates(steadily(10, 1000), steadily(4, 0), steadily(10, 1000)), events: map[int][]stats.Event{16: tc.events}}.fold()
+		if v := f.Verdict(); v.Limit != LimitStall || !strings.HasPrefix(v.Evidence, tc.want) {
+			t.Errorf("%s: bound by %q (%s), want %q", tc.name, v.Limit, v.Evidence, tc.want)
+		}
+	}
+}
+
 func TestTheLongestGapNeedsNoEvent(t *testing.T) {
 	f := NewFold(header(0))
 	f.AddWindow(stats.Window{End: time.Second, Outage: stats.Gap{From: time.Millisecond, Length: 2 * time.Millisecond}})
@@ -234,8 +279,11 @@ func TestTheLongestGapNeedsNoEvent(t *testing.T) {
 		Partitions: map[int32]stats.Partition{2: {Records: 1, Outage: stats.Gap{From: time.Second, Length: 800 * time.Millisecond}}},
 	})
 	r := f.Result()
-	if diff := cmp.Diff(&Gap{FromSeconds: 1, LengthMS: 700}, r.LongestGap); diff != "" || r.Outage != nil {
-		t.Errorf("an outage without an event: %+v; the gap (-want +got):\n%s", r.Outage, diff)
+	if diff := cmp.Diff(&Outage{LongestGapMS: ms(700), LongestGapFromSeconds: sec(1)}, r.Outage); diff != "" {
+		t.Errorf("a gap without an event (-want +got):\n%s", diff)
+	}
+	if text := marshal(t, r.Outage); strings.Contains(text, "began") || strings.Contains(text, "records_failed") {
+		t.Errorf("nothing happened, and it is told: %s", text)
 	}
 	if diff := cmp.Diff(&Gap{FromSeconds: 1, LengthMS: 800}, r.Partitions[0].LongestGap); diff != "" {
 		t.Errorf("the partition's (-want +got):\n%s", diff)

@@ -28,6 +28,21 @@ func (u *usage) add(s host.Sample) {
 	u.net += s.NetSent
 }
 
+// merge adds what was used later.
+func (u *usage) merge(o *usage) {
+	if o.seconds == 0 {
+		return
+	}
+	u.seconds += o.seconds
+	u.process += o.process
+	u.host += o.host
+	u.gc += o.gc
+	u.cores, u.hostCores = o.cores, o.hostCores
+	u.rss = max(u.rss, o.rss)
+	u.pause = max(u.pause, o.pause)
+	u.net += o.net
+}
+
 func (u *usage) client(w *stats.Window) ClientUse {
 	c := ClientUse{
 		CPUSeconds: u.process, CoresAvailable: u.cores, HostCores: u.hostCores,

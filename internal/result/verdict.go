@@ -81,6 +81,7 @@ type evidence struct {
 	bound  time.Duration
 	rate   float64 // records a second handed over
 	stall  stall
+	cause  string  // of the stall, as far as events tell
 	noAcks bool    // acks=0
 	slack  float64 // of the target that rate may fall short by
 	busy   float64 // of the cores kt may use
@@ -90,8 +91,11 @@ type evidence struct {
 
 func (f *Fold) evidence() evidence {
 	w := &f.total[stats.Measured]
-	e := evidence{w: w, use: f.use.client(w), target: f.header.Plan.RecordsPerSecond(), stall: f.stall, noAcks: f.setting("acks") == "0"}
+	e := evidence{w: w, use: f.client(w), target: f.header.Plan.RecordsPerSecond(), stall: f.stall, noAcks: f.setting("acks") == "0"}
 	e.single, e.read = f.header.Plan.Load.OneAtATime, f.readingEvidence(w)
+	if e.stall.longest >= stallShows {
+		e.cause = f.line.explain(e.stall.from, e.stall.from+e.stall.longest)
+	}
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
@@ -171,8 +175,7 @@ func (e *evidence) verdict() Verdict {
 	case e.lost() >= failuresShow:
 		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s; %s", 100*e.lost(), e.worst(), full)}
 	case e.stall.longest >= stallShows:
-		return Verdict{LimitStall, fmt.Sprintf("nothing was acknowledged for %.0f s, from second %.0f on, although records were outstanding; %s; %s",
-			e.stall.longest.Seconds(), e.stall.from.Seconds(), full, cpu)}
+		return e.stalled(full + "; " + cpu)
 	case e.w.End-e.w.Start < shortest || e.w.Acknowledged == 0:
 		return Verdict{LimitNone, "too little was measured to tell"}
 	case e.busy >= cpuSaturated && (e.target == 0 || !e.kept()):
@@ -196,6 +199,17 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitSockets, fmt.Sprintf("senders waited %.0f %% of the time for the connections to take more; %s; %s", 100*e.use.BufferFullShare, cpu, host)}
 	}
 	return Verdict{LimitClient, full + "; " + cpu + ", " + host + "; more --producers may offer more"}
+}
+
+// stalled points to what happened meanwhile, if something did: what was busy tells
+// little then.
+func (e *evidence) stalled(busy string) Verdict {
+	s := fmt.Sprintf("nothing was acknowledged for %.0f s, from second %.0f on, although records were outstanding",
+		e.stall.longest.Seconds(), e.stall.from.Seconds())
+	if e.cause != "" {
+		return Verdict{LimitStall, s + ": " + e.cause}
+	}
+	return Verdict{LimitStall, s + "; " + busy}
 }
 
 // lost is the share of the records offered that were not acknowledged.

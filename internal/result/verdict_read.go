@@ -14,21 +14,24 @@ const (
 	waitShows      = 0.10 // of the readers' time
 	heldShows      = 0.50 // of the readers' time
 	rebalanceShows = 0.10 // of the readers' time
-	fetchShows     = 0.50 // of the time in which a client may have a fetch at a broker
+	fetchShows     = 0.40 // of the time in which a client may have a fetch at a broker
 )
 
 // reading is what the judgement knows of a run's readers.
 type reading struct {
-	only     bool // nobody writes
-	failed   bool
-	err      string
-	fetch    *Fetch
-	backlog  *Backlog
+	only    bool // nobody writes
+	failed  bool
+	err     string
+	fetch   *Fetch
+	backlog *Backlog
+	process time.Duration
+
+	// From the first record to the last, of a run that only reads.
 	there    float64 // share of the time with a backlog
 	wait     float64 // share of the time of the readers that have partitions
+	held     float64 // share of the time in which a rate or a processing time held them back
 	unshared float64 // share of the time without partitions, in rebalances
 	fetching float64 // share of the time with a fetch at the busiest broker
-	process  time.Duration
 }
 
 // readingEvidence is nil when nobody reads.
@@ -39,20 +42,21 @@ func (f *Fold) readingEvidence(w *stats.Window) *reading {
 	}
 	r := &reading{
 		only: readsOnly(p), failed: f.trailer.Reading == ReadFailed, err: f.trailer.ReadError,
-		fetch: fetchOf(w), there: f.backlog.there(), process: p.Read.Processing.Std(),
-		unshared: share(w.RebalanceTime, w.ReadTime),
+		fetch: fetchOf(w), process: p.Read.Processing.Std(),
 	}
 	r.backlog = f.backlog.result(r.fetch.RecordsPerSecond)
+	if !r.only {
+		return r
+	}
+	total, waited := f.reads.times(p.Read.Clients())
+	r.there, r.held = f.reads.there(), share(w.ReadHeld, total)
+	r.unshared, r.fetching = share(w.RebalanceTime, total), share(f.reads.fetching(), total)
 	// Readers without partitions wait all the time, and that tells nothing.
 	idle := 0.0
 	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {
 		idle = 1 - float64(n)/float64(p.Read.Consumers)
 	}
-	r.wait = max(0, r.fetch.WaitShare-idle) / (1 - idle)
-	for _, b := range w.Brokers {
-		h := &b.Fetch.Latency
-		r.fetching = max(r.fetching, share(h.Mean()*time.Duration(h.Count()), w.ReadTime))
-	}
+	r.wait = max(0, share(waited, total)-idle) / (1 - idle)
 	return r
 }
 
@@ -93,30 +97,33 @@ func (e *evidence) readInvalid() []string {
 func (e *evidence) readVerdict(cpu, host string) Verdict {
 	r := e.read
 	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.wait)
-	backlog := fmt.Sprintf("with a backlog %.0f %% of the time", 100*r.there)
+	backlog := fmt.Sprintf("a backlog was there %.0f %% of the time", 100*r.there)
+	fetching := fmt.Sprintf("a fetch was at the busiest broker %.0f %%", 100*r.fetching)
 	throttled := e.throttled()
 	switch {
-	case e.w.End-e.w.Start < shortest || e.w.Consumed == 0:
-		return Verdict{LimitNone, "too little was read to tell"}
+	case e.w.Consumed == 0:
+		return Verdict{LimitNone, "nothing was read: too little to tell"}
+	case r.fetch.Seconds < shortest.Seconds():
+		return Verdict{LimitNone, fmt.Sprintf("it took %.2f s from the first record to the last: too little to tell", r.fetch.Seconds)}
 	case e.busy >= cpuSaturated && !e.readKept():
 		return Verdict{LimitClientCPU, cpu + "; give it more, or read from more hosts"}
 	case throttled >= throttleShows:
 		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
 	case e.readKept():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s read); %s", e.target, r.fetch.RecordsPerSecond, cpu)}
-	case r.there < backlogThere && r.wait+r.fetch.HeldShare >= waitShows:
-		return Verdict{LimitNone, fmt.Sprintf("the readers kept up with what was written: %s, %s; %s", waited, backlog, cpu)}
+	case r.there < backlogThere && r.wait+r.held >= waitShows:
+		return Verdict{LimitNone, fmt.Sprintf("the readers kept up with what was written: %s; %s; %s", waited, backlog, cpu)}
 	case r.unshared >= rebalanceShows:
 		return Verdict{LimitRebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %d rebalances; %s",
 			100*r.unshared, e.w.Rebalances, cpu)}
-	case r.process > 0 && r.fetch.HeldShare >= heldShows:
-		return Verdict{LimitProcessing, fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time; %s", r.process, 100*r.fetch.HeldShare, cpu)}
+	case r.process > 0 && r.held >= heldShows:
+		return Verdict{LimitProcessing, fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time; %s", r.process, 100*r.held, cpu)}
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + waited}
 	case r.wait >= waitShows && r.fetching >= fetchShows:
-		return Verdict{LimitFetches, fmt.Sprintf("%s %s, and a fetch was at the busiest broker %.0f %% of the time; %s, %s",
-			waited, backlog, 100*r.fetching, cpu, host)}
+		return Verdict{LimitFetches, fmt.Sprintf("%s although %s, and %s: the broker, from its page cache or disk, or the network gave no more; %s, %s",
+			waited, backlog, fetching, cpu, host)}
 	}
-	return Verdict{LimitReader, fmt.Sprintf("%s %s, and a fetch was at the busiest broker %.0f %% of the time; %s, %s; more --consumers may read more",
-		waited, backlog, 100*r.fetching, cpu, host)}
+	return Verdict{LimitReader, fmt.Sprintf("%s, %s, and %s: the brokers were not what took the time; %s, %s; more --consumers may read more",
+		waited, backlog, fetching, cpu, host)}
 }
