@@ -98,7 +98,7 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 	r := e.read
 	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.wait)
 	backlog := fmt.Sprintf("a backlog was there %.0f %% of the time", 100*r.there)
-	fetching := fmt.Sprintf("a fetch was at the busiest broker %.0f %%", 100*r.fetching)
+	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of it", 100*r.fetching)
 	throttled := e.throttled()
 	switch {
 	case e.w.Consumed == 0:
