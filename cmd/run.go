@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -42,20 +41,20 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	header := r.header()
 	if err := r.openDrivers(ctx, header.RunID); err != nil {
-		return errors.Join(misfitIsUsage(err), r.undo(ctx))
+		return errors.Join(misfitIsUsage(err), r.target.undo(ctx))
 	}
 	defer r.closeWatcher()
 	out, err := r.newOutput(header)
 	if err != nil {
-		return errors.Join(usageError(err), r.undo(ctx))
+		return errors.Join(usageError(err), r.target.undo(ctx))
 	}
 	feed, err := r.newFeed(header, out)
 	if err != nil {
-		return errors.Join(err, r.undo(ctx))
+		return errors.Join(err, r.target.undo(ctx))
 	}
 	end, runErr := r.makeLoad(ctx, feed, out)
 	if runErr != nil {
-		return errors.Join(runErr, r.undo(ctx))
+		return errors.Join(runErr, r.target.undo(ctx))
 	}
 	trailer := trailerOf(end)
 	verdict, accountErr := r.account(context.WithoutCancel(ctx))
@@ -257,20 +256,11 @@ func (r *runner) write(res result.Result, out *output) error {
 	if err := out.result(res, report.Options{RunFile: r.file.path}); err != nil || !r.load.PrintMetrics {
 		return err
 	}
-	var w io.Writer = r.env.Stdout
+	w := r.env.Stdout
 	if out.format != "text" && out.format != "perf-test" {
 		w = r.env.Stderr // a table would spoil what a program reads
 	}
 	return report.Metrics(w, res)
-}
-
-// undo deletes the topic that was created for a load that never began.
-func (r *runner) undo(ctx context.Context) error {
-	t := r.target.topic()
-	if !t.Created {
-		return nil
-	}
-	return r.target.cluster.DeleteTopic(context.WithoutCancel(ctx), t.Name)
 }
 
 // deleteTopic deletes the topic when that was asked for and this run created it.

@@ -65,6 +65,7 @@ const (
 	LeaderMoved     EventKind = "leader_moved"     // partitions have another leader
 	LeaderLost      EventKind = "leader_lost"      // partitions have no leader
 	ISRShrank       EventKind = "isr_shrank"       // replicas of partitions have fallen out of sync
+	CatchingUp      EventKind = "catching_up"      // how far a broker is behind whose replicas are out of sync
 	ISRGrew         EventKind = "isr_grew"         // replicas of partitions are in sync again
 	InSync          EventKind = "in_sync"          // all replicas of all partitions are, after some were not
 	BrokerGone      EventKind = "broker_gone"      // a broker does not answer
@@ -83,7 +84,7 @@ type Event struct {
 	Kind EventKind     `json:"kind"`
 
 	// Broker is the one concerned: gone, back, the leader or controller before, or
-	// the one whose replicas fell out of sync. To is the leader or controller now.
+	// the one whose replicas are out of sync. To is the leader or controller now.
 	// -1: none, or several.
 	Broker int32 `json:"broker_id"`
 	To     int32 `json:"to_broker_id"`

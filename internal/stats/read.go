@@ -32,7 +32,7 @@ type Read struct {
 	CommitTime    time.Duration `json:"commit_time_ns,omitempty"`
 }
 
-func (r *Read) empty() bool {
+func (r *Read) nothingRead() bool {
 	return r.Consumed == 0 && r.ConsumedBytes == 0 && r.EndToEnd.empty() && r.Backlog == 0 &&
 		r.ReadTime == 0 && r.ReadWait == 0 && r.ReadHeld == 0 && r.Fetches == 0 && len(r.FetchErrors) == 0 &&
 		r.JoinTime == 0 && r.Rebalances == 0 && r.RebalanceTime == 0 && r.RebalanceMax == 0 &&

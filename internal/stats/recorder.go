@@ -175,7 +175,7 @@ func (r *Recorder) Aborted(phase int) { r.cur[phase].Aborted++ }
 
 // Request counts one produce request to a broker.
 func (r *Recorder) Request(phase int, broker int32, latency time.Duration, failed bool) {
-	r.broker(phase, broker, func(b *Broker) { b.Traffic.request(latency, failed) })
+	r.broker(phase, broker, func(b *Broker) { b.request(latency, failed) })
 }
 
 func (t *Traffic) request(latency time.Duration, failed bool) {
@@ -190,7 +190,7 @@ func (t *Traffic) request(latency time.Duration, failed bool) {
 // Batch counts one record batch that a broker took: its records, and its bytes
 // before and after compression.
 func (r *Recorder) Batch(phase int, broker int32, records, bytes, wireBytes int) {
-	r.broker(phase, broker, func(b *Broker) { b.Traffic.batch(records, bytes, wireBytes) })
+	r.broker(phase, broker, func(b *Broker) { b.batch(records, bytes, wireBytes) })
 }
 
 func (t *Traffic) batch(records, bytes, wireBytes int) {

@@ -100,7 +100,7 @@ func (t Traffic) IsZero() bool {
 		t.WireBytes == 0 && t.Throttle == 0 && t.Latency.empty()
 }
 
-func (t *Traffic) add(o *Traffic) {
+func (t *Traffic) addTraffic(o *Traffic) {
 	t.Requests += o.Requests
 	t.Failed += o.Failed
 	t.Batches += o.Batches
@@ -132,7 +132,7 @@ func (w *Window) Empty() bool {
 		w.Bytes == 0 && w.Transactions == 0 && w.Aborted == 0 &&
 		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
 		w.Lag.empty() && w.OwnLag.empty() && w.Service.empty() && w.Response.empty() &&
-		w.Outage == Gap{} && w.Read.empty() &&
+		w.Outage == Gap{} && w.nothingRead() &&
 		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0 && len(w.Events) == 0
 }
 
@@ -230,8 +230,8 @@ func (w *Window) addBrokers(o map[int32]Broker) {
 	}
 	for id, b := range o {
 		q := w.Brokers[id]
-		q.Traffic.add(&b.Traffic)
-		q.Fetch.add(&b.Fetch)
+		q.addTraffic(&b.Traffic)
+		q.Fetch.addTraffic(&b.Fetch)
 		w.Brokers[id] = q
 	}
 }

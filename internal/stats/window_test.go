@@ -67,7 +67,7 @@ func randomWindow(rng *rand.Rand) Window {
 	if w.Consumed = some(); w.Consumed > 0 {
 		w.FirstRead = span()
 	}
-	w.LastRead, w.ConsumedBytes, w.Backlog, w.EndToEnd = span(), some(), some()-some(), randomHistogram(rng)
+	w.LastRead, w.ConsumedBytes, w.Backlog, w.EndToEnd = span(), some(), some()-500_000, randomHistogram(rng)
 	w.ReadTime, w.ReadWait, w.ReadHeld, w.JoinTime = span(), span(), span(), span()
 	w.Fetches, w.Rebalances, w.Commits = some(), some(), some()
 	w.RebalanceTime, w.RebalanceMax, w.CommitTime = span(), span(), span()
