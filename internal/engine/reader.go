@@ -36,7 +36,7 @@ type readers struct {
 	counted bool         // only so many records are wanted
 	budget  atomic.Int64 // of them, those that nobody has read or set aside for a poll
 	unread  atomic.Int64 // of them, those that nobody has read
-	last    atomic.Int64 // when the newest records came, since the start of the run
+	last    atomic.Int64 // until when there was something to read or to do, since the start of the run
 
 	mu   sync.Mutex // guards the rest
 	end  ReadEnd
@@ -85,10 +85,14 @@ func newReadShard(r *run, index, count int) *Shard {
 	}
 }
 
+// close frees the readers, all at once: each may have to wait for a broker to leave
+// its group.
 func (rs *readers) close() {
+	var all sync.WaitGroup
 	for _, reader := range rs.readers {
-		_ = reader.Close() // it has counted all that it read
+		all.Go(func() { _ = reader.Close() }) // it has counted all that it read
 	}
+	all.Wait()
 }
 
 // stop ends reading, for the first reason that is given.
@@ -112,10 +116,16 @@ func (rs *readers) arrived(n int) {
 	}
 }
 
-// awaitRead waits until n records have been read, or failed. It tells whether the
-// sender shall go on.
+// awaitRead waits until n records have been read, or failed. One that does not come
+// for the timeout is waited for no more. It tells whether the sender shall go on.
 func (s *Shard) awaitRead(n int64) bool {
 	rs := s.run.readers
+	var late <-chan time.Time
+	if d := s.run.plan.Read.Timeout.Std(); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		late = timer.C
+	}
 	for {
 		rs.mu.Lock()
 		read := rs.read
@@ -125,6 +135,8 @@ func (s *Shard) awaitRead(n int64) bool {
 		}
 		select {
 		case <-rs.news:
+		case <-late:
+			rs.arrived(1)
 		case <-s.run.stop:
 			return false
 		}
@@ -150,14 +162,11 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	timeout := r.plan.Read.Timeout.Std()
 	var cutoff time.Duration
 	if r.plan.Writes() {
-		if err := rs.driver.Aim(ctx); err != nil {
-			rs.stop(ReadFailed, err)
-		}
-		if rs.driver.Reached() {
-			rs.stop(ReadAll, nil)
-		}
-		if end.Stopped {
-			timeout = min(timeout, r.opts.StopTimeout)
+		aiming, giveUp := context.WithCancel(ctx)
+		defer giveUp()
+		go r.aim(aiming)
+		if end.Stopped && (timeout == 0 || timeout > r.opts.StopTimeout) {
+			timeout = r.opts.StopTimeout
 		}
 	} else {
 		cutoff = r.plan.Load.Duration.Std()
@@ -183,8 +192,29 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	rs.mu.Unlock()
 }
 
+// aim ends reading where what the senders sent ends. Brokers that are away may keep
+// it waiting.
+func (r *run) aim(ctx context.Context) {
+	if err := r.readers.driver.Aim(ctx); err != nil {
+		r.readers.stop(ReadFailed, err)
+		return
+	}
+	r.over()
+}
+
 // idlePoll is how often it is looked whether records still come.
 const idlePoll = 50 * time.Millisecond
+
+// busy notes that a reader has something to do until then: that no record comes
+// meanwhile does not tell that none is there.
+func (rs *readers) busy(until time.Duration) {
+	for {
+		last := rs.last.Load()
+		if last >= int64(until) || rs.last.CompareAndSwap(last, int64(until)) {
+			return
+		}
+	}
+}
 
 // watchIdle ends reading when no record has come for the timeout.
 func (rs *readers) watchIdle(timeout time.Duration, now func() time.Duration) {
@@ -232,6 +262,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		limit, hold := r.allowance(s, now, count)
 		if hold > 0 {
 			s.become(held)
+			rs.busy(now + hold)
 			s.pause(ctx, hold)
 			continue
 		}
@@ -248,6 +279,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		rs.settle(limit, n)
 		if err != nil {
 			rs.stop(ReadFailed, err)
+			r.stopSending() // nobody would read it
 			return
 		}
 		if n == 0 {
@@ -257,12 +289,13 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			continue
 		}
 		count += int64(n)
-		rs.last.Store(int64(s.Now()))
+		rs.busy(s.Now())
 		if r.plan.Load.OneAtATime {
 			rs.arrived(n)
 		}
 		if p := r.plan.Read.Processing.Std(); p > 0 {
 			s.become(held)
+			rs.busy(s.Now() + time.Duration(n)*p)
 			s.pause(ctx, time.Duration(n)*p)
 		}
 	}
@@ -300,7 +333,10 @@ func (rs *readers) reserve(limit int) int {
 	}
 	for {
 		left := rs.budget.Load()
-		take := min(int64(limit), pollLimit, left, max(1, left/int64(len(rs.readers))))
+		take := min(int64(limit), left)
+		if rs.shared() {
+			take = min(take, pollLimit, max(1, left/int64(len(rs.readers))))
+		}
 		if take <= 0 {
 			return 0
 		}

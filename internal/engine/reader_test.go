@@ -233,6 +233,67 @@ func TestARecordThatFailsDoesNotHoldUpTheNext(t *testing.T) {
 	})
 }
 
+func TestARecordThatNeverComesIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := producing(plan.Load{Records: 3, OneAtATime: true})
+		p.Read = plan.Read{Consumers: 1, Timeout: seconds(2)}
+		c := &collector{}
+		end, err := Run(t.Context(), p, Drivers{Send: &fake{}, Read: newLog(0, 0)}, Options{}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := c.all(); w.Acknowledged != 3 || w.Consumed != 0 || end.Sending < 4*time.Second {
+			t.Errorf("%d acknowledged, %d consumed, sending took %v; want 3, 0 and two timeouts of 2 s", w.Acknowledged, w.Consumed, end.Sending)
+		}
+	})
+}
+
+func TestSendingEndsWhenReadingFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog(0, 10)
+		log.fails = errors.New("not allowed")
+		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(60)})
+		p.Read = plan.Read{Consumers: 1, Timeout: seconds(2)}
+		c := &collector{}
+		end, err := Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end.Reading != ReadFailed || end.Elapsed > time.Second {
+			t.Errorf("end %q after %v, want failed at once", end.Reading, end.Elapsed)
+		}
+	})
+}
+
+// A cluster that is away when the load ends keeps nobody waiting longer than the
+// timeout.
+func TestAnAimThatNeverComesEndsWithTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &aimless{newLog(0, 0)}
+		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(2)})
+		p.Read = plan.Read{Consumers: 1, Timeout: seconds(3)}
+		c := &collector{}
+		end, err := Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end.Reading != ReadIdle || end.Elapsed < 5*time.Second || end.Elapsed > 6*time.Second {
+			t.Errorf("end %q after %v, want timeout after 5 s", end.Reading, end.Elapsed)
+		}
+		if len(c.calls) < 5 {
+			t.Errorf("%d seconds were told while it waited, want 5", len(c.calls))
+		}
+	})
+}
+
+// aimless is a log that cannot be asked where it ends.
+type aimless struct{ *fakeLog }
+
+func (l *aimless) Aim(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 func TestErrorsAndTheirEndAreEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := &fake{latency: time.Millisecond, fails: func(op *Op) string {

@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// A reader that is held back, or works on what it has, waits for no record.
+func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		load plan.Load
+		read plan.Read
+		want int64
+		end  ReadEnd
+	}{
+		{"a poll takes longer to work on", plan.Load{}, plan.Read{ToEnd: true, Processing: plan.Duration(50 * time.Millisecond)}, 300, ReadAll},
+		{"a rate lets a record through more seldom", plan.Load{Rate: plan.Rate{PerSecond: 0.2}, Records: 3}, plan.Read{}, 3, ReadCount},
+		{"none comes after the work", plan.Load{Records: 400}, plan.Read{Processing: plan.Duration(50 * time.Millisecond)}, 300, ReadIdle},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := newLog(0, 300)
+				tc.read.Timeout = plan.Duration(time.Second)
+				end, err := Run(t.Context(), consuming(tc.load, tc.read), Drivers{Read: log}, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if end.Reading != tc.end || log.read.Load() != tc.want {
+					t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.Reading, tc.want, tc.end)
+				}
+			})
+		})
+	}
+}
