@@ -44,6 +44,8 @@ func (r *runner) judgeReading(res result.Result) error {
 	case r.load.Output == "perf-test": // it has said so, and Kafka's tool ends with 0 then
 	case p.Load.Records > 0 && !p.Writes():
 		return &exitError{exitFailed, fmt.Errorf("%d of %d records were read: none came for %s (--timeout)", res.Records.Consumed, p.Load.Records, p.Read.Timeout)}
+	case p.Read.ToEnd:
+		return &exitError{exitFailed, fmt.Errorf("%d records were read, and not all that were there: none came for %s (--timeout)", res.Records.Consumed, p.Read.Timeout)}
 	case p.Writes():
 		return &exitError{exitFailed, fmt.Errorf("%d records were acknowledged and %d read: none came for %s (--timeout)", res.Records.Acknowledged, res.Records.Consumed, p.Read.Timeout)}
 	}

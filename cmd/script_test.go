@@ -150,6 +150,9 @@ func expect(ts *testscript.TestScript, neg bool, args []string) {
 		case []any:
 			i, err := strconv.Atoi(key)
 			ts.Check(err)
+			if i >= len(v) {
+				ts.Fatalf("no %s: there are %d", args[1], len(v))
+			}
 			doc = v[i]
 		default:
 			ts.Fatalf("no %s in %v", key, v)

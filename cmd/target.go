@@ -79,10 +79,13 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 	} else {
 		t.topics, err = t.cluster.ReadTopics(ctx, l.Plan)
 	}
-	if err == nil {
-		err = l.checkBook(t.topics[0])
+	if err != nil {
+		return misfitIsUsage(err)
 	}
-	return misfitIsUsage(err)
+	if err := l.checkBook(t.topics[0]); err != nil {
+		return errors.Join(usageError(err), t.undo(ctx))
+	}
+	return nil
 }
 
 func (t *target) ensureTopic(ctx context.Context, env *Env, l *load) error {
@@ -109,6 +112,14 @@ func misfitIsUsage(err error) error {
 
 // topic is the one that is written to, or the first that is read.
 func (t *target) topic() *kafka.Topic { return &t.topics[0] }
+
+// undo deletes the topic that was created for a load that never began.
+func (t *target) undo(ctx context.Context) error {
+	if !t.topic().Created {
+		return nil
+	}
+	return t.cluster.DeleteTopic(context.WithoutCancel(ctx), t.topic().Name)
+}
 
 func (t *target) close() {
 	if t.cluster != nil {

@@ -58,7 +58,7 @@ func NewConsumer(ctx context.Context, c *Cluster, bootstrap []string, p plan.Pla
 	if d.starts, d.begins, err = c.starts(ctx, &d.layout, from, ends); err != nil {
 		return nil, err
 	}
-	if book != nil && from == (plan.From{}) {
+	if book != nil && !p.Writes() { // a round trip begins where it was told to
 		d.startAt(book)
 	}
 	groups := max(1, p.Read.Groups)
@@ -107,12 +107,13 @@ func (d *Consumer) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 	return nil
 }
 
-// verify accounts for the records of a book, from where it begins.
+// verify accounts for the records of a book, from where each group begins: what it
+// read in an earlier run is none of this one's.
 func (d *Consumer) verify(book *ledger.Book, groups int) {
-	for range groups {
+	for g := range groups {
 		r := ledger.NewReader(book.Run)
 		for number, begin := range d.begins {
-			r.Begin(int32(number), max(begin, d.starts[number]))
+			r.Begin(int32(number), max(begin, d.at.groups[g].next[number].Load()))
 		}
 		d.books = append(d.books, r)
 	}

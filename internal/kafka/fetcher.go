@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -72,7 +73,8 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 		kgo.ConsumerGroup(d.group(r.group)), // of several, this one
 		kgo.ConsumeTopics(d.layout.names()...),
 		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
-		kgo.AdjustFetchOffsetsFn(r.adjust))
+		kgo.AdjustFetchOffsetsFn(r.adjust),
+		kgo.BlockRebalanceOnPoll()) // no partition is handed on with records that were polled and not counted
 	if id := d.settings.InstanceID(); id != "" {
 		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, r.shard.Index)))
 	}
@@ -100,6 +102,9 @@ func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Off
 				partitions[partition] = kgo.NewOffset().At(at)
 			}
 			d.at.groups[r.group].next[number].Store(at)
+			if d.books != nil {
+				d.books[r.group].Begin(number, at) // a member of another process may have read what is before
+			}
 		}
 	}
 	return offsets, nil
@@ -180,6 +185,7 @@ func (r *fetcher) Read(ctx context.Context, limit int) (int, error) {
 		limit = min(limit, n)
 	}
 	fetches := r.client.PollRecords(ctx, limit)
+	defer r.client.AllowRebalance()
 	r.shard.Working()
 	if r.fellBack.Load() {
 		return 0, errors.New("--group-protocol consumer: the cluster does not offer it (its feature group.version is 0)")
@@ -293,10 +299,25 @@ func (r *fetcher) commit(ctx context.Context) {
 		r.committed(ctx, r.shard.Now()-from, err)
 	case plan.CommitAsync:
 		from := r.shard.Now()
-		r.client.CommitOffsets(ctx, r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsgCommit, _ *kmsgCommitted, err error) {
-			r.committed(ctx, r.shard.Now()-from, err)
+		r.client.CommitOffsets(ctx, r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsgCommit, answer *kmsgCommitted, err error) {
+			r.committed(ctx, r.shard.Now()-from, errors.Join(err, refusedOffset(answer)))
 		})
 	}
+}
+
+// refusedOffset is why a partition's offset was not committed, nil where all were.
+func refusedOffset(answer *kmsgCommitted) error {
+	if answer == nil {
+		return nil
+	}
+	for _, topic := range answer.Topics {
+		for _, p := range topic.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r *fetcher) committed(ctx context.Context, took time.Duration, err error) {
