@@ -35,6 +35,7 @@ type Watcher struct {
 	brokers map[int32]*watched
 	fresh   []answer // since the last look at what they say together
 	view    view
+	catchUp catchUp    // of replicas that are out of sync
 	named   controller // by the brokers' metadata
 
 	noQuorum atomic.Bool // so the brokers' metadata names the controller
@@ -77,6 +78,7 @@ func newWatcher(info ClusterInfo, topics []string, base map[string]int32, dial .
 		}, dial...),
 		brokers: make(map[int32]*watched),
 		view:    view{partitions: make(map[int32]*partitionView)},
+		catchUp: catchUp{measured: make(chan measurement), brokers: make(map[int32]*laggard)},
 		named:   controller{id: -1},
 	}
 	for _, b := range info.Brokers {
@@ -111,7 +113,7 @@ func (w *Watcher) Close() {
 	}
 	w.watching.Wait()
 	for _, b := range w.brokers {
-		b.client.Close()
+		b.close()
 	}
 }
 
@@ -154,6 +156,8 @@ func (w *Watcher) watch(ctx context.Context, now func() time.Duration) {
 	defer round.Stop()
 	late := time.NewTimer(watchInterval / 2)
 	defer late.Stop()
+	lags := time.NewTicker(lagInterval)
+	defer lags.Stop()
 	for begin := true; ; {
 		if begin {
 			for _, b := range w.brokers {
@@ -170,21 +174,29 @@ func (w *Watcher) watch(ctx context.Context, now func() time.Duration) {
 		case <-round.C:
 			begin = true
 		case a := <-answers:
-			w.hear(a)
+			if w.hear(a) {
+				w.measure(ctx, now, &asking) // it has most to catch up now
+			}
 			if !w.awaiting() {
 				w.look()
 			}
 		case <-late.C:
 			w.look()
+		case <-lags.C:
+			w.measure(ctx, now, &asking)
+		case m := <-w.catchUp.measured:
+			w.learn(m)
 		}
 	}
 }
 
-// hear takes note of a broker's answer, or that there was none.
-func (w *Watcher) hear(a answer) {
+// hear takes note of a broker's answer, or that there was none, and tells whether
+// the broker is back.
+func (w *Watcher) hear(a answer) (back bool) {
 	b := w.brokers[a.broker]
 	if told, ok := b.hear(a); ok {
 		w.emit(told)
+		back = told.Kind == stats.BrokerBack
 	}
 	if a.err == nil {
 		w.fresh = append(w.fresh, a)
@@ -200,6 +212,7 @@ func (w *Watcher) hear(a answer) {
 	w.mu.Lock()
 	w.answering = answering
 	w.mu.Unlock()
+	return back
 }
 
 // awaiting tells whether a broker that answered the last time has not yet answered
@@ -219,10 +232,16 @@ func (w *Watcher) look() {
 		return
 	}
 	slices.SortFunc(w.fresh, func(a, b answer) int { return cmp.Compare(a.broker, b.broker) })
-	w.emit(w.view.update(w.fresh, w.base, func(broker int32) bool {
+	events := w.view.update(w.fresh, w.base, func(broker int32) bool {
 		b := w.brokers[broker]
 		return b != nil && b.answers()
-	})...)
+	})
+	for i := range events {
+		if e := &events[i]; e.Kind == stats.InSync {
+			e.Text += w.catchUp.done()
+		}
+	}
+	w.emit(events...)
 	if w.noQuorum.Load() {
 		w.lookForController()
 	}

@@ -22,12 +22,14 @@ type watched struct {
 	id     int32
 	addr   string
 	client *kgo.Client
+	lag    *kgo.Client // of the questions in watch_lag.go; nil before the first
 
 	asking   bool // there is a question that is not answered yet
 	awaited  bool // it was asked in this round, and answered in the last
 	failures int  // questions in a row that were not answered
 	since    time.Duration
 	gone     bool
+	refusals int // questions in a row for the ends of its logs that told of none
 }
 
 // answer is what one broker said to one question.
@@ -53,10 +55,17 @@ func (w *Watcher) add(id int32, addr string) error {
 		b = &watched{id: id}
 		w.brokers[id] = b
 	} else {
-		b.client.Close()
+		b.close()
 	}
-	b.addr, b.client = addr, client
+	b.addr, b.client, b.lag = addr, client, nil
 	return nil
+}
+
+func (b *watched) close() {
+	b.client.Close()
+	if b.lag != nil {
+		b.lag.Close()
+	}
 }
 
 // ask asks a broker for the topics as it knows them.

@@ -29,6 +29,7 @@ type view struct {
 
 // partitionView is one partition as it is known, and the best answer of a round.
 type partitionView struct {
+	topic         string
 	leader, epoch int32 // epoch -1: none was known yet, or the brokers are too old to tell
 	known         bool
 	replicas, isr []int32
@@ -55,7 +56,7 @@ func (v *view) update(answers []answer, base map[string]int32, answering func(br
 				continue
 			}
 			for k := range t.Partitions {
-				v.consider(base[*t.Topic]+t.Partitions[k].Partition, a, &t.Partitions[k], answering)
+				v.consider(*t.Topic, base[*t.Topic]+t.Partitions[k].Partition, a, &t.Partitions[k], answering)
 			}
 		}
 	}
@@ -90,13 +91,13 @@ func (v *view) update(answers []answer, base map[string]int32, answering func(br
 
 // consider keeps what an answer says of a partition, if that counts and nothing
 // better was said in this round.
-func (v *view) consider(number int32, a *answer, said *kmsg.MetadataResponseTopicPartition, answering func(int32) bool) {
+func (v *view) consider(topic string, number int32, a *answer, said *kmsg.MetadataResponseTopicPartition, answering func(int32) bool) {
 	if len(said.Replicas) == 0 {
 		return // a broker that has an error to tell and nothing else
 	}
 	p := v.partitions[number]
 	if p == nil {
-		p = &partitionView{leader: -1, epoch: -1}
+		p = &partitionView{topic: topic, leader: -1, epoch: -1}
 		v.partitions[number] = p
 	}
 	switch {
@@ -162,10 +163,7 @@ func (p *partitionView) missing() int {
 
 // text is the change in one sentence.
 func (c change) text(n int) string {
-	partitions := fmt.Sprintf("%d partitions", n)
-	if n == 1 {
-		partitions = "1 partition"
-	}
+	partitions := counted(int64(n), "partition")
 	switch c.kind {
 	case stats.LeaderLost:
 		return fmt.Sprintf("no leader for %s that broker %d led", partitions, c.broker)

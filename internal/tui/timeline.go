@@ -117,14 +117,15 @@ func badnessOf(k stats.EventKind) badness {
 		return better
 	case stats.BrokerGone, stats.LeaderLost, stats.FirstError:
 		return worst
-	case stats.LeaderMoved, stats.ISRShrank, stats.ControllerMoved, stats.Rebalance:
+	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance:
 		return worse
 	}
 	return worse
 }
 
 // marks are the moments to show on a time axis, what must not be hidden last:
-// throttled seconds, failed ones, and the events, the worst last.
+// throttled seconds, failed ones, and the events, the worst last. How a catch-up
+// goes is no moment: it would mark one every few seconds.
 func (s *scene) marks(x chart.TimeAxis) []chart.Event {
 	var throttled, failed, events []chart.Event
 	for _, p := range since(s.points, x.From) {
@@ -138,7 +139,7 @@ func (s *scene) marks(x chart.TimeAxis) []chart.Event {
 	}
 	for bad := notBad; bad <= worst; bad++ {
 		for i := range s.timeline.events {
-			if e := &s.timeline.events[i]; badnessOf(e.Kind) == bad {
+			if e := &s.timeline.events[i]; badnessOf(e.Kind) == bad && e.Kind != stats.CatchingUp {
 				events = append(events, chart.Event{At: e.At.Seconds(), Style: theme.Style{FG: bad.color()}})
 			}
 		}

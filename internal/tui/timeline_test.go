@@ -136,6 +136,14 @@ func TestWhereMarksMeetTheWorstIsSeen(t *testing.T) {
 	}
 }
 
+func TestACatchUpLeavesNoMarks(t *testing.T) {
+	w := stats.Window{Events: []stats.Event{{At: time.Second, Kind: stats.CatchingUp}, {At: 2 * time.Second, Kind: stats.ISRShrank}}}
+	s := &scene{data: observed(Header{}, w), span: defaultSpan}
+	if marks := s.marks(chart.TimeAxis{From: 0, To: 60}); len(marks) != 1 || marks[0].At != 2 {
+		t.Errorf("marks %+v, want that of the replicas out of sync alone", marks)
+	}
+}
+
 // What happens while the display is frozen is kept for later.
 func TestAFrozenDisplayKeepsItsEvents(t *testing.T) {
 	c := silent()
