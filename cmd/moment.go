@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/stats"
@@ -24,11 +26,12 @@ type moment struct {
 	command string        // for sh
 }
 
-// moments runs the commands and tells when each began and ended. What they write
-// goes to stderr, line by line.
+// moments runs the commands and tells when each began and ended. What they write goes
+// to the conversation, line by line. A screen or --quiet leaves none: so the last line
+// of a command that failed goes into the event of its end too.
 type moments struct {
 	list     []moment
-	stderr   io.Writer
+	stderr   io.Writer // the conversation
 	patience time.Duration // from SIGTERM to SIGKILL
 
 	running sync.WaitGroup
@@ -43,12 +46,13 @@ var _ engine.Source = (*moments)(nil)
 const (
 	momentPatience = 2 * time.Second
 
-	// lastWords is how long kt reads on what the processes have written that a
-	// command has left in the background, once the run has ended.
+	// lastWords is how long kt reads on what was written, once the run has ended or a
+	// command has failed: processes that it has left in the background may write on.
 	lastWords = 100 * time.Millisecond
 
 	momentPrefix  = "kt: exec: "
 	maxMomentLine = 64 << 10 // a longer line is written in pieces
+	maxReason     = 200      // characters of a line in an event
 )
 
 func newMoments(list []moment, stderr io.Writer) *moments {
@@ -80,8 +84,8 @@ func (m *moments) Take() stats.Window {
 	return stats.Window{Events: events}
 }
 
-// wait returns when no command runs any more.
-func (m *moments) wait() { m.running.Wait() }
+// Wait returns when no command runs any more.
+func (m *moments) Wait() { m.running.Wait() }
 
 // run carries out one command.
 func (m *moments) run(ctx context.Context, command string, now func() time.Duration) {
@@ -103,19 +107,33 @@ func (m *moments) run(ctx context.Context, command string, now func() time.Durat
 	m.tell(stats.Exec, now(), "ran: "+name)
 
 	heard, ended := make(chan struct{}), make(chan struct{})
+	var last lastLine
 	go func() {
 		defer close(heard)
-		m.pass(r)
+		m.pass(r, &last)
 	}()
+	var at time.Duration
 	go func() {
 		defer close(ended)
-		m.tell(stats.ExecEnded, now(), name+": "+exitText(cmd.Wait()))
+		err = cmd.Wait()
+		at = now()
 	}()
 	select {
 	case <-ended:
 	case <-ctx.Done():
 		m.end(cmd.Process.Pid, ended)
 	}
+	text := name + ": " + exitText(err)
+	if failed(err) {
+		select {
+		case <-heard:
+		case <-time.After(lastWords):
+		}
+		if said := last.get(); said != "" {
+			text += ": " + said
+		}
+	}
+	m.tell(stats.ExecEnded, at, text)
 	// What it has left in the background may go on writing until the run ends, and
 	// running after that: a broker that it has started, say.
 	select {
@@ -144,14 +162,15 @@ func (m *moments) end(pid int, ended <-chan struct{}) {
 	<-ended
 }
 
-// pass writes what a command writes, as it comes.
-func (m *moments) pass(r io.Reader) {
+// pass writes what a command writes, as it comes, and keeps the last line of it.
+func (m *moments) pass(r io.Reader, last *lastLine) {
 	lines := bufio.NewReaderSize(r, maxMomentLine)
 	for {
 		line, _, err := lines.ReadLine()
 		if err != nil {
 			return
 		}
+		last.set(line)
 		m.writing.Lock()
 		fmt.Fprintf(m.stderr, "%s%s\n", momentPrefix, line)
 		m.writing.Unlock()
@@ -162,6 +181,47 @@ func (m *moments) tell(kind stats.EventKind, at time.Duration, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.events = append(m.events, stats.Event{At: at, Kind: kind, Broker: -1, To: -1, Text: text})
+}
+
+// lastLine is the last line that a command has written which holds anything.
+type lastLine struct {
+	mu   sync.Mutex
+	text string
+}
+
+// set keeps of a line what fits an event and a terminal.
+func (l *lastLine) set(line []byte) {
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, string(line))
+	if text = strings.TrimSpace(text); text == "" {
+		return
+	}
+	if runes := []rune(text); len(runes) > maxReason {
+		text = string(runes[:maxReason])
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = text
+}
+
+func (l *lastLine) get() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text
+}
+
+// failed tells whether a command has ended by itself and not well; who is killed has
+// no reason to tell.
+func failed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.Exited()
 }
 
 // exitText is how a command ended.

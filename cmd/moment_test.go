@@ -134,7 +134,7 @@ func play(t *testing.T, list ...moment) *played {
 // end ends the run.
 func (p *played) end() {
 	p.cancel()
-	p.wait()
+	p.Wait()
 }
 
 // await waits for events.

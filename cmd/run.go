@@ -94,20 +94,6 @@ func (r *runner) openDrivers(ctx context.Context, id string) error {
 		}
 		r.book = book
 	}
-	if p.Reads() {
-		var run uint64
-		verified := r.book
-		if p.Writes() {
-			run = r.book.Run
-		}
-		if !r.verifies() {
-			verified = nil
-		}
-		var err error
-		if r.consumer, err = kafka.NewConsumer(ctx, t.cluster, t.bootstrap, *p, l.consumer, t.topics, run, verified); err != nil {
-			return err
-		}
-	}
 	if p.Writes() {
 		r.producer = &kafka.Producer{
 			Bootstrap: t.bootstrap, Plan: *p, Settings: l.producer, Values: l.values, Partitions: t.topic().Partitions,
@@ -115,8 +101,10 @@ func (r *runner) openDrivers(ctx context.Context, id string) error {
 		if r.book != nil {
 			r.producer.Run = r.book.Run
 		}
-		if r.consumer != nil {
-			r.consumer.Written = r.producer.Acked
+	}
+	if p.Reads() {
+		if err := r.openConsumer(ctx); err != nil {
+			return err
 		}
 	}
 	if t.embedded != nil {
@@ -132,6 +120,20 @@ func (r *runner) openDrivers(ctx context.Context, id string) error {
 	}
 	var err error
 	r.watcher, err = kafka.NewWatcher(t.cluster.Info, names, base)
+	return err
+}
+
+func (r *runner) openConsumer(ctx context.Context) (err error) {
+	reading := kafka.Reading{
+		Bootstrap: r.target.bootstrap, Plan: r.load.Plan, Settings: r.load.consumer, Topics: r.target.topics,
+	}
+	if r.producer != nil {
+		reading.Run, reading.Written = r.producer.Run, r.producer.Acked
+	}
+	if r.verifies() {
+		reading.Book = r.book
+	}
+	r.consumer, err = kafka.NewConsumer(ctx, r.target.cluster, reading)
 	return err
 }
 
@@ -180,7 +182,6 @@ func (r *runner) makeLoad(ctx context.Context, feed *feed, out *output) (engine.
 	running.Go(func() {
 		defer out.quit()
 		end, err = engine.Run(ctx, r.load.Plan, drivers, opts, feed)
-		r.moments.wait()
 	})
 	out.show(ctx)
 	running.Wait()

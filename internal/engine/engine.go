@@ -46,10 +46,10 @@ type ReadDriver interface {
 // Reader reads the records of one shard. Its methods are called from one
 // goroutine.
 type Reader interface {
-	// Read waits for records, at most until ctx ends, tells the shard when they are
-	// there (Shard.Working), and counts them in it: at most limit. It returns how
-	// many. An error means that there is no going on.
-	Read(ctx context.Context, limit int) (int, error)
+	// Read waits for records, at most until ctx ends and, if patience is not 0, for so
+	// long; it tells the shard when they are there (Shard.Working), and counts them in
+	// it: at most limit. It returns how many. An error means that there is no going on.
+	Read(ctx context.Context, limit int, patience time.Duration) (int, error)
 	// Close frees the reader.
 	Close() error
 }
@@ -69,6 +69,8 @@ type Source interface {
 	Start(ctx context.Context, now func() time.Duration)
 	// Take hands over what was found since the last call. It must not wait.
 	Take() stats.Window
+	// Wait returns when nothing of it runs any more, after ctx has ended.
+	Wait()
 }
 
 // Sink takes the windows of a run. Observe is called once a second, from one
@@ -248,6 +250,10 @@ func (r *run) run(ctx context.Context) End {
 	}
 	end.Elapsed = r.now()
 	r.setStage(Finished)
+	lookAway()
+	for _, source := range r.opts.Sources {
+		source.Wait()
+	}
 	r.take()
 	r.feed.close()
 	return end

@@ -25,11 +25,12 @@ type Op struct {
 func (o *Op) Warmup() bool { return o.phase == stats.Warmup }
 
 // Acknowledge reports that the broker took the record. at is when its answer
-// arrived, from the start of the run.
-func (o *Op) Acknowledge(partition int32, at time.Duration) {
+// arrived, from the start of the run. It tells whether that was counted: a record that
+// was given up before is not.
+func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 	s := o.shard
 	s.mu.Lock()
-	if o.outstanding { // else it was given up before
+	if counted = o.outstanding; counted {
 		at = max(at, o.Sent) // an answer cannot be older than its question
 		if at != s.answered {
 			s.answered = at
@@ -39,17 +40,19 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) {
 		s.free(o)
 	}
 	s.mu.Unlock()
+	return counted
 }
 
 // Fail reports that the record was given up, with a Kafka error code by name, or
-// "client:…" where the client gave up by itself. A negative partition is not known.
-func (o *Op) Fail(partition int32, code string) {
+// "client:…" where the client gave up by itself. A negative partition is not known. It
+// tells whether that was counted, as Acknowledge does.
+func (o *Op) Fail(partition int32, code string) (counted bool) {
 	s := o.shard
 	at := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !o.outstanding {
-		return
+		return false
 	}
 	s.rec.Failed(int(o.phase), code, at-o.Due)
 	s.run.refused(s, o, partition, code, at)
@@ -57,4 +60,5 @@ func (o *Op) Fail(partition int32, code string) {
 	if s.run.plan.Load.OneAtATime {
 		s.run.readers.arrived(1) // nobody will ever read it
 	}
+	return true
 }

@@ -36,6 +36,7 @@ type readers struct {
 	counted bool         // only so many records are wanted
 	budget  atomic.Int64 // of them, those that nobody has read or set aside for a poll
 	unread  atomic.Int64 // of them, those that nobody has read
+	paced   atomic.Int64 // records read, for a rate
 	last    atomic.Int64 // until when there was something to read or to do, since the start of the run
 
 	mu   sync.Mutex // guards the rest
@@ -171,7 +172,7 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	} else {
 		cutoff = r.plan.Load.Duration.Std()
 	}
-	go rs.watchIdle(timeout, r.now)
+	go r.watch(timeout)
 	stop := r.opts.Stop
 	if end.Stopped {
 		stop = nil // it was seen already
@@ -216,12 +217,11 @@ func (rs *readers) busy(until time.Duration) {
 	}
 }
 
-// watchIdle ends reading when no record has come for the timeout.
-func (rs *readers) watchIdle(timeout time.Duration, now func() time.Duration) {
-	if timeout <= 0 {
-		return
-	}
-	from := now()
+// watch ends reading when no record has come for the timeout, and when the end was
+// reached without one: where the last record is followed by a transaction's marker, or
+// another process has read the rest.
+func (r *run) watch(timeout time.Duration) {
+	rs, from := r.readers, r.now()
 	ticker := time.NewTicker(idlePoll)
 	defer ticker.Stop()
 	for {
@@ -229,7 +229,11 @@ func (rs *readers) watchIdle(timeout time.Duration, now func() time.Duration) {
 		case <-rs.done:
 			return
 		case <-ticker.C:
-			if now()-max(from, time.Duration(rs.last.Load())) > timeout {
+			quiet := r.now() - max(from, time.Duration(rs.last.Load()))
+			switch {
+			case r.over():
+				return
+			case timeout > 0 && quiet > timeout:
 				rs.stop(ReadIdle, nil)
 				return
 			}
@@ -237,16 +241,8 @@ func (rs *readers) watchIdle(timeout time.Duration, now func() time.Duration) {
 	}
 }
 
-const (
-	// pollLimit is the most records that one reader sets aside of the budget.
-	pollLimit = 10_000
-
-	// maxKeep is how long it keeps them while it has nothing to read.
-	maxKeep = 100 * time.Millisecond
-
-	// maxHold is the longest sleep of a reader that is held back.
-	maxHold = 20 * time.Millisecond
-)
+// maxHold is the longest sleep of a reader that is held back.
+const maxHold = 20 * time.Millisecond
 
 // read reads until ctx ends or all is read.
 func (r *run) read(ctx context.Context, s *Shard, from Reader) {
@@ -259,7 +255,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		s.mu.Lock()
 		s.phase = s.warm.phase(count, now)
 		s.mu.Unlock()
-		limit, hold := r.allowance(s, now, count)
+		limit, hold := r.allowance(now)
 		if hold > 0 {
 			s.become(held)
 			rs.busy(now + hold)
@@ -275,7 +271,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			continue
 		}
 		s.become(waiting)
-		n, err := rs.poll(ctx, from, limit)
+		n, err := from.Read(ctx, limit, rs.patience())
 		rs.settle(limit, n)
 		if err != nil {
 			rs.stop(ReadFailed, err)
@@ -289,6 +285,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			continue
 		}
 		count += int64(n)
+		rs.paced.Add(int64(n))
 		rs.busy(s.Now())
 		if r.plan.Load.OneAtATime {
 			rs.arrived(n)
@@ -311,107 +308,18 @@ func (r *run) over() bool {
 	return true
 }
 
-// allowance is how many records the reader may take now, or how long it has to wait
-// until it may.
-func (r *run) allowance(s *Shard, now time.Duration, count int64) (limit int, hold time.Duration) {
+// allowance is how many records a reader may take now, or how long it has to wait
+// until it may. A rate is that of all readers together: some may have nothing to read.
+func (r *run) allowance(now time.Duration) (limit int, hold time.Duration) {
 	if r.plan.Writes() || r.plan.Load.Rate.IsUnlimited() {
 		return math.MaxInt32, 0
 	}
-	perSecond := r.plan.Load.Rate.PerSecond / float64(s.Count)
+	count := r.readers.paced.Load()
+	perSecond := r.plan.Load.Rate.PerSecond
 	due := int64(perSecond*now.Seconds()) - count
 	if due >= 1 {
 		return int(min(due, math.MaxInt32)), 0
 	}
 	next := time.Duration(float64(count+1) / perSecond * float64(time.Second))
 	return 0, min(max(next-now, minSleep), maxHold)
-}
-
-// reserve sets records of the budget aside: at most limit, and 0 when there are none.
-func (rs *readers) reserve(limit int) int {
-	if !rs.counted {
-		return limit
-	}
-	for {
-		left := rs.budget.Load()
-		take := min(int64(limit), left)
-		if rs.shared() {
-			take = min(take, pollLimit, max(1, left/int64(len(rs.readers))))
-		}
-		if take <= 0 {
-			return 0
-		}
-		if rs.budget.CompareAndSwap(left, left-take) {
-			return int(take)
-		}
-	}
-}
-
-// shared tells whether readers share a number of records.
-func (rs *readers) shared() bool { return rs.counted && len(rs.readers) > 1 }
-
-// poll reads once. Where readers share a number of records, none keeps its part for
-// long while it has nothing to read.
-func (rs *readers) poll(ctx context.Context, from Reader, limit int) (int, error) {
-	if rs.shared() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, maxKeep)
-		defer cancel()
-	}
-	return from.Read(ctx, limit)
-}
-
-// settle gives back what was set aside and not read.
-func (rs *readers) settle(reserved, read int) {
-	if rs.counted {
-		rs.budget.Add(int64(reserved - read))
-		rs.unread.Add(-int64(read))
-	}
-}
-
-// activity is what a reader does.
-type activity int
-
-// The activities of a reader.
-const (
-	idle    activity = iota
-	waiting          // for records
-	working          // on them
-	held             // back, by a rate or a processing time
-)
-
-// Working tells that the records of a Read are there: what takes time from now on is
-// the client's.
-func (s *Shard) Working() { s.become(working) }
-
-// become ends one activity of the reader and begins another.
-func (s *Shard) become(to activity) {
-	now := s.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.turn(to, now)
-}
-
-// turn counts the time of the activity so far. The caller holds mu.
-func (s *Shard) turn(to activity, now time.Duration) {
-	if took := max(0, now-s.since); s.activity != idle {
-		var waited, heldBack time.Duration
-		switch s.activity {
-		case waiting:
-			waited = took
-		case held:
-			heldBack = took
-		}
-		s.rec.Reading(s.phase, took, waited, heldBack)
-	}
-	s.activity, s.since = to, max(now, s.since)
-}
-
-// pause waits for d, or until ctx ends.
-func (s *Shard) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(max(d, minSleep))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

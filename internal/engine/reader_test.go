@@ -45,8 +45,9 @@ type fakeReader struct {
 	shard *Shard
 }
 
-func (r *fakeReader) Read(ctx context.Context, limit int) (int, error) {
-	for ctx.Err() == nil {
+func (r *fakeReader) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
+	began := time.Now()
+	for ctx.Err() == nil && (patience == 0 || time.Since(began) < patience) {
 		read := r.log.read.Load()
 		n := min(r.log.there()-read, int64(limit), int64(r.log.batch))
 		if n > 0 && r.log.read.CompareAndSwap(read, read+n) {
@@ -336,8 +337,51 @@ type told struct{ now func() time.Duration }
 
 func (s *told) Start(_ context.Context, now func() time.Duration) { s.now = now }
 
+func (s *told) Wait() {}
+
 func (s *told) Take() stats.Window {
 	return stats.Window{Events: []stats.Event{{At: s.now(), Kind: stats.LeaderMoved}}, Read: stats.Read{Backlog: 3}}
+}
+
+// lastWords is a source that finds something when it is ended.
+type lastWords struct {
+	ended chan struct{}
+	said  bool
+}
+
+func (s *lastWords) Start(ctx context.Context, _ func() time.Duration) {
+	go func() {
+		<-ctx.Done()
+		time.Sleep(time.Second)
+		close(s.ended)
+	}()
+}
+
+func (s *lastWords) Wait() { <-s.ended }
+
+func (s *lastWords) Take() stats.Window {
+	select {
+	case <-s.ended:
+		if !s.said {
+			s.said = true
+			return stats.Window{Events: []stats.Event{{Kind: stats.ExecEnded}}}
+		}
+	default:
+	}
+	return stats.Window{}
+}
+
+func TestWhatASourceFindsWhenItEndsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{}
+		o := Options{Sources: []Source{&lastWords{ended: make(chan struct{})}}}
+		if _, err := Run(t.Context(), producing(plan.Load{Records: 10}), Drivers{Send: &fake{}}, o, c); err != nil {
+			t.Fatal(err)
+		}
+		if w := c.all(); len(w.Events) != 1 {
+			t.Errorf("events %+v, want one", w.Events)
+		}
+	})
 }
 
 func TestWhatSourcesFindJoinsTheWindows(t *testing.T) {

@@ -16,24 +16,30 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Consumer is the driver that reads. NewConsumer makes it.
-type Consumer struct {
-	bootstrap []string
-	plan      plan.Plan
-	settings  ConsumerSettings
-	cluster   *Cluster
-	layout    layout
-	starts    []int64 // by partition number: where readers start that find no committed offset
-	begins    []int64 // where the partitions begin
-	at        *positions
-	told      []int64          // what the backlog starts from
-	books     []*ledger.Reader // by group; nil: nothing is verified
-	roundtrip uint64           // the run whose stamps tell end-to-end latency; 0: any
+// Reading is what a Consumer reads, and how.
+type Reading struct {
+	Bootstrap []string
+	Plan      plan.Plan
+	Settings  ConsumerSettings
+	Topics    []Topic
+	Run       uint64       // only the stamps of this run tell end-to-end latency; 0: those of any
+	Book      *ledger.Book // of the run to verify; nil: nothing is verified
 
 	// Written is, by partition, the offset after the newest record that this process
 	// wrote. Readers may see it a moment later than its writer, and do not stop before.
 	// nil: it writes nothing.
 	Written func() []int64
+}
+
+// Consumer is the driver that reads. NewConsumer makes it.
+type Consumer struct {
+	Reading
+	cluster *Cluster
+	layout  layout
+	starts  []int64 // by partition number: where readers start that find no committed offset
+	begins  []int64 // where the partitions begin
+	at      *positions
+	books   []*ledger.Reader // by group; nil: nothing is verified
 
 	mu      sync.Mutex // guards the rest
 	waiting int        // clients without partitions yet
@@ -43,34 +49,32 @@ type Consumer struct {
 var _ engine.ReadDriver = (*Consumer)(nil)
 
 // NewConsumer finds out where the partitions of the topics start and end, and where
-// the plan's readers begin. run is that of the records whose stamps tell when they
-// were due, 0: any. book is nil, or the run to verify.
-func NewConsumer(ctx context.Context, c *Cluster, bootstrap []string, p plan.Plan, s ConsumerSettings, topics []Topic, run uint64, book *ledger.Book) (*Consumer, error) {
+// the plan's readers begin.
+func NewConsumer(ctx context.Context, c *Cluster, r Reading) (*Consumer, error) {
 	d := &Consumer{
-		bootstrap: bootstrap, plan: p, settings: s, cluster: c, layout: newLayout(topics), roundtrip: run,
-		waiting: p.Read.Clients(), ready: make(chan struct{}),
+		Reading: r, cluster: c, layout: newLayout(r.Topics),
+		waiting: r.Plan.Read.Clients(), ready: make(chan struct{}),
 	}
-	ends, err := c.ends(ctx, &d.layout, s.ReadCommitted())
+	ends, err := c.ends(ctx, &d.layout, r.Settings.ReadCommitted())
 	if err != nil {
 		return nil, fmt.Errorf("find the last offsets: %w", err)
 	}
-	from, refuse := s.From(p.Read.From, time.Now())
+	from, refuse := r.Settings.From(r.Plan.Read.From, time.Now())
 	if d.starts, d.begins, err = c.starts(ctx, &d.layout, from, ends); err != nil {
 		return nil, err
 	}
-	if book != nil && !p.Writes() { // a round trip begins where it was told to
-		d.startAt(book)
+	if r.Book != nil && !r.Plan.Writes() { // a round trip begins where it was told to
+		d.startAt(r.Book)
 	}
-	groups := max(1, p.Read.Groups)
+	groups := max(1, r.Plan.Read.Groups)
 	d.at = newPositions(groups, d.starts, ends)
 	for g := range groups {
 		if err := d.lookUpGroup(ctx, g, refuse); err != nil {
 			return nil, err
 		}
 	}
-	d.told = make([]int64, d.layout.count)
-	if book != nil {
-		d.verify(book, groups)
+	if r.Book != nil {
+		d.verify(r.Book, groups)
 	}
 	return d, nil
 }
@@ -121,8 +125,8 @@ func (d *Consumer) verify(book *ledger.Book, groups int) {
 
 // group is the name of the group that a client is in; "" for readers without one.
 func (d *Consumer) group(index int) string {
-	name := d.plan.Read.Group
-	if name != "" && d.plan.Read.Groups > 1 {
+	name := d.Plan.Read.Group
+	if name != "" && d.Plan.Read.Groups > 1 {
 		name += "-" + strconv.Itoa(index)
 	}
 	return name
@@ -130,16 +134,21 @@ func (d *Consumer) group(index int) string {
 
 // Backlog is the source of how many records wait to be read.
 func (d *Consumer) Backlog() *Backlog {
-	return &Backlog{cluster: d.cluster, layout: &d.layout, at: d.at, stable: d.settings.ReadCommitted(), told: d.told}
+	b := &Backlog{cluster: d.cluster, layout: &d.layout, at: d.at, stable: d.Settings.ReadCommitted(), told: make([]int64, d.layout.count)}
+	for g := range d.at.groups {
+		b.groups = append(b.groups, d.group(g))
+	}
+	return b
 }
 
 // Layout is what to add to the partition numbers of each topic that is read.
 func (d *Consumer) Layout() map[string]int32 { return d.layout.base }
 
 // Readings are what was read of the records to verify, one reading a group. Call it
-// when the run is over.
+// when the run is over. An error says why it is not known where the partitions end: what
+// was not reached counts as unchecked then.
 func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
-	ends, err := d.cluster.ends(ctx, &d.layout, d.settings.ReadCommitted())
+	ends, err := d.cluster.ends(ctx, &d.layout, false) // what waits behind an open transaction is there, and not lost
 	for g, r := range d.books {
 		for number := range d.layout.count {
 			end := int64(-1)
@@ -156,7 +165,7 @@ func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
 // away.
 func (d *Consumer) Aim(ctx context.Context) error {
 	for {
-		ends, err := d.cluster.ends(ctx, &d.layout, d.settings.ReadCommitted())
+		ends, err := d.cluster.ends(ctx, &d.layout, d.Settings.ReadCommitted())
 		if err == nil {
 			if d.Written != nil {
 				for i, next := range d.Written() {
@@ -181,16 +190,16 @@ func (d *Consumer) Reached() bool { return d.at.reached() }
 // joining a group is part of the run, unless the run also sends: then it has its
 // partitions before the first record goes.
 func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
-	perGroup := d.plan.Read.Consumers
+	perGroup := d.Plan.Read.Consumers
 	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup}
 	r.hooks = &fetchHooks{shard: s}
-	if !d.plan.Writes() {
+	if !d.Plan.Writes() {
 		return r, nil
 	}
 	if err := r.connect(); err != nil {
 		return nil, err
 	}
-	if s.Index < s.Count-1 || d.plan.Read.Group == "" {
+	if s.Index < s.Count-1 || d.Plan.Read.Group == "" {
 		return r, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
@@ -200,7 +209,7 @@ func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 		return r, nil
 	case <-ctx.Done():
 		_ = r.Close()
-		return nil, fmt.Errorf("group %s: no partitions yet: %w", d.plan.Read.Group, context.Cause(ctx))
+		return nil, fmt.Errorf("group %s: no partitions yet: %w", d.Plan.Read.Group, context.Cause(ctx))
 	}
 }
 

@@ -153,7 +153,7 @@ func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consu
 	if err != nil {
 		s.Fatal(err)
 	}
-	d, err := NewConsumer(s.Context(), s.cluster, s.addrs, p, settings, topics, 0, b)
+	d, err := NewConsumer(s.Context(), s.cluster, Reading{Bootstrap: s.addrs, Plan: p, Settings: settings, Topics: topics, Book: b})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func consumer(ctx context.Context, t *testing.T, c *Cluster, addrs []string, p p
 	if err != nil {
 		return nil, err
 	}
-	return NewConsumer(ctx, c, addrs, p, settings, topics, 0, b)
+	return NewConsumer(ctx, c, Reading{Bootstrap: addrs, Plan: p, Settings: settings, Topics: topics, Book: b})
 }
 
 // read reads and returns everything that was counted.
@@ -291,7 +291,7 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reader.roundtrip = send.Run
+			reader.Run = send.Run
 			var sum total
 			end, err := engine.Run(t.Context(), p, engine.Drivers{Send: send, Read: reader}, engine.Options{Sources: []engine.Source{reader.Backlog()}}, &sum)
 			if err != nil {

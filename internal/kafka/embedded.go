@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -53,12 +54,13 @@ func (e *Embedded) Close() { e.cluster.Close() }
 type Trimmer struct {
 	embedded *Embedded
 	consumer *Consumer
+	trimming sync.WaitGroup
 }
 
 var _ engine.Source = (*Trimmer)(nil)
 
 // Trimmer is the one for the topics that the consumer reads.
-func (e *Embedded) Trimmer(c *Consumer) *Trimmer { return &Trimmer{e, c} }
+func (e *Embedded) Trimmer(c *Consumer) *Trimmer { return &Trimmer{embedded: e, consumer: c} }
 
 // trimEvery is how often that is done: at 50,000 records of 512 bytes a second, 6 MiB
 // come in between.
@@ -66,7 +68,7 @@ const trimEvery = 250 * time.Millisecond
 
 // Start begins to take away.
 func (t *Trimmer) Start(ctx context.Context, _ func() time.Duration) {
-	go func() {
+	t.trimming.Go(func() {
 		ticker := time.NewTicker(trimEvery)
 		defer ticker.Stop()
 		for {
@@ -77,8 +79,11 @@ func (t *Trimmer) Start(ctx context.Context, _ func() time.Duration) {
 				t.trim()
 			}
 		}
-	}()
+	})
 }
+
+// Wait returns when nothing is taken away any more.
+func (t *Trimmer) Wait() { t.trimming.Wait() }
 
 func (t *Trimmer) trim() {
 	at := t.consumer.at

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -25,17 +26,19 @@ type fetcher struct {
 	member int // its number in it
 
 	client   *kgo.Client
-	began    time.Duration // when it connected
-	hasLeft  atomic.Int64  // when a rebalance began that is not over, from the start of the run; 0: none
-	fellBack atomic.Bool   // to the classic protocol, unasked
-	hadAny   bool          // it had partitions; the client's callbacks come one at a time
+	living   context.Context    // of the client: Close alone would wait for brokers that hang
+	end      context.CancelFunc // ends it
+	began    time.Duration      // when it connected
+	hasLeft  atomic.Int64       // when a rebalance began that is not over, from the start of the run; 0: none
+	fellBack atomic.Bool        // to the classic protocol, unasked
+	hadAny   bool               // it had partitions; the client's callbacks come one at a time
 }
 
 // connect makes the client.
 func (r *fetcher) connect() error {
 	d := r.driver
-	opts := append(d.settings.Options(),
-		kgo.SeedBrokers(d.bootstrap...), kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
+	opts := append(d.Settings.Options(),
+		kgo.SeedBrokers(d.Bootstrap...), kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
 		kgo.KeepControlRecords()) // they take an offset each: without them a position would stop before it
 	if d.group(r.group) == "" {
 		opts = append(opts, kgo.ConsumePartitions(r.share()))
@@ -43,7 +46,8 @@ func (r *fetcher) connect() error {
 		opts = append(opts, r.groupOptions()...)
 	}
 	r.began = r.shard.Now()
-	client, err := kgo.NewClient(opts...)
+	r.living, r.end = context.WithCancel(context.Background())
+	client, err := kgo.NewClient(append(opts, kgo.WithContext(r.living))...)
 	r.client = client
 	return err
 }
@@ -55,7 +59,7 @@ func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 	at := &d.at.groups[r.group]
 	shares := make(map[string]map[int32]kgo.Offset)
 	d.layout.each(func(topic string, partition, number int32) {
-		if int(number)%d.plan.Read.Consumers != r.member {
+		if int(number)%d.Plan.Read.Consumers != r.member {
 			return
 		}
 		if shares[topic] == nil {
@@ -69,16 +73,16 @@ func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 
 func (r *fetcher) groupOptions() []kgo.Opt {
 	d := r.driver
-	opts := append(d.settings.GroupOptions(),
+	opts := append(d.Settings.GroupOptions(),
 		kgo.ConsumerGroup(d.group(r.group)), // of several, this one
 		kgo.ConsumeTopics(d.layout.names()...),
 		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
 		kgo.AdjustFetchOffsetsFn(r.adjust),
 		kgo.BlockRebalanceOnPoll()) // no partition is handed on with records that were polled and not counted
-	if id := d.settings.InstanceID(); id != "" {
+	if id := d.Settings.InstanceID(); id != "" {
 		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, r.shard.Index)))
 	}
-	if d.plan.Read.Commit != plan.CommitAuto {
+	if d.Plan.Read.Commit != plan.CommitAuto {
 		opts = append(opts, kgo.DisableAutoCommit())
 	}
 	r.hooks.joining = r.joining
@@ -114,7 +118,7 @@ func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Off
 // does not do that, but where the cluster does not offer this, it falls back to the
 // old one without a word.
 func (r *fetcher) joining() {
-	if r.driver.settings.Protocol() == nextGen {
+	if r.driver.Settings.Protocol() == nextGen {
 		r.fellBack.Store(true)
 	}
 	r.rebalancing()
@@ -147,7 +151,7 @@ func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[stri
 // revoked commits what was read, as the client does by itself where nobody listens.
 func (r *fetcher) revoked(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
 	r.rebalancing()
-	if r.driver.plan.Read.Commit != plan.CommitNone {
+	if r.driver.Plan.Read.Commit != plan.CommitNone {
 		_ = client.CommitUncommittedOffsets(ctx) // who takes over reads again what could not be committed
 	}
 	r.own(partitions, false)
@@ -175,16 +179,16 @@ func (r *fetcher) own(partitions map[string][]int32, mine bool) (n int) {
 }
 
 // Read polls once.
-func (r *fetcher) Read(ctx context.Context, limit int) (int, error) {
+func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
 	if r.client == nil {
 		if err := r.connect(); err != nil {
 			return 0, err
 		}
 	}
-	if n := r.driver.settings.MaxPollRecords(); n > 0 {
+	if n := r.driver.Settings.MaxPollRecords(); n > 0 {
 		limit = min(limit, n)
 	}
-	fetches := r.client.PollRecords(ctx, limit)
+	fetches := r.poll(ctx, limit, patience)
 	defer r.client.AllowRebalance()
 	r.shard.Working()
 	if r.fellBack.Load() {
@@ -206,9 +210,19 @@ func (r *fetcher) Read(ctx context.Context, limit int) (int, error) {
 	return n, failed
 }
 
+// poll waits for records.
+func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) kgo.Fetches {
+	if patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	return r.client.PollRecords(ctx, limit)
+}
+
 // refused counts a fetch that failed. It returns an error when there is no going on.
 func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error {
-	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) {
+	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) {
 		return nil
 	}
 	code := errorCode(p.Err)
@@ -231,7 +245,7 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	number := d.layout.base[p.Topic] + p.Partition
 	next := p.Records[len(p.Records)-1].Offset + 1
 	end := p.HighWatermark
-	if d.settings.ReadCommitted() {
+	if d.Settings.ReadCommitted() {
 		end = p.LastStableOffset
 	}
 	d.at.sawEnd(number, max(end, next))
@@ -281,10 +295,10 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 
 // endToEnd counts the time from when a record was due, if that was in this run.
 func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
-	if own := r.driver.roundtrip; s.Due < started || own != 0 && s.Run != own {
+	if own := r.driver.Run; s.Due < started || own != 0 && s.Run != own {
 		return
 	}
-	if own := r.driver.roundtrip; own != 0 {
+	if own := r.driver.Run; own != 0 {
 		phase = stats.PhaseOf(s.Warmup)
 	}
 	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
@@ -292,21 +306,21 @@ func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, star
 
 // commit commits what was read, where the plan wants that after each poll.
 func (r *fetcher) commit(ctx context.Context) {
-	switch r.driver.plan.Read.Commit {
+	switch r.driver.Plan.Read.Commit {
 	case plan.CommitSync:
 		from := r.shard.Now()
 		err := r.client.CommitUncommittedOffsets(ctx)
 		r.committed(ctx, r.shard.Now()-from, err)
 	case plan.CommitAsync:
 		from := r.shard.Now()
-		r.client.CommitOffsets(ctx, r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsgCommit, answer *kmsgCommitted, err error) {
+		r.client.CommitOffsets(ctx, r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
 			r.committed(ctx, r.shard.Now()-from, errors.Join(err, refusedOffset(answer)))
 		})
 	}
 }
 
 // refusedOffset is why a partition's offset was not committed, nil where all were.
-func refusedOffset(answer *kmsgCommitted) error {
+func refusedOffset(answer *kmsg.OffsetCommitResponse) error {
 	if answer == nil {
 		return nil
 	}
@@ -333,19 +347,20 @@ func (r *fetcher) committed(ctx context.Context, took time.Duration, err error) 
 	})
 }
 
-// Close leaves the group.
+// Close leaves the group. It does not wait long for brokers that are away.
 func (r *fetcher) Close() error {
 	if r.client == nil {
 		return nil
 	}
-	if r.driver.plan.Read.Commit == plan.CommitAuto {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		_ = r.client.CommitUncommittedOffsets(ctx) // or the next reader of the group reads them again
+	defer r.end()
+	late := time.AfterFunc(closeTimeout, r.end)
+	defer late.Stop()
+	if r.driver.Plan.Read.Commit == plan.CommitAuto {
+		_ = r.client.CommitUncommittedOffsets(r.living) // or the next reader of the group reads them again
 	}
 	r.client.Close()
 	return nil
 }
 
-// closeTimeout is how long a last commit may take.
-const closeTimeout = 5 * time.Second
+// closeTimeout is how long the last commit and leaving the group may take together.
+const closeTimeout = 2 * time.Second

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/stats"
@@ -14,12 +13,6 @@ import (
 const (
 	fetchKey     = 1
 	joinGroupKey = 11
-)
-
-// A commit's request and response, as its callback gets them.
-type (
-	kmsgCommit    = kmsg.OffsetCommitRequest
-	kmsgCommitted = kmsg.OffsetCommitResponse
 )
 
 // fetchHooks watches one client's fetches.

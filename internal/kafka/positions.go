@@ -73,6 +73,8 @@ type positions struct {
 type groupPositions struct {
 	next  []atomic.Int64 // by partition: the offset after the newest record read
 	owned []atomic.Bool  // by partition: a reader of this process has it
+
+	elsewhere []atomic.Int64 // by partition: what a reader of another process has committed, -1: nothing
 }
 
 func newPositions(groups int, starts, ends []int64) *positions {
@@ -81,9 +83,12 @@ func newPositions(groups int, starts, ends []int64) *positions {
 		p.ends[i].Store(end)
 	}
 	for g := range p.groups {
-		p.groups[g] = groupPositions{next: make([]atomic.Int64, len(starts)), owned: make([]atomic.Bool, len(starts))}
+		p.groups[g] = groupPositions{
+			next: make([]atomic.Int64, len(starts)), owned: make([]atomic.Bool, len(starts)), elsewhere: make([]atomic.Int64, len(starts)),
+		}
 		for i, start := range starts {
 			p.groups[g].next[i].Store(start)
+			p.groups[g].elsewhere[i].Store(-1)
 		}
 	}
 	return p
@@ -112,7 +117,7 @@ func (p *positions) reached() bool {
 	}
 	for g := range p.groups {
 		for i, end := range p.aim {
-			if p.groups[g].next[i].Load() < end {
+			if group := &p.groups[g]; group.next[i].Load() < end && group.elsewhere[i].Load() < end {
 				return false
 			}
 		}
@@ -129,6 +134,17 @@ func (g *groupPositions) waiting(number int, end int64, settled bool) int64 {
 	return max(0, end-g.next[number].Load())
 }
 
+// ownsAll tells whether the group has every partition in this process.
+func (g *groupPositions) ownsAll() bool {
+	for i := range g.owned {
+		if !g.owned[i].Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// settled tells whether the group has any partition in this process.
 func (g *groupPositions) settled() bool {
 	for i := range g.owned {
 		if g.owned[i].Load() {
@@ -145,6 +161,8 @@ const backlogPoll = time.Second
 // Backlog is the source of how many records wait to be read.
 type Backlog struct {
 	cluster *Cluster
+	asking  sync.WaitGroup
+	groups  []string // their names; "" has no committed offsets
 	layout  *layout
 	at      *positions
 	stable  bool    // the ends are those of committed transactions
@@ -155,7 +173,7 @@ var _ engine.Source = (*Backlog)(nil)
 
 // Start begins to ask for the ends of the partitions.
 func (b *Backlog) Start(ctx context.Context, _ func() time.Duration) {
-	go func() {
+	b.asking.Go(func() {
 		ticker := time.NewTicker(backlogPoll)
 		defer ticker.Stop()
 		for {
@@ -164,27 +182,51 @@ func (b *Backlog) Start(ctx context.Context, _ func() time.Duration) {
 				return
 			case <-ticker.C:
 			}
-			ends, err := b.cluster.ends(ctx, b.layout, b.stable)
-			if err != nil {
-				continue // a broker is away: what is known stands
-			}
-			for i, end := range ends {
-				if end >= 0 {
-					b.at.ends[i].Store(end)
-				}
+			b.ask(ctx)
+		}
+	})
+}
+
+// Wait returns when nobody asks any more.
+func (b *Backlog) Wait() { b.asking.Wait() }
+
+// ask looks where the partitions end, and how far other processes are that share a
+// group with this one. What a broker that is away does not tell stays as it was.
+func (b *Backlog) ask(ctx context.Context) {
+	if ends, err := b.cluster.ends(ctx, b.layout, b.stable); err == nil {
+		for i, end := range ends {
+			if end >= 0 {
+				b.at.ends[i].Store(end)
 			}
 		}
-	}()
+	}
+	for i, name := range b.groups {
+		g := &b.at.groups[i]
+		if name == "" || g.ownsAll() {
+			continue
+		}
+		committed, err := b.cluster.committed(ctx, b.layout, name)
+		if err != nil {
+			continue
+		}
+		for number, offset := range committed {
+			g.elsewhere[number].Store(offset)
+		}
+	}
 }
 
 // Take tells by how much the backlog has changed.
 func (b *Backlog) Take() stats.Window {
 	var w stats.Window
+	settled := make([]bool, len(b.at.groups))
+	for g := range settled {
+		settled[g] = b.at.groups[g].settled()
+	}
 	for i := range b.at.ends {
 		end := b.at.ends[i].Load()
 		var waiting int64
 		for g := range b.at.groups {
-			waiting += b.at.groups[g].waiting(i, end, b.at.groups[g].settled())
+			waiting += b.at.groups[g].waiting(i, end, settled[g])
 		}
 		change := waiting - b.told[i]
 		if change == 0 {

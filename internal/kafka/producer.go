@@ -68,7 +68,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 func (p *Producer) Lanes() []ledger.Lane {
 	var lanes []ledger.Lane
 	for _, s := range p.stampers {
-		lanes = append(lanes, s.account.Lanes()...)
+		lanes = append(lanes, s.lanes()...)
 	}
 	return lanes
 }
@@ -139,14 +139,16 @@ func (w *worker) newRecord(op *engine.Op) *record {
 	r.Topic = w.topic
 	r.Headers = w.headers
 	r.done = func(_ *kgo.Record, err error) {
-		if w.stamps != nil {
-			w.stamps.settle(r, err)
-		}
+		seq, partition, offset := r.seq, r.Partition, r.Offset // the record may be on its way again below
+		counted := false
 		if err != nil {
-			op.Fail(r.Partition, errorCode(err))
-			return
+			counted = op.Fail(partition, errorCode(err))
+		} else {
+			counted = op.Acknowledge(partition, time.Duration(w.hooks.answered.Load()))
 		}
-		op.Acknowledge(r.Partition, time.Duration(w.hooks.answered.Load()))
+		if counted && w.stamps != nil {
+			w.stamps.settle(partition, seq, offset, err)
+		}
 	}
 	op.State = r
 	return r

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,12 +20,16 @@ type stamper struct {
 	account    *ledger.Producer
 	number     uint16
 	shard      *engine.Shard
+	blind      bool // acks=0: the brokers do not say where a record is
 	byKey      kgo.TopicPartitioner
+	ignoreKeys bool // partitioner.ignore.keys
+	adaptive   bool // partitioner.adaptive.partitioning.enable
 	partitions int32
 	batch      int // bytes after which another partition has its turn
 	most       int // outstanding batches above which a partition is passed over
 
-	acked []atomic.Int64 // by partition: the offset after the newest acknowledged record
+	settling sync.Mutex     // held while an outcome is noted: one may still come when the run is over
+	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
 
 	partition int32 // that has its turn
 	filled    int   // bytes of it
@@ -36,19 +41,26 @@ type stamper struct {
 const passOver = 2
 
 func newStamper(p *Producer, s *engine.Shard) *stamper {
-	return &stamper{
+	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
+		blind:      p.Settings.Acks() == "0",
 		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
+		ignoreKeys: p.Settings.bool("partitioner.ignore.keys"),
+		adaptive:   p.Settings.bool("partitioner.adaptive.partitioning.enable"),
 		partitions: int32(p.Partitions), batch: p.Settings.BatchSize(),
 		most:      p.Settings.MaxInFlight() + passOver,
 		partition: int32(s.Index % p.Partitions),
 		acked:     make([]atomic.Int64, p.Partitions),
 	}
+	if p.Settings.value("partitioner.class") == roundRobin {
+		t.ignoreKeys, t.adaptive, t.batch = true, false, 0 // each record has the next partition
+	}
+	return t
 }
 
 // put chooses the record's partition and writes its stamp.
 func (t *stamper) put(r *record, op *engine.Op) {
-	if r.Key != nil {
+	if r.Key != nil && !t.ignoreKeys {
 		r.Partition = int32(t.byKey.Partition(&r.Record, int(t.partitions)))
 	} else {
 		r.Partition = t.turn(len(r.Value))
@@ -68,7 +80,7 @@ func (t *stamper) turn(bytes int) int32 {
 		most := int64(t.most) * int64(math.Ceil(float64(t.batch)/float64(max(1, bytes))))
 		next := (t.partition + 1) % t.partitions
 		for range t.partitions {
-			if t.account.Outstanding(next) <= most {
+			if !t.adaptive || t.account.Outstanding(next) <= most {
 				break
 			}
 			next = (next + 1) % t.partitions
@@ -80,15 +92,27 @@ func (t *stamper) turn(bytes int) int32 {
 }
 
 // settle takes the outcome of a record.
-func (t *stamper) settle(r *record, err error) {
+func (t *stamper) settle(partition int32, seq, offset int64, err error) {
+	t.settling.Lock()
+	defer t.settling.Unlock()
 	if err != nil {
-		t.account.Failed(r.Partition, r.seq)
+		t.account.Failed(partition, seq)
 		return
 	}
-	t.account.Acknowledged(r.Partition, r.seq, r.Offset)
-	if next := r.Offset + 1; next > t.acked[r.Partition].Load() {
-		t.acked[r.Partition].Store(next)
+	if t.blind {
+		offset = -1 // nobody told; the client counts from 0 then
 	}
+	t.account.Acknowledged(partition, seq, offset)
+	if next := offset + 1; next > t.acked[partition].Load() {
+		t.acked[partition].Store(next)
+	}
+}
+
+// lanes is what the producer wrote. Outcomes that come later count nowhere.
+func (t *stamper) lanes() []ledger.Lane {
+	t.settling.Lock()
+	defer t.settling.Unlock()
+	return t.account.Lanes()
 }
 
 // endTransaction notes whether the records since the last one can be read.

@@ -62,7 +62,7 @@ func TestPartitionsTakeTurnsABatchEach(t *testing.T) {
 			for range rounds * tc.partitions * tc.perBatch {
 				r := s.next("", tc.size)
 				counts[r.Partition]++
-				s.settle(r, nil)
+				s.settle(r.Partition, r.seq, r.Offset, nil)
 				if r.Partition == last && tc.partitions > 1 {
 					run++
 				} else {
@@ -94,7 +94,7 @@ func TestStampsNumberTheRecordsOfEachPartition(t *testing.T) {
 			t.Fatalf("record %d has stamp %+v, want number %d of partition %d", i, stamp, next[r.Partition], r.Partition)
 		}
 		next[r.Partition]++
-		s.settle(r, nil)
+		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
 }
 
@@ -143,19 +143,19 @@ func TestAPartitionWithTooMuchOutstandingIsPassedOver(t *testing.T) {
 			stuck = append(stuck, r) // nobody answers
 			continue
 		}
-		s.settle(r, nil)
+		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
 	if len(stuck) > most || len(stuck) < s.most*10 {
 		t.Errorf("%d records for a partition that does not answer, want about %d", len(stuck), most)
 	}
 	for _, r := range stuck {
-		s.settle(r, nil)
+		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
 	counts := make([]int, 3)
 	for range 300 {
 		r := s.next("", 100)
 		counts[r.Partition]++
-		s.settle(r, nil)
+		s.settle(r.Partition, r.seq, r.Offset, nil)
 	}
 	if counts[1] < 90 {
 		t.Errorf("%v records once it answers, want a third each", counts)
@@ -182,7 +182,7 @@ func TestOutcomesOfStampedRecords(t *testing.T) {
 	for i, err := range []error{nil, kgo.ErrRecordTimeout, nil} {
 		r := s.next("", 50)
 		r.Offset = int64(10 - i)
-		s.settle(r, err)
+		s.settle(r.Partition, r.seq, r.Offset, err)
 	}
 	if n := s.account.Outstanding(0); n != 0 {
 		t.Errorf("%d outstanding, want none", n)

@@ -106,6 +106,9 @@ func (w *Watcher) Take() stats.Window {
 	return stats.Window{Events: events}
 }
 
+// Wait returns when nothing is asked any more.
+func (w *Watcher) Wait() { w.watching.Wait() }
+
 // Close ends the looking, if ctx has not, and frees the connections.
 func (w *Watcher) Close() {
 	if w.stop != nil {

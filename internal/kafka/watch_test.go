@@ -274,6 +274,7 @@ func watch(t *testing.T, test func(c *watchedCluster)) {
 		})
 		defer func() {
 			c.resume()
+			time.Sleep(time.Second) // what waited in the cluster is answered; kfake may not be closed in the middle of it
 			c.cancel()
 			c.watcher.Close()
 		}()

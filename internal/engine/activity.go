@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// activity is what a reader does.
+type activity int
+
+// The activities of a reader.
+const (
+	idle    activity = iota
+	waiting          // for records
+	working          // on them
+	held             // back, by a rate or a processing time
+)
+
+// Working tells that the records of a Read are there: what takes time from now on is
+// the client's.
+func (s *Shard) Working() { s.become(working) }
+
+// become ends one activity of the reader and begins another.
+func (s *Shard) become(to activity) {
+	now := s.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn(to, now)
+}
+
+// turn counts the time of the activity so far. The caller holds mu.
+func (s *Shard) turn(to activity, now time.Duration) {
+	if took := max(0, now-s.since); s.activity != idle {
+		var waited, heldBack time.Duration
+		switch s.activity {
+		case waiting:
+			waited = took
+		case held:
+			heldBack = took
+		}
+		s.rec.Reading(s.phase, took, waited, heldBack)
+	}
+	s.activity, s.since = to, max(now, s.since)
+}
+
+// pause waits for d, or until ctx ends.
+func (s *Shard) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(max(d, minSleep))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
