@@ -98,8 +98,14 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "every acknowledged record was read once", theme.Good},
 		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "every acknowledged record was read once", theme.Good},
 		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, "NOT AS IT SHOULD BE: 1 lost, 2 corrupted, 3 duplicated, 4 reordered", theme.Bad},
-		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, "NOTHING COMPARED: the records that were read are of another run (00ff)", theme.Bad},
-		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7}, "of another run", theme.Bad},
+		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "NOTHING COMPARED: the records that were read are of another run (00ff)", theme.Bad},
+		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OfAnotherRun: true}, "of another run", theme.Bad},
+		{"none is there, but others are", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, "NOT AS IT SHOULD BE: 5 lost", theme.Bad},
+		{"faults that are forgotten", ledger.Verdict{Acknowledged: 5, Checked: 5, LateUndecided: 2}, "NOT AS IT SHOULD BE: 2 duplicated or reordered", theme.Bad},
+		{"what the settings allow", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Reordered: 4, RepeatsAllowed: true},
+			"nothing is known to be lost or corrupted, but 3 duplicated, 4 reordered, as the client's settings allow", theme.Warn},
+		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, "NOT AS IT SHOULD BE: 1 corrupted, 3 duplicated", theme.Bad},
+		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "every acknowledged record was read once by each of 2 groups, in order", theme.Good},
 		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
 		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "not every record could be checked", theme.Warn},
 	} {
@@ -108,7 +114,7 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		}
 	}
 	if got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1}); got !=
-		"10 acknowledged, each to be read 2 times, = 17 read + 1 lost + 1 undecided + 1 aborted" {
+		"10 acknowledged, each to be read by 2 groups, = 17 read + 1 lost + 1 undecided + 1 aborted" {
 		t.Errorf("two readings are accounted for as %q", got)
 	}
 }

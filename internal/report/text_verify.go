@@ -22,7 +22,7 @@ func (t *text) verification(r result.Result) {
 	t.line("")
 	sentence, style := verdictOf(v)
 	t.sentence("verification", style, sentence)
-	if v.OfAnotherRun() {
+	if v.OfAnotherRun {
 		return
 	}
 	t.sentence("", plain, account(v))
@@ -43,16 +43,23 @@ func (t *text) verification(r result.Result) {
 
 // verdictOf says in a sentence whether the records are there as they should be.
 func verdictOf(v *ledger.Verdict) (string, theme.Style) {
-	wrong := counted([]count{{v.Lost, "lost"}, {v.Corrupted, "corrupted"}, {v.Duplicated, "duplicated"}, {v.Reordered, "reordered"}})
+	repeats := []count{{v.Duplicated, "duplicated"}, {v.Reordered, "reordered"}, {v.LateUndecided, "duplicated or reordered"}}
+	allowed := counted(repeats)
+	wrong := counted(append([]count{{v.Lost, "lost"}, {v.Corrupted, "corrupted"}}, repeats...))
 	switch {
-	case v.OfAnotherRun():
+	case v.OfAnotherRun:
 		return "NOTHING COMPARED: the records that were read are of another run" + of(v.OtherRun), bad
-	case wrong != "":
+	case wrong != "" && (wrong != allowed || !v.RepeatsAllowed):
 		return "NOT AS IT SHOULD BE: " + wrong, bad
+	case allowed != "":
+		return "nothing is known to be lost or corrupted, but " + allowed + ", as the client's settings allow", warn
 	case v.Acknowledged == 0:
 		return "no record was acknowledged, so none can be lost", warn
-	case v.Unchecked+v.Undecided+v.LateUndecided > 0:
+	case v.Unchecked+v.Undecided > 0:
 		return "nothing is known to be wrong, but not every record could be checked", warn
+	}
+	if v.Readers > 1 {
+		return fmt.Sprintf("every acknowledged record was read once by each of %d groups, in order and as it was sent", v.Readers), good
 	}
 	return "every acknowledged record was read once, in order and as it was sent", good
 }
@@ -68,7 +75,7 @@ func of(run string) string {
 func account(v *ledger.Verdict) string {
 	s := theme.Count(v.Acknowledged) + " acknowledged"
 	if v.Readers > 1 {
-		s += fmt.Sprintf(", each to be read %d times,", v.Readers)
+		s += fmt.Sprintf(", each to be read by %d groups,", v.Readers)
 	}
 	s += fmt.Sprintf(" = %s read + %s lost", theme.Count(v.AcknowledgedRead), theme.Count(v.Lost))
 	for _, c := range []count{{v.Unchecked, "unchecked"}, {v.Undecided, "undecided"}, {v.Aborted, "aborted"}} {
@@ -86,7 +93,6 @@ func findings(v *ledger.Verdict) string {
 		{v.UnknownRead, "never answered and read"},
 		{v.AbortedRead, "aborted and read"},
 		{v.Unissued, "read and never sent"},
-		{v.LateUndecided, "duplicated or reordered"},
 		{v.Redelivered, "redelivered"},
 		{v.Foreign, "of other runs"},
 		{v.Unstamped, "without a stamp"},
@@ -123,6 +129,9 @@ func (t *text) gaps(v *ledger.Verdict, env result.Environment) {
 		where := fmt.Sprintf("p%d", number)
 		if len(env.Topics) > 0 {
 			where = fmt.Sprintf("%s/%d", topic.Name, number)
+		}
+		if v.Readers > 1 {
+			where += fmt.Sprintf(" by group %d", g.Reader)
 		}
 		due := "-"
 		if !g.DueBefore.IsZero() {

@@ -32,12 +32,40 @@ type backlog struct {
 	now, max, at int64
 	fit          fit
 	judged       bool // there were seconds of the load
+
+	partitions map[int32]*partitionBacklog // those in which records have ever waited
+}
+
+// partitionBacklog is how many records of one partition wait.
+type partitionBacklog struct {
+	now int64
+	fit fit
+}
+
+// slope is by how many records a second a partition's backlog grew.
+func (b *backlog) slope(partition int32) float64 {
+	if p := b.partitions[partition]; p != nil {
+		return p.fit.slope()
+	}
+	return 0
 }
 
 // add takes a window. steady tells that the load went on in it: when senders have
 // stopped, readers only catch up.
 func (b *backlog) add(w *stats.Window, steady bool) {
 	b.now += w.Backlog
+	for id, p := range w.Partitions {
+		if p.Backlog == 0 {
+			continue
+		}
+		if b.partitions == nil {
+			b.partitions = make(map[int32]*partitionBacklog)
+		}
+		if b.partitions[id] == nil {
+			b.partitions[id] = new(partitionBacklog)
+		}
+		b.partitions[id].now += p.Backlog
+	}
 	if w.Warmup {
 		return
 	}
@@ -48,6 +76,9 @@ func (b *backlog) add(w *stats.Window, steady bool) {
 	b.at = b.now
 	b.judged = true
 	b.fit.add(w.End.Seconds(), float64(b.now))
+	for _, p := range b.partitions {
+		p.fit.add(w.End.Seconds(), float64(p.now))
+	}
 }
 
 // result is what it was, with so many records read a second.

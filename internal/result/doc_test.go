@@ -18,10 +18,10 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// page is docs/result.md with its lines joined.
-func page(t *testing.T) string {
+// page is a page of the documents with its lines joined.
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/result.md")
+	text, err := os.ReadFile("../../" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func page(t *testing.T) string {
 }
 
 func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
-	text := page(t)
+	text := page(t, "docs/result.md")
 	percent := func(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 	for _, want := range []string{
 		"the **bound**: " + fmt.Sprintf("%d ms", lagFloor.Milliseconds()) + ", or " + percent(lagShare) + " of the p99 of response",
@@ -79,8 +79,8 @@ func grouped(n int64) string {
 	return fmt.Sprintf("%d,%03d,%03d,%03d", n/1e9, n/1e6%1e3, n/1e3%1e3, n%1e3)
 }
 
-// The page has the codes and their meanings as `kt help exit-codes` has them.
-func TestThePageQuotesTheExitCodes(t *testing.T) {
+// The pages have the codes and their meanings as `kt help exit-codes` has them.
+func TestThePagesQuoteTheExitCodes(t *testing.T) {
 	syntax, err := parser.ParseFile(token.NewFileSet(), "../../cmd/exit.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -107,17 +107,19 @@ func TestThePageQuotesTheExitCodes(t *testing.T) {
 		}
 		return true
 	})
-	var got [][2]string
-	_, section, _ := strings.Cut(page(t), "## Exit codes")
-	section, _, _ = strings.Cut(section, "## ")
-	for _, m := range regexp.MustCompile(`\| (\d+) \| ([^|]+) \|`).FindAllStringSubmatch(section, -1) {
-		got = append(got, [2]string{m[1], m[2]})
-	}
 	if len(want) < 5 {
 		t.Fatalf("cmd/exit.go has only the exit codes %q", want)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("exit codes (-cmd/exit.go +docs/result.md):\n%s", diff)
+	for _, name := range []string{"docs/result.md", "ARCHITECTURE.md"} {
+		var got [][2]string
+		_, section, _ := strings.Cut(page(t, name), "## Exit codes")
+		section, _, _ = strings.Cut(section, "## ")
+		for _, m := range regexp.MustCompile(`\| (\d+) \| ([^|]+) \|`).FindAllStringSubmatch(section, -1) {
+			got = append(got, [2]string{m[1], m[2]})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("exit codes (-cmd/exit.go +%s):\n%s", name, diff)
+		}
 	}
 }
 
@@ -127,7 +129,7 @@ func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
 		e.to(f)
 	}
 	f.Finish(Trailer{Ended: Completed, Reading: ReadAll, Verify: &ledger.Verdict{}})
-	text := page(t)
+	text := page(t, "docs/result.md")
 	for _, m := range regexp.MustCompile(`(?m)^ "([a-z_]+)": [\[{]`).FindAllStringSubmatch(marshal(t, f.Result()), -1) {
 		if m[1] != "command_line" && !strings.Contains(text, "`"+m[1]+"`") {
 			t.Errorf("docs/result.md does not tell what %s is", m[1])
@@ -147,7 +149,7 @@ func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := page(t)
+	text := page(t, "docs/result.md")
 	for path, typeName := range map[string]string{"verdict.go": "Limit", "../stats/event.go": "EventKind"} {
 		names := constants(t, path, typeName)
 		if len(names) < 10 {

@@ -42,6 +42,9 @@ func fetchOf(w *stats.Window) *Fetch {
 	if w.Consumed > 0 {
 		f.FirstReadSeconds = w.FirstRead.Seconds()
 		f.Seconds = max(0, w.LastRead-w.FirstRead).Seconds()
+		if f.Seconds == 0 { // one poll brought all
+			f.Seconds = w.LastRead.Seconds()
+		}
 	}
 	if f.Seconds > 0 {
 		f.RecordsPerSecond = float64(w.Consumed) / f.Seconds

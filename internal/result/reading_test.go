@@ -175,11 +175,15 @@ func TestTheVerdictOfVerificationTellsLossFromDamage(t *testing.T) {
 		{"nobody looked", nil, false, false},
 		{"all is well", &ledger.Verdict{Acknowledged: 5, Checked: 5, AcknowledgedRead: 5}, false, false},
 		{"lost", &ledger.Verdict{Checked: 5, Lost: 1}, true, false},
-		{"nothing of this run was read", &ledger.Verdict{Lost: 5, Foreign: 7}, false, false},
+		{"the ledger is of another run", &ledger.Verdict{Lost: 5, Foreign: 7, OfAnotherRun: true}, false, false},
+		{"nothing was read but another run", &ledger.Verdict{Lost: 5, Foreign: 7}, true, false},
 		{"nothing was read", &ledger.Verdict{Lost: 5}, true, false},
 		{"duplicated", &ledger.Verdict{Checked: 5, Duplicated: 1}, false, true},
 		{"reordered", &ledger.Verdict{Checked: 5, Reordered: 1}, false, true},
+		{"one or the other", &ledger.Verdict{Checked: 5, LateUndecided: 1}, false, true},
+		{"what the client's settings allow", &ledger.Verdict{Checked: 5, Duplicated: 1, Reordered: 1, LateUndecided: 1, RepeatsAllowed: true}, false, false},
 		{"corrupted", &ledger.Verdict{Checked: 5, Corrupted: 1}, false, true},
+		{"corrupted, whatever the settings allow", &ledger.Verdict{Checked: 5, Corrupted: 1, RepeatsAllowed: true}, false, true},
 	} {
 		r := Result{Trailer: Trailer{Verify: tc.v}}
 		if r.Lost() != tc.lost || r.Damaged() != tc.damaged {

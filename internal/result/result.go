@@ -50,7 +50,7 @@ type Records struct {
 	Failed       int64 `json:"failed"`
 	Unknown      int64 `json:"unknown"` // sent, not answered by the end
 	Unsent       int64 `json:"unsent"`  // due by the end, never handed to the client; not part of offered
-	Consumed     int64 `json:"consumed,omitempty"`
+	Consumed     int64 `json:"consumed"`
 }
 
 // Errors counts failed records by Kafka error code.
@@ -168,7 +168,10 @@ type PartitionRow struct {
 	Consumed    int64   `json:"consumed,omitempty"`
 	ConsumedMiB float64 `json:"consumed_mib,omitempty"`
 	Backlog     int64   `json:"backlog,omitempty"` // records that wait to be read at the end
-	LongestGap  *Gap    `json:"longest_gap,omitempty"`
+
+	BacklogSlope float64 `json:"backlog_slope_per_second,omitempty"` // as that of the whole Backlog
+
+	LongestGap *Gap `json:"longest_gap,omitempty"`
 }
 
 // BrokerRow is one broker.

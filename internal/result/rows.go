@@ -28,7 +28,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
 			ServiceMaxUS:  p.ServiceMax.Microseconds(),
 			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
-			Backlog: p.Backlog + warmup.Partitions[id].Backlog, LongestGap: gapOf(p.Outage),
+			Backlog: p.Backlog + warmup.Partitions[id].Backlog, BacklogSlope: f.backlog.slope(id), LongestGap: gapOf(p.Outage),
 		}
 		if len(f.header.Environment.Topics) > 0 {
 			row.Topic = topic.Name

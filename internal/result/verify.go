@@ -1,14 +1,14 @@
 package result
 
-// Lost tells whether verification found that acknowledged records are gone. That
-// nothing of this run was read at all proves no loss: the ledger is of another run.
+// Lost tells whether verification found that acknowledged records are gone.
 func (r *Result) Lost() bool {
-	return r.Verify != nil && r.Verify.Lost > 0 && !r.Verify.OfAnotherRun()
+	v := r.Verify
+	return v != nil && v.Lost > 0 && !v.OfAnotherRun
 }
 
-// Damaged tells whether verification found records that are not as they were sent,
-// there more than once, or out of order.
+// Damaged tells whether verification found records that are not as they were sent, or
+// that are there twice or out of order although the client's settings exclude that.
 func (r *Result) Damaged() bool {
 	v := r.Verify
-	return v != nil && v.Corrupted+v.Duplicated+v.Reordered > 0
+	return v != nil && (v.Corrupted > 0 || !v.RepeatsAllowed && v.Duplicated+v.Reordered+v.LateUndecided > 0)
 }
