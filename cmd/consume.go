@@ -23,7 +23,9 @@ is committed and no rebalance is measured. Offsets are committed in a group that
 name, and else only with --commit.
 
 With --verify LEDGER kt looks for the records of an earlier kt produce --verify, and
-says which of them are lost, twice there, or out of order (exit code 5).
+says which of them are lost (exit code 5), and which corrupted, or twice there or out
+of order although its producer's settings exclude that (exit code 1). Of several
+groups (--groups) each must find them all.
 
 Command lines of kafka-consumer-perf-test work unchanged. ` + everyFlag,
 		Example: `  # how fast can everything in a topic be read?

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 // judge turns the result into an exit code: what is worst comes first.
 func (r *runner) judge(res result.Result) error {
 	if res.Lost() {
-		return &exitError{exitLost, fmt.Errorf("%d acknowledged records are lost", res.Verify.Lost)}
+		return &exitError{exitLost, fmt.Errorf("%d acknowledged records are lost%s", res.Verify.Lost, inGroups(res.Verify))}
 	}
 	if code := r.stop.code(); code != exitOK {
 		return &exitError{code: code}
@@ -20,7 +21,9 @@ func (r *runner) judge(res result.Result) error {
 	if res.Warmup != nil {
 		lost += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
 	}
-	switch {
+	switch v := res.Verify; {
+	case res.Damaged():
+		return &exitError{exitFailed, fmt.Errorf("%s%s", damage(v), inGroups(v))}
 	case !res.Valid:
 		return &exitError{exitNotValid, fmt.Errorf("the run is not valid: %s", strings.Join(res.Invalid, "; "))}
 	case res.Client.Aborted > 0:
@@ -31,6 +34,27 @@ func (r *runner) judge(res result.Result) error {
 	return r.judgeReading(res)
 }
 
+// damage is what Damaged finds.
+func damage(v *ledger.Verdict) string {
+	const excluded = "duplicated or reordered, which the client's settings exclude"
+	repeats := v.Duplicated + v.Reordered + v.LateUndecided
+	switch {
+	case repeats == 0 || v.RepeatsAllowed:
+		return fmt.Sprintf("%d records are corrupted", v.Corrupted)
+	case v.Corrupted == 0:
+		return fmt.Sprintf("%d records are %s", repeats, excluded)
+	}
+	return fmt.Sprintf("%d records are corrupted and %d %s", v.Corrupted, repeats, excluded)
+}
+
+// inGroups says of counts that each group has its own share in them.
+func inGroups(v *ledger.Verdict) string {
+	if v.Readers < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (added up over %d groups)", v.Readers)
+}
+
 // judgeReading is judge for what was read.
 func (r *runner) judgeReading(res result.Result) error {
 	p := &r.load.Plan
@@ -38,8 +62,6 @@ func (r *runner) judgeReading(res result.Result) error {
 	case !p.Reads():
 	case res.ReadError != "":
 		return &exitError{exitFailed, fmt.Errorf("reading ended: %s", res.ReadError)}
-	case res.Verify != nil && res.Verify.Corrupted > 0:
-		return &exitError{exitFailed, fmt.Errorf("%d records are corrupted", res.Verify.Corrupted)}
 	case res.Reading != string(engine.ReadIdle):
 	case r.load.Output == "perf-test": // it has said so, and Kafka's tool ends with 0 then
 	case p.Load.Records > 0 && !p.Writes():

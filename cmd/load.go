@@ -127,9 +127,9 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 
 // readerGC is the GOGC of a run that only reads: what is fetched is garbage as soon as it
 // was counted, while little lives, so the collector would run many times a second.
-// With 400 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
+// With 450 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
 // consume).
-const readerGC = 400
+const readerGC = 450
 
 func tuneMemory(env *Env) {
 	if env.Getenv("GOGC") == "" {

@@ -31,7 +31,7 @@ type moment struct {
 // of a command that failed goes into the event of its end too.
 type moments struct {
 	list     []moment
-	stderr   io.Writer // the conversation
+	stderr   io.Writer     // the conversation
 	patience time.Duration // from SIGTERM to SIGKILL
 
 	running sync.WaitGroup

@@ -19,6 +19,9 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 	for _, r := range []struct{ command, ends string }{
 		{"true", "true: exit 0"},
 		{"exit 3", "exit 3: exit 3"},
+		{"echo well", "echo well: exit 0"},
+		{"echo first; echo no such host >&2; echo; exit 1", "echo first; echo no such host >&2; echo; exit 1: exit 1: no such host"},
+		{"echo killed; kill -KILL $$", "echo killed; kill -KILL $$: signal: killed"},
 		{"no-such-command 2>/dev/null", "no-such-command 2>/dev/null: exit 127"},
 		{"kill -KILL $$", "kill -KILL $$: signal: killed"},
 		{" true\nfalse\n", "true; false: exit 1"},
@@ -71,7 +74,7 @@ func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
 		{"politely", "sleep 60; echo on", "signal: terminated"},
 		{"with what it has started", "sleep 60 & wait", "signal: terminated"},
 		{"by force, when it does not listen", "trap '' TERM; echo on; while :; do sleep 1; done", "signal: killed"},
-		{"in time to say a last word", "trap 'echo bye; exit 7' TERM; echo on; while :; do sleep 0.01; done", "exit 7"},
+		{"in time to say a last word", "trap 'echo bye; exit 7' TERM; echo on; while :; do sleep 0.01; done", "exit 7: bye"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			p := play(t, moment{command: r.command})
@@ -88,6 +91,36 @@ func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
 				t.Errorf("stderr: %q", p.stderr.String())
 			}
 		})
+	}
+}
+
+// Neither the terminal nor the run file is the command's to fill.
+func TestTheLastLineOfACommandIsCutToWhatCanBeShown(t *testing.T) {
+	for _, r := range []struct{ name, line, want string }{
+		{"nothing", "", "before"},
+		{"blanks", " \t ", "before"},
+		{"only what cannot be printed", "\x1b\x07\u202e", "before"},
+		{"a line", "  no such host\r", "no such host"},
+		{"colours", "\x1b[31mred\x1b[0m", "[31mred[0m"},
+		{"a tab", "a\tb", "a b"},
+		{"letters of any language", "Gerät fehlt", "Gerät fehlt"},
+		{"bytes that are no text", "a\xff\xfeb", "ab"},
+		{"a long line", strings.Repeat("ä", maxReason+1), strings.Repeat("ä", maxReason)},
+	} {
+		l := lastLine{text: "before"}
+		l.set([]byte(r.line))
+		if got := l.get(); got != r.want {
+			t.Errorf("%s: %q, want %q", r.name, got, r.want)
+		}
+	}
+}
+
+func TestACommandThatFailedDoesNotWaitForWhatItLeft(t *testing.T) {
+	p := play(t, moment{command: "echo why; sleep 60 & exit 2"})
+	p.await(2)
+	p.end()
+	if got := p.events[1]; !strings.HasSuffix(got.Text, ": exit 2: why") {
+		t.Errorf("it ended as %+v", got)
 	}
 }
 

@@ -62,10 +62,14 @@ func (r *runner) run(ctx context.Context) error {
 	res, err := feed.finish(trailer)
 	r.file.used = true
 	err = errors.Join(err, accountErr, r.deleteTopic(ctx), r.write(res, out))
-	if err != nil {
-		return err
+	judged := r.judge(res)
+	switch {
+	case err == nil:
+		return judged
+	case exitCode(judged) == exitLost: // whatever else went wrong
+		return &exitError{exitLost, errors.Join(judged, err)}
 	}
-	return r.judge(res)
+	return err
 }
 
 func trailerOf(end engine.End) result.Trailer {

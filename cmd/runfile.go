@@ -56,7 +56,11 @@ func defaultRunFile(env *Env, p *config.Run) (*runFile, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	stem := fmt.Sprintf("%s-%s-%s", env.Now().UTC().Format("20060102-150405"), p.Plan.Command, p.Plan.Topic.Name)
+	topic := p.Plan.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
+	if topic == "" {
+		topic = "topics" // that match --include, which would be no name for a file
+	}
+	stem := fmt.Sprintf("%s-%s-%.200s", env.Now().UTC().Format("20060102-150405"), p.Plan.Command, topic) // a name has 255 at most
 	for n := 1; ; n++ {
 		path := filepath.Join(dir, stem+".ktr")
 		if n > 1 {
@@ -81,12 +85,16 @@ func (f *runFile) discardUnused() {
 	_ = os.Remove(f.path) // and nobody has seen it
 }
 
-// cause is what went wrong, without the operation and the path that the caller
-// names.
+// cause is what went wrong, without the operation and the path that the caller names,
+// or others of kt's own making.
 func cause(err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
 		return p.Err
+	case errors.As(err, &l):
+		return l.Err
 	}
 	return err
 }

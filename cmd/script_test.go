@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,7 @@ func TestScripts(t *testing.T) {
 			"cut":    cut,
 			"drop":   drop,
 			"expect": expect,
-			"lossy":  lossy,
+			"forge":  forge,
 			"topics": topics,
 			"write":  write,
 		},
@@ -221,26 +222,50 @@ func write(ts *testscript.TestScript, neg bool, args []string) {
 	writeTo(ts, broker(ts), args[0], values...)
 }
 
-// lossy makes a topic of one partition that has lost a record, and the ledger that
-// tells so: four were acknowledged, and the third is not there. lossy TOPIC FILE
-func lossy(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: lossy TOPIC FILE")
+// forge makes a topic of one partition with records of a run, and the ledger of a run
+// of which four were acknowledged: forge TOPIC FILE [KEY=VALUE…]
+//
+//	seqs=0,1,3       the records that are there, by their numbers; !3 is damaged
+//	run=2            they are of that run, and the ledger is of run 1
+//	id=known         the ledger has the topic's id
+//	topic=NAME       the ledger is of another topic
+//	idempotent=false the producer may have sent a record twice
+func forge(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: forge TOPIC FILE [KEY=VALUE…]")
 	}
-	client := broker(ts)
-	_, err := kadm.NewClient(client).CreateTopic(context.Background(), 1, 1, nil, args[0])
+	client, given := broker(ts), make(map[string]string)
+	for _, arg := range args[2:] {
+		key, value, _ := strings.Cut(arg, "=")
+		given[key] = value
+	}
+	made, err := kadm.NewClient(client).CreateTopic(context.Background(), 1, 1, nil, args[0])
 	ts.Check(err)
-	const run = 4711
-	for _, seq := range []int64{0, 1, 3} {
+	run := uint64(1)
+	if given["run"] != "" {
+		run, err = strconv.ParseUint(given["run"], 10, 64)
+		ts.Check(err)
+	}
+	for text := range strings.SplitSeq(given["seqs"], ",") {
+		number, damaged := strings.CutPrefix(text, "!")
+		seq, err := strconv.ParseInt(number, 10, 64)
+		ts.Check(err)
 		value := make([]byte, 100)
 		stamp := ledger.Stamp{Run: run, Seq: seq, Due: time.Now().UnixNano()}
 		stamp.Put(value)
+		if damaged {
+			value[99]++
+		}
 		writeTo(ts, client, args[0], value)
 	}
-	ts.Check(ledger.WriteFile(ts.MkAbs(args[1]), &ledger.Book{
-		Run: run, Topic: args[0], Idempotent: true, Acks: "all", Retries: true,
+	book := &ledger.Book{
+		Run: 1, Topic: cmp.Or(given["topic"], args[0]), Idempotent: given["idempotent"] != "false", Acks: "all", Retries: true,
 		Lanes: []ledger.Lane{{Issued: 4, Acknowledged: ledger.Ranges{{From: 0, To: 4}}, LastOffset: 2}},
-	}))
+	}
+	if given["id"] != "" {
+		book.TopicID = made.ID.String()
+	}
+	ts.Check(ledger.WriteFile(ts.MkAbs(args[1]), book))
 }
 
 // writeTo writes records to partition 0 of a topic.

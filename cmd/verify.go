@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // stampRun is the run's id as the stamps carry it.
@@ -29,6 +32,9 @@ func (l *load) readLedger() error {
 	if err != nil {
 		return fmt.Errorf("--verify: %w", err) // it names the file
 	}
+	if err := plan.CheckTopic(book.Topic); err != nil { // whoever wrote the file: it is printed, and goes into a path
+		return fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", l.LedgerFile, book.Topic, err)
+	}
 	switch p := &l.Plan; {
 	case p.Topic.Name == "" && p.Read.Include == "":
 		p.Topic.Name = book.Topic
@@ -45,10 +51,14 @@ func (l *load) checkBook(t kafka.Topic) error {
 	if (l.book != nil || l.Plan.Verify) && strings.Contains(t.Configs["cleanup.policy"], "compact") {
 		return fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): records that a later one replaces are meant to go", t.Name, t.Configs["cleanup.policy"])
 	}
-	if l.book == nil || l.book.TopicID == t.ID || l.book.TopicID == "" {
+	if l.book == nil || l.book.TopicID == "" {
 		return nil
 	}
-	return fmt.Errorf("--verify %s: topic %s was deleted and made again since: none of the ledger's records can be there", l.LedgerFile, t.Name)
+	if l.book.TopicID != t.ID {
+		return fmt.Errorf("--verify %s: topic %s was deleted and made again since: none of the ledger's records can be there", l.LedgerFile, t.Name)
+	}
+	l.book.SameTopic = true
+	return nil
 }
 
 // newBook opens the account of what this run writes.
@@ -59,7 +69,7 @@ func (r *runner) newBook(ctx context.Context, id string) (*ledger.Book, error) {
 		return nil, fmt.Errorf("find the last offsets of topic %s: %w", t.Name, err)
 	}
 	return &ledger.Book{
-		Run: stampRun(id), Topic: t.Name, TopicID: t.ID, Start: ends,
+		Run: stampRun(id), Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends,
 		Idempotent: r.load.producer.Idempotent(), Acks: r.load.producer.Acks(), Retries: r.load.producer.Retries(),
 	}, nil
 }
@@ -78,13 +88,22 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 	if r.consumer == nil || !r.verifies() {
 		return nil, err
 	}
-	readings, _ := r.consumer.Readings(ctx) // without the ends nothing is called lost that may be there
+	ctx, cancel := context.WithTimeout(ctx, endsTimeout)
+	defer cancel()
+	readings, unknown := r.consumer.Readings(ctx)
+	if unknown != nil {
+		fmt.Fprintf(r.env.Stderr, "kt: where the partitions end is not known, so records that were not read count as unchecked, and not as lost: %v\n", unknown)
+	}
 	v := r.book.Verify(readings...)
-	if v.OfAnotherRun() && r.producer == nil {
+	if v.OfAnotherRun {
 		err = errors.Join(err, fmt.Errorf("--verify %s: the topic holds records of another run and none of this ledger's", r.load.LedgerFile))
 	}
 	return &v, err
 }
+
+// endsTimeout is how long the brokers may take to say where the partitions end, when
+// the run is over.
+const endsTimeout = 10 * time.Second
 
 // verifies tells whether what is read is held against a ledger.
 func (r *runner) verifies() bool { return r.load.Plan.Verify || r.load.book != nil }
@@ -95,7 +114,11 @@ func (r *runner) writeLedger() error {
 	if path == "" {
 		return nil
 	}
-	if err := ledger.WriteFile(path, r.book); err != nil {
+	err := ledger.WriteFile(path, r.book)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("ledger %s: it was made while the run went on, and kt does not overwrite ledgers", path)
+	}
+	if err != nil {
 		return fmt.Errorf("ledger %s: %w", path, cause(err))
 	}
 	if !r.load.Quiet {

@@ -176,6 +176,7 @@ func TestPropertiesCountAsTheirFlags(t *testing.T) {
 		{"a property over none in a file", "--command-property group.id=p", "no-group: true", "p", plan.CommitAuto, "earliest", map[string]string{"enable.auto.commit": "true"}},
 		{"none for a ledger", "--verify l", "", none, plan.CommitNone, "earliest", nil},
 		{"one that is asked for", "--verify l --group g --commit none", "", "g", plan.CommitNone, "earliest", map[string]string{"enable.auto.commit": "false"}},
+		{"several for a ledger", "--verify l --groups 3", "", "perf-consumer-.*", plan.CommitNone, "earliest", map[string]string{"enable.auto.commit": "false"}},
 		{"a random name for several", "--groups 3", "", "perf-consumer-.*", plan.CommitNone, "earliest", map[string]string{"enable.auto.commit": "false"}},
 
 		{"commits by flag", "--group g --commit sync", "", "g", plan.CommitSync, "earliest", map[string]string{"enable.auto.commit": "false"}},
@@ -295,7 +296,6 @@ func TestEveryProblemOfReadingIsReportedWithItsFlag(t *testing.T) {
 		"--groups 0":                             "--groups 0: it must be 1 or more",
 		"--groups 101":                           "--groups 101: it must be from 1 to 100",
 		"--groups 2 --no-group":                  "--groups 2: it needs a --group",
-		"--groups 2 --group g --verify l":        "--verify: each record must come once",
 		"--group g --no-group":                   "--group and --no-group exclude each other",
 		"--no-group --group-protocol consumer":   "--group-protocol consumer: it needs a --group",
 		"--no-group --group-instance-id i":       "--group-instance-id i: it needs a --group",

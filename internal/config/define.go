@@ -66,7 +66,7 @@ func (f *Flags) defineLoad() {
 
 func (f *Flags) definePayload() {
 	set := f.set
-	set.StringVar(&f.size, "record-size", "", "`BYTES`, a range (100-2000), normal:MEAN,STDDEV, or weighted (100@80,10KiB@20) (default 512)")
+	set.StringVar(&f.size, "record-size", "", "`BYTES`, a range (100-2000), normal:MEAN,STDDEV, or weighted (100@80,10KiB@20) (default 512); not below the 40 of a stamp, to which normal: is raised")
 	set.StringVar(&f.payloadFile, "payload-file", "", "take record values from this `FILE`, at random")
 	set.StringVar(&f.delimiter, "payload-delimiter", `\n`, "the `TEXT` that separates them there")
 	set.BoolVar(&f.monotonic, "payload-monotonic", false, "record values are 0, 1, 2, …")

@@ -159,7 +159,7 @@ func TestEveryProblemOfARoundtripIsReportedOnce(t *testing.T) {
 		"--record-size 39":                                   "--record-size 39: a record that is followed to its reader carries a stamp of 40 bytes",
 		"--group-instance-id i":                              "--group-instance-id i: it needs a --group",
 		"--commit sync":                                      "--commit sync: it needs a --group",
-		"--verify --group g --groups 2":                      "--verify: each record must come once",
+		"--record-size 10-2000":                              "--record-size 10-2000: a record that is followed to its reader carries a stamp of 40 bytes",
 		"--command-property acks":                            `--command-property "acks": write key=value`,
 		"--command-config no/such":                           "--command-config: open no/such",
 		"--linger x":                                         `--linger "x"`,

@@ -272,7 +272,7 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp
-	bytes := 0
+	bytes, look := 0, r.looksForStamps(records)
 	for _, record := range records {
 		if record.Attrs.IsControl() {
 			continue
@@ -280,10 +280,11 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		n++
 		bytes += len(record.Key) + len(record.Value)
 		stamped := false
-		if log == nil {
-			stamped = ledger.PeekStamp(record.Value, &s)
-		} else {
+		switch {
+		case log != nil:
 			stamped = log.Add(record.Offset, record.LeaderEpoch, record.Value, &s) == ledger.Stamped
+		case look:
+			stamped = ledger.PeekStamp(record.Value, &s)
 		}
 		if stamped {
 			r.endToEnd(rec, phase, &s, started, now)
@@ -291,6 +292,15 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 	}
 	rec.Consumed(phase, number, n, bytes, now)
 	return n
+}
+
+// looksForStamps tells whether records are looked at one by one for stamps. Who reads
+// what others wrote mostly finds none, and a look at each costs 4 ns, 2 % of what
+// reading takes: there the first and the last of a poll speak for the rest.
+func (r *fetcher) looksForStamps(records []*kgo.Record) bool {
+	var s ledger.Stamp
+	return r.driver.Run != 0 ||
+		ledger.PeekStamp(records[0].Value, &s) || ledger.PeekStamp(records[len(records)-1].Value, &s)
 }
 
 // endToEnd counts the time from when a record was due, if that was in this run.

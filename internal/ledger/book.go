@@ -9,6 +9,10 @@ type Book struct {
 	TopicID string
 	Start   []int64 // end offsets of the topic before the run, by partition; 0 for those not in it
 
+	// SameTopic says that what is read is beyond doubt the topic that was written to:
+	// by this process, or by the topic's id. It is not in the file.
+	SameTopic bool
+
 	// The settings of the client that explain what Verify finds.
 	Idempotent bool
 	Acks       string // as the property acks: "all", "1", "0"

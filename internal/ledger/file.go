@@ -2,11 +2,13 @@ package ledger
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,23 +50,43 @@ const (
 	maxLanes      = 1 << 23
 )
 
-// WriteFile writes a book to a file that is there as a whole or not at all: it is
-// written beside its place first. What was there is replaced.
+// WriteFile writes a book to a new file, which is there as a whole or not at all: it
+// is written beside its place first. What is there already is never replaced: that
+// is an error, fs.ErrExist.
 func WriteFile(path string, b *Book) error {
 	if err := b.check(); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	// Not os.CreateTemp, whose files are for nobody else: the umask is to decide.
+	name := filepath.Join(filepath.Dir(path), ".kt-"+rand.Text())
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	err = errors.Join(encode(f, b), f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(encode(f, b), f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = place(os.Link, name, path)
 	}
+	_ = os.Remove(name) // a second name of the file, or what is left of it
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("write ledger: %w", err)
+	}
+	return nil
+}
+
+// place gives a file its name, which nobody else may have taken. A link is that in
+// one step. Where the file system has none, an empty file takes the name first.
+func place(link func(from, to string) error, from, to string) error {
+	err := link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Close(), os.Rename(from, to)); err != nil {
+		return errors.Join(err, os.Remove(to))
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -44,21 +43,9 @@ func sealed(lanes int, lines ...string) []byte {
 
 const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
 
-func TestALedgerFileIsReplacedAsAWhole(t *testing.T) {
+func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "run.ledger")
-	for _, b := range []*Book{sample(), {Run: 1}} {
-		if err := WriteFile(path, b); err != nil {
-			t.Fatal(err)
-		}
-		got, err := ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(b, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
-	}
 	bad := sample()
 	bad.Lanes[0].Failed[0].To = 1000
 	if err := WriteFile(path, bad); err == nil {
@@ -67,15 +54,56 @@ func TestALedgerFileIsReplacedAsAWhole(t *testing.T) {
 	if err := WriteFile(filepath.Join(dir, "none", "run.ledger"), sample()); err == nil {
 		t.Error("a file in no folder was written")
 	}
-	if got, err := ReadFile(path); err != nil || got.Run != 1 {
-		t.Errorf("what was there before: %+v, %v", got, err)
+	if err := WriteFile(path, sample()); err != nil {
+		t.Fatal(err)
 	}
-	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 1 {
-		t.Errorf("files %v, %v; want one", files, err)
+	if err := WriteFile(path, &Book{Run: 1}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over another ledger: error %v", err)
 	}
-	if info, err := files[0].Info(); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o644 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
+	got, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sample(), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	alone(t, path)
+}
+
+func TestAFileGetsItsNameWhereThereAreNoLinks(t *testing.T) {
+	none := func(string, string) error { return errors.ErrUnsupported }
+	from := func() string {
+		path := filepath.Join(t.TempDir(), "from")
+		if err := os.WriteFile(path, []byte("new"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	path := filepath.Join(t.TempDir(), "run.ledger")
+	if err := place(none, from(), path); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); string(text) != "new" {
+		t.Errorf("it holds %q, %v", text, err)
+	}
+	if err := place(none, from(), path); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over another file: error %v", err)
+	}
+	path = filepath.Join(t.TempDir(), "run.ledger")
+	if err := place(none, filepath.Join(t.TempDir(), "none"), path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a file: error %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is left: %v", err)
+	}
+}
+
+// alone checks that nothing else is left in a file's folder.
+func alone(t *testing.T, path string) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
+		t.Errorf("files %v, %v; want %s alone", files, err, path)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -378,7 +379,7 @@ func TestAWholeReadingFindsExactlyWhatHappened(t *testing.T) {
 		want := w.truth()
 		want.Readers = 1
 		want.Corrupted, want.Unstamped, want.Foreign, want.OtherRun = got.Corrupted, got.Unstamped, got.Foreign, got.OtherRun // see the tables
-		want.Gaps, want.GapsBeyond, want.Blame = got.Gaps, got.GapsBeyond, got.Blame
+		want.Gaps, want.GapsBeyond, want.Blame, want.RepeatsAllowed = got.Gaps, got.GapsBeyond, got.Blame, got.RepeatsAllowed
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d (-model +got):\n%s", seed, diff)
 		}
@@ -440,8 +441,9 @@ func TestTooLittleMemoryIsSaidAndClaimsNothingFalse(t *testing.T) {
 }
 
 func TestABookIsReadBackFromItsFileAsItWas(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.ledger")
+	dir := t.TempDir()
 	for seed := range uint64(30) {
+		path := filepath.Join(dir, strconv.FormatUint(seed, 10))
 		w := newWorld(seed, false, false, true, 3+int(seed))
 		if err := WriteFile(path, w.book); err != nil {
 			t.Fatal(err)

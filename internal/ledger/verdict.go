@@ -39,7 +39,7 @@ type Verdict struct {
 	Reordered        int64 `json:"reordered"`                // came after a record with a higher number
 	LateUndecided    int64 `json:"late_undecided,omitempty"` // duplicated or reordered: that is forgotten
 	Corrupted        int64 `json:"corrupted"`                // not as they were sent; if acknowledged, they are lost too
-	Unstamped        int64 `json:"unstamped,omitempty"`      // not of a verified load
+	Unstamped        int64 `json:"unstamped"`                // not of a verified load
 	Foreign          int64 `json:"foreign,omitempty"`        // of other runs
 	Redelivered      int64 `json:"redelivered,omitempty"`    // read again: the reader went back, the log is not at fault
 	EpochRegressions int64 `json:"epoch_regressions,omitempty"`
@@ -58,6 +58,14 @@ type Verdict struct {
 	// digits: in the partition with the most of them the run of most, if one has more
 	// than half.
 	OtherRun string `json:"other_run,omitempty"`
+
+	// OfAnotherRun tells that the book does not belong to what was read, by the rule of
+	// Verify, so that nothing was compared: what counts as lost was never there.
+	OfAnotherRun bool `json:"of_another_run,omitempty"`
+
+	// RepeatsAllowed tells that the client's settings allow records to be duplicated
+	// and reordered: it sends again, and the brokers do not look.
+	RepeatsAllowed bool `json:"repeats_allowed,omitempty"`
 
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
 	GapsBeyond int64    `json:"gaps_beyond,omitempty"` // gaps that are not in the list
@@ -85,14 +93,16 @@ type Gap struct {
 // maxGaps bounds the list of gaps in a verdict: more than anyone reads.
 const maxGaps = 100
 
-// OfAnotherRun tells that readers found stamped records, but none of this run: the
-// book is most likely that of another run, and nothing is known to be lost.
-func (v *Verdict) OfAnotherRun() bool { return v.Checked == 0 && v.Foreign > 0 }
-
 // Verify compares what was written with what each of the readers found. Call it when
 // they are done: what they read meanwhile may be in one count and not in another.
+//
+// That not a single record of the book was read may mean that all are lost, or that
+// the topic is not the one that the book is about. It is taken for the second only if
+// the topic cannot be told from another of the same name (not SameTopic), and more
+// than half of what was read are records of other runs. Else what was acknowledged, and
+// is not where the reader looked, is lost.
 func (b *Book) Verify(readers ...*Reader) Verdict {
-	v := Verdict{Readers: len(readers)}
+	v := Verdict{Readers: len(readers), RepeatsAllowed: b.unordered()}
 	lanes := make(map[laneID]*Lane, len(b.Lanes))
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
@@ -107,6 +117,7 @@ func (b *Book) Verify(readers ...*Reader) Verdict {
 		b.verify(&v, i, r)
 		most = v.addLogs(r, lanes, most)
 	}
+	v.OfAnotherRun = !b.SameTopic && v.Checked == 0 && v.Foreign > v.Unstamped+v.Corrupted
 	v.Blame = b.blame(&v)
 	return v
 }
@@ -194,14 +205,14 @@ func (b *Book) blame(v *Verdict) []string {
 		switch {
 		case b.Idempotent:
 			why = append(why, "the producers were idempotent, which rules out duplicates and reordering: the brokers or the client are at fault")
-		case b.Retries:
+		case b.unordered():
 			why = append(why, "idempotence was off and retries were on: a batch whose answer is lost is written again, which makes duplicates, "+
 				"and with more than one request in flight reorders records; the client's settings allow both")
 		default:
 			why = append(why, "idempotence and retries were off: the client sends no record twice, so the brokers or the client are at fault")
 		}
 	}
-	if v.Lost > 0 && !v.OfAnotherRun() {
+	if v.Lost > 0 && !v.OfAnotherRun {
 		switch b.Acks {
 		case "0":
 			why = append(why, "acks=0: no broker acknowledged anything, so losses are what the client's settings allow")

@@ -237,12 +237,60 @@ func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
 	(&Stamp{Run: 3}).Put(value)
 	add(one, 0, value)
 	v := ten().Verify(one, r)
-	if !v.OfAnotherRun() || v.OtherRun != "0000000000000007" || v.Foreign != 8 {
+	if !v.OfAnotherRun || v.OtherRun != "0000000000000007" || v.Foreign != 8 {
 		t.Errorf("%+v", v)
 	}
 	add(r, 100, put(0, 0, 0))
-	if v := ten().Verify(r); v.OfAnotherRun() || v.Lost != 9 {
+	if v := ten().Verify(r); v.OfAnotherRun || v.Lost != 9 {
 		t.Errorf("%+v: a record of this run is there", v)
+	}
+}
+
+func TestATotalLossIsNotTakenForTheLedgerOfAnotherRun(t *testing.T) {
+	foreign := make([]byte, StampSize)
+	(&Stamp{Run: 7}).Put(foreign)
+	for _, tc := range []struct {
+		name               string
+		same               bool // the topic is
+		foreign, unstamped int
+		of                 bool
+	}{
+		{"nothing is there", false, 0, 0, false},
+		{"one record of another run", false, 1, 0, true},
+		{"as many of nobody", false, 5, 5, false},
+		{"fewer of nobody", false, 5, 4, true},
+		{"the topic is the same", true, 5, 0, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := NewReader(1)
+			r.Begin(0, 100)
+			for i := range tc.foreign + tc.unstamped {
+				value := foreign
+				if i >= tc.foreign {
+					value = nil
+				}
+				add(r, 100+int64(i), value)
+			}
+			r.ReadTo(0, 110, 110)
+			b := ten()
+			b.SameTopic = tc.same
+			v := b.Verify(r)
+			if v.OfAnotherRun != tc.of || v.Lost != 10 || (len(v.Blame) == 0) != tc.of {
+				t.Errorf("%+v; of another run: want %t", v, tc.of)
+			}
+		})
+	}
+}
+
+func TestTheSettingsTellWhetherRecordsMayRepeat(t *testing.T) {
+	for _, tc := range []struct{ idempotent, retries, allowed bool }{
+		{true, true, false}, {true, false, false}, {false, true, true}, {false, false, false},
+	} {
+		b := ten()
+		b.Idempotent, b.Retries = tc.idempotent, tc.retries
+		if got := b.Verify().RepeatsAllowed; got != tc.allowed {
+			t.Errorf("%+v: allowed %t", tc, got)
+		}
 	}
 }
 
@@ -304,5 +352,14 @@ func TestAVerdictTravelsAsJSON(t *testing.T) {
 	}
 	if strings.Contains(string(b), "inexact") {
 		t.Errorf("inexact is in %s", b)
+	}
+	b, err = json.Marshal(Verdict{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"checked", "lost", "duplicated", "reordered", "corrupted", "unknown", "resurrected", "unstamped"} {
+		if !strings.Contains(string(b), `"`+key+`":0`) {
+			t.Errorf("%s is not in %s", key, b)
+		}
 	}
 }

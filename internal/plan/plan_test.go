@@ -212,3 +212,15 @@ func TestMaxBytesBoundsKeyValueAndHeaders(t *testing.T) {
 		})
 	}
 }
+
+func TestTopicNamesAreCheckedAsKafkaDoes(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"a": true, "A.b_c-9": true, "...": true, strings.Repeat("x", 249): true,
+		"": false, ".": false, "..": false, "a/b": false, "../a": false, "a b": false, "a\n": false, "\x1b[2J": false, "ä": false,
+		strings.Repeat("x", 250): false,
+	} {
+		if err := CheckTopic(name); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

@@ -138,6 +138,28 @@ func (z Size) Max() int {
 	return n
 }
 
+// Min is the smallest size that can be drawn, in bytes. Only a normal distribution has
+// none to speak of: it is merely cut at 1 byte.
+func (z Size) Min() (n int, ok bool) {
+	if z.stddev > 0 || z.IsZero() {
+		return 0, false
+	}
+	n = z.buckets[0].min
+	for _, b := range z.buckets {
+		n = min(n, b.min)
+	}
+	return n, true
+}
+
+// holds tells whether the sizes have room for n bytes: all that can be drawn, but of
+// a normal distribution only some.
+func (z Size) holds(n int) bool {
+	if least, ok := z.Min(); ok {
+		return least >= n
+	}
+	return z.Max() >= n
+}
+
 // Mean is the expected size in bytes.
 func (z Size) Mean() float64 {
 	if z.stddev > 0 {

@@ -83,6 +83,20 @@ func TestParseSizeRefusesWhatIsNoSizeAndNamesIt(t *testing.T) {
 	}
 }
 
+func TestTheSmallestSizeIsToldWhereThereIsOne(t *testing.T) {
+	for text, want := range map[string]int{
+		"512": 512, "100-2000": 100, "100@80,7-9@20,50@1": 7, "normal:1024,200": 0, "": 0,
+	} {
+		var z Size
+		if text != "" {
+			z = mustSize(t, text)
+		}
+		if got, ok := z.Min(); got != want || ok != (want > 0) {
+			t.Errorf("%q: Min is %d, %t; want %d", text, got, ok, want)
+		}
+	}
+}
+
 func TestFixedSizeIsWhatParseSizeMakes(t *testing.T) {
 	if got, want := FixedSize(512), mustSize(t, "512"); !reflect.DeepEqual(got, want) {
 		t.Errorf("FixedSize(512) = %+v, ParseSize gives %+v", got, want)

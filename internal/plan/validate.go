@@ -16,6 +16,14 @@ const (
 // topicName is what Kafka accepts (org.apache.kafka.common.internals.Topic).
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
+// CheckTopic tells whether Kafka takes a topic of that name.
+func CheckTopic(name string) error {
+	if !topicName.MatchString(name) || name == "." || name == ".." {
+		return errors.New("a topic name has 1 to 249 letters, digits, '.', '_' or '-'")
+	}
+	return nil
+}
+
 // Validate reports everything that is wrong with the plan by itself, each
 // problem naming its flag. It does not ask a broker.
 func (p *Plan) Validate() error {
@@ -34,9 +42,6 @@ func (p *Plan) Validate() error {
 	}
 	if p.Command != Produce {
 		errs = append(errs, p.Read.validate()...)
-		if p.Verify && p.Read.Groups > 1 {
-			bad("--verify: each record must come once, so it goes with one group or none, not with --groups %d", p.Read.Groups)
-		}
 	}
 	if p.Load.OneAtATime {
 		if p.Producers != 1 || p.Read.Clients() != 1 {
@@ -63,8 +68,10 @@ func (p *Plan) validateTopic() []error {
 	case name == "" && p.Command == Consume && (include != "" || p.Verify): // the pattern or the ledger tells
 	case name == "" && p.Command == Consume:
 		bad("--topic or --include: one is needed, to name what to read")
-	case !topicName.MatchString(name) || name == "." || name == "..":
-		bad("--topic %q: a topic name has 1 to 249 letters, digits, '.', '_' or '-'", name)
+	default:
+		if err := CheckTopic(name); err != nil {
+			bad("--topic %q: %w", name, err)
+		}
 	}
 	if n := p.Topic.Partitions; n < 0 || n > maxPartitions {
 		bad("--partitions %d: it must be from 1 to %d", n, maxPartitions)
@@ -135,7 +142,7 @@ func (p *Payload) validate() []error {
 		if p.Size.IsZero() {
 			bad("--record-size: it must be 1 byte or more")
 		}
-		if n := p.Size.Max(); p.Stamp && n < StampBytes {
+		if p.Stamp && !p.Size.holds(StampBytes) {
 			bad("--record-size %s: a record that is followed to its reader carries a stamp of %d bytes; make it that large at least", p.Size, StampBytes)
 		}
 	case File, Monotonic:

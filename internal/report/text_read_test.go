@@ -102,10 +102,13 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OfAnotherRun: true}, "of another run", theme.Bad},
 		{"none is there, but others are", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, "NOT AS IT SHOULD BE: 5 lost", theme.Bad},
 		{"faults that are forgotten", ledger.Verdict{Acknowledged: 5, Checked: 5, LateUndecided: 2}, "NOT AS IT SHOULD BE: 2 duplicated or reordered", theme.Bad},
-		{"what the settings allow", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Reordered: 4, RepeatsAllowed: true},
-			"nothing is known to be lost or corrupted, but 3 duplicated, 4 reordered, as the client's settings allow", theme.Warn},
+		{
+			"what the settings allow",
+			ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Reordered: 4, RepeatsAllowed: true},
+			"nothing is known to be lost or corrupted, but 3 duplicated, 4 reordered, as the client's settings allow", theme.Warn,
+		},
 		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, "NOT AS IT SHOULD BE: 1 corrupted, 3 duplicated", theme.Bad},
-		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "every acknowledged record was read once by each of 2 groups, in order", theme.Good},
+		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups read every acknowledged record once, in order", theme.Good},
 		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
 		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "not every record could be checked", theme.Warn},
 	} {

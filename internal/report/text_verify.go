@@ -59,7 +59,7 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 		return "nothing is known to be wrong, but not every record could be checked", warn
 	}
 	if v.Readers > 1 {
-		return fmt.Sprintf("every acknowledged record was read once by each of %d groups, in order and as it was sent", v.Readers), good
+		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and as sent", v.Readers), good
 	}
 	return "every acknowledged record was read once, in order and as it was sent", good
 }

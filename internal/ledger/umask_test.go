@@ -1,0 +1,23 @@
+//go:build unix
+
+package ledger
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestTheUmaskSaysWhoMayReadALedger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.ledger")
+	before := syscall.Umask(0o077)
+	err := WriteFile(path, sample())
+	syscall.Umask(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v; want that of a file for nobody else", info.Mode(), err)
+	}
+}
