@@ -25,7 +25,7 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{exitOK, "done"},
-	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings, or fewer read than asked for"},
+	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings or could not check, or fewer read than asked for"},
 	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
 	{exitNotMet, "a limit was not met (for commands to come)"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},

@@ -37,7 +37,7 @@ func (w *nullWorker) Close() error                { return nil }
 
 // nullShard is a shard of a run that has begun, with a null worker.
 func nullShard(l plan.Load) *Shard {
-	r := &run{plan: producing(l), opts: Options{}.withDefaults(), stop: make(chan struct{}), start: time.Now()}
+	r := &run{plan: producing(l), opts: Options{}.withDefaults(), stop: make(chan struct{}), made: time.Now(), readers: newReaders(nil)}
 	s := newShard(r, 0)
 	s.worker = &nullWorker{shard: s, batch: make([]*Op, 0, 100)}
 	return s
@@ -63,7 +63,7 @@ func BenchmarkOp(b *testing.B) {
 			s.send() // the memory of ops and histograms
 			bc.load.Records = int64(b.N)
 			s.pacer = bc.load.Pacer(0, 1, 100, 1)
-			s.run.start = time.Now()
+			s.run.made = time.Now()
 			b.ReportAllocs()
 			b.ResetTimer()
 			s.send()

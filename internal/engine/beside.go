@@ -68,6 +68,9 @@ func (b *beside) add(e stats.Event) {
 
 // Event reports that something happened just now.
 func (s *Shard) Event(e stats.Event) {
+	if s.run.began.Load() == 0 {
+		return // it is no part of the run
+	}
 	e.At = s.Now()
 	s.run.beside.mu.Lock()
 	defer s.run.beside.mu.Unlock()

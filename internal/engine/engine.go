@@ -170,7 +170,7 @@ const tick = time.Second
 // made.
 func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) (End, error) {
 	o = o.withDefaults()
-	r := &run{plan: p, opts: o, sinks: sinks, stop: make(chan struct{}), readers: newReaders(d.Read)}
+	r := &run{plan: p, opts: o, sinks: sinks, made: time.Now(), stop: make(chan struct{}), readers: newReaders(d.Read)}
 	defer r.close()
 	if p.Reads() {
 		if err := r.openReaders(ctx); err != nil {
@@ -201,7 +201,8 @@ type run struct {
 	readers *readers
 	beside  beside
 
-	start    time.Time
+	made     time.Time     // before anything was opened
+	began    atomic.Int64  // when the load began, in nanoseconds after that; 0: it has not
 	stop     chan struct{} // closed: senders finish
 	stopOnce sync.Once
 	stopped  time.Duration // when it was closed
@@ -211,7 +212,12 @@ type run struct {
 	spare    *stats.Phases
 }
 
-func (r *run) now() time.Duration { return time.Since(r.start) }
+// now is the time since the load began. While clients are opened, which may report
+// things already, it counts from then.
+func (r *run) now() time.Duration { return time.Since(r.made) - time.Duration(r.began.Load()) }
+
+// started is the moment that now counts from.
+func (r *run) started() time.Time { return r.made.Add(time.Duration(r.began.Load())) }
 
 func (r *run) stopSending() {
 	r.stopOnce.Do(func() {
@@ -221,7 +227,8 @@ func (r *run) stopSending() {
 }
 
 func (r *run) run(ctx context.Context) End {
-	r.start = time.Now()
+	r.began.Store(max(1, int64(time.Since(r.made))))
+	r.readers.forget()
 	r.ticker = time.NewTicker(tick)
 	defer r.ticker.Stop()
 	r.spare = new(stats.Phases)
@@ -241,7 +248,7 @@ func (r *run) run(ctx context.Context) End {
 		source.Start(looking, r.now)
 	}
 	r.startReading(ctx)
-	end := End{Started: r.start}
+	end := End{Started: r.started()}
 	if r.plan.Writes() {
 		r.send(ctx, &end)
 	}

@@ -34,7 +34,7 @@ func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
 					if late := now - op.Due; late < 0 || late > time.Millisecond {
 						t.Errorf("record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
 					}
-					if now != op.Sent || op.Wall.Sub(op.shard.run.start) != now {
+					if now != op.Sent || op.Wall.Sub(op.shard.run.started()) != now {
 						t.Errorf("record %d, handed over at %v, is stamped %v and %v", op.Index, now, op.Sent, op.Wall)
 					}
 				}}

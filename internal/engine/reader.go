@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -77,6 +78,16 @@ func (r *run) openReaders(ctx context.Context) error {
 	return nil
 }
 
+// forget drops what was counted while the readers were opened: members that join a
+// group one after the other rebalance each time, and none of that is the load's.
+func (rs *readers) forget() {
+	for _, s := range rs.shards {
+		s.mu.Lock()
+		s.rec = stats.NewRecorder()
+		s.mu.Unlock()
+	}
+}
+
 // newReadShard makes a shard that sends nothing.
 func newReadShard(r *run, index, count int) *Shard {
 	return &Shard{
@@ -98,6 +109,9 @@ func (rs *readers) close() {
 
 // stop ends reading, for the first reason that is given.
 func (rs *readers) stop(why ReadEnd, err error) {
+	if errors.Is(err, context.Canceled) {
+		why, err = ReadStopped, nil // somebody did not want to wait
+	}
 	rs.mu.Lock()
 	if rs.end == "" {
 		rs.end, rs.err = why, err
@@ -241,6 +255,10 @@ func (r *run) watch(timeout time.Duration) {
 	}
 }
 
+// maxWork bounds the records of a poll where each takes time: they count when they
+// were polled, and are worked on after that.
+const maxWork = 100 * time.Millisecond
+
 // maxHold is the longest sleep of a reader that is held back.
 const maxHold = 20 * time.Millisecond
 
@@ -256,6 +274,9 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		s.phase = s.warm.phase(count, now)
 		s.mu.Unlock()
 		limit, hold := r.allowance(now)
+		if p := r.plan.Read.Processing.Std(); p > 0 {
+			limit = min(limit, max(1, int(maxWork/p)))
+		}
 		if hold > 0 {
 			s.become(held)
 			rs.busy(now + hold)

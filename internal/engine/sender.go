@@ -37,7 +37,7 @@ func (s *Shard) send() {
 			s.sleep(due - now)
 			continue
 		}
-		wall := s.run.start.Add(now)
+		wall := s.run.started().Add(now)
 		for ok && due <= now && len(s.burst) < burstLen {
 			if s.closed {
 				due = now
@@ -76,7 +76,7 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 			return true, true
 		}
 		now = s.Now()
-		wall = s.run.start.Add(now)
+		wall = s.run.started().Add(now)
 	}
 	op.Index, op.Due, op.Sent, op.Wall, op.phase, op.outstanding = index, due, now, wall, int8(phase), true
 	if s.worker.Do(op) {

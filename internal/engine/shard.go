@@ -93,7 +93,7 @@ func newShard(r *run, index int) *Shard {
 func (s *Shard) Now() time.Duration { return s.run.now() }
 
 // Started is the moment that Now counts from.
-func (s *Shard) Started() time.Time { return s.run.start }
+func (s *Shard) Started() time.Time { return s.run.started() }
 
 // Record lets a worker count what it knows beside the records' outcomes: requests,
 // batches, throttling, transactions. f gets the phase that the run is in.

@@ -87,22 +87,52 @@ func (c *Cluster) ends(ctx context.Context, l *layout, stable bool) ([]int64, er
 	if stable {
 		list = c.admin.ListCommittedOffsets
 	}
-	return listed(l, func() (kadm.ListedOffsets, error) { return list(ctx, l.names()...) })
+	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return list(ctx, l.names()...) })
 }
 
-func listed(l *layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
-	offsets, err := list()
-	if err == nil {
-		err = offsets.Error()
+// listed asks for offsets until every partition has told its own, or ctx ends: a
+// leader that has just gone away has a successor in a moment.
+func listed(ctx context.Context, l *layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
+	for {
+		offsets, err := list()
+		if err == nil {
+			err = offsets.Error()
+		}
+		if err == nil || ctx.Err() != nil || refusedForGood(err) {
+			return l.byNumber(offsets), plainly(err)
+		}
+		select {
+		case <-ctx.Done():
+			return l.byNumber(offsets), plainly(err)
+		case <-time.After(listAgain):
+		}
 	}
-	return l.byNumber(offsets), err
+}
+
+// listAgain is how long brokers are left alone between two questions.
+const listAgain = 250 * time.Millisecond
+
+// refusedForGood tells whether asking again changes nothing.
+func refusedForGood(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) ||
+		errors.Is(err, kerr.UnknownTopicOrPartition)
+}
+
+// plainly is the first of the errors that several brokers gave, without the client's
+// words around it.
+func plainly(err error) error {
+	var shards *kadm.ShardErrors
+	if errors.As(err, &shards) && len(shards.Errs) > 0 {
+		return fmt.Errorf("broker %d: %w", shards.Errs[0].Broker.NodeID, errorCause(shards.Errs[0].Err))
+	}
+	return err
 }
 
 // starts is where the partitions are read from, by number, and where they begin.
 func (c *Cluster) starts(ctx context.Context, l *layout, from plan.From, ends []int64) (starts, begins []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	begins, err = listed(l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.names()...) })
+	begins, err = listed(ctx, l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.names()...) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the first offsets: %w", err)
 	}
@@ -112,7 +142,7 @@ func (c *Cluster) starts(ctx context.Context, l *layout, from plan.From, ends []
 	case from.HasOffset:
 		return slices.Repeat([]int64{from.Offset}, l.count), begins, within(l, from, begins, ends)
 	case !from.Time.IsZero():
-		starts, err = listed(l, func() (kadm.ListedOffsets, error) {
+		starts, err = listed(ctx, l, func() (kadm.ListedOffsets, error) {
 			return c.admin.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), l.names()...)
 		})
 		if err != nil {

@@ -42,6 +42,9 @@ func run(args []string) error {
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
+	if s.pairs < 1 {
+		return fmt.Errorf("--pairs %d: it must be 1 or more", s.pairs)
+	}
 	if s.bootstrap == "" {
 		address, stop, err := startKafka()
 		if err != nil {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,27 +43,46 @@ func (s *settings) roundtrip() error {
 	})
 }
 
-var tripLines = regexp.MustCompile(`Avg latency: ([0-9.]+) ms\s+Percentiles: 50th = ([0-9.]+), 99th = ([0-9.]+),`)
-
+// trip runs one tool once. kt tells microseconds in its document; Kafka's tool prints
+// whole milliseconds, but for the mean.
 func (s *settings) trip(tool, topic string) (trip, error) {
 	args := []string{"--topic", topic, "--num-records", strconv.Itoa(s.records), "--record-size", strconv.Itoa(s.size), "--bootstrap-server", s.bootstrap}
-	if tool == "kt" {
-		args = append(args, "--acks", s.acks)
-	} else {
-		args = append(args, "--producer-acks", s.acks)
+	if tool != "kt" {
+		out, err := s.tool(tool, nil, append(args, "--producer-acks", s.acks)...).Output()
+		if err != nil {
+			return trip{}, fmt.Errorf("%w: %s", err, out)
+		}
+		return javaTrip(string(out))
 	}
-	out, err := s.tool(tool, []string{"roundtrip", "--one-at-a-time"}, args...).Output()
+	c := exec.Command("bin/kt", append(args, "--acks", s.acks, "--output", "json", "--result", "none", "--quiet")...)
+	c.Args = slices.Insert(c.Args, 1, "roundtrip", "--one-at-a-time")
+	c.Stderr = os.Stderr
+	out, err := c.Output()
 	if err != nil {
 		return trip{}, fmt.Errorf("%w: %s", err, out)
 	}
-	m := tripLines.FindStringSubmatch(string(out))
-	if m == nil {
-		return trip{}, fmt.Errorf("no latencies in: %s", out)
+	var doc struct {
+		Latency struct {
+			EndToEnd struct{ Mean, P50, P99 float64 } `json:"end_to_end"`
+		} `json:"latency_us"`
 	}
-	var t trip
+	if err := json.Unmarshal(out, &doc); err != nil {
+		return trip{}, err
+	}
+	l := doc.Latency.EndToEnd
+	return trip{l.Mean / 1000, l.P50 / 1000, l.P99 / 1000}, nil
+}
+
+var tripLines = regexp.MustCompile(`Avg latency: ([0-9.]+) ms\s+Percentiles: 50th = ([0-9.]+), 99th = ([0-9.]+),`)
+
+func javaTrip(out string) (t trip, err error) {
+	m := tripLines.FindStringSubmatch(out)
+	if m == nil {
+		return t, fmt.Errorf("no latencies in: %s", out)
+	}
 	for i, field := range []*float64{&t.mean, &t.p50, &t.p99} {
 		if *field, err = strconv.ParseFloat(m[i+1], 64); err != nil {
-			return trip{}, err
+			return t, err
 		}
 	}
 	return t, nil
