@@ -123,6 +123,17 @@ func timedOut() *result.Fold {
 	return f
 }
 
+// unread is a run that reads and finds nothing.
+func unread() *result.Fold {
+	f := run(readHeader(plan.Consume, 0), 3, 1, func(w *stats.Window) {
+		onlyReads(w)
+		w.Warmup, w.Consumed, w.ConsumedBytes, w.Fetches, w.Partitions, w.EndToEnd = false, 0, 0, 0, nil, stats.Histogram{}
+		w.FirstRead, w.LastRead = 0, 0
+	})
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 13, SendingSeconds: 13, Reading: result.ReadIdle})
+	return f
+}
+
 func roundtrip(rate float64, shape func(*stats.Window)) *result.Fold {
 	f := run(readHeader(plan.Roundtrip, rate), 4, 1.5, func(w *stats.Window) {
 		reads(w)

@@ -17,8 +17,8 @@ func (t *text) tables(r result.Result) {
 	}
 	if low, high, ok := extremes(r); ok && high.Records > 0 {
 		t.line("")
-		t.row("partitions", plain, fmt.Sprintf("%d, from %s (%s) to %s records (%s)", r.Environment.Partitions(),
-			theme.Count(low.Records), place(low), theme.Count(high.Records), place(high)))
+		t.row("partitions", plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
+			theme.Count(low.Records), place(low), plural(high.Records, "record"), place(high)))
 	}
 }
 
@@ -31,7 +31,7 @@ func (t *text) brokers(kind string, rows []result.BrokerRow) {
 		t.line(fmt.Sprintf("    %-4d %-24s %10s %10s %12s %12s %12s", b.ID, b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB),
 			d(b.Latency.P50), d(b.Latency.P99), theme.Duration(micros(1000*b.ThrottleMS))))
 		if b.Failed > 0 {
-			t.line("         " + t.th.Paint(warn, theme.Count(b.Failed)+" requests were not answered"))
+			t.line("         " + t.th.Paint(warn, plural(b.Failed, "request")+" "+either(b.Failed, "was", "were")+" not answered"))
 		}
 	}
 }

@@ -136,11 +136,16 @@ func subject(h result.Header) string {
 }
 
 // plural is a number of things.
-func plural(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
+func plural[N int | int64](n N, thing string) string {
+	return theme.Count(int64(n)) + " " + either(n, thing, thing+"s")
+}
+
+// either is the word that goes with a number: of one, or of several.
+func either[N int | int64](n N, one, several string) string {
+	if n == 1 {
+		return one
 	}
-	return fmt.Sprintf("%d %s", n, thing)
+	return several
 }
 
 func setting(of []result.Setting, name string) string {
@@ -166,9 +171,9 @@ func (t *text) figures(r result.Result) {
 	t.client(r)
 	if w := r.Warmup; w != nil {
 		if writes {
-			t.row("warm-up", muted, fmt.Sprintf("%s records left out, p99 %s", theme.Count(w.Records.Offered), theme.Duration(micros(w.Response.P99))))
+			t.row("warm-up", muted, fmt.Sprintf("%s left out, p99 %s", plural(w.Records.Offered, "record"), theme.Duration(micros(w.Response.P99))))
 		} else {
-			t.row("warm-up", muted, theme.Count(w.Records.Consumed)+" records left out")
+			t.row("warm-up", muted, plural(w.Records.Consumed, "record")+" left out")
 		}
 		t.errors("", w.Errors)
 	}
@@ -178,11 +183,15 @@ func (t *text) figures(r result.Result) {
 // cannot be told from what timers, the screen and the garbage collector do.
 const idleClient = 0.25
 
+// leastCost is what is written of the CPU time of a million records at least: where no
+// record was, there is none.
+const leastCost = 0.005
+
 // client writes what kt itself used.
 func (t *text) client(r result.Result) {
 	c := r.Client
 	cost := ""
-	if c.CPUCores >= idleClient {
+	if c.CPUCores >= idleClient && c.CPUSecondsPerMillion >= leastCost {
 		cost = fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
 	}
 	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores%s, %s, longest GC pause %s",
@@ -221,7 +230,7 @@ func (t *text) records(r result.Result) {
 	t.row("records", plain, fmt.Sprintf("%s offered = %s acknowledged + %s failed + %s unknown",
 		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
 	if rec.Unsent > 0 {
-		t.row("", warn, theme.Count(rec.Unsent)+" more were due and never sent")
+		t.row("", warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
 	}
 	t.errors("errors", r.Errors)
 	if b := r.Batches; b.Count > 0 {
@@ -235,7 +244,7 @@ func (t *text) records(r result.Result) {
 		t.row("transactions", plain, theme.Count(n)+" committed")
 	}
 	if n := r.Client.Aborted; n > 0 {
-		t.row("", bad, theme.Count(n)+" transactions aborted: what they wrote is not to be read")
+		t.row("", bad, plural(n, "transaction")+" aborted: what "+either(n, "it", "they")+" wrote is not to be read")
 	}
 }
 
@@ -244,7 +253,7 @@ func (t *text) latency(label string, l result.Latency, what string) {
 	t.row(label, plain, fmt.Sprintf("p50 %s   p90 %s   p99 %s   p99.9 %s   p99.99 %s   max %s   %s",
 		d(l.P50), d(l.P90), d(l.P99), d(l.P999), d(l.P9999), d(l.Max), t.th.Paint(muted, "("+what+")")))
 	if l.OutOfRange > 0 {
-		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and are in none of these")
+		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" in none of these")
 	}
 }
 

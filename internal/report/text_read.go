@@ -42,7 +42,7 @@ func (t *text) endToEnd(r result.Result, l result.Latency) {
 		label = ""
 	}
 	if l.OutOfRange > 0 {
-		t.sentence(label, warn, theme.Count(l.OutOfRange)+" took longer than an hour, or less than no time by these clocks, and are in no figure")
+		t.sentence(label, warn, theme.Count(l.OutOfRange)+" took longer than an hour, or less than no time by these clocks, and "+either(l.OutOfRange, "is", "are")+" in no figure")
 	}
 	switch {
 	case !writes(r.Header):
@@ -79,9 +79,22 @@ func (t *text) readers(r result.Result) {
 		t.row("group", plain, group(r))
 	}
 	if f.Requests > 0 {
-		t.row("fetches", plain, fmt.Sprintf("%s requests, %s records and %s each, p50 %s, p99 %s",
-			theme.Count(f.Requests), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)),
+		t.row("fetches", plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
+			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)),
 			theme.Duration(micros(f.Latency.P50)), theme.Duration(micros(f.Latency.P99))))
+	}
+	t.waits(r)
+	if f.Commits > 0 {
+		t.row("commits", plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
+	}
+	t.backlog(r)
+}
+
+// waits writes what the readers' time went to, if they read something.
+func (t *text) waits(r result.Result) {
+	f := r.Fetch
+	if r.Records.Consumed == 0 {
+		return
 	}
 	waited := fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))
 	if f.HeldShare > 0 {
@@ -91,10 +104,6 @@ func (t *text) readers(r result.Result) {
 		waited += fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords))
 	}
 	t.row("readers", plain, waited)
-	if f.Commits > 0 {
-		t.row("commits", plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
-	}
-	t.backlog(r)
 }
 
 // readEnds are the ways in which reading ends, as they continue a sentence.
@@ -131,7 +140,7 @@ func group(r result.Result) string {
 		parts = append(parts, "joined in "+theme.Duration(micros(1000*r.JoinMS)))
 	}
 	if n := r.Rebalances; n != nil && n.Count > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s in all, the longest %s", plural(int(n.Count), "rebalance"),
+		parts = append(parts, fmt.Sprintf("%s of %s in all, the longest %s", plural(n.Count, "rebalance"),
 			theme.Duration(micros(1000*n.TotalMS)), theme.Duration(micros(1000*n.LongestMS))))
 	}
 	return strings.Join(parts, ", ")
@@ -142,9 +151,9 @@ func (t *text) backlog(r result.Result) {
 	if b == nil {
 		return
 	}
-	s := theme.Count(b.Records) + " records at the end"
+	s := plural(b.Records, "record") + " at the end"
 	if writes(r.Header) {
-		s = theme.Count(b.Records) + " records when sending ended"
+		s = plural(b.Records, "record") + " when sending ended"
 	}
 	s += fmt.Sprintf(", %s at most", theme.Count(b.Max))
 	switch by := math.Abs(b.Slope); {
@@ -154,13 +163,16 @@ func (t *text) backlog(r result.Result) {
 	default:
 		s += fmt.Sprintf(", falling by %s/s", theme.Rate(by))
 	}
-	if b.KeptUp {
+	switch {
+	case b.KeptUp == nil:
+		t.row("backlog", plain, s)
+	case *b.KeptUp:
 		t.row("backlog", plain, s+": kept up")
-	} else {
+	default:
 		t.row("backlog", warn, s+": NOT kept up")
 	}
 	if b.Left > 0 && writes(r.Header) {
-		t.row("", warn, theme.Count(b.Left)+" were not read in the end")
+		t.row("", warn, theme.Count(b.Left)+" "+either(b.Left, "was", "were")+" not read in the end")
 	}
 	if worst := fullest(r); worst != "" {
 		t.sentence("", muted, "most of it in "+worst)

@@ -24,6 +24,12 @@ func TestTextTellsOfReading(t *testing.T) {
 	failed.Reading, failed.ReadError, failed.Fetch = result.ReadFailed, "TOPIC_AUTHORIZATION_FAILED: orders", all["consume"].Fetch
 	paced := all["consume"]
 	paced.Throughput.TargetRecordsPerSecond = 1000
+	single := consumed().Result()
+	single.Backlog.Records, single.Warmup.Records.Consumed = 1, 1
+	one := *all["outage"].Outage
+	one.RecordsFailed = new(int64)
+	*one.RecordsFailed = 1
+	single.Outage, single.Events = &one, all["outage"].Events
 	for _, tc := range []struct {
 		name     string
 		of       result.Result
@@ -32,10 +38,16 @@ func TestTextTellsOfReading(t *testing.T) {
 		{"a group", all["consume"], []string{
 			"group billing · 4 partitions · RF 3 · 2 consumers · read_committed", "in the 3.97s from the first record to the last", "joined in 438ms",
 			"4,000 read, the first after 1.01s, up to the end", "p50 fetch", "warm-up 1,000 records left out", "commits 4, of 3.44ms",
-			"another process has stamped them, and this machine's clock is off by at most 438µs", "falling by 1.00k/s: kept up", "from 0 (p3) to 2,000 records (p0)",
-		}, []string{"response", "offered", "batches", "throughput", "p50 request", "acks"}},
+			"another process has stamped them, and this machine's clock is off by at most 438µs", "falling by 1.00k/s", "from 0 (p3) to 2,000 records (p0)",
+		}, []string{"response", "offered", "batches", "throughput", "p50 request", "acks", "kept up"}},
 		{"a rate", paced, []string{"(target 1,000, in 3.97s)"}, nil},
 		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised: with stamps of another machine these figures mean nothing"}, []string{"at most 16"}},
+		{
+			"reading that found nothing", unread().Result(),
+			[]string{"records 0 read, until none came for 10.0s", "backlog 0 records at the end", "this client 1.00 of 4 cores, 96 MiB"},
+			[]string{"waited for records", "of the time", "per million", "kept up"},
+		},
+		{"one of each", single, []string{"backlog 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{"1 records"}},
 		{"reading that could not go on", failed, []string{"until it could not go on", "TOPIC_AUTHORIZATION_FAILED: orders"}, nil},
 		{"several topics", all["consume_timeout"], []string{
 			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "fetch errors 12 NOT_LEADER", "8 rebalances of 400ms in all, the longest 80.0ms",
@@ -52,7 +64,7 @@ func TestTextTellsOfReading(t *testing.T) {
 		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "sent → polled; one record is in flight at a time, so nothing queues"}, []string{"mostly queueing", "service"}},
 		{"an outage", all["outage"], []string{
 			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec), records failed after 850ms, acknowledged again after 3.95s, new leaders after 2.15s",
-			"the rate back after 3.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
+			"the rate back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
 			"NOT AS IT SHOULD BE: 122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed and read all the same, 7 redelivered, 40 without a stamp",
 			"5 more such places", "what had been read, 1 time:", "too mixed to remember all",
 		}, []string{"never back", "summary has no room"}},

@@ -80,7 +80,7 @@ func (t *text) outage(o result.Outage) {
 	}
 	t.sentence("outage", plain, strings.Join(parts, ", "))
 	if n := *o.RecordsFailed; n > 0 {
-		t.row("", bad, theme.Count(n)+" records failed or were never answered")
+		t.row("", bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
 	}
 }
 

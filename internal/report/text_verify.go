@@ -33,7 +33,7 @@ func (t *text) verification(r result.Result) {
 		t.sentence("", warn, "outcomes were too mixed to remember all: what is certain is counted, and may be more")
 	}
 	if v.Rewritten > 0 {
-		t.sentence("", warn, "a log was cut off and written again below what had been read, "+plural(int(v.Rewritten), "time")+": read it again from its start to know")
+		t.sentence("", warn, "a log was cut off and written again below what had been read, "+plural(v.Rewritten, "time")+": read it again from its start to know")
 	}
 	for _, why := range v.Blame {
 		t.sentence("", muted, why)
@@ -141,7 +141,7 @@ func (t *text) gaps(v *ledger.Verdict, env result.Environment) {
 			between(g.OffsetBefore, g.OffsetAfter), due))
 	}
 	if n := int64(len(v.Gaps)) + v.GapsBeyond - maxGapRows; n > 0 {
-		t.line("    " + t.th.Paint(muted, theme.Count(n)+" more such places"))
+		t.line("    " + t.th.Paint(muted, theme.Count(n)+" more such "+either(n, "place", "places")))
 	}
 }
 

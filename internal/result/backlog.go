@@ -13,8 +13,11 @@ type Backlog struct {
 	Max      int64   `json:"max_records"`      // at the end of a second
 	Slope    float64 `json:"slope_per_second"` // records a second: of a straight line through the seconds, by least squares
 	Appended float64 `json:"appended_records_per_second"`
-	KeptUp   bool    `json:"kept_up"`
+	KeptUp   *bool   `json:"kept_up,omitempty"` // nil: only what was there before was read
 }
+
+// behind tells that the readers are known not to have kept up.
+func (b *Backlog) behind() bool { return b.KeptUp != nil && !*b.KeptUp }
 
 // The bounds of what still counts as keeping up.
 const (
@@ -81,14 +84,18 @@ func (b *backlog) add(w *stats.Window, steady bool) {
 	}
 }
 
-// result is what it was, with so many records read a second.
-func (b *backlog) result(read float64) *Backlog {
+// result is what it was, with so many records read a second. replay tells that all
+// of them were there before: then nobody can tell whether the readers keep up.
+func (b *backlog) result(read float64, replay bool) *Backlog {
 	r := &Backlog{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
 	if !b.judged {
 		r.Records = b.now
 	}
 	r.Appended = max(0, read+r.Slope)
-	r.KeptUp = r.Slope <= backlogGrows*r.Appended || float64(r.Records) <= read*backlogShows.Seconds()
+	if !replay {
+		kept := r.Slope <= backlogGrows*r.Appended || float64(r.Records) <= read*backlogShows.Seconds()
+		r.KeptUp = &kept
+	}
 	return r
 }
 

@@ -188,7 +188,19 @@ func (f *Fold) reading(r *Result) {
 	r.Fetch = fetchOf(m)
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
-	r.Backlog = f.backlog.result(r.Fetch.RecordsPerSecond)
+	r.Backlog = f.backlog.result(r.Fetch.RecordsPerSecond, f.replay())
+}
+
+// replay tells that the run has only read what was there before it began.
+func (f *Fold) replay() bool {
+	p := &f.header.Plan
+	switch {
+	case !readsOnly(p):
+		return false
+	case p.Read.From.Latest && f.reads.within > 0: // what came in the first second was written in it
+		return false
+	}
+	return p.Read.ToEnd || f.reads.replay()
 }
 
 // EmbeddedNotice stands wherever figures of the embedded broker stand.

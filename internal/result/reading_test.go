@@ -129,20 +129,22 @@ func backlogs(loading int, read int64, waiting ...int64) *Fold {
 }
 
 func TestTheBacklogTellsWhetherTheReadersKeptUp(t *testing.T) {
+	is := func(kept bool) *bool { return &kept }
+	yes, no := is(true), is(false)
 	for _, tc := range []struct {
 		name string
 		fold *Fold
 		want Backlog
 	}{
-		{"nothing waits", backlogs(3, 1000, 0, 0, 0), Backlog{Appended: 1000, KeptUp: true}},
-		{"it grows", backlogs(3, 1000, 2000, 3000, 4000), Backlog{Records: 4000, Left: 4000, Max: 4000, Slope: 1000, Appended: 2000}},
-		{"it grows by one percent of what is written", backlogs(3, 990, 2000, 2010, 2020), Backlog{Records: 2020, Left: 2020, Max: 2020, Slope: 10, Appended: 1000, KeptUp: true}},
-		{"it grows by more", backlogs(3, 990, 2000, 2011, 2022), Backlog{Records: 2022, Left: 2022, Max: 2022, Slope: 11, Appended: 1001}},
-		{"it grows, and is read in a second", backlogs(3, 1000, 800, 900, 1000), Backlog{Records: 1000, Left: 1000, Max: 1000, Slope: 100, Appended: 1100, KeptUp: true}},
-		{"it is a lot, and falls", backlogs(3, 1000, 9000, 8000, 7000), Backlog{Records: 7000, Left: 7000, Max: 9000, Slope: -1000, KeptUp: true}},
-		{"it is read when sending has ended", backlogs(3, 1000, 2000, 3000, 4000, 2000, 0), Backlog{Records: 4000, Max: 4000, Slope: 1000, Appended: 2000}},
-		{"too short for a slope", backlogs(1, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: true}},
-		{"over before the first second was", backlogs(0, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: true}},
+		{"nothing waits", backlogs(3, 1000, 0, 0, 0), Backlog{Appended: 1000, KeptUp: yes}},
+		{"it grows", backlogs(3, 1000, 2000, 3000, 4000), Backlog{Records: 4000, Left: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
+		{"it grows by one percent of what is written", backlogs(3, 990, 2000, 2010, 2020), Backlog{Records: 2020, Left: 2020, Max: 2020, Slope: 10, Appended: 1000, KeptUp: yes}},
+		{"it grows by more", backlogs(3, 990, 2000, 2011, 2022), Backlog{Records: 2022, Left: 2022, Max: 2022, Slope: 11, Appended: 1001, KeptUp: no}},
+		{"it grows, and is read in a second", backlogs(3, 1000, 800, 900, 1000), Backlog{Records: 1000, Left: 1000, Max: 1000, Slope: 100, Appended: 1100, KeptUp: yes}},
+		{"it is a lot, and falls", backlogs(3, 1000, 9000, 8000, 7000), Backlog{Records: 7000, Left: 7000, Max: 9000, Slope: -1000, KeptUp: yes}},
+		{"it is read when sending has ended", backlogs(3, 1000, 2000, 3000, 4000, 2000, 0), Backlog{Records: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
+		{"too short for a slope", backlogs(1, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
+		{"over before the first second was", backlogs(0, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
 	} {
 		if diff := cmp.Diff(&tc.want, tc.fold.Result().Backlog, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)

@@ -21,6 +21,11 @@ type reads struct {
 	going bool      // the last window had records
 	seen  bool      // there were windows before the first record: how many waited is known
 	old   int64     // so many waited when reading began
+
+	// When the first window had records already, some of old was written in it.
+	within   time.Duration // length of that window; 0: there was one before
+	appended int64         // written since
+	over     time.Duration // in so long
 }
 
 // readTimes is what readers did in some windows.
@@ -44,8 +49,11 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 	if r.going && r.sum.window.Consumed == 0 {
 		r.since = readTimes{outside: max(0, w.FirstRead-w.Start)}
 		if r.old = before; !r.seen {
-			r.old = after + w.Consumed // some of it was written meanwhile: a second's
+			r.old, r.within = after+w.Consumed, w.End-w.Start
 		}
+	} else {
+		r.appended += after - before + w.Consumed
+		r.over += w.End - w.Start
 	}
 	r.seen = true
 	r.since.add(w, after, r.sum.window.Consumed < r.old)
@@ -80,6 +88,16 @@ func (r *reads) there() float64 {
 		return share(r.sum.replaying, r.sum.total)
 	}
 	return share(r.sum.behind, r.sum.total)
+}
+
+// replay tells that nothing was read but what was there when reading began: less than
+// was old, but for what was written in the second in which it began.
+func (r *reads) replay() bool {
+	old := float64(r.old)
+	if r.over > 0 {
+		old -= float64(r.appended) * float64(r.within) / float64(r.over)
+	}
+	return float64(r.sum.window.Consumed) <= old
 }
 
 // times are the running time of so many readers from the first record to the last,

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -155,5 +157,37 @@ func TestTheClientOfARunThatOnlyReadsIsThatOfTheTimeInWhichItReads(t *testing.T)
 		if diff := c.CPUCores - tc.cores; diff > 1e-9 || diff < -1e-9 || c.CPUSeconds != tc.seconds {
 			t.Errorf("%s: %v cores over %v core-seconds, want %v and %v", tc.name, c.CPUCores, c.CPUSeconds, tc.cores, tc.seconds)
 		}
+	}
+}
+
+func TestAReplayDoesNotTellWhetherReadersKeepUp(t *testing.T) {
+	yes, no := true, false
+	for _, tc := range []struct {
+		name string
+		in   []readSecond
+		want *bool
+	}{
+		{"old records to their end", []readSecond{{read: 1000, left: 2000}, {read: 1000, left: 1000}, {read: 1000}}, nil},
+		{"and then nothing", []readSecond{{left: 2000}, {read: 1000, left: 1000}, {read: 1000}, {}, {}}, nil},
+		{"a part of them, while more are written", []readSecond{{read: 1000, left: 9000}, {read: 1000, left: 10_000}, {read: 1000, left: 11_000}}, nil},
+		{"nothing", []readSecond{{}, {}}, nil},
+		{"old records, and then what is written", []readSecond{{read: 1000, left: 1000}, {read: 1000, left: 10}, {read: 100}, {read: 100}}, &yes},
+		{"what is written", []readSecond{{read: 1000}, {read: 1000}, {read: 1000}}, &yes},
+		{"what is written, too slowly", []readSecond{{read: 100, left: 900}, {read: 100, left: 1800}, {read: 100, left: 2700}}, &no},
+		{"that, once the group has been joined", []readSecond{{}, {read: 100, left: 900}, {read: 100, left: 1800}}, &no},
+	} {
+		if diff := cmp.Diff(tc.want, readSeconds(1, tc.in...).Result().Backlog.KeptUp); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	f := readSeconds(1, readSecond{read: 1000, left: 1000}, readSecond{read: 1500})
+	f.header.Plan.Read.ToEnd = true
+	if kept := f.Result().Backlog.KeptUp; kept != nil {
+		t.Errorf("up to where the partitions ended: kept up is %t", *kept)
+	}
+	f = readSeconds(1, readSecond{read: 1000})
+	f.header.Plan.Read.From.Latest = true
+	if kept := f.Result().Backlog.KeptUp; kept == nil || !*kept {
+		t.Error("what was written in a single second: nobody has kept up with it")
 	}
 }

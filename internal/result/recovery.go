@@ -46,10 +46,16 @@ type recovery struct {
 	bar     float64  // 0: what is normal is not known
 	pending []second // that may be the one, and those after it
 	found   bool     // pending[0] is the one
+	fell    bool     // there were seconds before pending[0]
+	low     bool     // there was a second below the bar
 }
 
 func (r *recovery) add(s second) {
-	if r.found || !s.full || r.bar <= 0 {
+	if !s.full || r.bar <= 0 {
+		return
+	}
+	r.low = r.low || s.rate < r.bar
+	if r.found {
 		return
 	}
 	r.pending = append(r.pending, s)
@@ -58,7 +64,7 @@ func (r *recovery) add(s second) {
 		if r.found = r.stays(r.pending); r.found {
 			return
 		}
-		r.pending = r.pending[1:]
+		r.pending, r.fell = r.pending[1:], true
 	}
 }
 
@@ -67,11 +73,15 @@ func (r *recovery) stays(s []second) bool {
 		!slices.ContainsFunc(s, func(s second) bool { return s.rate < collapsed*r.bar })
 }
 
-// at is when the rate was back.
+// at is when the rate was back: the end of the second in which it was, for until then
+// the fault may have gone on. It is 0 when the rate never fell.
 func (r *recovery) at() (at time.Duration, ok bool) {
 	for i := range r.pending {
 		if r.found || r.stays(r.pending[i:]) {
-			return r.pending[i].start, true
+			if i == 0 && !r.fell {
+				return 0, true
+			}
+			return r.pending[i].end, true
 		}
 	}
 	return 0, false

@@ -109,7 +109,7 @@ func (t *timeline) look() {
 }
 
 // explain is what happened to a broker, or what the user's command may have done, just
-// before or in a time in which nothing was acknowledged; "" when nothing did.
+// before or in a time in which nothing was acknowledged, or read; "" when nothing did.
 func (t *timeline) explain(from, to time.Duration) string {
 	events := inOrder(t.events)
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.Exec} {
@@ -165,6 +165,9 @@ func inOrder(events []stats.Event) []stats.Event {
 // outage is nil when there was neither a gap nor a fault.
 func (t *timeline) outage(longest stats.Gap) *Outage {
 	f, gap := t.fault, gapOf(longest)
+	if f != nil && t.harmless(f) {
+		f = nil
+	}
 	if f == nil && gap == nil {
 		return nil
 	}
@@ -176,6 +179,17 @@ func (t *timeline) outage(longest stats.Gap) *Outage {
 		t.after(f, o)
 	}
 	return o
+}
+
+// harmless tells that the user's command did nothing that is seen: no other event
+// counts as a fault, no record failed, and the rate did not fall.
+func (t *timeline) harmless(f *fault) bool {
+	if f.with != stats.Exec || f.failed > 0 || f.after.low {
+		return false
+	}
+	return !slices.ContainsFunc(t.events, func(e stats.Event) bool {
+		return e.At >= t.from && e.Kind != stats.Exec && begins(e.Kind) > 0
+	})
 }
 
 // after adds what came of a fault.

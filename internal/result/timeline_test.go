@@ -141,6 +141,30 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 	}
 }
 
+func TestACommandThatDoesNothingIsNoOutage(t *testing.T) {
+	calm, dip := steadily(60, 1000), rates(steadily(22, 1000), steadily(1, 940), steadily(37, 1000))
+	exec := map[int][]stats.Event{20: {at(20, stats.Exec), at(21, stats.ExecEnded)}}
+	for _, tc := range []struct {
+		name string
+		in   load
+		want bool
+	}{
+		{"nothing else", load{rates: calm, events: exec}, false},
+		{"a rate that nobody can compare", load{rates: calm, events: map[int][]stats.Event{0: {at(0.1, stats.Exec)}}}, false},
+		{"a second below the bar", load{rates: dip, events: exec}, true},
+		{"such a second long after", load{rates: rates(steadily(50, 1000), steadily(1, 900)), events: exec}, true},
+		{"such a second before", load{rates: dip, events: map[int][]stats.Event{40: {at(40, stats.Exec)}}}, false},
+		{"a record that failed", load{rates: calm, events: exec, failed: map[int]int64{25: 1}}, true},
+		{"a leader that moved", load{rates: calm, events: map[int][]stats.Event{20: {at(20, stats.Exec), moved(22, 1, 2)}}}, true},
+		{"a replica that fell out of sync", load{rates: calm, events: map[int][]stats.Event{20: {at(20, stats.Exec), at(21, stats.ISRShrank)}}}, false},
+	} {
+		r := tc.in.fold().Result()
+		if (r.Outage != nil) != tc.want || len(r.Events) == 0 {
+			t.Errorf("%s: the outage is %+v, want one: %t; %d events", tc.name, r.Outage, tc.want, len(r.Events))
+		}
+	}
+}
+
 func TestTheRateIsBackWhenItStays(t *testing.T) {
 	before := steadily(20, 1000)
 	gone := map[int][]stats.Event{20: {at(20.25, stats.BrokerGone)}}
@@ -155,22 +179,22 @@ func TestTheRateIsBackWhenItStays(t *testing.T) {
 		want *int64
 	}{
 		{"it never fell", load{rates: rates(before, steadily(20, 1000)), events: gone}, ms(0)},
-		{"after three seconds of nothing", load{rates: rates(before, steadily(3, 0), steadily(20, 1000)), events: gone}, ms(2750)},
-		{"with what had waited", load{rates: rates(before, steadily(3, 0), steadily(1, 4000), steadily(20, 1000)), events: gone}, ms(2750)},
-		{"to 95 percent", load{rates: rates(before, steadily(3, 0), steadily(20, 950)), events: gone}, ms(2750)},
+		{"after three seconds of nothing", load{rates: rates(before, steadily(3, 0), steadily(20, 1000)), events: gone}, ms(3750)},
+		{"with what had waited", load{rates: rates(before, steadily(3, 0), steadily(1, 4000), steadily(20, 1000)), events: gone}, ms(3750)},
+		{"to 95 percent", load{rates: rates(before, steadily(3, 0), steadily(20, 950)), events: gone}, ms(3750)},
 		{"to less", load{rates: rates(before, steadily(3, 0), steadily(20, 940)), events: gone}, nil},
 		{"to less, but for what had waited", load{rates: rates(before, steadily(3, 0), steadily(1, 4000), steadily(20, 500)), events: gone}, nil},
-		{"for a moment, and then again", load{rates: rates(before, steadily(2, 0), steadily(2, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(5750)},
-		{"the fall comes late", load{rates: rates(before, steadily(3, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(4750)},
-		{"give and take", load{rates: rates(before, steadily(3, 0), []int64{1000}, noisy), events: gone}, ms(2750)},
-		{"shortly before the end of the load", load{rates: rates(before, steadily(3, 0), steadily(2, 1000)), events: gone}, ms(2750)},
+		{"for a moment, and then again", load{rates: rates(before, steadily(2, 0), steadily(2, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(6750)},
+		{"the fall comes late", load{rates: rates(before, steadily(3, 1000), steadily(2, 0), steadily(20, 1000)), events: gone}, ms(5750)},
+		{"give and take", load{rates: rates(before, steadily(3, 0), []int64{1000}, noisy), events: gone}, ms(3750)},
+		{"shortly before the end of the load", load{rates: rates(before, steadily(3, 0), steadily(2, 1000)), events: gone}, ms(3750)},
 		{"only when the load has ended", load{
 			rates: rates(before, steadily(3, 0), steadily(2, 1000)), events: gone, full: func(i int) bool { return i < 23 },
 		}, nil},
 		{"nobody knows what is normal", load{rates: steadily(20, 1000), events: map[int][]stats.Event{0: {at(0.5, stats.BrokerGone)}}}, nil},
 		{"normal is the last half minute", load{rates: rates(steadily(40, 9000), steadily(31, 1000), steadily(3, 0), steadily(20, 1000)), events: map[int][]stats.Event{
 			71: {at(71, stats.BrokerGone)},
-		}}, ms(3000)},
+		}}, ms(4000)},
 	} {
 		if diff := cmp.Diff(tc.want, tc.in.fold().Result().Outage.RecoveredMS); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
@@ -188,7 +212,7 @@ func TestTheRateOfARunThatOnlyReadsIsThatOfReading(t *testing.T) {
 		}
 		f.AddWindow(w)
 	}
-	if o := f.Result().Outage; o == nil || o.RecoveredMS == nil || *o.RecoveredMS != 4000 {
+	if o := f.Result().Outage; o == nil || o.RecoveredMS == nil || *o.RecoveredMS != 5000 {
 		t.Errorf("the outage is %+v", o)
 	}
 }

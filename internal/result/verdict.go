@@ -27,7 +27,7 @@ const (
 	LimitHostCPU    Limit = "host CPU"           // this machine had none left, and kt was not what used it
 	LimitSchedule   Limit = "kt's schedule"      // kt sent late with nothing in its way
 	LimitFailures   Limit = "failed records"     // so many were not acknowledged that nothing else can be told
-	LimitStall      Limit = "a stall"            // the brokers acknowledged nothing for seconds
+	LimitStall      Limit = "a stall"            // the brokers acknowledged nothing for seconds, or gave nothing to read until the end
 	LimitSockets    Limit = "broker connections" // acks=0, and the connections took no more
 	LimitThrottle   Limit = "broker throttle"    // a quota
 	LimitBrokerAcks Limit = "broker acks"        // the buffer was full, and as many requests in flight as allowed
@@ -186,7 +186,7 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
 	case e.single:
 		return Verdict{LimitNone, "one record was in flight at a time: nothing is loaded, and its latency is what there is; " + cpu}
-	case e.read != nil && !e.read.backlog.KeptUp:
+	case e.read != nil && e.read.backlog.behind():
 		return Verdict{LimitConsumers, e.read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.target > 0 && e.kept():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s offered); %s", e.target, e.rate, cpu)}

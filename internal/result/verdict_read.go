@@ -25,6 +25,8 @@ type reading struct {
 	fetch   *Fetch
 	backlog *Backlog
 	process time.Duration
+	idle    time.Duration // for so long no record came before reading was given up
+	cause   string        // of that, as far as events tell
 
 	// From the first record to the last, of a run that only reads.
 	there    float64 // share of the time with a backlog
@@ -44,9 +46,14 @@ func (f *Fold) readingEvidence(w *stats.Window) *reading {
 		only: readsOnly(p), failed: f.trailer.Reading == ReadFailed, err: f.trailer.ReadError,
 		fetch: fetchOf(w), process: p.Read.Processing.Std(),
 	}
-	r.backlog = f.backlog.result(r.fetch.RecordsPerSecond)
+	r.backlog = f.backlog.result(r.fetch.RecordsPerSecond, f.replay())
 	if !r.only {
 		return r
+	}
+	if f.trailer.Reading == ReadIdle {
+		last := max(w.LastRead, f.total[stats.Warmup].LastRead)
+		end := max(w.End, time.Duration(f.trailer.ElapsedSeconds*float64(time.Second)))
+		r.idle, r.cause = end-last, f.line.explain(last, end)
 	}
 	total, waited := f.reads.times(p.Read.Clients())
 	r.there, r.held = f.reads.there(), share(w.ReadHeld, total)
@@ -66,6 +73,26 @@ func (r *reading) failure() Verdict {
 		why = "the error is not known"
 	}
 	return Verdict{LimitReadFailed, "reading could not go on: " + why}
+}
+
+// stalled is the verdict on a run that was given up although records wait.
+func (r *reading) stalled(cpu string) Verdict {
+	wait := "wait"
+	if r.backlog.Left == 1 {
+		wait = "waits"
+	}
+	s := fmt.Sprintf("no record came for the last %.1f s although %d %s", r.idle.Seconds(), r.backlog.Left, wait)
+	if r.cause != "" {
+		return Verdict{LimitStall, s + ": " + r.cause}
+	}
+	return Verdict{LimitStall, s + "; " + cpu}
+}
+
+func rebalances(n int64) string {
+	if n == 1 {
+		return "1 rebalance"
+	}
+	return fmt.Sprintf("%d rebalances", n)
 }
 
 // behind says by how much the readers are too slow.
@@ -101,6 +128,8 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of it", 100*r.fetching)
 	throttled := e.throttled()
 	switch {
+	case r.idle > 0 && r.backlog.Left > 0:
+		return r.stalled(cpu)
 	case e.w.Consumed == 0:
 		return Verdict{LimitNone, "nothing was read: too little to tell"}
 	case r.fetch.Seconds < shortest.Seconds():
@@ -111,11 +140,11 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
 	case e.readKept():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s read); %s", e.target, r.fetch.RecordsPerSecond, cpu)}
-	case r.there < backlogThere && r.wait+r.held >= waitShows:
+	case r.backlog.KeptUp != nil && r.there < backlogThere && r.wait+r.held >= waitShows:
 		return Verdict{LimitNone, fmt.Sprintf("the readers kept up with what was written: %s; %s; %s", waited, backlog, cpu)}
 	case r.unshared >= rebalanceShows:
-		return Verdict{LimitRebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %d rebalances; %s",
-			100*r.unshared, e.w.Rebalances, cpu)}
+		return Verdict{LimitRebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %s; %s",
+			100*r.unshared, rebalances(e.w.Rebalances), cpu)}
 	case r.process > 0 && r.held >= heldShows:
 		return Verdict{LimitProcessing, fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time; %s", r.process, 100*r.held, cpu)}
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:

@@ -182,3 +182,41 @@ func TestARoundtripIsJudgedByItsProducersAndByWhetherItsReadersKeepUp(t *testing
 		t.Errorf("reading that could not go on: bound by %q (%s)", v.Limit, v.Evidence)
 	}
 }
+
+func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {
+	broker := at(3.4, stats.BrokerGone)
+	broker.Text = "broker 2 does not answer"
+	for _, tc := range []struct {
+		name    string
+		reading string
+		left    int64
+		events  []stats.Event
+		want    Limit
+		told    string
+	}{
+		{"nobody knows why", ReadIdle, 7000, nil, LimitStall, "no record came for the last 5.0 s although 7000 wait; kt used"},
+		{"a broker is gone", ReadIdle, 1, []stats.Event{broker}, LimitStall, "although 1 waits: at 3.4 s broker 2 does not answer, see the timeline"},
+		{"nothing waits", ReadIdle, 0, []stats.Event{broker}, LimitNone, "target of 1000 records/s was kept"},
+		{"reading ended for another reason", ReadCount, 7000, []stats.Event{broker}, LimitNone, "target of 1000 records/s was kept"},
+	} {
+		f := NewFold(readHeader(plan.Consume, 1000))
+		for i := range 8 {
+			start := time.Duration(i) * time.Second
+			w := stats.Window{Start: start, End: start + time.Second, Read: stats.Read{ReadTime: time.Second}}
+			if i < 3 {
+				w.Consumed, w.FirstRead, w.LastRead = 1000, start, w.End
+			}
+			if i == 0 {
+				w.Backlog = tc.left
+			}
+			if i == 5 {
+				w.Events = tc.events
+			}
+			f.AddWindow(w)
+		}
+		f.Finish(Trailer{Ended: Completed, ElapsedSeconds: 8, Reading: tc.reading})
+		if v := f.Verdict(); v.Limit != tc.want || !strings.Contains(v.Evidence, tc.told) {
+			t.Errorf("%s: bound by %q (%s), want %q with %q", tc.name, v.Limit, v.Evidence, tc.want, tc.told)
+		}
+	}
+}
