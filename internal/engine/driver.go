@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Driver makes the workers that carry the load. The kafka package has the real
+// ones.
+type Driver interface {
+	// Open makes the worker of one shard, ready to take records at once.
+	Open(ctx context.Context, s *Shard) (Worker, error)
+}
+
+// Worker carries the records of one shard.
+type Worker interface {
+	// Do takes one record and must not wait for its outcome, which it reports by
+	// calling Acknowledge or Fail on the Op exactly once, from any goroutine. It
+	// sets the Op's Bytes. waited tells that the broker held it up before it took
+	// the record (a transaction had to be committed, say).
+	Do(op *Op) (waited bool)
+	// Flush returns when every record taken has its outcome, or ctx ends.
+	Flush(ctx context.Context) error
+	// Close gives up what is still open and frees the worker.
+	Close() error
+}
+
+// ReadDriver makes the readers of a run.
+type ReadDriver interface {
+	// OpenReader makes the reader of one shard. When the run also sends, the reader
+	// of the last shard is ready, and so are those before, when it returns.
+	OpenReader(ctx context.Context, s *Shard) (Reader, error)
+	// Aim sets where reading is over: where the partitions end now.
+	Aim(ctx context.Context) error
+	// Reached tells whether everything up to there was read. Any goroutine may ask.
+	Reached() bool
+}
+
+// Reader reads the records of one shard. Its methods are called from one
+// goroutine.
+type Reader interface {
+	// Read waits for records, at most until ctx ends and, if patience is not 0, for so
+	// long; it tells the shard when they are there (Shard.Working), and counts them in
+	// it: at most limit. It returns how many. An error means that there is no going on.
+	Read(ctx context.Context, limit int, patience time.Duration) (int, error)
+	// Close frees the reader.
+	Close() error
+}
+
+// Drivers are what a plan is carried out with: Send when it writes, Read when it
+// reads.
+type Drivers struct {
+	Send Driver
+	Read ReadDriver
+}
+
+// Source tells of what happens beside the load, of the cluster's state say. Its
+// windows hold no records.
+type Source interface {
+	// Start begins to look, until ctx ends. now is the time since the start of the
+	// run.
+	Start(ctx context.Context, now func() time.Duration)
+	// Take hands over what was found since the last call. It must not wait.
+	Take() stats.Window
+	// Wait returns when nothing of it runs any more, after ctx has ended.
+	Wait()
+}
+
+// Sink takes the windows of a run. Observe is called once a second, from one
+// goroutine, with the windows of that second: one for each phase that had
+// something to count, warm-up first. It must not change a window. While it is
+// slow, windows are merged, so that none is lost and the run goes on.
+type Sink interface {
+	Observe(windows []stats.Window)
+}
