@@ -68,7 +68,7 @@ func (b *beside) add(e stats.Event) {
 
 // Event reports that something happened just now.
 func (s *Shard) Event(e stats.Event) {
-	if s.run.began.Load() == 0 {
+	if !s.run.begun.Load() {
 		return // it is no part of the run
 	}
 	e.At = s.Now()

@@ -133,7 +133,8 @@ type run struct {
 	beside  beside
 
 	made     time.Time     // before anything was opened
-	began    atomic.Int64  // when the load began, in nanoseconds after that; 0: it has not
+	began    atomic.Int64  // when the load began, in nanoseconds after that
+	begun    atomic.Bool   // it has
 	stop     chan struct{} // closed: senders finish
 	stopOnce sync.Once
 	stopped  time.Duration // when it was closed
@@ -158,7 +159,8 @@ func (r *run) stopSending() {
 }
 
 func (r *run) run(ctx context.Context) End {
-	r.began.Store(max(1, int64(time.Since(r.made))))
+	r.began.Store(int64(time.Since(r.made)))
+	r.begun.Store(true)
 	r.readers.forget()
 	r.ticker = time.NewTicker(tick)
 	defer r.ticker.Stop()
