@@ -68,18 +68,7 @@ const trimEvery = 250 * time.Millisecond
 
 // Start begins to take away.
 func (t *Trimmer) Start(ctx context.Context, _ func() time.Duration) {
-	t.trimming.Go(func() {
-		ticker := time.NewTicker(trimEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				t.trim()
-			}
-		}
-	})
+	t.trimming.Go(func() { every(ctx, trimEvery, t.trim) })
 }
 
 // Wait returns when nothing is taken away any more.

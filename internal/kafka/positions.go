@@ -173,18 +173,21 @@ var _ engine.Source = (*Backlog)(nil)
 
 // Start begins to ask for the ends of the partitions.
 func (b *Backlog) Start(ctx context.Context, _ func() time.Duration) {
-	b.asking.Go(func() {
-		ticker := time.NewTicker(backlogPoll)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			b.ask(ctx)
+	b.asking.Go(func() { every(ctx, backlogPoll, func() { b.ask(ctx) }) })
+}
+
+// every calls f at each interval, until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f()
 		}
-	})
+	}
 }
 
 // Wait returns when nobody asks any more.
