@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -45,7 +46,7 @@ func clients() config.Kafka {
 	producer, _, _ := kafka.ParseProducer(nil, 0, false) // the defaults fit together, so there
 	consumer, _, _ := kafka.ParseConsumer(nil, false)    // is no error, and every property is there
 	return config.Kafka{
-		Nearest:  kafka.Nearest,
+		Nearest:  suggest.Nearest,
 		Producer: config.Client{Has: kafka.IsProducerProperty, Names: propertyNames(producer.All())},
 		Consumer: config.Client{Has: kafka.IsConsumerProperty, Names: propertyNames(consumer.All())},
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // reportFormats are the values of `kt report --output`.
@@ -35,7 +35,7 @@ killed is read up to its last second.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !slices.Contains(reportFormats, format) {
 				hint := ""
-				if n := kafka.Nearest(format, reportFormats); n != "" {
+				if n := suggest.Nearest(format, reportFormats); n != "" {
 					hint = fmt.Sprintf("; did you mean %s?", n)
 				}
 				return usageError(fmt.Errorf("--output %q: it must be one of %s%s", format, strings.Join(reportFormats, ", "), hint))

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Main runs kt and returns its exit code.
@@ -70,7 +70,7 @@ func noArgs(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	if n := kafka.Nearest(args[0], names); n != "" {
+	if n := suggest.Nearest(args[0], names); n != "" {
 		text += fmt.Sprintf("; did you mean %s?", n)
 	}
 	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
@@ -83,7 +83,7 @@ func flagError(c *cobra.Command, err error) error {
 		text = before + ": it must be a number, and whole where it counts something"
 	}
 	if _, name, ok := strings.Cut(text, "unknown flag: --"); ok {
-		if n := kafka.Nearest(name, flagNames(c)); n != "" {
+		if n := suggest.Nearest(name, flagNames(c)); n != "" {
 			text += fmt.Sprintf("; did you mean --%s?", n)
 		}
 	}

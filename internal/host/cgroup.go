@@ -22,7 +22,7 @@ const cgroupRoot = "sys/fs/cgroup"
 // sees only its own: what cannot be seen sets no limit here.
 func (f FS) cgroup() (cgroupLimits, error) {
 	var l cgroupLimits
-	text, err := f.text("proc/self/cgroup")
+	text, err := f.Text("proc/self/cgroup")
 	if err != nil {
 		return l, err
 	}
@@ -80,7 +80,7 @@ func (l *cgroupLimits) limitMemory(bytes int64) {
 
 // cpuMax reads version 2's "quota period" in microseconds; 0 for none.
 func (f FS) cpuMax(dir string) float64 {
-	text, err := f.text(path.Join(dir, "cpu.max"))
+	text, err := f.Text(path.Join(dir, "cpu.max"))
 	if err != nil {
 		return 0
 	}
@@ -101,11 +101,11 @@ func (f FS) cpuMax(dir string) float64 {
 
 // cpuQuota reads version 1's two files; 0 for none.
 func (f FS) cpuQuota(dir string) float64 {
-	quota, err := f.number(path.Join(dir, "cpu.cfs_quota_us")) // -1: no limit
+	quota, err := f.Number(path.Join(dir, "cpu.cfs_quota_us")) // -1: no limit
 	if err != nil {
 		return 0
 	}
-	period, err := f.number(path.Join(dir, "cpu.cfs_period_us"))
+	period, err := f.Number(path.Join(dir, "cpu.cfs_period_us"))
 	if err != nil || period <= 0 {
 		return 0
 	}
@@ -114,7 +114,7 @@ func (f FS) cpuQuota(dir string) float64 {
 
 // memoryLimit reads a limit in bytes; 0 for none.
 func (f FS) memoryLimit(name string) int64 {
-	n, err := f.number(name) // "max" of version 2 is not a number: no limit
+	n, err := f.Number(name) // "max" of version 2 is not a number: no limit
 	if err != nil || n > math.MaxInt64/2 {
 		return 0 // version 1 says "no limit" with the largest number of whole pages
 	}

@@ -37,7 +37,7 @@ type Facts struct {
 func (f *Facts) readLinux(tree FS) {
 	f.ask("machine", func() (err error) { f.Machine, err = tree.machine(); return })
 	f.ask("clock_source", func() (err error) {
-		f.ClockSource, err = tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
+		f.ClockSource, err = tree.Text("sys/devices/system/clocksource/clocksource0/current_clocksource")
 		return
 	})
 	f.ask("hypervisor", func() (err error) { f.Hypervisor, err = tree.hypervisor(); return })
@@ -60,20 +60,20 @@ func (f *Facts) ask(name string, read func() error) {
 // machine is the maker and model in the firmware's tables, or the model in the
 // device tree, which ARM boards have instead.
 func (f FS) machine() (string, error) {
-	product, err := f.text("sys/class/dmi/id/product_name")
+	product, err := f.Text("sys/class/dmi/id/product_name")
 	if err != nil {
-		if model, treeErr := f.text("proc/device-tree/model"); treeErr == nil {
+		if model, treeErr := f.Text("proc/device-tree/model"); treeErr == nil {
 			return strings.TrimRight(model, "\x00"), nil
 		}
 		return "", err
 	}
-	vendor, _ := f.text("sys/class/dmi/id/sys_vendor") // a model says enough by itself
+	vendor, _ := f.Text("sys/class/dmi/id/sys_vendor") // a model says enough by itself
 	return strings.TrimSpace(vendor + " " + product), nil
 }
 
 // hypervisor is CPUID's bit that says so, as the kernel lists it.
 func (f FS) hypervisor() (bool, error) {
-	info, err := f.text("proc/cpuinfo")
+	info, err := f.Text("proc/cpuinfo")
 	if err != nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (f FS) container() string {
 		{"run/.containerenv", "podman"},
 		{".dockerenv", "docker"},
 	} {
-		if f.exists(mark.name) {
+		if f.Exists(mark.name) {
 			return mark.runtime
 		}
 	}

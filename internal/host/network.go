@@ -21,9 +21,9 @@ func (f FS) networkCards() []string {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case f.isLoopback(name):
-		case f.exists(path.Join(classNet, name, "device")):
+		case f.Exists(path.Join(classNet, name, "device")):
 			cards = append(cards, name)
-		case f.exists(path.Join(classNet, name, "operstate")): // bonding_masters is a file among the folders
+		case f.Exists(path.Join(classNet, name, "operstate")): // bonding_masters is a file among the folders
 			others = append(others, name)
 		}
 	}
@@ -35,7 +35,7 @@ func (f FS) networkCards() []string {
 
 // isLoopback asks for the kernel's ARPHRD_LOOPBACK, for the name need not be lo.
 func (f FS) isLoopback(name string) bool {
-	t, err := f.number(path.Join(classNet, name, "type"))
+	t, err := f.Number(path.Join(classNet, name, "type"))
 	return err == nil && t == 772
 }
 
@@ -46,10 +46,10 @@ func (f FS) isLoopback(name string) bool {
 func (f FS) networkSpeed(interfaces []string) int64 {
 	var sum int64
 	for _, name := range interfaces {
-		if state, err := f.text(path.Join(classNet, name, "operstate")); err != nil || state != "up" {
+		if state, err := f.Text(path.Join(classNet, name, "operstate")); err != nil || state != "up" {
 			continue
 		}
-		megabits, err := f.number(path.Join(classNet, name, "speed"))
+		megabits, err := f.Number(path.Join(classNet, name, "speed"))
 		if err != nil || megabits <= 0 { // -1: the driver does not know
 			return 0
 		}

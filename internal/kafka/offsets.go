@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // ReadTopics finds the topics that the plan reads, in the order of their names.
@@ -66,7 +67,7 @@ func (c *Cluster) alike(ctx context.Context, name string) string {
 	if err != nil {
 		return ""
 	}
-	if near := Nearest(name, all.Names()); near != "" {
+	if near := suggest.Nearest(name, all.Names()); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return ""

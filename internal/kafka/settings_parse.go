@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // ParseProducer turns the properties that were given, and the defaults of
@@ -92,7 +94,7 @@ func strangerError(client string, known []string, name, source string) error {
 	unknown := fmt.Sprintf("unknown property %q%s", name, from(source))
 	// What has no row in this table and is a property nevertheless is one of the
 	// other client, which deserves a better answer.
-	switch near := Nearest(name, known); {
+	switch near := suggest.Nearest(name, known); {
 	case IsConsumerProperty(name):
 		return errors.New(unknown + ": it is a consumer property")
 	case IsProducerProperty(name):

@@ -1,4 +1,5 @@
-package kafka
+// Package suggest guesses which name a person meant.
+package suggest
 
 import "strings"
 

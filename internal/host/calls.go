@@ -1,0 +1,29 @@
+package host
+
+// Calls are the questions that no file answers. A fixture has answers of its own.
+type Calls interface {
+	Space(path string) (Space, error)      // of the file system that a path is in
+	Clock() *Clock                         // nil: the kernel does not tell
+	Ethernet(nic string) (Ethernet, error) // errors.ErrUnsupported where the driver has none
+	Root() bool                            // kt runs as root
+}
+
+// Space is the size of a file system, in bytes and files.
+type Space struct {
+	Total, Free      int64 // Free: for users other than root
+	Files, FreeFiles int64
+	Magic            int64 // f_type of statfs(2)
+}
+
+// Ethernet is what ethtool shows of a network card. 0 is not told.
+type Ethernet struct {
+	Driver                               string
+	RXRing, RXRingMax, TXRing, TXRingMax int
+	Channels, ChannelsMax                int              // combined, or the larger of receive and send
+	Features                             map[string]bool  // "tcp-segmentation-offload", "generic-receive-offload" …
+	Stats                                map[string]int64 // the driver's own: "bw_in_allowance_exceeded" …
+}
+
+// SystemCalls are the answers of the machine that kt runs on, with paths below
+// root.
+func SystemCalls(root string) Calls { return nil }

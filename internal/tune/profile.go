@@ -1,0 +1,151 @@
+package tune
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Profile is what is wanted of a machine: rules by the IDs of settings.
+type Profile struct {
+	Name        string
+	Description string
+	rules       map[string]Rule
+}
+
+// Rule is what a setting's value is to be: the profile's rule for it, else the
+// setting's own.
+func (p *Profile) Rule(s *Setting) Rule {
+	if r, ok := p.rules[s.ID]; ok {
+		return r
+	}
+	r, _ := ParseRule(s.Want) // a test parses the rule of every setting
+	return r
+}
+
+// profileFile is a profile as YAML.
+type profileFile struct {
+	Description string               `yaml:"description"`
+	Base        string               `yaml:"base"`     // the profile that this one departs from
+	Settings    map[string]yaml.Node `yaml:"settings"` // ID: rule; an empty one leaves the value alone
+}
+
+// LoadProfile reads a profile: a file of the user's when name ends in .yaml or
+// .yml, or holds a slash, which open opens; else NAME.yaml of those that kt ships.
+// Every problem is told with its line.
+func LoadProfile(name string, shipped fs.FS, open func(string) ([]byte, error)) (*Profile, error) {
+	return loadProfile(name, shipped, open, nil)
+}
+
+func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), seen []string) (*Profile, error) {
+	if slices.Contains(seen, name) {
+		return nil, fmt.Errorf("profile %s is its own base: %s", name, strings.Join(append(seen, name), " → "))
+	}
+	text, err := readProfile(name, shipped, open)
+	if err != nil {
+		return nil, err
+	}
+	var f profileFile
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	p := &Profile{Name: name, Description: f.Description, rules: make(map[string]Rule)}
+	if f.Base != "" {
+		base, err := loadProfile(f.Base, shipped, open, append(seen, name))
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: base: %w", name, err)
+		}
+		p.rules = base.rules
+	}
+	return p, p.take(f.Settings)
+}
+
+func readProfile(name string, shipped fs.FS, open func(string) ([]byte, error)) ([]byte, error) {
+	if strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+		text, err := open(name)
+		if err != nil {
+			return nil, fmt.Errorf("profile: %w", err)
+		}
+		return text, nil
+	}
+	text, err := fs.ReadFile(shipped, name+".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("there is no profile %s: take one of %s, or a file of your own (./%s.yaml)", name, strings.Join(ProfileNames(shipped), ", "), name)
+	}
+	return text, nil
+}
+
+// ProfileNames are the names of the profiles that kt ships.
+func ProfileNames(shipped fs.FS) []string {
+	files, _ := fs.Glob(shipped, "*.yaml") // the pattern is good
+	for i := range files {
+		files[i] = strings.TrimSuffix(files[i], ".yaml")
+	}
+	return files
+}
+
+// take sets the rules of a file, and tells of all that are wrong.
+func (p *Profile) take(settings map[string]yaml.Node) error {
+	ids := settingIDs()
+	var problems []error
+	for id, node := range settings {
+		wrong := func(format string, args ...any) {
+			problems = append(problems, &profileError{p.Name, node.Line, fmt.Sprintf(format, args...)})
+		}
+		switch {
+		case !slices.Contains(ids, id):
+			wrong("there is no setting %s%s", id, didYouMean(id, ids))
+			continue
+		case node.Kind != yaml.ScalarNode:
+			wrong("%s: a rule is one value, such as \">= 100000\"", id)
+			continue
+		}
+		text := node.Value
+		if node.Tag == "!!null" {
+			text = ""
+		}
+		r, err := ParseRule(text)
+		if err != nil {
+			wrong("%s: %v", id, err)
+			continue
+		}
+		p.rules[id] = r
+	}
+	slices.SortFunc(problems, func(a, b error) int { return lineOf(a) - lineOf(b) })
+	return errors.Join(problems...)
+}
+
+// profileError is what is wrong in a line of a profile.
+type profileError struct {
+	profile string
+	line    int
+	reason  string
+}
+
+func (e *profileError) Error() string {
+	return fmt.Sprintf("profile %s, line %d: %s", e.profile, e.line, e.reason)
+}
+
+func lineOf(err error) int {
+	var e *profileError
+	if errors.As(err, &e) {
+		return e.line
+	}
+	return 0
+}
+
+func settingIDs() []string {
+	var ids []string
+	for _, s := range Catalogue() {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}

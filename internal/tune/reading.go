@@ -1,0 +1,66 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// Verdict is what a check found.
+type Verdict string
+
+// The verdicts.
+const (
+	OK            Verdict = "ok"
+	Fail          Verdict = "fail"
+	Warn          Verdict = "warn"
+	Info          Verdict = "info"    // not as wanted, or worth knowing; nothing depends on it
+	Unknown       Verdict = "unknown" // could not be read: neither good nor bad
+	NotApplicable Verdict = "not_applicable"
+)
+
+// Verdicts are all verdicts, the worst first.
+var Verdicts = []Verdict{Fail, Warn, Info, Unknown, OK, NotApplicable}
+
+// Reading is what one check found on one machine.
+type Reading struct {
+	Verdict Verdict
+	Current string // as the machine has it, "" for nothing
+	Wanted  string // "≥ 262144"; "" where nothing is wanted
+	Note    string // what is special about this machine, in one line; shown before the setting's Why
+
+	Changes []Change // would make it as wanted
+	Command string   // what to run instead, where kt does not change it by itself
+}
+
+// Denied is the reading of what kt may not read, or could not: of err the reader
+// gets the reason. A file that is not there is [NotApplicable].
+func Denied(err error) Reading {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return Reading{Verdict: Unknown, Note: "needs root"}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errors.ErrUnsupported):
+		return Absent("this machine does not have it")
+	}
+	return Reading{Verdict: Unknown, Note: err.Error()}
+}
+
+// Absent is the reading of what does not apply to this machine, and why.
+func Absent(format string, args ...any) Reading {
+	return Reading{Verdict: NotApplicable, Note: fmt.Sprintf(format, args...)}
+}
+
+// Compare is the reading of a value that a rule judges. bad is the verdict when it
+// does not hold; a rule that leaves the value alone has the verdict Info.
+func Compare(current string, want Rule, bad Verdict) Reading {
+	r := Reading{Current: current, Wanted: want.String()}
+	switch {
+	case want.Leave():
+		r.Verdict = Info
+	case want.Holds(current):
+		r.Verdict = OK
+	default:
+		r.Verdict = bad
+	}
+	return r
+}

@@ -1,0 +1,131 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Rule is a wanted value. The zero Rule leaves a value as it is.
+type Rule struct {
+	Op Op
+	// Value is a number, a word, a list of words of which each will do
+	// ("madvise|never"), or numbers that are compared one by one ("4096 131072
+	// 16777216", as in tcp_rmem; "-" in one's place: any).
+	Value string
+}
+
+// Op is how a value is compared.
+type Op string
+
+// The comparisons.
+const (
+	Leave   Op = ""
+	Equal   Op = "="
+	AtLeast Op = "≥" // never lowered
+	AtMost  Op = "≤" // never raised
+)
+
+// ParseRule reads "", "=1", ">=262144", "≤1", "performance" or "madvise|never".
+func ParseRule(text string) (Rule, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return Rule{}, nil
+	}
+	r := Rule{Op: Equal, Value: text}
+	for _, o := range []struct {
+		prefix string
+		op     Op
+	}{{">=", AtLeast}, {"≥", AtLeast}, {"<=", AtMost}, {"≤", AtMost}, {"=", Equal}} {
+		if v, ok := strings.CutPrefix(text, o.prefix); ok {
+			r = Rule{o.op, strings.TrimSpace(v)}
+			break
+		}
+	}
+	if r.Value == "" {
+		return Rule{}, fmt.Errorf("%q: there is nothing after the comparison", text)
+	}
+	if r.Op == AtLeast || r.Op == AtMost {
+		for _, f := range strings.Fields(r.Value) {
+			if _, err := strconv.ParseFloat(f, 64); err != nil && f != "-" {
+				return Rule{}, fmt.Errorf("%q: %q is not a number, and only numbers can be compared with %s", text, f, r.Op)
+			}
+		}
+	}
+	return r, nil
+}
+
+// Leave tells that the value is left as it is.
+func (r Rule) Leave() bool { return r.Op == Leave }
+
+// String is the rule as it is shown: "≥ 262144", "madvise or never", "1".
+func (r Rule) String() string {
+	switch r.Op {
+	case Leave:
+		return "left alone"
+	case Equal:
+		return strings.ReplaceAll(r.Value, "|", " or ")
+	}
+	return string(r.Op) + " " + r.Value
+}
+
+// Holds tells whether a value is as wanted. One that cannot be compared is not.
+func (r Rule) Holds(current string) bool {
+	if r.Op == Leave {
+		return true
+	}
+	if r.Op == Equal {
+		return slices.Contains(strings.Split(r.Value, "|"), strings.Join(strings.Fields(current), " "))
+	}
+	got, want := strings.Fields(current), strings.Fields(r.Value)
+	if len(got) != len(want) {
+		return false
+	}
+	for i := range want {
+		if want[i] != "-" && !r.op(got[i], want[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r Rule) op(got, want string) bool {
+	g, err := strconv.ParseFloat(got, 64)
+	w, bad := strconv.ParseFloat(want, 64)
+	if err != nil || bad != nil {
+		return false
+	}
+	if r.Op == AtLeast {
+		return g >= w
+	}
+	return g <= w
+}
+
+// Target is what to write where the rule does not hold: the first of several words,
+// and of a list of numbers each that is not as wanted replaced.
+func (r Rule) Target(current string) string {
+	if r.Op == Equal {
+		first, _, _ := strings.Cut(r.Value, "|")
+		return first
+	}
+	got, want := strings.Fields(current), strings.Fields(r.Value)
+	if len(got) != len(want) {
+		return r.Value
+	}
+	for i := range want {
+		if want[i] == "-" || r.op(got[i], want[i]) {
+			want[i] = got[i]
+		}
+	}
+	return strings.Join(want, " ")
+}
+
+// Floor raises a lower bound: "≥ 100000" with 250000 is "≥ 250000". A rule that is no
+// lower bound stays as it is.
+func (r Rule) Floor(n int64) Rule {
+	if v, err := strconv.ParseFloat(r.Value, 64); r.Op == AtLeast && err == nil && float64(n) > v {
+		return Rule{AtLeast, strconv.FormatInt(n, 10)}
+	}
+	return r
+}
