@@ -1,4 +1,4 @@
-// Command kt load-tests Apache Kafka.
+// Command kt load-tests Apache Kafka, and tunes the machines that it runs on.
 package main
 
 import (
@@ -6,5 +6,7 @@ import (
 
 	"github.com/kt-bench/kt/cmd"
 )
+
+//go:generate go run . docs tune docs/tune.md
 
 func main() { os.Exit(cmd.Main(cmd.System())) }

@@ -1,12 +1,16 @@
 package cmd
 
 import (
+	"bytes"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/tune"
 )
 
 // newDocs writes documents that are made from the code; scripts/docs.sh calls it.
@@ -21,6 +25,20 @@ func newDocs() *cobra.Command {
 			root := c.Root()
 			root.DisableAutoGenTag = true
 			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, args[0])
+		},
+	})
+	docs.AddCommand(&cobra.Command{
+		Use: "tune FILE", Short: "Write the page about what kt tune checks", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := tuneProfiles()
+			if err != nil {
+				return err
+			}
+			var page bytes.Buffer
+			if err := report.TuneManual(&page, tune.Catalogue(), all); err != nil {
+				return err
+			}
+			return os.WriteFile(args[0], page.Bytes(), 0o644)
 		},
 	})
 	return docs

@@ -23,6 +23,7 @@ type Env struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 
+	StdinTTY  bool // Stdin is a terminal: somebody can answer
 	StdoutTTY bool // Stdout is a terminal
 	StderrTTY bool
 	Now       func() time.Time
@@ -43,7 +44,7 @@ func System() Env {
 	return Env{
 		Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		StdoutTTY: term.IsTerminal(os.Stdout.Fd()), StderrTTY: term.IsTerminal(os.Stderr.Fd()),
+		StdinTTY: term.IsTerminal(os.Stdin.Fd()), StdoutTTY: term.IsTerminal(os.Stdout.Fd()), StderrTTY: term.IsTerminal(os.Stderr.Fd()),
 		Now: time.Now, Exit: os.Exit, ConfigDir: configDir, HomeDir: home,
 		Signals: func() (<-chan os.Signal, func()) {
 			ch := make(chan os.Signal, 2)

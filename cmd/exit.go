@@ -11,7 +11,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1 // it could not be done, or records failed
 	exitUsage       = 2 // the command line, a file or the cluster do not fit: nothing was done
-	exitNotMet      = 3 // a limit was not met
+	exitNotMet      = 3 // the machine is not fit
 	exitNotValid    = 4 // kt did not keep its own schedule: the run measured kt
 	exitLost        = 5 // records were lost
 	exitHungUp      = 129
@@ -27,7 +27,7 @@ var exitCodes = []struct {
 	{exitOK, "done"},
 	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings or could not check, or fewer read than asked for"},
 	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
-	{exitNotMet, "a limit was not met (for commands to come)"},
+	{exitNotMet, "not fit: kt tune --check found something on which Kafka fails or loses data, with --strict also a warning"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},
 	{exitLost, "lost: --verify found that acknowledged records are not in the log"},
 	{exitHungUp, "ended because the terminal was closed; the run file covers what was measured until then"},

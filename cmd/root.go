@@ -32,9 +32,10 @@ func Main(env Env) int {
 func newRoot(env *Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kt",
-		Short: "Load-test Apache Kafka",
+		Short: "Load-test Apache Kafka, and tune its machines",
 		Long: `kt offers load to Apache Kafka from one process, measures it honestly, and says
-what the limit was.`,
+what the limit was. It also says whether a machine is fit for Kafka, makes it so, and
+puts everything back.`,
 		Example: `  # no Kafka at hand: a broker inside kt
   kt produce --acks all --partitions 21
 
@@ -42,7 +43,11 @@ what the limit was.`,
   kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 50000 --duration 2m
 
   # and how fast it can be read again
-  kt consume --bootstrap-server kafka-1:9092 --topic orders --consumers 4`,
+  kt consume --bootstrap-server kafka-1:9092 --topic orders --consumers 4
+
+  # is this broker's machine fit, and what can its disks do?
+  kt tune --check
+  kt probe /data/kafka1`,
 		Version:           buildVersion().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -56,7 +61,7 @@ what the limit was.`,
 	root.SetVersionTemplate("kt {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newReport(env), newDocs(), newExitCodes())
+	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newTune(env), newProbe(env), newReport(env), newDocs(), newExitCodes())
 	return root
 }
 

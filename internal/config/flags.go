@@ -137,7 +137,7 @@ const (
 
 // Groups lists them.
 var Groups = []string{
-	GroupTarget, GroupLoad, GroupPayload, GroupReading, GroupProducer, GroupConsumer, GroupClient,
+	GroupAction, GroupMachine, GroupChecks, GroupChange, GroupProbe, GroupTarget, GroupLoad, GroupPayload, GroupReading, GroupProducer, GroupConsumer, GroupClient,
 	GroupVerify, GroupEvents, GroupOutput, GroupConfig,
 }
 

@@ -68,7 +68,7 @@ func (l *layers) apply(file, profile string) error {
 	if err != nil {
 		return err
 	}
-	if profile == "" && inFile != nil {
+	if profile == "" && inFile != nil && l.sys.Profiles != nil {
 		profile, _ = inFile.Get("profile").(string)
 	}
 	inProfile, err := l.readProfile(profile)
@@ -78,7 +78,7 @@ func (l *layers) apply(file, profile string) error {
 	var errs []error
 	l.flags.VisitAll(func(f *pflag.Flag) {
 		switch {
-		case f.Changed:
+		case f.Changed, isOnlyTyped(f):
 			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
 		case l.sys.Getenv(EnvName(f.Name)) != "":
 			errs = append(errs, l.set(f, split(f, l.sys.Getenv(EnvName(f.Name))), fromEnv, EnvName(f.Name)))
@@ -206,8 +206,8 @@ func (l *layers) decode(name string, data []byte, known []string) (*viper.Viper,
 	if settings[l.command] != nil && !isSection {
 		return nil, fmt.Errorf("%s: %s: it is a section: put keys below it", name, l.command)
 	}
-	for _, c := range commands {
-		delete(settings, string(c))
+	for _, c := range sections() {
+		delete(settings, c)
 	}
 	flat := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
 	var errs []error
@@ -232,13 +232,32 @@ func allFlags() []string {
 	for _, c := range commands {
 		names = append(names, flagNames(newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c).set)...)
 	}
+	for _, define := range machineCommands {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		define(set)
+		names = append(names, flagNames(set)...)
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
+// sections are the names of the commands that may have a section in the file.
+func sections() []string {
+	names := slices.Collect(maps.Keys(machineCommands))
+	for _, c := range commands {
+		names = append(names, string(c))
+	}
+	return names
+}
+
+// flagNames are the flags that a file or the environment may set, sorted.
 func flagNames(set *pflag.FlagSet) []string {
 	var names []string
-	set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	set.VisitAll(func(f *pflag.Flag) {
+		if !isOnlyTyped(f) {
+			names = append(names, f.Name)
+		}
+	})
 	slices.Sort(names)
 	return names
 }

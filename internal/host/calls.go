@@ -1,5 +1,10 @@
 package host
 
+import (
+	"math"
+	"os"
+)
+
 // Calls are the questions that no file answers. A fixture has answers of its own.
 type Calls interface {
 	Space(path string) (Space, error)      // of the file system that a path is in
@@ -11,7 +16,7 @@ type Calls interface {
 // Space is the size of a file system, in bytes and files.
 type Space struct {
 	Total, Free      int64 // Free: for users other than root
-	Files, FreeFiles int64
+	Files, FreeFiles int64 // 0 where files need no place of their own, as in btrfs
 	Magic            int64 // f_type of statfs(2)
 }
 
@@ -20,10 +25,25 @@ type Ethernet struct {
 	Driver                               string
 	RXRing, RXRingMax, TXRing, TXRingMax int
 	Channels, ChannelsMax                int              // combined, or the larger of receive and send
-	Features                             map[string]bool  // "tcp-segmentation-offload", "generic-receive-offload" …
+	Features                             map[string]bool  // "tcp-segmentation-offload", "generic-receive-offload" …, and the kernel's own names
 	Stats                                map[string]int64 // the driver's own: "bw_in_allowance_exceeded" …
 }
 
 // SystemCalls are the answers of the machine that kt runs on, with paths below
-// root.
-func SystemCalls(root string) Calls { return nil }
+// root. Network cards are those of the network namespace that kt is in. Each answer
+// takes well under a millisecond, but for a file system whose server does not answer.
+func SystemCalls(root string) Calls { return systemCalls{root} }
+
+type systemCalls struct{ root string }
+
+func (systemCalls) Clock() *Clock { return ReadClock() }
+
+func (systemCalls) Root() bool { return os.Geteuid() == 0 }
+
+// times is blocks of a size in bytes; what does not fit is as much as does.
+func times(blocks uint64, size int64) int64 {
+	if size <= 0 || blocks > math.MaxInt64/uint64(size) {
+		return math.MaxInt64
+	}
+	return int64(blocks) * size
+}

@@ -42,12 +42,12 @@ func (f *Facts) readLinux(tree FS) {
 	})
 	f.ask("hypervisor", func() (err error) { f.Hypervisor, err = tree.hypervisor(); return })
 	f.ask("cgroup", func() error {
-		c, err := tree.cgroup()
-		f.CPULimitCores, f.MemoryLimitBytes = c.cores, c.memory
+		c, err := tree.Cgroup(0)
+		f.CPULimitCores, f.MemoryLimitBytes = c.Cores, c.Memory
 		return err
 	})
-	f.NetworkSpeed = tree.networkSpeed(tree.networkCards())
-	f.Container = tree.container()
+	f.NetworkSpeed = tree.networkSpeed(tree.Cards())
+	f.Container = tree.Container()
 }
 
 // ask reads one source, and notes when it did not answer.
@@ -83,19 +83,4 @@ func (f FS) hypervisor() (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// container is which container runtime left its mark in the tree, if any.
-func (f FS) container() string {
-	for _, mark := range []struct{ name, runtime string }{
-		// Kubernetes first: its pods may carry the mark of the runtime below too.
-		{"var/run/secrets/kubernetes.io", "kubernetes"},
-		{"run/.containerenv", "podman"},
-		{".dockerenv", "docker"},
-	} {
-		if f.Exists(mark.name) {
-			return mark.runtime
-		}
-	}
-	return ""
 }

@@ -87,8 +87,8 @@ func TestAMalformedFileIsNoLimitAndNoPanic(t *testing.T) {
 }
 
 func TestAMalformedCgroupListIsNamed(t *testing.T) {
-	_, err := NewFS(fstest.MapFS{"proc/self/cgroup": {Data: []byte("nonsense\n")}}).cgroup()
+	_, err := NewFS(fstest.MapFS{"proc/self/cgroup": {Data: []byte("nonsense\n")}}).Cgroup(0)
 	if err == nil || !strings.Contains(err.Error(), "nonsense") {
-		t.Errorf("cgroup() error = %v, want one that shows the line", err)
+		t.Errorf("Cgroup(0) error = %v, want one that shows the line", err)
 	}
 }

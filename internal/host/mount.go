@@ -1,6 +1,12 @@
 package host
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Mount is a file system in its place.
 type Mount struct {
@@ -13,17 +19,126 @@ type Mount struct {
 	Super        []string // options of the file system, not of this mount of it
 }
 
-// ParseMounts reads the text of a mountinfo file, see proc(5).
-func ParseMounts(text string) ([]Mount, error) { return nil, errors.ErrUnsupported }
+// ParseMounts reads the text of a mountinfo file, see proc(5). A line that is none
+// is an error that shows it.
+func ParseMounts(text string) ([]Mount, error) {
+	var mounts []Mount
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" {
+			continue
+		}
+		m, err := parseMount(line)
+		if err != nil {
+			return nil, fmt.Errorf("mountinfo: %q: %w", line, err)
+		}
+		mounts = append(mounts, m)
+	}
+	return mounts, nil
+}
+
+var errNoMount = errors.New("is no line of mountinfo")
+
+// parseMount reads one line. Between the options and a lone hyphen are any number
+// of fields that kt has no use for:
+//
+//	36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 /dev/root rw,errors=continue
+func parseMount(line string) (Mount, error) {
+	// Not Fields: a tab in a name is escaped, and a source may be empty.
+	fields := strings.Split(line, " ")
+	dash := slices.Index(fields, "-")
+	if dash < 6 || len(fields) < dash+4 {
+		return Mount{}, errNoMount
+	}
+	major, minor, err := deviceNumber(fields[2])
+	if err != nil {
+		return Mount{}, err
+	}
+	return Mount{
+		Point:   unescape(fields[4]),
+		Type:    fields[dash+1],
+		Source:  unescape(fields[dash+2]),
+		Root:    unescape(fields[3]),
+		Major:   major,
+		Minor:   minor,
+		Options: strings.Split(unescape(fields[5]), ","),
+		Super:   strings.Split(unescape(fields[dash+3]), ","),
+	}, nil
+}
+
+// deviceNumber reads "8:1".
+func deviceNumber(text string) (major, minor int, err error) {
+	a, b, _ := strings.Cut(text, ":")
+	x, err := strconv.ParseUint(a, 10, 32)
+	if err != nil {
+		return 0, 0, fmt.Errorf("device %q is not MAJOR:MINOR", text)
+	}
+	y, err := strconv.ParseUint(b, 10, 32)
+	if err != nil {
+		return 0, 0, fmt.Errorf("device %q is not MAJOR:MINOR", text)
+	}
+	return int(x), int(y), nil
+}
+
+// unescape undoes the kernel's octal escapes of space, tab, newline, backslash and
+// hash: "/my\040disk" is "/my disk".
+func unescape(s string) string {
+	if !strings.ContainsRune(s, '\\') {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
 
 // Mounts are the file systems that this process sees, in the order in which they
 // were mounted.
-func (f FS) Mounts() ([]Mount, error) { return nil, errors.ErrUnsupported }
+func (f FS) Mounts() ([]Mount, error) {
+	text, err := f.Read("proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	return ParseMounts(string(text))
+}
 
 // MountOf is the mount that a path is in: of those on its way the longest, and of
-// several in one place the last.
-func MountOf(mounts []Mount, p string) (Mount, bool) { return Mount{}, false }
+// several in one place the last. Links in the path are not followed.
+func MountOf(mounts []Mount, p string) (Mount, bool) {
+	var best Mount
+	found := false
+	for _, m := range mounts {
+		if within(m.Point, p) && (!found || len(m.Point) >= len(best.Point)) {
+			best, found = m, true
+		}
+	}
+	return best, found
+}
+
+// within tells whether a path is a folder or in it: /data holds /data/a, but not
+// /database.
+func within(dir, p string) bool {
+	dir, p = Rel(dir), Rel(p)
+	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
+}
 
 // Option is the value of an option, of this mount or of its file system: "" for
 // one without a value.
-func (m Mount) Option(name string) (value string, ok bool) { return "", false }
+func (m Mount) Option(name string) (value string, ok bool) {
+	for _, list := range [][]string{m.Options, m.Super} {
+		for _, o := range list {
+			if key, v, _ := strings.Cut(o, "="); key == name {
+				return v, true
+			}
+		}
+	}
+	return "", false
+}

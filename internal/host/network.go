@@ -7,12 +7,12 @@ import (
 
 const classNet = "sys/class/net"
 
-// networkCards are the interfaces whose bytes leave the machine, each byte
+// Cards are the interfaces whose bytes leave the machine, each byte
 // counted once. Where there is hardware, those are the interfaces with a device
 // behind them: a bridge, a bond, a VLAN or a container's veth would count the
 // same bytes again. A container sees no hardware, so there every interface
 // counts that is not loopback. It is nil where the tree does not tell.
-func (f FS) networkCards() []string {
+func (f FS) Cards() []string {
 	entries, err := fs.ReadDir(f.tree, classNet)
 	if err != nil {
 		return nil

@@ -52,7 +52,7 @@ func ReadFacts() Facts {
 // change during a run, and the lookup is most of what a Sample would cost.
 func NewSampler(start time.Time) *Sampler {
 	tree := System()
-	cards := tree.networkCards()
+	cards := tree.Cards()
 	s := newSampler(func() time.Duration { return time.Since(start) }, systemSources(cards))
 	s.cores = logicalCPUs()
 	s.speed = tree.networkSpeed(cards)

@@ -10,3 +10,12 @@ func Catalogue() []*Setting {
 		jvmSettings(), brokerSettings(), contextSettings(),
 	)
 }
+
+// IDs are the names of all settings.
+func IDs() []string {
+	var ids []string
+	for _, s := range Catalogue() {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}

@@ -1,5 +1,7 @@
 package tune
 
+import "fmt"
+
 // Change makes one value of a running machine as wanted, and says how it is to
 // stay so. It is a value: nothing happens by making one.
 type Change struct {
@@ -63,4 +65,21 @@ func Sysctl(id, key, old, wanted string) Change {
 		Setting: id, Kind: WriteFile, Path: "/proc/sys/" + sysctlPath(key), Old: old, New: wanted,
 		Keep: []Line{{File: SysctlFile, Text: key + " = " + wanted}},
 	}
+}
+
+// Describe is the change in a line: "/proc/sys/vm/swappiness: 60 → 1".
+func (c Change) Describe() string {
+	what := c.Path
+	switch c.Kind {
+	case Prlimit:
+		what = fmt.Sprintf("open files of process %d", c.PID)
+	case Remount:
+		what = "mount options of " + c.Path
+	case KeepOnly:
+		if c.Path == "" {
+			return "at the next start: " + c.New
+		}
+	case WriteFile:
+	}
+	return what + ": " + c.Old + " → " + c.New
 }

@@ -1,6 +1,171 @@
 package tune
 
-import "github.com/kt-bench/kt/internal/suggest"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// Report is what the checks found on a machine.
+type Report struct {
+	Machine  *Machine
+	Findings []Finding // in the order of the catalogue
+}
+
+// Finding is one setting on one machine.
+type Finding struct {
+	*Setting
+	Reading
+}
+
+// Check makes the checks that matter in the machine's role.
+func Check(m *Machine, settings []*Setting) *Report {
+	r := &Report{Machine: m}
+	for _, s := range settings {
+		if s.For(m.Role) {
+			r.Findings = append(r.Findings, Finding{s, m.check(s)})
+		}
+	}
+	return r
+}
+
+// check makes one check, and adds what holds for all settings alike.
+func (m *Machine) check(s *Setting) Reading {
+	if s.Group == Kafka && m.Config.Err != nil {
+		return Denied(m.Config.Err)
+	}
+	want := m.Profile.Rule(s)
+	r := s.Check(m, want)
+	m.persisted(s, &r)
+	m.contain(&r)
+	return r
+}
+
+// persisted notes what a kernel setting will be after the next boot, if a file says
+// so: a value that is right now and will not be then is worth a warning.
+func (m *Machine) persisted(s *Setting, r *Reading) {
+	all := m.Sysctls[s.ID]
+	if len(all) == 0 || r.Verdict == NotApplicable || r.Persisted != "" {
+		return
+	}
+	last := all[len(all)-1]
+	r.Persisted, r.PersistedIn = last.Value, last.File
+	if r.Verdict == OK && s.Applies && !r.rule.Holds(last.Value) {
+		if r.Verdict = Warn; s.Severity == Informational {
+			r.Verdict = Info
+		}
+		r.addNote("will be %s after a reboot: %s, line %d", last.Value, last.File, last.Line)
+		target := r.rule.Target(last.Value)
+		r.Changes = []Change{{
+			Setting: s.ID, Kind: KeepOnly, Path: last.File, Old: last.Value, New: target,
+			Keep: []Line{{File: SysctlFile, Text: s.ID + " = " + target}},
+		}}
+	}
+	if len(r.Changes) > 0 && after(last.File, SysctlFile) {
+		r.addNote("%s, line %d, is read after %s and will win at the next boot: remove the line there", last.File, last.Line, SysctlFile)
+	}
+}
+
+// after tells whether a file of kernel settings is read after another at boot.
+func after(file, other string) bool {
+	const procps = "/etc/sysctl.conf" // which sysctl --system reads last
+	if file == procps || other == procps {
+		return file == procps && other != procps
+	}
+	return path.Base(file) > path.Base(other)
+}
+
+// contain takes away the changes that a container cannot make: they are the
+// machine's, and all its other containers' too.
+func (m *Machine) contain(r *Reading) {
+	if m.Container == "" || len(r.Changes) == 0 {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !namespaced(c) })
+	if len(kept) < len(r.Changes) {
+		r.Changes = kept
+		r.addNote("belongs to the node, not to this container: run kt tune there")
+	}
+}
+
+// namespaced tells whether a change touches only the container that it is made in.
+func namespaced(c Change) bool {
+	return c.Kind == Prlimit ||
+		strings.HasPrefix(c.Path, "/proc/sys/net/ipv4/") || c.Path == "/proc/sys/net/core/somaxconn"
+}
+
+func (r *Reading) addNote(format string, args ...any) {
+	r.Note = strings.TrimPrefix(r.Note+"; "+fmt.Sprintf(format, args...), "; ")
+}
+
+// Changes are those that would make the machine as wanted, in the order in which
+// they are to be made.
+func (r *Report) Changes() []Change {
+	var all []Change
+	for _, f := range r.Findings {
+		all = append(all, f.Changes...)
+	}
+	return all
+}
+
+// Commands are the findings that a person has to act on: kt does not change them.
+func (r *Report) Commands() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
+		return f.Command == "" || f.Verdict == OK || f.Verdict == NotApplicable || f.Verdict == Unknown
+	})
+}
+
+// Count is how many findings have a verdict.
+func (r *Report) Count(v Verdict) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Fit tells whether the machine is fit for Kafka: nothing fails, and if strict
+// nothing warns either.
+func (r *Report) Fit(strict bool) bool {
+	return r.Count(Fail) == 0 && (!strict || r.Count(Warn) == 0)
+}
+
+// Select are the settings of a list that only names, or all without it, and skip
+// does not. A name is an ID or a group. An unknown one is an error.
+func Select(settings []*Setting, only, skip []string) ([]*Setting, error) {
+	names := Names(settings)
+	var problems []error
+	for _, n := range slices.Concat(only, skip) {
+		if !slices.Contains(names, n) {
+			problems = append(problems, fmt.Errorf("there is no check %s%s", n, cmp.Or(didYouMean(n, names), "; kt tune --list names them all")))
+		}
+	}
+	named := func(in []string, s *Setting) bool {
+		return slices.Contains(in, s.ID) || slices.Contains(in, string(s.Group))
+	}
+	return slices.DeleteFunc(slices.Clone(settings), func(s *Setting) bool {
+		return len(only) > 0 && !named(only, s) || named(skip, s)
+	}), errors.Join(problems...)
+}
+
+// Names are the IDs of settings, and their groups.
+func Names(settings []*Setting) []string {
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.ID)
+		if !slices.Contains(names, string(s.Group)) {
+			names = append(names, string(s.Group))
+		}
+	}
+	return names
+}
 
 // didYouMean is "; did you mean X?" for the name most like another, or "".
 func didYouMean(name string, names []string) string {

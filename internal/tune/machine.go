@@ -79,6 +79,7 @@ type NIC struct {
 type Config struct {
 	File   string            // "/etc/kafka/server.properties"; "" for none
 	Values map[string]string // what the file and --override set
+	Err    error             // why the file could not be read: then nothing is known of what it sets
 }
 
 // Get is a setting, or what Kafka takes when it is not set.

@@ -94,7 +94,11 @@ func ProfileNames(shipped fs.FS) []string {
 
 // take sets the rules of a file, and tells of all that are wrong.
 func (p *Profile) take(settings map[string]yaml.Node) error {
-	ids := settingIDs()
+	all := Catalogue()
+	var ids []string
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
 	var problems []error
 	for id, node := range settings {
 		wrong := func(format string, args ...any) {
@@ -113,6 +117,9 @@ func (p *Profile) take(settings map[string]yaml.Node) error {
 			text = ""
 		}
 		r, err := ParseRule(text)
+		if valid := all[slices.Index(ids, id)].Valid; err == nil && valid != nil {
+			err = valid(r)
+		}
 		if err != nil {
 			wrong("%s: %v", id, err)
 			continue
@@ -142,10 +149,8 @@ func lineOf(err error) int {
 	return 0
 }
 
-func settingIDs() []string {
-	var ids []string
-	for _, s := range Catalogue() {
-		ids = append(ids, s.ID)
-	}
-	return ids
+// Names tells whether the profile has a rule of its own for a setting.
+func (p *Profile) Names(s *Setting) bool {
+	_, ok := p.rules[s.ID]
+	return ok
 }

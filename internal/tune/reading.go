@@ -29,8 +29,14 @@ type Reading struct {
 	Wanted  string // "≥ 262144"; "" where nothing is wanted
 	Note    string // what is special about this machine, in one line; shown before the setting's Why
 
+	// What it will be after the next boot, and which file says so: "" for none. Of
+	// kernel settings Check need not fill these in.
+	Persisted, PersistedIn string
+
 	Changes []Change // would make it as wanted
 	Command string   // what to run instead, where kt does not change it by itself
+
+	rule Rule // that [Compare] held the value to
 }
 
 // Denied is the reading of what kt may not read, or could not: of err the reader
@@ -53,7 +59,7 @@ func Absent(format string, args ...any) Reading {
 // Compare is the reading of a value that a rule judges. bad is the verdict when it
 // does not hold; a rule that leaves the value alone has the verdict Info.
 func Compare(current string, want Rule, bad Verdict) Reading {
-	r := Reading{Current: current, Wanted: want.String()}
+	r := Reading{Current: current, Wanted: want.String(), rule: want}
 	switch {
 	case want.Leave():
 		r.Verdict = Info

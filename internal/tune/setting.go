@@ -77,6 +77,10 @@ type Setting struct {
 	// Applies tells that kt can change it: some reading of Check has changes.
 	Applies bool
 
+	// Valid tells what is wrong with a rule for this setting that [ParseRule] can read;
+	// nil: nothing more is asked of it.
+	Valid func(Rule) error
+
 	// Check looks at the machine. It changes nothing, and never fails: what it may
 	// not read is [Denied] or [Absent].
 	Check func(m *Machine, want Rule) Reading

@@ -19,7 +19,7 @@ func sysctlCheck(id, key string, bad Verdict, applies bool) func(*Machine, Rule)
 		}
 		current = strings.Join(strings.Fields(current), " ")
 		r := Compare(current, want, bad)
-		if applies && r.Verdict == bad {
+		if applies && r.Verdict == bad && !want.Leave() {
 			r.Changes = []Change{Sysctl(id, key, current, want.Target(current))}
 		}
 		return r

@@ -1,0 +1,337 @@
+//go:build integration
+
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+// tuneRun runs kt tune to its end and returns its streams and exit code.
+func tuneRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(path, append([]string{"tune"}, args...)...)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	var exit *exec.ExitError
+	if err := c.Run(); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), code
+}
+
+func tuneDocument(t *testing.T, args ...string) tune.Document {
+	t.Helper()
+	stdout, stderr, code := tuneRun(t, append(args, "--output", "json")...)
+	var d tune.Document
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+		t.Fatalf("kt tune %v: exit code %d: %v\n%s%s", args, code, err, stdout, stderr)
+	}
+	return d
+}
+
+// check is one check of a document.
+func check(t *testing.T, d tune.Document, id string) tune.CheckDocument {
+	t.Helper()
+	i := slices.IndexFunc(d.Checks, func(c tune.CheckDocument) bool { return c.ID == id })
+	if i < 0 {
+		t.Fatalf("there is no check %s", id)
+	}
+	return d.Checks[i]
+}
+
+// traces is everything that kt tune may touch on this machine: the values of the
+// kernel, and the folders that have or could have files of kt's.
+func traces(t *testing.T, kernel []string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for _, name := range kernel {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(b)
+	}
+	for _, dir := range []string{"/etc/sysctl.d", "/etc/tmpfiles.d", "/etc/udev", "/etc/security", "/etc/systemd", "/var/lib/kt"} {
+		err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			all[p] = info.Mode().String()
+			if info.Mode().IsRegular() {
+				b, err := os.ReadFile(p)
+				if err != nil {
+					return err
+				}
+				all[p] += " " + string(b)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// changeable skips the test where this machine cannot be changed, and returns the
+// changes that kt would make here.
+func changeable(t *testing.T, args ...string) []tune.Change {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can change the machine")
+	}
+	old, err := os.ReadFile("/proc/sys/vm/swappiness")
+	if err != nil {
+		t.Skip("there is no vm.swappiness here: ", err)
+	}
+	if err := os.WriteFile("/proc/sys/vm/swappiness", old, 0); err != nil {
+		t.Skip("the kernel's settings cannot be written here: ", err)
+	}
+	var changes []tune.Change
+	for _, c := range tuneDocument(t, args...).Checks {
+		changes = append(changes, c.Changes...)
+	}
+	if len(changes) == 0 {
+		t.Skip("this machine is as wanted already")
+	}
+	return changes
+}
+
+// kernelFiles are the files that changes write.
+func kernelFiles(changes []tune.Change) []string {
+	files := make(map[string]bool)
+	for _, c := range changes {
+		if c.Kind == tune.WriteFile {
+			files[c.Path] = true
+			if c.Pair != "" {
+				files[c.Pair] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(files))
+}
+
+func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
+	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context"}
+	changes := changeable(t, args...)
+	kernel := kernelFiles(changes)
+	before := traces(t, kernel)
+	t.Cleanup(func() { tuneRun(t, "--rollback", "--force") })
+
+	stdout, stderr, code := tuneRun(t, append(args, "--apply", "--yes")...)
+	if code != exitOK {
+		t.Fatalf("apply: exit code %d, want 0\n%s%s", code, stdout, stderr)
+	}
+	for _, c := range changes {
+		if key, ok := strings.CutPrefix(c.Path, "/proc/sys/"); ok {
+			sysctlIs(t, strings.ReplaceAll(key, "/", "."), c.New)
+		}
+	}
+	if d := tuneDocument(t, args...); slices.ContainsFunc(d.Checks, func(c tune.CheckDocument) bool { return len(c.Changes) > 0 }) {
+		t.Error("after an apply there is still something to change")
+	}
+
+	// A reboot: the defaults are back, and then the files are read.
+	for _, name := range kernel {
+		restore(t, name, before)
+	}
+	if out, err := exec.Command("sysctl", "-p", tune.SysctlFile).CombinedOutput(); err != nil {
+		t.Fatalf("sysctl -p %s: %v\n%s", tune.SysctlFile, err, out)
+	}
+	for _, c := range changes {
+		if key, ok := strings.CutPrefix(c.Path, "/proc/sys/"); ok {
+			sysctlIs(t, strings.ReplaceAll(key, "/", "."), c.New)
+		}
+	}
+
+	if stdout, stderr, code := tuneRun(t, "--rollback"); code != exitOK {
+		t.Fatalf("rollback: exit code %d, want 0\n%s%s", code, stdout, stderr)
+	}
+	if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
+		t.Errorf("the machine is not as it was before (-before +after):\n%s", diff)
+	}
+	if stdout, _, code := tuneRun(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "nothing to put back") {
+		t.Errorf("the second rollback: exit code %d, %q", code, stdout)
+	}
+}
+
+func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
+	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context"}
+	kernel := kernelFiles(changeable(t, args...))
+	before := traces(t, kernel)
+	t.Cleanup(func() { tuneRun(t, "--rollback", "--force") })
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Wherever the kill falls: the tests of the package tune kill at every single
+	// step; this one is about the real kernel.
+	for after := 4 * time.Millisecond; after < 200*time.Millisecond; after = after * 5 / 4 {
+		c := exec.Command(path, append([]string{"tune", "--apply", "--yes"}, args...)...)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(after, func() { _ = c.Process.Kill() })
+		_ = c.Wait() // killed, or done before
+		if stdout, stderr, code := tuneRun(t, "--rollback"); code != exitOK {
+			t.Fatalf("killed after %v: rollback: exit code %d\n%s%s", after, code, stdout, stderr)
+		}
+		if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
+			t.Fatalf("killed after %v: the machine is not as it was before (-before +after):\n%s", after, diff)
+		}
+	}
+}
+
+func sysctlIs(t *testing.T, key, want string) {
+	t.Helper()
+	out, err := exec.Command("sysctl", "-n", key).Output()
+	if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
+		t.Errorf("sysctl -n %s = %q, %v; want %q", key, got, err, want)
+	}
+}
+
+// restore writes a value back by hand. What the kernel refuses is the idle one of a
+// pair: 0 is what it has when the other is in force.
+func restore(t *testing.T, name string, before map[string]string) {
+	t.Helper()
+	value := strings.TrimSpace(before[name])
+	if m := regexp.MustCompile(`\[(.*)\]`).FindStringSubmatch(value); m != nil {
+		value = m[1]
+	}
+	if value == "0" && strings.Contains(name, "/vm/dirty_") {
+		return
+	}
+	if err := os.WriteFile(name, []byte(value), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTuneSeesTheBrokerThatRuns(t *testing.T) {
+	k := startCluster(t, 1, 29192, "--property", "num.io.threads=5")
+	r := k.start("--topic", "load", "--num-records", "200000", "--record-size", "500", "--partitions", "6")
+	if _, code := r.wait(); code != exitOK {
+		t.Fatalf("the load failed: %s", r.stderr.String())
+	}
+	pid := k.pid()
+	d := tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0")
+	if d.Role != tune.Broker || d.Host.BrokerPID != pid {
+		t.Errorf("role %s, process %d; want broker, %d", d.Role, d.Host.BrokerPID, pid)
+	}
+	if len(d.Host.LogDirs) != 1 {
+		t.Fatalf("log directories %v, want the one of server.properties", d.Host.LogDirs)
+	}
+	if info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0")); err != nil || !info.IsDir() {
+		t.Errorf("the log directory %s does not have the partition load-0: %v", d.Host.LogDirs[0], err)
+	}
+	flags := output(t, "jcmd", strconv.Itoa(pid), "VM.flags")
+	heap := regexp.MustCompile(`-XX:MaxHeapSize=(\d+)`).FindStringSubmatch(flags)
+	if heap == nil {
+		t.Fatalf("jcmd VM.flags has no MaxHeapSize: %s", flags)
+	}
+	bytes, _ := strconv.ParseFloat(heap[1], 64)
+	if got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", bytes/(1<<20)); !strings.Contains(got, want) {
+		t.Errorf("jvm.heap_set: %q, and jcmd says %s", got, want)
+	}
+	limits := output(t, "cat", fmt.Sprintf("/proc/%d/limits", pid))
+	nofile := regexp.MustCompile(`Max open files\s+(\d+)`).FindStringSubmatch(limits)[1]
+	if got := check(t, d, "limits.nofile").Current; !strings.Contains(got, nofile) {
+		t.Errorf("limits.nofile: %q, and /proc says %s", got, nofile)
+	}
+	if got := check(t, d, "kafka.io_threads").Current; !strings.HasPrefix(got, "5") {
+		t.Errorf("kafka.io_threads: %q, and server.properties says 5", got)
+	}
+	mapsAgree(t, d, pid)
+	collectionsAgree(t, pid)
+}
+
+// pid is the process of broker 1.
+func (k *kafkaCluster) pid() int {
+	k.t.Helper()
+	fields := strings.Fields(k.script("status"))
+	i := slices.IndexFunc(fields, func(f string) bool { n, err := strconv.Atoi(f); return err == nil && n > 1 })
+	if i < 0 {
+		k.t.Fatalf("scripts/kafka status tells no pid: %v", fields)
+	}
+	pid, _ := strconv.Atoi(fields[i])
+	return pid
+}
+
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v", name, args, err)
+	}
+	return string(out)
+}
+
+// mapsAgree holds kt's count of mappings against the kernel's list.
+func mapsAgree(t *testing.T, d tune.Document, pid int) {
+	t.Helper()
+	lines := strings.Count(output(t, "cat", fmt.Sprintf("/proc/%d/maps", pid)), "\n")
+	note := check(t, d, "vm.max_map_count")
+	found := regexp.MustCompile(`\d+`).FindAllString(note.Note+" "+note.Current, -1)
+	if !slices.ContainsFunc(found, func(s string) bool {
+		n, _ := strconv.Atoi(s)
+		return math.Abs(float64(n-lines)) <= 50 // a JVM maps and unmaps as it goes
+	}) {
+		t.Errorf("vm.max_map_count: %q (%s) has no number near %d, the lines of maps", note.Current, note.Note, lines)
+	}
+}
+
+// collectionsAgree holds the collections that kt tells against jstat's, before and
+// after: they only grow.
+func collectionsAgree(t *testing.T, pid int) {
+	t.Helper()
+	collections := func() float64 {
+		lines := strings.Split(strings.TrimSpace(output(t, "jstat", "-gc", strconv.Itoa(pid))), "\n")
+		names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
+		sum := 0.0
+		for i, n := range names {
+			if n == "YGC" || n == "FGC" || n == "CGC" {
+				v, _ := strconv.ParseFloat(values[i], 64)
+				sum += v
+			}
+		}
+		return sum
+	}
+	low := collections()
+	gc := check(t, tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0", "--only", "jvm"), "jvm.gc_time")
+	high := collections()
+	found := regexp.MustCompile(`(\d+) collections?`).FindStringSubmatch(gc.Current + " " + gc.Note)
+	if found == nil {
+		t.Fatalf("jvm.gc_time: %q (%s) tells no collections", gc.Current, gc.Note)
+	}
+	if n, _ := strconv.ParseFloat(found[1], 64); n < low || n > high {
+		t.Errorf("jvm.gc_time tells %v collections, jstat %v before and %v after", n, low, high)
+	}
+}

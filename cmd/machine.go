@@ -1,0 +1,59 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/config"
+)
+
+// This file has what the commands share that are about this machine, and not about a
+// load.
+
+// configSystem is what their configuration is loaded from: they have no profiles of
+// flags.
+func (e *Env) configSystem() config.System {
+	return config.System{Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir}
+}
+
+// interruptible runs something that a signal ends by way of its context. The exit
+// code is the signal's then.
+func (e *Env) interruptible(ctx context.Context, run func(context.Context) error) error {
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	stop := newStopper(abort, e.Exit, func(text string) { fmt.Fprintln(e.Stderr, text) })
+	signals, ignore := e.Signals()
+	defer ignore()
+	defer stop.listen(signals)()
+
+	err := run(ctx)
+	if code := stop.code(); code != exitOK && (err == nil || errors.Is(err, context.Canceled)) {
+		return &exitError{code, nil}
+	}
+	return err
+}
+
+// confirm asks a question that is answered with y or yes. Nobody to ask is an error:
+// kt does not take silence for consent.
+func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
+	if !e.StdinTTY {
+		return false, usageError(errors.New("there is no terminal to ask on: add --yes to go on without asking"))
+	}
+	fmt.Fprint(e.Stderr, question+" [y/N] ")
+	answered := make(chan string, 1)
+	go func() { // reading cannot be interrupted: the goroutine ends with the process, or the answer
+		line, _ := bufio.NewReader(e.Stdin).ReadString('\n') // the end of input is a no
+		answered <- line
+	}()
+	select {
+	case line := <-answered:
+		answer := strings.ToLower(strings.TrimSpace(line))
+		return answer == "y" || answer == "yes", nil
+	case <-ctx.Done():
+		fmt.Fprintln(e.Stderr)
+		return false, ctx.Err()
+	}
+}

@@ -1,0 +1,207 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/probe"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+func newProbe(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "probe DIR... [flags]",
+		Short: "Measure disks as Kafka uses them",
+		Long: `Measure the disks below log directories as Kafka uses them: large direct writes (what dd
+shows), appends to many files through the page cache until the device's own rate is
+steady (the figure to plan with), the latency of fdatasync, appends while a journal
+commits, reads of consumers that are behind, both at once, and all directories at once.
+
+The data is random and leaves no holes; nothing is left behind, even if kt is killed. A
+directory that a broker uses is refused, except by --mode live, which hardly loads it;
+so are tmpfs, overlay and network file systems, and too little space. kt names the
+limits that control groups and clouds set.`,
+		Example: `  # what can this disk do? some 20 seconds
+  kt probe /data/kafka1
+
+  # everything, for all directories, kept to compare with later
+  kt probe --mode standard /data/kafka1 /data/kafka2 --output json > before.json
+  kt probe --mode standard /data/kafka1 /data/kafka2 --compare before.json
+
+  # the table that people make with dd, and the commands that its rows stand for
+  kt probe --dd --blocks 8k,80m --direct yes,no /data/kafka1
+
+  # beside a running broker
+  kt probe --mode live /data/kafka1`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(errors.New("kt probe needs the directories to measure: kt probe /data/kafka1 (see: kt probe --help)"))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	flags := config.NewProbe(c.Flags())
+	completions(c, map[string][]string{
+		"mode": config.ProbeModes, "output": config.ProbeOutputs, "tests": probe.Tests(),
+		"direct": {"yes", "no", "yes,no"},
+	})
+	c.RunE = func(c *cobra.Command, dirs []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		before, err := readProbe(flags.Compare)
+		if err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error {
+			return runProbe(ctx, env, flags, dirs, before)
+		})
+	}
+	return c
+}
+
+// readProbe reads an earlier result; nil without one.
+func readProbe(path string) (*probe.Report, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--compare %s: %w", path, cause(err))
+	}
+	var r probe.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("--compare %s: it is no result of kt probe --output json: %w", path, err)
+	}
+	if r.Schema != probe.Schema {
+		return nil, fmt.Errorf("--compare %s: its schema is %d, and this kt reads %d", path, r.Schema, probe.Schema)
+	}
+	return &r, nil
+}
+
+func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, before *probe.Report) error {
+	brokers, err := brokerDirs(ctx)
+	if err != nil {
+		return err
+	}
+	o := probe.Options{
+		Dirs: dirs, Mode: probe.Mode(p.Mode), Tests: p.Tests, Size: p.Size, Duration: p.Duration,
+		Blocks: p.Blocks, Direct: p.Direct, Brokers: brokers, Force: p.Force,
+	}
+	if p.DD {
+		o.Tests = []string{"dd"}
+	}
+	if _, err := probe.Check(o); err != nil {
+		return usageError(err)
+	}
+	show := env.probeProgress(p.Quiet)
+	r, err := probe.Run(ctx, o, show.tell)
+	show.end()
+	if r != nil && len(r.Directories) > 0 {
+		o := report.ProbeOptions{Theme: env.theme(p.NoColor, p.ASCII), Before: before}
+		if writeErr := report.ProbeFormats[p.Output](env.Stdout, *r, o); writeErr != nil {
+			return writeErr
+		}
+	}
+	return err
+}
+
+// brokerDirs are the log directories of the brokers that run here.
+func brokerDirs(ctx context.Context) ([]string, error) {
+	tree := host.System()
+	m, err := tune.Look(ctx, tree, host.SystemCalls("/"), tune.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, d := range m.Dirs {
+		dirs = append(dirs, d.Path)
+	}
+	return dirs, nil
+}
+
+// probe measures the log directories quickly, for checks whose wanted values depend
+// on what a disk can do.
+func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
+	var dirs []string
+	for _, d := range m.Dirs {
+		dirs = append(dirs, d.Path)
+	}
+	if len(dirs) == 0 {
+		return usageError(errors.New("--probe: no log directory is known: add --dirs DIR,DIR"))
+	}
+	o := probe.Options{Dirs: dirs, Mode: probe.Quick}
+	if m.Process != nil { // its load would be measured too, and disturbed
+		o.Mode, o.Brokers = probe.Live, dirs
+		fmt.Fprintln(t.env.Stderr, "kt: a broker runs here: --probe measures gently, as kt probe --mode live, and finds no rate to plan with")
+	}
+	if _, err := probe.Check(o); err != nil {
+		return usageError(fmt.Errorf("--probe: %w", err))
+	}
+	show := t.env.probeProgress(t.Quiet)
+	r, err := probe.Run(ctx, o, show.tell)
+	show.end()
+	if err != nil {
+		return err
+	}
+	m.Bandwidth = slowest(r)
+	if t.Output == "text" {
+		return report.ProbeText(t.env.Stdout, *r, report.ProbeOptions{Theme: t.th})
+	}
+	return nil
+}
+
+// slowest is what the slowest directory can write for long, in bytes a second; 0 if
+// that was not measured.
+func slowest(r *probe.Report) int64 {
+	least := 0.0
+	for _, d := range r.Directories {
+		if d.PlanMiBPerSecond > 0 && (least == 0 || d.PlanMiBPerSecond < least) {
+			least = d.PlanMiBPerSecond
+		}
+	}
+	return int64(least * (1 << 20))
+}
+
+// probeProgress shows how a probe goes: a line that is written over on a terminal,
+// else a line for each test.
+type probeProgress struct {
+	env  *Env
+	tty  bool
+	none bool
+	at   string // directory and test of the last line
+}
+
+func (e *Env) probeProgress(quiet bool) *probeProgress {
+	return &probeProgress{env: e, none: quiet, tty: e.StderrTTY && e.Getenv("TERM") != "dumb" && e.Getenv("CI") == ""}
+}
+
+func (p *probeProgress) tell(now probe.Progress) {
+	at := now.Dir + " " + now.Test
+	switch {
+	case p.none:
+	case p.tty:
+		fmt.Fprint(p.env.Stderr, "\r\x1b[K"+report.ProbeLine(now))
+	case at != p.at:
+		fmt.Fprintf(p.env.Stderr, "kt: %d/%d %s: %s\n", now.Step, now.Steps, now.Dir, now.Test)
+	}
+	p.at = at
+}
+
+func (p *probeProgress) end() {
+	if p.tty && !p.none && p.at != "" {
+		fmt.Fprint(p.env.Stderr, "\r\x1b[K")
+	}
+}

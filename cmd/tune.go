@@ -1,0 +1,261 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tune"
+	"github.com/kt-bench/kt/profiles"
+)
+
+func newTune(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tune [flags]",
+		Short: "Check whether this machine is fit for Kafka, make it so, and put it back",
+		Long: `Check whether this machine is fit for Kafka: memory and writeback, limits, CPU, clock,
+disks and file systems, network, the JVM and the broker's settings, of the broker that
+runs here if one does. Exit code 0: fit, 3: not fit.
+
+Checking changes nothing and needs no root; what only root may read is unknown then,
+never passed and never failed. --apply makes the changes that are safe to make: it
+shows them, asks, writes the old values down, makes the changes, reads them back, and
+keeps them in files of its own, so that they outlast a reboot. --rollback puts back
+exactly what was written down, and only where the value is still kt's.
+
+Whatever cannot be changed safely (a mount, the heap, the boot loader) is printed as
+the command to run.
+
+Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A file of your own departs from one of them:
+
+  base: throughput
+  settings:
+    vm.swappiness: "10"
+    cpu.governor:          # empty: left alone`,
+		Example: `  # is this broker's machine fit?
+  kt tune --check
+
+  # a machine that is to become a broker, for low latency
+  kt tune --role broker --dirs /data/1,/data/2 --profile latency
+
+  # make it fit; then look at what was changed, and undo it
+  sudo kt tune --apply
+  kt tune --status
+  sudo kt tune --rollback
+
+  # what is behind a finding?
+  kt tune --explain vm.max_map_count
+
+  # for scripts: every finding that failed
+  kt tune --output json | jq '.checks[] | select(.verdict == "fail")'
+
+  # heap, garbage collector and threads for this machine
+  kt tune --hints --brokers 3`,
+		Args: noArgs,
+	}
+	flags := config.NewTune(c.Flags())
+	completeTune(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		t, err := newTuner(env, flags)
+		if err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), t.run)
+	}
+	return c
+}
+
+// completeTune gives the shell the values of flags that have few.
+func completeTune(c *cobra.Command) {
+	all := tune.Catalogue()
+	var ids []string
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	completions(c, map[string][]string{
+		"role":               {"broker", "controller", "client"},
+		"profile":            tune.ProfileNames(profiles.Of("tune")),
+		"output":             config.TuneOutputs,
+		"only":               tune.Names(all),
+		"skip":               tune.Names(all),
+		config.ActionExplain: ids,
+	})
+}
+
+// completions gives the shell the values of flags.
+func completions(c *cobra.Command, values map[string][]string) {
+	for flag, v := range values {
+		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(v, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // it is defined, and has no second one
+		}
+	}
+}
+
+// tuner is one call of kt tune.
+type tuner struct {
+	*config.Tune
+	env      *Env
+	th       *theme.Theme
+	settings []*tune.Setting
+	profile  *tune.Profile
+	interval time.Duration
+}
+
+// newTuner checks all that needs no machine.
+func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
+	t := &tuner{Tune: flags, env: env, th: env.theme(flags.NoColor, flags.ASCII)}
+	var errs []error
+	var err error
+	if t.settings, err = tune.Select(tune.Catalogue(), t.Only, t.Skip); err != nil {
+		errs = append(errs, err)
+	} else if len(t.settings) == 0 {
+		errs = append(errs, errors.New("--only and --skip leave no check"))
+	}
+	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), os.ReadFile); err != nil {
+		errs = append(errs, err)
+	}
+	if t.interval, err = time.ParseDuration(t.Interval); t.Interval == "0" {
+		t.interval = 0
+	} else if err != nil || t.interval < 0 || t.interval > time.Hour {
+		errs = append(errs, fmt.Errorf("--interval %s: it must be a time from 0 to 1h, as 5s", t.Interval))
+	}
+	if t.Action == config.ActionExplain && !slices.Contains(tune.IDs(), t.Explain) {
+		hint := "; kt tune --list names them all"
+		if n := suggest.Nearest(t.Explain, tune.IDs()); n != "" {
+			hint = "; did you mean " + n + "?"
+		}
+		errs = append(errs, fmt.Errorf("--explain %s: there is no such check%s", t.Explain, hint))
+	}
+	return t, errors.Join(append(errs, t.checkRoot())...)
+}
+
+// checkRoot refuses a root that is none, and systems that are not Linux.
+func (t *tuner) checkRoot() error {
+	if t.Action == config.ActionList || t.Action == config.ActionExplain {
+		return nil // these need no machine
+	}
+	if runtime.GOOS != "linux" && filepath.Clean(t.Root) == "/" {
+		return fmt.Errorf("kt tune knows Linux, and this is %s; --list, --explain and --root DIR work here too", runtime.GOOS)
+	}
+	switch info, err := os.Stat(t.Root); {
+	case err != nil:
+		return fmt.Errorf("--root %s: %w", t.Root, cause(err))
+	case !info.IsDir():
+		return fmt.Errorf("--root %s: it is no directory", t.Root)
+	}
+	return nil
+}
+
+func (t *tuner) run(ctx context.Context) error {
+	switch t.Action {
+	case config.ActionList:
+		return report.TuneList(t.env.Stdout, t.settings)
+	case config.ActionExplain:
+		return t.explain(ctx)
+	case config.ActionRollback:
+		return t.rollback()
+	case config.ActionStatus:
+		return t.status()
+	}
+	r, err := t.check(ctx)
+	if err != nil {
+		return err
+	}
+	switch t.Action {
+	case config.ActionHints:
+		return t.hints(r.Machine)
+	case config.ActionDryRun:
+		return t.dryRun(r)
+	case config.ActionApply:
+		return t.apply(ctx, r)
+	case config.ActionScript:
+		return tune.Script(t.env.Stdout, r.Changes(), t.applyOptions())
+	case config.ActionAnsible:
+		return tune.Ansible(t.env.Stdout, r.Changes(), t.applyOptions())
+	}
+	o := report.TuneOptions{Theme: t.th, Verbose: t.Verbose, Strict: t.Strict, Again: t.Again()}
+	if err := report.TuneFormats[t.Output](t.env.Stdout, r, o); err != nil {
+		return err
+	}
+	if !r.Fit(t.Strict) {
+		return &exitError{exitNotMet, nil}
+	}
+	return nil
+}
+
+// check looks at the machine and makes the checks.
+func (t *tuner) check(ctx context.Context) (*tune.Report, error) {
+	tree := host.Rooted(t.Root)
+	m, err := tune.Look(ctx, tree, host.SystemCalls(t.Root), tune.Options{
+		Profile: t.profile, Role: tune.Role(t.Role), Dirs: t.Dirs, PID: t.PID, Unit: t.Unit, Interval: t.interval,
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if t.Probe {
+		if err := t.probe(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	return tune.Check(m, t.settings), nil
+}
+
+// explain prints an entry of the catalogue, with what this machine has if that can
+// be looked at.
+func (t *tuner) explain(ctx context.Context) error {
+	all, err := tuneProfiles()
+	if err != nil {
+		return err
+	}
+	settings, err := tune.Select(tune.Catalogue(), []string{t.Explain}, nil)
+	if err != nil {
+		return usageError(err)
+	}
+	var found *tune.Finding
+	if t.checkMachine() {
+		t.settings = settings
+		r, err := t.check(ctx)
+		if err != nil {
+			return err
+		}
+		if len(r.Findings) > 0 {
+			found = &r.Findings[0]
+		}
+	}
+	return report.Explain(t.env.Stdout, settings[0], all, found, t.th)
+}
+
+// checkMachine tells whether there is a machine that kt tune knows.
+func (t *tuner) checkMachine() bool { return runtime.GOOS == "linux" || filepath.Clean(t.Root) != "/" }
+
+// tuneProfiles are the profiles that kt ships.
+func tuneProfiles() ([]*tune.Profile, error) {
+	var all []*tune.Profile
+	for _, name := range tune.ProfileNames(profiles.Of("tune")) {
+		p, err := tune.LoadProfile(name, profiles.Of("tune"), os.ReadFile)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}

@@ -1,0 +1,95 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+// This file has what kt tune does beyond checking.
+
+func (t *tuner) tree() *tune.Tree { return tune.NewTree(t.Root, buildVersion().String()) }
+
+func (t *tuner) applyOptions() tune.ApplyOptions {
+	return tune.ApplyOptions{Runtime: t.Runtime, Persist: t.Persist, Time: t.env.Now()}
+}
+
+// dryRun shows what apply would do.
+func (t *tuner) dryRun(r *tune.Report) error {
+	if len(r.Changes()) == 0 {
+		fmt.Fprintln(t.env.Stderr, "kt: there is nothing to change")
+	}
+	return report.TuneDiff(t.env.Stdout, r, t.th)
+}
+
+// apply shows the changes, asks, and makes them.
+func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
+	changes := r.Changes()
+	if err := t.dryRun(r); err != nil || len(changes) == 0 {
+		return err
+	}
+	if filepath.Clean(t.Root) == "/" && !r.Machine.Calls.Root() {
+		return usageError(errors.New("only root can change this machine: sudo kt tune --apply; or kt tune --script for somebody who may"))
+	}
+	if !t.Yes {
+		yes, err := t.env.confirm(ctx, fmt.Sprintf("\nMake these %d changes?", len(changes)))
+		if err != nil {
+			return err
+		}
+		if !yes {
+			fmt.Fprintln(t.env.Stderr, "kt: nothing was changed")
+			return nil
+		}
+	}
+	outcomes, err := t.tree().Apply(changes, t.applyOptions())
+	if err != nil {
+		return err
+	}
+	return t.told(report.TuneOutcomes(t.env.Stdout, outcomes, t.th))
+}
+
+// rollback puts back what the journal holds.
+func (t *tuner) rollback() error {
+	if filepath.Clean(t.Root) == "/" && !host.SystemCalls("/").Root() {
+		return usageError(errors.New("only root can put this machine back: sudo kt tune --rollback"))
+	}
+	undone, err := t.tree().Rollback(tune.RollbackOptions{Force: t.Force})
+	if err != nil {
+		return err
+	}
+	return t.told(report.TuneUndone(t.env.Stdout, undone, t.th))
+}
+
+// status shows what the journal holds.
+func (t *tuner) status() error {
+	held, err := t.tree().Status()
+	if err != nil {
+		return err
+	}
+	if t.Output == "json" {
+		return report.Indented(t.env.Stdout, held)
+	}
+	return report.TuneStatus(t.env.Stdout, held, t.th)
+}
+
+// hints prints the settings that fit this machine.
+func (t *tuner) hints(m *tune.Machine) error {
+	hints := tune.Hints(m, tune.HintOptions{Brokers: t.Brokers})
+	if t.Output == "json" {
+		return report.Indented(t.env.Stdout, hints)
+	}
+	return report.TuneHints(t.env.Stdout, m, hints, t.th)
+}
+
+// told is the exit code of what was written: 1 if some of it failed.
+func (t *tuner) told(failed int, err error) error {
+	if err == nil && failed > 0 {
+		return &exitError{exitFailed, nil}
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// This file has the flags of the commands that are about this machine, and not about
+// a load: kt tune and kt probe.
+
+// Groups of their flags.
+const (
+	GroupAction  = "Action"
+	GroupMachine = "Machine"
+	GroupChecks  = "Check"
+	GroupChange  = "Change"
+	GroupProbe   = "Probe"
+)
+
+// machineCommands may have a section in the configuration file too.
+var machineCommands = map[string]func(*pflag.FlagSet){
+	"tune":  func(s *pflag.FlagSet) { NewTune(s) },
+	"probe": func(s *pflag.FlagSet) { NewProbe(s) },
+}
+
+// onlyTyped marks flags that only the command line sets: no environment and no file
+// makes kt change a machine.
+const onlyTyped = "kt_only_typed"
+
+// Actions of kt tune, each a flag: at most one is given.
+const (
+	ActionCheck    = "check"
+	ActionApply    = "apply"
+	ActionDryRun   = "dry-run"
+	ActionScript   = "script"
+	ActionAnsible  = "ansible"
+	ActionRollback = "rollback"
+	ActionStatus   = "status"
+	ActionHints    = "hints"
+	ActionExplain  = "explain"
+	ActionList     = "list"
+)
+
+var actions = []struct{ name, usage string }{
+	{ActionCheck, "read, compare and explain; changes nothing (the default)"},
+	{ActionApply, "make the changes that are safe to make, after showing them and asking (needs root)"},
+	{ActionDryRun, "show what --apply would change, and change nothing"},
+	{ActionScript, "print the changes as a POSIX shell script"},
+	{ActionAnsible, "print the changes as an Ansible playbook"},
+	{ActionRollback, "put back everything that kt changed on this machine (needs root)"},
+	{ActionStatus, "show what kt has changed on this machine"},
+	{ActionHints, "print heap, GC and broker settings for this machine"},
+	{ActionList, "list all checks"},
+}
+
+// Tune is what kt tune was asked to do.
+type Tune struct {
+	Action  string
+	Explain string // the ID
+
+	Role, Profile string
+	Dirs          []string
+	PID           int
+	Unit, Root    string
+	Interval      string
+	Brokers       int
+
+	Only, Skip             []string
+	Strict, Verbose, Probe bool
+	Runtime, Persist       bool // one alone: only that; none or both: both
+	Yes, Force             bool
+	Output                 string
+	Quiet, NoColor, ASCII  bool
+	config                 string
+	asked                  map[string]*bool
+	set                    *pflag.FlagSet
+}
+
+// TuneOutputs are the forms of output of kt tune --check.
+var TuneOutputs = []string{"text", "json", "csv", "markdown"}
+
+// NewTune defines the flags of kt tune on a set.
+func NewTune(set *pflag.FlagSet) *Tune {
+	t := &Tune{set: set, asked: make(map[string]*bool)}
+	set.SortFlags = false
+	group(set, GroupAction, func() {
+		for _, a := range actions {
+			t.asked[a.name] = set.Bool(a.name, false, a.usage)
+		}
+		set.StringVar(&t.Explain, ActionExplain, "", "print everything about the check of this `ID`")
+	})
+	group(set, GroupMachine, func() {
+		set.StringVar(&t.Role, "role", "", "what the machine is for: broker, controller or client, `ROLE` (default: found from the running processes)")
+		set.StringVar(&t.Profile, "profile", "throughput", "what is wanted: throughput, latency, minimal, or a `FILE` of your own (my.yaml)")
+		set.StringSliceVar(&t.Dirs, "dirs", nil, "log `DIRS`, as DIR,DIR (default: those of the running broker's server.properties)")
+		set.IntVar(&t.PID, "pid", 0, "`PID` of the broker (default: found)")
+		set.StringVar(&t.Unit, "unit", "", "systemd `UNIT` of the broker (default: that of its process)")
+		set.StringVar(&t.Root, "root", "/", "`DIR` where the machine's root is mounted, as /host in a container")
+		set.StringVar(&t.Interval, "interval", "1s", "watch the kernel's counters for this `TIME`; 0: look at them since the machine started")
+		set.IntVar(&t.Brokers, "brokers", 0, "`N` brokers in the cluster, for --hints")
+	})
+	group(set, GroupChecks, func() {
+		set.StringSliceVar(&t.Only, "only", nil, "only these checks, or groups of them: `IDS` as ID,ID")
+		set.StringSliceVar(&t.Skip, "skip", nil, "all checks but these: `IDS`, or groups")
+		set.BoolVar(&t.Strict, "strict", false, "warnings count: exit code 3")
+		set.BoolVarP(&t.Verbose, "verbose", "v", false, "say why for every check, and show those that do not apply")
+		set.BoolVar(&t.Probe, "probe", false, "measure the log directories too, as kt probe --mode quick does")
+	})
+	group(set, GroupChange, func() {
+		set.BoolVar(&t.Runtime, "runtime", false, "change only what runs now, so that a reboot undoes it")
+		set.BoolVar(&t.Persist, "persist", false, "write only the files that are read at the next start")
+		set.BoolVarP(&t.Yes, "yes", "y", false, "do not ask")
+		set.BoolVar(&t.Force, "force", false, "with --rollback: put back also what somebody else changed since")
+	})
+	typed(set, append(names(actions), ActionExplain, "runtime", "persist", "yes", "force")...)
+	group(set, GroupOutput, func() { defineMachineOutput(set, &t.Output, TuneOutputs, &t.Quiet, &t.NoColor, &t.ASCII) })
+	group(set, GroupConfig, func() { defineConfigFile(set, &t.config) })
+	return t
+}
+
+func names(list []struct{ name, usage string }) (names []string) {
+	for _, a := range list {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+func defineMachineOutput(set *pflag.FlagSet, output *string, outputs []string, quiet, noColor, ascii *bool) {
+	last := len(outputs) - 1
+	set.StringVarP(output, "output", "o", "text", "`FORMAT`: "+strings.Join(outputs[:last], ", ")+" or "+outputs[last])
+	set.BoolVarP(quiet, "quiet", "q", false, "no progress, only the result")
+	set.BoolVar(noColor, "no-color", false, "no colours; NO_COLOR does the same")
+	set.BoolVar(ascii, "ascii", false, "only ASCII")
+}
+
+func defineConfigFile(set *pflag.FlagSet, path *string) {
+	set.StringVar(path, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
+}
+
+// Load applies environment and configuration file, and checks what needs no machine.
+// Every problem is told, each naming the flag.
+func (t *Tune) Load(sys System, nearest Nearest) error {
+	if err := loadMachine(t.set, "tune", t.config, sys, nearest); err != nil {
+		return err
+	}
+	t.NoColor = t.NoColor || sys.Getenv("NO_COLOR") != ""
+	var errs []error
+	for _, a := range actions {
+		if *t.asked[a.name] {
+			errs = append(errs, t.act(a.name))
+		}
+	}
+	if t.set.Changed(ActionExplain) {
+		errs = append(errs, t.act(ActionExplain))
+	}
+	if t.Action == "" {
+		t.Action = ActionCheck
+	}
+	errs = append(errs, oneOf("output", t.Output, TuneOutputs, nearest), t.fits())
+	if t.Role != "" {
+		errs = append(errs, oneOf("role", t.Role, []string{"broker", "controller", "client"}, nearest))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Tune) act(name string) error {
+	if t.Action != "" {
+		return fmt.Errorf("--%s and --%s: kt tune does one thing at a time", t.Action, name)
+	}
+	t.Action = name
+	return nil
+}
+
+// fits refuses flags that the action would ignore.
+func (t *Tune) fits() error {
+	var errs []error
+	changes := []string{ActionApply, ActionDryRun, ActionScript, ActionAnsible}
+	for _, f := range []struct {
+		flag string
+		with []string
+	}{
+		{"runtime", changes},
+		{"persist", changes},
+		{"yes", []string{ActionApply, ActionRollback}},
+		{"force", []string{ActionRollback}},
+		{"strict", []string{ActionCheck}},
+		{"probe", []string{ActionCheck, ActionApply, ActionDryRun, ActionScript, ActionAnsible}},
+		{"brokers", []string{ActionHints}},
+	} {
+		if fl := t.set.Lookup(f.flag); fl.Changed && typedOn(fl) && !slices.Contains(f.with, t.Action) {
+			errs = append(errs, fmt.Errorf("--%s has no meaning with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --")))
+		}
+	}
+	switch {
+	case t.PID < 0:
+		errs = append(errs, fmt.Errorf("--pid %d: it must be the number of a process", t.PID))
+	case t.PID > 0 && t.Unit != "":
+		errs = append(errs, errors.New("--pid and --unit: one is enough to find the broker"))
+	case t.Brokers < 0:
+		errs = append(errs, fmt.Errorf("--brokers %d: it must be 1 or more", t.Brokers))
+	}
+	return errors.Join(errs...)
+}
+
+// Again are the flags that were typed and say what is checked, as they are typed once
+// more: an --apply after a --check is to look at the same machine in the same way.
+func (t *Tune) Again() string {
+	var b strings.Builder
+	for _, name := range []string{"role", "profile", "dirs", "pid", "unit", "root", "only", "skip"} {
+		f := t.set.Lookup(name)
+		if !typedOn(f) {
+			continue
+		}
+		value := strings.Trim(f.Value.String(), "[]")
+		if strings.ContainsAny(value, " '\"$\\*?;&|<>()") {
+			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		}
+		b.WriteString(" --" + name + " " + value)
+	}
+	return b.String()
+}
+
+// group marks the flags that add defines.
+func group(set *pflag.FlagSet, name string, add func()) {
+	(&Flags{set: set}).define(name, add)
+}
+
+// typed marks flags that only the command line sets.
+func typed(set *pflag.FlagSet, flags ...string) {
+	for _, name := range flags {
+		_ = set.SetAnnotation(name, onlyTyped, []string{"true"}) // the flag exists
+	}
+}
+
+func isOnlyTyped(f *pflag.Flag) bool { return len(f.Annotations[onlyTyped]) > 0 }
+
+// typedOn tells whether a flag was given on the command line, and not by a file or
+// the environment, which speak to every command.
+func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered]) == 0 }
+
+// layered marks flags that a layer below the command line has set.
+const layered = "kt_layered"
+
+// oneOf refuses a value that is not among some.
+func oneOf(flag, value string, among []string, nearest Nearest) error {
+	if slices.Contains(among, value) {
+		return nil
+	}
+	hint := ""
+	if n := nearest(value, among); n != "" {
+		hint = "; did you mean " + n + "?"
+	}
+	return fmt.Errorf("--%s %q: it must be one of %s%s", flag, value, strings.Join(among, ", "), hint)
+}
+
+// loadMachine applies the layers to the flags of a command that has no profiles of
+// flags.
+func loadMachine(set *pflag.FlagSet, command, file string, sys System, nearest Nearest) error {
+	l := &layers{flags: set, command: command, all: allFlags(), sys: sys, nearest: nearest}
+	l.sources, l.from = make(map[string]string), make(map[string]layer)
+	if file == "" {
+		file = sys.Getenv(EnvName("config"))
+	}
+	err := l.apply(file, "")
+	for name, from := range l.from {
+		if from != fromFlag {
+			_ = set.SetAnnotation(name, layered, []string{"true"}) // the flag exists
+		}
+	}
+	return err
+}

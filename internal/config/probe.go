@@ -1,0 +1,120 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Probe is what kt probe was asked to do.
+type Probe struct {
+	Mode    string
+	Tests   []string
+	Size    int64 // bytes of each directory at most; 0: by the mode
+	Blocks  []int64
+	Direct  []bool // of the rows of dd
+	DD      bool   // the rows of dd, and nothing else
+	Compare string
+	Force   bool
+
+	Duration time.Duration // of each test; 0: by the mode
+
+	Output                string
+	Quiet, NoColor, ASCII bool
+
+	size, duration string
+	blocks, direct []string
+	config         string
+	set            *pflag.FlagSet
+}
+
+// ProbeModes are the values of --mode.
+var ProbeModes = []string{"quick", "standard", "soak", "live"}
+
+// ProbeOutputs are the forms of output of kt probe.
+var ProbeOutputs = []string{"text", "json", "csv", "markdown"}
+
+// NewProbe defines the flags of kt probe on a set.
+func NewProbe(set *pflag.FlagSet) *Probe {
+	p := &Probe{set: set}
+	set.SortFlags = false
+	group(set, GroupProbe, func() {
+		set.StringVar(&p.Mode, "mode", "quick", "`MODE`: quick (20 seconds a directory), standard (all tests, 2 to 3 minutes), soak (10 minutes of appends) or live (beside a running broker, hardly any load)")
+		set.StringSliceVar(&p.Tests, "tests", nil, "only these `TESTS`: write, append, sync, commit, read, mixed, parallel (default: those of the mode)")
+		set.StringVar(&p.size, "size", "", "write at most so many `BYTES` in each directory (4GiB)")
+		set.StringVar(&p.duration, "duration", "", "measure for this `TIME` in each test (default: that of the mode)")
+		set.BoolVar(&p.DD, "dd", false, "the table that people make with dd: a row for each of --blocks and --direct, with the dd command that it stands for")
+		set.StringSliceVar(&p.blocks, "blocks", nil, "`SIZES` of the blocks of --dd, as 8k,80m (default 8k,80000k)")
+		set.StringSliceVar(&p.direct, "direct", nil, "`WAYS` of --dd: yes (oflag=direct), no (through the page cache), or yes,no (default)")
+		set.StringVar(&p.Compare, "compare", "", "show an earlier result beside the new one: a `FILE` of --output json")
+		set.BoolVar(&p.Force, "force", false, "probe tmpfs, overlay and network file systems too")
+	})
+	group(set, GroupOutput, func() {
+		defineMachineOutput(set, &p.Output, ProbeOutputs, &p.Quiet, &p.NoColor, &p.ASCII)
+	})
+	group(set, GroupConfig, func() { defineConfigFile(set, &p.config) })
+	return p
+}
+
+// Load applies environment and configuration file, and checks what needs no machine.
+// Every problem is told, each naming the flag.
+func (p *Probe) Load(sys System, nearest Nearest) error {
+	if err := loadMachine(p.set, "probe", p.config, sys, nearest); err != nil {
+		return err
+	}
+	p.NoColor = p.NoColor || sys.Getenv("NO_COLOR") != ""
+	errs := []error{oneOf("output", p.Output, ProbeOutputs, nearest), oneOf("mode", p.Mode, ProbeModes, nearest)}
+	if p.size != "" {
+		var err error
+		if p.Size, err = ddSize(p.size); err != nil {
+			errs = append(errs, fmt.Errorf("--size %s: %w", p.size, err))
+		}
+	}
+	if p.duration != "" {
+		var err error
+		if p.Duration, err = time.ParseDuration(p.duration); err != nil || p.Duration < time.Second || p.Duration > 24*time.Hour {
+			errs = append(errs, fmt.Errorf("--duration %s: it must be a time from 1s to 24h", p.duration))
+		}
+	}
+	for _, text := range p.blocks {
+		n, err := ddSize(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--blocks %s: %w", text, err))
+		}
+		p.Blocks = append(p.Blocks, n)
+	}
+	for _, text := range p.direct {
+		if text != "yes" && text != "no" {
+			errs = append(errs, fmt.Errorf("--direct %q: it must be yes, no or yes,no", text))
+		}
+		p.Direct = append(p.Direct, text == "yes")
+	}
+	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
+	if p.DD && (len(p.Tests) > 0 || p.set.Changed("mode") && typedOn(p.set.Lookup("mode"))) {
+		errs = append(errs, errors.New("--dd is a table of its own: it goes without --mode and --tests"))
+	}
+	return errors.Join(errs...)
+}
+
+// ddSize reads a size as dd does: 8k is 8192 bytes, 1M and 1MiB are 1048576, 1MB is
+// 1000000.
+func ddSize(text string) (int64, error) {
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, errors.New("it must be a size as dd has them: 8192, 8k, 80M")
+	}
+	factors := map[string]int64{
+		"": 1, "k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
+		"m": 1 << 20, "mib": 1 << 20, "mb": 1e6, "g": 1 << 30, "gib": 1 << 30, "gb": 1e9,
+	}
+	f, ok := factors[strings.ToLower(text[len(digits):])]
+	if !ok || n > (1<<50)/f {
+		return 0, errors.New("it must be a size as dd has them, up to 1 PiB: 8192, 8k, 80M")
+	}
+	return n * f, nil
+}

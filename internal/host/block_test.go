@@ -1,0 +1,183 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// files is a machine made of the contents of its files.
+func files(contents map[string]string) FS {
+	tree := fstest.MapFS{}
+	for name, text := range contents {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return NewFS(tree)
+}
+
+// disks is a machine whose block devices are files below sys/block.
+func disks(contents map[string]string) FS {
+	below := make(map[string]string)
+	for name, text := range contents {
+		below["sys/block/"+name] = text + "\n"
+	}
+	return files(below)
+}
+
+func TestStorageGoesDownToTheDisks(t *testing.T) {
+	tree := disks(map[string]string{
+		"sda/dev": "8:0", "sda/sda1/dev": "8:1", "sda/sda2/dev": "8:2",
+		"sdb/dev": "8:16", "sdb/sdb1/dev": "8:17", "sdb/queue/rotational": "1",
+		"sdaa/dev": "65:160", "sdaa/sdaa1/dev": "65:161",
+		"md0/dev": "9:0", "md0/md/level": "raid5", "md0/slaves/sdb1/dev": "8:17", "md0/slaves/sda1/dev": "8:1", "md0/slaves/sdaa1/dev": "65:161",
+		"md0/md0p1/dev": "259:0",
+		"dm-0/dev":      "253:0", "dm-0/dm/uuid": "LVM-abc", "dm-0/slaves/md0/dev": "9:0",
+		"dm-1/dev": "253:1", "dm-1/dm/uuid": "CRYPT-LUKS2-abc", "dm-1/slaves/dm-0/dev": "253:0",
+		"dm-2/dev": "253:2", "dm-2/dm/uuid": "part1-mpath-3600", "dm-2/slaves/dm-3/dev": "253:3",
+		"dm-3/dev": "253:3", "dm-3/dm/uuid": "mpath-3600", "dm-3/slaves/sda/dev": "8:0", "dm-3/slaves/sdb/dev": "8:16",
+		"dm-4/dev": "253:4", "dm-4/dm/name": "x", "dm-4/slaves/dm-4/dev": "253:4", // lies on itself
+		"md1/dev": "9:1", "md1/md/array_state": "clear",
+		"bcache0/dev": "252:0", "bcache0/slaves/sdb/dev": "8:16",
+		"loop0/dev": "7:0", "loop0/loop/backing_file": "/image", "loop1/dev": "7:1",
+		"nvme0n1/dev": "259:1", "nvme0n1/nvme0n1p1/dev": "259:2",
+	})
+	for _, row := range []struct {
+		says         string
+		major, minor int
+		device       string
+		disks        string
+		layers       string
+	}{
+		{"a disk", 8, 0, "sda", "sda", ""},
+		{"a partition", 8, 17, "sdb1", "sdb", ""},
+		{"a partition of a disk whose name begins with another's", 65, 161, "sdaa1", "sdaa", ""},
+		{"a partition of an NVMe disk", 259, 2, "nvme0n1p1", "nvme0n1", ""},
+		{"RAID over partitions", 9, 0, "md0", "sda sdaa sdb", "raid5"},
+		{"a partition of RAID", 259, 0, "md0p1", "sda sdaa sdb", "raid5"},
+		{"RAID that is not assembled", 9, 1, "md1", "md1", "md"},
+		{"encryption over LVM over RAID", 253, 1, "dm-1", "sda sdaa sdb", "crypt lvm raid5"},
+		{"a partition of a disk with two paths", 253, 2, "dm-2", "sda sdb", "multipath"},
+		{"a device that lies on itself", 253, 4, "dm-4", "", "dm"},
+		{"a cache", 252, 0, "bcache0", "sdb", "bcache"},
+		{"a file", 7, 0, "loop0", "loop0", "loop"},
+		{"a loop device without a file", 7, 1, "loop1", "loop1", ""},
+		{"no device, as tmpfs has", 0, 44, "", "", ""},
+	} {
+		got, err := tree.Storage(row.major, row.minor)
+		var names []string
+		for _, d := range got.Disks {
+			names = append(names, d.Name)
+		}
+		if err != nil || got.Device != row.device || strings.Join(names, " ") != row.disks || strings.Join(got.Layers, " ") != row.layers {
+			t.Errorf("%s: Storage(%d, %d) = %s on %q through %q, %v, want %s on %q through %q",
+				row.says, row.major, row.minor, got.Device, names, got.Layers, err, row.device, row.disks, row.layers)
+		}
+	}
+}
+
+func TestADeviceThatIsNotThereIsAnError(t *testing.T) {
+	for _, tree := range []FS{
+		files(nil),
+		disks(map[string]string{"sda/dev": "8:1"}),
+		disks(map[string]string{"dm-0/dev": "8:0", "dm-0/slaves/gone/dev": "8:1"}),
+	} {
+		if got, err := tree.Storage(8, 0); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Storage(8, 0) = %+v, %v, want ErrNotExist", got, err)
+		}
+	}
+}
+
+func TestBtrfsIsOnTheDisksOfItsSource(t *testing.T) {
+	tree := files(map[string]string{
+		"sys/block/sda/sda1/dev":           "8:1",
+		"sys/block/sdb/dev":                "8:16",
+		"sys/block/sdc/dev":                "8:32",
+		"sys/fs/btrfs/u1/devices/sda1/dev": "8:1",
+		"sys/fs/btrfs/u1/devices/sdb/dev":  "8:16",
+		"sys/fs/btrfs/u2/devices/sdc/dev":  "8:32",
+	})
+	for _, row := range []struct {
+		mount Mount
+		want  []string
+	}{
+		{Mount{Minor: 44, Source: "/dev/sda1"}, []string{"sda", "sdb"}},
+		{Mount{Minor: 45, Source: "/dev/sdc"}, []string{"sdc"}},
+		{Mount{Major: 8, Minor: 32, Source: "/dev/root"}, []string{"sdc"}},
+		{Mount{Minor: 46, Source: "server:/export"}, nil},
+	} {
+		got, err := tree.StorageOf(row.mount)
+		var names []string
+		for _, d := range got.Disks {
+			names = append(names, d.Name)
+		}
+		if diff := cmp.Diff(row.want, names); err != nil || diff != "" {
+			t.Errorf("StorageOf(%+v) error = %v, disks (-want +got):\n%s", row.mount, err, diff)
+		}
+	}
+}
+
+func TestADiskIsFoundAgainByItsIdentity(t *testing.T) {
+	for _, row := range []struct {
+		says  string
+		files map[string]string
+		want  Disk
+	}{
+		{
+			"NVMe",
+			map[string]string{"x/wwid": "nvme.1d0f-766f", "x/device/model": "Amazon Elastic Block Store   ", "x/device/serial": "vol0abc", "x/size": "2097152", "x/queue/rotational": "0"},
+			Disk{Model: "Amazon Elastic Block Store", Serial: "vol0abc", WWID: "nvme.1d0f-766f", Size: 1 << 30, Match: `ATTR{wwid}=="nvme.1d0f-766f"`, Stable: true},
+		},
+		{
+			"SCSI, whose serial number comes as the disk sent it",
+			map[string]string{"x/device/wwid": "naa.5000c500", "x/device/vendor": "SEAGATE", "x/device/model": "ST4000NM0023", "x/device/vpd_pg80": "\x00\x80\x00\x04 Z1Z\x00", "x/queue/rotational": "1"},
+			Disk{Model: "SEAGATE ST4000NM0023", Serial: "Z1Z", WWID: "naa.5000c500", Rotational: true, Match: `ATTRS{wwid}=="naa.5000c500"`, Stable: true},
+		},
+		{
+			"ATA, whose maker is in the model",
+			map[string]string{"x/device/wwid": "t10.ATA     Samsung SSD*", "x/device/vendor": "ATA     ", "x/device/model": "Samsung SSD"},
+			Disk{Model: "Samsung SSD", WWID: "t10.ATA     Samsung SSD*", Match: `ATTRS{wwid}=="t10.ATA     Samsung SSD?"`, Stable: true},
+		},
+		{
+			"virtio, whose vendor is a number",
+			map[string]string{"x/serial": "  disk-1 ", "x/device/vendor": "0x1af4"},
+			Disk{Serial: "disk-1", Match: `ATTR{serial}=="  disk-1"`, Stable: true},
+		},
+		{
+			"virtio with a serial number that all have",
+			map[string]string{"x/serial": "same", "y/serial": "same"},
+			Disk{Serial: "same", Match: `KERNEL=="x"`},
+		},
+		{"virtio without one", map[string]string{"x/serial": ""}, Disk{Match: `KERNEL=="x"`}},
+		{
+			"an identity that would end the rule's value",
+			map[string]string{"x/wwid": "a\", RUN+=\"/bin/x\"\nb\\é|c[d]$"},
+			Disk{WWID: "a\", RUN+=\"/bin/x\"\nb\\é|c[d]$", Match: `ATTR{wwid}=="a?, RUN+=?/bin/x??b????c?d??"`, Stable: true},
+		},
+		{"an identity without a letter or digit", map[string]string{"x/wwid": "\"***\""}, Disk{WWID: "\"***\"", Match: `KERNEL=="x"`}},
+	} {
+		row.want.Name = "x"
+		if diff := cmp.Diff(row.want, disks(row.files).disk("x")); diff != "" {
+			t.Errorf("%s: disk(x) (-want +got):\n%s", row.says, diff)
+		}
+	}
+	if got := files(nil).disk("cciss!c0d0").Match; got != `KERNEL=="cciss?c0d0"` { // udev knows it as cciss/c0d0
+		t.Errorf("disk(cciss!c0d0).Match = %s", got)
+	}
+}
+
+// FuzzUdevPattern: no identity ends the value that it is put into, or the line.
+func FuzzUdevPattern(f *testing.F) {
+	f.Add("naa.5000c500")
+	f.Add("a\", RUN+=\"/bin/x\"\n\\")
+	f.Fuzz(func(t *testing.T, value string) {
+		got, _ := udevPattern(value)
+		inner := strings.TrimSuffix(strings.TrimPrefix(got, `"`), `"`)
+		if len(inner) != len(value) || len(got) != len(value)+2 || strings.ContainsAny(inner, "\"\\\n\r*[]|$%") {
+			t.Errorf("udevPattern(%q) = %s", value, got)
+		}
+	})
+}

@@ -1,0 +1,29 @@
+package host
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+func (c systemCalls) Space(path string) (Space, error) {
+	name := filepath.Join(c.root, path)
+	var s unix.Statfs_t
+	if err := unix.Statfs(name, &s); err != nil {
+		return Space{}, &os.PathError{Op: "statfs", Path: name, Err: err}
+	}
+	// Blocks are counted in fragments, which differ from Bsize in FUSE.
+	size := int64(s.Frsize)
+	if size == 0 {
+		size = int64(s.Bsize)
+	}
+	return Space{
+		Total:     times(s.Blocks, size),
+		Free:      times(s.Bavail, size),
+		Files:     int64(min(s.Files, math.MaxInt64)),
+		FreeFiles: int64(min(s.Ffree, math.MaxInt64)),
+		Magic:     int64(uint32(s.Type)), // signed, and 32 bits wide, on some machines
+	}, nil
+}

@@ -1,0 +1,59 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Whatever cards the machine has: what their drivers tell makes sense.
+func TestTheCardsOfThisMachine(t *testing.T) {
+	word := regexp.MustCompile(`^[[:graph:]]([[:print:]]*[[:graph:]])?$`)
+	nics, err := System().Names(classNet)
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, nic := range nics {
+		got, err := SystemCalls("/").Ethernet(nic)
+		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
+			continue // bonding_masters is no card
+		}
+		if err != nil || got.RXRing > got.RXRingMax || got.TXRing > got.TXRingMax || got.Channels > got.ChannelsMax {
+			t.Errorf("Ethernet(%s) = %+v, %v", nic, got, err)
+		}
+		for name := range got.Stats {
+			if !word.MatchString(name) {
+				t.Errorf("Ethernet(%s) has a count with the name %q", nic, name)
+			}
+		}
+		for name := range got.Features {
+			if !word.MatchString(name) {
+				t.Errorf("Ethernet(%s) has a feature with the name %q", nic, name)
+			}
+		}
+	}
+}
+
+func TestAFolderIsInTheMountThatTheKernelSays(t *testing.T) {
+	mounts, err := System().Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/", "/proc/self", t.TempDir()} {
+		var s unix.Stat_t
+		if err := unix.Stat(dir, &s); err != nil {
+			t.Fatal(err)
+		}
+		major, minor := int(unix.Major(uint64(s.Dev))), int(unix.Minor(uint64(s.Dev)))
+		m, ok := MountOf(mounts, dir)
+		if m.Type == "btrfs" {
+			continue // its folders have numbers of their own
+		}
+		if !ok || m.Major != major || m.Minor != minor {
+			t.Errorf("MountOf(%s) = %+v, %t, but the kernel says device %d:%d", dir, m, ok, major, minor)
+		}
+	}
+}

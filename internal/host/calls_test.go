@@ -1,0 +1,91 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSpaceIsOfTheFileSystemBelowTheRoot(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	got, err := SystemCalls(dir).Space("/data")
+	if err != nil || got.Total <= 0 || got.Free < 0 || got.Free > got.Total || got.FreeFiles > got.Files {
+		t.Errorf("Space(/data) = %+v, %v", got, err)
+	}
+	if _, err := SystemCalls(dir).Space("/other"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Space(/other) error = %v, want ErrNotExist", err)
+	}
+}
+
+func TestBlocksThatAreMoreThanBytesCanCount(t *testing.T) {
+	for _, row := range []struct {
+		blocks uint64
+		size   int64
+		want   int64
+	}{
+		{0, 4096, 0},
+		{3, 4096, 12288},
+		{math.MaxUint64, 1, math.MaxInt64},
+		{math.MaxInt64/4096 + 1, 4096, math.MaxInt64},
+		{math.MaxInt64, 1, math.MaxInt64},
+	} {
+		if got := times(row.blocks, row.size); got != row.want {
+			t.Errorf("times(%d, %d) = %d, want %d", row.blocks, row.size, got, row.want)
+		}
+	}
+}
+
+func TestRootIsTheUserWithNumber0(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc to compare with")
+	}
+	p, err := System().Process(os.Getpid())
+	if got := SystemCalls("/").Root(); err != nil || got != (p.UID == 0) {
+		t.Errorf("Root() = %t for user %d, %v", got, p.UID, err)
+	}
+}
+
+func TestTheLoopbackHasNoDriverButFeatures(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		if got, err := SystemCalls("/").Ethernet("lo0"); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("Ethernet(lo0) = %+v, %v, want ErrUnsupported", got, err)
+		}
+		return
+	}
+	got, err := SystemCalls("/").Ethernet("lo")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err) // a sandbox's own network
+	}
+	if err != nil || !got.Features["tcp-segmentation-offload"] || got.RXRing != 0 {
+		t.Errorf("Ethernet(lo) = %+v, %v, want segmentation left to the card, and no rings", got, err)
+	}
+	for _, nic := range []string{"no-such-nic", "a name that is too long for one", ""} {
+		if got, err := SystemCalls("/").Ethernet(nic); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Ethernet(%q) = %+v, %v, want ErrNotExist", nic, got, err)
+		}
+	}
+}
+
+func TestFeaturesHaveTheNamesThatPeopleKnow(t *testing.T) {
+	got := groupFeatures(map[string]bool{
+		"tx-tcp-segmentation": false, "tx-tcp6-segmentation": true, "tx-udp-segmentation": false,
+		"rx-gro": false, "rx-gro-hw": true, "tx-checksum-ipv4": false, "tx-checksum-ip-generic": true,
+	})
+	want := map[string]bool{
+		"tx-tcp-segmentation": false, "tx-tcp6-segmentation": true, "tx-udp-segmentation": false,
+		"rx-gro": false, "rx-gro-hw": true, "tx-checksum-ipv4": false, "tx-checksum-ip-generic": true,
+		"tcp-segmentation-offload": true, "generic-receive-offload": false, "tx-checksumming": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groupFeatures (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCountersOfATree(t *testing.T) {
+	got := files(map[string]string{
+		"proc/stat":   "cpu  1 2 3 4 5 6 7 8 100 200\ncpu0 9 9 9 9\nintr 1\n",
+		"proc/vmstat": "nr_dirty 42\npswpout 7\noom_kill 1\nbroken x\nalone\n",
+		"proc/net/snmp": "Ip: Forwarding InReceives\nIp: 1 2\n" +
+			"Tcp: RtoMax MaxConn OutSegs RetransSegs\nTcp: 120000 -1 1000 3\n" +
+			"Udp: OutSegs\nUdp: 5\n",
+		"proc/net/netstat":                         "TcpExt: ListenOverflows ListenDrops More\nTcpExt: 4 5\nIpExt: ListenDrops\nIpExt: 9\n",
+		"proc/net/softnet_stat":                    "000000ff 00000001 0000000a 0\nffffffff 00000002 00000000\n",
+		"sys/class/net/eth0/statistics/rx_dropped": "6\n",
+		"sys/class/net/eth0/statistics/odd":        "x\n",
+		"sys/class/net/bonding_masters":            "bond0\n",
+	}).Counters()
+	want := Counters{
+		CPU: map[string]int64{
+			"user": 1, "nice": 2, "system": 3, "idle": 4, "iowait": 5, "irq": 6, "softirq": 7, "steal": 8,
+			"guest": 100, "guest_nice": 200, "total": 36,
+		},
+		VM:   map[string]int64{"nr_dirty": 42, "pswpout": 7, "oom_kill": 1},
+		TCP:  map[string]int64{"RtoMax": 120000, "MaxConn": -1, "OutSegs": 1000, "RetransSegs": 3, "ListenOverflows": 4, "ListenDrops": 5},
+		Soft: map[string]int64{"processed": 0xff + 0xffffffff, "dropped": 3, "squeezed": 10},
+		NIC:  map[string]map[string]int64{"eth0": {"rx_dropped": 6}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Counters() (-want +got):\n%s", diff)
+	}
+}
+
+func TestCountersThatCannotBeReadAreNil(t *testing.T) {
+	if diff := cmp.Diff(Counters{}, files(nil).Counters()); diff != "" {
+		t.Errorf("Counters() of an empty tree (-want +got):\n%s", diff)
+	}
+	got := files(map[string]string{"proc/net/netstat": "TcpExt: ListenDrops\nTcpExt: 5\n"}).Counters()
+	if diff := cmp.Diff(Counters{TCP: map[string]int64{"ListenDrops": 5}}, got); diff != "" {
+		t.Errorf("Counters() with one of two files (-want +got):\n%s", diff)
+	}
+}
+
+// The machine's counters only grow, and this test makes one of them do so.
+func TestCountersOfThisMachineGrow(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
+	}
+	before := System().Counters()
+	if err := os.WriteFile(t.TempDir()+"/x", make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after := System().Counters()
+	if before.VM["pgfault"] <= 0 || after.VM["pgfault"] <= before.VM["pgfault"] {
+		t.Errorf("pgfault went from %d to %d", before.VM["pgfault"], after.VM["pgfault"])
+	}
+	if before.CPU["total"] <= 0 || after.CPU["total"] < before.CPU["total"] {
+		t.Errorf("CPU time went from %d to %d", before.CPU["total"], after.CPU["total"])
+	}
+}

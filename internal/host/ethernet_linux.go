@@ -1,0 +1,208 @@
+package host
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ethernet asks the card's driver, which any user may. A card that is not there is
+// fs.ErrNotExist. What the driver does not know, or fails to tell, stays 0; if that
+// is everything, the error is that of the first question: errors.ErrUnsupported, as
+// a rule.
+func (systemCalls) Ethernet(nic string) (Ethernet, error) {
+	if nic == "" || len(nic) >= unix.IFNAMSIZ {
+		return Ethernet{}, noCard(nic)
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return Ethernet{}, fmt.Errorf("%s: ethtool: socket: %w", nic, err)
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written
+	e := ethtool{fd: fd, nic: nic}
+	var out Ethernet
+	var first error
+	known := false
+	for _, read := range []func(*Ethernet) error{e.driver, e.rings, e.channels, e.features, e.stats} {
+		err := read(&out)
+		switch {
+		case err == nil:
+			known = true
+		case errors.Is(err, unix.ENODEV):
+			return Ethernet{}, noCard(nic)
+		case first == nil:
+			first = err
+		}
+	}
+	if !known {
+		return Ethernet{}, fmt.Errorf("%s: ethtool: %w", nic, first)
+	}
+	return out, nil
+}
+
+func noCard(nic string) error {
+	return fmt.Errorf("there is no network card %q: %w", nic, fs.ErrNotExist)
+}
+
+// ethtool asks one card by ioctl. Questions and answers are buffers of 32-bit
+// numbers in the machine's byte order that begin with the command, see
+// linux/ethtool.h.
+type ethtool struct {
+	fd  int
+	nic string
+}
+
+// ifreq is struct ifreq of netdevice(7), with room for the largest of its union.
+type ifreq struct {
+	name [unix.IFNAMSIZ]byte
+	data unsafe.Pointer
+	_    [16]byte
+}
+
+// ask sends a buffer and has the answer in it.
+func (e ethtool) ask(buf []byte) error {
+	var r ifreq
+	copy(r.name[:], e.nic)
+	// The kernel gets the buffer's address inside of r, where the collector sees it:
+	// the buffer stays, and memory that escapes to the heap does not move.
+	r.data = unsafe.Pointer(unsafe.SliceData(buf))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(e.fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&r)))
+	runtime.KeepAlive(buf)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// words asks with a command and numbers, and returns the numbers of the answer
+// without the command.
+func (e ethtool) words(command uint32, room int, question ...uint32) ([]uint32, error) {
+	buf := make([]byte, 4*(1+room))
+	binary.NativeEndian.PutUint32(buf, command)
+	for i, q := range question {
+		binary.NativeEndian.PutUint32(buf[4*(1+i):], q)
+	}
+	if err := e.ask(buf); err != nil {
+		return nil, err
+	}
+	out := make([]uint32, room)
+	for i := range out {
+		out[i] = binary.NativeEndian.Uint32(buf[4*(1+i):])
+	}
+	return out, nil
+}
+
+func (e ethtool) driver(to *Ethernet) error {
+	info, err := unix.IoctlGetEthtoolDrvinfo(e.fd, e.nic)
+	if err == nil {
+		to.Driver = unix.ByteSliceToString(info.Driver[:])
+	}
+	return err
+}
+
+func (e ethtool) rings(to *Ethernet) error {
+	w, err := e.words(unix.ETHTOOL_GRINGPARAM, 8) // the most of rx, mini, jumbo, tx; then what is set
+	if err == nil {
+		to.RXRingMax, to.TXRingMax, to.RXRing, to.TXRing = int(w[0]), int(w[3]), int(w[4]), int(w[7])
+	}
+	return err
+}
+
+func (e ethtool) channels(to *Ethernet) error {
+	w, err := e.words(unix.ETHTOOL_GCHANNELS, 8) // the most of rx, tx, other, combined; then what is set
+	if err != nil {
+		return err
+	}
+	to.ChannelsMax, to.Channels = int(w[3]), int(w[7])
+	if to.ChannelsMax == 0 {
+		to.ChannelsMax, to.Channels = int(max(w[0], w[1])), int(max(w[4], w[5]))
+	}
+	return nil
+}
+
+// Sets of strings that a driver may have.
+const (
+	statNames    = 1 // ETH_SS_STATS
+	featureNames = 4 // ETH_SS_FEATURES
+)
+
+const (
+	nameLength = 32   // ETH_GSTRING_LEN
+	mostNames  = 8192 // of a set: more is no answer that kt believes
+)
+
+// names are the strings of a set, and room for how many the next answer needs.
+func (e ethtool) names(set uint32) (names []string, room int, err error) {
+	w, err := e.words(unix.ETHTOOL_GSSET_INFO, 4, 0, 1<<set, 0) // reserved, mask (64 bits), then the length
+	if err != nil {
+		return nil, 0, err
+	}
+	if w[1] == 0 || w[3] == 0 {
+		return nil, 0, unix.EOPNOTSUPP
+	}
+	if w[3] > mostNames {
+		return nil, 0, fmt.Errorf("the driver has %d names in a set", w[3])
+	}
+	// The kernel writes as many as there are when it answers, without looking at how
+	// many fit: a queue may have been added since.
+	room = 2*int(w[3]) + 256
+	buf := make([]byte, 12+room*nameLength)
+	for i, n := range []uint32{unix.ETHTOOL_GSTRINGS, set, w[3]} {
+		binary.NativeEndian.PutUint32(buf[4*i:], n)
+	}
+	if err := e.ask(buf); err != nil {
+		return nil, 0, err
+	}
+	for i := range min(int(binary.NativeEndian.Uint32(buf[8:])), room) {
+		name, _, _ := bytes.Cut(buf[12+i*nameLength:][:nameLength], []byte{0})
+		names = append(names, string(bytes.TrimSpace(name)))
+	}
+	return names, room, nil
+}
+
+func (e ethtool) stats(to *Ethernet) error {
+	names, room, err := e.names(statNames)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 8+8*room)
+	binary.NativeEndian.PutUint32(buf, unix.ETHTOOL_GSTATS)
+	binary.NativeEndian.PutUint32(buf[4:], uint32(len(names)))
+	if err := e.ask(buf); err != nil {
+		return err
+	}
+	to.Stats = make(map[string]int64)
+	for i, name := range names[:min(len(names), int(binary.NativeEndian.Uint32(buf[4:])))] {
+		if name != "" {
+			to.Stats[name] = int64(binary.NativeEndian.Uint64(buf[8+8*i:]))
+		}
+	}
+	return nil
+}
+
+func (e ethtool) features(to *Ethernet) error {
+	names, _, err := e.names(featureNames)
+	if err != nil {
+		return err
+	}
+	blocks := (len(names) + 31) / 32
+	// The number of blocks, then of each: available, requested, active, never changed.
+	w, err := e.words(unix.ETHTOOL_GFEATURES, 1+4*blocks, uint32(blocks))
+	if err != nil {
+		return err
+	}
+	active := make(map[string]bool)
+	for i, name := range names {
+		if name != "" {
+			active[name] = w[1+4*(i/32)+2]>>(i%32)&1 == 1
+		}
+	}
+	to.Features = groupFeatures(active)
+	return nil
+}

@@ -1,0 +1,232 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// stat is a stat file with a start time.
+func stat(name string, start int) string {
+	return fmt.Sprintf("1 (%s) S 1 1 1 0 -1 4194560 1 1 0 0 3 3 0 0 20 0 1 0 %d 227 11", name, start)
+}
+
+func TestProcessesAreThoseWithACommandLine(t *testing.T) {
+	tree := fstest.MapFS{"proc/42/cwd": {Data: []byte("/opt/kafka"), Mode: fs.ModeSymlink}}
+	for name, text := range map[string]string{
+		"proc/uptime":       "1 1",
+		"proc/42/cmdline":   "java\x00-Xmx1g\x00\x00kafka.Kafka\x00",
+		"proc/42/stat":      stat("java) S (", 4711),
+		"proc/42/status":    "Name:\tjava\nUid:\t1\t1000\t3\t4\nNSpid:\t42\t7\n",
+		"proc/42/cgroup":    "1:name=systemd:/system.slice/kafka.service\n0::/\n",
+		"proc/7/cmdline":    "init",
+		"proc/7/stat":       stat("init", 1),
+		"proc/7/status":     "Uid:\t0\t0\t0\t0\n",
+		"proc/8/cmdline":    "", // a thread of the kernel
+		"proc/8/stat":       stat("kthreadd", 1),
+		"proc/8/status":     "Uid:\t0\t0\t0\t0\n",
+		"proc/9/cmdline":    "ended\x00",
+		"proc/10/cmdline":   "odd\x00",
+		"proc/10/stat":      "10 (odd",
+		"proc/100/cmdline":  "no user\x00",
+		"proc/100/stat":     stat("x", 1),
+		"proc/100/status":   "Uid:\n",
+		"proc/self/cmdline": "kt\x00",
+	} {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	got, err := NewFS(tree).Processes()
+	want := []Process{
+		{PID: 7, Args: []string{"init"}, Start: 1},
+		{PID: 42, Args: []string{"java", "-Xmx1g", "", "kafka.Kafka"}, UID: 1000, Start: 4711, Dir: "/opt/kafka", Unit: "kafka.service"},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("Processes() error = %v, (-want +got):\n%s", err, diff)
+	}
+	for pid, want := range map[int]int{42: 7, 7: 7, 100: 100, 4711: 4711} {
+		if got := NewFS(tree).InnerPID(pid); got != want {
+			t.Errorf("InnerPID(%d) = %d, want %d", pid, got, want)
+		}
+	}
+}
+
+func TestTheUnitIsTheLastServiceThatTheMachineStarted(t *testing.T) {
+	for cgroups, want := range map[string]string{
+		"0::/system.slice/kafka.service":                                           "kafka.service",
+		"0::/system.slice/system-kafka.slice/kafka@broker\\x2d1.service":           "kafka@broker\\x2d1.service",
+		"0::/../../system.slice/kafka.service/payload":                             "kafka.service",
+		"4:memory:/a.service\n1:name=systemd:/system.slice/b.service\n0::/":        "b.service",
+		"4:cpu,name=systemd:/system.slice/b.service":                               "b.service",
+		"0::/user.slice/user-1000.slice/session-2.scope":                           "",
+		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/kafka.service": "",
+		"0::/system.slice/containerd.service/cri-containerd-1.scope":               "",
+		"0::/kubepods.slice/pod1.slice/cri-1.scope":                                "",
+		"0::/":     "",
+		"":         "",
+		"nonsense": "",
+	} {
+		if got := unitOf(cgroups); got != want {
+			t.Errorf("unitOf(%q) = %q, want %q", cgroups, got, want)
+		}
+	}
+}
+
+const limitsFile = `Limit                     Soft Limit           Hard Limit           Units     
+Max cpu time              unlimited            unlimited            seconds   
+Max open files            1024                 524288               files     
+Max stack size            8388608              unlimited            bytes     
+Max nice priority         0                    0                    
+Max locked memory         18446744073709551614 9223372036854775807  bytes     
+`
+
+func TestLimitsGoByTheKernelsNames(t *testing.T) {
+	got, err := files(map[string]string{"proc/42/limits": limitsFile}).Limits(42)
+	want := map[string]Limit{
+		"Max cpu time":      {-1, -1},
+		"Max open files":    {1024, 524288},
+		"Max stack size":    {8388608, -1},
+		"Max nice priority": {0, 0},
+		"Max locked memory": {math.MaxInt64, math.MaxInt64},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("Limits(42) error = %v, (-want +got):\n%s", err, diff)
+	}
+	for _, line := range []string{"Max open files 1 2 files", "Max open files   1024", "Max open files   many   1024", "Max open files   1024  -1"} {
+		if got, err := parseLimits(line); err == nil || !strings.Contains(err.Error(), line) {
+			t.Errorf("parseLimits(%q) = %v, %v, want an error that shows the line", line, got, err)
+		}
+	}
+}
+
+func TestMappedAreasAndOpenFilesAreCounted(t *testing.T) {
+	tree := files(map[string]string{
+		"proc/42/maps": strings.Repeat("7f0000000000-7f0000001000 r--s 00000000 08:01 1 /data/t-0/00000000000000000000.index\n", 5000),
+		"proc/42/fd/0": "", "proc/42/fd/1": "", "proc/42/fd/17": "",
+		"proc/43/maps": "",
+	})
+	for _, row := range []struct {
+		says string
+		pid  int
+		ask  func(int) (int, error)
+		want int
+	}{
+		{"mappings", 42, tree.MappedAreas, 5000},
+		{"none", 43, tree.MappedAreas, 0},
+		{"open files", 42, tree.OpenFiles, 3},
+	} {
+		if got, err := row.ask(row.pid); err != nil || got != row.want {
+			t.Errorf("%s of %d = %d, %v, want %d", row.says, row.pid, got, err, row.want)
+		}
+	}
+	for says, err := range map[string]error{
+		"Process(1)":     second(tree.Process(1)),
+		"Limits(1)":      second(tree.Limits(1)),
+		"MappedAreas(1)": second(tree.MappedAreas(1)),
+		"OpenFiles(1)":   second(tree.OpenFiles(1)),
+		"Cgroup(1)":      second(tree.Cgroup(1)),
+		"AllowedCPUs(1)": second(tree.AllowedCPUs(1)),
+	} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of a process that does not run = %v, want ErrNotExist", says, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// What the kernel says of this test's own process, whose files it may all read.
+func TestThisProcessIsFound(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
+	}
+	pid := os.Getpid()
+	p, err := System().Process(pid)
+	dir, _ := os.Getwd()
+	if err != nil || !cmp.Equal(p.Args, os.Args) || p.UID != os.Geteuid() || p.Dir != dir || p.Start <= 0 {
+		t.Errorf("Process(%d) = %+v, %v, want %q of user %d in %s", pid, p, err, os.Args, os.Geteuid(), dir)
+	}
+	limits, err := System().Limits(pid)
+	if files := limits["Max open files"]; err != nil || files.Soft < 3 || files.Hard >= 0 && files.Soft > files.Hard {
+		t.Errorf("Limits(%d) = %v, %v", pid, limits, err)
+	}
+	before, err := System().OpenFiles(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+	}
+	if after, err := System().OpenFiles(pid); err != nil || after != before+5 {
+		t.Errorf("OpenFiles(%d) = %d, %v, want %d after opening 5", pid, after, err, before+5)
+	}
+	if n, err := System().MappedAreas(pid); err != nil || n < 5 {
+		t.Errorf("MappedAreas(%d) = %d, %v, want some", pid, n, err)
+	}
+	if n, err := System().AllowedCPUs(0); err != nil || n != runtime.NumCPU() {
+		t.Errorf("AllowedCPUs(0) = %d, %v, want %d", n, err, runtime.NumCPU())
+	}
+	if c, err := System().Cgroup(0); err != nil || c.Layout == "" {
+		t.Errorf("Cgroup(0) = %+v, %v, want a layout", c, err)
+	}
+}
+
+func TestCPUListsAreCounted(t *testing.T) {
+	for list, want := range map[string]int{
+		"0": 1, "0-3,8": 5, "0,2,4": 3, "5-5": 1, "0-2147483646": 2147483647, "": 0, "\n": 0, " 0-1\n": 2,
+	} {
+		if got, err := CPUs(list); err != nil || got != want {
+			t.Errorf("CPUs(%q) = %d, %v, want %d", list, got, err, want)
+		}
+	}
+	for _, list := range []string{"x", "0-", "-1", "3-1", "0,0", "0-3,2", "1,,2", "0-3:1/2", "0-2147483648", "0 1", "+1"} {
+		if got, err := CPUs(list); err == nil {
+			t.Errorf("CPUs(%q) = %d, want an error", list, got)
+		}
+	}
+	if n, err := files(map[string]string{"sys/devices/system/cpu/online": "0-1,3\n"}).OnlineCPUs(); err != nil || n != 3 {
+		t.Errorf("OnlineCPUs() = %d, %v, want 3", n, err)
+	}
+	if n, err := files(map[string]string{"proc/42/status": "Cpus_allowed:\tff\nCpus_allowed_list:\t0-7\n"}).AllowedCPUs(42); err != nil || n != 8 {
+		t.Errorf("AllowedCPUs(42) = %d, %v, want 8", n, err)
+	}
+	if n, err := files(map[string]string{"sys/devices/system/cpu/online": "\n"}).OnlineCPUs(); err == nil {
+		t.Errorf("OnlineCPUs() of an empty file = %d, want an error", n)
+	}
+}
+
+// FuzzLimits: no text panics, and no limit is below -1.
+func FuzzLimits(f *testing.F) {
+	f.Add(limitsFile)
+	f.Fuzz(func(t *testing.T, text string) {
+		limits, _ := parseLimits(text)
+		for l := range maps.Values(limits) {
+			if l.Soft < -1 || l.Hard < -1 {
+				t.Errorf("parseLimits(%q) has %+v", text, l)
+			}
+		}
+	})
+}
+
+// FuzzCPUs: no list panics, and a count is never below 0, nor below what the commas
+// in the list say.
+func FuzzCPUs(f *testing.F) {
+	f.Add("0-3,8")
+	f.Fuzz(func(t *testing.T, list string) {
+		if n, err := CPUs(list); n < 0 || err == nil && strings.TrimSpace(list) != "" && n <= strings.Count(list, ",") {
+			t.Errorf("CPUs(%q) = %d, %v", list, n, err)
+		}
+	})
+}

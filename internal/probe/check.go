@@ -1,0 +1,253 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// Plan is what a probe would do.
+type Plan struct {
+	Mode        Mode
+	Tests       []string // in the order in which they run
+	Directories []DirPlan
+	Duration    time.Duration // at most, roughly
+}
+
+// DirPlan is the part of a plan that one directory has.
+type DirPlan struct {
+	Path       string
+	SizeBytes  int64 // what the tests may fill at a time; they write it more than once
+	TotalBytes int64 // of its file system
+	FreeBytes  int64
+
+	kind string // of a file system that was forced
+}
+
+// spare is the share of a file system that a probe leaves free.
+const spare = 0.1
+
+// Check finds every reason not to begin, and writes nothing. The error joins all
+// of them, each with the directory and what to do.
+func Check(o Options) (Plan, error) {
+	o, t, err := o.resolved()
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Mode: o.Mode, Tests: o.Tests}
+	if len(o.Dirs) == 0 {
+		return plan, errors.New("no directory to probe: name one or more")
+	}
+	var all []error
+	if o.Size != 0 && o.Size < leastSize {
+		all = append(all, fmt.Errorf("a size of %s measures little: take 16 MiB or more", bytesText(o.Size)))
+	}
+	wanted := make(map[[2]int]int64) // on each file system
+	for i, dir := range o.Dirs {
+		d, number, errs := checkDir(o, t, dir)
+		for _, other := range o.Dirs[:i] {
+			if same(dir, other) {
+				errs = append(errs, fmt.Errorf("%s is named twice", dir))
+			}
+		}
+		if len(errs) == 0 {
+			wanted[number] += d.SizeBytes
+			errs = append(errs, checkSpace(d, wanted[number])...)
+		}
+		if len(errs) == 0 {
+			errs = append(errs, checkFiles(o, d)...)
+		}
+		all = append(all, errs...)
+		plan.Directories = append(plan.Directories, d)
+	}
+	plan.Duration = expected(o, t)
+	return plan, errors.Join(all...)
+}
+
+// checkDir looks at what a directory is, not at how much fits.
+func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
+	d := DirPlan{Path: dir}
+	var number [2]int
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return d, number, []error{fmt.Errorf("%s is not there: make it, or name another directory", dir)}
+	case err != nil:
+		return d, number, []error{err}
+	case !info.IsDir():
+		return d, number, []error{fmt.Errorf("%s is not a directory: name the one that it is in", dir)}
+	}
+	s, err := readSpace(dir)
+	if err != nil {
+		return d, number, []error{err}
+	}
+	if number[0], number[1], err = deviceOf(dir); err != nil {
+		return d, number, []error{err}
+	}
+	d.TotalBytes, d.FreeBytes, d.kind = s.total, s.free, s.kind
+	d.SizeBytes = o.Size
+	if d.SizeBytes == 0 {
+		d.SizeBytes = min(t.size, s.free/10) / mib * mib
+	}
+	var errs []error
+	if s.readOnly {
+		errs = append(errs, fmt.Errorf("%s is mounted read-only: name a directory that can be written to", dir))
+	}
+	if s.kind != "" && !o.Force {
+		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it all the same", dir, s.kind, whyDoubtful(s)))
+	}
+	return d, number, append(errs, checkBrokers(o, dir)...)
+}
+
+func whyDoubtful(s space) string {
+	switch {
+	case s.network:
+		return "which is on another machine or in a program, and not a disk of this one"
+	case s.kind == "overlay":
+		return "the layers of a container: a broker's data belongs on a volume"
+	}
+	return "which is memory and not a disk"
+}
+
+// checkBrokers refuses to take a disk's time from a broker.
+func checkBrokers(o Options, dir string) []error {
+	if o.Mode == Live {
+		return nil
+	}
+	var errs []error
+	for _, used := range o.Brokers {
+		switch {
+		case within(dir, used) || within(used, dir):
+			errs = append(errs, fmt.Errorf("%s is in use by a broker (%s): stop it, or take mode live", dir, used))
+		case !o.Force && shareDevice(dir, used):
+			errs = append(errs, fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
+				"stop it, take mode live, or --force", dir, used))
+		}
+	}
+	return errs
+}
+
+func shareDevice(a, b string) bool {
+	majorA, minorA, errA := deviceOf(a)
+	majorB, minorB, errB := deviceOf(b)
+	return errA == nil && errB == nil && majorA == majorB && minorA == minorB
+}
+
+// checkSpace takes what all directories of one file system want together.
+func checkSpace(d DirPlan, wanted int64) []error {
+	left := int64(float64(d.TotalBytes) * spare)
+	switch {
+	case d.SizeBytes < leastSize:
+		return []error{fmt.Errorf("%s: a tenth of the %s that are free is too little to measure: free some, or name a size",
+			d.Path, bytesText(d.FreeBytes))}
+	case d.FreeBytes-wanted < left:
+		return []error{fmt.Errorf("%s: %s would be filled, and of the %s that are free %s must stay so: free some, or name a smaller size",
+			d.Path, bytesText(wanted), bytesText(d.FreeBytes), bytesText(left))}
+	}
+	return nil
+}
+
+// checkFiles opens what the tests open, and writes nothing to it.
+func checkFiles(o Options, d DirPlan) []error {
+	f, err := nameless(d.Path, false)
+	if err != nil {
+		return []error{explain(d.Path, err)}
+	}
+	f.Close()
+	if !slices.Contains(o.Tests, testDD) {
+		return nil
+	}
+	var errs []error
+	align := int64(page)
+	if f, err := nameless(d.Path, true); err == nil {
+		align = alignment(f, logicalBlock(host.System(), d.Path))
+		f.Close()
+	}
+	for _, block := range o.Blocks {
+		switch {
+		case block < 1 || block > d.SizeBytes:
+			errs = append(errs, fmt.Errorf("%s: a block of %s does not fit in a size of %s: name a smaller block or a larger size",
+				d.Path, bytesText(block), bytesText(d.SizeBytes)))
+		case slices.Contains(o.Direct, true) && block%align != 0:
+			errs = append(errs, fmt.Errorf("%s: direct writes there are multiples of %d bytes, and a block of %d is not: "+
+				"name another, or do not write direct", d.Path, align, block))
+		}
+	}
+	return errs
+}
+
+// resolve is a path without symbolic links, as far as it leads anywhere.
+func resolve(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return filepath.Clean(dir)
+}
+
+func same(a, b string) bool { return resolve(a) == resolve(b) }
+
+// within tells whether a path is another one or below it.
+func within(dir, above string) bool {
+	rel, err := filepath.Rel(resolve(above), resolve(dir))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// expected is how long all tests take at most, without the time in which files are
+// laid out.
+func expected(o Options, t timing) time.Duration {
+	var each time.Duration
+	for _, name := range o.Tests {
+		each += t.of(name, o)
+	}
+	d := each * time.Duration(len(o.Dirs))
+	if slices.Contains(o.Tests, testParallel) {
+		d -= t.of(testParallel, o) * time.Duration(len(o.Dirs)-1) // once for all
+	}
+	return d
+}
+
+// of is how long one test takes at most.
+func (t timing) of(test string, o Options) time.Duration {
+	switch test {
+	case testWrite, testParallel:
+		return t.warmup + t.write
+	case testAppend:
+		return t.appends
+	case testSync:
+		if t.syncSize {
+			return t.sync + t.sync/2
+		}
+		return t.sync
+	case testCommit:
+		return 2 * t.commit
+	case testRead:
+		return 2 * t.read
+	case testMixed:
+		return 2 * t.mixed
+	case testDD:
+		return t.row * time.Duration(len(o.Blocks)*len(o.Direct))
+	}
+	return 0
+}
+
+// bytesText is a size for a sentence: "12.5 GiB".
+func bytesText(n int64) string {
+	switch {
+	case n >= gib:
+		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
+	case n >= mib:
+		return fmt.Sprintf("%.0f MiB", float64(n)/mib)
+	case n >= kib:
+		return fmt.Sprintf("%.0f KiB", float64(n)/kib)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,90 @@
+package probe
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestMemoryIsNoDisk(t *testing.T) {
+	const shm = "/dev/shm"
+	s, err := readSpace(shm)
+	if err != nil || s.kind != "tmpfs" {
+		t.Skipf("%s is no tmpfs here: %q, %v", shm, s.kind, err)
+	}
+	dir, err := os.MkdirTemp(shm, "kt-probe-test")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize}); err == nil || !strings.Contains(err.Error(), "is on tmpfs, which is memory and not a disk") {
+		t.Errorf("Check(%s) = %v, want a refusal of tmpfs", dir, err)
+	}
+	if s.free-s.total/10 < leastSize {
+		t.Skipf("%s is full", shm)
+	}
+	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err != nil {
+		t.Errorf("Check(%s) by force = %v, want it allowed", dir, err)
+	}
+}
+
+func TestFileSystemsThatAreNoDisk(t *testing.T) {
+	for _, r := range []struct {
+		magic   int64
+		kind    string
+		network bool
+	}{
+		{unix.TMPFS_MAGIC, "tmpfs", false},
+		{unix.OVERLAYFS_SUPER_MAGIC, "overlay", false},
+		{unix.NFS_SUPER_MAGIC, "nfs", true},
+		{0xff534d42, "cifs", true},
+		{unix.V9FS_MAGIC, "9p", true},
+		{unix.EXT4_SUPER_MAGIC, "", false},
+		{unix.XFS_SUPER_MAGIC, "", false},
+		{unix.BTRFS_SUPER_MAGIC, "", false},
+	} {
+		if kind, network := doubtful(r.magic); kind != r.kind || network != r.network {
+			t.Errorf("doubtful(%#x) = %q, %v, want %q, %v", r.magic, kind, network, r.kind, r.network)
+		}
+	}
+}
+
+func TestReadOnlyIsRefused(t *testing.T) {
+	dir := mountTmpfs(t, "32m")
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err == nil || !strings.Contains(err.Error(), "mounted read-only") {
+		t.Errorf("Check(%s) = %v, want a refusal", dir, err)
+	}
+}
+
+func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write anywhere")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("Check(%s) = %v, want a refusal", dir, err)
+	}
+}
+
+// mountTmpfs is a small file system of the test's own.
+func mountTmpfs(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("kt-probe-test", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("mount a tmpfs: %v: needs root", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}

@@ -1,0 +1,117 @@
+package probe
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCheckRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(dir, "below")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	beside := filepath.Join(dir, "beside")
+	if err := os.Mkdir(beside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(below, link); err != nil {
+		t.Fatal(err)
+	}
+	s, err := readSpace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct {
+		sentence string
+		o        Options
+		says     string
+	}{
+		{"no directory", Options{}, "no directory to probe"},
+		{"one that is missing", Options{Dirs: []string{dir + "/none"}}, "none is not there: make it"},
+		{"a file", Options{Dirs: []string{file}}, "file is not a directory"},
+		{"one named twice, by another path", Options{Dirs: []string{below, link}, Force: true, Size: leastSize}, "is named twice"},
+		{"an unknown mode", Options{Dirs: []string{dir}, Mode: "fast"}, `mode "fast" is none of`},
+		{"an unknown test", Options{Dirs: []string{dir}, Tests: []string{"seek"}}, `test "seek" is none of write, append`},
+		{"a short duration", Options{Dirs: []string{dir}, Duration: time.Millisecond}, "too short"},
+		{"a small size", Options{Dirs: []string{dir}, Size: mib, Force: true}, "take 16 MiB"},
+		{"more than is free", Options{Dirs: []string{dir}, Size: s.total, Force: true}, "must stay so"},
+		{"two directories that are too much together", Options{Dirs: []string{below, beside}, Size: (s.free - s.total/10) * 3 / 4, Force: true}, "beside: "},
+		{"a broker's directory", Options{Dirs: []string{below}, Brokers: []string{below}, Force: true}, "is in use by a broker"},
+		{"a broker's directory by a link", Options{Dirs: []string{link}, Brokers: []string{below}, Force: true}, "is in use by a broker"},
+		{"a folder in it", Options{Dirs: []string{below}, Brokers: []string{dir}, Force: true}, "is in use by a broker"},
+		{"the folder that it is in", Options{Dirs: []string{dir}, Brokers: []string{below}, Force: true}, "is in use by a broker"},
+		{"the file system of a broker", Options{Dirs: []string{beside}, Brokers: []string{below}}, "which a broker uses"},
+		{"a heavy test beside a broker", Options{Dirs: []string{dir}, Mode: Live, Tests: []string{testWrite}}, "live has sync and append only"},
+		{"a block that is larger than the size", Options{Dirs: []string{dir}, Blocks: []int64{32 * mib}, Size: leastSize, Force: true}, "does not fit in a size of 16 MiB"},
+		{"a direct block of no whole pages", Options{Dirs: []string{dir}, Blocks: []int64{2301}, Size: leastSize, Force: true}, "and a block of 2301 is not"},
+	} {
+		_, err := Check(r.o)
+		if err == nil || !strings.Contains(err.Error(), r.says) {
+			t.Errorf("%s: Check(%+v) = %v, want an error with %q", r.sentence, r.o, err, r.says)
+		}
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(names) > 0 {
+		t.Errorf("Check left %q", names)
+	}
+}
+
+func TestCheckTellsEveryReason(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Check(Options{Dirs: []string{dir + "/a", dir + "/b"}, Size: 1})
+	for _, want := range []string{"a is not there", "b is not there", "take 16 MiB"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check = %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestCheckAllows(t *testing.T) {
+	dir := t.TempDir()
+	for _, r := range []struct {
+		sentence string
+		o        Options
+		tests    []string
+	}{
+		{"quick", Options{}, []string{testWrite, testAppend, testSync}},
+		{"live, in a broker's directory", Options{Mode: Live, Brokers: []string{dir}}, []string{testAppend, testSync}},
+		{"mixed needs what append finds", Options{Tests: []string{testMixed}}, []string{testAppend, testMixed}},
+		{"one directory is not parallel", Options{Tests: []string{testParallel, testRead}}, []string{testRead}},
+		{"block sizes mean dd", Options{Blocks: []int64{8 * kib}}, []string{testDD}},
+		{"blocks of no whole page without direct", Options{Blocks: []int64{2300}, Direct: []bool{false}}, []string{testDD}},
+	} {
+		r.o.Dirs, r.o.Size, r.o.Force = []string{dir}, leastSize, true
+		plan, err := Check(r.o)
+		if err != nil || !slices.Equal(plan.Tests, r.tests) || plan.Duration <= 0 {
+			t.Errorf("%s: Check(%+v) = %q for %s, %v, want %q", r.sentence, r.o, plan.Tests, plan.Duration, err, r.tests)
+		}
+	}
+}
+
+func TestSpaceThatMustStayFree(t *testing.T) {
+	for _, r := range []struct {
+		sentence           string
+		total, free, wants int64
+		ok                 bool
+	}{
+		{"a disk of 1 GiB and a size of 256 MiB", gib, 900 * mib, 256 * mib, true},
+		{"exactly a tenth stays", 1000 * mib, 300 * mib, 200 * mib, true},
+		{"less than a tenth stays", 1000 * mib, 300 * mib, 201 * mib, false},
+		{"nearly full already", 1000 * mib, 50 * mib, 16 * mib, false},
+		{"a tenth of what is free is nothing", 1000 * mib, 900 * mib, 8 * mib, false},
+	} {
+		errs := checkSpace(DirPlan{Path: "/d", TotalBytes: r.total, FreeBytes: r.free, SizeBytes: r.wants}, r.wants)
+		if (len(errs) == 0) != r.ok {
+			t.Errorf("%s: checkSpace(…) = %v, want ok %v", r.sentence, errs, r.ok)
+		}
+	}
+}

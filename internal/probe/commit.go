@@ -1,0 +1,79 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	commitBlock = 16 * kib
+	commitRate  = 20e6 / commitBlock // appends a second: 20 MB/s
+	commitEvery = 2 * time.Second
+)
+
+// commit finds what appends wait for when the file system commits its journal:
+// paced appends, first alone, then while another file is filled and synced every
+// two seconds.
+func (r *runner) commit(ctx context.Context, p *place) (Result, error) {
+	f, err := newFiles(p.Path, 2, false)
+	if err != nil {
+		return Result{}, explain(p.Path, err)
+	}
+	defer f.close()
+	filled := min(64*mib, p.SizeBytes/4/mib*mib)
+	t := trial{
+		test: testCommit, duration: r.t.commit,
+		what: fmt.Sprintf("buffered appends of 16 KiB at 20 MB/s, while %s are written and synced every 2 s", bytesText(filled)),
+	}
+	data := newPool(commitBlock, p.SizeBytes)
+	paced := func(ctx context.Context, m *meter) error {
+		pace := newPacer(commitRate)
+		for at := int64(0); ; at += commitBlock {
+			begin, err := pace.wait(ctx)
+			if err != nil {
+				return err
+			}
+			if at+commitBlock > p.SizeBytes/2 {
+				at = 0 // write over what is there: with a size from 1 GiB on that never happens
+			}
+			b := data.next(commitBlock)
+			if err := m.since(begin, commitBlock, func() error { _, err := f[0].WriteAt(b, at); return err }); err != nil {
+				return err
+			}
+		}
+	}
+	t.workers = []worker{paced}
+	alone, err := r.drive(ctx, p, t)
+	if err != nil {
+		return t.result(alone), err
+	}
+	if err := f[0].Truncate(0); err != nil {
+		return t.result(alone), explain(p.Path, err)
+	}
+	more := newPool(mib, p.SizeBytes)
+	t.workers = append(t.workers, func(ctx context.Context, _ *meter) error {
+		pace := newPacer(1 / commitEvery.Seconds())
+		for {
+			if _, err := pace.wait(ctx); err != nil {
+				return err
+			}
+			if err := f[1].Truncate(0); err != nil {
+				return err
+			}
+			for at := int64(0); at < filled && ctx.Err() == nil; at += mib {
+				if _, err := f[1].WriteAt(more.next(mib), at); err != nil {
+					return err
+				}
+			}
+			if err := f[1].Sync(); err != nil {
+				return err
+			}
+		}
+	})
+	out, err := r.drive(ctx, p, t)
+	result := t.result(out)
+	was := alone.latency()
+	result.Alone = &was
+	return result, err
+}

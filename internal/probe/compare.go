@@ -1,0 +1,220 @@
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Comparison is two probes of the same directories, say before and after tuning.
+type Comparison struct {
+	Changes  []Change     `json:"changes"`
+	Settings []Difference `json:"settings"`        // that were not the same
+	Missing  []string     `json:"missing"`         // what only one of the two has
+	Notes    []string     `json:"notes,omitempty"` // why the two may not be fit to be compared
+}
+
+// Change is one figure in both probes.
+type Change struct {
+	Dir    string  `json:"dir"`
+	Test   string  `json:"test"`   // or the rows of dd: "dd 8k direct"
+	Metric string  `json:"metric"` // "rate", "p99" …
+	Unit   string  `json:"unit"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	Change float64 `json:"change"` // a share of before; 0 when that is 0
+	Effect Effect  `json:"effect"`
+}
+
+// Effect is what a change means.
+type Effect string
+
+// The effects. A change that one repetition may show as well is Unchanged: a
+// tenth of a rate, or twice its variation where that is more, and a quarter of a
+// percentile.
+const (
+	Better    Effect = "better"
+	Worse     Effect = "worse"
+	Unchanged Effect = "unchanged"
+)
+
+// Difference is a setting that was another in the second probe.
+type Difference struct {
+	Name   string `json:"name"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Compare finds what has changed from one probe to another. Directories belong
+// together by their paths; where both have just one, those do.
+func Compare(before, after *Report) (Comparison, error) {
+	for _, r := range []*Report{before, after} {
+		if r.Schema != Schema {
+			return Comparison{}, fmt.Errorf("compare: a report of schema %d, this kt knows %d: probe again", r.Schema, Schema)
+		}
+	}
+	var c Comparison
+	if before.Mode != after.Mode {
+		c.Notes = append(c.Notes, fmt.Sprintf("before was mode %s, after is %s", before.Mode, after.Mode))
+	}
+	if before.Machine.Hostname != after.Machine.Hostname {
+		c.Notes = append(c.Notes, fmt.Sprintf("before was on %s, after is on %s", before.Machine.Hostname, after.Machine.Hostname))
+	}
+	c.differ("kernel", before.Machine.Kernel, after.Machine.Kernel)
+	c.differAll("", before.Machine.Writeback, after.Machine.Writeback)
+	c.differ("cgroup io", strings.Join(before.Machine.CgroupIO, "; "), strings.Join(after.Machine.CgroupIO, "; "))
+	pairs := c.pair(before.Directories, after.Directories)
+	for _, p := range pairs {
+		c.directory(p[0], p[1])
+	}
+	if len(pairs) == 0 {
+		return c, fmt.Errorf("compare: the two have no directory in common: probe the same ones")
+	}
+	return c, nil
+}
+
+// pair finds the directories that belong together.
+func (c *Comparison) pair(before, after []Directory) [][2]Directory {
+	if len(before) == 1 && len(after) == 1 {
+		if before[0].Path != after[0].Path {
+			c.Notes = append(c.Notes, fmt.Sprintf("before was %s, after is %s", before[0].Path, after[0].Path))
+		}
+		return [][2]Directory{{before[0], after[0]}}
+	}
+	var pairs [][2]Directory
+	for _, b := range before {
+		i := slices.IndexFunc(after, func(a Directory) bool { return a.Path == b.Path })
+		if i < 0 {
+			c.Missing = append(c.Missing, b.Path+": only before")
+			continue
+		}
+		pairs = append(pairs, [2]Directory{b, after[i]})
+	}
+	for _, a := range after {
+		if !slices.ContainsFunc(before, func(b Directory) bool { return a.Path == b.Path }) {
+			c.Missing = append(c.Missing, a.Path+": only after")
+		}
+	}
+	return pairs
+}
+
+func (c *Comparison) directory(before, after Directory) {
+	c.differAll(after.Path+" ", settings(before), settings(after))
+	if before.SizeBytes != after.SizeBytes {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s: before filled %s, after %s", after.Path, bytesText(before.SizeBytes), bytesText(after.SizeBytes)))
+	}
+	was, is := figures(before), figures(after)
+	for _, f := range is {
+		i := slices.IndexFunc(was, func(w figure) bool { return w.test == f.test && w.metric == f.metric })
+		if i < 0 {
+			c.miss(fmt.Sprintf("%s %s: only after", after.Path, f.test))
+			continue
+		}
+		c.Changes = append(c.Changes, was[i].to(after.Path, f))
+	}
+	for _, w := range was {
+		if !slices.ContainsFunc(is, func(f figure) bool { return w.test == f.test && w.metric == f.metric }) {
+			c.miss(fmt.Sprintf("%s %s: only before", after.Path, w.test))
+		}
+	}
+}
+
+func (c *Comparison) miss(what string) {
+	if !slices.Contains(c.Missing, what) {
+		c.Missing = append(c.Missing, what)
+	}
+}
+
+// settings are what a directory's figures depend on.
+func settings(d Directory) map[string]string {
+	options := slices.Sorted(slices.Values(d.Options))
+	out := map[string]string{"file system": d.FileSystem, "mount options": strings.Join(options, ","), "device": d.Device}
+	for _, disk := range d.Disks {
+		out[disk.Name+" scheduler"] = disk.Scheduler
+		out[disk.Name+" read_ahead_kb"] = fmt.Sprint(disk.ReadAheadKB)
+		out[disk.Name+" nr_requests"] = fmt.Sprint(disk.Requests)
+		out[disk.Name+" write_cache"] = disk.WriteCache
+	}
+	return out
+}
+
+func (c *Comparison) differAll(prefix string, before, after map[string]string) {
+	all := maps.Clone(before)
+	if all == nil {
+		all = make(map[string]string)
+	}
+	maps.Copy(all, after)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c.differ(prefix+name, before[name], after[name])
+	}
+}
+
+func (c *Comparison) differ(name, before, after string) {
+	if before != after {
+		c.Settings = append(c.Settings, Difference{name, before, after})
+	}
+}
+
+// figure is one number of a probe that can be compared.
+type figure struct {
+	test, metric, unit string
+	value              float64
+	higher             bool    // is better
+	tolerance          float64 // the share by which it may change for no reason
+}
+
+const (
+	rateTolerance    = 0.10
+	latencyTolerance = 0.25
+)
+
+// figures are those of a directory, in the order of its report.
+func figures(d Directory) []figure {
+	var out []figure
+	for _, r := range d.Results {
+		tolerance := max(rateTolerance, 2*r.Spread.CV)
+		switch {
+		case r.Append != nil:
+			out = append(out,
+				figure{r.Test, "sustained", "MiB/s", r.Append.SustainedMiBPerSecond, true, tolerance},
+				figure{r.Test, "burst", "MiB/s", r.Append.BurstMiBPerSecond, true, latencyTolerance})
+		case r.Test == testSync || r.Test == partSyncEtcd || r.Test == testCommit || r.Test == testMixed:
+		default:
+			out = append(out, figure{r.Test, "rate", "MiB/s", r.MiBPerSecond, true, tolerance})
+		}
+		if r.Read != nil {
+			out = append(out, figure{r.Test, "read", "MiB/s", *r.Read, true, latencyTolerance})
+		}
+		out = append(out,
+			figure{r.Test, "p50", "us", r.Latency.P50, false, latencyTolerance},
+			figure{r.Test, "p99", "us", r.Latency.P99, false, latencyTolerance},
+			figure{r.Test, "p99.9", "us", r.Latency.P999, false, latencyTolerance})
+	}
+	for _, row := range d.DD {
+		name := "dd " + ddSize(row.Block)
+		if row.Direct {
+			name += " direct"
+		}
+		out = append(out, figure{name, "rate", "MB/s", row.MBPerSecond, true, rateTolerance})
+	}
+	return out
+}
+
+// to is the change from one figure to a later one.
+func (f figure) to(dir string, later figure) Change {
+	c := Change{Dir: dir, Test: f.test, Metric: f.metric, Unit: f.unit, Before: f.value, After: later.value, Effect: Unchanged}
+	if f.value == 0 {
+		return c
+	}
+	c.Change = later.value/f.value - 1
+	switch {
+	case math.Abs(c.Change) <= max(f.tolerance, later.tolerance):
+	case c.Change > 0 == f.higher:
+		c.Effect = Better
+	default:
+		c.Effect = Worse
+	}
+	return c
+}

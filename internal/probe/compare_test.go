@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func aReport(path string, results ...Result) *Report {
+	return &Report{Schema: Schema, Mode: Quick, Machine: Machine{Hostname: "a"}, Directories: []Directory{{Path: path, Results: results}}}
+}
+
+func TestCompare(t *testing.T) {
+	before := aReport("/d",
+		Result{Test: testWrite, MiBPerSecond: 100, Latency: Latency{P50: 100, P99: 1000, P999: 5000}},
+		Result{Test: testSync, Latency: Latency{P50: 100, P99: 1000, P999: 5000}})
+	before.Machine.Writeback = map[string]string{"vm.dirty_ratio": "20", "vm.dirty_bytes": "0"}
+	before.Directories[0].Disks = []Disk{{Name: "sda", Scheduler: "bfq"}}
+	after := aReport("/d",
+		Result{Test: testWrite, MiBPerSecond: 140, Latency: Latency{P50: 110, P99: 700, P999: 9000}},
+		Result{Test: testRead, MiBPerSecond: 10})
+	after.Machine.Writeback = map[string]string{"vm.dirty_ratio": "60", "vm.dirty_bytes": "0"}
+	after.Directories[0].Disks = []Disk{{Name: "sda", Scheduler: "none"}}
+
+	got, err := Compare(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes []string
+	for _, c := range got.Changes {
+		changes = append(changes, c.Test+" "+c.Metric+" "+string(c.Effect))
+	}
+	if want := []string{"write rate better", "write p50 unchanged", "write p99 better", "write p99.9 worse"}; !slices.Equal(changes, want) {
+		t.Errorf("Compare: changes %q, want %q", changes, want)
+	}
+	if diff := cmp.Diff([]Difference{{"vm.dirty_ratio", "20", "60"}, {"/d sda scheduler", "bfq", "none"}}, got.Settings); diff != "" {
+		t.Errorf("Compare: settings (-want +got):\n%s", diff)
+	}
+	if want := []string{"/d read: only after", "/d sync: only before"}; !slices.Equal(got.Missing, want) {
+		t.Errorf("Compare: missing %q, want %q", got.Missing, want)
+	}
+}
+
+func TestAnUnevenRateMustChangeMore(t *testing.T) {
+	before := aReport("/d", Result{Test: testWrite, MiBPerSecond: 100, Spread: Spread{CV: 0.2}})
+	after := aReport("/d", Result{Test: testWrite, MiBPerSecond: 130})
+	got, err := Compare(before, after)
+	if err != nil || got.Changes[0].Effect != Unchanged {
+		t.Errorf("Compare = %+v, %v, want a change of 30 %% unchanged where seconds vary by 20 %%", got.Changes, err)
+	}
+}
+
+func TestWhatIsNotFitToBeCompared(t *testing.T) {
+	old := aReport("/d")
+	old.Schema = 0
+	if _, err := Compare(old, aReport("/d")); err == nil || !strings.Contains(err.Error(), "schema 0") {
+		t.Errorf("Compare of another schema = %v", err)
+	}
+	two := aReport("/a")
+	two.Directories = append(two.Directories, Directory{Path: "/b"})
+	if _, err := Compare(two, aReport("/c")); err == nil || !strings.Contains(err.Error(), "no directory in common") {
+		t.Errorf("Compare of other directories = %v", err)
+	}
+	other := aReport("/e")
+	other.Mode, other.Machine.Hostname = Soak, "b"
+	got, err := Compare(aReport("/d"), other)
+	if err != nil || len(got.Notes) != 3 {
+		t.Errorf("Compare = %q, %v, want notes on the mode, the host and the directory", got.Notes, err)
+	}
+}

@@ -1,0 +1,131 @@
+package probe
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// readMachine asks what the tests run on. What does not answer is named in
+// Unavailable: a probe does not fail for it.
+func readMachine(tree host.FS) Machine {
+	facts := host.ReadFacts()
+	m := Machine{
+		Hostname: facts.Hostname, Kernel: facts.Kernel, Machine: facts.Machine, MemoryBytes: facts.MemoryBytes,
+		LogicalCPUs: facts.LogicalCPUs, Container: facts.Container, Writeback: make(map[string]string),
+	}
+	for _, name := range []string{
+		"dirty_background_bytes", "dirty_background_ratio", "dirty_bytes", "dirty_expire_centisecs",
+		"dirty_ratio", "dirty_writeback_centisecs",
+	} {
+		key := "vm." + name
+		if value, err := tree.Text(host.SysctlFile(key)); err == nil {
+			m.Writeback[key] = value
+		}
+	}
+	if group, err := tree.Cgroup(0); err != nil {
+		m.Unavailable = append(m.Unavailable, fmt.Sprintf("cgroup: %v", err))
+	} else {
+		m.CgroupIO = group.IO
+	}
+	m.DirtyLimitBytes = dirtyLimit(tree)
+	m.PressureBefore = pressure(tree)
+	return m
+}
+
+// dirtyLimit is the memory that may wait to be written before writers are held up,
+// as the kernel last worked it out; 0: it does not tell.
+func dirtyLimit(tree host.FS) int64 {
+	text, _ := tree.Text("proc/vmstat")
+	for line := range strings.Lines(text) {
+		if number, ok := strings.CutPrefix(line, "nr_dirty_threshold "); ok {
+			pages, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+			return pages * int64(os.Getpagesize())
+		}
+	}
+	return 0
+}
+
+// logicalBlock is the smallest write of the disks below a directory in bytes; 0: it
+// is not known.
+func logicalBlock(tree host.FS, dir string) int64 {
+	major, minor, err := deviceOf(dir)
+	if err != nil {
+		return 0
+	}
+	storage, err := tree.Storage(major, minor)
+	if err != nil {
+		return 0 // whatever has no disk has no block either
+	}
+	var largest int64
+	for _, d := range storage.Disks {
+		block, _ := tree.Number(d.Queue("logical_block_size"))
+		largest = max(largest, block)
+	}
+	return largest
+}
+
+func pressure(tree host.FS) string {
+	text, _ := tree.Text("proc/pressure/io") // kernels may be built or started without it
+	return text
+}
+
+// place is a directory while it is probed.
+type place struct {
+	Directory
+	count   counter
+	numbers []string // of the device and of the disks below, as the kernel writes them: "8:0"
+}
+
+// readPlace asks what a directory is on, and what counts there.
+func readPlace(tree host.FS, d DirPlan) (*place, error) {
+	p := &place{Directory: Directory{Path: d.Path, TotalBytes: d.TotalBytes, FreeBytes: d.FreeBytes, SizeBytes: d.SizeBytes}}
+	major, minor, err := deviceOf(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	p.numbers = []string{fmt.Sprintf("%d:%d", major, minor)}
+	var source string
+	if mounts, err := tree.Mounts(); err != nil {
+		p.Notes = append(p.Notes, fmt.Sprintf("mount options are not known: %v", err))
+	} else if m, ok := host.MountOf(mounts, resolve(d.Path)); ok {
+		p.FileSystem, p.MountPoint, p.Options = m.Type, m.Point, m.Options
+		source = m.Source
+	}
+	if p.FileSystem == "" {
+		p.FileSystem = d.kind
+	}
+	if p.count = newCounter(tree, major, minor, source); !p.count.known() {
+		p.Notes = append(p.Notes, "the kernel does not count what reaches the device: rates are those of the calls")
+	}
+	if d.kind != "" {
+		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", d.kind))
+		return p, nil
+	}
+	storage, err := tree.Storage(major, minor)
+	if err != nil {
+		p.Notes = append(p.Notes, fmt.Sprintf("the disks are not known: %v", err))
+	}
+	p.Device, p.Layers = storage.Device, storage.Layers
+	for _, d := range storage.Disks {
+		p.Disks = append(p.Disks, readDisk(tree, d))
+		if number, err := tree.Text("sys/block/" + d.Name + "/dev"); err == nil {
+			p.numbers = append(p.numbers, number)
+		}
+	}
+	return p, nil
+}
+
+// readDisk leaves zero what a disk does not have: a driver without a scheduler,
+// say.
+func readDisk(tree host.FS, d host.Disk) Disk {
+	out := Disk{Name: d.Name, Model: d.Model, Rotational: d.Rotational, SizeBytes: d.Size}
+	out.Scheduler, _ = tree.Chosen(d.Queue("scheduler"))
+	out.ReadAheadKB, _ = tree.Number(d.Queue("read_ahead_kb"))
+	out.Requests, _ = tree.Number(d.Queue("nr_requests"))
+	out.WriteCache, _ = tree.Text(d.Queue("write_cache"))
+	return out
+}

@@ -1,0 +1,136 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// openNameless asks for a file that never had a name, and never can have one.
+func openNameless(dir string, direct bool) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC|directFlag(direct), 0o600)
+	switch {
+	case err == nil:
+		return os.NewFile(uintptr(fd), filepath.Join(dir, ".kt-probe")), nil
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ENOENT):
+		return nil, errors.ErrUnsupported // the two last from kernels that do not know the flag
+	case direct && errors.Is(err, unix.EINVAL):
+		return nil, errNoDirect
+	}
+	return nil, &os.PathError{Op: "open", Path: dir, Err: err}
+}
+
+func directFlag(direct bool) int {
+	if direct {
+		return unix.O_DIRECT
+	}
+	return 0
+}
+
+func uncached(*os.File) {} // the flag of open did it
+
+// alignment is what addresses, offsets and lengths of direct I/O must be multiples
+// of: what the kernel says (6.1 and later), else 4096 or the disk's block.
+func alignment(f *os.File, logicalBlock int64) int64 {
+	var s unix.Statx_t
+	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
+	if err == nil && s.Mask&unix.STATX_DIOALIGN != 0 && s.Dio_offset_align > 0 {
+		return int64(max(s.Dio_offset_align, s.Dio_mem_align))
+	}
+	return max(4096, logicalBlock)
+}
+
+// allocate takes the space at once, so that direct writes need not grow the file
+// one after the other. A file system that cannot leaves the file as it was.
+func allocate(f *os.File, size int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return nil
+	}
+	return err
+}
+
+// settle has what was written to f go to the device, and waits. Unlike a sync it
+// asks for no commit of the journal.
+func settle(f *os.File) error {
+	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
+	err := unix.SyncFileRange(int(f.Fd()), 0, 0, all)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ESPIPE) {
+		return unix.Fdatasync(int(f.Fd()))
+	}
+	return err
+}
+
+func dataSync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
+
+// forget drops what the page cache has of f, which must be on the device already.
+func forget(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
+
+// idle lets the calling thread use a disk only when no one else does, as far as
+// the disk's scheduler knows of priorities.
+func idle() {
+	const whoThread, classIdle, classShift = 1, 3, 13
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoThread, 0, classIdle<<classShift)
+}
+
+// space is the size of a file system.
+type space struct {
+	total, free int64 // bytes; free: for users other than root
+	readOnly    bool
+	kind        string // of those that say little about a disk: "tmpfs", "overlay", "nfs" …
+	network     bool
+}
+
+func readSpace(dir string) (space, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return space{}, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	kind, network := doubtful(int64(s.Type) & 0xffffffff)
+	block := int64(s.Frsize)
+	if block == 0 {
+		block = int64(s.Bsize)
+	}
+	return space{
+		total: int64(s.Blocks) * block, free: int64(s.Bavail) * block,
+		readOnly: s.Flags&unix.ST_RDONLY != 0, kind: kind, network: network,
+	}, nil
+}
+
+// doubtful names a file system that says little about the disks of this machine,
+// by its magic number of statfs(2); "" for others.
+func doubtful(magic int64) (kind string, network bool) {
+	switch magic {
+	case unix.TMPFS_MAGIC:
+		return "tmpfs", false
+	case unix.RAMFS_MAGIC:
+		return "ramfs", false
+	case unix.OVERLAYFS_SUPER_MAGIC:
+		return "overlay", false
+	case unix.NFS_SUPER_MAGIC:
+		return "nfs", true
+	case 0xff534d42, 0xfe534d42:
+		return "cifs", true
+	case unix.V9FS_MAGIC:
+		return "9p", true
+	case unix.CEPH_SUPER_MAGIC:
+		return "ceph", true
+	case unix.AFS_SUPER_MAGIC, 0x6b414653:
+		return "afs", true
+	case 0x65735546:
+		return "fuse", true // may be a local one: it is not the kernel's own in any case
+	}
+	return "", false
+}
+
+// deviceOf is the number of the device that a directory is on.
+func deviceOf(dir string) (major, minor int, err error) {
+	var s unix.Stat_t
+	if err := unix.Stat(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("stat %s: %w", dir, err)
+	}
+	return int(unix.Major(uint64(s.Dev))), int(unix.Minor(uint64(s.Dev))), nil
+}

@@ -1,0 +1,353 @@
+//go:build integration && linux
+
+package probe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// Both write the same blocks to the same folder in turn, dd, kt, kt, dd, so that
+// what else happens on the disk meets both. The median of the pairs must agree;
+// on a disk where dd does not agree with itself, nothing can be said.
+func TestRowsAgreeWithDD(t *testing.T) {
+	dir := diskDir(t)
+	for _, row := range []struct {
+		block, count int64
+		direct       bool
+		tolerance    float64 // 0: only told
+	}{
+		{mib, 256, true, 0.10},
+		{8 * kib, 10_000, true, 0.10},
+		{80_000 * kib, 6, true, 0.10},
+		{8 * kib, 20_000, false, 0}, // memory: told, but dd reads its zeros another way
+		{mib, 256, false, 0},
+	} {
+		name := fmt.Sprintf("%s x %d direct %v", ddSize(row.block), row.count, row.direct)
+		t.Run(name, func(t *testing.T) {
+			const rounds = 4
+			var all paired
+			for range rounds {
+				all.measure(t, dir, row.block, row.count, row.direct)
+				if row.tolerance == 0 || math.Abs(median(all.ratios)-1) <= row.tolerance {
+					return
+				}
+			}
+			if noise := median(all.noises); noise > row.tolerance {
+				t.Skipf("dd differs from itself by %.0f %%: the disk is too busy to compare on", 100*noise)
+			}
+			t.Errorf("dd(%s): %.3f times what dd writes, want within %.0f %%", name, median(all.ratios), 100*row.tolerance)
+		})
+	}
+	nothingIn(t, dir)
+}
+
+// paired is what interleaved pairs found: kt's rate over dd's, and by how much dd
+// differed from itself.
+type paired struct{ ratios, noises []float64 }
+
+func (all *paired) measure(t *testing.T, dir string, block, count int64, direct bool) {
+	t.Helper()
+	kt := func() float64 { return ktRow(t, dir, block, count, direct) }
+	dd := func() float64 { return ddRow(t, dir, block, count, direct) }
+	dd()
+	kt()
+	var ours, theirs []float64
+	for range 5 {
+		d1, k1, k2, d2 := dd(), kt(), kt(), dd()
+		ours, theirs = append(ours, k1, k2), append(theirs, d1, d2)
+		all.ratios = append(all.ratios, (k1+k2)/(d1+d2))
+		all.noises = append(all.noises, math.Abs(d1/d2-1))
+	}
+	t.Logf("kt %.0f MB/s, dd %.0f MB/s, ratio %.3f of %.3f, dd differs from itself by %.3f",
+		median(ours), median(theirs), median(all.ratios), all.ratios, median(all.noises))
+}
+
+// Where a limit holds both back, a busy machine does not matter.
+func TestRowsAgreeWithDDOnASlowDevice(t *testing.T) {
+	dir, device := loopDisk(t, 256*mib)
+	throttle(t, device, 40*mib)
+	for _, row := range []struct{ block, count int64 }{{mib, 40}, {8 * kib, 5000}, {20_000 * kib, 2}} {
+		var all paired
+		all.measure(t, dir, row.block, row.count, true)
+		if got := median(all.ratios); math.Abs(got-1) > 0.10 {
+			t.Errorf("dd(%s x %d): %.3f times what dd writes, want within 10 %%", ddSize(row.block), row.count, got)
+		}
+	}
+}
+
+func TestFindsTheLimitOfADevice(t *testing.T) {
+	dir, device := loopDisk(t, 640*mib)
+	const limit = 20
+	throttle(t, device, limit*mib)
+	o := Options{Dirs: []string{dir}, Tests: []string{testWrite, testAppend}, Size: 256 * mib, Duration: 8 * time.Second}
+	report, err := Run(context.Background(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Directories[0].Results {
+		got := r.MiBPerSecond
+		if r.Append != nil {
+			got = r.Append.SustainedMiBPerSecond
+		}
+		t.Logf("%s: %.2f MiB/s in %.1f s, p99 %.1f ms, %+v, notes %q", r.Test, got, r.Seconds, r.Latency.P99/1000, r.Append, r.Notes)
+		if math.Abs(got/limit-1) > 0.10 {
+			t.Errorf("%s: %.2f MiB/s, want the device's limit of %d within 10 %%", r.Test, got, limit)
+		}
+		if !slices.ContainsFunc(r.Notes, func(s string) bool { return strings.Contains(s, "limit of kt's cgroup") }) {
+			t.Errorf("%s: notes %q do not name the limit of the cgroup; cgroup io is %q", r.Test, r.Notes, report.Machine.CgroupIO)
+		}
+	}
+	nothingIn(t, dir)
+}
+
+// A small ext4 that fills up while kt writes, in every way in which kt writes.
+func TestFullDiskOnExt4GivesEverythingBack(t *testing.T) {
+	dir, _ := loopDisk(t, 128*mib)
+	before, err := readSpace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []string{testWrite, testAppend, testRead, testDD} {
+		o := Options{Dirs: []string{dir}, Tests: []string{test}, Size: 32 * mib, Blocks: []int64{mib}, Direct: []bool{true, false}}
+		plan, err := Check(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Directories[0].SizeBytes = 256 * mib
+		if _, err = run(context.Background(), o, plan, host.System(), nil); err == nil {
+			t.Errorf("%s: run = nil, want an error: the disk is smaller than the size", test)
+		} else if !errors.Is(err, syscall.ENOSPC) && !strings.Contains(err.Error(), "fills the disk") {
+			t.Errorf("%s: run = %v, want that the disk is full", test, err)
+		}
+	}
+	backToFree(t, dir, before.free)
+	nothingIn(t, dir)
+}
+
+func TestKillGivesTheSpaceBackOnExt4(t *testing.T) {
+	dir, _ := loopDisk(t, 256*mib)
+	before, err := readSpace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killWhileItWrites(t, dir)
+	backToFree(t, dir, before.free)
+	nothingIn(t, dir)
+}
+
+func TestItStopsSoonOnASlowDevice(t *testing.T) {
+	dir, device := loopDisk(t, 640*mib)
+	throttle(t, device, 20*mib)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var cancelled time.Time
+	o := Options{Dirs: []string{dir}, Tests: []string{testAppend}, Size: 256 * mib}
+	_, err := Run(ctx, o, func(p Progress) {
+		if p.Elapsed > 3*time.Second && cancelled.IsZero() {
+			cancelled = time.Now()
+			cancel()
+		}
+	})
+	took := time.Since(cancelled)
+	t.Logf("stopped after %s", took)
+	if !errors.Is(err, context.Canceled) || took > 20*time.Second {
+		t.Errorf("Run = %v after %s, want the end of the context within 20 s", err, took)
+	}
+}
+
+// backToFree waits for what the file system frees after the last close.
+func backToFree(t *testing.T, dir string, want int64) {
+	t.Helper()
+	var s space
+	for range 100 {
+		syscall.Sync()
+		var err error
+		if s, err = readSpace(dir); err != nil {
+			t.Fatal(err)
+		}
+		if s.free >= want-mib { // the directory and the journal may have grown
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("%s has %d bytes free, and had %d before", dir, s.free, want)
+}
+
+func TestEveryTestRunsOnARealDisk(t *testing.T) {
+	dir := diskDir(t)
+	other := filepath.Join(dir, "other")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Dirs: []string{dir, other}, Mode: Standard, Size: 128 * mib, Duration: 2 * time.Second, Tests: Tests()}
+	report, err := Run(context.Background(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range report.Directories {
+		var tests []string
+		for _, r := range d.Results {
+			tests = append(tests, r.Test)
+			if r.Latency.P50 <= 0 || r.MiBPerSecond <= 0 {
+				t.Errorf("%s %s: %.1f MiB/s, p50 %.1f us, want both above 0", d.Path, r.Test, r.MiBPerSecond, r.Latency.P50)
+			}
+			t.Logf("%-16s %8.0f MiB/s p50 %8.1f p99.9 %9.1f max %9.1f us %s", r.Test, r.MiBPerSecond, r.Latency.P50, r.Latency.P999, r.Latency.Max, r.Grade)
+		}
+		want := []string{testWrite, testAppend, testSync, partSyncEtcd, testCommit, testRead, partReadInterleaved, testMixed}
+		if !slices.Equal(tests, want) {
+			t.Errorf("Run: tests %q, want %q", tests, want)
+		}
+		for _, row := range d.DD {
+			t.Logf("%s: %.0f MB/s, %.0f %% CPU", row.Command, row.MBPerSecond, row.CPUPercent)
+		}
+		if len(d.DD) != 4 {
+			t.Errorf("Run: %d rows of dd, want 4", len(d.DD))
+		}
+	}
+	if p := report.Parallel; p == nil || p.Sum <= 0 || len(p.Shared) == 0 {
+		t.Errorf("Run: parallel %+v, want a sum and the disk that both directories are on", p)
+	}
+}
+
+// diskDir is a folder on something that is no memory.
+func diskDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if s, err := readSpace(dir); err != nil || s.kind != "" {
+		t.Skipf("%s is on %q (%v): set TMPDIR to a folder on a disk", dir, s.kind, err)
+	}
+	return dir
+}
+
+func ktRow(t *testing.T, dir string, block, count int64, direct bool) float64 {
+	t.Helper()
+	o, timing, err := Options{Dirs: []string{dir}, Tests: []string{testDD}}.resolved()
+	if err != nil {
+		t.Fatal(err)
+	}
+	timing.row = longest
+	r := &runner{o: o, t: timing, tree: host.System()}
+	p, err := readPlace(r.tree, DirPlan{Path: dir, SizeBytes: block * count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.dd(context.Background(), p, block, direct)
+	if err != nil || row.Count != count {
+		t.Fatalf("dd(%d, %v) wrote %d blocks, %v, want %d", block, direct, row.Count, err, count)
+	}
+	return row.MBPerSecond
+}
+
+var ddSays = regexp.MustCompile(`(?m)^(\d+) bytes.* copied, ([0-9.e-]+) s`)
+
+func ddRow(t *testing.T, dir string, block, count int64, direct bool) float64 {
+	t.Helper()
+	command := ddCommand(dir, Row{Block: block, Count: count, Direct: direct})
+	c := exec.Command("sh", "-c", command)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	defer os.Remove(filepath.Join(dir, "f"))
+	found := ddSays.FindSubmatch(out)
+	if found == nil {
+		t.Fatalf("%s said %q", command, out)
+	}
+	n, _ := strconv.ParseFloat(string(found[1]), 64)
+	s, _ := strconv.ParseFloat(string(found[2]), 64)
+	return n / 1e6 / s
+}
+
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return (s[len(s)/2] + s[(len(s)-1)/2]) / 2
+}
+
+func nothingIn(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "lost+found" {
+			t.Errorf("%s is left in %s", e.Name(), dir)
+		}
+	}
+}
+
+// loopDisk is an ext4 file system of its own, and the number of its device.
+func loopDisk(t *testing.T, size int64) (dir, device string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: makes a loop device")
+	}
+	base := diskDir(t)
+	image := filepath.Join(base, "image")
+	if err := os.WriteFile(image, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(image, size); err != nil {
+		t.Fatal(err)
+	}
+	loop, err := exec.Command("losetup", "--find", "--show", image).Output()
+	if err != nil {
+		t.Skipf("no loop device: %v", err)
+	}
+	node := strings.TrimSpace(string(loop))
+	t.Cleanup(func() { command(t, "losetup", "--detach", node) })
+	command(t, "mkfs.ext4", "-q", node)
+	dir = filepath.Join(base, "mnt")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "mount", node, dir)
+	t.Cleanup(func() { command(t, "umount", dir) })
+	number, err := os.ReadFile("/sys/block/" + filepath.Base(node) + "/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, string(bytes.TrimSpace(number))
+}
+
+// throttle limits the writes of everything to a device; only the cgroup at the
+// root of version 1 can.
+func throttle(t *testing.T, device string, perSecond int64) {
+	t.Helper()
+	const file = "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device"
+	set := func(n int64) error {
+		return os.WriteFile(file, fmt.Appendf(nil, "%s %d", device, n), 0o600)
+	}
+	if err := set(perSecond); err != nil {
+		t.Skipf("no limit can be set: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := set(0); err != nil {
+			t.Errorf("the limit on %s stays: %v", device, err)
+		}
+	})
+}
+
+func command(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Errorf("%s %q: %v\n%s", name, args, err, out)
+	}
+}

@@ -1,0 +1,121 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+const (
+	readSequential  = mib
+	readInterleaved = 128 * kib
+	readDepth       = 2
+	readFiles       = 32
+)
+
+// shelf is files that were filled with real writes, to be read back. Space that
+// was only allocated would read as zeros that no disk has seen.
+type shelf struct {
+	files
+	each   int64 // bytes
+	direct bool
+}
+
+// fill lays out the files of a shelf.
+func (r *runner) fill(ctx context.Context, p *place, size int64) (*shelf, error) {
+	n := int(min(size/mib, readFiles))
+	s := &shelf{each: size / int64(n) / mib * mib, direct: true}
+	var err error
+	if s.files, err = newFiles(p.Path, n, true); errors.Is(err, errNoDirect) {
+		s.direct = false
+		s.files, err = newFiles(p.Path, n, false)
+	}
+	if err != nil {
+		return nil, explain(p.Path, err)
+	}
+	data := newPool(mib, size)
+	t := trial{test: testRead, quiet: true, duration: longest, workers: []worker{func(ctx context.Context, m *meter) error {
+		for _, f := range s.files {
+			for at := int64(0); at < s.each; at += mib {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				b := data.next(mib)
+				if err := m.time(mib, func() error { _, err := f.WriteAt(b, at); return err }); err != nil {
+					return err
+				}
+			}
+			if err := dataSync(f); err != nil {
+				return err
+			}
+			forget(f)
+		}
+		return nil
+	}}}
+	if _, err = r.drive(ctx, p, t); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// workers read blocks of a size: file by file, or a block of each file in turn.
+// Without direct reads they read everything once, for the next time it would come
+// from memory.
+func (s *shelf) workers(block int, interleaved bool) []worker {
+	per := s.each / int64(block)
+	total := per * int64(len(s.files))
+	var next atomic.Int64
+	var all []worker
+	for range readDepth {
+		b := aligned(block)
+		all = append(all, func(ctx context.Context, m *meter) error {
+			for ctx.Err() == nil {
+				i := next.Add(1) - 1
+				if !s.direct && i >= total {
+					return nil
+				}
+				i %= total
+				file, at := i/per, i%per
+				if interleaved {
+					file, at = i%int64(len(s.files)), i/int64(len(s.files))
+				}
+				if err := m.time(block, func() error { _, err := s.files[file].ReadAt(b, at*int64(block)); return err }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// read finds the rate at which a reader that lags behind is served: file by file,
+// and from many files in turn.
+func (r *runner) read(ctx context.Context, p *place) ([]Result, error) {
+	s, err := r.fill(ctx, p, p.SizeBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	var all []Result
+	for _, t := range []trial{
+		{test: testRead, what: "direct reads of 1 MiB, file by file, 2 at a time", workers: s.workers(readSequential, false)},
+		{
+			test: partReadInterleaved, what: fmt.Sprintf("direct reads of 128 KiB from %d files in turn, 2 at a time", len(s.files)),
+			workers: s.workers(readInterleaved, true),
+		},
+	} {
+		t.read, t.duration = true, r.t.read
+		out, err := r.drive(ctx, p, t)
+		result := t.result(out)
+		if !s.direct {
+			result.Notes = append(result.Notes, "this file system has no direct reads: the page cache took part")
+		}
+		if all = append(all, result); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

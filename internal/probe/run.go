@@ -1,0 +1,229 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// Run checks and then probes, directory by directory. It tells show how it goes;
+// show is never called by two at a time, and must not block. show may be nil.
+//
+// When the context ends, or a test fails, the report holds what was found by then
+// and the error says why there is no more. Nothing is left in the directories in
+// any case.
+func Run(ctx context.Context, o Options, show func(Progress)) (*Report, error) {
+	plan, err := Check(o)
+	if err != nil {
+		return nil, err
+	}
+	return run(ctx, o, plan, host.System(), show)
+}
+
+// runner is a probe under way.
+type runner struct {
+	o      Options
+	t      timing
+	tree   host.FS
+	places []*place
+	steps  int
+
+	mu   sync.Mutex // guards what follows, and the calls of show
+	show func(Progress)
+	step int
+}
+
+func run(ctx context.Context, o Options, plan Plan, tree host.FS, show func(Progress)) (*Report, error) {
+	o, t, err := o.resolved()
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{o: o, t: t, tree: tree, show: show}
+	report := &Report{Schema: Schema, Started: time.Now().UTC(), Mode: o.Mode, Tests: o.Tests, Machine: readMachine(tree)}
+	for _, d := range plan.Directories {
+		p, err := readPlace(tree, d)
+		if err != nil {
+			return nil, err
+		}
+		r.places = append(r.places, p)
+	}
+	r.steps = r.countSteps()
+	for _, p := range r.places {
+		if err = r.probe(ctx, p); err != nil {
+			break
+		}
+	}
+	if err == nil && slices.Contains(o.Tests, testParallel) {
+		r.begin()
+		report.Parallel, err = r.parallel(ctx)
+	}
+	r.finish(report)
+	report.Interrupted = err != nil
+	return report, err
+}
+
+// finish grades what was found, and puts it into the report.
+func (r *runner) finish(report *Report) {
+	report.Machine.PressureAfter = pressure(r.tree)
+	report.Seconds = time.Since(report.Started).Seconds()
+	for _, p := range r.places {
+		p.judge()
+		p.nameLimits(report.Machine.CgroupIO)
+		report.Directories = append(report.Directories, p.Directory)
+		report.Grade = worst(report.Grade, p.Grade)
+	}
+	if report.Parallel != nil {
+		report.Grade = worst(report.Grade, report.Parallel.Grade)
+	}
+}
+
+// nameLimits notes where a rate is that of a limit which is known.
+func (p *place) nameLimits(cgroup []string) {
+	for i := range p.Results {
+		r := &p.Results[i]
+		rate := 0.0
+		switch {
+		case r.Test == testWrite:
+			rate = r.MiBPerSecond
+		case r.Append != nil && r.Append.Limited:
+			rate = r.Append.SustainedMiBPerSecond
+		}
+		if named := nameLimit(rate, cgroup, p.numbers, p.Disks); named != "" {
+			r.Notes = append(r.Notes, named)
+		}
+	}
+}
+
+// probe runs the tests of one directory, and keeps what they found also when one
+// of them fails.
+func (r *runner) probe(ctx context.Context, p *place) error {
+	for _, name := range r.o.Tests {
+		if name == testParallel {
+			continue // once, for all directories
+		}
+		if err := r.test(ctx, p, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runner) test(ctx context.Context, p *place, name string) error {
+	if name == testDD {
+		return r.table(ctx, p)
+	}
+	r.begin()
+	var results []Result
+	var err error
+	switch name {
+	case testWrite:
+		results, err = one(r.write(ctx, p))
+	case testAppend:
+		if r.o.Mode == Live {
+			results, err = one(r.appendSlowly(ctx, p))
+			break
+		}
+		results, err = one(r.appendAll(ctx, p))
+	case testSync:
+		results, err = one(r.sync(ctx, p, testSync, syncBlock))
+		if err == nil && r.t.syncSize {
+			var more []Result
+			more, err = one(r.sync(ctx, p, partSyncEtcd, syncBlockEtcd))
+			results = append(results, more...)
+		}
+	case testCommit:
+		results, err = one(r.commit(ctx, p))
+	case testRead:
+		results, err = r.read(ctx, p)
+	case testMixed:
+		results, err = one(r.mixed(ctx, p, p.sustained()))
+	default:
+		return fmt.Errorf("test %q is not known", name)
+	}
+	p.Results = append(p.Results, results...)
+	return err
+}
+
+// one is the result of a test that has one; a test that was cut off before it
+// measured anything has none.
+func one(r Result, err error) ([]Result, error) {
+	if err != nil && r.Operations == 0 {
+		return nil, err
+	}
+	return []Result{r}, err
+}
+
+// table is every row of the dd table.
+func (r *runner) table(ctx context.Context, p *place) error {
+	for _, block := range r.o.Blocks {
+		for _, direct := range r.o.Direct {
+			r.begin()
+			row, err := r.dd(ctx, p, block, direct)
+			if row.Count > 0 {
+				p.DD = append(p.DD, row)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Directory) sustained() float64 {
+	for _, r := range d.Results {
+		if r.Append != nil {
+			return r.Append.SustainedMiBPerSecond
+		}
+	}
+	return 0
+}
+
+// countSteps is how often begin will be called.
+func (r *runner) countSteps() int {
+	each, once := 0, 0
+	for _, name := range r.o.Tests {
+		switch name {
+		case testDD:
+			each += len(r.o.Blocks) * len(r.o.Direct)
+		case testParallel:
+			once++
+		default:
+			each++
+		}
+	}
+	return each*len(r.places) + once
+}
+
+// begin counts a step of the progress.
+func (r *runner) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.step++
+}
+
+// tell shows how a trial goes.
+func (r *runner) tell(p *place, t trial, from, to reading) {
+	if r.show == nil {
+		return
+	}
+	now := second(from, to)
+	out := Progress{
+		Dir: p.Path, Test: t.test, Steps: r.steps, Elapsed: max(to.at, 0), Duration: t.duration,
+		MiBPerSecond: now.Rate, Device: -1, Preparing: t.quiet || to.at < 0,
+	}
+	if t.quiet {
+		out.Duration = 0
+	}
+	if now.Device != nil {
+		out.Device = *now.Device
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out.Step = r.step
+	r.show(out)
+}

@@ -1,0 +1,79 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// What Check saw free may be gone when it is needed.
+func TestDiskThatIsFullInTheMiddle(t *testing.T) {
+	for _, test := range []string{testWrite, testAppend, testRead, testDD} {
+		t.Run(test, func(t *testing.T) {
+			dir := mountTmpfs(t, "64m")
+			before, err := readSpace(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Dirs: []string{dir}, Tests: []string{test}, Size: 32 * mib, Blocks: []int64{mib}, Force: true}
+			plan, err := Check(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan.Directories[0].SizeBytes = 256 * mib
+			report, err := run(context.Background(), o, plan, host.System(), nil)
+			if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "smaller size") {
+				t.Errorf("run = %v, want that %s is full and what to do", err, dir)
+			}
+			if report == nil || !report.Interrupted {
+				t.Errorf("run = %+v, want a report that says it was interrupted", report)
+			}
+			after, err := readSpace(dir)
+			if err != nil || after.free != before.free {
+				t.Errorf("%d bytes are free after, %d were before (%v)", after.free, before.free, err)
+			}
+			empty(t, dir)
+		})
+	}
+}
+
+func TestItStopsWhenSomethingElseFillsTheDisk(t *testing.T) {
+	dir := mountTmpfs(t, "64m")
+	r := &runner{tree: host.System()}
+	p := &place{Directory: Directory{Path: dir}}
+	if err := r.guard(p); err != nil {
+		t.Errorf("guard of an empty file system = %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "log"), make([]byte, 62*mib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.guard(p); err == nil || !strings.Contains(err.Error(), "something else fills the disk") {
+		t.Errorf("guard with 2 of 64 MiB free = %v, want it to stop", err)
+	}
+}
+
+func TestLiveStopsWhenEverythingWaitsForDisks(t *testing.T) {
+	tree := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(tree, "proc/pressure"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "some avg10=90.00 avg60=7.22 avg300=1.72 total=210\nfull avg10=55.00 avg60=5.43 avg300=1.32 total=81\n"
+	if err := os.WriteFile(filepath.Join(tree, "proc/pressure/io"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &place{Directory: Directory{Path: t.TempDir()}}
+	r := &runner{o: Options{Mode: Live}, tree: host.Rooted(tree)}
+	if err := r.guard(p); err == nil || !strings.Contains(err.Error(), "55 %") {
+		t.Errorf("guard of mode live under pressure = %v, want it to stop", err)
+	}
+	r.o.Mode = Quick
+	if err := r.guard(p); err != nil {
+		t.Errorf("guard of mode quick = %v: kt itself makes everything wait", err)
+	}
+}

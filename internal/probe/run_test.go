@@ -1,0 +1,170 @@
+package probe
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// childDir names the directory that this binary probes when it is started as the
+// child of a test.
+const childDir = "KT_PROBE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	o := Options{Dirs: []string{dir}, Tests: []string{testAppend}, Size: leastSize, Duration: time.Hour, Mode: Soak, Force: true}
+	_, err := Run(context.Background(), o, func(p Progress) { fmt.Println(p.Test, p.MiBPerSecond > 0) })
+	fmt.Println(err)
+}
+
+func TestNothingIsLeftWhenItIsKilled(t *testing.T) {
+	dir := t.TempDir()
+	killWhileItWrites(t, dir)
+	empty(t, dir)
+}
+
+// killWhileItWrites has a process of its own probe a directory, and ends it as
+// nothing can be ended in order.
+func killWhileItWrites(t *testing.T, dir string) {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childDir+"="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	writing := false
+	for !writing && lines.Scan() {
+		writing = lines.Text() == "append true"
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = child.Wait() // it was killed
+	if !writing {
+		t.Fatalf("the child did not come to write: %q", lines.Text())
+	}
+}
+
+func TestFilesWithoutANameAndTheirSubstitute(t *testing.T) {
+	for name, open := range map[string]func(string, bool) (*os.File, error){"nameless": nameless, "openUnlinked": openUnlinked} {
+		dir := t.TempDir()
+		f, err := open(dir, false)
+		if err != nil {
+			t.Fatalf("%s(%s) = %v", name, dir, err)
+		}
+		if _, err := f.WriteAt([]byte("kept"), 0); err != nil {
+			t.Errorf("%s: write: %v", name, err)
+		}
+		got := make([]byte, 4)
+		if _, err := f.ReadAt(got, 0); err != nil || string(got) != "kept" {
+			t.Errorf("%s: read %q, %v", name, got, err)
+		}
+		empty(t, dir)
+		f.Close()
+		if _, err := open(dir+"/none", false); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s of a directory that is not there = %v", name, err)
+		}
+	}
+}
+
+func TestAProbeFromBeginningToEnd(t *testing.T) {
+	dir := t.TempDir()
+	var told []Progress
+	o := Options{
+		Dirs: []string{dir}, Tests: []string{testSync, testDD}, Size: leastSize, Duration: time.Second, Force: true,
+		Blocks: []int64{64 * kib}, Direct: []bool{false},
+	}
+	report, err := Run(context.Background(), o, func(p Progress) { told = append(told, p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := report.Directories[0]
+	if len(d.Results) != 1 || d.Results[0].Operations == 0 || d.Results[0].Grade == "" {
+		t.Errorf("Run: results %+v, want one, with operations and a grade", d.Results)
+	}
+	if len(d.DD) != 1 || d.DD[0].Count != leastSize/(64*kib) || d.DD[0].MBPerSecond <= 0 || !d.DD[0].PageCache {
+		t.Errorf("Run: rows %+v, want one of 256 blocks from the page cache", d.DD)
+	}
+	if d.Plan != "" {
+		t.Errorf("Run: plan %q, want none without append", d.Plan)
+	}
+	if len(told) < 2 || told[0].Step != 1 || told[len(told)-1].Step != 2 || told[0].Steps != 2 {
+		t.Errorf("Run told %+v, want both steps of two", told)
+	}
+	empty(t, dir)
+
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Report
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(*report, again); diff != "" {
+		t.Errorf("a report that was written and read again (-was +is):\n%s", diff)
+	}
+}
+
+func TestItStopsWhenItsContextEnds(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o := Options{Dirs: []string{dir}, Tests: []string{testAppend, testSync}, Size: leastSize, Duration: time.Hour, Mode: Soak, Force: true}
+	begin := time.Now()
+	report, err := Run(ctx, o, func(p Progress) {
+		if p.MiBPerSecond > 0 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v, want the end of the context", err)
+	}
+	if took := time.Since(begin); took > time.Minute {
+		t.Errorf("Run took %s to stop", took)
+	}
+	var tests []string
+	for _, r := range report.Directories[0].Results {
+		tests = append(tests, r.Test)
+	}
+	if !report.Interrupted || !slices.Equal(tests, []string{testAppend}) {
+		t.Errorf("Run: interrupted %v with results of %q, want what append found", report.Interrupted, tests)
+	}
+	empty(t, dir)
+}
+
+func TestRunRefusesWhatCheckRefuses(t *testing.T) {
+	report, err := Run(context.Background(), Options{Dirs: []string{"/none/of/that"}}, nil)
+	if report != nil || err == nil || !strings.Contains(err.Error(), "is not there") {
+		t.Errorf("Run = %+v, %v, want a refusal", report, err)
+	}
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s is left in %s", e.Name(), dir)
+	}
+}

@@ -1,0 +1,54 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+)
+
+const (
+	syncBlock     = 4 * kib
+	syncBlockEtcd = 2300 // of the recipe by which etcd's users judge a disk
+	syncMost      = 2000 // operations
+	syncLive      = 5    // a second, beside a broker
+)
+
+// sync appends and syncs, one at a time, as a controller's log does. What counts
+// is how long the sync took.
+func (r *runner) sync(ctx context.Context, p *place, name string, block int) (Result, error) {
+	f, err := nameless(p.Path, false)
+	if err != nil {
+		return Result{}, explain(p.Path, err)
+	}
+	defer f.Close()
+	data := newPool(block, p.SizeBytes)
+	live := r.o.Mode == Live
+	t := trial{test: name, what: fmt.Sprintf("appends of %d bytes, each with fdatasync, one at a time", block), duration: r.t.sync, idle: live}
+	if live {
+		t.what += fmt.Sprintf(", %d a second", syncLive)
+	}
+	if name == partSyncEtcd {
+		t.duration /= 2
+	}
+	t.workers = []worker{func(ctx context.Context, m *meter) error {
+		pace := newPacer(syncLive)
+		for i := range int64(syncMost) {
+			if live {
+				if _, err := pace.wait(ctx); err != nil {
+					return err
+				}
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+			if _, err := f.WriteAt(data.next(block), i*int64(block)); err != nil {
+				return err
+			}
+			if err := m.time(block, func() error { return dataSync(f) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	out, err := r.drive(ctx, p, t)
+	return t.result(out), err
+}

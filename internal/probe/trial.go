@@ -1,0 +1,236 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// trial is one test in one directory, or a part of one.
+type trial struct {
+	test, what string
+	read       bool          // the device's reads are counted, not its writes
+	warmup     time.Duration // of which nothing counts
+	duration   time.Duration // at most
+	steady     int           // seconds of an even rate that end it; 0: it runs to its end
+	idle       bool          // its threads give way to every other user of the disk
+	quiet      bool          // its seconds are no result: it prepares another trial
+	workers    []worker
+}
+
+// worker does one operation after another until the context ends, or until it has
+// done all there is to do. Each has a thread of its own: as many operations are
+// under way as there are workers.
+type worker func(ctx context.Context, m *meter) error
+
+// meter is what one worker counts with.
+type meter struct {
+	recorder
+	from time.Time     // the end of the warm-up
+	done *atomic.Int64 // bytes, of all workers of the trial that count
+}
+
+// time does one operation of n bytes and records how long it took.
+func (m *meter) time(n int, operation func() error) error {
+	return m.since(time.Now(), n, operation)
+}
+
+// since is time for an operation that should have begun earlier.
+func (m *meter) since(begin time.Time, n int, operation func() error) error {
+	if err := operation(); err != nil {
+		return err
+	}
+	took := time.Since(begin)
+	m.done.Add(int64(n))
+	if !begin.Before(m.from) {
+		m.record(took, n)
+	}
+	return nil
+}
+
+// outcome is what a trial found.
+type outcome struct {
+	*recorder
+	seconds  []Second
+	readings []reading
+	length   time.Duration // that counts
+	bytes    int64         // in that time, by calls that returned
+	device   int64         // in that time; below 0: not known
+	cpu      time.Duration // that kt used in that time
+}
+
+// tick is how often a trial is looked at.
+const tick = 250 * time.Millisecond
+
+// drive runs a trial to its end. When the context ends it returns what was found
+// by then beside the context's error.
+func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) {
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	var done atomic.Int64
+	start := time.Now()
+	crew := launch(inner, t, start.Add(t.warmup), &done)
+
+	look := func() reading {
+		return reading{at: time.Since(start) - t.warmup, bytes: done.Load(), device: p.count.moved(t.read)}
+	}
+	seen := []reading{look()}
+	cpu := cpuTime()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	warm := t.warmup == 0
+	var err error
+	for running := true; running; {
+		select {
+		case <-crew.ended:
+			running = false
+		case <-ctx.Done():
+			running = false
+		case <-ticker.C:
+		}
+		now := look()
+		r.tell(p, t, seen[len(seen)-1], now)
+		if seen = append(seen, now); !warm && now.at >= 0 {
+			warm, seen, cpu = true, []reading{now}, cpuTime()
+		}
+		if err = r.guard(p); err != nil || now.at >= t.duration || t.steady > 0 && warm && steady(wholeSeconds(seen), t.steady) {
+			running = false
+		}
+	}
+	cpu = cpuTime() - cpu
+	stop()
+	out := outcome{recorder: crew.wait(), readings: seen, seconds: series(seen), cpu: cpu, device: -1}
+	first, last := seen[0], seen[len(seen)-1]
+	out.length, out.bytes = last.at-first.at, last.bytes-first.bytes
+	if first.device >= 0 && last.device >= 0 {
+		out.device = last.device - first.device
+	}
+	if failed := crew.err(); failed != nil {
+		return out, explain(p.Path, failed)
+	}
+	return out, errors.Join(err, ctx.Err())
+}
+
+// crew is the workers of a trial.
+type crew struct {
+	ended  chan struct{} // closed when all have ended, or one failed
+	group  sync.WaitGroup
+	meters []*meter
+	errs   []error // of each worker; read after wait
+}
+
+func launch(ctx context.Context, t trial, from time.Time, done *atomic.Int64) *crew {
+	c := &crew{ended: make(chan struct{}), errs: make([]error, len(t.workers))}
+	var left atomic.Int64
+	left.Store(int64(len(t.workers)))
+	over := sync.OnceFunc(func() { close(c.ended) })
+	for i, work := range t.workers {
+		m := &meter{recorder: *newRecorder(), from: from, done: done}
+		c.meters = append(c.meters, m)
+		c.group.Go(func() {
+			runtime.LockOSThread()
+			if t.idle {
+				idle() // and never unlock: the thread ends with its worker, and its priority too
+			} else {
+				defer runtime.UnlockOSThread()
+			}
+			if c.errs[i] = work(ctx, m); c.errs[i] != nil || left.Add(-1) == 0 {
+				over()
+			}
+		})
+	}
+	return c
+}
+
+// wait waits for the operations under way, and merges what the workers recorded.
+func (c *crew) wait() *recorder {
+	c.group.Wait()
+	all := make([]*recorder, len(c.meters))
+	for i, m := range c.meters {
+		all[i] = &m.recorder
+	}
+	return merge(all)
+}
+
+func (c *crew) err() error {
+	for _, err := range c.errs {
+		if err != nil && !ended(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// result turns an outcome into what the report has of it.
+func (t trial) result(o outcome) Result {
+	out := Result{
+		Test: t.test, What: t.what, Seconds: o.length.Seconds(), Bytes: o.bytes, Operations: o.count,
+		Latency: o.latency(), Stalls: o.stalls, Series: o.seconds, CPU: o.cpu.Seconds(), Spread: spread(rates(o.seconds)),
+	}
+	const busy = 0.85
+	if cores := float64(runtime.NumCPU()); o.length > 0 && o.cpu.Seconds() > busy*cores*o.length.Seconds() {
+		out.Notes = append(out.Notes, fmt.Sprintf("kt kept %.1f of %.0f processors busy: they may be the limit, and not the disk",
+			o.cpu.Seconds()/o.length.Seconds(), cores))
+	}
+	if s := o.length.Seconds(); s > 0 {
+		out.MiBPerSecond = float64(o.bytes) / mib / s
+		if o.device >= 0 {
+			d := float64(o.device) / mib / s
+			out.DeviceMiBPerSecond = &d
+		}
+	}
+	return out
+}
+
+// guard ends a probe that would do harm: when something else fills the disk, and
+// beside a broker also when everything waits for disks.
+func (r *runner) guard(p *place) error {
+	s, err := readSpace(p.Path)
+	if err != nil {
+		return err
+	}
+	const reserve = spare / 2
+	if float64(s.free) < reserve*float64(s.total) {
+		return fmt.Errorf("%s: only %s are free by now, something else fills the disk: stopped, and gave back what kt took",
+			p.Path, bytesText(s.free))
+	}
+	if r.o.Mode != Live {
+		return nil // kt itself makes everything wait
+	}
+	const most = 40
+	if full, ok := fullPressure(pressure(r.tree)); ok && full > most {
+		return fmt.Errorf("everything here waited for disks %.0f %% of the last ten seconds: stopped, so as not to add to it", full)
+	}
+	return nil
+}
+
+// cpuTime is the processor time that kt has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// direct opens a nameless file that goes round the page cache, or tells that none
+// can be had here.
+func direct(p *place) (f *os.File, isDirect bool, err error) {
+	f, err = nameless(p.Path, true)
+	if errors.Is(err, errNoDirect) {
+		f, err = nameless(p.Path, false)
+		return f, false, err
+	}
+	return f, err == nil, err
+}
+
+// ended tells that an operation was not done because its context had ended.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

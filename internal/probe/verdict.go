@@ -1,0 +1,214 @@
+package probe
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Grade is how fit something is for Kafka. The empty Grade is that of what has no
+// threshold.
+type Grade string
+
+// The grades, best first.
+const (
+	Good Grade = "good"
+	OK   Grade = "ok"
+	Poor Grade = "poor"
+)
+
+// Finding is one figure held against its thresholds.
+type Finding struct {
+	Metric   string  `json:"metric"` // "p99"
+	Value    float64 `json:"value"`
+	Unit     string  `json:"unit"` // "ms", "MiB/s", "%"
+	Grade    Grade   `json:"grade"`
+	Sentence string  `json:"sentence"`
+	Source   string  `json:"source"` // of the threshold that decided
+}
+
+// band is a part of a scale: values up to a limit, or from a limit on.
+type band struct {
+	limit    float64
+	grade    Grade
+	sentence string
+	source   string
+}
+
+// scale holds a figure against thresholds. Its bands go from best to worst; the
+// last has no limit.
+type scale struct {
+	metric, unit string
+	higher       bool // is better
+	bands        []band
+}
+
+const (
+	ownJudgement = "kt's own judgement"
+	fromAllegro  = "Allegro's objective for produce requests"
+	fromEtcd     = "etcd's and IBM's advice on disks"
+)
+
+var syncScale = scale{metric: "p99", unit: "ms", bands: []band{
+	{2, Good, "a controller's log commits at once", ownJudgement},
+	{10, OK, "within the 10 ms that etcd asks of its disks", fromEtcd},
+	{20, OK, "over the 10 ms that etcd asks for, within the 20 ms that OpenShift allows", fromEtcd},
+	{0, Poor, "over the 20 ms that OpenShift allows: keep a controller's log off this disk", "OpenShift's limit for etcd"},
+}}
+
+var stallScale = scale{metric: "p99.9", unit: "ms", bands: []band{
+	{5, Good, "appends hardly wait", ownJudgement},
+	{65, OK, "within the 65 ms that Allegro allows a produce request", fromAllegro},
+	{200, OK, "over the 65 ms that Allegro allows a produce request", fromAllegro},
+	{0, Poor, "appends stall, and hold up every producer behind them: look at the file system's journal", ownJudgement},
+}}
+
+var shareScale = scale{metric: "sustained/direct", unit: "%", higher: true, bands: []band{
+	{85, Good, "the page cache passes on nearly all that the device takes", ownJudgement},
+	{60, OK, "the page cache passes on less than the device takes", ownJudgement},
+	{0, Poor, "much is lost on the way to the device: look at the file system, the scheduler and vm.dirty_*", ownJudgement},
+}}
+
+var writeScale = scale{metric: "rate", unit: "MiB/s", higher: true, bands: []band{
+	{500, Good, "not the first limit of a broker", ownJudgement},
+	{125, OK, "no less than an EBS gp3 volume without extras", "AWS: the base rate of gp3"},
+	{100, OK, "less than the 125 MiB/s of an EBS gp3 volume without extras", "AWS: the base rate of gp3"},
+	{0, Poor, "a broker fills a disk faster than this one writes", ownJudgement},
+}}
+
+var thirdsScale = scale{metric: "last/first third", unit: "%", higher: true, bands: []band{
+	{95, Good, "as fast at the end as at the start", ownJudgement},
+	{80, OK, "slower at the end than at the start", ownJudgement},
+	{0, Poor, "much slower at the end: credits that run out, a cache that is full, or heat", ownJudgement},
+}}
+
+var evenScale = scale{metric: "variation", unit: "%", bands: []band{
+	{3, Good, "even", "iotune's accuracy"},
+	{10, OK, "a little uneven", ownJudgement},
+	{25, OK, "uneven: something else may use the disk", ownJudgement},
+	{0, Poor, "very uneven: something else uses the disk, or its path is shared", ownJudgement},
+}}
+
+var parallelScale = scale{metric: "parallel/alone", unit: "%", higher: true, bands: []band{
+	{90, Good, "the directories do not hold each other up", ownJudgement},
+	{70, OK, "the directories share a part of their path", ownJudgement},
+	{0, Poor, "the directories share a disk, a controller or an allowance: more of them add little", ownJudgement},
+}}
+
+// judge finds the band of a value.
+func (s scale) judge(value float64) Finding {
+	last := len(s.bands) - 1
+	b := s.bands[last]
+	for _, candidate := range s.bands[:last] {
+		if s.higher && value >= candidate.limit || !s.higher && value <= candidate.limit {
+			b = candidate
+			break
+		}
+	}
+	return Finding{
+		Metric: s.metric, Value: value, Unit: s.unit, Grade: b.grade, Source: b.source,
+		Sentence: fmt.Sprintf("%s of %s %s: %s", s.metric, short(value), s.unit, b.sentence),
+	}
+}
+
+// short is a number with three digits that matter.
+func short(v float64) string {
+	if v >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// worst is the grade to speak of where there are several.
+func worst(grades ...Grade) Grade {
+	var out Grade
+	for _, g := range grades {
+		switch {
+		case g == Poor || out == Poor:
+			out = Poor
+		case g == OK || out == OK:
+			out = OK
+		case g == Good:
+			out = Good
+		}
+	}
+	return out
+}
+
+func worstFinding(findings []Finding) Grade {
+	var out Grade
+	for _, f := range findings {
+		out = worst(out, f.Grade)
+	}
+	return out
+}
+
+// judge grades every result of a directory, and finds the rate to plan with.
+func (d *Directory) judge() {
+	var direct float64
+	d.Grade = ""
+	for i := range d.Results {
+		r := &d.Results[i]
+		if r.Test == testWrite {
+			direct = r.MiBPerSecond
+		}
+		r.Findings = r.judge(direct)
+		r.Grade = worstFinding(r.Findings)
+		d.Grade = worst(d.Grade, r.Grade)
+		if r.Append != nil && r.Append.SustainedMiBPerSecond > 0 {
+			d.PlanMiBPerSecond = r.Append.SustainedMiBPerSecond
+			d.Plan = fmt.Sprintf("plan with %s MiB/s", short(d.PlanMiBPerSecond))
+		}
+	}
+}
+
+// judge holds a result against the thresholds of its test. direct is the rate that
+// write found; 0: it did not run.
+func (r *Result) judge(direct float64) []Finding {
+	const millisecond = 1000 // in microseconds
+	if r.Operations == 0 {
+		return nil
+	}
+	switch r.Test {
+	case testWrite:
+		return append([]Finding{writeScale.judge(r.MiBPerSecond)}, r.judgeSpread()...)
+	case testAppend:
+		out := []Finding{stallScale.judge(r.Latency.P999 / millisecond)}
+		if r.Append == nil {
+			return out
+		}
+		if direct > 0 && r.Append.Limited {
+			out = append(out, judgeShare(r.Append.SustainedMiBPerSecond, direct))
+		}
+		return append(out, r.judgeSpread()...)
+	case testCommit, testMixed:
+		return []Finding{stallScale.judge(r.Latency.P999 / millisecond)}
+	case testSync, partSyncEtcd:
+		return []Finding{syncScale.judge(r.Latency.P99 / millisecond)}
+	}
+	return nil
+}
+
+// judgeShare holds what the page cache passes on against what the device takes. A
+// disk is not poor for it while the rate that is left is good by itself: there the
+// processors are often what ends it.
+func judgeShare(sustained, direct float64) Finding {
+	f := shareScale.judge(100 * sustained / direct)
+	if f.Grade == Poor && writeScale.judge(sustained).Grade == Good {
+		f.Grade = OK
+		f.Sentence += fmt.Sprintf("; %s MiB/s are much all the same", short(sustained))
+	}
+	return f
+}
+
+// judgeSpread leaves out what too few seconds would make of chance.
+func (r *Result) judgeSpread() []Finding {
+	const forVariation, forThirds = 3, 6
+	var out []Finding
+	if len(r.Series) >= forVariation {
+		out = append(out, evenScale.judge(100*r.Spread.CV))
+	}
+	if len(r.Series) >= forThirds && r.Spread.FirstThird > 0 {
+		out = append(out, thirdsScale.judge(100*r.Spread.LastThird/r.Spread.FirstThird))
+	}
+	return out
+}

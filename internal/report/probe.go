@@ -1,0 +1,158 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/probe"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// ProbeOptions are what a format may need to know beside the result.
+type ProbeOptions struct {
+	Theme  *theme.Theme
+	Before *probe.Report // an earlier result to compare with; nil: none
+}
+
+// ProbeFormat writes what a probe measured.
+type ProbeFormat func(w io.Writer, r probe.Report, o ProbeOptions) error
+
+// ProbeFormats are the formats by name.
+var ProbeFormats = map[string]ProbeFormat{
+	"text":     ProbeText,
+	"json":     func(w io.Writer, r probe.Report, _ ProbeOptions) error { return Indented(w, r) },
+	"csv":      ProbeCSV,
+	"markdown": ProbeMarkdown,
+}
+
+// ProbeLine is the progress of a probe in a line.
+func ProbeLine(p probe.Progress) string {
+	what := fmt.Sprintf("%d/%d %s %s", p.Step, p.Steps, printable(p.Dir), p.Test)
+	if p.Preparing {
+		what += " (preparing)"
+	}
+	what += fmt.Sprintf("  %s of %s  %s", theme.Duration(p.Elapsed), theme.Duration(p.Duration), theme.MiB(p.MiBPerSecond*(1<<20))+"/s")
+	if p.Device >= 0 {
+		what += "  on the device " + theme.MiB(p.Device*(1<<20)) + "/s"
+	}
+	return what
+}
+
+// probeHead names the columns of a table of results.
+var probeHead = []string{"test", "MiB/s", "device", "p50", "p90", "p99", "p99.9", "max", ">50 ms", "even"}
+
+// probeRow is a result as its columns.
+func probeRow(r probe.Result) []string {
+	device := ""
+	if r.DeviceMiBPerSecond != nil {
+		device = rateText(*r.DeviceMiBPerSecond)
+	}
+	even := ""
+	if len(r.Series) > 1 {
+		even = "±" + theme.Percent(r.Spread.CV)
+	}
+	return []string{
+		r.Test, rateText(r.MiBPerSecond), device,
+		us(r.Latency.P50), us(r.Latency.P90), us(r.Latency.P99), us(r.Latency.P999), us(r.Latency.Max),
+		theme.Count(r.Stalls.Over50ms), even,
+	}
+}
+
+// rateText is a rate with three digits or all before the point.
+func rateText(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 1:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case v < 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return theme.Count(int64(v + 0.5))
+}
+
+// ProbeCSV writes a line for each test of each directory, and for each row of dd.
+func ProbeCSV(w io.Writer, r probe.Report, _ ProbeOptions) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{
+		"directory", "test", "block_bytes", "direct", "mib_per_second", "device_mib_per_second", "sustained_mib_per_second",
+		"p50_us", "p90_us", "p99_us", "p99_9_us", "max_us", "over_10_ms", "over_50_ms", "over_500_ms", "cpu_seconds", "grade", "dd_mb_per_second", "dd_command",
+	}}
+	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	for _, d := range r.Directories {
+		for _, t := range d.Results {
+			device, sustained := "", ""
+			if t.DeviceMiBPerSecond != nil {
+				device = f(*t.DeviceMiBPerSecond)
+			}
+			if t.Append != nil {
+				sustained = f(t.Append.SustainedMiBPerSecond)
+			}
+			l := t.Latency
+			rows = append(rows, []string{
+				d.Path, t.Test, "", "", f(t.MiBPerSecond), device, sustained, f(l.P50), f(l.P90), f(l.P99), f(l.P999), f(l.Max),
+				n(t.Stalls.Over10ms), n(t.Stalls.Over50ms), n(t.Stalls.Over500ms), f(t.CPU), string(t.Grade), "", "",
+			})
+		}
+		for _, row := range d.DD {
+			l := row.Latency
+			rows = append(rows, []string{
+				d.Path, "dd", n(row.Block), strconv.FormatBool(row.Direct), "", "", "", f(l.P50), f(l.P90), f(l.P99), f(l.P999), f(l.Max),
+				"", "", "", "", "", f(row.MBPerSecond), row.Command,
+			})
+		}
+	}
+	return c.WriteAll(rows)
+}
+
+// ProbeMarkdown writes the tables for a wiki or a ticket.
+func ProbeMarkdown(w io.Writer, r probe.Report, _ ProbeOptions) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		fmt.Fprintf(b, "# kt probe: %s\n", cell(r.Machine.Hostname))
+		for _, d := range r.Directories {
+			fmt.Fprintf(b, "\n## %s\n\n%s\n", cell(d.Path), cell(strings.Join(aboutDirectory(d), ", ")))
+			if len(d.Results) > 0 {
+				head := append(probeHead, "grade")
+				fmt.Fprintf(b, "\n| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+				for _, t := range d.Results {
+					fmt.Fprintf(b, "| %s | %s |\n", strings.Join(probeRow(t), " | "), t.Grade)
+				}
+			}
+			if len(d.DD) > 0 {
+				b.WriteString("\n| block | direct | MB/s | CPU | dd |\n|---|---|---|---|---|\n")
+				for _, row := range d.DD {
+					fmt.Fprintf(b, "| %d | %s | %s | %.0f %% | `%s` |\n", row.Block, yesNo(row.Direct), rateText(row.MBPerSecond), row.CPUPercent, row.Command)
+				}
+			}
+			if d.Plan != "" {
+				fmt.Fprintf(b, "\n**%s**\n", cell(d.Plan))
+			}
+		}
+	})
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// aboutDirectory is what a directory is on.
+func aboutDirectory(d probe.Directory) []string {
+	tags := []string{d.FileSystem}
+	if d.Device != "" {
+		tags = append(tags, d.Device)
+	}
+	tags = append(tags, d.Layers...)
+	for _, disk := range d.Disks {
+		tags = append(tags, strings.TrimSpace(disk.Name+" "+disk.Model+", scheduler "+cmp.Or(disk.Scheduler, "unknown")))
+	}
+	return append(tags, "free "+theme.Bytes(d.FreeBytes)+" of "+theme.Bytes(d.TotalBytes))
+}

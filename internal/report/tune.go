@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+// TuneOptions are what a format may need to know beside the findings.
+type TuneOptions struct {
+	Theme   *theme.Theme
+	Verbose bool // reasons for everything, and what does not apply
+	Strict  bool // warnings count
+
+	// Again are the flags that look at the same machine in the same way, with a space
+	// before each; "" for none.
+	Again string
+}
+
+// TuneFormat writes what the checks of a machine found.
+type TuneFormat func(w io.Writer, r *tune.Report, o TuneOptions) error
+
+// TuneFormats are the formats by name.
+var TuneFormats = map[string]TuneFormat{
+	"text":     TuneText,
+	"json":     TuneJSON,
+	"csv":      TuneCSV,
+	"markdown": TuneMarkdown,
+}
+
+// TuneJSON writes the whole document.
+func TuneJSON(w io.Writer, r *tune.Report, o TuneOptions) error {
+	return Indented(w, r.Document(r.Fit(o.Strict)))
+}
+
+// Indented writes a value as JSON for people and programs.
+func Indented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// TuneCSV writes a line for each check.
+func TuneCSV(w io.Writer, r *tune.Report, _ TuneOptions) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{"id", "group", "verdict", "current", "persisted", "persisted_in", "wanted", "severity", "confidence", "note", "why", "source", "command"}}
+	for _, d := range r.Document(true).Checks {
+		row := []string{
+			d.ID, string(d.Group), string(d.Verdict), d.Current, d.Persisted, d.PersistedIn, d.Wanted,
+			string(d.Severity), string(d.Confidence), d.Note, d.Why, d.Source, d.Command,
+		}
+		for i := range row {
+			row[i] = printable(row[i])
+		}
+		rows = append(rows, row)
+	}
+	return c.WriteAll(rows)
+}
+
+// TuneMarkdown writes a table for each group, for a wiki or a ticket.
+func TuneMarkdown(w io.Writer, r *tune.Report, o TuneOptions) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		m := r.Machine
+		b.WriteString("# kt tune: " + cell(m.Hostname) + "\n\n" + cell(strings.Join(append(aboutMachine(m), aboutRole(m)...), ", ")) + ". " + verdictLine(r, o.Strict) + "\n")
+		for _, g := range tune.Groups {
+			found := inGroup(r, g, o.Verbose)
+			if len(found) == 0 {
+				continue
+			}
+			b.WriteString("\n## " + groupTitles[g] + "\n\n| check | verdict | current | wanted | why |\n|---|---|---|---|---|\n")
+			for _, f := range found {
+				b.WriteString("| `" + f.ID + "` | " + strings.ReplaceAll(string(f.Verdict), "_", " ") + " | " + cell(f.Current) + " | " + cell(f.Wanted) + " | " + cell(reason(f, o.Verbose)) + " |\n")
+			}
+		}
+	})
+}
+
+// cell is text as a cell of a Markdown table. What a machine's files hold is not
+// Markdown: nothing in it may end the cell or begin a tag.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;", ">", "&gt;", "`", "'").Replace(printable(s))
+}

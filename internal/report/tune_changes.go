@@ -1,0 +1,187 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+// TuneOutcomes writes what became of changes, and returns how many failed.
+func TuneOutcomes(w io.Writer, all []tune.Outcome, th *theme.Theme) (failed int, err error) {
+	count := make(map[tune.State]int)
+	err = buffered(w, func(b *bytes.Buffer) {
+		t := text{Buffer: b, th: th}
+		t.line("")
+		for _, o := range all {
+			count[o.State]++
+			t.became(o.State, o.Change.Setting, o.Change.Describe(), o.Err)
+		}
+		t.line("")
+		t.line("  " + countStates(count, tune.Applied, tune.Kept, tune.Unchanged, tune.Skipped, tune.Failed))
+		if count[tune.Applied]+count[tune.Kept] > 0 {
+			t.line("  " + th.Paint(muted, "look at it: kt tune --status    put it back: sudo kt tune --rollback"))
+		}
+		for file := range ownFiles(all) {
+			if after, ok := afterWriting(file); ok {
+				t.line("  " + th.Paint(muted, after))
+			}
+		}
+	})
+	return count[tune.Failed], err
+}
+
+// ownFiles are kt's own files that have lines of the changes.
+func ownFiles(all []tune.Outcome) map[string]bool {
+	files := make(map[string]bool)
+	for _, o := range all {
+		if o.State == tune.Applied || o.State == tune.Kept {
+			for _, k := range o.Change.Keep {
+				files[k.File] = true
+			}
+		}
+	}
+	return files
+}
+
+// afterWriting is what to run before a file is read by what it is for.
+func afterWriting(file string) (string, bool) {
+	if strings.HasPrefix(file, "/etc/systemd/system/") {
+		return "before the broker's next start: systemctl daemon-reload", true
+	}
+	return "", false
+}
+
+// TuneUndone writes what became of undoing changes, and returns how many could not
+// be undone.
+func TuneUndone(w io.Writer, all []tune.Undone, th *theme.Theme) (failed int, err error) {
+	count := make(map[tune.State]int)
+	err = buffered(w, func(b *bytes.Buffer) {
+		t := text{Buffer: b, th: th}
+		t.line("")
+		if len(all) == 0 {
+			t.line("  kt has changed nothing on this machine: there is nothing to put back")
+			return
+		}
+		for _, u := range all {
+			count[u.State]++
+			t.became(u.State, u.Setting, undone(u), u.Err)
+		}
+		t.line("")
+		t.line("  " + countStates(count, tune.Restored, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
+		if count[tune.Drifted] > 0 {
+			t.line("  " + th.Paint(muted, "what somebody else changed since was left; to put it back too: sudo kt tune --rollback --force"))
+		}
+	})
+	return count[tune.Failed] + count[tune.Drifted], err
+}
+
+// TuneStatus writes what kt has changed on a machine.
+func TuneStatus(w io.Writer, held []tune.Undone, th *theme.Theme) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := text{Buffer: b, th: th}
+		t.line("")
+		if len(held) == 0 {
+			t.line("  kt has changed nothing on this machine")
+			return
+		}
+		count := make(map[tune.State]int)
+		for _, u := range held {
+			count[u.State]++
+			what := u.Path
+			if u.Kind != tune.OwnFile {
+				what += ": " + u.Now + ", before kt " + u.Old
+			}
+			t.became(u.State, u.Setting, what, u.Err)
+		}
+		t.line("")
+		t.line("  " + countStates(count, tune.Held, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
+		t.line("  " + th.Paint(muted, "put it back: sudo kt tune --rollback"))
+	})
+}
+
+func undone(u tune.Undone) string {
+	switch {
+	case u.Kind == tune.OwnFile && u.State == tune.Restored:
+		return u.Path + ": removed"
+	case u.Kind == tune.OwnFile:
+		return u.Path
+	case u.State == tune.Restored:
+		return u.Path + ": " + u.Now + " → " + u.Old
+	}
+	return u.Path + ": " + u.Now
+}
+
+// stateNames are the states as they are counted.
+var stateNames = map[tune.State]string{
+	tune.Applied: "applied", tune.Kept: "kept for the next start", tune.Unchanged: "as wanted already",
+	tune.Skipped: "left out", tune.Failed: "failed", tune.Restored: "put back", tune.Already: "as before already",
+	tune.Drifted: "changed by somebody else since", tune.Gone: "gone", tune.Held: "as kt set it",
+}
+
+// became writes a line about one change.
+func (t *text) became(s tune.State, setting, what string, why error) {
+	glyph, style := t.th.Glyphs.Pass, good
+	switch s {
+	case tune.Failed:
+		glyph, style = t.th.Glyphs.Cross, bad
+	case tune.Drifted:
+		glyph, style = t.th.Glyphs.Alert, warn
+	case tune.Unchanged, tune.Skipped, tune.Already, tune.Gone:
+		glyph, style = t.th.Glyphs.Separator, muted
+	case tune.Applied, tune.Kept, tune.Restored, tune.Held:
+	}
+	if setting == "" {
+		setting = "file of kt's"
+	}
+	t.line("  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth)) + " " + printable(what) + "  " + t.th.Paint(muted, stateNames[s]))
+	if why != nil {
+		t.advice(why.Error())
+	}
+}
+
+// countStates says how many changes are in each of some states.
+func countStates(count map[tune.State]int, states ...tune.State) string {
+	var parts []string
+	for _, s := range states {
+		if n := count[s]; n > 0 {
+			parts = append(parts, theme.Count(int64(n))+" "+stateNames[s])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// TuneHints writes the settings that fit a machine, and the part of a
+// server.properties file that sets them.
+func TuneHints(w io.Writer, m *tune.Machine, hints []tune.Hint, th *theme.Theme) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := text{Buffer: b, th: th}
+		t.line("")
+		t.line("  " + th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune --hints") + "  " +
+			th.Paint(muted, strings.Join(append([]string{printable(m.Hostname)}, aboutMachine(m)...), t.sep())))
+		last := tune.Where("")
+		for _, h := range hints {
+			if h.Where != last {
+				t.line("")
+				t.line("  " + th.Paint(strong, capital(hintPlaces[h.Where])))
+				last = h.Where
+			}
+			t.line("    " + th.Paint(plain, pad(h.Name, 38)) + " " + printable(h.Value))
+			t.advice(h.Formula)
+			t.advice("source: " + h.Source)
+		}
+		t.line("")
+		t.line("  " + th.Paint(strong, "As a part of server.properties"))
+		t.line("")
+		for line := range splitLines(tune.Fragment(hints)) {
+			t.line(printable(line))
+		}
+	})
+}
+
+var hintPlaces = map[tune.Where]string{
+	tune.Environment: "environment of the broker's process", tune.Properties: "server.properties of each broker",
+	tune.Cluster: "the cluster", tune.System: "the machine",
+}

@@ -1,0 +1,177 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+// Explain writes all that kt knows of a setting, and what it found on this machine
+// when r has it.
+func Explain(w io.Writer, s *tune.Setting, profiles []*tune.Profile, f *tune.Finding, th *theme.Theme) error {
+	if th == nil {
+		th = theme.New(theme.Options{})
+	}
+	return buffered(w, func(b *bytes.Buffer) {
+		t := text{Buffer: b, th: th}
+		t.line("")
+		t.line("  " + th.Paint(strong, s.ID) + "  " + th.Paint(muted, s.Title))
+		t.line("")
+		if f != nil {
+			t.here(*f)
+		}
+		for i, p := range profiles {
+			label := ""
+			if i == 0 {
+				label = "wanted"
+			}
+			t.row(label, plain, pad(p.Name, 12)+wantedBy(p, s))
+		}
+		t.sentence("why", plain, s.Why)
+		t.sentence("", plain, s.Detail)
+		t.row("severity", plain, fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence]))
+		t.sentence("roles", plain, joinRoles(s.Roles))
+		t.sentence("reads", plain, strings.Join(s.Reads, ", "))
+		for i, source := range s.Sources {
+			t.sentence([]string{"sources", ""}[min(i, 1)], plain, source)
+		}
+		t.sentence("change", plain, changeOf(s))
+	})
+}
+
+// here is what was found on this machine.
+func (t *text) here(f tune.Finding) {
+	glyphs := tuneText{text: *t}
+	glyph, style := glyphs.look(f.Verdict)
+	current := printable(f.Current)
+	if current == "" {
+		current = string(t.th.Glyphs.Missing)
+	}
+	t.row("here", plain, current+"  "+t.th.Paint(style, string(glyph)+" "+strings.ReplaceAll(string(f.Verdict), "_", " ")))
+	if f.Persisted != "" {
+		t.row("after boot", plain, printable(f.Persisted+"  ("+f.PersistedIn+")"))
+	}
+	if f.Note != "" {
+		t.sentence("note", plain, printable(f.Note))
+	}
+	for i, c := range f.Changes {
+		t.row([]string{"kt sets", ""}[min(i, 1)], plain, printable(c.Describe()))
+	}
+	if f.Command != "" {
+		for i, line := range strings.Split(f.Command, "\n") {
+			t.row([]string{"command", ""}[min(i, 1)], plain, printable(line))
+		}
+	}
+	t.line("")
+}
+
+// confidences are how well a value is founded, in words.
+var confidences = map[tune.Confidence]string{
+	tune.Documented: "documented by Kafka or a vendor",
+	tune.Measured:   "backed by a published measurement",
+	tune.Folklore:   "a common or an own proposal, not measured",
+}
+
+func wantedBy(p *tune.Profile, s *tune.Setting) string {
+	if r := p.Rule(s); !r.Leave() {
+		return r.String()
+	}
+	if p.Names(s) {
+		return "left alone"
+	}
+	return "see below"
+}
+
+func joinRoles(roles []tune.Role) string {
+	var names []string
+	for _, r := range roles {
+		names = append(names, string(r))
+	}
+	return strings.Join(names, ", ")
+}
+
+// changeOf is who changes a setting.
+func changeOf(s *tune.Setting) string {
+	what := "kt only checks it"
+	if s.Applies {
+		what = "kt tune --apply sets it"
+	}
+	if s.Risk != "" {
+		what += "; risk: " + s.Risk
+	}
+	return what
+}
+
+// TuneList writes a line for each setting.
+func TuneList(w io.Writer, settings []*tune.Setting) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		width := 0
+		for _, s := range settings {
+			width = max(width, len(s.ID))
+		}
+		for _, s := range settings {
+			fmt.Fprintf(b, "%s  %s  %s\n", pad(s.ID, width), pad(string(s.Group), 7), s.Title)
+		}
+	})
+}
+
+// TuneManual writes the catalogue as a page of documentation, in Markdown.
+func TuneManual(w io.Writer, settings []*tune.Setting, profiles []*tune.Profile) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		applied := len(slices.DeleteFunc(slices.Clone(settings), func(s *tune.Setting) bool { return !s.Applies }))
+		fmt.Fprintf(b, `# What kt tune checks
+
+<!-- Written by go generate from internal/tune. Do not edit. -->
+
+%d checks; `+"`kt tune --apply`"+` can change what %d of them find, marked *applied*. The same text for one
+check: `+"`kt tune --explain ID`"+`. Severity: fatal (Kafka fails or loses data; exit code 3), warn (an effect
+is documented or measured; exit code 3 with --strict), info.
+
+`, len(settings), applied)
+		for _, g := range tune.Groups {
+			fmt.Fprintf(b, "\n## %s\n", groupTitles[g])
+			for _, s := range settings {
+				if s.Group == g {
+					manualEntry(b, s, profiles)
+				}
+			}
+		}
+	})
+}
+
+func manualEntry(b *bytes.Buffer, s *tune.Setting, profiles []*tune.Profile) {
+	applied := ""
+	if s.Applies {
+		applied = ", *applied*"
+	}
+	fmt.Fprintf(b, "\n### %s\n\n%s: %s (%s; %s%s).\n\n", s.ID, cell(capital(s.Title)), cell(s.Why), s.Severity, joinRoles(s.Roles), applied)
+	if s.Detail != "" {
+		fmt.Fprintf(b, "%s\n\n", cell(s.Detail))
+	}
+	var wanted []string
+	for _, p := range profiles {
+		wanted = append(wanted, p.Name+": "+wantedBy(p, s))
+	}
+	if w := strings.Join(wanted, ", "); !strings.Contains(w, "see below") {
+		fmt.Fprintf(b, "- Wanted: %s\n", cell(w))
+	}
+	fmt.Fprintf(b, "- Reads: %s\n- Sources (%s): %s\n", cell(strings.Join(s.Reads, ", ")), s.Confidence, cell(strings.Join(s.Sources, "; ")))
+	if s.Risk != "" {
+		fmt.Fprintf(b, "- Risk of changing it: %s\n", cell(s.Risk))
+	}
+}
+
+// capital makes the first letter a capital, unless the word is a name that is
+// written otherwise, as dirty_ratio.
+func capital(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if s == "" || strings.ContainsAny(word, "_.") || word[0] < 'a' || word[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

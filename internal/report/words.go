@@ -1,0 +1,50 @@
+package report
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// printable is text of a machine's file that cannot move the cursor, or worse.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// pad fills text up with space on its right to a width in characters.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
+}
+
+// padLeft fills it up on its left.
+func padLeft(s string, width int) string {
+	return strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0)) + s
+}
+
+// wrapText breaks text into lines of at most so many characters, at spaces; a longer
+// word is a line of its own.
+func wrapText(s string, width int) []string {
+	var lines []string
+	for word := range strings.FieldsSeq(s) {
+		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1]+" "+word) <= width {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// splitLines are the lines of a text, without their ends.
+func splitLines(s string) iter.Seq[string] {
+	return strings.SplitSeq(strings.TrimRight(s, "\n"), "\n")
+}

@@ -1,0 +1,302 @@
+package tune
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const allApplied = "vm.swappiness applied, net.tcp_rmem applied, vm.dirty_limit applied, thp.enabled applied, " +
+	"disk.scheduler applied, limits.nofile applied, fs.noatime applied, jvm.heap_set kept"
+
+func TestApplyMakesEveryKindOfChange(t *testing.T) {
+	tree, _ := machineTree(t)
+	sameStates(t, "Apply(plan)", allApplied, statesOf(mustApply(t, tree, planOfAll(), ApplyOptions{})))
+	for _, row := range []struct{ path, want string }{
+		{swappinessFile, "1\n"},
+		{tcpRmemFile, "4096 131072 16777216\n"},
+		{dirtyBytesFile, "8589934592\n"},
+		{dirtyRatioFile, "0\n"},
+		{hugePagesFile, "always [madvise] never\n"},
+		{schedulerFile, "[none] mq-deadline bfq\n"},
+		{"/proc/4711/limits", limitsText("500000", "524288")},
+		{"/proc/self/mountinfo", mountsText("noatime")},
+		{SysctlFile, ownHeader + sumPrefix + sha256Of("vm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096 131072 16777216\nvm.dirty_bytes = 8589934592\n") +
+			"\nvm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096 131072 16777216\nvm.dirty_bytes = 8589934592\n"},
+	} {
+		if got := readText(t, tree.root, row.path); got != row.want {
+			t.Errorf("%s after Apply is\n%q, want\n%q", row.path, got, row.want)
+		}
+	}
+	unit := readText(t, tree.root, DropIn("kafka.service"))
+	if want := "[Service]\nLimitNOFILE=500000\nEnvironment=\"KAFKA_HEAP_OPTS=-Xms6g -Xmx6g\"\n"; !strings.HasSuffix(unit, want) || strings.Count(unit, "[Service]") != 1 {
+		t.Errorf("the drop-in after Apply is\n%s\nwant at its end\n%s", unit, want)
+	}
+}
+
+func TestApplyingAgainWritesNothing(t *testing.T) {
+	tree, k := machineTree(t)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	before := snapshotOf(t, tree.root)
+	k.writes = nil
+	tree.after = func(step string) { t.Errorf("the second Apply made a step: %s", step) }
+	want := "vm.swappiness unchanged, net.tcp_rmem unchanged, vm.dirty_limit unchanged, thp.enabled unchanged, " +
+		"disk.scheduler unchanged, limits.nofile unchanged, fs.noatime unchanged, jvm.heap_set unchanged"
+	sameStates(t, "Apply(plan) again", want, statesOf(mustApply(t, tree, planOfAll(), ApplyOptions{})))
+	if len(k.writes) > 0 {
+		t.Errorf("the second Apply wrote %q", k.writes)
+	}
+	sameTree(t, "the tree after the second Apply", before, snapshotOf(t, tree.root))
+}
+
+func TestApplyWithoutWorkLeavesNothing(t *testing.T) {
+	tree, _ := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	c := Change{Setting: "vm.swappiness", Kind: WriteFile, Path: swappinessFile, Old: "60", New: "60"}
+	sameStates(t, "Apply", "vm.swappiness unchanged", statesOf(mustApply(t, tree, []Change{c}, ApplyOptions{})))
+	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+}
+
+func TestApplyForNowOrForLaterOnly(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		options ApplyOptions
+		want    string
+		value   string
+		file    bool
+	}{
+		{
+			"for now only, no file is written", ApplyOptions{Runtime: true},
+			strings.Replace(allApplied, "kept", "skipped", 1), "1\n", false,
+		},
+		{
+			"for later only, no value is written, and what could not last is left out", ApplyOptions{Persist: true},
+			"vm.swappiness kept, net.tcp_rmem kept, vm.dirty_limit kept, thp.enabled kept, " +
+				"disk.scheduler kept, limits.nofile kept, fs.noatime skipped, jvm.heap_set kept", "60\n", true,
+		},
+		{"both", ApplyOptions{Runtime: true, Persist: true}, allApplied, "1\n", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, _ := machineTree(t)
+			before := snapshotOf(t, tree.root)
+			sameStates(t, "Apply", row.want, statesOf(mustApply(t, tree, planOfAll(), row.options)))
+			if got := readText(t, tree.root, swappinessFile); got != row.value {
+				t.Errorf("%s is %q, want %q", swappinessFile, got, row.value)
+			}
+			if _, err := os.Stat(tree.at(SysctlFile)); (err == nil) != row.file {
+				t.Errorf("Stat(%s) = %v, want it to be there: %t", SysctlFile, err, row.file)
+			}
+			mustRollback(t, tree, RollbackOptions{})
+			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestOneChangeFailsAndOthersGoOn(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		damage func(*testing.T, *Tree, *folderKernel)
+		want   string // what the error of vm.swappiness says
+	}{
+		{"the file system is read-only", func(_ *testing.T, _ *Tree, k *folderKernel) {
+			k.refuses = map[string]error{swappinessFile: &os.PathError{Op: "open", Path: "/somewhere", Err: syscall.EROFS}}
+		}, "set /proc/sys/vm/swappiness: read-only file system"},
+		{"kt may not write", func(_ *testing.T, _ *Tree, k *folderKernel) {
+			k.refuses = map[string]error{swappinessFile: &os.PathError{Op: "open", Path: "/somewhere", Err: syscall.EACCES}}
+		}, "set /proc/sys/vm/swappiness: permission denied: this needs all rights of root"},
+		{"the kernel does not take the value", func(_ *testing.T, _ *Tree, k *folderKernel) {
+			k.refuses = map[string]error{swappinessFile: syscall.EINVAL}
+		}, "set /proc/sys/vm/swappiness: invalid argument"},
+		{"the kernel makes another value of it", func(_ *testing.T, _ *Tree, k *folderKernel) {
+			k.rounds = map[string]string{swappinessFile + " = 1": "2"}
+		}, `/proc/sys/vm/swappiness: the kernel made "2" of "1"`},
+		{"the file is not there", func(t *testing.T, tree *Tree, _ *folderKernel) {
+			if err := os.Remove(tree.at(swappinessFile)); err != nil {
+				t.Fatal(err)
+			}
+		}, "read /proc/sys/vm/swappiness: no such file or directory"},
+		{"the value is another than when it was looked at", func(t *testing.T, tree *Tree, _ *folderKernel) {
+			putText(t, tree.root, swappinessFile, "40\n")
+		}, `/proc/sys/vm/swappiness was "60" when it was looked at and is "40" now: check again`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := machineTree(t)
+			row.damage(t, tree, k)
+			before := snapshotOf(t, tree.root)
+			outcomes := mustApply(t, tree, planOfAll(), ApplyOptions{})
+			sameStates(t, "Apply", strings.Replace(allApplied, "vm.swappiness applied", "vm.swappiness failed", 1), statesOf(outcomes))
+			if got := outcomes[0].Err; got == nil || !strings.HasPrefix(got.Error(), row.want) {
+				t.Errorf("Apply: the error of vm.swappiness is %v, want %q", got, row.want)
+			}
+			if text := readText(t, tree.root, SysctlFile); strings.Contains(text, "swappiness") {
+				t.Errorf("%s has a line of the change that failed:\n%s", SysctlFile, text)
+			}
+			k.refuses, k.rounds = nil, nil
+			mustRollback(t, tree, RollbackOptions{})
+			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestARoundedValueIsTakenBackAtOnce(t *testing.T) {
+	tree, k := machineTree(t)
+	k.rounds = map[string]string{dirtyBytesFile + " = 8589934592": "8589930496"}
+	mustApply(t, tree, planOfAll()[2:3], ApplyOptions{})
+	if got := k.writes; len(got) != 2 || got[1] != dirtyRatioFile+" = 20" {
+		t.Errorf("Apply wrote %q, want the old value of the pair last", got)
+	}
+}
+
+func TestAChangeThatALaterOneUndoesIsMadeAgain(t *testing.T) {
+	tree, _ := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	changes := []Change{
+		{Setting: "disk.nr_requests", Kind: WriteFile, Path: requestsFile, Old: "64", New: "1024"},
+		planOfAll()[4],
+	}
+	sameStates(t, "Apply", "disk.nr_requests applied, disk.scheduler applied", statesOf(mustApply(t, tree, changes, ApplyOptions{})))
+	if got := readText(t, tree.root, requestsFile); got != "1024\n" {
+		t.Errorf("%s is %q, want %q", requestsFile, got, "1024\n")
+	}
+	mustRollback(t, tree, RollbackOptions{})
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+func TestAProcessThatEndedIsNotChanged(t *testing.T) {
+	tree, k := machineTree(t)
+	putText(t, tree.root, "/proc/4711/stat", "4711 (cat) S 1 4711 4711 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 60 0 999999 1 1\n")
+	outcomes := mustApply(t, tree, planOfAll()[5:6], ApplyOptions{})
+	sameStates(t, "Apply", "limits.nofile failed", statesOf(outcomes))
+	if want := "process 4711: it has ended"; outcomes[0].Err == nil || outcomes[0].Err.Error() != want {
+		t.Errorf("Apply: the error is %v, want %q", outcomes[0].Err, want)
+	}
+	if len(k.writes) > 0 {
+		t.Errorf("Apply wrote %q", k.writes)
+	}
+}
+
+func TestApplyRefusesWholeAndChangesNothing(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		prepare func(*testing.T, *Tree)
+		changes []Change
+		want    string
+	}{
+		{"a file of that name is somebody else's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
+		}, planOfAll(), SysctlFile + " is not kt's: move it away, or take its lines over by hand"},
+		{"a file of that name is a link", func(t *testing.T, tree *Tree) {
+			if err := os.Symlink("99-local.conf", tree.at(SysctlFile)); err != nil {
+				t.Fatal(err)
+			}
+		}, planOfAll(), SysctlFile + " is not kt's"},
+		{"a file was made by a kt with another journal", func(t *testing.T, tree *Tree) {
+			f := ownFile{Path: SysctlFile, Lines: []ownLine{{Text: "vm.swappiness = 5"}}}
+			putText(t, tree.root, SysctlFile, f.content(ownHeader))
+		}, planOfAll(), SysctlFile + " was made by kt, but not by an --apply on this machine: remove it first"},
+		{"two changes want two values of one file", nil, []Change{
+			Sysctl("a", "vm.swappiness", "60", "1"), Sysctl("b", "vm.swappiness", "60", "10"),
+		}, `change of b: /proc/sys/vm/swappiness is to become "10" and, by a, "1"`},
+		{"a path is no value of the kernel's", nil, []Change{
+			{Setting: "a", Kind: WriteFile, Path: "/etc/passwd", New: "1"},
+		}, `change of a: "/etc/passwd" is no file of the kernel's`},
+		{"a path leaves its folder", nil, []Change{
+			{Setting: "a", Kind: WriteFile, Path: "/proc/sys/../../etc/passwd", New: "1"},
+		}, `change of a: "/proc/sys/../../etc/passwd" is no path from the root`},
+		{"a file of kt's would be outside /etc", nil, []Change{
+			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: "/usr/lib/sysctl.d/zz-kt.conf", Text: "a = 1"}}},
+		}, `change of a: "/usr/lib/sysctl.d/zz-kt.conf" is no place for a file of kt's`},
+		{"a line is two", nil, []Change{
+			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: SysctlFile, Text: "a = 1\nb = 2"}}},
+		}, `change of a: "a = 1\nb = 2" is more than one line`},
+		{"a remount is of something else than access times", nil, []Change{
+			{Setting: "a", Kind: Remount, Path: "/data/kafka1", New: "nobarrier"},
+		}, `change of a: kt does not remount with "nobarrier"`},
+		{"a member of a pair is to become 0", nil, []Change{
+			{Setting: "a", Kind: WriteFile, Path: dirtyBytesFile, New: "0", Pair: dirtyRatioFile},
+		}, "change of a: 0 is no value for one of a pair"},
+		{"a kind is unknown", nil, []Change{{Setting: "a", Kind: "format"}}, `change of a: there is no kind "format"`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := machineTree(t)
+			if row.prepare != nil {
+				row.prepare(t, tree)
+			}
+			before := snapshotOf(t, tree.root)
+			outcomes, err := tree.Apply(row.changes, ApplyOptions{})
+			if err == nil || !strings.HasPrefix(err.Error(), row.want) {
+				t.Errorf("Apply = %v, %v; want the error %q", outcomes, err, row.want)
+			}
+			if len(k.writes) > 0 {
+				t.Errorf("Apply wrote %q", k.writes)
+			}
+			sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestApplyRefusesAnEditedFile(t *testing.T) {
+	tree, k := machineTree(t)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	putText(t, tree.root, SysctlFile, readText(t, tree.root, SysctlFile)+"vm.max_map_count = 1\n")
+	k.writes = nil
+	before := snapshotOf(t, tree.root)
+	_, err := tree.Apply(otherPlan(), ApplyOptions{})
+	if want := SysctlFile + " was made by kt and edited since"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("Apply = %v, want %q", err, want)
+	}
+	if len(k.writes) > 0 {
+		t.Errorf("Apply wrote %q", k.writes)
+	}
+	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+}
+
+func TestAnotherProfileReplacesLinesAndKeepsTheFirstOldValue(t *testing.T) {
+	tree, _ := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	sameStates(t, "Apply(otherPlan)", "vm.swappiness applied, vm.dirty_limit applied", statesOf(mustApply(t, tree, otherPlan(), ApplyOptions{})))
+	want := "net.ipv4.tcp_rmem = 4096 131072 16777216\nvm.swappiness = 10\nvm.dirty_ratio = 60\n"
+	if got := readText(t, tree.root, SysctlFile); !strings.HasSuffix(got, "\n"+want) || strings.Count(got, "\n") != 5 {
+		t.Errorf("%s after another profile is\n%s\nwant the lines\n%s", SysctlFile, got, want)
+	}
+	mustRollback(t, tree, RollbackOptions{})
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+func TestASecondApplyAtTheSameTimeIsRefused(t *testing.T) {
+	tree, _ := machineTree(t)
+	other, _ := treeOf(tree.root)
+	_, unlock, err := tree.lock(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Apply(planOfAll(), ApplyOptions{}); err == nil || err.Error() != errBusy.Error() {
+		t.Errorf("Apply beside another = %v, want %v", err, errBusy)
+	}
+	if _, err := other.Rollback(RollbackOptions{}); err == nil || err.Error() != errBusy.Error() {
+		t.Errorf("Rollback beside another = %v, want %v", err, errBusy)
+	}
+	unlock()
+	sameStates(t, "Apply after the other", allApplied, statesOf(mustApply(t, other, planOfAll(), ApplyOptions{})))
+}
+
+func TestFilesAreReadableWhateverTheUmask(t *testing.T) {
+	tree, _ := machineTree(t)
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	for p, want := range map[string]os.FileMode{
+		SysctlFile: 0o644, filepath.Dir(DropIn("kafka.service")): 0o755, "/var/lib/kt/tune": 0o755, journalFile: 0o600,
+	} {
+		info, err := os.Stat(tree.at(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("the mode of %s is %o, want %o", p, got, want)
+		}
+	}
+}

@@ -1,0 +1,499 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// cardSettings are about network cards.
+func cardSettings() []*Setting {
+	return []*Setting{
+		cardSpeed(), cardDuplex(), cardMTU(), cardBond(), cardRings(), cardChannels(), cardOffloads(),
+		cardSteering(), cardBalance(), cardAllowance(), cardDrops(), cardErrors(),
+	}
+}
+
+// eachCard is one reading of all network cards that are up.
+func eachCard(m *Machine, ask func(n NIC) Reading) Reading {
+	if len(m.NICs) == 0 {
+		return Absent("no network card that is up can be seen from here")
+	}
+	parts := make([]part, len(m.NICs))
+	for i, n := range m.NICs {
+		parts[i] = part{n.Name, ask(n)}
+	}
+	return together(parts)
+}
+
+// eachEthernet is one reading of those cards whose driver answers.
+func eachEthernet(m *Machine, ask func(n NIC) Reading) Reading {
+	return eachCard(m, func(n NIC) Reading {
+		if n.Err != nil {
+			r := Denied(n.Err)
+			if r.Verdict == NotApplicable {
+				return Absent("the driver of %s does not tell", n.Name)
+			}
+			r.Note = n.Name + ": " + r.Note
+			return r
+		}
+		return ask(n)
+	})
+}
+
+// class is the name of a card's file in the tree.
+func (n NIC) class(name string) string { return "sys/class/net/" + n.Name + "/" + name }
+
+// virtual tells that no hardware is behind it, as in a container.
+func (n NIC) virtual(m *Machine) bool { return !m.Exists(n.class("device")) }
+
+func cardSpeed() *Setting {
+	return &Setting{
+		ID: "nic.speed", Group: Network, Title: "speed of the network card", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Want: ">=1000",
+		Why:     "a broker writes each record to the network once for each replica and each reader",
+		Detail:  "In Mbit/s as the card has agreed upon. Below 1000 mostly a cable or the other end is at fault. Virtual cards tell nothing, or a figure without meaning; there the cloud's own limit counts.",
+		Reads:   []string{"/sys/class/net/CARD/speed"},
+		Sources: []string{"Confluent Platform: production deployment"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachCard(m, func(n NIC) Reading {
+				if n.virtual(m) {
+					return Absent("%s is no hardware, and its speed says nothing", n.Name)
+				}
+				speed, err := m.Number(n.class("speed"))
+				if err != nil || speed <= 0 || speed == math.MaxUint32 { // a read fails with EINVAL where the driver does not know
+					return Absent("the driver of %s does not tell its speed", n.Name)
+				}
+				r := Compare(strconv.FormatInt(speed, 10), want, Warn)
+				r.Current = fmt.Sprintf("%d Mbit/s", speed)
+				if !want.Leave() {
+					r.Wanted += " Mbit/s"
+				}
+				if speed%1000 == 0 {
+					r.Current = fmt.Sprintf("%d Gbit/s", speed/1000)
+				}
+				if r.Verdict == Warn {
+					r.Command = "ethtool " + n.Name
+				}
+				return r
+			})
+		},
+	}
+}
+
+func cardDuplex() *Setting {
+	return &Setting{
+		ID: "nic.duplex", Group: Network, Title: "both directions at once", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Want: "full",
+		Why:     "with half duplex sending and receiving stand in each other's way, and packets are lost",
+		Detail:  "Half duplex is mostly the mark of a failed agreement with the switch.",
+		Reads:   []string{"/sys/class/net/CARD/duplex"},
+		Sources: []string{"kernel documentation: sysfs-class-net"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachCard(m, func(n NIC) Reading {
+				duplex, err := m.Text(n.class("duplex"))
+				if err != nil || duplex != "full" && duplex != "half" {
+					return Absent("the driver of %s does not tell", n.Name)
+				}
+				return Compare(duplex, want, Warn)
+			})
+		},
+	}
+}
+
+func cardMTU() *Setting {
+	return &Setting{
+		ID: "nic.mtu", Group: Network, Title: "largest packet", Roles: []Role{Broker, Client},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "all machines and switches in between need the same, or large packets vanish",
+		Detail:  "1500 is usual, 9000 saves CPU within one site, clouds have values of their own (AWS 9001, Google 1460). kt sees this machine only: compare with the others. Below 1500 something like a tunnel or an overlay lies between.",
+		Reads:   []string{"/sys/class/net/CARD/mtu"},
+		Sources: []string{"AWS documentation: Network MTU", "kt's proposal"},
+		Check: func(m *Machine, _ Rule) Reading {
+			seen := make(map[int64]bool)
+			r := eachCard(m, func(n NIC) Reading {
+				mtu, err := m.Number(n.class("mtu"))
+				if err != nil {
+					return Denied(err)
+				}
+				seen[mtu] = true
+				r := Reading{Verdict: OK, Current: strconv.FormatInt(mtu, 10)}
+				if mtu < 1500 {
+					r.Verdict, r.Note = Info, n.Name+": a tunnel or an overlay lies between, it seems"
+				}
+				return r
+			})
+			if len(seen) > 1 && r.Verdict == OK {
+				r.Verdict, r.Note = Info, "the cards of this machine differ"
+			}
+			return r
+		},
+	}
+}
+
+func cardBond() *Setting {
+	return &Setting{
+		ID: "nic.bond", Group: Network, Title: "cards that are bonded", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented,
+		Why:     "a bond that lost a card has half its speed, and no other sign of it",
+		Detail:  "A bond of mode active-backup is as fast as one card anyway. One connection uses one card in every mode but balance-rr.",
+		Reads:   []string{"/sys/class/net/BOND/bonding/slaves", "/sys/class/net/CARD/operstate"},
+		Sources: []string{"kernel documentation: Linux Ethernet Bonding Driver"},
+		Check: func(m *Machine, _ Rule) Reading {
+			var parts []part
+			for _, name := range m.Glob("sys/class/net/*/bonding/slaves") {
+				bond := strings.Split(name, "/")[3]
+				parts = append(parts, part{bond, readBond(m, bond, name)})
+			}
+			if len(parts) == 0 {
+				return Absent("no cards are bonded")
+			}
+			return together(parts)
+		},
+	}
+}
+
+func readBond(m *Machine, bond, file string) Reading {
+	text, err := m.Text(file)
+	if err != nil {
+		return Denied(err)
+	}
+	cards := strings.Fields(text)
+	var down []string
+	if !printable(text) {
+		return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q are no names", file, text)}
+	}
+	for _, c := range cards {
+		switch state, err := m.Text("sys/class/net/" + path.Base(c) + "/operstate"); {
+		case err != nil:
+			return Denied(err)
+		case state != "up":
+			down = append(down, c)
+		}
+	}
+	r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d up", len(cards)-len(down), len(cards)), Wanted: "all up"}
+	if len(down) > 0 || len(cards) == 0 {
+		r.Verdict, r.Note = Warn, bond+" is without "+strings.Join(down, " and ")
+		if len(cards) == 0 {
+			r.Note = bond + " has no cards"
+		}
+		r.Command = "cat /proc/net/bonding/" + bond
+	}
+	return r
+}
+
+// printable tells that a text is one line without anything that a terminal would obey.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// missed are the counters of packets that found no place in a card's ring.
+func missed(m *Machine, n NIC) count {
+	return countOf(m.Before.NIC[n.Name], m.After.NIC[n.Name], "rx_missed_errors", "rx_fifo_errors", "rx_no_buffer_count", "rx_over_errors")
+}
+
+func cardRings() *Setting {
+	return &Setting{
+		ID: "nic.rings", Group: Network, Title: "places for packets in the card", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented,
+		Why:     "packets that found no place in the ring were lost, and are sent again",
+		Detail:  "Only where the card counts such losses: a longer ring adds waiting, and the latency of packets in it. Cloudera raises 256 to 4096.",
+		Reads:   []string{"ethtool -g CARD", "/sys/class/net/CARD/statistics"},
+		Sources: []string{"Cloudera: Kafka tuning", "Red Hat: Tuning the network performance"},
+		Risk:    "the link may go down for some seconds while the ring is changed: kt prints the command only",
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachEthernet(m, func(n NIC) Reading {
+				e := n.Ethernet
+				if e.RXRing <= 0 || e.RXRingMax <= 0 {
+					return Absent("the driver of %s does not tell of rings", n.Name)
+				}
+				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.RXRing, e.RXRingMax)}
+				lost := missed(m, n)
+				switch {
+				case e.RXRing >= e.RXRingMax:
+					return r
+				case !lost.seen:
+					r.Verdict, r.Note = Unknown, n.Name+": whether packets were lost could not be read"
+					return r
+				case lost.total == 0:
+					return r
+				case lost.grew > 0:
+					r.Verdict = Warn
+				default:
+					r.Verdict = Info
+				}
+				r.Wanted = strconv.Itoa(e.RXRingMax)
+				r.Note = n.Name + ": " + lost.say(m, "packets found no place")
+				r.Command = fmt.Sprintf("ethtool -G %s rx %d", n.Name, e.RXRingMax)
+				return r
+			})
+		},
+	}
+}
+
+func cardChannels() *Setting {
+	return &Setting{
+		ID: "nic.channels", Group: Network, Title: "queues of the card", Roles: []Role{Broker, Client},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "with fewer queues than CPUs some CPUs do all the work of the network",
+		Detail:  "As many as CPUs, or as the card has. It matters from some Gbit/s on. perftune of Scylla sets it; TuneD does for its realtime profile only.",
+		Reads:   []string{"ethtool -l CARD"},
+		Sources: []string{"Scylla perftune", "kt's proposal"},
+		Risk:    "the link goes down for a moment: kt prints the command only",
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachEthernet(m, func(n NIC) Reading {
+				e := n.Ethernet
+				if e.Channels <= 0 || e.ChannelsMax <= 0 || m.Logical <= 0 {
+					return Absent("the driver of %s does not tell of queues", n.Name)
+				}
+				most := min(e.ChannelsMax, m.Logical)
+				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.Channels, e.ChannelsMax), Wanted: "≥ " + strconv.Itoa(most)}
+				if e.Channels < most {
+					r.Verdict = Info
+					r.Command = fmt.Sprintf("ethtool -L %s combined %d", n.Name, most)
+				}
+				return r
+			})
+		},
+	}
+}
+
+// offloads are what a card or the kernel does for many packets at once, by the names
+// that ethtool shows and those that the kernel has. What the kernel does itself is
+// there on every machine, and off only when somebody turned it off.
+var offloads = []struct {
+	short    string
+	names    []string
+	software bool
+}{
+	{"tso", []string{"tcp-segmentation-offload", "tx-tcp-segmentation"}, false},
+	{"gso", []string{"generic-segmentation-offload", "tx-generic-segmentation"}, true},
+	{"gro", []string{"generic-receive-offload", "rx-gro"}, true},
+	{"rx", []string{"rx-checksumming", "rx-checksum"}, false},
+	{"tx", []string{"tx-checksumming", "tx-checksum-ip-generic", "tx-checksum-ipv4"}, false},
+	{"sg", []string{"scatter-gather", "tx-scatter-gather"}, false},
+}
+
+func cardOffloads() *Setting {
+	return &Setting{
+		ID: "nic.offloads", Group: Network, Title: "work that the card does", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented,
+		Why:     "without them each packet costs CPU by itself, several times what it costs with them",
+		Detail:  "Segmentation (tso, gso), joining (gro), checksums (rx, tx) and scatter-gather (sg). What the card itself does not offer cannot be turned on: in a virtual machine or a container that is only noted. gso and gro are the kernel's own.",
+		Reads:   []string{"ethtool -k CARD"},
+		Sources: []string{"Cloudera: Kafka tuning", "kernel documentation: Segmentation Offloads"},
+		Risk:    "some drivers have had faults in them: that is why they were turned off, perhaps",
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachEthernet(m, func(n NIC) Reading { return readOffloads(m, n) })
+		},
+	}
+}
+
+func readOffloads(m *Machine, n NIC) Reading {
+	if len(n.Ethernet.Features) == 0 {
+		return Absent("the driver of %s does not tell of offloads", n.Name)
+	}
+	var off []string
+	bad := Info
+	for _, o := range offloads {
+		known, on := false, false
+		for _, name := range o.names {
+			if v, ok := n.Ethernet.Features[name]; ok {
+				known, on = true, on || v
+			}
+		}
+		if known && !on {
+			off = append(off, o.short)
+			if o.software || m.Virtual == "" && !n.virtual(m) {
+				bad = Warn
+			}
+		}
+	}
+	if len(off) == 0 {
+		return Reading{Verdict: OK, Current: "on"}
+	}
+	return Reading{
+		Verdict: bad, Current: strings.Join(off, ",") + " off", Wanted: "on",
+		Command: "ethtool -K " + n.Name + " " + strings.Join(off, " on ") + " on",
+	}
+}
+
+func cardSteering() *Setting {
+	return &Setting{
+		ID: "nic.rps", Group: Network, Title: "sharing of packets among CPUs", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "a card with few queues leaves the network to few CPUs; receive packet steering would share it",
+		Detail:  "Reported only. It is noted where there are fewer queues than a quarter of the CPUs and steering is off. rpk and perftune always turn it on, for programs with one thread for each CPU; for Kafka kt knows of no measurement. More queues (nic.channels) are better where the card has them.",
+		Reads:   []string{"/sys/class/net/CARD/queues/rx-N/rps_cpus"},
+		Sources: []string{"kernel documentation: Scaling in the Linux Networking Stack", "rpk tune net"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachCard(m, func(n NIC) Reading {
+				queues := m.Glob(n.class("queues/rx-*/rps_cpus"))
+				if len(queues) == 0 {
+					return Absent("the queues of %s cannot be seen", n.Name)
+				}
+				steered := 0
+				for _, q := range queues {
+					mask, err := m.Text(q)
+					if err != nil {
+						return Denied(err)
+					}
+					if mask == "" || strings.Trim(mask, "0123456789abcdef,") != "" {
+						return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is no set of CPUs", q, mask)}
+					}
+					if strings.Trim(mask, "0,") != "" {
+						steered++
+					}
+				}
+				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d queues, %d shared", len(queues), steered)}
+				if steered == 0 && 4*len(queues) < m.Logical {
+					r.Verdict, r.Note = Info, fmt.Sprintf("%s has %d queues for %d CPUs", n.Name, len(queues), m.Logical)
+				}
+				return r
+			})
+		},
+	}
+}
+
+func cardBalance() *Setting {
+	return &Setting{
+		ID: "nic.irqbalance", Group: Network, Title: "irqbalance", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore, Want: "running",
+		Why:     "without it all cards and disks may interrupt the same CPU",
+		Detail:  "Cards and disks with a queue for each CPU spread by themselves, so nothing may be amiss without it; and for the least latency some pin interrupts by hand. rpk changes its configuration so that CPUs are left out, which is for programs with one thread for each CPU. kt leaves it alone.",
+		Reads:   []string{"/proc/PID/cmdline", "/run/irqbalance"},
+		Sources: []string{"Red Hat: Tuning the network performance", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			switch {
+			case m.Container != "":
+				return Absent("in a container the machine's programs cannot be seen")
+			case m.Logical < 2:
+				return Absent("there is one CPU, or their number is not known")
+			}
+			running, err := runs(m, "irqbalance")
+			if err != nil {
+				return Denied(err)
+			}
+			current := "not running"
+			if running {
+				current = "running"
+			}
+			r := Compare(current, want, Info)
+			if r.Verdict == Info && !want.Leave() {
+				r.Command = "systemctl enable --now irqbalance"
+			}
+			return r
+		},
+	}
+}
+
+// runs tells whether a program runs: by the folder that it keeps below /run, or as a
+// process.
+func runs(m *Machine, program string) (bool, error) {
+	if sockets, err := m.Names("run/" + program); err == nil && len(sockets) > 0 {
+		return true, nil
+	}
+	all, err := m.Processes()
+	if err == nil && len(all) == 0 {
+		err = errors.New("the programs that run here cannot be seen")
+	}
+	return slices.ContainsFunc(all, func(p host.Process) bool {
+		return len(p.Args) > 0 && path.Base(p.Args[0]) == program
+	}), err
+}
+
+func cardAllowance() *Setting {
+	return &Setting{
+		ID: "nic.cloud_allowance", Group: Network, Title: "packets above what the cloud allows", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented,
+		Why:     "the cloud holds back or drops what is above the machine type's allowance, and nothing else shows it",
+		Detail:  "Counted by Amazon's driver ena since it started: bandwidth in and out, packets, connections that are tracked, and its own services. Small types live on credits, so that a test is fast for some minutes and slow after. Other clouds do not tell.",
+		Reads:   []string{"ethtool -S CARD"},
+		Sources: []string{"AWS documentation: Monitor network performance for ENA settings"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachEthernet(m, func(n NIC) Reading {
+				known := false
+				var over []string
+				for _, name := range slices.Sorted(maps.Keys(n.Ethernet.Stats)) {
+					kind, ok := strings.CutSuffix(name, "_allowance_exceeded")
+					if !ok {
+						continue
+					}
+					known = true
+					if v := n.Ethernet.Stats[name]; v > 0 {
+						over = append(over, fmt.Sprintf("%s %d", kind, v))
+					}
+				}
+				switch {
+				case !known:
+					return Absent("the driver of %s counts no allowances", n.Name)
+				case len(over) == 0:
+					return Reading{Verdict: OK, Current: "0", Wanted: "0"}
+				}
+				return Reading{
+					Verdict: Warn, Current: strings.Join(over, ", "), Wanted: "0",
+					Note: n.Name + ": since the driver started; see whether it grows during a test", Command: "ethtool -S " + n.Name + " | grep exceeded",
+				}
+			})
+		},
+	}
+}
+
+func cardDrops() *Setting {
+	return &Setting{
+		ID: "nic.drops", Group: Network, Title: "packets that were dropped", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Folklore, Want: "0",
+		Why:     "each packet that is dropped is sent again, later",
+		Detail:  "Packets that found no place in the card, and those that could not be sent. What grows while kt looks is a warning, what was counted before is only noted. rx_dropped counts harmless packets of unknown protocols too, and is left out.",
+		Reads:   []string{"/sys/class/net/CARD/statistics"},
+		Sources: []string{"kernel documentation: Interface statistics", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachCard(m, func(n NIC) Reading {
+				return counted(m, n, want, "packets were dropped",
+					"rx_missed_errors", "rx_fifo_errors", "rx_no_buffer_count", "rx_over_errors", "tx_dropped", "tx_fifo_errors")
+			})
+		},
+	}
+}
+
+func cardErrors() *Setting {
+	return &Setting{
+		ID: "nic.errors", Group: Network, Title: "packets that were damaged", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Folklore, Want: "0",
+		Why:     "a cable, a plug or an optic is at fault, and each packet that it damages is sent again",
+		Detail:  "Wrong checksums, frames, lengths, and a carrier that was lost. What grows while kt looks is a warning, what was counted before is only noted.",
+		Reads:   []string{"/sys/class/net/CARD/statistics"},
+		Sources: []string{"kernel documentation: Interface statistics", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachCard(m, func(n NIC) Reading {
+				return counted(m, n, want, "packets were damaged",
+					"rx_crc_errors", "rx_frame_errors", "rx_length_errors", "tx_carrier_errors")
+			})
+		},
+	}
+}
+
+// counted compares what a card's counters say together.
+func counted(m *Machine, n NIC, want Rule, what string, names ...string) Reading {
+	c := countOf(m.Before.NIC[n.Name], m.After.NIC[n.Name], names...)
+	if !c.seen {
+		return Reading{Verdict: Unknown, Note: n.Name + ": its counters could not be read"}
+	}
+	bad := Info
+	if c.grew > 0 {
+		bad = Warn
+	}
+	r := Compare(strconv.FormatInt(c.total, 10), want, bad)
+	if r.Verdict != OK && c.total > 0 {
+		r.Note, r.Command = n.Name+": "+c.say(m, what), "ethtool -S "+n.Name
+	}
+	return r
+}

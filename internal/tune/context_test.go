@@ -1,0 +1,148 @@
+package tune
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func TestWhereTheMachineIs(t *testing.T) {
+	lookAt(t, []row{
+		{"a machine", "context.container", "", "proc/1/stat = 1", "", nil, "ok no"},
+		{"no machine", "context.container", "", "", "", nil, "not_applicable | there is no /proc here"},
+		{"a pod", "context.container", "", "", "", func(m *Machine) { m.Container = "kubernetes" },
+			"info kubernetes | run kt tune on the node for what is the node's"},
+
+		{"version 2", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "v2" }, "ok v2"},
+		{"both", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "hybrid" }, "info hybrid (v2)"},
+		{"neither", "context.cgroup", "", "", "", nil, "not_applicable | no control groups are known"},
+
+		{"bare metal", "context.virtual", "", "proc/1/stat = 1", "", nil, "info no mark of one"},
+		{"no machine", "context.virtual", "", "", "", nil, "not_applicable | there is no /proc here"},
+		{"a virtual machine", "context.virtual", "", "", "", func(m *Machine) { m.Virtual, m.Cloud = "kvm", "aws" }, "info kvm, aws"},
+	})
+}
+
+func TestWritableSettings(t *testing.T) {
+	mounts := func(lines ...string) string { return "proc/self/mountinfo = " + strings.Join(lines, `\n`) }
+	const proc = "20 1 0:5 / /proc rw,nosuid - proc proc rw"
+	lookAt(t, []row{
+		{"a machine", "context.proc_sys", "", mounts(proc), "", nil, "ok yes"},
+		{"a container", "context.proc_sys", "", mounts(proc, "21 20 0:5 /sys /proc/sys ro,nosuid - proc proc rw"), "", nil,
+			"info read-only | /proc/sys is mounted read-only"},
+		{"no /proc", "context.proc_sys", "", mounts("20 1 0:6 / / rw - ext4 /dev/sda1 rw"), "", nil, "not_applicable | there is no /proc here"},
+		{"may not be read", "context.proc_sys", "", mounts(proc), "proc/self/mountinfo", nil, "unknown | needs root"},
+	})
+}
+
+func TestKernelAndItsRandomNumbers(t *testing.T) {
+	kernel := func(v string) func(*Machine) { return func(m *Machine) { m.Kernel = v } }
+	const stock = "proc/sys/kernel/random/entropy_avail = "
+	lookAt(t, []row{
+		{"new", "context.kernel", "", "", "", kernel("6.1-rc1"), "ok 6.1-rc1 (≥ 4.19)"},
+		{"of its kind the first", "context.kernel", "", "", "", kernel("4.19.0-27-amd64"), "ok 4.19.0-27-amd64 (≥ 4.19)"},
+		{"old, though 9 is more than 1", "context.kernel", "", "", "", kernel("4.9.337"), "info 4.9.337 (≥ 4.19)"},
+		{"of RHEL 7", "context.kernel", "", "", "", kernel("3.10.0-1160.el7.x86_64"), "info 3.10.0-1160.el7.x86_64 (≥ 4.19)"},
+		{"too new", "context.kernel", "<=5.15", "", "", kernel("6.8.0"), "info 6.8.0 (≤ 5.15)"},
+		{"left alone", "context.kernel", "leave", "", "", kernel("6.8.0"), "info 6.8.0 (left alone)"},
+		{"garbage", "context.kernel", "", "", "", kernel("darwin"), "unknown darwin | the kernel's version is not known"},
+		{"not known", "context.kernel", "", "", "", nil, "unknown | the kernel's version is not known"},
+
+		{"no longer in stock", "context.entropy", "", stock + "256", "", kernel("5.19.0"), "not_applicable | from Linux 5.19 on they do not run out"},
+		{"few", "context.entropy", "", stock + "40", "", kernel("5.4.0"), "info 40 (≥ 200) | $ systemctl enable --now rngd"},
+		{"many", "context.entropy", "", stock + "3800", "", kernel("5.4.0"), "ok 3800 (≥ 200)"},
+		{"of no known kernel", "context.entropy", "", stock + "40", "", nil, "unknown | the kernel's version is not known"},
+	})
+}
+
+func TestPressure(t *testing.T) {
+	waits := func(cpu, io, memory string) string {
+		line := func(what, avg string) string {
+			return "proc/pressure/" + what + " = some avg10=99.00 avg60=" + avg + ` avg300=0.00 total=1\nfull avg10=0.00 avg60=50.00 avg300=0.00 total=1` + "\n"
+		}
+		return line("cpu", cpu) + line("io", io) + line("memory", memory)
+	}
+	lookAt(t, []row{
+		{"idle", "context.pressure", "", waits("0.10", "1.00", "0.00"), "", nil, "ok cpu 0 %, io 1 %, memory 0 % (≤ 10 %)"},
+		{"the disks are busy", "context.pressure", "", waits("0.10", "45.20", "0.00"), "", nil, "info cpu 0 %, io 45 %, memory 0 % (≤ 10 %)"},
+		{"garbage", "context.pressure", "", waits("much", "0", "0"), "", nil, `unknown | /proc/pressure/cpu: "much" is no percentage`},
+		{"nothing in it", "context.pressure", "", "proc/pressure/cpu = ", "", nil, "unknown | /proc/pressure/cpu: it has no average of a minute"},
+		{"may not be read", "context.pressure", "", waits("0", "0", "0"), "proc/pressure/io", nil, "unknown | needs root"},
+		{"an old kernel", "context.pressure", "", "", "", nil, "not_applicable | the kernel is older than 4.20, or started without psi=1"},
+	})
+}
+
+func TestOtherTuners(t *testing.T) {
+	runs := func(pid, args string) string {
+		return "proc/" + pid + "/cmdline = " + strings.ReplaceAll(args, " ", "\x00") + "\x00\n" +
+			"proc/" + pid + "/stat = " + pid + " (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " + pid + " 0 0\n" +
+			"proc/" + pid + `/status = Name: x\nUid:	0	0	0	0` + "\n"
+	}
+	const tuned = " | TuneD sets governor, huge pages and read-ahead again when its profile is switched | $ tuned-adm off, or a profile of TuneD's own with kt's values"
+	lookAt(t, []row{
+		{"none", "context.tuners", "", runs("1", "/usr/bin/java kafka.Kafka"), "", nil, "ok none"},
+		{"TuneD", "context.tuners", "", runs("12", "/usr/bin/python3 -Es /usr/sbin/tuned -l -P") + "etc/tuned/active_profile = throughput-performance", "", nil,
+			"info tuned (throughput-performance) (none)" + tuned},
+		{"TuneD of a newer distribution", "context.tuners", "", runs("12", "/usr/sbin/tuned -l"), "", nil, "info tuned (none)" + tuned},
+		{"TuneD that does not run", "context.tuners", "", runs("1", "/sbin/init") + "etc/tuned/active_profile = balanced", "", nil, "ok none"},
+		{"a file about TuneD in an editor", "context.tuners", "", runs("1", "vi x tuned"), "", nil, "ok none"},
+		{"a laptop", "context.tuners", "", runs("12", "/usr/libexec/power-profiles-daemon") + "run/tlp/last_pwr = 0", "", nil, "info power-profiles-daemon, tlp (none)"},
+		{"saptune with a note", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES="941735"`, "", nil, "info saptune (none)"},
+		{"saptune without one", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES=""`, "", nil, "ok none"},
+		{"other users' processes are hidden", "context.tuners", "", runs("4711", "kt tune") + "proc/self/mountinfo = 20 1 0:5 / /proc rw - proc proc rw,hidepid=invisible", "", nil,
+			"unknown | the processes of other users cannot be seen: needs root"},
+		{"no machine", "context.tuners", "", "", "", nil, "not_applicable | there is no /proc here"},
+		{"may not be read", "context.tuners", "", "proc/12/cmdline = x", "proc", nil, "unknown | needs root"},
+	})
+}
+
+func TestFilesThatSetTheSame(t *testing.T) {
+	sets := func(all ...host.Sysctl) func(*Machine) {
+		return func(m *Machine) {
+			m.Sysctls = make(map[string][]host.Sysctl)
+			for _, s := range all {
+				m.Sysctls[s.Key] = append(m.Sysctls[s.Key], s)
+			}
+		}
+	}
+	const key = "vm.swappiness"
+	lookAt(t, []row{
+		{"one each", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}), "ok none"},
+		{"two that agree", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: " 1", File: "/etc/sysctl.d/60-b.conf"}), "ok none"},
+		{"two that do not", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: key, Value: "10", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/60-b.conf"}),
+			"info 1 disputed (one file each) | vm.swappiness is 10 in /etc/sysctl.d/50-a.conf and 1 in /etc/sysctl.d/60-b.conf"},
+		{"kt's own loses", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: key, Value: "1", File: SysctlFile}, host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.conf"}),
+			"warn 1 of kt's lost (one file each) | vm.swappiness is 1 in /etc/sysctl.d/zz-kt.conf and 60 in /etc/sysctl.conf" +
+				" | $ remove the lines that win, or keep their values and skip the settings"},
+		{"kt's own wins", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: SysctlFile}), "ok none"},
+		{"what kt does not look at", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: "kernel.sysrq", Value: "1", File: "/a"}, host.Sysctl{Key: "kernel.sysrq", Value: "0", File: "/b"}), "ok none"},
+		{"not known", "context.sysctl_order", "", "", "", nil, "not_applicable | no files that set kernel settings are known"},
+	})
+}
+
+func TestBattery(t *testing.T) {
+	const (
+		dir   = "sys/class/power_supply/"
+		full  = dir + "BAT0/type = Battery\n" + dir + "BAT0/status = Full\n"
+		used  = dir + "BAT0/type = Battery\n" + dir + "BAT0/status = Discharging\n"
+		in    = dir + "AC/type = Mains\n" + dir + "AC/online = 1\n"
+		out   = dir + "AC/type = Mains\n" + dir + "AC/online = 0\n"
+		mouse = dir + "hidpp/type = Battery\n" + dir + "hidpp/scope = Device\n" + dir + "hidpp/status = Discharging\n"
+	)
+	minimal := func(m *Machine) { m.Profile = &Profile{Name: "minimal"} }
+	lookAt(t, []row{
+		{"plugged in", "context.battery", "", full + in, "", nil, "ok no (no)"},
+		{"on the way", "context.battery", "", used + out, "", nil, "warn yes (no) | $ kt tune --profile minimal, or plug it in"},
+		{"on the way, with the profile for it", "context.battery", "", used + out, "", minimal, "warn yes (no) | $ plug it in"},
+		{"a weak power supply", "context.battery", "", used + in, "", nil, "ok no (no)"},
+		{"a mouse", "context.battery", "", mouse, "", nil, "not_applicable | there is no battery"},
+		{"a server", "context.battery", "", "", "", nil, "not_applicable | there is no battery"},
+		{"may not be read", "context.battery", "", used, dir + "BAT0/type", nil, "unknown | needs root"},
+	})
+}

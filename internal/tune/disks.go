@@ -1,0 +1,491 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// diskSettings are about the block devices that the log directories are on.
+func diskSettings() []*Setting {
+	return []*Setting{
+		diskScheduler(), diskNomerges(), diskReadAhead(), diskNrRequests(), diskThrottle(),
+		diskWriteCache(), diskRotational(), diskErrors(),
+		diskShared(), diskSystem(), diskBrokerLog(), diskRAID(), diskRAIDHealth(),
+		diskNetwork(), diskOverlay(), diskCloud(), diskTimeout(), diskLimits(),
+	}
+}
+
+// diskClass is what a disk is, as far as that decides what suits it.
+type diskClass string
+
+// The classes.
+const (
+	hardDisk    diskClass = "hard disk"
+	solidDisk   diskClass = "SSD"
+	nvmeDisk    diskClass = "NVMe"
+	virtualDisk diskClass = "virtual disk" // only its host knows what it is made of
+	otherDisk   diskClass = "other"        // loop devices, memory, disks over the network by a driver of their own
+)
+
+// classOf goes by the driver's name. What the kernel says of rotation is believed
+// of SATA and SAS disks of a real machine only: virtio says 1 of flash.
+func classOf(m *Machine, d host.Disk) diskClass {
+	switch {
+	case volumeOf(d) != nil, strings.HasPrefix(d.Name, "vd"), strings.HasPrefix(d.Name, "xvd"):
+		return virtualDisk
+	case strings.HasPrefix(d.Name, "nvme"):
+		return nvmeDisk
+	case !strings.HasPrefix(d.Name, "sd"):
+		return otherDisk
+	case m.Virtual != "":
+		return virtualDisk
+	case d.Rotational:
+		return hardDisk
+	}
+	return solidDisk
+}
+
+// part is what one of several disks, directories or cards reads.
+type part struct {
+	name string
+	Reading
+}
+
+// together is one reading of several: the worst verdict, what those have that it is
+// owed to, and everything that would help.
+func together(parts []part) Reading {
+	rank := func(p part) int { return slices.Index(Verdicts, p.Verdict) }
+	slices.SortStableFunc(parts, func(a, b part) int { return rank(a) - rank(b) })
+	out := Reading{Verdict: parts[0].Verdict}
+	var wanted, notes, commands []string
+	one := true // all have the same value
+	for _, p := range parts {
+		one = one && p.Current == parts[0].Current
+		out.Changes = append(out.Changes, p.Changes...)
+		commands = addNew(commands, p.Command)
+		if p.Verdict == out.Verdict {
+			wanted, notes = addNew(wanted, p.Wanted), addNew(notes, p.Note)
+		}
+	}
+	out.Wanted, out.Note = strings.Join(wanted, "; "), strings.Join(notes, "; ")
+	out.Command = strings.Join(commands, "; ")
+	if out.Current = parts[0].Current; !one {
+		out.Current = byValue(parts, out.Verdict)
+	}
+	return out
+}
+
+// byValue is "sda,sdb: bfq; sdc: kyber" of those that have a verdict.
+func byValue(parts []part, v Verdict) string {
+	var values []string
+	names := make(map[string][]string)
+	for _, p := range parts {
+		if p.Verdict == v {
+			values = addNew(values, p.Current)
+			names[p.Current] = append(names[p.Current], p.name)
+		}
+	}
+	for i, value := range values {
+		values[i] = listed(names[value]) + ": " + value
+	}
+	return strings.Join(values, "; ")
+}
+
+// listed is "sda,sdb,sdc and 9 more".
+func listed(names []string) string {
+	const most = 3
+	if n := len(names) - most; n > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ","), n)
+	}
+	return strings.Join(names, ",")
+}
+
+func addNew(list []string, s string) []string {
+	if s == "" || slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// unlessLeft is a check whose warnings are only noted where the profile leaves the
+// matter alone: on a laptop, say.
+func unlessLeft(check func(m *Machine) Reading) func(*Machine, Rule) Reading {
+	return func(m *Machine, want Rule) Reading {
+		r := check(m)
+		if want.Leave() && r.Verdict == Warn {
+			r.Verdict = Info
+		}
+		return r
+	}
+}
+
+// eachDir is one reading of all log directories.
+func eachDir(m *Machine, ask func(d Dir) Reading) Reading {
+	if len(m.Dirs) == 0 {
+		return Absent("no log directory is known: name them with --dirs")
+	}
+	var parts []part
+	for _, d := range m.Dirs {
+		if d.Err != nil {
+			parts = append(parts, part{d.Path, unread(d.Path, d.Err)})
+			continue
+		}
+		parts = append(parts, part{d.Path, ask(d)})
+	}
+	return together(parts)
+}
+
+// unread is the reading of a log directory about which nothing is known. Unlike a
+// file of the kernel's it is never just absent: somebody wants it.
+func unread(path string, err error) Reading {
+	r := Denied(err)
+	return Reading{Verdict: Unknown, Note: path + ": " + r.Note}
+}
+
+// eachDisk is one reading of all disks below the log directories.
+func eachDisk(m *Machine, ask func(d host.Disk) Reading) Reading {
+	return overDisks(m, func(d Dir) []host.Disk { return d.Storage.Disks }, ask)
+}
+
+// overDisks is one reading of the disks of all log directories; each is asked once.
+func overDisks(m *Machine, of func(d Dir) []host.Disk, ask func(d host.Disk) Reading) Reading {
+	if len(m.Dirs) == 0 {
+		return Absent("no log directory is known: name them with --dirs")
+	}
+	var parts []part
+	seen := make(map[string]bool)
+	for _, d := range m.Dirs {
+		if d.Err != nil {
+			parts = append(parts, part{d.Path, unread(d.Path, d.Err)})
+			continue
+		}
+		for _, disk := range of(d) {
+			if !seen[disk.Name] {
+				seen[disk.Name] = true
+				parts = append(parts, part{disk.Name, ask(disk)})
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return Absent("the log directories are on no disk that can be seen from here")
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	return together(parts)
+}
+
+// queueChange sets an attribute of a disk's queue, and keeps it by a rule for udev.
+func queueChange(id string, d host.Disk, attribute, old, wanted string) Change {
+	match := d.Match
+	if match == "" {
+		match = fmt.Sprintf("KERNEL==%q", d.Name)
+	}
+	c := Change{
+		Setting: id, Kind: WriteFile, Path: "/" + d.Queue(attribute), Old: old, New: wanted,
+		Keep: []Line{{File: UdevFile, Text: fmt.Sprintf(
+			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", %s, ATTR{queue/%s}="%s"`, match, attribute, wanted)}},
+	}
+	if !d.Stable {
+		c.Advice = d.Name + " has no identity of its own: look at the rule again when disks are added or removed, for names may change"
+	}
+	return c
+}
+
+// queueNumber compares a number of a disk's queue with a rule; change tells that kt
+// makes it so where it does not hold.
+func queueNumber(m *Machine, d host.Disk, id, attribute string, want Rule, bad Verdict, change bool) Reading {
+	n, err := m.Number(d.Queue(attribute))
+	if err != nil {
+		return Denied(err)
+	}
+	current := strconv.FormatInt(n, 10)
+	r := Compare(current, want, bad)
+	if change && !want.Leave() && r.Verdict == bad {
+		r.Changes = []Change{queueChange(id, d, attribute, current, want.Target(current))}
+	}
+	return r
+}
+
+func diskScheduler() *Setting {
+	return &Setting{
+		ID: "disk.scheduler", Group: Disks, Title: "I/O scheduler", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented, Applies: true,
+		Why: "a fast disk loses time in a scheduler, and a hard disk loses it in seeks without one",
+		Detail: "Hard disks want mq-deadline, NVMe and virtual disks none, other SSDs do with either. " +
+			"Sources disagree: rpk and Intel set none, SUSE leaves virtual disks alone and gives hard disks bfq. " +
+			"So mq-deadline on a virtual disk is only noted here. Zoned disks need mq-deadline and are left alone. " +
+			"A file that holds nothing but none belongs to a driver that offers no choice. " +
+			"Under md and device-mapper the disks at the bottom count.",
+		Reads:   []string{"/sys/block/DISK/queue/scheduler", "/sys/block/DISK/queue/zoned"},
+		Sources: []string{"Red Hat: Setting the disk scheduler", "Intel: Kafka tuning guide", "SUSE: I/O scheduler rules for udev", "rpk tune disk_scheduler"},
+		Risk:    "none; requests that wait are finished first",
+		Check: func(m *Machine, want Rule) Reading {
+			return eachDisk(m, func(d host.Disk) Reading { return readScheduler(m, d, want) })
+		},
+	}
+}
+
+// formerScheduler are the names of kernels before 5.0.
+var formerScheduler = map[string]string{"none": "noop", "mq-deadline": "deadline"}
+
+func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
+	text, err := m.Text(d.Queue("scheduler"))
+	if err != nil {
+		return Denied(err)
+	}
+	current, err := m.Chosen(d.Queue("scheduler"))
+	if err != nil {
+		return Denied(err)
+	}
+	choices := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(text))
+	if !slices.Contains(choices, current) || !kernelName.MatchString(strings.Join(choices, "")) {
+		return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q has no choice in brackets", d.Queue("scheduler"), text)}
+	}
+	class := classOf(m, d)
+	switch zoned, _ := m.Text(d.Queue("zoned")); { // without the file it has no zones
+	case len(choices) < 2:
+		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": the driver offers no choice"}
+	case strings.HasPrefix(zoned, "host-"):
+		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + " has zones: its scheduler is left alone"}
+	case class == otherDisk:
+		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": no scheduler is known to suit such a device"}
+	}
+	rule := suits(class, d, want, choices)
+	r := Compare(current, rule, Warn)
+	if r.Verdict != Warn {
+		return r
+	}
+	if class == virtualDisk && (current == "mq-deadline" || current == "deadline") {
+		r.Verdict = Info
+	}
+	for word := range strings.SplitSeq(rule.Value, "|") {
+		if slices.Contains(choices, word) {
+			r.Changes = []Change{queueChange("disk.scheduler", d, "scheduler", current, word)}
+			return r
+		}
+	}
+	r.Note = d.Name + ": this kernel offers only " + strings.Join(choices, ", ")
+	return r
+}
+
+// suits narrows a profile's words to those that suit a disk, if any of them does,
+// by the names that this kernel has for them.
+func suits(class diskClass, d host.Disk, want Rule, choices []string) Rule {
+	if want.Leave() {
+		return want
+	}
+	best := []string{"none"}
+	switch {
+	case class == hardDisk:
+		best = []string{"mq-deadline"}
+	case strings.HasPrefix(d.Name, "sd"):
+		best = []string{"none", "mq-deadline"}
+	}
+	asked := strings.Split(want.Value, "|")
+	best = slices.DeleteFunc(best, func(w string) bool { return !slices.Contains(asked, w) })
+	if len(best) == 0 {
+		best = asked // a profile of somebody's own: kyber, say
+	}
+	for i, w := range best {
+		if former := formerScheduler[w]; former != "" && !slices.Contains(choices, w) && slices.Contains(choices, former) {
+			best[i] = former
+		}
+	}
+	return Rule{Equal, strings.Join(best, "|")}
+}
+
+func diskNomerges() *Setting {
+	return &Setting{
+		ID: "disk.nomerges", Group: Disks, Title: "whether requests are merged", Roles: []Role{Broker},
+		Severity: Warning, Confidence: Folklore, Applies: true,
+		Why: "Kafka appends in small pieces through the page cache, and gains when the kernel joins them",
+		Detail: "2 merges nothing, 1 only with the last request. Tools for databases that bypass the page cache " +
+			"(Redpanda's rpk, Scylla's perftune and iotune) set 2. Kafka's documentation counts the joining of small writes " +
+			"among the advantages of the page cache. That 2 is wrong for Kafka follows from this; kt knows of no measurement.",
+		Reads:   []string{"/sys/block/DISK/queue/nomerges"},
+		Sources: []string{"kt's proposal", "Kafka documentation, Operations: Hardware and OS", "rpk tune disk_nomerges (for the opposite)"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachDisk(m, func(d host.Disk) Reading {
+				bad := Warn
+				if n, err := m.Number(d.Queue("nomerges")); err == nil && n == 1 {
+					bad = Info // most merges still happen
+				}
+				return queueNumber(m, d, "disk.nomerges", "nomerges", want, bad, true)
+			})
+		},
+	}
+}
+
+func diskReadAhead() *Setting {
+	return &Setting{
+		ID: "disk.read_ahead_kb", Group: Disks, Title: "read-ahead", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore, Applies: true,
+		Why: "consumers that lag read whole segments: a hard disk or a network volume wants large reads",
+		Detail: "In KiB; never lowered. Sources differ by a factor of 500: TuneD throughput-performance raises it to 4096, " +
+			"an Intel script sets 8. kt asks for the profile's value of hard disks and cloud volumes, and no more than the kernel's 128 of the rest. " +
+			"Under md and device-mapper the device on top counts, whose value the file system uses. " +
+			"Too much costs page cache where many partitions are read at once.",
+		Reads:   []string{"/sys/block/DISK/queue/read_ahead_kb"},
+		Sources: []string{"TuneD throughput-performance", "Intel: Kafka tuning guide (for the opposite)", "kt's proposal"},
+		Risk:    "more page cache is read in vain where reads are short",
+		Check: func(m *Machine, want Rule) Reading {
+			slow := make(map[string]bool) // devices over a disk that gains by large reads
+			of := func(d Dir) []host.Disk { return topOf(m, d.Storage, slow) }
+			return overDisks(m, of, func(d host.Disk) Reading {
+				rule := want
+				if kib, err := strconv.Atoi(want.Value); err == nil && want.Op == AtLeast && kib > 128 && !slow[d.Name] {
+					rule.Value = "128"
+				}
+				return queueNumber(m, d, "disk.read_ahead_kb", "read_ahead_kb", rule, Info, true)
+			})
+		},
+	}
+}
+
+// topOf are the devices whose read-ahead a file system uses: the one that it is on,
+// when that lies over others, else the disk. slow takes the names of those that gain
+// by large reads.
+func topOf(m *Machine, s host.Storage, slow map[string]bool) []host.Disk {
+	top := s.Disks
+	if d := (host.Disk{Name: s.Device}); len(s.Layers) > 0 && s.Device != "" && m.Exists(d.Queue("read_ahead_kb")) {
+		if name, err := m.Text("sys/block/" + d.Name + "/dm/name"); err == nil && name != "" {
+			d.Match, d.Stable = fmt.Sprintf("ENV{DM_NAME}==%q", name), true
+		}
+		top = []host.Disk{d}
+	}
+	for _, d := range s.Disks {
+		if v := volumeOf(d); classOf(m, d) == hardDisk || v != nil && !v.local {
+			for _, t := range top {
+				slow[t.Name] = true
+			}
+		}
+	}
+	return top
+}
+
+func diskNrRequests() *Setting {
+	return &Setting{
+		ID: "disk.nr_requests", Group: Disks, Title: "requests that may wait", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore, Want: ">=128",
+		Why:     "with few places in the queue, flushing and reads stand in each other's way",
+		Detail:  "Reported only: the kernel's default is 128 or more. Without a scheduler the device's own queue decides, and the value has no effect.",
+		Reads:   []string{"/sys/block/DISK/queue/nr_requests"},
+		Sources: []string{"SUSE: saptune, note on nr_requests", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachDisk(m, func(d host.Disk) Reading {
+				if s, err := m.Chosen(d.Queue("scheduler")); err == nil && (s == "none" || s == "noop") {
+					return Absent("without a scheduler the device's own queue decides")
+				}
+				return queueNumber(m, d, "disk.nr_requests", "nr_requests", want, Info, false)
+			})
+		},
+	}
+}
+
+func diskThrottle() *Setting {
+	return &Setting{
+		ID: "disk.wbt", Group: Disks, Title: "throttling of writeback", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore,
+		Why: "the kernel holds its own flushing back while reads wait, which may cap what a broker can write for long",
+		Detail: "In µs of latency aimed at; 0 is off. The kernel takes 75000 for disks that it believes to rotate and 2000 for others. " +
+			"No source has a figure for Kafka: turn it off only where kt probe gains by it.",
+		Reads:   []string{"/sys/block/DISK/queue/wbt_lat_usec"},
+		Sources: []string{"kernel documentation: block/queue-sysfs, wbt_lat_usec", "kt's proposal"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachDisk(m, func(d host.Disk) Reading {
+				n, err := m.Number(d.Queue("wbt_lat_usec"))
+				switch {
+				case err != nil:
+					return Denied(err)
+				case n <= 0:
+					return Reading{Verdict: OK, Current: "off"}
+				}
+				return Reading{Verdict: Info, Current: fmt.Sprintf("%d µs", n)}
+			})
+		},
+	}
+}
+
+func diskWriteCache() *Setting {
+	return &Setting{
+		ID: "disk.write_cache", Group: Disks, Title: "the disk's own write cache", Roles: []Role{Broker, Controller},
+		Severity: Informational, Confidence: Documented,
+		Why: "with a cache that may lose its content every flush waits for the medium, and controllers flush often",
+		Detail: "write back means that the kernel sends flushes. kt never changes it: to say write through of a cache without " +
+			"protection against power loss loses data that was acknowledged. Where the cloud's disk is protected, rpk sets write through; " +
+			"kt probe measures what a flush costs.",
+		Reads:   []string{"/sys/block/DISK/queue/write_cache"},
+		Sources: []string{"kernel documentation: block/writeback_cache_control", "rpk tune disk_write_cache"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachDisk(m, func(d host.Disk) Reading {
+				text, err := m.Text(d.Queue("write_cache"))
+				switch {
+				case err != nil:
+					return Denied(err)
+				case text == "write through":
+					return Reading{Verdict: OK, Current: text}
+				case text == "write back":
+					return Reading{Verdict: Info, Current: text}
+				}
+				return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a kind of cache", d.Queue("write_cache"), text)}
+			})
+		},
+	}
+}
+
+func diskRotational() *Setting {
+	return &Setting{
+		ID: "disk.rotational", Group: Disks, Title: "whether the disk rotates", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Measured,
+		Why:     "hard disks are fast for few partitions, and seek between many",
+		Detail:  "What the kernel says of virtual disks cannot be trusted: virtio says that flash rotates. There kt takes the class as unknown; kt probe measures it.",
+		Reads:   []string{"/sys/block/DISK/queue/rotational"},
+		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "kt: observed on virtio"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachDisk(m, func(d host.Disk) Reading {
+				n, err := m.Number(d.Queue("rotational"))
+				switch class := classOf(m, d); {
+				case err != nil:
+					return Denied(err)
+				case class == virtualDisk && n == 1:
+					return Reading{Verdict: Info, Current: "says that it rotates", Note: "virtual disks say so of flash too: kt probe tells"}
+				case n == 1:
+					return Reading{Verdict: Info, Current: "rotates"}
+				}
+				return Reading{Verdict: OK, Current: "does not rotate"}
+			})
+		},
+	}
+}
+
+func diskErrors() *Setting {
+	return &Setting{
+		ID: "disk.errors", Group: Disks, Title: "errors of the disk", Roles: []Role{Broker, Controller},
+		Severity: Informational, Confidence: Folklore, Want: "0",
+		Why:     "a disk that fails takes its log directory offline, and is slow before that",
+		Detail:  "Counted since the machine started, of SCSI and SATA disks. Commands that a disk does not know count too: a few are harmless, growth is not. NVMe keeps its own log, which root reads with nvme smart-log.",
+		Reads:   []string{"/sys/block/DISK/device/ioerr_cnt"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachDisk(m, func(d host.Disk) Reading {
+				name := "sys/block/" + d.Name + "/device/ioerr_cnt"
+				text, err := m.Text(name)
+				if err != nil {
+					return Denied(err)
+				}
+				n, err := strconv.ParseUint(text, 0, 63) // "0x1f"
+				if err != nil {
+					return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a number", name, text)}
+				}
+				r := Compare(strconv.FormatUint(n, 10), want, Info)
+				if r.Verdict == Info {
+					r.Command = "smartctl -x /dev/" + d.Name
+				}
+				return r
+			})
+		},
+	}
+}

@@ -1,0 +1,401 @@
+package tune
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// trial is one setting on one machine.
+type trial struct {
+	says    string
+	id      string
+	profile string            // "throughput" when it is ""
+	files   map[string]string // of the machine
+	set     func(m *Machine)  // what is known of it besides
+
+	verdict Verdict
+	current string
+	note    string   // that the note must hold
+	changes []string // "PATH OLD -> NEW"
+	command string   // that the command must hold
+}
+
+// tryAll checks each trial's setting.
+func tryAll(t *testing.T, trials []trial) {
+	t.Helper()
+	for _, row := range trials {
+		t.Run(row.says, func(t *testing.T) {
+			got := row.check(t)
+			var changes []string
+			for _, c := range got.Changes {
+				changes = append(changes, fmt.Sprintf("%s %s -> %s", c.Path, c.Old, c.New))
+			}
+			if got.Verdict != row.verdict || got.Current != row.current {
+				t.Errorf("%s: %s %q, want %s %q (%+v)", row.id, got.Verdict, got.Current, row.verdict, row.current, got)
+			}
+			if !strings.Contains(got.Note, row.note) {
+				t.Errorf("%s: its note is %q, want %q in it", row.id, got.Note, row.note)
+			}
+			if !strings.Contains(got.Command, row.command) || row.command == "" && got.Command != "" {
+				t.Errorf("%s: its command is %q, want %q in it", row.id, got.Command, row.command)
+			}
+			if diff := cmp.Diff(row.changes, changes); diff != "" {
+				t.Errorf("%s: changes (-want +got):\n%s", row.id, diff)
+			}
+		})
+	}
+}
+
+// check is what the setting reads there.
+func (row trial) check(t *testing.T) Reading {
+	t.Helper()
+	name := row.profile
+	if name == "" {
+		name = "throughput"
+	}
+	profile, err := LoadProfile(name, profiles.Of("tune"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Machine{FS: treeOfFiles(row.files), Role: Broker, Profile: profile}
+	if row.set != nil {
+		row.set(m)
+	}
+	s := settingOf(t, row.id)
+	return s.Check(m, profile.Rule(s))
+}
+
+func settingOf(t *testing.T, id string) *Setting {
+	t.Helper()
+	for _, s := range Catalogue() {
+		if s.ID == id {
+			return s
+		}
+	}
+	t.Fatalf("there is no setting %s", id)
+	return nil
+}
+
+// denied is the content of a file that may not be read.
+const denied = "\x00denied"
+
+// treeOfFiles is a machine whose files hold a line each.
+func treeOfFiles(files map[string]string) host.FS {
+	tree := make(fstest.MapFS)
+	for name, text := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+	}
+	return host.NewFS(refusing{tree})
+}
+
+// refusing is a tree that refuses to open files that are [denied].
+type refusing struct{ fstest.MapFS }
+
+func (r refusing) Open(name string) (fs.File, error) {
+	if f := r.MapFS[name]; f != nil && strings.HasPrefix(string(f.Data), denied) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return r.MapFS.Open(name)
+}
+
+func (r refusing) ReadFile(name string) ([]byte, error) {
+	if f := r.MapFS[name]; f != nil && strings.HasPrefix(string(f.Data), denied) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return r.MapFS.ReadFile(name)
+}
+
+// onDisks gives a machine a log directory on each of some disks, as xfs.
+func onDisks(disks ...host.Disk) func(*Machine) {
+	return func(m *Machine) {
+		for i, d := range disks {
+			point := fmt.Sprintf("/data%d", i+1)
+			m.Dirs = append(m.Dirs, Dir{
+				Path:    point + "/kafka",
+				Mount:   host.Mount{Point: point, Root: "/", Type: "xfs", Source: "/dev/" + d.Name, Major: 8, Minor: 16 * (i + 1), Options: []string{"rw", "noatime"}, Super: []string{"rw"}},
+				Storage: host.Storage{Device: d.Name, Disks: []host.Disk{d}},
+				Space:   host.Space{Total: 1 << 40, Free: 1 << 39, Files: 1000, FreeFiles: 900},
+			})
+		}
+	}
+}
+
+func hard(name string) host.Disk {
+	return host.Disk{Name: name, Rotational: true, Match: fmt.Sprintf(`ATTR{wwid}=="naa.%s"`, name), Stable: true}
+}
+
+func solid(name string) host.Disk {
+	return host.Disk{Name: name, Match: fmt.Sprintf("KERNEL==%q", name)}
+}
+
+func TestScheduler(t *testing.T) {
+	const file, id = "sys/block/%s/queue/scheduler", "disk.scheduler"
+	at := func(pairs ...string) map[string]string {
+		files := make(map[string]string)
+		for i := 0; i < len(pairs); i += 2 {
+			files[fmt.Sprintf(file, pairs[i])] = pairs[i+1]
+		}
+		return files
+	}
+	tryAll(t, []trial{
+		{
+			says: "a hard disk has what it wants", id: id, files: at("sda", "none [mq-deadline] bfq"), set: onDisks(hard("sda")),
+			verdict: OK, current: "mq-deadline",
+		},
+		{
+			says: "two hard disks of three have another", id: id, set: onDisks(hard("sda"), hard("sdb"), hard("sdc")),
+			files:   at("sda", "none mq-deadline [bfq]", "sdb", "none mq-deadline [bfq]", "sdc", "none [mq-deadline] bfq"),
+			verdict: Warn, current: "sda,sdb: bfq",
+			changes: []string{"/sys/block/sda/queue/scheduler bfq -> mq-deadline", "/sys/block/sdb/queue/scheduler bfq -> mq-deadline"},
+		},
+		{
+			says: "a hard disk has none", id: id, files: at("sda", "[none] mq-deadline"), set: onDisks(hard("sda")),
+			verdict: Warn, current: "none", changes: []string{"/sys/block/sda/queue/scheduler none -> mq-deadline"},
+		},
+		{
+			says: "an SSD does with either", id: id, files: at("sda", "none [mq-deadline]"), set: onDisks(solid("sda")),
+			verdict: OK, current: "mq-deadline",
+		},
+		{
+			says: "NVMe wants none", id: id, files: at("nvme0n1", "none [mq-deadline]"), set: onDisks(solid("nvme0n1")),
+			verdict: Warn, current: "mq-deadline", changes: []string{"/sys/block/nvme0n1/queue/scheduler mq-deadline -> none"},
+		},
+		{
+			says: "a virtual disk that claims to rotate is no hard disk, and mq-deadline is only noted", id: id,
+			files: at("vda", "none [mq-deadline] kyber bfq"), set: onDisks(hard("vda")),
+			verdict: Info, current: "mq-deadline", changes: []string{"/sys/block/vda/queue/scheduler mq-deadline -> none"},
+		},
+		{
+			says: "a SCSI disk of a virtual machine may have either", id: id, files: at("sda", "none [mq-deadline]"),
+			set:     func(m *Machine) { m.Virtual = "vmware"; onDisks(hard("sda"))(m) },
+			verdict: OK, current: "mq-deadline",
+		},
+		{
+			says: "an old kernel has other names", id: id, files: at("sda", "noop deadline [cfq]"), set: onDisks(hard("sda")),
+			verdict: Warn, current: "cfq", changes: []string{"/sys/block/sda/queue/scheduler cfq -> deadline"},
+		},
+		{
+			says: "a driver without a choice", id: id, files: at("nvme0n1", "none"), set: onDisks(solid("nvme0n1")),
+			verdict: NotApplicable, current: "none", note: "no choice",
+		},
+		{
+			says: "a disk with zones is left alone", id: id, set: onDisks(hard("sda")),
+			files:   map[string]string{"sys/block/sda/queue/scheduler": "none [mq-deadline]", "sys/block/sda/queue/zoned": "host-managed"},
+			verdict: NotApplicable, current: "mq-deadline", note: "zones",
+		},
+		{
+			says: "a loop device", id: id, files: at("loop0", "[none] mq-deadline"), set: onDisks(solid("loop0")),
+			verdict: NotApplicable, current: "none", note: "no scheduler is known",
+		},
+		{
+			says: "the kernel lacks what is wanted", id: id, files: at("sda", "[bfq] kyber"), set: onDisks(hard("sda")),
+			verdict: Warn, current: "bfq", note: "offers only bfq, kyber",
+		},
+		{
+			says: "a laptop is left alone", id: id, profile: "minimal", files: at("sda", "none mq-deadline [bfq]"), set: onDisks(hard("sda")),
+			verdict: Info, current: "bfq",
+		},
+		{says: "it may not be read", id: id, files: at("sda", denied), set: onDisks(hard("sda")), verdict: Unknown, note: "needs root"},
+		{says: "the file has a list without a choice", id: id, files: at("sda", "a b"), set: onDisks(hard("sda")), verdict: Unknown, note: "no choice in brackets"},
+		{says: "the file is empty", id: id, files: at("sda", ""), set: onDisks(hard("sda")), verdict: Unknown},
+		{says: "there is no file", id: id, set: onDisks(hard("sda")), verdict: NotApplicable},
+		{says: "no directory is known", id: id, verdict: NotApplicable, note: "--dirs"},
+		{
+			says: "a directory that may not be looked at", id: id, verdict: Unknown, note: "/data: needs root",
+			set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Err: fs.ErrPermission}} },
+		},
+		{
+			says: "a directory on no disk", id: id, verdict: NotApplicable, note: "no disk",
+			set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Mount: host.Mount{Type: "nfs"}}} },
+		},
+	})
+}
+
+func TestSchedulersOfAProfileOfOnesOwn(t *testing.T) {
+	m := &Machine{FS: treeOfFiles(map[string]string{"sys/block/nvme0n1/queue/scheduler": "[none] kyber"})}
+	onDisks(solid("nvme0n1"))(m)
+	got := settingOf(t, "disk.scheduler").Check(m, Rule{Equal, "kyber"})
+	if got.Verdict != Warn || len(got.Changes) != 1 || got.Changes[0].New != "kyber" {
+		t.Errorf("a profile that wants kyber: %+v, want a change to it", got)
+	}
+}
+
+func TestQueueChangesLastByUdev(t *testing.T) {
+	for _, row := range []struct {
+		says   string
+		disk   host.Disk
+		rule   string
+		advice bool
+	}{
+		{
+			"a disk with an identity", hard("sda"),
+			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/nomerges}="0"`, false,
+		},
+		{
+			"a disk that has only its name", solid("sdb"),
+			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sdb", ATTR{queue/nomerges}="0"`, true,
+		},
+	} {
+		m := &Machine{FS: treeOfFiles(map[string]string{"sys/block/" + row.disk.Name + "/queue/nomerges": "2"})}
+		onDisks(row.disk)(m)
+		r := settingOf(t, "disk.nomerges").Check(m, Rule{Equal, "0"})
+		if len(r.Changes) != 1 {
+			t.Fatalf("%s: %+v, want one change", row.says, r)
+		}
+		c := r.Changes[0]
+		if diff := cmp.Diff([]Line{{File: UdevFile, Text: row.rule}}, c.Keep); diff != "" {
+			t.Errorf("%s: it is kept by (-want +got):\n%s", row.says, diff)
+		}
+		if (c.Advice != "") != row.advice {
+			t.Errorf("%s: its advice is %q", row.says, c.Advice)
+		}
+	}
+}
+
+func TestQueues(t *testing.T) {
+	queue := func(attribute, value string) map[string]string {
+		return map[string]string{"sys/block/sda/queue/" + attribute: value}
+	}
+	tryAll(t, []trial{
+		{says: "requests are merged", id: "disk.nomerges", files: queue("nomerges", "0"), set: onDisks(hard("sda")), verdict: OK, current: "0"},
+		{
+			says: "none are", id: "disk.nomerges", files: queue("nomerges", "2"), set: onDisks(hard("sda")),
+			verdict: Warn, current: "2", changes: []string{"/sys/block/sda/queue/nomerges 2 -> 0"},
+		},
+		{
+			says: "some are", id: "disk.nomerges", files: queue("nomerges", "1"), set: onDisks(hard("sda")),
+			verdict: Info, current: "1", changes: []string{"/sys/block/sda/queue/nomerges 1 -> 0"},
+		},
+		{says: "garbage for merges", id: "disk.nomerges", files: queue("nomerges", "many"), set: onDisks(hard("sda")), verdict: Unknown, note: "not a number"},
+		{says: "merges may not be read", id: "disk.nomerges", files: queue("nomerges", denied), set: onDisks(hard("sda")), verdict: Unknown, note: "needs root"},
+		{says: "merges of a laptop", id: "disk.nomerges", profile: "minimal", files: queue("nomerges", "2"), set: onDisks(hard("sda")), verdict: Info, current: "2"},
+
+		{says: "a long queue", id: "disk.nr_requests", files: queue("nr_requests", "256"), set: onDisks(hard("sda")), verdict: OK, current: "256"},
+		{says: "a short queue", id: "disk.nr_requests", files: queue("nr_requests", "32"), set: onDisks(hard("sda")), verdict: Info, current: "32"},
+		{
+			says: "a short queue without a scheduler", id: "disk.nr_requests", set: onDisks(hard("sda")), verdict: NotApplicable,
+			files: map[string]string{"sys/block/sda/queue/nr_requests": "32", "sys/block/sda/queue/scheduler": "[none] bfq"},
+		},
+		{says: "throttled", id: "disk.wbt", files: queue("wbt_lat_usec", "75000"), set: onDisks(hard("sda")), verdict: Info, current: "75000 µs"},
+		{says: "not throttled", id: "disk.wbt", files: queue("wbt_lat_usec", "0"), set: onDisks(hard("sda")), verdict: OK, current: "off"},
+		{says: "throttling garbled", id: "disk.wbt", files: queue("wbt_lat_usec", "?"), set: onDisks(hard("sda")), verdict: Unknown},
+		{says: "a safe cache", id: "disk.write_cache", files: queue("write_cache", "write through"), set: onDisks(hard("sda")), verdict: OK, current: "write through"},
+		{says: "a cache to flush", id: "disk.write_cache", files: queue("write_cache", "write back"), set: onDisks(hard("sda")), verdict: Info, current: "write back"},
+		{says: "a cache of another kind", id: "disk.write_cache", files: queue("write_cache", "write off"), set: onDisks(hard("sda")), verdict: Unknown, note: "write off"},
+		{says: "it rotates", id: "disk.rotational", files: queue("rotational", "1"), set: onDisks(hard("sda")), verdict: Info, current: "rotates"},
+		{says: "it does not", id: "disk.rotational", files: queue("rotational", "0"), set: onDisks(solid("sda")), verdict: OK, current: "does not rotate"},
+		{
+			says: "a virtual disk says that it rotates", id: "disk.rotational", set: onDisks(hard("vda")),
+			files:   map[string]string{"sys/block/vda/queue/rotational": "1"},
+			verdict: Info, current: "says that it rotates", note: "kt probe",
+		},
+		{
+			says: "a disk without errors", id: "disk.errors", set: onDisks(hard("sda")),
+			files: map[string]string{"sys/block/sda/device/ioerr_cnt": "0x0"}, verdict: OK, current: "0",
+		},
+		{
+			says: "a disk with errors", id: "disk.errors", set: onDisks(hard("sda")), command: "smartctl",
+			files: map[string]string{"sys/block/sda/device/ioerr_cnt": "0x1f"}, verdict: Info, current: "31",
+		},
+		{
+			says: "errors garbled", id: "disk.errors", set: onDisks(hard("sda")),
+			files: map[string]string{"sys/block/sda/device/ioerr_cnt": "-1"}, verdict: Unknown, note: "not a number",
+		},
+		{says: "NVMe counts no errors there", id: "disk.errors", set: onDisks(solid("nvme0n1")), verdict: NotApplicable},
+	})
+}
+
+func TestReadAhead(t *testing.T) {
+	const id = "disk.read_ahead_kb"
+	ebs := host.Disk{Name: "nvme1n1", Model: "Amazon Elastic Block Store", Match: `ATTR{wwid}=="e"`, Stable: true}
+	over := func(device, layer string) func(*Machine) {
+		return func(m *Machine) {
+			onDisks(hard("sda"))(m)
+			m.Dirs[0].Storage.Device, m.Dirs[0].Storage.Layers = device, []string{layer}
+		}
+	}
+	tryAll(t, []trial{
+		{
+			says: "a hard disk is raised", id: id, files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "128"}, set: onDisks(hard("sda")),
+			verdict: Info, current: "128", changes: []string{"/sys/block/sda/queue/read_ahead_kb 128 -> 1024"},
+		},
+		{says: "more is not lowered", id: id, files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "4096"}, set: onDisks(hard("sda")), verdict: OK, current: "4096"},
+		{
+			says: "an EBS volume is raised", id: id, files: map[string]string{"sys/block/nvme1n1/queue/read_ahead_kb": "128"}, set: onDisks(ebs),
+			verdict: Info, current: "128", changes: []string{"/sys/block/nvme1n1/queue/read_ahead_kb 128 -> 1024"},
+		},
+		{says: "NVMe keeps the kernel's", id: id, files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "128"}, set: onDisks(solid("nvme0n1")), verdict: OK, current: "128"},
+		{
+			says: "NVMe with less", id: id, files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "8"}, set: onDisks(solid("nvme0n1")),
+			verdict: Info, current: "8", changes: []string{"/sys/block/nvme0n1/queue/read_ahead_kb 8 -> 128"},
+		},
+		{says: "latency asks for less", id: id, profile: "latency", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "128"}, set: onDisks(hard("sda")), verdict: OK, current: "128"},
+		{
+			says: "under md the array counts", id: id, set: over("md0", "raid10"),
+			files:   map[string]string{"sys/block/sda/queue/read_ahead_kb": "4096", "sys/block/md0/queue/read_ahead_kb": "512"},
+			verdict: Info, current: "512", changes: []string{"/sys/block/md0/queue/read_ahead_kb 512 -> 1024"},
+		},
+		{
+			says: "under the device mapper too", id: id, set: over("dm-0", "lvm"),
+			files:   map[string]string{"sys/block/dm-0/dm/name": "vg-kafka", "sys/block/dm-0/queue/read_ahead_kb": "2048"},
+			verdict: OK, current: "2048",
+		},
+		{says: "garbage", id: id, files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "1e3"}, set: onDisks(hard("sda")), verdict: Unknown},
+		{says: "a laptop", id: id, profile: "minimal", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "16"}, set: onDisks(hard("sda")), verdict: Info, current: "16"},
+	})
+}
+
+// diskAndNetworkSettings are what this part of the catalogue holds.
+func diskAndNetworkSettings() []*Setting {
+	return slices.Concat(diskSettings(), fileSystemSettings(), networkSettings(), cardSettings())
+}
+
+func TestMachinesThatTellNothingOrNonsenseNeverPassOrFail(t *testing.T) {
+	garbage := make(map[string]string)
+	for _, s := range diskAndNetworkSettings() {
+		for _, name := range s.Reads {
+			name = strings.NewReplacer("DISK", "sda", "CARD", "eth0", "BOND", "bond0", "DEVICE", "sda", "mdN", "md0", "-N", "-0", "PID", "1").Replace(name)
+			if strings.HasPrefix(name, "/") && !strings.ContainsAny(name, "*…:") {
+				garbage[strings.TrimPrefix(name, "/")] = "\x00[] ] 12x -"
+			}
+		}
+	}
+	delete(garbage, "sys/class/net/eth0/statistics")
+	delete(garbage, "etc/systemd/system/timers.target.wants")
+	for _, profile := range ProfileNames(profiles.Of("tune")) {
+		p, err := LoadProfile(profile, profiles.Of("tune"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for says, m := range map[string]*Machine{
+			"an empty machine":  {FS: treeOfFiles(nil), Profile: p},
+			"garbage":           {FS: treeOfFiles(garbage), Profile: p},
+			"garbage and disks": {FS: treeOfFiles(garbage), Profile: p, Role: Broker, Dirs: []Dir{{Path: "/x", Mount: host.Mount{Type: "ext4"}, Storage: host.Storage{Device: "sda", Disks: []host.Disk{hard("sda")}}}}, NICs: []NIC{{Name: "eth0"}}, Logical: 4},
+		} {
+			for _, s := range diskAndNetworkSettings() {
+				r := s.Check(m, p.Rule(s))
+				if slices.Contains([]Verdict{OK, Warn, Fail}, r.Verdict) && !knownWithoutFiles[s.ID] {
+					t.Errorf("%s, %s on %s: %+v, want neither good nor bad", profile, s.ID, says, r)
+				}
+				if len(r.Changes) > 0 {
+					t.Errorf("%s, %s on %s: it would change %+v", profile, s.ID, says, r.Changes)
+				}
+			}
+		}
+	}
+}
+
+// knownWithoutFiles are the settings that need no file for their verdict on the machines of
+// the test above: what its log directory is on is known.
+var knownWithoutFiles = map[string]bool{
+	"disk.shared": true, "disk.raid": true, "disk.network_fs": true, "disk.overlay_tmpfs": true, "fs.type": true,
+}

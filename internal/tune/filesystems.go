@@ -1,0 +1,485 @@
+package tune
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// fileSystemSettings are about the file systems of the log directories.
+func fileSystemSettings() []*Setting {
+	return []*Setting{
+		fsType(), fsNoatime(), fsDiscard(), fsTrim(), fsObsolete(), fsSync(),
+		fsJournal(), fsXFS(), fsFreeSpace(), fsFreeFiles(), fsReadOnly(), fsErrors(),
+	}
+}
+
+// eachLocal is one reading of those log directories whose file system is on a disk
+// and one of the types; none: all types. Each file system is asked once.
+func eachLocal(m *Machine, ask func(d Dir, fs string) Reading, types ...string) Reading {
+	seen := make(map[string]bool)
+	return eachDir(m, func(d Dir) Reading {
+		fs, kind := fsOf(d)
+		switch {
+		case fs == "":
+			return Reading{Verdict: Unknown, Note: "the file system of " + d.Path + " is not known"}
+		case kind == fsNetworked || kind == fsPassing, len(types) > 0 && !slices.Contains(types, fs):
+			return Absent("the file system is %s", fs)
+		}
+		r := ask(d, fs)
+		if seen[d.Mount.Point] && d.Mount.Point != "" { // once is enough for what is to be done
+			r.Changes, r.Command = nil, ""
+		}
+		seen[d.Mount.Point] = true
+		return r
+	})
+}
+
+// hasOption tells whether a mount has one of some options, and which. mountinfo names
+// those of the mount and those of its file system apart; for Kafka they are the same.
+func hasOption(mount host.Mount, names ...string) (string, bool) {
+	for _, list := range [][]string{mount.Options, mount.Super} {
+		for _, o := range list {
+			name, _, _ := strings.Cut(o, "=")
+			if slices.Contains(names, o) || slices.Contains(names, name) {
+				return o, true
+			}
+		}
+	}
+	return "", false
+}
+
+func fsType() *Setting {
+	return &Setting{
+		ID: "fs.type", Group: Disks, Title: "type of file system", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Measured,
+		Why: "ext4 holds appends up while its journal commits, and the slowest produces show it",
+		Detail: "Allegro measured 82 % fewer produces of more than 65 ms with XFS than with ext4; Kafka's documentation " +
+			"has 160 ms for XFS against 250 ms and more. Confluent accepts either. So ext4 is only noted where throughput is wanted. " +
+			"btrfs and zfs copy on write, which breaks up files that are appended to.",
+		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
+		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Allegro: unlocking Kafka's potential", "Confluent Platform: production deployment"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachLocal(m, func(d Dir, fs string) Reading {
+				r := Compare(fs, want, Warn)
+				if r.Verdict == OK && fs == "ext4" {
+					r.Verdict, r.Note = Info, "ext4 will do, with slower produces now and then than XFS"
+				}
+				if r.Verdict == Warn {
+					r.Command = "mkfs.xfs on a new disk, and let Kafka replicate to it"
+				}
+				return r
+			})
+		},
+	}
+}
+
+func fsNoatime() *Setting {
+	return &Setting{
+		ID: "fs.noatime", Group: Disks, Title: "times of access", Roles: []Role{Broker},
+		Severity: Warning, Confidence: Documented, Applies: true,
+		Why: "each read of a segment may write the time of it into the file system",
+		Detail: "strictatime writes with every read. relatime, the default, writes about once a day for each file, and is only noted. " +
+			"noatime includes nodiratime. Kafka needs no times of access. kt mounts again what is a file system of its own; " +
+			"of / it prints the command, for other programs may need the times.",
+		Reads:   []string{"/proc/self/mountinfo", "/etc/fstab"},
+		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Intel: Kafka tuning guide"},
+		Risk:    "programs that go by times of access, such as some that clean up or back up, see old ones",
+		Check: func(m *Machine, want Rule) Reading {
+			return eachLocal(m, func(d Dir, _ string) Reading { return readAtime(m, d, want) })
+		},
+	}
+}
+
+func readAtime(m *Machine, d Dir, want Rule) Reading {
+	if len(d.Mount.Options) == 0 {
+		return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
+	}
+	current, ok := hasOption(host.Mount{Options: d.Mount.Options}, "noatime", "relatime")
+	bad := Info
+	if !ok { // the kernel shows nothing for it
+		current, bad = "strictatime", Warn
+	}
+	r := Compare(current, want, bad)
+	if want.Leave() || r.Verdict == OK || want.Target(current) != "noatime" {
+		return r
+	}
+	point := d.Mount.Point
+	if point == "/" || point == "" || d.Mount.Root != "/" { // a part of a file system that is mounted elsewhere too, say
+		r.Command = "mount -o remount,noatime " + point
+		return r
+	}
+	r.Changes = []Change{{
+		Setting: "fs.noatime", Kind: Remount, Path: point, Old: current, New: "noatime",
+		Advice: fstabAdvice(m, d.Mount),
+	}}
+	return r
+}
+
+// fstabAdvice is the line of /etc/fstab that would make noatime last.
+func fstabAdvice(m *Machine, mount host.Mount) string {
+	if f := fstabEntry(m, mount.Point); f != nil {
+		options := slices.DeleteFunc(strings.Split(f[3], ","), func(o string) bool {
+			return o == "relatime" || o == "strictatime" || o == "atime"
+		})
+		f[3] = strings.Join(addNew(options, "noatime"), ",")
+		return "in /etc/fstab: " + strings.Join(f, " ")
+	}
+	return fmt.Sprintf("/etc/fstab does not name %s: add noatime where it is mounted from", mount.Point)
+}
+
+// fstabEntry are the fields of a mount point's line in /etc/fstab, at least four; nil
+// for none.
+func fstabEntry(m *Machine, point string) []string {
+	text, err := m.Text("etc/fstab")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) >= 4 && !strings.HasPrefix(f[0], "#") && f[1] == point {
+			return f
+		}
+	}
+	return nil
+}
+
+func fsDiscard() *Setting {
+	return &Setting{
+		ID: "fs.discard", Group: Disks, Title: "discard at every delete", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented, Want: "no discard",
+		Why:     "Kafka deletes whole segments, and a disk that is told so at once may stall what else it does",
+		Detail:  "A weekly fstrim tells the disk the same at a quiet time. The OpenMessaging benchmark mounts with nodiscard. btrfs discards in the background, and is not looked at.",
+		Reads:   []string{"/proc/self/mountinfo"},
+		Sources: []string{"Red Hat: Discarding unused blocks", "OpenMessaging benchmark: deployment for Kafka"},
+		Check: unlessLeft(func(m *Machine) Reading {
+			return eachLocal(m, func(d Dir, _ string) Reading {
+				if len(d.Mount.Options) == 0 {
+					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
+				}
+				if _, ok := hasOption(d.Mount, "discard"); ok {
+					return Reading{
+						Verdict: Warn, Current: "discard", Wanted: "no discard, and fstrim.timer",
+						Note:    "take discard out of /etc/fstab too",
+						Command: fmt.Sprintf("mount -o remount,nodiscard %s && systemctl enable --now fstrim.timer", d.Mount.Point),
+					}
+				}
+				return Reading{Verdict: OK, Current: "no discard"}
+			}, "xfs", "ext4", "ext3", "f2fs")
+		}),
+	}
+}
+
+func fsTrim() *Setting {
+	return &Setting{
+		ID: "fs.trim", Group: Disks, Title: "weekly trim", Roles: []Role{Broker, Controller},
+		Severity: Informational, Confidence: Documented,
+		Why:     "flash that is never told what was deleted gets slower as it fills",
+		Detail:  "Of disks that can discard. The timer counts as on when it is enabled; hosts that trim by other means, such as cron, are not seen.",
+		Reads:   []string{"/sys/block/DISK/queue/discard_max_bytes", "/etc/systemd/system/timers.target.wants"},
+		Sources: []string{"Red Hat: Discarding unused blocks", "rpk tune fstrim"},
+		Check: func(m *Machine, _ Rule) Reading {
+			if m.Container != "" {
+				return Absent("in a container its host trims")
+			}
+			return eachLocal(m, func(d Dir, _ string) Reading {
+				able := func(disk host.Disk) bool {
+					n, err := m.Number(disk.Queue("discard_max_bytes"))
+					return err == nil && n > 0
+				}
+				if !slices.ContainsFunc(d.Storage.Disks, able) {
+					return Absent("no disk below can discard")
+				}
+				if _, ok := hasOption(d.Mount, "discard"); ok {
+					return Reading{Verdict: OK, Current: "at every delete"}
+				}
+				if !m.Exists("etc/systemd") {
+					return Absent("systemd does not run here")
+				}
+				wants, err := m.Names("etc/systemd/system/timers.target.wants")
+				switch {
+				case err != nil:
+					return Denied(err)
+				case slices.Contains(wants, "fstrim.timer"):
+					return Reading{Verdict: OK, Current: "fstrim.timer"}
+				}
+				return Reading{Verdict: Info, Current: "not seen", Wanted: "fstrim.timer", Command: "systemctl enable --now fstrim.timer"}
+			})
+		},
+	}
+}
+
+func fsObsolete() *Setting {
+	return &Setting{
+		ID: "fs.obsolete_options", Group: Disks, Title: "options that are gone or unsafe", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented,
+		Why: "an option that the kernel no longer knows keeps the file system from being mounted at the next start",
+		Detail: "Linux 4.19 took nobarrier from XFS; Kafka's own documentation named it, and nobh of ext4, for long after. " +
+			"On ext4 nobarrier still works, and loses data in a power failure unless the disk's cache is protected.",
+		Reads:   []string{"/proc/self/mountinfo", "/etc/fstab"},
+		Sources: []string{"kernel commit 1c02d50", "kernel documentation: ext4", "Kafka documentation, Operations: Disks and filesystem (for the opposite)"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachLocal(m, func(d Dir, fs string) Reading {
+				if len(d.Mount.Options) == 0 {
+					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
+				}
+				names := []string{"nobarrier", "barrier=0", "nobh", "bh"}
+				if fs == "xfs" {
+					names = []string{"nobarrier", "barrier", "delaylog", "nodelaylog", "ihashsize", "osyncisdsync", "osyncisosync", "irixsgid", "biosize"}
+				}
+				mount := d.Mount
+				if f := fstabEntry(m, mount.Point); f != nil {
+					mount.Super = append(slices.Clone(mount.Super), strings.Split(f[3], ",")...)
+				}
+				o, ok := hasOption(mount, names...)
+				if !ok {
+					return Reading{Verdict: OK, Current: "none"}
+				}
+				return Reading{
+					Verdict: Warn, Current: o, Wanted: "none",
+					Command: fmt.Sprintf("take %s out of the options of %s in /etc/fstab", o, mount.Point),
+				}
+			}, "xfs", "ext4", "ext3")
+		},
+	}
+}
+
+func fsSync() *Setting {
+	return &Setting{
+		ID: "fs.sync", Group: Disks, Title: "synchronous mounts", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented, Want: "async",
+		Why:     "every append waits for the disk, though Kafka's safety is in its replicas",
+		Detail:  "sync and dirsync are options of any file system, wsync one of XFS.",
+		Reads:   []string{"/proc/self/mountinfo"},
+		Sources: []string{"mount(8)", "Kafka documentation, Operations: Application vs. OS flush management"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachLocal(m, func(d Dir, _ string) Reading {
+				if len(d.Mount.Options) == 0 {
+					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
+				}
+				current, ok := hasOption(d.Mount, "sync", "dirsync", "wsync")
+				if !ok {
+					current = "async"
+				}
+				r := Compare(current, want, Warn)
+				if r.Verdict == Warn {
+					r.Command = fmt.Sprintf("take %s out of the options of %s in /etc/fstab, and mount it again", current, d.Mount.Point)
+				}
+				return r
+			})
+		},
+	}
+}
+
+func fsJournal() *Setting {
+	return &Setting{
+		ID: "fs.ext4_journal", Group: Disks, Title: "journal of ext4", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Measured,
+		Why: "appends wait while the journal commits, and a stalled append holds up its whole partition",
+		Detail: "Allegro measured the slowest of 1000 produces at 3 s with data=ordered, 0.8 s with writeback and 0.5 s with fast_commit (Linux 5.10 and later); " +
+			"XFS was better still, and a shorter commit= gained nothing. writeback may leave old content in files after a crash: only where every topic has three replicas. " +
+			"Kafka's documentation warns of it too. Whether fast_commit is on is in the superblock; without root kt sees it only once a commit was fast. " +
+			"data=journal writes everything twice.",
+		Reads:   []string{"/proc/self/mountinfo", "/proc/fs/ext4/DEVICE/fc_info"},
+		Sources: []string{"Allegro: unlocking Kafka's potential", "Kafka documentation, Operations: Ext4 notes"},
+		Risk:    "fast_commit and writeback are decided when the file system is made or mounted, not while it is in use",
+		Check: func(m *Machine, want Rule) Reading {
+			return eachLocal(m, func(d Dir, _ string) Reading {
+				if len(d.Mount.Options)+len(d.Mount.Super) == 0 {
+					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
+				}
+				current := "ordered"
+				if o, ok := hasOption(d.Mount, "data"); ok {
+					current = strings.TrimPrefix(o, "data=")
+				}
+				if current == "ordered" && fastCommits(m, d.Storage.Device) {
+					current = "fast_commit"
+				}
+				r := Compare(current, want, Warn)
+				if r.Verdict == Warn {
+					r.Note = "fast_commit may be on without having been used yet"
+					r.Command = "dumpe2fs -h " + d.Mount.Source + " | grep -o fast_commit"
+				}
+				return r
+			}, "ext4")
+		},
+	}
+}
+
+var fastCommit = regexp.MustCompile(`(?m)^([0-9]+) commits`)
+
+// fastCommits tells whether ext4 has made commits of the fast kind on a device.
+func fastCommits(m *Machine, device string) bool {
+	if device == "" {
+		return false
+	}
+	text, err := m.Text("proc/fs/ext4/" + device + "/fc_info")
+	if err != nil {
+		return false // before Linux 5.10
+	}
+	f := fastCommit.FindStringSubmatch(text)
+	return f != nil && strings.Trim(f[1], "0") != ""
+}
+
+func fsXFS() *Setting {
+	return &Setting{
+		ID: "fs.xfs_options", Group: Disks, Title: "options of XFS", Roles: []Role{Broker, Controller},
+		Severity: Informational, Confidence: Documented,
+		Why:     "the defaults suit Kafka: options from old guides do nothing, or reserve too much",
+		Detail:  "Kafka's documentation finds no effect in largeio and says that XFS tunes itself. A large allocsize keeps space from other partitions until a segment is closed.",
+		Reads:   []string{"/proc/self/mountinfo"},
+		Sources: []string{"Kafka documentation, Operations: XFS notes", "kernel documentation: XFS"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachLocal(m, func(d Dir, _ string) Reading {
+				if len(d.Mount.Options) == 0 {
+					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
+				}
+				if o, ok := hasOption(d.Mount, "largeio", "allocsize", "swalloc", "noalign"); ok {
+					return Reading{Verdict: Info, Current: o, Wanted: "defaults"}
+				}
+				return Reading{Verdict: OK, Current: "defaults"}
+			}, "xfs")
+		},
+	}
+}
+
+// What has to be free.
+const (
+	leastFree = 10 << 30 // bytes, as rpk warns
+	warnFree  = 0.15     // MSK's alarm is at 85 % used
+	failFree  = 0.02
+)
+
+func fsFreeSpace() *Setting {
+	return &Setting{
+		ID: "fs.free_space", Group: Disks, Title: "free space", Roles: []Role{Broker, Controller},
+		Severity: Fatal, Confidence: Documented,
+		Why: "a full disk takes its log directory offline, and the broker with it if it was the last",
+		Detail: "Below 2 % is a failure, below 15 % or 10 GiB a warning. Amazon MSK raises its alarm at 85 % used, rpk warns below 10 GB. " +
+			"A test of kt's fills disks too: leave room for it. Space that is kept for root does not count as free.",
+		Reads:   []string{"statfs(2)"},
+		Sources: []string{"Amazon MSK: best practices", "rpk: free space", "kt's proposal (2 %)"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachDir(m, func(d Dir) Reading {
+				s := d.Space
+				if s.Total <= 0 {
+					return Reading{Verdict: Unknown, Note: "the size of " + d.Path + " is not known"}
+				}
+				share := float64(s.Free) / float64(s.Total)
+				r := Reading{
+					Verdict: OK, Current: fmt.Sprintf("%s (%s)", percent(share), theme.Bytes(s.Free)),
+					Wanted: "≥ 15 % and ≥ " + theme.Bytes(leastFree),
+				}
+				switch {
+				case share < failFree:
+					r.Verdict = Fail
+				case share < warnFree || s.Free < leastFree:
+					r.Verdict = Warn
+				}
+				return r
+			})
+		},
+	}
+}
+
+// percent is a share as "12 %", with a place after the point where it is small.
+func percent(share float64) string {
+	if share > 0 && share < 0.0995 {
+		return strconv.FormatFloat(share*100, 'f', 1, 64) + " %"
+	}
+	return strconv.FormatFloat(share*100, 'f', 0, 64) + " %"
+}
+
+func fsFreeFiles() *Setting {
+	return &Setting{
+		ID: "fs.free_files", Group: Disks, Title: "files that may still be made", Roles: []Role{Broker, Controller},
+		Severity: Fatal, Confidence: Folklore,
+		Why:     "without a free inode no segment can be rolled, though there is space",
+		Detail:  "Each segment is three files or more. ext4 decides on their number when it is made; XFS makes them as needed. The bounds are those of free space.",
+		Reads:   []string{"statfs(2)"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachDir(m, func(d Dir) Reading {
+				s := d.Space
+				switch {
+				case s.Total <= 0:
+					return Reading{Verdict: Unknown, Note: "the size of " + d.Path + " is not known"}
+				case s.Files <= 0:
+					return Absent("the file system sets no number of files")
+				}
+				share := float64(s.FreeFiles) / float64(s.Files)
+				r := Reading{Verdict: OK, Current: percent(share), Wanted: "≥ 15 %"}
+				switch {
+				case share < failFree:
+					r.Verdict = Fail
+				case share < warnFree:
+					r.Verdict = Warn
+				}
+				if r.Verdict != OK {
+					r.Note = fmt.Sprintf("%d files may still be made", s.FreeFiles)
+				}
+				return r
+			})
+		},
+	}
+}
+
+func fsReadOnly() *Setting {
+	return &Setting{
+		ID: "fs.read_only", Group: Disks, Title: "whether it can be written", Roles: []Role{Broker, Controller},
+		Severity: Fatal, Confidence: Documented, Want: "rw",
+		Why:     "no broker starts on a log directory that it cannot write, and a running one takes it offline",
+		Detail:  "File systems turn read-only by themselves after an error of the disk: look at the kernel's log before mounting again.",
+		Reads:   []string{"/proc/self/mountinfo"},
+		Sources: []string{"mount(8)", "kernel documentation: ext4, errors="},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachDir(m, func(d Dir) Reading {
+				if len(d.Mount.Options) == 0 {
+					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
+				}
+				current, ok := hasOption(d.Mount, "ro")
+				if !ok {
+					current = "rw"
+				}
+				r := Compare(current, want, Fail)
+				if r.Verdict == Fail {
+					r.Command = "dmesg | grep -i -e error -e remount"
+				}
+				return r
+			})
+		},
+	}
+}
+
+func fsErrors() *Setting {
+	return &Setting{
+		ID: "fs.errors", Group: Disks, Title: "errors that ext4 has found", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented, Want: "0",
+		Why:     "a file system with errors may turn read-only at any time, and serve broken segments",
+		Detail:  "ext4 keeps the count in its superblock until e2fsck has repaired it, over restarts too.",
+		Reads:   []string{"/sys/fs/ext4/DEVICE/errors_count"},
+		Sources: []string{"kernel documentation: ext4, /sys/fs/ext4"},
+		Check: func(m *Machine, want Rule) Reading {
+			return eachLocal(m, func(d Dir, _ string) Reading {
+				if d.Storage.Device == "" {
+					return Reading{Verdict: Unknown, Note: "the device of " + d.Path + " is not known"}
+				}
+				n, err := m.Number("sys/fs/ext4/" + d.Storage.Device + "/errors_count")
+				if err != nil {
+					return Denied(err)
+				}
+				r := Compare(strconv.FormatInt(n, 10), want, Warn)
+				if r.Verdict == Warn {
+					r.Note = "stop the broker before the repair"
+					r.Command = "umount " + d.Mount.Point + " && e2fsck -f " + d.Mount.Source
+				}
+				return r
+			}, "ext4")
+		},
+	}
+}

@@ -1,0 +1,258 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// scriptHeap is the heap that Kafka's start script gives a broker when nobody says
+// otherwise, whatever the machine.
+const scriptHeap = 1 * gib
+
+// oopsLimit is the heap from which HotSpot needs eight bytes for each reference
+// instead of four: one of 32 GiB holds less than one of 31.
+const oopsLimit = 32 * gib
+
+// heapLimit is the largest heap of the JVM of the broker, in bytes, and what set it;
+// 0 when nothing on its command line did.
+func heapLimit(m *Machine) (limit int64, by string) {
+	f := m.Process.JVM
+	if f.Xmx > 0 {
+		return f.Xmx, "-Xmx"
+	}
+	if n := javaSize(f.XX["MaxHeapSize"]); n > 0 {
+		return n, "-XX:MaxHeapSize"
+	}
+	if p, err := strconv.ParseFloat(f.XX["MaxRAMPercentage"], 64); err == nil && p > 0 && p <= 100 && m.Memory > 0 {
+		return int64(float64(m.Memory) * p / 100), "-XX:MaxRAMPercentage"
+	}
+	return 0, ""
+}
+
+// javaSize reads a size as java does, "6g" or "16M"; 0 for what is none.
+func javaSize(text string) int64 {
+	text = strings.ToLower(strings.TrimSpace(text))
+	unit := int64(1)
+	if text != "" {
+		if i := strings.IndexByte("kmgt", text[len(text)-1]); i >= 0 {
+			unit, text = 1<<(10*(i+1)), text[:len(text)-1]
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64/unit {
+		return 0
+	}
+	return n * unit
+}
+
+// sizeText is a number of bytes for people: "6.0 GiB", "16 MiB".
+func sizeText(n int64) string {
+	if n >= gib {
+		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
+	}
+	return fmt.Sprintf("%d MiB", n/mib)
+}
+
+// heapOption is a number of bytes as java's options have it: "6g", "1536m".
+func heapOption(n int64) string {
+	if n%gib == 0 {
+		return strconv.FormatInt(n/gib, 10) + "g"
+	}
+	return strconv.FormatInt(n/mib, 10) + "m"
+}
+
+// heapOptions is the line that sets a heap for Kafka's scripts.
+func heapOptions(n int64) string {
+	o := heapOption(n)
+	return fmt.Sprintf(`KAFKA_HEAP_OPTS="-Xms%s -Xmx%s"`, o, o)
+}
+
+func heapSettings() []*Setting {
+	both := []Role{Broker, Controller}
+	return []*Setting{
+		{
+			ID: "jvm.heap_set", Group: JVM, Title: "the heap was chosen for this machine", Roles: both,
+			Severity: Warning, Confidence: Documented,
+			Why:     "Kafka's start script gives a broker a heap of 1 GiB, however large the machine",
+			Detail:  `The value is "yes" or "no". A heap of exactly 1 GiB on a machine with 8 GiB or more counts as not chosen, but for a machine that is only a controller, which 1 GiB suits. A heap that is a share of the memory (MaxRAMPercentage) counts as chosen.`,
+			Reads:   []string{"/proc/PID/cmdline"},
+			Sources: []string{"Kafka: bin/kafka-server-start.sh", "Kafka documentation, Operations: Java"},
+			Check:   ofJVM(checkHeapSet),
+		},
+		{
+			ID: "jvm.heap_equal", Group: JVM, Title: "the heap has its full size from the start", Roles: both,
+			Severity: Informational, Confidence: Documented, Want: "yes",
+			Why:     "a heap that grows under load takes memory from the page cache when it is needed most",
+			Detail:  `The value is "yes" or "no". Kafka's documentation and Strimzi set both sizes alike. Confluent's Ansible roles start brokers with -Xms1g -Xmx6g.`,
+			Reads:   []string{"/proc/PID/cmdline"},
+			Sources: []string{"Kafka documentation, Operations: Java", "Strimzi: JVM options", "Confluent: cp-ansible (disagrees)"},
+			Check:   ofJVM(checkHeapEqual),
+		},
+		{
+			ID: "jvm.heap_size", Group: JVM, Title: "the size of a broker's heap", Roles: both,
+			Severity: Warning, Confidence: Documented,
+			Why:     "a heap that is too small spends its time collecting; one that is too large takes the page cache that Kafka reads from",
+			Detail:  `The value is "yes" for a heap in the range that kt finds for the memory, else "no". The middle of the range is kt's own: 1 GiB below 4 GiB of memory, half of it up to 4 GiB on machines below 16 GiB, a quarter of it between 4 and 6 GiB on machines below 32 GiB, 6 GiB above, and 1 GiB more for each 1000 partitions beyond 4000. Anything from half of that up to 8 GiB, or half of the memory, will do. Confluent wants no more than 6 GB on a host of 64 GB; Strimzi half of the memory up to 5 GiB; others a quarter. From 32 GiB on references take twice the room, so that such a heap holds less than one of 31 GiB; ZGC never has short references.`,
+			Reads:   []string{"/proc/PID/cmdline", "/proc/meminfo"},
+			Sources: []string{"Kafka documentation, Operations: Java", "Confluent Platform: production deployment", "Kafka: The Definitive Guide", "Strimzi: JVM options"},
+			Risk:    "takes effect when the broker starts again",
+			Check:   ofJVM(checkHeapSize),
+		},
+		{
+			ID: "jvm.controller_heap", Group: JVM, Title: "the size of a controller's heap", Roles: []Role{Controller},
+			Severity: Informational, Confidence: Documented, Want: "yes",
+			Why:     "a controller keeps the metadata of the whole cluster in its heap",
+			Detail:  `The value is "yes" for a heap from 1 GiB up to 4 GiB, else "no". A cluster of some hundred thousand partitions needs more than 4 GiB; watch the live heap.`,
+			Reads:   []string{"/proc/PID/cmdline"},
+			Sources: []string{"Confluent: cp-ansible (-Xmx4g)", "Confluent Platform: hardware for KRaft controllers"},
+			Check:   ofJVM(checkControllerHeap),
+		},
+		{
+			ID: "jvm.container", Group: JVM, Title: "the heap against the container's memory", Roles: both,
+			Severity: Fatal, Confidence: Documented,
+			Why:     "the kernel kills a broker whose heap and buffers do not fit into its memory limit",
+			Detail:  "Beside the heap a JVM needs room for code, classes, thread stacks and direct buffers, and the page cache of a container counts against its limit too. A heap that alone fills the limit fails; less than half as much again as the heap is a warning.",
+			Reads:   []string{"/proc/PID/cmdline", "/proc/PID/cgroup", "/sys/fs/cgroup/…/memory.max"},
+			Sources: []string{"Strimzi: JVM options and resource limits"},
+			Check:   ofJVM(checkContainerHeap),
+		},
+	}
+}
+
+// heapChosen tells whether somebody chose the heap: not the JVM, nor Kafka's script.
+func heapChosen(m *Machine) bool {
+	limit, by := heapLimit(m)
+	return by != "" && (limit != scriptHeap || m.Memory < 8*gib || !runsBroker(m))
+}
+
+func checkHeapSet(m *Machine, want Rule) Reading {
+	limit, by := heapLimit(m)
+	chosen := heapChosen(m)
+	current := "not set"
+	if by != "" {
+		current = sizeText(limit)
+	}
+	r, wrong := question(chosen, want, Warn, current, "set for the machine")
+	if chosen {
+		return r
+	}
+	r.Note = "the JVM takes a quarter of the memory"
+	if by != "" {
+		r.Note = fmt.Sprintf("1 GiB is what Kafka's script takes when nothing is set; this machine has %s", sizeText(m.Memory))
+	}
+	if n := heapFor(m.Memory, partitionsHere(m)); wrong && n > 0 && runsBroker(m) {
+		r.Command = heapOptions(n)
+	}
+	return r
+}
+
+func checkHeapEqual(m *Machine, want Rule) Reading {
+	limit, by := heapLimit(m)
+	if by == "" {
+		return Absent("no largest heap is set, see jvm.heap_set")
+	}
+	start := m.Process.JVM.Xms
+	if start == 0 {
+		start = javaSize(m.Process.JVM.XX["InitialHeapSize"])
+	}
+	if p, err := strconv.ParseFloat(m.Process.JVM.XX["InitialRAMPercentage"], 64); err == nil && start == 0 && m.Memory > 0 {
+		start = int64(float64(m.Memory) * p / 100)
+	}
+	current := "-Xms not set"
+	switch start {
+	case 0:
+	case limit:
+		current = sizeText(limit)
+	default:
+		current = sizeText(start) + ", " + sizeText(limit)
+	}
+	r, wrong := question(start == limit, want, Info, current, "-Xms = -Xmx")
+	if wrong && start != limit {
+		r.Command = heapOptions(limit)
+	}
+	return r
+}
+
+func checkHeapSize(m *Machine, want Rule) Reading {
+	if !runsBroker(m) {
+		return Absent("only a controller runs here, see jvm.controller_heap")
+	}
+	limit, _ := heapLimit(m)
+	switch {
+	case !heapChosen(m):
+		return Absent("nobody chose the heap, see jvm.heap_set")
+	case m.Memory <= 0:
+		return Reading{Verdict: Unknown, Current: sizeText(limit), Note: "the machine's memory is not known"}
+	}
+	best := heapFor(m.Memory, partitionsHere(m))
+	low, high := best/2, max(best, min(8*gib, m.Memory/2))
+	name, _ := collector(m)
+	r, wrong := question(limit >= low && limit <= high, want, Warn,
+		fmt.Sprintf("%s (%.0f %%)", sizeText(limit), 100*float64(limit)/float64(m.Memory)),
+		fmt.Sprintf("%s to %s", sizeText(low), sizeText(high)))
+	switch {
+	case limit >= oopsLimit && name != "ZGC":
+		r.Note = "from 32 GiB on references take twice the room: 31 GiB hold more"
+	case limit > m.Memory/2:
+		r.Note = "more than half of the memory: too little is left for the page cache"
+	case limit > high && limit <= 12*gib:
+		r.Verdict, r.Note = Info, "more than brokers commonly need; the page cache would use it better"
+	case limit > high:
+		r.Note = "more than brokers need; the page cache would use it better"
+	case limit < low:
+		r.Note = "small for this machine"
+	}
+	if wrong {
+		r.Command = heapOptions(best)
+	}
+	return r
+}
+
+func checkControllerHeap(m *Machine, want Rule) Reading {
+	if runsBroker(m) {
+		return Absent("a broker runs here, see jvm.heap_size")
+	}
+	limit, by := heapLimit(m)
+	if by == "" {
+		return Absent("no largest heap is set, see jvm.heap_set")
+	}
+	r, wrong := question(limit >= 1*gib && limit <= 4*gib, want, Info, sizeText(limit), "1.0 GiB to 4.0 GiB")
+	if wrong {
+		r.Command = heapOptions(min(max(limit, 1*gib), 4*gib))
+	}
+	return r
+}
+
+func checkContainerHeap(m *Machine, _ Rule) Reading {
+	room := m.Cgroup.Memory
+	if room <= 0 {
+		return Absent("no memory limit is on the broker")
+	}
+	limit, by := heapLimit(m)
+	if by == "" {
+		return Absent("no largest heap is set: the JVM takes a quarter of the limit of %s", sizeText(room))
+	}
+	most := room * 2 / 3
+	r := Reading{
+		Verdict: OK,
+		Current: fmt.Sprintf("%s of %s", sizeText(limit), sizeText(room)),
+		Wanted:  "≤ " + sizeText(most),
+	}
+	switch {
+	case limit >= room:
+		r.Verdict, r.Note = Fail, "the heap alone does not fit: the kernel will kill the broker"
+	case limit > most:
+		r.Verdict, r.Note = Warn, "little is left for direct buffers, threads and the page cache"
+	}
+	if r.Verdict != OK {
+		r.Command = heapOptions(heapFor(room, 0))
+	}
+	return r
+}

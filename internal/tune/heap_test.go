@@ -1,0 +1,92 @@
+package tune
+
+import (
+	"testing"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/jvm"
+)
+
+func limited(m *Machine, memory int64) *Machine {
+	m.Cgroup, m.Memory = host.Cgroup{Memory: memory}, memory
+	return m
+}
+
+func controller(m *Machine) *Machine {
+	m.Role = Controller
+	m.Config.Values["process.roles"] = "controller"
+	return m
+}
+
+func TestTheHeapOfTheJVM(t *testing.T) {
+	heap := func(start, most int64) *Machine { return machineWith(heapFlags(start, most)) }
+	none := func() *Machine { return machineWith(jvm.Flags{}) }
+	many := heap(6*gib, 10*gib)
+	many.Dirs = []Dir{{Partitions: 9000}}
+	checkRows(t, []readingRow{
+		{"a heap that was chosen", "jvm.heap_set", "yes", heap(6*gib, 6*gib), OK, "6.0 GiB"},
+		{"no heap is set", "jvm.heap_set", "yes", none(), Warn, "not set"},
+		{"the heap of Kafka's script", "jvm.heap_set", "yes", heap(1*gib, 1*gib), Warn, "1.0 GiB"},
+		{"the heap of Kafka's script on a small machine", "jvm.heap_set", "yes", sized(heap(1*gib, 1*gib), 2, 4*gib), OK, "1.0 GiB"},
+		{"the heap of Kafka's script for a controller", "jvm.heap_set", "yes", controller(heap(1*gib, 1*gib)), OK, "1.0 GiB"},
+		{"a heap that is a share of the memory", "jvm.heap_set", "yes", machineWith(xx("MaxRAMPercentage", "10")), OK, "6.4 GiB"},
+		{"a heap by its other flag", "jvm.heap_set", "yes", machineWith(xx("MaxHeapSize", "5g")), OK, "5.0 GiB"},
+
+		{"both sizes alike", "jvm.heap_equal", "", heap(6*gib, 6*gib), OK, "6.0 GiB"},
+		{"a heap that grows", "jvm.heap_equal", "", heap(1*gib, 6*gib), Info, "1.0 GiB, 6.0 GiB"},
+		{"a heap without a start", "jvm.heap_equal", "", heap(0, 6*gib), Info, "-Xms not set"},
+		{"both shares alike", "jvm.heap_equal", "", machineWith(xx("MaxRAMPercentage", "25", "InitialRAMPercentage", "25")), OK, "16.0 GiB"},
+		{"no heap to compare", "jvm.heap_equal", "", none(), NotApplicable, ""},
+
+		{"a heap as documented", "jvm.heap_size", "yes", heap(6*gib, 6*gib), OK, "6.0 GiB (9 %)"},
+		{"a heap too small for the machine", "jvm.heap_size", "yes", heap(2*gib, 2*gib), Warn, "2.0 GiB (3 %)"},
+		{"a heap somewhat large", "jvm.heap_size", "yes", heap(10*gib, 10*gib), Info, "10.0 GiB (16 %)"},
+		{"a large heap for many partitions", "jvm.heap_size", "yes", many, OK, "10.0 GiB (16 %)"},
+		{"a heap too large for the machine", "jvm.heap_size", "yes", heap(16*gib, 16*gib), Warn, "16.0 GiB (25 %)"},
+		{"a heap beyond short references", "jvm.heap_size", "yes", sized(heap(32*gib, 32*gib), 16, 256*gib), Warn, "32.0 GiB (12 %)"},
+		{"more than half of a small machine", "jvm.heap_size", "yes", sized(heap(3*gib, 3*gib), 2, 4*gib), Warn, "3.0 GiB (75 %)"},
+		{"a machine of which the size is not known", "jvm.heap_size", "yes", sized(heap(6*gib, 6*gib), 0, 0), Unknown, "6.0 GiB"},
+		{"nobody chose the heap", "jvm.heap_size", "yes", heap(1*gib, 1*gib), NotApplicable, ""},
+		{"a controller's heap is another matter", "jvm.heap_size", "yes", controller(heap(6*gib, 6*gib)), NotApplicable, ""},
+
+		{"a controller with 2 GiB", "jvm.controller_heap", "", controller(heap(2*gib, 2*gib)), OK, "2.0 GiB"},
+		{"a controller with too little", "jvm.controller_heap", "", controller(heap(512*mib, 512*mib)), Info, "512 MiB"},
+		{"a controller with the heap of a broker", "jvm.controller_heap", "", controller(heap(8*gib, 8*gib)), Info, "8.0 GiB"},
+		{"a controller without a heap", "jvm.controller_heap", "", controller(none()), NotApplicable, ""},
+		{"a broker is no controller", "jvm.controller_heap", "", heap(8*gib, 8*gib), NotApplicable, ""},
+
+		{"no limit of memory", "jvm.container", "", heap(6*gib, 6*gib), NotApplicable, ""},
+		{"a heap that leaves room", "jvm.container", "", limited(heap(2*gib, 2*gib), 4*gib), OK, "2.0 GiB of 4.0 GiB"},
+		{"a heap that leaves little room", "jvm.container", "", limited(heap(3*gib, 3*gib), 4*gib), Warn, "3.0 GiB of 4.0 GiB"},
+		{"a heap as large as the limit", "jvm.container", "", limited(heap(4*gib, 4*gib), 4*gib), Fail, "4.0 GiB of 4.0 GiB"},
+		{"a limit, and no heap", "jvm.container", "", limited(none(), 4*gib), NotApplicable, ""},
+	})
+}
+
+func TestAProfileThatLeavesTheHeapAloneJudgesNothing(t *testing.T) {
+	m := machineWith(heapFlags(1*gib, 40*gib))
+	for _, s := range heapSettings() {
+		if s.ID == "jvm.container" { // the kernel kills it whatever a profile wants
+			continue
+		}
+		if got := s.Check(m, Rule{}); got.Verdict != Info && got.Verdict != NotApplicable || got.Command != "" {
+			t.Errorf("%s with no rule: %+v, want no more than information", s.ID, got)
+		}
+	}
+}
+
+func TestSizesAsJavaWritesThem(t *testing.T) {
+	for text, want := range map[string]int64{
+		"6g": 6 * gib, "6G": 6 * gib, "1536m": 1536 * mib, "16M": 16 * mib, "2048k": 2 * mib, "1t": 1 << 40, "1024": 1024,
+		"": 0, "g": 0, "-1g": 0, "big": 0, "99999999999g": 0, "1.5g": 0,
+	} {
+		if got := javaSize(text); got != want {
+			t.Errorf("javaSize(%q) = %d, want %d", text, got, want)
+		}
+	}
+	for n, want := range map[int64]string{6 * gib: "6g", 1536 * mib: "1536m", 256 * mib: "256m"} {
+		if got := heapOption(n); got != want || javaSize(got) != n {
+			t.Errorf("heapOption(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

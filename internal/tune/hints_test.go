@@ -1,0 +1,175 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func TestTheHeapForAMachine(t *testing.T) {
+	for _, row := range []struct {
+		says       string
+		memory     int64
+		partitions int
+		want       int64
+	}{
+		{"memory that is not known", 0, 0, 0},
+		{"half of a tiny machine", 1 * gib, 0, 512 * mib},
+		{"what Kafka's script takes, below 4 GiB", 3 * gib, 0, 1 * gib},
+		{"half of a small machine, rounded", 7*gib + 512*mib, 0, 3*gib + 768*mib},
+		{"no more than 4 GiB below 16 GiB", 15 * gib, 0, 4 * gib},
+		{"a quarter of a machine of 20 GiB", 20 * gib, 0, 5 * gib},
+		{"6 GiB on a machine of 31 GiB", 31 * gib, 0, 6 * gib},
+		{"6 GiB on a large machine", 512 * gib, 0, 6 * gib},
+		{"1 GiB for each 1000 partitions beyond 4000", 128 * gib, 7500, 9 * gib},
+		{"no more than 12 GiB", 128 * gib, 30000, 12 * gib},
+		{"partitions do not fill a small machine", 8 * gib, 30000, 4 * gib},
+	} {
+		if got := heapFor(row.memory, row.partitions); got != row.want {
+			t.Errorf("%s: heapFor(%s, %d) = %s, want %s", row.says, sizeText(row.memory), row.partitions, sizeText(got), sizeText(row.want))
+		}
+	}
+}
+
+func TestThreadsForAMachine(t *testing.T) {
+	for _, row := range []struct {
+		says      string
+		got, want int
+	}{
+		{"request threads: no fewer than 8", ioThreads(2, 1, false), 8},
+		{"request threads: as many as CPUs", ioThreads(16, 7, false), 16},
+		{"request threads: no more than 32", ioThreads(96, 4, false), 32},
+		{"request threads: two for each hard disk", ioThreads(64, 7, true), 14},
+		{"network threads: no fewer than 3", networkThreads(2, false), 3},
+		{"network threads: half as many as CPUs", networkThreads(16, false), 8},
+		{"network threads: no more than 16", networkThreads(96, false), 16},
+		{"network threads: twice for TLS", networkThreads(16, true), 16},
+		{"network threads: TLS on few CPUs", networkThreads(2, true), 3},
+		{"network threads: CPUs not known", networkThreads(0, false), 0},
+		{"fetchers: two for few partitions", replicaFetchers(10), 2},
+		{"fetchers: one for each 1000", replicaFetchers(2500), 3},
+		{"fetchers: no more than 4", replicaFetchers(90000), 4},
+		{"recovery: CPUs shared by directories", recoveryThreads(16, 7), 3},
+		{"recovery: part of a CPU is one", recoveryThreads(0.5, 1), 1},
+		{"recovery: directories not known", recoveryThreads(16, 0), 0},
+		{"partitions of a small broker", partitionLimit(4), 1000},
+		{"partitions of a middling broker", partitionLimit(8), 2000},
+		{"partitions of a large broker", partitionLimit(16), 4000},
+	} {
+		if row.got != row.want {
+			t.Errorf("%s: %d, want %d", row.says, row.got, row.want)
+		}
+	}
+}
+
+// hintText is hints as lines, without their sources.
+func hintText(hints []Hint) []string {
+	var all []string
+	for _, h := range hints {
+		all = append(all, fmt.Sprintf("%s: %s = %s (%s)", h.Where, h.Name, h.Value, h.Formula))
+	}
+	return all
+}
+
+func TestHintsShowTheMachinesNumbers(t *testing.T) {
+	m := set()
+	m.Memory, m.Bandwidth = 125*gib, 200*mib
+	m.FS = host.NewFS(fstest.MapFS{"proc/sys/net/core/somaxconn": {Data: []byte("4096\n")}})
+	for range 7 {
+		m.Dirs = append(m.Dirs, Dir{Partitions: 200, Segments: 10000, Storage: host.Storage{Disks: []host.Disk{{Rotational: true}}}})
+	}
+	want := []string{
+		"environment: KAFKA_HEAP_OPTS = -Xms6g -Xmx6g (6 GiB, for there are 125.0 GiB = 6.0 GiB)",
+		"environment: KAFKA_JVM_PERFORMANCE_OPTS = -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent -XX:MetaspaceSize=96m -XX:MinMetaspaceFreeRatio=50 -XX:MaxMetaspaceFreeRatio=80 -XX:G1HeapRegionSize=16M (the flags that Kafka documents; they replace those of its script)",
+		"server.properties: num.io.threads = 14 (clamp(2 × 7 log directories on hard disks, 8, 32) = 14)",
+		"server.properties: num.network.threads = 8 (clamp(16 CPUs / 2, 3, 16) = 8)",
+		"server.properties: num.recovery.threads.per.data.dir = 3 (16 CPUs shared by 7 log directories = 3)",
+		"server.properties: socket.send.buffer.bytes = -1 (the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip)",
+		"server.properties: socket.receive.buffer.bytes = -1 (the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip)",
+		"server.properties: socket.listen.backlog.size = 1024 (min(1024, net.core.somaxconn 4096) = 1024)",
+		"server.properties: num.replica.fetchers = 2 (clamp(1400 partitions / 1000, 2, 4) = 2)",
+		"cluster: partitions of a topic = 21 (3 brokers × 7 log directories = 21)",
+		"cluster: partitions of a broker, at most = 4000 (16 CPUs: 4000; there are 1400)",
+		"system: nofile = 345000 (max(100000, 3 × 70000 segments × 1.5 + 2 × 10000 connections + 10000) = 345000)",
+		"system: vm.max_map_count = 275530 (max(262144, 2 × 70000 segments × 1.5 + 65530) = 275530)",
+		"system: page cache = 117.5 GiB (125.0 GiB − 6.0 GiB heap − 1.5 GiB; it holds 601 s of the 200 MiB/s that the slowest disk writes)",
+	}
+	if diff := cmp.Diff(want, hintText(Hints(m, HintOptions{Brokers: 3}))); diff != "" {
+		t.Errorf("Hints (-want +got):\n%s", diff)
+	}
+}
+
+func TestHintsOfAMachineThatIsNotKnown(t *testing.T) {
+	for _, h := range Hints(&Machine{FS: host.NewFS(fstest.MapFS{})}, HintOptions{}) {
+		if h.Name == "" || h.Value == "" || h.Formula == "" || h.Source == "" || strings.Contains(h.Formula, "0 CPU") {
+			t.Errorf("Hints of an empty machine hold %+v", h)
+		}
+		switch h.Name {
+		case "KAFKA_HEAP_OPTS", "num.io.threads", "num.network.threads", "page cache":
+			t.Errorf("Hints of an empty machine hold %s = %s, which needs its size", h.Name, h.Value)
+		}
+	}
+}
+
+func TestHintsThatDependOnMore(t *testing.T) {
+	hidden := withDirs(set(), Dir{ListErr: errors.New("hidden")})
+	tls := set("listeners", "SSL://:9093")
+	virtual := withDirs(set(), Dir{Storage: host.Storage{Disks: []host.Disk{{Rotational: true}}}})
+	virtual.Virtual = "kvm"
+	few := set()
+	few.FS = host.NewFS(fstest.MapFS{"proc/sys/net/core/somaxconn": {Data: []byte("128\n")}})
+	small := sized(set(), 2, 8*gib)
+	small.Profile = &Profile{Name: "minimal"}
+	quorum := controller(set())
+	early := set()
+	early.Profile = &Profile{Name: "latency"}
+	own := machineWith(heapFlags(30*gib, 30*gib))
+	for _, row := range []struct {
+		says    string
+		machine *Machine
+		options HintOptions
+		name    string
+		want    string // "" for no such hint
+	}{
+		{"TLS wants more network threads", tls, HintOptions{}, "num.network.threads", "16"},
+		{"a virtual machine's disk is no hard disk", virtual, HintOptions{}, "num.io.threads", "16"},
+		{"the backlog fits the kernel's", few, HintOptions{}, "socket.listen.backlog.size", "128"},
+		{"a laptop's heap starts small", small, HintOptions{}, "KAFKA_HEAP_OPTS", "-Xms256m -Xmx4g"},
+		{"a controller needs less heap", quorum, HintOptions{}, "KAFKA_HEAP_OPTS", "-Xms4g -Xmx4g"},
+		{"a controller has no records to serve", quorum, HintOptions{}, "num.io.threads", ""},
+		{"two brokers need one fetcher", set(), HintOptions{Brokers: 2}, "num.replica.fetchers", "1"},
+		{"fetchers of a cluster of unknown size", set(), HintOptions{}, "num.replica.fetchers", ""},
+		{"partitions of a cluster of unknown size", withDirs(set(), seven()...), HintOptions{}, "partitions of a topic, per broker", "7"},
+		{"segments that cannot be counted", hidden, HintOptions{}, "nofile", ""},
+		{"the page cache beside the heap that runs", own, HintOptions{}, "page cache", "32.5 GiB"},
+	} {
+		got := ""
+		for _, h := range Hints(row.machine, row.options) {
+			if h.Name == row.name {
+				got = h.Value
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s: %s is %q, want %q", row.says, row.name, got, row.want)
+		}
+	}
+	if flags := collectorFlags(early); !strings.Contains(flags, "AlwaysPreTouch") {
+		t.Errorf("collectorFlags with the profile latency = %q, want AlwaysPreTouch among them", flags)
+	}
+}
+
+func TestTheFragmentHoldsOnlyWhatServerPropertiesTakes(t *testing.T) {
+	got := Fragment([]Hint{
+		{Name: "KAFKA_HEAP_OPTS", Value: "-Xmx6g", Where: Environment, Formula: "x"},
+		{Name: "num.io.threads", Value: "8", Where: Properties, Formula: "clamp(…) = 8"},
+	})
+	if want := "# clamp(…) = 8\nnum.io.threads=8\n"; got != want {
+		t.Errorf("Fragment = %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,203 @@
+package tune
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/profiles"
+)
+
+var update = flag.Bool("update", false, "write what the tests get as what they want")
+
+// shipped is a profile that kt ships.
+func shipped(t testing.TB, name string) *Profile {
+	t.Helper()
+	p, err := LoadProfile(name, profiles.Of("tune"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// look looks at a host with a profile.
+func look(t testing.TB, tree host.FS, calls host.Calls, p *Profile) *Machine {
+	t.Helper()
+	m, err := Look(context.Background(), tree, calls, Options{Profile: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// checkText is a report as lines: what was found, and what kt would change.
+func checkText(r *Report) string {
+	var b strings.Builder
+	m := r.Machine
+	fmt.Fprintf(&b, "%s: %s (%s)\n", m.Hostname, m.Role, m.RoleFrom)
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "%s %s: %s → %s", f.ID, f.Verdict, f.Current, f.Wanted)
+		if f.Note != "" {
+			fmt.Fprintf(&b, " | %s", f.Note)
+		}
+		b.WriteByte('\n')
+		for _, c := range f.Changes {
+			fmt.Fprintf(&b, "  %s %s: %s → %s\n", c.Kind, c.Path, c.Old, c.New)
+		}
+		if f.Command != "" {
+			fmt.Fprintf(&b, "  $ %s\n", f.Command)
+		}
+	}
+	return b.String()
+}
+
+// The files in testdata/golden show what kt says of each host. go test -update
+// writes them anew: read the difference.
+func TestWhatIsFoundOnEachHost(t *testing.T) {
+	profile := shipped(t, "throughput")
+	for _, name := range fixtureHosts {
+		t.Run(name, func(t *testing.T) {
+			tree, calls := fixture(t, name)
+			got := checkText(Check(look(t, tree, calls, profile), Catalogue()))
+			file := filepath.Join("testdata", "golden", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("Check(%s) is not as in %s, -update would change it (-want +got):\n%s", name, file, diff)
+			}
+		})
+	}
+}
+
+// sane tells what is wrong with a reading, whatever the machine.
+func sane(f Finding) error {
+	r := f.Reading
+	switch {
+	case !slices.Contains(Verdicts, r.Verdict):
+		return fmt.Errorf("the verdict %q is none", r.Verdict)
+	case (r.Verdict == Unknown || r.Verdict == NotApplicable) && r.Note == "":
+		return fmt.Errorf("%s without a reason", r.Verdict)
+	case (r.Verdict == Unknown || r.Verdict == NotApplicable) && len(r.Changes) > 0:
+		return fmt.Errorf("%s, but it would be changed: %+v", r.Verdict, r.Changes)
+	case len(r.Changes) > 0 && !f.Applies:
+		return fmt.Errorf("it would be changed, but the setting says that kt does not: %+v", r.Changes)
+	}
+	for _, c := range r.Changes {
+		if c.Setting != f.ID || c.Path == "" || c.New == "" || c.New == c.Old && c.Kind != KeepOnly {
+			return fmt.Errorf("this is no change: %+v", c)
+		}
+	}
+	return nil
+}
+
+func TestEveryReadingIsSaneOnEveryHost(t *testing.T) {
+	for _, p := range []string{"throughput", "latency", "minimal"} {
+		profile := shipped(t, p)
+		for _, name := range fixtureHosts {
+			tree, calls := fixture(t, name)
+			m := look(t, tree, calls, profile)
+			for _, role := range Roles {
+				m.Role = role
+				for _, f := range Check(m, Catalogue()).Findings {
+					if err := sane(f); err != nil {
+						t.Errorf("%s as %s with the profile %s: %s: %v", name, role, p, f.ID, err)
+					}
+					if strings.ContainsAny(f.Current+f.Wanted+f.Note, "\n\x00") {
+						t.Errorf("%s: %s: %q, %q, %q: not one line each", name, f.ID, f.Current, f.Wanted, f.Note)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A host of which nothing can be read is neither fit nor unfit.
+func TestNothingIsJudgedOfAnEmptyHost(t *testing.T) {
+	tree, calls := fixture(t, "empty")
+	m := look(t, tree, calls, shipped(t, "throughput"))
+	for _, role := range Roles {
+		m.Role = role
+		for _, f := range Check(m, Catalogue()).Findings {
+			if f.Verdict != Unknown && f.Verdict != NotApplicable && f.Group != Context {
+				t.Errorf("%s as %s: %s %s → %s (%s), want it not to be judged", f.ID, role, f.Verdict, f.Current, f.Wanted, f.Note)
+			}
+		}
+	}
+}
+
+// files are the names of all files in a tree.
+func files(t testing.TB, tree fs.FS) []string {
+	t.Helper()
+	var names []string
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// FuzzCheck puts any content into one of a host's files: no check may panic, and
+// each must have a verdict and a reason.
+func FuzzCheck(f *testing.F) {
+	profile := shipped(f, "throughput")
+	type machine struct {
+		tree  sight
+		calls host.Calls
+		files []string
+	}
+	machines := make([]machine, len(fixtureHosts)-1) // empty has no files
+	for i := range machines {
+		m := &machines[i]
+		m.tree, m.calls = unpack(f, fixtureHosts[i])
+		all := m.tree
+		all.denied = nil
+		m.files = files(f, all)
+		for j := range m.files {
+			if j%7 == i { // some of each; the fuzzer finds the others
+				f.Add(i, j, []byte("[x] -1 18446744073709551616\n"))
+			}
+		}
+	}
+	for _, content := range []string{"", "\n", "-1", "9223372036854775808", "a b c", "[", "x [y", "0::/\n\x00", "1.5", "999999999999999999 0"} {
+		f.Add(0, 0, []byte(content))
+	}
+	catalogue := Catalogue()
+	f.Fuzz(func(t *testing.T, host1, file int, content []byte) {
+		m := machines[uint(host1)%uint(len(machines))]
+		m.tree.altered = m.files[uint(file)%uint(len(m.files))]
+		m.tree.content = content
+		looked, err := Look(context.Background(), host.NewFS(m.tree), m.calls, Options{Profile: profile})
+		if err != nil {
+			t.Fatalf("Look with %q in %s: %v", content, m.tree.altered, err)
+		}
+		for _, role := range Roles {
+			looked.Role = role
+			for _, found := range Check(looked, catalogue).Findings {
+				if err := sane(found); err != nil {
+					t.Errorf("%s with %q in %s: %v", found.ID, content, m.tree.altered, err)
+				}
+			}
+		}
+	})
+}

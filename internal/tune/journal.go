@@ -1,0 +1,204 @@
+package tune
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// journalSchema is the version of the journal's form. kt reads no later one: what it
+// does not know it could not put back.
+const journalSchema = 1
+
+// journal is what kt has changed on a machine, or was about to when it was killed.
+// It is on the disk before the change is made, so nothing has to be noted afterwards:
+// whether a change was made is seen from the value that is there.
+type journal struct {
+	Schema  int    `json:"schema"`
+	Version string `json:"kt"` // that wrote it last
+
+	Entries []*entry   `json:"values,omitempty"`
+	Files   []*ownFile `json:"files,omitempty"`
+	Folders []string   `json:"folders,omitempty"` // that kt made, the outermost first
+
+	onDisk []byte // what the file holds, nil for no file
+}
+
+// entry is one value, or two of a pair.
+type entry struct {
+	Setting string `json:"setting"`
+	subject
+	// Old is what was there before kt first changed it: applying again never
+	// replaces it.
+	Old string `json:"old"`
+	// Ours are all values that kt wrote, or was about to.
+	Ours []string `json:"ours"`
+
+	// Pair is the file that becomes 0 when Path is written, and the other way round.
+	Pair     string   `json:"pair,omitempty"`
+	PairOld  string   `json:"pair_old,omitempty"`
+	PairOurs []string `json:"pair_ours,omitempty"`
+
+	// Beside are values that the kernel sets anew when this one is written.
+	Beside []besideValue `json:"beside,omitempty"`
+
+	Boot string    `json:"boot_id,omitempty"` // of the last change
+	Time time.Time `json:"time"`              // of the first
+}
+
+// besideValue is a value that changes with another.
+type besideValue struct {
+	Path string `json:"path"`
+	Old  string `json:"old"`
+}
+
+// readJournal is the machine's journal; an empty one where there is none.
+func (t *Tree) readJournal() (*journal, error) {
+	b, err := os.ReadFile(t.at(journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &journal{Schema: journalSchema}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: read %s: %w", journalFile, withoutPath(err))
+	}
+	j, err := parseJournal(b)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %s: %w: kt cannot tell from it what to put back, and changes nothing; "+
+			"restore it from a copy, or put the values back by hand and remove it", journalFile, err)
+	}
+	return j, nil
+}
+
+func parseJournal(b []byte) (*journal, error) {
+	j := &journal{onDisk: b}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(j); err != nil {
+		return nil, fmt.Errorf("is broken: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("is broken: something follows its end")
+	}
+	switch {
+	case j.Schema < 1:
+		return nil, errors.New("is broken: it has no schema")
+	case j.Schema > journalSchema:
+		return nil, fmt.Errorf("was written by kt %s, which is newer than this one", j.Version)
+	}
+	for i, e := range j.Entries {
+		if e == nil || e.check() != nil {
+			return nil, fmt.Errorf("is broken: value %d is not whole", i+1)
+		}
+	}
+	for i, f := range j.Files {
+		if f == nil || checkOwnPath(f.Path) != nil {
+			return nil, fmt.Errorf("is broken: file %d is not whole", i+1)
+		}
+	}
+	for _, d := range j.Folders {
+		if checkPath(d) != nil {
+			return nil, fmt.Errorf("is broken: %q is no folder", d)
+		}
+	}
+	return j, nil
+}
+
+func (e *entry) check() error {
+	for _, b := range e.Beside {
+		if err := checkValuePath(b.Path); err != nil {
+			return err
+		}
+	}
+	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: e.Old, PID: e.PID}
+	if e.Pair != "" {
+		if err := checkValuePath(e.Pair); err != nil {
+			return err
+		}
+	}
+	return c.check()
+}
+
+// saveJournal writes the journal if it is not on the disk as it is.
+func (t *Tree) saveJournal(j *journal) error {
+	b, err := json.MarshalIndent(j, "", "  ")
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	b = append(b, '\n')
+	if bytes.Equal(b, j.onDisk) {
+		return nil
+	}
+	if err := t.put(journalFile, b, 0o600); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.onDisk = b
+	return nil
+}
+
+// dropJournal removes the journal and all that kt made for it.
+func (t *Tree) dropJournal(j *journal) error {
+	err := errors.Join(t.drop(beside(journalFile)), t.drop(journalFile))
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.onDisk = nil
+	t.dropFolders(j.Folders)
+	t.dropFolders(journalFolders)
+	return nil
+}
+
+// entry is the one of a subject, and of one of a pair the pair's; nil for none.
+func (j *journal) entry(s subject) *entry {
+	for _, e := range j.Entries {
+		if e.subject == s {
+			return e
+		}
+		other := s
+		other.Path = e.Path
+		if e.Pair != "" && e.Pair == s.Path && e.subject == other {
+			return e
+		}
+	}
+	return nil
+}
+
+// write notes that kt is about to write a value into one of the entry's files.
+func (e *entry) write(p, value string) {
+	ours := &e.Ours
+	if p == e.Pair {
+		ours = &e.PairOurs
+	}
+	if !slices.Contains(*ours, value) {
+		*ours = append(*ours, value)
+	}
+}
+
+// besides are the values that the kernel sets anew with this one: a disk's other
+// scheduler has a queue of its own, of the length that it likes.
+func (t *Tree) besides(p string) []besideValue {
+	queue, ok := strings.CutSuffix(p, "/queue/scheduler")
+	if !ok {
+		return nil
+	}
+	length := queue + "/queue/nr_requests"
+	old, err := t.value(subject{Kind: WriteFile, Path: length})
+	if err != nil {
+		return nil // not every kernel has it
+	}
+	return []besideValue{{length, old}}
+}
+
+// bootID is another one after every start of the machine; "" where it is not told.
+func (t *Tree) bootID() string {
+	id, err := t.host().Text("proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return id
+}

@@ -1,0 +1,179 @@
+package tune
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestABrokenJournalIsRefused(t *testing.T) {
+	good := func(s string) string { return s }
+	for _, row := range []struct {
+		name   string
+		damage func(string) string
+		want   string // "" where it is no damage
+	}{
+		{"whole", good, ""},
+		{"cut off in the middle", func(s string) string { return s[:len(s)/2] }, "is broken: unexpected EOF"},
+		{"empty", func(string) string { return "" }, "is broken: EOF"},
+		{"with a second one after it", func(s string) string { return s + s }, "is broken: something follows its end"},
+		{"full of zeros, as after a power cut", func(s string) string { return strings.Repeat("\x00", len(s)) }, "is broken: invalid character"},
+		{"without a schema", func(string) string { return "{}" }, "is broken: it has no schema"},
+		{"of a later kt", func(s string) string {
+			return strings.Replace(strings.Replace(s, `"schema": 1`, `"schema": 2`, 1), "v1.2.3", "v9.0.0", 1)
+		}, "was written by kt v9.0.0, which is newer than this one"},
+		{"with a value that is nowhere", func(s string) string {
+			return strings.Replace(s, swappinessFile, "/etc/passwd", 1)
+		}, "is broken: value 1 is not whole"},
+		{"with a file that is no place for kt's", func(s string) string {
+			return strings.Replace(s, `"`+SysctlFile+`"`, `"/usr/bin/env"`, 1)
+		}, "is broken: file 1 is not whole"},
+		{"with a folder that is none", func(s string) string {
+			return strings.Replace(s, `"/var/lib/kt"`, `"../kt"`, 1)
+		}, `is broken: "../kt" is no folder`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := machineTree(t)
+			mustApply(t, tree, planOfAll(), ApplyOptions{})
+			putText(t, tree.root, journalFile, row.damage(readText(t, tree.root, journalFile)))
+			before := snapshotOf(t, tree.root)
+			k.writes = nil
+			for call, f := range map[string]func() error{
+				"Status":   func() error { return onlyError(tree.Status()) },
+				"Apply":    func() error { return onlyError(tree.Apply(planOfAll(), ApplyOptions{})) },
+				"Rollback": func() error { return onlyError(tree.Rollback(RollbackOptions{})) },
+			} {
+				if row.want == "" && call == "Rollback" {
+					continue // it would be right
+				}
+				err := f()
+				want := "journal: " + journalFile + ": " + row.want
+				if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+					t.Errorf("%s = %v, want %q", call, err, want)
+				}
+			}
+			if len(k.writes) > 0 {
+				t.Errorf("with a broken journal kt wrote %q", k.writes)
+			}
+			sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+// mountSmall mounts a file system with room for some pages of 4 KiB.
+func mountSmall(t *testing.T, dir, size string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to mount a small file system")
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "none", dir).CombinedOutput(); err != nil {
+		t.Skipf("needs a small file system, and mount does not make one here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount %s: %v: %s", dir, err, out)
+		}
+	})
+}
+
+// fill takes all room of a file system but for some bytes.
+func fill(t *testing.T, file string, leave int64) {
+	t.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for page := make([]byte, 4096); err == nil; {
+		_, err = f.Write(page)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(info.Size() - leave); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFullDiskUnderTheJournalChangesNothing(t *testing.T) {
+	tree, k := machineTree(t)
+	mountSmall(t, tree.at("/var/lib"), "64k")
+	fill(t, tree.at("/var/lib/full"), 0)
+	before := snapshotOf(t, tree.root)
+	_, err := tree.Apply(planOfAll(), ApplyOptions{})
+	if want := "journal: write " + journalFile + ": no space left on device"; err == nil || err.Error() != want {
+		t.Errorf("Apply = %v, want %q", err, want)
+	}
+	if len(k.writes) > 0 {
+		t.Errorf("Apply wrote %q", k.writes)
+	}
+	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+}
+
+func TestAFullDiskUnderTheFilesLeavesTheRestApplied(t *testing.T) {
+	tree, k := machineTree(t)
+	etc := tree.at("/etc/sysctl.d")
+	mountSmall(t, etc, "16k")
+	fill(t, filepath.Join(etc, "full"), 0)
+	before := snapshotOf(t, tree.root)
+	outcomes := mustApply(t, tree, planOfAll(), ApplyOptions{})
+	sameStates(t, "Apply", strings.NewReplacer("vm.swappiness applied", "vm.swappiness failed", "net.tcp_rmem applied", "net.tcp_rmem failed",
+		"vm.dirty_limit applied", "vm.dirty_limit failed").Replace(allApplied), statesOf(outcomes))
+	if want := "it will not last: write " + SysctlFile + ": no space left on device"; outcomes[0].Err == nil || outcomes[0].Err.Error() != want {
+		t.Errorf("Apply: the error of vm.swappiness is %v, want %q", outcomes[0].Err, want)
+	}
+	k.writes = nil
+	mustRollback(t, tree, RollbackOptions{})
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+// TestAFullDiskInTheMiddle is of a journal that cannot be written a second time, when
+// kt's own files are to be noted.
+func TestAFullDiskInTheMiddle(t *testing.T) {
+	tree, _ := machineTree(t)
+	lib := tree.at("/var/lib")
+	mountSmall(t, lib, "64k")
+	before := snapshotOf(t, tree.root)
+	tree.after = func(step string) {
+		if step == "set "+swappinessFile {
+			fill(t, filepath.Join(lib, "full"), 0)
+		}
+	}
+	outcomes := mustApply(t, tree, planOfAll(), ApplyOptions{})
+	tree.after = nil
+	for _, o := range outcomes {
+		if len(o.Change.Keep) > 0 && (o.State != Failed || o.Err == nil || !strings.Contains(o.Err.Error(), "no space left")) {
+			t.Errorf("Apply: %s is %s, %v; want that it failed for want of space", o.Change.Setting, o.State, o.Err)
+		}
+	}
+	if _, err := os.Stat(tree.at(SysctlFile)); !os.IsNotExist(err) {
+		t.Errorf("Stat(%s) = %v: it was written, and no journal knows it", SysctlFile, err)
+	}
+	mustRollback(t, tree, RollbackOptions{}) // on a disk that is still full
+	if err := os.Remove(filepath.Join(lib, "full")); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+func TestWithoutRightsTheReasonIsSaid(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may do everything")
+	}
+	tree, _ := machineTree(t)
+	if err := os.Chmod(tree.at("/var/lib"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tree.Apply(planOfAll(), ApplyOptions{})
+	if want := "journal: make folder /var/lib/kt: permission denied: this needs all rights of root"; err == nil || err.Error() != want {
+		t.Errorf("Apply = %v, want %q", err, want)
+	}
+}

@@ -1,0 +1,147 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+func jvmSettings() []*Setting {
+	return slices.Concat(heapSettings(), flagSettings(), collectorSettings(), liveSettings())
+}
+
+// ofJVM is a check that needs the broker's JVM.
+func ofJVM(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
+	return func(m *Machine, want Rule) Reading {
+		if m.Process == nil {
+			return Absent("no broker runs here")
+		}
+		return check(m, want)
+	}
+}
+
+// question is the reading of something that is so or not, by the rule "yes" or "no",
+// and whether it is not as wanted. It shows words that tell more.
+func question(is bool, want Rule, bad Verdict, current, wanted string) (r Reading, wrong bool) {
+	r = Compare(map[bool]string{true: "yes", false: "no"}[is], want, bad)
+	r.Current = current
+	if !want.Leave() {
+		r.Wanted = wanted
+	}
+	return r, !want.Leave() && r.Verdict != OK
+}
+
+// measured is the reading of a figure with a unit, by a rule that is a number.
+func measured(value float64, decimals int, unit string, want Rule, bad Verdict) Reading {
+	r := Compare(strconv.FormatFloat(value, 'f', decimals, 64), want, bad)
+	r.Current += " " + unit
+	if !want.Leave() {
+		r.Wanted += " " + unit
+	}
+	return r
+}
+
+// commandLine completes a setting that is read from the command line.
+func commandLine(s *Setting) *Setting {
+	s.Group, s.Roles, s.Reads = JVM, []Role{Broker, Controller}, []string{"/proc/PID/cmdline"}
+	s.Check = ofJVM(s.Check)
+	return s
+}
+
+func flagSettings() []*Setting {
+	return []*Setting{
+		commandLine(&Setting{
+			ID: "jvm.version", Title: "the version of Java", Severity: Warning, Confidence: Documented, Want: ">=17",
+			Why:     "Kafka 4 brokers need Java 17; newer ones have shorter pauses",
+			Detail:  "Confluent recommends 21 for its version 8. Kafka 3 runs on 11 too, and on 8 with warnings. It is read from the running JVM, else from the release file of the Java that was started.",
+			Sources: []string{"Kafka documentation: Compatibility, Java versions", "Confluent Platform: supported Java versions"},
+			Check:   checkJavaVersion,
+		}),
+		commandLine(&Setting{
+			ID: "jvm.pretouch", Title: "the heap's memory is taken at the start", Severity: Informational, Confidence: Folklore,
+			Why:     "the first use of each page of the heap otherwise waits for the kernel",
+			Detail:  `The value is "yes" or "no": -XX:+AlwaysPreTouch. It makes the start some seconds longer. Intel sets it for Kafka; Kafka's script does not.`,
+			Sources: []string{"Intel: Kafka tuning guide"},
+			Check: func(m *Machine, want Rule) Reading {
+				on := m.Process.JVM.XX["AlwaysPreTouch"] == "true"
+				return flagReading(on, "-XX:+AlwaysPreTouch", want)
+			},
+		}),
+		commandLine(&Setting{
+			ID: "jvm.out_of_memory", Title: "a broker without memory ends", Severity: Informational, Confidence: Folklore, Want: "yes",
+			Why:     "a broker whose threads died for lack of memory can look alive while it serves nothing",
+			Detail:  `The value is "yes" or "no": -XX:+ExitOnOutOfMemoryError or -XX:+CrashOnOutOfMemoryError. Neither is set by Kafka's script; that brokers should have one is kt's proposal, for where something starts them again.`,
+			Sources: []string{"kt's proposal"},
+			Check: func(m *Machine, want Rule) Reading {
+				xx := m.Process.JVM.XX
+				on := xx["ExitOnOutOfMemoryError"] == "true" || xx["CrashOnOutOfMemoryError"] == "true"
+				return flagReading(on, "-XX:+ExitOnOutOfMemoryError", want)
+			},
+		}),
+		commandLine(&Setting{
+			ID: "jvm.huge_pages", Title: "huge pages that the JVM asks for", Severity: Informational, Confidence: Folklore,
+			Why:     "the flag has no effect when the kernel gives no huge pages",
+			Detail:  "-XX:+UseTransparentHugePages needs madvise or always in /sys/kernel/mm/transparent_hugepage/enabled.",
+			Sources: []string{"OpenJDK: -XX:+UseTransparentHugePages", "kernel documentation: transparent hugepage support"},
+			Check:   checkHugePages,
+		}),
+		commandLine(&Setting{
+			ID: "jvm.gclog", Title: "the log of collections", Severity: Informational, Confidence: Documented, Want: "yes",
+			Why:     "without it nobody can tell afterwards whether a stall was a collection",
+			Detail:  `The value is "yes" or "no". Kafka's start script asks for it; it is lost where java is started in another way.`,
+			Sources: []string{"Kafka: bin/kafka-server-start.sh (-loggc)"},
+			Check:   checkCollectionLog,
+		}),
+	}
+}
+
+// flagReading is the reading of a flag that is on or off.
+func flagReading(on bool, flag string, want Rule) Reading {
+	words := map[bool]string{true: "on", false: "off"}
+	r, wrong := question(on, want, Info, words[on], words[want.Holds("yes")])
+	if wrong && !on {
+		r.Command = addFlag(flag)
+	}
+	return r
+}
+
+// addFlag is the line that adds a flag to those that Kafka's scripts give java. Its
+// place is behind them, so it wins.
+func addFlag(flag string) string { return fmt.Sprintf("KAFKA_OPTS=%q", flag) }
+
+// scriptFlags are what kafka-run-class.sh takes when KAFKA_JVM_PERFORMANCE_OPTS is
+// not set, without the MaxInlineLevel=15 that Java has had by itself since 14.
+const scriptFlags = "-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent"
+
+// short is the beginning of a text that may be anything.
+func short(text string) string {
+	if r := []rune(text); len(r) > 24 {
+		return string(r[:23]) + "…"
+	}
+	return text
+}
+
+func checkHugePages(m *Machine, _ Rule) Reading {
+	if m.Process.JVM.XX["UseTransparentHugePages"] != "true" {
+		return Absent("-XX:+UseTransparentHugePages is not set")
+	}
+	word, err := m.Chosen("sys/kernel/mm/transparent_hugepage/enabled")
+	if err != nil {
+		return Denied(err)
+	}
+	r := Compare(word, Rule{Equal, "madvise|always"}, Info)
+	if r.Verdict == Info {
+		r.Note = "the JVM asks for huge pages that the kernel does not give"
+	}
+	return r
+}
+
+func checkCollectionLog(m *Machine, want Rule) Reading {
+	if m.Process.JVM.GCLog != "" {
+		r, _ := question(true, want, Info, "on", "on")
+		return r
+	}
+	r, _ := question(false, want, Info, "off", "on")
+	r.Command = addFlag("-Xlog:gc*:file=kafkaServer-gc.log:time,tags:filecount=10,filesize=100M")
+	return r
+}

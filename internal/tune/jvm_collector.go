@@ -1,0 +1,169 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+func collectorSettings() []*Setting {
+	return []*Setting{
+		commandLine(&Setting{
+			ID: "jvm.gc", Title: "the garbage collector", Severity: Warning, Confidence: Documented, Want: "G1|ZGC|Shenandoah",
+			Why:     "the serial and the parallel collector stop a broker for as long as it takes to clean the whole heap",
+			Detail:  "Kafka's script chooses G1. Without a flag Java takes G1 only where it sees two CPUs and 1792 MiB of memory, else the serial collector: a small container limit is enough to get that. The OpenMessaging benchmark runs its brokers with ZGC.",
+			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh", "OpenMessaging benchmark"},
+			Check:   checkCollector,
+		}),
+		commandLine(&Setting{
+			ID: "jvm.gc_pause_target", Title: "how long G1 may stop the broker at a time", Severity: Informational, Confidence: Documented, Want: "<=20",
+			Why:     "G1 aims at 200 ms unless it is told, which clients see as latency",
+			Detail:  "In milliseconds: -XX:MaxGCPauseMillis. 20 comes from LinkedIn's clusters, and Kafka's script sets it. Whoever sets KAFKA_JVM_PERFORMANCE_OPTS replaces all of the script's flags and so loses it.",
+			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
+			Check:   g1Flag("MaxGCPauseMillis", 200, "ms"),
+		}),
+		commandLine(&Setting{
+			ID: "jvm.gc_start", Title: "how full the heap is when G1 begins to clean it", Severity: Informational, Confidence: Documented, Want: "<=35",
+			Why:     "a collection that begins late may not end in time, and stops the broker for long",
+			Detail:  "In percent: -XX:InitiatingHeapOccupancyPercent; Java begins with 45 and adapts it. Kafka's script sets 35.",
+			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
+			Check:   g1Flag("InitiatingHeapOccupancyPercent", 45, "%"),
+		}),
+		commandLine(&Setting{
+			ID: "jvm.region_size", Title: "the size of G1's regions", Severity: Informational, Confidence: Documented, Want: ">=16",
+			Why:     "a batch larger than half a region is moved around in a way of its own, which costs more",
+			Detail:  "In MiB: -XX:G1HeapRegionSize. Kafka's documentation sets 16M for a heap of 6 GiB; the script does not. Without it Java aims at 2048 regions of a power of two, which are 4 MiB then; before Java 17 they could be smaller. It is not judged for heaps below 4 GiB, where so large regions would be too few.",
+			Sources: []string{"Kafka documentation, Operations: Java"},
+			Check:   checkRegionSize,
+		}),
+		commandLine(&Setting{
+			ID: "jvm.explicit_gc", Title: "collections that the program asks for do not stop it", Severity: Informational, Confidence: Documented, Want: "yes",
+			Why:     "direct buffers are freed by asking for a collection, which stops the broker unless it may run beside it",
+			Detail:  `The value is "yes" or "no": -XX:+ExplicitGCInvokesConcurrent, which Kafka's script sets.`,
+			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
+			Check:   checkExplicitGC,
+		}),
+	}
+}
+
+// collector is the garbage collector of the JVM: "G1", "ZGC", "Shenandoah",
+// "Parallel", "Serial", "CMS", or "" when it is not known. chosen tells that a flag
+// names it.
+func collector(m *Machine) (name string, chosen bool) {
+	for _, c := range []struct{ flag, name string }{
+		{"UseZGC", "ZGC"}, {"UseShenandoahGC", "Shenandoah"}, {"UseG1GC", "G1"},
+		{"UseConcMarkSweepGC", "CMS"}, {"UseParallelGC", "Parallel"}, {"UseSerialGC", "Serial"},
+	} {
+		if m.Process.JVM.XX[c.flag] == "true" {
+			return c.name, true
+		}
+	}
+	for _, c := range m.Process.Perf.Collections { // the names of Java 8 to 21
+		for _, known := range []struct{ mark, name string }{
+			{"G1", "G1"}, {"ZGC", "ZGC"}, {"Z ", "ZGC"}, {"Shenandoah", "Shenandoah"}, {"Parallel", "Parallel"},
+			{"PSScavenge", "Parallel"}, {"PSParallel", "Parallel"}, {"Serial", "Serial"}, {"Copy", "Serial"}, {"MSC", "Serial"}, {"CMS", "CMS"},
+		} {
+			if strings.HasPrefix(c.Name, known.mark) {
+				return known.name, false
+			}
+		}
+	}
+	switch {
+	case m.CPUs <= 0 || m.Memory <= 0:
+		return "", false
+	case math.Ceil(m.CPUs) >= 2 && m.Memory >= 1792*mib:
+		return "G1", false
+	}
+	return "Serial", false
+}
+
+func checkCollector(m *Machine, want Rule) Reading {
+	name, chosen := collector(m)
+	if name == "" {
+		return Reading{Verdict: Unknown, Note: "no flag names one, and the machine's size is not known"}
+	}
+	r := Compare(name, want, Warn)
+	if !chosen {
+		r.Note = "no flag names one: Java chose it by the machine's size"
+	}
+	if r.Verdict == Warn {
+		// java starts with one collector only, so this flag cannot be added to another.
+		r.Command = fmt.Sprintf("KAFKA_JVM_PERFORMANCE_OPTS=%q", scriptFlags)
+	}
+	return r
+}
+
+// g1Flag is the check of one of G1's numbers; unset is what G1 takes without it.
+func g1Flag(flag string, unset int, unit string) func(*Machine, Rule) Reading {
+	return func(m *Machine, want Rule) Reading {
+		if name, _ := collector(m); name != "G1" {
+			return Absent("only G1 has it")
+		}
+		value, set := m.Process.JVM.XX[flag]
+		if !set {
+			value = strconv.Itoa(unset)
+		}
+		if _, err := strconv.Atoi(value); err != nil {
+			return Reading{Verdict: Unknown, Current: short(value), Note: "-XX:" + flag + " is not a number"}
+		}
+		r := Compare(value, want, Info)
+		r.Current += " " + unit
+		if !want.Leave() {
+			r.Wanted += " " + unit
+		}
+		if !set {
+			r.Note = "not set: what Java takes"
+		}
+		if r.Verdict == Info && !want.Leave() {
+			r.Command = addFlag(fmt.Sprintf("-XX:%s=%s", flag, want.Value))
+		}
+		return r
+	}
+}
+
+// regionSize is the size of G1's regions as Java 17 chooses it for a heap, in bytes.
+func regionSize(heap int64) int64 {
+	size := int64(1 * mib)
+	for size < heap/2048 && size < 32*mib {
+		size *= 2
+	}
+	return size
+}
+
+func checkRegionSize(m *Machine, want Rule) Reading {
+	if name, _ := collector(m); name != "G1" {
+		return Absent("only G1 has it")
+	}
+	heap, by := heapLimit(m)
+	if by == "" || heap < 4*gib {
+		return Absent("it is judged for heaps from 4 GiB on")
+	}
+	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
+	size := regionSize(heap)
+	if set {
+		size = javaSize(text)
+	}
+	if size == 0 {
+		return Reading{Verdict: Unknown, Current: short(text), Note: "-XX:G1HeapRegionSize is not a size"}
+	}
+	r := measured(float64(size)/mib, 0, "MiB", want, Info)
+	if !set {
+		r.Note = "not set: what Java takes"
+	}
+	if r.Verdict == Info && !want.Leave() {
+		r.Command = addFlag("-XX:G1HeapRegionSize=" + want.Value + "M")
+	}
+	return r
+}
+
+func checkExplicitGC(m *Machine, want Rule) Reading {
+	if name, _ := collector(m); name != "G1" {
+		return Absent("only G1 has it")
+	}
+	xx := m.Process.JVM.XX
+	if xx["DisableExplicitGC"] == "true" {
+		return Reading{Verdict: Info, Current: "disabled", Wanted: "on", Note: "-XX:+DisableExplicitGC keeps direct buffers from being freed in time"}
+	}
+	return flagReading(xx["ExplicitGCInvokesConcurrent"] == "true", "-XX:+ExplicitGCInvokesConcurrent", want)
+}

@@ -1,0 +1,84 @@
+package tune
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func checkJavaVersion(m *Machine, want Rule) Reading {
+	version := m.Process.Perf.Version
+	if version == "" {
+		var err error
+		if version, err = m.releaseVersion(); err != nil {
+			r := Denied(err)
+			if r.Verdict == NotApplicable { // Java is there, and so is its version
+				r = Reading{Verdict: Unknown, Note: "neither the JVM nor its release file could be read"}
+			}
+			return r
+		}
+	}
+	major := javaMajor(version)
+	if major == 0 {
+		return Reading{Verdict: Unknown, Current: short(version), Note: "this is no version of Java that kt knows"}
+	}
+	r := Compare(strconv.Itoa(major), want, Warn)
+	r.Current = version
+	if r.Verdict == Warn && major >= 11 && m.beforeKafka4() {
+		r.Verdict, r.Note = Info, fmt.Sprintf("Kafka %s runs on it, Kafka 4 does not", m.kafkaVersion())
+	}
+	return r
+}
+
+// javaMajor is 17 of "17.0.15+6", and 8 of "1.8.0_392"; 0 for what is no version.
+func javaMajor(version string) int {
+	version = strings.TrimPrefix(version, "1.")
+	end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(version)
+	}
+	n, err := strconv.Atoi(version[:end])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// releaseVersion reads the release file of the Java that was started: it lies beside
+// the bin folder.
+func (m *Machine) releaseVersion() (string, error) {
+	if len(m.Process.Args) == 0 {
+		return "", fs.ErrNotExist
+	}
+	java, err := m.Link(fmt.Sprintf("proc/%d/exe", m.Process.PID))
+	if err != nil {
+		if java = m.Process.Args[0]; !path.IsAbs(java) {
+			return "", err
+		}
+	}
+	for range 8 { // /usr/bin/java is a link to a link
+		to, err := m.Link(host.Rel(java))
+		if err != nil {
+			break
+		}
+		if !path.IsAbs(to) {
+			to = path.Join(path.Dir(java), to)
+		}
+		java = to
+	}
+	home := path.Dir(path.Dir(java))
+	text, err := m.Text(m.within(m.Process.PID, path.Join(home, "release")))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
+			return strings.Trim(v, `"`), nil
+		}
+	}
+	return "", fs.ErrNotExist
+}

@@ -1,0 +1,108 @@
+package tune
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func kraftSettings() []*Setting {
+	both := []Role{Broker, Controller}
+	return []*Setting{
+		{
+			ID: "kafka.metadata_dir", Title: "the disk of the metadata log", Roles: both, Severity: Warning, Confidence: Documented, Want: "yes",
+			Why:     "a controller waits for the disk at every change of metadata, behind whatever else is written there",
+			Detail:  `The value is "yes" when it is on a disk of its own, else "no". metadata.log.dir; Kafka takes the first log directory. Only what votes in the quorum waits for its disk, so brokers that are no controllers are not judged.`,
+			Reads:   []string{"server.properties", "/proc/self/mountinfo"},
+			Sources: []string{"Kafka source: KafkaRaftClient", "Kafka documentation, Operations: KRaft"},
+			Check:   needsConfig(checkMetadataDir),
+		},
+		{
+			ID: "kafka.combined_roles", Title: "controller and broker in one process", Roles: both, Severity: Informational, Confidence: Documented, Want: "no",
+			Why:     "a broker under load slows down the controller in it, and they can only be restarted together",
+			Detail:  `The value is "yes" or "no". Kafka's documentation advises against it for anything but development.`,
+			Sources: []string{"Kafka documentation, Operations: KRaft"},
+			Check:   needsConfig(checkCombinedRoles),
+		},
+	}
+}
+
+// votes tells whether what runs here is a controller; known is false under ZooKeeper.
+func votes(m *Machine) (is, known bool) {
+	roles := processRoles(m)
+	return slices.Contains(roles, "controller"), len(roles) > 0
+}
+
+func checkMetadataDir(m *Machine, want Rule) Reading {
+	is, known := votes(m)
+	switch {
+	case !known:
+		return Absent("process.roles is not set: this broker uses ZooKeeper")
+	case !is:
+		return Absent("this broker is no controller: it does not wait for its metadata log")
+	}
+	dirs := m.Config.LogDirs()
+	dir := strings.TrimSpace(m.Config.Get("metadata.log.dir", ""))
+	if dir == "" && len(dirs) > 0 {
+		dir = dirs[0]
+	}
+	mounts, err := m.Mounts()
+	if err != nil {
+		return Reading{Verdict: Unknown, Current: short(dir), Note: "the mounted file systems are not known: " + err.Error()}
+	}
+	own, ok := host.MountOf(mounts, path.Clean(dir))
+	if !ok {
+		return Reading{Verdict: Unknown, Current: short(dir), Note: "no mounted file system is known for it"}
+	}
+	shared := ""
+	if runsBroker(m) {
+		shared = m.sharing(mounts, own, dirs)
+	}
+	if shared == "" && m.sharing(mounts, own, []string{"/"}) != "" {
+		shared = "the system"
+	}
+	r, wrong := question(shared == "", want, Warn, short(dir), "a disk of its own")
+	if shared != "" {
+		r.Note = "it shares a disk with " + shared
+	}
+	if wrong {
+		r.Command = "metadata.log.dir=/DISK/metadata"
+	}
+	return r
+}
+
+// sharing is the first directory that is on the same device as a mount, or on one of
+// its disks; "" for none.
+func (m *Machine) sharing(mounts []host.Mount, on host.Mount, dirs []string) string {
+	below, _ := m.StorageOf(on) // without it only the device is compared
+	for _, d := range dirs {
+		other, ok := host.MountOf(mounts, path.Clean(d))
+		if !ok {
+			continue
+		}
+		if other.Major == on.Major && other.Minor == on.Minor {
+			return d
+		}
+		its, _ := m.StorageOf(other)
+		for _, disk := range its.Disks {
+			if slices.ContainsFunc(below.Disks, func(b host.Disk) bool { return b.Name == disk.Name }) {
+				return d
+			}
+		}
+	}
+	return ""
+}
+
+func checkCombinedRoles(m *Machine, want Rule) Reading {
+	is, known := votes(m)
+	if !known {
+		return Absent("process.roles is not set: this broker uses ZooKeeper")
+	}
+	r, wrong := question(is && runsBroker(m), want, Info, short(strings.Join(processRoles(m), ",")), "one role")
+	if wrong {
+		r.Command = "process.roles=broker, and the controller in a process of its own"
+	}
+	return r
+}

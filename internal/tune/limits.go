@@ -1,0 +1,372 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// fs.nr_open stands before limits.nofile: no process may be allowed more open files
+// than that, and changes are made in this order.
+func limitSettings() []*Setting {
+	return []*Setting{
+		nrOpen(), nofile(), nofileClient(), openFiles(), fileMax(),
+		nproc(), tasks(), pidMax(), threadsMax(), memlock(),
+	}
+}
+
+const openFilesLimit = "Max open files" // as the kernel calls it
+
+func nrOpen() *Setting {
+	return &Setting{
+		ID: "fs.nr_open", Group: Limits, Title: "open files that any process can be allowed",
+		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
+		Want: ">= 100000",
+		Why:  "a limit of open files above this cannot be set: the broker's unit does not start",
+		Detail: "It has to be at least what limits.nofile wants; saptune warns of the same. The kernel's own value is 1048576, so " +
+			"that a lower one was set by somebody.",
+		Reads:   []string{"/proc/sys/fs/nr_open"},
+		Sources: []string{"kernel documentation: sysctl/fs", "saptune: note on nr_open"},
+		Risk:    "none worth mention: it is only a limit",
+		Check: func(m *Machine, want Rule) Reading {
+			return numberCheck("fs.nr_open", Fail, true)(m, want.Floor(m.filesWanted()))
+		},
+	}
+}
+
+func nofile() *Setting {
+	return &Setting{
+		ID: "limits.nofile", Group: Limits, Title: "files and connections that the broker may have open",
+		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
+		Why: "a broker that may open no more files takes its log directories offline, and ends with the last of them",
+		Detail: "The wanted value is the larger of the rule and 1.5 × 3 × segments + 2 × max.connections + 10000: a segment has a log " +
+			"and two indexes open. Kafka's documentation and Confluent say at least 100000, Confluent's playbooks 500000, Intel " +
+			"1048576. Less than 16384, or than the segments on disk need, fails; less than 100000 warns; what is only less than " +
+			"the profile's is mentioned. limits.conf means nothing to a service of systemd, whose LimitNOFILE counts; kt raises the " +
+			"limit of the running process and writes the place that it will be read from. Java raises its soft limit to the hard " +
+			"one when it starts.",
+		Reads: []string{"/proc/PID/limits", "the broker's systemd unit", "the log directories"},
+		Sources: []string{
+			"Kafka documentation, Operations: Hardware and OS (100000)", "Confluent Platform: production deployment (100000)",
+			"Confluent: cp-ansible (500000)", "Intel: Kafka optimisation guide (1048576)", "Red Hat bug 1257953 (limits.conf and services)",
+			"kt's proposal (16384, the formula)",
+		},
+		Risk:  "none worth mention: it is only a limit",
+		Check: checkNofile,
+	}
+}
+
+// filesWanted is the limit of open files that a broker needs here: what the profile
+// says, or more for its segments and connections.
+func (m *Machine) filesWanted() int64 {
+	var n int64
+	if m.Profile != nil {
+		v, _ := strconv.ParseFloat(m.Profile.Rule(nofile()).Value, 64) // a rule that leaves it alone wants nothing
+		n = int64(v)
+	}
+	connections, err := strconv.ParseInt(strings.TrimSpace(m.Config.Get("max.connections", "0")), 10, 64)
+	if err != nil || connections < 0 || connections >= math.MaxInt32 { // Kafka's word for unlimited
+		connections = 0
+	}
+	if need := m.segments()*9/2 + 2*connections + 10000; m.segments()+connections > 0 {
+		n = max(n, need)
+	}
+	return n
+}
+
+// limitOf is a resource limit of the broker, or a reading that says why there is none.
+func (m *Machine) limitOf(name string) (host.Limit, *Reading) {
+	if m.Process == nil {
+		r := Absent("no broker runs here")
+		return host.Limit{}, &r
+	}
+	all, err := m.Limits(m.Process.PID)
+	if err == nil {
+		l, ok := all[name]
+		if ok {
+			return l, nil
+		}
+		err = fmt.Errorf("/proc/%d/limits does not tell %q", m.Process.PID, name)
+	}
+	r := Denied(err)
+	return host.Limit{}, &r
+}
+
+// countable is a limit as a number to compare: unlimited is the largest.
+func countable(limit int64) int64 {
+	if limit < 0 {
+		return math.MaxInt64
+	}
+	return limit
+}
+
+// compareLimit is the reading of a limit.
+func compareLimit(limit int64, want Rule, bad Verdict) Reading {
+	r := Compare(strconv.FormatInt(countable(limit), 10), want, bad)
+	r.Current = limitText(limit)
+	return r
+}
+
+func checkNofile(m *Machine, want Rule) Reading {
+	l, missing := m.limitOf(openFilesLimit)
+	if missing != nil {
+		return *missing
+	}
+	if !want.Leave() {
+		want = want.Floor(m.filesWanted())
+	}
+	soft := countable(l.Soft)
+	r := compareLimit(l.Soft, want, Info)
+	switch need := 3 * m.segments(); {
+	case soft < need:
+		r.Verdict = Fail
+		r.Note = fmt.Sprintf("%d segments in the log directories need %d", m.segments(), need)
+	case soft < 16384:
+		r.Verdict = Fail
+	case r.Verdict == Info && soft < 100000 && !want.Leave():
+		r.Verdict = Warn
+	}
+	m.persistNofile(&r, want)
+	if len(r.Changes) > 0 {
+		return r
+	}
+	target, err := strconv.ParseInt(want.Target(strconv.FormatInt(soft, 10)), 10, 64)
+	if want.Leave() || r.Verdict == OK || err != nil {
+		return r
+	}
+	c := Change{
+		Setting: "limits.nofile", Kind: Prlimit, Path: fmt.Sprintf("/proc/%d/limits", m.Process.PID),
+		Old: limitText(l.Soft) + " " + limitText(l.Hard),
+		New: limitText(target) + " " + limitText(l.Hard),
+		PID: m.Process.PID, Start: m.Process.Start,
+	}
+	if target > countable(l.Hard) {
+		c.New = limitText(target) + " " + limitText(target)
+	}
+	c.Keep, c.Advice = m.keepNofile(target)
+	r.Changes = []Change{c}
+	return r
+}
+
+// keepNofile is where the broker will find its limit when it starts the next time.
+func (m *Machine) keepNofile(n int64) (keep []Line, advice string) {
+	inContainer := m.Container != ""
+	for _, group := range m.Cgroup.Paths {
+		for _, mark := range []string{"docker", "libpod", "kubepods", "containerd", "/lxc"} {
+			inContainer = inContainer || strings.Contains(group, mark)
+		}
+	}
+	if inContainer {
+		return nil, fmt.Sprintf("the broker runs in a container: start it with --ulimit nofile=%d, or set the limit in the runtime's own configuration", n)
+	}
+	unit := m.Process.Unit
+	if strings.HasSuffix(unit, ".service") && !strings.HasPrefix(unit, "user@") {
+		return []Line{{File: DropIn(unit), Head: "[Service]", Text: fmt.Sprintf("LimitNOFILE=%d", n)}},
+			"systemctl daemon-reload, for it to count at the next start of " + unit
+	}
+	who := m.userName(m.Process.UID)
+	for _, kind := range []string{"soft", "hard"} {
+		keep = append(keep, Line{File: LimitsFile, Text: fmt.Sprintf("%s %s nofile %d", who, kind, n)})
+	}
+	return keep, "it counts from the next login of the user that starts the broker; a service of systemd does not read it"
+}
+
+// userName is a user as limits.conf(5) names one: by name, or as the range of
+// a single ID.
+func (m *Machine) userName(uid int) string {
+	text, _ := m.Text("etc/passwd") // without it there is the number
+	id := strconv.Itoa(uid)
+	for line := range strings.Lines(text) {
+		f := strings.Split(line, ":")
+		// A name that could be read as something else in that file is not taken.
+		if len(f) >= 3 && f[2] == id && f[0] != "" && !strings.ContainsAny(f[0], " \t#*%@:\"") {
+			return f[0]
+		}
+	}
+	return id + ":" + id
+}
+
+func nofileClient() *Setting {
+	return &Setting{
+		ID: "limits.nofile.client", Group: Limits, Title: "files and connections that kt may have open",
+		Roles: []Role{Client}, Severity: Warning, Confidence: Folklore, Want: ">= 65536",
+		Why: "a load with many connections ends with “too many open files”",
+		Detail: "kt raises its own soft limit to the hard one, which is the one that is judged. Four for each connection and 1024 " +
+			"beside them are enough, so that 65536 serve for 16000 connections. The figure is kt's proposal.",
+		Reads:   []string{"/proc/self/limits"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			all, err := m.Limits(0)
+			if err != nil {
+				return Denied(err)
+			}
+			l, ok := all[openFilesLimit]
+			if !ok {
+				return Reading{Verdict: Unknown, Note: "/proc/self/limits does not tell"}
+			}
+			r := compareLimit(l.Hard, want, Warn)
+			if r.Verdict == Warn {
+				r.Command = "ulimit -Hn " + want.Target(r.Current) + " as root, in the shell that starts kt"
+			}
+			return r
+		},
+	}
+}
+
+func openFiles() *Setting {
+	return &Setting{
+		ID: "limits.open_files", Group: Limits, Title: "open files, of those that the broker may have",
+		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Want: "<= 70",
+		Why:     "at the limit a broker takes no new connections, and cannot begin a new segment",
+		Detail:  "Only root and the broker's own user may count them. The bound of 70 % is kt's proposal.",
+		Reads:   []string{"/proc/PID/fd", "/proc/PID/limits"},
+		Sources: []string{"Kafka documentation, Operations: Hardware and OS", "kt's proposal (70 %)"},
+		Check: func(m *Machine, want Rule) Reading {
+			l, missing := m.limitOf(openFilesLimit)
+			if missing != nil {
+				return *missing
+			}
+			n, err := m.OpenFiles(m.Process.PID)
+			if err != nil {
+				return Denied(err)
+			}
+			if l.Soft == 0 {
+				return Reading{Verdict: Unknown, Note: "the limit reads as 0"}
+			}
+			r := judge(100*float64(n)/float64(countable(l.Soft)), " %", want, Warn)
+			r.Note = fmt.Sprintf("%d of %s", n, limitText(l.Soft))
+			return r
+		},
+	}
+}
+
+func fileMax() *Setting {
+	return &Setting{
+		ID: "fs.file-max", Group: Limits, Title: "open files of the whole machine",
+		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 1000000",
+		Why: "when the machine has no more, every process fails, the broker first",
+		Detail: "Often repeated, and seldom needed: the kernel takes a tenth of the memory's KiB, and newer versions of systemd raise it " +
+			"as far as it goes.",
+		Reads:   []string{"/proc/sys/fs/file-max"},
+		Sources: []string{"often repeated, without a source", "systemd NEWS 240"},
+		Risk:    "none worth mention: it is only a limit",
+		Check:   numberCheck("fs.file-max", Info, false),
+	}
+}
+
+func nproc() *Setting {
+	return &Setting{
+		ID: "limits.nproc", Group: Limits, Title: "threads that the broker's user may have",
+		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Want: ">= 32768",
+		Why: "Java cannot start a thread then, says that memory ran out, and the broker ends",
+		Detail: "Every thread counts, of all of the user's processes together. Intel sets 32768; less than 4096 warns, what is between is " +
+			"mentioned, by kt's proposal. Processes of root are not held to it.",
+		Reads:   []string{"/proc/PID/limits"},
+		Sources: []string{"Intel: Kafka optimisation guide (32768)", "kt's proposal (4096)"},
+		Check: func(m *Machine, want Rule) Reading {
+			l, missing := m.limitOf("Max processes")
+			if missing != nil {
+				return *missing
+			}
+			if m.Process.UID == 0 {
+				return Absent("the broker runs as root, who is not held to it")
+			}
+			r := threadReading(l.Soft, want)
+			if r.Verdict == Warn || r.Verdict == Info && !want.Leave() {
+				r.Command = fmt.Sprintf("LimitNPROC=%s in the broker's systemd unit", want.Target(r.Current))
+			}
+			return r
+		},
+	}
+}
+
+// threadReading judges a limit of threads: few are a warning, less than wanted is
+// worth knowing.
+func threadReading(n int64, want Rule) Reading {
+	r := compareLimit(n, want, Info)
+	if r.Verdict == Info && n < 4096 && !want.Leave() {
+		r.Verdict = Warn
+	}
+	return r
+}
+
+func tasks() *Setting {
+	return &Setting{
+		ID: "limits.tasks", Group: Limits, Title: "threads that the broker's control group may have",
+		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Want: ">= 32768",
+		Why: "Java cannot start a thread then, says that memory ran out, and the broker ends",
+		Detail: "This is TasksMax of a systemd unit, or a container's limit of processes: the one that nobody thinks of when ulimit -u is " +
+			"high enough. systemd takes 15 % of the machine's. The bounds are those of limits.nproc.",
+		Reads:   []string{"the control group's pids.max"},
+		Sources: []string{"systemd documentation: systemd.resource-control, TasksMax", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			switch {
+			case m.Process == nil:
+				return Absent("no broker runs here")
+			case m.Cgroup.Layout == "":
+				return Absent("no control groups are known")
+			case m.Cgroup.Pids == 0:
+				return Absent("the control group has no limit of threads")
+			}
+			r := threadReading(m.Cgroup.Pids, want)
+			if r.Verdict == Warn || r.Verdict == Info && !want.Leave() {
+				r.Command = fmt.Sprintf("TasksMax=%s in the broker's systemd unit, or the container's limit of processes", want.Target(r.Current))
+			}
+			return r
+		},
+	}
+}
+
+func pidMax() *Setting {
+	return &Setting{
+		ID: "kernel.pid_max", Group: Limits, Title: "numbers for processes and threads",
+		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 131072",
+		Why:     "every thread takes a number, and none can be started without one",
+		Detail:  "The figure is kt's proposal. systemd sets 4194304 on machines of 64 bits; containers may show another value than the files of the machine.",
+		Reads:   []string{"/proc/sys/kernel/pid_max"},
+		Sources: []string{"kernel documentation: sysctl/kernel", "kt's proposal"},
+		Risk:    "none worth mention: it is only a limit",
+		Check:   numberCheck("kernel.pid_max", Info, false),
+	}
+}
+
+func threadsMax() *Setting {
+	return &Setting{
+		ID: "kernel.threads-max", Group: Limits, Title: "threads of the whole machine",
+		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 32768",
+		Why:     "when the machine has no more, no process can start a thread",
+		Detail:  "The kernel takes as many as fill an eighth of the memory, so that small machines have few. The figure is kt's proposal.",
+		Reads:   []string{"/proc/sys/kernel/threads-max"},
+		Sources: []string{"kernel documentation: sysctl/kernel", "kt's proposal"},
+		Risk:    "none worth mention: it is only a limit",
+		Check:   numberCheck("kernel.threads-max", Info, false),
+	}
+}
+
+func memlock() *Setting {
+	return &Setting{
+		ID: "limits.memlock", Group: Limits, Title: "memory that the broker may lock",
+		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Want: "unlimited",
+		Why:     "a JVM with large pages starts without them",
+		Detail:  "Kafka locks no memory, so that the limit matters only with -XX:+UseLargePages. Intel's scripts set it at any rate.",
+		Reads:   []string{"/proc/PID/limits", "the broker's command line"},
+		Sources: []string{"Intel: Kafka optimisation guide (unlimited)", "Java documentation: large pages"},
+		Check: func(m *Machine, want Rule) Reading {
+			if m.Process != nil && m.Process.JVM.XX["UseLargePages"] != "true" {
+				return Absent("the broker does not use large pages")
+			}
+			l, missing := m.limitOf("Max locked memory")
+			if missing != nil {
+				return *missing
+			}
+			r := Compare(limitText(l.Soft), want, Info)
+			if r.Verdict == Info && !want.Leave() {
+				r.Command = "LimitMEMLOCK=infinity in the broker's systemd unit"
+			}
+			return r
+		},
+	}
+}

@@ -1,0 +1,177 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"testing/fstest"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/jvm"
+)
+
+// limitsFile is what the kernel shows of a process's limits.
+func limitsFile(pid, name, soft, hard string) string {
+	return fmt.Sprintf(`proc/%s/limits = Limit                     Soft Limit           Hard Limit           Units\n%-25s %-20s %-20s files`, pid, name, soft, hard)
+}
+
+func TestOpenFilesOfABroker(t *testing.T) {
+	files := func(soft, hard string) string { return limitsFile("7", "Max open files", soft, hard) }
+	const kept = "; kafka.service.d [Service] LimitNOFILE=500000; systemctl daemon-reload, for it to count at the next start of kafka.service"
+	const login = "; it counts from the next login of the user that starts the broker; a service of systemd does not read it"
+	shell := func(m *Machine) { m.Process.Unit = "" }
+	session := func(m *Machine) { m.Process.Unit = "user@1001.service" }
+	container := func(m *Machine) { m.Cgroup.Paths = map[string]string{"": "/system.slice/docker-4711.scope"} }
+	connections := func(m *Machine) { m.Config.Values = map[string]string{"max.connections": "300000"} }
+	unlimited := func(m *Machine) { m.Config.Values = map[string]string{"max.connections": "2147483647"} }
+	lookAt(t, []row{
+		{"plenty", "limits.nofile", ">=500000", files("1048576", "1048576"), "", broker(6), "ok 1048576 (≥ 500000)"},
+		{"unlimited", "limits.nofile", ">=500000", files("unlimited", "unlimited"), "", broker(6), "ok unlimited (≥ 500000)"},
+		{"what a shell gives", "limits.nofile", ">=500000", files("1024", "4096"), "", broker(6),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000" + kept},
+		{"some", "limits.nofile", ">=500000", files("65536", "1048576"), "", broker(6),
+			"warn 65536 (≥ 500000) | prlimit /proc/7/limits: 65536 1048576 → 500000 1048576" + kept},
+		{"what Kafka's documentation asks for", "limits.nofile", ">=500000", files("100000", "unlimited"), "", broker(6),
+			"info 100000 (≥ 500000) | prlimit /proc/7/limits: 100000 unlimited → 500000 unlimited" + kept},
+		{"less than the segments have open", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), segmentsOf(200000)),
+			"fail 500000 (≥ 910000) | 200000 segments in the log directories need 600000 | prlimit /proc/7/limits: 500000 500000 → 910000 910000" +
+				"; kafka.service.d [Service] LimitNOFILE=910000; systemctl daemon-reload, for it to count at the next start of kafka.service"},
+		{"many connections", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), connections),
+			"info 500000 (≥ 610000) | prlimit /proc/7/limits: 500000 500000 → 610000 610000" +
+				"; kafka.service.d [Service] LimitNOFILE=610000; systemctl daemon-reload, for it to count at the next start of kafka.service"},
+		{"any number of connections", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), unlimited), "ok 500000 (≥ 500000)"},
+		{"started in a shell by a user with a name", "limits.nofile", ">=500000",
+			files("1024", "4096") + "\n" + `etc/passwd = root:x:0:0\nkafka:x:1001:1001:Kafka:/:/bin/false`, "", with(broker(6), shell),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; limits.d kafka soft nofile 500000; limits.d kafka hard nofile 500000" + login},
+		{"started in a session by a user without one", "limits.nofile", ">=500000", files("1024", "4096"), "", with(broker(6), session),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; limits.d 1001:1001 soft nofile 500000; limits.d 1001:1001 hard nofile 500000" + login},
+		{"in a container that is seen from outside", "limits.nofile", ">=500000", files("1024", "4096"), "", with(broker(6), container),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000" +
+				"; the broker runs in a container: start it with --ulimit nofile=500000, or set the limit in the runtime's own configuration"},
+		{"right now, and wrong when the unit starts again", "limits.nofile", ">=500000",
+			files("500000", "500000") + "\n" + `usr/lib/systemd/system/kafka.service = [Unit]\nLimitNOFILE=1\n[Service]\nLimitNOFILE=65536`, "", broker(6),
+			"warn 500000 (≥ 500000) | will be 65536 when kafka.service starts again: /usr/lib/systemd/system/kafka.service" +
+				" | keep /usr/lib/systemd/system/kafka.service: 65536 → 500000" + kept},
+		{"right now, and when the unit starts again", "limits.nofile", ">=500000",
+			files("500000", "500000") + "\n" + `usr/lib/systemd/system/kafka.service = [Service]\nLimitNOFILE=65536` + "\n" +
+				`etc/systemd/system/kafka.service.d/zz-kt.conf = [Service]\nLimitNOFILE=500000`, "", broker(6), "ok 500000 (≥ 500000)"},
+		{"left alone, and it fails", "limits.nofile", "leave", files("1024", "4096"), "", broker(6), "fail 1024 (left alone)"},
+		{"no broker", "limits.nofile", ">=500000", "", "", nil, "not_applicable | no broker runs here"},
+		{"may not be read", "limits.nofile", ">=500000", files("1024", "4096"), "proc/7/limits", broker(6), "unknown | needs root"},
+		{"the limit is not told", "limits.nofile", ">=500000", limitsFile("7", "Max stack size", "1", "1"), "", broker(6),
+			`unknown | /proc/7/limits does not tell "Max open files"`},
+	})
+}
+
+func TestOpenFilesOfTheMachineAndOfKt(t *testing.T) {
+	own := func(soft, hard string) string { return limitsFile("self", "Max open files", soft, hard) }
+	lookAt(t, []row{
+		{"as the kernel comes", "fs.nr_open", "", "proc/sys/fs/nr_open = 1048576", "", nil, "ok 1048576 (≥ 500000)"},
+		{"less than the broker is to have", "fs.nr_open", "", "proc/sys/fs/nr_open = 65536", "", nil,
+			"fail 65536 (≥ 500000) | write /proc/sys/fs/nr_open: 65536 → 500000; sysctl.d fs.nr_open = 500000"},
+		{"less than its segments need", "fs.nr_open", "", "proc/sys/fs/nr_open = 1048576", "", segmentsOf(400000),
+			"fail 1048576 (≥ 1810000) | write /proc/sys/fs/nr_open: 1048576 → 1810000; sysctl.d fs.nr_open = 1810000"},
+		{"may not be read", "fs.nr_open", "", "proc/sys/fs/nr_open = 65536", "proc/sys/fs/nr_open", nil, "unknown | needs root"},
+
+		{"plenty", "limits.nofile.client", "", own("1024", "1048576"), "", nil, "ok 1048576 (≥ 65536)"},
+		{"few", "limits.nofile.client", "", own("1024", "4096"), "", nil,
+			"warn 4096 (≥ 65536) | $ ulimit -Hn 65536 as root, in the shell that starts kt"},
+		{"not told", "limits.nofile.client", "", limitsFile("self", "Max stack size", "1", "1"), "", nil, "unknown | /proc/self/limits does not tell"},
+		{"garbage", "limits.nofile.client", "", own("many", "more"), "", nil,
+			`unknown | proc/self/limits: "Max open files            many                 more                 files": "many" is not a limit`},
+		{"not there", "limits.nofile.client", "", "", "", nil, "not_applicable | this machine does not have it"},
+
+		{"enough", "fs.file-max", "", "proc/sys/fs/file-max = 18446744073709551615", "", nil, "ok 18446744073709551615 (≥ 1000000)"},
+		{"few in all", "fs.file-max", "", "proc/sys/fs/file-max = 400000", "", nil, "info 400000 (≥ 1000000) | $ sysctl -w fs.file-max=1000000"},
+		{"garbage in all", "fs.file-max", "", "proc/sys/fs/file-max = -", "", nil, `unknown | proc/sys/fs/file-max: "-" is not a number`},
+	})
+}
+
+func TestFilesInUse(t *testing.T) {
+	open := ""
+	for i := range 80 {
+		open += fmt.Sprintf("\nproc/7/fd/%d = x", i)
+	}
+	lookAt(t, []row{
+		{"few", "limits.open_files", "", limitsFile("7", "Max open files", "100000", "100000") + open, "", broker(6), "ok 0.08 % (≤ 70 %) | 80 of 100000"},
+		{"nearly all", "limits.open_files", "", limitsFile("7", "Max open files", "100", "100") + open, "", broker(6), "warn 80 % (≤ 70 %) | 80 of 100"},
+		{"a limit of nothing", "limits.open_files", "", limitsFile("7", "Max open files", "0", "0") + open, "", broker(6), "unknown | the limit reads as 0"},
+		{"may not be counted", "limits.open_files", "", limitsFile("7", "Max open files", "100", "100") + open, "proc/7/fd", broker(6), "unknown | needs root"},
+		{"no broker", "limits.open_files", "", "", "", nil, "not_applicable | no broker runs here"},
+	})
+}
+
+func TestThreads(t *testing.T) {
+	user := func(soft string) string { return limitsFile("7", "Max processes", soft, soft) }
+	group := func(n int64) func(*Machine) {
+		return with(broker(6), func(m *Machine) { m.Cgroup = host.Cgroup{Layout: "v2", Pids: n} })
+	}
+	root := with(broker(6), func(m *Machine) { m.Process.UID = 0 })
+	lookAt(t, []row{
+		{"many", "limits.nproc", "", user("127000"), "", broker(6), "ok 127000 (≥ 32768)"},
+		{"any", "limits.nproc", "", user("unlimited"), "", broker(6), "ok unlimited (≥ 32768)"},
+		{"some", "limits.nproc", "", user("8192"), "", broker(6), "info 8192 (≥ 32768) | $ LimitNPROC=32768 in the broker's systemd unit"},
+		{"few", "limits.nproc", "", user("1024"), "", broker(6), "warn 1024 (≥ 32768) | $ LimitNPROC=32768 in the broker's systemd unit"},
+		{"few, left alone", "limits.nproc", "leave", user("1024"), "", broker(6), "info 1024 (left alone)"},
+		{"root", "limits.nproc", "", user("1024"), "", root, "not_applicable | the broker runs as root, who is not held to it"},
+		{"may not be read", "limits.nproc", "", user("1024"), "proc/7/limits", broker(6), "unknown | needs root"},
+
+		{"many in the group", "limits.tasks", "", "", "", group(40000), "ok 40000 (≥ 32768)"},
+		{"few in the group", "limits.tasks", "", "", "", group(512),
+			"warn 512 (≥ 32768) | $ TasksMax=32768 in the broker's systemd unit, or the container's limit of processes"},
+		{"any in the group", "limits.tasks", "", "", "", group(0), "not_applicable | the control group has no limit of threads"},
+		{"no groups", "limits.tasks", "", "", "", broker(6), "not_applicable | no control groups are known"},
+		{"no broker", "limits.tasks", "", "", "", nil, "not_applicable | no broker runs here"},
+
+		{"many numbers", "kernel.pid_max", "", "proc/sys/kernel/pid_max = 4194304", "", nil, "ok 4194304 (≥ 131072)"},
+		{"few numbers", "kernel.pid_max", "", "proc/sys/kernel/pid_max = 32768", "", nil, "info 32768 (≥ 131072) | $ sysctl -w kernel.pid_max=131072"},
+		{"no numbers", "kernel.pid_max", "", "", "", nil, "not_applicable | this machine does not have it"},
+		{"few threads", "kernel.threads-max", "", "proc/sys/kernel/threads-max = 7000", "", nil, "info 7000 (≥ 32768) | $ sysctl -w kernel.threads-max=32768"},
+		{"many threads", "kernel.threads-max", "", "proc/sys/kernel/threads-max = 190000", "", nil, "ok 190000 (≥ 32768)"},
+		{"hidden threads", "kernel.threads-max", "", "proc/sys/kernel/threads-max = 190000", "proc/sys/kernel/threads-max", nil, "unknown | needs root"},
+	})
+}
+
+func TestLockedMemory(t *testing.T) {
+	large := with(broker(6), func(m *Machine) { m.Process.JVM = jvm.Flags{XX: map[string]string{"UseLargePages": "true"}} })
+	locked := func(soft string) string { return limitsFile("7", "Max locked memory", soft, soft) }
+	lookAt(t, []row{
+		{"no large pages", "limits.memlock", "", locked("65536"), "", broker(6), "not_applicable | the broker does not use large pages"},
+		{"large pages and a limit", "limits.memlock", "", locked("65536"), "", large, "info 65536 (unlimited) | $ LimitMEMLOCK=infinity in the broker's systemd unit"},
+		{"large pages without a limit", "limits.memlock", "", locked("unlimited"), "", large, "ok unlimited (unlimited)"},
+		{"may not be read", "limits.memlock", "", locked("65536"), "proc/7/limits", large, "unknown | needs root"},
+		{"no broker", "limits.memlock", "", "", "", nil, "not_applicable | no broker runs here"},
+	})
+}
+
+func TestTheLastFileOfAUnitWins(t *testing.T) {
+	m := &Machine{FS: host.NewFS(fstest.MapFS{
+		"usr/lib/systemd/system/kafka.service":             {Data: []byte("[Service]\nLimitNOFILE=1\n")},
+		"etc/systemd/system/kafka.service":                 {Data: []byte("[Service]\nLimitNOFILE = 2\n[Install]\nLimitNOFILE=9\n")},
+		"usr/lib/systemd/system/kafka.service.d/90-b.conf": {Data: []byte("[Service]\nLimitNOFILE=3\n")},
+		"etc/systemd/system/kafka.service.d/10-a.conf":     {Data: []byte("[Service]\nLimitNOFILE=4\n")},
+		"etc/systemd/system/other.service":                 {Data: []byte("[Service]\nLimitNOFILE=5\nLimitNOFILE=\n")},
+		"etc/systemd/system/many@.service":                 {Data: []byte("[Service]\nLimitNOFILE=7\n")},
+		"etc/systemd/system/third.service":                 {Data: []byte("[Service]\n#LimitNOFILE=6\n")},
+	})}
+	for _, row := range []struct{ unit, value, file string }{
+		{"kafka.service", "3", "/usr/lib/systemd/system/kafka.service.d/90-b.conf"}, // by its name, whatever the folder
+		{"other.service", "", ""}, // taken back
+		{"many@1.service", "7", "/etc/systemd/system/many@.service"},
+		{"third.service", "", ""},
+		{"none.service", "", ""},
+	} {
+		if value, file := m.unitOption(row.unit, "LimitNOFILE"); value != row.value || file != row.file {
+			t.Errorf("unitOption(%s) = %q in %q, want %q in %q", row.unit, value, file, row.value, row.file)
+		}
+	}
+	for _, row := range []struct {
+		text string
+		want int64
+		ok   bool
+	}{{"65536", 65536, true}, {"1024:4096", 4096, true}, {"infinity", math.MaxInt64, true}, {"", 0, false}, {"many", 0, false}, {"-1", -1, false}} {
+		if got, ok := limitOption(row.text); got != row.want || ok != row.ok {
+			t.Errorf("limitOption(%q) = %d, %v, want %d, %v", row.text, got, ok, row.want, row.ok)
+		}
+	}
+}

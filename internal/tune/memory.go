@@ -1,0 +1,435 @@
+package tune
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+func memorySettings() []*Setting {
+	return []*Setting{
+		swapTendency(), swapActivity(), maxMapCount(), overcommit(), zoneReclaim(), minFree(), hugePages(),
+		thpEnabled(), thpDefrag(), memorySize(), pageCache(), oomKills(), oomScore(),
+	}
+}
+
+// numberCheck is [sysctlCheck] for a kernel setting that is a number: what is none is
+// not judged. Where kt does not set it the reading says how.
+func numberCheck(key string, bad Verdict, applies bool) func(*Machine, Rule) Reading {
+	return func(m *Machine, want Rule) Reading {
+		text, err := m.Text(host.SysctlFile(key))
+		if err == nil {
+			// Not ParseInt: fs.file-max can be larger than any int64.
+			if _, bad := strconv.ParseFloat(text, 64); bad != nil {
+				err = fmt.Errorf("%s: %q is not a number", host.SysctlFile(key), text)
+			}
+		}
+		if err != nil {
+			return Denied(err)
+		}
+		r := sysctlCheck(key, key, bad, applies)(m, want)
+		if want.Leave() {
+			r.Changes = nil // Info can be the verdict of both
+		} else if r.Verdict == bad && !applies {
+			r.Command = "sysctl -w " + key + "=" + want.Target(text)
+		}
+		return r
+	}
+}
+
+// lacking is [Denied], with a reason of its own for a file that is not there.
+func lacking(err error, reason string) Reading {
+	r := Denied(err)
+	if r.Verdict == NotApplicable {
+		r.Note = reason
+	}
+	return r
+}
+
+// judge compares a figure that kt has worked out, and shows it with its unit.
+func judge(value float64, unit string, want Rule, bad Verdict) Reading {
+	shown := strconv.FormatFloat(math.Round(value*100)/100, 'f', -1, 64)
+	r := Compare(shown, want, bad)
+	r.Current += unit
+	if !want.Leave() {
+		r.Wanted += unit
+	}
+	return r
+}
+
+func swapTendency() *Setting {
+	return &Setting{
+		ID: "vm.swappiness", Group: Memory, Title: "how readily the kernel swaps",
+		Roles: Roles, Severity: Warning, Confidence: Documented, Applies: true,
+		Why: "a broker with many dirty pages gets parts of its heap swapped out, and each collection then waits for the disk",
+		Detail: "Confluent, Cloudera and the Definitive Guide all say 1. 0 is a trap: it does not mean a little less than 1, " +
+			"it keeps the kernel from swapping until it would otherwise kill a process. TuneD's profiles set 10, and 30 in virtual " +
+			"machines; they are made for servers of every kind. Since Linux 5.8 the range is 0 to 200. Under version 1 of control " +
+			"groups each group has a memory.swappiness of its own, which is the one that counts there.",
+		Reads: []string{"/proc/sys/vm/swappiness", "/sys/fs/cgroup/memory/…/memory.swappiness"},
+		Sources: []string{
+			"Confluent Platform: production deployment", "Kafka: The Definitive Guide, chapter 2",
+			"Cloudera: Kafka system level tuning", "kernel commit c843966 (range)", "TuneD latency-performance (10)",
+		},
+		Risk:  "less of the memory that nobody uses is swapped out, so the page cache is a little smaller",
+		Check: checkSwappiness,
+	}
+}
+
+func checkSwappiness(m *Machine, want Rule) Reading {
+	r := numberCheck("vm.swappiness", Warn, true)(m, want)
+	if r.Verdict == OK && r.Current == "0" && !want.Leave() {
+		r.Verdict = Info
+		r.Note = "0 lets the kernel kill processes before it swaps: 1 is the documented value"
+	}
+	group, found := m.Cgroup.Paths["memory"]
+	if !found || m.Cgroup.Layout == "v2" || r.Verdict == NotApplicable || r.Verdict == Unknown {
+		return r
+	}
+	own, err := m.Number(path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness"))
+	if err == nil && !want.Holds(strconv.FormatInt(own, 10)) {
+		r.addNote("the control group has a memory.swappiness of its own: %d", own)
+	}
+	return r
+}
+
+func swapActivity() *Setting {
+	return &Setting{
+		ID: "memory.swap", Group: Memory, Title: "swapping right now",
+		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented,
+		Why: "a broker whose memory is read back from disk stalls, and is thrown out of the in-sync replicas",
+		Detail: "Sources disagree on whether a broker should have swap at all. Confluent and the Definitive Guide keep it, as a net " +
+			"that catches a machine before the kernel kills the broker; Intel switches it off; Redpanda demands it for reasons of its " +
+			"own. kt judges only whether it is used: pages written to swap while it looks. It never runs swapoff, which can take " +
+			"minutes and fail half-way.",
+		Reads:   []string{"/proc/vmstat", "/proc/meminfo"},
+		Sources: []string{"Confluent Platform: production deployment", "Kafka: The Definitive Guide, chapter 2", "Intel: Kafka optimisation guide (swapoff)"},
+		Check:   checkSwap,
+	}
+}
+
+func checkSwap(m *Machine, _ Rule) Reading {
+	memory, err := m.FS.Memory()
+	if err != nil {
+		return Denied(err)
+	}
+	total, known := memory["SwapTotal"]
+	free, knownFree := memory["SwapFree"]
+	switch {
+	case !known || !knownFree:
+		return Absent("the kernel is built without swap")
+	case total == 0:
+		return Reading{Verdict: OK, Current: "no swap", Note: "nothing catches the broker when memory runs out"}
+	}
+	r := Reading{Verdict: OK, Current: theme.Bytes(total-free) + " used", Wanted: "no pages written"}
+	out, seen := Delta(m.Before.VM, m.After.VM, "pswpout")
+	switch {
+	case !seen:
+		return Reading{Verdict: Unknown, Current: r.Current, Note: "/proc/vmstat does not tell how much is swapped"}
+	case out > 0:
+		r.Verdict = Warn
+		r.Note = fmt.Sprintf("%d pages were swapped out in %s", out, theme.Duration(m.Interval))
+	case m.Interval == 0 && m.After.VM["pswpout"] > 0:
+		r.Verdict = Info
+		r.Note = fmt.Sprintf("%d pages were swapped out since the machine started", m.After.VM["pswpout"])
+	}
+	return r
+}
+
+func maxMapCount() *Setting {
+	return &Setting{
+		ID: "vm.max_map_count", Group: Memory, Title: "memory mappings that a process may have",
+		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
+		Want: ">= 262144",
+		Why:  "each log segment takes two mappings for its indexes; at the limit the broker ends with “Map failed”",
+		Detail: "The wanted value is the larger of the rule and 1.5 × 2 × segments + 65530, where segments are counted in the log " +
+			"directories. Kafka's documentation gives the two mappings for a segment, and that 50000 partitions need 100000; " +
+			"Confluent and the OpenMessaging Benchmark set 262144, and there are accounts of clusters that needed 393216. It fails " +
+			"only when what is in use, or two for every segment, is over 80 % of the limit; below the rule it warns. " +
+			"Some distributions ship 1048576, so that kt only ever raises it.",
+		Reads: []string{"/proc/sys/vm/max_map_count", "/proc/PID/maps", "the log directories"},
+		Sources: []string{
+			"Kafka documentation, Operations: Hardware and OS", "Confluent Platform: production deployment", "OpenMessaging Benchmark: driver-kafka",
+		},
+		Risk:  "none worth mention: it is only a limit",
+		Check: checkMaxMapCount,
+	}
+}
+
+func checkMaxMapCount(m *Machine, want Rule) Reading {
+	limit, err := m.Number("proc/sys/vm/max_map_count")
+	if err != nil {
+		return Denied(err)
+	}
+	segments := m.segments()
+	if segments > 0 {
+		want = want.Floor(3*segments + 65530)
+	}
+	r := numberCheck("vm.max_map_count", Warn, true)(m, want)
+	need, how := 2*segments, fmt.Sprintf("%d segments need %d", segments, 2*segments)
+	if m.Process != nil {
+		if n, err := m.MappedAreas(m.Process.PID); err == nil && int64(n) >= need {
+			need, how = int64(n), fmt.Sprintf("%d are in use", n)
+		}
+	}
+	if need > 0 {
+		r.addNote("%s", how)
+	}
+	if float64(need) > 0.8*float64(limit) {
+		r.Verdict = Fail
+		if len(r.Changes) == 0 { // the rule leaves the value alone, or is too low
+			r.Command = fmt.Sprintf("sysctl -w vm.max_map_count=%d", max(262144, 3*need/2+65530))
+		}
+	}
+	return r
+}
+
+// segments are the log segments in all log directories that could be listed.
+func (m *Machine) segments() int64 {
+	var n int64
+	for _, d := range m.Dirs {
+		n += int64(d.Segments)
+	}
+	return n
+}
+
+func overcommit() *Setting {
+	return &Setting{
+		ID: "vm.overcommit_memory", Group: Memory, Title: "how much memory may be promised",
+		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Want: "0",
+		Why: "with 2 the kernel refuses memory that a JVM reserves and never touches, and the broker does not start",
+		Detail: "The second edition of the Definitive Guide advises 0, the kernel's own choice. 1 promises everything: it does the " +
+			"broker no harm, and other software on the machine may have asked for it, so that kt only mentions it.",
+		Reads:   []string{"/proc/sys/vm/overcommit_memory"},
+		Sources: []string{"Kafka: The Definitive Guide, 2nd edition, chapter 2", "kernel documentation: overcommit accounting"},
+		Risk:    "with 0 a process may be killed where with 2 it would have been told that memory is short",
+		Check: func(m *Machine, want Rule) Reading {
+			r := numberCheck("vm.overcommit_memory", Warn, false)(m, want)
+			if r.Verdict == Warn && r.Current == "1" {
+				r.Verdict = Info
+			}
+			return r
+		},
+	}
+}
+
+func zoneReclaim() *Setting {
+	return &Setting{
+		ID: "vm.zone_reclaim_mode", Group: Memory, Title: "giving up page cache before using another node's memory",
+		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Applies: true, Want: "0",
+		Why: "the kernel drops page cache that consumers are about to read, while another node's memory is free",
+		Detail: "0 has been the kernel's own choice since Linux 3.16. On a machine with a single NUMA node the value has no effect, " +
+			"and kt only mentions it.",
+		Reads:   []string{"/proc/sys/vm/zone_reclaim_mode", "/sys/devices/system/node"},
+		Sources: []string{"Intel: Kafka optimisation guide", "kernel documentation: sysctl/vm"},
+		Risk:    "more memory is reached over the link between the nodes",
+		Check: func(m *Machine, want Rule) Reading {
+			bad := Warn
+			if len(m.nodes()) < 2 {
+				bad = Info
+			}
+			return numberCheck("vm.zone_reclaim_mode", bad, true)(m, want)
+		},
+	}
+}
+
+func minFree() *Setting {
+	return &Setting{
+		ID: "vm.min_free_kbytes", Group: Memory, Title: "memory that the kernel keeps free",
+		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
+		Why: "a burst from the network finds no free page, and the kernel has to clear some while the burst waits",
+		Detail: "1 GiB is kt's proposal for machines of 64 GiB and more. No source gives a figure for Kafka; storage products that " +
+			"use the page cache in the same way set 512 MiB to 1.8 GiB. Smaller machines are left alone: a value that is too " +
+			"high makes the kernel kill processes.",
+		Reads:   []string{"/proc/sys/vm/min_free_kbytes", "/proc/meminfo"},
+		Sources: []string{"kt's proposal", "by analogy: NetApp StorageGRID: node kernel settings"},
+		Risk:    "that much less page cache; far too high a value makes the machine unusable",
+		Check: func(m *Machine, want Rule) Reading {
+			switch {
+			case m.MemTotal == 0:
+				return Reading{Verdict: Unknown, Note: "the size of the machine's memory is not known"}
+			case m.MemTotal < 64<<30:
+				return Absent("the machine has less than 64 GiB of memory")
+			}
+			return numberCheck("vm.min_free_kbytes", Info, false)(m, want)
+		},
+	}
+}
+
+func hugePages() *Setting {
+	return &Setting{
+		ID: "memory.huge_pages", Group: Memory, Title: "memory reserved as huge pages that nobody uses",
+		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Want: "<= 5",
+		Why: "reserved huge pages are lost to the page cache whether they are used or not",
+		Detail: "Shown as the share of memory that vm.nr_hugepages has set aside and no process has taken. Kafka takes none unless " +
+			"its JVM runs with -XX:+UseLargePages. The bound of 5 % is kt's proposal.",
+		Reads:   []string{"/proc/meminfo"},
+		Sources: []string{"kernel documentation: hugetlbpage", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			memory, err := m.FS.Memory()
+			if err != nil {
+				return Denied(err)
+			}
+			free, known := memory["HugePages_Free"]
+			if !known || memory["MemTotal"] == 0 {
+				return Absent("the kernel has no huge pages")
+			}
+			idle := float64(free) * float64(memory["Hugepagesize"])
+			r := judge(100*idle/float64(memory["MemTotal"]), " %", want, Info)
+			if r.Verdict == Info && free > 0 && !want.Leave() {
+				r.Command = "sysctl -w vm.nr_hugepages=0"
+			}
+			return r
+		},
+	}
+}
+
+func memorySize() *Setting {
+	return &Setting{
+		ID: "memory.size", Group: Memory, Title: "memory of the machine or container",
+		Roles: []Role{Broker}, Severity: Informational, Confidence: Documented, Want: ">= 32",
+		Why: "consumers that are a little behind read from the page cache only as long as there is one of size",
+		Detail: "Confluent advises 64 GiB for a broker and calls less than 32 GiB counterproductive, for that ends in many small " +
+			"machines. A small cluster runs well with much less; it reads from its disks sooner.",
+		Reads:   []string{"/proc/meminfo", "the control group's limit"},
+		Sources: []string{"Confluent Platform: production deployment"},
+		Check: func(m *Machine, want Rule) Reading {
+			if m.Memory <= 0 {
+				return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
+			}
+			// A machine sold as 32 GiB shows less: the firmware and the kernel keep some.
+			r := judge(math.Ceil(float64(m.Memory)/(1<<30)*1.04), "", want, Info)
+			r.Current = theme.Bytes(m.Memory)
+			if !want.Leave() {
+				r.Wanted += " GiB"
+			}
+			return r
+		},
+	}
+}
+
+func pageCache() *Setting {
+	return &Setting{
+		ID: "memory.page_cache", Group: Memory, Title: "memory left for the page cache",
+		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Want: ">= 30",
+		Why: "consumers and followers that fall behind by seconds read from the disk, which then writes less",
+		Detail: "What memory is left beside the heap and 1.5 GiB for the rest of the JVM and the system, in seconds of writing. " +
+			"Kafka's documentation counts it so: enough for 30 s of the write rate. The rate is what this machine's disks were " +
+			"sent while kt looked, or on average since it started; on an idle machine the figure says little. Less than 1 GiB " +
+			"is a warning at any rate, by kt's proposal.",
+		Reads:   []string{"/proc/meminfo", "/proc/vmstat", "the control group's limit", "the broker's command line"},
+		Sources: []string{"Kafka documentation, Operations: Hardware and OS (write_throughput × 30)", "kt's proposal (1.5 GiB, 1 GiB)"},
+		Check:   checkPageCache,
+	}
+}
+
+func checkPageCache(m *Machine, want Rule) Reading {
+	switch {
+	case m.Process == nil:
+		return Absent("no broker runs here")
+	case m.Memory <= 0:
+		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
+	}
+	// Without -Xmx a JVM takes up to a quarter of the memory.
+	heap := cmp.Or(m.Process.JVM.Xmx, m.Memory/4)
+	room := m.Memory - heap - 3<<29
+	r := Reading{Verdict: OK, Current: theme.Bytes(max(0, room))}
+	if !want.Leave() {
+		r.Wanted = want.String() + " s of writing"
+	}
+	if room < 1<<30 {
+		r.Verdict = Warn
+		r.Note = fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
+		return r
+	}
+	rate, ok := m.writeRate()
+	switch {
+	case !ok:
+		r.Verdict, r.Note = Unknown, "how much is written is not known"
+	case rate < 1:
+		r.Note = "nothing is being written"
+	default:
+		seconds := float64(room) / rate
+		r.Note = fmt.Sprintf("%.0f s at the %s/s that are written", seconds, theme.Bytes(int64(rate)))
+		r.Verdict = Compare(strconv.FormatFloat(seconds, 'f', 0, 64), want, Warn).Verdict
+	}
+	return r
+}
+
+// writeRate is what is written to all disks, in bytes a second: over the interval,
+// or since the machine started.
+func (m *Machine) writeRate() (float64, bool) {
+	written, seen := Delta(m.Before.VM, m.After.VM, "pgpgout") // KiB
+	over := m.Interval.Seconds()
+	if over <= 0 {
+		written = m.After.VM["pgpgout"]
+		text, err := m.Text("proc/uptime") // "seconds seconds-idle"
+		if err != nil {
+			return 0, false
+		}
+		if _, err := fmt.Sscan(text, &over); err != nil {
+			return 0, false
+		}
+	}
+	if !seen || written < 0 || !(over > 0) || math.IsInf(over, 0) {
+		return 0, false
+	}
+	return float64(written) * 1024 / over, true
+}
+
+func oomKills() *Setting {
+	return &Setting{
+		ID: "memory.oom", Group: Memory, Title: "processes killed because memory ran out",
+		Roles: Roles, Severity: Warning, Confidence: Documented, Want: "0",
+		Why: "where the kernel has killed one process for its memory it will kill another, and the broker is the largest",
+		Detail: "Counted since the machine started, in all of its control groups, and in the broker's own since that was made. A broker that was " +
+			"killed has to recover its log, which can take long.",
+		Reads:   []string{"/proc/vmstat", "the control group's memory.events"},
+		Sources: []string{"kernel documentation: cgroup-v2, memory.events", "kernel documentation: proc, vmstat"},
+		Check: func(m *Machine, want Rule) Reading {
+			kills, known := m.After.VM["oom_kill"] // since Linux 4.13
+			if !known && m.Cgroup.OOMKills == 0 {
+				if m.After.VM == nil {
+					return Reading{Verdict: Unknown, Note: "/proc/vmstat could not be read"}
+				}
+				return Absent("this kernel does not count them")
+			}
+			r := judge(float64(max(kills, m.Cgroup.OOMKills)), "", want, Warn)
+			if n := m.Cgroup.OOMKills; n > 0 {
+				r.Note = fmt.Sprintf("%d of them in the control group: its memory limit is too low", n)
+			}
+			return r
+		},
+	}
+}
+
+func oomScore() *Setting {
+	return &Setting{
+		ID: "memory.oom_score_adj", Group: Memory, Title: "how soon the broker is killed when memory runs out",
+		Roles: []Role{Broker, Controller}, Severity: Informational, Confidence: Folklore, Want: "<= 0",
+		Why: "a score above 0 makes the kernel kill the broker before smaller processes",
+		Detail: "Kubernetes gives 2 to 999 to containers whose request is below their limit, and 1000 to those without a request: " +
+			"set the request to the limit to be spared. That 0 is enough is kt's proposal.",
+		Reads:   []string{"/proc/PID/oom_score_adj"},
+		Sources: []string{"Kubernetes documentation: node-pressure eviction, node out of memory behaviour", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			if m.Process == nil {
+				return Absent("no broker runs here")
+			}
+			n, err := m.Number(fmt.Sprintf("proc/%d/oom_score_adj", m.Process.PID))
+			if err != nil {
+				return Denied(err)
+			}
+			r := judge(float64(n), "", want, Info)
+			if r.Verdict == Info && n > 0 && !want.Leave() {
+				r.Command = "OOMScoreAdjust=0 in the broker's systemd unit, or a memory request equal to the limit in Kubernetes"
+			}
+			return r
+		},
+	}
+}

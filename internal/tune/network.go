@@ -1,0 +1,430 @@
+package tune
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// networkSettings are about TCP and the kernel's queues.
+func networkSettings() []*Setting {
+	return []*Setting{
+		netMemMax("net.core.rmem_max", receiveBuffer, "largest receive buffer"),
+		netMemMax("net.core.wmem_max", sendBuffer, "largest send buffer"),
+		netTCPMem("net.ipv4.tcp_rmem", receiveBuffer, "receive buffers of TCP"),
+		netTCPMem("net.ipv4.tcp_wmem", sendBuffer, "send buffers of TCP"),
+		kafkaSocketBuffers(), netAutotuning(),
+		netMemDefault("net.core.rmem_default", "receive buffer at the start"),
+		netMemDefault("net.core.wmem_default", "send buffer at the start"),
+		netTCPMemory(),
+		netSomaxconn(), kafkaListenBacklog(), netSynBacklog(),
+		netWindowScaling(), netSack(), netSlowStart(), netNotsentLowat(), netRecycle(),
+		netBacklog(), netBudget(), netBusyPoll(), netKeepalive(), netCongestion(),
+		netPorts(), netTimeWait(), netListenerPorts(), netConntrack(), netRetransmits(),
+	}
+}
+
+func netWindowScaling() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_window_scaling", Group: Network, Title: "windows above 64 KiB", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Want: "1",
+		Why:     "without it one connection has at most 64 KiB under way, whatever its buffers",
+		Detail:  "On by default; old guides list it still. It must be on at both ends.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_window_scaling"},
+		Sources: []string{"Kafka: The Definitive Guide", "Cloudera: Kafka tuning", "tcp(7)"},
+		Check:   netNumbers("net.ipv4.tcp_window_scaling", 1, Warn, false),
+	}
+}
+
+func netSack() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_sack", Group: Network, Title: "selective acknowledgements", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Want: "1",
+		Why:     "without it each lost packet has much sent again that had arrived",
+		Detail:  "On by default. Some turned it off against attacks in 2019, which the kernels of that year repaired (CVE-2019-11477), and never turned it on again.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_sack"},
+		Sources: []string{"tcp(7)", "Red Hat: TCP SACK PANIC"},
+		Check:   netNumbers("net.ipv4.tcp_sack", 1, Warn, false),
+	}
+}
+
+func netSlowStart() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_slow_start_after_idle", Group: Network, Title: "slow start after a pause", Roles: []Role{Broker, Client},
+		Severity: Informational, Confidence: Documented, Applies: true,
+		Why:     "a connection that rested for less than a second begins slowly again, and so does each burst of a producer",
+		Detail:  "TuneD network-throughput turns it off. No source has a figure for Kafka; the gain grows with the round trip.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_slow_start_after_idle"},
+		Sources: []string{"TuneD network-throughput", "tcp(7)"},
+		Risk:    "bursts into a network that got busier in between",
+		Check:   netNumbers("net.ipv4.tcp_slow_start_after_idle", 1, Info, true),
+	}
+}
+
+func netNotsentLowat() *Setting {
+	const key = "net.ipv4.tcp_notsent_lowat"
+	return &Setting{
+		ID: key, Group: Network, Title: "unsent data that a connection may hold", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Documented,
+		Why:     "large send buffers fill with data that cannot go out yet, and take memory from the page cache",
+		Detail:  "In bytes. TuneD network-throughput takes 131072; the kernel's own is no bound. kt knows of no figure for Kafka, so it leaves the setting to you.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_notsent_lowat"},
+		Sources: []string{"TuneD network-throughput", "kernel documentation: ip-sysctl"},
+		Check: func(m *Machine, want Rule) Reading {
+			current, err := numbersOf(m, key, 1)
+			if err != nil {
+				return Denied(err)
+			}
+			if current == "-1" { // as older kernels write no bound
+				current = "4294967295"
+			}
+			r := Compare(current, want, Info)
+			if r.Verdict == Info && !want.Leave() {
+				r.Command = sysctlCommand(key, want.Target(current))
+			}
+			return r
+		},
+	}
+}
+
+func netRecycle() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_tw_recycle", Group: Network, Title: "early reuse of closed connections", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Want: "0",
+		Why:     "clients behind one address cannot connect, now and then",
+		Detail:  "Old guides turn it on. It is off by default and gone since Linux 4.12. tcp_tw_reuse is another setting, and harmless.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_tw_recycle"},
+		Sources: []string{"kernel commit 4396e46187ca", "tcp(7)"},
+		Check: func(m *Machine, want Rule) Reading {
+			const key = "net.ipv4.tcp_tw_recycle"
+			if !m.Exists(host.SysctlFile(key)) {
+				return Absent("this kernel does not have it any more")
+			}
+			return netNumbers(key, 1, Warn, false)(m, want)
+		},
+	}
+}
+
+// ifCounted is the check of a kernel setting that is worth a change only where the
+// kernel counts what it would help against.
+func ifCounted(key, counter, what string) func(*Machine, Rule) Reading {
+	check := netNumbers(key, 1, Info, false)
+	return func(m *Machine, want Rule) Reading {
+		r := check(m, want)
+		if r.Verdict != Info || want.Leave() {
+			return r
+		}
+		switch c := countOf(m.Before.Soft, m.After.Soft, counter); {
+		case !c.seen:
+			return Reading{Verdict: Unknown, Current: r.Current, Note: "/proc/net/softnet_stat could not be read"}
+		case c.grew > 0, c.total > 0 && m.Interval == 0:
+			r.Note = c.say(m, what)
+		default:
+			return Reading{Verdict: OK, Current: r.Current, Note: "nothing is counted that a larger value would help against"}
+		}
+		return r
+	}
+}
+
+func netBacklog() *Setting {
+	return &Setting{
+		ID: "net.core.netdev_max_backlog", Group: Network, Title: "packets that wait for a CPU", Roles: []Role{Broker, Client},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "packets that found the queue full were dropped, and are sent again",
+		Detail:  "Only where /proc/net/softnet_stat counts drops. Most cards bypass this queue; packets of other network namespaces and of receive packet steering go through it. The Definitive Guide wants more than 1000, others 5000 to 16384.",
+		Reads:   []string{"/proc/sys/net/core/netdev_max_backlog", "/proc/net/softnet_stat"},
+		Sources: []string{"Kafka: The Definitive Guide", "Red Hat: Tuning the network performance"},
+		Check:   ifCounted("net.core.netdev_max_backlog", "dropped", "packets were dropped"),
+	}
+}
+
+func netBudget() *Setting {
+	return &Setting{
+		ID: "net.core.netdev_budget", Group: Network, Title: "packets that a CPU takes in one go", Roles: []Role{Broker, Client},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "the kernel stopped receiving with packets still waiting, so that they arrive late",
+		Detail:  "Only where the third column of /proc/net/softnet_stat grows. Some growth is normal under load; raising it takes time from the broker's threads. net.core.netdev_budget_usecs bounds the same in time.",
+		Reads:   []string{"/proc/sys/net/core/netdev_budget", "/proc/net/softnet_stat"},
+		Sources: []string{"Red Hat: Tuning the network performance", "kt's proposal"},
+		Check:   ifCounted("net.core.netdev_budget", "squeezed", "times packets had to wait"),
+	}
+}
+
+func netBusyPoll() *Setting {
+	const poll, read = "net.core.busy_poll", "net.core.busy_read"
+	return &Setting{
+		ID: poll, Group: Network, Title: "waiting for packets in a loop", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Documented,
+		Why:     "it saves some µs for each wait and takes whole CPUs, which a busy broker needs itself",
+		Detail:  "In µs, 0 is off, as the kernel has it. TuneD network-latency sets 50 for this and net.core.busy_read. Worth a try where latency counts and CPUs are idle: measure with kt.",
+		Reads:   []string{"/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read"},
+		Sources: []string{"TuneD network-latency", "kernel documentation: sysctl/net"},
+		Check: func(m *Machine, want Rule) Reading {
+			r := netNumbers(poll, 1, Info, false)(m, want)
+			if other, err := numbersOf(m, read, 1); err == nil && other != r.Current && r.Current != "" {
+				r.Note = "net.core.busy_read is " + other
+			}
+			return r
+		},
+	}
+}
+
+func netKeepalive() *Setting {
+	const key = "net.ipv4.tcp_keepalive_time"
+	return &Setting{
+		ID: key, Group: Network, Title: "signs of life of idle connections", Roles: []Role{Broker, Client},
+		Severity: Informational, Confidence: Documented,
+		Why: "what lies between (NAT, load balancer) forgets idle connections, and the next request on one waits for its timeout",
+		Detail: "In seconds until the first sign; the others are net.ipv4.tcp_keepalive_intvl and _probes. Intel sets 60, 10 and 3. " +
+			"Kafka turns keepalive on, and closes what is idle for ten minutes (connections.max.idle.ms), clients for nine; AWS's network load balancer forgets after 350 s. " +
+			"Within one network nothing depends on it.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_keepalive_time", "/proc/sys/net/ipv4/tcp_keepalive_intvl", "/proc/sys/net/ipv4/tcp_keepalive_probes"},
+		Sources: []string{"Intel: Kafka tuning guide", "AWS documentation: Network Load Balancers, connection idle timeout"},
+		Check: func(m *Machine, _ Rule) Reading {
+			current, err := numbersOf(m, key, 1)
+			if err != nil {
+				return Denied(err)
+			}
+			after, _ := strconv.ParseInt(current, 10, 64) // numbersOf has parsed it
+			for _, name := range []string{"net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes"} {
+				if n, err := numbersOf(m, name, 1); err == nil {
+					current += " / " + n
+				}
+			}
+			if after <= 300 {
+				return Reading{Verdict: OK, Current: current}
+			}
+			return Reading{Verdict: Info, Current: current, Wanted: "60 / 10 / 3 behind NAT"}
+		},
+	}
+}
+
+func netCongestion() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_congestion_control", Group: Network, Title: "congestion control", Roles: []Role{Broker, Client},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "within one site any will do; over a long way that loses packets bbr holds its rate better than cubic",
+		Detail:  "Reported, and best left alone: no source measured Kafka. bbr wants the queue fq before Linux 4.13. All machines of a comparison should have the same.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/core/default_qdisc"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			current, err := m.Text(host.SysctlFile("net.ipv4.tcp_congestion_control"))
+			if err != nil {
+				return Denied(err)
+			}
+			if !kernelName.MatchString(current) {
+				return Reading{Verdict: Unknown, Note: fmt.Sprintf("net.ipv4.tcp_congestion_control: %q is not a name", current)}
+			}
+			r := Compare(current, want, Info)
+			if queue, err := m.Text(host.SysctlFile("net.core.default_qdisc")); err == nil && kernelName.MatchString(queue) {
+				r.Note = "new interfaces get the queue " + queue
+			}
+			return r
+		},
+	}
+}
+
+// kernelName is a name as the kernel has them: "cubic", "fq_codel".
+var kernelName = regexp.MustCompile(`^[a-z0-9_-]+$`)
+
+// localPorts are the first and last port that the kernel gives to outgoing connections.
+func localPorts(m *Machine) (first, last int64, err error) {
+	text, err := numbersOf(m, "net.ipv4.ip_local_port_range", 2)
+	if err != nil {
+		return 0, 0, err
+	}
+	f := strings.Fields(text)
+	first, _ = strconv.ParseInt(f[0], 10, 64) // numbersOf has parsed both
+	last, _ = strconv.ParseInt(f[1], 10, 64)
+	return first, last, nil
+}
+
+func netPorts() *Setting {
+	return &Setting{
+		ID: "net.ipv4.ip_local_port_range", Group: Network, Title: "ports for outgoing connections", Roles: []Role{Client},
+		Severity: Warning, Confidence: Folklore,
+		Why: "a test with many connections to one broker runs out of ports, each of which rests for a minute after use",
+		Detail: "The kernel's 32768 to 60999 is 28232 ports for each address and port of a broker. For storms of connections widen it to 1024 65535, " +
+			"and reserve the ports that programs listen on here (net.ipv4.ip_local_reserved_ports), or they may be taken.",
+		Reads:   []string{"/proc/sys/net/ipv4/ip_local_port_range"},
+		Sources: []string{"kernel documentation: ip-sysctl", "kt's proposal"},
+		Risk:    "an outgoing connection may hold the port that a program wants to listen on",
+		Check: func(m *Machine, _ Rule) Reading {
+			first, last, err := localPorts(m)
+			if err != nil {
+				return Denied(err)
+			}
+			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d %d", first, last), Wanted: "≥ 28000 ports"}
+			if last-first+1 < 28000 {
+				r.Verdict, r.Note = Warn, fmt.Sprintf("that is %d ports", max(0, last-first+1))
+				r.Command = sysctlCommand("net.ipv4.ip_local_port_range", "1024 65535")
+			}
+			return r
+		},
+	}
+}
+
+func netTimeWait() *Setting {
+	return &Setting{
+		ID: "net.time_wait", Group: Network, Title: "ports that rest after use", Roles: []Role{Client},
+		Severity: Warning, Confidence: Folklore,
+		Why:     "a port rests for a minute after its connection was closed: with too many the next connection finds none",
+		Detail:  "Connections in TIME_WAIT against the range of ports. It counts all peers together, and each broker has the range to itself, so this errs on the safe side. Fewer and longer connections are the cure.",
+		Reads:   []string{"/proc/net/sockstat", "/proc/sys/net/ipv4/ip_local_port_range"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, _ Rule) Reading {
+			first, last, err := localPorts(m)
+			if err != nil {
+				return Denied(err)
+			}
+			resting, err := sockstat(m, "TCP", "tw")
+			if err != nil {
+				return Denied(err)
+			}
+			ports := max(1, last-first+1)
+			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", resting, ports), Wanted: "≤ half"}
+			if resting > ports/2 {
+				r.Verdict = Warn
+			}
+			return r
+		},
+	}
+}
+
+func netListenerPorts() *Setting {
+	return &Setting{
+		ID: "net.listener_ports", Group: Network, Title: "the broker's ports among those for outgoing connections", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented,
+		Why:     "while the broker is down an outgoing connection may take its port, and it cannot start",
+		Detail:  "It happens where the range of ports was widened, to 1024 65535 say. Ports that are reserved are never given away. The ports are those of listeners in server.properties, 9092 when not set.",
+		Reads:   []string{"server.properties", "/proc/sys/net/ipv4/ip_local_port_range", "/proc/sys/net/ipv4/ip_local_reserved_ports"},
+		Sources: []string{"kernel documentation: ip-sysctl"},
+		Check: func(m *Machine, _ Rule) Reading {
+			first, last, err := localPorts(m)
+			if err != nil {
+				return Denied(err)
+			}
+			reserved, _ := m.Text(host.SysctlFile("net.ipv4.ip_local_reserved_ports")) // without it none are
+			ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
+			var taken []string
+			for _, p := range ports {
+				if p >= first && p <= last && !inPorts(reserved, p) {
+					taken = append(taken, strconv.FormatInt(p, 10))
+				}
+			}
+			switch {
+			case len(ports) == 0:
+				return Absent("no port is known of the broker's listeners")
+			case len(taken) == 0:
+				return Reading{Verdict: OK, Current: "none"}
+			}
+			list := strings.Join(taken, ",")
+			all := list
+			if reserved != "" {
+				all = reserved + "," + list
+			}
+			return Reading{
+				Verdict: Warn, Current: list, Wanted: "reserved",
+				Command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all),
+			}
+		},
+	}
+}
+
+// listenerPorts are the ports in Kafka's listeners: "PLAINTEXT://:9092,SSL://[::]:9093".
+func listenerPorts(listeners string) []int64 {
+	var ports []int64
+	for l := range strings.SplitSeq(listeners, ",") {
+		if i := strings.LastIndexByte(l, ':'); i >= 0 {
+			if p, err := strconv.ParseUint(strings.TrimSpace(l[i+1:]), 10, 16); err == nil && p > 0 {
+				ports = append(ports, int64(p))
+			}
+		}
+	}
+	return ports
+}
+
+// inPorts tells whether a port is in a list as the kernel writes it: "9092,10000-10010".
+func inPorts(list string, port int64) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		if !ranged {
+			to = from
+		}
+		first, err := strconv.ParseInt(from, 10, 64)
+		last, err2 := strconv.ParseInt(to, 10, 64)
+		if err == nil && err2 == nil && first <= port && port <= last {
+			return true
+		}
+	}
+	return false
+}
+
+func netConntrack() *Setting {
+	return &Setting{
+		ID: "net.conntrack", Group: Network, Title: "connections that the firewall tracks", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Folklore,
+		Why:     "when the table is full new connections are dropped without a word to the client",
+		Detail:  "Used against net.netfilter.nf_conntrack_max. Closed connections stay in it for minutes, and those that idle for days. The bound of 70 % is kt's proposal. In a container the count may be the container's own.",
+		Reads:   []string{"/proc/sys/net/netfilter/nf_conntrack_count", "/proc/sys/net/netfilter/nf_conntrack_max"},
+		Sources: []string{"kernel documentation: nf_conntrack-sysctl", "kt's proposal"},
+		Check: func(m *Machine, _ Rule) Reading {
+			if !m.Exists(host.SysctlFile("net.netfilter.nf_conntrack_max")) {
+				return Absent("connections are not tracked here")
+			}
+			most, err := m.Number(host.SysctlFile("net.netfilter.nf_conntrack_max"))
+			if err != nil {
+				return Denied(err)
+			}
+			used, err := m.Number(host.SysctlFile("net.netfilter.nf_conntrack_count"))
+			if err != nil {
+				return Denied(err)
+			}
+			if most <= 0 {
+				return Reading{Verdict: OK, Current: fmt.Sprintf("%d, no limit", used)}
+			}
+			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", used, most), Wanted: "≤ 70 %"}
+			if float64(used) > 0.7*float64(most) {
+				r.Verdict = Warn
+				r.Command = sysctlCommand("net.netfilter.nf_conntrack_max", strconv.FormatInt(2*most, 10))
+			}
+			return r
+		},
+	}
+}
+
+func netRetransmits() *Setting {
+	return &Setting{
+		ID: "tcp.retransmits", Group: Network, Title: "packets sent again", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Folklore,
+		Why:     "each packet that is lost holds its connection up, for 200 ms or more in the worst case",
+		Detail:  "Of all segments sent. 0.1 % is kt's proposal for one site; over the internet more is normal, so that what was counted since the machine started is only noted.",
+		Reads:   []string{"/proc/net/snmp"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, _ Rule) Reading {
+			again, sent := countOf(m.Before.TCP, m.After.TCP, "RetransSegs"), countOf(m.Before.TCP, m.After.TCP, "OutSegs")
+			if !again.seen || !sent.seen {
+				return Reading{Verdict: Unknown, Note: "the kernel's counters of TCP could not be read"}
+			}
+			n, of, when, bad := again.grew, sent.grew, fmt.Sprintf("in %s", m.Interval), Warn
+			if of < 1000 { // too few to judge by
+				n, of, when, bad = again.total, sent.total, "since the machine started", Info
+			}
+			if of < 1000 {
+				return Absent("too little was sent to tell: %d segments", of)
+			}
+			share := float64(n) / float64(of)
+			r := Reading{
+				Verdict: OK, Current: strconv.FormatFloat(share*100, 'f', 3, 64) + " %", Wanted: "≤ 0.1 %",
+				Note: fmt.Sprintf("%d of %d segments %s", n, of, when),
+			}
+			if share > 0.001 {
+				r.Verdict = bad
+			}
+			return r
+		},
+	}
+}

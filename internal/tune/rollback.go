@@ -1,0 +1,239 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// The states of undoing a change, and of what the journal holds.
+const (
+	Restored State = "restored"
+	Already  State = "already" // was there before kt, and is there again
+	Drifted  State = "drifted" // somebody else changed it since
+	Gone     State = "gone"    // the process has ended, the disk is another, the machine has started again
+	Held     State = "held"    // as kt left it; only of [Tree.Status]
+)
+
+// RollbackOptions are how changes are undone.
+type RollbackOptions struct {
+	Force bool // restores what somebody else changed since, too
+}
+
+// Undone is what became of one thing that kt had changed, or of [Tree.Status] what
+// it is now.
+type Undone struct {
+	Setting string `json:"setting,omitempty"`
+	Kind    Kind   `json:"kind"`
+	Path    string `json:"path"`
+	Old     string `json:"old"` // before kt changed it
+	Now     string `json:"now"` // before it was undone; "" where it is not known
+	State   State  `json:"state"`
+	Err     error  `json:"-"` // why it failed, or was left
+}
+
+// Rollback puts back what the journal holds: kt's own files are removed, and every
+// value that is still kt's becomes what it was before kt first changed it. What
+// somebody else changed since is left, unless forced, and stays in the journal, and so
+// does what fails. When nothing is left the journal is removed. Without a journal
+// there is nothing to do. An error means that nothing was undone, or that the journal
+// could not be brought up to date, which the next Rollback does.
+//
+// kt's own files go first, so that a start in the middle does not set anything again.
+func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
+	_, unlock, err := t.lock(false)
+	if errors.Is(err, errNothing) {
+		t.dropFolders(journalFolders) // an Apply was killed before it had made both
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	j, err := t.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	undone, files := t.dropFiles(j, o.Force)
+	for _, e := range j.Entries { // what kt changed for itself too has its own old value
+		e.Beside = slices.DeleteFunc(e.Beside, func(b besideValue) bool { return j.holds(b.Path) })
+	}
+	values, entries := t.restoreAll(j, o.Force)
+	undone = append(undone, values...)
+	made := slices.Clone(j.Folders)
+	t.dropFolders(made)
+	j.Files, j.Entries = files, entries
+	j.Folders = slices.DeleteFunc(j.Folders, func(d string) bool { return t.missing(d) != nil })
+	if len(files) == 0 && len(entries) == 0 {
+		j.Folders = made
+		return undone, t.dropJournal(j)
+	}
+	if err := t.drop(beside(journalFile)); err != nil {
+		return undone, err
+	}
+	return undone, t.saveJournal(j)
+}
+
+// holds tells that the journal has an entry of a file.
+func (j *journal) holds(p string) bool {
+	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.Path == p })
+}
+
+// dropFiles removes kt's own files and returns those that had to be left.
+func (t *Tree) dropFiles(j *journal, force bool) (undone []Undone, left []*ownFile) {
+	for _, f := range j.Files {
+		state, err := t.dropOwn(f, force)
+		undone = append(undone, Undone{Kind: OwnFile, Path: f.Path, State: state, Err: err})
+		if state == Failed || state == Drifted {
+			left = append(left, f)
+		}
+	}
+	return undone, left
+}
+
+// restoreAll restores values in the reverse order of their changes, and returns what
+// is left. Everything is looked at before anything is written: writing one value may
+// change another, which then is not to look like somebody else's.
+//
+// For the same reason some values can be written only after others, and some change
+// back when others do. So what is not as it was is written again, a few times.
+func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
+	undone := make([]Undone, len(j.Entries))
+	boot := t.bootID()
+	for i, e := range j.Entries {
+		undone[i] = t.judge(e, boot)
+		if u := &undone[i]; u.State == Held || force && u.State == Drifted {
+			u.State, u.Err = Restored, nil
+		}
+	}
+	for range 3 {
+		wrote := false
+		for i, e := range slices.Backward(j.Entries) {
+			if u := &undone[i]; u.State == Restored && !t.isOld(e) {
+				wrote = true
+				u.Err = t.restore(e)
+			}
+		}
+		if !wrote {
+			break
+		}
+	}
+	var left []*entry
+	for i, e := range j.Entries {
+		u := &undone[i]
+		if u.State == Restored && !t.isOld(e) {
+			u.State = Failed
+			if u.Err == nil {
+				u.Err = fmt.Errorf("%s did not stay %q", e.Path, e.Old)
+			}
+		}
+		if u.State == Restored {
+			u.Err = nil // of a first try
+		}
+		if u.State == Failed || u.State == Drifted {
+			left = append(left, e)
+		}
+	}
+	return undone, left
+}
+
+// restore puts back a value, and what the kernel set with it.
+func (t *Tree) restore(e *entry) error {
+	now, pair, err := t.both(e)
+	if err == nil && (now != e.Old || pair != e.PairOld) {
+		err = t.putBack(e.subject, e.Old, e.Pair, e.PairOld)
+	}
+	for _, b := range e.Beside {
+		s := subject{Kind: WriteFile, Path: b.Path}
+		if now, bad := t.value(s); err == nil && bad == nil && now != b.Old {
+			err = t.set(s, b.Old)
+		}
+	}
+	return err
+}
+
+// isOld tells that a value, or both of a pair, and what the kernel sets with it are as
+// before kt changed them.
+func (t *Tree) isOld(e *entry) bool {
+	now, pair, err := t.both(e)
+	return err == nil && now == e.Old && pair == e.PairOld && t.besideIsOld(e)
+}
+
+func (t *Tree) besideIsOld(e *entry) bool {
+	for _, b := range e.Beside {
+		now, err := t.value(subject{Kind: WriteFile, Path: b.Path})
+		if err == nil && now != b.Old {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Tree) both(e *entry) (now, pair string, err error) {
+	if now, err = t.value(e.subject); err != nil || e.Pair == "" {
+		return now, "", err
+	}
+	pair, err = t.value(subject{Kind: WriteFile, Path: e.Pair})
+	return now, pair, err
+}
+
+// judge tells whose the value is that is there now: Held is kt's.
+func (t *Tree) judge(e *entry, boot string) Undone {
+	u := Undone{Setting: e.Setting, Kind: e.Kind, Path: e.Path, Old: e.Old}
+	if t.diskName(e.Path) != e.Disk {
+		u.State, u.Err = Gone, errors.New("another disk has this name now")
+		return u
+	}
+	now, pair, err := t.both(e)
+	if err != nil {
+		u.State, u.Err = Failed, err
+		if errors.Is(err, errEnded) || errors.Is(err, fs.ErrNotExist) {
+			u.State = Gone
+		}
+		return u
+	}
+	u.Now = now
+	switch {
+	case now == e.Old && pair == e.PairOld && (e.Boot != boot || t.besideIsOld(e)):
+		u.State = Already
+	case now == e.Old && pair == e.PairOld: // a Rollback was killed before it came to the rest
+		u.State = Held
+	case slices.Contains(e.Ours, now) || e.Pair != "" && slices.Contains(e.PairOurs, pair):
+		u.State = Held
+	case e.Boot != boot:
+		u.State, u.Err = Gone, errors.New("the machine has started again since, without kt's value")
+	default:
+		u.State, u.Err = Drifted, fmt.Errorf("somebody set %q since", now)
+	}
+	return u
+}
+
+// Status is what the journal holds beside what is there now: Held, Already, Drifted
+// or Gone; Failed where it cannot be read. It changes nothing. Without a journal it
+// is empty.
+func (t *Tree) Status() ([]Undone, error) {
+	j, err := t.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	var all []Undone
+	for _, f := range j.Files {
+		u := Undone{Kind: OwnFile, Path: f.Path, State: Held}
+		text, err := t.ownText(f.Path, f)
+		switch {
+		case errors.Is(err, errForeign), errors.Is(err, errEdited):
+			u.State, u.Err = Drifted, err
+		case err != nil:
+			u.State, u.Err = Failed, err
+		case text == "":
+			u.State = Already
+		}
+		all = append(all, u)
+	}
+	boot := t.bootID()
+	for _, e := range j.Entries {
+		all = append(all, t.judge(e, boot))
+	}
+	return all, nil
+}

@@ -1,0 +1,306 @@
+package tune
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const allRestored = "sysctl.d/zz-kt.conf restored, tmpfiles.d/zz-kt.conf restored, rules.d/99-zz-kt.rules restored, " +
+	"kafka.service.d/zz-kt.conf restored, vm.swappiness restored, net.tcp_rmem restored, vm.dirty_limit restored, " +
+	"thp.enabled restored, disk.scheduler restored, limits.nofile restored, fs.noatime restored"
+
+// stateList is a list of states with others in place of some: "vm.swappiness drifted".
+func stateList(list string, others ...string) string {
+	for _, o := range others {
+		name, _, _ := strings.Cut(o, " ")
+		list = strings.Replace(list, name+" restored", o, 1)
+	}
+	return list
+}
+
+func TestRollbackPutsEverythingBack(t *testing.T) {
+	tree, k := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	k.writes = nil
+	sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+	for _, w := range k.writes {
+		if w == dirtyBytesFile+" = 0" {
+			t.Errorf("Rollback wrote %q, want the other one of the pair to be written", w)
+		}
+	}
+	k.writes = nil
+	sameStates(t, "Rollback again", "", append(undoneStates(mustRollback(t, tree, RollbackOptions{})), ""))
+	sameTree(t, "the tree after a second Rollback", before, snapshotOf(t, tree.root))
+	if len(k.writes) > 0 {
+		t.Errorf("the second Rollback wrote %q", k.writes)
+	}
+}
+
+func TestRollbackOfAnUntouchedMachineDoesNothing(t *testing.T) {
+	tree, _ := machineTree(t)
+	tree.after = func(step string) { t.Errorf("Rollback made a step: %s", step) }
+	if undone := mustRollback(t, tree, RollbackOptions{}); len(undone) > 0 {
+		t.Errorf("Rollback = %v, want nothing", undone)
+	}
+}
+
+func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
+	ended := func(t *testing.T, tree *Tree) {
+		if err := os.RemoveAll(tree.at("/proc/4711")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		name   string
+		meddle func(*testing.T, *Tree)
+		want   string
+		force  string // what a forced Rollback after that says, "" where nothing is left
+	}{
+		{"a value was set by hand", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, swappinessFile, "7\n")
+		}, stateList(allRestored, "vm.swappiness drifted"), "vm.swappiness restored"},
+		{"a value was put back by hand", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, swappinessFile, "60\n")
+		}, stateList(allRestored, "vm.swappiness already"), ""},
+		{"the other one of a pair was set", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, dirtyBytesFile, "0\n")
+			putText(t, tree.root, dirtyRatioFile, "33\n")
+		}, stateList(allRestored, "vm.dirty_limit drifted"), "vm.dirty_limit restored"},
+		{"a pair was put back by hand", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, dirtyBytesFile, "0\n")
+			putText(t, tree.root, dirtyRatioFile, "20\n")
+		}, stateList(allRestored, "vm.dirty_limit already"), ""},
+		{"a file of kt's was edited", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, SysctlFile, readText(t, tree.root, SysctlFile)+"# mine\n")
+		}, stateList(allRestored, "sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
+		{"a file of kt's was replaced", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
+		}, stateList(allRestored, "sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
+		{"a file of kt's was removed", func(t *testing.T, tree *Tree) {
+			if err := os.Remove(tree.at(SysctlFile)); err != nil {
+				t.Fatal(err)
+			}
+		}, stateList(allRestored, "sysctl.d/zz-kt.conf already"), ""},
+		{"the process has ended", ended, stateList(allRestored, "limits.nofile gone"), ""},
+		{"the number of the process is another's", func(t *testing.T, tree *Tree) {
+			stat := readText(t, tree.root, "/proc/4711/stat")
+			putText(t, tree.root, "/proc/4711/stat", strings.Replace(stat, "123456", "999999", 1))
+		}, stateList(allRestored, "limits.nofile gone"), ""},
+		{"the name of the disk is another's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, diskIDFile, "naa.0000000000000000\n")
+		}, stateList(allRestored, "disk.scheduler gone"), ""},
+		{"the disk was pulled", func(t *testing.T, tree *Tree) {
+			if err := os.RemoveAll(tree.at("/sys/block/sdb")); err != nil {
+				t.Fatal(err)
+			}
+		}, stateList(allRestored, "disk.scheduler gone"), ""},
+		{"the mount is not there any more", func(t *testing.T, tree *Tree) {
+			text, _, _ := strings.Cut(mountsText("noatime"), "\n")
+			putText(t, tree.root, "/proc/self/mountinfo", text+"\n")
+		}, stateList(allRestored, "fs.noatime gone"), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := machineTree(t)
+			before := snapshotOf(t, tree.root)
+			mustApply(t, tree, planOfAll(), ApplyOptions{})
+			row.meddle(t, tree)
+			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			if row.force == "" {
+				if _, err := os.Stat(tree.at("/var/lib/kt")); !os.IsNotExist(err) {
+					t.Errorf("Stat(/var/lib/kt) = %v, want that nothing is left to put back", err)
+				}
+				return
+			}
+			k.writes = nil
+			drifted := strings.Replace(row.force, "restored", "drifted", 1)
+			sameStates(t, "Rollback again", drifted, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			if len(k.writes) > 0 {
+				t.Errorf("the second Rollback wrote %q", k.writes)
+			}
+			sameStates(t, "Rollback by force", row.force, undoneStates(mustRollback(t, tree, RollbackOptions{Force: true})))
+			sameTree(t, "the tree after a forced Rollback", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestRollbackAfterTheNextStart(t *testing.T) {
+	persisted := func(t *testing.T, tree *Tree, _ map[string]string) { // what the files set at the start
+		putText(t, tree.root, swappinessFile, "1\n")
+		putText(t, tree.root, tcpRmemFile, "4096 131072 16777216\n")
+		putText(t, tree.root, dirtyBytesFile, "8589934592\n")
+		putText(t, tree.root, dirtyRatioFile, "0\n")
+		putText(t, tree.root, hugePagesFile, "always [madvise] never\n")
+	}
+	gone := []string{"limits.nofile gone", "fs.noatime already", "disk.scheduler already"}
+	for _, row := range []struct {
+		name  string
+		start func(t *testing.T, tree *Tree, defaults map[string]string)
+		want  string
+	}{
+		{
+			"with defaults, as kt's files are gone", func(*testing.T, *Tree, map[string]string) {},
+			stateList(allRestored, append(gone, "vm.swappiness already", "net.tcp_rmem already", "vm.dirty_limit already", "thp.enabled already")...),
+		},
+		{"with what kt's files set", persisted, stateList(allRestored, gone...)},
+		{
+			"with a default that is another than what a person had set", func(t *testing.T, tree *Tree, d map[string]string) {
+				persisted(t, tree, d)
+				putText(t, tree.root, swappinessFile, "35\n")
+				d[swappinessFile] = "35\n"
+			}, stateList(allRestored, append(gone, "vm.swappiness gone")...),
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, _ := machineTree(t)
+			mustApply(t, tree, planOfAll(), ApplyOptions{})
+			defaults := machineFiles()
+			defaults[bootIDFile] = "7b1f8a0e-8d0c-4f5e-9a77-000000000002\n"
+			for p, text := range defaults {
+				putText(t, tree.root, p, text)
+			}
+			if err := os.RemoveAll(tree.at("/proc/4711")); err != nil {
+				t.Fatal(err)
+			}
+			row.start(t, tree, defaults)
+			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			for p, text := range defaults {
+				if strings.HasPrefix(p, "/proc/4711") {
+					continue
+				}
+				if got := readText(t, tree.root, p); got != text {
+					t.Errorf("%s after Rollback is %q, want %q", p, got, text)
+				}
+			}
+			if _, err := os.Stat(tree.at(SysctlFile)); !os.IsNotExist(err) {
+				t.Errorf("Stat(%s) = %v, want it to be gone", SysctlFile, err)
+			}
+		})
+	}
+}
+
+// TestRollbackAfterAStartOfWhatWasOnlyKept is of an apply for later, whose values
+// the machine has only since its next start.
+func TestRollbackAfterAStartOfWhatWasOnlyKept(t *testing.T) {
+	tree, _ := machineTree(t)
+	mustApply(t, tree, planOfAll()[:1], ApplyOptions{Persist: true})
+	putText(t, tree.root, bootIDFile, "7b1f8a0e-8d0c-4f5e-9a77-000000000002\n")
+	putText(t, tree.root, swappinessFile, "1\n")
+	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, vm.swappiness restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	if got := readText(t, tree.root, swappinessFile); got != "60\n" {
+		t.Errorf("%s is %q, want %q", swappinessFile, got, "60\n")
+	}
+}
+
+func TestWhatFailsStaysInTheJournal(t *testing.T) {
+	tree, k := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	k.refuses = map[string]error{hugePagesFile: syscall.EBUSY}
+	undone := mustRollback(t, tree, RollbackOptions{})
+	sameStates(t, "Rollback", stateList(allRestored, "thp.enabled failed"), undoneStates(undone))
+	if u := undone[7]; u.Err == nil || u.Err.Error() != "set "+hugePagesFile+": device or resource busy" {
+		t.Errorf("Rollback: the error of thp.enabled is %v", u.Err)
+	}
+	held, err := tree.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameStates(t, "Status", "thp.enabled held", undoneStates(held))
+	k.refuses = nil
+	sameStates(t, "Rollback again", "thp.enabled restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+}
+
+// governed is a kernel with a value that can be set only under one governor, and
+// that the other one sets by itself.
+type governed struct{ *folderKernel }
+
+const (
+	governorFile   = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
+	preferenceFile = "/sys/devices/system/cpu/cpufreq/policy0/energy_performance_preference"
+)
+
+func (k governed) Write(file, value string) error {
+	governor, err := os.ReadFile(k.root + governorFile)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(file, preferenceFile) && string(governor) == "performance\n" && value != "performance" {
+		return syscall.EBUSY
+	}
+	if strings.HasSuffix(file, governorFile) && value == "performance" {
+		if err := k.folderKernel.Write(k.root+preferenceFile, "performance"); err != nil {
+			return err
+		}
+	}
+	return k.folderKernel.Write(file, value)
+}
+
+func TestValuesThatDependOnEachOtherArePutBack(t *testing.T) {
+	governor := Change{Setting: "cpu.governor", Kind: WriteFile, Path: governorFile, Old: "powersave", New: "performance"}
+	preference := Change{Setting: "cpu.preference", Kind: WriteFile, Path: preferenceFile, Old: "balance_power", New: "performance"}
+	for _, row := range []struct {
+		name    string
+		changes []Change
+		want    string
+	}{
+		{"the governor first", []Change{governor, preference}, "cpu.governor applied, cpu.preference unchanged"},
+		{"the governor last", []Change{preference, governor}, "cpu.preference applied, cpu.governor applied"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := machineTree(t)
+			tree.kernel = governed{k}
+			putText(t, tree.root, governorFile, "powersave\n")
+			putText(t, tree.root, preferenceFile, "balance_power\n")
+			before := snapshotOf(t, tree.root)
+			sameStates(t, "Apply", row.want, statesOf(mustApply(t, tree, row.changes, ApplyOptions{Runtime: true})))
+			for _, u := range mustRollback(t, tree, RollbackOptions{}) {
+				if u.State != Restored || u.Err != nil {
+					t.Errorf("Rollback: %s is %s, %v; want %s", u.Setting, u.State, u.Err, Restored)
+				}
+			}
+			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestAFolderThatOthersUseIsLeft(t *testing.T) {
+	tree, _ := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	const theirs = "/etc/tmpfiles.d/theirs.conf"
+	putText(t, tree.root, theirs, "d /run/x\n")
+	sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	before[theirs] = "-rw-r--r-- d /run/x\n"
+	before["/etc/tmpfiles.d"] = "drwxr-xr-x "
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+func TestStatusTellsWhatKtHolds(t *testing.T) {
+	tree, _ := machineTree(t)
+	if held, err := tree.Status(); err != nil || len(held) > 0 {
+		t.Errorf("Status of an untouched machine = %v, %v; want nothing", held, err)
+	}
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	putText(t, tree.root, swappinessFile, "7\n")
+	putText(t, tree.root, hugePagesFile, "[always] madvise never\n")
+	putText(t, tree.root, TmpfilesFile, "w mine\n")
+	if err := os.Remove(tree.at(UdevFile)); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshotOf(t, tree.root)
+	held, err := tree.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.ReplaceAll(stateList(allRestored, "tmpfiles.d/zz-kt.conf drifted", "rules.d/99-zz-kt.rules already", "vm.swappiness drifted", "thp.enabled already"), "restored", "held")
+	sameStates(t, "Status", want, undoneStates(held))
+	if u := held[4]; u.Old != "60" || u.Now != "7" || u.Err == nil || u.Err.Error() != `somebody set "7" since` {
+		t.Errorf("Status of vm.swappiness = %+v", u)
+	}
+	sameTree(t, "the tree after Status", before, snapshotOf(t, tree.root))
+}

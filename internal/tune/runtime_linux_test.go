@@ -1,0 +1,101 @@
+package tune
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func TestOpenFilesOfARunningProcess(t *testing.T) {
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	p, err := host.System().Process(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func() string {
+		t.Helper()
+		v, err := NewTree("/", "").value(subject{Kind: Prlimit, PID: pid, Start: p.Start})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	before := limit()
+	if err := (systemKernel{}).SetOpenFiles(pid, p.Start+1, 64, 128); !errors.Is(err, errEnded) {
+		t.Errorf("SetOpenFiles of a process with another start = %v, want %v", err, errEnded)
+	}
+	if got := limit(); got != before {
+		t.Errorf("the limit of the wrong process is %q, want %q", got, before)
+	}
+	if err := (systemKernel{}).SetOpenFiles(pid, p.Start, 64, 128); err != nil {
+		t.Fatal(err)
+	}
+	if got := limit(); got != "64 128" {
+		t.Errorf("the limit after SetOpenFiles(64, 128) is %q", got)
+	}
+	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	if err := (systemKernel{}).SetOpenFiles(pid, p.Start, 32, 128); !errors.Is(err, errEnded) {
+		t.Errorf("SetOpenFiles of a process that has ended = %v, want %v", err, errEnded)
+	}
+}
+
+func TestRemountChangesNothingElse(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to mount something")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k,nosuid,noexec,nodiratime,relatime", "none", dir).CombinedOutput(); err != nil {
+		t.Skipf("needs a mount, and mount makes none here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	look := func() host.Mount {
+		t.Helper()
+		mounts, err := host.System().Mounts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, ok := mountAt(mounts, dir)
+		if !ok {
+			t.Fatalf("%s is no mount", dir)
+		}
+		return m
+	}
+	before := look()
+	tree := NewTree("/", "")
+	s := subject{Kind: Remount, Path: dir}
+	for _, atime := range []string{"noatime", "strictatime", "relatime"} {
+		if err := tree.set(s, atime); err != nil {
+			t.Fatalf("set(%s) = %v", atime, err)
+		}
+		want := before
+		want.Options = slices.DeleteFunc(slices.Clone(before.Options), func(o string) bool { return slices.Contains(atimes, o) })
+		got := look()
+		got.Options = slices.DeleteFunc(got.Options, func(o string) bool { return slices.Contains(atimes, o) })
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("set(%s) changed something else (-want +got):\n%s", atime, d)
+		}
+	}
+	if d := cmp.Diff(before, look()); d != "" {
+		t.Errorf("the mount after all (-want +got):\n%s", d)
+	}
+}

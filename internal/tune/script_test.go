@@ -1,0 +1,281 @@
+package tune
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// shell is the strictest shell that is here.
+func shell(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"dash", "sh"} {
+		if p, err := exec.LookPath(name); err == nil {
+			return p
+		}
+	}
+	t.Skip("needs a shell, and finds neither dash nor sh")
+	return ""
+}
+
+// scriptOf writes a script, has the shell check it, and returns its file.
+func scriptOf(t *testing.T, changes []Change, o ApplyOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Script(&b, changes, o); err != nil {
+		t.Fatalf("Script: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "tune.sh")
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(shell(t), "-n", file).CombinedOutput(); err != nil {
+		t.Fatalf("the shell does not read it: %v\n%s\n%s", err, out, b.Bytes())
+	}
+	return file
+}
+
+// run runs a script and returns what it said, and how it ended.
+func run(t *testing.T, script string, env ...string) (out string, status int) {
+	t.Helper()
+	cmd := exec.Command(shell(t), script)
+	cmd.Env = append(os.Environ(), env...)
+	b, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(b), cmd.ProcessState.ExitCode()
+}
+
+func TestAScriptDoesWhatApplyDoes(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		options ApplyOptions
+		said    int // lines
+	}{
+		{"now and for later", ApplyOptions{}, 11},
+		{"now", ApplyOptions{Runtime: true}, 7},
+		{"for later", ApplyOptions{Persist: true}, 4},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			byKt, k := machineTree(t)
+			mustApply(t, byKt, planOfAll(), row.options)
+			tree, _ := machineTree(t)
+			script := scriptOf(t, planOfAll(), row.options)
+			out, status := run(t, script, "KT_ROOT="+tree.root)
+			if got := strings.Count(out, "changed  ") + strings.Count(out, "skipped  "); status != 0 || got != row.said || strings.Count(out, "\n") != row.said {
+				t.Errorf("the script ended with %d and said\n%s\nwant 0 and %d lines of what was changed", status, out, row.said)
+			}
+			for p := range machineFiles() {
+				// A folder has no brackets to move, no pair, and no process.
+				if p == hugePagesFile || p == schedulerFile || p == dirtyRatioFile || p == requestsFile || strings.HasPrefix(p, "/proc/4711") || p == "/proc/self/mountinfo" {
+					continue
+				}
+				if got, want := readText(t, tree.root, p), readText(t, byKt.root, p); got != want {
+					t.Errorf("%s after the script is %q, after Apply %q", p, got, want)
+				}
+			}
+			if len(k.writes) > 0 {
+				for _, f := range []string{SysctlFile, TmpfilesFile, UdevFile, DropIn("kafka.service")} {
+					if !row.options.later() {
+						continue
+					}
+					want := strings.Replace(readText(t, byKt.root, f), ownHeader, scriptHeader, 1)
+					if got := readText(t, tree.root, f); got != want {
+						t.Errorf("%s after the script is\n%s\nafter Apply\n%s", f, got, want)
+					}
+				}
+			}
+			before := snapshotOf(t, tree.root)
+			out, status = run(t, script, "KT_ROOT="+tree.root)
+			if strings.Contains(out, "changed  ") && !strings.Contains(out, "unchanged  ") || strings.Contains(out, "->") || status != 0 {
+				t.Errorf("the script, run again, ended with %d and said\n%s\nwant that nothing was changed", status, out)
+			}
+			sameTree(t, "the tree after a second run", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestAScriptTakesValuesAsTheyAre(t *testing.T) {
+	for _, row := range []struct{ name, value string }{
+		{"a quote", "it's"},
+		{"several quotes", "''a''"},
+		{"a variable and a command", "$HOME $(touch /tmp/kt-x) `id`"},
+		{"double quotes and a backslash", `"a\nb" \`},
+		{"stars", "* /*"},
+		{"a percent sign", "%s %d 100%"},
+		{"a hyphen", "-n -e"},
+		{"the end of a text", "KT_END"},
+		{"a hash", "# a"},
+		{"a redirection", "a > b < c | d ; e & f"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, _ := machineTree(t)
+			const p = "/proc/sys/kernel/a name's $HOME"
+			putText(t, tree.root, p, "before "+row.value+"\n")
+			c := Change{
+				Setting: "a", Kind: WriteFile, Path: p, Old: "before " + row.value, New: row.value,
+				Keep: []Line{{File: TmpfilesFile, Text: row.value}},
+			}
+			script := scriptOf(t, []Change{c}, ApplyOptions{})
+			if out, status := run(t, script, "KT_ROOT="+tree.root); status != 0 {
+				t.Fatalf("the script ended with %d and said\n%s", status, out)
+			}
+			if got := readText(t, tree.root, p); got != row.value+"\n" {
+				t.Errorf("the value is %q, want %q", got, row.value+"\n")
+			}
+			f := ownFile{Lines: []ownLine{{Text: row.value}}}
+			if got, want := readText(t, tree.root, TmpfilesFile), f.content(scriptHeader); got != want {
+				t.Errorf("%s is\n%s\nwant\n%s", TmpfilesFile, got, want)
+			}
+		})
+	}
+}
+
+func TestAScriptLeavesWhatIsNotAsItWas(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		prepare func(*testing.T, *Tree)
+		env     string
+		want    string // what it says
+		status  int
+	}{
+		{"a value is another", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, swappinessFile, "40\n")
+		}, "", "failed     " + swappinessFile + ": it was '60' when this script was written and is '40'", 1},
+		{"a value is another, and force is used", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, swappinessFile, "40\n")
+		}, "KT_FORCE=1", "changed    " + swappinessFile + ": 40 -> 1", 0},
+		{"a file is not there", func(t *testing.T, tree *Tree) {
+			if err := os.Remove(tree.at(swappinessFile)); err != nil {
+				t.Fatal(err)
+			}
+		}, "", "failed     " + swappinessFile + ": it is not there", 1},
+		{"a file of that name is somebody else's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
+		}, "", "failed     " + SysctlFile + ": there is such a file, and no script of kt's made it", 1},
+		{"a file of that name is empty", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, SysctlFile, "")
+		}, "", "failed     " + SysctlFile + ": there is such a file, and no script of kt's made it", 1},
+		{"a file of that name was made by an apply", func(t *testing.T, tree *Tree) {
+			mustApply(t, tree, planOfAll()[1:2], ApplyOptions{Persist: true})
+		}, "", "failed     " + SysctlFile + ": there is such a file, and no script of kt's made it", 1},
+		{"a file of that name was made by another script", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, SysctlFile, scriptHeader+"vm.swappiness = 5\n")
+		}, "", "changed    " + SysctlFile, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, _ := machineTree(t)
+			row.prepare(t, tree)
+			out, status := run(t, scriptOf(t, planOfAll(), ApplyOptions{}), "KT_ROOT="+tree.root, row.env)
+			if status != row.status || !slices.Contains(strings.Split(out, "\n"), row.want) {
+				t.Errorf("the script ended with %d and said\n%s\nwant %d and\n%s", status, out, row.status, row.want)
+			}
+			if !strings.Contains(out, "changed    "+tcpRmemFile) {
+				t.Errorf("the script said\n%s\nwant that it went on with %s", out, tcpRmemFile)
+			}
+		})
+	}
+}
+
+// undoOf are the commands that a script ends with as comments.
+func undoOf(t *testing.T, script string) string {
+	t.Helper()
+	b, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(b), "\n# To undo it:\n")
+	if !ok {
+		t.Fatal("the script does not say how to undo it")
+	}
+	text, _, _ = strings.Cut(text, "\n\n")
+	return strings.ReplaceAll("\n"+text+"\n", "\n#   ", "\n")
+}
+
+// TestAScriptChangesProcessesAndMounts runs one on this machine, with a process and
+// a mount of its own, and then what it says undoes it.
+func TestAScriptChangesProcessesAndMounts(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to mount something")
+	}
+	if _, err := exec.LookPath("prlimit"); err != nil {
+		t.Skip("needs prlimit, of util-linux")
+	}
+	dir := filepath.Join(t.TempDir(), "a place with 'quotes'")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mountSmall(t, dir, "64k,nosuid,relatime")
+	cat := exec.Command("cat")
+	in, err := cat.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cat.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = in.Close(), cat.Wait() })
+	p, err := host.System().Process(cat.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := NewTree("/", "")
+	mount, limit := subject{Kind: Remount, Path: dir}, subject{Kind: Prlimit, PID: p.PID, Start: p.Start}
+	old, err := tree.value(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The hard limit stays: not every root may raise it again.
+	_, hard, _ := strings.Cut(old, " ")
+	lower := "64 " + hard
+	script := scriptOf(t, []Change{
+		{Setting: "fs.noatime", Kind: Remount, Path: dir, Old: "relatime", New: "noatime"},
+		{Setting: "limits.nofile", Kind: Prlimit, PID: p.PID, Start: p.Start, Old: old, New: lower},
+		{Setting: "limits.nofile", Kind: Prlimit, PID: p.PID, Start: p.Start + 1, Old: old, New: lower},
+	}, ApplyOptions{Runtime: true})
+	is := func(when, wantMount, wantLimit string) {
+		t.Helper()
+		atime, err := tree.value(mount)
+		files, err2 := tree.value(limit)
+		if atime != wantMount || files != wantLimit {
+			t.Errorf("%s the mount is %q, %v and the limit %q, %v; want %q and %q", when, atime, err, files, err2, wantMount, wantLimit)
+		}
+	}
+	for _, want := range []string{"changed    ", "unchanged  "} {
+		out, status := run(t, script)
+		if status != 0 || strings.Count("\n"+out, "\n"+want) != 2 || !strings.Contains(out, "it has ended") {
+			t.Errorf("the script ended with %d and said\n%s\nwant twice %q, and that one process has ended", status, out, want)
+		}
+		is("after the script", "noatime", lower)
+	}
+	undo := filepath.Join(t.TempDir(), "undo.sh")
+	if err := os.WriteFile(undo, []byte(undoOf(t, script)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, status := run(t, undo); status != 0 {
+		t.Errorf("what undoes it ended with %d and said\n%s", status, out)
+	}
+	is("after undoing it", "relatime", old)
+}
+
+func TestAScriptSaysHowToUndoIt(t *testing.T) {
+	got := undoOf(t, scriptOf(t, planOfAll(), ApplyOptions{}))
+	for _, want := range []string{
+		"rm -f '" + SysctlFile + "'", "printf '%s\\n' '60' >'" + swappinessFile + "'",
+		"printf '%s\\n' '20' >'" + dirtyRatioFile + "'", "printf '%s\\n' 'always' >'" + hugePagesFile + "'",
+		"prlimit --pid 4711 --nofile='1024:524288'", "mount -o remount,atime,relatime '/data/kafka1'",
+	} {
+		if !strings.Contains(got, "\n"+want+"\n") {
+			t.Errorf("what undoes the script is\n%s\nwant the line\n%s", got, want)
+		}
+	}
+}

@@ -1,0 +1,401 @@
+package tune
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// numbersOf reads a kernel setting of n whole numbers, with one space between them. What holds
+// anything else is not compared: kt would only overwrite what it does not understand.
+func numbersOf(m *Machine, key string, n int) (string, error) {
+	text, err := m.Text(host.SysctlFile(key))
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(text)
+	if len(fields) != n {
+		return "", fmt.Errorf("%s: %q is not %d numbers", key, text, n)
+	}
+	for _, f := range fields {
+		if _, err := strconv.ParseInt(f, 10, 64); err != nil {
+			return "", fmt.Errorf("%s: %q is not a number", key, f)
+		}
+	}
+	return strings.Join(fields, " "), nil
+}
+
+// netNumbers is the check of a kernel setting of n numbers. Where it does not hold the
+// verdict is bad, and the reading has a change, or without applies the command.
+func netNumbers(key string, n int, bad Verdict, applies bool) func(*Machine, Rule) Reading {
+	return func(m *Machine, want Rule) Reading {
+		current, err := numbersOf(m, key, n)
+		if err != nil {
+			return Denied(err)
+		}
+		r := Compare(current, want, bad)
+		switch {
+		case want.Leave() || r.Verdict == OK:
+		case applies:
+			r.Changes = []Change{Sysctl(key, key, current, want.Target(current))}
+		default:
+			r.Command = sysctlCommand(key, want.Target(current))
+		}
+		return r
+	}
+}
+
+// sysctlCommand sets a kernel setting until the machine starts again.
+func sysctlCommand(key, value string) string {
+	if strings.ContainsRune(value, ' ') {
+		value = `"` + value + `"`
+	}
+	return "sysctl -w " + key + "=" + value
+}
+
+// Kafka's names for the buffers of a broker's connections, and what it takes for
+// either when it is not set. -1 leaves them to the kernel.
+const (
+	sendBuffer    = "socket.send.buffer.bytes"
+	receiveBuffer = "socket.receive.buffer.bytes"
+	kafkaBuffer   = "102400"
+)
+
+// brokerBuffer is the buffer in bytes that the broker asks the kernel for, -1 for none.
+func brokerBuffer(m *Machine, option string) (int64, error) {
+	text := strings.TrimSpace(m.Config.Get(option, kafkaBuffer))
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %q is not a number", option, text)
+	}
+	return n, nil
+}
+
+// bufferMax is the check of the most that a program may ask for. What a broker's
+// configuration asks for decides what it is worth.
+func bufferMax(key, option string) func(*Machine, Rule) Reading {
+	check := netNumbers(key, 1, Warn, true)
+	return func(m *Machine, want Rule) Reading {
+		asked, err := brokerBuffer(m, option)
+		if m.Role == Client || err != nil { // kafka.socket_buffers tells of the error
+			return check(m, want)
+		}
+		r := check(m, want.Floor(asked))
+		have, err := strconv.ParseInt(r.Current, 10, 64)
+		switch {
+		case err != nil: // not read
+		case asked > have:
+			r.Note = fmt.Sprintf("the broker asks for %d (%s) and gets %d", asked, option, have)
+		case r.Verdict != Warn:
+		case asked < 0:
+			r.Verdict, r.Note = Info, "the broker leaves its buffers to the kernel, which goes by tcp_rmem and tcp_wmem instead"
+		default:
+			r.Verdict, r.Note = Info, fmt.Sprintf("the broker asks for %d: raise %s too, or nothing changes for it", asked, option)
+		}
+		return r
+	}
+}
+
+// bufferRange is the check of the buffers that the kernel gives to connections that
+// ask for none.
+func bufferRange(key, option string) func(*Machine, Rule) Reading {
+	check := netNumbers(key, 3, Warn, true)
+	return func(m *Machine, want Rule) Reading {
+		r := check(m, want)
+		asked, err := brokerBuffer(m, option)
+		if m.Role != Client && err == nil && asked >= 0 && r.Verdict == Warn {
+			r.Verdict = Info
+			r.Note = fmt.Sprintf("no effect on a broker that asks for %d itself: set %s=-1 first", asked, option)
+		}
+		return r
+	}
+}
+
+func netMemMax(key, option, title string) *Setting {
+	return &Setting{
+		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Applies: true,
+		Why: "a buffer that is asked for and is larger is cut without a word, which slows connections over a distance",
+		Detail: "In bytes; never lowered. It bounds what a program asks for itself, as Kafka does with " + option + ", 102400 when not set. " +
+			"Raised alone it changes nothing for such a broker. Sources: the Definitive Guide 2 MiB, Intel 16 MiB, Oracle's profile for TuneD 4 MiB and 1 MiB, " +
+			"others up to 128 MiB; new kernels start with more than the older of these, so values from books may lower it. " +
+			"What has -1 there, or is a client that asks for nothing, goes by tcp_rmem and tcp_wmem.",
+		Reads:   []string{"/proc/sys/" + sysctlPath(key), "server.properties"},
+		Sources: []string{"Kafka: The Definitive Guide", "Intel: Kafka tuning guide", "socket(7)"},
+		Risk:    "more memory for connections that use it",
+		Check:   bufferMax(key, option),
+	}
+}
+
+func netMemDefault(key, title string) *Setting {
+	return &Setting{
+		ID: key, Group: Network, Title: title, Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "it is the start of sockets other than TCP: for Kafka nothing depends on it",
+		Detail:  "In bytes; best left alone. The Definitive Guide sets 128 KiB and Intel 16 MiB, but TCP starts from the middle value of tcp_rmem and tcp_wmem. A high value wastes memory on sockets that do not need it.",
+		Reads:   []string{"/proc/sys/" + sysctlPath(key)},
+		Sources: []string{"tcp(7)", "Kafka: The Definitive Guide (for the opposite)", "Intel: Kafka tuning guide (for the opposite)"},
+		Check: func(m *Machine, _ Rule) Reading {
+			current, err := numbersOf(m, key, 1)
+			if err != nil {
+				return Denied(err)
+			}
+			if n, _ := strconv.ParseInt(current, 10, 64); n > 4<<20 { // numbersOf has parsed it
+				return Reading{Verdict: Info, Current: current, Note: "each new socket other than TCP may take as much"}
+			}
+			return Reading{Verdict: OK, Current: current}
+		},
+	}
+}
+
+func netTCPMem(key, option, title string) *Setting {
+	return &Setting{
+		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Applies: true,
+		Why: "one connection moves at most a buffer for each round trip: the last value bounds it",
+		Detail: "In bytes: least, at the start, and most. Each is raised by itself and never lowered. " +
+			"It has an effect where a program asks for no buffer: clients in Go and librdkafka, and a broker with " + option + "=-1. " +
+			"TuneD network-throughput and Intel take 16 MiB for the most, the Definitive Guide 2 MiB, which is less than today's kernels start with.",
+		Reads:   []string{"/proc/sys/" + sysctlPath(key), "server.properties"},
+		Sources: []string{"TuneD network-throughput", "Intel: Kafka tuning guide", "tcp(7)"},
+		Risk:    "more memory for connections that use it",
+		Check:   bufferRange(key, option),
+	}
+}
+
+func netAutotuning() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_moderate_rcvbuf", Group: Network, Title: "growing receive buffers", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented, Want: "1",
+		Why:     "without it receive buffers stay at the middle value of tcp_rmem, whatever the distance",
+		Detail:  "On by default. A program that asks for a receive buffer of its own turns it off for that connection.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_moderate_rcvbuf"},
+		Sources: []string{"tcp(7)"},
+		Check:   netNumbers("net.ipv4.tcp_moderate_rcvbuf", 1, Warn, false),
+	}
+}
+
+func kafkaSocketBuffers() *Setting {
+	return &Setting{
+		ID: "kafka.socket_buffers", Group: Network, Title: "buffers that the broker asks for", Roles: []Role{Broker},
+		Severity: Warning, Confidence: Documented,
+		Why: "one connection moves at most this much for each round trip, and what is above the kernel's bound is cut",
+		Detail: "socket.send.buffer.bytes and socket.receive.buffer.bytes, 102400 each when not set. -1 leaves them to the kernel, which grows them as needed. " +
+			"Within one site 100 KiB is enough for 100 MB/s and more of each connection; over a distance ask for bandwidth × round trip, or -1. " +
+			"Strimzi takes 1 MiB for slow links. Intel's guide asks for 102400000 while it sets the kernel's bound to 16 MiB.",
+		Reads:   []string{"server.properties", "/proc/sys/net/core/wmem_max", "/proc/sys/net/core/rmem_max"},
+		Sources: []string{"Kafka documentation: Broker Configs", "Strimzi: broker configuration tuning", "socket(7)"},
+		Risk:    "the broker has to be started again",
+		Check:   func(m *Machine, _ Rule) Reading { return readSocketBuffers(m) },
+	}
+}
+
+func readSocketBuffers(m *Machine) Reading {
+	if m.Config.File == "" {
+		return Absent("no server.properties was read: Kafka's own are %s", kafkaBuffer)
+	}
+	send, err := brokerBuffer(m, sendBuffer)
+	receive, err2 := brokerBuffer(m, receiveBuffer)
+	for _, e := range []error{err, err2} {
+		if e != nil {
+			return Reading{Verdict: Unknown, Note: e.Error()}
+		}
+	}
+	r := Reading{Verdict: Info, Current: strconv.FormatInt(send, 10), Wanted: "-1 over a distance"}
+	if send != receive {
+		r.Current = fmt.Sprintf("send %d, receive %d", send, receive)
+	}
+	if send < 0 && receive < 0 {
+		return Reading{Verdict: OK, Current: r.Current}
+	}
+	r.Command = sendBuffer + "=-1 and " + receiveBuffer + "=-1"
+	for _, b := range []struct {
+		asked       int64
+		option, key string
+	}{{send, sendBuffer, "net.core.wmem_max"}, {receive, receiveBuffer, "net.core.rmem_max"}} {
+		switch limit, err := m.Number(host.SysctlFile(b.key)); {
+		case err == nil && b.asked > limit:
+			r.Verdict = Warn
+			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, and %s cuts it to %d", b.option, b.asked, b.key, limit))
+		case b.asked >= 0 && b.asked < 65536:
+			r.Verdict = Warn
+			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, less than Kafka takes by itself (%s)", b.option, b.asked, kafkaBuffer))
+		}
+	}
+	if r.Verdict == Info {
+		r.Note = "enough within one site: kernel settings for larger buffers have no effect on this broker"
+		r.Command = ""
+	}
+	return r
+}
+
+func netSomaxconn() *Setting {
+	return &Setting{
+		ID: "net.core.somaxconn", Group: Network, Title: "connections that may wait to be accepted", Roles: []Role{Broker},
+		Severity: Warning, Confidence: Documented, Applies: true,
+		Why: "when many clients connect at once, those that find no place wait for a second or more",
+		Detail: "Never lowered. The kernel takes 4096 since 5.4 and took 128 before; TuneD asks for 2048, rpk for 4096. It cuts what a program asks for: " +
+			"Kafka asks for 50 (socket.listen.backlog.size), so that for a broker of 3.2 or later both have to be raised, and see kafka.listen_backlog. " +
+			"In a container it is the container's own.",
+		Reads:   []string{"/proc/sys/net/core/somaxconn"},
+		Sources: []string{"Kafka documentation: Broker Configs", "TuneD throughput-performance", "rpk tune net", "kernel documentation: ip-sysctl"},
+		Check: func(m *Machine, want Rule) Reading {
+			r := netNumbers("net.core.somaxconn", 1, Warn, true)(m, want)
+			if n, err := strconv.Atoi(r.Current); err == nil && n >= 1024 && r.Verdict == Warn {
+				r.Verdict = Info
+			}
+			return r
+		},
+	}
+}
+
+func netSynBacklog() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_max_syn_backlog", Group: Network, Title: "connections that are half open", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Documented, Applies: true,
+		Why:     "when many clients connect at once, the first packet of some is dropped and sent again later",
+		Detail:  "Never lowered. The kernel goes by the machine's memory; rpk and perftune take 4096, the Definitive Guide more than 1024. Kafka's backlog bounds it for each listener too.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_max_syn_backlog"},
+		Sources: []string{"Kafka: The Definitive Guide", "rpk tune net", "tcp(7)"},
+		Check:   netNumbers("net.ipv4.tcp_max_syn_backlog", 1, Info, true),
+	}
+}
+
+func kafkaListenBacklog() *Setting {
+	return &Setting{
+		ID: "kafka.listen_backlog", Group: Network, Title: "the broker's queue of new connections", Roles: []Role{Broker},
+		Severity: Warning, Confidence: Documented,
+		Why: "connections that found the queue full were dropped: their clients waited a second or more and tried again",
+		Detail: "socket.listen.backlog.size is 50 when not set, since Kafka 3.2; before it could not be set. The kernel cuts it to net.core.somaxconn. " +
+			"50 is enough until the kernel counts overflows, which it does for all programs that listen here. Then take 1024 or more for both.",
+		Reads:   []string{"server.properties", "/proc/net/netstat", "/proc/sys/net/core/somaxconn"},
+		Sources: []string{"Kafka documentation: Broker Configs", "KIP-764"},
+		Risk:    "the broker has to be started again",
+		Check:   func(m *Machine, _ Rule) Reading { return readBacklog(m) },
+	}
+}
+
+func readBacklog(m *Machine) Reading {
+	text := strings.TrimSpace(m.Config.Get("socket.listen.backlog.size", "50"))
+	backlog, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return Reading{Verdict: Unknown, Note: fmt.Sprintf("socket.listen.backlog.size: %q is not a number", text)}
+	}
+	r := Reading{Verdict: OK, Current: text}
+	if limit, err := m.Number(host.SysctlFile("net.core.somaxconn")); err == nil && backlog > limit {
+		r.Verdict, r.Wanted = Warn, "≤ net.core.somaxconn"
+		r.Note = fmt.Sprintf("the broker asks for %d, and net.core.somaxconn cuts it to %d: it takes effect when the broker starts", backlog, limit)
+		r.Command = sysctlCommand("net.core.somaxconn", text)
+		return r
+	}
+	// A listener that overflows drops too: the two count the same event, drops others besides.
+	lost := countOf(m.Before.TCP, m.After.TCP, "ListenDrops")
+	if overflows := countOf(m.Before.TCP, m.After.TCP, "ListenOverflows"); overflows.total > lost.total {
+		lost = overflows
+	}
+	switch {
+	case !lost.seen:
+		return Reading{Verdict: Unknown, Current: text, Note: "the kernel's count of overflows could not be read"}
+	case lost.grew > 0, lost.total > 0 && backlog < 1024:
+		r.Verdict = Warn
+	case lost.total > 0:
+		r.Verdict = Info
+	default:
+		return r
+	}
+	r.Wanted, r.Note = "≥ 1024", lost.say(m, "connections were dropped")
+	if backlog < 1024 {
+		r.Command = "socket.listen.backlog.size=1024"
+	}
+	return r
+}
+
+func netTCPMemory() *Setting {
+	return &Setting{
+		ID: "net.ipv4.tcp_mem", Group: Network, Title: "memory of all connections", Roles: []Role{Broker, Client},
+		Severity: Warning, Confidence: Documented,
+		Why:     "above the middle value the kernel keeps buffers small, and above the last it drops packets",
+		Detail:  "In pages, mostly of 4 KiB: low, pressure, high. The kernel sets it by the machine's memory: leave it, unless the use comes near. Many thousands of connections with large buffers do that.",
+		Reads:   []string{"/proc/sys/net/ipv4/tcp_mem", "/proc/net/sockstat", "/proc/net/netstat"},
+		Sources: []string{"tcp(7)"},
+		Check: func(m *Machine, _ Rule) Reading {
+			limits, err := numbersOf(m, "net.ipv4.tcp_mem", 3)
+			if err != nil {
+				return Denied(err)
+			}
+			used, err := sockstat(m, "TCP", "mem")
+			if err != nil {
+				return Denied(err)
+			}
+			pressure, _ := strconv.ParseInt(strings.Fields(limits)[1], 10, 64) // numbersOf has parsed it
+			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", used, pressure), Wanted: fmt.Sprintf("≤ %d pages", pressure)}
+			pressed := countOf(m.Before.TCP, m.After.TCP, "TCPMemoryPressures")
+			switch {
+			case used > pressure:
+				r.Verdict, r.Note = Warn, "the kernel keeps buffers small now"
+			case pressed.grew > 0:
+				r.Verdict, r.Note = Warn, pressed.say(m, "times the memory ran short")
+			case pressed.total > 0:
+				r.Verdict, r.Note = Info, pressed.say(m, "times the memory ran short")
+			}
+			return r
+		},
+	}
+}
+
+// sockstat is a figure in /proc/net/sockstat: of "TCP", "mem".
+func sockstat(m *Machine, protocol, name string) (int64, error) {
+	const file = "proc/net/sockstat"
+	text, err := m.Text(file)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line) // "TCP: inuse 1 orphan 0 tw 0 alloc 1 mem 46"
+		if len(f) == 0 || f[0] != protocol+":" {
+			continue
+		}
+		for i := 1; i+1 < len(f); i += 2 {
+			if f[i] == name {
+				n, err := strconv.ParseInt(f[i+1], 10, 64)
+				if err != nil {
+					return 0, fmt.Errorf("%s: %q is not a number", file, f[i+1])
+				}
+				return n, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%s: it does not tell %s of %s", file, name, protocol)
+}
+
+// count is what the kernel counted: over the interval, and since the machine started.
+type count struct {
+	grew, total int64
+	seen        bool
+}
+
+// countOf adds up those of some counters that are there.
+func countOf(before, after map[string]int64, names ...string) count {
+	var c count
+	for _, name := range names {
+		if total, ok := after[name]; ok {
+			c.seen = true
+			c.total += total
+		}
+		if grew, ok := Delta(before, after, name); ok {
+			c.grew += grew
+		}
+	}
+	return c
+}
+
+// say is "3 connections were dropped in 5s", or since the machine started when the
+// interval has seen none.
+func (c count) say(m *Machine, what string) string {
+	if c.grew > 0 {
+		return fmt.Sprintf("%d %s in %s", c.grew, what, m.Interval)
+	}
+	return fmt.Sprintf("%d %s since the machine started", c.total, what)
+}

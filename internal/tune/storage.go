@@ -1,0 +1,310 @@
+package tune
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func diskShared() *Setting {
+	return &Setting{
+		ID: "disk.shared", Group: Disks, Title: "log directories on one disk", Roles: []Role{Broker},
+		Severity: Warning, Confidence: Documented, Want: "a disk each",
+		Why:     "two log directories on one disk get no more of it, and Kafka spreads partitions as if they did",
+		Detail:  "The disks at the bottom are compared, below partitions, md and device-mapper. Volumes of a cloud may share more than can be seen from here.",
+		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
+		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
+		Check: unlessLeft(func(m *Machine) Reading {
+			if len(m.Dirs) == 1 && m.Dirs[0].Err == nil {
+				return Reading{Verdict: OK, Current: "one log directory"}
+			}
+			on := make(map[string][]string) // directories by disk
+			r := eachDir(m, func(d Dir) Reading {
+				for _, name := range devicesOf(d) {
+					on[name] = append(on[name], d.Path)
+				}
+				return Reading{Verdict: OK, Current: "each on its own"}
+			})
+			var shared, notes []string
+			for _, name := range slices.Sorted(maps.Keys(on)) {
+				if len(on[name]) > 1 {
+					shared = append(shared, name)
+					notes = addNew(notes, strings.Join(on[name], " and ")+" share a disk")
+				}
+			}
+			if len(shared) == 0 {
+				return r
+			}
+			return Reading{
+				Verdict: Warn, Current: "shared: " + listed(shared), Wanted: "a disk each", Note: strings.Join(notes, "; "),
+				Command: "log.dirs with one directory for each disk; kafka-reassign-partitions.sh moves the partitions",
+			}
+		}),
+	}
+}
+
+// devicesOf are the names of the disks that a directory is on, or of its file system
+// where they cannot be seen.
+func devicesOf(d Dir) []string {
+	var names []string
+	for _, disk := range d.Storage.Disks {
+		names = append(names, disk.Name)
+	}
+	if len(names) == 0 && d.Mount.Point != "" {
+		names = []string{fmt.Sprintf("%s (device %d:%d)", d.Mount.Type, d.Mount.Major, d.Mount.Minor)}
+	}
+	return names
+}
+
+func diskSystem() *Setting {
+	return &Setting{
+		ID: "disk.system", Group: Disks, Title: "log directories beside the system", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented, Want: "a disk of its own",
+		Why:     "what the system writes delays appends, and a full log directory stops the whole machine",
+		Detail:  "The log directories' disks are compared with the disk of /. In a container / is the image's, and nothing can be said.",
+		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
+		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
+		Check: unlessLeft(func(m *Machine) Reading {
+			if m.Container != "" {
+				return Absent("in a container / is not the machine's own")
+			}
+			return besides(m, "/", "the system")
+		}),
+	}
+}
+
+func diskBrokerLog() *Setting {
+	return &Setting{
+		ID: "disk.broker_log", Group: Disks, Title: "log directories beside the broker's own log files", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Documented,
+		Why:     "server.log and its like take part of the disk that partitions need",
+		Detail:  "The log files are where -Dkafka.logs.dir of the running broker says.",
+		Reads:   []string{"/proc/PID/cmdline", "/proc/self/mountinfo"},
+		Sources: []string{"Kafka documentation, Operations: Disks and filesystem"},
+		Check: func(m *Machine, _ Rule) Reading {
+			if m.Process == nil {
+				return Absent("no broker runs here")
+			}
+			for _, a := range m.Process.Args {
+				if dir, ok := strings.CutPrefix(a, "-Dkafka.logs.dir="); ok && strings.HasPrefix(dir, "/") {
+					r := besides(m, dir, "the log files in "+dir)
+					if r.Verdict == Warn {
+						r.Verdict = Info
+					}
+					return r
+				}
+			}
+			return Absent("the broker's command line does not say where its log files are")
+		},
+	}
+}
+
+// besides tells which log directories share a disk with another path.
+func besides(m *Machine, other, what string) Reading {
+	if len(m.Dirs) == 0 {
+		return Absent("no log directory is known: name them with --dirs")
+	}
+	mounts, err := m.Mounts()
+	if err != nil {
+		return Denied(err)
+	}
+	mount, ok := host.MountOf(mounts, other)
+	if !ok {
+		return Reading{Verdict: Unknown, Note: "the file system of " + other + " is not among those mounted"}
+	}
+	there := Dir{Mount: mount}
+	there.Storage, err = m.StorageOf(mount)
+	if err != nil {
+		there.Storage = host.Storage{} // its device number still tells
+	}
+	devices := devicesOf(there)
+	return eachDir(m, func(d Dir) Reading {
+		for _, name := range devicesOf(d) {
+			if slices.Contains(devices, name) {
+				return Reading{Verdict: Warn, Current: "on " + name, Wanted: "a disk of its own", Note: d.Path + " is on one disk with " + what}
+			}
+		}
+		return Reading{Verdict: OK, Current: "on disks of their own"}
+	})
+}
+
+func diskRAID() *Setting {
+	return &Setting{
+		ID: "disk.raid", Group: Disks, Title: "RAID below the log directories", Roles: []Role{Broker},
+		Severity: Warning, Confidence: Documented, Want: "single disks|RAID 10",
+		Why: "RAID 5 and 6 write several times for each append, and with RAID 0 one disk that fails takes all with it",
+		Detail: "Sources disagree. Kafka's documentation sees a large cost for writes in RAID, and a rebuild that all but stops the machine; " +
+			"it replicates anyway. Confluent likes RAID 10 for quiet nights, and its Tiered Storage allows one log directory only. Redpanda knows only RAID 0. " +
+			"A RAID controller shows one disk: this check sees software RAID (md, device-mapper) only.",
+		Reads:   []string{"/sys/block/mdN/md/level", "/sys/block/dm-N/dm/uuid"},
+		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
+		Check: unlessLeft(func(m *Machine) Reading {
+			return eachDir(m, func(d Dir) Reading {
+				if len(d.Storage.Disks) == 0 {
+					return Absent("no disk can be seen from here")
+				}
+				return readLayers(d)
+			})
+		}),
+	}
+}
+
+func readLayers(d Dir) Reading {
+	r := Reading{Verdict: OK, Current: strings.Join(d.Storage.Layers, " on ")}
+	if r.Current == "" {
+		r.Current = "no RAID"
+	}
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(d.Storage.Layers, func(layer string) bool {
+			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(layer, w) })
+		})
+	}
+	// raid1 is in the name of raid10 too. Several paths to one disk are one disk.
+	apart := len(d.Storage.Disks) > 1 && !has("raid1", "multipath")
+	switch {
+	case has("raid4", "raid5", "raid6"):
+		r.Verdict, r.Wanted = Warn, "single disks, or RAID 10"
+		r.Note = "each append writes parity too, and a rebuild is felt for hours"
+	case apart && has("raid0"):
+		r.Verdict, r.Wanted = Warn, "a log directory for each disk"
+		r.Note = fmt.Sprintf("one of %d disks that fails takes all replicas here with it", len(d.Storage.Disks))
+	case apart:
+		r.Verdict, r.Wanted = Info, "a log directory for each disk"
+		r.Note = fmt.Sprintf("a log directory on %d disks needs all of them, unless they are mirrored", len(d.Storage.Disks))
+	case has("crypt"):
+		r.Verdict = Info
+		r.Note = "encryption costs CPU for each byte read and written"
+	}
+	return r
+}
+
+func diskRAIDHealth() *Setting {
+	return &Setting{
+		ID: "disk.raid_health", Group: Disks, Title: "state of software RAID", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented,
+		Why:     "an array that has lost a disk, or is copying one, is slow and has no spare",
+		Detail:  "All md arrays of the machine are looked at. Many distributions check arrays once a month, which slows the disks for hours; that is only noted.",
+		Reads:   []string{"/sys/block/mdN/md/degraded", "/sys/block/mdN/md/sync_action"},
+		Sources: []string{"kernel documentation: RAID arrays"},
+		Check: func(m *Machine, _ Rule) Reading {
+			var parts []part
+			for _, dir := range m.Glob("sys/block/md*/md") {
+				name := strings.Split(dir, "/")[2]
+				parts = append(parts, part{name, readArray(m, name, dir)})
+			}
+			if len(parts) == 0 {
+				return Absent("there is no software RAID")
+			}
+			return together(parts)
+		},
+	}
+}
+
+func readArray(m *Machine, name, dir string) Reading {
+	if !m.Exists(dir + "/degraded") {
+		return Absent("%s has no disk to spare in any state", name) // RAID 0 and linear
+	}
+	missing, err := m.Number(dir + "/degraded")
+	if err != nil {
+		return Denied(err)
+	}
+	if missing > 0 {
+		return Reading{
+			Verdict: Warn, Current: fmt.Sprintf("%d missing", missing), Wanted: "0 missing",
+			Note: name + " has lost a disk", Command: "mdadm --detail /dev/" + name,
+		}
+	}
+	switch action, _ := m.Text(dir + "/sync_action"); action { // older kernels have no such file
+	case "resync", "recover", "repair", "reshape":
+		return Reading{Verdict: Warn, Current: action, Wanted: "idle", Note: name + " is being copied: measure again when it is done"}
+	case "check":
+		return Reading{Verdict: Info, Current: action, Wanted: "idle", Note: name + " is being checked: measure again when it is done"}
+	}
+	return Reading{Verdict: OK, Current: "complete"}
+}
+
+// fsKind is what a file system is to Kafka.
+type fsKind int
+
+const (
+	fsUnknown   fsKind = iota // kt knows nothing of it
+	fsLocal                   // xfs, ext4, and others on a disk
+	fsNetworked               // files of another machine
+	fsPassing                 // gone when the container, or the machine, is started anew
+)
+
+// fileSystems are those of which kt knows something.
+var fileSystems = map[string]fsKind{
+	"xfs": fsLocal, "ext4": fsLocal, "ext3": fsLocal, "ext2": fsLocal, "btrfs": fsLocal, "zfs": fsLocal, "f2fs": fsLocal,
+	"jfs": fsLocal, "bcachefs": fsLocal, "vfat": fsLocal, "exfat": fsLocal, "fuseblk": fsLocal,
+	"nfs": fsNetworked, "nfs4": fsNetworked, "cifs": fsNetworked, "smb3": fsNetworked, "smbfs": fsNetworked,
+	"9p": fsNetworked, "virtiofs": fsNetworked, "ceph": fsNetworked, "glusterfs": fsNetworked, "lustre": fsNetworked,
+	"gpfs": fsNetworked, "afs": fsNetworked, "beegfs": fsNetworked, "fuse": fsNetworked,
+	"overlay": fsPassing, "aufs": fsPassing, "tmpfs": fsPassing, "ramfs": fsPassing, "squashfs": fsPassing,
+}
+
+// fsMagic are names by f_type of statfs(2), for what mountinfo does not show.
+var fsMagic = map[int64]string{
+	0x58465342: "xfs", 0xEF53: "ext4", 0x9123683E: "btrfs", 0x2FC12FC1: "zfs",
+	0x6969: "nfs", 0xFF534D42: "cifs", 0xFE534D42: "smb3", 0x01021997: "9p", 0x00C36400: "ceph", 0x65735546: "fuse",
+	0x794C7630: "overlay", 0x01021994: "tmpfs", 0x858458F6: "ramfs",
+}
+
+// fsOf is the type of a directory's file system, "" when it is not known.
+func fsOf(d Dir) (name string, kind fsKind) {
+	name = d.Mount.Type
+	if name == "" {
+		name = fsMagic[d.Space.Magic]
+	}
+	kind = fileSystems[name]
+	if kind == fsUnknown && strings.HasPrefix(name, "fuse.") {
+		kind = fsNetworked
+	}
+	return name, kind
+}
+
+func diskNetwork() *Setting {
+	return &Setting{
+		ID: "disk.network_fs", Group: Disks, Title: "network file systems", Roles: []Role{Broker, Controller},
+		Severity: Fatal, Confidence: Documented,
+		Why: "Kafka renames and deletes files that it has open, which NFS and its like do not stand, and stalls with the network",
+		Detail: "Files over the network (NFS, CIFS, 9p, Ceph's file system, FUSE) are meant. Blocks over the network, such as EBS or a SAN, " +
+			"are fine when they are fast enough. Confluent advises against network-attached storage of files. FUSE may be local, and is still no place for a broker.",
+		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
+		Sources: []string{"Confluent Platform: production deployment"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return readKinds(m, fsNetworked, "files over the network: use a disk, or blocks over the network")
+		},
+	}
+}
+
+func diskOverlay() *Setting {
+	return &Setting{
+		ID: "disk.overlay_tmpfs", Group: Disks, Title: "file systems that do not last", Roles: []Role{Broker, Controller},
+		Severity: Fatal, Confidence: Documented,
+		Why:     "what is in a container's own layer or in memory is lost with the container or the machine",
+		Detail:  "overlay is a container's own layer: mount a volume for the log directories. tmpfs also takes the page cache's memory. That an open with O_DIRECT succeeds tells nothing: tmpfs allows it now.",
+		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
+		Sources: []string{"Docker documentation: Volumes", "kernel documentation: tmpfs"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return readKinds(m, fsPassing, "does not last: mount a volume, or use a disk")
+		},
+	}
+}
+
+// readKinds fails the log directories whose file system is of a kind.
+func readKinds(m *Machine, bad fsKind, note string) Reading {
+	return eachDir(m, func(d Dir) Reading {
+		name, kind := fsOf(d)
+		switch {
+		case name == "":
+			return Reading{Verdict: Unknown, Note: "the file system of " + d.Path + " is not known"}
+		case kind == bad:
+			return Reading{Verdict: Fail, Current: name, Wanted: "xfs or ext4", Note: d.Path + " " + note}
+		}
+		return Reading{Verdict: OK, Current: name}
+	})
+}

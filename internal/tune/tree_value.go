@@ -1,0 +1,173 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+var errEnded = errors.New("it has ended")
+
+// normal is a value as kt compares it: the chosen word of a list with brackets, or
+// its words with one space between them.
+func normal(value string) string {
+	if _, after, ok := strings.Cut(value, "["); ok {
+		if word, _, ok := strings.Cut(after, "]"); ok {
+			return word
+		}
+	}
+	return strings.Join(strings.Fields(value), " ")
+}
+
+// subject is what a change is about: one value of the machine.
+type subject struct {
+	Kind  Kind   `json:"kind"`
+	Path  string `json:"path"`
+	PID   int    `json:"pid,omitempty"`
+	Start int64  `json:"start,omitempty"`
+	// Disk tells one disk from another that has its name after the next start: what
+	// the disk says of itself.
+	Disk string `json:"disk,omitempty"`
+}
+
+// value is what is there now. That of a process that has ended is errEnded, and of
+// a file that is not there fs.ErrNotExist.
+func (t *Tree) value(s subject) (string, error) {
+	switch s.Kind {
+	case Prlimit:
+		return t.openFiles(s)
+	case Remount:
+		return t.atime(s.Path)
+	}
+	b, err := os.ReadFile(t.at(s.Path))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", s.Path, withoutPath(err))
+	}
+	return normal(string(b)), nil
+}
+
+func (t *Tree) openFiles(s subject) (string, error) {
+	p, err := t.host().Process(s.PID)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && p.Start != s.Start {
+		err = errEnded
+	}
+	if err != nil {
+		return "", fmt.Errorf("process %d: %w", s.PID, err)
+	}
+	limits, err := t.host().Limits(s.PID)
+	if err != nil {
+		return "", fmt.Errorf("process %d: %w", s.PID, err)
+	}
+	l, ok := limits["Max open files"]
+	if !ok {
+		return "", fmt.Errorf("process %d: its limit of open files is not told", s.PID)
+	}
+	return limitText(l.Soft) + " " + limitText(l.Hard), nil
+}
+
+func limitText(n int64) string {
+	if n < 0 {
+		return "unlimited"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// parseLimits reads "SOFT HARD".
+func parseLimits(value string) (soft, hard int64, err error) {
+	words := strings.Fields(value)
+	if len(words) != 2 {
+		return 0, 0, fmt.Errorf("%q is not a soft and a hard limit", value)
+	}
+	var n [2]int64
+	for i, w := range words {
+		if w == "unlimited" {
+			n[i] = -1
+			continue
+		}
+		if n[i], err = strconv.ParseInt(w, 10, 64); err != nil || n[i] < 0 {
+			return 0, 0, fmt.Errorf("%q is not a soft and a hard limit", value)
+		}
+	}
+	return n[0], n[1], nil
+}
+
+// The ways to keep access times.
+var atimes = []string{"noatime", "relatime", "strictatime"}
+
+func (t *Tree) atime(point string) (string, error) {
+	mounts, err := t.host().Mounts()
+	if err != nil {
+		return "", err
+	}
+	m, ok := mountAt(mounts, point)
+	if !ok {
+		return "", fmt.Errorf("%s: %w: it is no mount point", point, fs.ErrNotExist)
+	}
+	for _, o := range m.Options {
+		if slices.Contains(atimes, o) {
+			return o, nil
+		}
+	}
+	return "strictatime", nil // the one that is not shown
+}
+
+// mountAt is what is mounted in a place: of several the last, which hides the others.
+func mountAt(mounts []host.Mount, point string) (host.Mount, bool) {
+	for i := len(mounts) - 1; i >= 0; i-- {
+		if mounts[i].Point == point {
+			return mounts[i], true
+		}
+	}
+	return host.Mount{}, false
+}
+
+// set gives a value and reads it back.
+func (t *Tree) set(s subject, value string) error {
+	var err error
+	switch s.Kind {
+	case Prlimit:
+		soft, hard, bad := parseLimits(value)
+		if bad != nil {
+			return bad
+		}
+		err = t.kernel.SetOpenFiles(s.PID, s.Start, soft, hard)
+	case Remount:
+		err = t.kernel.Remount(t.at(s.Path), value)
+	default:
+		err = t.kernel.Write(t.at(s.Path), value)
+	}
+	if err != nil {
+		return fmt.Errorf("set %s: %w", s.Path, withoutPath(err))
+	}
+	t.did("set", s.Path)
+	now, err := t.value(s)
+	if err != nil {
+		return err
+	}
+	if now != normal(value) {
+		return &tookError{s.Path, value, now}
+	}
+	return nil
+}
+
+// diskName tells what disk it is whose file this is: "/sys/block/sda/queue/scheduler".
+// It is "" for everything else, and for a disk that does not say.
+func (t *Tree) diskName(p string) string {
+	rest, ok := strings.CutPrefix(p, "/sys/block/")
+	if !ok {
+		return ""
+	}
+	disk, _, _ := strings.Cut(rest, "/")
+	for _, name := range []string{"wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid"} {
+		if s, err := t.host().Text("sys/block/" + disk + "/" + name); err == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}

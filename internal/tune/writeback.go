@@ -1,0 +1,352 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func writebackSettings() []*Setting {
+	return []*Setting{dirtyBackground(), dirtyLimit(), dirtyExpire(), dirtyWriteback(), dirtyLive()}
+}
+
+const dirtyRule = "The rule is a list of amounts of which the least is wanted: “5%” of the memory, “400MB”, and “5s”, which is what the " +
+	"slowest log directory writes in so many seconds. Seconds count only once kt probe has measured that; with “min8GiB” they " +
+	"count for at least so much. "
+
+func dirtyBackground() *Setting {
+	return &Setting{
+		ID: "vm.dirty_background", Group: Memory, Title: "unwritten data at which the kernel begins to write",
+		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Applies: true, Valid: validDirty,
+		Why: "data piles up in memory until all of it is written at once, and appends wait for the disk meanwhile",
+		Detail: dirtyRule + "The Definitive Guide, Confluent's playbooks and Canonical set 5 %; TuneD 10 for throughput and 3 for latency. " +
+			"On large machines a percent is gigabytes, so that Intel sets 400 MB. 0 is wrong: the kernel then writes all the time. " +
+			"dirty_background_ratio and dirty_background_bytes are one value in two files: writing one sets the other to 0. The " +
+			"ratio is a share of the memory that is free or holds files, which is less than all of it.",
+		Reads: []string{"/proc/sys/vm/dirty_background_ratio", "/proc/sys/vm/dirty_background_bytes", "/proc/meminfo"},
+		Sources: []string{
+			"Kafka: The Definitive Guide, chapter 2 (5 %)", "Confluent: cp-ansible (5 %)", "Intel: Kafka optimisation guide (400 MB)",
+			"TuneD throughput-performance (10 %)", "kernel commit abffc02 (one value in two files)",
+		},
+		Risk: "more and smaller writes; data that would soon have been deleted is written after all",
+		Check: func(m *Machine, want Rule) Reading {
+			return dirtyPair{"vm.dirty_background", AtMost}.check(m, want)
+		},
+	}
+}
+
+func dirtyLimit() *Setting {
+	return &Setting{
+		ID: "vm.dirty_limit", Group: Memory, Title: "unwritten data at which the kernel makes writers wait",
+		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Applies: true, Valid: validDirty,
+		Why: "a broker that meets this limit stops in the middle of an append, with the partition locked",
+		Detail: dirtyRule + "This is vm.dirty_ratio, or vm.dirty_bytes: one value in two files, and writing one sets the other to 0. The kernel slows " +
+			"writers down already half-way between this and vm.dirty_background. Sources disagree: the Definitive Guide 60 to 80 %, " +
+			"Confluent's playbooks and Canonical 80; TuneD 40 for throughput and 10 for latency, where appends stall at 6.5 %. kt " +
+			"keeps it high in both profiles, and lets the lower threshold do the work.",
+		Reads: []string{"/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes", "/proc/meminfo"},
+		Sources: []string{
+			"Kafka: The Definitive Guide, chapter 2 (60 to 80 %)", "Confluent: cp-ansible (80 %)", "TuneD latency-performance (10 %)",
+			"kernel commit abffc02 (one value in two files)",
+		},
+		Risk: "more data is only in memory: a machine that loses power loses it, so that topics need replicas on others",
+		Check: func(m *Machine, want Rule) Reading {
+			return dirtyPair{"vm.dirty_limit", AtLeast}.check(m, want)
+		},
+	}
+}
+
+// dirtyAmount is a rule for an amount of unwritten data: the least of what is set.
+type dirtyAmount struct {
+	percent int64   // of the memory; 0: not set
+	bytes   int64   // 0: not set
+	seconds float64 // of writing at the measured rate; 0: not set
+	floor   int64   // bytes that the seconds are at least
+}
+
+// parseDirty reads "5% 400MB 1s" or "60% 30s min8GiB".
+func parseDirty(text string) (dirtyAmount, error) {
+	var a dirtyAmount
+	seen := make(map[string]bool)
+	for _, term := range strings.Fields(text) {
+		kind, err := a.add(term)
+		if err == nil && seen[kind] {
+			err = fmt.Errorf("%q: there is a %s already", term, kind)
+		}
+		if err != nil {
+			return dirtyAmount{}, err
+		}
+		seen[kind] = true
+	}
+	switch {
+	case a.percent == 0 && a.bytes == 0:
+		return dirtyAmount{}, errors.New(`there is no share of the memory ("5%") or size ("400MB"), which counts where no disk was measured`)
+	case a.floor > 0 && a.seconds == 0:
+		return dirtyAmount{}, errors.New(`"min" is for seconds ("30s"), of which there are none`)
+	}
+	return a, nil
+}
+
+// add takes one term and says of which kind it is.
+func (a *dirtyAmount) add(term string) (kind string, err error) {
+	if text, ok := strings.CutSuffix(term, "%"); ok {
+		a.percent, err = strconv.ParseInt(text, 10, 64)
+		if err != nil || a.percent < 1 || a.percent > 100 {
+			return "", fmt.Errorf("%q: take a whole percent from 1%% to 100%%", term)
+		}
+		return "share", nil
+	}
+	if text, ok := strings.CutPrefix(term, "min"); ok {
+		a.floor, err = parseDirtySize(text)
+		return "min", err
+	}
+	if text, ok := strings.CutSuffix(term, "s"); ok {
+		a.seconds, err = strconv.ParseFloat(text, 64)
+		if err != nil || !(a.seconds > 0 && a.seconds <= 3600) {
+			return "", fmt.Errorf("%q: take seconds from more than 0s to 3600s", term)
+		}
+		return "time", nil
+	}
+	a.bytes, err = parseDirtySize(term)
+	return "size", err
+}
+
+func parseDirtySize(text string) (int64, error) {
+	for _, u := range []struct {
+		suffix string
+		bytes  float64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"GB", 1e9}, {"MB", 1e6}} {
+		number, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(n*u.bytes >= 1<<20 && n*u.bytes <= 1<<50) {
+			break
+		}
+		return int64(n * u.bytes), nil
+	}
+	return 0, fmt.Errorf("%q: take a share as 5%%, a time as 5s, or a size of 1MiB or more as 400MB, 8GB, 400MiB or 8GiB", text)
+}
+
+func validDirty(r Rule) error {
+	if r.Leave() {
+		return nil
+	}
+	if r.Op != Equal {
+		return fmt.Errorf("%q: name the amount only; whether more or less is as good follows from the setting", r)
+	}
+	_, err := parseDirty(r.Value)
+	return err
+}
+
+// dirtyValue is what such a pair of files holds: bytes, or else a percentage.
+type dirtyValue struct{ percent, bytes int64 }
+
+// of is the amount in bytes.
+func (v dirtyValue) of(memory int64) int64 {
+	if v.bytes > 0 {
+		return v.bytes
+	}
+	return int64(float64(memory) * float64(v.percent) / 100)
+}
+
+func (v dirtyValue) String() string {
+	if v.bytes > 0 {
+		return strconv.FormatInt(v.bytes, 10) + " bytes"
+	}
+	return strconv.FormatInt(v.percent, 10) + " %"
+}
+
+// on is the wanted value on a machine with so much memory and a disk of so many
+// bytes a second, 0 for one that was not measured.
+func (a dirtyAmount) on(memory, bandwidth int64) dirtyValue {
+	v := dirtyValue{percent: a.percent}
+	if a.bytes > 0 && (v == dirtyValue{} || a.bytes < v.of(memory)) {
+		v = dirtyValue{bytes: a.bytes}
+	}
+	if a.seconds > 0 && bandwidth > 0 {
+		// Whole MiB: no two measurements are the same to the byte.
+		b := max(int64(a.seconds*float64(bandwidth))>>20<<20, a.floor, 1<<20)
+		if b < v.of(memory) {
+			v = dirtyValue{bytes: b}
+		}
+	}
+	return v
+}
+
+// dirtyPair is one value of the kernel in two files, of which one holds 0. op tells
+// which side of the wanted amount is as good.
+type dirtyPair struct {
+	id string
+	op Op
+}
+
+func (p dirtyPair) keys() (ratio, bytes string) {
+	prefix := "vm.dirty_"
+	if p.id == "vm.dirty_background" {
+		prefix = "vm.dirty_background_"
+	}
+	return prefix + "ratio", prefix + "bytes"
+}
+
+// holds allows for a tenth: measurements differ by as much.
+func (p dirtyPair) holds(have, want dirtyValue, memory int64) bool {
+	h, w := float64(have.of(memory)), float64(want.of(memory))
+	if p.op == AtLeast {
+		return h >= 0.9*w
+	}
+	return h > 0 && h <= 1.1*w
+}
+
+func (p dirtyPair) check(m *Machine, rule Rule) Reading {
+	ratioKey, bytesKey := p.keys()
+	var have dirtyValue
+	var err error
+	if have.percent, err = m.Number(host.SysctlFile(ratioKey)); err != nil {
+		return Denied(err)
+	}
+	if have.bytes, err = m.Number(host.SysctlFile(bytesKey)); err != nil {
+		return Denied(err)
+	}
+	r := Reading{Verdict: Info, Current: have.String(), Wanted: rule.String()}
+	persisted, file := p.persisted(m)
+	if file != "" {
+		r.Persisted, r.PersistedIn = persisted.String(), file
+	}
+	if rule.Leave() {
+		return r
+	}
+	amount, err := parseDirty(rule.Value)
+	switch {
+	case err != nil: // loading the profile would have refused it
+		r.Verdict, r.Note = Unknown, err.Error()
+		return r
+	case m.MemTotal <= 0:
+		r.Verdict, r.Note = Unknown, "the size of the machine's memory is not known"
+		return r
+	}
+	want := amount.on(m.MemTotal, m.Bandwidth)
+	r.Wanted = string(p.op) + " " + want.String()
+	change := p.change(have, want)
+	switch {
+	case !p.holds(have, want, m.MemTotal):
+		r.Verdict, r.Changes = Warn, []Change{change}
+		if amount.seconds > 0 && m.Bandwidth <= 0 {
+			r.Note = "kt probe would tell how many bytes that should be"
+		}
+	case file != "" && !p.holds(persisted, want, m.MemTotal):
+		r.Verdict = Warn
+		r.addNote("will be %s after a reboot: %s", persisted, file)
+		r.Changes = []Change{{
+			Setting: p.id, Kind: KeepOnly, Path: file, Old: persisted.String(), New: want.String(), Keep: change.Keep,
+		}}
+	default:
+		r.Verdict = OK
+	}
+	if len(r.Changes) > 0 && file != "" && after(file, SysctlFile) {
+		r.addNote("%s is read after %s and will win at the next boot: remove the line there", file, SysctlFile)
+	}
+	return r
+}
+
+// change writes the file that the wanted value belongs in. Writing it sets the other
+// to 0, so what was there goes along.
+func (p dirtyPair) change(have, want dirtyValue) Change {
+	ratio, bytes := p.keys()
+	percentText, bytesText := strconv.FormatInt(have.percent, 10), strconv.FormatInt(have.bytes, 10)
+	if want.bytes > 0 {
+		c := Sysctl(p.id, bytes, bytesText, strconv.FormatInt(want.bytes, 10))
+		c.Pair, c.PairOld = "/"+host.SysctlFile(ratio), percentText
+		return c
+	}
+	c := Sysctl(p.id, ratio, percentText, strconv.FormatInt(want.percent, 10))
+	c.Pair, c.PairOld = "/"+host.SysctlFile(bytes), bytesText
+	return c
+}
+
+// persisted is what the pair will be after the next boot, and the file that says so;
+// "" when none does, or what it says is no number.
+func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
+	ratio, bytes := p.keys()
+	var last host.Sysctl
+	for _, key := range []string{ratio, bytes} {
+		all := m.Sysctls[key]
+		if len(all) == 0 {
+			continue
+		}
+		s := all[len(all)-1]
+		if last.File == "" || after(s.File, last.File) || s.File == last.File && s.Line > last.Line {
+			last = s
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(last.Value), 10, 64)
+	if err != nil || n < 0 {
+		return dirtyValue{}, ""
+	}
+	if last.Key == bytes {
+		return dirtyValue{bytes: n}, last.File
+	}
+	return dirtyValue{percent: n}, last.File
+}
+
+func dirtyExpire() *Setting {
+	return &Setting{
+		ID: "vm.dirty_expire_centisecs", Group: Memory, Title: "age at which unwritten data is written",
+		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
+		Why: "data that stays in memory for long is written in one large burst",
+		Detail: "In hundredths of a second. No vendor gives a value for Kafka. The kernel's own is 3000; profiles for databases set " +
+			"500, which the latency profile takes over; some accounts raise it to 12000, which makes bursts larger.",
+		Reads:   []string{"/proc/sys/vm/dirty_expire_centisecs"},
+		Sources: []string{"kernel documentation: sysctl/vm (3000)", "TuneD oracle, mssql (500)", "kt's proposal"},
+		Risk:    "more writes",
+		Check:   numberCheck("vm.dirty_expire_centisecs", Info, false),
+	}
+}
+
+func dirtyWriteback() *Setting {
+	return &Setting{
+		ID: "vm.dirty_writeback_centisecs", Group: Memory, Title: "how often the kernel looks for data to write",
+		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
+		Why: "with 0 the kernel writes nothing until memory is short, and then all at once",
+		Detail: "In hundredths of a second. The kernel's own is 500, and profiles for databases set 100, which the latency profile " +
+			"takes over. Laptop tools raise it to spare the battery. No vendor gives a value for Kafka.",
+		Reads:   []string{"/proc/sys/vm/dirty_writeback_centisecs"},
+		Sources: []string{"kernel documentation: sysctl/vm (500)", "TuneD oracle, mssql (100)", "kt's proposal"},
+		Risk:    "the kernel wakes up more often",
+		Check: func(m *Machine, want Rule) Reading {
+			r := numberCheck("vm.dirty_writeback_centisecs", Info, false)(m, want)
+			if r.Verdict == OK && r.Current == "0" && !want.Leave() {
+				r.Verdict, r.Command = Info, "sysctl -w vm.dirty_writeback_centisecs="+want.Target("")
+			}
+			return r
+		},
+	}
+}
+
+func dirtyLive() *Setting {
+	return &Setting{
+		ID: "vm.dirty_live", Group: Memory, Title: "unwritten data now, of what makes writers wait",
+		Roles: []Role{Broker}, Severity: Warning, Confidence: Folklore, Want: "<= 70",
+		Why: "the disks do not keep up: at the limit every append waits for them",
+		Detail: "Pages that are dirty or being written, as a share of the kernel's own threshold, which it works out anew all the " +
+			"time from the memory that is free. The Definitive Guide and Cloudera say to watch these counters under load; the bound " +
+			"of 70 % is kt's proposal. It means something only while the broker is loaded.",
+		Reads:   []string{"/proc/vmstat"},
+		Sources: []string{"Kafka: The Definitive Guide, chapter 2", "Cloudera: Kafka system level tuning", "kt's proposal (70 %)"},
+		Check: func(m *Machine, want Rule) Reading {
+			if m.After.VM == nil {
+				return Reading{Verdict: Unknown, Note: "/proc/vmstat could not be read"}
+			}
+			dirty, seen := m.After.VM["nr_dirty"]
+			limit, known := m.After.VM["nr_dirty_threshold"]
+			if !seen || !known || limit <= 0 {
+				return Absent("this kernel does not tell its threshold")
+			}
+			return judge(100*float64(dirty+m.After.VM["nr_writeback"])/float64(limit), " %", want, Warn)
+		},
+	}
+}
