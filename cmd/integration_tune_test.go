@@ -252,16 +252,16 @@ func TestTuneSeesTheBrokerThatRuns(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(d.Host.LogDirs[0], "load-0")); err != nil || !info.IsDir() {
 		t.Errorf("the log directory %s does not have the partition load-0: %v", d.Host.LogDirs[0], err)
 	}
-	flags := output(t, "jcmd", strconv.Itoa(pid), "VM.flags")
+	flags := printed(t, "jcmd", strconv.Itoa(pid), "VM.flags")
 	heap := regexp.MustCompile(`-XX:MaxHeapSize=(\d+)`).FindStringSubmatch(flags)
 	if heap == nil {
 		t.Fatalf("jcmd VM.flags has no MaxHeapSize: %s", flags)
 	}
-	bytes, _ := strconv.ParseFloat(heap[1], 64)
-	if got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", bytes/(1<<20)); !strings.Contains(got, want) {
+	size, _ := strconv.ParseFloat(heap[1], 64)
+	if got, want := check(t, d, "jvm.heap_set").Current, fmt.Sprintf("%.0f MiB", size/(1<<20)); !strings.Contains(got, want) {
 		t.Errorf("jvm.heap_set: %q, and jcmd says %s", got, want)
 	}
-	limits := output(t, "cat", fmt.Sprintf("/proc/%d/limits", pid))
+	limits := printed(t, "cat", fmt.Sprintf("/proc/%d/limits", pid))
 	nofile := regexp.MustCompile(`Max open files\s+(\d+)`).FindStringSubmatch(limits)[1]
 	if got := check(t, d, "limits.nofile").Current; !strings.Contains(got, nofile) {
 		t.Errorf("limits.nofile: %q, and /proc says %s", got, nofile)
@@ -285,7 +285,7 @@ func (k *kafkaCluster) pid() int {
 	return pid
 }
 
-func output(t *testing.T, name string, args ...string) string {
+func printed(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {
@@ -297,7 +297,7 @@ func output(t *testing.T, name string, args ...string) string {
 // mapsAgree holds kt's count of mappings against the kernel's list.
 func mapsAgree(t *testing.T, d tune.Document, pid int) {
 	t.Helper()
-	lines := strings.Count(output(t, "cat", fmt.Sprintf("/proc/%d/maps", pid)), "\n")
+	lines := strings.Count(printed(t, "cat", fmt.Sprintf("/proc/%d/maps", pid)), "\n")
 	note := check(t, d, "vm.max_map_count")
 	found := regexp.MustCompile(`\d+`).FindAllString(note.Note+" "+note.Current, -1)
 	if !slices.ContainsFunc(found, func(s string) bool {
@@ -313,7 +313,7 @@ func mapsAgree(t *testing.T, d tune.Document, pid int) {
 func collectionsAgree(t *testing.T, pid int) {
 	t.Helper()
 	collections := func() float64 {
-		lines := strings.Split(strings.TrimSpace(output(t, "jstat", "-gc", strconv.Itoa(pid))), "\n")
+		lines := strings.Split(strings.TrimSpace(printed(t, "jstat", "-gc", strconv.Itoa(pid))), "\n")
 		names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
 		sum := 0.0
 		for i, n := range names {
@@ -325,13 +325,13 @@ func collectionsAgree(t *testing.T, pid int) {
 		return sum
 	}
 	low := collections()
-	gc := check(t, tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0", "--only", "jvm"), "jvm.gc_time")
+	gc := check(t, tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0", "--only", "jvm"), "jvm.gc_share")
 	high := collections()
 	found := regexp.MustCompile(`(\d+) collections?`).FindStringSubmatch(gc.Current + " " + gc.Note)
 	if found == nil {
-		t.Fatalf("jvm.gc_time: %q (%s) tells no collections", gc.Current, gc.Note)
+		t.Fatalf("jvm.gc_share: %q (%s) tells no collections", gc.Current, gc.Note)
 	}
 	if n, _ := strconv.ParseFloat(found[1], 64); n < low || n > high {
-		t.Errorf("jvm.gc_time tells %v collections, jstat %v before and %v after", n, low, high)
+		t.Errorf("jvm.gc_share tells %v collections, jstat %v before and %v after", n, low, high)
 	}
 }

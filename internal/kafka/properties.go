@@ -54,8 +54,6 @@ func properties() []property[Settings] {
 		producerOtherProperties(), otherProperties[Settings]())
 }
 
-func propertyNames() []string { return names(properties()) }
-
 // names returns the names in a table, sorted.
 func names[S reader](table []property[S]) []string {
 	var all []string

@@ -175,10 +175,10 @@ func (r *runner) appendSlowly(ctx context.Context, p *place) (Result, error) {
 	if err != nil {
 		return Result{}, explain(p.Path, err)
 	}
-	defer f.Close()
+	defer files{f}.close()
 	data := newPool(block, p.SizeBytes)
 	t := trial{
-		test: testAppend, what: "buffered appends of 4 KiB, 200 a second", duration: r.t.appends, idle: true,
+		test: testAppend, what: "buffered appends of 4 KiB, 200 a second", duration: r.t.appends, givesWay: true,
 		workers: []worker{func(ctx context.Context, m *meter) error {
 			pace := newPacer(perSecond)
 			for at := int64(0); ; at += block {

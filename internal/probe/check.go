@@ -30,8 +30,14 @@ type DirPlan struct {
 	kind string // of a file system that was forced
 }
 
-// spare is the share of a file system that a probe leaves free.
-const spare = 0.1
+// mustStay is how much of a file system has to be free at any time: a tenth, and
+// beside a broker, where next to nothing is written, enough for that.
+func mustStay(m Mode, total int64) int64 {
+	if m == Live {
+		return 4 * leastSize
+	}
+	return total / 10
+}
 
 // Check finds every reason not to begin, and writes nothing. The error joins all
 // of them, each with the directory and what to do.
@@ -58,7 +64,7 @@ func Check(o Options) (Plan, error) {
 		}
 		if len(errs) == 0 {
 			wanted[number] += d.SizeBytes
-			errs = append(errs, checkSpace(d, wanted[number])...)
+			errs = append(errs, checkSpace(o.Mode, d, wanted[number])...)
 		}
 		if len(errs) == 0 {
 			errs = append(errs, checkFiles(o, d)...)
@@ -92,7 +98,11 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	}
 	d.TotalBytes, d.FreeBytes, d.kind = s.total, s.free, s.kind
 	d.SizeBytes = o.Size
-	if d.SizeBytes == 0 {
+	switch {
+	case d.SizeBytes != 0:
+	case o.Mode == Live:
+		d.SizeBytes = t.size
+	default:
 		d.SizeBytes = min(t.size, s.free/10) / mib * mib
 	}
 	var errs []error
@@ -140,8 +150,8 @@ func shareDevice(a, b string) bool {
 }
 
 // checkSpace takes what all directories of one file system want together.
-func checkSpace(d DirPlan, wanted int64) []error {
-	left := int64(float64(d.TotalBytes) * spare)
+func checkSpace(m Mode, d DirPlan, wanted int64) []error {
+	left := mustStay(m, d.TotalBytes)
 	switch {
 	case d.SizeBytes < leastSize:
 		return []error{fmt.Errorf("%s: a tenth of the %s that are free is too little to measure: free some, or name a size",
@@ -159,7 +169,7 @@ func checkFiles(o Options, d DirPlan) []error {
 	if err != nil {
 		return []error{explain(d.Path, err)}
 	}
-	f.Close()
+	files{f}.close()
 	if !slices.Contains(o.Tests, testDD) {
 		return nil
 	}
@@ -167,7 +177,7 @@ func checkFiles(o Options, d DirPlan) []error {
 	align := int64(page)
 	if f, err := nameless(d.Path, true); err == nil {
 		align = alignment(f, logicalBlock(host.System(), d.Path))
-		f.Close()
+		files{f}.close()
 	}
 	for _, block := range o.Blocks {
 		switch {

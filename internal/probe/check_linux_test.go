@@ -18,7 +18,7 @@ func TestMemoryIsNoDisk(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize}); err == nil || !strings.Contains(err.Error(), "is on tmpfs, which is memory and not a disk") {
 		t.Errorf("Check(%s) = %v, want a refusal of tmpfs", dir, err)
 	}

@@ -100,16 +100,19 @@ func TestCheckAllows(t *testing.T) {
 func TestSpaceThatMustStayFree(t *testing.T) {
 	for _, r := range []struct {
 		sentence           string
+		mode               Mode
 		total, free, wants int64
 		ok                 bool
 	}{
-		{"a disk of 1 GiB and a size of 256 MiB", gib, 900 * mib, 256 * mib, true},
-		{"exactly a tenth stays", 1000 * mib, 300 * mib, 200 * mib, true},
-		{"less than a tenth stays", 1000 * mib, 300 * mib, 201 * mib, false},
-		{"nearly full already", 1000 * mib, 50 * mib, 16 * mib, false},
-		{"a tenth of what is free is nothing", 1000 * mib, 900 * mib, 8 * mib, false},
+		{"a disk of 1 GiB and a size of 256 MiB", Quick, gib, 900 * mib, 256 * mib, true},
+		{"exactly a tenth stays", Quick, 1000 * mib, 300 * mib, 200 * mib, true},
+		{"less than a tenth stays", Quick, 1000 * mib, 300 * mib, 201 * mib, false},
+		{"nearly full already", Quick, 1000 * mib, 50 * mib, 16 * mib, false},
+		{"a tenth of what is free is nothing", Quick, 1000 * mib, 900 * mib, 8 * mib, false},
+		{"a broker's disk is nearly full", Live, 1000 * mib, 90 * mib, 16 * mib, true},
+		{"a broker's disk is full", Live, 1000 * mib, 70 * mib, 16 * mib, false},
 	} {
-		errs := checkSpace(DirPlan{Path: "/d", TotalBytes: r.total, FreeBytes: r.free, SizeBytes: r.wants}, r.wants)
+		errs := checkSpace(r.mode, DirPlan{Path: "/d", TotalBytes: r.total, FreeBytes: r.free, SizeBytes: r.wants}, r.wants)
 		if (len(errs) == 0) != r.ok {
 			t.Errorf("%s: checkSpace(…) = %v, want ok %v", r.sentence, errs, r.ok)
 		}

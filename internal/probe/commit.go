@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -51,29 +52,34 @@ func (r *runner) commit(ctx context.Context, p *place) (Result, error) {
 	if err := f[0].Truncate(0); err != nil {
 		return t.result(alone), explain(p.Path, err)
 	}
-	more := newPool(mib, p.SizeBytes)
-	t.workers = append(t.workers, func(ctx context.Context, _ *meter) error {
-		pace := newPacer(1 / commitEvery.Seconds())
-		for {
-			if _, err := pace.wait(ctx); err != nil {
-				return err
-			}
-			if err := f[1].Truncate(0); err != nil {
-				return err
-			}
-			for at := int64(0); at < filled && ctx.Err() == nil; at += mib {
-				if _, err := f[1].WriteAt(more.next(mib), at); err != nil {
-					return err
-				}
-			}
-			if err := f[1].Sync(); err != nil {
-				return err
-			}
-		}
-	})
+	t.workers = append(t.workers, fillAndSync(f[1], filled, newPool(mib, p.SizeBytes)))
 	out, err := r.drive(ctx, p, t)
 	result := t.result(out)
 	was := alone.latency()
 	result.Alone = &was
 	return result, err
+}
+
+// fillAndSync fills a file and syncs it, as a broker does with a segment, again and
+// again.
+func fillAndSync(f *os.File, size int64, data *pool) worker {
+	return func(ctx context.Context, _ *meter) error {
+		pace := newPacer(1 / commitEvery.Seconds())
+		for {
+			if _, err := pace.wait(ctx); err != nil {
+				return err
+			}
+			if err := f.Truncate(0); err != nil {
+				return err
+			}
+			for at := int64(0); at < size && ctx.Err() == nil; at += mib {
+				if _, err := f.WriteAt(data.next(mib), at); err != nil {
+					return err
+				}
+			}
+			if err := f.Sync(); err != nil {
+				return err
+			}
+		}
+	}
 }

@@ -11,9 +11,9 @@ import (
 // Comparison is two probes of the same directories, say before and after tuning.
 type Comparison struct {
 	Changes  []Change     `json:"changes"`
-	Settings []Difference `json:"settings"`        // that were not the same
-	Missing  []string     `json:"missing"`         // what only one of the two has
-	Notes    []string     `json:"notes,omitempty"` // why the two may not be fit to be compared
+	Settings []Difference `json:"settings,omitempty"` // that were not the same
+	Missing  []string     `json:"missing,omitempty"`  // what only one of the two has
+	Notes    []string     `json:"notes,omitempty"`    // why the two may not be fit to be compared
 }
 
 // Change is one figure in both probes.

@@ -92,7 +92,7 @@ type Result struct {
 	Stalls   Stalls    `json:"stalls"`
 	Append   *Append   `json:"append,omitempty"`
 	Read     *float64  `json:"read_mib_per_second,omitempty"` // mixed
-	Series   []Second  `json:"series"`
+	Series   []Second  `json:"series,omitempty"`
 	Spread   Spread    `json:"spread"`
 	CPU      float64   `json:"cpu_seconds"` // that kt used
 	Findings []Finding `json:"findings,omitempty"`

@@ -69,11 +69,13 @@ func dataSync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 // forget drops what the page cache has of f, which must be on the device already.
 func forget(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
 
-// idle lets the calling thread use a disk only when no one else does, as far as
-// the disk's scheduler knows of priorities.
-func idle() {
-	const whoThread, classIdle, classShift = 1, 3, 13
-	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoThread, 0, classIdle<<classShift)
+// giveWay gives the calling thread the lowest priority among those that are served.
+// The idle class would be lower, and do harm: a commit of ext4's journal waits for
+// the data that is part of it, so that everyone's syncs would wait for a write that
+// is held back until no one else wants the disk.
+func giveWay() {
+	const whoThread, classBestEffort, lowest, classShift = 1, 2, 7, 13
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoThread, 0, classBestEffort<<classShift|lowest)
 }
 
 // space is the size of a file system.

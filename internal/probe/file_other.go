@@ -28,7 +28,7 @@ func dataSync(f *os.File) error { return f.Sync() }
 
 func forget(*os.File) {}
 
-func idle() {}
+func giveWay() {}
 
 // space is the size of a file system.
 type space struct {

@@ -265,7 +265,7 @@ func ddRow(t *testing.T, dir string, block, count int64, direct bool) float64 {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
-	defer os.Remove(filepath.Join(dir, "f"))
+	defer func() { _ = os.Remove(filepath.Join(dir, "f")) }()
 	found := ddSays.FindSubmatch(out)
 	if found == nil {
 		t.Fatalf("%s said %q", command, out)

@@ -29,7 +29,6 @@ func nameLimit(rate float64, cgroup []string, numbers []string, disks []Disk) st
 		}{
 			{125, "an EBS gp3 volume without extras"},
 			{250, "an EBS gp2 volume of 334 GiB or more"},
-			{1000, "an EBS gp3 volume with all that could be added until 2025"},
 		} {
 			if math.Abs(rate/known.rate-1) <= near/2 {
 				return fmt.Sprintf("that is the limit of %s, %.0f MiB/s", known.what, known.rate)

@@ -15,7 +15,7 @@ const (
 	Quick    Mode = "quick"    // write, append, sync: some 20 s for a directory
 	Standard Mode = "standard" // every test: two to three minutes
 	Soak     Mode = "soak"     // write, and append for ten minutes: finds credits and caches that run out
-	Live     Mode = "live"     // beside a running broker: a few small writes a second, at idle priority
+	Live     Mode = "live"     // beside a running broker: a few small writes a second, at low priority
 )
 
 // Tests are the names that Options.Tests takes, in the order in which they run.
@@ -45,8 +45,8 @@ type Options struct {
 	Tests []string // of Tests(); none: those of the mode, or dd alone when Blocks are given
 
 	// Size is how much each directory's file system must lend, in bytes; from 16
-	// MiB. 0: the mode's, 1 GiB for Quick and Live, 4 GiB for the others, and never
-	// more than a tenth of what is free.
+	// MiB. 0: the mode's, 1 GiB for Quick, 16 MiB for Live, 4 GiB for the others, and
+	// except for Live never more than a tenth of what is free.
 	Size int64
 
 	// Duration is how long each test measures. 0: the mode's. Append ends sooner
@@ -54,7 +54,8 @@ type Options struct {
 	Duration time.Duration
 
 	// Blocks and Direct are the rows of the dd table: every block size in bytes,
-	// with and without the page cache. None: 8 KiB and 80,000 KiB, both ways.
+	// with and without the page cache. None: 8 KiB, and 80,000 KiB where Size has
+	// room for it; both ways.
 	Blocks []int64
 	Direct []bool
 
@@ -114,7 +115,7 @@ func timings(m Mode) (timing, bool) {
 		return t, true
 	case Live:
 		t, _ := timings(Quick)
-		t.sync, t.appends, t.steady = 20*time.Second, 10*time.Second, 0
+		t.sync, t.appends, t.steady, t.size = 20*time.Second, 10*time.Second, 0, leastSize
 		t.tests = []string{testSync, testAppend}
 		return t, true
 	}
@@ -152,7 +153,11 @@ func (o Options) resolved() (Options, timing, error) {
 	}
 	o.Tests = ordered(o.Tests, len(o.Dirs))
 	if len(o.Blocks) == 0 {
-		o.Blocks = []int64{8 * kib, 80_000 * kib}
+		const small, large = 8 * kib, 80_000 * kib
+		o.Blocks = []int64{small}
+		if o.Size == 0 || o.Size >= large {
+			o.Blocks = append(o.Blocks, large)
+		}
 	}
 	if len(o.Direct) == 0 {
 		o.Direct = []bool{true, false}

@@ -19,10 +19,10 @@ func (r *runner) sync(ctx context.Context, p *place, name string, block int) (Re
 	if err != nil {
 		return Result{}, explain(p.Path, err)
 	}
-	defer f.Close()
+	defer files{f}.close()
 	data := newPool(block, p.SizeBytes)
 	live := r.o.Mode == Live
-	t := trial{test: name, what: fmt.Sprintf("appends of %d bytes, each with fdatasync, one at a time", block), duration: r.t.sync, idle: live}
+	t := trial{test: name, what: fmt.Sprintf("appends of %d bytes, each with fdatasync, one at a time", block), duration: r.t.sync, givesWay: live}
 	if live {
 		t.what += fmt.Sprintf(", %d a second", syncLive)
 	}

@@ -19,7 +19,7 @@ type trial struct {
 	warmup     time.Duration // of which nothing counts
 	duration   time.Duration // at most
 	steady     int           // seconds of an even rate that end it; 0: it runs to its end
-	idle       bool          // its threads give way to every other user of the disk
+	givesWay   bool          // its threads ask for the disk with a low priority
 	quiet      bool          // its seconds are no result: it prepares another trial
 	workers    []worker
 }
@@ -135,8 +135,8 @@ func launch(ctx context.Context, t trial, from time.Time, done *atomic.Int64) *c
 		c.meters = append(c.meters, m)
 		c.group.Go(func() {
 			runtime.LockOSThread()
-			if t.idle {
-				idle() // and never unlock: the thread ends with its worker, and its priority too
+			if t.givesWay {
+				giveWay() // and never unlock: the thread ends with its worker, and its priority too
 			} else {
 				defer runtime.UnlockOSThread()
 			}
@@ -195,8 +195,7 @@ func (r *runner) guard(p *place) error {
 	if err != nil {
 		return err
 	}
-	const reserve = spare / 2
-	if float64(s.free) < reserve*float64(s.total) {
+	if s.free < mustStay(r.o.Mode, s.total)/2 {
 		return fmt.Errorf("%s: only %s are free by now, something else fills the disk: stopped, and gave back what kt took",
 			p.Path, bytesText(s.free))
 	}

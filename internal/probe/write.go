@@ -13,7 +13,7 @@ func (r *runner) write(ctx context.Context, p *place) (Result, error) {
 	if err != nil {
 		return Result{}, explain(p.Path, err)
 	}
-	defer f.Close()
+	defer files{f}.close()
 	blocks := p.SizeBytes / block
 	if err := allocate(f, blocks*block); err != nil {
 		return Result{}, explain(p.Path, err)

@@ -36,9 +36,9 @@ func ProbeLine(p probe.Progress) string {
 	if p.Preparing {
 		what += " (preparing)"
 	}
-	what += fmt.Sprintf("  %s of %s  %s", theme.Duration(p.Elapsed), theme.Duration(p.Duration), theme.MiB(p.MiBPerSecond*(1<<20))+"/s")
+	what += fmt.Sprintf("  %s of %s  %s", theme.Duration(p.Elapsed), theme.Duration(p.Duration), rateText(p.MiBPerSecond)+" MiB/s")
 	if p.Device >= 0 {
-		what += "  on the device " + theme.MiB(p.Device*(1<<20)) + "/s"
+		what += "  on the device " + rateText(p.Device) + " MiB/s"
 	}
 	return what
 }

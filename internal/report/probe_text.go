@@ -43,13 +43,16 @@ func ProbeText(w io.Writer, r probe.Report, o ProbeOptions) error {
 
 type probeText struct{ text }
 
-func (t *probeText) note(s string) {
-	for i, line := range wrapText(printable(s), lineWidth-8) {
+func (t *probeText) note(s string) { t.noteAt(4, s) }
+
+// noteAt writes what is worth a sentence, below what it is about.
+func (t *probeText) noteAt(indent int, s string) {
+	for i, line := range wrapText(printable(s), lineWidth-indent-4) {
 		mark := string(t.th.Glyphs.Separator)
 		if i > 0 {
 			mark = " "
 		}
-		t.line("    " + t.th.Paint(muted, mark+" "+line))
+		t.line(strings.Repeat(" ", indent) + t.th.Paint(muted, mark+" "+line))
 	}
 }
 
@@ -126,11 +129,11 @@ func (t *probeText) detail(r probe.Result) {
 	}
 	for _, f := range r.Findings {
 		if f.Grade != probe.Good {
-			t.note(fmt.Sprintf("%s: %s (%s)", f.Metric, f.Sentence, f.Source))
+			t.noteAt(8, fmt.Sprintf("%s (%s)", f.Sentence, f.Source))
 		}
 	}
 	for _, n := range r.Notes {
-		t.note(n)
+		t.noteAt(8, n)
 	}
 }
 
@@ -151,10 +154,10 @@ func (t *probeText) dd(rows []probe.Row) {
 	for _, r := range rows {
 		t.line(fmt.Sprintf("      %12d  %-6s %10s  %3.0f %%  ", r.Block, yesNo(r.Direct), rateText(r.MBPerSecond), r.CPUPercent) + t.th.Paint(muted, printable(r.Command)))
 		if r.PageCache {
-			t.note("this is the page cache, at least in part, and not the disk")
+			t.noteAt(8, "this is the page cache, at least in part, and not the disk")
 		}
 		if r.Cut {
-			t.note("the time was up before all blocks were written")
+			t.noteAt(8, "the time was up before all blocks were written")
 		}
 	}
 }
@@ -174,7 +177,7 @@ func (t *probeText) parallel(r probe.Report) {
 		t.note("more than one directory is on " + strings.Join(p.Shared, ", "))
 	}
 	for _, f := range p.Findings {
-		t.note(fmt.Sprintf("%s: %s (%s)", f.Metric, f.Sentence, f.Source))
+		t.note(fmt.Sprintf("%s (%s)", f.Sentence, f.Source))
 	}
 }
 

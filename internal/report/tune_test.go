@@ -102,6 +102,10 @@ func TestTheRestOfTune(t *testing.T) {
 		{Setting: "vm.swappiness", Kind: tune.WriteFile, Path: "/proc/sys/vm/swappiness", Old: "60", Now: "1", State: tune.Restored},
 		{Setting: "thp.enabled", Kind: tune.WriteFile, Path: "/sys/kernel/mm/transparent_hugepage/enabled", Old: "always", Now: "never", State: tune.Drifted, Err: errors.New("somebody set never")},
 	}
+	hints := []tune.Hint{
+		{Name: "KAFKA_HEAP_OPTS", Value: "-Xms6g -Xmx6g", Where: tune.Environment, Formula: "6 GiB, for there are 62 GiB", Source: "somebody"},
+		{Name: "num.io.threads", Value: "16", Where: tune.Properties, Formula: "clamp(16 CPUs, 8, 32) = 16", Source: "somebody"},
+	}
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"explain": func(b *bytes.Buffer) error {
 			return Explain(b, r.Findings[0].Setting, both, &r.Findings[0], plainTheme())
@@ -112,7 +116,7 @@ func TestTheRestOfTune(t *testing.T) {
 		"status":   func(b *bytes.Buffer) error { return TuneStatus(b, undone, plainTheme()) },
 		"nothing":  func(b *bytes.Buffer) error { return TuneStatus(b, nil, plainTheme()) },
 		"hints": func(b *bytes.Buffer) error {
-			return TuneHints(b, r.Machine, tune.Hints(r.Machine, tune.HintOptions{Brokers: 3}), plainTheme())
+			return TuneHints(b, r.Machine, hints, plainTheme())
 		},
 		"list":   func(b *bytes.Buffer) error { return TuneList(b, []*tune.Setting{r.Findings[0].Setting}) },
 		"manual": func(b *bytes.Buffer) error { return TuneManual(b, []*tune.Setting{r.Findings[0].Setting}, both) },

@@ -109,7 +109,7 @@ func Ansible(w io.Writer, changes []Change, o ApplyOptions) error {
 				text += fmt.Sprintf("# Not in it: %s of process %d, which gets it when it starts again.\n", c.Setting, c.PID)
 			}
 			if t, ok := valueTask(c, o); ok {
-				p.Vars = map[string]raw{"kt_functions": raw(scriptStart + scriptMount)}
+				p.Vars = map[string]raw{"kt_functions": raw(scriptFunctions + scriptMount)}
 				p.Tasks = append(p.Tasks, t)
 			}
 		}

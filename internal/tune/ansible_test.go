@@ -127,7 +127,7 @@ func TestTemplatesInAPlaybookAreTakenAsTheyAre(t *testing.T) {
 	if got := string(p.Tasks[1].Copy.Content); !strings.HasSuffix(got, "\n"+c.Keep[0].Text+"\n") {
 		t.Errorf("the content is\n%s\nwant at its end\n%s", got, c.Keep[0].Text)
 	}
-	for _, functions := range []string{scriptStart, scriptMount} {
+	for _, functions := range []string{scriptFunctions, scriptMount} {
 		for _, mark := range []string{"{{", "{%", "{#"} {
 			if strings.Contains(functions, mark) {
 				t.Errorf("the functions have %q, which Ansible takes for a template", mark)

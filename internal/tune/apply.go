@@ -375,9 +375,9 @@ func checkValuePath(p string) error {
 	return checkPath(p)
 }
 
-// checkOwnPath lets kt's own files be only in /etc.
+// checkOwnPath lets kt's own files be only in /etc, and only by names that are kt's.
 func checkOwnPath(p string) error {
-	if !strings.HasPrefix(p, "/etc/") {
+	if !strings.HasPrefix(p, "/etc/") || !strings.Contains(path.Base(p), "zz-kt") {
 		return fmt.Errorf("%q is no place for a file of kt's", p)
 	}
 	return checkPath(p)

@@ -68,11 +68,13 @@ func TestApplyForNowOrForLaterOnly(t *testing.T) {
 		file    bool
 	}{
 		{
-			"for now only, no file is written", ApplyOptions{Runtime: true},
+			"for now only, no file is written",
+			ApplyOptions{Runtime: true},
 			strings.Replace(allApplied, "kept", "skipped", 1), "1\n", false,
 		},
 		{
-			"for later only, no value is written, and what could not last is left out", ApplyOptions{Persist: true},
+			"for later only, no value is written, and what could not last is left out",
+			ApplyOptions{Persist: true},
 			"vm.swappiness kept, net.tcp_rmem kept, vm.dirty_limit kept, thp.enabled kept, " +
 				"disk.scheduler kept, limits.nofile kept, fs.noatime skipped, jvm.heap_set kept", "60\n", true,
 		},
@@ -208,6 +210,9 @@ func TestApplyRefusesWholeAndChangesNothing(t *testing.T) {
 		{"a file of kt's would be outside /etc", nil, []Change{
 			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: "/usr/lib/sysctl.d/zz-kt.conf", Text: "a = 1"}}},
 		}, `change of a: "/usr/lib/sysctl.d/zz-kt.conf" is no place for a file of kt's`},
+		{"a file of kt's would have the name of another's", nil, []Change{
+			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: "/etc/sysctl.conf", Text: "a = 1"}}},
+		}, `change of a: "/etc/sysctl.conf" is no place for a file of kt's`},
 		{"a line is two", nil, []Change{
 			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: SysctlFile, Text: "a = 1\nb = 2"}}},
 		}, `change of a: "a = 1\nb = 2" is more than one line`},

@@ -7,7 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -36,14 +38,23 @@ func Check(m *Machine, settings []*Setting) *Report {
 
 // check makes one check, and adds what holds for all settings alike.
 func (m *Machine) check(s *Setting) Reading {
-	if s.Group == Kafka && m.Config.Err != nil {
-		return Denied(m.Config.Err)
-	}
 	want := m.Profile.Rule(s)
 	r := s.Check(m, want)
 	m.persisted(s, &r)
 	m.contain(&r)
+	for _, text := range []*string{&r.Current, &r.Note, &r.Persisted, &r.PersistedIn, &r.Command} {
+		*text = strings.Map(harmless, *text)
+	}
 	return r
+}
+
+// harmless replaces what could do more to a terminal than be read: files of the
+// machine, or the names of its devices, may hold anything.
+func harmless(c rune) rune {
+	if c != '\n' && !unicode.IsPrint(c) {
+		return '?'
+	}
+	return c
 }
 
 // persisted notes what a kernel setting will be after the next boot, if a file says
@@ -80,9 +91,18 @@ func after(file, other string) bool {
 	return path.Base(file) > path.Base(other)
 }
 
-// contain takes away the changes that a container cannot make: they are the
-// machine's, and all its other containers' too.
+// contain takes away the changes that cannot be made from here: what is mounted read
+// only, and in a container what is the machine's, and all its other containers' too.
 func (m *Machine) contain(r *Reading) {
+	writable := slices.DeleteFunc(slices.Clone(r.Changes), m.readOnly)
+	if len(writable) < len(r.Changes) {
+		r.Changes = writable
+		if m.Container == "" {
+			r.addNote("is mounted read-only here")
+		} else {
+			r.addNote("is read-only in this container: change it where the container is started")
+		}
+	}
 	if m.Container == "" || len(r.Changes) == 0 {
 		return
 	}
@@ -91,6 +111,15 @@ func (m *Machine) contain(r *Reading) {
 		r.Changes = kept
 		r.addNote("belongs to the node, not to this container: run kt tune there")
 	}
+}
+
+// readOnly tells whether a change would write below a mount that takes none.
+func (m *Machine) readOnly(c Change) bool {
+	if c.Kind != WriteFile {
+		return false
+	}
+	mount, ok := host.MountOf(m.mounts, c.Path)
+	return ok && slices.Contains(mount.Options, "ro")
 }
 
 // namespaced tells whether a change touches only the container that it is made in.

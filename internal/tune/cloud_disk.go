@@ -74,9 +74,9 @@ func diskCloud() *Setting {
 func diskTimeout() *Setting {
 	return &Setting{
 		ID: "disk.nvme_timeout", Group: Disks, Title: "patience with NVMe volumes", Roles: []Role{Broker, Controller},
-		Severity: Informational, Confidence: Documented, Want: "4294967295",
+		Severity: Informational, Confidence: Documented, Want: ">=255",
 		Why:     "a volume that stalls for longer makes its file system read-only, and the log directory goes offline",
-		Detail:  "In seconds, of EBS volumes only; the kernel's 30 is for disks that are in the machine. AWS advises the most that the kernel takes, 255 before Linux 4.15. Its own images are set up so.",
+		Detail:  "In seconds, of EBS volumes only; the kernel's 30 is for disks that are in the machine. AWS advises the most that the kernel takes: 4294967295, or 255 in old kernels, with which kt is content. Its own images are set up so.",
 		Reads:   []string{"/sys/module/nvme_core/parameters/io_timeout"},
 		Sources: []string{"AWS documentation: NVMe I/O operation timeout", "TuneD aws"},
 		Risk:    "a volume that is really gone is noticed late",

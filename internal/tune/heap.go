@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 const (
@@ -50,14 +52,6 @@ func javaSize(text string) int64 {
 		return 0
 	}
 	return n * unit
-}
-
-// sizeText is a number of bytes for people: "6.0 GiB", "16 MiB".
-func sizeText(n int64) string {
-	if n >= gib {
-		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
-	}
-	return fmt.Sprintf("%d MiB", n/mib)
 }
 
 // heapOption is a number of bytes as java's options have it: "6g", "1536m".
@@ -137,7 +131,7 @@ func checkHeapSet(m *Machine, want Rule) Reading {
 	chosen := heapChosen(m)
 	current := "not set"
 	if by != "" {
-		current = sizeText(limit)
+		current = theme.Bytes(limit)
 	}
 	r, wrong := question(chosen, want, Warn, current, "set for the machine")
 	if chosen {
@@ -145,7 +139,7 @@ func checkHeapSet(m *Machine, want Rule) Reading {
 	}
 	r.Note = "the JVM takes a quarter of the memory"
 	if by != "" {
-		r.Note = fmt.Sprintf("1 GiB is what Kafka's script takes when nothing is set; this machine has %s", sizeText(m.Memory))
+		r.Note = fmt.Sprintf("1 GiB is what Kafka's script takes when nothing is set; this machine has %s", theme.Bytes(m.Memory))
 	}
 	if n := heapFor(m.Memory, partitionsHere(m)); wrong && n > 0 && runsBroker(m) {
 		r.Command = heapOptions(n)
@@ -169,9 +163,9 @@ func checkHeapEqual(m *Machine, want Rule) Reading {
 	switch start {
 	case 0:
 	case limit:
-		current = sizeText(limit)
+		current = theme.Bytes(limit)
 	default:
-		current = sizeText(start) + ", " + sizeText(limit)
+		current = theme.Bytes(start) + ", " + theme.Bytes(limit)
 	}
 	r, wrong := question(start == limit, want, Info, current, "-Xms = -Xmx")
 	if wrong && start != limit {
@@ -189,14 +183,14 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 	case !heapChosen(m):
 		return Absent("nobody chose the heap, see jvm.heap_set")
 	case m.Memory <= 0:
-		return Reading{Verdict: Unknown, Current: sizeText(limit), Note: "the machine's memory is not known"}
+		return Reading{Verdict: Unknown, Current: theme.Bytes(limit), Note: "the machine's memory is not known"}
 	}
 	best := heapFor(m.Memory, partitionsHere(m))
 	low, high := best/2, max(best, min(8*gib, m.Memory/2))
 	name, _ := collector(m)
 	r, wrong := question(limit >= low && limit <= high, want, Warn,
-		fmt.Sprintf("%s (%.0f %%)", sizeText(limit), 100*float64(limit)/float64(m.Memory)),
-		fmt.Sprintf("%s to %s", sizeText(low), sizeText(high)))
+		fmt.Sprintf("%s (%.0f %%)", theme.Bytes(limit), 100*float64(limit)/float64(m.Memory)),
+		fmt.Sprintf("%s to %s", theme.Bytes(low), theme.Bytes(high)))
 	switch {
 	case limit >= oopsLimit && name != "ZGC":
 		r.Note = "from 32 GiB on references take twice the room: 31 GiB hold more"
@@ -223,7 +217,7 @@ func checkControllerHeap(m *Machine, want Rule) Reading {
 	if by == "" {
 		return Absent("no largest heap is set, see jvm.heap_set")
 	}
-	r, wrong := question(limit >= 1*gib && limit <= 4*gib, want, Info, sizeText(limit), "1.0 GiB to 4.0 GiB")
+	r, wrong := question(limit >= 1*gib && limit <= 4*gib, want, Info, theme.Bytes(limit), "1 GiB to 4 GiB")
 	if wrong {
 		r.Command = heapOptions(min(max(limit, 1*gib), 4*gib))
 	}
@@ -237,13 +231,13 @@ func checkContainerHeap(m *Machine, _ Rule) Reading {
 	}
 	limit, by := heapLimit(m)
 	if by == "" {
-		return Absent("no largest heap is set: the JVM takes a quarter of the limit of %s", sizeText(room))
+		return Absent("no largest heap is set: the JVM takes a quarter of the limit of %s", theme.Bytes(room))
 	}
 	most := room * 2 / 3
 	r := Reading{
 		Verdict: OK,
-		Current: fmt.Sprintf("%s of %s", sizeText(limit), sizeText(room)),
-		Wanted:  "≤ " + sizeText(most),
+		Current: fmt.Sprintf("%s of %s", theme.Bytes(limit), theme.Bytes(room)),
+		Wanted:  "≤ " + theme.Bytes(most),
 	}
 	switch {
 	case limit >= room:

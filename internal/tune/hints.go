@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Hint is a value for a broker on this machine, which kt prints and never sets.
@@ -65,27 +67,25 @@ func heapFor(memory int64, partitions int) int64 {
 }
 
 func heapFormula(memory int64, partitions int) (n int64, formula string) {
-	switch size := sizeText(memory); {
+	switch size := theme.Bytes(memory); {
 	case memory <= 0:
 		return 0, ""
 	case memory < 4*gib:
 		n, formula = min(1*gib, memory/2), fmt.Sprintf("min(1 GiB, half of %s)", size)
 	case memory < 16*gib:
 		n, formula = min(4*gib, memory/2), fmt.Sprintf("min(4 GiB, half of %s)", size)
-	case memory < 32*gib:
-		n, formula = min(max(memory/4, 4*gib), 6*gib), fmt.Sprintf("clamp(a quarter of %s, 4 GiB, 6 GiB)", size)
 	default:
-		n, formula = 6*gib, fmt.Sprintf("6 GiB, for there are %s", size)
+		n, formula = min(max(memory/4, 4*gib), 6*gib), fmt.Sprintf("clamp(a quarter of %s, 4 GiB, 6 GiB)", size)
 	}
 	if more := int64(partitions-4000) / 1000; more > 0 && memory >= 32*gib {
 		n = min(n+more*gib, 12*gib)
-		formula += fmt.Sprintf(", and 1 GiB for each 1000 of the partitions beyond 4000, of %d", partitions)
+		formula = fmt.Sprintf("min(%s + 1 GiB for each 1000 of the %d partitions beyond 4000, 12 GiB)", formula, partitions)
 	}
 	const step = 256 * mib // so that the option is a round number
 	if n > step {
 		n = n / step * step
 	}
-	return n, formula + " = " + sizeText(n)
+	return n, formula + " = " + theme.Bytes(n)
 }
 
 // controllerHeap is the heap of a machine that is only a controller, in bytes.
@@ -95,7 +95,7 @@ func controllerHeap(memory int64) (n int64, formula string) {
 	}
 	const step = 256 * mib
 	n = min(max(memory/4, 1*gib), 4*gib) / step * step
-	return n, fmt.Sprintf("clamp(a quarter of %s, 1 GiB, 4 GiB) = %s", sizeText(memory), sizeText(n))
+	return n, fmt.Sprintf("clamp(a quarter of %s, 1 GiB, 4 GiB) = %s", theme.Bytes(memory), theme.Bytes(n))
 }
 
 func environmentHints(m *Machine) []Hint {
@@ -323,10 +323,10 @@ func cacheHint(m *Machine) []Hint {
 	if m.Memory <= 0 || cache <= 0 {
 		return nil
 	}
-	formula := fmt.Sprintf("%s − %s heap − 1.5 GiB; it holds 30 s of %d MiB/s", sizeText(m.Memory), sizeText(heap), cache/30/mib)
+	formula := fmt.Sprintf("%s − %s heap − 1.5 GiB; it holds 30 s of %d MiB/s", theme.Bytes(m.Memory), theme.Bytes(heap), cache/30/mib)
 	if m.Bandwidth > 0 {
 		formula = fmt.Sprintf("%s − %s heap − 1.5 GiB; it holds %d s of the %d MiB/s that the slowest disk writes",
-			sizeText(m.Memory), sizeText(heap), cache/m.Bandwidth, m.Bandwidth/mib)
+			theme.Bytes(m.Memory), theme.Bytes(heap), cache/m.Bandwidth, m.Bandwidth/mib)
 	}
-	return []Hint{{"page cache", sizeText(cache), System, formula, "Kafka documentation, Operations: Hardware and OS"}}
+	return []Hint{{"page cache", theme.Bytes(cache), System, formula, "Kafka documentation, Operations: Hardware and OS"}}
 }

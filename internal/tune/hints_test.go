@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func TestTheHeapForAMachine(t *testing.T) {
@@ -32,7 +33,7 @@ func TestTheHeapForAMachine(t *testing.T) {
 		{"partitions do not fill a small machine", 8 * gib, 30000, 4 * gib},
 	} {
 		if got := heapFor(row.memory, row.partitions); got != row.want {
-			t.Errorf("%s: heapFor(%s, %d) = %s, want %s", row.says, sizeText(row.memory), row.partitions, sizeText(got), sizeText(row.want))
+			t.Errorf("%s: heapFor(%s, %d) = %s, want %s", row.says, theme.Bytes(row.memory), row.partitions, theme.Bytes(got), theme.Bytes(row.want))
 		}
 	}
 }
@@ -85,7 +86,7 @@ func TestHintsShowTheMachinesNumbers(t *testing.T) {
 		m.Dirs = append(m.Dirs, Dir{Partitions: 200, Segments: 10000, Storage: host.Storage{Disks: []host.Disk{{Rotational: true}}}})
 	}
 	want := []string{
-		"environment: KAFKA_HEAP_OPTS = -Xms6g -Xmx6g (6 GiB, for there are 125.0 GiB = 6.0 GiB)",
+		"environment: KAFKA_HEAP_OPTS = -Xms6g -Xmx6g (clamp(a quarter of 125 GiB, 4 GiB, 6 GiB) = 6 GiB)",
 		"environment: KAFKA_JVM_PERFORMANCE_OPTS = -server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent -XX:MetaspaceSize=96m -XX:MinMetaspaceFreeRatio=50 -XX:MaxMetaspaceFreeRatio=80 -XX:G1HeapRegionSize=16M (the flags that Kafka documents; they replace those of its script)",
 		"server.properties: num.io.threads = 14 (clamp(2 × 7 log directories on hard disks, 8, 32) = 14)",
 		"server.properties: num.network.threads = 8 (clamp(16 CPUs / 2, 3, 16) = 8)",
@@ -98,7 +99,7 @@ func TestHintsShowTheMachinesNumbers(t *testing.T) {
 		"cluster: partitions of a broker, at most = 4000 (16 CPUs: 4000; there are 1400)",
 		"system: nofile = 345000 (max(100000, 3 × 70000 segments × 1.5 + 2 × 10000 connections + 10000) = 345000)",
 		"system: vm.max_map_count = 275530 (max(262144, 2 × 70000 segments × 1.5 + 65530) = 275530)",
-		"system: page cache = 117.5 GiB (125.0 GiB − 6.0 GiB heap − 1.5 GiB; it holds 601 s of the 200 MiB/s that the slowest disk writes)",
+		"system: page cache = 118 GiB (125 GiB − 6 GiB heap − 1.5 GiB; it holds 601 s of the 200 MiB/s that the slowest disk writes)",
 	}
 	if diff := cmp.Diff(want, hintText(Hints(m, HintOptions{Brokers: 3}))); diff != "" {
 		t.Errorf("Hints (-want +got):\n%s", diff)

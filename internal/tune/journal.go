@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -68,12 +69,31 @@ func (t *Tree) readJournal() (*journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: read %s: %w", journalFile, withoutPath(err))
 	}
+	for _, p := range []string{journalFolder, journalFile} {
+		if err := t.onlyOurs(p); err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+	}
 	j, err := parseJournal(b)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s: %w: kt cannot tell from it what to put back, and changes nothing; "+
 			"restore it from a copy, or put the values back by hand and remove it", journalFile, err)
 	}
 	return j, nil
+}
+
+// onlyOurs refuses a journal that others may write: by what stands in it they could
+// have root change the machine.
+func (t *Tree) onlyOurs(p string) error {
+	info, err := os.Stat(t.at(p))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", p, withoutPath(err))
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s may be written by others than root: kt does not trust it; look at what is in it, then give it to root (chown root, chmod go-w)", p)
+	}
+	return nil
 }
 
 func parseJournal(b []byte) (*journal, error) {

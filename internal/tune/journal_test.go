@@ -64,6 +64,49 @@ func TestABrokenJournalIsRefused(t *testing.T) {
 	}
 }
 
+func TestAJournalThatOthersMayWriteIsRefused(t *testing.T) {
+	for _, p := range []string{journalFile, journalFolder} {
+		tree, k := machineTree(t)
+		mustApply(t, tree, planOfAll(), ApplyOptions{})
+		if err := os.Chmod(tree.at(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		k.writes = nil
+		_, err := tree.Rollback(RollbackOptions{})
+		if want := "journal: " + p + " may be written by others than root"; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Rollback = %v, want %q", err, want)
+		}
+		if len(k.writes) > 0 {
+			t.Errorf("Rollback wrote %q", k.writes)
+		}
+	}
+}
+
+func TestAFolderThatWasMadeAnewIsAnother(t *testing.T) {
+	tree, _ := machineTree(t)
+	if err := tree.makeFolders(journalFolder); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(tree.at(journalFolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !tree.same(f) {
+		t.Error("the folder is another than itself")
+	}
+	tree.dropFolders([]string{journalFolder})
+	if tree.same(f) {
+		t.Error("a folder that is gone is still the journal's")
+	}
+	if err := tree.makeFolders(journalFolder); err != nil {
+		t.Fatal(err)
+	}
+	if tree.same(f) {
+		t.Error("the folder that was is still the journal's, and another has its place")
+	}
+}
+
 // mountSmall mounts a file system with room for some pages of 4 KiB.
 func mountSmall(t *testing.T, dir, size string) {
 	t.Helper()
@@ -176,4 +219,31 @@ func TestWithoutRightsTheReasonIsSaid(t *testing.T) {
 	if want := "journal: make folder /var/lib/kt: permission denied: this needs all rights of root"; err == nil || err.Error() != want {
 		t.Errorf("Apply = %v, want %q", err, want)
 	}
+}
+
+// FuzzParseJournal: whatever a journal holds, kt does not panic, and one that it takes
+// names only values of the kernel's, and files and folders that may be kt's.
+func FuzzParseJournal(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"values":[{"setting":"a","kind":"write","path":"/proc/sys/a","old":"1","ours":["2"]}]}`))
+	f.Add([]byte(`{"schema":1,"values":[{"kind":"prlimit","pid":1,"old":"1 unlimited"}],"files":[{"path":"/etc/x/zz-kt.conf"}],"folders":["/etc/x"]}`))
+	f.Add([]byte(`{"schema":1,"values":[null]}`))
+	f.Add([]byte(`{"schema":1,"values":[{"kind":"write","path":"/sys/a","old":"1","pair":"/etc/shadow"}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j, err := parseJournal(b)
+		if err != nil {
+			return
+		}
+		for _, e := range j.Entries {
+			for _, p := range []string{e.Path, e.Pair} {
+				if e.Kind == WriteFile && p != "" && checkValuePath(p) != nil {
+					t.Errorf("parseJournal took a value at %q", p)
+				}
+			}
+		}
+		for _, o := range j.Files {
+			if err := checkOwnPath(o.Path); err != nil {
+				t.Errorf("parseJournal took the file %q: %v", o.Path, err)
+			}
+		}
+	})
 }

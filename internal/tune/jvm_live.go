@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host/jvm"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func liveSettings() []*Setting {
@@ -80,7 +81,8 @@ func justStarted(p jvm.Perf) (Reading, bool) {
 	if p.Uptime >= settled {
 		return Reading{}, false
 	}
-	return Reading{Verdict: Unknown, Note: fmt.Sprintf("the JVM started %.0f s ago: ask again after a minute", p.Uptime.Seconds())}, true
+	n, _ := collections(p)
+	return Reading{Verdict: Unknown, Note: fmt.Sprintf("%d collections in the %.0f s since the JVM started: ask again after a minute", n, p.Uptime.Seconds())}, true
 }
 
 // collections are the collections since the JVM started.
@@ -140,7 +142,7 @@ func checkLiveHeap(m *Machine, want Rule) Reading {
 		return Reading{Verdict: Unknown, Note: "the JVM does not tell how large its heap may grow"}
 	}
 	r := measured(100*float64(used)/float64(most), 0, "%", want, Warn)
-	r.Note = fmt.Sprintf("%s of %s", sizeText(used), sizeText(most))
+	r.Note = fmt.Sprintf("%s of %s", theme.Bytes(used), theme.Bytes(most))
 	return r
 }
 

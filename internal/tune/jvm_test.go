@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/jvm"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // machineWith is a machine of 64 GiB and 16 CPUs on which a broker runs that was
@@ -181,7 +182,7 @@ func TestTheVersionOfJava(t *testing.T) {
 func TestTheRegionsThatJavaChooses(t *testing.T) {
 	for heap, want := range map[int64]int64{512 * mib: 1, 4 * gib: 2, 5 * gib: 4, 6 * gib: 4, 8 * gib: 4, 12 * gib: 8, 200 * gib: 32} {
 		if got := regionSize(heap); got != want*mib {
-			t.Errorf("regionSize(%s) = %s, want %d MiB", sizeText(heap), sizeText(got), want)
+			t.Errorf("regionSize(%s) = %s, want %d MiB", theme.Bytes(heap), theme.Bytes(got), want)
 		}
 	}
 }
@@ -262,6 +263,39 @@ func TestWithoutABrokerNothingOfItIsJudged(t *testing.T) {
 		}
 		if got := s.Check(m, want); got.Verdict != NotApplicable || got.Note != "no broker runs here" {
 			t.Errorf("%s without a broker: %+v, want it not to apply", s.ID, got)
+		}
+	}
+}
+
+// The names are those that Java 8, 17 and 21 publish.
+func TestTheCollectorByWhatTheJVMPublishes(t *testing.T) {
+	for name, want := range map[string]string{
+		"G1 young collection pauses":       "G1",
+		"G1 incremental collections":       "G1",
+		"Z concurrent cycle pauses":        "ZGC",
+		"ZGC minor collection pauses":      "ZGC",
+		"Shenandoah partial":               "Shenandoah",
+		"Parallel young collection pauses": "Parallel",
+		"PSScavenge":                       "Parallel",
+		"Serial young collection pauses":   "Serial",
+		"Copy":                             "Serial",
+		"something new":                    "G1", // by the machine's size
+	} {
+		m := machineWith(jvm.Flags{})
+		m.Process.Perf.Collections = []jvm.Collector{{Name: name}}
+		if got, chosen := collector(m); got != want || chosen {
+			t.Errorf("collector of %q = %q, chosen %v, want %q that no flag chose", name, got, chosen, want)
+		}
+	}
+}
+
+func TestALongTextIsCutForATable(t *testing.T) {
+	for text, want := range map[string]string{
+		"/data":                          "/data",
+		"/var/lib/kafka/data/one/ünder/": "/var/lib/kafka/data/one…",
+	} {
+		if got := short(text); got != want {
+			t.Errorf("short(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

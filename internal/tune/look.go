@@ -212,6 +212,7 @@ func (m *Machine) findDirs(asked []string) error {
 		names = m.Config.LogDirs()
 	}
 	mounts, mountsErr := m.Mounts()
+	m.mounts = mounts
 	if mountsErr != nil {
 		mountsErr = fmt.Errorf("the mounted file systems are not known: %v", mountsErr)
 	}

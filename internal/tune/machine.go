@@ -44,6 +44,8 @@ type Machine struct {
 	// Bandwidth is what the slowest log directory can write for long, in bytes a
 	// second, as kt probe measured it; 0: not measured.
 	Bandwidth int64
+
+	mounts []host.Mount // that kt sees
 }
 
 // Process is a broker or controller that runs here.

@@ -152,10 +152,10 @@ func (t *Tree) ownText(p string, known *ownFile) (string, error) {
 	}
 	text := string(b)
 	switch {
-	case known != nil && slices.Contains(known.Sums, sha256Of(text)):
-		return text, nil
 	case !strings.HasPrefix(text, "# Managed by kt tune"):
 		return "", fmt.Errorf("%s %w", p, errForeign)
+	case known != nil && slices.Contains(known.Sums, sha256Of(text)):
+		return text, nil
 	case known == nil && sumHolds(text):
 		return "", fmt.Errorf("%s %w", p, errOther)
 	}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,7 +31,20 @@ type Undone struct {
 	Old     string `json:"old"` // before kt changed it
 	Now     string `json:"now"` // before it was undone; "" where it is not known
 	State   State  `json:"state"`
-	Err     error  `json:"-"` // why it failed, or was left
+	Err     error  `json:"-"` // why it failed, or was left; as "why" in JSON
+}
+
+// MarshalJSON has the error as a text.
+func (u Undone) MarshalJSON() ([]byte, error) {
+	type fields Undone
+	all := struct {
+		fields
+		Why string `json:"why,omitempty"`
+	}{fields: fields(u)}
+	if u.Err != nil {
+		all.Why = u.Err.Error()
+	}
+	return json.Marshal(all)
 }
 
 // Rollback puts back what the journal holds: kt's own files are removed, and every

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"syscall"
@@ -301,6 +302,14 @@ func TestStatusTellsWhatKtHolds(t *testing.T) {
 	sameStates(t, "Status", want, undoneStates(held))
 	if u := held[4]; u.Old != "60" || u.Now != "7" || u.Err == nil || u.Err.Error() != `somebody set "7" since` {
 		t.Errorf("Status of vm.swappiness = %+v", u)
+	}
+	text, err := json.Marshal(held[4])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = `{"setting":"vm.swappiness","kind":"write","path":"/proc/sys/vm/swappiness","old":"60","now":"7","state":"drifted","why":"somebody set \"7\" since"}`
+	if string(text) != want {
+		t.Errorf("Status of vm.swappiness as JSON is\n%s\nwant\n%s", text, want)
 	}
 	sameTree(t, "the tree after Status", before, snapshotOf(t, tree.root))
 }

@@ -13,8 +13,6 @@ import (
 // own, since no journal knows them.
 const scriptHeader = "# Managed by kt tune --script: do not edit. Removing it undoes it.\n"
 
-// scriptStart are the functions of the shell that the rest of the script calls. They
-// read before they write, as Apply does.
 const scriptStart = `#!/bin/sh
 # Written by kt tune --script: what kt tune --apply would do there.
 # It may be run again: what is as wanted is left alone. It ends with 1 if something
@@ -22,7 +20,11 @@ const scriptStart = `#!/bin/sh
 #
 #   KT_ROOT=/mnt   changes files below another folder
 #   KT_FORCE=1     also writes values that are neither the old ones nor the new ones
-set -euf
+`
+
+// scriptFunctions are the functions of the shell that the rest of a script calls. They
+// read before they write, as Apply does.
+const scriptFunctions = `set -euf
 KT_ROOT=${KT_ROOT:-}
 KT_FORCE=${KT_FORCE:-}
 kt_status=0
@@ -68,6 +70,7 @@ kt_write() {
 		kt_failed "$1: it does not take '$3'"
 	elif [ "$(kt_value "$kt_file")" != "$3" ]; then
 		kt_failed "$1: the kernel made '$(kt_value "$kt_file")' of '$3'"
+		[ "$kt_now" = 0 ] || printf '%s\n' "$kt_now" >"$kt_file" || :
 	else
 		printf 'changed    %s: %s -> %s\n' "$1" "$kt_now" "$3"
 	fi
@@ -174,7 +177,7 @@ func Script(w io.Writer, changes []Change, o ApplyOptions) error {
 		return err
 	}
 	var b bytes.Buffer
-	b.WriteString(scriptStart)
+	b.WriteString(scriptStart + scriptFunctions)
 	kinds := func(k Kind) bool { return slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == k }) }
 	if o.now() && kinds(Prlimit) {
 		b.WriteString(scriptProcess)

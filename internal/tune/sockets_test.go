@@ -69,6 +69,10 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 			says: "a broker that leaves it to the kernel gains", id: wmem, files: sysctls(wmem, "8192\t16384\t4194304"), set: configured(sendBuffer, "-1"),
 			verdict: Warn, current: "8192 16384 4194304", changes: []string{"/proc/sys/net/ipv4/tcp_wmem 8192 16384 4194304 -> 8192 16384 16777216"},
 		},
+		{
+			says: "a client gains", id: wmem, files: sysctls(wmem, "4096 16384 4194304"), set: client,
+			verdict: Warn, current: "4096 16384 4194304", changes: []string{"/proc/sys/net/ipv4/tcp_wmem 4096 16384 4194304 -> 4096 16384 16777216"},
+		},
 		{says: "latency asks for less", id: wmem, profile: "latency", files: sysctls(wmem, "4096 16384 4194304"), set: client, verdict: OK, current: "4096 16384 4194304"},
 		{says: "two numbers", id: rmem, files: sysctls(rmem, "4096 131072"), verdict: Unknown, note: "is not 3 numbers"},
 		{says: "a range that is not readable", id: rmem, files: sysctls(rmem, denied), verdict: Unknown},
