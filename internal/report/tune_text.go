@@ -190,8 +190,11 @@ func (t *tuneText) ending(r *tune.Report) {
 		style = bad
 	}
 	t.line("  " + t.th.Paint(style, verdictLine(r, t.o.Strict)))
-	for _, hint := range nextSteps(r, t.o.Again) {
-		t.line("  " + t.th.Paint(muted, pad(hint[0], 10)) + t.th.Paint(plain, hint[1]))
+	for _, s := range nextSteps(r, t.o.Again) {
+		t.line("  " + t.th.Paint(muted, pad(s.what, 10)) + t.th.Paint(plain, s.command))
+		if s.about != "" {
+			t.line("            " + t.th.Paint(muted, s.about))
+		}
 	}
 }
 
@@ -210,18 +213,20 @@ func verdictLine(r *tune.Report, strict bool) string {
 	return what + ": " + strings.Join(counts, ", ")
 }
 
-// nextSteps are what to run now, with what for.
-func nextSteps(r *tune.Report, again string) (steps [][2]string) {
+// step is a command to run now, and what it does.
+type step struct{ what, command, about string }
+
+func nextSteps(r *tune.Report, again string) (steps []step) {
 	if n := len(r.Changes()); n > 0 {
 		steps = append(steps,
-			[2]string{"apply", fmt.Sprintf("sudo kt tune --apply%s   shows %s, asks, and can put everything back: sudo kt tune --rollback", again, plural(n, "change"))},
-			[2]string{"or", fmt.Sprintf("kt tune --script%s   the same as a shell script; --ansible as a playbook", again)})
+			step{"apply", "sudo kt tune --apply" + again, "shows " + plural(n, "change") + " and asks; back: sudo kt tune --rollback"},
+			step{"or", "kt tune --script" + again, "the same as a shell script; --ansible as a playbook"})
 	}
 	if example := worst(r); example != "" {
-		steps = append(steps, [2]string{"explain", "kt tune --explain " + example})
+		steps = append(steps, step{"explain", "kt tune --explain " + example, ""})
 	}
 	if r.Machine.Role == tune.Client && r.Machine.RoleFrom != "--role" {
-		steps = append(steps, [2]string{"role", "no broker runs here; for a broker's machine: kt tune --role broker --dirs /data/kafka"})
+		steps = append(steps, step{"role", "kt tune --role broker --dirs /data/kafka", "for a machine that is to have a broker: none runs here now"})
 	}
 	return steps
 }

@@ -4,8 +4,8 @@
 //	profile, err := tune.LoadProfile("throughput", profiles.Of("tune"), nil)
 //	machine, err := tune.Look(ctx, host.System(), host.SystemCalls("/"), tune.Options{Profile: profile})
 //	report := tune.Check(machine, tune.Catalogue())
-//	plan := report.Changes()
-//	tune.NewTree("/").Apply(plan)
+//	plan := report.Changes() // a value: nothing has happened yet
+//	tune.NewTree("/", version).Apply(plan, tune.ApplyOptions{})
 //
 // Everything that kt knows is one list of settings, see [Catalogue]. A setting reads
 // the machine and returns a reading; a reading that is not as wanted may carry
