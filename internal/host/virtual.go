@@ -32,8 +32,14 @@ func (f FS) Virtual() string {
 	}
 	machine, _ := f.machine() // without it the CPU is asked
 	for _, known := range []struct{ mark, kind string }{
-		{"KVM", "kvm"}, {"QEMU", "kvm"}, {"Amazon EC2", "kvm"}, {"Google Compute Engine", "kvm"},
-		{"VMware", "vmware"}, {"Xen", "xen"}, {"Virtual Machine", "hyperv"}, {"VirtualBox", "virtual"},
+		{"KVM", "kvm"},
+		{"QEMU", "kvm"},
+		{"Amazon EC2", "kvm"},
+		{"Google Compute Engine", "kvm"},
+		{"VMware", "vmware"},
+		{"Xen", "xen"},
+		{"Virtual Machine", "hyperv"},
+		{"VirtualBox", "virtual"},
 	} {
 		// Amazon's bare-metal machines carry its name too, and say so.
 		if strings.Contains(machine, known.mark) && !strings.Contains(machine, ".metal") {

@@ -25,9 +25,11 @@ func probed(rate float64) probe.Report {
 				Plan: "plan with 187 MiB/s", PlanMiBPerSecond: 187,
 				Results: []probe.Result{
 					{Test: "write", What: "direct writes of 1 MiB in sequence, 4 at a time", Seconds: 8, MiBPerSecond: rate, DeviceMiBPerSecond: &device, Latency: latency, Grade: probe.Good, Series: make([]probe.Second, 8), Spread: probe.Spread{CV: 0.02}},
-					{Test: "append", What: "buffered appends", MiBPerSecond: 900, Latency: latency, Grade: probe.Poor, Stalls: probe.Stalls{Over10ms: 20, Over50ms: 7, Over500ms: 1},
+					{
+						Test: "append", What: "buffered appends", MiBPerSecond: 900, Latency: latency, Grade: probe.Poor, Stalls: probe.Stalls{Over10ms: 20, Over50ms: 7, Over500ms: 1},
 						Append:   &probe.Append{BurstMiBPerSecond: 2100, SustainedMiBPerSecond: 187, From: "device", Steady: true},
-						Findings: []probe.Finding{{Metric: "p99.9", Value: 70, Unit: "ms", Grade: probe.Poor, Sentence: "appends stall", Source: "kt's own judgement"}}},
+						Findings: []probe.Finding{{Metric: "p99.9", Value: 70, Unit: "ms", Grade: probe.Poor, Sentence: "appends stall", Source: "kt's own judgement"}},
+					},
 					{Test: "mixed", What: "appends, and reads beside them", MiBPerSecond: 130, Latency: latency, Alone: &latency, Read: &read, Grade: probe.OK, Notes: []string{"a note"}},
 				},
 				DD: []probe.Row{
@@ -37,8 +39,10 @@ func probed(rate float64) probe.Report {
 			},
 			{Path: "/data/2", FileSystem: "xfs", TotalBytes: 1 << 40, FreeBytes: 1 << 39, Notes: []string{"nothing was measured here"}},
 		},
-		Parallel: &probe.Parallel{MiBPerSecond: []float64{100, 95}, AloneMiBPerSecond: []float64{rate, 190}, Sum: 195, Efficiency: 0.5, Shared: []string{"sda"},
-			Findings: []probe.Finding{{Metric: "efficiency", Sentence: "they share a path", Source: "kt's own judgement", Grade: probe.Poor}}},
+		Parallel: &probe.Parallel{
+			MiBPerSecond: []float64{100, 95}, AloneMiBPerSecond: []float64{rate, 190}, Sum: 195, Efficiency: 0.5, Shared: []string{"sda"},
+			Findings: []probe.Finding{{Metric: "efficiency", Sentence: "they share a path", Source: "kt's own judgement", Grade: probe.Poor}},
+		},
 		Interrupted: true,
 	}
 }

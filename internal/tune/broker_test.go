@@ -130,7 +130,7 @@ func TestCommandsMakeASettingAsWanted(t *testing.T) {
 		{"a word", "kafka.auto_create", set(), "auto.create.topics.enable=false"},
 		{"what is well needs nothing", "kafka.compression", set(), ""},
 		{"a heap for the machine", "jvm.heap_size", machineWith(heapFlags(2*gib, 2*gib)), `KAFKA_HEAP_OPTS="-Xms6g -Xmx6g"`},
-		{"a heap that fits the container", "jvm.container", limited(machineWith(heapFlags(4*gib, 4*gib)), 4*gib), `KAFKA_HEAP_OPTS="-Xms2g -Xmx2g"`},
+		{"a heap that fits the container", "jvm.container", limited(machineWith(heapFlags(4*gib, 4*gib))), `KAFKA_HEAP_OPTS="-Xms2g -Xmx2g"`},
 		{"a flag is added", "jvm.gc_start", machineWith(jvm.Flags{}), `KAFKA_OPTS="-XX:InitiatingHeapOccupancyPercent=35"`},
 	} {
 		rule := ""

@@ -16,8 +16,10 @@ func TestClockSource(t *testing.T) {
 		{"tsc", "clock.source", "", source("tsc", "tsc hpet acpi_pm"), "", nil, "ok tsc" + wanted},
 		{"on ARM", "clock.source", "", source("arch_sys_counter", "arch_sys_counter"), "", nil, "ok arch_sys_counter" + wanted},
 		{"slow, with a fast one", "clock.source", "", source("hpet", "tsc hpet acpi_pm"), "", nil, "warn hpet" + wanted + " | $ echo tsc > /" + dir + "current_clocksource"},
-		{"slow, under KVM", "clock.source", "", source("acpi_pm", "tsc kvm-clock acpi_pm"), "", nil,
-			"warn acpi_pm" + wanted + " | $ echo kvm-clock > /" + dir + "current_clocksource"},
+		{
+			"slow, under KVM", "clock.source", "", source("acpi_pm", "tsc kvm-clock acpi_pm"), "", nil,
+			"warn acpi_pm" + wanted + " | $ echo kvm-clock > /" + dir + "current_clocksource",
+		},
 		{"slow, with none better", "clock.source", "", source("xen", "xen jiffies"), "", nil, "warn xen" + wanted + " | the kernel offers only xen, jiffies"},
 		{"one that kt does not know", "clock.source", "", source("timebase", "timebase"), "", nil, "info timebase" + wanted + " | the kernel offers only timebase"},
 		{"only tsc will do", "clock.source", "tsc", source("kvm-clock", "kvm-clock tsc"), "", nil, "info kvm-clock (tsc) | $ echo tsc > /" + dir + "current_clocksource"},
@@ -35,8 +37,10 @@ func TestSynchronisation(t *testing.T) {
 	const command = " | $ systemctl enable --now chronyd, or systemd-timesyncd"
 	lookAt(t, []row{
 		{"in step", "clock.synchronised", "", "", "", clock(true, 1500), "ok yes (yes)"},
-		{"in step, without the flag", "clock.synchronised", "", "", "", clock(false, 1500),
-			"ok yes (yes) | the kernel's flag says no, and its error bound yes: chrony without rtcsync does so"},
+		{
+			"in step, without the flag", "clock.synchronised", "", "", "", clock(false, 1500),
+			"ok yes (yes) | the kernel's flag says no, and its error bound yes: chrony without rtcsync does so",
+		},
 		{"out of step", "clock.synchronised", "", "", "", clock(false, 16000000), "warn no (yes)" + command},
 		{"out of step, with the flag", "clock.synchronised", "", "", "", clock(true, 16000000), "warn no (yes)" + command},
 		{"not told", "clock.synchronised", "", "", "", nil, "unknown | the kernel does not tell"},

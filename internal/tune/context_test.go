@@ -11,8 +11,10 @@ func TestWhereTheMachineIs(t *testing.T) {
 	lookAt(t, []row{
 		{"a machine", "context.container", "", "proc/1/stat = 1", "", nil, "ok no"},
 		{"no machine", "context.container", "", "", "", nil, "not_applicable | there is no /proc here"},
-		{"a pod", "context.container", "", "", "", func(m *Machine) { m.Container = "kubernetes" },
-			"info kubernetes | run kt tune on the node for what is the node's"},
+		{
+			"a pod", "context.container", "", "", "", func(m *Machine) { m.Container = "kubernetes" },
+			"info kubernetes | run kt tune on the node for what is the node's",
+		},
 
 		{"version 2", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "v2" }, "ok v2"},
 		{"both", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "hybrid" }, "info hybrid (v2)"},
@@ -29,8 +31,10 @@ func TestWritableSettings(t *testing.T) {
 	const proc = "20 1 0:5 / /proc rw,nosuid - proc proc rw"
 	lookAt(t, []row{
 		{"a machine", "context.proc_sys", "", mounts(proc), "", nil, "ok yes"},
-		{"a container", "context.proc_sys", "", mounts(proc, "21 20 0:5 /sys /proc/sys ro,nosuid - proc proc rw"), "", nil,
-			"info read-only | /proc/sys is mounted read-only"},
+		{
+			"a container", "context.proc_sys", "", mounts(proc, "21 20 0:5 /sys /proc/sys ro,nosuid - proc proc rw"), "", nil,
+			"info read-only | /proc/sys is mounted read-only",
+		},
 		{"no /proc", "context.proc_sys", "", mounts("20 1 0:6 / / rw - ext4 /dev/sda1 rw"), "", nil, "not_applicable | there is no /proc here"},
 		{"may not be read", "context.proc_sys", "", mounts(proc), "proc/self/mountinfo", nil, "unknown | needs root"},
 	})
@@ -82,16 +86,20 @@ func TestOtherTuners(t *testing.T) {
 	const tuned = " | TuneD sets governor, huge pages and read-ahead again when its profile is switched | $ tuned-adm off, or a profile of TuneD's own with kt's values"
 	lookAt(t, []row{
 		{"none", "context.tuners", "", runs("1", "/usr/bin/java kafka.Kafka"), "", nil, "ok none"},
-		{"TuneD", "context.tuners", "", runs("12", "/usr/bin/python3 -Es /usr/sbin/tuned -l -P") + "etc/tuned/active_profile = throughput-performance", "", nil,
-			"info tuned (throughput-performance) (none)" + tuned},
+		{
+			"TuneD", "context.tuners", "", runs("12", "/usr/bin/python3 -Es /usr/sbin/tuned -l -P") + "etc/tuned/active_profile = throughput-performance", "", nil,
+			"info tuned (throughput-performance) (none)" + tuned,
+		},
 		{"TuneD of a newer distribution", "context.tuners", "", runs("12", "/usr/sbin/tuned -l"), "", nil, "info tuned (none)" + tuned},
 		{"TuneD that does not run", "context.tuners", "", runs("1", "/sbin/init") + "etc/tuned/active_profile = balanced", "", nil, "ok none"},
 		{"a file about TuneD in an editor", "context.tuners", "", runs("1", "vi x tuned"), "", nil, "ok none"},
 		{"a laptop", "context.tuners", "", runs("12", "/usr/libexec/power-profiles-daemon") + "run/tlp/last_pwr = 0", "", nil, "info power-profiles-daemon, tlp (none)"},
 		{"saptune with a note", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES="941735"`, "", nil, "info saptune (none)"},
 		{"saptune without one", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES=""`, "", nil, "ok none"},
-		{"other users' processes are hidden", "context.tuners", "", runs("4711", "kt tune") + "proc/self/mountinfo = 20 1 0:5 / /proc rw - proc proc rw,hidepid=invisible", "", nil,
-			"unknown | the processes of other users cannot be seen: needs root"},
+		{
+			"other users' processes are hidden", "context.tuners", "", runs("4711", "kt tune") + "proc/self/mountinfo = 20 1 0:5 / /proc rw - proc proc rw,hidepid=invisible", "", nil,
+			"unknown | the processes of other users cannot be seen: needs root",
+		},
 		{"no machine", "context.tuners", "", "", "", nil, "not_applicable | there is no /proc here"},
 		{"may not be read", "context.tuners", "", "proc/12/cmdline = x", "proc", nil, "unknown | needs root"},
 	})
@@ -109,19 +117,29 @@ func TestFilesThatSetTheSame(t *testing.T) {
 	const key = "vm.swappiness"
 	lookAt(t, []row{
 		{"one each", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}), "ok none"},
-		{"two that agree", "context.sysctl_order", "", "", "",
-			sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: " 1", File: "/etc/sysctl.d/60-b.conf"}), "ok none"},
-		{"two that do not", "context.sysctl_order", "", "", "",
+		{
+			"two that agree", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: " 1", File: "/etc/sysctl.d/60-b.conf"}), "ok none",
+		},
+		{
+			"two that do not", "context.sysctl_order", "", "", "",
 			sets(host.Sysctl{Key: key, Value: "10", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/60-b.conf"}),
-			"info 1 disputed (one file each) | vm.swappiness is 10 in /etc/sysctl.d/50-a.conf and 1 in /etc/sysctl.d/60-b.conf"},
-		{"kt's own loses", "context.sysctl_order", "", "", "",
+			"info 1 disputed (one file each) | vm.swappiness is 10 in /etc/sysctl.d/50-a.conf and 1 in /etc/sysctl.d/60-b.conf",
+		},
+		{
+			"kt's own loses", "context.sysctl_order", "", "", "",
 			sets(host.Sysctl{Key: key, Value: "1", File: SysctlFile}, host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.conf"}),
 			"warn 1 of kt's lost (one file each) | vm.swappiness is 1 in /etc/sysctl.d/zz-kt.conf and 60 in /etc/sysctl.conf" +
-				" | $ remove the lines that win, or keep their values and skip the settings"},
-		{"kt's own wins", "context.sysctl_order", "", "", "",
-			sets(host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: SysctlFile}), "ok none"},
-		{"what kt does not look at", "context.sysctl_order", "", "", "",
-			sets(host.Sysctl{Key: "kernel.sysrq", Value: "1", File: "/a"}, host.Sysctl{Key: "kernel.sysrq", Value: "0", File: "/b"}), "ok none"},
+				" | $ remove the lines that win, or keep their values and skip the settings",
+		},
+		{
+			"kt's own wins", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: SysctlFile}), "ok none",
+		},
+		{
+			"what kt does not look at", "context.sysctl_order", "", "", "",
+			sets(host.Sysctl{Key: "kernel.sysrq", Value: "1", File: "/a"}, host.Sysctl{Key: "kernel.sysrq", Value: "0", File: "/b"}), "ok none",
+		},
 		{"not known", "context.sysctl_order", "", "", "", nil, "not_applicable | no files that set kernel settings are known"},
 	})
 }

@@ -26,12 +26,16 @@ func TestCPUs(t *testing.T) {
 		{"off", "cpu.smt", "", "sys/devices/system/cpu/smt/active = 0", "", nil, "info off"},
 		{"may not be read", "cpu.smt", "", "sys/devices/system/cpu/smt/active = 0", "sys/devices/system/cpu/smt/active", nil, "unknown | needs root"},
 
-		{"two of three", "cpu.mitigations", "",
+		{
+			"two of three", "cpu.mitigations", "",
 			"sys/devices/system/cpu/vulnerabilities/l1tf = Not affected\nsys/devices/system/cpu/vulnerabilities/mds = Mitigation: Clear CPU buffers\nsys/devices/system/cpu/vulnerabilities/srbds = Vulnerable: No microcode",
-			"", nil, "info 1 worked around | open: srbds"},
+			"", nil, "info 1 worked around | open: srbds",
+		},
 		{"no list", "cpu.mitigations", "", "", "", nil, "not_applicable | the kernel does not list them"},
-		{"a list that may not be read", "cpu.mitigations", "", "sys/devices/system/cpu/vulnerabilities/mds = Vulnerable", "sys/devices/system/cpu/vulnerabilities/mds", nil,
-			"unknown | needs root"},
+		{
+			"a list that may not be read", "cpu.mitigations", "", "sys/devices/system/cpu/vulnerabilities/mds = Vulnerable", "sys/devices/system/cpu/vulnerabilities/mds", nil,
+			"unknown | needs root",
+		},
 	})
 }
 
@@ -53,11 +57,15 @@ func TestTimeThatOthersTake(t *testing.T) {
 		{"not told", "cpu.steal", "", "", "", nil, "unknown | /proc/stat does not tell"},
 
 		{"never stopped", "cpu.throttling", "", "", "", group(host.Cgroup{Layout: "v2", Cores: 2.5, Periods: 1000}), "ok 0 % (≤ 1 %) | the limit is 2.5 CPUs"},
-		{"often stopped", "cpu.throttling", "", "", "", group(host.Cgroup{Layout: "v2", Cores: 2, Periods: 1000, Throttled: 150, ThrottledUS: 4200000}),
-			"warn 15 % (≤ 1 %) | the limit is 2 CPUs; stopped for 4.20s in all"},
+		{
+			"often stopped", "cpu.throttling", "", "", "", group(host.Cgroup{Layout: "v2", Cores: 2, Periods: 1000, Throttled: 150, ThrottledUS: 4200000}),
+			"warn 15 % (≤ 1 %) | the limit is 2 CPUs; stopped for 4.20s in all",
+		},
 		{"no limit", "cpu.throttling", "", "", "", group(host.Cgroup{Layout: "v2"}), "not_applicable | there is no CPU limit"},
-		{"a limit without periods", "cpu.throttling", "", "", "", group(host.Cgroup{Layout: "v1", Cores: 2}),
-			"unknown | the control group's cpu.stat counts no periods"},
+		{
+			"a limit without periods", "cpu.throttling", "", "", "", group(host.Cgroup{Layout: "v1", Cores: 2}),
+			"unknown | the control group's cpu.stat counts no periods",
+		},
 		{"no groups", "cpu.throttling", "", "", "", nil, "not_applicable | no control groups are known"},
 	})
 }

@@ -65,7 +65,7 @@ func fsType() *Setting {
 		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Allegro: unlocking Kafka's potential", "Confluent Platform: production deployment"},
 		Check: func(m *Machine, want Rule) Reading {
-			return eachLocal(m, func(d Dir, fs string) Reading {
+			return eachLocal(m, func(_ Dir, fs string) Reading {
 				r := Compare(fs, want, Warn)
 				if r.Verdict == OK && fs == "ext4" {
 					r.Verdict, r.Note = Info, "ext4 will do, with slower produces now and then than XFS"

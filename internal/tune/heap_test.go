@@ -7,8 +7,9 @@ import (
 	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
-func limited(m *Machine, memory int64) *Machine {
-	m.Cgroup, m.Memory = host.Cgroup{Memory: memory}, memory
+// limited is a machine in a container that may have 4 GiB.
+func limited(m *Machine) *Machine {
+	m.Cgroup, m.Memory = host.Cgroup{Memory: 4 * gib}, 4*gib
 	return m
 }
 
@@ -56,10 +57,10 @@ func TestTheHeapOfTheJVM(t *testing.T) {
 		{"a broker is no controller", "jvm.controller_heap", "", heap(8*gib, 8*gib), NotApplicable, ""},
 
 		{"no limit of memory", "jvm.container", "", heap(6*gib, 6*gib), NotApplicable, ""},
-		{"a heap that leaves room", "jvm.container", "", limited(heap(2*gib, 2*gib), 4*gib), OK, "2 GiB of 4 GiB"},
-		{"a heap that leaves little room", "jvm.container", "", limited(heap(3*gib, 3*gib), 4*gib), Warn, "3 GiB of 4 GiB"},
-		{"a heap as large as the limit", "jvm.container", "", limited(heap(4*gib, 4*gib), 4*gib), Fail, "4 GiB of 4 GiB"},
-		{"a limit, and no heap", "jvm.container", "", limited(none(), 4*gib), NotApplicable, ""},
+		{"a heap that leaves room", "jvm.container", "", limited(heap(2*gib, 2*gib)), OK, "2 GiB of 4 GiB"},
+		{"a heap that leaves little room", "jvm.container", "", limited(heap(3*gib, 3*gib)), Warn, "3 GiB of 4 GiB"},
+		{"a heap as large as the limit", "jvm.container", "", limited(heap(4*gib, 4*gib)), Fail, "4 GiB of 4 GiB"},
+		{"a limit, and no heap", "jvm.container", "", limited(none()), NotApplicable, ""},
 	})
 }
 

@@ -281,8 +281,10 @@ func clusterHints(m *Machine, o HintOptions) []Hint {
 	}
 	if m.CPUs > 0 {
 		n := partitionLimit(m.CPUs)
-		all = append(all, Hint{"partitions of a broker, at most", strconv.Itoa(n), Cluster,
-			fmt.Sprintf("%s: %d; there are %d", plural(m.CPUs, "CPU"), n, partitions), "Amazon MSK: best practices"})
+		all = append(all, Hint{
+			"partitions of a broker, at most", strconv.Itoa(n), Cluster,
+			fmt.Sprintf("%s: %d; there are %d", plural(m.CPUs, "CPU"), n, partitions), "Amazon MSK: best practices",
+		})
 	}
 	return all
 }
@@ -301,12 +303,16 @@ func systemHints(m *Machine) []Hint {
 	files := max(100000, segments*9/2+2*connectionsMeant+10000)
 	areas := max(262144, 3*segments+65530)
 	return append([]Hint{
-		{"nofile", strconv.Itoa(files), System,
+		{
+			"nofile", strconv.Itoa(files), System,
 			fmt.Sprintf("max(100000, 3 × %d segments × 1.5 + 2 × %d connections + 10000) = %d", segments, connectionsMeant, files),
-			"Kafka documentation, Operations: OS; kt's proposal"},
-		{"vm.max_map_count", strconv.Itoa(areas), System,
+			"Kafka documentation, Operations: OS; kt's proposal",
+		},
+		{
+			"vm.max_map_count", strconv.Itoa(areas), System,
 			fmt.Sprintf("max(262144, 2 × %d segments × 1.5 + 65530) = %d", segments, areas),
-			"Kafka documentation, Operations: OS; Confluent Platform: production deployment"},
+			"Kafka documentation, Operations: OS; Confluent Platform: production deployment",
+		},
 	}, cacheHint(m)...)
 }
 

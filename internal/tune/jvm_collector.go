@@ -52,8 +52,12 @@ func collectorSettings() []*Setting {
 // names it.
 func collector(m *Machine) (name string, chosen bool) {
 	for _, c := range []struct{ flag, name string }{
-		{"UseZGC", "ZGC"}, {"UseShenandoahGC", "Shenandoah"}, {"UseG1GC", "G1"},
-		{"UseConcMarkSweepGC", "CMS"}, {"UseParallelGC", "Parallel"}, {"UseSerialGC", "Serial"},
+		{"UseZGC", "ZGC"},
+		{"UseShenandoahGC", "Shenandoah"},
+		{"UseG1GC", "G1"},
+		{"UseConcMarkSweepGC", "CMS"},
+		{"UseParallelGC", "Parallel"},
+		{"UseSerialGC", "Serial"},
 	} {
 		if m.Process.JVM.XX[c.flag] == "true" {
 			return c.name, true
@@ -61,8 +65,17 @@ func collector(m *Machine) (name string, chosen bool) {
 	}
 	for _, c := range m.Process.Perf.Collections { // the names of Java 8 to 21
 		for _, known := range []struct{ mark, name string }{
-			{"G1", "G1"}, {"ZGC", "ZGC"}, {"Z ", "ZGC"}, {"Shenandoah", "Shenandoah"}, {"Parallel", "Parallel"},
-			{"PSScavenge", "Parallel"}, {"PSParallel", "Parallel"}, {"Serial", "Serial"}, {"Copy", "Serial"}, {"MSC", "Serial"}, {"CMS", "CMS"},
+			{"G1", "G1"},
+			{"ZGC", "ZGC"},
+			{"Z ", "ZGC"},
+			{"Shenandoah", "Shenandoah"},
+			{"Parallel", "Parallel"},
+			{"PSScavenge", "Parallel"},
+			{"PSParallel", "Parallel"},
+			{"Serial", "Serial"},
+			{"Copy", "Serial"},
+			{"MSC", "Serial"},
+			{"CMS", "CMS"},
 		} {
 			if strings.HasPrefix(c.Name, known.mark) {
 				return known.name, false

@@ -27,39 +27,61 @@ func TestOpenFilesOfABroker(t *testing.T) {
 	lookAt(t, []row{
 		{"plenty", "limits.nofile", ">=500000", files("1048576", "1048576"), "", broker(6), "ok 1048576 (≥ 500000)"},
 		{"unlimited", "limits.nofile", ">=500000", files("unlimited", "unlimited"), "", broker(6), "ok unlimited (≥ 500000)"},
-		{"what a shell gives", "limits.nofile", ">=500000", files("1024", "4096"), "", broker(6),
-			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000" + kept},
-		{"some", "limits.nofile", ">=500000", files("65536", "1048576"), "", broker(6),
-			"warn 65536 (≥ 500000) | prlimit /proc/7/limits: 65536 1048576 → 500000 1048576" + kept},
-		{"what Kafka's documentation asks for", "limits.nofile", ">=500000", files("100000", "unlimited"), "", broker(6),
-			"info 100000 (≥ 500000) | prlimit /proc/7/limits: 100000 unlimited → 500000 unlimited" + kept},
-		{"less than the segments have open", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), segmentsOf(200000)),
+		{
+			"what a shell gives", "limits.nofile", ">=500000", files("1024", "4096"), "", broker(6),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000" + kept,
+		},
+		{
+			"some", "limits.nofile", ">=500000", files("65536", "1048576"), "", broker(6),
+			"warn 65536 (≥ 500000) | prlimit /proc/7/limits: 65536 1048576 → 500000 1048576" + kept,
+		},
+		{
+			"what Kafka's documentation asks for", "limits.nofile", ">=500000", files("100000", "unlimited"), "", broker(6),
+			"info 100000 (≥ 500000) | prlimit /proc/7/limits: 100000 unlimited → 500000 unlimited" + kept,
+		},
+		{
+			"less than the segments have open", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), segmentsOf(200000)),
 			"fail 500000 (≥ 910000) | 200000 segments in the log directories need 600000 | prlimit /proc/7/limits: 500000 500000 → 910000 910000" +
-				"; kafka.service.d [Service] LimitNOFILE=910000; systemctl daemon-reload, for it to count at the next start of kafka.service"},
-		{"many connections", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), connections),
+				"; kafka.service.d [Service] LimitNOFILE=910000; systemctl daemon-reload, for it to count at the next start of kafka.service",
+		},
+		{
+			"many connections", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), connections),
 			"info 500000 (≥ 610000) | prlimit /proc/7/limits: 500000 500000 → 610000 610000" +
-				"; kafka.service.d [Service] LimitNOFILE=610000; systemctl daemon-reload, for it to count at the next start of kafka.service"},
+				"; kafka.service.d [Service] LimitNOFILE=610000; systemctl daemon-reload, for it to count at the next start of kafka.service",
+		},
 		{"any number of connections", "limits.nofile", ">=500000", files("500000", "500000"), "", with(broker(6), unlimited), "ok 500000 (≥ 500000)"},
-		{"started in a shell by a user with a name", "limits.nofile", ">=500000",
+		{
+			"started in a shell by a user with a name", "limits.nofile", ">=500000",
 			files("1024", "4096") + "\n" + `etc/passwd = root:x:0:0\nkafka:x:1001:1001:Kafka:/:/bin/false`, "", with(broker(6), shell),
-			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; limits.d kafka soft nofile 500000; limits.d kafka hard nofile 500000" + login},
-		{"started in a session by a user without one", "limits.nofile", ">=500000", files("1024", "4096"), "", with(broker(6), session),
-			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; limits.d 1001:1001 soft nofile 500000; limits.d 1001:1001 hard nofile 500000" + login},
-		{"in a container that is seen from outside", "limits.nofile", ">=500000", files("1024", "4096"), "", with(broker(6), container),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; limits.d kafka soft nofile 500000; limits.d kafka hard nofile 500000" + login,
+		},
+		{
+			"started in a session by a user without one", "limits.nofile", ">=500000", files("1024", "4096"), "", with(broker(6), session),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; limits.d 1001:1001 soft nofile 500000; limits.d 1001:1001 hard nofile 500000" + login,
+		},
+		{
+			"in a container that is seen from outside", "limits.nofile", ">=500000", files("1024", "4096"), "", with(broker(6), container),
 			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000" +
-				"; the broker runs in a container: start it with --ulimit nofile=500000, or set the limit in the runtime's own configuration"},
-		{"right now, and wrong when the unit starts again", "limits.nofile", ">=500000",
+				"; the broker runs in a container: start it with --ulimit nofile=500000, or set the limit in the runtime's own configuration",
+		},
+		{
+			"right now, and wrong when the unit starts again", "limits.nofile", ">=500000",
 			files("500000", "500000") + "\n" + `usr/lib/systemd/system/kafka.service = [Unit]\nLimitNOFILE=1\n[Service]\nLimitNOFILE=65536`, "", broker(6),
 			"warn 500000 (≥ 500000) | will be 65536 when kafka.service starts again: /usr/lib/systemd/system/kafka.service" +
-				" | keep /usr/lib/systemd/system/kafka.service: 65536 → 500000" + kept},
-		{"right now, and when the unit starts again", "limits.nofile", ">=500000",
+				" | keep /usr/lib/systemd/system/kafka.service: 65536 → 500000" + kept,
+		},
+		{
+			"right now, and when the unit starts again", "limits.nofile", ">=500000",
 			files("500000", "500000") + "\n" + `usr/lib/systemd/system/kafka.service = [Service]\nLimitNOFILE=65536` + "\n" +
-				`etc/systemd/system/kafka.service.d/zz-kt.conf = [Service]\nLimitNOFILE=500000`, "", broker(6), "ok 500000 (≥ 500000)"},
+				`etc/systemd/system/kafka.service.d/zz-kt.conf = [Service]\nLimitNOFILE=500000`, "", broker(6), "ok 500000 (≥ 500000)",
+		},
 		{"left alone, and it fails", "limits.nofile", "leave", files("1024", "4096"), "", broker(6), "fail 1024 (left alone)"},
 		{"no broker", "limits.nofile", ">=500000", "", "", nil, "not_applicable | no broker runs here"},
 		{"may not be read", "limits.nofile", ">=500000", files("1024", "4096"), "proc/7/limits", broker(6), "unknown | needs root"},
-		{"the limit is not told", "limits.nofile", ">=500000", limitsFile("7", "Max stack size", "1", "1"), "", broker(6),
-			`unknown | /proc/7/limits does not tell "Max open files"`},
+		{
+			"the limit is not told", "limits.nofile", ">=500000", limitsFile("7", "Max stack size", "1", "1"), "", broker(6),
+			`unknown | /proc/7/limits does not tell "Max open files"`,
+		},
 	})
 }
 
@@ -67,18 +89,26 @@ func TestOpenFilesOfTheMachineAndOfKt(t *testing.T) {
 	own := func(soft, hard string) string { return limitsFile("self", "Max open files", soft, hard) }
 	lookAt(t, []row{
 		{"as the kernel comes", "fs.nr_open", "", "proc/sys/fs/nr_open = 1048576", "", nil, "ok 1048576 (≥ 500000)"},
-		{"less than the broker is to have", "fs.nr_open", "", "proc/sys/fs/nr_open = 65536", "", nil,
-			"fail 65536 (≥ 500000) | write /proc/sys/fs/nr_open: 65536 → 500000; sysctl.d fs.nr_open = 500000"},
-		{"less than its segments need", "fs.nr_open", "", "proc/sys/fs/nr_open = 1048576", "", segmentsOf(400000),
-			"fail 1048576 (≥ 1810000) | write /proc/sys/fs/nr_open: 1048576 → 1810000; sysctl.d fs.nr_open = 1810000"},
+		{
+			"less than the broker is to have", "fs.nr_open", "", "proc/sys/fs/nr_open = 65536", "", nil,
+			"fail 65536 (≥ 500000) | write /proc/sys/fs/nr_open: 65536 → 500000; sysctl.d fs.nr_open = 500000",
+		},
+		{
+			"less than its segments need", "fs.nr_open", "", "proc/sys/fs/nr_open = 1048576", "", segmentsOf(400000),
+			"fail 1048576 (≥ 1810000) | write /proc/sys/fs/nr_open: 1048576 → 1810000; sysctl.d fs.nr_open = 1810000",
+		},
 		{"may not be read", "fs.nr_open", "", "proc/sys/fs/nr_open = 65536", "proc/sys/fs/nr_open", nil, "unknown | needs root"},
 
 		{"plenty", "limits.nofile.client", "", own("1024", "1048576"), "", nil, "ok 1048576 (≥ 65536)"},
-		{"few", "limits.nofile.client", "", own("1024", "4096"), "", nil,
-			"warn 4096 (≥ 65536) | $ ulimit -Hn 65536 as root, in the shell that starts kt"},
+		{
+			"few", "limits.nofile.client", "", own("1024", "4096"), "", nil,
+			"warn 4096 (≥ 65536) | $ ulimit -Hn 65536 as root, in the shell that starts kt",
+		},
 		{"not told", "limits.nofile.client", "", limitsFile("self", "Max stack size", "1", "1"), "", nil, "unknown | /proc/self/limits does not tell"},
-		{"garbage", "limits.nofile.client", "", own("many", "more"), "", nil,
-			`unknown | proc/self/limits: "Max open files            many                 more                 files": "many" is not a limit`},
+		{
+			"garbage", "limits.nofile.client", "", own("many", "more"), "", nil,
+			`unknown | proc/self/limits: "Max open files            many                 more                 files": "many" is not a limit`,
+		},
 		{"not there", "limits.nofile.client", "", "", "", nil, "not_applicable | this machine does not have it"},
 
 		{"enough", "fs.file-max", "", "proc/sys/fs/file-max = 18446744073709551615", "", nil, "ok 18446744073709551615 (≥ 1000000)"},
@@ -117,8 +147,10 @@ func TestThreads(t *testing.T) {
 		{"may not be read", "limits.nproc", "", user("1024"), "proc/7/limits", broker(6), "unknown | needs root"},
 
 		{"many in the group", "limits.tasks", "", "", "", group(40000), "ok 40000 (≥ 32768)"},
-		{"few in the group", "limits.tasks", "", "", "", group(512),
-			"warn 512 (≥ 32768) | $ TasksMax=32768 in the broker's systemd unit, or the container's limit of processes"},
+		{
+			"few in the group", "limits.tasks", "", "", "", group(512),
+			"warn 512 (≥ 32768) | $ TasksMax=32768 in the broker's systemd unit, or the container's limit of processes",
+		},
 		{"any in the group", "limits.tasks", "", "", "", group(0), "not_applicable | the control group has no limit of threads"},
 		{"no groups", "limits.tasks", "", "", "", broker(6), "not_applicable | no control groups are known"},
 		{"no broker", "limits.tasks", "", "", "", nil, "not_applicable | no broker runs here"},

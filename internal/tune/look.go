@@ -214,7 +214,7 @@ func (m *Machine) findDirs(asked []string) error {
 	mounts, mountsErr := m.Mounts()
 	m.mounts = mounts
 	if mountsErr != nil {
-		mountsErr = fmt.Errorf("the mounted file systems are not known: %v", mountsErr)
+		mountsErr = errors.New("the mounted file systems are not known: " + mountsErr.Error()) // not one that says what the disks lack
 	}
 	var problems []error
 	for _, name := range names {

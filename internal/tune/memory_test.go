@@ -224,15 +224,23 @@ func TestSwappiness(t *testing.T) {
 	}
 	lookAt(t, []row{
 		{"one", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 1", "", nil, "ok 1 (≤ 1)"},
-		{"as it comes", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 60", "", nil,
-			"warn 60 (≤ 1) | write /proc/sys/vm/swappiness: 60 → 1; sysctl.d vm.swappiness = 1"},
-		{"none at all", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 0", "", nil,
-			"info 0 (≤ 1) | 0 lets the kernel kill processes before it swaps: 1 is the documented value"},
+		{
+			"as it comes", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 60", "", nil,
+			"warn 60 (≤ 1) | write /proc/sys/vm/swappiness: 60 → 1; sysctl.d vm.swappiness = 1",
+		},
+		{
+			"none at all", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 0", "", nil,
+			"info 0 (≤ 1) | 0 lets the kernel kill processes before it swaps: 1 is the documented value",
+		},
 		{"left alone", "vm.swappiness", "leave", "proc/sys/vm/swappiness = 60", "", nil, "info 60 (left alone)"},
-		{"a group that swaps", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 1\nsys/fs/cgroup/memory/kafka/memory.swappiness = 60", "", version1,
-			"ok 1 (≤ 1) | the control group has a memory.swappiness of its own: 60"},
-		{"no number", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = much", "", nil,
-			`unknown | proc/sys/vm/swappiness: "much" is not a number`},
+		{
+			"a group that swaps", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 1\nsys/fs/cgroup/memory/kafka/memory.swappiness = 60", "", version1,
+			"ok 1 (≤ 1) | the control group has a memory.swappiness of its own: 60",
+		},
+		{
+			"no number", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = much", "", nil,
+			`unknown | proc/sys/vm/swappiness: "much" is not a number`,
+		},
 		{"may not be read", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 60", "proc/sys/vm/swappiness", nil, "unknown | needs root"},
 		{"is not there", "vm.swappiness", "<=1", "", "", nil, "not_applicable | this machine does not have it"},
 	})
@@ -243,12 +251,18 @@ func TestSwapping(t *testing.T) {
 	sinceStart := func(m *Machine) { grew("pswpout", 500, 500)(m); m.Interval = 0 }
 	lookAt(t, []row{
 		{"idle", "memory.swap", "", swap, "", grew("pswpout", 500, 500), "ok 512 MiB used (no pages written)"},
-		{"pages go out", "memory.swap", "", swap, "", grew("pswpout", 500, 700),
-			"warn 512 MiB used (no pages written) | 200 pages were swapped out in 10.0s"},
-		{"some time ago", "memory.swap", "", swap, "", sinceStart,
-			"info 512 MiB used (no pages written) | 500 pages were swapped out since the machine started"},
-		{"none", "memory.swap", "", `proc/meminfo = SwapTotal: 0 kB\nSwapFree: 0 kB`, "", nil,
-			"ok no swap | nothing catches the broker when memory runs out"},
+		{
+			"pages go out", "memory.swap", "", swap, "", grew("pswpout", 500, 700),
+			"warn 512 MiB used (no pages written) | 200 pages were swapped out in 10.0s",
+		},
+		{
+			"some time ago", "memory.swap", "", swap, "", sinceStart,
+			"info 512 MiB used (no pages written) | 500 pages were swapped out since the machine started",
+		},
+		{
+			"none", "memory.swap", "", `proc/meminfo = SwapTotal: 0 kB\nSwapFree: 0 kB`, "", nil,
+			"ok no swap | nothing catches the broker when memory runs out",
+		},
 		{"no counters", "memory.swap", "", swap, "", nil, "unknown 512 MiB used | /proc/vmstat does not tell how much is swapped"},
 		{"a kernel without it", "memory.swap", "", "proc/meminfo = MemTotal: 4 kB", "", nil, "not_applicable | the kernel is built without swap"},
 		{"may not be read", "memory.swap", "", swap, "proc/meminfo", nil, "unknown | needs root"},
@@ -260,18 +274,30 @@ func TestMappings(t *testing.T) {
 	maps := "\nproc/7/maps = " + strings.Repeat(`x\n`, 59999)
 	lookAt(t, []row{
 		{"enough", "vm.max_map_count", "", file + "1048576", "", nil, "ok 1048576 (≥ 262144)"},
-		{"as it comes", "vm.max_map_count", "", file + "65530", "", nil,
-			"warn 65530 (≥ 262144) | write /proc/sys/vm/max_map_count: 65530 → 262144; sysctl.d vm.max_map_count = 262144"},
-		{"the segments need more than it is", "vm.max_map_count", "", file + "262144", "", segmentsOf(120000),
-			"fail 262144 (≥ 425530) | 120000 segments need 240000 | write /proc/sys/vm/max_map_count: 262144 → 425530; sysctl.d vm.max_map_count = 425530"},
-		{"the segments are near it", "vm.max_map_count", "", file + "262144", "", segmentsOf(70000),
-			"warn 262144 (≥ 275530) | 70000 segments need 140000 | write /proc/sys/vm/max_map_count: 262144 → 275530; sysctl.d vm.max_map_count = 275530"},
-		{"what is in use is more than the segments", "vm.max_map_count", "", file + "65530" + maps, "", with(broker(6), segmentsOf(10)),
-			"fail 65530 (≥ 262144) | 60000 are in use | write /proc/sys/vm/max_map_count: 65530 → 262144; sysctl.d vm.max_map_count = 262144"},
-		{"what is in use may not be counted", "vm.max_map_count", "", file + "262144" + maps, "proc/7/maps", with(broker(6), segmentsOf(10)),
-			"ok 262144 (≥ 262144) | 10 segments need 20"},
-		{"left alone, and far too low", "vm.max_map_count", "leave", file + "65530", "", segmentsOf(40000),
-			"fail 65530 (left alone) | 40000 segments need 80000 | $ sysctl -w vm.max_map_count=262144"},
+		{
+			"as it comes", "vm.max_map_count", "", file + "65530", "", nil,
+			"warn 65530 (≥ 262144) | write /proc/sys/vm/max_map_count: 65530 → 262144; sysctl.d vm.max_map_count = 262144",
+		},
+		{
+			"the segments need more than it is", "vm.max_map_count", "", file + "262144", "", segmentsOf(120000),
+			"fail 262144 (≥ 425530) | 120000 segments need 240000 | write /proc/sys/vm/max_map_count: 262144 → 425530; sysctl.d vm.max_map_count = 425530",
+		},
+		{
+			"the segments are near it", "vm.max_map_count", "", file + "262144", "", segmentsOf(70000),
+			"warn 262144 (≥ 275530) | 70000 segments need 140000 | write /proc/sys/vm/max_map_count: 262144 → 275530; sysctl.d vm.max_map_count = 275530",
+		},
+		{
+			"what is in use is more than the segments", "vm.max_map_count", "", file + "65530" + maps, "", with(broker(6), segmentsOf(10)),
+			"fail 65530 (≥ 262144) | 60000 are in use | write /proc/sys/vm/max_map_count: 65530 → 262144; sysctl.d vm.max_map_count = 262144",
+		},
+		{
+			"what is in use may not be counted", "vm.max_map_count", "", file + "262144" + maps, "proc/7/maps", with(broker(6), segmentsOf(10)),
+			"ok 262144 (≥ 262144) | 10 segments need 20",
+		},
+		{
+			"left alone, and far too low", "vm.max_map_count", "leave", file + "65530", "", segmentsOf(40000),
+			"fail 65530 (left alone) | 40000 segments need 80000 | $ sysctl -w vm.max_map_count=262144",
+		},
 		{"no number", "vm.max_map_count", "", file + "?", "", segmentsOf(40000), `unknown | proc/sys/vm/max_map_count: "?" is not a number`},
 		{"may not be read", "vm.max_map_count", "", file + "65530", "proc/sys/vm/max_map_count", nil, "unknown | needs root"},
 	})
@@ -286,20 +312,30 @@ func TestKernelMemorySettings(t *testing.T) {
 		{"garbage", "vm.overcommit_memory", "", "proc/sys/vm/overcommit_memory = x", "", nil, `unknown | proc/sys/vm/overcommit_memory: "x" is not a number`},
 
 		{"off", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 0" + two, "", nil, "ok 0 (0)"},
-		{"on, with two nodes", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 1" + two, "", nil,
-			"warn 1 (0) | write /proc/sys/vm/zone_reclaim_mode: 1 → 0; sysctl.d vm.zone_reclaim_mode = 0"},
-		{"on, with one node", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 1", "", nil,
-			"info 1 (0) | write /proc/sys/vm/zone_reclaim_mode: 1 → 0; sysctl.d vm.zone_reclaim_mode = 0"},
+		{
+			"on, with two nodes", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 1" + two, "", nil,
+			"warn 1 (0) | write /proc/sys/vm/zone_reclaim_mode: 1 → 0; sysctl.d vm.zone_reclaim_mode = 0",
+		},
+		{
+			"on, with one node", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 1", "", nil,
+			"info 1 (0) | write /proc/sys/vm/zone_reclaim_mode: 1 → 0; sysctl.d vm.zone_reclaim_mode = 0",
+		},
 		{"on, with one node, and left alone", "vm.zone_reclaim_mode", "leave", "proc/sys/vm/zone_reclaim_mode = 1", "", nil, "info 1 (left alone)"},
 		{"not there", "vm.zone_reclaim_mode", "", "", "", nil, "not_applicable | this machine does not have it"},
 
-		{"a large machine that keeps little", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", memoryOf(128),
-			"info 90112 (≥ 1048576) | $ sysctl -w vm.min_free_kbytes=1048576"},
+		{
+			"a large machine that keeps little", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", memoryOf(128),
+			"info 90112 (≥ 1048576) | $ sysctl -w vm.min_free_kbytes=1048576",
+		},
 		{"a large machine that keeps enough", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 2097152", "", memoryOf(128), "ok 2097152 (≥ 1048576)"},
-		{"a small machine", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", memoryOf(32),
-			"not_applicable | the machine has less than 64 GiB of memory"},
-		{"a machine of no known size", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", nil,
-			"unknown | the size of the machine's memory is not known"},
+		{
+			"a small machine", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", memoryOf(32),
+			"not_applicable | the machine has less than 64 GiB of memory",
+		},
+		{
+			"a machine of no known size", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", nil,
+			"unknown | the size of the machine's memory is not known",
+		},
 	})
 }
 
@@ -323,21 +359,35 @@ func TestMemoryForThePageCache(t *testing.T) {
 		{"a small machine", "memory.size", "", "", "", memoryOf(16), "info 16 GiB (≥ 32 GiB)"},
 		{"a machine of no known size", "memory.size", "", "", "", nil, "unknown | the size of the memory is not known"},
 
-		{"room for minutes", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6), grew("pgpgout", 0, 1<<21)),
-			"ok 56.5 GiB (≥ 30 s of writing) | 282 s at the 205 MiB/s that are written"},
-		{"room for seconds", "memory.page_cache", "", "", "", with(memoryOf(8), broker(5), grew("pgpgout", 0, 1<<21)),
-			"warn 1.5 GiB (≥ 30 s of writing) | 8 s at the 205 MiB/s that are written"},
-		{"since the start", "memory.page_cache", "", uptime, "", with(memoryOf(8), broker(5), sinceStart(10<<20)),
-			"warn 1.5 GiB (≥ 30 s of writing) | 15 s at the 102 MiB/s that are written"},
-		{"nothing is written", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6), grew("pgpgout", 5, 5)),
-			"ok 56.5 GiB (≥ 30 s of writing) | nothing is being written"},
-		{"a heap that takes all", "memory.page_cache", "", "", "", with(memoryOf(8), broker(7)),
-			"warn 0 B (≥ 30 s of writing) | the heap may grow to 7 GiB of 8 GiB"},
-		{"no -Xmx", "memory.page_cache", "", "", "", with(memoryOf(2), broker(0)),
-			"warn 0 B (≥ 30 s of writing) | the heap may grow to 512 MiB of 2 GiB"},
+		{
+			"room for minutes", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6), grew("pgpgout", 0, 1<<21)),
+			"ok 56.5 GiB (≥ 30 s of writing) | 282 s at the 205 MiB/s that are written",
+		},
+		{
+			"room for seconds", "memory.page_cache", "", "", "", with(memoryOf(8), broker(5), grew("pgpgout", 0, 1<<21)),
+			"warn 1.5 GiB (≥ 30 s of writing) | 8 s at the 205 MiB/s that are written",
+		},
+		{
+			"since the start", "memory.page_cache", "", uptime, "", with(memoryOf(8), broker(5), sinceStart(10<<20)),
+			"warn 1.5 GiB (≥ 30 s of writing) | 15 s at the 102 MiB/s that are written",
+		},
+		{
+			"nothing is written", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6), grew("pgpgout", 5, 5)),
+			"ok 56.5 GiB (≥ 30 s of writing) | nothing is being written",
+		},
+		{
+			"a heap that takes all", "memory.page_cache", "", "", "", with(memoryOf(8), broker(7)),
+			"warn 0 B (≥ 30 s of writing) | the heap may grow to 7 GiB of 8 GiB",
+		},
+		{
+			"no -Xmx", "memory.page_cache", "", "", "", with(memoryOf(2), broker(0)),
+			"warn 0 B (≥ 30 s of writing) | the heap may grow to 512 MiB of 2 GiB",
+		},
 		{"no counters", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6)), "unknown 56.5 GiB (≥ 30 s of writing) | how much is written is not known"},
-		{"an uptime of garbage", "memory.page_cache", "", "proc/uptime = NaN", "", with(memoryOf(64), broker(6), sinceStart(1)),
-			"unknown 56.5 GiB (≥ 30 s of writing) | how much is written is not known"},
+		{
+			"an uptime of garbage", "memory.page_cache", "", "proc/uptime = NaN", "", with(memoryOf(64), broker(6), sinceStart(1)),
+			"unknown 56.5 GiB (≥ 30 s of writing) | how much is written is not known",
+		},
 		{"no broker", "memory.page_cache", "", "", "", memoryOf(64), "not_applicable | no broker runs here"},
 	})
 }
@@ -346,14 +396,18 @@ func TestKillsForMemory(t *testing.T) {
 	lookAt(t, []row{
 		{"none", "memory.oom", "", "", "", grew("oom_kill", 0, 0), "ok 0 (0)"},
 		{"three", "memory.oom", "", "", "", grew("oom_kill", 3, 3), "warn 3 (0)"},
-		{"in the group", "memory.oom", "", "", "", func(m *Machine) { m.Cgroup.OOMKills = 2 },
-			"warn 2 (0) | 2 of them in the control group: its memory limit is too low"},
+		{
+			"in the group", "memory.oom", "", "", "", func(m *Machine) { m.Cgroup.OOMKills = 2 },
+			"warn 2 (0) | 2 of them in the control group: its memory limit is too low",
+		},
 		{"an old kernel", "memory.oom", "", "", "", grew("pswpout", 0, 0), "not_applicable | this kernel does not count them"},
 		{"no counters", "memory.oom", "", "", "", nil, "unknown | /proc/vmstat could not be read"},
 
 		{"as usual", "memory.oom_score_adj", "", "proc/7/oom_score_adj = 0", "", broker(6), "ok 0 (≤ 0)"},
-		{"in a pod", "memory.oom_score_adj", "", "proc/7/oom_score_adj = 871", "", broker(6),
-			"info 871 (≤ 0) | $ OOMScoreAdjust=0 in the broker's systemd unit, or a memory request equal to the limit in Kubernetes"},
+		{
+			"in a pod", "memory.oom_score_adj", "", "proc/7/oom_score_adj = 871", "", broker(6),
+			"info 871 (≤ 0) | $ OOMScoreAdjust=0 in the broker's systemd unit, or a memory request equal to the limit in Kubernetes",
+		},
 		{"no broker", "memory.oom_score_adj", "", "", "", nil, "not_applicable | no broker runs here"},
 		{"may not be read", "memory.oom_score_adj", "", "proc/7/oom_score_adj = 871", "proc/7/oom_score_adj", broker(6), "unknown | needs root"},
 	})
@@ -372,22 +426,34 @@ func TestTransparentHugePages(t *testing.T) {
 		{"always, for throughput", "thp.enabled", "madvise", enabled + "[always] madvise never", "", nil, "info always (madvise)" + change},
 		{"always, for latency", "thp.enabled", "madvise|never", enabled + "[always] madvise never", "", nil, "warn always (madvise or never)" + change},
 		{"left alone", "thp.enabled", "leave", enabled + "[always] madvise never", "", nil, "info always (left alone)"},
-		{"chosen at boot", "thp.enabled", "madvise|never", enabled + "[always] madvise never\nproc/cmdline = ro transparent_hugepage=always", "", nil,
-			"warn always (madvise or never) | chosen with transparent_hugepage= on the kernel's command line | $ remove transparent_hugepage= from the kernel's command line"},
-		{"on RHEL 6", "thp.enabled", "never", "sys/kernel/mm/redhat_transparent_hugepage/enabled = [always] never", "", nil,
-			"warn always (never) | write /sys/kernel/mm/redhat_transparent_hugepage/enabled: always → never; tmpfiles.d w /sys/kernel/mm/redhat_transparent_hugepage/enabled - - - - never"},
-		{"nothing is chosen", "thp.enabled", "madvise", enabled + "always madvise never", "", nil,
-			`unknown | sys/kernel/mm/transparent_hugepage/enabled: "always madvise never" has no choice in brackets`},
-		{"one word alone", "thp.enabled", "madvise", enabled + "always", "", nil,
-			"unknown always | /sys/kernel/mm/transparent_hugepage/enabled does not list what may be chosen"},
+		{
+			"chosen at boot", "thp.enabled", "madvise|never", enabled + "[always] madvise never\nproc/cmdline = ro transparent_hugepage=always", "", nil,
+			"warn always (madvise or never) | chosen with transparent_hugepage= on the kernel's command line | $ remove transparent_hugepage= from the kernel's command line",
+		},
+		{
+			"on RHEL 6", "thp.enabled", "never", "sys/kernel/mm/redhat_transparent_hugepage/enabled = [always] never", "", nil,
+			"warn always (never) | write /sys/kernel/mm/redhat_transparent_hugepage/enabled: always → never; tmpfiles.d w /sys/kernel/mm/redhat_transparent_hugepage/enabled - - - - never",
+		},
+		{
+			"nothing is chosen", "thp.enabled", "madvise", enabled + "always madvise never", "", nil,
+			`unknown | sys/kernel/mm/transparent_hugepage/enabled: "always madvise never" has no choice in brackets`,
+		},
+		{
+			"one word alone", "thp.enabled", "madvise", enabled + "always", "", nil,
+			"unknown always | /sys/kernel/mm/transparent_hugepage/enabled does not list what may be chosen",
+		},
 		{"may not be read", "thp.enabled", "madvise", enabled + "always", "sys/kernel/mm/transparent_hugepage/enabled", nil, "unknown | needs root"},
 		{"not there", "thp.enabled", "madvise", "", "", nil, "not_applicable | this machine does not have it"},
 
 		{"the kernel's choice", "thp.defrag", wanted, defrag + "always defer defer+madvise [madvise] never", "", nil, "ok madvise (defer+madvise or madvise …)"},
-		{"all wait", "thp.defrag", wanted, defrag + "[always] defer defer+madvise madvise never", "", nil,
-			"warn always (defer+madvise or madvise …) | write /sys/kernel/mm/transparent_hugepage/defrag: always → defer+madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - defer+madvise"},
-		{"all wait, on an old kernel", "thp.defrag", wanted, defrag + "[always] madvise never", "", nil,
-			"warn always (defer+madvise or madvise …) | write /sys/kernel/mm/transparent_hugepage/defrag: always → madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - madvise"},
+		{
+			"all wait", "thp.defrag", wanted, defrag + "[always] defer defer+madvise madvise never", "", nil,
+			"warn always (defer+madvise or madvise …) | write /sys/kernel/mm/transparent_hugepage/defrag: always → defer+madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - defer+madvise",
+		},
+		{
+			"all wait, on an old kernel", "thp.defrag", wanted, defrag + "[always] madvise never", "", nil,
+			"warn always (defer+madvise or madvise …) | write /sys/kernel/mm/transparent_hugepage/defrag: always → madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - madvise",
+		},
 		{"nothing that is wanted", "thp.defrag", "defer", defrag + "[always] never", "", nil, "warn always (defer) | this kernel offers only [always] never"},
 	})
 }

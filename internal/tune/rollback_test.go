@@ -12,8 +12,9 @@ const allRestored = "sysctl.d/zz-kt.conf restored, tmpfiles.d/zz-kt.conf restore
 	"kafka.service.d/zz-kt.conf restored, vm.swappiness restored, net.tcp_rmem restored, vm.dirty_limit restored, " +
 	"thp.enabled restored, disk.scheduler restored, limits.nofile restored, fs.noatime restored"
 
-// stateList is a list of states with others in place of some: "vm.swappiness drifted".
-func stateList(list string, others ...string) string {
+// stateList is allRestored with others in place of some: "vm.swappiness drifted".
+func stateList(others ...string) string {
+	list := allRestored
 	for _, o := range others {
 		name, _, _ := strings.Cut(o, " ")
 		list = strings.Replace(list, name+" restored", o, 1)
@@ -63,46 +64,46 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 	}{
 		{"a value was set by hand", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, swappinessFile, "7\n")
-		}, stateList(allRestored, "vm.swappiness drifted"), "vm.swappiness restored"},
+		}, stateList("vm.swappiness drifted"), "vm.swappiness restored"},
 		{"a value was put back by hand", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, swappinessFile, "60\n")
-		}, stateList(allRestored, "vm.swappiness already"), ""},
+		}, stateList("vm.swappiness already"), ""},
 		{"the other one of a pair was set", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, dirtyBytesFile, "0\n")
 			putText(t, tree.root, dirtyRatioFile, "33\n")
-		}, stateList(allRestored, "vm.dirty_limit drifted"), "vm.dirty_limit restored"},
+		}, stateList("vm.dirty_limit drifted"), "vm.dirty_limit restored"},
 		{"a pair was put back by hand", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, dirtyBytesFile, "0\n")
 			putText(t, tree.root, dirtyRatioFile, "20\n")
-		}, stateList(allRestored, "vm.dirty_limit already"), ""},
+		}, stateList("vm.dirty_limit already"), ""},
 		{"a file of kt's was edited", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, SysctlFile, readText(t, tree.root, SysctlFile)+"# mine\n")
-		}, stateList(allRestored, "sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
+		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
 		{"a file of kt's was replaced", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
-		}, stateList(allRestored, "sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
+		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
 		{"a file of kt's was removed", func(t *testing.T, tree *Tree) {
 			if err := os.Remove(tree.at(SysctlFile)); err != nil {
 				t.Fatal(err)
 			}
-		}, stateList(allRestored, "sysctl.d/zz-kt.conf already"), ""},
-		{"the process has ended", ended, stateList(allRestored, "limits.nofile gone"), ""},
+		}, stateList("sysctl.d/zz-kt.conf already"), ""},
+		{"the process has ended", ended, stateList("limits.nofile gone"), ""},
 		{"the number of the process is another's", func(t *testing.T, tree *Tree) {
 			stat := readText(t, tree.root, "/proc/4711/stat")
 			putText(t, tree.root, "/proc/4711/stat", strings.Replace(stat, "123456", "999999", 1))
-		}, stateList(allRestored, "limits.nofile gone"), ""},
+		}, stateList("limits.nofile gone"), ""},
 		{"the name of the disk is another's", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, diskIDFile, "naa.0000000000000000\n")
-		}, stateList(allRestored, "disk.scheduler gone"), ""},
+		}, stateList("disk.scheduler gone"), ""},
 		{"the disk was pulled", func(t *testing.T, tree *Tree) {
 			if err := os.RemoveAll(tree.at("/sys/block/sdb")); err != nil {
 				t.Fatal(err)
 			}
-		}, stateList(allRestored, "disk.scheduler gone"), ""},
+		}, stateList("disk.scheduler gone"), ""},
 		{"the mount is not there any more", func(t *testing.T, tree *Tree) {
 			text, _, _ := strings.Cut(mountsText("noatime"), "\n")
 			putText(t, tree.root, "/proc/self/mountinfo", text+"\n")
-		}, stateList(allRestored, "fs.noatime gone"), ""},
+		}, stateList("fs.noatime gone"), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			tree, k := machineTree(t)
@@ -144,15 +145,15 @@ func TestRollbackAfterTheNextStart(t *testing.T) {
 	}{
 		{
 			"with defaults, as kt's files are gone", func(*testing.T, *Tree, map[string]string) {},
-			stateList(allRestored, append(gone, "vm.swappiness already", "net.tcp_rmem already", "vm.dirty_limit already", "thp.enabled already")...),
+			stateList(append(gone, "vm.swappiness already", "net.tcp_rmem already", "vm.dirty_limit already", "thp.enabled already")...),
 		},
-		{"with what kt's files set", persisted, stateList(allRestored, gone...)},
+		{"with what kt's files set", persisted, stateList(gone...)},
 		{
 			"with a default that is another than what a person had set", func(t *testing.T, tree *Tree, d map[string]string) {
 				persisted(t, tree, d)
 				putText(t, tree.root, swappinessFile, "35\n")
 				d[swappinessFile] = "35\n"
-			}, stateList(allRestored, append(gone, "vm.swappiness gone")...),
+			}, stateList(append(gone, "vm.swappiness gone")...),
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -202,7 +203,7 @@ func TestWhatFailsStaysInTheJournal(t *testing.T) {
 	mustApply(t, tree, planOfAll(), ApplyOptions{})
 	k.refuses = map[string]error{hugePagesFile: syscall.EBUSY}
 	undone := mustRollback(t, tree, RollbackOptions{})
-	sameStates(t, "Rollback", stateList(allRestored, "thp.enabled failed"), undoneStates(undone))
+	sameStates(t, "Rollback", stateList("thp.enabled failed"), undoneStates(undone))
 	if u := undone[7]; u.Err == nil || u.Err.Error() != "set "+hugePagesFile+": device or resource busy" {
 		t.Errorf("Rollback: the error of thp.enabled is %v", u.Err)
 	}
@@ -298,7 +299,7 @@ func TestStatusTellsWhatKtHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.ReplaceAll(stateList(allRestored, "tmpfiles.d/zz-kt.conf drifted", "rules.d/99-zz-kt.rules already", "vm.swappiness drifted", "thp.enabled already"), "restored", "held")
+	want := strings.ReplaceAll(stateList("tmpfiles.d/zz-kt.conf drifted", "rules.d/99-zz-kt.rules already", "vm.swappiness drifted", "thp.enabled already"), "restored", "held")
 	sameStates(t, "Status", want, undoneStates(held))
 	if u := held[4]; u.Old != "60" || u.Now != "7" || u.Err == nil || u.Err.Error() != `somebody set "7" since` {
 		t.Errorf("Status of vm.swappiness = %+v", u)

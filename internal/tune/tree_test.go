@@ -74,7 +74,7 @@ func (k *folderKernel) SetOpenFiles(pid int, start, soft, hard int64) error {
 	return rewriteText(filepath.Join(k.root, "proc", fmt.Sprint(pid), "limits"), limitsText(limitText(soft), limitText(hard)))
 }
 
-func (k *folderKernel) Remount(point, atime string) error {
+func (k *folderKernel) Remount(_, atime string) error {
 	k.writes = append(k.writes, "mount "+atime)
 	return rewriteText(filepath.Join(k.root, "proc/self/mountinfo"), mountsText(atime))
 }

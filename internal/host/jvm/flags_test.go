@@ -27,10 +27,14 @@ func TestFlagsOfACommandLine(t *testing.T) {
 				Main:  "kafka.Kafka", MainArgs: []string{"config/server.properties", "--override", "a=b"},
 			},
 		},
-		{"the last of two counts", "java -Xmx1g -Xmx512m -XX:+UseG1GC -XX:-UseG1GC M",
-			Flags{Xmx: 512 << 20, XX: map[string]string{"UseG1GC": "false"}, Main: "M"}},
-		{"the long names of the heap's size", "java -Xmx1g -XX:MaxHeapSize=2t -XX:InitialHeapSize=64K M",
-			Flags{Xmx: 2 << 40, Xms: 64 << 10, XX: map[string]string{"MaxHeapSize": "2t", "InitialHeapSize": "64K"}, Main: "M"}},
+		{
+			"the last of two counts", "java -Xmx1g -Xmx512m -XX:+UseG1GC -XX:-UseG1GC M",
+			Flags{Xmx: 512 << 20, XX: map[string]string{"UseG1GC": "false"}, Main: "M"},
+		},
+		{
+			"the long names of the heap's size", "java -Xmx1g -XX:MaxHeapSize=2t -XX:InitialHeapSize=64K M",
+			Flags{Xmx: 2 << 40, Xms: 64 << 10, XX: map[string]string{"MaxHeapSize": "2t", "InitialHeapSize": "64K"}, Main: "M"},
+		},
 		{"the oldest names of the heap's size", "java -mx100 -ms2k M", Flags{Xmx: 100, Xms: 2048, Main: "M"}},
 		{"a size that is none, or too large", "java -Xmx -Xmxg -Xmx-1 -Xmx9999999999g -Xms1x M", Flags{Main: "M"}},
 		{"a jar", "java -Xmx1k -jar app.jar -Xmx2k", Flags{Xmx: 1024, Main: "app.jar", MainArgs: []string{"-Xmx2k"}}},
