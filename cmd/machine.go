@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+
+	"github.com/charmbracelet/x/term"
 
 	"github.com/kt-bench/kt/internal/config"
 )
@@ -36,11 +39,28 @@ func (e *Env) interruptible(ctx context.Context, run func(context.Context) error
 	return err
 }
 
+var errNobodyToAsk = errors.New("there is no terminal to ask on: add --yes to go on without asking")
+
+// width is how many columns stdout has, 0 where it is no terminal.
+func (e *Env) width() int { return terminalWidth(e.Stdout, e.StdoutTTY) }
+
+func terminalWidth(w io.Writer, tty bool) int {
+	f, ok := w.(interface{ Fd() uintptr })
+	if !ok || !tty {
+		return 0
+	}
+	columns, _, err := term.GetSize(f.Fd())
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
 // confirm asks a question that is answered with y or yes. Nobody to ask is an error:
 // kt does not take silence for consent.
 func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
 	if !e.StdinTTY {
-		return false, usageError(errors.New("there is no terminal to ask on: add --yes to go on without asking"))
+		return false, usageError(errNobodyToAsk)
 	}
 	fmt.Fprint(e.Stderr, question+" [y/N] ")
 	answered := make(chan string, 1)

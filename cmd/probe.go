@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -92,9 +93,9 @@ func readProbe(path string) (*probe.Report, error) {
 }
 
 func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, before *probe.Report) error {
-	brokers, err := brokerDirs(ctx)
-	if err != nil {
-		return err
+	brokers, err := tune.DirsInUse(host.System())
+	if err != nil && !p.Force {
+		return usageError(fmt.Errorf("%w\nso kt cannot tell whether a broker uses %s: ask as root, or add --force", err, strings.Join(dirs, ", ")))
 	}
 	o := probe.Options{
 		Dirs: dirs, Mode: probe.Mode(p.Mode), Tests: p.Tests, Size: p.Size, Duration: p.Duration,
@@ -116,20 +117,6 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 		}
 	}
 	return err
-}
-
-// brokerDirs are the log directories of the brokers that run here.
-func brokerDirs(ctx context.Context) ([]string, error) {
-	tree := host.System()
-	m, err := tune.Look(ctx, tree, host.SystemCalls("/"), tune.Options{})
-	if err != nil {
-		return nil, err
-	}
-	var dirs []string
-	for _, d := range m.Dirs {
-		dirs = append(dirs, d.Path)
-	}
-	return dirs, nil
 }
 
 // probe measures the log directories quickly, for checks whose wanted values depend
@@ -181,7 +168,7 @@ type probeProgress struct {
 	env  *Env
 	tty  bool
 	none bool
-	at   string // directory and test of the last line
+	step int // of the last line
 }
 
 func (e *Env) probeProgress(quiet bool) *probeProgress {
@@ -189,19 +176,18 @@ func (e *Env) probeProgress(quiet bool) *probeProgress {
 }
 
 func (p *probeProgress) tell(now probe.Progress) {
-	at := now.Dir + " " + now.Test
 	switch {
 	case p.none:
 	case p.tty:
-		fmt.Fprint(p.env.Stderr, "\r\x1b[K"+report.ProbeLine(now))
-	case at != p.at:
+		fmt.Fprint(p.env.Stderr, "\r\x1b[K"+report.ProbeLine(now, terminalWidth(p.env.Stderr, true)))
+	case now.Step != p.step:
 		fmt.Fprintf(p.env.Stderr, "kt: %d/%d %s: %s\n", now.Step, now.Steps, now.Dir, now.Test)
 	}
-	p.at = at
+	p.step = now.Step
 }
 
 func (p *probeProgress) end() {
-	if p.tty && !p.none && p.at != "" {
+	if p.tty && !p.none && p.step > 0 {
 		fmt.Fprint(p.env.Stderr, "\r\x1b[K")
 	}
 }

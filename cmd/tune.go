@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,17 +83,13 @@ Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A 
 // completeTune gives the shell the values of flags that have few.
 func completeTune(c *cobra.Command) {
 	all := tune.Catalogue()
-	var ids []string
-	for _, s := range all {
-		ids = append(ids, s.ID)
-	}
 	completions(c, map[string][]string{
 		"role":               {"broker", "controller", "client"},
 		"profile":            tune.ProfileNames(profiles.Of("tune")),
 		"output":             config.TuneOutputs,
 		"only":               tune.Names(all),
 		"skip":               tune.Names(all),
-		config.ActionExplain: ids,
+		config.ActionExplain: tune.IDs(),
 	})
 }
 
@@ -115,6 +110,8 @@ type tuner struct {
 	settings []*tune.Setting
 	profile  *tune.Profile
 	interval time.Duration
+
+	explained *tune.Setting // of --explain
 }
 
 // newTuner checks all that needs no machine.
@@ -135,12 +132,20 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 	} else if err != nil || t.interval < 0 || t.interval > time.Hour {
 		errs = append(errs, fmt.Errorf("--interval %s: it must be a time from 0 to 1h, as 5s", t.Interval))
 	}
-	if t.Action == config.ActionExplain && !slices.Contains(tune.IDs(), t.Explain) {
-		hint := "; kt tune --list names them all"
-		if n := suggest.Nearest(t.Explain, tune.IDs()); n != "" {
-			hint = "; did you mean " + n + "?"
+	if t.Action == config.ActionExplain {
+		if t.explained, err = tune.Find(tune.Catalogue(), t.Explain); err != nil {
+			errs = append(errs, err)
 		}
-		errs = append(errs, fmt.Errorf("--explain %s: there is no such check%s", t.Explain, hint))
+	}
+	if filepath.Clean(t.Root) == "/" { // elsewhere they are that machine's
+		for i, d := range t.Dirs {
+			if t.Dirs[i], err = filepath.Abs(d); err != nil {
+				errs = append(errs, fmt.Errorf("--dirs %s: %w", d, err))
+			}
+		}
+	}
+	if t.Probe && filepath.Clean(t.Root) != "/" {
+		errs = append(errs, errors.New("--probe measures this machine's disks, and --root is another machine"))
 	}
 	return t, errors.Join(append(errs, t.checkRoot())...)
 }
@@ -165,13 +170,17 @@ func (t *tuner) checkRoot() error {
 func (t *tuner) run(ctx context.Context) error {
 	switch t.Action {
 	case config.ActionList:
-		return report.TuneList(t.env.Stdout, t.settings)
+		return t.list()
 	case config.ActionExplain:
 		return t.explain(ctx)
 	case config.ActionRollback:
 		return t.rollback()
 	case config.ActionStatus:
 		return t.status()
+	case config.ActionApply:
+		if err := t.mayApply(); err != nil {
+			return err
+		}
 	}
 	r, err := t.check(ctx)
 	if err != nil {
@@ -189,7 +198,9 @@ func (t *tuner) run(ctx context.Context) error {
 	case config.ActionAnsible:
 		return tune.Ansible(t.env.Stdout, r.Changes(), t.applyOptions())
 	}
-	o := report.TuneOptions{Theme: t.th, Verbose: t.Verbose, Strict: t.Strict, Again: t.Again()}
+	o := report.TuneOptions{
+		Theme: t.th, Verbose: t.Verbose, Quiet: t.Quiet, Strict: t.Strict, Width: t.env.width(), Again: t.Again(), Root: t.root(),
+	}
 	if err := report.TuneFormats[t.Output](t.env.Stdout, r, o); err != nil {
 		return err
 	}
@@ -219,6 +230,18 @@ func (t *tuner) check(ctx context.Context) (*tune.Report, error) {
 	return tune.Check(m, t.settings), nil
 }
 
+// list prints the catalogue.
+func (t *tuner) list() error {
+	if t.Output != "json" {
+		return report.TuneList(t.env.Stdout, t.settings, t.th)
+	}
+	all, err := tuneProfiles()
+	if err != nil {
+		return err
+	}
+	return report.Indented(t.env.Stdout, tune.Settings(t.settings, all))
+}
+
 // explain prints an entry of the catalogue, with what this machine has if that can
 // be looked at.
 func (t *tuner) explain(ctx context.Context) error {
@@ -226,13 +249,12 @@ func (t *tuner) explain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings, err := tune.Select(tune.Catalogue(), []string{t.Explain}, nil)
-	if err != nil {
-		return usageError(err)
+	if t.Output == "json" {
+		return report.Indented(t.env.Stdout, t.explained.Document(all))
 	}
 	var found *tune.Finding
 	if t.checkMachine() {
-		t.settings = settings
+		t.settings = []*tune.Setting{t.explained}
 		r, err := t.check(ctx)
 		if err != nil {
 			return err
@@ -241,7 +263,7 @@ func (t *tuner) explain(ctx context.Context) error {
 			found = &r.Findings[0]
 		}
 	}
-	return report.Explain(t.env.Stdout, settings[0], all, found, t.th)
+	return report.Explain(t.env.Stdout, t.explained, all, found, t.th)
 }
 
 // checkMachine tells whether there is a machine that kt tune knows.

@@ -19,22 +19,49 @@ func (t *tuner) applyOptions() tune.ApplyOptions {
 	return tune.ApplyOptions{Runtime: t.Runtime, Persist: t.Persist, Time: t.env.Now()}
 }
 
-// dryRun shows what apply would do.
+// root is the flag that names another root, for commands that kt suggests.
+func (t *tuner) root() string {
+	if filepath.Clean(t.Root) == "/" {
+		return ""
+	}
+	return " --root " + t.Root
+}
+
+// dryRun shows what apply would do, and what it leaves to a person.
 func (t *tuner) dryRun(r *tune.Report) error {
+	if t.Output == "json" {
+		return report.Indented(t.env.Stdout, append([]tune.Change{}, r.Changes()...))
+	}
 	if len(r.Changes()) == 0 {
 		fmt.Fprintln(t.env.Stderr, "kt: there is nothing to change")
 	}
-	return report.TuneDiff(t.env.Stdout, r, t.th)
+	return report.TuneDiff(t.env.Stdout, r, report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Left: true, Width: t.env.width()})
+}
+
+// mayApply finds out what stands in the way of changes before anything is looked at.
+func (t *tuner) mayApply() error {
+	if filepath.Clean(t.Root) == "/" && !host.SystemCalls("/").Root() {
+		return usageError(errors.New("only root can change this machine: sudo kt tune --apply; or kt tune --script for somebody who may"))
+	}
+	if !t.Yes && !t.env.StdinTTY {
+		return usageError(errNobodyToAsk)
+	}
+	return nil
 }
 
 // apply shows the changes, asks, and makes them.
 func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	changes := r.Changes()
-	if err := t.dryRun(r); err != nil || len(changes) == 0 {
+	if len(changes) == 0 {
+		fmt.Fprintln(t.env.Stderr, "kt: there is nothing to change")
+		return nil
+	}
+	o := report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Width: t.env.width()}
+	if err := report.TuneDiff(t.env.Stdout, r, o); err != nil {
 		return err
 	}
-	if filepath.Clean(t.Root) == "/" && !r.Machine.Calls.Root() {
-		return usageError(errors.New("only root can change this machine: sudo kt tune --apply; or kt tune --script for somebody who may"))
+	if left := len(r.Commands()); left > 0 {
+		fmt.Fprintf(t.env.Stderr, "\nkt: %d more are left to you: kt tune --dry-run%s shows them\n", left, t.Again())
 	}
 	if !t.Yes {
 		yes, err := t.env.confirm(ctx, fmt.Sprintf("\nMake these %d changes?", len(changes)))
@@ -50,7 +77,7 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	if err != nil {
 		return err
 	}
-	return t.told(report.TuneOutcomes(t.env.Stdout, outcomes, t.th))
+	return t.told(report.TuneOutcomes(t.env.Stdout, outcomes, t.root(), t.th))
 }
 
 // rollback puts back what the journal holds.
@@ -62,7 +89,7 @@ func (t *tuner) rollback() error {
 	if err != nil {
 		return err
 	}
-	return t.told(report.TuneUndone(t.env.Stdout, undone, t.th))
+	return t.told(report.TuneUndone(t.env.Stdout, undone, t.root(), t.th))
 }
 
 // status shows what the journal holds.
@@ -72,9 +99,9 @@ func (t *tuner) status() error {
 		return err
 	}
 	if t.Output == "json" {
-		return report.Indented(t.env.Stdout, held)
+		return report.Indented(t.env.Stdout, append([]tune.Undone{}, held...))
 	}
-	return report.TuneStatus(t.env.Stdout, held, t.th)
+	return report.TuneStatus(t.env.Stdout, held, t.root(), t.th)
 }
 
 // hints prints the settings that fit this machine.

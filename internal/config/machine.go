@@ -94,7 +94,7 @@ func NewTune(set *pflag.FlagSet) *Tune {
 		set.StringVar(&t.Explain, ActionExplain, "", "print everything about the check of this `ID`")
 	})
 	group(set, GroupMachine, func() {
-		set.StringVar(&t.Role, "role", "", "what the machine is for: broker, controller or client, `ROLE` (default: found from the running processes)")
+		set.StringVar(&t.Role, "role", "", "`ROLE` of the machine: broker, controller or client (default: found from the running processes)")
 		set.StringVar(&t.Profile, "profile", "throughput", "what is wanted: throughput, latency, minimal, or a `FILE` of your own (my.yaml)")
 		set.StringSliceVar(&t.Dirs, "dirs", nil, "log `DIRS`, as DIR,DIR (default: those of the running broker's server.properties)")
 		set.IntVar(&t.PID, "pid", 0, "`PID` of the broker (default: found)")
@@ -104,20 +104,23 @@ func NewTune(set *pflag.FlagSet) *Tune {
 		set.IntVar(&t.Brokers, "brokers", 0, "`N` brokers in the cluster, for --hints")
 	})
 	group(set, GroupChecks, func() {
-		set.StringSliceVar(&t.Only, "only", nil, "only these checks, or groups of them: `IDS` as ID,ID")
-		set.StringSliceVar(&t.Skip, "skip", nil, "all checks but these: `IDS`, or groups")
+		set.StringSliceVar(&t.Only, "only", nil, "only these checks: `IDS` as ID,ID; groups (memory) and first parts of IDs (vm) too")
+		set.StringSliceVar(&t.Skip, "skip", nil, "all checks but these `IDS`")
 		set.BoolVar(&t.Strict, "strict", false, "warnings count: exit code 3")
 		set.BoolVarP(&t.Verbose, "verbose", "v", false, "say why for every check, and show those that do not apply")
-		set.BoolVar(&t.Probe, "probe", false, "measure the log directories too, as kt probe --mode quick does")
+		set.BoolVar(&t.Probe, "probe", false, "measure the log directories first, as kt probe does, so that vm.dirty_* fit the disks; beside a running broker gently, and without that")
 	})
 	group(set, GroupChange, func() {
 		set.BoolVar(&t.Runtime, "runtime", false, "change only what runs now, so that a reboot undoes it")
 		set.BoolVar(&t.Persist, "persist", false, "write only the files that are read at the next start")
-		set.BoolVarP(&t.Yes, "yes", "y", false, "do not ask")
+		set.BoolVarP(&t.Yes, "yes", "y", false, "with --apply: do not ask")
 		set.BoolVar(&t.Force, "force", false, "with --rollback: put back also what somebody else changed since")
 	})
 	typed(set, append(names(actions), ActionExplain, "runtime", "persist", "yes", "force")...)
-	group(set, GroupOutput, func() { defineMachineOutput(set, &t.Output, TuneOutputs, &t.Quiet, &t.NoColor, &t.ASCII) })
+	group(set, GroupOutput, func() {
+		defineMachineOutput(set, &t.Output, TuneOutputs, &t.NoColor, &t.ASCII)
+		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only what fails or warns, and no progress")
+	})
 	group(set, GroupConfig, func() { defineConfigFile(set, &t.config) })
 	return t
 }
@@ -129,10 +132,9 @@ func names(list []struct{ name, usage string }) (names []string) {
 	return names
 }
 
-func defineMachineOutput(set *pflag.FlagSet, output *string, outputs []string, quiet, noColor, ascii *bool) {
+func defineMachineOutput(set *pflag.FlagSet, output *string, outputs []string, noColor, ascii *bool) {
 	last := len(outputs) - 1
 	set.StringVarP(output, "output", "o", "text", "`FORMAT`: "+strings.Join(outputs[:last], ", ")+" or "+outputs[last])
-	set.BoolVarP(quiet, "quiet", "q", false, "no progress, only the result")
 	set.BoolVar(noColor, "no-color", false, "no colours; NO_COLOR does the same")
 	set.BoolVar(ascii, "ascii", false, "only ASCII")
 }
@@ -185,7 +187,7 @@ func (t *Tune) fits() error {
 	}{
 		{"runtime", changes},
 		{"persist", changes},
-		{"yes", []string{ActionApply, ActionRollback}},
+		{"yes", []string{ActionApply}},
 		{"force", []string{ActionRollback}},
 		{"strict", []string{ActionCheck}},
 		{"probe", []string{ActionCheck, ActionApply, ActionDryRun, ActionScript, ActionAnsible}},
@@ -194,6 +196,11 @@ func (t *Tune) fits() error {
 		if fl := t.set.Lookup(f.flag); fl.Changed && typedOn(fl) && !slices.Contains(f.with, t.Action) {
 			errs = append(errs, fmt.Errorf("--%s has no meaning with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --")))
 		}
+	}
+	if allowed := outputsOf(t.Action); !slices.Contains(allowed, t.Output) && typedOn(t.set.Lookup("output")) {
+		errs = append(errs, fmt.Errorf("--output %s: --%s has %s only", t.Output, t.Action, strings.Join(allowed, " and ")))
+	} else if !slices.Contains(allowed, t.Output) {
+		t.Output = "text" // a file or the environment speaks to every command
 	}
 	switch {
 	case t.PID < 0:
@@ -204,6 +211,17 @@ func (t *Tune) fits() error {
 		errs = append(errs, fmt.Errorf("--brokers %d: it must be 1 or more", t.Brokers))
 	}
 	return errors.Join(errs...)
+}
+
+// outputsOf are the forms of output that an action has.
+func outputsOf(action string) []string {
+	switch action {
+	case ActionCheck:
+		return TuneOutputs
+	case ActionDryRun, ActionList, ActionExplain, ActionHints, ActionStatus:
+		return []string{"text", "json"}
+	}
+	return []string{"text"}
 }
 
 // Again are the flags that were typed and say what is checked, as they are typed once
@@ -220,6 +238,9 @@ func (t *Tune) Again() string {
 			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 		}
 		b.WriteString(" --" + name + " " + value)
+	}
+	if t.Probe {
+		b.WriteString(" --probe")
 	}
 	return b.String()
 }

@@ -45,16 +45,17 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 	group(set, GroupProbe, func() {
 		set.StringVar(&p.Mode, "mode", "quick", "`MODE`: quick (20 seconds a directory), standard (all tests, 2 to 3 minutes), soak (10 minutes of appends) or live (beside a running broker, hardly any load)")
 		set.StringSliceVar(&p.Tests, "tests", nil, "only these `TESTS`: write, append, sync, commit, read, mixed, parallel (default: those of the mode)")
-		set.StringVar(&p.size, "size", "", "write at most so many `BYTES` in each directory (4GiB)")
+		set.StringVar(&p.size, "size", "", "fill at most so many `BYTES` in each directory, over and over (default 1GiB, with standard and soak 4GiB, and never more than a tenth of what is free)")
 		set.StringVar(&p.duration, "duration", "", "measure for this `TIME` in each test (default: that of the mode)")
 		set.BoolVar(&p.DD, "dd", false, "the table that people make with dd: a row for each of --blocks and --direct, with the dd command that it stands for")
 		set.StringSliceVar(&p.blocks, "blocks", nil, "`SIZES` of the blocks of --dd, as 8k,80m (default 8k,80000k)")
 		set.StringSliceVar(&p.direct, "direct", nil, "`WAYS` of --dd: yes (oflag=direct), no (through the page cache), or yes,no (default)")
 		set.StringVar(&p.Compare, "compare", "", "show an earlier result beside the new one: a `FILE` of --output json")
-		set.BoolVar(&p.Force, "force", false, "probe tmpfs, overlay and network file systems too")
+		set.BoolVar(&p.Force, "force", false, "probe tmpfs, overlay and network file systems too, and a file system that a broker uses another directory of")
 	})
 	group(set, GroupOutput, func() {
-		defineMachineOutput(set, &p.Output, ProbeOutputs, &p.Quiet, &p.NoColor, &p.ASCII)
+		defineMachineOutput(set, &p.Output, ProbeOutputs, &p.NoColor, &p.ASCII)
+		set.BoolVarP(&p.Quiet, "quiet", "q", false, "no progress, only the result")
 	})
 	group(set, GroupConfig, func() { defineConfigFile(set, &p.config) })
 	return p
@@ -111,6 +112,7 @@ func ddSize(text string) (int64, error) {
 	factors := map[string]int64{
 		"": 1, "k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
 		"m": 1 << 20, "mib": 1 << 20, "mb": 1e6, "g": 1 << 30, "gib": 1 << 30, "gb": 1e9,
+		"t": 1 << 40, "tib": 1 << 40, "tb": 1e12,
 	}
 	f, ok := factors[strings.ToLower(text[len(digits):])]
 	if !ok || n > (1<<50)/f {

@@ -23,22 +23,27 @@ type appended struct {
 	at       int64
 	limit    int64 // where it is full now
 	capacity int64 // where it is full from the next time on
+	settle   func(*os.File) error
 }
 
 // newAppended opens the files for a size. They become full one after the other,
 // not all at once.
-func newAppended(dir string, size int64) ([]*appended, func(), error) {
+func newAppended(p *place, size int64) ([]*appended, func(), error) {
 	n := int(min(max(size/(4*mib), appenders), mostFiles)) / appenders * appenders
-	open, err := newFiles(dir, n, false)
+	open, err := newFiles(p.Path, n, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	all := make([]*appended, n)
+	wait := settle
+	if !p.count.known() {
+		wait = dataSync // such file systems may have a cache that settle knows nothing of
+	}
 	capacity := size / int64(n) / appendBlock * appendBlock
 	turns := int64(n / appenders)
 	for i, f := range open {
 		turn := int64(i/appenders) + 1
-		all[i] = &appended{f: f, capacity: capacity, limit: max(capacity*turn/turns, appendBlock)}
+		all[i] = &appended{f: f, capacity: capacity, limit: max(capacity*turn/turns, appendBlock), settle: wait}
 	}
 	return all, open.close, nil
 }
@@ -49,7 +54,7 @@ func (a *appended) makeRoom(n int64) (time.Duration, error) {
 		return 0, nil
 	}
 	begin := time.Now()
-	if err := settle(a.f); err != nil {
+	if err := a.settle(a.f); err != nil {
 		return 0, err
 	}
 	if err := a.f.Truncate(0); err != nil {
@@ -59,9 +64,10 @@ func (a *appended) makeRoom(n int64) (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// append adds a block, and records how long that took.
-func (a *appended) append(m *meter, b []byte) error {
-	err := m.time(len(b), func() error {
+// append adds a block, and records how long that took from when it should have
+// begun.
+func (a *appended) append(m *meter, begin time.Time, b []byte) error {
+	err := m.since(begin, len(b), func() error {
 		_, err := a.f.WriteAt(b, a.at)
 		return err
 	})
@@ -70,7 +76,8 @@ func (a *appended) append(m *meter, b []byte) error {
 }
 
 // appendWorkers write to the files in turn, each worker to its own. perSecond is
-// how many appends all of them make; 0: as many as they can.
+// how many appends all of them make, each timed from when it was due, with what it
+// waited for room; 0: as many as they can, each timed from its call.
 func appendWorkers(all []*appended, size int64, perSecond float64, waited *atomic.Int64) []worker {
 	var workers []worker
 	for i := range appenders {
@@ -81,8 +88,10 @@ func appendWorkers(all []*appended, size int64, perSecond float64, waited *atomi
 				pace = newPacer(perSecond / appenders)
 			}
 			for at := i; ctx.Err() == nil; at = (at + appenders) % len(all) {
+				var begin time.Time
 				if pace != nil {
-					if _, err := pace.wait(ctx); err != nil {
+					var err error
+					if begin, err = pace.wait(ctx); err != nil {
 						return err
 					}
 				}
@@ -91,7 +100,11 @@ func appendWorkers(all []*appended, size int64, perSecond float64, waited *atomi
 					return err
 				}
 				waited.Add(int64(took))
-				if err := all[at].append(m, data.next(appendBlock)); err != nil {
+				b := data.next(appendBlock)
+				if pace == nil {
+					begin = time.Now()
+				}
+				if err := all[at].append(m, begin, b); err != nil {
 					return err
 				}
 			}
@@ -104,7 +117,7 @@ func appendWorkers(all []*appended, size int64, perSecond float64, waited *atomi
 // appendAll writes as Kafka does: buffered, many files, no sync; until the rate at
 // which the device takes it is steady.
 func (r *runner) appendAll(ctx context.Context, p *place) (Result, error) {
-	all, closeAll, err := newAppended(p.Path, p.SizeBytes)
+	all, closeAll, err := newAppended(p, p.SizeBytes)
 	if err != nil {
 		return Result{}, explain(p.Path, err)
 	}
@@ -115,51 +128,77 @@ func (r *runner) appendAll(ctx context.Context, p *place) (Result, error) {
 		duration: r.t.appends, steady: r.t.steady,
 		workers: appendWorkers(all, p.SizeBytes, 0, &waited),
 	}
+	if !p.count.known() {
+		t.fill = p.SizeBytes
+	}
 	out, err := r.drive(ctx, p, t)
 	result := t.result(out)
-	result.Append = foundByAppend(out, r.t.steady)
-	result.Append.WaitedSeconds = time.Duration(waited.Load()).Seconds()
-	if result.Append.Limited {
-		result.Spread = spread(reached(out.seconds[throttled(out.seconds):]))
-	} else {
-		result.Spread = spread(reached(out.seconds))
-		result.Notes = append(result.Notes, "the device never held the writers back: a longer duration or a larger size may find its limit")
+	a := foundByAppend(out, t)
+	a.WaitedSeconds = time.Duration(waited.Load()).Seconds()
+	a.Cut = err != nil
+	result.Append = a
+	seconds := out.from(t.fill)
+	if a.Limited {
+		seconds = seconds[throttled(seconds):]
 	}
-	if limit := dirtyLimit(r.tree); result.Append.WaitedSeconds > 0 && p.SizeBytes <= limit {
+	result.Spread = spread(reached(seconds))
+	result.Notes = append(result.Notes, notesOnAppend(a, seconds, t)...)
+	if limit := dirtyLimit(r.tree); a.WaitedSeconds > 0 && (limit == 0 || p.SizeBytes <= limit) {
+		result.LatencyUngraded = true
 		result.Notes = append(result.Notes, sizeWasMet(p.SizeBytes, limit))
 	}
-	if _, others := sustained(out.seconds, r.t.steady); others > 0 {
+	if _, others := sustained(out.from(t.fill), r.t.steady); others > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf(
 			"other programs wrote %.0f %% of what the device took: the disk can do more than kt had of it", 100*others))
 	}
 	return result, err
 }
 
+// notesOnAppend say what the rates of append lack.
+func notesOnAppend(a *Append, seconds []Second, t trial) []string {
+	switch {
+	case a.Limited:
+		return nil
+	case t.fill > 0 && len(seconds) < forLimited:
+		return []string{fmt.Sprintf("the size of %s was not written often enough for a rate that memory has no part in: "+
+			"a longer duration or a smaller size finds it", bytesText(t.fill))}
+	}
+	return []string{"the device never held the writers back: a longer duration or a larger size may find its limit"}
+}
+
 // sizeWasMet says what the percentiles lack when the writers were held up by kt,
-// so as not to fill more than the size, and not by the kernel.
+// so as not to fill more than the size, and not by the kernel. limit is the
+// kernel's, 0: it does not tell.
 func sizeWasMet(size, limit int64) string {
-	const lacks = "what appends wait for at the kernel's limit of dirty memory is not in the percentiles"
+	const lacks = "what appends wait for at the kernel's limit of dirty memory is not in the percentiles, so they have no grade"
+	if limit == 0 {
+		return fmt.Sprintf("%s: the limit is not known here, and the size of %s may have been full first", lacks, bytesText(size))
+	}
 	return fmt.Sprintf("%s: the limit is %s here, and the size of %s was full first; a size above the limit shows it",
 		lacks, bytesText(limit), bytesText(size))
 }
 
-// foundByAppend reads burst and sustained rates from the seconds.
-func foundByAppend(o outcome, n int) *Append {
-	a := &Append{From: "writes", Steady: steady(o.seconds, max(n, 3))}
+// foundByAppend reads burst and sustained rates from the seconds. Where the kernel
+// does not count, those before the size was full once say nothing of the device:
+// without later ones there is no sustained rate.
+func foundByAppend(o outcome, t trial) *Append {
+	seconds := o.from(t.fill)
+	a := &Append{From: "writes", Steady: steady(seconds, max(t.steady, forLimited))}
 	if o.device >= 0 {
 		a.From = "device"
 	}
-	if len(o.seconds) == 0 {
+	if len(o.readings) > 1 {
+		a.BurstMiBPerSecond = second(o.readings[0], o.readings[1]).Rate
+	}
+	if len(seconds) == 0 || t.fill > 0 && len(seconds) < forLimited {
 		return a
 	}
-	a.SustainedMiBPerSecond, _ = sustained(o.seconds, n)
-	from := throttled(o.seconds)
-	a.Limited = from < len(o.seconds)
-	switch {
-	case from > 0:
+	a.SustainedMiBPerSecond, _ = sustained(seconds, t.steady)
+	from := throttled(seconds)
+	a.Limited = from < len(seconds)
+	from += len(o.seconds) - len(seconds)
+	if from > 0 {
 		a.BurstMiBPerSecond = mean(rates(o.seconds[:from]))
-	case len(o.readings) > 1:
-		a.BurstMiBPerSecond = second(o.readings[0], o.readings[1]).Rate
 	}
 	if from > 0 && a.Limited {
 		a.ThrottledAfterSeconds = o.seconds[from-1].At
@@ -176,23 +215,32 @@ func (r *runner) appendSlowly(ctx context.Context, p *place) (Result, error) {
 		return Result{}, explain(p.Path, err)
 	}
 	defer files{f}.close()
-	data := newPool(block, p.SizeBytes)
 	t := trial{
 		test: testAppend, what: "buffered appends of 4 KiB, 200 a second", duration: r.t.appends, givesWay: true,
-		workers: []worker{func(ctx context.Context, m *meter) error {
-			pace := newPacer(perSecond)
-			for at := int64(0); ; at += block {
-				begin, err := pace.wait(ctx)
-				if err != nil {
-					return err
-				}
-				b := data.next(block)
-				if err := m.since(begin, block, func() error { _, err := f.WriteAt(b, at); return err }); err != nil {
-					return err
-				}
-			}
-		}},
+		workers: []worker{paced(f, block, p.SizeBytes, perSecond)},
 	}
 	out, err := r.drive(ctx, p, t)
 	return t.result(out), err
+}
+
+// paced appends blocks to a file at a rate. What fills the size is written over
+// from its beginning, so that the file never grows beyond it.
+func paced(f *os.File, block int, size int64, perSecond float64) worker {
+	data := newPool(block, size)
+	return func(ctx context.Context, m *meter) error {
+		pace := newPacer(perSecond)
+		for at := int64(0); ; at += int64(block) {
+			begin, err := pace.wait(ctx)
+			if err != nil {
+				return err
+			}
+			if at+int64(block) > size {
+				at = 0
+			}
+			b := data.next(block)
+			if err := m.since(begin, block, func() error { _, err := f.WriteAt(b, at); return err }); err != nil {
+				return err
+			}
+		}
+	}
 }

@@ -27,7 +27,8 @@ type DirPlan struct {
 	TotalBytes int64 // of its file system
 	FreeBytes  int64
 
-	kind string // of a file system that was forced
+	kind     string // of a file system that was forced
+	unlogged string // the file system, where it keeps kt's files out of its log
 }
 
 // mustStay is how much of a file system has to be free at any time: a tenth, and
@@ -62,7 +63,7 @@ func Check(o Options) (Plan, error) {
 				errs = append(errs, fmt.Errorf("%s is named twice", dir))
 			}
 		}
-		if len(errs) == 0 {
+		if len(errs) == 0 && (o.Size == 0 || o.Size >= leastSize) {
 			wanted[number] += d.SizeBytes
 			errs = append(errs, checkSpace(o.Mode, d, wanted[number])...)
 		}
@@ -96,7 +97,7 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	if number[0], number[1], err = deviceOf(dir); err != nil {
 		return d, number, []error{err}
 	}
-	d.TotalBytes, d.FreeBytes, d.kind = s.total, s.free, s.kind
+	d.TotalBytes, d.FreeBytes, d.kind, d.unlogged = s.total, s.free, s.kind, s.unlogged
 	d.SizeBytes = o.Size
 	switch {
 	case d.SizeBytes != 0:
@@ -121,11 +122,14 @@ func whyDoubtful(s space) string {
 		return "which is on another machine or in a program, and not a disk of this one"
 	case s.kind == "overlay":
 		return "the layers of a container: a broker's data belongs on a volume"
+	case s.kind == "zfs":
+		return "which takes direct writes to memory, and files without a name out of every sync: rates would be those of memory"
 	}
 	return "which is memory and not a disk"
 }
 
-// checkBrokers refuses to take a disk's time from a broker.
+// checkBrokers refuses to take a disk's time from a broker: always in its
+// directories, and without force on its file systems and its disks.
 func checkBrokers(o Options, dir string) []error {
 	if o.Mode == Live {
 		return nil
@@ -135,18 +139,38 @@ func checkBrokers(o Options, dir string) []error {
 		switch {
 		case within(dir, used) || within(used, dir):
 			errs = append(errs, fmt.Errorf("%s is in use by a broker (%s): stop it, or take mode live", dir, used))
-		case !o.Force && shareDevice(dir, used):
+		case o.Force:
+		case shareDevice(dir, used):
 			errs = append(errs, fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
 				"stop it, take mode live, or --force", dir, used))
+		default:
+			if disk := sharedDisk(dir, used); disk != "" {
+				errs = append(errs, fmt.Errorf("%s is on %s, as is %s, which a broker uses: "+
+					"stop it, take mode live, or --force", dir, disk, used))
+			}
 		}
 	}
 	return errs
 }
 
+// shareDevice goes by the number that stat(2) tells, so by file system.
 func shareDevice(a, b string) bool {
 	majorA, minorA, errA := deviceOf(a)
 	majorB, minorB, errB := deviceOf(b)
 	return errA == nil && errB == nil && majorA == majorB && minorA == minorB
+}
+
+// sharedDisk is a disk that both are on, below partitions, volumes and RAIDs, as
+// far as the kernel tells; "": none.
+func sharedDisk(a, b string) string {
+	storageA, _, _ := storageOf(host.System(), a)
+	storageB, _, _ := storageOf(host.System(), b)
+	for _, d := range storageA.Disks {
+		if slices.ContainsFunc(storageB.Disks, func(other host.Disk) bool { return other.Name == d.Name }) {
+			return d.Name
+		}
+	}
+	return ""
 }
 
 // checkSpace takes what all directories of one file system want together.
@@ -170,12 +194,19 @@ func checkFiles(o Options, d DirPlan) []error {
 		return []error{explain(d.Path, err)}
 	}
 	files{f}.close()
-	if !slices.Contains(o.Tests, testDD) {
-		return nil
+	if !slices.Contains(o.Tests, testDD) || o.Size != 0 && o.Size < leastSize {
+		return nil // nothing to write, or not that size
 	}
 	var errs []error
-	align := int64(page)
-	if f, err := nameless(d.Path, true); err == nil {
+	align := int64(1)
+	if slices.Contains(o.Direct, true) {
+		f, err := nameless(d.Path, true)
+		switch {
+		case errors.Is(err, errNoDirect):
+			return []error{fmt.Errorf("%s: its file system has no direct I/O, which rows of dd ask for: take --direct no", d.Path)}
+		case err != nil:
+			return []error{explain(d.Path, err)}
+		}
 		align = alignment(f, logicalBlock(host.System(), d.Path))
 		files{f}.close()
 	}
@@ -184,7 +215,7 @@ func checkFiles(o Options, d DirPlan) []error {
 		case block < 1 || block > d.SizeBytes:
 			errs = append(errs, fmt.Errorf("%s: a block of %s does not fit in a size of %s: name a smaller block or a larger size",
 				d.Path, bytesText(block), bytesText(d.SizeBytes)))
-		case slices.Contains(o.Direct, true) && block%align != 0:
+		case block%align != 0:
 			errs = append(errs, fmt.Errorf("%s: direct writes there are multiples of %d bytes, and a block of %d is not: "+
 				"name another, or do not write direct", d.Path, align, block))
 		}
@@ -192,23 +223,43 @@ func checkFiles(o Options, d DirPlan) []error {
 	return errs
 }
 
-// resolve is a path without symbolic links, as far as it leads anywhere.
+// resolve is a path without symbolic links, as far as it leads anywhere. Links of
+// /proc are left for the kernel to follow: what /proc/42/root says of itself, "/",
+// is true only for process 42.
 func resolve(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
+	dir = filepath.Clean(dir)
+	if strings.HasPrefix(dir, "/proc/") {
+		return dir
+	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
 	}
-	return filepath.Clean(dir)
+	return dir
 }
 
-func same(a, b string) bool { return resolve(a) == resolve(b) }
+// same tells whether two paths are one directory, maybe by two mounts.
+func same(a, b string) bool {
+	if resolve(a) == resolve(b) {
+		return true
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
 
 // within tells whether a path is another one or below it.
 func within(dir, above string) bool {
-	rel, err := filepath.Rel(resolve(above), resolve(dir))
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	for at := resolve(dir); ; at = filepath.Dir(at) {
+		if same(at, above) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
 }
 
 // expected is how long all tests take at most, without the time in which files are

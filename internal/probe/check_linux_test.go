@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -41,6 +42,7 @@ func TestFileSystemsThatAreNoDisk(t *testing.T) {
 		{unix.NFS_SUPER_MAGIC, "nfs", true},
 		{0xff534d42, "cifs", true},
 		{unix.V9FS_MAGIC, "9p", true},
+		{0x2fc12fc1, "zfs", false},
 		{unix.EXT4_SUPER_MAGIC, "", false},
 		{unix.XFS_SUPER_MAGIC, "", false},
 		{unix.BTRFS_SUPER_MAGIC, "", false},
@@ -71,6 +73,52 @@ func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
 	}
 	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("Check(%s) = %v, want a refusal", dir, err)
+	}
+}
+
+// The kernel shows the directories of a broker in a container below /proc, where
+// links are true for the broker only.
+func TestABrokersDirectoryByItsProcess(t *testing.T) {
+	dir := roomy(t)
+	used := fmt.Sprintf("/proc/%d/root%s", os.Getpid(), dir)
+	_, err := Check(Options{Dirs: []string{dir}, Brokers: []string{used}, Size: leastSize, Force: true})
+	if err == nil || !strings.Contains(err.Error(), "is in use by a broker") {
+		t.Errorf("Check(%s) with a broker in %s = %v, want a refusal", dir, used, err)
+	}
+	if got := resolve(used); got != used {
+		t.Errorf("resolve(%s) = %s, want it as it is", used, got)
+	}
+}
+
+func TestABrokersDirectoryByAnotherMount(t *testing.T) {
+	dir, used := mountTmpfs(t, "64m"), t.TempDir()
+	if err := unix.Mount(dir, used, "", unix.MS_BIND, ""); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(used, 0); err != nil {
+			t.Errorf("unmount %s: %v", used, err)
+		}
+	})
+	_, err := Check(Options{Dirs: []string{dir}, Brokers: []string{used}, Size: leastSize, Force: true})
+	if err == nil || !strings.Contains(err.Error(), "is in use by a broker") {
+		t.Errorf("Check(%s) with a broker in its other mount %s = %v, want a refusal", dir, used, err)
+	}
+}
+
+func TestFileSystemsThatDoNotLogNamelessFiles(t *testing.T) {
+	for _, r := range []struct {
+		magic int64
+		want  string
+	}{{0x9123683e, "btrfs"}, {0x2fc12fc1, "zfs"}, {unix.EXT4_SUPER_MAGIC, ""}, {unix.XFS_SUPER_MAGIC, ""}} {
+		if got := unlogged(r.magic); got != r.want {
+			t.Errorf("unlogged(%#x) = %q, want %q", r.magic, got, r.want)
+		}
+	}
+	var r Result
+	p := &place{unlogged: "btrfs"}
+	if p.sayUnlogged(&r); !r.LatencyUngraded || len(r.Notes) != 1 {
+		t.Errorf("sayUnlogged of btrfs: %+v, want a note and no grade", r)
 	}
 }
 

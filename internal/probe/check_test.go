@@ -10,7 +10,7 @@ import (
 )
 
 func TestCheckRefuses(t *testing.T) {
-	dir := t.TempDir()
+	dir := roomy(t)
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -52,6 +52,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"the folder that it is in", Options{Dirs: []string{dir}, Brokers: []string{below}, Force: true}, "is in use by a broker"},
 		{"the file system of a broker", Options{Dirs: []string{beside}, Brokers: []string{below}}, "which a broker uses"},
 		{"a heavy test beside a broker", Options{Dirs: []string{dir}, Mode: Live, Tests: []string{testWrite}}, "live has sync and append only"},
+		{"one directory in parallel", Options{Dirs: []string{dir}, Tests: []string{testParallel, testRead}}, "parallel needs two directories"},
 		{"a block that is larger than the size", Options{Dirs: []string{dir}, Blocks: []int64{32 * mib}, Size: leastSize, Force: true}, "does not fit in a size of 16 MiB"},
 		{"a direct block of no whole pages", Options{Dirs: []string{dir}, Blocks: []int64{2301}, Size: leastSize, Force: true}, "and a block of 2301 is not"},
 	} {
@@ -76,7 +77,7 @@ func TestCheckTellsEveryReason(t *testing.T) {
 }
 
 func TestCheckAllows(t *testing.T) {
-	dir := t.TempDir()
+	dir := roomy(t)
 	for _, r := range []struct {
 		sentence string
 		o        Options
@@ -85,7 +86,7 @@ func TestCheckAllows(t *testing.T) {
 		{"quick", Options{}, []string{testWrite, testAppend, testSync}},
 		{"live, in a broker's directory", Options{Mode: Live, Brokers: []string{dir}}, []string{testAppend, testSync}},
 		{"mixed needs what append finds", Options{Tests: []string{testMixed}}, []string{testAppend, testMixed}},
-		{"one directory is not parallel", Options{Tests: []string{testParallel, testRead}}, []string{testRead}},
+		{"one directory is not parallel", Options{Mode: Standard}, []string{testWrite, testAppend, testSync, testCommit, testRead, testMixed}},
 		{"block sizes mean dd", Options{Blocks: []int64{8 * kib}}, []string{testDD}},
 		{"blocks of no whole page without direct", Options{Blocks: []int64{2300}, Direct: []bool{false}}, []string{testDD}},
 	} {
@@ -93,6 +94,43 @@ func TestCheckAllows(t *testing.T) {
 		plan, err := Check(r.o)
 		if err != nil || !slices.Equal(plan.Tests, r.tests) || plan.Duration <= 0 {
 			t.Errorf("%s: Check(%+v) = %q for %s, %v, want %q", r.sentence, r.o, plan.Tests, plan.Duration, err, r.tests)
+		}
+	}
+}
+
+func TestASizeThatIsTooSmallIsOneReason(t *testing.T) {
+	const want = "a size of 1 MiB measures little: take 16 MiB or more"
+	_, err := Check(Options{Dirs: []string{t.TempDir()}, Size: mib, Blocks: []int64{8 * mib}, Force: true})
+	if err == nil || err.Error() != want {
+		t.Errorf("Check = %v, want only %q", err, want)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a/b", "ab"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "a/b"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct {
+		sentence   string
+		dir, above string
+		want       bool
+	}{
+		{"itself", "a", "a", true},
+		{"a folder in it", "a/b", "a", true},
+		{"the folder that it is in", "a", "a/b", false},
+		{"one whose name begins the same way", "ab", "a", false},
+		{"a link to a folder in it", "link", "a", true},
+		{"a folder in it that is not there", "a/none", "a", true},
+		{"neither is there", "none/1", "none", true},
+	} {
+		if got := within(filepath.Join(dir, r.dir), filepath.Join(dir, r.above)); got != r.want {
+			t.Errorf("%s: within(%q, %q) = %v, want %v", r.sentence, r.dir, r.above, got, r.want)
 		}
 	}
 }

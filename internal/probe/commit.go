@@ -27,24 +27,7 @@ func (r *runner) commit(ctx context.Context, p *place) (Result, error) {
 		test: testCommit, duration: r.t.commit,
 		what: fmt.Sprintf("buffered appends of 16 KiB at 20 MB/s, while %s are written and synced every 2 s", bytesText(filled)),
 	}
-	data := newPool(commitBlock, p.SizeBytes)
-	paced := func(ctx context.Context, m *meter) error {
-		pace := newPacer(commitRate)
-		for at := int64(0); ; at += commitBlock {
-			begin, err := pace.wait(ctx)
-			if err != nil {
-				return err
-			}
-			if at+commitBlock > p.SizeBytes/2 {
-				at = 0 // write over what is there: with a size from 1 GiB on that never happens
-			}
-			b := data.next(commitBlock)
-			if err := m.since(begin, commitBlock, func() error { _, err := f[0].WriteAt(b, at); return err }); err != nil {
-				return err
-			}
-		}
-	}
-	t.workers = []worker{paced}
+	t.workers = []worker{paced(f[0], commitBlock, p.SizeBytes/2, commitRate)}
 	alone, err := r.drive(ctx, p, t)
 	if err != nil {
 		return t.result(alone), err
@@ -57,6 +40,7 @@ func (r *runner) commit(ctx context.Context, p *place) (Result, error) {
 	result := t.result(out)
 	was := alone.latency()
 	result.Alone = &was
+	p.sayUnlogged(&result)
 	return result, err
 }
 

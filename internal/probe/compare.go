@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -70,9 +72,47 @@ func Compare(before, after *Report) (Comparison, error) {
 		c.directory(p[0], p[1])
 	}
 	if len(pairs) == 0 {
-		return c, fmt.Errorf("compare: the two have no directory in common: probe the same ones")
+		return c, errors.New("compare: the two have no directory in common: probe the same ones")
 	}
 	return c, nil
+}
+
+// Earlier reads a report that kt wrote as JSON. The error says what is wrong with
+// the text: it is no such report, or of another schema, or has not what Compare
+// needs.
+func Earlier(text []byte) (*Report, error) {
+	var r Report
+	const ask = "take what kt probe --output json wrote"
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("read an earlier probe: %w: %s", err, ask)
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("read an earlier probe: its schema is %d, this kt knows %d: %s", r.Schema, Schema, ask)
+	}
+	if _, ok := timings(r.Mode); !ok || r.Mode == "" {
+		return nil, fmt.Errorf("read an earlier probe: its mode %q is none of quick, standard, soak and live: %s", r.Mode, ask)
+	}
+	if len(r.Directories) == 0 {
+		return nil, fmt.Errorf("read an earlier probe: it has no directories: %s", ask)
+	}
+	for i, d := range r.Directories {
+		if d.Path == "" {
+			return nil, fmt.Errorf("read an earlier probe: directory %d has no path: %s", i+1, ask)
+		}
+	}
+	return &r, nil
+}
+
+// Comparable tells, before anything is measured, whether a probe of these
+// directories can be compared with an earlier one. The error is the one that
+// Compare would end with.
+func Comparable(before *Report, dirs []string) error {
+	after := &Report{Schema: Schema}
+	for _, dir := range dirs {
+		after.Directories = append(after.Directories, Directory{Path: dir})
+	}
+	_, err := Compare(before, after)
+	return err
 }
 
 // pair finds the directories that belong together.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,48 @@ func TestAnUnevenRateMustChangeMore(t *testing.T) {
 	got, err := Compare(before, after)
 	if err != nil || got.Changes[0].Effect != Unchanged {
 		t.Errorf("Compare = %+v, %v, want a change of 30 %% unchanged where seconds vary by 20 %%", got.Changes, err)
+	}
+}
+
+func TestEarlierReports(t *testing.T) {
+	for _, r := range []struct {
+		sentence, text, says string
+	}{
+		{"nothing", "", "unexpected end of JSON input"},
+		{"no JSON", "write 100 MiB/s", "invalid character"},
+		{"more after it", `{"schema":1,"mode":"quick","directories":[{"path":"/d"}]} {}`, "after top-level value"},
+		{"some other JSON", `{"checks":[]}`, "its schema is 0, this kt knows 1"},
+		{"a later schema", `{"schema":2,"mode":"quick","directories":[{"path":"/d"}]}`, "its schema is 2"},
+		{"kt tune's report", `{"schema":1,"role":"broker","checks":[]}`, `its mode "" is none of`},
+		{"an unknown mode", `{"schema":1,"mode":"fast","directories":[{"path":"/d"}]}`, `its mode "fast" is none of`},
+		{"no directories", `{"schema":1,"mode":"soak"}`, "it has no directories"},
+		{"one without a path", `{"schema":1,"mode":"soak","directories":[{"path":"/d"},{}]}`, "directory 2 has no path"},
+	} {
+		if got, err := Earlier([]byte(r.text)); got != nil || err == nil || !strings.Contains(err.Error(), r.says) {
+			t.Errorf("%s: Earlier(%q) = %v, %v, want an error with %q", r.sentence, r.text, got, err, r.says)
+		}
+	}
+	text, err := json.Marshal(aReport("/d", Result{Test: testWrite, MiBPerSecond: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Earlier(text)
+	if err != nil || len(got.Directories) != 1 || got.Directories[0].found(testWrite) != 1 {
+		t.Errorf("Earlier(%s) = %+v, %v, want the report", text, got, err)
+	}
+}
+
+func TestComparableBeforeAnythingIsMeasured(t *testing.T) {
+	two := aReport("/a")
+	two.Directories = append(two.Directories, Directory{Path: "/b"})
+	if err := Comparable(two, []string{"/b", "/c"}); err != nil {
+		t.Errorf("Comparable of one directory in common = %v", err)
+	}
+	if err := Comparable(two, []string{"/c"}); err == nil || !strings.Contains(err.Error(), "no directory in common") {
+		t.Errorf("Comparable of none in common = %v", err)
+	}
+	if err := Comparable(aReport("/a"), []string{"/c"}); err != nil {
+		t.Errorf("Comparable of one and one = %v, want them paired", err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // dd writes one row of the table as dd does: blocks one after the other to a file
-// that grows, timed from before it is opened until after the last write, without a
-// sync. Each block is filled before it is written, as dd fills its own by reading.
+// that grows, timed from when it is open until after the last write, without a
+// sync. As in dd, the time has the taking of its memory in it. Each block is filled before it is written, as dd fills its own by reading.
 func (r *runner) dd(ctx context.Context, p *place, block int64, isDirect bool) (Row, error) {
 	row := Row{Block: block, Direct: isDirect, PageCache: !isDirect}
 	// So little that it stays in the processor's cache: to read zeros costs dd little.
@@ -25,18 +25,17 @@ func (r *runner) dd(ctx context.Context, p *place, block int64, isDirect bool) (
 	var late files
 	most := p.SizeBytes / block
 	t.workers = []worker{func(ctx context.Context, m *meter) error {
-		begin, used := time.Now(), cpuTime()
-		defer func() { took, cpu = time.Since(begin), cpuTime()-used }()
-		var err error
-		// Fresh from the kernel, as dd's own is: it finds the pages meanwhile.
-		if buffer, err = unix.Mmap(-1, 0, int(block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
-			return fmt.Errorf("take %s of memory: %w", bytesText(block), err)
-		}
 		f, err := nameless(p.Path, isDirect)
 		if err != nil {
 			return err
 		}
 		late = files{f}
+		begin, used := time.Now(), cpuTime()
+		defer func() { took, cpu = time.Since(begin), cpuTime()-used }()
+		// Fresh from the kernel, as dd's own is: it finds the pages meanwhile.
+		if buffer, err = unix.Mmap(-1, 0, int(block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
+			return fmt.Errorf("take %s of memory: %w", bytesText(block), err)
+		}
 		for ; row.Count < most && ctx.Err() == nil; row.Count++ {
 			data.copyTo(buffer)
 			if err := m.time(len(buffer), func() error { _, err := f.Write(buffer); return err }); err != nil {

@@ -17,7 +17,8 @@ type Report struct {
 	Machine     Machine     `json:"machine"`
 	Directories []Directory `json:"directories"`
 	Parallel    *Parallel   `json:"parallel,omitempty"`
-	Grade       Grade       `json:"grade,omitempty"` // the worst of all
+	Comparison  *Comparison `json:"comparison,omitempty"` // with an earlier report; Run leaves it to its caller
+	Grade       Grade       `json:"grade,omitempty"`      // the worst of all
 	Interrupted bool        `json:"interrupted,omitempty"`
 }
 
@@ -31,7 +32,7 @@ type Machine struct {
 	Container       string            `json:"container,omitempty"`
 	Writeback       map[string]string `json:"writeback"`                   // the settings vm.dirty_*, by key
 	DirtyLimitBytes int64             `json:"dirty_limit_bytes,omitempty"` // that may wait in memory before writers are held up
-	CgroupIO        []string          `json:"cgroup_io,omitempty"`         // limits on kt's reads and writes, as the kernel has them
+	CgroupIO        []string          `json:"cgroup_io,omitempty"`         // limits on kt's reads and writes of the probed devices, as io.max has them
 
 	PressureBefore string   `json:"pressure_before,omitempty"` // /proc/pressure/io
 	PressureAfter  string   `json:"pressure_after,omitempty"`
@@ -56,10 +57,12 @@ type Directory struct {
 	Notes   []string `json:"notes,omitempty"`
 	Grade   Grade    `json:"grade,omitempty"` // the worst of its results
 
-	// PlanMiBPerSecond is the rate to plan with: what append sustained. 0: append
-	// did not run, or not at full rate.
+	// PlanMiBPerSecond is the rate to plan with: what append sustained. kt tune works
+	// out other values from it. 0: append did not run to its end or not at full rate,
+	// or found no rate of the device. Where the device never held the writers back
+	// (Append.Limited) it is a lower bound, and Plan says so.
 	PlanMiBPerSecond float64 `json:"plan_mib_per_second,omitempty"`
-	Plan             string  `json:"plan,omitempty"` // in words: "plan with 941 MiB/s"
+	Plan             string  `json:"plan,omitempty"` // in words: "plan with 941 MiB/s", "plan with at least 941 MiB/s"
 }
 
 // Disk is one of the disks that a directory is on.
@@ -79,17 +82,22 @@ type Result struct {
 	Test         string  `json:"test"`
 	What         string  `json:"what"` // in words: "direct writes of 1 MiB, 4 at a time"
 	Seconds      float64 `json:"seconds"`
-	Bytes        int64   `json:"bytes"`
-	Operations   int64   `json:"operations"`
-	MiBPerSecond float64 `json:"mib_per_second"` // by the calls that returned
+	Bytes        int64   `json:"bytes"`          // of the operations that were timed: those that began after the warm-up
+	Operations   int64   `json:"operations"`     // that were timed
+	MiBPerSecond float64 `json:"mib_per_second"` // by all calls that returned in these seconds
 
 	// DeviceMiBPerSecond is what the kernel counted on the device meanwhile, other
 	// programs' included; nil: it does not count there.
 	DeviceMiBPerSecond *float64 `json:"device_mib_per_second,omitempty"`
 
-	Latency  Latency   `json:"latency_us"`
-	Alone    *Latency  `json:"latency_alone_us,omitempty"` // commit, mixed: without what disturbs it
-	Stalls   Stalls    `json:"stalls"`
+	Latency Latency  `json:"latency_us"`
+	Alone   *Latency `json:"latency_alone_us,omitempty"` // commit, mixed: without what disturbs it
+	Stalls  Stalls   `json:"stalls"`
+
+	// LatencyUngraded tells that the latencies are not, or not only, what the disk
+	// does, and are held against no threshold; a note says why.
+	LatencyUngraded bool `json:"latency_ungraded,omitempty"`
+
 	Append   *Append   `json:"append,omitempty"`
 	Read     *float64  `json:"read_mib_per_second,omitempty"` // mixed
 	Series   []Second  `json:"series,omitempty"`
@@ -103,11 +111,12 @@ type Result struct {
 // Append is what only the test append finds.
 type Append struct {
 	BurstMiBPerSecond     float64 `json:"burst_mib_per_second"`     // until the device held it back
-	SustainedMiBPerSecond float64 `json:"sustained_mib_per_second"` // what reached the device from then on
+	SustainedMiBPerSecond float64 `json:"sustained_mib_per_second"` // what reached the device from then on; 0: that was not found
 	ThrottledAfterSeconds float64 `json:"throttled_after_seconds,omitempty"`
-	Limited               bool    `json:"limited"` // the device held the writers back in the end
-	Steady                bool    `json:"steady"`  // its rate was even before the time was up
-	From                  string  `json:"from"`    // "device": counted by the kernel there; "writes": by the calls
+	Limited               bool    `json:"limited"`       // the device held the writers back in the end
+	Steady                bool    `json:"steady"`        // its rate was even before the time was up
+	From                  string  `json:"from"`          // "device": counted by the kernel there; "writes": by the calls, that synced each file when it was full
+	Cut                   bool    `json:"cut,omitempty"` // it was ended before its time
 
 	// WaitedSeconds is how long the writers waited, between appends, until a file was
 	// on the device, so as not to fill more than the size. Where they did not wait,
@@ -143,9 +152,10 @@ type Second struct {
 
 // Spread is how even the seconds of a test were.
 type Spread struct {
-	CV         float64 `json:"cv"`          // standard deviation over mean; 0 of fewer than two seconds
-	FirstThird float64 `json:"first_third"` // MiB/s
-	LastThird  float64 `json:"last_third"`  // MiB/s
+	Seconds    int     `json:"seconds,omitempty"` // that it is over; those of append begin when it was held back
+	CV         float64 `json:"cv"`                // standard deviation over mean; 0 of fewer than two seconds
+	FirstThird float64 `json:"first_third"`       // MiB/s
+	LastThird  float64 `json:"last_third"`        // MiB/s
 }
 
 // Row is one row of the dd table.

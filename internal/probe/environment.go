@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -52,14 +54,7 @@ func dirtyLimit(tree host.FS) int64 {
 // logicalBlock is the smallest write of the disks below a directory in bytes; 0: it
 // is not known.
 func logicalBlock(tree host.FS, dir string) int64 {
-	major, minor, err := deviceOf(dir)
-	if err != nil {
-		return 0
-	}
-	storage, err := tree.Storage(major, minor)
-	if err != nil {
-		return 0 // whatever has no disk has no block either
-	}
+	storage, _, _ := storageOf(tree, dir) // whatever has no disk has no block either
 	var largest int64
 	for _, d := range storage.Disks {
 		block, _ := tree.Number(d.Queue("logical_block_size"))
@@ -78,36 +73,53 @@ type place struct {
 	Directory
 	count   counter
 	numbers []string // of the device and of the disks below, as the kernel writes them: "8:0"
+
+	unlogged string // the file system, where it keeps kt's files out of its log
+}
+
+// storageOf finds what a directory is on, by the mount that it is in as far as that
+// is known: it knows more of btrfs.
+func storageOf(tree host.FS, dir string) (host.Storage, host.Mount, error) {
+	major, minor, err := deviceOf(dir)
+	if err != nil {
+		return host.Storage{}, host.Mount{}, err
+	}
+	mounts, err := tree.Mounts()
+	if err != nil {
+		storage, storageErr := tree.Storage(major, minor)
+		return storage, host.Mount{}, errors.Join(fmt.Errorf("mount options: %w", err), storageErr)
+	}
+	m, ok := host.MountOf(mounts, resolve(dir))
+	if !ok || major != 0 {
+		storage, err := tree.Storage(major, minor)
+		return storage, m, err
+	}
+	storage, err := tree.StorageOf(m)
+	return storage, m, err
 }
 
 // readPlace asks what a directory is on, and what counts there.
 func readPlace(tree host.FS, d DirPlan) (*place, error) {
-	p := &place{Directory: Directory{Path: d.Path, TotalBytes: d.TotalBytes, FreeBytes: d.FreeBytes, SizeBytes: d.SizeBytes}}
+	p := &place{Directory: Directory{Path: d.Path, TotalBytes: d.TotalBytes, FreeBytes: d.FreeBytes, SizeBytes: d.SizeBytes}, unlogged: d.unlogged}
 	major, minor, err := deviceOf(d.Path)
 	if err != nil {
 		return nil, err
 	}
 	p.numbers = []string{fmt.Sprintf("%d:%d", major, minor)}
-	var source string
-	if mounts, err := tree.Mounts(); err != nil {
-		p.Notes = append(p.Notes, fmt.Sprintf("mount options are not known: %v", err))
-	} else if m, ok := host.MountOf(mounts, resolve(d.Path)); ok {
-		p.FileSystem, p.MountPoint, p.Options = m.Type, m.Point, m.Options
-		source = m.Source
+	storage, m, err := storageOf(tree, d.Path)
+	if err != nil {
+		p.Notes = append(p.Notes, fmt.Sprintf("not all is known of what it is on: %v", err))
 	}
-	if p.FileSystem == "" {
-		p.FileSystem = d.kind
+	p.FileSystem, p.MountPoint, p.Options = cmp.Or(m.Type, d.kind), m.Point, m.Options
+	if p.count = newCounter(tree, major, minor, m.Source); major == 0 && len(storage.Disks) > 1 {
+		p.count = counter{} // a device of several that are one file system
 	}
-	if p.count = newCounter(tree, major, minor, source); !p.count.known() {
+	if !p.count.known() {
 		p.Notes = append(p.Notes, "the kernel does not count what reaches the device: rates are those of the calls")
 	}
 	if d.kind != "" {
 		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", d.kind))
 		return p, nil
-	}
-	storage, err := tree.Storage(major, minor)
-	if err != nil {
-		p.Notes = append(p.Notes, fmt.Sprintf("the disks are not known: %v", err))
 	}
 	p.Device, p.Layers = storage.Device, storage.Layers
 	for _, d := range storage.Disks {

@@ -17,10 +17,16 @@ var errNoDirect = errors.New("no direct I/O here")
 // whatever ends kt.
 func nameless(dir string, direct bool) (*os.File, error) {
 	f, err := openNameless(dir, direct)
-	if !errors.Is(err, errors.ErrUnsupported) {
+	if errors.Is(err, errors.ErrUnsupported) {
+		f, err = openUnlinked(dir, direct)
+	}
+	if err != nil || !direct {
 		return f, err
 	}
-	return openUnlinked(dir, direct)
+	if err := uncached(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // openUnlinked is for file systems without nameless files: the name lasts from one
@@ -38,9 +44,6 @@ func openUnlinked(dir string, direct bool) (*os.File, error) {
 	}
 	if err := os.Remove(name); err != nil {
 		return nil, errors.Join(err, f.Close())
-	}
-	if direct {
-		uncached(f)
 	}
 	return f, nil
 }

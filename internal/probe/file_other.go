@@ -15,7 +15,12 @@ func openNameless(string, bool) (*os.File, error) { return nil, errors.ErrUnsupp
 func directFlag(bool) int { return 0 }
 
 // uncached keeps what is written out of the page cache, as far as macOS does.
-func uncached(f *os.File) { _, _ = unix.FcntlInt(f.Fd(), unix.F_NOCACHE, 1) }
+func uncached(f *os.File) error {
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_NOCACHE, 1); err != nil {
+		return errNoDirect
+	}
+	return nil
+}
 
 func alignment(_ *os.File, logicalBlock int64) int64 { return max(4096, logicalBlock) }
 
@@ -36,6 +41,7 @@ type space struct {
 	readOnly    bool
 	kind        string // of those that say little about a disk
 	network     bool
+	unlogged    string // unknown here
 }
 
 func readSpace(dir string) (space, error) {
@@ -44,11 +50,14 @@ func readSpace(dir string) (space, error) {
 		return space{}, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
 	block := int64(s.Bsize)
-	return space{
+	out := space{
 		total: int64(s.Blocks) * block, free: int64(s.Bavail) * block,
 		readOnly: s.Flags&unix.MNT_RDONLY != 0,
-		network:  s.Flags&unix.MNT_LOCAL == 0, kind: map[bool]string{true: "network"}[s.Flags&unix.MNT_LOCAL == 0],
-	}, nil
+	}
+	if s.Flags&unix.MNT_LOCAL == 0 {
+		out.kind, out.network = "network", true
+	}
+	return out, nil
 }
 
 func deviceOf(dir string) (major, minor int, err error) {

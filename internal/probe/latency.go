@@ -15,7 +15,7 @@ type recorder struct {
 	sum    time.Duration
 	max    time.Duration
 	stalls Stalls
-	bytes  int64
+	bytes  int64 // of the operations that were recorded
 }
 
 const longest = time.Hour // that a histogram holds; a longer one counts as this

@@ -19,15 +19,16 @@ func (r *runner) mixed(ctx context.Context, p *place, sustained float64) (Result
 		return Result{}, err
 	}
 	defer s.close()
-	all, closeAll, err := newAppended(p.Path, p.SizeBytes/2)
+	all, closeAll, err := newAppended(p, p.SizeBytes/2)
 	if err != nil {
 		return Result{}, explain(p.Path, err)
 	}
 	defer closeAll()
 	perSecond := max(mixedShare*sustained*mib/appendBlock, 1)
+	asked := perSecond * appendBlock / mib
 	t := trial{
 		test: testMixed, duration: r.t.mixed,
-		what: fmt.Sprintf("appends at %.0f MiB/s with direct reads of 128 KiB from %d files beside them", perSecond*appendBlock/mib, len(s.files)),
+		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files beside them", short(asked), s.reads(), len(s.files)),
 	}
 	var waited atomic.Int64
 	t.workers = appendWorkers(all, p.SizeBytes, perSecond, &waited)
@@ -43,7 +44,26 @@ func (r *runner) mixed(ctx context.Context, p *place, sustained float64) (Result
 	result.Alone = &was
 	rate := readers.rate()
 	result.Read = &rate
+	if err == nil {
+		result.Notes = append(result.Notes, behind("without readers", t.result(alone).MiBPerSecond, asked)...)
+		result.Notes = append(result.Notes, behind("beside readers", result.MiBPerSecond, asked)...)
+	}
+	if held := time.Duration(waited.Load()); held > 0 {
+		result.LatencyUngraded = true
+		result.Notes = append(result.Notes, fmt.Sprintf("the writers waited %s until a file was on the device, so as not to fill more than the size: "+
+			"that is in the percentiles, so they have no grade", held.Round(time.Millisecond)))
+	}
 	return result, err
+}
+
+// behind notes a rate that is less than was asked for: appends were due that the
+// device did not take.
+func behind(when string, rate, asked float64) []string {
+	const enough = 0.95
+	if rate >= enough*asked {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s it wrote %s of the %s MiB/s that were asked for: the percentiles hold how far it fell behind", when, short(rate), short(asked))}
 }
 
 // beside counts what is read in a trial whose results are those of its writers.

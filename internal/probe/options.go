@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,12 +60,15 @@ type Options struct {
 	Blocks []int64
 	Direct []bool
 
-	// Brokers are the directories that brokers write to. To probe one, or another
-	// directory of its file system, is refused except in Live.
+	// Brokers are the directories that brokers write to, as paths by which kt can
+	// reach them: that of a broker in a container may be /proc/PID/root/var/lib/kafka.
+	// To probe one, or a directory above or below it, is refused except in Live; and
+	// another directory of its file system or its disks too, without Force.
 	Brokers []string
 
-	// Force allows file systems that say little about a disk: tmpfs, overlay, and
-	// those of a network; and one that a broker uses another directory of.
+	// Force allows file systems that say little about a disk: tmpfs, overlay, zfs
+	// and those of a network; and one that a broker uses another directory of, or another
+	// one on the disk of.
 	Force bool
 }
 
@@ -137,7 +141,8 @@ func (o Options) resolved() (Options, timing, error) {
 		}
 		t.write, t.appends, t.sync, t.commit, t.read, t.mixed, t.row = d, d, d, d, d, d, d
 	}
-	if len(o.Tests) == 0 {
+	asked := len(o.Tests) > 0
+	if !asked {
 		o.Tests = t.tests
 		if len(o.Blocks) > 0 {
 			o.Tests = []string{testDD}
@@ -150,6 +155,9 @@ func (o Options) resolved() (Options, timing, error) {
 		if o.Mode == Live && name != testSync && name != testAppend {
 			return o, t, fmt.Errorf("test %q would disturb a running broker: live has sync and append only", name)
 		}
+	}
+	if asked && slices.Contains(o.Tests, testParallel) && len(o.Dirs) == 1 {
+		return o, t, errors.New("parallel needs two directories or more: name another, or leave the test out")
 	}
 	o.Tests = ordered(o.Tests, len(o.Dirs))
 	if len(o.Blocks) == 0 {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,6 +52,7 @@ func run(ctx context.Context, o Options, plan Plan, tree host.FS, show func(Prog
 		}
 		r.places = append(r.places, p)
 	}
+	report.Machine.CgroupIO = limitsOn(r.places, report.Machine.CgroupIO)
 	r.steps = r.countSteps()
 	for _, p := range r.places {
 		if err = r.probe(ctx, p); err != nil {
@@ -81,19 +83,14 @@ func (r *runner) finish(report *Report) {
 	}
 }
 
-// nameLimits notes where a rate is that of a limit which is known.
+// nameLimits notes where a figure is that of a limit which is known.
 func (p *place) nameLimits(cgroup []string) {
 	for i := range p.Results {
 		r := &p.Results[i]
-		rate := 0.0
-		switch {
-		case r.Test == testWrite:
-			rate = r.MiBPerSecond
-		case r.Append != nil && r.Append.Limited:
-			rate = r.Append.SustainedMiBPerSecond
-		}
-		if named := nameLimit(rate, cgroup, p.numbers, p.Disks); named != "" {
-			r.Notes = append(r.Notes, named)
+		for _, f := range r.limited() {
+			if named := nameLimit(f, cgroup, p.numbers, p.Disks); named != "" {
+				r.Notes = append(r.Notes, named)
+			}
 		}
 	}
 }
@@ -174,10 +171,12 @@ func (r *runner) table(ctx context.Context, p *place) error {
 	return nil
 }
 
+// sustained is what append found; where that is nothing, what its calls wrote, of
+// which memory took a part.
 func (d *Directory) sustained() float64 {
 	for _, r := range d.Results {
 		if r.Append != nil {
-			return r.Append.SustainedMiBPerSecond
+			return cmp.Or(r.Append.SustainedMiBPerSecond, r.MiBPerSecond)
 		}
 	}
 	return 0

@@ -10,10 +10,14 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
 // childDir names the directory that this binary probes when it is started as the
@@ -31,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestNothingIsLeftWhenItIsKilled(t *testing.T) {
-	dir := t.TempDir()
+	dir := roomy(t)
 	killWhileItWrites(t, dir)
 	empty(t, dir)
 }
@@ -86,10 +90,10 @@ func TestFilesWithoutANameAndTheirSubstitute(t *testing.T) {
 }
 
 func TestAProbeFromBeginningToEnd(t *testing.T) {
-	dir := t.TempDir()
+	dir := roomy(t)
 	var told []Progress
 	o := Options{
-		Dirs: []string{dir}, Tests: []string{testSync, testDD}, Size: leastSize, Duration: time.Second, Force: true,
+		Dirs: []string{dir}, Tests: []string{testSync, testDD}, Size: leastSize, Duration: 10 * time.Second, Force: true,
 		Blocks: []int64{64 * kib}, Direct: []bool{false},
 	}
 	report, err := Run(context.Background(), o, func(p Progress) { told = append(told, p) })
@@ -125,7 +129,7 @@ func TestAProbeFromBeginningToEnd(t *testing.T) {
 }
 
 func TestItStopsWhenItsContextEnds(t *testing.T) {
-	dir := t.TempDir()
+	dir := roomy(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o := Options{Dirs: []string{dir}, Tests: []string{testAppend, testSync}, Size: leastSize, Duration: time.Hour, Mode: Soak, Force: true}
@@ -156,6 +160,76 @@ func TestRunRefusesWhatCheckRefuses(t *testing.T) {
 	if report != nil || err == nil || !strings.Contains(err.Error(), "is not there") {
 		t.Errorf("Run = %+v, %v, want a refusal", report, err)
 	}
+}
+
+// A probe that lasts must not take more of a disk than it said, least of all beside
+// a broker.
+func TestPacedAppendsStayWithinTheirSize(t *testing.T) {
+	const block, size = 4 * kib, 8*4*kib + 100 // not a multiple
+	f, err := nameless(t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := &runner{tree: host.System(), o: Options{Mode: Standard}}
+	p := &place{Directory: Directory{Path: roomy(t)}}
+	out, err := r.drive(context.Background(), p, trial{duration: tick, workers: []worker{paced(f, block, size, 1000)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.count <= 8 || info.Size() != 8*block {
+		t.Errorf("paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.count, info.Size(), 8*block)
+	}
+	if out.bytes != out.count*block {
+		t.Errorf("%d operations of %d bytes are told as %d bytes", out.count, block, out.bytes)
+	}
+}
+
+// What waits for room is late, and counts from when it was due.
+func TestMixedAppendsAreTimedWithTheirWaitForRoom(t *testing.T) {
+	dir := roomy(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := &place{Directory: Directory{Path: dir}}
+		all, closeAll, err := newAppended(p, leastSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeAll()
+		const slow = 20 * time.Millisecond
+		for _, a := range all {
+			a.limit, a.capacity = appendBlock, appendBlock // each is full after every append
+			a.settle = func(*os.File) error { time.Sleep(slow); return nil }
+		}
+		r := &runner{tree: host.System(), o: Options{Mode: Standard}}
+		var waited atomic.Int64
+		out, err := r.drive(t.Context(), p, trial{duration: 2 * tick, workers: appendWorkers(all, leastSize, 40, &waited)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 5 appends of each worker are due in that time, and all but the first wait.
+		if got := out.latency(); out.count < 16 || got.P50 < micros(slow) {
+			t.Errorf("%d appends that waited %s: %+v, want a median of %s or more", out.count, time.Duration(waited.Load()), got, slow)
+		}
+	})
+}
+
+// roomy is a folder for probes; the test is skipped where they are refused for too
+// little space.
+func roomy(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := readSpace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.free-s.total/10 < 4*leastSize {
+		t.Skipf("%d of %d bytes are free in %s, and a tenth must stay free: set TMPDIR to a folder on another disk", s.free, s.total, dir)
+	}
+	return dir
 }
 
 func empty(t *testing.T, dir string) {

@@ -54,6 +54,16 @@ func seconds(readings []reading, rest time.Duration) []Second {
 	return out
 }
 
+// beyond is the readings from when so many bytes had been written by the calls.
+func beyond(readings []reading, bytes int64) []reading {
+	for i, r := range readings {
+		if r.bytes-readings[0].bytes >= bytes {
+			return readings[i:]
+		}
+	}
+	return nil
+}
+
 // spread says how even the rates were: by the calls, or of sustained ones on the
 // device.
 func spread(rates []float64) Spread {
@@ -62,6 +72,7 @@ func spread(rates []float64) Spread {
 	}
 	third := max(len(rates)/3, 1)
 	return Spread{
+		Seconds:    len(rates),
 		CV:         variation(rates),
 		FirstThird: mean(rates[:third]),
 		LastThird:  mean(rates[len(rates)-third:]),
@@ -77,8 +88,9 @@ func rates(seconds []Second) []float64 {
 	return out
 }
 
-// reached is what got to the device in each second, or the calls' rate where that
-// is not known.
+// reached is what got to the device in each second. Where that is not known it is
+// the calls' rate, which is the device's only once every file had to be synced to
+// make room: see trial.fill.
 func reached(seconds []Second) []float64 {
 	out := rates(seconds)
 	for i, s := range seconds {

@@ -6,6 +6,9 @@ const (
 	// heldBack is how far above the device's rate the calls may write and still be
 	// said to be held back by it.
 	heldBack = 1.25
+	// forLimited is how many seconds it must be held back in the end: in fewer it may
+	// have waited by chance.
+	forLimited = 3
 )
 
 // steady tells whether the last n seconds are an even rate at which the device
@@ -23,10 +26,10 @@ func steady(seconds []Second, n int) bool {
 
 // throttled is the first second, as an index, from which on the device held the
 // writers back to the end; len(seconds): never. It goes by means, for a single
-// second may hold a burst of one writer.
+// second may hold a burst of one writer, and of at least three seconds.
 func throttled(seconds []Second) int {
 	calls, device := rates(seconds), reached(seconds)
-	for i := range seconds {
+	for i := range max(len(seconds)-forLimited+1, 0) {
 		if m := mean(device[i:]); m > 0 && mean(calls[i:]) <= heldBack*m {
 			return i
 		}

@@ -61,6 +61,10 @@ func TestSustained(t *testing.T) {
 			at([2]float64{900, 50}, [2]float64{100, 80}, [2]float64{100, 120}, [2]float64{90, 100}), 3, 1, 100, 0,
 		},
 		{
+			"two seconds in the end that happen to agree are not the device's limit",
+			at([2]float64{900, 100}, [2]float64{900, 100}, [2]float64{100, 100}, [2]float64{100, 100}), 3, 4, 100, 0,
+		},
+		{
 			"another program writes as much as kt",
 			at([2]float64{100, 200}, [2]float64{100, 200}, [2]float64{100, 200}), 3, 0, 100, 0.5,
 		},
@@ -81,10 +85,40 @@ func TestSustained(t *testing.T) {
 
 func TestAppendFindsBurstAndTheMomentItEnds(t *testing.T) {
 	o := outcome{device: 1, seconds: at([2]float64{900, 60}, [2]float64{700, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100})}
-	got := *foundByAppend(o, 3)
+	got := *foundByAppend(o, trial{steady: 3})
 	want := Append{BurstMiBPerSecond: 800, SustainedMiBPerSecond: 100, ThrottledAfterSeconds: 2, Limited: true, Steady: true, From: "device"}
 	if got != want {
 		t.Errorf("foundByAppend(…) = %+v, want %+v", got, want)
+	}
+}
+
+// Where the kernel does not count, calls that return say nothing of the device
+// until the size is full.
+func TestWithoutACounterTheFirstRoundIsMemory(t *testing.T) {
+	const size = 1000 * mib
+	for _, r := range []struct {
+		sentence string
+		rates    []int64 // of the calls, MiB in each second
+		want     Append
+	}{
+		{
+			"a round into memory, then what the syncs let through",
+			[]int64{500, 500, 100, 100, 100, 100},
+			Append{BurstMiBPerSecond: 500, SustainedMiBPerSecond: 100, ThrottledAfterSeconds: 2, Limited: true, Steady: true},
+		},
+		{"never round: all of it may be in memory", []int64{100, 100, 100, 100, 100, 100}, Append{BurstMiBPerSecond: 100}},
+		{"round, and then too short", []int64{500, 500, 100, 100}, Append{BurstMiBPerSecond: 500}},
+	} {
+		o := outcome{device: -1, readings: []reading{{device: -1}}}
+		for i, rate := range r.rates {
+			last := o.readings[i]
+			o.readings = append(o.readings, reading{last.at + time.Second, last.bytes + rate*mib, -1})
+		}
+		o.seconds = series(o.readings)
+		r.want.From = "writes"
+		if got := *foundByAppend(o, trial{steady: 3, fill: size}); got != r.want {
+			t.Errorf("%s: foundByAppend(…) = %+v, want %+v", r.sentence, got, r.want)
+		}
 	}
 }
 
@@ -126,10 +160,10 @@ func TestSpread(t *testing.T) {
 		want     Spread
 	}{
 		{"nothing", nil, Spread{}},
-		{"one second has no variation", []float64{5}, Spread{0, 5, 5}},
-		{"even", []float64{5, 5, 5}, Spread{0, 5, 5}},
-		{"it falls off in the end", []float64{10, 10, 10, 10, 5, 5}, Spread{0.3098, 10, 5}},
-		{"standing still divides by nothing", []float64{0, 0}, Spread{0, 0, 0}},
+		{"one second has no variation", []float64{5}, Spread{1, 0, 5, 5}},
+		{"even", []float64{5, 5, 5}, Spread{3, 0, 5, 5}},
+		{"it falls off in the end", []float64{10, 10, 10, 10, 5, 5}, Spread{6, 0.3098, 10, 5}},
+		{"standing still divides by nothing", []float64{0, 0}, Spread{2, 0, 0, 0}},
 	} {
 		got := spread(r.rates)
 		got.CV = math.Round(got.CV*1e4) / 1e4

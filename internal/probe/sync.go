@@ -30,9 +30,12 @@ func (r *runner) sync(ctx context.Context, p *place, name string, block int) (Re
 		t.duration /= 2
 	}
 	t.workers = []worker{func(ctx context.Context, m *meter) error {
-		pace := newPacer(syncLive)
+		var pace *pacer
+		if live {
+			pace = newPacer(syncLive)
+		}
 		for i := range int64(syncMost) {
-			if live {
+			if pace != nil {
 				if _, err := pace.wait(ctx); err != nil {
 					return err
 				}
@@ -50,5 +53,17 @@ func (r *runner) sync(ctx context.Context, p *place, name string, block int) (Re
 		return nil
 	}}
 	out, err := r.drive(ctx, p, t)
-	return t.result(out), err
+	result := t.result(out)
+	p.sayUnlogged(&result)
+	return result, err
+}
+
+// sayUnlogged notes where a sync of kt's files is less than one of a broker's.
+func (p *place) sayUnlogged(r *Result) {
+	if p.unlogged == "" {
+		return
+	}
+	r.LatencyUngraded = true
+	r.Notes = append(r.Notes, fmt.Sprintf("%s may leave files without a name, as kt's are, out of its log: "+
+		"a broker's syncs can take longer, so the latencies have no grade", p.unlogged))
 }

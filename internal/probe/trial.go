@@ -19,6 +19,7 @@ type trial struct {
 	warmup     time.Duration // of which nothing counts
 	duration   time.Duration // at most
 	steady     int           // seconds of an even rate that end it; 0: it runs to its end
+	fill       int64         // bytes before which no rate is that of the device; 0: any may be
 	givesWay   bool          // its threads ask for the disk with a low priority
 	quiet      bool          // its seconds are no result: it prepares another trial
 	workers    []worker
@@ -60,9 +61,17 @@ type outcome struct {
 	seconds  []Second
 	readings []reading
 	length   time.Duration // that counts
-	bytes    int64         // in that time, by calls that returned
+	moved    int64         // bytes in that time, by calls that returned
 	device   int64         // in that time; below 0: not known
 	cpu      time.Duration // that kt used in that time
+}
+
+// from is the seconds after so many bytes were written.
+func (o outcome) from(bytes int64) []Second {
+	if bytes == 0 {
+		return o.seconds
+	}
+	return series(beyond(o.readings, bytes))
 }
 
 // tick is how often a trial is looked at.
@@ -99,7 +108,7 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 		if seen = append(seen, now); !warm && now.at >= 0 {
 			warm, seen, cpu = true, []reading{now}, cpuTime()
 		}
-		if err = r.guard(p); err != nil || now.at >= t.duration || t.steady > 0 && warm && steady(wholeSeconds(seen), t.steady) {
+		if err = r.guard(p); err != nil || now.at >= t.duration || t.steady > 0 && warm && steady(wholeSeconds(beyond(seen, t.fill)), t.steady) {
 			running = false
 		}
 	}
@@ -107,7 +116,7 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 	stop()
 	out := outcome{recorder: crew.wait(), readings: seen, seconds: series(seen), cpu: cpu, device: -1}
 	first, last := seen[0], seen[len(seen)-1]
-	out.length, out.bytes = last.at-first.at, last.bytes-first.bytes
+	out.length, out.moved = last.at-first.at, last.bytes-first.bytes
 	if first.device >= 0 && last.device >= 0 {
 		out.device = last.device - first.device
 	}
@@ -179,7 +188,7 @@ func (t trial) result(o outcome) Result {
 			o.cpu.Seconds()/o.length.Seconds(), cores))
 	}
 	if s := o.length.Seconds(); s > 0 {
-		out.MiBPerSecond = float64(o.bytes) / mib / s
+		out.MiBPerSecond = float64(o.moved) / mib / s
 		if o.device >= 0 {
 			d := float64(o.device) / mib / s
 			out.DeviceMiBPerSecond = &d

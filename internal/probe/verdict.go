@@ -154,17 +154,24 @@ func (d *Directory) judge() {
 		r.Findings = r.judge(direct)
 		r.Grade = worstFinding(r.Findings)
 		d.Grade = worst(d.Grade, r.Grade)
-		if r.Append != nil && r.Append.SustainedMiBPerSecond > 0 {
-			d.PlanMiBPerSecond = r.Append.SustainedMiBPerSecond
-			d.Plan = fmt.Sprintf("plan with %s MiB/s", short(d.PlanMiBPerSecond))
+		if a := r.Append; a != nil && a.SustainedMiBPerSecond > 0 && !a.Cut {
+			d.PlanMiBPerSecond, d.Plan = a.SustainedMiBPerSecond, a.plan()
 		}
 	}
+}
+
+// plan is the rate to plan with, in words.
+func (a *Append) plan() string {
+	least := ""
+	if !a.Limited {
+		least = "at least "
+	}
+	return fmt.Sprintf("plan with %s%s MiB/s", least, short(a.SustainedMiBPerSecond))
 }
 
 // judge holds a result against the thresholds of its test. direct is the rate that
 // write found; 0: it did not run.
 func (r *Result) judge(direct float64) []Finding {
-	const millisecond = 1000 // in microseconds
 	if r.Operations == 0 {
 		return nil
 	}
@@ -172,7 +179,7 @@ func (r *Result) judge(direct float64) []Finding {
 	case testWrite:
 		return append([]Finding{writeScale.judge(r.MiBPerSecond)}, r.judgeSpread()...)
 	case testAppend:
-		out := []Finding{stallScale.judge(r.Latency.P999 / millisecond)}
+		out := r.judgeLatency(stallScale, r.Latency.P999)
 		if r.Append == nil {
 			return out
 		}
@@ -181,11 +188,19 @@ func (r *Result) judge(direct float64) []Finding {
 		}
 		return append(out, r.judgeSpread()...)
 	case testCommit, testMixed:
-		return []Finding{stallScale.judge(r.Latency.P999 / millisecond)}
+		return r.judgeLatency(stallScale, r.Latency.P999)
 	case testSync, partSyncEtcd:
-		return []Finding{syncScale.judge(r.Latency.P99 / millisecond)}
+		return r.judgeLatency(syncScale, r.Latency.P99)
 	}
 	return nil
+}
+
+// judgeLatency holds a percentile in microseconds against a scale in milliseconds.
+func (r *Result) judgeLatency(s scale, micros float64) []Finding {
+	if r.LatencyUngraded {
+		return nil
+	}
+	return []Finding{s.judge(micros / 1000)}
 }
 
 // judgeShare holds what the page cache passes on against what the device takes. A
@@ -202,12 +217,12 @@ func judgeShare(sustained, direct float64) Finding {
 
 // judgeSpread leaves out what too few seconds would make of chance.
 func (r *Result) judgeSpread() []Finding {
-	const forVariation, forThirds = 3, 6
+	const forVariation, forThirds = 3, 6 // seconds
 	var out []Finding
-	if len(r.Series) >= forVariation {
+	if r.Spread.Seconds >= forVariation {
 		out = append(out, evenScale.judge(100*r.Spread.CV))
 	}
-	if len(r.Series) >= forThirds && r.Spread.FirstThird > 0 {
+	if r.Spread.Seconds >= forThirds && r.Spread.FirstThird > 0 {
 		out = append(out, thirdsScale.judge(100*r.Spread.LastThird/r.Spread.FirstThird))
 	}
 	return out

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,27 +87,95 @@ func TestNothingIsJudgedThatTheDeviceDidNotLimit(t *testing.T) {
 	}
 }
 
+func TestARateToPlanWith(t *testing.T) {
+	for _, r := range []struct {
+		sentence string
+		a        Append
+		plan     string
+		rate     float64
+	}{
+		{"the device was the limit", Append{SustainedMiBPerSecond: 941, Limited: true}, "plan with 941 MiB/s", 941},
+		{"it was not, and may do more", Append{SustainedMiBPerSecond: 941}, "plan with at least 941 MiB/s", 941},
+		{"it was ended before its time", Append{SustainedMiBPerSecond: 941, Limited: true, Cut: true}, "", 0},
+		{"no rate of the device was found", Append{}, "", 0},
+	} {
+		d := Directory{Results: []Result{{Test: testAppend, Operations: 1, Append: &r.a}}}
+		d.judge()
+		if d.Plan != r.plan || d.PlanMiBPerSecond != r.rate {
+			t.Errorf("%s: judge: %q and %v, want %q and %v", r.sentence, d.Plan, d.PlanMiBPerSecond, r.plan, r.rate)
+		}
+	}
+}
+
+func TestLatenciesThatAreNotTheDisksHaveNoGrade(t *testing.T) {
+	for _, test := range []string{testAppend, testSync, testCommit, testMixed} {
+		r := Result{Test: test, Operations: 1, Latency: Latency{P99: 1, P999: 1}}
+		if got := r.judge(0); len(got) != 1 || got[0].Grade != Good {
+			t.Errorf("%s: judge = %+v, want a good latency", test, got)
+		}
+		r.LatencyUngraded = true
+		if got := r.judge(0); len(got) != 0 {
+			t.Errorf("%s: judge = %+v, want nothing of a latency that is not to be graded", test, got)
+		}
+	}
+}
+
+func TestUnevennessIsJudgedByTheSecondsThatItIsOf(t *testing.T) {
+	r := Result{
+		Test: testAppend, Operations: 1, LatencyUngraded: true, Series: make([]Second, 60),
+		Append: &Append{SustainedMiBPerSecond: 10, Limited: true}, Spread: Spread{Seconds: 2, CV: 0.9, FirstThird: 10, LastThird: 1},
+	}
+	if got := r.judge(0); len(got) != 0 {
+		t.Errorf("judge of two seconds = %+v, want nothing: that may be chance", got)
+	}
+	r.Spread.Seconds = 6
+	if got := r.judge(0); len(got) != 2 {
+		t.Errorf("judge of six seconds = %+v, want the variation and the thirds", got)
+	}
+}
+
 func TestLimitsThatAreKnownAreNamed(t *testing.T) {
 	ebs := []Disk{{Name: "nvme1n1", Model: "Amazon Elastic Block Store"}}
 	for _, r := range []struct {
 		sentence string
-		rate     float64
+		figure   rated
 		cgroup   []string
 		disks    []Disk
 		says     string
 	}{
-		{"io.max of version 2", 19.5, []string{"8:0 rbps=max wbps=20971520 riops=max wiops=max"}, nil, "20 MiB/s"},
-		{"the throttle of version 1", 20.5, []string{"8:0 20971520"}, nil, "20 MiB/s"},
-		{"far from the limit", 15, []string{"8:0 20971520"}, nil, ""},
-		{"the limit of another disk", 20, []string{"8:16 20971520"}, nil, ""},
-		{"a limit of reads only", 20, []string{"8:0 rbps=20971520 wbps=max"}, nil, ""},
-		{"a volume of AWS at its base rate", 126, nil, ebs, "gp3"},
-		{"a volume of AWS at some other rate", 160, nil, ebs, ""},
-		{"125 MiB/s elsewhere mean nothing", 125, nil, []Disk{{Model: "QEMU"}}, ""},
+		{"io.max of version 2", rated{"wbps", 19.5 * mib}, []string{"8:0 rbps=max wbps=20971520 riops=max wiops=max"}, nil, "20 MiB/s"},
+		{"the throttle of version 1", rated{"wbps", 20.5 * mib}, []string{"8:0 wbps=20971520"}, nil, "20 MiB/s"},
+		{"far from the limit", rated{"wbps", 15 * mib}, []string{"8:0 wbps=20971520"}, nil, ""},
+		{"the limit of another disk", rated{"wbps", 20 * mib}, []string{"8:16 wbps=20971520"}, nil, ""},
+		{"a limit of reads only", rated{"wbps", 20 * mib}, []string{"8:0 rbps=20971520 wbps=max"}, nil, ""},
+		{"reads at theirs", rated{"rbps", 20 * mib}, []string{"8:0 rbps=20971520 wbps=max"}, nil, "20 MiB/s"},
+		{"operations a second", rated{"wiops", 98}, []string{"8:0 wbps=max wiops=100"}, nil, "100 operations a second"},
+		{"an empty line", rated{"wbps", 98}, []string{""}, nil, ""},
+		{"a volume of AWS at its base rate", rated{"wbps", 126 * mib}, nil, ebs, "gp3"},
+		{"a volume of AWS at some other rate", rated{"wbps", 160 * mib}, nil, ebs, ""},
+		{"125 operations are not 125 MiB/s", rated{"wiops", 125 * mib}, nil, ebs, ""},
+		{"125 MiB/s elsewhere mean nothing", rated{"wbps", 125 * mib}, nil, []Disk{{Model: "QEMU"}}, ""},
 	} {
-		got := nameLimit(r.rate, r.cgroup, []string{"8:1", "8:0"}, r.disks)
+		got := nameLimit(r.figure, r.cgroup, []string{"8:1", "8:0"}, r.disks)
 		if r.says == "" && got != "" || !strings.Contains(got, r.says) {
-			t.Errorf("%s: nameLimit(%v, %q) = %q, want %q in it", r.sentence, r.rate, r.cgroup, got, r.says)
+			t.Errorf("%s: nameLimit(%v, %q) = %q, want %q in it", r.sentence, r.figure, r.cgroup, got, r.says)
 		}
+	}
+}
+
+func TestLimitsOfOtherDisksAreLeftOut(t *testing.T) {
+	places := []*place{{numbers: []string{"8:1", "8:0"}}, {numbers: []string{"9:0"}}}
+	got := limitsOn(places, []string{"7:0 wbps=1048576", "8:0 wbps=2097152", "9:0 riops=100", "8:01 wbps=1", ""})
+	if want := []string{"8:0 wbps=2097152", "9:0 riops=100"}; !slices.Equal(got, want) {
+		t.Errorf("limitsOn(…) = %q, want %q", got, want)
+	}
+}
+
+func TestARateThatIsLessThanWasAskedFor(t *testing.T) {
+	if got := behind("alone", 95, 100); got != nil {
+		t.Errorf("behind(95 of 100) = %q, want nothing", got)
+	}
+	if got := behind("alone", 94, 100); len(got) != 1 || !strings.Contains(got[0], "94 of the 100 MiB/s") {
+		t.Errorf("behind(94 of 100) = %q, want a note", got)
 	}
 }

@@ -19,7 +19,7 @@ func (r *runner) write(ctx context.Context, p *place) (Result, error) {
 		return Result{}, explain(p.Path, err)
 	}
 	t := trial{
-		test: testWrite, what: "direct writes of 1 MiB in sequence, 4 at a time",
+		test: testWrite, what: "direct writes of 1 MiB in sequence to one file, 4 at a time",
 		warmup: r.t.warmup, duration: r.t.write,
 	}
 	var next atomic.Int64
@@ -45,7 +45,7 @@ func (r *runner) write(ctx context.Context, p *place) (Result, error) {
 	out, err := r.drive(ctx, p, t)
 	result := t.result(out)
 	if !isDirect {
-		result.What = "writes of 1 MiB in sequence, each synced, 4 at a time"
+		result.What = "writes of 1 MiB in sequence to one file, each synced, 4 at a time"
 		result.Notes = append(result.Notes, "this file system has no direct writes: the page cache and a sync took part")
 	}
 	return result, err

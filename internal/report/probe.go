@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/theme"
@@ -30,8 +31,9 @@ var ProbeFormats = map[string]ProbeFormat{
 	"markdown": ProbeMarkdown,
 }
 
-// ProbeLine is the progress of a probe in a line.
-func ProbeLine(p probe.Progress) string {
+// ProbeLine is the progress of a probe in a line of fewer columns than width; 0 is no
+// limit. A line that wraps could not be written over.
+func ProbeLine(p probe.Progress, width int) string {
 	what := fmt.Sprintf("%d/%d %s %s", p.Step, p.Steps, printable(p.Dir), p.Test)
 	if p.Preparing {
 		what += " (preparing)"
@@ -39,6 +41,9 @@ func ProbeLine(p probe.Progress) string {
 	what += fmt.Sprintf("  %s of %s  %s", theme.Duration(p.Elapsed), theme.Duration(p.Duration), rateText(p.MiBPerSecond)+" MiB/s")
 	if p.Device >= 0 {
 		what += "  on the device " + rateText(p.Device) + " MiB/s"
+	}
+	if width > 0 && utf8.RuneCountInString(what) >= width {
+		return string([]rune(what)[:max(width-1, 0)])
 	}
 	return what
 }
@@ -152,7 +157,7 @@ func aboutDirectory(d probe.Directory) []string {
 	}
 	tags = append(tags, d.Layers...)
 	for _, disk := range d.Disks {
-		tags = append(tags, strings.TrimSpace(disk.Name+" "+disk.Model+", scheduler "+cmp.Or(disk.Scheduler, "unknown")))
+		tags = append(tags, strings.TrimSpace(disk.Name+" "+disk.Model)+", scheduler "+cmp.Or(disk.Scheduler, "unknown"))
 	}
 	return append(tags, "free "+theme.Bytes(d.FreeBytes)+" of "+theme.Bytes(d.TotalBytes))
 }

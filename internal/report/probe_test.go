@@ -63,7 +63,10 @@ func TestProbeFormats(t *testing.T) {
 
 func TestProgressOfAProbe(t *testing.T) {
 	p := probe.Progress{Dir: "/data/1", Test: "append", Step: 2, Steps: 7, Elapsed: 3 * time.Second, Duration: time.Minute, MiBPerSecond: 1200, Device: 300, Preparing: true}
-	if got, want := ProbeLine(p), "2/7 /data/1 append (preparing)  3.00s of 1m00s  1,200 MiB/s  on the device 300 MiB/s"; got != want {
+	if got, want := ProbeLine(p, 0), "2/7 /data/1 append (preparing)  3.00s of 1m00s  1,200 MiB/s  on the device 300 MiB/s"; got != want {
 		t.Errorf("ProbeLine(…) =\n%s\nwant\n%s", got, want)
+	}
+	if got, want := ProbeLine(p, 12), "2/7 /data/1"; got != want {
+		t.Errorf("ProbeLine(…, 12) = %q, want %q", got, want)
 	}
 }

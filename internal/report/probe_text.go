@@ -78,7 +78,7 @@ func (t *probeText) directory(d probe.Directory) {
 }
 
 // probeWidths are those of the columns of probeHead.
-var probeWidths = []int{16, 9, 9, 8, 8, 8, 8, 8, 8, 6}
+var probeWidths = []int{16, 8, 8, 8, 8, 8, 8, 8, 8, 8}
 
 func (t *probeText) columns(cells []string) string {
 	var b strings.Builder
@@ -194,12 +194,17 @@ func (t *probeText) compared(before, after *probe.Report) {
 		return
 	}
 	for _, s := range c.Settings {
-		t.line("    " + t.th.Paint(plain, printable(s.Name)) + t.th.Paint(muted, "  "+printable(s.Before)+" "+string(t.th.Glyphs.Becomes)+" "+printable(s.After)))
+		t.line("    " + t.th.Paint(plain, printable(s.Name)) + t.th.Paint(muted, "  "+printable(s.Before)+" → "+printable(s.After)))
 	}
 	if len(c.Changes) > 0 {
 		t.line("      " + t.th.Paint(muted, pad("test", 18)+pad("figure", 20)+padLeft("before", 12)+padLeft("after", 12)+padLeft("change", 10)))
 	}
+	dir := ""
 	for _, ch := range c.Changes {
+		if ch.Dir != dir && len(after.Directories) > 1 {
+			t.line("    " + t.th.Paint(strong, printable(ch.Dir)))
+		}
+		dir = ch.Dir
 		style, glyph := muted, ' '
 		switch ch.Effect {
 		case probe.Better:

@@ -52,10 +52,13 @@ var (
 
 func (t *text) line(s string) {
 	if t.th.ASCII() {
-		s = strings.Map(ascii, s)
+		s = strings.Map(ascii, comparisons.Replace(s))
 	}
 	t.WriteString(strings.TrimRight(s, " ") + "\n")
 }
+
+// comparisons are signs that need two characters in ASCII to say the same.
+var comparisons = strings.NewReplacer("≤", "<=", "≥", ">=", "→", "->")
 
 // ascii replaces kt's own characters by ASCII ones. Others stay: they are in
 // names that the user gave, of files above all.

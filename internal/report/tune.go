@@ -15,11 +15,14 @@ import (
 type TuneOptions struct {
 	Theme   *theme.Theme
 	Verbose bool // reasons for everything, and what does not apply
+	Quiet   bool // only what fails, or warns
 	Strict  bool // warnings count
+	Width   int  // columns to keep to; 0: 100
 
 	// Again are the flags that look at the same machine in the same way, with a space
 	// before each; "" for none.
 	Again string
+	Root  string // the flag that names another root, in the same way
 }
 
 // TuneFormat writes what the checks of a machine found.
@@ -69,7 +72,7 @@ func TuneMarkdown(w io.Writer, r *tune.Report, o TuneOptions) error {
 		m := r.Machine
 		b.WriteString("# kt tune: " + cell(m.Hostname) + "\n\n" + cell(strings.Join(append(aboutMachine(m), aboutRole(m)...), ", ")) + ". " + verdictLine(r, o.Strict) + "\n")
 		for _, g := range tune.Groups {
-			found := inGroup(r, g, o.Verbose)
+			found := inGroup(r, g, o)
 			if len(found) == 0 {
 				continue
 			}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/theme"
@@ -10,7 +11,7 @@ import (
 )
 
 // TuneOutcomes writes what became of changes, and returns how many failed.
-func TuneOutcomes(w io.Writer, all []tune.Outcome, th *theme.Theme) (failed int, err error) {
+func TuneOutcomes(w io.Writer, all []tune.Outcome, root string, th *theme.Theme) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
 		t := text{Buffer: b, th: th}
@@ -22,41 +23,40 @@ func TuneOutcomes(w io.Writer, all []tune.Outcome, th *theme.Theme) (failed int,
 		t.line("")
 		t.line("  " + countStates(count, tune.Applied, tune.Kept, tune.Unchanged, tune.Skipped, tune.Failed))
 		if count[tune.Applied]+count[tune.Kept] > 0 {
-			t.line("  " + th.Paint(muted, "look at it: kt tune --status    put it back: sudo kt tune --rollback"))
+			t.line("  " + th.Paint(muted, "look at it: kt tune --status"+root+"    put it back: sudo kt tune --rollback"+root))
 		}
-		for file := range ownFiles(all) {
-			if after, ok := afterWriting(file); ok {
-				t.line("  " + th.Paint(muted, after))
-			}
-		}
+		t.afterWriting(ownFiles(all))
 	})
 	return count[tune.Failed], err
 }
 
 // ownFiles are kt's own files that have lines of the changes.
-func ownFiles(all []tune.Outcome) map[string]bool {
-	files := make(map[string]bool)
+func ownFiles(all []tune.Outcome) (files []string) {
 	for _, o := range all {
 		if o.State == tune.Applied || o.State == tune.Kept {
 			for _, k := range o.Change.Keep {
-				files[k.File] = true
+				files = append(files, k.File)
 			}
 		}
 	}
 	return files
 }
 
-// afterWriting is what to run before a file is read by what it is for.
-func afterWriting(file string) (string, bool) {
-	if strings.HasPrefix(file, "/etc/systemd/system/") {
-		return "before the broker's next start: systemctl daemon-reload", true
+// afterWriting says what to run before files that were written or removed count.
+func (t *text) afterWriting(files []string) {
+	for _, a := range []struct{ folder, run string }{
+		{"/etc/systemd/system/", "before the broker's next start: systemctl daemon-reload"},
+		{"/etc/udev/rules.d/", "for disks that are plugged in before the next boot: udevadm control --reload"},
+	} {
+		if slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, a.folder) }) {
+			t.line("  " + t.th.Paint(muted, a.run))
+		}
 	}
-	return "", false
 }
 
 // TuneUndone writes what became of undoing changes, and returns how many could not
 // be undone.
-func TuneUndone(w io.Writer, all []tune.Undone, th *theme.Theme) (failed int, err error) {
+func TuneUndone(w io.Writer, all []tune.Undone, root string, th *theme.Theme) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
 		t := text{Buffer: b, th: th}
@@ -65,21 +65,29 @@ func TuneUndone(w io.Writer, all []tune.Undone, th *theme.Theme) (failed int, er
 			t.line("  kt has changed nothing on this machine: there is nothing to put back")
 			return
 		}
+		var files []string
 		for _, u := range all {
 			count[u.State]++
 			t.became(u.State, u.Setting, undone(u), u.Err)
+			if u.Kind == tune.OwnFile && u.State == tune.Restored {
+				files = append(files, u.Path)
+			}
+			if u.Kind == tune.OwnFile && u.State == tune.Drifted {
+				t.advice("what it says will be set again at the next start: look into it, and remove it", lineWidth)
+			}
 		}
 		t.line("")
+		t.afterWriting(files)
 		t.line("  " + countStates(count, tune.Restored, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
 		if count[tune.Drifted] > 0 {
-			t.line("  " + th.Paint(muted, "what somebody else changed since was left; to put it back too: sudo kt tune --rollback --force"))
+			t.line("  " + th.Paint(muted, "what somebody else changed since was left; to put it back too: sudo kt tune --rollback --force"+root))
 		}
 	})
 	return count[tune.Failed] + count[tune.Drifted], err
 }
 
 // TuneStatus writes what kt has changed on a machine.
-func TuneStatus(w io.Writer, held []tune.Undone, th *theme.Theme) error {
+func TuneStatus(w io.Writer, held []tune.Undone, root string, th *theme.Theme) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := text{Buffer: b, th: th}
 		t.line("")
@@ -98,7 +106,7 @@ func TuneStatus(w io.Writer, held []tune.Undone, th *theme.Theme) error {
 		}
 		t.line("")
 		t.line("  " + countStates(count, tune.Held, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
-		t.line("  " + th.Paint(muted, "put it back: sudo kt tune --rollback"))
+		t.line("  " + th.Paint(muted, "put it back: sudo kt tune --rollback"+root))
 	})
 }
 
@@ -138,7 +146,7 @@ func (t *text) became(s tune.State, setting, what string, why error) {
 	}
 	t.line("  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth)) + " " + printable(what) + "  " + t.th.Paint(muted, stateNames[s]))
 	if why != nil {
-		t.advice(why.Error())
+		t.advice(why.Error(), lineWidth)
 	}
 }
 
@@ -169,8 +177,8 @@ func TuneHints(w io.Writer, m *tune.Machine, hints []tune.Hint, th *theme.Theme)
 				last = h.Where
 			}
 			t.line("    " + th.Paint(plain, pad(h.Name, 38)) + " " + printable(h.Value))
-			t.advice(h.Formula)
-			t.advice("source: " + h.Source)
+			t.advice(h.Formula, lineWidth)
+			t.advice("source: "+h.Source, lineWidth)
 		}
 		t.line("")
 		t.line("  " + th.Paint(strong, "As a part of server.properties"))

@@ -8,48 +8,61 @@ import (
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// TuneDiff writes what kt is about to change, and what is left to a person.
-func TuneDiff(w io.Writer, r *tune.Report, th *theme.Theme) error {
+// DiffOptions are what of the changes is to be shown.
+type DiffOptions struct {
+	Theme *theme.Theme
+	Mode  tune.ApplyOptions // what is not going to be done is not shown
+	Left  bool              // what is left to a person, too
+	Width int               // as of TuneOptions
+}
+
+// TuneDiff writes what kt is about to change.
+func TuneDiff(w io.Writer, r *tune.Report, o DiffOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: th}
+		t := text{Buffer: b, th: o.Theme}
+		width := columns(o.Width)
+		if left := r.Commands(); o.Left && len(left) > 0 {
+			t.left(left, width)
+		}
 		last := ""
 		for _, c := range r.Changes() {
 			if c.Setting != last {
 				t.line("")
-				t.line("  " + th.Paint(strong, c.Setting))
+				t.line("  " + o.Theme.Paint(strong, c.Setting))
 				last = c.Setting
 			}
-			if c.Kind != tune.KeepOnly {
-				t.line("    " + th.Paint(warn, "~ ") + printable(c.Describe()))
+			if c.Kind != tune.KeepOnly && o.Mode.Now() {
+				t.line("    " + o.Theme.Paint(warn, "~ ") + printable(c.Describe()))
+			}
+			if !o.Mode.Later() {
+				continue
 			}
 			for _, k := range c.Keep {
-				t.line("    " + th.Paint(good, "+ ") + th.Paint(muted, k.File+": ") + printable(k.Text))
+				t.line("    " + o.Theme.Paint(good, "+ ") + o.Theme.Paint(muted, k.File+": ") + printable(k.Text))
 			}
 			if c.Advice != "" {
-				t.advice("to make it last: " + c.Advice)
-			}
-		}
-		left := r.Commands()
-		if len(left) == 0 {
-			return
-		}
-		t.line("")
-		t.line("  " + th.Paint(strong, "Left to you") + "  " + th.Paint(muted, "kt does not do these by itself"))
-		for _, f := range left {
-			t.line("")
-			t.line("    " + th.Paint(plain, f.ID) + "  " + th.Paint(muted, printable(f.Current)))
-			for _, line := range wrapText(reason(f, false), lineWidth-8) {
-				t.line("      " + th.Paint(muted, line))
-			}
-			for line := range splitLines(f.Command) {
-				t.line("      " + printable(line))
+				t.advice("to make it last: "+c.Advice, width)
 			}
 		}
 	})
 }
 
-func (t *text) advice(s string) {
-	for _, line := range wrapText(s, lineWidth-8) {
+// left writes what kt does not do by itself.
+func (t *text) left(all []tune.Finding, width int) {
+	t.line("")
+	t.line("  " + t.th.Paint(strong, "Left to you") + "  " + t.th.Paint(muted, "kt does not do these by itself"))
+	for _, f := range all {
+		t.line("")
+		t.line("    " + t.th.Paint(plain, f.ID) + "  " + t.th.Paint(muted, printable(f.Current)))
+		t.advice(reason(f, false), width)
+		for line := range splitLines(f.Command) {
+			t.line("      " + printable(line))
+		}
+	}
+}
+
+func (t *text) advice(s string, width int) {
+	for _, line := range wrapText(s, width-8) {
 		t.line("      " + t.th.Paint(muted, printable(line)))
 	}
 }

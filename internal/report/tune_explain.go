@@ -108,14 +108,15 @@ func changeOf(s *tune.Setting) string {
 }
 
 // TuneList writes a line for each setting.
-func TuneList(w io.Writer, settings []*tune.Setting) error {
+func TuneList(w io.Writer, settings []*tune.Setting, th *theme.Theme) error {
 	return buffered(w, func(b *bytes.Buffer) {
+		t := text{Buffer: b, th: th}
 		width := 0
 		for _, s := range settings {
 			width = max(width, len(s.ID))
 		}
 		for _, s := range settings {
-			fmt.Fprintf(b, "%s  %s  %s\n", pad(s.ID, width), pad(string(s.Group), 7), s.Title)
+			t.line(pad(s.ID, width) + "  " + pad(string(s.Group), 7) + "  " + s.Title)
 		}
 	})
 }

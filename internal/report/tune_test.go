@@ -110,15 +110,15 @@ func TestTheRestOfTune(t *testing.T) {
 		"explain": func(b *bytes.Buffer) error {
 			return Explain(b, r.Findings[0].Setting, both, &r.Findings[0], plainTheme())
 		},
-		"diff":     func(b *bytes.Buffer) error { return TuneDiff(b, r, plainTheme()) },
-		"outcomes": func(b *bytes.Buffer) error { return counts(1)(TuneOutcomes(b, outcomes, plainTheme())) },
-		"undone":   func(b *bytes.Buffer) error { return counts(1)(TuneUndone(b, undone, plainTheme())) },
-		"status":   func(b *bytes.Buffer) error { return TuneStatus(b, undone, plainTheme()) },
-		"nothing":  func(b *bytes.Buffer) error { return TuneStatus(b, nil, plainTheme()) },
+		"diff":     func(b *bytes.Buffer) error { return TuneDiff(b, r, DiffOptions{Theme: plainTheme(), Left: true}) },
+		"outcomes": func(b *bytes.Buffer) error { return counts(1)(TuneOutcomes(b, outcomes, "", plainTheme())) },
+		"undone":   func(b *bytes.Buffer) error { return counts(1)(TuneUndone(b, undone, "", plainTheme())) },
+		"status":   func(b *bytes.Buffer) error { return TuneStatus(b, undone, " --root /host", plainTheme()) },
+		"nothing":  func(b *bytes.Buffer) error { return TuneStatus(b, nil, "", plainTheme()) },
 		"hints": func(b *bytes.Buffer) error {
 			return TuneHints(b, r.Machine, hints, plainTheme())
 		},
-		"list":   func(b *bytes.Buffer) error { return TuneList(b, []*tune.Setting{r.Findings[0].Setting}) },
+		"list":   func(b *bytes.Buffer) error { return TuneList(b, []*tune.Setting{r.Findings[0].Setting}, plainTheme()) },
 		"manual": func(b *bytes.Buffer) error { return TuneManual(b, []*tune.Setting{r.Findings[0].Setting}, both) },
 	} {
 		var b bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,12 +26,22 @@ func TuneText(w io.Writer, r *tune.Report, o TuneOptions) error {
 	}
 	return buffered(w, func(b *bytes.Buffer) {
 		t := tuneText{text{Buffer: b, th: o.Theme}, o}
+		t.o.Width = columns(o.Width)
 		t.heading(r.Machine)
 		for _, g := range tune.Groups {
 			t.group(r, g)
 		}
 		t.ending(r)
 	})
+}
+
+// columns is how wide lines may get: a terminal's width, but no more than can be read
+// well, and no less than the columns of a table need.
+func columns(terminal int) int {
+	if terminal == 0 {
+		return lineWidth
+	}
+	return min(max(terminal, 60), lineWidth)
 }
 
 type tuneText struct {
@@ -42,8 +53,13 @@ func (t *tuneText) heading(m *tune.Machine) {
 	about := strings.Join(append([]string{printable(m.Hostname)}, aboutMachine(m)...), t.sep())
 	role := strings.Join(aboutRole(m), t.sep())
 	t.line("")
-	t.line("  " + t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune") + "  " + t.th.Paint(muted, about))
-	t.line("           " + t.th.Paint(muted, role))
+	for i, line := range append(wrapText(about, t.o.Width-11), wrapText(role, t.o.Width-11)...) {
+		head := pad("", 9)
+		if i == 0 {
+			head = t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune") + "  "
+		}
+		t.line("  " + head + t.th.Paint(muted, line))
+	}
 }
 
 // aboutMachine is what the machine is.
@@ -78,10 +94,14 @@ func cores(n float64) string {
 }
 
 // inGroup are the findings of a group that are shown.
-func inGroup(r *tune.Report, g tune.Group, verbose bool) []tune.Finding {
+func inGroup(r *tune.Report, g tune.Group, o TuneOptions) []tune.Finding {
 	var found []tune.Finding
 	for _, f := range r.Findings {
-		if f.Group == g && (verbose || f.Verdict != tune.NotApplicable) {
+		shown := o.Verbose || f.Verdict != tune.NotApplicable
+		if o.Quiet {
+			shown = f.Verdict == tune.Fail || f.Verdict == tune.Warn
+		}
+		if f.Group == g && shown {
 			found = append(found, f)
 		}
 	}
@@ -97,7 +117,7 @@ const (
 )
 
 func (t *tuneText) group(r *tune.Report, g tune.Group) {
-	shown := inGroup(r, g, t.o.Verbose)
+	shown := inGroup(r, g, t.o)
 	var counts []string
 	count := make(map[tune.Verdict]int)
 	for _, f := range r.Findings {
@@ -110,7 +130,7 @@ func (t *tuneText) group(r *tune.Report, g tune.Group) {
 			counts = append(counts, fmt.Sprintf("%d %s", n, verdictNames[v]))
 		}
 	}
-	if len(counts) == 0 {
+	if len(counts) == 0 || t.o.Quiet && len(shown) == 0 {
 		return
 	}
 	t.line("")
@@ -128,8 +148,9 @@ var verdictNames = map[tune.Verdict]string{
 
 func (t *tuneText) finding(f tune.Finding) {
 	glyph, style := t.look(f.Verdict)
-	current, wanted := printable(f.Current), f.Wanted
-	becomes := string(t.th.Glyphs.Becomes)
+	current, wanted := printable(f.Current), printable(f.Wanted)
+	current = cut(current, t.o.Width-4-idWidth-1-6-min(utf8.RuneCountInString(wanted), wantedWidth), t.th)
+	becomes := "→"
 	if current == "" {
 		current = string(t.th.Glyphs.Missing)
 	}
@@ -140,12 +161,12 @@ func (t *tuneText) finding(f tune.Finding) {
 	why := reason(f, t.o.Verbose)
 	width := utf8.RuneCountInString(row) + 4
 	first := t.th.Paint(style, string(glyph)) + " " + t.th.Paint(rowStyle(f.Verdict), row)
-	if why != "" && width+max(utf8.RuneCountInString(wanted), wantedWidth)+2+utf8.RuneCountInString(why) <= lineWidth {
+	if why != "" && width+max(utf8.RuneCountInString(wanted), wantedWidth)+2+utf8.RuneCountInString(why) <= t.o.Width {
 		t.line("  " + first + t.th.Paint(plain, pad(wanted, wantedWidth)) + "  " + t.th.Paint(muted, why))
 		return
 	}
 	t.line("  " + first + t.th.Paint(plain, wanted))
-	for _, line := range wrapText(why, lineWidth-8) {
+	for _, line := range wrapText(why, t.o.Width-8) {
 		t.line("        " + t.th.Paint(muted, line))
 	}
 }
@@ -176,10 +197,13 @@ func (t *tuneText) look(v tune.Verdict) (rune, theme.Style) {
 // wanted what happens otherwise.
 func reason(f tune.Finding, verbose bool) string {
 	parts := []string{printable(f.Note)}
+	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK {
+		parts = append(parts, printable(f.Persisted+" after the next boot ("+f.PersistedIn+")"))
+	}
 	if f.Verdict == tune.Fail || f.Verdict == tune.Warn || verbose && f.Verdict != tune.NotApplicable && f.Verdict != tune.Unknown {
 		parts = append(parts, f.Why)
 	}
-	return strings.TrimPrefix(strings.TrimSuffix(strings.Join(parts, "; "), "; "), "; ")
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
 func (t *tuneText) ending(r *tune.Report) {
@@ -189,8 +213,10 @@ func (t *tuneText) ending(r *tune.Report) {
 	if !fit {
 		style = bad
 	}
-	t.line("  " + t.th.Paint(style, verdictLine(r, t.o.Strict)))
-	for _, s := range nextSteps(r, t.o.Again) {
+	for i, line := range wrapText(verdictLine(r, t.o.Strict), t.o.Width-4) {
+		t.line("  " + strings.Repeat("  ", min(i, 1)) + t.th.Paint(style, line))
+	}
+	for _, s := range t.nextSteps(r) {
 		t.line("  " + t.th.Paint(muted, pad(s.what, 10)) + t.th.Paint(plain, s.command))
 		if s.about != "" {
 			t.line("            " + t.th.Paint(muted, s.about))
@@ -216,11 +242,11 @@ func verdictLine(r *tune.Report, strict bool) string {
 // step is a command to run now, and what it does.
 type step struct{ what, command, about string }
 
-func nextSteps(r *tune.Report, again string) (steps []step) {
+func (t *tuneText) nextSteps(r *tune.Report) (steps []step) {
 	if n := len(r.Changes()); n > 0 {
 		steps = append(steps,
-			step{"apply", "sudo kt tune --apply" + again, "shows " + plural(n, "change") + " and asks; back: sudo kt tune --rollback"},
-			step{"or", "kt tune --script" + again, "the same as a shell script; --ansible as a playbook"})
+			step{"apply", "sudo kt tune --apply" + t.o.Again, "shows " + plural(n, "change") + " and asks; the way back: sudo kt tune --rollback" + t.o.Root},
+			step{"or", "kt tune --script" + t.o.Again, "the same as a shell script; --ansible as a playbook"})
 	}
 	if example := worst(r); example != "" {
 		steps = append(steps, step{"explain", "kt tune --explain " + example, ""})

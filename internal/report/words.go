@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // printable is text of a machine's file that cannot move the cursor, or worse.
@@ -47,4 +49,13 @@ func wrapText(s string, width int) []string {
 // splitLines are the lines of a text, without their ends.
 func splitLines(s string) iter.Seq[string] {
 	return strings.SplitSeq(strings.TrimRight(s, "\n"), "\n")
+}
+
+// cut shortens text to so many characters, and shows that it did.
+func cut(s string, width int, th *theme.Theme) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	return string(r[:max(width-1, 0)]) + string(th.Glyphs.Ellipsis)
 }

@@ -19,7 +19,6 @@ type Glyphs struct {
 	Pass      rune // before a check that passed
 	Cross     rune // before one that failed
 	Hollow    rune // before one that could not be made
-	Becomes   rune // between what is and what is wanted
 
 	Eighths [9]rune // bars, from nothing to a full cell
 	Shades  [7]rune // density, from nothing to full
@@ -31,7 +30,7 @@ var unicodeGlyphs = Glyphs{
 	Tick: '┤', Axis: '│', Corner: '└', Base: '─', Gridline: '┈',
 	GaugeFull: '━', GaugeHalf: '╸', GaugeEmpty: '─',
 	Dot: '●', Arrow: '▸', Separator: '·', Alert: '▲', Event: '▼', Ellipsis: '…', Missing: '–',
-	Pass: '✓', Cross: '✕', Hollow: '○', Becomes: '→',
+	Pass: '✓', Cross: '✕', Hollow: '○',
 	Eighths: [9]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'},
 	Shades:  [7]rune{' ', '·', ':', '░', '▒', '▓', '█'},
 }
@@ -42,7 +41,7 @@ var asciiGlyphs = Glyphs{
 	Tick: '+', Axis: '|', Corner: '+', Base: '-', Gridline: '.',
 	GaugeFull: '=', GaugeHalf: '-', GaugeEmpty: '.',
 	Dot: '*', Arrow: '>', Separator: '|', Alert: '!', Event: 'v', Ellipsis: '~', Missing: '-',
-	Pass: '+', Cross: 'x', Hollow: '?', Becomes: '>',
+	Pass: '+', Cross: 'x', Hollow: '?',
 	Eighths: [9]rune{' ', '_', '.', ':', '-', '=', '+', '*', '#'},
 	Shades:  [7]rune{' ', '.', ':', '-', '+', '*', '#'},
 }
@@ -57,7 +56,7 @@ func Fold(r rune) rune {
 		return '|'
 	case '→', '▸':
 		return '>'
-	case '–', '—', '─', '━':
+	case '–', '—', '─', '━', '−':
 		return '-'
 	case '…':
 		return '~'

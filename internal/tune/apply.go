@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -43,6 +44,9 @@ type Outcome struct {
 // that would be kt's own is somebody else's, the journal is broken or could not be
 // written, or another kt is at work.
 //
+// What somebody else set since an earlier Apply counts as what was there before kt. A
+// change that fails, and left nothing behind, is not in the journal.
+//
 // The journal comes first. Then the kernel gets the values, and last come kt's own
 // files: what the kernel refuses, or what brings the machine down, must not be set
 // again at its next start.
@@ -69,13 +73,12 @@ func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
 		return nil, err
 	}
 	a.setAll()
+	a.forgetUnmade()
 	if o.later() {
+		a.checkOpenFiles()
 		a.keepAll()
 	}
-	if a.journal.onDisk == nil { // there was nothing to do
-		t.dropFolders(a.journal.Folders)
-		t.dropFolders(journalFolders)
-	}
+	a.finish()
 	return a.outcomes, nil
 }
 
@@ -86,6 +89,7 @@ type application struct {
 	journal  *journal
 	outcomes []Outcome
 	steps    []setStep
+	forgot   bool // something was taken out of the journal that is in it on the disk
 }
 
 // setStep is a change that the kernel is to get.
@@ -94,6 +98,8 @@ type setStep struct {
 	subject subject
 	was     string // before this step
 	pairWas string
+	entry   *entry
+	fresh   bool // the journal had no such entry before
 }
 
 // begin looks at the machine and notes what is going to be changed. Nothing but the
@@ -177,17 +183,37 @@ func (a *application) look(o *Outcome) error {
 	if old := normal(c.Old); old != "" && old != s.was {
 		return fmt.Errorf("%s was %q when it was looked at and is %q now: check again", c.Path, old, s.was)
 	}
-	e := a.journal.entry(s.subject)
-	if e == nil {
-		e = &entry{
-			Setting: c.Setting, subject: s.subject, Old: s.was, Pair: c.Pair, PairOld: s.pairWas,
-			Beside: a.besides(c.Path), Time: a.options.Time.UTC().Truncate(time.Second),
-		}
-		a.journal.Entries = append(a.journal.Entries, e)
+	if err := a.enter(&s); err != nil {
+		return err
 	}
-	e.Boot = a.bootID()
-	e.write(c.Path, normal(c.New))
+	s.entry.Boot = a.bootID()
+	s.entry.write(c.Path, normal(c.New))
 	a.steps = append(a.steps, s)
+	return nil
+}
+
+// enter finds the journal's entry of what a step changes, or makes one. An entry whose
+// value is neither kt's nor the one of before starts anew with what is there: somebody
+// wanted that, and is to have it back.
+func (a *application) enter(s *setStep) error {
+	c := &s.outcome.Change
+	anew := &entry{
+		Setting: c.Setting, subject: s.subject, Old: s.was, Pair: c.Pair, PairOld: s.pairWas,
+		Beside: a.besides(c.Path), Time: a.options.Time.UTC().Truncate(time.Second),
+	}
+	if s.entry = a.journal.entry(s.subject); s.entry == nil {
+		s.entry, s.fresh = anew, true
+		a.journal.Entries = append(a.journal.Entries, anew)
+		return nil
+	}
+	now, pair, err := a.both(s.entry)
+	if err != nil {
+		return err
+	}
+	// What changes with another value may have been set by the kernel, when kt wrote that.
+	if !s.entry.isOld(now, pair) && !s.entry.isOurs(now, pair) && !a.journal.changesWithAnother(c.Path) {
+		*s.entry = *anew
+	}
 	return nil
 }
 
@@ -223,7 +249,7 @@ func (a *application) setOne(s setStep) (State, error) {
 	var took *tookError
 	if errors.As(err, &took) {
 		// The journal does not know this value yet, and nobody wants it.
-		a.journal.entry(s.subject).write(c.Path, took.now)
+		s.entry.write(c.Path, took.now)
 		err = errors.Join(err, a.note(), a.putBack(s.subject, s.was, c.Pair, s.pairWas))
 	}
 	if err != nil {
@@ -241,6 +267,81 @@ func (t *Tree) putBack(s subject, old, pair, pairOld string) error {
 	return t.set(s, old)
 }
 
+// forgetUnmade takes out of the journal what this Apply put in and could not change:
+// it is as it was, and there is nothing to put back. An Apply that is killed before
+// this is on the disk leaves entries that a Rollback finds to be so.
+func (a *application) forgetUnmade() {
+	for _, s := range a.steps {
+		if s.fresh && s.outcome.State == Failed && a.isOld(s.entry) {
+			a.journal.Entries = slices.DeleteFunc(a.journal.Entries, func(e *entry) bool { return e == s.entry })
+			a.forgot = true
+		}
+	}
+}
+
+// finish removes the journal if nothing is in it, and else writes it again if something
+// was taken out. An error does no harm: what stays in it is as it was before kt.
+func (a *application) finish() {
+	switch j := a.journal; {
+	case len(j.Entries) == 0 && len(j.Files) == 0:
+		_ = a.dropJournal(j)
+	case a.forgot:
+		_ = a.note()
+	}
+}
+
+// checkOpenFiles fails the changes that allow more open files, from the next start on,
+// than fs.nr_open lets anybody have.
+func (a *application) checkOpenFiles() {
+	most, ok := a.nrOpen()
+	for i := range a.outcomes {
+		o := &a.outcomes[i]
+		for _, l := range o.Change.Keep {
+			if n := openFilesOf(l); ok && n > most && o.State != Failed {
+				o.State = Failed
+				o.Err = fmt.Errorf("%q is above fs.nr_open, which is %d: the kernel would refuse it; raise fs.nr_open first", l.Text, most)
+			}
+		}
+	}
+}
+
+const nrOpenFile = "/proc/sys/fs/nr_open"
+
+// nrOpen is fs.nr_open: what it is now or, if nothing is to be changed now, what it
+// will be by kt's own lines, where that is more. It is not ok where it is not told.
+func (a *application) nrOpen() (most int64, ok bool) {
+	text, err := a.value(subject{Kind: WriteFile, Path: nrOpenFile})
+	if err != nil {
+		return 0, false
+	}
+	if most, err = strconv.ParseInt(text, 10, 64); err != nil {
+		return 0, false
+	}
+	if a.options.now() {
+		return most, true
+	}
+	var lines []string
+	if f := a.journal.file(SysctlFile); f != nil {
+		for _, l := range f.Lines {
+			lines = append(lines, l.Text)
+		}
+	}
+	for _, o := range a.outcomes {
+		for _, l := range o.Change.Keep {
+			if l.File == SysctlFile && o.State != Failed {
+				lines = append(lines, l.Text)
+			}
+		}
+	}
+	for _, l := range lines {
+		key, value, _ := strings.Cut(l, "=")
+		if n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil && strings.TrimSpace(key) == "fs.nr_open" {
+			most = max(most, n)
+		}
+	}
+	return most, true
+}
+
 // keepAll brings kt's own files up to date with the changes that did not fail.
 func (a *application) keepAll() {
 	var lasting []Change
@@ -249,6 +350,7 @@ func (a *application) keepAll() {
 			lasting = append(lasting, o.Change)
 		}
 	}
+	before := slices.Clone(a.journal.Files)
 	files := a.journal.merge(lasting)
 	for _, f := range files {
 		a.journal.addFolders(a.missing(path.Dir(f.Path)))
@@ -261,6 +363,7 @@ func (a *application) keepAll() {
 	}
 	if err := a.note(); err != nil {
 		a.told(func(string) bool { return true }, Failed, err)
+		a.journal.Files, a.forgot = before, false // what is not made is not to be noted later, either
 		return
 	}
 	for _, f := range files {
@@ -269,6 +372,10 @@ func (a *application) keepAll() {
 		switch {
 		case err != nil:
 			a.told(in, Failed, fmt.Errorf("it will not last: %w", err))
+			if !slices.Contains(before, f) && !a.isThere(f.Path) {
+				a.journal.Files = slices.DeleteFunc(a.journal.Files, func(o *ownFile) bool { return o == f })
+				a.forgot = true
+			}
 		case changed:
 			a.told(in, Kept, nil)
 		default:

@@ -107,7 +107,7 @@ func TestOneChangeFailsAndOthersGoOn(t *testing.T) {
 		}, "set /proc/sys/vm/swappiness: read-only file system"},
 		{"kt may not write", func(_ *testing.T, _ *Tree, k *folderKernel) {
 			k.refuses = map[string]error{swappinessFile: &os.PathError{Op: "open", Path: "/somewhere", Err: syscall.EACCES}}
-		}, "set /proc/sys/vm/swappiness: permission denied: this needs all rights of root"},
+		}, "set /proc/sys/vm/swappiness: permission denied: " + whyRefused(os.Geteuid())},
 		{"the kernel does not take the value", func(_ *testing.T, _ *Tree, k *folderKernel) {
 			k.refuses = map[string]error{swappinessFile: syscall.EINVAL}
 		}, "set /proc/sys/vm/swappiness: invalid argument"},
@@ -135,9 +135,137 @@ func TestOneChangeFailsAndOthersGoOn(t *testing.T) {
 			if text := readText(t, tree.root, SysctlFile); strings.Contains(text, "swappiness") {
 				t.Errorf("%s has a line of the change that failed:\n%s", SysctlFile, text)
 			}
+			if text := readText(t, tree.root, journalFile); strings.Contains(text, "vm.swappiness") {
+				t.Errorf("the journal has the change that failed:\n%s", text)
+			}
 			k.refuses, k.rounds = nil, nil
 			mustRollback(t, tree, RollbackOptions{})
 			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestAnApplyOfWhichAllFailsLeavesNothing(t *testing.T) {
+	inTheWay := func(t *testing.T, tree *Tree, _ *folderKernel) {
+		putText(t, tree.root, beside(SysctlFile)+"/theirs", "")
+	}
+	for _, row := range []struct {
+		name    string
+		damage  func(*testing.T, *Tree, *folderKernel)
+		changes []Change
+		options ApplyOptions
+	}{
+		{"the kernel takes no value", func(_ *testing.T, _ *Tree, k *folderKernel) {
+			k.refuses = map[string]error{swappinessFile: syscall.EROFS, tcpRmemFile: syscall.EROFS}
+		}, planOfAll()[:2], ApplyOptions{}},
+		{"the kernel makes another value, which is taken back", func(_ *testing.T, _ *Tree, k *folderKernel) {
+			k.rounds = map[string]string{dirtyBytesFile + " = 8589934592": "8589930496"}
+		}, planOfAll()[2:3], ApplyOptions{}},
+		{"the same value is wanted twice, and not taken", func(_ *testing.T, _ *Tree, k *folderKernel) {
+			k.refuses = map[string]error{swappinessFile: syscall.EROFS}
+		}, []Change{planOfAll()[0], planOfAll()[0]}, ApplyOptions{Runtime: true}},
+		{"the only file cannot be written", inTheWay, []Change{
+			{Setting: "a", Kind: KeepOnly, New: "1", Keep: []Line{{File: SysctlFile, Text: "a = 1"}}},
+		}, ApplyOptions{}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := machineTree(t)
+			row.damage(t, tree, k)
+			before := snapshotOf(t, tree.root)
+			for _, o := range mustApply(t, tree, row.changes, row.options) {
+				if o.State != Failed || o.Err == nil {
+					t.Errorf("Apply: %s is %s, %v; want %s and why", o.Change.Setting, o.State, o.Err, Failed)
+				}
+			}
+			sameTree(t, "the tree after Apply", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestWhatFailsIsNotInTheJournal(t *testing.T) {
+	tree, k := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	k.refuses = map[string]error{swappinessFile: syscall.EROFS}
+	mustApply(t, tree, planOfAll()[:2], ApplyOptions{Runtime: true})
+	held, err := tree.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameStates(t, "Status", "net.tcp_rmem held", undoneStates(held))
+	sameStates(t, "Rollback", "net.tcp_rmem restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+// TestAFailureDoesNotForgetWhatCameBefore is of a value that kt's file of an earlier
+// Apply will set at the next start.
+func TestAFailureDoesNotForgetWhatCameBefore(t *testing.T) {
+	tree, k := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	mustApply(t, tree, planOfAll()[:1], ApplyOptions{Persist: true})
+	k.refuses = map[string]error{swappinessFile: syscall.EROFS}
+	sameStates(t, "Apply", "vm.swappiness failed", statesOf(mustApply(t, tree, planOfAll()[:1], ApplyOptions{})))
+	k.refuses = nil
+	putText(t, tree.root, swappinessFile, "1\n")
+	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, vm.swappiness restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+func TestMoreOpenFilesThanTheKernelAllowsAreNotKept(t *testing.T) {
+	unit := DropIn("kafka.service")
+	nofile := func(file, text string) Change {
+		return Change{Setting: "nofile", Kind: KeepOnly, New: "2000000", Keep: []Line{{File: file, Text: text}}}
+	}
+	raise := Sysctl("nr_open", "fs.nr_open", "1048576", "2000000")
+	refuse := func(_ *testing.T, _ *Tree, k *folderKernel) {
+		k.refuses = map[string]error{nrOpenFile: syscall.EROFS}
+	}
+	untold := func(t *testing.T, tree *Tree, _ *folderKernel) {
+		if err := os.Remove(tree.at(nrOpenFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	earlier := func(t *testing.T, tree *Tree, _ *folderKernel) {
+		mustApply(t, tree, []Change{raise}, ApplyOptions{Persist: true})
+	}
+	for _, row := range []struct {
+		name    string
+		prepare func(*testing.T, *Tree, *folderKernel)
+		changes []Change
+		options ApplyOptions
+		want    string
+	}{
+		{"a unit's limit above it", nil, []Change{nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{}, "nofile failed"},
+		{"a unit's hard limit above it", nil, []Change{nofile(unit, "LimitNOFILE=1024:2000000")}, ApplyOptions{}, "nofile failed"},
+		{"a user's limit above it", nil, []Change{nofile(LimitsFile, "kafka hard nofile 1048577")}, ApplyOptions{}, "nofile failed"},
+		{"a limit as high as it", nil, []Change{nofile(LimitsFile, "kafka hard nofile 1048576")}, ApplyOptions{}, "nofile kept"},
+		{"another limit above it", nil, []Change{nofile(LimitsFile, "kafka hard nproc 2000000")}, ApplyOptions{}, "nofile kept"},
+		{"a limit without a number", nil, []Change{nofile(unit, "LimitNOFILE=infinity")}, ApplyOptions{}, "nofile kept"},
+		{"a blank line", nil, []Change{nofile(LimitsFile, "")}, ApplyOptions{}, "nofile kept"},
+		{"it is raised with the limit", nil, []Change{raise, nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{}, "nr_open applied, nofile kept"},
+		{"it could not be raised", refuse, []Change{raise, nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{}, "nr_open failed, nofile failed"},
+		{
+			"it will be raised by the same files", nil, []Change{raise, nofile(unit, "LimitNOFILE=2000000")},
+			ApplyOptions{Persist: true}, "nr_open kept, nofile kept",
+		},
+		{"it will be raised by an earlier line", earlier, []Change{nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{Persist: true}, "nofile kept"},
+		{"it will not be raised enough", earlier, []Change{nofile(unit, "LimitNOFILE=2000001")}, ApplyOptions{Persist: true}, "nofile failed"},
+		{"it is not told", untold, []Change{nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{}, "nofile kept"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := machineTree(t)
+			putText(t, tree.root, nrOpenFile, "1048576\n")
+			if row.prepare != nil {
+				row.prepare(t, tree, k)
+			}
+			outcomes := mustApply(t, tree, row.changes, row.options)
+			sameStates(t, "Apply", row.want, statesOf(outcomes))
+			last := outcomes[len(outcomes)-1]
+			if last.State == Failed && (last.Err == nil || !strings.Contains(last.Err.Error(), "is above fs.nr_open, which is ")) {
+				t.Errorf("Apply: the error is %v, want that it is above fs.nr_open", last.Err)
+			}
+			if _, err := os.Stat(tree.at(last.Change.Keep[0].File)); (err == nil) != (last.State == Kept) {
+				t.Errorf("Stat(%s) = %v after the change is %s", last.Change.Keep[0].File, err, last.State)
+			}
 		})
 	}
 }

@@ -116,7 +116,7 @@ func (c Config) number(name string, unset int64) (n int64, bad Reading, ok bool)
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil {
-		return 0, Reading{Verdict: Unknown, Current: short(text), Note: name + " is not a number in " + c.File}, false
+		return 0, Reading{Verdict: Unknown, Current: text, Note: name + " is not a number in " + c.File}, false
 	}
 	return n, Reading{}, true
 }
@@ -152,7 +152,7 @@ func wordCheck(name, unset string, bad Verdict) func(*Machine, Rule) Reading {
 	return ofBroker(func(m *Machine, want Rule) Reading {
 		value := strings.TrimSpace(m.Config.Get(name, unset))
 		r := Compare(strings.ToLower(value), want, bad)
-		r.Current = short(value)
+		r.Current = value
 		if _, set := m.Config.Values[name]; !set {
 			r.Note = notSet
 		}

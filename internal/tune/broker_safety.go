@@ -56,7 +56,7 @@ func safetySettings() []*Setting {
 				}
 				rack := strings.TrimSpace(m.Config.Get("broker.rack", ""))
 				if rack != "" {
-					r, _ := question(true, want, Info, short(rack), "set")
+					r, _ := question(true, want, Info, rack, "set")
 					return r
 				}
 				r, wrong := question(false, want, Info, "not set", "set")

@@ -104,7 +104,7 @@ func checkTemporaryDirs(m *Machine, want Rule) Reading {
 		r, _ := question(false, want, Fail, "no", "no")
 		return r
 	}
-	r, wrong := question(true, want, Fail, short(strings.Join(found, ",")), "no")
+	r, wrong := question(true, want, Fail, strings.Join(found, ","), "no")
 	if wrong {
 		r.Command = "log.dirs=/var/lib/kafka/data"
 	}
@@ -122,7 +122,7 @@ func checkFlush(m *Machine, want Rule) Reading {
 	}
 	current := "not set"
 	if len(set) > 0 {
-		current = short("every " + strings.Join(set, ", "))
+		current = "every " + strings.Join(set, ", ")
 	}
 	r, wrong := question(len(set) > 0, want, Warn, current, "not set")
 	if wrong && len(set) > 0 {

@@ -59,6 +59,7 @@ func cardSpeed() *Setting {
 	return &Setting{
 		ID: "nic.speed", Group: Network, Title: "speed of the network card", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: ">=1000",
+		Valid:   figure,
 		Why:     "a broker writes each record to the network once for each replica and each reader",
 		Detail:  "In Mbit/s as the card has agreed upon. Below 1000 mostly a cable or the other end is at fault. Virtual cards tell nothing, or a figure without meaning; there the cloud's own limit counts.",
 		Reads:   []string{"/sys/class/net/CARD/speed"},
@@ -93,6 +94,7 @@ func cardDuplex() *Setting {
 	return &Setting{
 		ID: "nic.duplex", Group: Network, Title: "both directions at once", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "full",
+		Valid:   oneOf("full"),
 		Why:     "with half duplex sending and receiving stand in each other's way, and packets are lost",
 		Detail:  "Half duplex is mostly the mark of a failed agreement with the switch.",
 		Reads:   []string{"/sys/class/net/CARD/duplex"},
@@ -367,6 +369,7 @@ func cardBalance() *Setting {
 	return &Setting{
 		ID: "nic.irqbalance", Group: Network, Title: "irqbalance", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore, Want: "running",
+		Valid:   oneOf("running"),
 		Why:     "without it all cards and disks may interrupt the same CPU",
 		Detail:  "Cards and disks with a queue for each CPU spread by themselves, so nothing may be amiss without it; and for the least latency some pin interrupts by hand. rpk changes its configuration so that CPUs are left out, which is for programs with one thread for each CPU. kt leaves it alone.",
 		Reads:   []string{"/proc/PID/cmdline", "/run/irqbalance"},
@@ -451,6 +454,7 @@ func cardDrops() *Setting {
 	return &Setting{
 		ID: "nic.drops", Group: Network, Title: "packets that were dropped", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Folklore, Want: "0",
+		Valid:   figure,
 		Why:     "each packet that is dropped is sent again, later",
 		Detail:  "Packets that found no place in the card, and those that could not be sent. What grows while kt looks is a warning, what was counted before is only noted. rx_dropped counts harmless packets of unknown protocols too, and is left out.",
 		Reads:   []string{"/sys/class/net/CARD/statistics"},
@@ -468,6 +472,7 @@ func cardErrors() *Setting {
 	return &Setting{
 		ID: "nic.errors", Group: Network, Title: "packets that were damaged", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Folklore, Want: "0",
+		Valid:   figure,
 		Why:     "a cable, a plug or an optic is at fault, and each packet that it damages is sent again",
 		Detail:  "Wrong checksums, frames, lengths, and a carrier that was lost. What grows while kt looks is a warning, what was counted before is only noted.",
 		Reads:   []string{"/sys/class/net/CARD/statistics"},

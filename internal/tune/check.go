@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -38,8 +37,13 @@ func Check(m *Machine, settings []*Setting) *Report {
 
 // check makes one check, and adds what holds for all settings alike.
 func (m *Machine) check(s *Setting) Reading {
-	want := m.Profile.Rule(s)
-	r := s.Check(m, want)
+	if s.Group == Network && m.OtherNetwork != "" {
+		return Reading{Verdict: Unknown, Note: m.OtherNetwork}
+	}
+	r := s.Check(m, m.Profile.Rule(s))
+	if m.Calls.Root() && r.Verdict == Unknown { // root that lacks a right, as in a container
+		r.Note = strings.ReplaceAll(r.Note, needsRoot, "the container or virtual machine does not allow it")
+	}
 	m.persisted(s, &r)
 	m.contain(&r)
 	for _, text := range []*string{&r.Current, &r.Note, &r.Persisted, &r.PersistedIn, &r.Command} {
@@ -107,19 +111,21 @@ func (m *Machine) contain(r *Reading) {
 		return
 	}
 	kept := slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !namespaced(c) })
+	for i := range kept { // nothing in a container reads its files of kernel settings
+		if kept[i].Kind == WriteFile {
+			kept[i].Keep, kept[i].Advice = nil, "start the container with "+kept[i].sysctlFlag()
+		}
+	}
 	if len(kept) < len(r.Changes) {
-		r.Changes = kept
 		r.addNote("belongs to the node, not to this container: run kt tune there")
 	}
+	r.Changes = kept
 }
 
-// readOnly tells whether a change would write below a mount that takes none.
-func (m *Machine) readOnly(c Change) bool {
-	if c.Kind != WriteFile {
-		return false
-	}
-	mount, ok := host.MountOf(m.mounts, c.Path)
-	return ok && slices.Contains(mount.Options, "ro")
+// sysctlFlag is how a container is started with a kernel setting of its own.
+func (c Change) sysctlFlag() string {
+	key := strings.ReplaceAll(strings.TrimPrefix(c.Path, "/proc/sys/"), "/", ".")
+	return fmt.Sprintf("--sysctl %s=%q, or securityContext.sysctls of the pod", key, c.New)
 }
 
 // namespaced tells whether a change touches only the container that it is made in.
@@ -167,7 +173,8 @@ func (r *Report) Fit(strict bool) bool {
 }
 
 // Select are the settings of a list that only names, or all without it, and skip
-// does not. A name is an ID or a group. An unknown one is an error.
+// does not. A name is an ID, the first part of one (vm) or a group. An unknown one is
+// an error.
 func Select(settings []*Setting, only, skip []string) ([]*Setting, error) {
 	names := Names(settings)
 	var problems []error
@@ -177,23 +184,38 @@ func Select(settings []*Setting, only, skip []string) ([]*Setting, error) {
 		}
 	}
 	named := func(in []string, s *Setting) bool {
-		return slices.Contains(in, s.ID) || slices.Contains(in, string(s.Group))
+		family, _, _ := strings.Cut(s.ID, ".")
+		return slices.Contains(in, s.ID) || slices.Contains(in, string(s.Group)) || slices.Contains(in, family)
 	}
 	return slices.DeleteFunc(slices.Clone(settings), func(s *Setting) bool {
 		return len(only) > 0 && !named(only, s) || named(skip, s)
 	}), errors.Join(problems...)
 }
 
-// Names are the IDs of settings, and their groups.
+// Names are the IDs of settings, their first parts and their groups.
 func Names(settings []*Setting) []string {
 	var names []string
 	for _, s := range settings {
-		names = append(names, s.ID)
-		if !slices.Contains(names, string(s.Group)) {
-			names = append(names, string(s.Group))
+		family, _, _ := strings.Cut(s.ID, ".")
+		for _, name := range []string{s.ID, string(s.Group), family} {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
+}
+
+// Find is the setting of an ID. An unknown one is an error that suggests another.
+func Find(settings []*Setting, id string) (*Setting, error) {
+	var ids []string
+	for _, s := range settings {
+		if s.ID == id {
+			return s, nil
+		}
+		ids = append(ids, s.ID)
+	}
+	return nil, fmt.Errorf("there is no check %s%s", id, cmp.Or(didYouMean(id, ids), "; kt tune --list names them all"))
 }
 
 // didYouMean is "; did you mean X?" for the name most like another, or "".

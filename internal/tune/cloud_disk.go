@@ -48,7 +48,7 @@ func diskCloud() *Setting {
 		Severity: Informational, Confidence: Documented,
 		Why: "a cloud disk is as fast as was paid for, and some are only so for a while",
 		Detail: "The disk tells its make, not its kind or what was bought: look that up in the cloud's console. " +
-			"Credits make the first minutes of a test faster than the rest, so probe for longer than they last (kt probe soak). " +
+			"Credits make the first minutes of a test faster than the rest, so probe for longer than they last (kt probe --mode soak). " +
 			"A machine type's own limit for all disks together is often the lower one.",
 		Reads:   []string{"/sys/block/DISK/device/model"},
 		Sources: []string{"AWS documentation: Amazon EBS volume types", "Google Cloud documentation: Persistent Disk performance", "Azure documentation: managed disk types"},

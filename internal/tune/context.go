@@ -115,7 +115,8 @@ func kernelVersion() *Setting {
 	return &Setting{
 		ID: "context.kernel", Group: Context, Title: "version of the kernel",
 		Roles: Roles, Severity: Informational, Confidence: Folklore, Want: ">= 4.19",
-		Why: "old kernels have neither the counters that kt reads nor the repairs of the block layer since",
+		Valid: figure,
+		Why:   "old kernels have neither the counters that kt reads nor the repairs of the block layer since",
 		Detail: "4.19 is kt's proposal. Later ones bring more: 4.20 pressure (/proc/pressure), 5.10 fast_commit of ext4, 5.19 random numbers that " +
 			"no longer run out. Compared by its first two numbers; distributions carry newer code under old ones.",
 		Reads:   []string{"/proc/sys/kernel/osrelease"},
@@ -159,7 +160,8 @@ func entropy() *Setting {
 	return &Setting{
 		ID: "context.entropy", Group: Context, Title: "random numbers in stock",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented, Want: ">= 200",
-		Why: "connections with TLS wait until the kernel has random numbers again",
+		Valid: figure,
+		Why:   "connections with TLS wait until the kernel has random numbers again",
 		Detail: "Only before Linux 5.19: since then they do not run out, and the file shows 256 at all times. Cloudera still lists it. " +
 			"A daemon such as rngd fills the stock up.",
 		Reads:   []string{"/proc/sys/kernel/random/entropy_avail"},
@@ -185,7 +187,8 @@ func pressure() *Setting {
 	return &Setting{
 		ID: "context.pressure", Group: Context, Title: "time in which something waited for CPU, disk or memory",
 		Roles: Roles, Severity: Informational, Confidence: Folklore, Want: "<= 10",
-		Why: "the machine is busy: what is measured now shows who else is on it",
+		Valid: figure,
+		Why:   "the machine is busy: what is measured now shows who else is on it",
 		Detail: "The share of the last minute in which at least one thread waited, of each of the three the kernel's own figure. The best single sign of " +
 			"a busy machine. Under load a broker's disks wait, and rightly so; memory should not. The bound of 10 % is kt's proposal.",
 		Reads:   []string{"/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory"},

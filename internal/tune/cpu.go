@@ -24,7 +24,8 @@ func cpuCount() *Setting {
 	return &Setting{
 		ID: "cpu.count", Group: CPU, Title: "CPUs that the broker may use",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Documented, Want: ">= 4",
-		Why: "network threads, request handlers, fetchers and the collector wait for one another",
+		Valid: figure,
+		Why:   "network threads, request handlers, fetchers and the collector wait for one another",
 		Detail: "Those of the machine, less what the CPU set and the CPU limit of the control group take away. Sources go from 4 (kcpilot) " +
 			"over 8, better 16 (Intel), to two sockets of 12 (Confluent).",
 		Reads:   []string{"/sys/devices/system/cpu/online", "/proc/PID/status", "the control group's cpu.max"},
@@ -46,7 +47,8 @@ func steal() *Setting {
 	return &Setting{
 		ID: "cpu.steal", Group: CPU, Title: "CPU time that the hypervisor took away",
 		Roles: []Role{Broker, Client}, Severity: Warning, Confidence: Folklore, Want: "<= 1",
-		Why: "the machine stands still while others run: latencies rise, and a measurement says nothing",
+		Valid: figure,
+		Why:   "the machine stands still while others run: latencies rise, and a measurement says nothing",
 		Detail: "While kt looked, or since the machine started. More than 5 % make a benchmark worthless. Both bounds are kt's proposal. " +
 			"Hypervisors may hide it, and burstable machines show it once their credits are used up.",
 		Reads:   []string{"/proc/stat"},
@@ -76,7 +78,8 @@ func throttling() *Setting {
 	return &Setting{
 		ID: "cpu.throttling", Group: CPU, Title: "periods in which the CPU limit stopped the broker",
 		Roles: []Role{Broker, Controller, Client}, Severity: Warning, Confidence: Documented, Want: "<= 1",
-		Why: "every thread stands still for up to 100 ms, which shows as latency and as lost followers",
+		Valid: figure,
+		Why:   "every thread stands still for up to 100 ms, which shows as latency and as lost followers",
 		Detail: "Of all periods since the control group was made, from its cpu.stat. A broker has many threads, which use up the quota of a " +
 			"period in a few milliseconds. Give it a CPU request without a limit, or whole CPUs of its own. That 1 % is too much is " +
 			"kt's proposal.",
@@ -164,7 +167,8 @@ func loadAverage() *Setting {
 	return &Setting{
 		ID: "cpu.load", Group: CPU, Title: "threads that ran or waited in the last minute, for each CPU",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: "<= 1",
-		Why: "a machine that is busy already shows what others do, not what Kafka can",
+		Valid: figure,
+		Why:   "a machine that is busy already shows what others do, not what Kafka can",
 		Detail: "The load average of one minute over the machine's CPUs. Linux counts threads that wait for a disk too, so that a high value " +
 			"need not mean busy CPUs. It only says what kind of moment this is.",
 		Reads:   []string{"/proc/loadavg"},

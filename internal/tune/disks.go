@@ -49,68 +49,6 @@ func classOf(m *Machine, d host.Disk) diskClass {
 	return solidDisk
 }
 
-// part is what one of several disks, directories or cards reads.
-type part struct {
-	name string
-	Reading
-}
-
-// together is one reading of several: the worst verdict, what those have that it is
-// owed to, and everything that would help.
-func together(parts []part) Reading {
-	rank := func(p part) int { return slices.Index(Verdicts, p.Verdict) }
-	slices.SortStableFunc(parts, func(a, b part) int { return rank(a) - rank(b) })
-	out := Reading{Verdict: parts[0].Verdict}
-	var wanted, notes, commands []string
-	one := true // all have the same value
-	for _, p := range parts {
-		one = one && p.Current == parts[0].Current
-		out.Changes = append(out.Changes, p.Changes...)
-		commands = addNew(commands, p.Command)
-		if p.Verdict == out.Verdict {
-			wanted, notes = addNew(wanted, p.Wanted), addNew(notes, p.Note)
-		}
-	}
-	out.Wanted, out.Note = strings.Join(wanted, "; "), strings.Join(notes, "; ")
-	out.Command = strings.Join(commands, "; ")
-	if out.Current = parts[0].Current; !one {
-		out.Current = byValue(parts, out.Verdict)
-	}
-	return out
-}
-
-// byValue is "sda,sdb: bfq; sdc: kyber" of those that have a verdict.
-func byValue(parts []part, v Verdict) string {
-	var values []string
-	names := make(map[string][]string)
-	for _, p := range parts {
-		if p.Verdict == v {
-			values = addNew(values, p.Current)
-			names[p.Current] = append(names[p.Current], p.name)
-		}
-	}
-	for i, value := range values {
-		values[i] = listed(names[value]) + ": " + value
-	}
-	return strings.Join(values, "; ")
-}
-
-// listed is "sda,sdb,sdc and 9 more".
-func listed(names []string) string {
-	const most = 3
-	if n := len(names) - most; n > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ","), n)
-	}
-	return strings.Join(names, ",")
-}
-
-func addNew(list []string, s string) []string {
-	if s == "" || slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
-}
-
 // unlessLeft is a check whose warnings are only noted where the profile leaves the
 // matter alone: on a laptop, say.
 func unlessLeft(check func(m *Machine) Reading) func(*Machine, Rule) Reading {
@@ -123,70 +61,12 @@ func unlessLeft(check func(m *Machine) Reading) func(*Machine, Rule) Reading {
 	}
 }
 
-// eachDir is one reading of all log directories.
-func eachDir(m *Machine, ask func(d Dir) Reading) Reading {
-	if len(m.Dirs) == 0 {
-		return Absent("no log directory is known: name them with --dirs")
-	}
-	var parts []part
-	for _, d := range m.Dirs {
-		if d.Err != nil {
-			parts = append(parts, part{d.Path, unread(d.Path, d.Err)})
-			continue
-		}
-		parts = append(parts, part{d.Path, ask(d)})
-	}
-	return together(parts)
-}
-
-// unread is the reading of a log directory about which nothing is known. Unlike a
-// file of the kernel's it is never just absent: somebody wants it.
-func unread(path string, err error) Reading {
-	r := Denied(err)
-	return Reading{Verdict: Unknown, Note: path + ": " + r.Note}
-}
-
-// eachDisk is one reading of all disks below the log directories.
-func eachDisk(m *Machine, ask func(d host.Disk) Reading) Reading {
-	return overDisks(m, func(d Dir) []host.Disk { return d.Storage.Disks }, ask)
-}
-
-// overDisks is one reading of the disks of all log directories; each is asked once.
-func overDisks(m *Machine, of func(d Dir) []host.Disk, ask func(d host.Disk) Reading) Reading {
-	if len(m.Dirs) == 0 {
-		return Absent("no log directory is known: name them with --dirs")
-	}
-	var parts []part
-	seen := make(map[string]bool)
-	for _, d := range m.Dirs {
-		if d.Err != nil {
-			parts = append(parts, part{d.Path, unread(d.Path, d.Err)})
-			continue
-		}
-		for _, disk := range of(d) {
-			if !seen[disk.Name] {
-				seen[disk.Name] = true
-				parts = append(parts, part{disk.Name, ask(disk)})
-			}
-		}
-	}
-	if len(parts) == 0 {
-		return Absent("the log directories are on no disk that can be seen from here")
-	}
-	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
-	return together(parts)
-}
-
 // queueChange sets an attribute of a disk's queue, and keeps it by a rule for udev.
 func queueChange(id string, d host.Disk, attribute, old, wanted string) Change {
-	match := d.Match
-	if match == "" {
-		match = fmt.Sprintf("KERNEL==%q", d.Name)
-	}
 	c := Change{
 		Setting: id, Kind: WriteFile, Path: "/" + d.Queue(attribute), Old: old, New: wanted,
 		Keep: []Line{{File: UdevFile, Text: fmt.Sprintf(
-			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", %s, ATTR{queue/%s}="%s"`, match, attribute, wanted)}},
+			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", %s, ATTR{queue/%s}="%s"`, d.Match, attribute, wanted)}},
 	}
 	if !d.Stable {
 		c.Advice = d.Name + " has no identity of its own: look at the rule again when disks are added or removed, for names may change"
@@ -213,7 +93,8 @@ func diskScheduler() *Setting {
 	return &Setting{
 		ID: "disk.scheduler", Group: Disks, Title: "I/O scheduler", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Applies: true,
-		Why: "a fast disk loses time in a scheduler, and a hard disk loses it in seeks without one",
+		Valid: oneOf("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"),
+		Why:   "a fast disk loses time in a scheduler, and a hard disk loses it in seeks without one",
 		Detail: "Hard disks want mq-deadline, NVMe and virtual disks none, other SSDs do with either. " +
 			"Sources disagree: rpk and Intel set none, SUSE leaves virtual disks alone and gives hard disks bfq. " +
 			"So mq-deadline on a virtual disk is only noted here. Zoned disks need mq-deadline and are left alone. " +
@@ -301,7 +182,8 @@ func diskNomerges() *Setting {
 	return &Setting{
 		ID: "disk.nomerges", Group: Disks, Title: "whether requests are merged", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Folklore, Applies: true,
-		Why: "Kafka appends in small pieces through the page cache, and gains when the kernel joins them",
+		Valid: wholeNumber(0, 2),
+		Why:   "Kafka appends in small pieces through the page cache, and gains when the kernel joins them",
 		Detail: "2 merges nothing, 1 only with the last request. Tools for databases that bypass the page cache " +
 			"(Redpanda's rpk, Scylla's perftune and iotune) set 2. Kafka's documentation counts the joining of small writes " +
 			"among the advantages of the page cache. That 2 is wrong for Kafka follows from this; kt knows of no measurement.",
@@ -323,7 +205,8 @@ func diskReadAhead() *Setting {
 	return &Setting{
 		ID: "disk.read_ahead_kb", Group: Disks, Title: "read-ahead", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore, Applies: true,
-		Why: "consumers that lag read whole segments: a hard disk or a network volume wants large reads",
+		Valid: raiseOnly(1),
+		Why:   "consumers that lag read whole segments: a hard disk or a network volume wants large reads",
 		Detail: "In KiB; never lowered. Sources differ by a factor of 500: TuneD throughput-performance raises it to 4096, " +
 			"an Intel script sets 8. kt asks for the profile's value of hard disks and cloud volumes, and no more than the kernel's 128 of the rest. " +
 			"Under md and device-mapper the device on top counts, whose value the file system uses. " +
@@ -335,14 +218,24 @@ func diskReadAhead() *Setting {
 			slow := make(map[string]bool) // devices over a disk that gains by large reads
 			of := func(d Dir) []host.Disk { return topOf(m, d.Storage, slow) }
 			return overDisks(m, of, func(d host.Disk) Reading {
-				rule := want
-				if kib, err := strconv.Atoi(want.Value); err == nil && want.Op == AtLeast && kib > 128 && !slow[d.Name] {
-					rule.Value = "128"
-				}
-				return queueNumber(m, d, "disk.read_ahead_kb", "read_ahead_kb", rule, Info, true)
+				return queueNumber(m, d, "disk.read_ahead_kb", "read_ahead_kb", readAheadOf(want, slow[d.Name]), Info, true)
 			})
 		},
 	}
+}
+
+// readAheadOf is the read-ahead that is wanted of a disk, slow or not, in KiB. The kernel
+// cuts it to whole pages, mostly of 4 KiB, so that anything else would never hold.
+func readAheadOf(want Rule, slow bool) Rule {
+	kib, err := strconv.Atoi(want.Value)
+	if err != nil || want.Op != AtLeast {
+		return want
+	}
+	if !slow {
+		kib = min(kib, 128)
+	}
+	want.Value = strconv.Itoa((kib + 3) / 4 * 4)
+	return want
 }
 
 // topOf are the devices whose read-ahead a file system uses: the one that it is on,
@@ -350,7 +243,7 @@ func diskReadAhead() *Setting {
 // by large reads.
 func topOf(m *Machine, s host.Storage, slow map[string]bool) []host.Disk {
 	top := s.Disks
-	if d := (host.Disk{Name: s.Device}); len(s.Layers) > 0 && s.Device != "" && m.Exists(d.Queue("read_ahead_kb")) {
+	if d := (host.Disk{Name: s.Device, Match: fmt.Sprintf("KERNEL==%q", s.Device)}); len(s.Layers) > 0 && s.Device != "" && m.Exists(d.Queue("read_ahead_kb")) {
 		if name, err := m.Text("sys/block/" + d.Name + "/dm/name"); err == nil && name != "" {
 			d.Match, d.Stable = fmt.Sprintf("ENV{DM_NAME}==%q", name), true
 		}
@@ -370,6 +263,7 @@ func diskNrRequests() *Setting {
 	return &Setting{
 		ID: "disk.nr_requests", Group: Disks, Title: "requests that may wait", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore, Want: ">=128",
+		Valid:   wholeNumber(0, -1),
 		Why:     "with few places in the queue, flushing and reads stand in each other's way",
 		Detail:  "Reported only: the kernel's default is 128 or more. Without a scheduler the device's own queue decides, and the value has no effect.",
 		Reads:   []string{"/sys/block/DISK/queue/nr_requests"},
@@ -465,6 +359,7 @@ func diskErrors() *Setting {
 	return &Setting{
 		ID: "disk.errors", Group: Disks, Title: "errors of the disk", Roles: []Role{Broker, Controller},
 		Severity: Informational, Confidence: Folklore, Want: "0",
+		Valid:   wholeNumber(0, -1),
 		Why:     "a disk that fails takes its log directory offline, and is slow before that",
 		Detail:  "Counted since the machine started, of SCSI and SATA disks. Commands that a disk does not know count too: a few are harmless, growth is not. NVMe keeps its own log, which root reads with nvme smart-log.",
 		Reads:   []string{"/sys/block/DISK/device/ioerr_cnt"},

@@ -354,6 +354,83 @@ func TestReadAhead(t *testing.T) {
 	})
 }
 
+func TestReadAheadIsWholePages(t *testing.T) {
+	for _, row := range []struct {
+		says string
+		want string
+		slow bool
+		rule Rule
+	}{
+		{"whole pages stay", ">=1024", true, Rule{AtLeast, "1024"}},
+		{"a part of a page is a page", ">=1025", true, Rule{AtLeast, "1028"}},
+		{"a fast disk needs no more than the kernel's own", ">=1025", false, Rule{AtLeast, "128"}},
+		{"a fast disk may have less", ">=10", false, Rule{AtLeast, "12"}},
+		{"left alone", "", true, Rule{}},
+	} {
+		want, err := ParseRule(row.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := readAheadOf(want, row.slow); got != row.rule {
+			t.Errorf("%s: readAheadOf(%q, %v) = %q, want %q", row.says, row.want, row.slow, got, row.rule)
+		}
+	}
+}
+
+func TestRulesOfUdevNameTheDevice(t *testing.T) {
+	for _, row := range []struct {
+		says, device, name string // name: of the device mapper
+		want               string
+	}{
+		{"an array", "md0", "", `KERNEL=="md0", `},
+		{"a logical volume", "dm-0", "vg-kafka", `ENV{DM_NAME}=="vg-kafka", `},
+	} {
+		files := map[string]string{"sys/block/" + row.device + "/queue/read_ahead_kb": "128"}
+		if row.name != "" {
+			files["sys/block/"+row.device+"/dm/name"] = row.name
+		}
+		m := &Machine{FS: treeOfFiles(files)}
+		onDisks(hard("sda"))(m)
+		m.Dirs[0].Storage.Device, m.Dirs[0].Storage.Layers = row.device, []string{"raid10"}
+		r := settingOf(t, "disk.read_ahead_kb").Check(m, Rule{AtLeast, "1024"})
+		if len(r.Changes) != 1 || !strings.Contains(r.Changes[0].Keep[0].Text, row.want) {
+			t.Errorf("%s: changes are %+v, want one that is kept by a rule with %s", row.says, r.Changes, row.want)
+		}
+	}
+}
+
+func TestOneReadingOfSeveral(t *testing.T) {
+	of := func(name string, v Verdict, current, note string) part {
+		return part{name, Reading{Verdict: v, Current: current, Note: note}}
+	}
+	for _, row := range []struct {
+		says  string
+		parts []part
+		want  string
+	}{
+		{"all alike", []part{of("sda", OK, "0", ""), of("sdb", OK, "0", "")}, "ok 0"},
+		{"the worst counts", []part{of("sda", OK, "0", "good"), of("sdb", Warn, "2", "bad")}, "warn sdb: 2 | bad"},
+		{
+			"what is not known is said once, with those it is not known of",
+			[]part{of("/a", Unknown, "", "needs root"), of("/b", OK, "xfs", ""), of("/c", Unknown, "", "needs root")}, "unknown | /a,/c: needs root",
+		},
+		{
+			"of many the first are named",
+			[]part{of("/a", Unknown, "", "needs root"), of("/b", Unknown, "", "needs root"), of("/c", Unknown, "", "needs root"), of("/d", Unknown, "", "needs root"), of("/e", Unknown, "", "needs root")},
+			"unknown | /a,/b,/c and 2 more: needs root",
+		},
+		{
+			"two reasons", []part{of("/a", Unknown, "", "needs root"), of("/b", Unknown, "", "the size is not known")},
+			"unknown | /a: needs root; /b: the size is not known",
+		},
+		{"a reason that has the name in it", []part{of("eth0", Unknown, "", "eth0: no counters")}, "unknown | eth0: no counters"},
+	} {
+		if got := inLine(together(row.parts)); got != row.want {
+			t.Errorf("%s: together(…)\n got %s\nwant %s", row.says, got, row.want)
+		}
+	}
+}
+
 // diskAndNetworkSettings are what this part of the catalogue holds.
 func diskAndNetworkSettings() []*Setting {
 	return slices.Concat(diskSettings(), fileSystemSettings(), networkSettings(), cardSettings())

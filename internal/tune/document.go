@@ -83,3 +83,45 @@ func (r *Report) Document(fit bool) Document {
 	}
 	return d
 }
+
+// SettingDocument is an entry of the catalogue for programs.
+type SettingDocument struct {
+	ID         string            `json:"id"`
+	Group      Group             `json:"group"`
+	Title      string            `json:"title"`
+	Roles      []Role            `json:"roles"`
+	Severity   Severity          `json:"severity"`
+	Confidence Confidence        `json:"confidence"`
+	Wanted     map[string]string `json:"wanted"` // by profile; "" where the check says it, or the value is left alone
+	Why        string            `json:"why"`
+	Detail     string            `json:"detail,omitempty"`
+	Reads      []string          `json:"reads"`
+	Sources    []string          `json:"sources"`
+	Risk       string            `json:"risk,omitempty"`
+	Applies    bool              `json:"applies"` // kt tune --apply can set it
+}
+
+// Document is the setting for programs, with what some profiles want.
+func (s *Setting) Document(profiles []*Profile) SettingDocument {
+	d := SettingDocument{
+		ID: s.ID, Group: s.Group, Title: s.Title, Roles: s.Roles, Severity: s.Severity, Confidence: s.Confidence,
+		Wanted: make(map[string]string), Why: s.Why, Detail: s.Detail, Reads: s.Reads, Sources: s.Sources, Risk: s.Risk, Applies: s.Applies,
+	}
+	for _, p := range profiles {
+		if r := p.Rule(s); !r.Leave() {
+			d.Wanted[p.Name] = r.String()
+		} else {
+			d.Wanted[p.Name] = ""
+		}
+	}
+	return d
+}
+
+// Settings are settings for programs.
+func Settings(all []*Setting, profiles []*Profile) []SettingDocument {
+	documents := []SettingDocument{}
+	for _, s := range all {
+		documents = append(documents, s.Document(profiles))
+	}
+	return documents
+}

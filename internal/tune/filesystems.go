@@ -27,7 +27,7 @@ func eachLocal(m *Machine, ask func(d Dir, fs string) Reading, types ...string) 
 		fs, kind := fsOf(d)
 		switch {
 		case fs == "":
-			return Reading{Verdict: Unknown, Note: "the file system of " + d.Path + " is not known"}
+			return Reading{Verdict: Unknown, Note: "the file system is not known"}
 		case kind == fsNetworked || kind == fsPassing, len(types) > 0 && !slices.Contains(types, fs):
 			return Absent("the file system is %s", fs)
 		}
@@ -38,6 +38,16 @@ func eachLocal(m *Machine, ask func(d Dir, fs string) Reading, types ...string) 
 		seen[d.Mount.Point] = true
 		return r
 	})
+}
+
+// withOptions is a question to directories about their mount options, which must be known.
+func withOptions(ask func(d Dir, fs string) Reading) func(Dir, string) Reading {
+	return func(d Dir, fs string) Reading {
+		if len(d.Mount.Options) == 0 {
+			return Reading{Verdict: Unknown, Note: "the mount options are not known"}
+		}
+		return ask(d, fs)
+	}
 }
 
 // hasOption tells whether a mount has one of some options, and which. mountinfo names
@@ -83,23 +93,22 @@ func fsNoatime() *Setting {
 	return &Setting{
 		ID: "fs.noatime", Group: Disks, Title: "times of access", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented, Applies: true,
-		Why: "each read of a segment may write the time of it into the file system",
+		Valid: oneOf("noatime", "relatime", "strictatime"),
+		Why:   "each read of a segment may write the time of it into the file system",
 		Detail: "strictatime writes with every read. relatime, the default, writes about once a day for each file, and is only noted. " +
 			"noatime includes nodiratime. Kafka needs no times of access. kt mounts again what is a file system of its own; " +
-			"of / it prints the command, for other programs may need the times.",
+			"of / it prints the command, for other programs may need the times, and for a broker that sees mounts of its own, as in a container " +
+			"or with PrivateTmp: those stay as they were when it started.",
 		Reads:   []string{"/proc/self/mountinfo", "/etc/fstab"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Intel: Kafka tuning guide"},
 		Risk:    "programs that go by times of access, such as some that clean up or back up, see old ones",
 		Check: func(m *Machine, want Rule) Reading {
-			return eachLocal(m, func(d Dir, _ string) Reading { return readAtime(m, d, want) })
+			return eachLocal(m, withOptions(func(d Dir, _ string) Reading { return readAtime(m, d, want) }))
 		},
 	}
 }
 
 func readAtime(m *Machine, d Dir, want Rule) Reading {
-	if len(d.Mount.Options) == 0 {
-		return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
-	}
 	current, ok := hasOption(host.Mount{Options: d.Mount.Options}, "noatime", "relatime")
 	bad := Info
 	if !ok { // the kernel shows nothing for it
@@ -114,11 +123,29 @@ func readAtime(m *Machine, d Dir, want Rule) Reading {
 		r.Command = "mount -o remount,noatime " + point
 		return r
 	}
+	if m.ownMounts() {
+		r.Note, r.Command = ownMountAdvice(m, d)
+		return r
+	}
 	r.Changes = []Change{{
 		Setting: "fs.noatime", Kind: Remount, Path: point, Old: current, New: "noatime",
 		Advice: fstabAdvice(m, d.Mount),
 	}}
 	return r
+}
+
+// ownMountAdvice is for a broker that sees other mounts than kt: what is mounted again
+// here does not reach it before it starts again.
+func ownMountAdvice(m *Machine, d Dir) (note, command string) {
+	here, ok := host.MountOf(m.own, d.Path)
+	if !ok || here.Point != d.Mount.Point || here.Major != d.Mount.Major || here.Minor != d.Mount.Minor {
+		return "the broker has mounts of its own", "mount the volume of " + d.Path + " with noatime, and start the broker again"
+	}
+	note = "the broker has mounts of its own: it counts from its next start"
+	if _, ok := hasOption(host.Mount{Options: here.Options}, "noatime"); ok {
+		return note, "start the broker again"
+	}
+	return note, "mount -o remount,noatime " + here.Point + ", and start the broker again"
 }
 
 // fstabAdvice is the line of /etc/fstab that would make noatime last.
@@ -158,10 +185,7 @@ func fsDiscard() *Setting {
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"Red Hat: Discarding unused blocks", "OpenMessaging benchmark: deployment for Kafka"},
 		Check: unlessLeft(func(m *Machine) Reading {
-			return eachLocal(m, func(d Dir, _ string) Reading {
-				if len(d.Mount.Options) == 0 {
-					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
-				}
+			return eachLocal(m, withOptions(func(d Dir, _ string) Reading {
 				if _, ok := hasOption(d.Mount, "discard"); ok {
 					return Reading{
 						Verdict: Warn, Current: "discard", Wanted: "no discard, and fstrim.timer",
@@ -170,7 +194,7 @@ func fsDiscard() *Setting {
 					}
 				}
 				return Reading{Verdict: OK, Current: "no discard"}
-			}, "xfs", "ext4", "ext3", "f2fs")
+			}), "xfs", "ext4", "ext3", "f2fs")
 		}),
 	}
 }
@@ -224,10 +248,7 @@ func fsObsolete() *Setting {
 		Reads:   []string{"/proc/self/mountinfo", "/etc/fstab"},
 		Sources: []string{"kernel commit 1c02d50", "kernel documentation: ext4", "Kafka documentation, Operations: Disks and filesystem (for the opposite)"},
 		Check: func(m *Machine, _ Rule) Reading {
-			return eachLocal(m, func(d Dir, fs string) Reading {
-				if len(d.Mount.Options) == 0 {
-					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
-				}
+			return eachLocal(m, withOptions(func(d Dir, fs string) Reading {
 				names := []string{"nobarrier", "barrier=0", "nobh", "bh"}
 				if fs == "xfs" {
 					names = []string{"nobarrier", "barrier", "delaylog", "nodelaylog", "ihashsize", "osyncisdsync", "osyncisosync", "irixsgid", "biosize"}
@@ -244,7 +265,7 @@ func fsObsolete() *Setting {
 					Verdict: Warn, Current: o, Wanted: "none",
 					Command: fmt.Sprintf("take %s out of the options of %s in /etc/fstab", o, mount.Point),
 				}
-			}, "xfs", "ext4", "ext3")
+			}), "xfs", "ext4", "ext3")
 		},
 	}
 }
@@ -253,15 +274,13 @@ func fsSync() *Setting {
 	return &Setting{
 		ID: "fs.sync", Group: Disks, Title: "synchronous mounts", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Want: "async",
+		Valid:   oneOf("async"),
 		Why:     "every append waits for the disk, though Kafka's safety is in its replicas",
 		Detail:  "sync and dirsync are options of any file system, wsync one of XFS.",
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"mount(8)", "Kafka documentation, Operations: Application vs. OS flush management"},
 		Check: func(m *Machine, want Rule) Reading {
-			return eachLocal(m, func(d Dir, _ string) Reading {
-				if len(d.Mount.Options) == 0 {
-					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
-				}
+			return eachLocal(m, withOptions(func(d Dir, _ string) Reading {
 				current, ok := hasOption(d.Mount, "sync", "dirsync", "wsync")
 				if !ok {
 					current = "async"
@@ -271,7 +290,7 @@ func fsSync() *Setting {
 					r.Command = fmt.Sprintf("take %s out of the options of %s in /etc/fstab, and mount it again", current, d.Mount.Point)
 				}
 				return r
-			})
+			}))
 		},
 	}
 }
@@ -280,7 +299,8 @@ func fsJournal() *Setting {
 	return &Setting{
 		ID: "fs.ext4_journal", Group: Disks, Title: "journal of ext4", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Measured,
-		Why: "appends wait while the journal commits, and a stalled append holds up its whole partition",
+		Valid: oneOf("ordered", "writeback", "journal", "fast_commit"),
+		Why:   "appends wait while the journal commits, and a stalled append holds up its whole partition",
 		Detail: "Allegro measured the slowest of 1000 produces at 3 s with data=ordered, 0.8 s with writeback and 0.5 s with fast_commit (Linux 5.10 and later); " +
 			"XFS was better still, and a shorter commit= gained nothing. writeback may leave old content in files after a crash: only where every topic has three replicas. " +
 			"Kafka's documentation warns of it too. Whether fast_commit is on is in the superblock; without root kt sees it only once a commit was fast. " +
@@ -289,10 +309,7 @@ func fsJournal() *Setting {
 		Sources: []string{"Allegro: unlocking Kafka's potential", "Kafka documentation, Operations: Ext4 notes"},
 		Risk:    "fast_commit and writeback are decided when the file system is made or mounted, not while it is in use",
 		Check: func(m *Machine, want Rule) Reading {
-			return eachLocal(m, func(d Dir, _ string) Reading {
-				if len(d.Mount.Options)+len(d.Mount.Super) == 0 {
-					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
-				}
+			return eachLocal(m, withOptions(func(d Dir, _ string) Reading {
 				current := "ordered"
 				if o, ok := hasOption(d.Mount, "data"); ok {
 					current = strings.TrimPrefix(o, "data=")
@@ -306,7 +323,7 @@ func fsJournal() *Setting {
 					r.Command = "dumpe2fs -h " + d.Mount.Source + " | grep -o fast_commit"
 				}
 				return r
-			}, "ext4")
+			}), "ext4")
 		},
 	}
 }
@@ -335,15 +352,12 @@ func fsXFS() *Setting {
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"Kafka documentation, Operations: XFS notes", "kernel documentation: XFS"},
 		Check: func(m *Machine, _ Rule) Reading {
-			return eachLocal(m, func(d Dir, _ string) Reading {
-				if len(d.Mount.Options) == 0 {
-					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
-				}
+			return eachLocal(m, withOptions(func(d Dir, _ string) Reading {
 				if o, ok := hasOption(d.Mount, "largeio", "allocsize", "swalloc", "noalign"); ok {
 					return Reading{Verdict: Info, Current: o, Wanted: "defaults"}
 				}
 				return Reading{Verdict: OK, Current: "defaults"}
-			}, "xfs")
+			}), "xfs")
 		},
 	}
 }
@@ -368,7 +382,7 @@ func fsFreeSpace() *Setting {
 			return eachDir(m, func(d Dir) Reading {
 				s := d.Space
 				if s.Total <= 0 {
-					return Reading{Verdict: Unknown, Note: "the size of " + d.Path + " is not known"}
+					return Reading{Verdict: Unknown, Note: "the size is not known"}
 				}
 				share := float64(s.Free) / float64(s.Total)
 				r := Reading{
@@ -408,7 +422,7 @@ func fsFreeFiles() *Setting {
 				s := d.Space
 				switch {
 				case s.Total <= 0:
-					return Reading{Verdict: Unknown, Note: "the size of " + d.Path + " is not known"}
+					return Reading{Verdict: Unknown, Note: "the size is not known"}
 				case s.Files <= 0:
 					return Absent("the file system sets no number of files")
 				}
@@ -433,15 +447,13 @@ func fsReadOnly() *Setting {
 	return &Setting{
 		ID: "fs.read_only", Group: Disks, Title: "whether it can be written", Roles: []Role{Broker, Controller},
 		Severity: Fatal, Confidence: Documented, Want: "rw",
+		Valid:   oneOf("rw"),
 		Why:     "no broker starts on a log directory that it cannot write, and a running one takes it offline",
 		Detail:  "File systems turn read-only by themselves after an error of the disk: look at the kernel's log before mounting again.",
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"mount(8)", "kernel documentation: ext4, errors="},
 		Check: func(m *Machine, want Rule) Reading {
-			return eachDir(m, func(d Dir) Reading {
-				if len(d.Mount.Options) == 0 {
-					return Reading{Verdict: Unknown, Note: "the mount options of " + d.Path + " are not known"}
-				}
+			known := withOptions(func(d Dir, _ string) Reading {
 				current, ok := hasOption(d.Mount, "ro")
 				if !ok {
 					current = "rw"
@@ -452,6 +464,7 @@ func fsReadOnly() *Setting {
 				}
 				return r
 			})
+			return eachDir(m, func(d Dir) Reading { return known(d, "") })
 		},
 	}
 }
@@ -460,6 +473,7 @@ func fsErrors() *Setting {
 	return &Setting{
 		ID: "fs.errors", Group: Disks, Title: "errors that ext4 has found", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Want: "0",
+		Valid:   wholeNumber(0, -1),
 		Why:     "a file system with errors may turn read-only at any time, and serve broken segments",
 		Detail:  "ext4 keeps the count in its superblock until e2fsck has repaired it, over restarts too.",
 		Reads:   []string{"/sys/fs/ext4/DEVICE/errors_count"},
@@ -467,7 +481,7 @@ func fsErrors() *Setting {
 		Check: func(m *Machine, want Rule) Reading {
 			return eachLocal(m, func(d Dir, _ string) Reading {
 				if d.Storage.Device == "" {
-					return Reading{Verdict: Unknown, Note: "the device of " + d.Path + " is not known"}
+					return Reading{Verdict: Unknown, Note: "the device is not known"}
 				}
 				n, err := m.Number("sys/fs/ext4/" + d.Storage.Device + "/errors_count")
 				if err != nil {

@@ -43,6 +43,18 @@ func TestTypeOfFileSystem(t *testing.T) {
 
 func TestTimesOfAccess(t *testing.T) {
 	const id = "fs.noatime"
+	apart := map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": "b"}
+	// kt sees the log directory's mount with an option, on device MAJOR:1.
+	beside := func(option string, major int) func(*Machine) {
+		return func(m *Machine) {
+			broker(6)(m)
+			mountedAs("xfs", "rw,relatime", "rw")(m)
+			m.Dirs[0].Path = "/data/kafka"
+			own := m.Dirs[0].Mount
+			own.Options, own.Major = []string{"rw", option}, major
+			m.own = []host.Mount{own}
+		}
+	}
 	tryAll(t, []trial{
 		{says: "none are kept", id: id, set: mountedAs("xfs", "rw,noatime", "rw"), verdict: OK, current: "noatime"},
 		{says: "the default", id: id, set: mountedAs("xfs", "rw,relatime", "rw"), verdict: Info, current: "relatime", changes: []string{"/data relatime -> noatime"}},
@@ -52,6 +64,22 @@ func TestTimesOfAccess(t *testing.T) {
 		{
 			says: "two directories of one mount need one change", id: id, verdict: Info, current: "relatime", changes: []string{"/data relatime -> noatime"},
 			set: func(m *Machine) { mountedAs("xfs", "rw,relatime", "rw")(m); m.Dirs = append(m.Dirs, m.Dirs[0]) },
+		},
+		{
+			says: "a broker with mounts of its own", id: id, files: apart, set: beside("relatime", 8), verdict: Info, current: "relatime",
+			note: "counts from its next start", command: "mount -o remount,noatime /data, and start the broker again",
+		},
+		{
+			says: "a broker with mounts of its own, which would be right after a start", id: id, files: apart, set: beside("noatime", 8), verdict: Info, current: "relatime",
+			note: "counts from its next start", command: "start the broker again",
+		},
+		{
+			says: "a broker that has another file system there", id: id, files: apart, set: beside("relatime", 9), verdict: Info, current: "relatime",
+			note: "has mounts of its own", command: "mount the volume of /data/kafka with noatime",
+		},
+		{
+			says: "a broker with the same mounts", id: id, files: map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": "a"}, set: beside("relatime", 8),
+			verdict: Info, current: "relatime", changes: []string{"/data relatime -> noatime"},
 		},
 		{says: "a laptop", id: id, profile: "minimal", set: mountedAs("xfs", "rw,relatime", "rw"), verdict: Info, current: "relatime"},
 		{says: "options not known", id: id, set: func(m *Machine) { onDisks(hard("sda"))(m); m.Dirs[0].Mount.Options = nil }, verdict: Unknown},

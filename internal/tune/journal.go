@@ -36,8 +36,8 @@ type journal struct {
 type entry struct {
 	Setting string `json:"setting"`
 	subject
-	// Old is what was there before kt first changed it: applying again never
-	// replaces it.
+	// Old is what was there before kt first changed it. Applying again replaces it only
+	// where somebody else has set another value since.
 	Old string `json:"old"`
 	// Ours are all values that kt wrote, or was about to.
 	Ours []string `json:"ours"`
@@ -186,6 +186,22 @@ func (j *journal) entry(s subject) *entry {
 		}
 	}
 	return nil
+}
+
+// changesWithAnother tells that the kernel sets a file's value anew when kt writes
+// another one.
+func (j *journal) changesWithAnother(p string) bool {
+	return slices.ContainsFunc(j.Entries, func(e *entry) bool {
+		return slices.ContainsFunc(e.Beside, func(b besideValue) bool { return b.Path == p })
+	})
+}
+
+// isOld tells that a value, with the other one of a pair, is what was there before kt.
+func (e *entry) isOld(now, pair string) bool { return now == e.Old && pair == e.PairOld }
+
+// isOurs tells that a value, or the other one of a pair, is one that kt wrote.
+func (e *entry) isOurs(now, pair string) bool {
+	return slices.Contains(e.Ours, now) || e.Pair != "" && slices.Contains(e.PairOurs, pair)
 }
 
 // write notes that kt is about to write a value into one of the entry's files.

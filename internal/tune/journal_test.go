@@ -207,6 +207,20 @@ func TestAFullDiskInTheMiddle(t *testing.T) {
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
 
+func TestWhatIsRefusedSaysWhatRightsAreMissing(t *testing.T) {
+	for _, row := range []struct {
+		user int
+		want string
+	}{
+		{1000, "this needs all rights of root"},
+		{0, "the container or virtual machine does not allow it"},
+	} {
+		if got := whyRefused(row.user); got != row.want {
+			t.Errorf("whyRefused(%d) = %q, want %q", row.user, got, row.want)
+		}
+	}
+}
+
 func TestWithoutRightsTheReasonIsSaid(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may do everything")

@@ -113,14 +113,6 @@ func addFlag(flag string) string { return fmt.Sprintf("KAFKA_OPTS=%q", flag) }
 // not set, without the MaxInlineLevel=15 that Java has had by itself since 14.
 const scriptFlags = "-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent"
 
-// short is the beginning of a text that may be anything.
-func short(text string) string {
-	if r := []rune(text); len(r) > 24 {
-		return string(r[:23]) + "…"
-	}
-	return text
-}
-
 func checkHugePages(m *Machine, _ Rule) Reading {
 	if m.Process.JVM.XX["UseTransparentHugePages"] != "true" {
 		return Absent("-XX:+UseTransparentHugePages is not set")

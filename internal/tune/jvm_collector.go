@@ -118,7 +118,7 @@ func g1Flag(flag string, unset int, unit string) func(*Machine, Rule) Reading {
 			value = strconv.Itoa(unset)
 		}
 		if _, err := strconv.Atoi(value); err != nil {
-			return Reading{Verdict: Unknown, Current: short(value), Note: "-XX:" + flag + " is not a number"}
+			return Reading{Verdict: Unknown, Current: value, Note: "-XX:" + flag + " is not a number"}
 		}
 		r := Compare(value, want, Info)
 		r.Current += " " + unit
@@ -158,7 +158,7 @@ func checkRegionSize(m *Machine, want Rule) Reading {
 		size = javaSize(text)
 	}
 	if size == 0 {
-		return Reading{Verdict: Unknown, Current: short(text), Note: "-XX:G1HeapRegionSize is not a size"}
+		return Reading{Verdict: Unknown, Current: text, Note: "-XX:G1HeapRegionSize is not a size"}
 	}
 	r := measured(float64(size)/mib, 0, "MiB", want, Info)
 	if !set {

@@ -288,14 +288,3 @@ func TestTheCollectorByWhatTheJVMPublishes(t *testing.T) {
 		}
 	}
 }
-
-func TestALongTextIsCutForATable(t *testing.T) {
-	for text, want := range map[string]string{
-		"/data":                          "/data",
-		"/var/lib/kafka/data/one/ünder/": "/var/lib/kafka/data/one…",
-	} {
-		if got := short(text); got != want {
-			t.Errorf("short(%q) = %q, want %q", text, got, want)
-		}
-	}
-}

@@ -24,7 +24,7 @@ func checkJavaVersion(m *Machine, want Rule) Reading {
 	}
 	major := javaMajor(version)
 	if major == 0 {
-		return Reading{Verdict: Unknown, Current: short(version), Note: "this is no version of Java that kt knows"}
+		return Reading{Verdict: Unknown, Current: version, Note: "this is no version of Java that kt knows"}
 	}
 	r := Compare(strconv.Itoa(major), want, Warn)
 	r.Current = version

@@ -50,11 +50,11 @@ func checkMetadataDir(m *Machine, want Rule) Reading {
 	}
 	mounts, err := m.Mounts()
 	if err != nil {
-		return Reading{Verdict: Unknown, Current: short(dir), Note: "the mounted file systems are not known: " + err.Error()}
+		return Reading{Verdict: Unknown, Current: dir, Note: "the mounted file systems are not known: " + err.Error()}
 	}
 	own, ok := host.MountOf(mounts, path.Clean(dir))
 	if !ok {
-		return Reading{Verdict: Unknown, Current: short(dir), Note: "no mounted file system is known for it"}
+		return Reading{Verdict: Unknown, Current: dir, Note: "no mounted file system is known for it"}
 	}
 	shared := ""
 	if runsBroker(m) {
@@ -63,7 +63,7 @@ func checkMetadataDir(m *Machine, want Rule) Reading {
 	if shared == "" && m.sharing(mounts, own, []string{"/"}) != "" {
 		shared = "the system"
 	}
-	r, wrong := question(shared == "", want, Warn, short(dir), "a disk of its own")
+	r, wrong := question(shared == "", want, Warn, dir, "a disk of its own")
 	if shared != "" {
 		r.Note = "it shares a disk with " + shared
 	}
@@ -100,7 +100,7 @@ func checkCombinedRoles(m *Machine, want Rule) Reading {
 	if !known {
 		return Absent("process.roles is not set: this broker uses ZooKeeper")
 	}
-	r, wrong := question(is && runsBroker(m), want, Info, short(strings.Join(processRoles(m), ",")), "one role")
+	r, wrong := question(is && runsBroker(m), want, Info, strings.Join(processRoles(m), ","), "one role")
 	if wrong {
 		r.Command = "process.roles=broker, and the controller in a process of its own"
 	}

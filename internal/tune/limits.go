@@ -24,8 +24,9 @@ func nrOpen() *Setting {
 	return &Setting{
 		ID: "fs.nr_open", Group: Limits, Title: "open files that any process can be allowed",
 		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
-		Want: ">= 100000",
-		Why:  "a limit of open files above this cannot be set: the broker's unit does not start",
+		Want:  ">= 100000",
+		Valid: raiseOnly(1),
+		Why:   "a limit of open files above this cannot be set: the broker's unit does not start",
 		Detail: "It has to be at least what limits.nofile wants; saptune warns of the same. The kernel's own value is 1048576, so " +
 			"that a lower one was set by somebody.",
 		Reads:   []string{"/proc/sys/fs/nr_open"},
@@ -41,14 +42,16 @@ func nofile() *Setting {
 	return &Setting{
 		ID: "limits.nofile", Group: Limits, Title: "files and connections that the broker may have open",
 		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
-		Why: "a broker that may open no more files takes its log directories offline, and ends with the last of them",
+		Valid: raiseOnly(1),
+		Why:   "a broker that may open no more files takes its log directories offline, and ends with the last of them",
 		Detail: "The wanted value is the larger of the rule and 1.5 × 3 × segments + 2 × max.connections + 10000: a segment has a log " +
 			"and two indexes open. Kafka's documentation and Confluent say at least 100000, Confluent's playbooks 500000, Intel " +
 			"1048576. Less than 16384, or than the segments on disk need, fails; less than 100000 warns; what is only less than " +
 			"the profile's is mentioned. limits.conf means nothing to a service of systemd, whose LimitNOFILE counts; kt raises the " +
-			"limit of the running process and writes the place that it will be read from. Java raises its soft limit to the hard " +
+			"limit of the running process and writes the place that it will be read from: there no more than fs.nr_open allows, or the unit " +
+			"would not start and nobody could log in. Java raises its soft limit to the hard " +
 			"one when it starts.",
-		Reads: []string{"/proc/PID/limits", "the broker's systemd unit", "the log directories"},
+		Reads: []string{"/proc/PID/limits", "the broker's systemd unit", "/etc/systemd/system.conf", "/proc/sys/fs/nr_open", "the log directories"},
 		Sources: []string{
 			"Kafka documentation, Operations: Hardware and OS (100000)", "Confluent Platform: production deployment (100000)",
 			"Confluent: cp-ansible (500000)", "Intel: Kafka optimisation guide (1048576)", "Red Hat bug 1257953 (limits.conf and services)",
@@ -111,30 +114,21 @@ func compareLimit(limit int64, want Rule, bad Verdict) Reading {
 }
 
 func checkNofile(m *Machine, want Rule) Reading {
+	if !want.Leave() {
+		want = want.Floor(m.filesWanted())
+	}
+	if m.Process == nil {
+		return m.unitNofile(want)
+	}
 	l, missing := m.limitOf(openFilesLimit)
 	if missing != nil {
 		return *missing
 	}
-	if !want.Leave() {
-		want = want.Floor(m.filesWanted())
-	}
 	soft := countable(l.Soft)
-	r := compareLimit(l.Soft, want, Info)
-	switch need := 3 * m.segments(); {
-	case soft < need:
-		r.Verdict = Fail
-		r.Note = fmt.Sprintf("%d segments in the log directories need %d", m.segments(), need)
-	case soft < 16384:
-		r.Verdict = Fail
-	case r.Verdict == Info && soft < 100000 && !want.Leave():
-		r.Verdict = Warn
-	}
+	r := nofileVerdict(m, l.Soft, want)
 	m.persistNofile(&r, want)
-	if len(r.Changes) > 0 {
-		return r
-	}
 	target, err := strconv.ParseInt(want.Target(strconv.FormatInt(soft, 10)), 10, 64)
-	if want.Leave() || r.Verdict == OK || err != nil {
+	if want.Leave() || r.Verdict == OK || err != nil || want.Holds(strconv.FormatInt(soft, 10)) {
 		return r
 	}
 	c := Change{
@@ -146,32 +140,69 @@ func checkNofile(m *Machine, want Rule) Reading {
 	if target > countable(l.Hard) {
 		c.New = limitText(target) + " " + limitText(target)
 	}
-	c.Keep, c.Advice = m.keepNofile(target)
+	c.Keep, c.Advice = m.keepNofile(target, soft)
 	r.Changes = []Change{c}
 	return r
 }
 
-// keepNofile is where the broker will find its limit when it starts the next time.
-func (m *Machine) keepNofile(n int64) (keep []Line, advice string) {
-	inContainer := m.Container != ""
+// nofileVerdict judges a limit of open files.
+func nofileVerdict(m *Machine, limit int64, want Rule) Reading {
+	n := countable(limit)
+	r := compareLimit(limit, want, Info)
+	switch need := 3 * m.segments(); {
+	case n < need:
+		r.Verdict = Fail
+		r.Note = fmt.Sprintf("%d segments in the log directories need %d", m.segments(), need)
+	case n < 16384:
+		r.Verdict = Fail
+	case r.Verdict == Info && n < 100000 && !want.Leave():
+		r.Verdict = Warn
+	}
+	return r
+}
+
+// brokerContained tells whether the broker runs in a container, whose runtime sets its
+// limits.
+func (m *Machine) brokerContained() bool {
+	if m.Container != "" {
+		return true
+	}
 	for _, group := range m.Cgroup.Paths {
 		for _, mark := range []string{"docker", "libpod", "kubepods", "containerd", "/lxc"} {
-			inContainer = inContainer || strings.Contains(group, mark)
+			if strings.Contains(group, mark) {
+				return true
+			}
 		}
 	}
-	if inContainer {
+	return false
+}
+
+// keepNofile is where the broker will find its limit of n when it starts the next time,
+// as far as fs.nr_open allows it; nothing where that is no more than it has.
+func (m *Machine) keepNofile(n, has int64) (keep []Line, advice string) {
+	if m.brokerContained() {
 		return nil, fmt.Sprintf("the broker runs in a container: start it with --ulimit nofile=%d, or set the limit in the runtime's own configuration", n)
 	}
+	allowed := m.allowedNofile(n)
 	unit := m.Process.Unit
-	if strings.HasSuffix(unit, ".service") && !strings.HasPrefix(unit, "user@") {
-		return []Line{{File: DropIn(unit), Head: "[Service]", Text: fmt.Sprintf("LimitNOFILE=%d", n)}},
-			"systemctl daemon-reload, for it to count at the next start of " + unit
+	if isService(unit) {
+		advice = "systemctl daemon-reload, for it to count at the next start of " + unit
+		keep = []Line{unitLine(unit, allowed)}
+		text, _ := m.unitLimit(unit)
+		if later, ok := limitOption(text); ok {
+			has = later
+		}
+	} else {
+		advice = "it counts from the next login of the user that starts the broker; a service of systemd does not read it"
+		who := m.userName(m.Process.UID)
+		for _, kind := range []string{"soft", "hard"} {
+			keep = append(keep, Line{File: LimitsFile, Text: fmt.Sprintf("%s %s nofile %d", who, kind, allowed)})
+		}
 	}
-	who := m.userName(m.Process.UID)
-	for _, kind := range []string{"soft", "hard"} {
-		keep = append(keep, Line{File: LimitsFile, Text: fmt.Sprintf("%s %s nofile %d", who, kind, n)})
+	if allowed < n && allowed <= has {
+		return nil, m.capAdvice(n, "nothing is kept")
 	}
-	return keep, "it counts from the next login of the user that starts the broker; a service of systemd does not read it"
+	return keep, m.capAdvice(n, advice)
 }
 
 // userName is a user as limits.conf(5) names one: by name, or as the range of
@@ -193,7 +224,8 @@ func nofileClient() *Setting {
 	return &Setting{
 		ID: "limits.nofile.client", Group: Limits, Title: "files and connections that kt may have open",
 		Roles: []Role{Client}, Severity: Warning, Confidence: Folklore, Want: ">= 65536",
-		Why: "a load with many connections ends with “too many open files”",
+		Valid: raiseOnly(1),
+		Why:   "a load with many connections ends with “too many open files”",
 		Detail: "kt raises its own soft limit to the hard one, which is the one that is judged. Four for each connection and 1024 " +
 			"beside them are enough, so that 65536 serve for 16000 connections. The figure is kt's proposal.",
 		Reads:   []string{"/proc/self/limits"},
@@ -220,6 +252,7 @@ func openFiles() *Setting {
 	return &Setting{
 		ID: "limits.open_files", Group: Limits, Title: "open files, of those that the broker may have",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Want: "<= 70",
+		Valid:   figure,
 		Why:     "at the limit a broker takes no new connections, and cannot begin a new segment",
 		Detail:  "Only root and the broker's own user may count them. The bound of 70 % is kt's proposal.",
 		Reads:   []string{"/proc/PID/fd", "/proc/PID/limits"},
@@ -247,7 +280,8 @@ func fileMax() *Setting {
 	return &Setting{
 		ID: "fs.file-max", Group: Limits, Title: "open files of the whole machine",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 1000000",
-		Why: "when the machine has no more, every process fails, the broker first",
+		Valid: raiseOnly(1),
+		Why:   "when the machine has no more, every process fails, the broker first",
 		Detail: "Often repeated, and seldom needed: the kernel takes a tenth of the memory's KiB, and newer versions of systemd raise it " +
 			"as far as it goes.",
 		Reads:   []string{"/proc/sys/fs/file-max"},
@@ -261,7 +295,8 @@ func nproc() *Setting {
 	return &Setting{
 		ID: "limits.nproc", Group: Limits, Title: "threads that the broker's user may have",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Want: ">= 32768",
-		Why: "Java cannot start a thread then, says that memory ran out, and the broker ends",
+		Valid: raiseOnly(1),
+		Why:   "Java cannot start a thread then, says that memory ran out, and the broker ends",
 		Detail: "Every thread counts, of all of the user's processes together. Intel sets 32768; less than 4096 warns, what is between is " +
 			"mentioned, by kt's proposal. Processes of root are not held to it.",
 		Reads:   []string{"/proc/PID/limits"},
@@ -297,7 +332,8 @@ func tasks() *Setting {
 	return &Setting{
 		ID: "limits.tasks", Group: Limits, Title: "threads that the broker's control group may have",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Want: ">= 32768",
-		Why: "Java cannot start a thread then, says that memory ran out, and the broker ends",
+		Valid: raiseOnly(1),
+		Why:   "Java cannot start a thread then, says that memory ran out, and the broker ends",
 		Detail: "This is TasksMax of a systemd unit, or a container's limit of processes: the one that nobody thinks of when ulimit -u is " +
 			"high enough. systemd takes 15 % of the machine's. The bounds are those of limits.nproc.",
 		Reads:   []string{"the control group's pids.max"},
@@ -324,6 +360,7 @@ func pidMax() *Setting {
 	return &Setting{
 		ID: "kernel.pid_max", Group: Limits, Title: "numbers for processes and threads",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 131072",
+		Valid:   raiseOnly(1),
 		Why:     "every thread takes a number, and none can be started without one",
 		Detail:  "The figure is kt's proposal. systemd sets 4194304 on machines of 64 bits; containers may show another value than the files of the machine.",
 		Reads:   []string{"/proc/sys/kernel/pid_max"},
@@ -337,6 +374,7 @@ func threadsMax() *Setting {
 	return &Setting{
 		ID: "kernel.threads-max", Group: Limits, Title: "threads of the whole machine",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 32768",
+		Valid:   raiseOnly(1),
 		Why:     "when the machine has no more, no process can start a thread",
 		Detail:  "The kernel takes as many as fill an eighth of the memory, so that small machines have few. The figure is kt's proposal.",
 		Reads:   []string{"/proc/sys/kernel/threads-max"},
@@ -350,6 +388,7 @@ func memlock() *Setting {
 	return &Setting{
 		ID: "limits.memlock", Group: Limits, Title: "memory that the broker may lock",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Want: "unlimited",
+		Valid:   oneOf("unlimited"),
 		Why:     "a JVM with large pages starts without them",
 		Detail:  "Kafka locks no memory, so that the limit matters only with -XX:+UseLargePages. Intel's scripts set it at any rate.",
 		Reads:   []string{"/proc/PID/limits", "the broker's command line"},

@@ -17,7 +17,10 @@ func limitsFile(pid, name, soft, hard string) string {
 
 func TestOpenFilesOfABroker(t *testing.T) {
 	files := func(soft, hard string) string { return limitsFile("7", "Max open files", soft, hard) }
-	const kept = "; kafka.service.d [Service] LimitNOFILE=500000; systemctl daemon-reload, for it to count at the next start of kafka.service"
+	const reload = "; systemctl daemon-reload, for it to count at the next start of kafka.service"
+	const kept = "; kafka.service.d [Service] LimitNOFILE=500000" + reload
+	const raise = "; fs.nr_open allows no more than 100000: raise it, and run kt tune --apply again"
+	unit := func(m *Machine) { m.Unit = "kafka.service" }
 	const login = "; it counts from the next login of the user that starts the broker; a service of systemd does not read it"
 	shell := func(m *Machine) { m.Process.Unit = "" }
 	session := func(m *Machine) { m.Process.Unit = "user@1001.service" }
@@ -74,6 +77,48 @@ func TestOpenFilesOfABroker(t *testing.T) {
 			"right now, and when the unit starts again", "limits.nofile", ">=500000",
 			files("500000", "500000") + "\n" + `usr/lib/systemd/system/kafka.service = [Service]\nLimitNOFILE=65536` + "\n" +
 				`etc/systemd/system/kafka.service.d/zz-kt.conf = [Service]\nLimitNOFILE=500000`, "", broker(6), "ok 500000 (≥ 500000)",
+		},
+		{
+			"fs.nr_open allows less at the next login", "limits.nofile", ">=500000", files("1024", "4096") + "\nproc/sys/fs/nr_open = 100000", "", with(broker(6), shell),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; limits.d 1001:1001 soft nofile 100000; limits.d 1001:1001 hard nofile 100000" + login + raise,
+		},
+		{
+			"fs.nr_open allows less after the next boot", "limits.nofile", ">=500000", files("1024", "4096") + "\nproc/sys/fs/nr_open = 1048576", "",
+			with(broker(6), func(m *Machine) {
+				m.Sysctls = map[string][]host.Sysctl{"fs.nr_open": {{Key: "fs.nr_open", Value: "100000", File: "/etc/sysctl.conf"}}}
+			}),
+			"fail 1024 (≥ 500000) | prlimit /proc/7/limits: 1024 4096 → 500000 500000; kafka.service.d [Service] LimitNOFILE=100000" + reload + raise,
+		},
+		{
+			"fs.nr_open allows less than the unit has", "limits.nofile", ">=500000",
+			files("65536", "65536") + "\nproc/sys/fs/nr_open = 65536\n" + `usr/lib/systemd/system/kafka.service = [Service]\nLimitNOFILE=65536`, "", broker(6),
+			"warn 65536 (≥ 500000) | prlimit /proc/7/limits: 65536 65536 → 500000 500000; nothing is kept; fs.nr_open allows no more than 65536: raise it, and run kt tune --apply again",
+		},
+		{
+			"the unit is the runtime's", "limits.nofile", ">=500000",
+			files("500000", "500000") + "\n" + `usr/lib/systemd/system/containerd.service = [Service]\nLimitNOFILE=65536`, "",
+			with(broker(6), container, func(m *Machine) { m.Process.Unit = "containerd.service" }), "ok 500000 (≥ 500000)",
+		},
+		{
+			"no broker, and its unit has too few", "limits.nofile", ">=500000", `etc/systemd/system/kafka.service = [Service]\nLimitNOFILE=65536`, "", unit,
+			"warn 65536 (≥ 500000) | of kafka.service, when it starts | keep /etc/systemd/system/kafka.service: 65536 → 500000" + kept,
+		},
+		{
+			"no broker, and its unit has enough", "limits.nofile", ">=500000", `etc/systemd/system/kafka.service = [Service]\nLimitNOFILE=infinity`, "", unit,
+			"ok unlimited (≥ 500000) | of kafka.service, when it starts",
+		},
+		{
+			"no broker, and its unit has few, which is left alone", "limits.nofile", "leave", `etc/systemd/system/kafka.service = [Service]\nLimitNOFILE=65536`, "", unit,
+			"info 65536 (left alone) | of kafka.service, when it starts",
+		},
+		{
+			"no broker, and its unit says nothing", "limits.nofile", ">=500000", `etc/systemd/system/kafka.service = [Service]\nUser=kafka`, "", unit,
+			"unknown | no broker runs here, and nothing sets the LimitNOFILE of kafka.service",
+		},
+		{
+			"no broker, and its unit cannot have more", "limits.nofile", ">=500000",
+			`etc/systemd/system/kafka.service = [Service]\nLimitNOFILE=65536` + "\nproc/sys/fs/nr_open = 65536", "", unit,
+			"warn 65536 (≥ 500000) | of kafka.service, when it starts",
 		},
 		{"left alone, and it fails", "limits.nofile", "leave", files("1024", "4096"), "", broker(6), "fail 1024 (left alone)"},
 		{"no broker", "limits.nofile", ">=500000", "", "", nil, "not_applicable | no broker runs here"},
@@ -177,26 +222,91 @@ func TestLockedMemory(t *testing.T) {
 }
 
 func TestTheLastFileOfAUnitWins(t *testing.T) {
-	m := &Machine{FS: host.NewFS(fstest.MapFS{
-		"usr/lib/systemd/system/kafka.service":             {Data: []byte("[Service]\nLimitNOFILE=1\n")},
-		"etc/systemd/system/kafka.service":                 {Data: []byte("[Service]\nLimitNOFILE = 2\n[Install]\nLimitNOFILE=9\n")},
-		"usr/lib/systemd/system/kafka.service.d/90-b.conf": {Data: []byte("[Service]\nLimitNOFILE=3\n")},
-		"etc/systemd/system/kafka.service.d/10-a.conf":     {Data: []byte("[Service]\nLimitNOFILE=4\n")},
-		"etc/systemd/system/other.service":                 {Data: []byte("[Service]\nLimitNOFILE=5\nLimitNOFILE=\n")},
-		"etc/systemd/system/many@.service":                 {Data: []byte("[Service]\nLimitNOFILE=7\n")},
-		"etc/systemd/system/third.service":                 {Data: []byte("[Service]\n#LimitNOFILE=6\n")},
-	})}
-	for _, row := range []struct{ unit, value, file string }{
-		{"kafka.service", "3", "/usr/lib/systemd/system/kafka.service.d/90-b.conf"}, // by its name, whatever the folder
-		{"other.service", "", ""}, // taken back
-		{"many@1.service", "7", "/etc/systemd/system/many@.service"},
-		{"third.service", "", ""},
-		{"none.service", "", ""},
+	limit := func(n string) string { return "[Service]\nLimitNOFILE=" + n + "\n" }
+	const usr, etc, run = "usr/lib/systemd/system/", "etc/systemd/system/", "run/systemd/"
+	for _, row := range []struct {
+		says  string
+		unit  string
+		files map[string]string
+		value string
+		file  string
+	}{
+		{"none", "kafka.service", nil, "", ""},
+		{"its own file", "kafka.service", map[string]string{usr + "kafka.service": limit("1")}, "1", usr + "kafka.service"},
+		{
+			"the administrator's file hides the package's, and other sections do not count", "kafka.service",
+			map[string]string{usr + "kafka.service": limit("1"), etc + "kafka.service": "[Service]\nLimitNOFILE = 2\n[Install]\nLimitNOFILE=9\n"}, "2", etc + "kafka.service",
+		},
+		{
+			"a unit that was made by a program", "kafka.service",
+			map[string]string{etc + "kafka.service": limit("1"), run + "transient/kafka.service": limit("2")}, "2", run + "transient/kafka.service",
+		},
+		{
+			"a generated one only without any other", "kafka.service",
+			map[string]string{usr + "kafka.service": limit("1"), run + "generator.late/kafka.service": limit("2")}, "1", usr + "kafka.service",
+		},
+		{
+			"a file beside it wins, the last by its name, whatever the folder", "kafka.service",
+			map[string]string{etc + "kafka.service": limit("1"), usr + "kafka.service.d/90-b.conf": limit("3"), etc + "kafka.service.d/10-a.conf": limit("4")},
+			"3", usr + "kafka.service.d/90-b.conf",
+		},
+		{
+			"of two of one name that of systemctl set-property", "kafka.service",
+			map[string]string{etc + "kafka.service.d/50-x.conf": limit("1"), etc[:len(etc)-1] + ".control/kafka.service.d/50-x.conf": limit("2")},
+			"2", "etc/systemd/system.control/kafka.service.d/50-x.conf",
+		},
+		{
+			"of all that begin with a prefix", "kafka-eu-1.service",
+			map[string]string{etc + "kafka-eu-1.service": limit("1"), etc + "kafka-.service.d/x.conf": limit("2")}, "2", etc + "kafka-.service.d/x.conf",
+		},
+		{
+			"its own hides the prefix's of the same name", "kafka-eu-1.service",
+			map[string]string{etc + "kafka-eu-.service.d/x.conf": limit("1"), etc + "kafka-.service.d/x.conf": limit("2")}, "1", etc + "kafka-eu-.service.d/x.conf",
+		},
+		{
+			"of all services", "kafka.service", map[string]string{etc + "kafka.service": limit("1"), usr + "service.d/x.conf": limit("2")}, "2", usr + "service.d/x.conf",
+		},
+		{
+			"its own hides that of all services, though the folder is worth less", "kafka.service",
+			map[string]string{usr + "kafka.service.d/x.conf": limit("1"), etc + "service.d/x.conf": limit("2")}, "1", usr + "kafka.service.d/x.conf",
+		},
+		{"an instance", "many@1.service", map[string]string{etc + "many@.service": limit("7")}, "7", etc + "many@.service"},
+		{
+			"beside an instance", "many@1.service",
+			map[string]string{etc + "many@.service": limit("7"), etc + "many@.service.d/a.conf": limit("8"), etc + "many@1.service.d/b.conf": limit("9")},
+			"9", etc + "many@1.service.d/b.conf",
+		},
+		{"taken back", "kafka.service", map[string]string{etc + "kafka.service": limit("5") + "LimitNOFILE=\n"}, "", ""},
+		{"a comment", "kafka.service", map[string]string{etc + "kafka.service": "[Service]\n#LimitNOFILE=6\n"}, "", ""},
+		{
+			"what systemd gives all services", "kafka.service",
+			map[string]string{etc + "kafka.service": "[Service]\n", "etc/systemd/system.conf": "[Manager]\nDefaultLimitNOFILE=1024:4096\n"}, "1024:4096", "etc/systemd/system.conf",
+		},
+		{
+			"what systemd gives all services, in a file beside its own", "kafka.service",
+			map[string]string{"etc/systemd/system.conf": "[Manager]\nDefaultLimitNOFILE=1\n", "usr/lib/systemd/system.conf.d/x.conf": "[Manager]\nDefaultLimitNOFILE=2\n"},
+			"2", "usr/lib/systemd/system.conf.d/x.conf",
+		},
+		{
+			"the unit's own counts before it", "kafka.service",
+			map[string]string{etc + "kafka.service": limit("5"), "etc/systemd/system.conf": "[Manager]\nDefaultLimitNOFILE=1\n"}, "5", etc + "kafka.service",
+		},
 	} {
-		if value, file := m.unitOption(row.unit, "LimitNOFILE"); value != row.value || file != row.file {
-			t.Errorf("unitOption(%s) = %q in %q, want %q in %q", row.unit, value, file, row.value, row.file)
+		tree := fstest.MapFS{}
+		for name, text := range row.files {
+			tree[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if row.file != "" {
+			row.file = "/" + row.file
+		}
+		m := &Machine{FS: host.NewFS(tree)}
+		if value, file := m.unitLimit(row.unit); value != row.value || file != row.file {
+			t.Errorf("%s: unitLimit(%s) = %q in %q, want %q in %q", row.says, row.unit, value, file, row.value, row.file)
 		}
 	}
+}
+
+func TestLimitsOfUnits(t *testing.T) {
 	for _, row := range []struct {
 		text string
 		want int64

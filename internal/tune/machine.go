@@ -45,7 +45,16 @@ type Machine struct {
 	// second, as kt probe measured it; 0: not measured.
 	Bandwidth int64
 
-	mounts []host.Mount // that kt sees
+	// Unit is the systemd unit of the broker, also of one that does not run: "" where
+	// none is known.
+	Unit string
+
+	// OtherNetwork says why the network that kt sees is not the one that matters; "":
+	// it is.
+	OtherNetwork string
+
+	own    []host.Mount // the mounts that kt sees
+	ownErr error
 }
 
 // Process is a broker or controller that runs here.
@@ -79,9 +88,10 @@ type NIC struct {
 
 // Config is a broker's settings.
 type Config struct {
-	File   string            // "/etc/kafka/server.properties"; "" for none
-	Values map[string]string // what the file and --override set
-	Err    error             // why the file could not be read: then nothing is known of what it sets
+	File    string            // "/etc/kafka/server.properties"; "" for none
+	Values  map[string]string // what the file and --override set
+	WorkDir string            // of the process: paths in the file may be relative to it
+	Err     error             // why the file could not be read: then nothing is known of what it sets
 }
 
 // Get is a setting, or what Kafka takes when it is not set.

@@ -7,7 +7,6 @@ import (
 	"path"
 	"strconv"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -15,30 +14,6 @@ func memorySettings() []*Setting {
 	return []*Setting{
 		swapTendency(), swapActivity(), maxMapCount(), overcommit(), zoneReclaim(), minFree(), hugePages(),
 		thpEnabled(), thpDefrag(), memorySize(), pageCache(), oomKills(), oomScore(),
-	}
-}
-
-// numberCheck is [sysctlCheck] for a kernel setting that is a number: what is none is
-// not judged. Where kt does not set it the reading says how.
-func numberCheck(key string, bad Verdict, applies bool) func(*Machine, Rule) Reading {
-	return func(m *Machine, want Rule) Reading {
-		text, err := m.Text(host.SysctlFile(key))
-		if err == nil {
-			// Not ParseInt: fs.file-max can be larger than any int64.
-			if _, bad := strconv.ParseFloat(text, 64); bad != nil {
-				err = fmt.Errorf("%s: %q is not a number", host.SysctlFile(key), text)
-			}
-		}
-		if err != nil {
-			return Denied(err)
-		}
-		r := sysctlCheck(key, key, bad, applies)(m, want)
-		if want.Leave() {
-			r.Changes = nil // Info can be the verdict of both
-		} else if r.Verdict == bad && !applies {
-			r.Command = "sysctl -w " + key + "=" + want.Target(text)
-		}
-		return r
 	}
 }
 
@@ -66,7 +41,8 @@ func swapTendency() *Setting {
 	return &Setting{
 		ID: "vm.swappiness", Group: Memory, Title: "how readily the kernel swaps",
 		Roles: Roles, Severity: Warning, Confidence: Documented, Applies: true,
-		Why: "a broker with many dirty pages gets parts of its heap swapped out, and each collection then waits for the disk",
+		Valid: wholeNumber(0, 200),
+		Why:   "a broker with many dirty pages gets parts of its heap swapped out, and each collection then waits for the disk",
 		Detail: "Confluent, Cloudera and the Definitive Guide all say 1. 0 is a trap: it does not mean a little less than 1, " +
 			"it keeps the kernel from swapping until it would otherwise kill a process. TuneD's profiles set 10, and 30 in virtual " +
 			"machines; they are made for servers of every kind. Since Linux 5.8 the range is 0 to 200. Under version 1 of control " +
@@ -145,8 +121,9 @@ func maxMapCount() *Setting {
 	return &Setting{
 		ID: "vm.max_map_count", Group: Memory, Title: "memory mappings that a process may have",
 		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
-		Want: ">= 262144",
-		Why:  "each log segment takes two mappings for its indexes; at the limit the broker ends with “Map failed”",
+		Want:  ">= 262144",
+		Valid: raiseOnly(1),
+		Why:   "each log segment takes two mappings for its indexes; at the limit the broker ends with “Map failed”",
 		Detail: "The wanted value is the larger of the rule and 1.5 × 2 × segments + 65530, where segments are counted in the log " +
 			"directories. Kafka's documentation gives the two mappings for a segment, and that 50000 partitions need 100000; " +
 			"Confluent and the OpenMessaging Benchmark set 262144, and there are accounts of clusters that needed 393216. It fails " +
@@ -202,7 +179,8 @@ func overcommit() *Setting {
 	return &Setting{
 		ID: "vm.overcommit_memory", Group: Memory, Title: "how much memory may be promised",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Want: "0",
-		Why: "with 2 the kernel refuses memory that a JVM reserves and never touches, and the broker does not start",
+		Valid: wholeNumber(0, 2),
+		Why:   "with 2 the kernel refuses memory that a JVM reserves and never touches, and the broker does not start",
 		Detail: "The second edition of the Definitive Guide advises 0, the kernel's own choice. 1 promises everything: it does the " +
 			"broker no harm, and other software on the machine may have asked for it, so that kt only mentions it.",
 		Reads:   []string{"/proc/sys/vm/overcommit_memory"},
@@ -222,7 +200,8 @@ func zoneReclaim() *Setting {
 	return &Setting{
 		ID: "vm.zone_reclaim_mode", Group: Memory, Title: "giving up page cache before using another node's memory",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Applies: true, Want: "0",
-		Why: "the kernel drops page cache that consumers are about to read, while another node's memory is free",
+		Valid: wholeNumber(0, 7),
+		Why:   "the kernel drops page cache that consumers are about to read, while another node's memory is free",
 		Detail: "0 has been the kernel's own choice since Linux 3.16. On a machine with a single NUMA node the value has no effect, " +
 			"and kt only mentions it.",
 		Reads:   []string{"/proc/sys/vm/zone_reclaim_mode", "/sys/devices/system/node"},
@@ -242,7 +221,8 @@ func minFree() *Setting {
 	return &Setting{
 		ID: "vm.min_free_kbytes", Group: Memory, Title: "memory that the kernel keeps free",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Why: "a burst from the network finds no free page, and the kernel has to clear some while the burst waits",
+		Valid: wholeNumber(0, -1),
+		Why:   "a burst from the network finds no free page, and the kernel has to clear some while the burst waits",
 		Detail: "1 GiB is kt's proposal for machines of 64 GiB and more. No source gives a figure for Kafka; storage products that " +
 			"use the page cache in the same way set 512 MiB to 1.8 GiB. Smaller machines are left alone: a value that is too " +
 			"high makes the kernel kill processes.",
@@ -265,7 +245,8 @@ func hugePages() *Setting {
 	return &Setting{
 		ID: "memory.huge_pages", Group: Memory, Title: "memory reserved as huge pages that nobody uses",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Want: "<= 5",
-		Why: "reserved huge pages are lost to the page cache whether they are used or not",
+		Valid: figure,
+		Why:   "reserved huge pages are lost to the page cache whether they are used or not",
 		Detail: "Shown as the share of memory that vm.nr_hugepages has set aside and no process has taken. Kafka takes none unless " +
 			"its JVM runs with -XX:+UseLargePages. The bound of 5 % is kt's proposal.",
 		Reads:   []string{"/proc/meminfo"},
@@ -293,7 +274,8 @@ func memorySize() *Setting {
 	return &Setting{
 		ID: "memory.size", Group: Memory, Title: "memory of the machine or container",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Documented, Want: ">= 32",
-		Why: "consumers that are a little behind read from the page cache only as long as there is one of size",
+		Valid: figure,
+		Why:   "consumers that are a little behind read from the page cache only as long as there is one of size",
 		Detail: "Confluent advises 64 GiB for a broker and calls less than 32 GiB counterproductive, for that ends in many small " +
 			"machines. A small cluster runs well with much less; it reads from its disks sooner.",
 		Reads:   []string{"/proc/meminfo", "the control group's limit"},
@@ -317,7 +299,8 @@ func pageCache() *Setting {
 	return &Setting{
 		ID: "memory.page_cache", Group: Memory, Title: "memory left for the page cache",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Want: ">= 30",
-		Why: "consumers and followers that fall behind by seconds read from the disk, which then writes less",
+		Valid: figure,
+		Why:   "consumers and followers that fall behind by seconds read from the disk, which then writes less",
 		Detail: "What memory is left beside the heap and 1.5 GiB for the rest of the JVM and the system, in seconds of writing. " +
 			"Kafka's documentation counts it so: enough for 30 s of the write rate. The rate is what this machine's disks were " +
 			"sent while kt looked, or on average since it started; on an idle machine the figure says little. Less than 1 GiB " +
@@ -335,8 +318,8 @@ func checkPageCache(m *Machine, want Rule) Reading {
 	case m.Memory <= 0:
 		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	}
-	// Without -Xmx a JVM takes up to a quarter of the memory.
-	heap := cmp.Or(m.Process.JVM.Xmx, m.Memory/4)
+	heap, _ := heapLimit(m)
+	heap = cmp.Or(heap, m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29
 	r := Reading{Verdict: OK, Current: theme.Bytes(max(0, room))}
 	if !want.Leave() {
@@ -386,7 +369,8 @@ func oomKills() *Setting {
 	return &Setting{
 		ID: "memory.oom", Group: Memory, Title: "processes killed because memory ran out",
 		Roles: Roles, Severity: Warning, Confidence: Documented, Want: "0",
-		Why: "where the kernel has killed one process for its memory it will kill another, and the broker is the largest",
+		Valid: figure,
+		Why:   "where the kernel has killed one process for its memory it will kill another, and the broker is the largest",
 		Detail: "Counted since the machine started, in all of its control groups, and in the broker's own since that was made. A broker that was " +
 			"killed has to recover its log, which can take long.",
 		Reads:   []string{"/proc/vmstat", "the control group's memory.events"},
@@ -412,7 +396,8 @@ func oomScore() *Setting {
 	return &Setting{
 		ID: "memory.oom_score_adj", Group: Memory, Title: "how soon the broker is killed when memory runs out",
 		Roles: []Role{Broker, Controller}, Severity: Informational, Confidence: Folklore, Want: "<= 0",
-		Why: "a score above 0 makes the kernel kill the broker before smaller processes",
+		Valid: figure,
+		Why:   "a score above 0 makes the kernel kill the broker before smaller processes",
 		Detail: "Kubernetes gives 2 to 999 to containers whose request is below their limit, and 1000 to those without a request: " +
 			"set the request to the limit to be spared. That 0 is enough is kt's proposal.",
 		Reads:   []string{"/proc/PID/oom_score_adj"},

@@ -203,6 +203,11 @@ func broker(heapGiB int64) func(*Machine) {
 	}
 }
 
+// sharing gives a broker a heap of so many percent of the memory.
+func sharing(percent string) func(*Machine) {
+	return func(m *Machine) { m.Process.JVM.XX = map[string]string{"MaxRAMPercentage": percent} }
+}
+
 func segmentsOf(n int) func(*Machine) {
 	return func(m *Machine) { m.Dirs = []Dir{{Segments: n - n/2}, {Segments: n / 2}} }
 }
@@ -388,6 +393,10 @@ func TestMemoryForThePageCache(t *testing.T) {
 			"an uptime of garbage", "memory.page_cache", "", "proc/uptime = NaN", "", with(memoryOf(64), broker(6), sinceStart(1)),
 			"unknown 56.5 GiB (≥ 30 s of writing) | how much is written is not known",
 		},
+		{
+			"a heap that is a share of the memory", "memory.page_cache", "", "", "", with(memoryOf(8), broker(0), sharing("75")),
+			"warn 512 MiB (≥ 30 s of writing) | the heap may grow to 6 GiB of 8 GiB",
+		},
 		{"no broker", "memory.page_cache", "", "", "", memoryOf(64), "not_applicable | no broker runs here"},
 	})
 }
@@ -422,6 +431,8 @@ func TestTransparentHugePages(t *testing.T) {
 	)
 	lookAt(t, []row{
 		{"madvise", "thp.enabled", "madvise", enabled + "always [madvise] never", "", nil, "ok madvise (madvise)"},
+		{"never, for throughput", "thp.enabled", "madvise", enabled + "always madvise [never]", "", nil, "info never (madvise) | somebody has chosen never: kt changes only always"},
+		{"never, where always is wanted", "thp.enabled", "always", enabled + "always madvise [never]", "", nil, "info never (always) | somebody has chosen never: kt changes only always"},
 		{"never, for latency", "thp.enabled", "madvise|never", enabled + "always madvise [never]", "", nil, "ok never (madvise or never)"},
 		{"always, for throughput", "thp.enabled", "madvise", enabled + "[always] madvise never", "", nil, "info always (madvise)" + change},
 		{"always, for latency", "thp.enabled", "madvise|never", enabled + "[always] madvise never", "", nil, "warn always (madvise or never)" + change},

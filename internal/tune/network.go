@@ -31,11 +31,12 @@ func netWindowScaling() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_window_scaling", Group: Network, Title: "windows above 64 KiB", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
+		Valid:   wholeNumber(0, 1),
 		Why:     "without it one connection has at most 64 KiB under way, whatever its buffers",
 		Detail:  "On by default; old guides list it still. It must be on at both ends.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_window_scaling"},
 		Sources: []string{"Kafka: The Definitive Guide", "Cloudera: Kafka tuning", "tcp(7)"},
-		Check:   netNumbers("net.ipv4.tcp_window_scaling", 1, Warn, false),
+		Check:   numberCheck("net.ipv4.tcp_window_scaling", Warn, false),
 	}
 }
 
@@ -43,11 +44,12 @@ func netSack() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_sack", Group: Network, Title: "selective acknowledgements", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
+		Valid:   wholeNumber(0, 1),
 		Why:     "without it each lost packet has much sent again that had arrived",
 		Detail:  "On by default. Some turned it off against attacks in 2019, which the kernels of that year repaired (CVE-2019-11477), and never turned it on again.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_sack"},
 		Sources: []string{"tcp(7)", "Red Hat: TCP SACK PANIC"},
-		Check:   netNumbers("net.ipv4.tcp_sack", 1, Warn, false),
+		Check:   numberCheck("net.ipv4.tcp_sack", Warn, false),
 	}
 }
 
@@ -55,12 +57,13 @@ func netSlowStart() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_slow_start_after_idle", Group: Network, Title: "slow start after a pause", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Documented, Applies: true,
+		Valid:   wholeNumber(0, 1),
 		Why:     "a connection that rested for less than a second begins slowly again, and so does each burst of a producer",
 		Detail:  "TuneD network-throughput turns it off. No source has a figure for Kafka; the gain grows with the round trip.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_slow_start_after_idle"},
 		Sources: []string{"TuneD network-throughput", "tcp(7)"},
 		Risk:    "bursts into a network that got busier in between",
-		Check:   netNumbers("net.ipv4.tcp_slow_start_after_idle", 1, Info, true),
+		Check:   numberCheck("net.ipv4.tcp_slow_start_after_idle", Info, true),
 	}
 }
 
@@ -68,7 +71,7 @@ func netNotsentLowat() *Setting {
 	const key = "net.ipv4.tcp_notsent_lowat"
 	return &Setting{
 		ID: key, Group: Network, Title: "unsent data that a connection may hold", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Documented,
+		Severity: Informational, Confidence: Documented, Valid: wholeNumber(0, -1),
 		Why:     "large send buffers fill with data that cannot go out yet, and take memory from the page cache",
 		Detail:  "In bytes. TuneD network-throughput takes 131072; the kernel's own is no bound. kt knows of no figure for Kafka, so it leaves the setting to you.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_notsent_lowat"},
@@ -94,6 +97,7 @@ func netRecycle() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_tw_recycle", Group: Network, Title: "early reuse of closed connections", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "0",
+		Valid:   wholeNumber(0, 1),
 		Why:     "clients behind one address cannot connect, now and then",
 		Detail:  "Old guides turn it on. It is off by default and gone since Linux 4.12. tcp_tw_reuse is another setting, and harmless.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_tw_recycle"},
@@ -103,7 +107,7 @@ func netRecycle() *Setting {
 			if !m.Exists(host.SysctlFile(key)) {
 				return Absent("this kernel does not have it any more")
 			}
-			return netNumbers(key, 1, Warn, false)(m, want)
+			return numberCheck(key, Warn, false)(m, want)
 		},
 	}
 }
@@ -111,7 +115,7 @@ func netRecycle() *Setting {
 // ifCounted is the check of a kernel setting that is worth a change only where the
 // kernel counts what it would help against.
 func ifCounted(key, counter, what string) func(*Machine, Rule) Reading {
-	check := netNumbers(key, 1, Info, false)
+	check := numberCheck(key, Info, false)
 	return func(m *Machine, want Rule) Reading {
 		r := check(m, want)
 		if r.Verdict != Info || want.Leave() {
@@ -133,6 +137,7 @@ func netBacklog() *Setting {
 	return &Setting{
 		ID: "net.core.netdev_max_backlog", Group: Network, Title: "packets that wait for a CPU", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Folklore,
+		Valid:   raiseOnly(1),
 		Why:     "packets that found the queue full were dropped, and are sent again",
 		Detail:  "Only where /proc/net/softnet_stat counts drops. Most cards bypass this queue; packets of other network namespaces and of receive packet steering go through it. The Definitive Guide wants more than 1000, others 5000 to 16384.",
 		Reads:   []string{"/proc/sys/net/core/netdev_max_backlog", "/proc/net/softnet_stat"},
@@ -145,6 +150,7 @@ func netBudget() *Setting {
 	return &Setting{
 		ID: "net.core.netdev_budget", Group: Network, Title: "packets that a CPU takes in one go", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Folklore,
+		Valid:   raiseOnly(1),
 		Why:     "the kernel stopped receiving with packets still waiting, so that they arrive late",
 		Detail:  "Only where the third column of /proc/net/softnet_stat grows. Some growth is normal under load; raising it takes time from the broker's threads. net.core.netdev_budget_usecs bounds the same in time.",
 		Reads:   []string{"/proc/sys/net/core/netdev_budget", "/proc/net/softnet_stat"},
@@ -157,13 +163,13 @@ func netBusyPoll() *Setting {
 	const poll, read = "net.core.busy_poll", "net.core.busy_read"
 	return &Setting{
 		ID: poll, Group: Network, Title: "waiting for packets in a loop", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Documented,
+		Severity: Informational, Confidence: Documented, Valid: wholeNumber(0, -1),
 		Why:     "it saves some µs for each wait and takes whole CPUs, which a busy broker needs itself",
 		Detail:  "In µs, 0 is off, as the kernel has it. TuneD network-latency sets 50 for this and net.core.busy_read. Worth a try where latency counts and CPUs are idle: measure with kt.",
 		Reads:   []string{"/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read"},
 		Sources: []string{"TuneD network-latency", "kernel documentation: sysctl/net"},
 		Check: func(m *Machine, want Rule) Reading {
-			r := netNumbers(poll, 1, Info, false)(m, want)
+			r := numberCheck(poll, Info, false)(m, want)
 			if other, err := numbersOf(m, read, 1); err == nil && other != r.Current && r.Current != "" {
 				r.Note = "net.core.busy_read is " + other
 			}

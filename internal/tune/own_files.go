@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -126,12 +127,38 @@ func (j *journal) merge(changes []Change) []*ownFile {
 	return concerned
 }
 
-// errForeign and errEdited are why kt leaves a file alone.
+// The reasons why kt leaves a file alone.
 var (
 	errForeign = errors.New("is not kt's: move it away, or take its lines over by hand")
+	errForgot  = errors.New("is not kt's: it was left as it is, and kt has forgotten it")
 	errEdited  = errors.New("was made by kt and edited since: move it away, or take kt's lines over by hand")
 	errOther   = errors.New("was made by kt, but not by an --apply on this machine: remove it first")
 )
+
+// isThere tells that a file is there, whoever made it, or may be.
+func (t *Tree) isThere(p string) bool {
+	_, err := os.Lstat(t.at(p))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// openFilesOf is the number of open files that a line allows; 0 for a line about
+// something else, and for one without a number.
+func openFilesOf(l Line) int64 {
+	text, ok := strings.CutPrefix(l.Text, "LimitNOFILE=") // "SOFT:HARD", or one for both
+	if l.File == LimitsFile {
+		words := strings.Fields(l.Text) // "kafka hard nofile 100000"
+		if ok = len(words) == 4 && words[2] == "nofile"; ok {
+			text = words[3]
+		}
+	}
+	var most int64
+	for word := range strings.SplitSeq(text, ":") {
+		if n, err := strconv.ParseInt(word, 10, 64); ok && err == nil {
+			most = max(most, n)
+		}
+	}
+	return most
+}
 
 // ownText is the text of one of kt's own files, "" for one that is not there. It is
 // an error if somebody else wrote it.
@@ -186,16 +213,19 @@ func (t *Tree) putOwn(f *ownFile) (changed bool, err error) {
 	return true, t.put(f.Path, []byte(content), 0o644)
 }
 
-// dropOwn removes one of kt's own files, an edited one only if force is set.
+// dropOwn removes one of kt's own files, an edited one only if force is set. What is
+// somebody else's is left.
 func (t *Tree) dropOwn(f *ownFile, force bool) (State, error) {
 	if err := t.drop(beside(f.Path)); err != nil {
 		return Failed, err
 	}
 	text, err := t.ownText(f.Path, f)
 	switch {
-	case (errors.Is(err, errForeign) || errors.Is(err, errEdited)) && !force:
+	case errors.Is(err, errForeign) && force:
+		return Drifted, fmt.Errorf("%s %w", f.Path, errForgot)
+	case errors.Is(err, errForeign), errors.Is(err, errEdited) && !force:
 		return Drifted, err
-	case err != nil && !force:
+	case err != nil && !errors.Is(err, errEdited):
 		return Failed, err
 	case err == nil && text == "":
 		return Already, nil

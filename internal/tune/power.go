@@ -12,7 +12,8 @@ func governor() *Setting {
 	return &Setting{
 		ID: "cpu.governor", Group: CPU, Title: "how the kernel chooses the CPU's frequency",
 		Roles: []Role{Broker, Client}, Severity: Warning, Confidence: Documented, Applies: true,
-		Why: "a CPU that has slowed down takes its time to speed up again, and short requests pay for it",
+		Valid: oneOf("performance", "powersave", "schedutil", "ondemand", "conservative", "userspace"),
+		Why:   "a CPU that has slowed down takes its time to speed up again, and short requests pay for it",
 		Detail: "TuneD's profiles for throughput and latency, Intel and Redpanda set performance, and the OpenMessaging Benchmark runs with " +
 			"TuneD's latency-performance. The powersave of intel_pstate and amd_pstate is not the old one that stays at the bottom: it " +
 			"follows the load, and cpu.epp says how fast. A virtual machine has no governor; its host has.",
@@ -30,7 +31,8 @@ func preference() *Setting {
 	return &Setting{
 		ID: "cpu.epp", Group: CPU, Title: "what the CPU itself prefers, performance or power",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented, Applies: true,
-		Why: "the CPU speeds up later and stays fast for a shorter time than the load needs",
+		Valid: oneOf("performance", "balance_performance", "default", "balance_power", "power"),
+		Why:   "the CPU speeds up later and stays fast for a shorter time than the load needs",
 		Detail: "The preference of CPUs that choose their frequency by themselves (intel_pstate and amd_pstate). TuneD's " +
 			"throughput-performance sets performance. Under the governor performance the driver takes only performance, so that kt " +
 			"sets this before the governor.",
@@ -139,7 +141,8 @@ func energyBias() *Setting {
 	return &Setting{
 		ID: "cpu.energy_bias", Group: CPU, Title: "what older Intel CPUs prefer, performance or power",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented,
-		Why: "the CPU speeds up later and stays fast for a shorter time than the load needs",
+		Valid: wholeNumber(0, 15),
+		Why:   "the CPU speeds up later and stays fast for a shorter time than the load needs",
 		Detail: "From 0, performance, to 15, power. TuneD sets performance in both of its profiles. With Secure Boot the kernel may refuse it, so " +
 			"that kt leaves it to a person.",
 		Reads:   []string{"/sys/devices/system/cpu/cpu*/power/energy_perf_bias"},
@@ -172,6 +175,7 @@ func minPerformance() *Setting {
 	return &Setting{
 		ID: "cpu.min_perf_pct", Group: CPU, Title: "the least that intel_pstate lets the CPU do, in percent",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented,
+		Valid:   wholeNumber(0, 100),
 		Why:     "the CPU slows down between requests",
 		Detail:  "TuneD's profiles set 100, which keeps the CPU at its highest frequency. With the governor performance it adds little.",
 		Reads:   []string{"/sys/devices/system/cpu/intel_pstate/min_perf_pct"},
@@ -186,7 +190,8 @@ func boost() *Setting {
 	return &Setting{
 		ID: "cpu.boost", Group: CPU, Title: "frequencies above the CPU's nominal one",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore,
-		Why: "figures depend on how warm the machine is, and on how many of its cores work",
+		Valid: oneOf("on", "off"),
+		Why:   "figures depend on how warm the machine is, and on how many of its cores work",
 		Detail: "Sources disagree: TuneD switches it on, Redpanda off, for a frequency that can be relied on. Off costs some tens of percent on a " +
 			"machine of which few cores work. kt shows it, for figures of two machines cannot be compared without it, and does not change it.",
 		Reads:   []string{"/sys/devices/system/cpu/cpufreq/boost", "/sys/devices/system/cpu/intel_pstate/no_turbo"},
@@ -215,7 +220,8 @@ func idleStates() *Setting {
 	return &Setting{
 		ID: "cpu.idle_states", Group: CPU, Title: "how long an idle CPU takes to wake up, in µs",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Folklore,
-		Why: "a request that arrives at a sleeping CPU waits until it has woken up",
+		Valid: figure,
+		Why:   "a request that arrives at a sleeping CPU waits until it has woken up",
 		Detail: "The largest latency of the idle states that are not disabled, of the first CPU. TuneD's latency-performance holds the CPU at the " +
 			"first or third state; that 10 µs is enough for Kafka is kt's proposal. The clean way to ask for it is to hold " +
 			"/dev/cpu_dma_latency open, which TuneD does and only root can see; the kernel's command line is the wrong one, for it lasts.",

@@ -55,7 +55,11 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
+		// What the library calls a type is a profile to a person.
+		return nil, fmt.Errorf("profile %s: %s", name, strings.ReplaceAll(err.Error(), "type tune.profileFile", "a profile, which has description, base and settings"))
+	}
+	if f.Base == "" && isFile(name) { // what a file does not name is not left alone by accident
+		f.Base = baseProfile
 	}
 	p := &Profile{Name: name, Description: f.Description, rules: make(map[string]Rule)}
 	if f.Base != "" {
@@ -68,8 +72,16 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	return p, p.take(f.Settings)
 }
 
+// baseProfile is what a file of the user's departs from if it does not say.
+const baseProfile = "throughput"
+
+// isFile tells a file of the user's from the name of a profile that kt ships.
+func isFile(name string) bool {
+	return strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
 func readProfile(name string, shipped fs.FS, open func(string) ([]byte, error)) ([]byte, error) {
-	if strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+	if isFile(name) {
 		text, err := open(name)
 		if err != nil {
 			return nil, fmt.Errorf("profile: %w", err)

@@ -39,12 +39,14 @@ type Reading struct {
 	rule Rule // that [Compare] held the value to
 }
 
+const needsRoot = "needs root"
+
 // Denied is the reading of what kt may not read, or could not: of err the reader
 // gets the reason. A file that is not there is [NotApplicable].
 func Denied(err error) Reading {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return Reading{Verdict: Unknown, Note: "needs root"}
+		return Reading{Verdict: Unknown, Note: needsRoot}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errors.ErrUnsupported):
 		return Absent("this machine does not have it")
 	}

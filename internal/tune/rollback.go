@@ -19,7 +19,9 @@ const (
 
 // RollbackOptions are how changes are undone.
 type RollbackOptions struct {
-	Force bool // restores what somebody else changed since, too
+	// Force restores what somebody else changed since, too, and removes files of kt's
+	// that were edited. A file that is not kt's is never removed: it is only forgotten.
+	Force bool
 }
 
 // Undone is what became of one thing that kt had changed, or of [Tree.Status] what
@@ -50,7 +52,8 @@ func (u Undone) MarshalJSON() ([]byte, error) {
 // Rollback puts back what the journal holds: kt's own files are removed, and every
 // value that is still kt's becomes what it was before kt first changed it. What
 // somebody else changed since is left, unless forced, and stays in the journal, and so
-// does what fails. When nothing is left the journal is removed. Without a journal
+// does what fails. A file that is not kt's is left even then, but by force the journal
+// forgets it. When nothing is left the journal is removed. Without a journal
 // there is nothing to do. An error means that nothing was undone, or that the journal
 // could not be brought up to date, which the next Rollback does.
 //
@@ -94,12 +97,14 @@ func (j *journal) holds(p string) bool {
 	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.Path == p })
 }
 
-// dropFiles removes kt's own files and returns those that had to be left.
+// dropFiles removes kt's own files and returns those that had to be left. By force the
+// ones that somebody else put in their place are no matter of kt's any more, so that
+// undoing comes to an end.
 func (t *Tree) dropFiles(j *journal, force bool) (undone []Undone, left []*ownFile) {
 	for _, f := range j.Files {
 		state, err := t.dropOwn(f, force)
 		undone = append(undone, Undone{Kind: OwnFile, Path: f.Path, State: state, Err: err})
-		if state == Failed || state == Drifted {
+		if state == Failed || state == Drifted && !force {
 			left = append(left, f)
 		}
 	}
@@ -155,7 +160,7 @@ func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
 // restore puts back a value, and what the kernel set with it.
 func (t *Tree) restore(e *entry) error {
 	now, pair, err := t.both(e)
-	if err == nil && (now != e.Old || pair != e.PairOld) {
+	if err == nil && !e.isOld(now, pair) {
 		err = t.putBack(e.subject, e.Old, e.Pair, e.PairOld)
 	}
 	for _, b := range e.Beside {
@@ -171,7 +176,7 @@ func (t *Tree) restore(e *entry) error {
 // before kt changed them.
 func (t *Tree) isOld(e *entry) bool {
 	now, pair, err := t.both(e)
-	return err == nil && now == e.Old && pair == e.PairOld && t.besideIsOld(e)
+	return err == nil && e.isOld(now, pair) && t.besideIsOld(e)
 }
 
 func (t *Tree) besideIsOld(e *entry) bool {
@@ -209,11 +214,11 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 	}
 	u.Now = now
 	switch {
-	case now == e.Old && pair == e.PairOld && (e.Boot != boot || t.besideIsOld(e)):
+	case e.isOld(now, pair) && (e.Boot != boot || t.besideIsOld(e)):
 		u.State = Already
-	case now == e.Old && pair == e.PairOld: // a Rollback was killed before it came to the rest
+	case e.isOld(now, pair): // a Rollback was killed before it came to the rest
 		u.State = Held
-	case slices.Contains(e.Ours, now) || e.Pair != "" && slices.Contains(e.PairOurs, pair):
+	case e.isOurs(now, pair):
 		u.State = Held
 	case e.Boot != boot:
 		u.State, u.Err = Gone, errors.New("the machine has started again since, without kt's value")

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -60,7 +61,7 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 		name   string
 		meddle func(*testing.T, *Tree)
 		want   string
-		force  string // what a forced Rollback after that says, "" where nothing is left
+		force  string // what a forced Rollback after that says, "" where nothing is left to do
 	}{
 		{"a value was set by hand", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, swappinessFile, "7\n")
@@ -81,7 +82,12 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
 		{"a file of kt's was replaced", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
-		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf restored"},
+		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf drifted"},
+		{"a file of kt's was replaced by a link", func(t *testing.T, tree *Tree) {
+			if err := errors.Join(os.Remove(tree.at(SysctlFile)), os.Symlink("99-local.conf", tree.at(SysctlFile))); err != nil {
+				t.Fatal(err)
+			}
+		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf drifted"},
 		{"a file of kt's was removed", func(t *testing.T, tree *Tree) {
 			if err := os.Remove(tree.at(SysctlFile)); err != nil {
 				t.Fatal(err)
@@ -117,6 +123,9 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 				}
 				return
 			}
+			if row.force == "sysctl.d/zz-kt.conf drifted" { // it is somebody else's, and stays
+				before[SysctlFile] = snapshotOf(t, tree.root)[SysctlFile]
+			}
 			k.writes = nil
 			drifted := strings.Replace(row.force, "restored", "drifted", 1)
 			sameStates(t, "Rollback again", drifted, undoneStates(mustRollback(t, tree, RollbackOptions{})))
@@ -125,6 +134,91 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			}
 			sameStates(t, "Rollback by force", row.force, undoneStates(mustRollback(t, tree, RollbackOptions{Force: true})))
 			sameTree(t, "the tree after a forced Rollback", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+func TestAFileThatIsNotKtsIsForgottenByForce(t *testing.T) {
+	tree, _ := machineTree(t)
+	mustApply(t, tree, planOfAll()[:1], ApplyOptions{})
+	putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
+	undone := mustRollback(t, tree, RollbackOptions{Force: true})
+	sameStates(t, "Rollback by force", "sysctl.d/zz-kt.conf drifted, vm.swappiness restored", undoneStates(undone))
+	want := SysctlFile + " is not kt's: it was left as it is, and kt has forgotten it"
+	if got := undone[0].Err; got == nil || got.Error() != want {
+		t.Errorf("Rollback by force: the error of the file is %v, want %q", got, want)
+	}
+	if undone := mustRollback(t, tree, RollbackOptions{}); len(undone) > 0 {
+		t.Errorf("Rollback after it = %v, want nothing", undone)
+	}
+	if got := readText(t, tree.root, SysctlFile); got != "vm.swappiness = 5\n" {
+		t.Errorf("%s is %q, want it as somebody wrote it", SysctlFile, got)
+	}
+}
+
+// TestWhatWasThereLastIsPutBack is of values that change between two Applies.
+func TestWhatWasThereLastIsPutBack(t *testing.T) {
+	swappiness := func(old string) []Change { return []Change{Sysctl("a", "vm.swappiness", old, "1")} }
+	requests := func(old string) []Change {
+		return []Change{{Setting: "b", Kind: WriteFile, Path: requestsFile, Old: old, New: "1024"}}
+	}
+	bytes := planOfAll()[2]
+	bytes.PairOld = "33"
+	for _, row := range []struct {
+		name    string
+		first   []Change
+		between func(*testing.T, *Tree)
+		second  []Change
+		path    string
+		want    string
+	}{
+		{"kt's own value", swappiness("60"), func(*testing.T, *Tree) {}, []Change{Sysctl("a", "vm.swappiness", "1", "10")}, swappinessFile, "60\n"},
+		{"a value that somebody set since", swappiness("60"), func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, swappinessFile, "30\n")
+		}, swappiness("30"), swappinessFile, "30\n"},
+		{"a value that somebody put back", swappiness("60"), func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, swappinessFile, "60\n")
+		}, swappiness("60"), swappinessFile, "60\n"},
+		{"a new default after the next start", swappiness("60"), func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, bootIDFile, "7b1f8a0e-8d0c-4f5e-9a77-000000000002\n")
+			putText(t, tree.root, swappinessFile, "35\n")
+		}, swappiness("35"), swappinessFile, "35\n"},
+		{"kt's value after the next start", swappiness("60"), func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, bootIDFile, "7b1f8a0e-8d0c-4f5e-9a77-000000000002\n")
+		}, []Change{Sysctl("a", "vm.swappiness", "1", "10")}, swappinessFile, "60\n"},
+		{"the other one of a pair, that somebody set since", planOfAll()[2:3], func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, dirtyBytesFile, "0\n")
+			putText(t, tree.root, dirtyRatioFile, "33\n")
+		}, []Change{bytes}, dirtyRatioFile, "33\n"},
+		{"the same one of a pair, set since, under a profile of the other one", planOfAll()[2:3], func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, dirtyBytesFile, "777\n")
+		}, []Change{{
+			Setting: "vm.dirty_limit", Kind: WriteFile, Path: dirtyRatioFile, Old: "0", New: "60", Pair: dirtyBytesFile, PairOld: "777",
+		}}, dirtyBytesFile, "777\n"},
+		{"what the kernel set when kt wrote something else", requests("64"), func(t *testing.T, tree *Tree) {
+			mustApply(t, tree, planOfAll()[4:5], ApplyOptions{})
+		}, requests("256"), requestsFile, "64\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, _ := machineTree(t)
+			for i, changes := range [][]Change{row.first, row.second} {
+				for _, o := range mustApply(t, tree, changes, ApplyOptions{}) {
+					if o.State != Applied {
+						t.Errorf("Apply %d: %s is %s, %v; want %s", i+1, o.Change.Setting, o.State, o.Err, Applied)
+					}
+				}
+				if i == 0 {
+					row.between(t, tree)
+				}
+			}
+			for _, u := range mustRollback(t, tree, RollbackOptions{}) {
+				if u.State != Restored {
+					t.Errorf("Rollback: %s is %s, %v; want %s", u.Path, u.State, u.Err, Restored)
+				}
+			}
+			if got := readText(t, tree.root, row.path); got != row.want {
+				t.Errorf("%s after Rollback is %q, want %q", row.path, got, row.want)
+			}
 		})
 	}
 }

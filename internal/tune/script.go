@@ -76,6 +76,16 @@ kt_write() {
 	fi
 }
 
+# kt_folder FOLDER: makes it, and those that it is in, and says so.
+kt_folder() {
+	if [ -z "$1" ] || [ -d "$KT_ROOT$1" ]; then
+		return 0
+	fi
+	kt_folder "${1%/*}" || return 1
+	(umask 022 && mkdir "$KT_ROOT$1") || return 1
+	printf 'made       %s\n' "$1"
+}
+
 # kt_own FILE <content: a file that kt made before may be replaced, no other.
 kt_own() {
 	kt_file=$KT_ROOT$1
@@ -95,7 +105,7 @@ kt_own() {
 			;;
 		esac
 	fi
-	if mkdir -p "${kt_file%/*}" &&
+	if kt_folder "${1%/*}" &&
 		printf '%s\n' "$kt_new" >"$kt_file.kt-new" &&
 		chmod 0644 "$kt_file.kt-new" &&
 		mv -f "$kt_file.kt-new" "$kt_file"; then
@@ -153,7 +163,7 @@ kt_remount() {
 		kt_failed "mount $1: it is no mount point"
 		return 0
 	fi
-	kt_others=$(printf '%s' ",$kt_options" | sed 's/,noatime//; s/,relatime//; s/^,//')
+	kt_others=$(printf '%s\n' "$kt_options" | sed '` + otherOptions + `')
 	kt_now=strictatime
 	case ,$kt_options, in
 	*,noatime,*) kt_now=noatime ;;
@@ -168,6 +178,10 @@ kt_remount() {
 	fi
 }
 `
+
+// otherOptions has sed take from the options of a mount, of which the first is rw or
+// ro, how access times are kept. That it is idmapped stays by itself.
+const otherOptions = "s/,noatime//; s/,relatime//; s/,idmapped//"
 
 // Script writes changes as a script for any POSIX shell, which does what Apply would
 // do, but for a journal: it says at its end how to undo it. What the kernel refuses it
@@ -225,14 +239,20 @@ func scriptNow(c *Change) string {
 	return ""
 }
 
+// The commands that let systemd and udev see that their files have changed.
+const (
+	readUnits = "systemctl daemon-reload"
+	readRules = "udevadm control --reload"
+)
+
 // scriptReload lets those programs read kt's files that do not do it by themselves.
 func scriptReload(files []*ownFile) string {
 	text := ""
 	if slices.ContainsFunc(files, isDropIn) {
-		text += "if [ -z \"$KT_ROOT\" ] && [ -d /run/systemd/system ]; then\n\tsystemctl daemon-reload || kt_failed 'systemctl daemon-reload'\nfi\n"
+		text += "if [ -z \"$KT_ROOT\" ] && [ -d /run/systemd/system ]; then\n\t" + readUnits + " || kt_failed '" + readUnits + "'\nfi\n"
 	}
 	if slices.ContainsFunc(files, isUdevRule) {
-		text += "if [ -z \"$KT_ROOT\" ] && [ -d /run/udev ]; then\n\tudevadm control --reload || kt_failed 'udevadm control --reload'\nfi\n"
+		text += "if [ -z \"$KT_ROOT\" ] && [ -d /run/udev ]; then\n\t" + readRules + " || kt_failed '" + readRules + "'\nfi\n"
 	}
 	return text
 }
@@ -246,12 +266,37 @@ func scriptUndo(changes []Change, files []*ownFile, o ApplyOptions) string {
 	for _, f := range files {
 		text += "#   rm -f " + quote(f.Path) + "\n"
 	}
+	if slices.ContainsFunc(files, isDropIn) {
+		text += "#   " + readUnits + "\n"
+	}
+	if slices.ContainsFunc(files, isUdevRule) {
+		text += "#   " + readRules + "\n"
+	}
 	for _, c := range slices.Backward(changes) {
 		if o.now() {
 			text += scriptBack(&c)
 		}
 	}
+	if len(files) > 0 {
+		text += "# And of these folders the ones that it said it made:\n"
+	}
+	var seen []string
+	for _, f := range files {
+		if dir := path.Dir(f.Path); !slices.Contains(seen, dir) {
+			seen = append(seen, dir)
+			text += "#   rmdir" + foldersBelowEtc(dir) + "\n"
+		}
+	}
 	return text
+}
+
+// foldersBelowEtc are a folder and those that it is in, as words of the shell.
+func foldersBelowEtc(dir string) string {
+	words := ""
+	for ; strings.HasPrefix(dir, "/etc/"); dir = path.Dir(dir) {
+		words += " " + quote(dir)
+	}
+	return words
 }
 
 func scriptBack(c *Change) string {
@@ -265,7 +310,8 @@ func scriptBack(c *Change) string {
 	case Prlimit:
 		return fmt.Sprintf("#   prlimit --pid %d --nofile=%s\n", c.PID, quote(strings.Replace(old, " ", ":", 1)))
 	case Remount:
-		return fmt.Sprintf("#   mount -o remount,%s %s\n", mountOption(old), quote(c.Path))
+		return fmt.Sprintf("#   kt_others=$(findmnt -nro VFS-OPTIONS -M %s | sed '$!d; %s')\n"+
+			"#   mount -o \"remount,bind,${kt_others:?},%s\" %s\n", quote(c.Path), otherOptions, mountOption(old), quote(c.Path))
 	case KeepOnly:
 	}
 	return ""
@@ -292,7 +338,8 @@ func mountOption(atime string) string {
 	return "atime," + atime
 }
 
-// mountEscape is a path as mountinfo has it, with some characters as octal numbers.
+// mountEscape is a mount point as mountinfo has it, with some characters as octal
+// numbers. Those that [checkPath] refuses are left out.
 func mountEscape(p string) string {
-	return strings.NewReplacer(" ", `\040`, `\`, `\134`, "#", `\043`).Replace(p)
+	return strings.NewReplacer(" ", `\040`, `\`, `\134`).Replace(p)
 }

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
 )
@@ -60,10 +63,11 @@ func TestAScriptDoesWhatApplyDoes(t *testing.T) {
 		name    string
 		options ApplyOptions
 		said    int // lines
+		made    int // lines of folders
 	}{
-		{"now and for later", ApplyOptions{}, 11},
-		{"now", ApplyOptions{Runtime: true}, 7},
-		{"for later", ApplyOptions{Persist: true}, 4},
+		{"now and for later", ApplyOptions{}, 11, 4},
+		{"now", ApplyOptions{Runtime: true}, 7, 0},
+		{"for later", ApplyOptions{Persist: true}, 4, 4},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			byKt, k := machineTree(t)
@@ -71,8 +75,8 @@ func TestAScriptDoesWhatApplyDoes(t *testing.T) {
 			tree, _ := machineTree(t)
 			script := scriptOf(t, planOfAll(), row.options)
 			out, status := run(t, script, "KT_ROOT="+tree.root)
-			if got := strings.Count(out, "changed  ") + strings.Count(out, "skipped  "); status != 0 || got != row.said || strings.Count(out, "\n") != row.said {
-				t.Errorf("the script ended with %d and said\n%s\nwant 0 and %d lines of what was changed", status, out, row.said)
+			if got := strings.Count(out, "changed  ") + strings.Count(out, "skipped  "); status != 0 || got != row.said || strings.Count(out, "\n") != row.said+row.made || strings.Count("\n"+out, "\nmade  ") != row.made {
+				t.Errorf("the script ended with %d and said\n%s\nwant 0, %d lines of what was changed and %d of folders", status, out, row.said, row.made)
 			}
 			for p := range machineFiles() {
 				// A folder has no brackets to move, no pair, and no process.
@@ -210,11 +214,11 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip("needs prlimit, of util-linux")
 	}
-	dir := filepath.Join(t.TempDir(), "a place with 'quotes'")
+	dir := filepath.Join(t.TempDir(), `a #place with 'quotes' and a \ in it`)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mountSmall(t, dir, "64k,nosuid,relatime")
+	mountSmall(t, dir, "64k,nosuid,nodev,noexec,nodiratime,relatime")
 	cat := exec.Command("cat")
 	in, err := cat.StdinPipe()
 	if err != nil {
@@ -242,12 +246,30 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 		{Setting: "limits.nofile", Kind: Prlimit, PID: p.PID, Start: p.Start, Old: old, New: lower},
 		{Setting: "limits.nofile", Kind: Prlimit, PID: p.PID, Start: p.Start + 1, Old: old, New: lower},
 	}, ApplyOptions{Runtime: true})
+	// This mount alone is read-only: what does not stay with it changes the file system.
+	if out, err := exec.Command("mount", "-o", "remount,bind,ro,nosuid,nodev,noexec,nodiratime,relatime", dir).CombinedOutput(); err != nil {
+		t.Fatalf("mount: %v: %s", err, out)
+	}
+	others := func() host.Mount {
+		t.Helper()
+		mounts, err := host.System().Mounts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := mountAt(mounts, dir)
+		m.Options = slices.DeleteFunc(m.Options, func(o string) bool { return slices.Contains(atimes, o) })
+		return m
+	}
+	before := others()
 	is := func(when, wantMount, wantLimit string) {
 		t.Helper()
 		atime, err := tree.value(mount)
 		files, err2 := tree.value(limit)
 		if atime != wantMount || files != wantLimit {
 			t.Errorf("%s the mount is %q, %v and the limit %q, %v; want %q and %q", when, atime, err, files, err2, wantMount, wantLimit)
+		}
+		if d := cmp.Diff(before, others()); d != "" {
+			t.Errorf("%s the mount is another (-want +got):\n%s", when, d)
 		}
 	}
 	for _, want := range []string{"changed    ", "unchanged  "} {
@@ -272,10 +294,84 @@ func TestAScriptSaysHowToUndoIt(t *testing.T) {
 	for _, want := range []string{
 		"rm -f '" + SysctlFile + "'", "printf '%s\\n' '60' >'" + swappinessFile + "'",
 		"printf '%s\\n' '20' >'" + dirtyRatioFile + "'", "printf '%s\\n' 'always' >'" + hugePagesFile + "'",
-		"prlimit --pid 4711 --nofile='1024:524288'", "mount -o remount,atime,relatime '/data/kafka1'",
+		"prlimit --pid 4711 --nofile='1024:524288'", "mount -o \"remount,bind,${kt_others:?},atime,relatime\" '/data/kafka1'",
+		"rmdir '/etc/udev/rules.d' '/etc/udev'",
 	} {
 		if !strings.Contains(got, "\n"+want+"\n") {
 			t.Errorf("what undoes the script is\n%s\nwant the line\n%s", got, want)
+		}
+	}
+	for _, want := range []string{
+		"rm -f '" + DropIn("kafka.service") + "'\nsystemctl daemon-reload\nudevadm control --reload\n",
+		"# And of these folders the ones that it said it made:\nrmdir ",
+	} {
+		if !strings.Contains(got, "\n"+want) {
+			t.Errorf("what undoes the script is\n%s\nwant in it\n%s", got, want)
+		}
+	}
+	got = undoOf(t, scriptOf(t, planOfAll()[:1], ApplyOptions{}))
+	for _, word := range []string{"systemctl", "udevadm"} {
+		if strings.Contains(got, word) {
+			t.Errorf("what undoes a script without files that %s is about is\n%s", word, got)
+		}
+	}
+	if got := undoOf(t, scriptOf(t, planOfAll()[:1], ApplyOptions{Runtime: true})); strings.Contains(got, "rmdir") {
+		t.Errorf("what undoes a script without files is\n%s\nwant no folder in it", got)
+	}
+}
+
+// TestWhatUndoesAScriptLeavesNothing runs it on a folder, with the folders that the
+// script said it made.
+func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {
+	tree, _ := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	changes := slices.Concat(planOfAll()[:1], []Change{
+		{Setting: "a", Kind: KeepOnly, New: "1", Keep: []Line{{File: UdevFile, Text: "a"}, {File: TmpfilesFile, Text: "b"}}},
+	})
+	script := scriptOf(t, changes, ApplyOptions{})
+	old := syscall.Umask(0o077)
+	said, status := run(t, script, "KT_ROOT="+tree.root)
+	syscall.Umask(old)
+	if status != 0 {
+		t.Fatalf("the script ended with %d and said\n%s", status, said)
+	}
+	if info, err := os.Stat(tree.at("/etc/udev")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("Stat(/etc/udev) = %v, %v; want a folder that all may look into", info, err)
+	}
+	undo := "set -e\n"
+	for line := range strings.Lines(undoOf(t, script)) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0, words[0] == "udevadm":
+		case words[0] == "rmdir":
+			for _, w := range words[1:] {
+				if strings.Contains(said, "made       "+strings.Trim(w, "'")+"\n") {
+					undo += "rmdir " + w + "\n"
+				}
+			}
+		default:
+			undo += line
+		}
+	}
+	file := filepath.Join(t.TempDir(), "undo.sh")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(undo, "'/", "'"+tree.root+"/")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, status := run(t, file); status != 0 {
+		t.Errorf("what undoes it ended with %d and said\n%s", status, out)
+	}
+	sameTree(t, "the tree after undoing it", before, snapshotOf(t, tree.root))
+}
+
+func TestMountPointsAreWrittenAsTheKernelDoes(t *testing.T) {
+	for _, row := range []struct{ point, want string }{
+		{"/data/kafka1", "/data/kafka1"},
+		{"/a b", `/a\040b`},
+		{`/a\b`, `/a\134b`},
+		{"/a#b", "/a#b"},
+	} {
+		if got := mountEscape(row.point); got != row.want {
+			t.Errorf("mountEscape(%q) = %q, want %q", row.point, got, row.want)
 		}
 	}
 }

@@ -8,53 +8,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// numbersOf reads a kernel setting of n whole numbers, with one space between them. What holds
-// anything else is not compared: kt would only overwrite what it does not understand.
-func numbersOf(m *Machine, key string, n int) (string, error) {
-	text, err := m.Text(host.SysctlFile(key))
-	if err != nil {
-		return "", err
-	}
-	fields := strings.Fields(text)
-	if len(fields) != n {
-		return "", fmt.Errorf("%s: %q is not %d numbers", key, text, n)
-	}
-	for _, f := range fields {
-		if _, err := strconv.ParseInt(f, 10, 64); err != nil {
-			return "", fmt.Errorf("%s: %q is not a number", key, f)
-		}
-	}
-	return strings.Join(fields, " "), nil
-}
-
-// netNumbers is the check of a kernel setting of n numbers. Where it does not hold the
-// verdict is bad, and the reading has a change, or without applies the command.
-func netNumbers(key string, n int, bad Verdict, applies bool) func(*Machine, Rule) Reading {
-	return func(m *Machine, want Rule) Reading {
-		current, err := numbersOf(m, key, n)
-		if err != nil {
-			return Denied(err)
-		}
-		r := Compare(current, want, bad)
-		switch {
-		case want.Leave() || r.Verdict == OK:
-		case applies:
-			r.Changes = []Change{Sysctl(key, key, current, want.Target(current))}
-		default:
-			r.Command = sysctlCommand(key, want.Target(current))
-		}
-		return r
-	}
-}
-
-// sysctlCommand sets a kernel setting until the machine starts again.
-func sysctlCommand(key, value string) string {
-	if strings.ContainsRune(value, ' ') {
-		value = `"` + value + `"`
-	}
-	return "sysctl -w " + key + "=" + value
-}
-
 // Kafka's names for the buffers of a broker's connections, and what it takes for
 // either when it is not set. -1 leaves them to the kernel.
 const (
@@ -76,7 +29,7 @@ func brokerBuffer(m *Machine, option string) (int64, error) {
 // bufferMax is the check of the most that a program may ask for. What a broker's
 // configuration asks for decides what it is worth.
 func bufferMax(key, option string) func(*Machine, Rule) Reading {
-	check := netNumbers(key, 1, Warn, true)
+	check := numberCheck(key, Warn, true)
 	return func(m *Machine, want Rule) Reading {
 		asked, err := brokerBuffer(m, option)
 		if m.Role == Client || err != nil { // kafka.socket_buffers tells of the error
@@ -89,10 +42,13 @@ func bufferMax(key, option string) func(*Machine, Rule) Reading {
 		case asked > have:
 			r.Note = fmt.Sprintf("the broker asks for %d (%s) and gets %d", asked, option, have)
 		case r.Verdict != Warn:
+		case !configKnown(m):
+			r.Verdict, r.Note = Info, "it counts for a broker that asks for more by "+option
 		case asked < 0:
-			r.Verdict, r.Note = Info, "the broker leaves its buffers to the kernel, which goes by tcp_rmem and tcp_wmem instead"
+			r.Verdict, r.Changes = Info, nil
+			r.Note = "the broker leaves its buffers to the kernel, which goes by tcp_rmem and tcp_wmem instead"
 		default:
-			r.Verdict, r.Note = Info, fmt.Sprintf("the broker asks for %d: raise %s too, or nothing changes for it", asked, option)
+			r.bound(asked, option)
 		}
 		return r
 	}
@@ -101,25 +57,39 @@ func bufferMax(key, option string) func(*Machine, Rule) Reading {
 // bufferRange is the check of the buffers that the kernel gives to connections that
 // ask for none.
 func bufferRange(key, option string) func(*Machine, Rule) Reading {
-	check := netNumbers(key, 3, Warn, true)
+	check := numbersCheck(key, 3, Warn, true)
 	return func(m *Machine, want Rule) Reading {
 		r := check(m, want)
 		asked, err := brokerBuffer(m, option)
-		if m.Role != Client && err == nil && asked >= 0 && r.Verdict == Warn {
-			r.Verdict = Info
-			r.Note = fmt.Sprintf("no effect on a broker that asks for %d itself: set %s=-1 first", asked, option)
+		switch {
+		case m.Role == Client, err != nil, asked < 0, r.Verdict != Warn:
+		case !configKnown(m):
+			r.Verdict, r.Note = Info, "it counts for a broker with "+option+"=-1"
+		default:
+			r.bound(asked, option)
 		}
 		return r
 	}
 }
 
+// configKnown tells whether the broker's settings are known.
+func configKnown(m *Machine) bool { return m.Config.File != "" && m.Config.Err == nil }
+
+// bound takes back a change that would do nothing for a broker that asks for a buffer
+// of its own: that comes first.
+func (r *Reading) bound(asked int64, option string) {
+	r.Verdict, r.Changes = Info, nil
+	r.Note = fmt.Sprintf("no effect on a broker that asks for %d itself", asked)
+	r.Command = option + "=-1 in server.properties, then kt tune --apply"
+}
+
 func netMemMax(key, option, title string) *Setting {
 	return &Setting{
 		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented, Applies: true,
+		Severity: Warning, Confidence: Documented, Applies: true, Valid: raiseOnly(1),
 		Why: "a buffer that is asked for and is larger is cut without a word, which slows connections over a distance",
 		Detail: "In bytes; never lowered. It bounds what a program asks for itself, as Kafka does with " + option + ", 102400 when not set. " +
-			"Raised alone it changes nothing for such a broker. Sources: the Definitive Guide 2 MiB, Intel 16 MiB, Oracle's profile for TuneD 4 MiB and 1 MiB, " +
+			"Raised alone it changes nothing for such a broker, so that kt does not. Sources: the Definitive Guide 2 MiB, Intel 16 MiB, Oracle's profile for TuneD 4 MiB and 1 MiB, " +
 			"others up to 128 MiB; new kernels start with more than the older of these, so values from books may lower it. " +
 			"What has -1 there, or is a client that asks for nothing, goes by tcp_rmem and tcp_wmem.",
 		Reads:   []string{"/proc/sys/" + sysctlPath(key), "server.properties"},
@@ -153,7 +123,7 @@ func netMemDefault(key, title string) *Setting {
 func netTCPMem(key, option, title string) *Setting {
 	return &Setting{
 		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented, Applies: true,
+		Severity: Warning, Confidence: Documented, Applies: true, Valid: raiseOnly(3),
 		Why: "one connection moves at most a buffer for each round trip: the last value bounds it",
 		Detail: "In bytes: least, at the start, and most. Each is raised by itself and never lowered. " +
 			"It has an effect where a program asks for no buffer: clients in Go and librdkafka, and a broker with " + option + "=-1. " +
@@ -169,11 +139,12 @@ func netAutotuning() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_moderate_rcvbuf", Group: Network, Title: "growing receive buffers", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
+		Valid:   wholeNumber(0, 1),
 		Why:     "without it receive buffers stay at the middle value of tcp_rmem, whatever the distance",
 		Detail:  "On by default. A program that asks for a receive buffer of its own turns it off for that connection.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_moderate_rcvbuf"},
 		Sources: []string{"tcp(7)"},
-		Check:   netNumbers("net.ipv4.tcp_moderate_rcvbuf", 1, Warn, false),
+		Check:   numberCheck("net.ipv4.tcp_moderate_rcvbuf", Warn, false),
 	}
 }
 
@@ -235,14 +206,15 @@ func netSomaxconn() *Setting {
 	return &Setting{
 		ID: "net.core.somaxconn", Group: Network, Title: "connections that may wait to be accepted", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented, Applies: true,
-		Why: "when many clients connect at once, those that find no place wait for a second or more",
+		Valid: raiseOnly(1),
+		Why:   "when many clients connect at once, those that find no place wait for a second or more",
 		Detail: "Never lowered. The kernel takes 4096 since 5.4 and took 128 before; TuneD asks for 2048, rpk for 4096. It cuts what a program asks for: " +
 			"Kafka asks for 50 (socket.listen.backlog.size), so that for a broker of 3.2 or later both have to be raised, and see kafka.listen_backlog. " +
 			"In a container it is the container's own.",
 		Reads:   []string{"/proc/sys/net/core/somaxconn"},
 		Sources: []string{"Kafka documentation: Broker Configs", "TuneD throughput-performance", "rpk tune net", "kernel documentation: ip-sysctl"},
 		Check: func(m *Machine, want Rule) Reading {
-			r := netNumbers("net.core.somaxconn", 1, Warn, true)(m, want)
+			r := numberCheck("net.core.somaxconn", Warn, true)(m, want)
 			if n, err := strconv.Atoi(r.Current); err == nil && n >= 1024 && r.Verdict == Warn {
 				r.Verdict = Info
 			}
@@ -255,11 +227,12 @@ func netSynBacklog() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_max_syn_backlog", Group: Network, Title: "connections that are half open", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Documented, Applies: true,
+		Valid:   raiseOnly(1),
 		Why:     "when many clients connect at once, the first packet of some is dropped and sent again later",
 		Detail:  "Never lowered. The kernel goes by the machine's memory; rpk and perftune take 4096, the Definitive Guide more than 1024. Kafka's backlog bounds it for each listener too.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_max_syn_backlog"},
 		Sources: []string{"Kafka: The Definitive Guide", "rpk tune net", "tcp(7)"},
-		Check:   netNumbers("net.ipv4.tcp_max_syn_backlog", 1, Info, true),
+		Check:   numberCheck("net.ipv4.tcp_max_syn_backlog", Info, true),
 	}
 }
 

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"io/fs"
 	"testing"
 	"time"
 
@@ -34,8 +35,18 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 	tryAll(t, []trial{
 		{says: "large enough", id: rmax, files: sysctls(rmax, "33554432"), verdict: OK, current: "33554432"},
 		{
-			says: "a broker with Kafka's own buffers gains nothing", id: rmax, files: sysctls(rmax, "212992"),
-			verdict: Info, current: "212992", note: "raise socket.receive.buffer.bytes too", changes: raise("212992", "16777216"),
+			says: "a broker with Kafka's own buffers gains nothing", id: rmax, files: sysctls(rmax, "212992"), set: configured(),
+			verdict: Info, current: "212992", note: "no effect on a broker that asks for 102400 itself",
+			command: "socket.receive.buffer.bytes=-1 in server.properties, then kt tune --apply",
+		},
+		{
+			says: "a broker whose configuration is not known", id: rmax, files: sysctls(rmax, "212992"),
+			verdict: Info, current: "212992", note: "counts for a broker that asks for more by socket.receive.buffer.bytes", changes: raise("212992", "16777216"),
+		},
+		{
+			says: "a broker whose configuration cannot be read", id: rmax, files: sysctls(rmax, "212992"),
+			set:     func(m *Machine) { m.Config = Config{File: "/etc/kafka/server.properties", Err: fs.ErrPermission} },
+			verdict: Info, current: "212992", note: "counts for a broker that asks for more", changes: raise("212992", "16777216"),
 		},
 		{
 			says: "a client gains", id: rmax, files: sysctls(rmax, "212992"), set: client,
@@ -51,7 +62,7 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 		},
 		{
 			says: "a broker that leaves it to the kernel", id: wmax, files: sysctls(wmax, "212992"), set: configured(sendBuffer, "-1"),
-			verdict: Info, current: "212992", note: "tcp_wmem", changes: []string{"/proc/sys/net/core/wmem_max 212992 -> 16777216"},
+			verdict: Info, current: "212992", note: "goes by tcp_rmem and tcp_wmem instead",
 		},
 		{says: "a laptop", id: rmax, profile: "minimal", files: sysctls(rmax, "212992"), verdict: Info, current: "212992"},
 		{says: "garbage in the configuration", id: rmax, files: sysctls(rmax, "33554432"), set: configured(receiveBuffer, "1 MiB"), verdict: OK, current: "33554432"},
@@ -61,8 +72,13 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 
 		{says: "a range that is wide enough", id: rmem, files: sysctls(rmem, "4096\t131072\t33554432"), verdict: OK, current: "4096 131072 33554432"},
 		{
-			says: "no effect on a broker with buffers of its own", id: rmem, files: sysctls(rmem, "4096\t131072\t6291456"),
-			verdict: Info, current: "4096 131072 6291456", note: "set socket.receive.buffer.bytes=-1 first",
+			says: "no effect on a broker with buffers of its own", id: rmem, files: sysctls(rmem, "4096\t131072\t6291456"), set: configured(),
+			verdict: Info, current: "4096 131072 6291456", note: "no effect on a broker that asks for 102400 itself",
+			command: "socket.receive.buffer.bytes=-1 in server.properties, then kt tune --apply",
+		},
+		{
+			says: "a broker whose configuration is not known, and a range", id: rmem, files: sysctls(rmem, "4096\t131072\t6291456"),
+			verdict: Info, current: "4096 131072 6291456", note: "counts for a broker with socket.receive.buffer.bytes=-1",
 			changes: []string{"/proc/sys/net/ipv4/tcp_rmem 4096 131072 6291456 -> 4096 131072 16777216"},
 		},
 		{

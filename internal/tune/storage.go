@@ -301,7 +301,7 @@ func readKinds(m *Machine, bad fsKind, note string) Reading {
 		name, kind := fsOf(d)
 		switch {
 		case name == "":
-			return Reading{Verdict: Unknown, Note: "the file system of " + d.Path + " is not known"}
+			return Reading{Verdict: Unknown, Note: "the file system is not known"}
 		case kind == bad:
 			return Reading{Verdict: Fail, Current: name, Wanted: "xfs or ext4", Note: d.Path + " " + note}
 		}

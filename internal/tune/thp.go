@@ -14,11 +14,12 @@ func thpEnabled() *Setting {
 	return &Setting{
 		ID: "thp.enabled", Group: Memory, Title: "transparent huge pages",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Applies: true,
-		Why: "with always the kernel compacts memory for every process, and a broker's threads wait for it now and then",
+		Valid: oneOf("always", "madvise", "never"),
+		Why:   "with always the kernel compacts memory for every process, and a broker's threads wait for it now and then",
 		Detail: "Sources disagree. Redpanda writes always, for its own way of taking memory; TuneD's network-latency never; " +
 			"advice for databases has moved from never to madvise. madvise leaves the choice to each program: a JVM that runs with " +
 			"-XX:+UseTransparentHugePages gets them, and no other. There is no measurement for Kafka. For throughput always is " +
-			"only mentioned, for latency it is a warning. Where transparent_hugepage= is on the kernel's command line somebody " +
+			"only mentioned, for latency it is a warning. Only always is changed: what somebody has switched off stays off. Where transparent_hugepage= is on the kernel's command line somebody " +
 			"has chosen, and kt does not change it.",
 		Reads:   []string{"/sys/kernel/mm/transparent_hugepage/enabled", "/proc/cmdline"},
 		Sources: []string{"TuneD network-latency (never)", "Oracle: huge pages for databases (madvise)", "Redpanda: rpk redpanda tune (always)", "kernel documentation: transhuge"},
@@ -37,7 +38,8 @@ func thpDefrag() *Setting {
 	return &Setting{
 		ID: "thp.defrag", Group: Memory, Title: "waiting for a huge page",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Applies: true,
-		Why: "with always a thread that touches new memory stops until the kernel has compacted enough for a huge page",
+		Valid: oneOf("always", "defer", "defer+madvise", "madvise", "never"),
+		Why:   "with always a thread that touches new memory stops until the kernel has compacted enough for a huge page",
 		Detail: "Only always makes threads wait that never asked for huge pages; the kernel's own choice is madvise. Intel's scripts " +
 			"for Kafka set never, and TuneD leaves it. kt sets defer+madvise, which compacts in the background for all others; " +
 			"kernels before 4.11 do not have it and get the next word that they have.",
@@ -70,6 +72,10 @@ func thpCheck(m *Machine, id, file string, want Rule, bad Verdict) Reading {
 	}
 	if !strings.Contains(text, "[") {
 		return Reading{Verdict: Unknown, Current: current, Note: "/" + name + " does not list what may be chosen"}
+	}
+	if current != "always" {
+		r.Verdict, r.Note = Info, "somebody has chosen "+current+": kt changes only always"
+		return r
 	}
 	target := offered(want, strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(text)))
 	boot, _ := m.Text("proc/cmdline") // a container may hide it

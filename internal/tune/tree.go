@@ -160,7 +160,15 @@ func withoutPath(err error) error {
 		err = l.Err
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: this needs all rights of root", err)
+		return fmt.Errorf("%w: %s", err, whyRefused(os.Geteuid()))
 	}
 	return err
+}
+
+// whyRefused tells a user what rights are missing. Root may be without some, too.
+func whyRefused(user int) string {
+	if user == 0 {
+		return "the container or virtual machine does not allow it"
+	}
+	return "this needs all rights of root"
 }

@@ -16,8 +16,15 @@ import (
 
 // acts are what such a process does.
 var acts = map[string]func(*Tree) error{
-	"apply":    func(t *Tree) error { return onlyError(t.Apply(planOfAll(), ApplyOptions{Time: aTime})) },
-	"other":    func(t *Tree) error { return onlyError(t.Apply(otherPlan(), ApplyOptions{Time: aTime})) },
+	"apply": func(t *Tree) error { return onlyError(t.Apply(planOfAll(), ApplyOptions{Time: aTime})) },
+	"other": func(t *Tree) error { return onlyError(t.Apply(otherPlan(), ApplyOptions{Time: aTime})) },
+	"again": func(t *Tree) error { // after somebody set another value
+		return onlyError(t.Apply([]Change{Sysctl("vm.swappiness", "vm.swappiness", "30", "1")}, ApplyOptions{Time: aTime}))
+	},
+	"refused": func(t *Tree) error {
+		t.kernel.(*folderKernel).refuses = map[string]error{swappinessFile: syscall.EROFS, tcpRmemFile: syscall.EROFS}
+		return onlyError(t.Apply(planOfAll()[:2], ApplyOptions{Time: aTime}))
+	},
 	"rollback": func(t *Tree) error { return onlyError(t.Rollback(RollbackOptions{})) },
 }
 
@@ -92,6 +99,8 @@ func TestKilledAtAnyStepEverythingIsPutBack(t *testing.T) {
 		{"an apply, then rollback", nil, "apply", []string{"rollback"}},
 		{"an apply, then the same again and rollback", nil, "apply", []string{"apply", "rollback"}},
 		{"an apply of another profile over the first, then rollback", []string{"apply"}, "other", []string{"rollback"}},
+		{"an apply of which everything fails, then rollback", nil, "refused", []string{"rollback"}},
+		{"an apply of which everything fails, over another, then rollback", []string{"other"}, "refused", []string{"rollback"}},
 		{"a rollback, then rollback again", []string{"apply"}, "rollback", []string{"rollback"}},
 		{"a rollback, then apply and rollback", []string{"apply", "other"}, "rollback", []string{"apply", "rollback"}},
 	} {
@@ -137,6 +146,28 @@ func TestKilledTwiceEverythingIsPutBack(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// TestKilledTheNewerValueIsPutBack is of an apply over a value that somebody set since
+// the first one.
+func TestKilledTheNewerValueIsPutBack(t *testing.T) {
+	step := 0
+	for {
+		step++
+		tree, _ := machineTree(t)
+		do(t, tree.root, "apply")
+		putText(t, tree.root, swappinessFile, "30\n")
+		if !killed(t, tree.root, "again", step) {
+			break
+		}
+		do(t, tree.root, "rollback")
+		if got := readText(t, tree.root, swappinessFile); got != "30\n" {
+			t.Fatalf("killed after step %d: %s after Rollback is %q, want %q", step, swappinessFile, got, "30\n")
+		}
+	}
+	if step < 5 {
+		t.Errorf("the second apply has only %d steps: it was not killed in the middle of anything", step)
 	}
 }
 

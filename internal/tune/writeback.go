@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func writebackSettings() []*Setting {
@@ -46,7 +47,8 @@ func dirtyLimit() *Setting {
 		Detail: dirtyRule + "This is vm.dirty_ratio, or vm.dirty_bytes: one value in two files, and writing one sets the other to 0. The kernel slows " +
 			"writers down already half-way between this and vm.dirty_background. Sources disagree: the Definitive Guide 60 to 80 %, " +
 			"Confluent's playbooks and Canonical 80; TuneD 40 for throughput and 10 for latency, where appends stall at 6.5 %. kt " +
-			"keeps it high in both profiles, and lets the lower threshold do the work.",
+			"keeps it high in both profiles, and lets the lower threshold do the work. On a machine with more than 64 GiB a share " +
+			"is more than most disks write in minutes: there kt changes it only once kt probe has measured them.",
 		Reads: []string{"/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes", "/proc/meminfo"},
 		Sources: []string{
 			"Kafka: The Definitive Guide, chapter 2 (60 to 80 %)", "Confluent: cp-ansible (80 %)", "TuneD latency-performance (10 %)",
@@ -235,7 +237,7 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	switch {
 	case !p.holds(have, want, m.MemTotal):
 		r.Verdict, r.Changes = Warn, []Change{change}
-		if amount.seconds > 0 && m.Bandwidth <= 0 {
+		if amount.seconds > 0 && m.Bandwidth <= 0 && !p.blind(m, amount, want) {
 			r.Note = "kt probe would tell how many bytes that should be"
 		}
 	case file != "" && !p.holds(persisted, want, m.MemTotal):
@@ -247,10 +249,22 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	default:
 		r.Verdict = OK
 	}
+	if len(r.Changes) > 0 && p.blind(m, amount, want) {
+		r.Changes, r.Command = nil, "kt tune --probe --apply"
+		r.addNote("without knowing what the disks can write, %s of %s would be %s unwritten",
+			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))
+	}
 	if len(r.Changes) > 0 && file != "" && after(file, SysctlFile) {
 		r.addNote("%s is read after %s and will win at the next boot: remove the line there", file, SysctlFile)
 	}
 	return r
+}
+
+// blind tells that the limit would be raised to a share of a large memory, because the
+// disks were not measured.
+func (p dirtyPair) blind(m *Machine, amount dirtyAmount, want dirtyValue) bool {
+	const large = 64 << 30 // bytes, of which 60 % is two minutes of a disk with 300 MB/s
+	return p.op == AtLeast && amount.seconds > 0 && m.Bandwidth <= 0 && want.bytes == 0 && m.MemTotal > large
 }
 
 // change writes the file that the wanted value belongs in. Writing it sets the other
@@ -297,7 +311,8 @@ func dirtyExpire() *Setting {
 	return &Setting{
 		ID: "vm.dirty_expire_centisecs", Group: Memory, Title: "age at which unwritten data is written",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Why: "data that stays in memory for long is written in one large burst",
+		Valid: wholeNumber(0, -1),
+		Why:   "data that stays in memory for long is written in one large burst",
 		Detail: "In hundredths of a second. No vendor gives a value for Kafka. The kernel's own is 3000; profiles for databases set " +
 			"500, which the latency profile takes over; some accounts raise it to 12000, which makes bursts larger.",
 		Reads:   []string{"/proc/sys/vm/dirty_expire_centisecs"},
@@ -311,7 +326,8 @@ func dirtyWriteback() *Setting {
 	return &Setting{
 		ID: "vm.dirty_writeback_centisecs", Group: Memory, Title: "how often the kernel looks for data to write",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Why: "with 0 the kernel writes nothing until memory is short, and then all at once",
+		Valid: wholeNumber(0, -1),
+		Why:   "with 0 the kernel writes nothing until memory is short, and then all at once",
 		Detail: "In hundredths of a second. The kernel's own is 500, and profiles for databases set 100, which the latency profile " +
 			"takes over. Laptop tools raise it to spare the battery. No vendor gives a value for Kafka.",
 		Reads:   []string{"/proc/sys/vm/dirty_writeback_centisecs"},
@@ -331,7 +347,8 @@ func dirtyLive() *Setting {
 	return &Setting{
 		ID: "vm.dirty_live", Group: Memory, Title: "unwritten data now, of what makes writers wait",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Folklore, Want: "<= 70",
-		Why: "the disks do not keep up: at the limit every append waits for them",
+		Valid: figure,
+		Why:   "the disks do not keep up: at the limit every append waits for them",
 		Detail: "Pages that are dirty or being written, as a share of the kernel's own threshold, which it works out anew all the " +
 			"time from the memory that is free. The Definitive Guide and Cloudera say to watch these counters under load; the bound " +
 			"of 70 % is kt's proposal. It means something only while the broker is loaded.",

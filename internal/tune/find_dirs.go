@@ -1,0 +1,84 @@
+package tune
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// findDirs looks at the log directories. One that was asked for by name must exist.
+func (m *Machine) findDirs(asked []string) error {
+	names := asked
+	if len(names) == 0 && m.Process != nil && m.Config.Err == nil && len(m.Config.Values) > 0 {
+		names = m.Config.LogDirs()
+	}
+	pid := 0
+	if len(asked) == 0 && m.Process != nil {
+		pid = m.Process.PID
+	}
+	mounts, mountsErr := m.mountsFor(pid)
+	if mountsErr != nil {
+		mountsErr = errors.New("the mounted file systems are not known: " + mountsErr.Error()) // not one that says what the disks lack
+	}
+	var problems []error
+	for _, name := range names {
+		d := Dir{Path: path.Clean(name), Err: mountsErr}
+		file := host.Rel(name)
+		if pid != 0 {
+			file = m.within(pid, name)
+		}
+		if entries, err := m.Names(file); err != nil {
+			d.ListErr = err
+		} else if len(entries) == 0 && !m.Exists(file) {
+			if len(asked) > 0 {
+				problems = append(problems, fmt.Errorf("--dirs %s: there is no such directory", name))
+			}
+			d.Err = cmp.Or(d.Err, fmt.Errorf("%s: %w", name, fs.ErrNotExist))
+		} else {
+			d.Partitions, d.Segments, d.ListErr = m.count(file, entries)
+		}
+		if d.Err == nil {
+			d.Err = m.findStorage(&d, file, mounts)
+		}
+		m.Dirs = append(m.Dirs, d)
+	}
+	return errors.Join(problems...)
+}
+
+func (m *Machine) findStorage(d *Dir, file string, mounts []host.Mount) (err error) {
+	var ok bool
+	if d.Mount, ok = host.MountOf(mounts, d.Path); !ok {
+		return fmt.Errorf("%s: no mounted file system is known", d.Path)
+	}
+	// Network file systems and tmpfs have no device; their checks go by the type.
+	d.Storage, _ = m.StorageOf(d.Mount)
+	d.Space, err = m.Calls.Space("/" + file)
+	return err
+}
+
+// count counts the partitions of a log directory, TOPIC-N, and their segments.
+func (m *Machine) count(dir string, entries []string) (partitions, segments int, err error) {
+	for _, e := range entries {
+		topic := e[:max(strings.LastIndexByte(e, '-'), 0)]
+		number := strings.TrimPrefix(e[len(topic):], "-")
+		if topic == "" || number == "" || strings.Trim(number, "0123456789") != "" {
+			continue
+		}
+		files, nameErr := m.Names(path.Join(dir, e))
+		if nameErr != nil {
+			return 0, 0, nameErr
+		}
+		partitions++
+		for _, f := range files {
+			if strings.HasSuffix(f, ".log") {
+				segments++
+			}
+		}
+	}
+	return partitions, segments, nil
+}

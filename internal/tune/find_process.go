@@ -1,0 +1,148 @@
+package tune
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/magiconair/properties"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/jvm"
+)
+
+// mostRead is the size up to which a file is read that a process names, or leaves in a
+// folder that anybody may write to: such a file may be anything.
+const mostRead = 1 << 20
+
+// findProcess finds the broker or controller that runs here, and how many there are.
+// Of several the first is taken; --pid and --unit tell another.
+func (m *Machine) findProcess(o Options) (found int, err error) {
+	m.Unit = unitName(o.Unit)
+	all, err := m.Processes()
+	if err != nil && o.PID != 0 {
+		return 0, fmt.Errorf("look for the broker's process: %w", err)
+	}
+	for _, p := range all {
+		flags := jvm.ParseFlags(p.Args)
+		if o.PID != 0 && p.PID != o.PID || o.Unit != "" && p.Unit != m.Unit {
+			continue
+		}
+		if !isKafka(p, flags) {
+			if o.PID != 0 {
+				return 0, fmt.Errorf("--pid %d: it is no Kafka broker or controller", o.PID)
+			}
+			continue
+		}
+		if found++; found > 1 {
+			continue
+		}
+		m.Process = &Process{Process: p, JVM: flags}
+		m.Process.Perf, m.Process.PerfErr = m.readPerf(p)
+		m.Config = m.readConfig(p, flags)
+		m.Unit = p.Unit
+	}
+	if found == 0 && o.PID != 0 {
+		return 0, fmt.Errorf("--pid %d: there is no such process", o.PID)
+	}
+	return found, nil
+}
+
+// unitName is a unit with its kind: "kafka" is "kafka.service".
+func unitName(name string) string {
+	if name == "" || strings.HasSuffix(name, ".service") {
+		return name
+	}
+	return name + ".service"
+}
+
+// isKafka tells whether a process is a broker or controller: a JVM with the server's
+// own class, Apache's or Confluent's wrapper around it.
+func isKafka(p host.Process, flags jvm.Flags) bool {
+	java := len(p.Args) > 0 && path.Base(p.Args[0]) == "java"
+	return java && (flags.Main == "kafka.Kafka" || flags.Main == "io.confluent.support.metrics.SupportedKafka")
+}
+
+// readPerf reads what a JVM publishes of itself, in the /tmp that the process sees. A
+// file of another user is not the JVM's.
+func (m *Machine) readPerf(p host.Process) (jvm.Perf, error) {
+	inner := m.InnerPID(p.PID)
+	patterns := []string{fmt.Sprintf("proc/%d/root/tmp/hsperfdata_*/%d", p.PID, inner)}
+	if inner == p.PID { // else the file of that number is another process's
+		patterns = append(patterns, fmt.Sprintf("tmp/hsperfdata_*/%d", inner))
+	}
+	err := fmt.Errorf("hsperfdata of process %d: %w", p.PID, fs.ErrNotExist)
+	if !m.Calls.Root() {
+		err = fs.ErrPermission // folders that may not be listed look empty
+	}
+	for _, pattern := range patterns {
+		for _, name := range m.Glob(pattern) {
+			b, owner, readErr := m.ReadRegular(name, mostRead)
+			if readErr != nil {
+				err = readErr
+			} else if owner == p.UID || owner < 0 {
+				return jvm.ParsePerf(b)
+			}
+		}
+	}
+	return jvm.Perf{}, err
+}
+
+// readConfig reads the server.properties that a process was started with, and its
+// --override flags.
+func (m *Machine) readConfig(p host.Process, flags jvm.Flags) Config {
+	args := flags.MainArgs
+	if len(args) == 0 {
+		return Config{Err: fmt.Errorf("process %d names no server.properties", p.PID)}
+	}
+	file := args[0]
+	if !path.IsAbs(file) {
+		file = path.Join(p.Dir, file)
+	}
+	c := Config{File: file, WorkDir: p.Dir}
+	text, _, err := m.ReadRegular(m.within(p.PID, file), mostRead)
+	if err != nil {
+		c.Err = err
+		return c
+	}
+	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
+	read, err := loader.LoadBytes(text)
+	if err != nil {
+		c.Err = fmt.Errorf("%s: %w", file, err)
+		return c
+	}
+	c.Values = read.Map()
+	for i, a := range args[1:] {
+		set, ok := strings.CutPrefix(a, "--override=")
+		if a == "--override" && i+2 < len(args) {
+			set, ok = args[i+2], true
+		}
+		if k, v, isSet := strings.Cut(set, "="); ok && isSet {
+			c.Values[strings.TrimSpace(k)] = strings.TrimSpace(v)
+		}
+	}
+	return c
+}
+
+// LogDirs are the log directories that the settings name.
+func (c Config) LogDirs() []string {
+	all := c.Get("log.dirs", "")
+	if all == "" {
+		all = c.Get("log.dir", "/tmp/kafka-logs")
+	}
+	var dirs []string
+	for d := range strings.SplitSeq(all, ",") {
+		if d = strings.TrimSpace(d); d == "" {
+			continue
+		}
+		if !path.IsAbs(d) {
+			d = path.Join(c.WorkDir, d)
+		}
+		if !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}

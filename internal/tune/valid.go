@@ -1,0 +1,101 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The functions here are for [Setting.Valid]. All of them take a rule that leaves the
+// value alone.
+
+// raiseOnly takes lower bounds of n whole numbers, for what kt never lowers. Of several
+// numbers each may be "-", for any.
+func raiseOnly(n int) func(Rule) error {
+	such := strings.TrimSpace(strings.Repeat(" 4096", n))
+	return func(r Rule) error {
+		if r.Leave() {
+			return nil
+		}
+		if r.Op != AtLeast {
+			return fmt.Errorf("%q: kt only ever raises this: take %q, with a number of your own, or leave it empty", r, ">= "+such)
+		}
+		fields := strings.Fields(r.Value)
+		good := len(fields) == n
+		for _, f := range fields {
+			_, err := strconv.ParseUint(f, 10, 63)
+			good = good && (err == nil || f == "-" && n > 1)
+		}
+		if !good {
+			return fmt.Errorf("%q: take whole numbers, as %q", r, ">= "+such)
+		}
+		return nil
+	}
+}
+
+// wholeNumber takes a whole number from low to high, compared in any way; high below 0: any.
+func wholeNumber(low, high int64) func(Rule) error {
+	allowed := fmt.Sprintf("take a whole number from %d to %d", low, high)
+	if high < 0 {
+		allowed = fmt.Sprintf("take a whole number of %d or more", low)
+	}
+	return func(r Rule) error {
+		if r.Leave() {
+			return nil
+		}
+		for _, text := range alternatives(r) {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || n < low || high >= 0 && n > high {
+				return fmt.Errorf("%q: %s", text, allowed)
+			}
+		}
+		return nil
+	}
+}
+
+// figure takes any number: for what kt works out and only reports.
+func figure(r Rule) error {
+	if r.Leave() {
+		return nil
+	}
+	for _, text := range alternatives(r) {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || n-n != 0 { // not a number, or infinite
+			return fmt.Errorf("%q: take a number, as \"<= 10\"", text)
+		}
+	}
+	return nil
+}
+
+// oneOf takes words of a list, one or several.
+func oneOf(words ...string) func(Rule) error {
+	return func(r Rule) error {
+		if r.Leave() {
+			return nil
+		}
+		for _, word := range alternatives(r) {
+			if r.Op != Equal || !slices.Contains(words, word) {
+				return fmt.Errorf("%q: take %s%s", r, inProse(words), didYouMean(word, words))
+			}
+		}
+		return nil
+	}
+}
+
+// alternatives are the values of which each will do.
+func alternatives(r Rule) []string {
+	if r.Op == Equal {
+		return strings.Split(r.Value, "|")
+	}
+	return []string{r.Value}
+}
+
+// inProse is "a, b or c".
+func inProse(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
