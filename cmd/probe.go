@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -62,7 +61,7 @@ limits that control groups and clouds set.`,
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
 		}
-		before, err := readProbe(flags.Compare)
+		before, err := readProbe(flags.Compare, dirs)
 		if err != nil {
 			return usageError(err)
 		}
@@ -73,8 +72,9 @@ limits that control groups and clouds set.`,
 	return c
 }
 
-// readProbe reads an earlier result; nil without one.
-func readProbe(path string) (*probe.Report, error) {
+// readProbe reads an earlier result that a new one of some directories can be held
+// against; nil without one.
+func readProbe(path string, dirs []string) (*probe.Report, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -82,14 +82,14 @@ func readProbe(path string) (*probe.Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--compare %s: %w", path, cause(err))
 	}
-	var r probe.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("--compare %s: it is no result of kt probe --output json: %w", path, err)
+	r, err := probe.Earlier(text)
+	if err == nil {
+		err = probe.Comparable(r, dirs)
 	}
-	if r.Schema != probe.Schema {
-		return nil, fmt.Errorf("--compare %s: its schema is %d, and this kt reads %d", path, r.Schema, probe.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("--compare %s: %w", path, err)
 	}
-	return &r, nil
+	return r, nil
 }
 
 func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, before *probe.Report) error {
@@ -111,7 +111,14 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 	r, err := probe.Run(ctx, o, show.tell)
 	show.end()
 	if r != nil && len(r.Directories) > 0 {
-		o := report.ProbeOptions{Theme: env.theme(p.NoColor, p.ASCII), Before: before}
+		if before != nil {
+			c, compareErr := probe.Compare(before, r)
+			if compareErr != nil {
+				return compareErr
+			}
+			r.Comparison = &c
+		}
+		o := report.ProbeOptions{Theme: env.theme(p.NoColor, p.ASCII), Earlier: p.Compare}
 		if writeErr := report.ProbeFormats[p.Output](env.Stdout, *r, o); writeErr != nil {
 			return writeErr
 		}

@@ -89,7 +89,11 @@ func (t *tuner) rollback() error {
 	if err != nil {
 		return err
 	}
-	return t.told(report.TuneUndone(t.env.Stdout, undone, t.root(), t.th))
+	force := "sudo kt tune --rollback --force" + t.root()
+	if t.Force {
+		force = ""
+	}
+	return t.told(report.TuneUndone(t.env.Stdout, undone, force, t.th))
 }
 
 // status shows what the journal holds.

@@ -123,7 +123,7 @@ func whyDoubtful(s space) string {
 	case s.kind == "overlay":
 		return "the layers of a container: a broker's data belongs on a volume"
 	case s.kind == "zfs":
-		return "which takes direct writes to memory, and files without a name out of every sync: rates would be those of memory"
+		return "which may keep direct writes and synced ones in memory for some seconds: its rates say little about the disks"
 	}
 	return "which is memory and not a disk"
 }

@@ -3,10 +3,13 @@ package probe
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
 func TestMemoryIsNoDisk(t *testing.T) {
@@ -87,6 +90,36 @@ func TestABrokersDirectoryByItsProcess(t *testing.T) {
 	}
 	if got := resolve(used); got != used {
 		t.Errorf("resolve(%s) = %s, want it as it is", used, got)
+	}
+}
+
+func TestAPlaceBelowProcIsNotOnProc(t *testing.T) {
+	dir := t.TempDir()
+	want, err := readPlace(host.System(), DirPlan{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/proc/%d/root%s", os.Getpid(), dir)
+	got, err := readPlace(host.System(), DirPlan{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.FileSystem == "proc" || got.Device != want.Device || len(got.Disks) != len(want.Disks) {
+		t.Errorf("readPlace(%s) = %q on %q, %d disks, want %q and %d disks", path, got.FileSystem, got.Device, len(got.Disks), want.Device, len(want.Disks))
+	}
+}
+
+func TestDisksThatTwoDirectoriesAreOn(t *testing.T) {
+	dir := t.TempDir()
+	p, err := readPlace(host.System(), DirPlan{Path: dir})
+	if err != nil || len(p.Disks) == 0 {
+		t.Skipf("the disk of %s is not known: %v", dir, err)
+	}
+	if got := sharedDisk(dir, filepath.Dir(dir)); got != p.Disks[0].Name {
+		t.Errorf("sharedDisk of %s and the folder that it is in = %q, want %s", dir, got, p.Disks[0].Name)
+	}
+	if memory := mountTmpfs(t, "16m"); sharedDisk(dir, memory) != "" {
+		t.Errorf("sharedDisk of %s and a tmpfs = %q, want none", dir, sharedDisk(dir, memory))
 	}
 }
 

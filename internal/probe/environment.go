@@ -90,6 +90,9 @@ func storageOf(tree host.FS, dir string) (host.Storage, host.Mount, error) {
 		return storage, host.Mount{}, errors.Join(fmt.Errorf("mount options: %w", err), storageErr)
 	}
 	m, ok := host.MountOf(mounts, resolve(dir))
+	if m.Major != major || major != 0 && m.Minor != minor {
+		m, ok = host.Mount{}, false // below /proc/PID/root, of a process that has mounts of its own
+	}
 	if !ok || major != 0 {
 		storage, err := tree.Storage(major, minor)
 		return storage, m, err

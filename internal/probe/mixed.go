@@ -50,7 +50,7 @@ func (r *runner) mixed(ctx context.Context, p *place, sustained float64) (Result
 	}
 	if held := time.Duration(waited.Load()); held > 0 {
 		result.LatencyUngraded = true
-		result.Notes = append(result.Notes, fmt.Sprintf("the writers waited %s until a file was on the device, so as not to fill more than the size: "+
+		result.Notes = append(result.Notes, fmt.Sprintf("the writers waited %s in all until a file was on the device, so as not to fill more than the size: "+
 			"that is in the percentiles, so they have no grade", held.Round(time.Millisecond)))
 	}
 	return result, err

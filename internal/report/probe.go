@@ -16,8 +16,8 @@ import (
 
 // ProbeOptions are what a format may need to know beside the result.
 type ProbeOptions struct {
-	Theme  *theme.Theme
-	Before *probe.Report // an earlier result to compare with; nil: none
+	Theme   *theme.Theme
+	Earlier string // the file of the earlier result that is compared with
 }
 
 // ProbeFormat writes what a probe measured.
@@ -117,7 +117,7 @@ func ProbeCSV(w io.Writer, r probe.Report, _ ProbeOptions) error {
 }
 
 // ProbeMarkdown writes the tables for a wiki or a ticket.
-func ProbeMarkdown(w io.Writer, r probe.Report, _ ProbeOptions) error {
+func ProbeMarkdown(w io.Writer, r probe.Report, o ProbeOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		fmt.Fprintf(b, "# kt probe: %s\n", cell(r.Machine.Hostname))
 		for _, d := range r.Directories {
@@ -137,6 +137,13 @@ func ProbeMarkdown(w io.Writer, r probe.Report, _ ProbeOptions) error {
 			}
 			if d.Plan != "" {
 				fmt.Fprintf(b, "\n**%s**\n", cell(d.Plan))
+			}
+		}
+		if c := r.Comparison; c != nil {
+			fmt.Fprintf(b, "\n## Compared with %s\n\n| directory | test | figure | before | after | change |\n|---|---|---|---|---|---|\n", cell(o.Earlier))
+			for _, ch := range c.Changes {
+				fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %+.0f %% %s |\n", cell(ch.Dir), cell(ch.Test), cell(strings.TrimSpace(ch.Metric+" "+ch.Unit)),
+					rateText(ch.Before), rateText(ch.After), 100*ch.Change, ch.Effect)
 			}
 		}
 	})

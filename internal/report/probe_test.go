@@ -48,10 +48,15 @@ func probed(rate float64) probe.Report {
 }
 
 func TestProbeFormats(t *testing.T) {
-	before := probed(400)
+	before, after := probed(400), probed(200)
+	c, err := probe.Compare(&before, &after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.Comparison = &c
 	for name, format := range ProbeFormats {
 		var b bytes.Buffer
-		if err := format(&b, probed(200), ProbeOptions{Before: &before}); err != nil {
+		if err := format(&b, after, ProbeOptions{Earlier: "before.json"}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(b.String(), "\x1b") {

@@ -35,8 +35,8 @@ func ProbeText(w io.Writer, r probe.Report, o ProbeOptions) error {
 		if r.Parallel != nil {
 			t.parallel(r)
 		}
-		if o.Before != nil {
-			t.compared(o.Before, &r)
+		if r.Comparison != nil {
+			t.compared(*r.Comparison, o.Earlier, len(r.Directories) > 1)
 		}
 	})
 }
@@ -185,14 +185,9 @@ func (t *probeText) parallel(r probe.Report) {
 func us(v float64) string { return theme.Duration(time.Duration(v * float64(time.Microsecond))) }
 
 // compared writes what has changed since an earlier probe.
-func (t *probeText) compared(before, after *probe.Report) {
+func (t *probeText) compared(c probe.Comparison, earlier string, several bool) {
 	t.line("")
-	t.line("  " + t.th.Paint(strong, "Compared with "+before.Started.Format("2006-01-02 15:04:05")))
-	c, err := probe.Compare(before, after)
-	if err != nil { // whoever read the earlier result has checked its schema
-		t.note(err.Error())
-		return
-	}
+	t.line("  " + t.th.Paint(strong, "Compared with "+printable(earlier)))
 	for _, s := range c.Settings {
 		t.line("    " + t.th.Paint(plain, printable(s.Name)) + t.th.Paint(muted, "  "+printable(s.Before)+" → "+printable(s.After)))
 	}
@@ -201,7 +196,7 @@ func (t *probeText) compared(before, after *probe.Report) {
 	}
 	dir := ""
 	for _, ch := range c.Changes {
-		if ch.Dir != dir && len(after.Directories) > 1 {
+		if ch.Dir != dir && several {
 			t.line("    " + t.th.Paint(strong, printable(ch.Dir)))
 		}
 		dir = ch.Dir

@@ -55,8 +55,9 @@ func (t *text) afterWriting(files []string) {
 }
 
 // TuneUndone writes what became of undoing changes, and returns how many could not
-// be undone.
-func TuneUndone(w io.Writer, all []tune.Undone, root string, th *theme.Theme) (failed int, err error) {
+// be undone. force is the command that undoes what somebody else changed since, "" when
+// that was it.
+func TuneUndone(w io.Writer, all []tune.Undone, force string, th *theme.Theme) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
 		t := text{Buffer: b, th: th}
@@ -79,8 +80,8 @@ func TuneUndone(w io.Writer, all []tune.Undone, root string, th *theme.Theme) (f
 		t.line("")
 		t.afterWriting(files)
 		t.line("  " + countStates(count, tune.Restored, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
-		if count[tune.Drifted] > 0 {
-			t.line("  " + th.Paint(muted, "what somebody else changed since was left; to put it back too: sudo kt tune --rollback --force"+root))
+		if count[tune.Drifted] > 0 && force != "" {
+			t.line("  " + th.Paint(muted, "what somebody else changed since was left; to put it back too: "+force))
 		}
 	})
 	return count[tune.Failed] + count[tune.Drifted], err

@@ -112,9 +112,11 @@ func TestTheRestOfTune(t *testing.T) {
 		},
 		"diff":     func(b *bytes.Buffer) error { return TuneDiff(b, r, DiffOptions{Theme: plainTheme(), Left: true}) },
 		"outcomes": func(b *bytes.Buffer) error { return counts(1)(TuneOutcomes(b, outcomes, "", plainTheme())) },
-		"undone":   func(b *bytes.Buffer) error { return counts(1)(TuneUndone(b, undone, "", plainTheme())) },
-		"status":   func(b *bytes.Buffer) error { return TuneStatus(b, undone, " --root /host", plainTheme()) },
-		"nothing":  func(b *bytes.Buffer) error { return TuneStatus(b, nil, "", plainTheme()) },
+		"undone": func(b *bytes.Buffer) error {
+			return counts(1)(TuneUndone(b, undone, "sudo kt tune --rollback --force", plainTheme()))
+		},
+		"status":  func(b *bytes.Buffer) error { return TuneStatus(b, undone, " --root /host", plainTheme()) },
+		"nothing": func(b *bytes.Buffer) error { return TuneStatus(b, nil, "", plainTheme()) },
 		"hints": func(b *bytes.Buffer) error {
 			return TuneHints(b, r.Machine, hints, plainTheme())
 		},

@@ -89,7 +89,8 @@ type application struct {
 	journal  *journal
 	outcomes []Outcome
 	steps    []setStep
-	forgot   bool // something was taken out of the journal that is in it on the disk
+	refused  []int // of the outcomes: their lines would be refused at the next start
+	forgot   bool  // something was taken out of the journal that is in it on the disk
 }
 
 // setStep is a change that the kernel is to get.
@@ -186,7 +187,7 @@ func (a *application) look(o *Outcome) error {
 	if err := a.enter(&s); err != nil {
 		return err
 	}
-	s.entry.Boot = a.bootID()
+	s.entry.Boot, s.entry.Lines = a.bootID(), c.Keep
 	s.entry.write(c.Path, normal(c.New))
 	a.steps = append(a.steps, s)
 	return nil
@@ -297,8 +298,9 @@ func (a *application) checkOpenFiles() {
 	for i := range a.outcomes {
 		o := &a.outcomes[i]
 		for _, l := range o.Change.Keep {
-			if n := openFilesOf(l); ok && n > most && o.State != Failed {
+			if n := openFilesOf(l); ok && n > most {
 				o.State = Failed
+				a.refused = append(a.refused, i)
 				o.Err = fmt.Errorf("%q is above fs.nr_open, which is %d: the kernel would refuse it; raise fs.nr_open first", l.Text, most)
 			}
 		}
@@ -346,7 +348,8 @@ func (a *application) nrOpen() (most int64, ok bool) {
 func (a *application) keepAll() {
 	var lasting []Change
 	for i := range a.outcomes {
-		if o := &a.outcomes[i]; o.State != Failed && len(o.Change.Keep) > 0 {
+		// A process that may not be changed now may have more when it starts again.
+		if o := &a.outcomes[i]; (o.State != Failed || o.Change.Kind == Prlimit) && len(o.Change.Keep) > 0 && !slices.Contains(a.refused, i) {
 			lasting = append(lasting, o.Change)
 		}
 	}

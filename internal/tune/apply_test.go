@@ -422,7 +422,7 @@ func TestFilesAreReadableWhateverTheUmask(t *testing.T) {
 	defer syscall.Umask(old)
 	mustApply(t, tree, planOfAll(), ApplyOptions{})
 	for p, want := range map[string]os.FileMode{
-		SysctlFile: 0o644, filepath.Dir(DropIn("kafka.service")): 0o755, "/var/lib/kt/tune": 0o755, journalFile: 0o600,
+		SysctlFile: 0o644, filepath.Dir(DropIn("kafka.service")): 0o755, "/var/lib/kt/tune": 0o755, journalFile: 0o644,
 	} {
 		info, err := os.Stat(tree.at(p))
 		if err != nil {

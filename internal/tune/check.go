@@ -45,6 +45,7 @@ func (m *Machine) check(s *Setting) Reading {
 		r.Note = strings.ReplaceAll(r.Note, needsRoot, "the container or virtual machine does not allow it")
 	}
 	m.persisted(s, &r)
+	m.unkeptOf(s, &r)
 	m.contain(&r)
 	for _, text := range []*string{&r.Current, &r.Note, &r.Persisted, &r.PersistedIn, &r.Command} {
 		*text = strings.Map(harmless, *text)
@@ -71,9 +72,7 @@ func (m *Machine) persisted(s *Setting, r *Reading) {
 	last := all[len(all)-1]
 	r.Persisted, r.PersistedIn = last.Value, last.File
 	if r.Verdict == OK && s.Applies && !r.rule.Holds(last.Value) {
-		if r.Verdict = Warn; s.Severity == Informational {
-			r.Verdict = Info
-		}
+		r.Verdict = s.drift()
 		r.addNote("will be %s after a reboot: %s, line %d", last.Value, last.File, last.Line)
 		target := r.rule.Target(last.Value)
 		r.Changes = []Change{{
@@ -84,6 +83,28 @@ func (m *Machine) persisted(s *Setting, r *Reading) {
 	if len(r.Changes) > 0 && after(last.File, SysctlFile) {
 		r.addNote("%s, line %d, is read after %s and will win at the next boot: remove the line there", last.File, last.Line, SysctlFile)
 	}
+}
+
+// unkeptOf notes what kt set for now only: it is right, and will not be after a reboot.
+func (m *Machine) unkeptOf(s *Setting, r *Reading) {
+	if r.Verdict != OK {
+		return
+	}
+	for _, c := range m.unkept {
+		if c.Setting == s.ID {
+			r.Verdict = s.drift()
+			r.Changes = append(r.Changes, c)
+			r.addNote("%s after a reboot: kt set it for now only", c.Old)
+		}
+	}
+}
+
+// drift is the verdict of a value that is right now and will not be after a reboot.
+func (s *Setting) drift() Verdict {
+	if s.Severity == Informational {
+		return Info
+	}
+	return Warn
 }
 
 // after tells whether a file of kernel settings is read after another at boot.

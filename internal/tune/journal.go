@@ -47,6 +47,9 @@ type entry struct {
 	PairOld  string   `json:"pair_old,omitempty"`
 	PairOurs []string `json:"pair_ours,omitempty"`
 
+	// Lines make the value last, if kt's own files have them.
+	Lines []Line `json:"lines,omitempty"`
+
 	// Beside are values that the kernel sets anew when this one is written.
 	Beside []besideValue `json:"beside,omitempty"`
 
@@ -135,7 +138,7 @@ func (e *entry) check() error {
 			return err
 		}
 	}
-	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: e.Old, PID: e.PID}
+	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: e.Old, PID: e.PID, Keep: e.Lines}
 	if e.Pair != "" {
 		if err := checkValuePath(e.Pair); err != nil {
 			return err
@@ -154,7 +157,7 @@ func (t *Tree) saveJournal(j *journal) error {
 	if bytes.Equal(b, j.onDisk) {
 		return nil
 	}
-	if err := t.put(journalFile, b, 0o600); err != nil {
+	if err := t.put(journalFile, b, 0o644); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.onDisk = b

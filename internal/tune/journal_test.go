@@ -30,8 +30,11 @@ func TestABrokenJournalIsRefused(t *testing.T) {
 			return strings.Replace(s, swappinessFile, "/etc/passwd", 1)
 		}, "is broken: value 1 is not whole"},
 		{"with a file that is no place for kt's", func(s string) string {
-			return strings.Replace(s, `"`+SysctlFile+`"`, `"/usr/bin/env"`, 1)
+			return strings.Replace(s, `"path": "`+SysctlFile+`"`, `"path": "/usr/bin/env"`, 1)
 		}, "is broken: file 1 is not whole"},
+		{"with a line for such a file", func(s string) string {
+			return strings.Replace(s, `"file": "`+SysctlFile+`"`, `"file": "/usr/bin/env"`, 1)
+		}, "is broken: value 1 is not whole"},
 		{"with a folder that is none", func(s string) string {
 			return strings.Replace(s, `"/var/lib/kt"`, `"../kt"`, 1)
 		}, `is broken: "../kt" is no folder`},

@@ -37,6 +37,9 @@ func Look(ctx context.Context, tree host.FS, calls host.Calls, o Options) (*Mach
 		return nil, err
 	}
 	m.findRole(o, found)
+	if tree.Root() != "" {
+		m.unkept, _ = NewTree(tree.Root(), "").Unkept() // a broken journal is told by what needs it
+	}
 	m.OtherNetwork = m.otherNetwork()
 	m.Sysctls, _ = tree.Sysctls() // none are known then
 	for _, name := range tree.Cards() {

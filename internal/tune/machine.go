@@ -55,6 +55,8 @@ type Machine struct {
 
 	own    []host.Mount // the mounts that kt sees
 	ownErr error
+
+	unkept []Change // of values that kt set for now only
 }
 
 // Process is a broker or controller that runs here.

@@ -124,7 +124,7 @@ func besides(m *Machine, other, what string) Reading {
 	return eachDir(m, func(d Dir) Reading {
 		for _, name := range devicesOf(d) {
 			if slices.Contains(devices, name) {
-				return Reading{Verdict: Warn, Current: "on " + name, Wanted: "a disk of its own", Note: d.Path + " is on one disk with " + what}
+				return Reading{Verdict: Warn, Current: "on " + name, Wanted: "a disk of its own", Note: "on one disk with " + what}
 			}
 		}
 		return Reading{Verdict: OK, Current: "on disks of their own"}
@@ -303,7 +303,7 @@ func readKinds(m *Machine, bad fsKind, note string) Reading {
 		case name == "":
 			return Reading{Verdict: Unknown, Note: "the file system is not known"}
 		case kind == bad:
-			return Reading{Verdict: Fail, Current: name, Wanted: "xfs or ext4", Note: d.Path + " " + note}
+			return Reading{Verdict: Fail, Current: name, Wanted: "xfs or ext4", Note: note}
 		}
 		return Reading{Verdict: OK, Current: name}
 	})

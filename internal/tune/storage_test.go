@@ -131,7 +131,7 @@ func TestKindsOfFileSystems(t *testing.T) {
 	}
 	tryAll(t, []trial{
 		{says: "a disk is not the network", id: "disk.network_fs", set: onDisks(hard("sda")), verdict: OK, current: "xfs"},
-		{says: "NFS", id: "disk.network_fs", set: onType("nfs4"), verdict: Fail, current: "nfs4", note: "/data files over the network"},
+		{says: "NFS", id: "disk.network_fs", set: onType("nfs4"), verdict: Fail, current: "nfs4", note: "files over the network"},
 		{says: "FUSE", id: "disk.network_fs", set: onType("fuse.s3fs"), verdict: Fail, current: "fuse.s3fs"},
 		{says: "NFS by its number", id: "disk.network_fs", set: byMagic(0x6969), verdict: Fail, current: "nfs"},
 		{says: "not known", id: "disk.network_fs", set: byMagic(0), verdict: Unknown},

@@ -13,13 +13,16 @@ import (
 // raiseOnly takes lower bounds of n whole numbers, for what kt never lowers. Of several
 // numbers each may be "-", for any.
 func raiseOnly(n int) func(Rule) error {
-	such := strings.TrimSpace(strings.Repeat(" 4096", n))
+	such, count := ">= "+strings.TrimSpace(strings.Repeat(" 4096", n)), "a whole number"
+	if n > 1 {
+		count = fmt.Sprintf("%d whole numbers, or - for any", n)
+	}
 	return func(r Rule) error {
 		if r.Leave() {
 			return nil
 		}
 		if r.Op != AtLeast {
-			return fmt.Errorf("%q: kt only ever raises this: take %q, with a number of your own, or leave it empty", r, ">= "+such)
+			return fmt.Errorf("%q: kt only ever raises this: take %q, with your own value, or leave it empty", r, such)
 		}
 		fields := strings.Fields(r.Value)
 		good := len(fields) == n
@@ -28,7 +31,7 @@ func raiseOnly(n int) func(Rule) error {
 			good = good && (err == nil || f == "-" && n > 1)
 		}
 		if !good {
-			return fmt.Errorf("%q: take whole numbers, as %q", r, ">= "+such)
+			return fmt.Errorf("%q: take %s, as %q", r, count, such)
 		}
 		return nil
 	}

@@ -204,14 +204,19 @@ func (p dirtyPair) holds(have, want dirtyValue, memory int64) bool {
 	return h > 0 && h <= 1.1*w
 }
 
-func (p dirtyPair) check(m *Machine, rule Rule) Reading {
-	ratioKey, bytesKey := p.keys()
-	var have dirtyValue
-	var err error
-	if have.percent, err = m.Number(host.SysctlFile(ratioKey)); err != nil {
-		return Denied(err)
+// now is what the kernel has.
+func (p dirtyPair) now(m *Machine) (v dirtyValue, err error) {
+	ratio, bytes := p.keys()
+	if v.percent, err = m.Number(host.SysctlFile(ratio)); err != nil {
+		return dirtyValue{}, err
 	}
-	if have.bytes, err = m.Number(host.SysctlFile(bytesKey)); err != nil {
+	v.bytes, err = m.Number(host.SysctlFile(bytes))
+	return v, err
+}
+
+func (p dirtyPair) check(m *Machine, rule Rule) Reading {
+	have, err := p.now(m)
+	if err != nil {
 		return Denied(err)
 	}
 	r := Reading{Verdict: Info, Current: have.String(), Wanted: rule.String()}
@@ -234,10 +239,11 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	want := amount.on(m.MemTotal, m.Bandwidth)
 	r.Wanted = string(p.op) + " " + want.String()
 	change := p.change(have, want)
+	blind := p.blind(m, amount, want)
 	switch {
 	case !p.holds(have, want, m.MemTotal):
 		r.Verdict, r.Changes = Warn, []Change{change}
-		if amount.seconds > 0 && m.Bandwidth <= 0 && !p.blind(m, amount, want) {
+		if amount.seconds > 0 && m.Bandwidth <= 0 && !blind {
 			r.Note = "kt probe would tell how many bytes that should be"
 		}
 	case file != "" && !p.holds(persisted, want, m.MemTotal):
@@ -249,7 +255,7 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	default:
 		r.Verdict = OK
 	}
-	if len(r.Changes) > 0 && p.blind(m, amount, want) {
+	if len(r.Changes) > 0 && blind {
 		r.Changes, r.Command = nil, "kt tune --probe --apply"
 		r.addNote("without knowing what the disks can write, %s of %s would be %s unwritten",
 			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))

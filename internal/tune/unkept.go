@@ -1,0 +1,28 @@
+package tune
+
+import "slices"
+
+// Unkept are the values that kt has set for now only, as changes that would make them
+// last: what is still kt's, and has no lines in kt's own files.
+func (t *Tree) Unkept() ([]Change, error) {
+	j, err := t.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	var all []Change
+	for _, e := range j.Entries {
+		lines := slices.DeleteFunc(slices.Clone(e.Lines), j.keeps)
+		now, pair, err := t.both(e)
+		if err != nil || len(lines) == 0 || !e.isOurs(now, pair) {
+			continue // what cannot be read, or is somebody else's, is not kt's to keep
+		}
+		all = append(all, Change{Setting: e.Setting, Kind: KeepOnly, Path: e.Path, Old: e.Old, New: now, Keep: lines})
+	}
+	return all, nil
+}
+
+// keeps tells whether one of kt's own files has a line.
+func (j *journal) keeps(l Line) bool {
+	f := j.file(l.File)
+	return f != nil && slices.ContainsFunc(f.Lines, func(k ownLine) bool { return k.Text == l.Text })
+}
