@@ -150,6 +150,7 @@ func (t *tuneText) finding(f tune.Finding) {
 	glyph, style := t.look(f.Verdict)
 	current, wanted := printable(f.Current), printable(f.Wanted)
 	current = cut(current, t.o.Width-4-idWidth-1-6-min(utf8.RuneCountInString(wanted), wantedWidth), t.th)
+	wanted = cut(wanted, t.o.Width-4-idWidth-1-max(utf8.RuneCountInString(current), currentWidth)-3, t.th)
 	becomes := "→"
 	if current == "" {
 		current = string(t.th.Glyphs.Missing)

@@ -89,8 +89,7 @@ type application struct {
 	journal  *journal
 	outcomes []Outcome
 	steps    []setStep
-	refused  []int // of the outcomes: their lines would be refused at the next start
-	forgot   bool  // something was taken out of the journal that is in it on the disk
+	forgot   bool // something was taken out of the journal that is in it on the disk
 }
 
 // setStep is a change that the kernel is to get.
@@ -300,7 +299,6 @@ func (a *application) checkOpenFiles() {
 		for _, l := range o.Change.Keep {
 			if n := openFilesOf(l); ok && n > most {
 				o.State = Failed
-				a.refused = append(a.refused, i)
 				o.Err = fmt.Errorf("%q is above fs.nr_open, which is %d: the kernel would refuse it; raise fs.nr_open first", l.Text, most)
 			}
 		}
@@ -348,8 +346,9 @@ func (a *application) nrOpen() (most int64, ok bool) {
 func (a *application) keepAll() {
 	var lasting []Change
 	for i := range a.outcomes {
-		// A process that may not be changed now may have more when it starts again.
-		if o := &a.outcomes[i]; (o.State != Failed || o.Change.Kind == Prlimit) && len(o.Change.Keep) > 0 && !slices.Contains(a.refused, i) {
+		// What the kernel refuses now it may refuse at the next login or start, too, and
+		// that would fail with it.
+		if o := &a.outcomes[i]; o.State != Failed && len(o.Change.Keep) > 0 {
 			lasting = append(lasting, o.Change)
 		}
 	}

@@ -67,9 +67,15 @@ func checkSwappiness(m *Machine, want Rule) Reading {
 	if !found || m.Cgroup.Layout == "v2" || r.Verdict == NotApplicable || r.Verdict == Unknown {
 		return r
 	}
-	own, err := m.Number(path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness"))
-	if err == nil && !want.Holds(strconv.FormatInt(own, 10)) {
-		r.addNote("the control group has a memory.swappiness of its own: %d", own)
+	file := path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness")
+	own, err := m.Number(file)
+	if err != nil || want.Holds(strconv.FormatInt(own, 10)) {
+		return r
+	}
+	r.addNote("the control group has a memory.swappiness of its own, %d, which is the one that counts", own)
+	r.Command = fmt.Sprintf("echo %s > /%s", want.Target(r.Current), file)
+	if r.Verdict == OK {
+		r.Verdict = Warn
 	}
 	return r
 }

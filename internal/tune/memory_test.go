@@ -240,7 +240,7 @@ func TestSwappiness(t *testing.T) {
 		{"left alone", "vm.swappiness", "leave", "proc/sys/vm/swappiness = 60", "", nil, "info 60 (left alone)"},
 		{
 			"a group that swaps", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 1\nsys/fs/cgroup/memory/kafka/memory.swappiness = 60", "", version1,
-			"ok 1 (≤ 1) | the control group has a memory.swappiness of its own: 60",
+			"warn 1 (≤ 1) | the control group has a memory.swappiness of its own, 60, which is the one that counts | $ echo 1 > /sys/fs/cgroup/memory/kafka/memory.swappiness",
 		},
 		{
 			"no number", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = much", "", nil,
@@ -456,14 +456,14 @@ func TestTransparentHugePages(t *testing.T) {
 		{"may not be read", "thp.enabled", "madvise", enabled + "always", "sys/kernel/mm/transparent_hugepage/enabled", nil, "unknown | needs root"},
 		{"not there", "thp.enabled", "madvise", "", "", nil, "not_applicable | this machine does not have it"},
 
-		{"the kernel's choice", "thp.defrag", wanted, defrag + "always defer defer+madvise [madvise] never", "", nil, "ok madvise (defer+madvise or madvise …)"},
+		{"the kernel's choice", "thp.defrag", wanted, defrag + "always defer defer+madvise [madvise] never", "", nil, "ok madvise (defer+madvise or madvise or defer or never)"},
 		{
 			"all wait", "thp.defrag", wanted, defrag + "[always] defer defer+madvise madvise never", "", nil,
-			"warn always (defer+madvise or madvise …) | write /sys/kernel/mm/transparent_hugepage/defrag: always → defer+madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - defer+madvise",
+			"warn always (defer+madvise or madvise or defer or never) | write /sys/kernel/mm/transparent_hugepage/defrag: always → defer+madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - defer+madvise",
 		},
 		{
 			"all wait, on an old kernel", "thp.defrag", wanted, defrag + "[always] madvise never", "", nil,
-			"warn always (defer+madvise or madvise …) | write /sys/kernel/mm/transparent_hugepage/defrag: always → madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - madvise",
+			"warn always (defer+madvise or madvise or defer or never) | write /sys/kernel/mm/transparent_hugepage/defrag: always → madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/defrag - - - - madvise",
 		},
 		{"nothing that is wanted", "thp.defrag", "defer", defrag + "[always] never", "", nil, "warn always (defer) | this kernel offers only [always] never"},
 	})

@@ -33,7 +33,7 @@ func (m *Machine) hasMemory(dir string) bool {
 
 func numaNodes() *Setting {
 	return &Setting{
-		ID: "numa.nodes", Group: CPU, Title: "NUMA nodes that the broker is spread over",
+		ID: "numa.nodes", Group: CPU, Title: "NUMA nodes that the broker is spread over", Valid: figure,
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Documented, Want: "<= 1",
 		Why: "half of the page cache is reached over the link between the nodes",
 		Detail: "Intel found that one broker does not scale well beyond a single node, and runs one on each. A broker that is alone on its machine " +
@@ -83,7 +83,7 @@ func (m *Machine) statusField(pid int, name string) (string, error) {
 
 func numaBalancing() *Setting {
 	return &Setting{
-		ID: "kernel.numa_balancing", Group: CPU, Title: "moving memory after the threads that use it",
+		ID: "kernel.numa_balancing", Group: CPU, Title: "moving memory after the threads that use it", Valid: wholeNumber(0, 2),
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Applies: true,
 		Why: "threads stop at pages that the kernel has unmapped, only to see who uses them",
 		Detail: "TuneD's network-latency and its profiles for databases set 0. There is no measurement for Kafka, whose memory is mostly page " +

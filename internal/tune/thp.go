@@ -62,7 +62,6 @@ func thpCheck(m *Machine, id, file string, want Rule, bad Verdict) Reading {
 		return Denied(err)
 	}
 	r := Compare(current, want, bad)
-	r.Wanted = shortList(want)
 	if r.Verdict == OK || want.Leave() {
 		return r
 	}
@@ -89,15 +88,6 @@ func thpCheck(m *Machine, id, file string, want Rule, bad Verdict) Reading {
 		r.Changes = []Change{sysfsChange(id, name, current, target)}
 	}
 	return r
-}
-
-// shortList is a rule for a column of a table: of many words the first two.
-func shortList(want Rule) string {
-	words := strings.Split(want.Value, "|")
-	if want.Op != Equal || len(words) < 3 {
-		return want.String()
-	}
-	return words[0] + " or " + words[1] + " …"
 }
 
 // offered is the first word that a rule accepts of those that may be chosen; "" for
