@@ -182,7 +182,7 @@ func diskNomerges() *Setting {
 	return &Setting{
 		ID: "disk.nomerges", Group: Disks, Title: "whether requests are merged", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Folklore, Applies: true,
-		Valid: wholeNumber(0, 2),
+		Valid: wholeNumber(2),
 		Why:   "Kafka appends in small pieces through the page cache, and gains when the kernel joins them",
 		Detail: "2 merges nothing, 1 only with the last request. Tools for databases that bypass the page cache " +
 			"(Redpanda's rpk, Scylla's perftune and iotune) set 2. Kafka's documentation counts the joining of small writes " +
@@ -263,7 +263,7 @@ func diskNrRequests() *Setting {
 	return &Setting{
 		ID: "disk.nr_requests", Group: Disks, Title: "requests that may wait", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore, Want: ">=128",
-		Valid:   wholeNumber(0, -1),
+		Valid:   wholeNumber(-1),
 		Why:     "with few places in the queue, flushing and reads stand in each other's way",
 		Detail:  "Reported only: the kernel's default is 128 or more. Without a scheduler the device's own queue decides, and the value has no effect.",
 		Reads:   []string{"/sys/block/DISK/queue/nr_requests"},
@@ -359,7 +359,7 @@ func diskErrors() *Setting {
 	return &Setting{
 		ID: "disk.errors", Group: Disks, Title: "errors of the disk", Roles: []Role{Broker, Controller},
 		Severity: Informational, Confidence: Folklore, Want: "0",
-		Valid:   wholeNumber(0, -1),
+		Valid:   wholeNumber(-1),
 		Why:     "a disk that fails takes its log directory offline, and is slow before that",
 		Detail:  "Counted since the machine started, of SCSI and SATA disks. Commands that a disk does not know count too: a few are harmless, growth is not. NVMe keeps its own log, which root reads with nvme smart-log.",
 		Reads:   []string{"/sys/block/DISK/device/ioerr_cnt"},

@@ -412,7 +412,8 @@ func TestOneReadingOfSeveral(t *testing.T) {
 		{"the worst counts", []part{of("sda", OK, "0", "good"), of("sdb", Warn, "2", "bad")}, "warn sdb: 2 | bad"},
 		{
 			"what is not known is said once, with those it is not known of",
-			[]part{of("/a", Unknown, "", "needs root"), of("/b", OK, "xfs", ""), of("/c", Unknown, "", "needs root")}, "unknown | /a,/c: needs root",
+			[]part{of("/a", Unknown, "", "needs root"), of("/b", OK, "xfs", ""), of("/c", Unknown, "", "needs root")},
+			"unknown | /a,/c: needs root",
 		},
 		{
 			"of many the first are named",
@@ -420,7 +421,8 @@ func TestOneReadingOfSeveral(t *testing.T) {
 			"unknown | /a,/b,/c and 2 more: needs root",
 		},
 		{
-			"two reasons", []part{of("/a", Unknown, "", "needs root"), of("/b", Unknown, "", "the size is not known")},
+			"two reasons",
+			[]part{of("/a", Unknown, "", "needs root"), of("/b", Unknown, "", "the size is not known")},
 			"unknown | /a: needs root; /b: the size is not known",
 		},
 		{"a reason that has the name in it", []part{of("eth0", Unknown, "", "eth0: no counters")}, "unknown | eth0: no counters"},

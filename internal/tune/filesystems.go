@@ -473,7 +473,7 @@ func fsErrors() *Setting {
 	return &Setting{
 		ID: "fs.errors", Group: Disks, Title: "errors that ext4 has found", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Want: "0",
-		Valid:   wholeNumber(0, -1),
+		Valid:   wholeNumber(-1),
 		Why:     "a file system with errors may turn read-only at any time, and serve broken segments",
 		Detail:  "ext4 keeps the count in its superblock until e2fsck has repaired it, over restarts too.",
 		Reads:   []string{"/sys/fs/ext4/DEVICE/errors_count"},

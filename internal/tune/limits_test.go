@@ -235,15 +235,18 @@ func TestTheLastFileOfAUnitWins(t *testing.T) {
 		{"its own file", "kafka.service", map[string]string{usr + "kafka.service": limit("1")}, "1", usr + "kafka.service"},
 		{
 			"the administrator's file hides the package's, and other sections do not count", "kafka.service",
-			map[string]string{usr + "kafka.service": limit("1"), etc + "kafka.service": "[Service]\nLimitNOFILE = 2\n[Install]\nLimitNOFILE=9\n"}, "2", etc + "kafka.service",
+			map[string]string{usr + "kafka.service": limit("1"), etc + "kafka.service": "[Service]\nLimitNOFILE = 2\n[Install]\nLimitNOFILE=9\n"},
+			"2", etc + "kafka.service",
 		},
 		{
 			"a unit that was made by a program", "kafka.service",
-			map[string]string{etc + "kafka.service": limit("1"), run + "transient/kafka.service": limit("2")}, "2", run + "transient/kafka.service",
+			map[string]string{etc + "kafka.service": limit("1"), run + "transient/kafka.service": limit("2")},
+			"2", run + "transient/kafka.service",
 		},
 		{
 			"a generated one only without any other", "kafka.service",
-			map[string]string{usr + "kafka.service": limit("1"), run + "generator.late/kafka.service": limit("2")}, "1", usr + "kafka.service",
+			map[string]string{usr + "kafka.service": limit("1"), run + "generator.late/kafka.service": limit("2")},
+			"1", usr + "kafka.service",
 		},
 		{
 			"a file beside it wins, the last by its name, whatever the folder", "kafka.service",
@@ -257,18 +260,21 @@ func TestTheLastFileOfAUnitWins(t *testing.T) {
 		},
 		{
 			"of all that begin with a prefix", "kafka-eu-1.service",
-			map[string]string{etc + "kafka-eu-1.service": limit("1"), etc + "kafka-.service.d/x.conf": limit("2")}, "2", etc + "kafka-.service.d/x.conf",
+			map[string]string{etc + "kafka-eu-1.service": limit("1"), etc + "kafka-.service.d/x.conf": limit("2")},
+			"2", etc + "kafka-.service.d/x.conf",
 		},
 		{
 			"its own hides the prefix's of the same name", "kafka-eu-1.service",
-			map[string]string{etc + "kafka-eu-.service.d/x.conf": limit("1"), etc + "kafka-.service.d/x.conf": limit("2")}, "1", etc + "kafka-eu-.service.d/x.conf",
+			map[string]string{etc + "kafka-eu-.service.d/x.conf": limit("1"), etc + "kafka-.service.d/x.conf": limit("2")},
+			"1", etc + "kafka-eu-.service.d/x.conf",
 		},
 		{
 			"of all services", "kafka.service", map[string]string{etc + "kafka.service": limit("1"), usr + "service.d/x.conf": limit("2")}, "2", usr + "service.d/x.conf",
 		},
 		{
 			"its own hides that of all services, though the folder is worth less", "kafka.service",
-			map[string]string{usr + "kafka.service.d/x.conf": limit("1"), etc + "service.d/x.conf": limit("2")}, "1", usr + "kafka.service.d/x.conf",
+			map[string]string{usr + "kafka.service.d/x.conf": limit("1"), etc + "service.d/x.conf": limit("2")},
+			"1", usr + "kafka.service.d/x.conf",
 		},
 		{"an instance", "many@1.service", map[string]string{etc + "many@.service": limit("7")}, "7", etc + "many@.service"},
 		{
@@ -280,7 +286,8 @@ func TestTheLastFileOfAUnitWins(t *testing.T) {
 		{"a comment", "kafka.service", map[string]string{etc + "kafka.service": "[Service]\n#LimitNOFILE=6\n"}, "", ""},
 		{
 			"what systemd gives all services", "kafka.service",
-			map[string]string{etc + "kafka.service": "[Service]\n", "etc/systemd/system.conf": "[Manager]\nDefaultLimitNOFILE=1024:4096\n"}, "1024:4096", "etc/systemd/system.conf",
+			map[string]string{etc + "kafka.service": "[Service]\n", "etc/systemd/system.conf": "[Manager]\nDefaultLimitNOFILE=1024:4096\n"},
+			"1024:4096", "etc/systemd/system.conf",
 		},
 		{
 			"what systemd gives all services, in a file beside its own", "kafka.service",
@@ -289,7 +296,8 @@ func TestTheLastFileOfAUnitWins(t *testing.T) {
 		},
 		{
 			"the unit's own counts before it", "kafka.service",
-			map[string]string{etc + "kafka.service": limit("5"), "etc/systemd/system.conf": "[Manager]\nDefaultLimitNOFILE=1\n"}, "5", etc + "kafka.service",
+			map[string]string{etc + "kafka.service": limit("5"), "etc/systemd/system.conf": "[Manager]\nDefaultLimitNOFILE=1\n"},
+			"5", etc + "kafka.service",
 		},
 	} {
 		tree := fstest.MapFS{}

@@ -41,7 +41,7 @@ func swapTendency() *Setting {
 	return &Setting{
 		ID: "vm.swappiness", Group: Memory, Title: "how readily the kernel swaps",
 		Roles: Roles, Severity: Warning, Confidence: Documented, Applies: true,
-		Valid: wholeNumber(0, 200),
+		Valid: wholeNumber(200),
 		Why:   "a broker with many dirty pages gets parts of its heap swapped out, and each collection then waits for the disk",
 		Detail: "Confluent, Cloudera and the Definitive Guide all say 1. 0 is a trap: it does not mean a little less than 1, " +
 			"it keeps the kernel from swapping until it would otherwise kill a process. TuneD's profiles set 10, and 30 in virtual " +
@@ -185,7 +185,7 @@ func overcommit() *Setting {
 	return &Setting{
 		ID: "vm.overcommit_memory", Group: Memory, Title: "how much memory may be promised",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Want: "0",
-		Valid: wholeNumber(0, 2),
+		Valid: wholeNumber(2),
 		Why:   "with 2 the kernel refuses memory that a JVM reserves and never touches, and the broker does not start",
 		Detail: "The second edition of the Definitive Guide advises 0, the kernel's own choice. 1 promises everything: it does the " +
 			"broker no harm, and other software on the machine may have asked for it, so that kt only mentions it.",
@@ -206,7 +206,7 @@ func zoneReclaim() *Setting {
 	return &Setting{
 		ID: "vm.zone_reclaim_mode", Group: Memory, Title: "giving up page cache before using another node's memory",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Applies: true, Want: "0",
-		Valid: wholeNumber(0, 7),
+		Valid: wholeNumber(7),
 		Why:   "the kernel drops page cache that consumers are about to read, while another node's memory is free",
 		Detail: "0 has been the kernel's own choice since Linux 3.16. On a machine with a single NUMA node the value has no effect, " +
 			"and kt only mentions it.",
@@ -227,7 +227,7 @@ func minFree() *Setting {
 	return &Setting{
 		ID: "vm.min_free_kbytes", Group: Memory, Title: "memory that the kernel keeps free",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Valid: wholeNumber(0, -1),
+		Valid: wholeNumber(-1),
 		Why:   "a burst from the network finds no free page, and the kernel has to clear some while the burst waits",
 		Detail: "1 GiB is kt's proposal for machines of 64 GiB and more. No source gives a figure for Kafka; storage products that " +
 			"use the page cache in the same way set 512 MiB to 1.8 GiB. Smaller machines are left alone: a value that is too " +

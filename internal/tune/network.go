@@ -31,7 +31,7 @@ func netWindowScaling() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_window_scaling", Group: Network, Title: "windows above 64 KiB", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
-		Valid:   wholeNumber(0, 1),
+		Valid:   wholeNumber(1),
 		Why:     "without it one connection has at most 64 KiB under way, whatever its buffers",
 		Detail:  "On by default; old guides list it still. It must be on at both ends.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_window_scaling"},
@@ -44,7 +44,7 @@ func netSack() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_sack", Group: Network, Title: "selective acknowledgements", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
-		Valid:   wholeNumber(0, 1),
+		Valid:   wholeNumber(1),
 		Why:     "without it each lost packet has much sent again that had arrived",
 		Detail:  "On by default. Some turned it off against attacks in 2019, which the kernels of that year repaired (CVE-2019-11477), and never turned it on again.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_sack"},
@@ -57,7 +57,7 @@ func netSlowStart() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_slow_start_after_idle", Group: Network, Title: "slow start after a pause", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Documented, Applies: true,
-		Valid:   wholeNumber(0, 1),
+		Valid:   wholeNumber(1),
 		Why:     "a connection that rested for less than a second begins slowly again, and so does each burst of a producer",
 		Detail:  "TuneD network-throughput turns it off. No source has a figure for Kafka; the gain grows with the round trip.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_slow_start_after_idle"},
@@ -71,7 +71,7 @@ func netNotsentLowat() *Setting {
 	const key = "net.ipv4.tcp_notsent_lowat"
 	return &Setting{
 		ID: key, Group: Network, Title: "unsent data that a connection may hold", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Documented, Valid: wholeNumber(0, -1),
+		Severity: Informational, Confidence: Documented, Valid: wholeNumber(-1),
 		Why:     "large send buffers fill with data that cannot go out yet, and take memory from the page cache",
 		Detail:  "In bytes. TuneD network-throughput takes 131072; the kernel's own is no bound. kt knows of no figure for Kafka, so it leaves the setting to you.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_notsent_lowat"},
@@ -97,7 +97,7 @@ func netRecycle() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_tw_recycle", Group: Network, Title: "early reuse of closed connections", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "0",
-		Valid:   wholeNumber(0, 1),
+		Valid:   wholeNumber(1),
 		Why:     "clients behind one address cannot connect, now and then",
 		Detail:  "Old guides turn it on. It is off by default and gone since Linux 4.12. tcp_tw_reuse is another setting, and harmless.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_tw_recycle"},
@@ -163,7 +163,7 @@ func netBusyPoll() *Setting {
 	const poll, read = "net.core.busy_poll", "net.core.busy_read"
 	return &Setting{
 		ID: poll, Group: Network, Title: "waiting for packets in a loop", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Documented, Valid: wholeNumber(0, -1),
+		Severity: Informational, Confidence: Documented, Valid: wholeNumber(-1),
 		Why:     "it saves some µs for each wait and takes whole CPUs, which a busy broker needs itself",
 		Detail:  "In µs, 0 is off, as the kernel has it. TuneD network-latency sets 50 for this and net.core.busy_read. Worth a try where latency counts and CPUs are idle: measure with kt.",
 		Reads:   []string{"/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read"},

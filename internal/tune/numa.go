@@ -83,7 +83,7 @@ func (m *Machine) statusField(pid int, name string) (string, error) {
 
 func numaBalancing() *Setting {
 	return &Setting{
-		ID: "kernel.numa_balancing", Group: CPU, Title: "moving memory after the threads that use it", Valid: wholeNumber(0, 2),
+		ID: "kernel.numa_balancing", Group: CPU, Title: "moving memory after the threads that use it", Valid: wholeNumber(2),
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Applies: true,
 		Why: "threads stop at pages that the kernel has unmapped, only to see who uses them",
 		Detail: "TuneD's network-latency and its profiles for databases set 0. There is no measurement for Kafka, whose memory is mostly page " +

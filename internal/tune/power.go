@@ -141,7 +141,7 @@ func energyBias() *Setting {
 	return &Setting{
 		ID: "cpu.energy_bias", Group: CPU, Title: "what older Intel CPUs prefer, performance or power",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented,
-		Valid: wholeNumber(0, 15),
+		Valid: wholeNumber(15),
 		Why:   "the CPU speeds up later and stays fast for a shorter time than the load needs",
 		Detail: "From 0, performance, to 15, power. TuneD sets performance in both of its profiles. With Secure Boot the kernel may refuse it, so " +
 			"that kt leaves it to a person.",
@@ -175,7 +175,7 @@ func minPerformance() *Setting {
 	return &Setting{
 		ID: "cpu.min_perf_pct", Group: CPU, Title: "the least that intel_pstate lets the CPU do, in percent",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented,
-		Valid:   wholeNumber(0, 100),
+		Valid:   wholeNumber(100),
 		Why:     "the CPU slows down between requests",
 		Detail:  "TuneD's profiles set 100, which keeps the CPU at its highest frequency. With the governor performance it adds little.",
 		Reads:   []string{"/sys/devices/system/cpu/intel_pstate/min_perf_pct"},

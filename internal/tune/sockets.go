@@ -139,7 +139,7 @@ func netAutotuning() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_moderate_rcvbuf", Group: Network, Title: "growing receive buffers", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
-		Valid:   wholeNumber(0, 1),
+		Valid:   wholeNumber(1),
 		Why:     "without it receive buffers stay at the middle value of tcp_rmem, whatever the distance",
 		Detail:  "On by default. A program that asks for a receive buffer of its own turns it off for that connection.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_moderate_rcvbuf"},

@@ -37,11 +37,11 @@ func raiseOnly(n int) func(Rule) error {
 	}
 }
 
-// wholeNumber takes a whole number from low to high, compared in any way; high below 0: any.
-func wholeNumber(low, high int64) func(Rule) error {
-	allowed := fmt.Sprintf("take a whole number from %d to %d", low, high)
+// wholeNumber takes a whole number from 0 to high, compared in any way; high below 0: any.
+func wholeNumber(high int64) func(Rule) error {
+	allowed := fmt.Sprintf("take a whole number from 0 to %d", high)
 	if high < 0 {
-		allowed = fmt.Sprintf("take a whole number of %d or more", low)
+		allowed = "take a whole number of 0 or more"
 	}
 	return func(r Rule) error {
 		if r.Leave() {
@@ -49,7 +49,7 @@ func wholeNumber(low, high int64) func(Rule) error {
 		}
 		for _, text := range alternatives(r) {
 			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || n < low || high >= 0 && n > high {
+			if err != nil || n < 0 || high >= 0 && n > high {
 				return fmt.Errorf("%q: %s", text, allowed)
 			}
 		}

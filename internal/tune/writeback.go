@@ -317,7 +317,7 @@ func dirtyExpire() *Setting {
 	return &Setting{
 		ID: "vm.dirty_expire_centisecs", Group: Memory, Title: "age at which unwritten data is written",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Valid: wholeNumber(0, -1),
+		Valid: wholeNumber(-1),
 		Why:   "data that stays in memory for long is written in one large burst",
 		Detail: "In hundredths of a second. No vendor gives a value for Kafka. The kernel's own is 3000; profiles for databases set " +
 			"500, which the latency profile takes over; some accounts raise it to 12000, which makes bursts larger.",
@@ -332,7 +332,7 @@ func dirtyWriteback() *Setting {
 	return &Setting{
 		ID: "vm.dirty_writeback_centisecs", Group: Memory, Title: "how often the kernel looks for data to write",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Valid: wholeNumber(0, -1),
+		Valid: wholeNumber(-1),
 		Why:   "with 0 the kernel writes nothing until memory is short, and then all at once",
 		Detail: "In hundredths of a second. The kernel's own is 500, and profiles for databases set 100, which the latency profile " +
 			"takes over. Laptop tools raise it to spare the battery. No vendor gives a value for Kafka.",
