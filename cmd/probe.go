@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
@@ -104,10 +106,12 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 	if p.DD {
 		o.Tests = []string{"dd"}
 	}
-	if _, err := probe.Check(o); err != nil {
+	plan, err := probe.Check(o)
+	if err != nil {
 		return usageError(err)
 	}
 	show := env.probeProgress(p.Quiet)
+	show.begin(plan)
 	r, err := probe.Run(ctx, o, show.tell)
 	show.end()
 	if r != nil && len(r.Directories) > 0 {
@@ -175,22 +179,42 @@ type probeProgress struct {
 	env  *Env
 	tty  bool
 	none bool
-	step int // of the last line
+	step int           // of the last line
+	told time.Duration // how far that step was
 }
 
 func (e *Env) probeProgress(quiet bool) *probeProgress {
 	return &probeProgress{env: e, none: quiet, tty: e.StderrTTY && e.Getenv("TERM") != "dumb" && e.Getenv("CI") == ""}
 }
 
+// begin says what is going to be written: it wears disks out, and takes its time.
+func (p *probeProgress) begin(plan probe.Plan) {
+	if p.none {
+		return
+	}
+	for _, d := range plan.Directories {
+		fmt.Fprintf(p.env.Stderr, "kt: %s: fills at most %s, over and over\n", d.Path, theme.Bytes(d.SizeBytes))
+	}
+	fmt.Fprintf(p.env.Stderr, "kt: takes %s at most\n", theme.Duration(plan.Duration.Round(time.Second)))
+}
+
+// between is how much time lies between two lines of one test.
+const between = 10 * time.Second
+
 func (p *probeProgress) tell(now probe.Progress) {
 	switch {
 	case p.none:
+		return
 	case p.tty:
 		fmt.Fprint(p.env.Stderr, "\r\x1b[K"+report.ProbeLine(now, terminalWidth(p.env.Stderr, true)))
 	case now.Step != p.step:
 		fmt.Fprintf(p.env.Stderr, "kt: %d/%d %s: %s\n", now.Step, now.Steps, now.Dir, now.Test)
+	case now.Elapsed >= p.told+between:
+		fmt.Fprintln(p.env.Stderr, "kt: "+report.ProbeLine(now, 0))
+	default:
+		return
 	}
-	p.step = now.Step
+	p.step, p.told = now.Step, now.Elapsed
 }
 
 func (p *probeProgress) end() {

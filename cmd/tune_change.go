@@ -61,7 +61,7 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 		return err
 	}
 	if left := len(r.Commands()); left > 0 {
-		fmt.Fprintf(t.env.Stderr, "\nkt: %d more are left to you: kt tune --dry-run%s shows them\n", left, t.Again())
+		fmt.Fprintf(t.env.Stderr, "\nkt: more is left to you (%d): kt tune --dry-run%s shows it\n", left, t.Again())
 	}
 	if !t.Yes {
 		yes, err := t.env.confirm(ctx, fmt.Sprintf("\nMake these %d changes?", len(changes)))

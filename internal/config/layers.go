@@ -139,6 +139,12 @@ func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error 
 			return fmt.Errorf("%s: %s: %v is no single value; put text in quotes", source, f.Name, v)
 		}
 		if err := l.flags.Set(f.Name, fmt.Sprint(v)); err != nil {
+			switch { // in a person's words, not Go's
+			case f.Value.Type() == "bool":
+				err = errors.New("it must be true or false")
+			case strings.Contains(err.Error(), "strconv."):
+				err = errors.New("it must be a number, and whole where it counts something")
+			}
 			return fmt.Errorf("%s: %s %v: %w", source, f.Name, v, err)
 		}
 	}
