@@ -98,11 +98,11 @@ func Ansible(w io.Writer, changes []Change, o ApplyOptions) error {
 	}
 	p := play{Name: "Make a machine fit for Apache Kafka", Hosts: "all", Become: true}
 	files := new(journal).merge(changes)
-	if o.later() {
+	if o.Later() {
 		p.Tasks = append(p.Tasks, sysctlTasks(changes, files, o)...)
 	}
 	text := ansibleStart
-	if o.now() {
+	if o.Now() {
 		for i := range changes {
 			c := &changes[i]
 			if c.Kind == Prlimit {
@@ -114,7 +114,7 @@ func Ansible(w io.Writer, changes []Change, o ApplyOptions) error {
 			}
 		}
 	}
-	if o.later() {
+	if o.Later() {
 		p.Tasks = append(p.Tasks, copyTasks(files)...)
 		p.Handlers = handlers(files)
 	}
@@ -141,7 +141,7 @@ func sysctlTasks(changes []Change, files []*ownFile, o ApplyOptions) []task {
 		for _, l := range f.Lines {
 			key, value, _ := strings.Cut(l.Text, "=")
 			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-			now := o.now() && slices.ContainsFunc(changes, func(c Change) bool {
+			now := o.Now() && slices.ContainsFunc(changes, func(c Change) bool {
 				return c.Kind == WriteFile && slices.Contains(c.Keep, Line{f.Path, l.Text, l.Head})
 			})
 			tasks = append(tasks, task{
@@ -163,7 +163,7 @@ func valueTask(c *Change, o ApplyOptions) (task, bool) {
 	call := ""
 	switch c.Kind {
 	case WriteFile:
-		if o.later() && slices.ContainsFunc(c.Keep, func(l Line) bool { return l.File == SysctlFile }) {
+		if o.Later() && slices.ContainsFunc(c.Keep, func(l Line) bool { return l.File == SysctlFile }) {
 			return t, false
 		}
 		call = `kt_write "$KT_PATH" "" "$KT_NEW"`

@@ -3,10 +3,7 @@ package tune
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -17,8 +14,11 @@ type ApplyOptions struct {
 	Time    time.Time // that the journal notes; zero: now
 }
 
-func (o ApplyOptions) now() bool   { return o.Runtime || !o.Persist }
-func (o ApplyOptions) later() bool { return o.Persist || !o.Runtime }
+// Now tells that the running machine is to be changed.
+func (o ApplyOptions) Now() bool { return o.Runtime || !o.Persist }
+
+// Later tells that kt's own files are to be written.
+func (o ApplyOptions) Later() bool { return o.Persist || !o.Runtime }
 
 // State is what became of a change, or of undoing one.
 type State string
@@ -74,7 +74,7 @@ func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
 	}
 	a.setAll()
 	a.forgetUnmade()
-	if o.later() {
+	if o.Later() {
 		a.checkOpenFiles()
 		a.keepAll()
 	}
@@ -108,7 +108,7 @@ func (a *application) begin(made []string) (err error) {
 	if a.journal, err = a.readJournal(); err != nil {
 		return err
 	}
-	if a.options.later() {
+	if a.options.Later() {
 		if err := a.checkOwn(); err != nil {
 			return err
 		}
@@ -139,31 +139,13 @@ func (j *journal) addFolders(dirs []string) {
 	}
 }
 
-// checkOwn refuses files that would be kt's own and are somebody else's.
-func (a *application) checkOwn() error {
-	var problems []error
-	var seen []string
-	for _, o := range a.outcomes {
-		for _, l := range o.Change.Keep {
-			if slices.Contains(seen, l.File) {
-				continue
-			}
-			seen = append(seen, l.File)
-			if _, err := a.ownText(l.File, a.journal.file(l.File)); err != nil {
-				problems = append(problems, err)
-			}
-		}
-	}
-	return errors.Join(problems...)
-}
-
 // look reads what is there of one change, and puts it into the journal if it is to
 // become something else.
 func (a *application) look(o *Outcome) error {
 	c := &o.Change
 	// For later only, the value of now is noted too: after the next start it is kt's,
 	// and is to be put back. A process or a mount does not last until then.
-	if c.Kind == KeepOnly || !a.options.now() && (c.Kind != WriteFile || len(c.Keep) == 0) {
+	if c.Kind == KeepOnly || !a.options.Now() && (c.Kind != WriteFile || len(c.Keep) == 0) {
 		return nil
 	}
 	s := setStep{outcome: o, subject: a.subject(c)}
@@ -223,7 +205,7 @@ func (t *Tree) subject(c *Change) subject {
 
 // setAll gives the kernel the values that are noted.
 func (a *application) setAll() {
-	if !a.options.now() {
+	if !a.options.Now() {
 		return
 	}
 	for _, s := range a.steps {
@@ -288,206 +270,4 @@ func (a *application) finish() {
 	case a.forgot:
 		_ = a.note()
 	}
-}
-
-// checkOpenFiles fails the changes that allow more open files, from the next start on,
-// than fs.nr_open lets anybody have.
-func (a *application) checkOpenFiles() {
-	most, ok := a.nrOpen()
-	for i := range a.outcomes {
-		o := &a.outcomes[i]
-		for _, l := range o.Change.Keep {
-			if n := openFilesOf(l); ok && n > most {
-				o.State = Failed
-				o.Err = fmt.Errorf("%q is above fs.nr_open, which is %d: the kernel would refuse it; raise fs.nr_open first", l.Text, most)
-			}
-		}
-	}
-}
-
-const nrOpenFile = "/proc/sys/fs/nr_open"
-
-// nrOpen is fs.nr_open: what it is now or, if nothing is to be changed now, what it
-// will be by kt's own lines, where that is more. It is not ok where it is not told.
-func (a *application) nrOpen() (most int64, ok bool) {
-	text, err := a.value(subject{Kind: WriteFile, Path: nrOpenFile})
-	if err != nil {
-		return 0, false
-	}
-	if most, err = strconv.ParseInt(text, 10, 64); err != nil {
-		return 0, false
-	}
-	if a.options.now() {
-		return most, true
-	}
-	var lines []string
-	if f := a.journal.file(SysctlFile); f != nil {
-		for _, l := range f.Lines {
-			lines = append(lines, l.Text)
-		}
-	}
-	for _, o := range a.outcomes {
-		for _, l := range o.Change.Keep {
-			if l.File == SysctlFile && o.State != Failed {
-				lines = append(lines, l.Text)
-			}
-		}
-	}
-	for _, l := range lines {
-		key, value, _ := strings.Cut(l, "=")
-		if n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil && strings.TrimSpace(key) == "fs.nr_open" {
-			most = max(most, n)
-		}
-	}
-	return most, true
-}
-
-// keepAll brings kt's own files up to date with the changes that did not fail.
-func (a *application) keepAll() {
-	var lasting []Change
-	for i := range a.outcomes {
-		// What the kernel refuses now it may refuse at the next login or start, too, and
-		// that would fail with it.
-		if o := &a.outcomes[i]; o.State != Failed && len(o.Change.Keep) > 0 {
-			lasting = append(lasting, o.Change)
-		}
-	}
-	before := slices.Clone(a.journal.Files)
-	files := a.journal.merge(lasting)
-	for _, f := range files {
-		a.journal.addFolders(a.missing(path.Dir(f.Path)))
-		if sum := sha256Of(f.content(ownHeader)); !slices.Contains(f.Sums, sum) {
-			f.Sums = append(f.Sums, sum)
-		}
-	}
-	if len(files) == 0 {
-		return
-	}
-	if err := a.note(); err != nil {
-		a.told(func(string) bool { return true }, Failed, err)
-		a.journal.Files, a.forgot = before, false // what is not made is not to be noted later, either
-		return
-	}
-	for _, f := range files {
-		changed, err := a.putOwn(f)
-		in := func(p string) bool { return p == f.Path }
-		switch {
-		case err != nil:
-			a.told(in, Failed, fmt.Errorf("it will not last: %w", err))
-			if !slices.Contains(before, f) && !a.isThere(f.Path) {
-				a.journal.Files = slices.DeleteFunc(a.journal.Files, func(o *ownFile) bool { return o == f })
-				a.forgot = true
-			}
-		case changed:
-			a.told(in, Kept, nil)
-		default:
-			a.told(in, Unchanged, nil)
-		}
-	}
-}
-
-// told sets what became of the changes with a line in such a file.
-func (a *application) told(in func(file string) bool, s State, err error) {
-	for i := range a.outcomes {
-		o := &a.outcomes[i]
-		if !slices.ContainsFunc(o.Change.Keep, func(l Line) bool { return in(l.File) }) || o.State == Failed {
-			continue
-		}
-		switch {
-		case err != nil:
-			o.State, o.Err = s, err
-		case o.State == Skipped || o.State == Unchanged && s == Kept:
-			o.State = s
-		}
-	}
-}
-
-// checkChanges refuses what would be a mistake of kt's own, before anything is done.
-func checkChanges(changes []Change) error {
-	var problems []error
-	wanted := make(map[string]*Change)
-	for i := range changes {
-		c := &changes[i]
-		if err := c.check(); err != nil {
-			problems = append(problems, fmt.Errorf("change of %s: %w", c.Setting, err))
-			continue
-		}
-		if c.Kind == KeepOnly {
-			continue
-		}
-		key := string(c.Kind) + " " + c.Path
-		if other, ok := wanted[key]; ok && normal(other.New) != normal(c.New) {
-			problems = append(problems, fmt.Errorf("change of %s: %s is to become %q and, by %s, %q", c.Setting, c.Path, c.New, other.Setting, other.New))
-		}
-		wanted[key] = c
-	}
-	return errors.Join(problems...)
-}
-
-func (c *Change) check() error {
-	for _, l := range c.Keep {
-		if err := checkOwnPath(l.File); err != nil {
-			return err
-		}
-		if strings.ContainsAny(l.Text+l.Head, "\n\x00") {
-			return fmt.Errorf("%q is more than one line", l.Text)
-		}
-	}
-	if strings.ContainsAny(c.New+c.Old, "\x00") || strings.Contains(c.New, "\n") {
-		return fmt.Errorf("%q is more than one line", c.New)
-	}
-	switch c.Kind {
-	case KeepOnly:
-		return nil
-	case WriteFile:
-		if c.Pair != "" && normal(c.New) == "0" {
-			return errors.New("0 is no value for one of a pair")
-		}
-		if normal(c.New) == "" {
-			return errors.New("there is no value to write")
-		}
-		return errors.Join(checkValuePath(c.Path), checkPair(c.Pair))
-	case Prlimit:
-		if _, _, err := parseLimits(c.New); err != nil || c.PID <= 0 {
-			return fmt.Errorf("%q of process %d is no limit", c.New, c.PID)
-		}
-		return nil
-	case Remount:
-		if !slices.Contains(atimes, c.New) {
-			return fmt.Errorf("kt does not remount with %q", c.New)
-		}
-		return checkPath(c.Path)
-	}
-	return fmt.Errorf("there is no kind %q", c.Kind)
-}
-
-func checkPair(p string) error {
-	if p == "" {
-		return nil
-	}
-	return checkValuePath(p)
-}
-
-func checkPath(p string) error {
-	control := func(r rune) bool { return r < ' ' || r == 0x7f }
-	if !path.IsAbs(p) || path.Clean(p) != p || strings.ContainsFunc(p, control) {
-		return fmt.Errorf("%q is no path from the root", p)
-	}
-	return nil
-}
-
-// checkValuePath lets kt write only where the kernel's values are.
-func checkValuePath(p string) error {
-	if !strings.HasPrefix(p, "/proc/sys/") && !strings.HasPrefix(p, "/sys/") {
-		return fmt.Errorf("%q is no file of the kernel's", p)
-	}
-	return checkPath(p)
-}
-
-// checkOwnPath lets kt's own files be only in /etc, and only by names that are kt's.
-func checkOwnPath(p string) error {
-	if !strings.HasPrefix(p, "/etc/") || !strings.Contains(path.Base(p), "zz-kt") {
-		return fmt.Errorf("%q is no place for a file of kt's", p)
-	}
-	return checkPath(p)
 }

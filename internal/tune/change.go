@@ -83,9 +83,3 @@ func (c Change) Describe() string {
 	}
 	return what + ": " + c.Old + " → " + c.New
 }
-
-// Now tells that the running machine is to be changed.
-func (o ApplyOptions) Now() bool { return o.now() }
-
-// Later tells that kt's own files are to be written.
-func (o ApplyOptions) Later() bool { return o.later() }

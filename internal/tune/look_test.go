@@ -149,11 +149,12 @@ func TestDirectoriesOfEveryBrokerAreInUse(t *testing.T) {
 }
 
 func TestWhatAContainerCannotChangeIsNotOffered(t *testing.T) {
+	const slowStartFile = "proc/sys/net/ipv4/tcp_slow_start_after_idle"
 	files := map[string]string{
 		".dockerenv":             "",
 		"proc/self/mountinfo":    "25 1 0:50 / / rw - overlay overlay rw\n26 25 0:51 / /proc rw - proc proc rw\n",
 		"proc/sys/vm/swappiness": "60\n",
-		"proc/sys/net/ipv4/tcp_slow_start_after_idle": "1\n",
+		slowStartFile:            "1\n",
 	}
 	check := func() (swappiness, slowStart Finding) {
 		m, err := lookAtTree(t, files, Options{Role: Broker})

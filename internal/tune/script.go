@@ -193,20 +193,20 @@ func Script(w io.Writer, changes []Change, o ApplyOptions) error {
 	var b bytes.Buffer
 	b.WriteString(scriptStart + scriptFunctions)
 	kinds := func(k Kind) bool { return slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == k }) }
-	if o.now() && kinds(Prlimit) {
+	if o.Now() && kinds(Prlimit) {
 		b.WriteString(scriptProcess)
 	}
-	if o.now() && kinds(Remount) {
+	if o.Now() && kinds(Remount) {
 		b.WriteString(scriptMount)
 	}
-	if o.now() {
+	if o.Now() {
 		b.WriteString("\n# Now.\n")
 		for i := range changes {
 			b.WriteString(scriptNow(&changes[i]))
 		}
 	}
 	var files []*ownFile
-	if o.later() {
+	if o.Later() {
 		files = new(journal).merge(changes)
 		if len(files) > 0 {
 			b.WriteString("\n# For the next start.\n")
@@ -273,7 +273,7 @@ func scriptUndo(changes []Change, files []*ownFile, o ApplyOptions) string {
 		text += "#   " + readRules + "\n"
 	}
 	for _, c := range slices.Backward(changes) {
-		if o.now() {
+		if o.Now() {
 			text += scriptBack(&c)
 		}
 	}

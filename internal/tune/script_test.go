@@ -89,7 +89,7 @@ func TestAScriptDoesWhatApplyDoes(t *testing.T) {
 			}
 			if len(k.writes) > 0 {
 				for _, f := range []string{SysctlFile, TmpfilesFile, UdevFile, DropIn("kafka.service")} {
-					if !row.options.later() {
+					if !row.options.Later() {
 						continue
 					}
 					want := strings.Replace(readText(t, byKt.root, f), ownHeader, scriptHeader, 1)

@@ -1,0 +1,140 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkOpenFiles fails the changes that allow more open files, from the next start on,
+// than fs.nr_open lets anybody have.
+func (a *application) checkOpenFiles() {
+	most, ok := a.nrOpen()
+	for i := range a.outcomes {
+		o := &a.outcomes[i]
+		for _, l := range o.Change.Keep {
+			if n := openFilesOf(l); ok && n > most {
+				o.State = Failed
+				o.Err = fmt.Errorf("%q is above fs.nr_open, which is %d: the kernel would refuse it; raise fs.nr_open first", l.Text, most)
+			}
+		}
+	}
+}
+
+const nrOpenFile = "/proc/sys/fs/nr_open"
+
+// nrOpen is fs.nr_open: what it is now or, if nothing is to be changed now, what it
+// will be by kt's own lines, where that is more. It is not ok where it is not told.
+func (a *application) nrOpen() (most int64, ok bool) {
+	text, err := a.value(subject{Kind: WriteFile, Path: nrOpenFile})
+	if err != nil {
+		return 0, false
+	}
+	if most, err = strconv.ParseInt(text, 10, 64); err != nil {
+		return 0, false
+	}
+	if a.options.Now() {
+		return most, true
+	}
+	var lines []string
+	if f := a.journal.file(SysctlFile); f != nil {
+		for _, l := range f.Lines {
+			lines = append(lines, l.Text)
+		}
+	}
+	for _, o := range a.outcomes {
+		for _, l := range o.Change.Keep {
+			if l.File == SysctlFile && o.State != Failed {
+				lines = append(lines, l.Text)
+			}
+		}
+	}
+	for _, l := range lines {
+		key, value, _ := strings.Cut(l, "=")
+		if n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil && strings.TrimSpace(key) == "fs.nr_open" {
+			most = max(most, n)
+		}
+	}
+	return most, true
+}
+
+// keepAll brings kt's own files up to date with the changes that did not fail.
+func (a *application) keepAll() {
+	var lasting []Change
+	for i := range a.outcomes {
+		// What the kernel refuses now it may refuse at the next login or start, too, and
+		// that would fail with it.
+		if o := &a.outcomes[i]; o.State != Failed && len(o.Change.Keep) > 0 {
+			lasting = append(lasting, o.Change)
+		}
+	}
+	before := slices.Clone(a.journal.Files)
+	files := a.journal.merge(lasting)
+	for _, f := range files {
+		a.journal.addFolders(a.missing(path.Dir(f.Path)))
+		if sum := sha256Of(f.content(ownHeader)); !slices.Contains(f.Sums, sum) {
+			f.Sums = append(f.Sums, sum)
+		}
+	}
+	if len(files) == 0 {
+		return
+	}
+	if err := a.note(); err != nil {
+		a.told(func(string) bool { return true }, Failed, err)
+		a.journal.Files, a.forgot = before, false // what is not made is not to be noted later, either
+		return
+	}
+	for _, f := range files {
+		changed, err := a.putOwn(f)
+		in := func(p string) bool { return p == f.Path }
+		switch {
+		case err != nil:
+			a.told(in, Failed, fmt.Errorf("it will not last: %w", err))
+			if !slices.Contains(before, f) && !a.isThere(f.Path) {
+				a.journal.Files = slices.DeleteFunc(a.journal.Files, func(o *ownFile) bool { return o == f })
+				a.forgot = true
+			}
+		case changed:
+			a.told(in, Kept, nil)
+		default:
+			a.told(in, Unchanged, nil)
+		}
+	}
+}
+
+// told sets what became of the changes with a line in such a file.
+func (a *application) told(in func(file string) bool, s State, err error) {
+	for i := range a.outcomes {
+		o := &a.outcomes[i]
+		if !slices.ContainsFunc(o.Change.Keep, func(l Line) bool { return in(l.File) }) || o.State == Failed {
+			continue
+		}
+		switch {
+		case err != nil:
+			o.State, o.Err = s, err
+		case o.State == Skipped || o.State == Unchanged && s == Kept:
+			o.State = s
+		}
+	}
+}
+
+// checkOwn refuses files that would be kt's own and are somebody else's.
+func (a *application) checkOwn() error {
+	var problems []error
+	var seen []string
+	for _, o := range a.outcomes {
+		for _, l := range o.Change.Keep {
+			if slices.Contains(seen, l.File) {
+				continue
+			}
+			seen = append(seen, l.File)
+			if _, err := a.ownText(l.File, a.journal.file(l.File)); err != nil {
+				problems = append(problems, err)
+			}
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,96 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func cardSteering() *Setting {
+	return &Setting{
+		ID: "nic.rps", Group: Network, Title: "sharing of packets among CPUs", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore,
+		Why:     "a card with few queues leaves the network to few CPUs; receive packet steering would share it",
+		Detail:  "Reported only. It is noted where there are fewer queues than a quarter of the CPUs and steering is off. rpk and perftune always turn it on, for programs with one thread for each CPU; for Kafka kt knows of no measurement. More queues (nic.channels) are better where the card has them.",
+		Reads:   []string{"/sys/class/net/CARD/queues/rx-N/rps_cpus"},
+		Sources: []string{"kernel documentation: Scaling in the Linux Networking Stack", "rpk tune net"},
+		Check: func(m *Machine, _ Rule) Reading {
+			return eachCard(m, func(n NIC) Reading {
+				queues := m.Glob(n.class("queues/rx-*/rps_cpus"))
+				if len(queues) == 0 {
+					return Absent("the queues of %s cannot be seen", n.Name)
+				}
+				steered := 0
+				for _, q := range queues {
+					mask, err := m.Text(q)
+					if err != nil {
+						return Denied(err)
+					}
+					if mask == "" || strings.Trim(mask, "0123456789abcdef,") != "" {
+						return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is no set of CPUs", q, mask)}
+					}
+					if strings.Trim(mask, "0,") != "" {
+						steered++
+					}
+				}
+				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d queues, %d shared", len(queues), steered)}
+				if steered == 0 && 4*len(queues) < m.Logical {
+					r.Verdict, r.Note = Info, fmt.Sprintf("%s has %d queues for %d CPUs", n.Name, len(queues), m.Logical)
+				}
+				return r
+			})
+		},
+	}
+}
+
+func cardBalance() *Setting {
+	return &Setting{
+		ID: "nic.irqbalance", Group: Network, Title: "irqbalance", Roles: []Role{Broker},
+		Severity: Informational, Confidence: Folklore, Want: "running",
+		Valid:   oneOf("running"),
+		Why:     "without it all cards and disks may interrupt the same CPU",
+		Detail:  "Cards and disks with a queue for each CPU spread by themselves, so nothing may be amiss without it; and for the least latency some pin interrupts by hand. rpk changes its configuration so that CPUs are left out, which is for programs with one thread for each CPU. kt leaves it alone.",
+		Reads:   []string{"/proc/PID/cmdline", "/run/irqbalance"},
+		Sources: []string{"Red Hat: Tuning the network performance", "kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			switch {
+			case m.Container != "":
+				return Absent("in a container the machine's programs cannot be seen")
+			case m.Logical < 2:
+				return Absent("there is one CPU, or their number is not known")
+			}
+			running, err := runs(m, "irqbalance")
+			if err != nil {
+				return Denied(err)
+			}
+			current := "not running"
+			if running {
+				current = "running"
+			}
+			r := Compare(current, want, Info)
+			if r.Verdict == Info && !want.Leave() {
+				r.Command = "systemctl enable --now irqbalance"
+			}
+			return r
+		},
+	}
+}
+
+// runs tells whether a program runs: by the folder that it keeps below /run, or as a
+// process.
+func runs(m *Machine, program string) (bool, error) {
+	if sockets, err := m.Names("run/" + program); err == nil && len(sockets) > 0 {
+		return true, nil
+	}
+	all, err := m.Processes()
+	if err == nil && len(all) == 0 {
+		err = errors.New("the programs that run here cannot be seen")
+	}
+	return slices.ContainsFunc(all, func(p host.Process) bool {
+		return len(p.Args) > 0 && path.Base(p.Args[0]) == program
+	}), err
+}

@@ -1,0 +1,220 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+func nofile() *Setting {
+	return &Setting{
+		ID: "limits.nofile", Group: Limits, Title: "files and connections that the broker may have open",
+		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
+		Valid: raiseOnly(1),
+		Why:   "a broker that may open no more files takes its log directories offline, and ends with the last of them",
+		Detail: "The wanted value is the larger of the rule and 1.5 × 3 × segments + 2 × max.connections + 10000: a segment has a log " +
+			"and two indexes open. Kafka's documentation and Confluent say at least 100000, Confluent's playbooks 500000, Intel " +
+			"1048576. Less than 16384, or than the segments on disk need, fails; less than 100000 warns; what is only less than " +
+			"the profile's is mentioned. limits.conf means nothing to a service of systemd, whose LimitNOFILE counts; kt raises the " +
+			"limit of the running process and writes the place that it will be read from: there no more than fs.nr_open allows, or the unit " +
+			"would not start and nobody could log in. Java raises its soft limit to the hard " +
+			"one when it starts.",
+		Reads: []string{"/proc/PID/limits", "the broker's systemd unit", "/etc/systemd/system.conf", "/proc/sys/fs/nr_open", "the log directories"},
+		Sources: []string{
+			"Kafka documentation, Operations: Hardware and OS (100000)", "Confluent Platform: production deployment (100000)",
+			"Confluent: cp-ansible (500000)", "Intel: Kafka optimisation guide (1048576)", "Red Hat bug 1257953 (limits.conf and services)",
+			"kt's proposal (16384, the formula)",
+		},
+		Risk:  "none worth mention: it is only a limit",
+		Check: checkNofile,
+	}
+}
+
+// filesWanted is the limit of open files that a broker needs here: what the profile
+// says, or more for its segments and connections.
+func (m *Machine) filesWanted() int64 {
+	var n int64
+	if m.Profile != nil {
+		v, _ := strconv.ParseFloat(m.Profile.Rule(nofile()).Value, 64) // a rule that leaves it alone wants nothing
+		n = int64(v)
+	}
+	connections, err := strconv.ParseInt(strings.TrimSpace(m.Config.Get("max.connections", "0")), 10, 64)
+	if err != nil || connections < 0 || connections >= math.MaxInt32 { // Kafka's word for unlimited
+		connections = 0
+	}
+	if need := m.segments()*9/2 + 2*connections + 10000; m.segments()+connections > 0 {
+		n = max(n, need)
+	}
+	return n
+}
+
+// limitOf is a resource limit of the broker, or a reading that says why there is none.
+func (m *Machine) limitOf(name string) (host.Limit, *Reading) {
+	if m.Process == nil {
+		r := Absent("no broker runs here")
+		return host.Limit{}, &r
+	}
+	all, err := m.Limits(m.Process.PID)
+	if err == nil {
+		l, ok := all[name]
+		if ok {
+			return l, nil
+		}
+		err = fmt.Errorf("/proc/%d/limits does not tell %q", m.Process.PID, name)
+	}
+	r := Denied(err)
+	return host.Limit{}, &r
+}
+
+// countable is a limit as a number to compare: unlimited is the largest.
+func countable(limit int64) int64 {
+	if limit < 0 {
+		return math.MaxInt64
+	}
+	return limit
+}
+
+// compareLimit is the reading of a limit.
+func compareLimit(limit int64, want Rule, bad Verdict) Reading {
+	r := Compare(strconv.FormatInt(countable(limit), 10), want, bad)
+	r.Current = limitText(limit)
+	return r
+}
+
+func checkNofile(m *Machine, want Rule) Reading {
+	if !want.Leave() {
+		want = want.Floor(m.filesWanted())
+	}
+	if m.Process == nil {
+		return m.unitNofile(want)
+	}
+	l, missing := m.limitOf(openFilesLimit)
+	if missing != nil {
+		return *missing
+	}
+	soft := countable(l.Soft)
+	r := nofileVerdict(m, l.Soft, want)
+	m.persistNofile(&r, want)
+	target, err := strconv.ParseInt(want.Target(strconv.FormatInt(soft, 10)), 10, 64)
+	if want.Leave() || r.Verdict == OK || err != nil || want.Holds(strconv.FormatInt(soft, 10)) {
+		return r
+	}
+	c := Change{
+		Setting: "limits.nofile", Kind: Prlimit, Path: fmt.Sprintf("/proc/%d/limits", m.Process.PID),
+		Old: limitText(l.Soft) + " " + limitText(l.Hard),
+		New: limitText(target) + " " + limitText(l.Hard),
+		PID: m.Process.PID, Start: m.Process.Start,
+	}
+	if target > countable(l.Hard) {
+		c.New = limitText(target) + " " + limitText(target)
+	}
+	c.Keep, c.Advice = m.keepNofile(target, soft)
+	r.Changes = []Change{c}
+	return r
+}
+
+// nofileVerdict judges a limit of open files.
+func nofileVerdict(m *Machine, limit int64, want Rule) Reading {
+	n := countable(limit)
+	r := compareLimit(limit, want, Info)
+	switch need := 3 * m.segments(); {
+	case n < need:
+		r.Verdict = Fail
+		r.Note = fmt.Sprintf("%d segments in the log directories need %d", m.segments(), need)
+	case n < 16384:
+		r.Verdict = Fail
+	case r.Verdict == Info && n < 100000 && !want.Leave():
+		r.Verdict = Warn
+	}
+	return r
+}
+
+// brokerContained tells whether the broker runs in a container, whose runtime sets its
+// limits.
+func (m *Machine) brokerContained() bool {
+	if m.Container != "" {
+		return true
+	}
+	for _, group := range m.Cgroup.Paths {
+		for _, mark := range []string{"docker", "libpod", "kubepods", "containerd", "/lxc"} {
+			if strings.Contains(group, mark) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keepNofile is where the broker will find its limit of n when it starts the next time,
+// as far as fs.nr_open allows it; nothing where that is no more than it has.
+func (m *Machine) keepNofile(n, has int64) (keep []Line, advice string) {
+	if m.brokerContained() {
+		return nil, fmt.Sprintf("the broker runs in a container: start it with --ulimit nofile=%d, or set the limit in the runtime's own configuration", n)
+	}
+	allowed := m.allowedNofile(n)
+	unit := m.Process.Unit
+	if isService(unit) {
+		advice = "systemctl daemon-reload, for it to count at the next start of " + unit
+		keep = []Line{unitLine(unit, allowed)}
+		text, _ := m.unitLimit(unit)
+		if later, ok := limitOption(text); ok {
+			has = later
+		}
+	} else {
+		advice = "it counts from the next login of the user that starts the broker; a service of systemd does not read it"
+		who := m.userName(m.Process.UID)
+		for _, kind := range []string{"soft", "hard"} {
+			keep = append(keep, Line{File: LimitsFile, Text: fmt.Sprintf("%s %s nofile %d", who, kind, allowed)})
+		}
+	}
+	if allowed < n && allowed <= has {
+		return nil, m.capAdvice(n, "nothing is kept")
+	}
+	return keep, m.capAdvice(n, advice)
+}
+
+// userName is a user as limits.conf(5) names one: by name, or as the range of
+// a single ID.
+func (m *Machine) userName(uid int) string {
+	text, _ := m.Text("etc/passwd") // without it there is the number
+	id := strconv.Itoa(uid)
+	for line := range strings.Lines(text) {
+		f := strings.Split(line, ":")
+		// A name that could be read as something else in that file is not taken.
+		if len(f) >= 3 && f[2] == id && f[0] != "" && !strings.ContainsAny(f[0], " \t#*%@:\"") {
+			return f[0]
+		}
+	}
+	return id + ":" + id
+}
+
+func nofileClient() *Setting {
+	return &Setting{
+		ID: "limits.nofile.client", Group: Limits, Title: "files and connections that kt may have open",
+		Roles: []Role{Client}, Severity: Warning, Confidence: Folklore, Want: ">= 65536",
+		Valid: raiseOnly(1),
+		Why:   "a load with many connections ends with “too many open files”",
+		Detail: "kt raises its own soft limit to the hard one, which is the one that is judged. Four for each connection and 1024 " +
+			"beside them are enough, so that 65536 serve for 16000 connections. The figure is kt's proposal.",
+		Reads:   []string{"/proc/self/limits"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, want Rule) Reading {
+			all, err := m.Limits(0)
+			if err != nil {
+				return Denied(err)
+			}
+			l, ok := all[openFilesLimit]
+			if !ok {
+				return Reading{Verdict: Unknown, Note: "/proc/self/limits does not tell"}
+			}
+			r := compareLimit(l.Hard, want, Warn)
+			if r.Verdict == Warn {
+				r.Command = "ulimit -Hn " + want.Target(r.Current) + " as root, in the shell that starts kt"
+			}
+			return r
+		},
+	}
+}

@@ -1,0 +1,142 @@
+package tune
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// localPorts are the first and last port that the kernel gives to outgoing connections.
+func localPorts(m *Machine) (first, last int64, err error) {
+	text, err := numbersOf(m, "net.ipv4.ip_local_port_range", 2)
+	if err != nil {
+		return 0, 0, err
+	}
+	f := strings.Fields(text)
+	first, _ = strconv.ParseInt(f[0], 10, 64) // numbersOf has parsed both
+	last, _ = strconv.ParseInt(f[1], 10, 64)
+	return first, last, nil
+}
+
+func netPorts() *Setting {
+	return &Setting{
+		ID: "net.ipv4.ip_local_port_range", Group: Network, Title: "ports for outgoing connections", Roles: []Role{Client},
+		Severity: Warning, Confidence: Folklore,
+		Why: "a test with many connections to one broker runs out of ports, each of which rests for a minute after use",
+		Detail: "The kernel's 32768 to 60999 is 28232 ports for each address and port of a broker. For storms of connections widen it to 1024 65535, " +
+			"and reserve the ports that programs listen on here (net.ipv4.ip_local_reserved_ports), or they may be taken.",
+		Reads:   []string{"/proc/sys/net/ipv4/ip_local_port_range"},
+		Sources: []string{"kernel documentation: ip-sysctl", "kt's proposal"},
+		Risk:    "an outgoing connection may hold the port that a program wants to listen on",
+		Check: func(m *Machine, _ Rule) Reading {
+			first, last, err := localPorts(m)
+			if err != nil {
+				return Denied(err)
+			}
+			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d %d", first, last), Wanted: "≥ 28000 ports"}
+			if last-first+1 < 28000 {
+				r.Verdict, r.Note = Warn, fmt.Sprintf("that is %d ports", max(0, last-first+1))
+				r.Command = sysctlCommand("net.ipv4.ip_local_port_range", "1024 65535")
+			}
+			return r
+		},
+	}
+}
+
+func netTimeWait() *Setting {
+	return &Setting{
+		ID: "net.time_wait", Group: Network, Title: "ports that rest after use", Roles: []Role{Client},
+		Severity: Warning, Confidence: Folklore,
+		Why:     "a port rests for a minute after its connection was closed: with too many the next connection finds none",
+		Detail:  "Connections in TIME_WAIT against the range of ports. It counts all peers together, and each broker has the range to itself, so this errs on the safe side. Fewer and longer connections are the cure.",
+		Reads:   []string{"/proc/net/sockstat", "/proc/sys/net/ipv4/ip_local_port_range"},
+		Sources: []string{"kt's proposal"},
+		Check: func(m *Machine, _ Rule) Reading {
+			first, last, err := localPorts(m)
+			if err != nil {
+				return Denied(err)
+			}
+			resting, err := sockstat(m, "TCP", "tw")
+			if err != nil {
+				return Denied(err)
+			}
+			ports := max(1, last-first+1)
+			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", resting, ports), Wanted: "≤ half"}
+			if resting > ports/2 {
+				r.Verdict = Warn
+			}
+			return r
+		},
+	}
+}
+
+func netListenerPorts() *Setting {
+	return &Setting{
+		ID: "net.listener_ports", Group: Network, Title: "the broker's ports among those for outgoing connections", Roles: []Role{Broker, Controller},
+		Severity: Warning, Confidence: Documented,
+		Why:     "while the broker is down an outgoing connection may take its port, and it cannot start",
+		Detail:  "It happens where the range of ports was widened, to 1024 65535 say. Ports that are reserved are never given away. The ports are those of listeners in server.properties, 9092 when not set.",
+		Reads:   []string{"server.properties", "/proc/sys/net/ipv4/ip_local_port_range", "/proc/sys/net/ipv4/ip_local_reserved_ports"},
+		Sources: []string{"kernel documentation: ip-sysctl"},
+		Check: func(m *Machine, _ Rule) Reading {
+			first, last, err := localPorts(m)
+			if err != nil {
+				return Denied(err)
+			}
+			reserved, _ := m.Text(host.SysctlFile("net.ipv4.ip_local_reserved_ports")) // without it none are
+			ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
+			var taken []string
+			for _, p := range ports {
+				if p >= first && p <= last && !inPorts(reserved, p) {
+					taken = append(taken, strconv.FormatInt(p, 10))
+				}
+			}
+			switch {
+			case len(ports) == 0:
+				return Absent("no port is known of the broker's listeners")
+			case len(taken) == 0:
+				return Reading{Verdict: OK, Current: "none"}
+			}
+			list := strings.Join(taken, ",")
+			all := list
+			if reserved != "" {
+				all = reserved + "," + list
+			}
+			return Reading{
+				Verdict: Warn, Current: list, Wanted: "reserved",
+				Command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all),
+			}
+		},
+	}
+}
+
+// listenerPorts are the ports in Kafka's listeners: "PLAINTEXT://:9092,SSL://[::]:9093".
+func listenerPorts(listeners string) []int64 {
+	var ports []int64
+	for l := range strings.SplitSeq(listeners, ",") {
+		if i := strings.LastIndexByte(l, ':'); i >= 0 {
+			if p, err := strconv.ParseUint(strings.TrimSpace(l[i+1:]), 10, 16); err == nil && p > 0 {
+				ports = append(ports, int64(p))
+			}
+		}
+	}
+	return ports
+}
+
+// inPorts tells whether a port is in a list as the kernel writes it: "9092,10000-10010".
+func inPorts(list string, port int64) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		if !ranged {
+			to = from
+		}
+		first, err := strconv.ParseInt(from, 10, 64)
+		last, err2 := strconv.ParseInt(to, 10, 64)
+		if err == nil && err2 == nil && first <= port && port <= last {
+			return true
+		}
+	}
+	return false
+}
