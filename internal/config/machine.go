@@ -95,7 +95,7 @@ func NewTune(set *pflag.FlagSet) *Tune {
 	})
 	group(set, GroupMachine, func() {
 		set.StringVar(&t.Role, "role", "", "`ROLE` of the machine: broker, controller or client (default: found from the running processes)")
-		set.StringVar(&t.Profile, "profile", "throughput", "what is wanted: throughput, latency, minimal, or a `FILE` of your own (my.yaml)")
+		set.StringVar(&t.Profile, "profile", "throughput", "`NAME` of what is wanted: throughput, latency or minimal, or a file of your own (my.yaml)")
 		set.StringSliceVar(&t.Dirs, "dirs", nil, "log `DIRS`, as DIR,DIR (default: those of the running broker's server.properties)")
 		set.IntVar(&t.PID, "pid", 0, "`PID` of the broker (default: found)")
 		set.StringVar(&t.Unit, "unit", "", "systemd `UNIT` of the broker (default: that of its process)")
