@@ -141,7 +141,7 @@ func kernelFiles(changes []tune.Change) []string {
 }
 
 func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
-	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context"}
+	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context,limits.nofile"}
 	changes := changeable(t, args...)
 	kernel := kernelFiles(changes)
 	before := traces(t, kernel)
@@ -185,7 +185,7 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 }
 
 func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
-	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context"}
+	args := []string{"--role", "broker", "--dirs", t.TempDir(), "--interval", "0", "--skip", "context,limits.nofile"}
 	kernel := kernelFiles(changeable(t, args...))
 	before := traces(t, kernel)
 	t.Cleanup(func() { tuneRun(t, "--rollback", "--force") })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -95,8 +96,8 @@ func readProbe(path string, dirs []string) (*probe.Report, error) {
 }
 
 func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, before *probe.Report) error {
-	brokers, err := tune.DirsInUse(host.System())
-	if err != nil && !p.Force {
+	brokers, err := tune.DirsInUse(host.System(), host.SystemCalls("/"))
+	if err != nil && !p.Force && probe.Mode(p.Mode) != probe.Live { // which does no harm anywhere
 		return usageError(fmt.Errorf("%w\nso kt cannot tell whether a broker uses %s: ask as root, or add --force", err, strings.Join(dirs, ", ")))
 	}
 	o := probe.Options{
@@ -135,40 +136,46 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	var dirs []string
 	for _, d := range m.Dirs {
-		dirs = append(dirs, d.Path)
+		dirs = append(dirs, d.File)
 	}
 	if len(dirs) == 0 {
 		return usageError(errors.New("--probe: no log directory is known: add --dirs DIR,DIR"))
 	}
-	o := probe.Options{Dirs: dirs, Mode: probe.Quick}
-	if m.Process != nil { // its load would be measured too, and disturbed
-		o.Mode, o.Brokers = probe.Live, dirs
+	brokers, err := tune.DirsInUse(host.System(), m.Calls)
+	o := probe.Options{Dirs: dirs, Mode: probe.Quick, Brokers: brokers}
+	if m.Process != nil || len(brokers) > 0 { // its load would be measured too, and disturbed
+		o.Mode = probe.Live
 		fmt.Fprintln(t.env.Stderr, "kt: a broker runs here: --probe measures gently, as kt probe --mode live, and finds no rate to plan with")
+	} else if err != nil {
+		return usageError(fmt.Errorf("--probe: %w", err))
 	}
-	if _, err := probe.Check(o); err != nil {
+	plan, err := probe.Check(o)
+	if err != nil {
 		return usageError(fmt.Errorf("--probe: %w", err))
 	}
 	show := t.env.probeProgress(t.Quiet)
+	show.begin(plan)
 	r, err := probe.Run(ctx, o, show.tell)
 	show.end()
 	if err != nil {
 		return err
 	}
 	m.Bandwidth = slowest(r)
-	if t.Output == "text" {
+	if t.Output == "text" && (t.Action == config.ActionCheck || t.Action == config.ActionApply || t.Action == config.ActionDryRun) {
 		return report.ProbeText(t.env.Stdout, *r, report.ProbeOptions{Theme: t.th})
 	}
 	return nil
 }
 
 // slowest is what the slowest directory can write for long, in bytes a second; 0 if
-// that was not measured.
+// that was not measured of each.
 func slowest(r *probe.Report) int64 {
-	least := 0.0
+	least := math.Inf(1)
 	for _, d := range r.Directories {
-		if d.PlanMiBPerSecond > 0 && (least == 0 || d.PlanMiBPerSecond < least) {
-			least = d.PlanMiBPerSecond
-		}
+		least = min(least, d.PlanMiBPerSecond)
+	}
+	if math.IsInf(least, 1) {
+		return 0
 	}
 	return int64(least * (1 << 20))
 }

@@ -186,6 +186,9 @@ func (t *tuner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if t.Action != config.ActionCheck {
+		r.Limit(t.applyOptions())
+	}
 	switch t.Action {
 	case config.ActionHints:
 		return t.hints(r.Machine)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/tune"
@@ -24,7 +25,7 @@ func (t *tuner) root() string {
 	if filepath.Clean(t.Root) == "/" {
 		return ""
 	}
-	return " --root " + t.Root
+	return " --root " + config.Quoted(t.Root)
 }
 
 // dryRun shows what apply would do, and what it leaves to a person.
@@ -51,6 +52,9 @@ func (t *tuner) mayApply() error {
 
 // apply shows the changes, asks, and makes them.
 func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
+	if n := r.Machine.Brokers; n > 1 && t.PID == 0 {
+		return usageError(fmt.Errorf("%d brokers run here: say by --pid for which the machine is to be changed (the first is process %d)", n, r.Machine.Process.PID))
+	}
 	changes := r.Changes()
 	if len(changes) == 0 {
 		fmt.Fprintln(t.env.Stderr, "kt: there is nothing to change")
@@ -64,7 +68,7 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 		fmt.Fprintf(t.env.Stderr, "\nkt: more is left to you (%d): kt tune --dry-run%s shows it\n", left, t.Again())
 	}
 	if !t.Yes {
-		yes, err := t.env.confirm(ctx, fmt.Sprintf("\nMake these %d changes?", len(changes)))
+		yes, err := t.env.confirm(ctx, "\n"+question(len(changes)))
 		if err != nil {
 			return err
 		}
@@ -77,7 +81,14 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	if err != nil {
 		return err
 	}
-	return t.told(report.TuneOutcomes(t.env.Stdout, outcomes, t.root(), t.th))
+	return t.told(report.TuneOutcomes(t.env.Stdout, outcomes, report.OutcomeOptions{Theme: t.th, Width: t.env.width(), Root: t.root(), Files: t.applyOptions().Later()}))
+}
+
+func question(changes int) string {
+	if changes == 1 {
+		return "Make this change?"
+	}
+	return fmt.Sprintf("Make these %d changes?", changes)
 }
 
 // rollback puts back what the journal holds.
@@ -93,7 +104,7 @@ func (t *tuner) rollback() error {
 	if t.Force {
 		force = ""
 	}
-	return t.told(report.TuneUndone(t.env.Stdout, undone, force, t.th))
+	return t.told(report.TuneUndone(t.env.Stdout, undone, report.OutcomeOptions{Theme: t.th, Width: t.env.width(), Root: t.root(), Force: force, Files: true}))
 }
 
 // status shows what the journal holds.
@@ -105,7 +116,7 @@ func (t *tuner) status() error {
 	if t.Output == "json" {
 		return report.Indented(t.env.Stdout, append([]tune.Undone{}, held...))
 	}
-	return report.TuneStatus(t.env.Stdout, held, t.root(), t.th)
+	return report.TuneStatus(t.env.Stdout, held, report.OutcomeOptions{Theme: t.th, Width: t.env.width(), Root: t.root()})
 }
 
 // hints prints the settings that fit this machine.

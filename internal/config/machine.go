@@ -116,7 +116,7 @@ func NewTune(set *pflag.FlagSet) *Tune {
 		set.BoolVarP(&t.Yes, "yes", "y", false, "with --apply: do not ask")
 		set.BoolVar(&t.Force, "force", false, "with --rollback: put back also what somebody else changed since")
 	})
-	typed(set, append(names(actions), ActionExplain, "runtime", "persist", "yes", "force")...)
+	typed(set, append(names(actions), ActionExplain, "probe", "runtime", "persist", "yes", "force")...)
 	group(set, GroupOutput, func() {
 		defineMachineOutput(set, &t.Output, TuneOutputs, &t.NoColor, &t.ASCII)
 		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only what fails or warns, and no progress")
@@ -233,16 +233,27 @@ func (t *Tune) Again() string {
 		if !typedOn(f) {
 			continue
 		}
-		value := strings.Trim(f.Value.String(), "[]")
-		if strings.ContainsAny(value, " '\"$\\*?;&|<>()") {
-			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
 		}
-		b.WriteString(" --" + name + " " + value)
+		b.WriteString(" --" + name + " " + Quoted(value))
 	}
 	if t.Probe {
 		b.WriteString(" --probe")
 	}
 	return b.String()
+}
+
+// Quoted is a value as a shell takes it.
+func Quoted(value string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./,:=@%+-", r)
+	}
+	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return !plain(r) }) {
+		return value
+	}
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }
 
 // group marks the flags that add defines.

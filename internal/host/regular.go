@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -38,11 +35,3 @@ func (f FS) ReadRegular(name string, most int64) (content []byte, owner int, err
 }
 
 var errNotRegular = errors.New("it is no regular file")
-
-// open does not wait for somebody to write to a pipe.
-func (f FS) open(name string) (fs.File, error) {
-	if f.root == "" {
-		return f.tree.Open(name)
-	}
-	return os.OpenFile(filepath.Join(f.root, filepath.FromSlash(name)), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-}

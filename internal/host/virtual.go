@@ -4,10 +4,14 @@ import "strings"
 
 // Container is which container runtime left its mark in the tree: "kubernetes",
 // "podman", "docker", or "" for none. A small virtual machine that was made from an
-// image has the mark too, but it also has what a container does not see: the kernel's
-// own threads.
+// image has the mark too, but it also sees the kernel's own threads, and the mounts of
+// the machine's first process; a container that is shown the machine's processes has
+// mounts of its own.
 func (f FS) Container() string {
-	if thread, err := f.Text("proc/2/comm"); err == nil && thread == "kthreadd" {
+	thread, _ := f.Text("proc/2/comm") // not to be seen in a container
+	first, firstErr := f.Text("proc/1/mountinfo")
+	own, err := f.Text("proc/self/mountinfo")
+	if thread == "kthreadd" && firstErr == nil && err == nil && first == own {
 		return ""
 	}
 	for _, mark := range []struct{ name, runtime string }{

@@ -134,23 +134,25 @@ func checkBrokers(o Options, dir string) []error {
 	if o.Mode == Live {
 		return nil
 	}
-	var errs []error
 	for _, used := range o.Brokers {
-		switch {
-		case within(dir, used) || within(used, dir):
-			errs = append(errs, fmt.Errorf("%s is in use by a broker (%s): stop it, or take mode live", dir, used))
-		case o.Force:
-		case shareDevice(dir, used):
-			errs = append(errs, fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
-				"stop it, take mode live, or --force", dir, used))
-		default:
-			if disk := sharedDisk(dir, used); disk != "" {
-				errs = append(errs, fmt.Errorf("%s is on %s, as is %s, which a broker uses: "+
-					"stop it, take mode live, or --force", dir, disk, used))
-			}
+		if within(dir, used) || within(used, dir) {
+			return []error{fmt.Errorf("%s is in use by a broker (%s): stop it, or take mode live", dir, used)}
 		}
 	}
-	return errs
+	if o.Force {
+		return nil
+	}
+	for _, used := range o.Brokers { // one reason is enough
+		if shareDevice(dir, used) {
+			return []error{fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
+				"stop it, take mode live, or --force", dir, used)}
+		}
+		if disk := sharedDisk(dir, used); disk != "" {
+			return []error{fmt.Errorf("%s is on %s, as is %s, which a broker uses: "+
+				"stop it, take mode live, or --force", dir, disk, used)}
+		}
+	}
+	return nil
 }
 
 // shareDevice goes by the number that stat(2) tells, so by file system.

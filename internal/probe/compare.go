@@ -58,6 +58,9 @@ func Compare(before, after *Report) (Comparison, error) {
 		}
 	}
 	var c Comparison
+	if before.Interrupted {
+		c.Notes = append(c.Notes, "the earlier probe was interrupted: not all its tests were made, nor to their end")
+	}
 	if before.Mode != after.Mode {
 		c.Notes = append(c.Notes, fmt.Sprintf("before was mode %s, after is %s", before.Mode, after.Mode))
 	}

@@ -8,7 +8,7 @@ import (
 const (
 	syncBlock     = 4 * kib
 	syncBlockEtcd = 2300 // of the recipe by which etcd's users judge a disk
-	syncMost      = 2000 // operations
+	syncMost      = 2000 // operations, unless it is said how long to go on
 	syncLive      = 5    // a second, beside a broker
 )
 
@@ -34,7 +34,8 @@ func (r *runner) sync(ctx context.Context, p *place, name string, block int) (Re
 		if live {
 			pace = newPacer(syncLive)
 		}
-		for i := range int64(syncMost) {
+		at := int64(0)
+		for i := 0; i < syncMost || r.o.Duration > 0; i++ {
 			if pace != nil {
 				if _, err := pace.wait(ctx); err != nil {
 					return err
@@ -43,9 +44,16 @@ func (r *runner) sync(ctx context.Context, p *place, name string, block int) (Re
 			if ctx.Err() != nil {
 				return nil
 			}
-			if _, err := f.WriteAt(data.next(block), i*int64(block)); err != nil {
+			if at+int64(block) > p.SizeBytes { // from the start, so that it appends all the same
+				if err := f.Truncate(0); err != nil {
+					return err
+				}
+				at = 0
+			}
+			if _, err := f.WriteAt(data.next(block), at); err != nil {
 				return err
 			}
+			at += int64(block)
 			if err := m.time(block, func() error { return dataSync(f) }); err != nil {
 				return err
 			}

@@ -5,27 +5,39 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
+// OutcomeOptions are how it is told what became of changes.
+type OutcomeOptions struct {
+	Theme *theme.Theme
+	Width int    // as of TuneOptions
+	Root  string // the flag that names another root, with a space before it
+	Force string // the command that undoes what somebody else changed since; "" when that was it
+	Files bool   // files of kt's were written, or removed
+}
+
 // TuneOutcomes writes what became of changes, and returns how many failed.
-func TuneOutcomes(w io.Writer, all []tune.Outcome, root string, th *theme.Theme) (failed int, err error) {
+func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: th}
+		t := changeText{text{Buffer: b, th: o.Theme}, columns(o.Width)}
 		t.line("")
-		for _, o := range all {
-			count[o.State]++
-			t.became(o.State, o.Change.Setting, o.Change.Describe(), o.Err)
+		for _, c := range all {
+			count[c.State]++
+			t.became(c.State, c.Change.Setting, c.Change.Describe(), c.Err)
 		}
 		t.line("")
 		t.line("  " + countStates(count, tune.Applied, tune.Kept, tune.Unchanged, tune.Skipped, tune.Failed))
 		if count[tune.Applied]+count[tune.Kept] > 0 {
-			t.line("  " + th.Paint(muted, "look at it: kt tune --status"+root+"    put it back: sudo kt tune --rollback"+root))
+			t.line("  " + o.Theme.Paint(muted, "look at it: kt tune --status"+o.Root+"    put it back: sudo kt tune --rollback"+o.Root))
 		}
-		t.afterWriting(ownFiles(all))
+		if o.Files {
+			t.afterWriting(ownFiles(all))
+		}
 	})
 	return count[tune.Failed], err
 }
@@ -55,12 +67,11 @@ func (t *text) afterWriting(files []string) {
 }
 
 // TuneUndone writes what became of undoing changes, and returns how many could not
-// be undone. force is the command that undoes what somebody else changed since, "" when
-// that was it.
-func TuneUndone(w io.Writer, all []tune.Undone, force string, th *theme.Theme) (failed int, err error) {
+// be undone.
+func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: th}
+		t := changeText{text{Buffer: b, th: o.Theme}, columns(o.Width)}
 		t.line("")
 		if len(all) == 0 {
 			t.line("  kt has changed nothing on this machine: there is nothing to put back")
@@ -74,23 +85,23 @@ func TuneUndone(w io.Writer, all []tune.Undone, force string, th *theme.Theme) (
 				files = append(files, u.Path)
 			}
 			if u.Kind == tune.OwnFile && u.State == tune.Drifted {
-				t.advice("what it says will be set again at the next start: look into it, and remove it", lineWidth)
+				t.advice("what it says will be set again at the next start: look into it, and remove it", t.width)
 			}
 		}
 		t.line("")
 		t.afterWriting(files)
 		t.line("  " + countStates(count, tune.Restored, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
-		if count[tune.Drifted] > 0 && force != "" {
-			t.line("  " + th.Paint(muted, "what somebody else changed since was left; to put it back too: "+force))
+		if count[tune.Drifted] > 0 && o.Force != "" {
+			t.line("  " + o.Theme.Paint(muted, "what somebody else changed since was left; to put it back too: "+o.Force))
 		}
 	})
 	return count[tune.Failed] + count[tune.Drifted], err
 }
 
 // TuneStatus writes what kt has changed on a machine.
-func TuneStatus(w io.Writer, held []tune.Undone, root string, th *theme.Theme) error {
+func TuneStatus(w io.Writer, held []tune.Undone, o OutcomeOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: th}
+		t := changeText{text{Buffer: b, th: o.Theme}, columns(o.Width)}
 		t.line("")
 		if len(held) == 0 {
 			t.line("  kt has changed nothing on this machine")
@@ -107,7 +118,11 @@ func TuneStatus(w io.Writer, held []tune.Undone, root string, th *theme.Theme) e
 		}
 		t.line("")
 		t.line("  " + countStates(count, tune.Held, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
-		t.line("  " + th.Paint(muted, "put it back: sudo kt tune --rollback"+root))
+		back := "put it back: sudo kt tune --rollback" + o.Root
+		if count[tune.Drifted] > 0 {
+			back += "; with --force what somebody else changed since, too"
+		}
+		t.line("  " + o.Theme.Paint(muted, back))
 	})
 }
 
@@ -130,8 +145,14 @@ var stateNames = map[tune.State]string{
 	tune.Drifted: "changed by somebody else since", tune.Gone: "gone", tune.Held: "as kt set it",
 }
 
-// became writes a line about one change.
-func (t *text) became(s tune.State, setting, what string, why error) {
+// changeText is a text of so many columns.
+type changeText struct {
+	text
+	width int
+}
+
+// became writes a line about one change, or two.
+func (t *changeText) became(s tune.State, setting, what string, why error) {
 	glyph, style := t.th.Glyphs.Pass, good
 	switch s {
 	case tune.Failed:
@@ -145,9 +166,16 @@ func (t *text) became(s tune.State, setting, what string, why error) {
 	if setting == "" {
 		setting = "file of kt's"
 	}
-	t.line("  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth)) + " " + printable(what) + "  " + t.th.Paint(muted, stateNames[s]))
+	what = printable(what)
+	line := "  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth))
+	if 4+idWidth+1+utf8.RuneCountInString(what+stateNames[s])+2 <= t.width {
+		t.line(line + " " + what + "  " + t.th.Paint(muted, stateNames[s]))
+	} else {
+		t.line(line + " " + t.th.Paint(muted, stateNames[s]))
+		t.line("      " + what)
+	}
 	if why != nil {
-		t.advice(why.Error(), lineWidth)
+		t.advice(why.Error(), t.width)
 	}
 }
 

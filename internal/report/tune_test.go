@@ -110,13 +110,17 @@ func TestTheRestOfTune(t *testing.T) {
 		"explain": func(b *bytes.Buffer) error {
 			return Explain(b, r.Findings[0].Setting, both, &r.Findings[0], plainTheme())
 		},
-		"diff":     func(b *bytes.Buffer) error { return TuneDiff(b, r, DiffOptions{Theme: plainTheme(), Left: true}) },
-		"outcomes": func(b *bytes.Buffer) error { return counts(1)(TuneOutcomes(b, outcomes, "", plainTheme())) },
-		"undone": func(b *bytes.Buffer) error {
-			return counts(1)(TuneUndone(b, undone, "sudo kt tune --rollback --force", plainTheme()))
+		"diff": func(b *bytes.Buffer) error { return TuneDiff(b, r, DiffOptions{Theme: plainTheme(), Left: true}) },
+		"outcomes": func(b *bytes.Buffer) error {
+			return counts(1)(TuneOutcomes(b, outcomes, OutcomeOptions{Theme: plainTheme(), Files: true}))
 		},
-		"status":  func(b *bytes.Buffer) error { return TuneStatus(b, undone, " --root /host", plainTheme()) },
-		"nothing": func(b *bytes.Buffer) error { return TuneStatus(b, nil, "", plainTheme()) },
+		"undone": func(b *bytes.Buffer) error {
+			return counts(1)(TuneUndone(b, undone, OutcomeOptions{Theme: plainTheme(), Force: "sudo kt tune --rollback --force", Files: true, Width: 80}))
+		},
+		"status": func(b *bytes.Buffer) error {
+			return TuneStatus(b, undone, OutcomeOptions{Theme: plainTheme(), Root: " --root /host"})
+		},
+		"nothing": func(b *bytes.Buffer) error { return TuneStatus(b, nil, OutcomeOptions{Theme: plainTheme()}) },
 		"hints": func(b *bytes.Buffer) error {
 			return TuneHints(b, r.Machine, hints, plainTheme())
 		},

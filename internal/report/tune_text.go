@@ -148,7 +148,7 @@ var verdictNames = map[tune.Verdict]string{
 
 func (t *tuneText) finding(f tune.Finding) {
 	glyph, style := t.look(f.Verdict)
-	current, wanted := printable(f.Current), printable(f.Wanted)
+	current, wanted := printable(f.Current), strings.ReplaceAll(printable(f.Wanted), "- - ", "… ") // any of the first two will do
 	current = cut(current, t.o.Width-4-idWidth-1-6-min(utf8.RuneCountInString(wanted), wantedWidth), t.th)
 	wanted = cut(wanted, t.o.Width-4-idWidth-1-max(utf8.RuneCountInString(current), currentWidth)-3, t.th)
 	becomes := "→"

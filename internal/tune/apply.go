@@ -74,6 +74,7 @@ func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
 	}
 	a.setAll()
 	a.forgetUnmade()
+	a.explainUnkept()
 	if o.Later() {
 		a.checkOpenFiles()
 		a.keepAll()
@@ -158,8 +159,14 @@ func (a *application) look(o *Outcome) error {
 			return err
 		}
 	}
+	if s.was == "" {
+		return fmt.Errorf("%s is empty: there would be nothing to put back", c.Path)
+	}
 	if s.was == normal(c.New) {
 		o.State = Unchanged
+		if e := a.journal.entry(s.subject); e != nil {
+			e.Lines = c.Keep // what was noted may be of another value
+		}
 		return nil
 	}
 	if old := normal(c.Old); old != "" && old != s.was {
@@ -257,6 +264,15 @@ func (a *application) forgetUnmade() {
 		if s.fresh && s.outcome.State == Failed && a.isOld(s.entry) {
 			a.journal.Entries = slices.DeleteFunc(a.journal.Entries, func(e *entry) bool { return e == s.entry })
 			a.forgot = true
+		}
+	}
+}
+
+// explainUnkept says of what failed that it was not written for the next start either.
+func (a *application) explainUnkept() {
+	for i := range a.outcomes {
+		if o := &a.outcomes[i]; a.options.Later() && o.State == Failed && len(o.Change.Keep) > 0 && !errors.Is(o.Err, errEnded) {
+			o.Err = fmt.Errorf("%w; so it is not written for the next start either, which might be refused the same (apply only persist to write it)", o.Err)
 		}
 	}
 }

@@ -169,6 +169,17 @@ func (r *Report) Changes() []Change {
 	return all
 }
 
+// Limit leaves out the changes that have no part in what is asked for: nothing now, or
+// nothing lasting.
+func (r *Report) Limit(o ApplyOptions) {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Changes = slices.DeleteFunc(slices.Clone(f.Changes), func(c Change) bool {
+			return !o.Later() && c.Kind == KeepOnly || !o.Now() && len(c.Keep) == 0
+		})
+	}
+}
+
 // Commands are the findings that a person has to act on: kt does not change them.
 func (r *Report) Commands() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {

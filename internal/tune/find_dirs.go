@@ -27,13 +27,15 @@ func (m *Machine) findDirs(asked []string) error {
 	}
 	var problems []error
 	for _, name := range names {
-		d := Dir{Path: path.Clean(name), Err: mountsErr}
-		file := host.Rel(name)
-		if pid != 0 {
-			file = m.within(pid, name)
-		}
+		through := m.through(pid, name)
+		real := m.follow(through, name)
+		file := path.Join(through, host.Rel(real))
+		d := Dir{Path: path.Clean(name), File: "/" + file, Err: mountsErr}
 		if entries, err := m.Names(file); err != nil {
 			d.ListErr = err
+			if len(asked) > 0 && !errors.Is(err, fs.ErrPermission) {
+				problems = append(problems, fmt.Errorf("--dirs %s: it is no directory that can be read", name))
+			}
 		} else if len(entries) == 0 && !m.Exists(file) {
 			if len(asked) > 0 {
 				problems = append(problems, fmt.Errorf("--dirs %s: there is no such directory", name))
@@ -43,21 +45,21 @@ func (m *Machine) findDirs(asked []string) error {
 			d.Partitions, d.Segments, d.ListErr = m.count(file, entries)
 		}
 		if d.Err == nil {
-			d.Err = m.findStorage(&d, file, mounts)
+			d.Err = m.findStorage(&d, real, mounts)
 		}
 		m.Dirs = append(m.Dirs, d)
 	}
 	return errors.Join(problems...)
 }
 
-func (m *Machine) findStorage(d *Dir, file string, mounts []host.Mount) (err error) {
+func (m *Machine) findStorage(d *Dir, real string, mounts []host.Mount) (err error) {
 	var ok bool
-	if d.Mount, ok = host.MountOf(mounts, d.Path); !ok {
+	if d.Mount, ok = host.MountOf(mounts, real); !ok {
 		return fmt.Errorf("%s: no mounted file system is known", d.Path)
 	}
 	// Network file systems and tmpfs have no device; their checks go by the type.
 	d.Storage, _ = m.StorageOf(d.Mount)
-	d.Space, err = m.Calls.Space("/" + file)
+	d.Space, err = m.Calls.Space(d.File)
 	return err
 }
 

@@ -30,7 +30,7 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 		if o.PID != 0 && p.PID != o.PID || o.Unit != "" && p.Unit != m.Unit {
 			continue
 		}
-		if !isKafka(p, flags) {
+		if !m.isKafka(p, flags) {
 			if o.PID != 0 {
 				return 0, fmt.Errorf("--pid %d: it is no Kafka broker or controller", o.PID)
 			}
@@ -44,6 +44,7 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 		m.Config = m.readConfig(p, flags)
 		m.Unit = p.Unit
 	}
+	m.Brokers = found
 	if found == 0 && o.PID != 0 {
 		return 0, fmt.Errorf("--pid %d: there is no such process", o.PID)
 	}
@@ -60,8 +61,12 @@ func unitName(name string) string {
 
 // isKafka tells whether a process is a broker or controller: a JVM with the server's
 // own class, Apache's or Confluent's wrapper around it.
-func isKafka(p host.Process, flags jvm.Flags) bool {
+func (m *Machine) isKafka(p host.Process, flags jvm.Flags) bool {
 	java := len(p.Args) > 0 && path.Base(p.Args[0]) == "java"
+	// A command line can say anything; the program cannot. Only root may look at it.
+	if program, err := m.Link(procFile(p.PID, "exe")); err == nil {
+		java = java && path.Base(program) == "java"
+	}
 	return java && (flags.Main == "kafka.Kafka" || flags.Main == "io.confluent.support.metrics.SupportedKafka")
 }
 
@@ -80,9 +85,9 @@ func (m *Machine) readPerf(p host.Process) (jvm.Perf, error) {
 	for _, pattern := range patterns {
 		for _, name := range m.Glob(pattern) {
 			b, owner, readErr := m.ReadRegular(name, mostRead)
-			if readErr != nil {
+			if readErr != nil && m.Calls.Root() {
 				err = readErr
-			} else if owner == p.UID || owner < 0 {
+			} else if readErr == nil && (owner == p.UID || owner < 0) {
 				return jvm.ParsePerf(b)
 			}
 		}

@@ -319,12 +319,7 @@ func systemHints(m *Machine) []Hint {
 // cacheHint is how much is left for the page cache, and at which rate of writing
 // that holds the last 30 seconds.
 func cacheHint(m *Machine) []Hint {
-	heap := heapFor(m.Memory, partitionsHere(m))
-	if m.Process != nil {
-		if limit, by := heapLimit(m); by != "" {
-			heap = limit
-		}
-	}
+	heap := heapFor(m.Memory, partitionsHere(m)) // the one that is hinted at, whatever runs now
 	cache := m.Memory - heap - 3*gib/2
 	if m.Memory <= 0 || cache <= 0 {
 		return nil

@@ -130,7 +130,6 @@ func TestHintsThatDependOnMore(t *testing.T) {
 	quorum := controller(set())
 	early := set()
 	early.Profile = &Profile{Name: "latency"}
-	own := machineWith(heapFlags(30*gib, 30*gib))
 	for _, row := range []struct {
 		says    string
 		machine *Machine
@@ -148,7 +147,6 @@ func TestHintsThatDependOnMore(t *testing.T) {
 		{"fetchers of a cluster of unknown size", set(), HintOptions{}, "num.replica.fetchers", ""},
 		{"partitions of a cluster of unknown size", withDirs(set(), seven()...), HintOptions{}, "partitions of a topic, per broker", "7"},
 		{"segments that cannot be counted", hidden, HintOptions{}, "nofile", ""},
-		{"the page cache beside the heap that runs", own, HintOptions{}, "page cache", "32.5 GiB"},
 	} {
 		got := ""
 		for _, h := range Hints(row.machine, row.options) {

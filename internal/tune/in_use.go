@@ -12,9 +12,12 @@ import (
 // to, as kt sees them: those of a container by way of /proc/PID/root. The error names
 // each whose settings cannot be read, so that its directories are not known; the
 // others are returned all the same.
-func DirsInUse(tree host.FS) ([]string, error) {
-	m := &Machine{FS: tree}
+func DirsInUse(tree host.FS, calls host.Calls) ([]string, error) {
+	m := &Machine{FS: tree, Calls: calls}
 	m.own, m.ownErr = tree.Mounts()
+	if m.processesHidden() {
+		return nil, errors.New("the processes of other users cannot be seen: only root can tell whether a broker runs here")
+	}
 	all, err := m.Processes()
 	if err != nil {
 		return nil, fmt.Errorf("look for brokers: %w", err)
@@ -23,7 +26,7 @@ func DirsInUse(tree host.FS) ([]string, error) {
 	var problems []error
 	for _, p := range all {
 		flags := jvm.ParseFlags(p.Args)
-		if !isKafka(p, flags) {
+		if !m.isKafka(p, flags) {
 			continue
 		}
 		c := m.readConfig(p, flags)

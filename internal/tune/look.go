@@ -38,7 +38,7 @@ func Look(ctx context.Context, tree host.FS, calls host.Calls, o Options) (*Mach
 	}
 	m.findRole(o, found)
 	if tree.Root() != "" {
-		m.unkept, _ = NewTree(tree.Root(), "").Unkept() // a broken journal is told by what needs it
+		m.unkept, _ = NewTree(tree.Root(), "").unkept() // a broken journal is told by what needs it
 	}
 	m.OtherNetwork = m.otherNetwork()
 	m.Sysctls, _ = tree.Sysctls() // none are known then

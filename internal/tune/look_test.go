@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -128,7 +130,7 @@ func TestABrokerInAContainerIsLookedAtThroughItsOwnRoot(t *testing.T) {
 	if !m.ownMounts() {
 		t.Error("the broker's mounts are taken for kt's")
 	}
-	dirs, err := DirsInUse(host.NewFS(tree(files)))
+	dirs, err := DirsInUse(host.NewFS(tree(files)), nobody{root: true})
 	if want := []string{"/proc/7/root/data/kafka"}; err != nil || !slices.Equal(dirs, want) {
 		t.Errorf("DirsInUse = %v, %v; want %v", dirs, err, want)
 	}
@@ -139,7 +141,7 @@ func TestDirectoriesOfEveryBrokerAreInUse(t *testing.T) {
 		"etc/kafka/server.properties": "log.dirs = /d1, /d2\n",
 		"b.properties":                "log.dirs=/none\n",
 	})
-	dirs, err := DirsInUse(host.NewFS(tree(files)))
+	dirs, err := DirsInUse(host.NewFS(tree(files)), nobody{root: true})
 	if want := []string{"/d1", "/d2", "/d3", "/meta"}; !slices.Equal(dirs, want) {
 		t.Errorf("DirsInUse = %v, want %v", dirs, want)
 	}
@@ -181,5 +183,43 @@ func TestWhatAContainerCannotChangeIsNotOffered(t *testing.T) {
 	files["proc/self/mountinfo"] += "27 26 0:51 /sys /proc/sys ro - proc proc rw\n"
 	if _, own = check(); len(own.Changes) != 0 || !strings.Contains(own.Note, "read-only") {
 		t.Errorf("tcp_slow_start_after_idle below a read-only mount: changes %v, note %q; want none", own.Changes, own.Note)
+	}
+}
+
+func TestLinksOnTheWayToALogDirectoryAreFollowed(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range allOf(process("7", broker1), map[string]string{
+		"proc/self/mountinfo":         ownRoot,
+		"etc/kafka/server.properties": "log.dirs=/var/lib/kafka\n",
+		"data/kafka/orders-0/0.log":   "x",
+	}) {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(content, `\0`, "\x00")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"var/lib": "../usr/lib", "usr/lib/kafka": "/data/kafka", "data/loop": "loop"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, from)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := Look(context.Background(), host.Rooted(dir), nobody{root: true}, Options{Profile: shipped(t, "throughput")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Dirs) != 1 || m.Dirs[0].File != "/data/kafka" || m.Dirs[0].Mount.Source != "/dev/sdb" || m.Dirs[0].Segments != 1 {
+		t.Errorf("directories %+v, want /data/kafka on sdb with a segment", m.Dirs)
+	}
+	if got := m.follow("", "/data/loop/x"); got != "/data/loop/x" {
+		t.Errorf("follow of a link to itself = %s, want it as it was", got)
+	}
+	if _, err := Look(context.Background(), host.Rooted(dir), nobody{root: true}, Options{Profile: shipped(t, "throughput"), Dirs: []string{"/data/kafka/orders-0/0.log"}}); err == nil {
+		t.Error("a file is taken for a log directory")
 	}
 }

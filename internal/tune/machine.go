@@ -14,7 +14,7 @@ type Machine struct {
 	Calls host.Calls
 
 	Role     Role
-	RoleFrom string // how it was found: "--role", "a broker runs here (pid 4711)"
+	RoleFrom string // how it was found: "--role", "process 4711"
 	Profile  *Profile
 
 	Hostname string
@@ -29,7 +29,8 @@ type Machine struct {
 	Virtual   string // "kvm", "xen", "vmware", "hyperv", "virtual"; "" on bare metal
 	Cloud     string // "aws", "gcp", "azure"; "" for none that is known
 
-	Process *Process // the broker or controller that runs here; nil for none
+	Brokers int      // how many brokers and controllers run here, of those that were asked for
+	Process *Process // the first of them: the broker or controller that runs here; nil for none
 	Config  Config   // the broker's settings, of the file that it was started with
 	Dirs    []Dir    // its log directories, or those of --dirs
 
@@ -70,6 +71,7 @@ type Process struct {
 // Dir is a log directory.
 type Dir struct {
 	Path    string
+	File    string // where kt finds it, without links on the way: of a broker in a container below /proc/PID/root
 	Mount   host.Mount
 	Storage host.Storage
 	Space   host.Space

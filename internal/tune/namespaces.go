@@ -3,7 +3,7 @@ package tune
 import (
 	"fmt"
 	"path"
-	"strconv"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 )
@@ -23,28 +23,63 @@ func (m *Machine) otherMounts(pid int) bool {
 // ownMounts tells whether the broker sees other mounts than kt does.
 func (m *Machine) ownMounts() bool { return m.Process != nil && m.otherMounts(m.Process.PID) }
 
-// within is a path as a process sees it, as the name of a file in the tree.
+// within is a path as a process sees it, as the name of a file in the tree. Links on
+// the way are followed as the process would, so the name has none.
 func (m *Machine) within(pid int, p string) string {
-	if !m.otherMounts(pid) {
-		return host.Rel(p)
-	}
-	through := path.Join("proc", strconv.Itoa(pid), "root")
-	// Who may not go through may still look where both see the same root.
-	if _, err := m.Names(through); err != nil && m.sameRoot(pid) {
-		return host.Rel(p)
-	}
-	return path.Join(through, host.Rel(p))
+	through := m.through(pid, p)
+	return path.Join(through, host.Rel(m.follow(through, p)))
 }
 
-// sameRoot tells whether a process has the same file system at / as kt.
-func (m *Machine) sameRoot(pid int) bool {
+// through is the folder of the tree in which a process has its root: "" where it is
+// kt's own.
+func (m *Machine) through(pid int, p string) string {
+	if pid == 0 || !m.otherMounts(pid) {
+		return ""
+	}
+	folder := procFile(pid, "root")
+	// Who may not go through may still look where both see the same file system.
+	if _, err := m.Names(folder); err != nil && m.sameMount(pid, p) {
+		return ""
+	}
+	return folder
+}
+
+// mostLinks is how many links are followed on the way to a file, as in the kernel.
+const mostLinks = 40
+
+// follow is a path without links on its way, below a folder of the tree that it never
+// leaves. A path that leads nowhere is as it was.
+func (m *Machine) follow(folder, p string) string {
+	rest := strings.Split(strings.Trim(path.Clean("/"+p), "/"), "/")
+	at, links := "/", 0
+	for len(rest) > 0 {
+		next := path.Join(at, rest[0])
+		rest = rest[1:]
+		target, err := m.Link(path.Join(folder, host.Rel(next)))
+		if err != nil { // it is none, or not there
+			at = next
+			continue
+		}
+		if links++; links > mostLinks {
+			return path.Clean("/" + p)
+		}
+		if path.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(strings.Trim(path.Clean(target), "/"), "/"), rest...)
+	}
+	return at
+}
+
+// sameMount tells whether a process has the same file system at a path as kt.
+func (m *Machine) sameMount(pid int, p string) bool {
 	theirs, err := m.readMounts(pid)
 	if err != nil {
 		return false
 	}
-	a, _ := host.MountOf(m.own, "/")
-	b, ok := host.MountOf(theirs, "/")
-	return ok && a.Major == b.Major && a.Minor == b.Minor && a.Root == b.Root && a.Type == b.Type
+	a, _ := host.MountOf(m.own, p)
+	b, ok := host.MountOf(theirs, p)
+	return ok && a.Major == b.Major && a.Minor == b.Minor && a.Root == b.Root && a.Type == b.Type && a.Point == b.Point
 }
 
 func (m *Machine) readMounts(pid int) ([]host.Mount, error) {

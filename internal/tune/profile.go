@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -56,7 +57,7 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	d.KnownFields(true)
 	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
 		// What the library calls a type is a profile to a person.
-		return nil, fmt.Errorf("profile %s: %s", name, strings.ReplaceAll(err.Error(), "type tune.profileFile", "a profile, which has description, base and settings"))
+		return nil, fmt.Errorf("profile %s: %s", name, personal.Replace(err.Error()))
 	}
 	if f.Base == "" && isFile(name) { // what a file does not name is not left alone by accident
 		f.Base = baseProfile
@@ -71,6 +72,10 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	}
 	return p, p.take(f.Settings)
 }
+
+// personal says what Go's types are to the person who wrote the file.
+var personal = strings.NewReplacer("type tune.profileFile", "a profile", "tune.profileFile", "a profile (description, base and settings)",
+	"map[string]yaml.Node", "settings, which are lines of ID: rule")
 
 // baseProfile is what a file of the user's departs from if it does not say.
 const baseProfile = "throughput"
@@ -129,8 +134,10 @@ func (p *Profile) take(settings map[string]yaml.Node) error {
 			text = ""
 		}
 		r, err := ParseRule(text)
-		if valid := all[slices.Index(ids, id)].Valid; err == nil && valid != nil {
-			err = valid(r)
+		if setting := all[slices.Index(ids, id)]; err == nil && setting.Valid != nil {
+			err = setting.Valid(r)
+		} else if err == nil {
+			err = fits(r, p.model(setting))
 		}
 		if err != nil {
 			wrong("%s: %v", id, err)
@@ -140,6 +147,35 @@ func (p *Profile) take(settings map[string]yaml.Node) error {
 	}
 	slices.SortFunc(problems, func(a, b error) int { return lineOf(a) - lineOf(b) })
 	return errors.Join(problems...)
+}
+
+// model is a rule that kt ships for a setting, the zero Rule where it has none. A
+// profile that departs from no other is one of those that kt ships.
+func (p *Profile) model(s *Setting) Rule {
+	if r, ok := p.rules[s.ID]; ok && !r.Leave() {
+		return r
+	}
+	r, _ := ParseRule(s.Want) // a test parses the rule of every setting
+	return r
+}
+
+// fits refuses a rule of another kind than the model: words for a number, or anything
+// but yes and no for an answer.
+func fits(r, model Rule) error {
+	if r.Leave() || model.Leave() {
+		return nil
+	}
+	_, notNumber := strconv.ParseFloat(model.Value, 64)
+	_, wrong := strconv.ParseFloat(r.Value, 64)
+	switch {
+	case notNumber == nil && wrong != nil:
+		return fmt.Errorf("%q: take a number, as %q", r.Value, model)
+	case model.Value == "yes" || model.Value == "no":
+		if r.Value != "yes" && r.Value != "no" {
+			return fmt.Errorf("%q: take yes or no", r.Value)
+		}
+	}
+	return nil
 }
 
 // profileError is what is wrong in a line of a profile.

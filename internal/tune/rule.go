@@ -67,9 +67,6 @@ func (r Rule) String() string {
 	case Equal:
 		return strings.ReplaceAll(r.Value, "|", " or ")
 	}
-	if fields := strings.Fields(r.Value); len(fields) > 1 && fields[0] == "-" { // any of the first ones will do
-		return string(r.Op) + " … " + fields[len(fields)-1]
-	}
 	return string(r.Op) + " " + r.Value
 }
 

@@ -1,17 +1,20 @@
 package tune
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-// Unkept are the values that kt has set for now only, as changes that would make them
+// unkept are the values that kt has set for now only, as changes that would make them
 // last: what is still kt's, and has no lines in kt's own files.
-func (t *Tree) Unkept() ([]Change, error) {
+func (t *Tree) unkept() ([]Change, error) {
 	j, err := t.readJournal()
 	if err != nil {
 		return nil, err
 	}
 	var all []Change
 	for _, e := range j.Entries {
-		lines := slices.DeleteFunc(slices.Clone(e.Lines), j.keeps)
+		lines := slices.DeleteFunc(slices.Clone(e.Lines), func(l Line) bool { return t.keeps(j, l) })
 		now, pair, err := t.both(e)
 		if err != nil || len(lines) == 0 || !e.isOurs(now, pair) {
 			continue // what cannot be read, or is somebody else's, is not kt's to keep
@@ -21,8 +24,12 @@ func (t *Tree) Unkept() ([]Change, error) {
 	return all, nil
 }
 
-// keeps tells whether one of kt's own files has a line.
-func (j *journal) keeps(l Line) bool {
+// keeps tells whether one of kt's own files has a line, and is there.
+func (t *Tree) keeps(j *journal, l Line) bool {
 	f := j.file(l.File)
-	return f != nil && slices.ContainsFunc(f.Lines, func(k ownLine) bool { return k.Text == l.Text })
+	if f == nil {
+		return false
+	}
+	text, err := t.ownText(l.File, f)
+	return err == nil && strings.Contains(text, "\n"+l.Text+"\n")
 }
