@@ -90,7 +90,7 @@ type application struct {
 	journal  *journal
 	outcomes []Outcome
 	steps    []setStep
-	forgot   bool // something was taken out of the journal that is in it on the disk
+	stale    bool // the journal on the disk says something else
 }
 
 // setStep is a change that the kernel is to get.
@@ -164,8 +164,8 @@ func (a *application) look(o *Outcome) error {
 	}
 	if s.was == normal(c.New) {
 		o.State = Unchanged
-		if e := a.journal.entry(s.subject); e != nil {
-			e.Lines = c.Keep // what was noted may be of another value
+		if e := a.journal.entry(s.subject); e != nil && !slices.Equal(e.Lines, c.Keep) {
+			e.Lines, a.stale = c.Keep, true // what was noted is of another value
 		}
 		return nil
 	}
@@ -263,7 +263,7 @@ func (a *application) forgetUnmade() {
 	for _, s := range a.steps {
 		if s.fresh && s.outcome.State == Failed && a.isOld(s.entry) {
 			a.journal.Entries = slices.DeleteFunc(a.journal.Entries, func(e *entry) bool { return e == s.entry })
-			a.forgot = true
+			a.stale = true
 		}
 	}
 }
@@ -283,7 +283,7 @@ func (a *application) finish() {
 	switch j := a.journal; {
 	case len(j.Entries) == 0 && len(j.Files) == 0:
 		_ = a.dropJournal(j)
-	case a.forgot:
+	case a.stale:
 		_ = a.note()
 	}
 }

@@ -84,7 +84,7 @@ func (a *application) keepAll() {
 	}
 	if err := a.note(); err != nil {
 		a.told(func(string) bool { return true }, Failed, err)
-		a.journal.Files, a.forgot = before, false // what is not made is not to be noted later, either
+		a.journal.Files, a.stale = before, false // what is not made is not to be noted later, either
 		return
 	}
 	for _, f := range files {
@@ -95,7 +95,7 @@ func (a *application) keepAll() {
 			a.told(in, Failed, fmt.Errorf("it will not last: %w", err))
 			if !slices.Contains(before, f) && !a.isThere(f.Path) {
 				a.journal.Files = slices.DeleteFunc(a.journal.Files, func(o *ownFile) bool { return o == f })
-				a.forgot = true
+				a.stale = true
 			}
 		case changed:
 			a.told(in, Kept, nil)

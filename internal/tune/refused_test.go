@@ -1,0 +1,86 @@
+package tune
+
+import (
+	"errors"
+	"testing"
+)
+
+// stubborn is a kernel that says no to some writes.
+type stubborn struct {
+	*folderKernel
+	to   string // "path = value"
+	does bool   // and makes the change all the same
+}
+
+func (k stubborn) Write(file, value string) error {
+	p := file[len(k.root):]
+	if p+" = "+value != k.to {
+		return k.folderKernel.Write(file, value)
+	}
+	if k.does {
+		if err := k.folderKernel.Write(file, value); err != nil {
+			return err
+		}
+	}
+	return errors.New("no")
+}
+
+// The kernel makes 2 of 1, and does not take 60 back: 2 is what Rollback finds.
+func TestAValueThatTheKernelBentAndKeepsIsPutBackLater(t *testing.T) {
+	tree, k := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	k.rounds = map[string]string{swappinessFile + " = 1": "2"}
+	tree.kernel = stubborn{k, swappinessFile + " = 60", false}
+	outcomes := mustApply(t, tree, []Change{Sysctl("vm.swappiness", "vm.swappiness", "60", "1")}, ApplyOptions{})
+	if outcomes[0].State != Failed {
+		t.Fatalf("Apply = %+v, want it to fail", outcomes)
+	}
+	tree.kernel = k
+	if undone := mustRollback(t, tree, RollbackOptions{}); len(undone) != 1 || undone[0].State != Restored {
+		t.Errorf("Rollback = %+v, want one value restored", undone)
+	}
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+func TestAWriteThatFailsAndWasMadeIsPutBackLater(t *testing.T) {
+	tree, k := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	tree.kernel = stubborn{k, swappinessFile + " = 1", true}
+	outcomes := mustApply(t, tree, []Change{Sysctl("vm.swappiness", "vm.swappiness", "60", "1")}, ApplyOptions{})
+	if outcomes[0].State != Failed {
+		t.Fatalf("Apply = %+v, want it to fail", outcomes)
+	}
+	tree.kernel = k
+	if undone := mustRollback(t, tree, RollbackOptions{}); len(undone) != 1 || undone[0].State != Restored {
+		t.Errorf("Rollback = %+v, want one value restored", undone)
+	}
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+// What is noted as not kept goes by the value that is there, and by the files that are.
+func TestWhatIsNotKeptIsTold(t *testing.T) {
+	tree, _ := machineTree(t)
+	one := []Change{Sysctl("vm.swappiness", "vm.swappiness", "60", "1")}
+	mustApply(t, tree, one, ApplyOptions{Runtime: true})
+	unkept := func() []Change {
+		t.Helper()
+		all, err := tree.unkept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	all := unkept()
+	if len(all) != 1 || all[0].New != "1" || all[0].Keep[0].Text != "vm.swappiness = 1" {
+		t.Fatalf("unkept = %+v, want swappiness of 1", all)
+	}
+	mustApply(t, tree, []Change{Sysctl("vm.swappiness", "vm.swappiness", "1", "10")}, ApplyOptions{Persist: true})
+	mustApply(t, tree, one[:1], ApplyOptions{Runtime: true}) // as it is, for now
+	if all = unkept(); len(all) != 1 || all[0].Keep[0].Text != "vm.swappiness = 1" {
+		t.Errorf("with another value in the file unkept = %+v, want swappiness of 1", all)
+	}
+	mustApply(t, tree, all, ApplyOptions{})
+	if all = unkept(); len(all) != 0 {
+		t.Errorf("when it is kept unkept = %+v", all)
+	}
+}
