@@ -37,7 +37,7 @@ public class Tiny {
 func TestAJVMThatRunsAgreesWithJstat(t *testing.T) {
 	for _, tool := range []string{"java", "javac", "jstat"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
+			t.Skip("there is no whole JDK to compare with: ", err)
 		}
 	}
 	dir := t.TempDir()
