@@ -24,7 +24,14 @@ var _ engine.Sink = (*feed)(nil)
 
 // begin starts to sample this host, when the load begins: what it took to connect
 // is no part of the measurement.
-func (f *feed) begin(now time.Time) { f.sampler = host.NewSampler(now) }
+func (f *feed) begin(now time.Time) {
+	f.sampler = host.NewSampler(now)
+	start := result.Start{At: now.UTC()}
+	f.fold.Begin(start)
+	if f.file != nil {
+		f.file.Begin(start)
+	}
+}
 
 // Observe takes the windows of one second, and a sample of this host.
 func (f *feed) Observe(windows []stats.Window) {

@@ -24,7 +24,11 @@ type Options struct {
 	DrainTimeout time.Duration // longest wait for outstanding acks at the end: 120 s
 	StopTimeout  time.Duration // the same after Stop, when someone waits: 10 s
 
-	Started func()  // called when every worker is open and the load begins; nil: nobody
+	// Ready is called when every worker is open; the load begins when it returns, or
+	// never if that is an error. nil: the load begins at once.
+	Ready func(ctx context.Context) error
+
+	Started func()  // called when the load begins; nil: nobody
 	Status  *Status // kept up to date while the run goes on; nil: nobody looks
 }
 
@@ -119,6 +123,11 @@ func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) 
 			return End{}, fmt.Errorf("open producer %d: %w", i+1, err)
 		}
 		s.worker = w
+	}
+	if o.Ready != nil {
+		if err := o.Ready(ctx); err != nil {
+			return End{}, err
+		}
 	}
 	return r.run(ctx), nil
 }

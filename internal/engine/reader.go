@@ -54,7 +54,7 @@ func newReaders(d ReadDriver) *readers {
 func (r *run) openReaders(ctx context.Context) error {
 	p := &r.plan
 	rs := r.readers
-	if n := p.Load.Records; n > 0 && !p.Writes() {
+	if n := p.RecordsToRead(); n > 0 && !p.Writes() {
 		rs.counted = true
 		rs.budget.Store(n)
 		rs.unread.Store(n)
@@ -90,9 +90,13 @@ func (rs *readers) forget() {
 
 // newReadShard makes a shard that sends nothing.
 func newReadShard(r *run, index, count int) *Shard {
+	ops := r.plan.Load.WarmupShare(index, count)
+	if !r.plan.Share.IsZero() && !r.plan.Writes() {
+		ops = r.plan.WarmupShare(index % r.plan.Read.Consumers)
+	}
 	return &Shard{
 		Index: index, Count: count, run: r, rec: stats.NewRecorder(),
-		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), ops: r.plan.Load.WarmupShare(index, count)},
+		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), ops: ops},
 		phase: stats.PhaseOf(r.plan.Load.Warmup != plan.Warmup{}),
 	}
 }
@@ -336,7 +340,7 @@ func (r *run) allowance(now time.Duration) (limit int, hold time.Duration) {
 		return math.MaxInt32, 0
 	}
 	count := r.readers.paced.Load()
-	perSecond := r.plan.Load.Rate.PerSecond
+	perSecond := r.plan.RecordsPerSecond()
 	due := int64(perSecond*now.Seconds()) - count
 	if due >= 1 {
 		return int(min(due, math.MaxInt32)), 0

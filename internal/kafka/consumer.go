@@ -123,6 +123,28 @@ func (d *Consumer) verify(book *ledger.Book, groups int) {
 	}
 }
 
+// reader is the number of the consumer of this process that reads a partition without
+// a group; none has the number when another process reads it.
+func (d *Consumer) reader(partition int32) int {
+	share, own := d.Plan.Share, d.Plan.Read.Consumers
+	switch {
+	case share.Slots > 0 && share.Has(partition):
+		return int(partition) / share.Slots % own
+	case share.Slots > 0:
+		return -1
+	case share.Consumers > 0:
+		return int(partition)%share.Consumers - share.Consumer
+	}
+	return int(partition) % own
+}
+
+// elsewhere tells that other processes read a partition, and nobody here knows how far
+// they are.
+func (d *Consumer) elsewhere(partition int32) bool {
+	n := d.reader(partition)
+	return d.Plan.Read.Group == "" && (n < 0 || n >= d.Plan.Read.Consumers)
+}
+
 // group is the name of the group that a client is in; "" for readers without one.
 func (d *Consumer) group(index int) string {
 	name := d.Plan.Read.Group
@@ -170,6 +192,11 @@ func (d *Consumer) Aim(ctx context.Context) error {
 			if d.Written != nil {
 				for i, next := range d.Written() {
 					ends[i] = max(ends[i], next)
+				}
+			}
+			for i := range ends {
+				if d.elsewhere(int32(i)) {
+					ends[i] = 0
 				}
 			}
 			d.at.aimAt(ends)

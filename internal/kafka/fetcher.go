@@ -59,7 +59,7 @@ func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 	at := &d.at.groups[r.group]
 	shares := make(map[string]map[int32]kgo.Offset)
 	d.layout.each(func(topic string, partition, number int32) {
-		if int(number)%d.Plan.Read.Consumers != r.member {
+		if d.reader(number) != r.member {
 			return
 		}
 		if shares[topic] == nil {

@@ -22,17 +22,17 @@ type stamper struct {
 	shard      *engine.Shard
 	blind      bool // acks=0: the brokers do not say where a record is
 	byKey      kgo.TopicPartitioner
-	ignoreKeys bool // partitioner.ignore.keys
-	adaptive   bool // partitioner.adaptive.partitioning.enable
-	partitions int32
-	batch      int // bytes after which another partition has its turn
-	most       int // outstanding batches above which a partition is passed over
+	ignoreKeys bool    // partitioner.ignore.keys
+	adaptive   bool    // partitioner.adaptive.partitioning.enable
+	partitions []int32 // those that this process writes to
+	batch      int     // bytes after which another partition has its turn
+	most       int     // outstanding batches above which a partition is passed over
 
 	settling sync.Mutex     // held while an outcome is noted: one may still come when the run is over
 	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
 
-	partition int32 // that has its turn
-	filled    int   // bytes of it
+	at     int // index of the partition that has its turn
+	filled int // bytes of it
 }
 
 // passOver is how many batches of a partition may be outstanding, beside those that
@@ -47,11 +47,16 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
 		ignoreKeys: p.Settings.bool("partitioner.ignore.keys"),
 		adaptive:   p.Settings.bool("partitioner.adaptive.partitioning.enable"),
-		partitions: int32(p.Partitions), batch: p.Settings.BatchSize(),
-		most:      p.Settings.MaxInFlight() + passOver,
-		partition: int32(s.Index % p.Partitions),
-		acked:     make([]atomic.Int64, p.Partitions),
+		batch:      p.Settings.BatchSize(),
+		most:       p.Settings.MaxInFlight() + passOver,
+		acked:      make([]atomic.Int64, p.Partitions),
 	}
+	for number := range int32(p.Partitions) {
+		if p.Plan.Share.Has(number) {
+			t.partitions = append(t.partitions, number)
+		}
+	}
+	t.at = s.Index % len(t.partitions)
 	if p.Settings.value("partitioner.class") == roundRobin {
 		t.ignoreKeys, t.adaptive, t.batch = true, false, 0 // each record has the next partition
 	}
@@ -61,7 +66,7 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 // put chooses the record's partition and writes its stamp.
 func (t *stamper) put(r *record, op *engine.Op) {
 	if r.Key != nil && !t.ignoreKeys {
-		r.Partition = int32(t.byKey.Partition(&r.Record, int(t.partitions)))
+		r.Partition = t.partitions[t.byKey.Partition(&r.Record, len(t.partitions))]
 	} else {
 		r.Partition = t.turn(len(r.Value))
 	}
@@ -78,17 +83,16 @@ func (t *stamper) turn(bytes int) int32 {
 	if t.filled > 0 && t.filled+bytes > t.batch {
 		t.filled = 0
 		most := int64(t.most) * int64(math.Ceil(float64(t.batch)/float64(max(1, bytes))))
-		next := (t.partition + 1) % t.partitions
+		t.at = (t.at + 1) % len(t.partitions)
 		for range t.partitions {
-			if !t.adaptive || t.account.Outstanding(next) <= most {
+			if !t.adaptive || t.account.Outstanding(t.partitions[t.at]) <= most {
 				break
 			}
-			next = (next + 1) % t.partitions
+			t.at = (t.at + 1) % len(t.partitions)
 		}
-		t.partition = next
 	}
 	t.filled += bytes
-	return t.partition
+	return t.partitions[t.at]
 }
 
 // settle takes the outcome of a record.

@@ -18,6 +18,7 @@ type Plan struct {
 	Read      Read     `json:"read,omitzero"`
 	Verify    bool     `json:"verify,omitempty"` // account for every record, by its stamp
 	Seed      int64    `json:"seed"`             // of payloads, keys, sizes and Poisson arrivals
+	Share     Share    `json:"share,omitzero"`   // of a load that several processes make together
 }
 
 // Command is what kind of load a plan is.
@@ -92,10 +93,10 @@ func (d *Duration) UnmarshalText(b []byte) error {
 // Embedded tells whether the run uses the broker inside kt.
 func (p *Plan) Embedded() bool { return len(p.Bootstrap) == 0 }
 
-// RecordsPerSecond is the target rate; it is Unlimited's PerSecond when there is
-// none.
+// RecordsPerSecond is the target rate of this process; it is Unlimited's PerSecond when
+// there is none.
 func (p *Plan) RecordsPerSecond() float64 {
-	return p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
+	return p.part() * p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
 }
 
 // String is the load in one line, for people.

@@ -32,6 +32,9 @@ func (p *Plan) Validate() error {
 
 	errs = append(errs, p.validateTopic()...)
 	errs = append(errs, p.Load.validate()...)
+	if err := p.Share.validate(p); err != nil {
+		errs = append(errs, err)
+	}
 	if p.Command == Consume {
 		errs = append(errs, p.validateConsume()...)
 	} else {

@@ -15,6 +15,7 @@ const mib = 1 << 20
 // whatever the run's length.
 type Fold struct {
 	header  Header
+	start   *Start
 	trailer Trailer
 	total   stats.Phases
 	series  series
@@ -58,6 +59,9 @@ func (s *stall) add(w, total *stats.Window) {
 func NewFold(h Header) *Fold {
 	return &Fold{header: h, trailer: Trailer{Ended: CutOff}}
 }
+
+// Begin notes when the load began.
+func (f *Fold) Begin(s Start) { f.start = &s }
 
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
@@ -143,6 +147,7 @@ func (f *Fold) Result() Result {
 		Client:     e.use,
 		Series:     append([]Point{}, f.series.points...),
 		Histograms: Histograms{Response: m.Response, Service: m.Service, Lag: m.Lag, EndToEnd: m.EndToEnd},
+		Start:      f.start,
 
 		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
 	}

@@ -25,6 +25,8 @@ type Header struct {
 	Config         []Setting   `json:"effective_config"`          // of the producers
 	ConsumerConfig []Setting   `json:"consumer_config,omitempty"` // of the consumers
 	Environment    Environment `json:"environment"`
+
+	Part *Part `json:"part,omitempty"` // nil: the run stands for itself
 }
 
 // Setting is one effective setting of the client.

@@ -41,6 +41,14 @@ type Result struct {
 	Brokers    []BrokerRow    `json:"brokers"`
 	Series     []Point        `json:"series"`
 	Histograms Histograms     `json:"histograms"`
+
+	Start *Start `json:"start,omitempty"` // nil: an older kt did not write it down
+
+	// Of a result that was merged from several.
+	Overlap   *Overlap     `json:"overlap,omitempty"`
+	Hosts     []HostRow    `json:"hosts,omitempty"`
+	Processes []ProcessRow `json:"processes,omitempty"`
+	Sources   []Source     `json:"sources,omitempty"`
 }
 
 // Records accounts for every record: offered = acknowledged + failed + unknown.

@@ -16,6 +16,8 @@ type line struct {
 	Header  *Header       `json:"header,omitempty"`
 	Window  *stats.Window `json:"window,omitempty"`
 	Sample  *host.Sample  `json:"sample,omitempty"`
+	Start   *Start        `json:"start,omitempty"`
+	Vitals  *host.Vitals  `json:"vitals,omitempty"`
 	Trailer *Trailer      `json:"trailer,omitempty"`
 }
 
@@ -39,6 +41,13 @@ func (f *RunFile) AddWindow(w stats.Window) { f.write(line{Window: &w}) }
 
 // AddSample writes a sample.
 func (f *RunFile) AddSample(s host.Sample) { f.write(line{Sample: &s}) }
+
+// Begin writes when the load began.
+func (f *RunFile) Begin(s Start) { f.write(line{Start: &s}) }
+
+// AddVitals writes how busy the machine was: of a file that tells of a machine that
+// was watched, and not of a load.
+func (f *RunFile) AddVitals(v host.Vitals) { f.write(line{Vitals: &v}) }
 
 // Err is why nothing more is written, nil while all is well.
 func (f *RunFile) Err() error { return f.err }
@@ -130,6 +139,8 @@ func replayLine(f *Fold, text []byte, last bool) (*Fold, error) {
 		f.AddWindow(*l.Window)
 	case l.Sample != nil:
 		f.AddSample(*l.Sample)
+	case l.Start != nil:
+		f.Begin(*l.Start)
 	case l.Trailer != nil:
 		f.Finish(*l.Trailer)
 	}

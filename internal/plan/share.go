@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Share tells which part of a load one process makes, of a load that several make
+// together. The zero value is all of it.
+//
+// A share numbers the producers and consumers of the whole load. Whatever is counted out
+// to shards (records, rate, warm-up) is counted out to those of the whole load, so that
+// the shares of all processes add up to exactly the load, whatever the remainders.
+type Share struct {
+	Producer  int `json:"first_producer"` // number of this process's first producer in the whole load, from 0
+	Producers int `json:"all_producers"`
+	Consumer  int `json:"first_consumer"` // the same of the consumers of each group
+	Consumers int `json:"all_consumers"`
+
+	// Slots, when not 0, divides the partitions too: this process writes and reads
+	// those whose number leaves Slot when divided by Slots. Then each record is read
+	// where it was written, and its latency needs one clock only.
+	Slot  int `json:"partition_slot,omitempty"`
+	Slots int `json:"partition_slots,omitempty"`
+}
+
+// IsZero tells whether the process makes the whole load.
+func (s Share) IsZero() bool { return s == Share{} }
+
+// Has tells whether a partition is one of the process's own.
+func (s Share) Has(partition int32) bool {
+	return s.Slots == 0 || int(partition)%s.Slots == s.Slot
+}
+
+// shards is the number of this process's first shard and of all shards, for shares of
+// what the producers do, or the consumers when nobody writes.
+func (p *Plan) shards() (first, own, all int) {
+	first, own, all = p.Share.Producer, p.Producers, p.Share.Producers
+	if !p.Writes() {
+		// Of several groups each reads everything: the shards of one stand for all.
+		first, own, all = p.Share.Consumer, p.Read.Consumers, p.Share.Consumers
+	}
+	if all == 0 {
+		all = own
+	}
+	return first, own, all
+}
+
+// part is which part of the whole load this process makes, from 0 to 1.
+func (p *Plan) part() float64 {
+	_, own, all := p.shards()
+	if all == 0 {
+		return 1
+	}
+	return float64(own) / float64(all)
+}
+
+// Pacer makes the schedule of a producer of this process (0 ≤ index < Producers).
+func (p *Plan) Pacer(index int) Pacer {
+	first, _, all := p.shards()
+	return p.Load.Pacer(first+index, all, p.Payload.MeanBytes(), p.Seed)
+}
+
+// WarmupShare is how many of the first records of a producer of this process are
+// warm-up by count.
+func (p *Plan) WarmupShare(index int) int64 {
+	first, _, all := p.shards()
+	return p.Load.WarmupShare(first+index, all)
+}
+
+// RecordsToRead is how many records the consumers of this process read; 0: no limit.
+func (p *Plan) RecordsToRead() int64 {
+	if p.Load.Records == 0 || p.Share.IsZero() {
+		return p.Load.Records
+	}
+	first, own, all := p.shards()
+	n := int64(0)
+	for i := range own {
+		n += shareOf(p.Load.Records, first+i, all)
+	}
+	return n
+}
+
+// Divide shares a load out to so many processes. Each gets as many producers and
+// consumers as the others, the first ones one more where that does not come out even.
+// A round trip is divided by partitions too. It is an error when a process would have
+// nothing to do.
+func (p Plan) Divide(processes int) ([]Plan, error) {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if processes < 1 || processes > maxClients {
+		bad("a load is shared out to 1 to %d processes, not to %d", maxClients, processes)
+		return nil, errors.Join(errs...)
+	}
+	if p.Writes() && p.Producers < processes {
+		bad("--producers %d: %d processes share them out; give at least %d", p.Producers, processes, processes)
+	}
+	if p.Reads() && p.Read.Consumers < processes {
+		bad("--consumers %d: %d processes share them out; give at least %d", p.Read.Consumers, processes, processes)
+	}
+	if p.Load.OneAtATime && processes > 1 {
+		bad("--one-at-a-time: it is one producer and one consumer, in one process")
+	}
+	both := p.Writes() && p.Reads()
+	if n := int(p.Topic.Partitions); both && n > 0 && n < processes {
+		bad("--partitions %d: each of %d processes reads what it wrote, from partitions of its own; give at least %d", n, processes, processes)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	var parts []Plan
+	whole := Share{Producers: p.Producers, Consumers: p.Read.Consumers}
+	if both {
+		whole.Slots = processes
+	}
+	for i := range processes {
+		part, share := p, whole
+		part.Producers = even(p.Producers, i, processes)
+		part.Read.Consumers = even(p.Read.Consumers, i, processes)
+		if both {
+			share.Slot = i
+		}
+		part.Share = share
+		parts = append(parts, part)
+		whole.Producer += part.Producers
+		whole.Consumer += part.Read.Consumers
+	}
+	return parts, nil
+}
+
+// even shares n out; the first ones take the remainder.
+func even(n, i, among int) int {
+	if i < n%among {
+		return n/among + 1
+	}
+	return n / among
+}
+
+// Whole is the load of which this plan is a share.
+func (p Plan) Whole() Plan {
+	if p.Share.IsZero() {
+		return p
+	}
+	p.Producers, p.Read.Consumers = p.Share.Producers, p.Share.Consumers
+	p.Share = Share{}
+	return p
+}
+
+// validate tells whether a share can be one: a peer may send any.
+func (s Share) validate(p *Plan) error {
+	if s.IsZero() {
+		return nil
+	}
+	switch {
+	case s.Producer < 0 || s.Producers > maxClients || s.Producer+p.Producers > s.Producers,
+		s.Consumer < 0 || s.Consumers > maxClients || s.Consumer+p.Read.Consumers > s.Consumers,
+		s.Slots < 0 || s.Slots > maxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
+		return fmt.Errorf("share %+v: it is no part of a load", s)
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package result
+
+import "time"
+
+// Part tells which part of a bigger run this one is. Parts with one name, and those
+// that were started together, are merged into one result.
+type Part struct {
+	Run     string `json:"run"`             // the name that ties the parts together: --run
+	Epoch   string `json:"epoch,omitempty"` // of parts that were started together, drawn at random; "": each by itself
+	Host    string `json:"host"`            // the agent's name; without an agent the machine's
+	Process int    `json:"process"`         // its number on that host, from 1; 0: no load, the machine was watched
+
+	Role string   `json:"role,omitempty"` // of the host: "broker" or "client"; "": nobody said
+	Tags []string `json:"tags,omitempty"` // of the host
+
+	// Roster is who takes part, of parts that were started together: so each part
+	// tells which are missing.
+	Roster []Member `json:"roster,omitempty"`
+}
+
+// Member is one host of those that take part in a run.
+type Member struct {
+	Host      string `json:"host"`
+	Processes int    `json:"processes"` // that make a load; 0: it is only watched
+}
+
+// Start is when the load of a run began.
+type Start struct {
+	At     time.Time `json:"at"` // by the clock of its host
+	Agreed *Agreed   `json:"agreed,omitempty"`
+}
+
+// Agreed is the start that parts agreed on. Times of different hosts are compared by it
+// and never by their clocks.
+type Agreed struct {
+	At     time.Time     `json:"at"`              // by the coordinator's clock
+	Late   time.Duration `json:"late_ns"`         // by how much later this load really began; below 0: earlier
+	Offset time.Duration `json:"clock_offset_ns"` // this host's clock minus the coordinator's, as estimated
+	Bound  time.Duration `json:"clock_bound_ns"`  // the estimate is wrong by at most so much: half the shortest round trip
+}
+
+// PartState is what became of a part of a run.
+type PartState string
+
+// The states of a part. Only what is Complete or Stopped counts in the figures of the
+// whole, unless nothing is.
+const (
+	PartComplete PartState = "complete"
+	PartStopped  PartState = "interrupted" // somebody ended it: what was measured until then is right
+	PartLost     PartState = "lost"        // its file has no end: the process or its host went away
+	PartLate     PartState = "late"        // it began too late to be measured with the others
+	PartMissing  PartState = "missing"     // it took part, and nothing is there of it
+)
+
+// Overlap is the time in which all parts that count were measured. All rates of a merged
+// result are over it.
+type Overlap struct {
+	FromSeconds   float64 `json:"from_seconds"` // from the start of the earliest part
+	ToSeconds     float64 `json:"to_seconds"`
+	Seconds       float64 `json:"seconds"`      // 0: the parts did not run together, and rates are over all of the span
+	SpanSeconds   float64 `json:"span_seconds"` // from the start of the earliest part to the end of the last
+	StartSpreadUS int64   `json:"start_spread_us"`
+	Agreed        bool    `json:"agreed_start"`   // the parts were started together; else the spread is by each host's own clock
+	ClockErrorUS  int64   `json:"clock_error_us"` // by how much the spread may be wrong: the two largest bounds; -1: nobody knows
+}
+
+// Source is one run file that a merged result was made of.
+type Source struct {
+	SHA256    string    `json:"sha256"`
+	Bytes     int64     `json:"bytes"`
+	RunID     string    `json:"run_id"`
+	Host      string    `json:"host"`
+	Process   int       `json:"process"` // 0: the machine was watched
+	State     PartState `json:"state"`
+	Counted   bool      `json:"counted"` // its records are in the figures of the whole
+	KTVersion string    `json:"kt_version"`
+}
+
+// Figures are what one process or host did: counts are its own and exact, rates are over
+// the Overlap.
+type Figures struct {
+	Records           Records `json:"records"`
+	Errors            Errors  `json:"errors"`
+	Bytes             int64   `json:"bytes"`          // acknowledged
+	ConsumedBytes     int64   `json:"consumed_bytes"` // read
+	RecordsPerSecond  float64 `json:"records_per_second"`
+	MiBPerSecond      float64 `json:"mib_per_second"`
+	ConsumedPerSecond float64 `json:"consumed_records_per_second"`
+	ConsumedMiB       float64 `json:"consumed_mib_per_second"`
+	Response          Latency `json:"response_us"`
+	Service           Latency `json:"service_us"`
+
+	EndToEnd *Latency `json:"end_to_end_us,omitempty"`
+
+	CPUCores          float64 `json:"cpu_cores_mean"` // of kt
+	PeakResidentBytes int64   `json:"peak_resident_bytes"`
+}
+
+// ProcessRow is one process of a merged result.
+type ProcessRow struct {
+	Host    string    `json:"host"`
+	Process int       `json:"process"`
+	RunID   string    `json:"run_id"` // "": nothing is there of it
+	Command string    `json:"command"`
+	State   PartState `json:"state"`
+	Counted bool      `json:"counted"`
+	Note    string    `json:"note,omitempty"` // what happened to it
+
+	Figures
+	CoresAvailable float64  `json:"cores_available"`
+	Valid          bool     `json:"valid"`
+	Invalid        []string `json:"invalid_reasons"`
+	BoundBy        Verdict  `json:"bound_by"` // by itself
+	StartLateUS    *int64   `json:"start_late_us,omitempty"`
+	FromSeconds    float64  `json:"from_seconds"` // measured, from the start of the earliest part
+	ToSeconds      float64  `json:"to_seconds"`
+}
+
+// HostRow is one host of a merged result: what its processes did together, and how busy
+// it was.
+type HostRow struct {
+	Host      string   `json:"host"`
+	Role      string   `json:"role,omitempty"`
+	Tags      []string `json:"tags,omitempty"`
+	Processes int      `json:"processes"`
+	Counted   int      `json:"counted_processes"`
+
+	Figures
+	ClockOffsetUS *int64 `json:"clock_offset_us,omitempty"` // its clock minus the coordinator's; nil: nobody compared them
+	ClockBoundUS  *int64 `json:"clock_bound_us,omitempty"`
+	Busy          *Busy  `json:"busy,omitempty"` // nil: nobody watched it
+}
+
+// Busy is how busy a host was during the overlap. Shares are from 0 to 1.
+type Busy struct {
+	Seconds       float64       `json:"seconds"` // that were watched
+	Cores         float64       `json:"cores"`
+	CPUShare      float64       `json:"cpu_share"`
+	StealShare    float64       `json:"steal_share"`  // of all cores
+	IOWaitShare   float64       `json:"iowait_share"` // likewise
+	AgentCores    float64       `json:"agent_cpu_cores"`
+	MemoryBytes   int64         `json:"memory_bytes"`
+	CacheBytes    int64         `json:"page_cache_bytes"` // mean
+	DirtyBytesMax int64         `json:"dirty_bytes_max"`
+	Disks         []BusyDisk    `json:"disks,omitempty"`
+	Networks      []BusyNetwork `json:"networks,omitempty"`
+	Brokers       []BusyBroker  `json:"brokers,omitempty"`
+}
+
+// BusyDisk is one disk.
+type BusyDisk struct {
+	Name         string  `json:"name"`
+	BusyShare    float64 `json:"busy_share"`
+	ReadMiB      float64 `json:"read_mib_per_second"`
+	WrittenMiB   float64 `json:"written_mib_per_second"`
+	BusyShareMax float64 `json:"busy_share_max"` // of a second
+}
+
+// BusyNetwork is one network interface. Its shares are of its speed, 0 when that is not
+// known.
+type BusyNetwork struct {
+	Name          string  `json:"name"`
+	SpeedBits     int64   `json:"speed_bits_per_second"` // 0: it does not tell
+	SentMiB       float64 `json:"sent_mib_per_second"`
+	ReceivedMiB   float64 `json:"received_mib_per_second"`
+	SentShare     float64 `json:"sent_share"`
+	ReceivedShare float64 `json:"received_share"`
+	Dropped       int64   `json:"dropped_packets"`
+}
+
+// BusyBroker is one broker's JVM.
+type BusyBroker struct {
+	PID         int     `json:"pid"`
+	HeapUsedMax int64   `json:"heap_used_bytes_max"`
+	HeapMax     int64   `json:"heap_max_bytes"`
+	Collections int64   `json:"collections"`
+	GCShare     float64 `json:"gc_share"` // of the time
+}
