@@ -45,7 +45,7 @@ unit: ## run the tests with the race detector (the architecture's among them)
 # machine, and what they measure would be each other.
 .PHONY: integration
 integration: ## run the tests against a real Kafka, which they start themselves
-	scripts/check-tools --install go java mvn tmux
+	scripts/check-tools --install go java mvn tmux ip
 	$(GO) test -tags integration -timeout 15m -p 1 ./...
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two

@@ -12,6 +12,8 @@ import (
 // feed takes the windows of a run from the engine and passes them on: to the fold
 // that makes the result, to the run file, and to who is watching.
 type feed struct {
+	header  result.Header
+	part    *part // nil: nobody has to be told
 	fold    *result.Fold
 	file    *result.RunFile // nil: no run file
 	sampler *host.Sampler
@@ -27,6 +29,9 @@ var _ engine.Sink = (*feed)(nil)
 func (f *feed) begin(now time.Time) {
 	f.sampler = host.NewSampler(now)
 	start := result.Start{At: now.UTC()}
+	if f.part != nil {
+		start = f.part.began(now)
+	}
 	f.fold.Begin(start)
 	if f.file != nil {
 		f.file.Begin(start)

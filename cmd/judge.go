@@ -9,13 +9,19 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// judge turns the result into an exit code: what is worst comes first.
+// judge turns the result of this run into an exit code.
 func (r *runner) judge(res result.Result) error {
+	return judge(res, r.stop.code(), r.load.Output)
+}
+
+// judge turns a result into an exit code, of a run that a signal may have ended: what is
+// worst comes first.
+func judge(res result.Result, signalled int, output string) error {
 	if res.Lost() {
 		return &exitError{exitLost, fmt.Errorf("%d acknowledged records are lost%s", res.Verify.Lost, inGroups(res.Verify))}
 	}
-	if code := r.stop.code(); code != exitOK {
-		return &exitError{code: code}
+	if signalled != exitOK {
+		return &exitError{code: signalled}
 	}
 	lost := res.Records.Failed + res.Records.Unknown
 	if res.Warmup != nil {
@@ -31,7 +37,7 @@ func (r *runner) judge(res result.Result) error {
 	case lost > 0:
 		return &exitError{exitFailed, fmt.Errorf("%d records were not acknowledged", lost)}
 	}
-	return r.judgeReading(res)
+	return judgeReading(res, output)
 }
 
 // damage is what Damaged finds.
@@ -56,16 +62,16 @@ func inGroups(v *ledger.Verdict) string {
 }
 
 // judgeReading is judge for what was read.
-func (r *runner) judgeReading(res result.Result) error {
-	p := &r.load.Plan
+func judgeReading(res result.Result, output string) error {
+	p := &res.Plan
 	switch {
 	case !p.Reads():
 	case res.ReadError != "":
 		return &exitError{exitFailed, fmt.Errorf("reading ended: %s", res.ReadError)}
 	case res.Reading != string(engine.ReadIdle):
-	case r.load.Output == "perf-test": // it has said so, and Kafka's tool ends with 0 then
+	case output == "perf-test": // it has said so, and Kafka's tool ends with 0 then
 	case p.Load.Records > 0 && !p.Writes():
-		return &exitError{exitFailed, fmt.Errorf("%d of %d records were read: none came for %s (--timeout)", res.Records.Consumed, p.Load.Records, p.Read.Timeout)}
+		return &exitError{exitFailed, fmt.Errorf("%d of %d records were read: none came for %s (--timeout)", res.Records.Consumed, p.RecordsToRead(), p.Read.Timeout)}
 	case p.Read.ToEnd:
 		return &exitError{exitFailed, fmt.Errorf("%d records were read, and not all that were there: none came for %s (--timeout)", res.Records.Consumed, p.Read.Timeout)}
 	case p.Writes():

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // load is a run that was asked for, with everything that can be known of it before a
@@ -24,6 +26,7 @@ type load struct {
 	values   *kafka.Values          // when it writes
 	consumer kafka.ConsumerSettings // when it reads
 	date     report.DateFormat      // of the output perf-test
+	part     *part                  // nil: the run is not one that an agent makes
 	book     *ledger.Book           // of an earlier run, whose records are looked for; nil: none
 }
 
@@ -92,7 +95,11 @@ func runLoad(ctx context.Context, env *Env, run *config.Run) error {
 	defer ignore()
 	defer stop.listen(signals)()
 
-	err = l.carryOut(ctx, env, stop)
+	if len(run.Hosts.On) > 0 {
+		err = l.runRemote(ctx, env, stop)
+	} else {
+		err = l.carryOut(ctx, env, stop)
+	}
 	code := stop.code()
 	if err == nil || code == exitOK {
 		return err
@@ -108,7 +115,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	if !l.Plan.Writes() {
 		tuneMemory(env)
 	}
-	file, err := openRunFile(env, l.Run)
+	file, err := openRunFile(env, l.ResultFile, runStem(&l.Plan))
 	if err != nil {
 		return usageError(err)
 	}
@@ -135,6 +142,22 @@ func tuneMemory(env *Env) {
 	if env.Getenv("GOGC") == "" {
 		debug.SetGCPercent(readerGC)
 	}
+}
+
+// partOf is which part of a bigger run this one is: what the agent says, or what --run
+// does.
+func (l *load) partOf() *result.Part {
+	switch {
+	case l.part != nil:
+		return &l.part.job.Part
+	case l.Name == "":
+		return nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	return &result.Part{Run: l.Name, Host: name, Process: os.Getpid()}
 }
 
 // kafkaGiven passes properties from one adapter to another.

@@ -39,27 +39,31 @@ type output struct {
 // newOutput decides what there is to see. The screen is for people: only without
 // --output, or with --output tui, and on a terminal that is no log.
 func (r *runner) newOutput(h result.Header) (*output, error) {
-	o := &output{env: r.env, load: r.load, format: r.load.Output}
-	if r.load.Plan.Writes() {
-		o.drainTimeout = r.load.producer.DeliveryTimeout()
+	return newOutput(r.env, r.load, r.stop, h, r.screenHeader)
+}
+
+func newOutput(env *Env, l *load, stop *stopper, h result.Header, screen func(result.Header) tui.Header) (*output, error) {
+	o := &output{env: env, load: l, format: l.Output}
+	if l.Plan.Writes() {
+		o.drainTimeout = l.producer.DeliveryTimeout()
 	}
 	asked := o.format == "" || o.format == "tui"
 	if asked {
 		o.format = "text"
 	}
-	w, tty := r.env.screen()
-	if o.format == "perf-test" && !r.load.Plan.Writes() {
+	w, tty := env.screen()
+	if o.format == "perf-test" && !l.Plan.Writes() {
 		return o, o.openRows(h)
 	}
-	if !asked || !tty || r.load.Quiet {
+	if !asked || !tty || l.Quiet {
 		return o, nil
 	}
-	th := theme.New(theme.Options{Profile: r.env.profile(w, r.load.NoColor), ASCII: r.env.ascii(r.load.ASCII), Dark: true})
-	model := tui.NewModel(r.screenHeader(h), tui.Options{
-		Theme: th, FPS: r.load.FPS, Now: r.env.Now,
-		Stop:      func() { r.stop.stop(nil) },
-		Interrupt: func() { r.stop.stop(os.Interrupt) },
-		Abort:     func() { r.stop.stop(nil) },
+	th := theme.New(theme.Options{Profile: env.profile(w, l.NoColor), ASCII: env.ascii(l.ASCII), Dark: true})
+	model := tui.NewModel(screen(h), tui.Options{
+		Theme: th, FPS: l.FPS, Now: env.Now,
+		Stop:      func() { stop.stop(nil) },
+		Interrupt: func() { stop.stop(os.Interrupt) },
+		Abort:     func() { stop.stop(nil) },
 	})
 	o.screen = tui.NewScreen(model, nil, w)
 	return o, nil
@@ -166,6 +170,10 @@ func (o *output) quit() {
 
 // observe shows one second. It is called by the engine's one goroutine.
 func (o *output) observe(s second) {
+	if o.load.part != nil {
+		o.load.part.second(s)
+		return
+	}
 	if o.screen != nil && !o.broken.Load() {
 		o.screen.Send(tick(s))
 		return
@@ -235,6 +243,9 @@ func (o *output) note(err error) {
 
 // result writes the result to stdout, even when an interval before could not be.
 func (o *output) result(res result.Result, opts report.Options) error {
+	if o.load.part != nil {
+		return nil // the agent has the run file
+	}
 	opts.Theme = o.env.theme(o.load.NoColor, o.load.ASCII)
 	switch {
 	case o.format == "jsonl":

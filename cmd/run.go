@@ -61,8 +61,11 @@ func (r *runner) run(ctx context.Context) error {
 	trailer.Verify = verdict
 	res, err := feed.finish(trailer)
 	r.file.used = true
-	err = errors.Join(err, accountErr, r.deleteTopic(ctx), r.write(res, out))
 	judged := r.judge(res)
+	if l := r.load; l.part != nil {
+		l.part.done(ctx, errors.Join(err, accountErr, judged))
+	}
+	err = errors.Join(err, accountErr, r.deleteTopic(ctx), r.write(res, out))
 	switch {
 	case err == nil:
 		return judged
@@ -111,7 +114,7 @@ func (r *runner) openDrivers(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	if t.embedded != nil {
+	if t.embedded != nil || l.part != nil && !l.part.job.CreateTopic { // one process looks for all
 		return nil
 	}
 	var names []string
@@ -172,6 +175,9 @@ func (r *runner) makeLoad(ctx context.Context, feed *feed, out *output) (engine.
 			r.stop.begin()
 		},
 	}
+	if part := r.load.part; part != nil {
+		opts.Ready = func(ctx context.Context) error { return part.await(ctx, feed.header) }
+	}
 	var drivers engine.Drivers
 	if r.producer != nil {
 		drivers.Send = r.producer
@@ -211,9 +217,13 @@ const embeddedMemory = 384 << 20
 
 func (r *runner) header() result.Header {
 	c := r.target.cluster.Info
+	args := append([]string{"kt"}, r.env.Args...)
+	if r.load.part != nil {
+		args = r.load.part.job.Args
+	}
 	h := result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: buildVersion().String(), StartedAt: r.env.Now().UTC(),
-		Args: append([]string{"kt"}, r.env.Args...), Embedded: r.target.embedded != nil, Plan: r.load.Plan,
+		Args: args, Part: r.load.partOf(), Embedded: r.target.embedded != nil, Plan: r.load.Plan,
 		Environment: result.Environment{
 			Host: host.ReadFacts(), Clock: host.ReadClock(),
 			Cluster: result.Cluster{ID: c.ID, Version: c.Version, Controller: c.Controller},
@@ -248,7 +258,7 @@ func settings(in []kafka.Setting) []result.Setting {
 }
 
 func (r *runner) newFeed(h result.Header, out *output) (*feed, error) {
-	f := &feed{fold: result.NewFold(h), out: out, status: &r.status}
+	f := &feed{header: h, fold: result.NewFold(h), out: out, status: &r.status, part: r.load.part}
 	if r.file.file == nil {
 		return f, nil
 	}

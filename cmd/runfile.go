@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // noRunFile is the value of --result that means: no run file.
@@ -20,15 +20,24 @@ type runFile struct {
 	used bool     // something was written that someone may want
 }
 
+// runStem is what the default name of a run file tells of the load.
+func runStem(p *plan.Plan) string {
+	topic := p.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
+	if topic == "" {
+		topic = "topics" // that match --include, which would be no name for a file
+	}
+	return fmt.Sprintf("%s-%s", p.Command, topic)
+}
+
 // openRunFile creates the run file before anything else is, so that a run is
-// never made that cannot be kept. It never overwrites one.
-func openRunFile(env *Env, p *config.Run) (*runFile, error) {
-	path := p.ResultFile
+// never made that cannot be kept. It never overwrites one. path is --result; without
+// that the file is named after the time and stem.
+func openRunFile(env *Env, path, stem string) (*runFile, error) {
 	if path == noRunFile {
 		return &runFile{}, nil
 	}
 	if path == "" {
-		f, err := defaultRunFile(env, p)
+		f, err := defaultRunFile(env, stem)
 		if err != nil {
 			fmt.Fprintf(env.Stderr, "kt: no run file is kept: %v; name one with --result FILE\n", err)
 			return &runFile{}, nil
@@ -45,9 +54,8 @@ func openRunFile(env *Env, p *config.Run) (*runFile, error) {
 	return &runFile{path: path, file: f}, nil
 }
 
-// defaultRunFile is a new file in the state folder, named after the time, the
-// command and the topic.
-func defaultRunFile(env *Env, p *config.Run) (*runFile, error) {
+// defaultRunFile is a new file in the state folder.
+func defaultRunFile(env *Env, stem string) (*runFile, error) {
 	dir := env.stateDir()
 	if dir == "" {
 		return nil, errors.New("there is no home folder")
@@ -56,11 +64,7 @@ func defaultRunFile(env *Env, p *config.Run) (*runFile, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	topic := p.Plan.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
-	if topic == "" {
-		topic = "topics" // that match --include, which would be no name for a file
-	}
-	stem := fmt.Sprintf("%s-%s-%.200s", env.Now().UTC().Format("20060102-150405"), p.Plan.Command, topic) // a name has 255 at most
+	stem = fmt.Sprintf("%s-%.220s", env.Now().UTC().Format("20060102-150405"), stem) // a name has 255 at most
 	for n := 1; ; n++ {
 		path := filepath.Join(dir, stem+".ktr")
 		if n > 1 {

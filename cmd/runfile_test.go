@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -21,10 +20,10 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 		{"the same again", "orders", "", "20260131-150405-consume-orders-2.ktr"},
 		{"dots", "...", "", "20260131-150405-consume-....ktr"},
 		{"a pattern, which is no name", "", "../(a|b).*", "20260131-150405-consume-topics.ktr"},
-		{"the longest topic there can be", strings.Repeat("x", 249), "", "20260131-150405-consume-" + strings.Repeat("x", 200) + ".ktr"},
+		{"the longest topic there can be", strings.Repeat("x", 249), "", "20260131-150405-consume-" + strings.Repeat("x", 212) + ".ktr"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			f, err := openRunFile(env, &config.Run{Plan: plan.Plan{Command: plan.Consume, Topic: plan.Topic{Name: r.topic}, Read: plan.Read{Include: r.include}}})
+			f, err := openRunFile(env, "", runStem(&plan.Plan{Command: plan.Consume, Topic: plan.Topic{Name: r.topic}, Read: plan.Read{Include: r.include}}))
 			if err != nil || f.file == nil {
 				t.Fatalf("%+v, %v", f, err)
 			}

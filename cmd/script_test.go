@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Setup:               setUpScript,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"agent":  agent,
 			"busy":   busy,
 			"code":   code,
 			"cut":    cut,

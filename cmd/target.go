@@ -71,6 +71,11 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 		}
 		return err
 	}
+	if l.part != nil {
+		if err := t.cluster.Reach(ctx); err != nil {
+			return err
+		}
+	}
 	for _, u := range t.cluster.Unreached {
 		fmt.Fprintf(env.Stderr, "kt: bootstrap server %v; going on with the others\n", u)
 	}
@@ -81,6 +86,10 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 	}
 	if err != nil {
 		return misfitIsUsage(err)
+	}
+	if n := l.Plan.Share.Slots; n > t.topics[0].Partitions {
+		err := fmt.Errorf("topic %s has %d partitions: each of %d processes reads what it wrote, from partitions of its own; give it more, or fewer --processes", t.topics[0].Name, t.topics[0].Partitions, n)
+		return errors.Join(usageError(err), t.undo(ctx))
 	}
 	if err := l.checkBook(t.topics[0]); err != nil {
 		return errors.Join(usageError(err), t.undo(ctx))

@@ -132,7 +132,7 @@ func (r *runner) writeLedger() error {
 // file; "" when there is none.
 func (r *runner) ledgerPath() string {
 	switch {
-	case !r.load.Plan.Verify || !r.load.Plan.Writes():
+	case !r.load.Plan.Verify || !r.load.Plan.Writes(), r.load.part != nil: // it is of one process
 		return ""
 	case r.load.Ledger != "":
 		return r.load.Ledger

@@ -64,6 +64,10 @@ type Flags struct {
 	verifyFile, ledger string
 	at, exec           []string
 
+	// hosts
+	run   string
+	hosts Hosts
+
 	// output
 	output, resultFile, interval string
 	fps                          int
@@ -110,6 +114,7 @@ func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
 	f.define(GroupClient, f.defineClient)
 	f.define(GroupVerify, f.defineVerify)
 	f.define(GroupEvents, f.defineEvents)
+	f.define(GroupHosts, f.defineHosts)
 	f.define(GroupOutput, f.defineOutput)
 	f.define(GroupConfig, f.defineConfig)
 	return f
@@ -138,7 +143,7 @@ const (
 // Groups lists them.
 var Groups = []string{
 	GroupAction, GroupMachine, GroupChecks, GroupChange, GroupProbe, GroupTarget, GroupLoad, GroupPayload, GroupReading, GroupProducer, GroupConsumer, GroupClient,
-	GroupVerify, GroupEvents, GroupOutput, GroupConfig,
+	GroupVerify, GroupEvents, GroupHosts, GroupLimits, GroupOutput, GroupConfig,
 }
 
 // GroupOf is the group of a flag; "" for one that belongs to no group.

@@ -25,6 +25,10 @@ const (
 var machineCommands = map[string]func(*pflag.FlagSet){
 	"tune":  func(s *pflag.FlagSet) { NewTune(s) },
 	"probe": func(s *pflag.FlagSet) { NewProbe(s) },
+
+	"agent":   func(s *pflag.FlagSet) { NewAgent(s) },
+	"collect": func(s *pflag.FlagSet) { NewCollect(s) },
+	"peers":   func(s *pflag.FlagSet) { NewPeers(s) },
 }
 
 // onlyTyped marks flags that only the command line sets: no environment and no file

@@ -18,6 +18,9 @@ type Run struct {
 	Properties         map[string]Given
 	ConsumerProperties map[string]Given
 
+	Name  string // of the run, by which it is merged with others; "": none
+	Hosts Hosts
+
 	Moments    []Moment // in the order in which they were given
 	LedgerFile string   // of an earlier run, whose records are looked for; "": none
 	Ledger     string   // where to leave one when the plan says Verify; "": beside the run file

@@ -20,7 +20,7 @@ type Counters struct {
 // the network namespace that kt is in.
 func (f FS) Counters() Counters {
 	return Counters{
-		CPU:  f.cpuCounters(),
+		CPU:  f.CPUTimes(),
 		VM:   f.vmCounters(),
 		TCP:  f.tcpCounters(),
 		Soft: f.softCounters(),
@@ -31,9 +31,10 @@ func (f FS) Counters() Counters {
 // cpuTimes are the columns of the line "cpu" in proc/stat.
 var cpuTimes = []string{"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}
 
-// cpuCounters has all time as "total". Guests' time is not added to it: the
+// CPUTimes are the jiffies of all CPUs since the machine started, as in Counters, with all
+// time as "total"; nil where they cannot be read. Guests' time is not added to it: the
 // kernel counts it as user time too.
-func (f FS) cpuCounters() map[string]int64 {
+func (f FS) CPUTimes() map[string]int64 {
 	text, err := f.Text("proc/stat")
 	if err != nil {
 		return nil

@@ -63,7 +63,7 @@ func NewSampler(start time.Time) *Sampler {
 func systemSources(interfaces []string) sources {
 	self := &process.Process{Pid: int32(os.Getpid())}
 	return sources{
-		processCPU: processCPU,
+		processCPU: ProcessCPU,
 		hostCPU:    hostCPU,
 		gcCPU:      gcCPU(),
 		sent:       sentBytes(interfaces),
@@ -77,10 +77,11 @@ func systemSources(interfaces []string) sources {
 	}
 }
 
-// processCPU asks the kernel itself, not gopsutil: getrusage counts microseconds
-// on Linux and macOS, where gopsutil reads ticks of 10 ms from /proc, which is
-// 4 % of an interval of 250 ms.
-func processCPU() (float64, error) {
+// ProcessCPU is the user and system time of this process since it began, in seconds. It
+// asks the kernel itself, not gopsutil: getrusage counts microseconds on Linux and
+// macOS, where gopsutil reads ticks of 10 ms from /proc, which is 4 % of an interval of
+// 250 ms.
+func ProcessCPU() (float64, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0, os.NewSyscallError("getrusage", err)

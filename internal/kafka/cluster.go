@@ -114,6 +114,28 @@ func (c *Cluster) describe(ctx context.Context) error {
 	return nil
 }
 
+// Reach asks each broker by itself, and says which do not answer: a load needs all of
+// them, and some hosts may not see what others do.
+func (c *Cluster) Reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	answers, err := c.admin.ApiVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("ask each broker: %w", errorCause(err))
+	}
+	var errs []error
+	for _, b := range c.Info.Brokers {
+		answer, asked := answers[b.ID]
+		switch {
+		case !asked:
+			errs = append(errs, fmt.Errorf("broker %d at %s was not asked", b.ID, b.Addr))
+		case answer.Err != nil:
+			errs = append(errs, fmt.Errorf("broker %d at %s: %w", b.ID, b.Addr, errorCause(answer.Err)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func guessVersion(v kadm.BrokerApiVersions) string {
 	var versions kversion.Versions
 	v.EachKeySorted(func(key, _, max int16) { versions.SetMaxKeyVersion(key, max) })

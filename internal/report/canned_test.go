@@ -98,6 +98,7 @@ func run(h result.Header, seconds int, cores float64, shape func(*stats.Window))
 func results() map[string]result.Result {
 	all := produceResults()
 	maps.Copy(all, readResults())
+	maps.Copy(all, mergedResults())
 	return all
 }
 

@@ -28,6 +28,7 @@ var Formats = map[string]Format{
 	"json":      JSON,
 	"jsonl":     JSONLines,
 	"csv":       CSV,
+	"processes": Processes,
 	"perf-test": PerfTest,
 }
 

@@ -159,7 +159,7 @@ var encoded = regexp.MustCompile(`"hdr_v2_base64":( ?)"[A-Za-z0-9+/=]+"`)
 
 func TestDocumentsForProgramsAreWhatTheGoldenFilesShow(t *testing.T) {
 	for name, r := range results() {
-		for format, file := range map[string]string{"json": "json/%.json", "jsonl": "jsonl/%.jsonl", "csv": "csv/%.csv", "perf-test": "perf-test/%.txt"} {
+		for format, file := range map[string]string{"json": "json/%.json", "jsonl": "jsonl/%.jsonl", "csv": "csv/%.csv", "perf-test": "perf-test/%.txt", "processes": "processes/%.csv"} {
 			t.Run(name+"_"+format, func(t *testing.T) {
 				text := written(t, Formats[format], r, Options{Consumer: ConsumerRows{Zone: time.UTC}})
 				golden(t, strings.Replace(file, "%", name, 1), encoded.ReplaceAllString(text, `"hdr_v2_base64":$1"…"`))
@@ -171,7 +171,7 @@ func TestDocumentsForProgramsAreWhatTheGoldenFilesShow(t *testing.T) {
 func TestEveryFormatPassesOnThatItCannotWrite(t *testing.T) {
 	full := errors.New("no space left on device")
 	names := slices.Sorted(maps.Keys(Formats))
-	if diff := cmp.Diff([]string{"csv", "json", "jsonl", "perf-test", "text"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"csv", "json", "jsonl", "perf-test", "processes", "text"}, names); diff != "" {
 		t.Errorf("formats (-want +got):\n%s", diff)
 	}
 	for _, name := range names {

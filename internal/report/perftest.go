@@ -43,26 +43,33 @@ func producerPerf(w io.Writer, r result.Result) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		measured := stats.Window{
 			Acknowledged: r.Records.Acknowledged, Bytes: r.Throughput.Bytes,
-			Offered: r.Records.Offered, Response: r.Histograms.Response,
+			Offered: r.Records.Offered, Response: r.Histograms.Response.Histogram,
 			Start: seconds(r.Throughput.FirstDueSeconds), End: seconds(r.Throughput.FirstDueSeconds + r.Throughput.Seconds),
 		}
+		steady := rate{r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond}
 		if r.Warmup == nil {
-			perfTotal(b, &measured, "")
+			perfTotal(b, &measured, "", steady)
 			return
+		}
+		if r.Overlap != nil { // rates are over that, and it is not all that was measured
+			measured.End = max(measured.End, seconds(r.Overlap.SpanSeconds))
 		}
 		warmup := stats.Window{
 			Acknowledged: r.Warmup.Records.Acknowledged, Bytes: r.Warmup.Bytes,
-			Offered: r.Warmup.Records.Offered, Response: r.Warmup.Histogram,
+			Offered: r.Warmup.Records.Offered, Response: r.Warmup.Histogram.Histogram,
 			Start: seconds(r.Warmup.FirstDueSeconds), End: measured.Start,
 		}
 		if measured.Offered == 0 { // it ended within the warm-up
 			warmup.End = seconds(r.ElapsedSeconds)
 		}
 		whole := stats.Merge(warmup, measured)
-		perfTotal(b, &whole, "")
-		perfTotal(b, &measured, " steady state")
+		perfTotal(b, &whole, "", rate{whole.RecordsPerSecond(), whole.BytesPerSecond() / mibBytes})
+		perfTotal(b, &measured, " steady state", steady)
 	})
 }
+
+// rate is what was acknowledged in a second.
+type rate struct{ records, mib float64 }
 
 // PerfInterval writes the progress line of kafka-producer-perf-test.
 func PerfInterval(w io.Writer, s *stats.Window) error {
@@ -71,10 +78,10 @@ func PerfInterval(w io.Writer, s *stats.Window) error {
 	return err
 }
 
-func perfTotal(b *bytes.Buffer, s *stats.Window, kind string) {
+func perfTotal(b *bytes.Buffer, s *stats.Window, kind string, per rate) {
 	q := func(q float64) int64 { return s.Response.Quantile(q).Milliseconds() }
 	fmt.Fprintf(b, "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
-		s.Acknowledged, kind, s.RecordsPerSecond(), s.BytesPerSecond()/mibBytes, ms(s.Response.Mean()), ms(s.Response.Max()),
+		s.Acknowledged, kind, per.records, per.mib, ms(s.Response.Mean()), ms(s.Response.Max()),
 		q(0.5), q(0.95), q(0.99), q(0.999))
 }
 

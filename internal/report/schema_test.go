@@ -59,7 +59,7 @@ type schemaWalk struct {
 	used map[string]bool // definitions that were come by
 }
 
-// histogram is how stats.Histogram writes itself.
+// histogram is how stats.Distribution writes itself.
 type histogram struct {
 	HDR        string `json:"hdr_v2_base64,omitempty"`
 	Sum        int64  `json:"sum_us,omitempty"`
@@ -77,7 +77,7 @@ func (w *schemaWalk) value(at string, goType reflect.Type, n node) {
 		goType = goType.Elem()
 	}
 	switch {
-	case goType == reflect.TypeFor[stats.Histogram]():
+	case goType == reflect.TypeFor[stats.Distribution]():
 		w.object(at, reflect.TypeFor[histogram](), n)
 	case goType.Kind() == reflect.Slice && n.Items != nil:
 		w.value(at+"[]", goType.Elem(), *n.Items)
@@ -118,7 +118,7 @@ func (w *schemaWalk) object(at string, goType reflect.Type, n node) {
 }
 
 func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
-	var h stats.Histogram
+	var h stats.Distribution
 	h.Record(5e6)
 	h.Record(-1)
 	text, err := json.Marshal(h)
@@ -143,10 +143,12 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 // A number's unit is in its name or in that of the object that it is in. What has
 // none is a plain count, an id, or a ratio.
 func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
-	unit := regexp.MustCompile(`(^|_)(us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
+	unit := regexp.MustCompile(`(^|_)(ns|us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
 	plain := []string{
-		"aborted_transactions", "acknowledged", "backlog", "commits", "compressibility", "consumed", "consumers", "count", "events", "events_left_out",
-		"failed", "gomaxprocs", "groups", "offered", "out_of_range", "partition_count", "partitions", "polls", "producers",
+		"aborted_transactions", "acknowledged", "all_consumers", "all_producers", "backlog", "collections", "commits", "compressibility",
+		"consumed", "consumers", "count", "counted_processes", "dropped_packets", "events", "events_left_out",
+		"failed", "first_consumer", "first_producer", "gomaxprocs", "groups", "offered", "out_of_range", "partition_count", "partition_slot",
+		"partition_slots", "partitions", "pid", "polls", "process", "processes", "producers",
 		"record_key_range", "replication_factor", "schema", "seed", "transactions", "unknown", "unsent",
 	}
 	// Definitions that hold nothing but counts of records, and numbers of them.
@@ -166,8 +168,10 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 			case !unit.MatchString(name) && !unit.MatchString(def):
 				t.Errorf("%s.%s is a number without a unit", def, name)
 			}
-			if strings.HasSuffix(name, "_us") && !strings.Contains(p.Description, "microseconds") {
-				t.Errorf("%s.%s is described as %q, without its unit", def, name, p.Description)
+			for suffix, word := range map[string]string{"_ns": "nanoseconds", "_us": "microseconds"} {
+				if strings.HasSuffix(name, suffix) && !strings.Contains(p.Description, word) {
+					t.Errorf("%s.%s is described as %q, without its unit", def, name, p.Description)
+				}
 			}
 		}
 	}

@@ -23,12 +23,20 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		t := text{Buffer: b, th: o.Theme}
 		t.title(r)
 		t.figures(r)
+		if merged(r) {
+			t.leftOut(r)
+			t.processes(r)
+			t.vitals(r)
+		}
 		t.tables(r)
 		t.timeline(r)
 		t.verification(r)
 		t.verdict(r)
-		if o.RunFile != "" {
+		if o.RunFile != "" || merged(r) {
 			t.line("")
+		}
+		t.sources(r)
+		if o.RunFile != "" {
 			t.row("run file", theme.Style{FG: theme.Muted}, o.RunFile)
 			t.row("", theme.Style{FG: theme.Muted}, "read it again with: kt report "+o.RunFile)
 		}
@@ -50,23 +58,14 @@ var (
 	warn   = theme.Style{FG: theme.Warn, Bold: true}
 )
 
+// line writes a line of the summary. What users, peers and brokers gave cannot move the
+// cursor, or worse.
 func (t *text) line(s string) {
+	s = t.safe(s)
 	if t.th.ASCII() {
 		s = strings.Map(ascii, comparisons.Replace(s))
 	}
 	t.WriteString(strings.TrimRight(s, " ") + "\n")
-}
-
-// comparisons are signs that need two characters in ASCII to say the same.
-var comparisons = strings.NewReplacer("≤", "<=", "≥", ">=", "→", "->")
-
-// ascii replaces kt's own characters by ASCII ones. Others stay: they are in
-// names that the user gave, of files above all.
-func ascii(r rune) rune {
-	if a := theme.Fold(r); a != '?' {
-		return a
-	}
-	return r
 }
 
 // row writes a label and what belongs to it.
@@ -97,15 +96,25 @@ func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }
 
 func (t *text) title(r result.Result) {
 	t.line("")
+	tags := Tags(r.Header)
+	if merged(r) {
+		tags = append(tags, party(r)...)
+	}
 	what := "kt " + string(r.Plan.Command) + " " + string(t.th.Glyphs.Arrow) + " " + subject(r.Header)
-	for i, about := range t.wrap(Tags(r.Header), lineWidth-len([]rune(what))-4) {
+	for i, about := range t.wrap(tags, lineWidth-len([]rune(what))-4) {
 		if i > 0 {
 			what = strings.Repeat(" ", len([]rune(what)))
 		}
 		t.line("  " + t.th.Paint(strong, what) + "  " + t.th.Paint(muted, about))
 	}
 	if r.Notice != "" {
-		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Notice))
+		for i, line := range wrapText(r.Notice, lineWidth-4) {
+			mark := "  "
+			if i == 0 {
+				mark = string(t.th.Glyphs.Alert) + " "
+			}
+			t.line("  " + t.th.Paint(warn, mark+line))
+		}
 	}
 	if r.Ended != result.Completed {
 		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Ended+" after "+theme.Duration(secondsOf(r.ElapsedSeconds))))
@@ -166,6 +175,7 @@ func (t *text) figures(r result.Result) {
 		t.throughput(r)
 	}
 	t.reading(r)
+	t.overlap(r)
 	if writes {
 		t.latencies(r)
 		t.records(r)
@@ -197,7 +207,11 @@ func (t *text) client(r result.Result) {
 	if c.CPUCores >= idleClient && c.CPUSecondsPerMillion >= leastCost {
 		cost = fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
 	}
-	t.row("this client", plain, fmt.Sprintf("%.2f of %.0f cores%s, %s, longest GC pause %s",
+	label := "this client"
+	if merged(r) {
+		label = "all clients"
+	}
+	t.row(label, plain, fmt.Sprintf("%.2f of %.0f cores%s, %s, longest GC pause %s",
 		c.CPUCores, c.CoresAvailable, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 }
 

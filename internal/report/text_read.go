@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -20,7 +21,7 @@ func (t *text) reading(r result.Result) {
 		return
 	}
 	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(f.RecordsPerSecond+0.5)), theme.Number(f.MiBPerSecond))
-	if !writes(r.Header) && f.Seconds > 0 {
+	if !writes(r.Header) && f.Seconds > 0 && !merged(r) {
 		about := "in the " + theme.Duration(secondsOf(f.Seconds)) + " from the first record to the last"
 		if n := r.Throughput.TargetRecordsPerSecond; n > 0 {
 			about = fmt.Sprintf("target %s, in %s", theme.Count(int64(n+0.5)), theme.Duration(secondsOf(f.Seconds)))
@@ -45,6 +46,8 @@ func (t *text) endToEnd(r result.Result, l result.Latency) {
 		t.sentence(label, warn, theme.Count(l.OutOfRange)+" took longer than an hour, or less than no time by these clocks, and "+either(l.OutOfRange, "is", "are")+" in no figure")
 	}
 	switch {
+	case merged(r) && r.Plan.Command != plan.Roundtrip:
+		t.sentence("", muted, "due → polled, of the records that carry kt's stamp; by the clock of whoever wrote a record and that of whoever read it, so it is off by what these differ")
 	case !writes(r.Header):
 		t.sentence("", muted, "due → polled, of the records that carry kt's stamp; another process has stamped them, and "+clock(r.Environment.Clock))
 	case r.Plan.Load.OneAtATime:

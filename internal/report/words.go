@@ -2,6 +2,7 @@ package report
 
 import (
 	"iter"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +21,35 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// colors are the escape sequences that the theme writes.
+var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// safe is text without any other escape sequence or control character.
+func (t *text) safe(s string) string {
+	if !t.th.Colored() {
+		return printable(s)
+	}
+	var b strings.Builder
+	end := 0
+	for _, at := range colors.FindAllStringIndex(s, -1) {
+		b.WriteString(printable(s[end:at[0]]) + s[at[0]:at[1]])
+		end = at[1]
+	}
+	return b.String() + printable(s[end:])
+}
+
+// comparisons are signs that need two characters in ASCII to say the same.
+var comparisons = strings.NewReplacer("≤", "<=", "≥", ">=", "→", "->", "±", "+/-")
+
+// ascii replaces kt's own characters by ASCII ones. Others stay: they are in
+// names that the user gave, of files above all.
+func ascii(r rune) rune {
+	if a := theme.Fold(r); a != '?' {
+		return a
+	}
+	return r
 }
 
 // pad fills text up with space on its right to a width in characters.

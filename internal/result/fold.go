@@ -26,6 +26,17 @@ type Fold struct {
 	backlog backlog
 	reads   reads // of a run that only reads
 	line    timeline
+
+	lean bool      // of one part of many: only what the row of a process tells
+	told *partsSay // of a merged run; nil: the run stands for itself
+}
+
+// partsSay is what the parts of a merged run find by themselves: whether each kept its
+// own schedule is not to be seen in their sum.
+type partsSay struct {
+	offered float64 // records a second handed over: sum of the parts' rates
+	read    float64 // records a second read: likewise
+	invalid []string
 }
 
 // stall is the longest time in which nothing was acknowledged although something
@@ -60,6 +71,14 @@ func NewFold(h Header) *Fold {
 	return &Fold{header: h, trailer: Trailer{Ended: CutOff}}
 }
 
+// newPartFold starts the result of one part of many: it has no series, partitions or
+// brokers, so that hundreds of them fit into memory.
+func newPartFold(h Header) *Fold {
+	f := NewFold(h)
+	f.lean = true
+	return f
+}
+
 // Begin notes when the load began.
 func (f *Fold) Begin(s Start) { f.start = &s }
 
@@ -72,7 +91,11 @@ func (f *Fold) AddWindow(w stats.Window) {
 		f.reads.add(&w, waiting, f.backlog.now)
 	}
 	f.line.add(&w, rate, full)
-	f.series.add(f.points.Next(&w))
+	if f.lean {
+		w = leanWindow(w)
+	} else {
+		f.series.add(f.points.Next(&w))
+	}
 	w.Events = nil // the timeline has them, as many as it keeps
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	if w.Warmup {
@@ -81,6 +104,27 @@ func (f *Fold) AddWindow(w stats.Window) {
 	}
 	f.loading = loading
 	f.stall.add(&w, &f.total[stats.Measured])
+}
+
+// leanWindow is a window without what only the whole run's result tells. It shares
+// memory with w.
+func leanWindow(w stats.Window) stats.Window {
+	w.Partitions, w.Lag = nil, stats.Histogram{}
+	if w.Warmup {
+		w.OwnLag, w.Service, w.Response, w.EndToEnd = stats.Histogram{}, stats.Histogram{}, stats.Histogram{}, stats.Histogram{}
+	}
+	brokers := w.Brokers
+	w.Brokers = nil
+	for id, b := range brokers {
+		if b.Throttle == 0 && b.Fetch.Throttle == 0 { // a quota is what the verdict looks for
+			continue
+		}
+		if w.Brokers == nil {
+			w.Brokers = make(map[int32]stats.Broker)
+		}
+		w.Brokers[id] = stats.Broker{Traffic: stats.Traffic{Throttle: b.Throttle}, Fetch: stats.Traffic{Throttle: b.Fetch.Throttle}}
+	}
+	return w
 }
 
 // load is how fast the load went in a window, of the senders if there are any:
@@ -146,7 +190,7 @@ func (f *Fold) Result() Result {
 		},
 		Client:     e.use,
 		Series:     append([]Point{}, f.series.points...),
-		Histograms: Histograms{Response: m.Response, Service: m.Service, Lag: m.Lag, EndToEnd: m.EndToEnd},
+		Histograms: histogramsOf(m),
 		Start:      f.start,
 
 		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
@@ -175,7 +219,7 @@ func (f *Fold) warmup() *Warmup {
 	}
 	r := &Warmup{
 		Records: f.records(w), Bytes: w.Bytes, Response: latencyOf(&w.Response), Errors: errorsOf(w),
-		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: w.Response,
+		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: stats.Distribution{Histogram: w.Response},
 		ConsumedBytes: w.ConsumedBytes, EndToEnd: endToEndOf(&w.EndToEnd),
 	}
 	if f.header.Plan.Reads() {

@@ -76,8 +76,17 @@ type Source struct {
 	KTVersion string    `json:"kt_version"`
 }
 
+// Apart is what is there of parts that do not count: it is in no other figure of the
+// whole. Each has its own figures among the processes.
+type Apart struct {
+	Processes int      `json:"processes"`
+	Records   Records  `json:"records"` // of the measured part of those that left something
+	Reasons   []string `json:"reasons"` // a sentence for each process
+}
+
 // Figures are what one process or host did: counts are its own and exact, rates are over
-// the Overlap.
+// the Overlap. Those of a process that does not count are over the time in which it was
+// measured; a host's are of its processes that count.
 type Figures struct {
 	Records           Records `json:"records"`
 	Errors            Errors  `json:"errors"`

@@ -49,6 +49,7 @@ type Result struct {
 	Hosts     []HostRow    `json:"hosts,omitempty"`
 	Processes []ProcessRow `json:"processes,omitempty"`
 	Sources   []Source     `json:"sources,omitempty"`
+	Apart     *Apart       `json:"apart,omitempty"` // nil: every part counts
 }
 
 // Records accounts for every record: offered = acknowledged + failed + unknown.
@@ -128,8 +129,8 @@ type Warmup struct {
 	Response Latency `json:"response_us"`
 	Errors   Errors  `json:"errors"`
 
-	FirstDueSeconds float64         `json:"first_due_seconds"`
-	Histogram       stats.Histogram `json:"response_histogram"`
+	FirstDueSeconds float64            `json:"first_due_seconds"`
+	Histogram       stats.Distribution `json:"response_histogram"`
 
 	ConsumedBytes int64       `json:"consumed_bytes,omitempty"`
 	Rebalances    *Rebalances `json:"rebalances,omitempty"`
@@ -237,8 +238,13 @@ type Point struct {
 
 // Histograms are the distributions themselves, so that results can be merged.
 type Histograms struct {
-	Response stats.Histogram `json:"response"`
-	Service  stats.Histogram `json:"service"`
-	Lag      stats.Histogram `json:"lag"`
-	EndToEnd stats.Histogram `json:"end_to_end,omitzero"`
+	Response stats.Distribution `json:"response"`
+	Service  stats.Distribution `json:"service"`
+	Lag      stats.Distribution `json:"lag"`
+	EndToEnd stats.Distribution `json:"end_to_end,omitzero"`
+}
+
+func histogramsOf(w *stats.Window) Histograms {
+	of := func(h stats.Histogram) stats.Distribution { return stats.Distribution{Histogram: h} }
+	return Histograms{Response: of(w.Response), Service: of(w.Service), Lag: of(w.Lag), EndToEnd: of(w.EndToEnd)}
 }

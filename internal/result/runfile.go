@@ -1,7 +1,6 @@
 package result
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,16 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/stats"
 )
-
-// line is one line of a run file: exactly one of the fields is set.
-type line struct {
-	Header  *Header       `json:"header,omitempty"`
-	Window  *stats.Window `json:"window,omitempty"`
-	Sample  *host.Sample  `json:"sample,omitempty"`
-	Start   *Start        `json:"start,omitempty"`
-	Vitals  *host.Vitals  `json:"vitals,omitempty"`
-	Trailer *Trailer      `json:"trailer,omitempty"`
-}
 
 // RunFile writes a run as it goes: one JSON object a line, each written whole, so
 // that a killed run can be read up to its last second. The first error is kept
@@ -71,66 +60,37 @@ func (f *RunFile) write(l line) {
 	}
 }
 
-// maxLine bounds one line of a run file: a window with 100,000 partitions and
-// 1,000 brokers stays below it.
-const maxLine = 64 << 20
-
 // Replay reads a run file into the same fold that a live run feeds. An incomplete
 // last line, as a kill leaves it, is passed over; anything else that is not a run
 // file of this schema is an error.
 func Replay(r io.Reader) (*Fold, error) {
-	lines := bufio.NewReaderSize(r, 64<<10)
+	lines := newLines(r)
 	var f *Fold
-	for n := 1; ; n++ {
-		text, err := readLine(lines)
-		last := errors.Is(err, io.EOF)
-		if err != nil && !last {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if len(text) > 0 {
-			if f, err = replayLine(f, text, last); err != nil {
-				return nil, fmt.Errorf("line %d: %w", n, err)
-			}
-		}
-		if last {
-			break
-		}
-	}
-	if f == nil {
-		return nil, errors.New("it is empty, not a run file")
-	}
-	return f, nil
-}
-
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var text []byte
 	for {
-		part, err := r.ReadSlice('\n')
-		text = append(text, part...)
-		if len(text) > maxLine {
-			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", maxLine)
+		l, err := lines.next()
+		switch {
+		case errors.Is(err, io.EOF) && f == nil:
+			return nil, errors.New("it is empty, not a run file")
+		case errors.Is(err, io.EOF):
+			return f, nil
+		case err != nil:
+			return nil, err
 		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return text, err
+		if f, err = replayLine(f, l); err != nil {
+			return nil, lines.wrap(err)
 		}
 	}
 }
 
-// replayLine adds one line to the fold, which it makes of the first. The last line
-// may be torn.
-func replayLine(f *Fold, text []byte, last bool) (*Fold, error) {
-	var l line
-	if err := json.Unmarshal(text, &l); err != nil {
-		if last && f != nil {
-			return f, nil
-		}
-		return nil, fmt.Errorf("it is not a line of a run file: %w", err)
-	}
+// replayLine adds one line to the fold, which it makes of the first.
+func replayLine(f *Fold, l line) (*Fold, error) {
 	switch {
 	case f == nil && l.Header == nil:
 		return nil, errors.New("it is not the header of a run file")
 	case f == nil && l.Header.Schema != Schema:
 		return nil, fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, Schema)
+	case f == nil && l.Header.Part != nil && l.Header.Part.Process == 0:
+		return nil, errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load")
 	case f == nil:
 		f = NewFold(*l.Header)
 	case l.Header != nil:

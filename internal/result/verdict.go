@@ -87,6 +87,7 @@ type evidence struct {
 	busy   float64 // of the cores kt may use
 	single bool    // one record at a time
 	read   *reading
+	told   *partsSay // of a merged run
 }
 
 func (f *Fold) evidence() evidence {
@@ -99,6 +100,12 @@ func (f *Fold) evidence() evidence {
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
+	if e.told = f.told; e.told != nil {
+		e.rate = e.told.offered
+		if e.read != nil {
+			e.read.fetch.RecordsPerSecond = e.told.read
+		}
+	}
 	e.slack = 1 - rateKept
 	if f.header.Plan.Load.Arrivals == plan.Poisson {
 		e.slack += poissonSpread / math.Sqrt(float64(max(1, w.Offered)))
@@ -127,6 +134,9 @@ func (f *Fold) Verdict() Verdict { e := f.evidence(); return e.verdict() }
 // reason, and an unlimited rate has no schedule to miss.
 func (e *evidence) invalid() []string {
 	reasons := []string{}
+	if e.told != nil {
+		return append(reasons, e.told.invalid...)
+	}
 	if e.read != nil && e.read.only {
 		return e.readInvalid()
 	}

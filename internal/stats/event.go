@@ -20,6 +20,13 @@ func (g Gap) longer(o Gap) Gap {
 	return g
 }
 
+// shift moves a gap by d; one of no length is nowhere.
+func (g *Gap) shift(d time.Duration) {
+	if g.Length > 0 {
+		g.From += d
+	}
+}
+
 // Wait follows for how long records have waited for an acknowledgement, of any
 // broker or of one partition. The zero value has seen nothing.
 type Wait struct {

@@ -1,31 +1,28 @@
 package stats
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"math"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // Every histogram of kt has one geometry, so that any two can be merged:
-// microseconds from 1 to one hour at three significant digits, 184 KiB once it
-// holds a value.
-const (
-	// MaxTrackable is the longest duration that a histogram holds. A longer one
-	// is counted as out of range.
-	MaxTrackable = time.Hour
+// microseconds from 0 to one hour at three significant digits.
 
-	significantDigits = 3
-)
+// MaxTrackable is the longest duration that a histogram holds. A longer one is
+// counted as out of range.
+const MaxTrackable = time.Hour
 
 // Histogram is an HdrHistogram of durations in microseconds. The zero value is
-// empty and ready for use; memory is taken with the first value. It is not safe
-// for concurrent use.
+// empty and ready for use. It is not safe for concurrent use.
+//
+// One that was recorded takes 184 KiB with its first value; one that was read, no more
+// than a kilobyte or two until something is added to it; one that others were added to,
+// 8 KiB for each octave of its values.
 type Histogram struct {
-	hdr        *hdrhistogram.Histogram
+	dense  *dense // the counts; nil: they are in packed, or there are none
+	packed packed // of a histogram that was read; it may be shared, and is never changed
+
+	n          int64 // values
 	sum        int64 // microseconds, exact
 	min, max   int64 // microseconds, exact where HdrHistogram rounds; they mean nothing while it holds no value
 	outOfRange int64
@@ -37,188 +34,159 @@ func (h *Histogram) Record(d time.Duration) { h.RecordN(d, 1) }
 
 // RecordN adds n equal durations.
 func (h *Histogram) RecordN(d time.Duration, n int64) {
-	if d < 0 || d > MaxTrackable {
-		h.outOfRange += n
+	if n <= 0 {
 		return
 	}
-	if h.hdr == nil {
-		h.hdr = newHDR()
-		h.min = math.MaxInt64
+	if d < 0 || d > MaxTrackable || n > math.MaxInt64-h.n {
+		h.outOfRange = saturated(h.outOfRange, n)
+		return
 	}
 	us := int64(d / time.Microsecond)
-	if err := h.hdr.RecordValues(us, n); err != nil {
-		h.outOfRange += n
-		return
+	if h.n == 0 {
+		h.min, h.max = us, us
 	}
+	if h.dense == nil {
+		h.open(newDense)
+	}
+	bucket := bucketOf(us)
+	h.dense.page(bucket >> pageBits)[bucket&(pageSize-1)] += n
+	h.n += n
 	h.min = min(h.min, us)
 	h.max = max(h.max, us)
 	h.sum += us * n
 }
 
-func newHDR() *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, MaxTrackable.Microseconds(), significantDigits)
+// open makes room for values, with what was read.
+func (h *Histogram) open(room func() *dense) {
+	h.dense = room()
+	h.packed.addTo(h.dense)
+	h.packed = nil
 }
 
 // Count is the number of durations held, without those out of range.
-func (h *Histogram) Count() int64 {
-	if h.hdr == nil {
-		return 0
-	}
-	return h.hdr.TotalCount()
-}
+func (h *Histogram) Count() int64 { return h.n }
 
 // OutOfRange is the number of durations that were negative or over MaxTrackable.
 func (h *Histogram) OutOfRange() int64 { return h.outOfRange }
 
 // Min is the shortest duration, exact to the microsecond; 0 when empty.
 func (h *Histogram) Min() time.Duration {
-	if h.Count() == 0 {
+	if h.n == 0 {
 		return 0
 	}
-	return time.Duration(h.min) * time.Microsecond
+	return micros(h.min)
 }
 
 // Max is the longest duration, exact to the microsecond; 0 when empty.
 func (h *Histogram) Max() time.Duration {
-	if h.Count() == 0 {
+	if h.n == 0 {
 		return 0
 	}
-	return time.Duration(h.max) * time.Microsecond
+	return micros(h.max)
 }
 
 // Mean is the exact mean; 0 when empty.
 func (h *Histogram) Mean() time.Duration {
-	n := h.Count()
-	if n == 0 {
+	if h.n == 0 {
 		return 0
 	}
-	return time.Duration(float64(h.sum) / float64(n) * float64(time.Microsecond))
+	return time.Duration(float64(h.sum) / float64(h.n) * float64(time.Microsecond))
 }
 
 // Quantile is the value below which the share q (0 to 1) of the durations lie,
 // to three significant digits, and never above Max; 0 when empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
-	if h.Count() == 0 {
+	if h.n == 0 {
 		return 0
 	}
-	v := h.hdr.ValueAtPercentile(q * 100)
-	return time.Duration(min(max(v, h.min), h.max)) * time.Microsecond
+	var bucket int
+	if rank := rankOf(q, h.n); h.dense != nil {
+		bucket = h.dense.reach(rank)
+	} else {
+		bucket = h.packed.reach(rank)
+	}
+	v := mostOf(bucket)
+	if q <= 0 {
+		v = leastOf(bucket)
+	}
+	return micros(min(max(v, h.min), h.max))
 }
 
 // Each calls f for every bucket that holds a value, shortest first, with the
 // bucket's highest duration and its count.
 func (h *Histogram) Each(f func(upTo time.Duration, count int64)) {
-	if h.Count() == 0 {
+	h.each(func(bucket int, count int64) bool {
+		f(micros(mostOf(bucket)), count)
+		return true
+	})
+}
+
+// each calls f for every bucket that holds a value, least first, until f gives false.
+func (h *Histogram) each(f func(bucket int, count int64) bool) {
+	if h.dense != nil {
+		h.dense.each(f)
 		return
 	}
-	for _, b := range h.hdr.Distribution() {
-		if b.Count > 0 {
-			f(time.Duration(b.To)*time.Microsecond, b.Count)
-		}
-	}
+	h.packed.each(f)
 }
 
 // empty tells whether nothing was recorded, not even out of range.
-func (h *Histogram) empty() bool { return h.Count() == 0 && h.outOfRange == 0 }
+func (h *Histogram) empty() bool { return h.n == 0 && h.outOfRange == 0 }
 
-// add merges o into h.
+// IsZero tells whether nothing was recorded.
+func (h Histogram) IsZero() bool { return h.empty() }
+
+// add merges o into h. Values whose number or sum cannot be held are counted as out of
+// range: no load makes so many, but a file may say anything.
 func (h *Histogram) add(o *Histogram) {
-	h.outOfRange += o.outOfRange
-	if o.Count() == 0 {
+	h.outOfRange = saturated(h.outOfRange, o.outOfRange)
+	switch {
+	case o.n == 0:
+		return
+	case o.n > math.MaxInt64-h.n || o.sum > math.MaxInt64-h.sum:
+		h.outOfRange = saturated(h.outOfRange, o.n)
+		return
+	case h.n == 0:
+		h.min, h.max = o.min, o.max
+	}
+	h.addCounts(o)
+	h.n += o.n
+	h.sum += o.sum
+	h.min, h.max = min(h.min, o.min), max(h.max, o.max)
+}
+
+func (h *Histogram) addCounts(o *Histogram) {
+	if h.dense == nil {
+		if h.n == 0 && o.dense == nil {
+			h.packed = o.packed
+			return
+		}
+		h.open(func() *dense { return new(dense) })
+	}
+	if o.dense == nil {
+		o.packed.addTo(h.dense)
 		return
 	}
-	if h.hdr == nil {
-		h.hdr = newHDR()
-		h.min = math.MaxInt64
+	for p := bucketOf(o.min) >> pageBits; p <= bucketOf(o.max)>>pageBits; p++ {
+		if o.dense[p] == nil {
+			continue
+		}
+		to := h.dense.page(p)
+		for i, n := range o.dense[p] {
+			to[i] += n
+		}
 	}
-	h.outOfRange += h.hdr.Merge(o.hdr) // 0 while all share one geometry
-	h.min, h.max = min(h.min, o.min), max(h.max, o.max)
-	h.sum += o.sum
 }
 
 // reset empties h and keeps its memory.
 func (h *Histogram) reset() {
-	if h.hdr != nil && h.hdr.TotalCount() > 0 {
-		h.hdr.Reset()
-	}
-	h.sum, h.min, h.max, h.outOfRange = 0, math.MaxInt64, 0, 0
-}
-
-// histogramJSON is how a histogram travels: HdrHistogram's own V2 compressed
-// encoding, which every HdrHistogram library reads, beside what that encoding
-// rounds.
-type histogramJSON struct {
-	HDR        string `json:"hdr_v2_base64,omitempty"`
-	Sum        int64  `json:"sum_us,omitempty"`
-	Min        int64  `json:"min_us,omitempty"`
-	Max        int64  `json:"max_us,omitempty"`
-	OutOfRange int64  `json:"out_of_range,omitempty"`
-}
-
-// MarshalJSON writes the histogram losslessly.
-func (h Histogram) MarshalJSON() ([]byte, error) {
-	j := histogramJSON{OutOfRange: h.outOfRange}
-	if h.Count() > 0 {
-		j.Sum, j.Min, j.Max = h.sum, h.min, h.max
-		b, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-		if err != nil {
-			return nil, fmt.Errorf("encode histogram: %w", err)
+	kept := h.dense
+	if kept != nil && h.n > 0 {
+		for p := bucketOf(h.min) >> pageBits; p <= bucketOf(h.max)>>pageBits; p++ {
+			if kept[p] != nil {
+				*kept[p] = page{}
+			}
 		}
-		j.HDR = string(b) // the library's Encode gives base64
 	}
-	return json.Marshal(j)
+	*h = Histogram{dense: kept}
 }
-
-// maxEncodedHistogram bounds what UnmarshalJSON hands to the decoder: a full
-// histogram of this geometry encodes to under 12 KiB at realistic counts.
-const maxEncodedHistogram = 1 << 20
-
-// UnmarshalJSON reads what MarshalJSON wrote. A histogram of another geometry is
-// an error, for it could not be merged without loss.
-func (h *Histogram) UnmarshalJSON(data []byte) error {
-	var j histogramJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return fmt.Errorf("decode histogram: %w", err)
-	}
-	*h = Histogram{sum: j.Sum, min: j.Min, max: j.Max, outOfRange: j.OutOfRange}
-	if j.HDR == "" {
-		return h.check()
-	}
-	if len(j.HDR) > maxEncodedHistogram {
-		return fmt.Errorf("decode histogram: %d bytes is more than a histogram takes", len(j.HDR))
-	}
-	if _, err := base64.StdEncoding.DecodeString(j.HDR); err != nil {
-		return fmt.Errorf("decode histogram: %w", err)
-	}
-	hdr, err := hdrhistogram.Decode([]byte(j.HDR))
-	if err != nil {
-		return fmt.Errorf("decode histogram: %w", err)
-	}
-	if hdr.SignificantFigures() != significantDigits || hdr.LowestTrackableValue() != 1 ||
-		hdr.HighestTrackableValue() != MaxTrackable.Microseconds() {
-		return fmt.Errorf("decode histogram: its range is %d to %d at %d digits, kt's is 1 to %d at %d",
-			hdr.LowestTrackableValue(), hdr.HighestTrackableValue(), hdr.SignificantFigures(),
-			MaxTrackable.Microseconds(), significantDigits)
-	}
-	if hdr.TotalCount() > 0 {
-		h.hdr = hdr
-	}
-	return h.check()
-}
-
-// check tells whether the exact numbers of a histogram that was read go with its
-// counts. Those that do not would spoil everything it is merged into.
-func (h *Histogram) check() error {
-	n := float64(h.Count())
-	sum, least, most := float64(h.sum), float64(h.min)*n, float64(h.max)*n // all 0 when it is empty
-	const rounding = 1e-9
-	if h.outOfRange < 0 || h.min < 0 || h.min > h.max || h.max > MaxTrackable.Microseconds() ||
-		sum < least*(1-rounding) || sum > most*(1+rounding) || n == 0 && h.max != 0 {
-		return fmt.Errorf("decode histogram: %d values from %d to %d with a sum of %d and %d out of range contradict each other",
-			h.Count(), h.min, h.max, h.sum, h.outOfRange)
-	}
-	return nil
-}
-
-// IsZero tells whether nothing was recorded.
-func (h Histogram) IsZero() bool { return h.empty() }

@@ -1,8 +1,12 @@
 package stats
 
 import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +23,7 @@ var sameHistogram = cmp.Comparer(func(a, b Histogram) bool {
 	if a.Count() != b.Count() || a.sum != b.sum || a.outOfRange != b.outOfRange || a.Min() != b.Min() || a.Max() != b.Max() {
 		return false
 	}
-	return a.Count() == 0 || slices.Equal(a.hdr.Export().Counts, b.hdr.Export().Counts)
+	return bytes.Equal(pack(a.each), pack(b.each))
 })
 
 func histogramOf(ds ...time.Duration) (h Histogram) {
@@ -185,6 +189,10 @@ func TestAHistogramIsReadBackFromJSONAsItWas(t *testing.T) {
 	}
 }
 
+func newHDR() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, MaxTrackable.Microseconds(), significantDigits)
+}
+
 func encodeHDR(t testing.TB, h *hdrhistogram.Histogram) string {
 	t.Helper()
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
@@ -192,6 +200,162 @@ func encodeHDR(t testing.TB, h *hdrhistogram.Histogram) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// forms are a histogram in all the forms that it takes: as it was recorded, as it is
+// read from either of its encodings, and as others are added up to it.
+func forms(t testing.TB, recorded Histogram) map[string]*Histogram {
+	t.Helper()
+	read := func(text []byte, err error) *Histogram {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := new(Histogram)
+		if err := json.Unmarshal(text, h); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		return h
+	}
+	packed := read(json.Marshal(recorded))
+	hdr := read(json.Marshal(Distribution{recorded}))
+	onto, copied, once := new(Histogram), new(Histogram), histogramOf(time.Second)
+	onto.add(packed)
+	copied.add(&recorded)
+	once.reset()
+	once.add(packed)
+	return map[string]*Histogram{"recorded": &recorded, "read": packed, "read from a document": hdr, "added": onto, "copied": copied, "added to one of old": &once}
+}
+
+// The least and the greatest values and those at the edges of octaves are where bucket
+// arithmetic goes wrong.
+func TestAHistogramOfAnyFormSaysWhatHdrHistogramSays(t *testing.T) {
+	const hour = 3_600_000_000
+	edges := []int64{0, 1, 1023, 1024, 1025, 2046, 2047, 2048, 2049, 4095, 4096, 1<<31 - 1, 1 << 31, hour - 1, hour}
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		want := newHDR()
+		var recorded Histogram
+		for range 1 + rng.IntN(3000>>rng.IntN(12)) {
+			us, n := rng.Int64N(2<<rng.IntN(31)), 1+rng.Int64N(1<<rng.IntN(8))
+			if rng.IntN(4) == 0 {
+				us = edges[rng.IntN(len(edges))]
+			}
+			if us = min(us, hour); rng.IntN(20) == 0 {
+				n = rng.Int64N(1 << 60 / (us + 1) / 1000)
+			}
+			if n == 0 {
+				continue
+			}
+			recorded.RecordN(time.Duration(us)*time.Microsecond, n)
+			if err := want.RecordValues(us, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for form, h := range forms(t, recorded) {
+			if h.Count() != want.TotalCount() || h.Mean() != recorded.Mean() || h.Min() != recorded.Min() || h.Max() != recorded.Max() {
+				t.Fatalf("seed %d, %s: %d values from %v to %v, mean %v; want %d from %v to %v, mean %v", seed, form,
+					h.Count(), h.Min(), h.Max(), h.Mean(), want.TotalCount(), recorded.Min(), recorded.Max(), recorded.Mean())
+			}
+			type bar struct{ to, n int64 }
+			var bars, wantBars []bar
+			h.Each(func(upTo time.Duration, n int64) { bars = append(bars, bar{upTo.Microseconds(), n}) })
+			for _, b := range want.Distribution() {
+				if b.Count > 0 {
+					wantBars = append(wantBars, bar{b.To, b.Count})
+				}
+			}
+			if !slices.Equal(bars, wantBars) {
+				t.Fatalf("seed %d, %s: buckets %v, want %v", seed, form, bars, wantBars)
+			}
+			for _, q := range []float64{-1, 0, 1e-9, rng.Float64(), 0.5, 0.9, 0.999, 0.999999, 1, 2, math.NaN()} {
+				v := min(max(want.ValueAtPercentile(q*100), h.Min().Microseconds()), h.Max().Microseconds())
+				if got := h.Quantile(q).Microseconds(); got != v {
+					t.Fatalf("seed %d, %s: Quantile(%v) = %d µs, want %d", seed, form, q, got, v)
+				}
+			}
+		}
+	}
+}
+
+func TestADistributionIsWhatHdrHistogramWrites(t *testing.T) {
+	want := newHDR()
+	var recorded Histogram
+	for _, us := range []int64{0, 1, 5, 5, 1500, 70_000, 3_600_000_000} {
+		_ = want.RecordValue(us)
+		recorded.Record(time.Duration(us) * time.Microsecond)
+	}
+	for form, h := range forms(t, recorded) {
+		text, err := json.Marshal(Distribution{*h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf(`{"hdr_v2_base64":%q,"sum_us":3600071511,"max_us":3600000000}`, encodeHDR(t, want)); string(text) != want {
+			t.Errorf("%s: %s, want %s", form, text, want)
+		}
+	}
+}
+
+// Whoever has an HdrHistogram library can read the counts of a run file with it.
+func TestCountsAreThePayloadOfHdrHistogramsEncoding(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	hdr := newHDR()
+	var h Histogram
+	for range 500 {
+		us, n := rng.Int64N(1<<rng.IntN(31)), 1+rng.Int64N(1<<rng.IntN(25))
+		_ = hdr.RecordValues(us, n)
+		h.RecordN(time.Duration(us)*time.Microsecond, n)
+	}
+	encoded, err := base64.StdEncoding.DecodeString(encodeHDR(t, hdr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inflated, err := zlib.NewReader(bytes.NewReader(encoded[8:])) // behind a cookie and a length
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := io.ReadAll(inflated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := pack(h.each); !bytes.Equal(got, want[hdrhistogram.ENCODING_HEADER_SIZE:]) {
+		t.Errorf("the counts are %x, want %x", got, want[hdrhistogram.ENCODING_HEADER_SIZE:])
+	}
+}
+
+func TestWhatCannotBeAddedUpIsCountedAsOutOfRange(t *testing.T) {
+	of := func(d time.Duration, n int64) (h Histogram) {
+		h.RecordN(d, n)
+		return h
+	}
+	const most = math.MaxInt64
+	for _, tc := range []struct {
+		name       string
+		a, b       Histogram
+		count, out int64
+	}{
+		{"as many as there can be", of(0, most-1), of(0, 1), most, 0},
+		{"one more", of(0, most-1), of(0, 2), most - 1, 2},
+		{"a sum as great as there can be", of(time.Microsecond, most-1), of(time.Microsecond, 1), most, 0},
+		{"a sum that is greater", of(2*time.Microsecond, most/2), of(2*time.Microsecond, 1), most / 2, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for form, b := range forms(t, tc.b) {
+				h := Histogram{}
+				h.add(&tc.a)
+				h.add(b)
+				if h.Count() != tc.count || h.OutOfRange() != tc.out {
+					t.Errorf("%s: %d values and %d out of range, want %d and %d", form, h.Count(), h.OutOfRange(), tc.count, tc.out)
+				}
+			}
+		})
+	}
+	h := of(0, most)
+	h.Record(0)
+	h.RecordN(-1, most)
+	if h.Count() != most || h.OutOfRange() != most {
+		t.Errorf("%d values and %d out of range, want %d of each", h.Count(), h.OutOfRange(), int64(most))
+	}
 }
 
 func TestAHistogramReadWithoutValuesIsEmpty(t *testing.T) {
@@ -216,8 +380,13 @@ func TestAHistogramThatCannotBeMergedIsRefused(t *testing.T) {
 		{"no base64", `{"hdr_v2_base64":"???"}`, "decode histogram"},
 		{"no histogram", `{"hdr_v2_base64":"AAAAAAAAAAA="}`, "decode histogram"},
 		{"half a histogram", fmt.Sprintf(`{"hdr_v2_base64":%q}`, mine[:len(mine)/2/4*4]), "decode histogram"},
-		{"more than a histogram takes", `{"hdr_v2_base64":"` + strings.Repeat("A", maxEncodedHistogram+4) + `"}`, "more than"},
+		{"more than a histogram takes", `{"hdr_v2_base64":"` + strings.Repeat("A", maxEncoded+4) + `"}`, "more than"},
 		{"no object", `[1]`, "decode histogram"},
+		{"counts that are no base64", `{"counts":"?"}`, "decode histogram"},
+		{"counts with a line end in them", `{"counts":"` + "\n" + `Ag=="}`, "decode histogram"},
+		{"counts twice", fmt.Sprintf(`{"hdr_v2_base64":%q,"counts":"Ag==","min_us":5,"max_us":5,"sum_us":5}`, mine), "its counts twice"},
+		{"a shortest of another bucket", `{"counts":"CQI=","min_us":4,"max_us":5,"sum_us":5}`, "contradict"},
+		{"a longest of another bucket", `{"counts":"CQI=","min_us":5,"max_us":6,"sum_us":5}`, "contradict"},
 		{"a number too large for its field", `{"sum_us":1e30}`, "decode histogram"},
 		{"fewer than none out of range", `{"out_of_range":-1}`, "contradict"},
 		{"a longest value of none", `{"max_us":5}`, "contradict"},
@@ -253,6 +422,8 @@ func FuzzHistogramUnmarshal(f *testing.F) {
 	_ = other.RecordValue(5)
 	f.Add([]byte(`{"hdr_v2_base64":"` + encodeHDR(f, other) + `"}`))
 	f.Add([]byte(`{"hdr_v2_base64":"AAAA"}`))
+	f.Add([]byte(`{"counts":"CQI=","sum_us":5,"min_us":5,"max_us":5}`))
+	f.Add([]byte(`{"counts":"/////////////w==","hdr_v2_base64":"","out_of_range":9223372036854775807}`))
 	f.Add([]byte(`{"sum_us":-1,"min_us":9223372036854775807,"out_of_range":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h Histogram

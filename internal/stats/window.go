@@ -241,3 +241,54 @@ func (w *Window) PartitionIDs() []int32 { return slices.Sorted(maps.Keys(w.Parti
 
 // BrokerIDs are the brokers that were asked, in order.
 func (w *Window) BrokerIDs() []int32 { return slices.Sorted(maps.Keys(w.Brokers)) }
+
+// Shift moves everything in the window that has a place in time by d, in place: for
+// whoever owns w and puts the windows of several hosts on one line. The earliest of
+// them is the one to start at 0: a time below 0 would lose against that of a window
+// in which nothing was sent.
+func (w *Window) Shift(d time.Duration) {
+	if d == 0 || w.IsZero() {
+		return
+	}
+	w.Start += d
+	w.End += d
+	if w.Offered > 0 {
+		w.FirstDue += d
+		w.LastSent += d
+	}
+	if w.Offered > 0 || w.Unsent > 0 {
+		w.LastDue += d
+	}
+	if w.Acknowledged > 0 {
+		w.LastAck += d
+	}
+	if w.Consumed > 0 {
+		w.FirstRead += d
+		w.LastRead += d
+	}
+	w.Outage.shift(d)
+	for id, p := range w.Partitions {
+		p.Outage.shift(d)
+		w.Partitions[id] = p
+	}
+	for i := range w.Events {
+		w.Events[i].At += d
+	}
+}
+
+// Slim is the window as a screen needs it: without its partitions, and without the
+// histograms of lag and of each broker's requests. It shares memory with w.
+func (w Window) Slim() Window {
+	w.Partitions = nil
+	w.Lag = Histogram{}
+	brokers := w.Brokers
+	w.Brokers = nil
+	if len(brokers) > 0 {
+		w.Brokers = make(map[int32]Broker, len(brokers))
+	}
+	for id, b := range brokers {
+		b.Latency, b.Fetch.Latency = Histogram{}, Histogram{}
+		w.Brokers[id] = b
+	}
+	return w
+}

@@ -116,7 +116,7 @@ func seconds(d time.Duration) string { return theme.TickDuration(d.Round(time.Se
 // drawBacklog is how many records wait, over time: in the place of the latency,
 // where there is none.
 func drawBacklog(c chart.Canvas, s *scene) {
-	b := box{pane: paneLatency, name: "Backlog (records waiting)"}
+	b := box{digit: s.digit(paneLatency), name: s.titled("Backlog (records waiting)")}
 	if s.waiting.known {
 		text, color := s.backlogValue(c.Theme())
 		b.right = []line{{emphasis(color, text)}}

@@ -57,7 +57,7 @@ func fit(groups []line, gap string, w int) line {
 // box is the frame of a pane: its name above, with what it says in a few words at
 // the right, and a remark below.
 type box struct {
-	pane   pane
+	digit  rune // that shows it alone
 	name   string
 	right  []line // most important first; those that do not fit are left out
 	bottom []line
@@ -67,7 +67,7 @@ type box struct {
 func (b box) draw(c chart.Canvas) chart.Canvas {
 	w, h := c.Size()
 	drawBorder(c, theme.Style{FG: theme.Border})
-	x := c.Text(2, 0, " "+string(rune('0'+b.pane))+" ", theme.Style{FG: theme.Muted})
+	x := c.Text(2, 0, " "+string(b.digit)+" ", theme.Style{FG: theme.Muted})
 	c.Text(x, 0, c.Fit(b.name, w-x-3)+" ", theme.Style{FG: theme.Text, Bold: true})
 	if right := fit(b.right, "  ", b.room(w)); len(right) > 0 {
 		at := w - right.width() - 4

@@ -21,6 +21,9 @@ type canned struct {
 	notice   string
 	last     State
 	rng      *rand.Rand
+
+	hosts    []cannedHost  // empty: kt runs alone
+	startsIn time.Duration // told before the load
 }
 
 func cannedHeader() Header {
@@ -41,6 +44,10 @@ func newCanned() *canned {
 // gigabyte.
 func (c *canned) each(f func(Tick)) {
 	for i := range c.seconds {
+		if len(c.hosts) > 0 {
+			f(c.hostTick(i))
+			continue
+		}
 		f(c.tick(i))
 	}
 }
@@ -113,6 +120,8 @@ func (c *canned) tickOf(w stats.Window, second int) Tick {
 
 func (c *canned) state(second int) State {
 	switch {
+	case c.last < Warmup:
+		return c.last
 	case second == c.seconds-1 && c.last != Warmup:
 		return c.last
 	case second < c.warmup:

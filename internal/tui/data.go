@@ -42,6 +42,10 @@ type data struct {
 	timeline   timeline
 
 	outstanding int64 // records without an outcome
+
+	hosts    []*hostData   // of a run on many
+	startsIn time.Duration // at the last tick, from then; 0: no start is agreed
+	lean     bool          // this is one of many hosts: of its past less is kept
 }
 
 // numbers are the figures of a time.
@@ -72,7 +76,12 @@ const (
 )
 
 func newData(h Header) *data {
-	return &data{role: roleOf(h.Command), header: h, errors: map[string]int64{}, brokers: map[int32]broker{}}
+	d := &data{role: roleOf(h.Command), header: h, errors: map[string]int64{}, brokers: map[int32]broker{}}
+	for _, host := range h.Hosts {
+		d.state = Lobby
+		d.hosts = append(d.hosts, newHost(&h, host))
+	}
+	return d
 }
 
 // latency is the histogram that this run is judged by.
@@ -113,6 +122,7 @@ func (d *data) observe(t Tick) {
 	if t.Sample.Interval > 0 || t.Sample.Cores > 0 {
 		d.sample = t.Sample
 	}
+	d.observeHosts(&t)
 	w := t.whole()
 	d.timeline.add(&w)
 	if w.End <= w.Start {
@@ -124,7 +134,7 @@ func (d *data) observe(t Tick) {
 	d.tally(&w)
 	d.waiting.add(w.Consumed, w.Backlog)
 	d.last = d.numbersOf(&w, w.End-w.Start)
-	d.points = appendPoint(d.points, d.newPoint(&w))
+	d.points = appendPoint(d.points, d.newPoint(&w), d.mostPoints())
 	d.parts.add(&w, d.main)
 	d.observeBrokers(&w)
 	d.timeline.listen(&w, d)
@@ -282,5 +292,6 @@ func (d *data) clone() *data {
 	c.brokers = maps.Clone(d.brokers)
 	c.parts = d.parts.clone()
 	c.timeline.events = slices.Clone(d.timeline.events)
+	c.hosts = cloneHosts(d.hosts)
 	return &c
 }

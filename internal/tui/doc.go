@@ -11,6 +11,10 @@
 // a clock or a key of its own. What a run does, to send or to read or both, is its
 // role: it decides which numbers the panes are about.
 //
+// Where the load is made on many hosts, the windows of a [Tick] are those of all
+// hosts, merged, and each host is a row of a table, with a past of its own: so the
+// charts can be about one host as well as about all.
+//
 // The screen must not disturb what it measures: it is drawn a few times a
 // second, and charts move once a second, with the data.
 package tui

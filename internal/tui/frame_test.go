@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ var looks = []struct {
 	{"plain", theme.Options{Dark: true}},
 	{"ascii", theme.Options{ASCII: true}},
 	{"colour", theme.Options{Profile: colorprofile.TrueColor, Dark: true}},
+	{"light", theme.Options{Profile: colorprofile.TrueColor}},
 	{"16-colours", theme.Options{Profile: colorprofile.ANSI, Dark: true}},
 }
 
@@ -83,7 +85,29 @@ var states = []struct {
 	{"events-silent", silent, []string{"7"}, "80x24/plain"},
 	{"events-none", newCanned, []string{"7"}, "80x24/plain"},
 	{"events-consume", catchingUp, []string{"7"}, "80x24/plain"},
+
+	{"hosts", hostsRunning, nil, "40x2/plain 40x5/plain 60x16/plain 60x16/ascii 80x24/plain 80x24/ascii 120x30/plain 120x30/ascii " +
+		"120x30/colour 120x30/light 120x30/16-colours 200x60/plain"},
+	{"hosts-gathering", hostsGathering, nil, "40x2/plain 60x16/plain 80x24/plain 120x30/plain 120x30/ascii 120x30/colour 200x60/plain"},
+	{"hosts-starting", hostsStarting, nil, "40x2/plain 80x24/plain 120x30/plain"},
+	{"hosts-gone", hostsGone, nil, "40x5/plain 60x16/plain 80x24/plain 120x30/plain 120x30/ascii 120x30/colour 200x60/plain"},
+	{"hosts-lost", hostsLost, nil, "60x16/plain 80x24/plain 120x30/plain 200x60/plain"},
+	{"hosts-one", hostsRunning, []string{"down", "down", "enter"}, "60x16/plain 80x24/plain 120x30/plain 200x60/plain"},
+	{"hosts-64", hosts64, times("down", 30), "60x16/plain 80x24/plain 120x30/plain 120x30/ascii 200x60/plain"},
+	{"hosts-paced", hostsPaced, []string{"enter"}, "120x30/plain"},
+	{"hosts-watched", hostsGone, []string{"up", "down", "down", "down", "down", "enter"}, "80x24/plain"},
+	{"hosts-done", hostsDone, nil, "120x30/plain"},
+	{"hosts-consume", hostsConsume, nil, "80x24/plain 120x30/plain"},
+	{"hosts-roundtrip", hostsRoundtrip, nil, "80x24/plain 120x30/plain"},
+	{"hosts-other-chart", hostsRunning, []string{"tab"}, "80x24/plain"},
+	{"hosts-alone", hostsGone, []string{"3"}, "80x24/plain 120x30/plain"},
+	{"hosts-heatmap", hostsRunning, []string{"4"}, "80x24/plain"},
+	{"hosts-stopping", hostsGathering, []string{"q"}, "80x24/plain"},
+	{"hosts-help", hostsRunning, []string{"?"}, "60x16/plain 80x24/plain 80x24/ascii"},
 }
+
+// times is a key pressed again and again.
+func times(key string, n int) []string { return slices.Repeat([]string{key}, n) }
 
 func warming() *canned   { c := newCanned(); c.seconds, c.warmup, c.last = 8, 10, Warmup; return c }
 func failover() *canned  { c := newCanned(); c.failover, c.warmup = 40, 10; return c }
@@ -147,6 +171,12 @@ func press(key string) tea.KeyPressMsg {
 		return tea.KeyPressMsg{Code: tea.KeyTab}
 	case "shift+tab":
 		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
+	case "up":
+		return tea.KeyPressMsg{Code: tea.KeyUp}
+	case "down":
+		return tea.KeyPressMsg{Code: tea.KeyDown}
+	case "enter":
+		return tea.KeyPressMsg{Code: tea.KeyEnter}
 	case "esc":
 		return tea.KeyPressMsg{Code: tea.KeyEscape}
 	case "ctrl+c":
@@ -157,7 +187,7 @@ func press(key string) tea.KeyPressMsg {
 }
 
 func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
-	sizes := []size{{20, 2}, {40, 2}, {40, 5}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
+	sizes := []size{{20, 2}, {40, 2}, {40, 5}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
 	kept := map[string]bool{}
 	for i, base := range models() {
 		state := states[i]

@@ -19,10 +19,13 @@ const (
 	doZoom
 	doNext
 	doPrevious
-	doGrid
+	doBack
 	doShorter
 	doLonger
 	doUnits
+	doUp
+	doDown
+	doOne
 	doHelp
 )
 
@@ -33,31 +36,65 @@ type binding struct {
 	label  string // the keys, for people
 	short  string // in the footer; empty: left to the help
 	long   string // in the help
+	runs   runs   // that have it
 }
+
+// runs are those that a key is for.
+type runs int
+
+const (
+	allRuns  runs = iota
+	ownRuns       // on this host alone
+	hostRuns      // on many
+)
 
 // bindings are all the keys there are, the most important first.
 var bindings = [...]binding{
-	{[]string{"q"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once"},
-	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, and the exit code says so"},
-	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on"},
-	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages"},
-	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone"},
-	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before alone"},
-	{[]string{"0", "esc"}, doGrid, "0", "all", "show all panels that fit; also esc"},
-	{[]string{"["}, doShorter, "[ ]", "window", "show a shorter or a longer time: 15s, 60s, 5m, all"},
-	{[]string{"]"}, doLonger, "", "", ""},
-	{[]string{"u"}, doUnits, "u", "units", "MiB/s, MB/s or Gb/s"},
-	{[]string{"?"}, doHelp, "?", "help", "show or hide this help"},
+	{[]string{"q"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once", allRuns},
+	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, and the exit code says so", allRuns},
+	{[]string{"up"}, doUp, "↑↓", "host", "select a host", hostRuns},
+	{[]string{"down"}, doDown, "", "", "", hostRuns},
+	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or of all", hostRuns},
+	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on", allRuns},
+	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns},
+	{[]string{"1", "2", "3", "4", "5"}, doZoom, "1-5", "zoom", "show one panel alone; 4: heatmap, 5: events", hostRuns},
+	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone", ownRuns},
+	{[]string{"tab"}, doNext, "tab", "next", "show the next panel, or the other chart", hostRuns},
+	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before alone", ownRuns},
+	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before", hostRuns},
+	{[]string{"0", "esc"}, doBack, "0", "all", "show all panels that fit; also esc", ownRuns},
+	{[]string{"esc", "0"}, doBack, "esc", "back", "show all panels, then all hosts; also 0", hostRuns},
+	{[]string{"["}, doShorter, "[ ]", "window", "show a shorter or a longer time: 15s, 60s, 5m, all", allRuns},
+	{[]string{"]"}, doLonger, "", "", "", allRuns},
+	{[]string{"u"}, doUnits, "u", "units", "MiB/s, MB/s or Gb/s", allRuns},
+	{[]string{"?"}, doHelp, "?", "help", "show or hide this help", allRuns},
+}
+
+// bindings are the keys of this run.
+func (d *data) bindings() []binding {
+	not := hostRuns
+	if d.many() {
+		not = ownRuns
+	}
+	return slices.DeleteFunc(slices.Clone(bindings[:]), func(b binding) bool { return b.runs == not })
 }
 
 // actionOf is what a key does.
-func actionOf(key string) action {
-	for i := range bindings {
-		if slices.Contains(bindings[i].keys, key) {
-			return bindings[i].action
+func (d *data) actionOf(key string) action {
+	for _, b := range d.bindings() {
+		if slices.Contains(b.keys, key) {
+			return b.action
 		}
 	}
 	return doNothing
+}
+
+// name is what the keys are called on this terminal.
+func (b *binding) name(th *theme.Theme) string {
+	if b.action == doUp && th.ASCII() { // has no arrows
+		return "up/down"
+	}
+	return b.label
 }
 
 // explain is what a key does, in the help; empty for one that is told with another.
@@ -77,7 +114,7 @@ func drawFooter(c chart.Canvas, s *scene) {
 	switch {
 	case s.state == Done:
 		x = c.Text(x, 0, "done; q to leave", theme.Style{FG: theme.Good, Bold: true}) + 2
-	case s.stopping && !s.writes:
+	case s.stopping && (!s.writes || s.gathering()):
 		x = c.Text(x, 0, "stopping; q again to leave", theme.Style{FG: theme.Warn, Bold: true}) + 2
 	case s.stopping:
 		x = c.Text(x, 0, "draining: waiting for acks; q again to leave", theme.Style{FG: theme.Warn, Bold: true}) + 2
@@ -85,27 +122,30 @@ func drawFooter(c chart.Canvas, s *scene) {
 	if s.notice != "" {
 		x = c.Text(x, 0, c.Fit(s.notice, w-x-1), theme.Style{FG: theme.Text, Bold: true}) + 2
 	}
+	bindings := s.bindings()
 	for i := range bindings {
 		b := &bindings[i]
+		name := b.name(c.Theme())
 		if b.short == "" || b.action == doStop && (s.stopping || s.state == Done) {
 			continue
 		}
-		end := x + chart.Width(b.label) + 1 + chart.Width(b.short)
+		end := x + chart.Width(name) + 1 + chart.Width(b.short)
 		if end+1 > w {
 			c.Set(min(x, w-1), 0, c.Theme().Glyphs.Ellipsis, text)
 			return
 		}
-		c.Text(c.Text(x, 0, b.label, key)+1, 0, b.short, text)
+		c.Text(c.Text(x, 0, name, key)+1, 0, b.short, text)
 		x = end + 2
 	}
 }
 
 // drawHelp draws all the keys in a box in the middle.
 func drawHelp(c chart.Canvas, s *scene) {
+	bindings := s.bindings()
 	label, long, shown := 0, 0, 0
 	for i := range bindings {
 		if text := s.explain(&bindings[i]); text != "" {
-			label = max(label, chart.Width(bindings[i].label))
+			label = max(label, chart.Width(bindings[i].name(c.Theme())))
 			long = max(long, chart.Width(text))
 			shown++
 		}
@@ -123,7 +163,7 @@ func drawHelp(c chart.Canvas, s *scene) {
 		if text == "" {
 			continue
 		}
-		inner.Text(0, y, bindings[i].label, theme.Style{FG: theme.Brand, Bold: true})
+		inner.Text(0, y, bindings[i].name(c.Theme()), theme.Style{FG: theme.Brand, Bold: true})
 		inner.Text(label+2, y, inner.Fit(text, boxW-5-label-2), theme.Style{FG: theme.Text})
 		y++
 	}

@@ -1,6 +1,8 @@
 package tui
 
-// pane is one of the boxes, by the digit that zooms it.
+import "slices"
+
+// pane is one of the boxes.
 type pane int
 
 // The panes.
@@ -13,8 +15,27 @@ const (
 	paneBrokers
 	paneClient
 	paneEvents // alone only: its latest line is on every screen
-	lastPane   = paneEvents
+	paneHosts
 )
+
+// The panes of a run on this host, and of one on many, each by the digit that shows it
+// alone. Brokers and partitions are not told of over the network, and each host has a
+// client of its own.
+var (
+	ownPanes  = [...]pane{grid, paneThroughput, paneLatency, paneHeatmap, panePartitions, paneBrokers, paneClient, paneEvents}
+	hostPanes = [...]pane{grid, paneThroughput, paneLatency, paneHosts, paneHeatmap, paneEvents}
+)
+
+// panes are those of this run.
+func (d *data) panes() []pane {
+	if d.many() {
+		return hostPanes[:]
+	}
+	return ownPanes[:]
+}
+
+// digit is the key of a pane.
+func (d *data) digit(p pane) rune { return '0' + rune(max(slices.Index(d.panes(), p), 0)) }
 
 // rect is a place on the screen, in cells.
 type rect struct{ x, y, w, h int }
@@ -48,31 +69,46 @@ const (
 	leftShare, rightOfShare = 4, 7 // the left column takes 4/7: time needs more room than bars
 )
 
+// needs are what there is to show.
+type needs struct {
+	zoom             pane
+	embedded, events bool // there is a line to be shown
+	brokers          int  // rows that would be well used below the charts
+	hosts            int  // likewise; 0: kt runs here alone
+	gathering        bool // the hosts are not ready: there is nothing else to see
+	chart            pane // that stands over the hosts where there is room for one
+}
+
+// roomy tells that there is room for charts side by side.
+func roomy(w, h int) bool { return w >= gridWidth && h >= gridHeight }
+
 // layout shares the terminal out. Panes that do not fit are left to their digit.
-// embedded and events tell that there is a line to be shown, and brokers is how many
-// rows would be well used below the charts.
-func layout(w, h int, zoom pane, embedded, events bool, brokers int) screen {
+func layout(w, h int, n needs) screen {
 	if w < tinyWidth || h < tinyHeight {
 		return screen{tiny: true, header: rect{0, 0, max(w, 0), max(h, 0)}}
 	}
 	s := screen{header: rect{0, 0, w, headerHeight}, footer: rect{0, h - 1, w, 1}}
 	top := headerHeight
-	if embedded {
+	if n.embedded {
 		s.banner = rect{0, top, w, 1}
 		top++
 	}
 	bottom := h - 1
-	if events && zoom != paneEvents { // which has them all
+	if n.events && n.zoom != paneEvents { // which has them all
 		bottom--
 		s.events = rect{0, bottom, w, 1}
 	}
 	body := rect{0, top, w, bottom - top}
 	switch {
-	case zoom != grid:
-		s.panes = []placed{{zoom, body}}
+	case n.gathering:
+		s.panes = []placed{{paneHosts, body}}
+	case n.zoom != grid:
+		s.panes = []placed{{n.zoom, body}}
+	case n.hosts > 0:
+		s.panes = overHosts(body, n, roomy(w, h))
 	case w >= sixWidth && h >= sixHeight:
-		s.panes = six(body, brokers)
-	case w >= gridWidth && h >= gridHeight:
+		s.panes = six(body, n.brokers)
+	case roomy(w, h):
 		s.panes = four(body)
 	default:
 		s.panes = column(body)
@@ -95,6 +131,25 @@ func four(b rect) []placed {
 	left := b.w * leftShare / rightOfShare
 	lower := max(b.h*2/5, tableHeight)
 	return rows(b, left, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, panePartitions, paneClient})
+}
+
+// overHosts is the charts, or one of them, and the table of the hosts below.
+func overHosts(b rect, n needs, both bool) []placed {
+	const (
+		around     = 4 // border, head and a warning
+		leastChart = chartHeight + 2
+	)
+	table := min(n.hosts+around, max(b.h-leastChart, (b.h+1)/2))
+	if both { // a chart must not be squeezed by hosts that can be scrolled to
+		table = min(n.hosts+around, b.h/2)
+	}
+	upper := b.h - table
+	below := placed{paneHosts, rect{b.x, b.y + upper, b.w, table}}
+	if !both {
+		return []placed{{n.chart, rect{b.x, b.y, b.w, upper}}, below}
+	}
+	left := b.w * leftShare / rightOfShare
+	return append(rows(b, left, []int{upper}, []pane{paneThroughput, paneLatency}), below)
 }
 
 // rows places two panes a row.

@@ -41,12 +41,13 @@ func joinLines(rows [][]byte) []byte {
 
 func TestLayoutPutsWhatMattersMostOnTheScreen(t *testing.T) {
 	for _, row := range []struct {
-		name string
-		w, h int
-		zoom pane
-		want string
+		name  string
+		w, h  int
+		zoom  pane
+		hosts int
+		want  string
 	}{
-		{"one column has throughput, latency and partitions", 80, 24, grid, `
+		{"one column has throughput, latency and partitions", 80, 24, grid, 0, `
 HHHHHHHHHH
 1111111111
 1111111111
@@ -59,7 +60,7 @@ HHHHHHHHHH
 4444444444
 4444444444
 FFFFFFFFFF`},
-		{"the smallest column has two charts", 64, 16, grid, `
+		{"the smallest column has two charts", 64, 16, grid, 0, `
 HHHHHHHH
 11111111
 11111111
@@ -68,7 +69,7 @@ HHHHHHHH
 22222222
 22222222
 FFFFFFFF`},
-		{"a small grid has four", 104, 30, grid, `
+		{"a small grid has four", 104, 30, grid, 0, `
 HHHHHHHHHHHHH
 1111111222222
 1111111222222
@@ -84,7 +85,7 @@ HHHHHHHHHHHHH
 4444444666666
 4444444666666
 FFFFFFFFFFFFF`},
-		{"a large grid has all", 120, 36, grid, `
+		{"a large grid has all", 120, 36, grid, 0, `
 HHHHHHHHHHHHHHH
 111111111222222
 111111111222222
@@ -103,7 +104,7 @@ HHHHHHHHHHHHHHH
 555555555666666
 555555555666666
 FFFFFFFFFFFFFFF`},
-		{"a digit shows one alone", 80, 16, paneHeatmap, `
+		{"a digit shows one alone", 80, 16, paneHeatmap, 0, `
 HHHHHHHHHH
 3333333333
 3333333333
@@ -112,7 +113,7 @@ HHHHHHHHHH
 3333333333
 3333333333
 FFFFFFFFFF`},
-		{"events have a pane alone", 64, 16, paneEvents, `
+		{"events have a pane alone", 64, 16, paneEvents, 0, `
 HHHHHHHH
 77777777
 77777777
@@ -121,11 +122,56 @@ HHHHHHHH
 77777777
 77777777
 FFFFFFFF`},
-		{"a tiny terminal has numbers", 40, 4, paneClient, `
+		{"many hosts have two charts and a table", 120, 30, grid, 4, `
+HHHHHHHHHHHHHHH
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+888888888888888
+888888888888888
+888888888888888
+888888888888888
+FFFFFFFFFFFFFFF`},
+		{"a table of very many hosts leaves half of the room to the charts", 120, 30, grid, 64, `
+HHHHHHHHHHHHHHH
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+888888888888888
+888888888888888
+888888888888888
+888888888888888
+888888888888888
+888888888888888
+FFFFFFFFFFFFFFF`},
+		{"a small terminal has one chart over the hosts", 80, 24, grid, 4, `
+HHHHHHHHHH
+1111111111
+1111111111
+1111111111
+1111111111
+1111111111
+1111111111
+8888888888
+8888888888
+8888888888
+8888888888
+FFFFFFFFFF`},
+		{"a tiny terminal has numbers", 40, 4, paneClient, 0, `
 HHHHH
 HHHHH`},
 	} {
-		got := drawLayout(row.w, row.h, layout(row.w, row.h, row.zoom, false, false, 3))
+		got := drawLayout(row.w, row.h, layout(row.w, row.h, needs{zoom: row.zoom, brokers: 3, hosts: row.hosts, chart: paneThroughput}))
 		if diff := cmp.Diff(strings.TrimSpace(row.want), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
@@ -135,9 +181,9 @@ HHHHH`},
 func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 	for w := 1; w <= 210; w += 7 {
 		for h := 1; h <= 90; h++ {
-			for lines := range 4 {
-				embedded, events := lines%2 == 1, lines/2 == 1
-				s := layout(w, h, grid, embedded, events, h%9)
+			for kind := range 8 {
+				embedded, events, hosts := kind%2 == 1, kind/2%2 == 1, kind/4*(w%70+1)
+				s := layout(w, h, needs{embedded: embedded, events: events, brokers: h % 9, hosts: hosts, chart: paneThroughput})
 				rects := []rect{s.header, s.banner, s.events, s.footer}
 				for _, p := range s.panes {
 					rects = append(rects, p.rect)
@@ -152,7 +198,7 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 				}
 				for i, n := range covered {
 					if n != 1 {
-						t.Fatalf("%dx%d embedded %v events %v: cell %d,%d is covered %d times", w, h, embedded, events, i%w, i/w, n)
+						t.Fatalf("%dx%d embedded %v events %v hosts %d: cell %d,%d is covered %d times", w, h, embedded, events, hosts, i%w, i/w, n)
 					}
 				}
 			}
@@ -162,7 +208,7 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 
 func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
 	for _, zoom := range []pane{grid, paneClient} {
-		if s := layout(60, 16, zoom, true, true, 1); s.banner != (rect{0, 2, 60, 1}) {
+		if s := layout(60, 16, needs{zoom: zoom, embedded: true, events: true, brokers: 1}); s.banner != (rect{0, 2, 60, 1}) {
 			t.Errorf("zoom %d: %+v", zoom, s.banner)
 		}
 	}
@@ -170,7 +216,7 @@ func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
 
 func TestTheLatestEventIsAboveTheFooterOfEveryScreen(t *testing.T) {
 	for _, zoom := range []pane{grid, paneLatency} {
-		if s := layout(60, 16, zoom, true, true, 1); s.events != (rect{0, 14, 60, 1}) || s.footer != (rect{0, 15, 60, 1}) {
+		if s := layout(60, 16, needs{zoom: zoom, embedded: true, events: true, brokers: 1}); s.events != (rect{0, 14, 60, 1}) || s.footer != (rect{0, 15, 60, 1}) {
 			t.Errorf("zoom %d: %+v", zoom, s)
 		}
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -53,7 +54,7 @@ func NewModel(h Header, o Options) Model {
 		o.Now = time.Now
 	}
 	now := o.Now()
-	return Model{options: o, data: newData(h), scene: scene{span: defaultSpan}, started: now, now: now}
+	return Model{options: o, data: newData(h), scene: scene{span: defaultSpan, chart: paneThroughput}, started: now, now: now}
 }
 
 // Init starts the clock.
@@ -84,7 +85,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // key does what a key is for.
 func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	s := &m.scene
-	switch actionOf(key) {
+	switch m.data.actionOf(key) {
 	case doStop:
 		return m.stop(m.options.Stop)
 	case doInterrupt:
@@ -97,16 +98,19 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 			s.data = m.data.clone()
 		}
 	case doZoom:
-		s.zoom = pane(key[0] - '0')
+		s.zoom = m.data.panes()[key[0]-'0']
 	case doNext:
-		s.zoom = (s.zoom + 1) % (lastPane + 1)
+		m.turn(1)
 	case doPrevious:
-		s.zoom = (s.zoom + lastPane) % (lastPane + 1)
-	case doGrid:
-		if !s.help {
-			s.zoom = grid
-		}
-		s.help = false
+		m.turn(-1)
+	case doBack:
+		s.back()
+	case doUp:
+		s.selected = max(s.selected-1, 0)
+	case doDown:
+		s.selected = min(s.selected+1, len(m.data.hosts)-1)
+	case doOne:
+		s.one = !s.one
 	case doShorter:
 		s.span = max(s.span-1, 0)
 	case doLonger:
@@ -118,6 +122,33 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	case doNothing:
 	}
 	return m, nil
+}
+
+// turn shows the next pane, or the one before. Where there is room for one chart over
+// the hosts, that is the other chart.
+func (m *Model) turn(by int) {
+	s, panes := &m.scene, m.data.panes()
+	switch {
+	case s.zoom != grid || !m.data.many() || roomy(m.w, m.h):
+		n := len(panes)
+		s.zoom = panes[(slices.Index(panes, s.zoom)+n+by)%n]
+	case s.chart == paneThroughput:
+		s.chart = paneLatency
+	default:
+		s.chart = paneThroughput
+	}
+}
+
+// back leaves what was entered last.
+func (s *scene) back() {
+	switch {
+	case s.help:
+		s.help = false
+	case s.zoom != grid:
+		s.zoom = grid
+	default:
+		s.one = false
+	}
 }
 
 // stop asks for the end of the load, the second time for the end of everything.
@@ -145,10 +176,13 @@ func call(f func()) tea.Cmd {
 }
 
 // elapsed is the time of the run: that of the last tick, and what has passed
-// since then.
+// since then. It is below 0 until a start that is agreed, and the time that was waited
+// before that.
 func (m Model) elapsed() time.Duration {
 	switch {
-	case m.ticked.IsZero():
+	case m.data.gathering() && m.data.startsIn > 0:
+		return m.now.Sub(m.ticked) - m.data.startsIn
+	case m.ticked.IsZero(), m.data.gathering():
 		return m.now.Sub(m.started)
 	case m.data.state == Done:
 		return m.data.end()

@@ -145,18 +145,20 @@ func TestTheClockGoesOnBetweenTicks(t *testing.T) {
 }
 
 func TestEveryBindingHasAFunctionAndNoKeyHasTwo(t *testing.T) {
-	seen := map[string]bool{}
-	for _, b := range bindings {
-		if b.action == doNothing || len(b.keys) == 0 {
-			t.Errorf("%+v", b)
-		}
-		for _, k := range b.keys {
-			if seen[k] {
-				t.Errorf("%s is bound twice", k)
+	for _, c := range []*canned{newCanned(), hostsRunning()} {
+		seen := map[string]bool{}
+		for _, b := range newData(c.header).bindings() {
+			if b.action == doNothing || len(b.keys) == 0 {
+				t.Errorf("%+v", b)
 			}
-			seen[k] = true
-			if got := press(k).String(); got != k {
-				t.Errorf("Bubble Tea calls %q %q", k, got)
+			for _, k := range b.keys {
+				if seen[k] {
+					t.Errorf("%s is bound twice", k)
+				}
+				seen[k] = true
+				if got := press(k).String(); got != k {
+					t.Errorf("Bubble Tea calls %q %q", k, got)
+				}
 			}
 		}
 	}
@@ -196,7 +198,7 @@ func TestMemoryIsBoundedAndNoRecordIsLostByThinning(t *testing.T) {
 		p.heat[3] = 2
 		p.latency[p99] = float64(i % 7)
 		p.failed = i == 5
-		points = appendPoint(points, p)
+		points = appendPoint(points, p, maxPoints)
 		if len(points) > maxPoints {
 			t.Fatalf("%d points", len(points))
 		}

@@ -31,7 +31,7 @@ func drawBrokers(c chart.Canvas, s *scene) {
 			throttled++
 		}
 	}
-	b := box{pane: paneBrokers, name: "Brokers"}
+	b := box{digit: s.digit(paneBrokers), name: "Brokers"}
 	if len(ids) > 0 {
 		b.right = []line{upLine(up, lost), throttledLine(throttled)}
 	}

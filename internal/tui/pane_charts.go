@@ -28,7 +28,7 @@ func (d *data) shownWays() []way {
 
 // drawThroughput is how many records a second were acknowledged, or read, or both.
 func drawThroughput(c chart.Canvas, s *scene) {
-	b := box{pane: paneThroughput, name: "Throughput", right: s.throughputTitle(c.Theme())}
+	b := box{digit: s.digit(paneThroughput), name: s.titled("Throughput"), right: s.throughputTitle(c.Theme())}
 	for _, code := range s.errorCodes() {
 		text := code + " " + theme.Rate(float64(s.errors[code]))
 		b.bottom = append(b.bottom, line{colored(theme.Bad, text)})
@@ -122,9 +122,39 @@ func (s *scene) latencyName() string {
 	return "Queueing + ack latency"
 }
 
+// titled is the name of a chart, with whom it is about where that could be asked.
+func (s *scene) titled(name string) string {
+	if s.of == "" {
+		return name
+	}
+	return name + ", " + s.of
+}
+
+// latencyTitle is the name of the latency; over many hosts, of what all measured.
+func (s *scene) latencyTitle() string {
+	name := "Ack latency"
+	switch {
+	case s.of == "":
+		return s.latencyName()
+	case s.endToEnd():
+		name = "End to end"
+	}
+	if s.many() {
+		return name + ", merged"
+	}
+	return s.titled(name)
+}
+
 // latencyRemark is what must be known to read it.
 func (s *scene) latencyRemark() []line {
 	var out []line
+	switch {
+	case s.of == "": // the title says it
+	case s.endToEnd():
+		out = append(out, line{muted("due → polled")})
+	case s.header.TargetRate > 0:
+		out = append(out, line{muted("due → ack")})
+	}
 	if s.header.TargetRate == 0 && s.writes { // else the stamps tell when records were due
 		out = append(out, line{muted("no target rate: this is mostly queueing")})
 	}
@@ -146,7 +176,7 @@ func drawLatency(c chart.Canvas, s *scene) {
 		}
 		legend = append(legend, colored(latencyLooks[i].color, q.name))
 	}
-	b := box{pane: paneLatency, name: s.latencyName(), right: []line{legend}, bottom: s.latencyRemark()}
+	b := box{digit: s.digit(paneLatency), name: s.latencyTitle(), right: []line{legend}, bottom: s.latencyRemark()}
 	w, _ := c.Size()
 	// A legend says nothing without its colours: then the lines carry their names.
 	named := !c.Theme().Colored() || legend.width() > b.room(w)
@@ -205,7 +235,7 @@ func (s *scene) heatName() string {
 func drawHeatmap(c chart.Canvas, s *scene) {
 	const ramp = 6
 	w, _ := c.Size()
-	b := box{pane: paneHeatmap, name: s.heatName(), right: []line{{muted("few " + "      " + " many")}}}
+	b := box{digit: s.digit(paneHeatmap), name: s.titled(s.heatName()), right: []line{{muted("few " + "      " + " many")}}}
 	inner := b.draw(c)
 	chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
 	columns, rows := chart.HeatSize(inner, gutter)

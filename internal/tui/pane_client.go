@@ -21,7 +21,7 @@ type load struct {
 
 // drawClient is how busy kt and its machine are, and what the run is bound by.
 func drawClient(c chart.Canvas, s *scene) {
-	b := box{pane: paneClient, name: "This client", right: []line{s.bound()}}
+	b := box{digit: s.digit(paneClient), name: "This client", right: []line{s.bound()}}
 	if w, _ := c.Size(); s.bound().width() > b.room(w) {
 		b.right[0] = b.right[0][1:] // without the words before
 	}

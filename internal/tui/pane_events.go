@@ -12,7 +12,7 @@ import (
 // drawEvents is the outages so far, and what has happened, the newest first.
 func drawEvents(c chart.Canvas, s *scene) {
 	events := s.timeline.events
-	b := box{pane: paneEvents, name: "Events"}
+	b := box{digit: s.digit(paneEvents), name: "Events"}
 	if n := len(events); n > 0 {
 		b.right = []line{{muted(fmt.Sprintf("%d, newest first", n))}}
 	}

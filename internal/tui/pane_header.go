@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -18,10 +19,10 @@ const leastTags = 8
 func drawHeader(c chart.Canvas, s *scene) {
 	w, _ := c.Size()
 	g := c.Theme().Glyphs
-	right := append(s.badge(c), plain("  "+theme.Clock(s.clock)))
+	right := append(s.badge(c), plain("  "+s.clockText()))
 	gaugeWidth := 0
 	share, limited := s.progress()
-	if limited {
+	if limited = limited && !s.gathering(); limited {
 		gaugeWidth = min(w/10, 24)
 		if d := s.header.Duration; d > 0 {
 			right = append(right, muted(" / "+theme.Clock(d)))
@@ -51,7 +52,19 @@ func drawHeader(c chart.Canvas, s *scene) {
 // other figure.
 func (s *scene) figureLine(c chart.Canvas, w int) line {
 	const gap = "   "
+	if s.gathering() {
+		return fit(s.hostFigures(), gap, w)
+	}
 	figures, errors := s.figures(c)
+	if s.many() {
+		hosts := s.hostFigures()
+		if s.present() < len(s.hosts) { // to be seen at any width
+			figures = slices.Insert(figures, 1, hosts[0])
+			hosts = hosts[1:]
+			errors++
+		}
+		figures = slices.Insert(figures, errors+1, hosts...)
+	}
 	if s.failed+s.refused == 0 {
 		return fit(figures, gap, w)
 	}
@@ -82,6 +95,11 @@ func (s *scene) badge(c chart.Canvas) line {
 	}
 	color, name := theme.Warn, state.String()
 	switch {
+	case s.gathering() && s.stopping:
+		name = "STOP"
+	case s.gathering() && s.startsIn > 0:
+		color, name = theme.Good, "START"
+	case s.gathering():
 	case s.frozen:
 		return line{emphasis(theme.Info, dot+"FROZEN")}
 	case s.joining() && !s.stopping:
@@ -92,6 +110,14 @@ func (s *scene) badge(c chart.Canvas) line {
 		color = theme.Good
 	}
 	return line{emphasis(color, dot), emphasis(color, name)}
+}
+
+// clockText is how long the load has run, or when it begins once that is agreed.
+func (s *scene) clockText() string {
+	if s.gathering() && s.startsIn > 0 {
+		return "in " + theme.TickDuration(max(-s.clock, 0).Truncate(time.Second)+time.Second)
+	}
+	return theme.Clock(s.clock)
 }
 
 // progress is how much of the run is over; limited tells that it has an end.

@@ -23,7 +23,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	coldest, hottest := extremes(rates)
 	usual := median(slices.Clone(rates))
 	idle := len(rates) == 0 || rates[hottest] == 0
-	b := box{pane: panePartitions, name: "Partitions"}
+	b := box{digit: s.digit(panePartitions), name: "Partitions"}
 	if s.reads && s.waiting.known {
 		text, color := s.backlogValue(c.Theme())
 		b.right = append(b.right, line{muted("backlog "), emphasis(color, text)})

@@ -20,6 +20,10 @@ func drawTiny(c chart.Canvas, s *scene) {
 		fit([]line{s.bound()}, "", w),
 	}
 	silent := s.goingOn()
+	if s.many() { // what limits them is not known before the end
+		warning := s.hostWarning()
+		rows[2] = line{colored(warning.color, warning.fit(c, w))}
+	}
 	switch {
 	case s.notice != "":
 		rows[2] = line{plain(c.Fit(s.notice, w))}
@@ -50,8 +54,8 @@ func (s *scene) tinyState(c chart.Canvas) []line {
 	if s.header.Embedded {
 		out = append(out, line{emphasis(theme.Warn, "embedded")})
 	}
-	out = append(out, s.badge(c), line{plain(theme.Clock(s.clock))})
-	if d := s.header.Duration; d > 0 {
+	out = append(out, s.badge(c), line{plain(s.clockText())})
+	if d := s.header.Duration; d > 0 && !s.gathering() {
 		out = append(out, line{muted("of "), plain(theme.Clock(d))})
 	}
 	return append(out, line{emphasis(theme.Brand, "kt "+s.header.Command)}, line{plain(s.header.Topic)})
@@ -63,6 +67,9 @@ func (s *scene) tinyFigures(c chart.Canvas) []line {
 	perSecond := missing
 	if len(s.points) > 0 {
 		perSecond = theme.Rate(n.flow[s.main].rate)
+	}
+	if s.gathering() {
+		return []line{{plain(s.gatheringText())}}
 	}
 	out := []line{{emphasis(theme.Flow, perSecond), muted(" rec/s")}}
 	at := 2
@@ -82,5 +89,13 @@ func (s *scene) tinyFigures(c chart.Canvas) []line {
 	if s.failed+s.refused > 0 {
 		at = 1
 	}
-	return slices.Insert(out, at, s.errorFigure())
+	out = slices.Insert(out, at, s.errorFigure())
+	switch {
+	case !s.many():
+	case s.present() < len(s.hosts):
+		out = slices.Insert(out, 1, s.hostFigures()[0])
+	default:
+		out = append(out, s.hostFigures()...)
+	}
+	return out
 }

@@ -28,8 +28,19 @@ const (
 	heatBins      = 115 // up to an hour
 )
 
-// maxPoints bounds the memory of a run: an hour at one point a second.
-const maxPoints = 3600
+// The points kept, at one a second, bound the memory of a run: an hour of the whole and
+// ten minutes of each of many hosts. What is older is kept at a longer step.
+const (
+	maxPoints  = 3600
+	hostPoints = 600
+)
+
+func (d *data) mostPoints() int {
+	if d.lean {
+		return hostPoints
+	}
+	return maxPoints
+}
 
 // newPoint makes the point of a window that was taken in.
 func (d *data) newPoint(w *stats.Window) point {
@@ -44,15 +55,18 @@ func (d *data) newPoint(w *stats.Window) point {
 			p.latency[i] = n.quantiles[i].Seconds()
 		}
 	}
+	for _, b := range w.Brokers {
+		p.throttled = p.throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
+	}
+	if d.lean {
+		return p
+	}
 	for _, h := range d.heat(w) {
 		h.Each(func(upTo time.Duration, count int64) {
 			us := max(float64(upTo)/float64(time.Microsecond), 1)
 			bin := min(int(math.Log10(us)*binsPerDecade), heatBins-1)
 			p.heat[bin] = addClamped(p.heat[bin], count)
 		})
-	}
-	for _, b := range w.Brokers {
-		p.throttled = p.throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
 	}
 	return p
 }
@@ -63,9 +77,9 @@ func addClamped(a uint32, b int64) uint32 {
 
 // appendPoint adds a point. Once there are too many, those of the older half
 // become one for two: what is long ago is seen from afar.
-func appendPoint(points []point, p point) []point {
+func appendPoint(points []point, p point, most int) []point {
 	points = append(points, p)
-	if len(points) <= maxPoints {
+	if len(points) <= most {
 		return points
 	}
 	half, n := len(points)/2&^1, 0

@@ -39,5 +39,5 @@ func (d *data) untimed() bool { return d.reads && !d.endToEnd() }
 // joining tells that no consumer of the group has a partition yet. Where records
 // are sent too, they had theirs before.
 func (d *data) joining() bool {
-	return d.reads && !d.writes && d.header.Group != "" && d.state < Draining && d.count[read] == 0 && d.join == 0
+	return d.reads && !d.writes && d.header.Group != "" && d.state >= Warmup && d.state < Draining && d.count[read] == 0 && d.join == 0
 }

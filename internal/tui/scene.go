@@ -19,6 +19,13 @@ type scene struct {
 	stopping bool
 	frozen   bool
 	help     bool
+
+	chart    pane   // over the hosts, where there is room for one
+	selected int    // host, by its row
+	one      bool   // the charts are about the selected host
+	of       string // whom the charts are about, after their names; "": kt runs here alone
+
+	until time.Duration // of all hosts, where the data is of one: charts end there
 }
 
 // span is how much time the charts show.
@@ -47,6 +54,9 @@ const gutter = 6
 
 // headroom keeps the highest value off the upper edge of its chart.
 const headroom = 1.02
+
+// end is when the last tick ended.
+func (s *scene) end() time.Duration { return max(s.data.end(), s.until) }
 
 // timeAxis is the time that a chart of so many columns shows.
 //
@@ -87,7 +97,7 @@ func (s *scene) warmupEnd() float64 {
 			return s.points[i].start.Seconds()
 		}
 	}
-	return s.end().Seconds()
+	return s.data.end().Seconds()
 }
 
 // shown are the numbers of the last second, and those of the whole run once it is

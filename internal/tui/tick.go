@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -31,14 +32,27 @@ type Header struct {
 	BufferBytes int64 // buffer.memory of all clients together
 	MaxInFlight int   // requests over all connections together; 0: not known
 	Brokers     map[int32]string
+
+	Hosts []HostHeader // that take part, in the order of their table; empty: kt runs here alone
+}
+
+// HostHeader is a host that takes part in a run.
+type HostHeader struct {
+	Name      string
+	Role      string  // "broker" or "client"; "": nobody said
+	Processes int     // that make a load; 0: the host is only watched
+	Share     float64 // of the load that is its own, 0 to 1; 0: all hosts have the same
 }
 
 // State is how far a run has come.
 type State int
 
-// The states of a run, in order.
+// The states of a run, in order. Only a run on many hosts is in one before Warmup,
+// the zero State.
 const (
-	Warmup State = iota
+	Lobby     State = iota - 2 // its hosts are looked for
+	Preparing                  // they open their clients, and wait for the start
+	Warmup
 	Running
 	Draining // no more load; waiting for acks
 	Done
@@ -46,6 +60,10 @@ const (
 
 func (s State) String() string {
 	switch s {
+	case Lobby:
+		return "LOBBY"
+	case Preparing:
+		return "PREPARE"
 	case Warmup:
 		return "WARM-UP"
 	case Running:
@@ -74,10 +92,34 @@ type Tick struct {
 	// Notice is what is known at the end and stays to be read, in one line: "0 lost,
 	// 0 duplicated of 1,234,567". "": nothing new.
 	Notice string
+
+	// Hosts are those of a run on many hosts; one that is not among them is as it was.
+	Hosts []HostState
+	// StartsIn is the time until all hosts begin, once that is agreed; 0: it is not.
+	StartsIn time.Duration
 }
 
-// merge is both ticks as one: what is counted adds up, each phase for itself, and
-// of what is looked at the later counts.
+// HostState is how one host is, and what it did in the last second.
+type HostState struct {
+	Name      string
+	Role      string // as in HostHeader
+	Processes int    // likewise
+
+	// State is one of lobby, preparing, ready, running, draining, done, away (not
+	// heard for seconds), lost (given up) and watching.
+	State string
+
+	Window stats.Window // of its processes together; zero: it makes no load, or told nothing
+	Vitals *host.Vitals // nil: not known
+
+	Offset time.Duration // its clock minus the coordinator's
+	Bound  time.Duration // by which that may be wrong; 0: nobody compared them
+	Seen   time.Duration // since it was last heard
+	Note   string        // for people
+}
+
+// merge is both ticks as one: what is counted adds up, each phase for itself and each
+// host for itself, and of what is looked at the later counts.
 func merge(earlier, later Tick) Tick {
 	var merged []stats.Window
 	for _, warmup := range []bool{true, false} {
@@ -100,7 +142,27 @@ func merge(earlier, later Tick) Tick {
 	if later.Notice == "" {
 		later.Notice = earlier.Notice
 	}
+	later.Hosts = mergeHosts(earlier.Hosts, later.Hosts)
 	return later
+}
+
+// mergeHosts are the hosts as they are later, each with what it did in both ticks.
+func mergeHosts(earlier, later []HostState) []HostState {
+	merged := slices.Clone(later)
+	for i := range earlier {
+		e := &earlier[i]
+		at := slices.IndexFunc(later, func(h HostState) bool { return h.Name == e.Name })
+		if at < 0 {
+			merged = append(merged, *e)
+			continue
+		}
+		h := &merged[at]
+		h.Window = stats.Merge(e.Window, h.Window)
+		if h.Vitals == nil {
+			h.Vitals = e.Vitals
+		}
+	}
+	return merged
 }
 
 // whole is all windows as one.

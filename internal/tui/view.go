@@ -10,15 +10,21 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 	switch p {
 	case grid:
 	case paneThroughput:
-		drawThroughput(c, s)
+		drawThroughput(c, s.subject())
+		drawSubject(c, s)
 	case paneLatency:
-		if s.untimed() {
-			drawBacklog(c, s)
+		if sub := s.subject(); sub.untimed() {
+			drawBacklog(c, sub)
 		} else {
-			drawLatency(c, s)
+			drawLatency(c, sub)
 		}
+		drawSubject(c, s)
 	case paneHeatmap:
-		drawHeatmap(c, s)
+		whole := *s
+		if s.many() { // of one host there is none
+			whole.of = "all hosts"
+		}
+		drawHeatmap(c, &whole)
 	case panePartitions:
 		drawPartitions(c, s)
 	case paneBrokers:
@@ -27,13 +33,18 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 		drawClient(c, s)
 	case paneEvents:
 		drawEvents(c, s)
+	case paneHosts:
+		drawHosts(c, s)
 	}
 }
 
 // frame draws the whole screen: exactly h lines of exactly w cells.
 func frame(s *scene, th *theme.Theme, w, h int) string {
 	c := chart.New(w, h, th)
-	l := layout(w, h, s.zoom, s.header.Embedded, s.eventful(), len(s.brokers))
+	l := layout(w, h, needs{
+		zoom: s.zoom, embedded: s.header.Embedded, events: s.eventful(), brokers: len(s.brokers),
+		hosts: len(s.hosts), gathering: s.gathering(), chart: s.chart,
+	})
 	if l.tiny {
 		drawTiny(c, s)
 		return c.String()

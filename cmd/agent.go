@@ -1,0 +1,232 @@
+package cmd
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/watch"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+func newAgent(env *Env) *cobra.Command {
+	printUnit := false
+	c := &cobra.Command{
+		Use:   "agent",
+		Short: "Take part in loads that other hosts ask for",
+		Long: `Run on a host, so that others can ask it for its part of a load (kt produce --on), can
+collect the runs that were made here (kt collect --join), and see how busy the host was.
+On a broker's host it makes no load unless it is asked by name; it only watches.
+
+Agents find each other by gossip, over one port, TCP and UDP: --join names one that is
+there. Off loopback they need a key (kt keygen), and whoever has it can ask for any load
+that the limits below allow. An agent never runs a command and never opens a path that
+another host names.`,
+		Example: `  # on each host
+  kt agent --key-file /etc/kt/key --join vm14
+
+  # on brokers' hosts, found by themselves: only watched
+  kt agent --key-file /etc/kt/key --join vm14 --tags brokers-rack-a
+
+  # with limits
+  kt agent --key-file /etc/kt/key --max-rate 100000 --allow-topic 'kt-.*' --max-duration 1h
+
+  # started by systemd at every boot
+  kt agent --key-file /etc/kt/key --join vm14 --print-unit > /etc/systemd/system/kt-agent.service
+  systemctl enable --now kt-agent`,
+		Args: noArgs,
+	}
+	flags := config.NewAgent(c.Flags())
+	c.Flags().BoolVar(&printUnit, "print-unit", false, "print a systemd unit that runs the agent with these flags, and stop")
+	completions(c, map[string][]string{"role": config.AgentRoles})
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		if printUnit {
+			return writeUnit(env)
+		}
+		return runAgent(c.Context(), env, flags)
+	}
+	return c
+}
+
+// unit is a systemd unit, whose ExecStart is still to be filled in.
+//
+//go:embed kt-agent.service
+var unit string
+
+// writeUnit prints the unit with the flags of this command line.
+func writeUnit(env *Env) error {
+	path, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	words := []string{path}
+	for _, arg := range env.Args {
+		if arg != "--print-unit" && arg != "--print-unit=true" {
+			words = append(words, quoteUnit(arg))
+		}
+	}
+	_, err = fmt.Fprintf(env.Stdout, unit, strings.Join(words, " "))
+	return err
+}
+
+// quoteUnit is a word as systemd takes it.
+func quoteUnit(word string) string {
+	word = strings.NewReplacer(`%`, `%%`, `$`, `$$`, `\`, `\\`, `"`, `\"`).Replace(word)
+	if strings.ContainsAny(word, " \t'\"\\;") || word == "" {
+		return `"` + word + `"`
+	}
+	return word
+}
+
+func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
+	o, err := agentOptions(env, flags)
+	if err != nil {
+		return err
+	}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	signals, ignore := env.Signals()
+	defer ignore()
+	go func() { // it ends with the context, or the process
+		select {
+		case <-signals: // an agent that is told to go has done nothing wrong
+			leave()
+		case <-ctx.Done():
+		}
+	}()
+	err = cluster.Serve(ctx, o, func(addr string) {
+		if flags.Quiet {
+			return
+		}
+		fmt.Fprintf(env.Stderr, "kt: agent %s (%s) listens on %s; results in %s\n", o.Info.Name, o.Info.Role, addr, o.Dir)
+		if o.Key == nil {
+			fmt.Fprintln(env.Stderr, "kt: without a key only this host reaches it: kt keygen FILE makes one, --key-file FILE uses it")
+		}
+	})
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return err
+}
+
+// agentOptions are what the flags and this host say.
+func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
+	key, err := readKey(flags.KeyFile)
+	if err != nil {
+		return cluster.AgentOptions{}, err
+	}
+	name, role := flags.Name, flags.Role
+	if name == "" {
+		if name, err = os.Hostname(); err != nil {
+			return cluster.AgentOptions{}, usageError(fmt.Errorf("this host has no name: give one with --name: %w", err))
+		}
+	}
+	tree := host.System()
+	if role == "" {
+		role = roleClient
+		if watch.IsBroker(tree) {
+			role = roleBroker
+		}
+	}
+	dir, shared, err := agentDirs(env, flags.Dir)
+	if err != nil {
+		return cluster.AgentOptions{}, usageError(err)
+	}
+	limits := cluster.Limits{Producers: flags.MaxProducers, Topic: flags.AllowTopic, Duration: flags.MaxDuration}
+	if flags.MaxRate.Bytes {
+		limits.BytesPerSecond = flags.MaxRate.PerSecond
+	} else {
+		limits.Rate = flags.MaxRate.PerSecond
+	}
+	return cluster.AgentOptions{
+		Info: cluster.Info{Name: name, Role: role, Version: buildVersion().String(), Tags: flags.Tags},
+		Key:  key, Bind: flags.Bind, Advertise: flags.Advertise, Join: flags.Join,
+		Limits: limits, Parallel: flags.Parallel, Keep: flags.Keep, Dir: dir, Shared: shared,
+		Spawn: spawnPart, Now: env.Now,
+		Watch: func(func() time.Duration) func(at time.Duration) host.Vitals { return watch.New(tree).Sample },
+		Log:   func(text string) { fmt.Fprintln(env.Stderr, "kt: "+text) },
+	}, nil
+}
+
+// agentDirs are where the agent keeps run files, and where those of kt commands on this
+// host lie.
+func agentDirs(env *Env, asked string) (dir, shared string, err error) {
+	state := env.stateDir()
+	if asked != "" {
+		dir, err = filepath.Abs(asked)
+		if state != "" {
+			shared = filepath.Join(state, "runs")
+		}
+		return dir, shared, err
+	}
+	if state == "" {
+		return "", "", errors.New("there is no home folder: name one for run files with --results DIR")
+	}
+	return filepath.Join(state, "agent"), filepath.Join(state, "runs"), nil
+}
+
+// spawnPart starts a process that makes a part of a load: this program, with nothing on
+// its command line that came from another host.
+func spawnPart(ctx context.Context) (*cluster.Process, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.Command(path, "part")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on the agent's terminal is the agent's
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	said := &tail{most: 4 << 10}
+	c.Stderr = said
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("start %s part: %w", path, err)
+	}
+	return &cluster.Process{In: in, Out: out, Kill: c.Process.Kill, Wait: func() error {
+		err := c.Wait()
+		if text := said.text(); err != nil && text != "" {
+			err = fmt.Errorf("%w: %s", err, text)
+		}
+		return err
+	}}, nil
+}
+
+// tail keeps the end of what a process says.
+type tail struct {
+	most  int
+	bytes []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.bytes = append(t.bytes, b...)
+	if n := len(t.bytes) - t.most; n > 0 {
+		t.bytes = t.bytes[n:]
+	}
+	return len(b), nil
+}
+
+// text is the last line that was said.
+func (t *tail) text() string {
+	lines := strings.Split(strings.TrimSpace(string(t.bytes)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,106 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// client talks to agents.
+func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
+	key, err := readKey(a.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster.Client{
+		Key: key, Version: buildVersion().String(), Now: e.Now,
+		Log: func(text string) { fmt.Fprintln(e.Stderr, "kt: "+text) },
+	}, nil
+}
+
+// readKey is nil when no file is named: agents on this host may need none.
+func readKey(path string) (*wire.Key, error) {
+	if path == "" {
+		return nil, nil
+	}
+	key, err := wire.ReadKeyFile(path)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("--key-file: %w", err))
+	}
+	return &key, nil
+}
+
+// peers asks the agents that are meant who they are.
+func peers(ctx context.Context, c *cluster.Client, a *config.Agents) ([]cluster.Peer, error) {
+	if len(a.Peers) > 0 {
+		return c.Peers(ctx, a.Peers, false)
+	}
+	return c.Peers(ctx, a.Join, true)
+}
+
+// choose picks the peers that names, tags or "all" mean. all leaves out hosts of
+// brokers: a load there would disturb what it measures.
+func choose(flag string, words []string, among []cluster.Peer) ([]cluster.Peer, error) {
+	var chosen []cluster.Peer
+	var errs []error
+	for _, word := range words {
+		found := slices.Collect(func(yield func(cluster.Peer) bool) {
+			for _, p := range among {
+				if meant(word, &p) && !yield(p) {
+					return
+				}
+			}
+		})
+		if len(found) == 0 {
+			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name or tag%s", flag, word, known(word, among)))
+		}
+		for _, p := range found {
+			if !slices.ContainsFunc(chosen, func(o cluster.Peer) bool { return o.Name == p.Name }) {
+				chosen = append(chosen, p)
+			}
+		}
+	}
+	for _, p := range chosen {
+		if p.Err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %s at %s: %w", flag, p.Name, p.Addr, p.Err))
+		}
+	}
+	slices.SortFunc(chosen, func(a, b cluster.Peer) int { return strings.Compare(a.Name, b.Name) })
+	return chosen, errors.Join(errs...)
+}
+
+func meant(word string, p *cluster.Peer) bool {
+	return word == p.Name || slices.Contains(p.Tags, word) || word == "all" && p.Role != roleBroker ||
+		word == roleClient+"s" && p.Role == roleClient || word == roleBroker+"s" && p.Role == roleBroker
+}
+
+// The roles of hosts. Their plurals mean all hosts that have them.
+const (
+	roleClient = "client"
+	roleBroker = "broker"
+)
+
+// known tells which names and tags there are.
+func known(word string, among []cluster.Peer) string {
+	var names []string
+	for _, p := range among {
+		names = append(names, p.Name)
+		names = append(names, p.Tags...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	switch n := suggest.Nearest(word, names); {
+	case n != "":
+		return fmt.Sprintf("; did you mean %s?", n)
+	case len(names) == 0:
+		return ": there is no agent at all"
+	}
+	return fmt.Sprintf("; there are %s", strings.Join(names, ", "))
+}

@@ -1,0 +1,233 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+func newCollect(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "collect [FILE|DIR]...",
+		Short: "Merge the runs of many processes and hosts into one result",
+		Long: `Merge run files into one result: a row a process, a row a host, and the whole. Counts
+are added up, latencies are merged from their histograms and never averaged, and rates
+are over the time in which all parts ran. The files are those that are named (a
+directory stands for the .ktr files in it), and those that agents have of a run.
+
+What comes out is a collection: it holds every file as it was, can be read by every
+command that reads a run file, and can be merged again. The same file twice counts once.`,
+		Example: `  # each host, in any number of processes: kt produce … --run nightly
+  # then, on any host:
+  kt collect --join vm14 --run nightly --key-file kt.key
+
+  # with no network at all
+  kt collect vm14.ktr vm15.ktr more/
+  kt collect *.ktr --output processes > processes.csv`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"ktr"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	flags := config.NewCollect(c.Flags())
+	completions(c, map[string][]string{"output": config.ReportOutputs})
+	c.RunE = func(c *cobra.Command, files []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest, files); err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return runCollect(ctx, env, flags, files) })
+	}
+	return c
+}
+
+func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []string) error {
+	m := newMerger(env)
+	defer m.close()
+	for _, path := range files {
+		if err := m.addPath(path); err != nil {
+			return usageError(err)
+		}
+	}
+	var problems []error
+	if flags.Fetch {
+		client, err := env.client(&flags.Agents)
+		if err != nil {
+			return err
+		}
+		found, err := peers(ctx, client, &flags.Agents)
+		if err != nil {
+			return err
+		}
+		dir, remove, err := m.scratch()
+		if err != nil {
+			return err
+		}
+		defer remove()
+		fetched, errs := client.Results(ctx, found, flags.Run, dir)
+		problems = errs
+		for _, path := range fetched {
+			if err := m.add(path); err != nil {
+				return err
+			}
+		}
+		if len(fetched) == 0 && len(files) == 0 {
+			return errors.Join(append(problems, fmt.Errorf("no agent has a run file of --run %s", flags.Run))...)
+		}
+	}
+	if err := m.set.Select(flags.Run); err != nil {
+		return usageError(err)
+	}
+	res, err := m.set.Result(ctx)
+	if err != nil {
+		return err
+	}
+	path, err := m.write(flags.ResultFile, &res)
+	if err != nil {
+		return err
+	}
+	o := report.Options{Theme: env.theme(flags.NoColor, flags.ASCII)}
+	if path != "" && flags.Output == "text" {
+		o.RunFile = path
+	} else if path != "" && !flags.Quiet {
+		fmt.Fprintf(env.Stderr, "kt: collection %s\n", path)
+	}
+	return errors.Join(report.Formats[flags.Output](env.Stdout, res, o), errors.Join(problems...), apart(&res))
+}
+
+// apart is an error when parts of the run are not in its figures: whoever asked for a
+// whole has not got one.
+func apart(res *result.Result) error {
+	n := 0
+	for i := range res.Processes {
+		if !res.Processes[i].Counted {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d parts are not in the figures: see their rows", n, len(res.Processes))
+}
+
+// merger merges files, which stay open until it is closed.
+type merger struct {
+	env  *Env
+	set  *result.Set
+	open []*os.File
+}
+
+func newMerger(env *Env) *merger { return &merger{env: env, set: result.NewSet()} }
+
+func (m *merger) close() {
+	for _, f := range m.open {
+		_ = f.Close() // it was only read
+	}
+}
+
+// addPath adds a file, or the run files of a directory.
+func (m *merger) addPath(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, cause(err))
+	}
+	if !info.IsDir() {
+		return m.add(path)
+	}
+	files, err := filepath.Glob(filepath.Join(escapeGlob(path), "*.ktr"))
+	if err == nil && len(files) == 0 {
+		err = errors.New("there is no .ktr file in it")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	slices.Sort(files)
+	for _, f := range files {
+		if err := m.add(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// escapeGlob makes a path a pattern that only it matches.
+func escapeGlob(path string) string {
+	var b []byte
+	for i := range len(path) {
+		if c := path[i]; c == '*' || c == '?' || c == '[' || c == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, path[i])
+	}
+	return string(b)
+}
+
+func (m *merger) add(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, cause(err))
+	}
+	m.open = append(m.open, f)
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: it is no file", path)
+	}
+	return m.set.Add(path, f, info.Size())
+}
+
+// scratch is a folder for what is fetched, beside the run files: what is fetched may be
+// too much for a temporary file system in memory.
+func (m *merger) scratch() (dir string, remove func(), err error) {
+	base := m.env.stateDir()
+	if base != "" {
+		if err := os.MkdirAll(base, 0o755); err != nil {
+			return "", nil, err
+		}
+	}
+	dir, err = os.MkdirTemp(base, "collect-*")
+	return dir, func() { _ = os.RemoveAll(dir) }, err // it is kt's own, and in the collection
+}
+
+// write writes the collection: to a file of that name, or to a new one in the state
+// folder.
+func (m *merger) write(name string, res *result.Result) (path string, err error) {
+	if name == noRunFile {
+		return "", nil
+	}
+	file, err := openRunFile(m.env, name, "collect-"+runStem(&res.Plan))
+	if err != nil {
+		return "", usageError(err)
+	}
+	defer file.discardUnused()
+	if file.file == nil {
+		return "", nil
+	}
+	return file.path, m.fill(file)
+}
+
+// fill writes the collection to a file that was opened for it.
+func (m *merger) fill(file *runFile) error {
+	if file.file == nil {
+		return nil
+	}
+	_, err := m.set.WriteTo(file.file)
+	if err == nil {
+		file.used = true // and not to be discarded
+		err = file.file.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("write the collection %s: %w", file.path, cause(err))
+	}
+	return nil
+}

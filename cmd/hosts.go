@@ -1,0 +1,354 @@
+package cmd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/tui"
+)
+
+// remote is a run that other hosts make together.
+type remote struct {
+	env    *Env
+	load   *load
+	stop   *stopper
+	client *cluster.Client
+	order  cluster.Order
+	out    *output
+	fold   *result.Fold // what is known while the run goes on
+	begun  bool         // guarded by the one goroutine that observes
+}
+
+// runRemote makes a load on other hosts, and writes the merged result.
+func (l *load) runRemote(ctx context.Context, env *Env, stop *stopper) error {
+	file, err := openRunFile(env, l.ResultFile, runStem(&l.Plan))
+	if err != nil {
+		return usageError(err)
+	}
+	defer file.discardUnused()
+	r := &remote{env: env, load: l, stop: stop}
+	if r.client, err = env.client(&l.Hosts.Agents); err != nil {
+		return err
+	}
+	if err := r.findHosts(ctx); err != nil {
+		return err
+	}
+	m := newMerger(env)
+	defer m.close()
+	dir, remove, err := m.scratch()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	outcome, err := r.run(ctx, dir)
+	if err != nil {
+		return misfitOrder(err)
+	}
+	return r.finish(ctx, m, file, outcome)
+}
+
+// misfitOrder gives what the hosts refuse the exit code of a command line that is wrong.
+func misfitOrder(err error) error {
+	if errors.Is(err, cluster.ErrStopped) {
+		return context.Canceled // the exit code is the signal's
+	}
+	return err
+}
+
+// findHosts asks the agents who they are, and divides the load.
+func (r *remote) findHosts(ctx context.Context) error {
+	l := r.load
+	found, err := peers(ctx, r.client, &l.Hosts.Agents)
+	if err != nil {
+		return err
+	}
+	on, err := choose("on", l.Hosts.On, found)
+	if err != nil {
+		return usageError(err)
+	}
+	watched, err := r.watched(found, on)
+	if err != nil {
+		return usageError(err)
+	}
+	p := l.Plan
+	processes := len(on) * l.Hosts.Processes
+	if p.Writes() && !l.Hosts.OwnProducers {
+		p.Producers = processes // kt's default is one in each process
+	}
+	if p.Reads() && !l.Hosts.OwnConsumers {
+		p.Read.Consumers = processes
+	}
+	if _, err := p.Divide(processes); err != nil {
+		return usageError(err)
+	}
+	l.Plan = p
+	epoch := rand.Text()[:12]
+	name := l.Name
+	if name == "" {
+		name = epoch
+	}
+	r.order = cluster.Order{
+		Run: name, Epoch: epoch, Args: append([]string{"kt"}, r.env.Args...), Plan: p,
+		Producer: sendGiven(l.Properties), Consumer: sendGiven(l.ConsumerProperties),
+		Load: on, Watch: watched, Processes: l.Hosts.Processes,
+	}
+	return nil
+}
+
+// sendGiven passes properties on to other hosts: but for the addresses, which are in
+// the plan.
+func sendGiven(in map[string]config.Given) map[string]cluster.Given {
+	out := make(map[string]cluster.Given, len(in))
+	for name, g := range in {
+		if name != "bootstrap.servers" {
+			out[name] = cluster.Given(g)
+		}
+	}
+	return out
+}
+
+// watched are the hosts that make no load: those of brokers, unless the user says
+// otherwise.
+func (r *remote) watched(found, on []cluster.Peer) ([]cluster.Peer, error) {
+	words := r.load.Hosts.Watch
+	if slices.Equal(words, []string{"none"}) {
+		return nil, nil
+	}
+	chosen, err := choose("watch", words, found)
+	if len(words) == 0 {
+		for _, p := range found {
+			if p.Role == roleBroker && p.Err == nil {
+				chosen = append(chosen, p)
+			}
+		}
+	}
+	return slices.DeleteFunc(chosen, func(p cluster.Peer) bool {
+		return slices.ContainsFunc(on, func(o cluster.Peer) bool { return o.Name == p.Name })
+	}), err
+}
+
+// run makes the load, behind the screen if there is one.
+func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
+	h := r.header()
+	var err error
+	if r.out, err = newOutput(r.env, r.load, r.stop, h, r.screenHeader); err != nil {
+		return cluster.Outcome{}, usageError(err)
+	}
+	r.fold = result.NewFold(h)
+	if !r.load.Quiet && r.out.screen == nil {
+		fmt.Fprintf(r.env.Stderr, "kt: run %s on %s\n", r.order.Run, hostList(r.order))
+	}
+	var outcome cluster.Outcome
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer r.out.quit()
+		outcome, err = r.client.Run(ctx, r.order, cluster.RunOptions{Stop: r.stop.asked, Observe: r.observe, Dir: dir})
+	})
+	r.out.show(ctx)
+	running.Wait()
+	return outcome, err
+}
+
+// hostList names the hosts of an order.
+func hostList(o cluster.Order) string {
+	var names, watched []string
+	for _, p := range o.Load {
+		names = append(names, p.Name)
+	}
+	for _, p := range o.Watch {
+		watched = append(watched, p.Name)
+	}
+	s := strings.Join(names, ", ")
+	if o.Processes > 1 {
+		s += fmt.Sprintf(" (%d processes each)", o.Processes)
+	}
+	if len(watched) > 0 {
+		s += "; watching " + strings.Join(watched, ", ")
+	}
+	return s
+}
+
+// header is what is known of the whole run before it begins. It is not written down: the
+// merged result has that of its parts.
+func (r *remote) header() result.Header {
+	l := r.load
+	h := result.Header{
+		Schema: result.Schema, RunID: r.order.Epoch, KTVersion: buildVersion().String(), StartedAt: r.env.Now().UTC(),
+		Args: r.order.Args, Plan: r.order.Plan,
+	}
+	h.Environment.Topic = result.Topic{Name: l.Plan.Topic.Name, Partitions: int(l.Plan.Topic.Partitions)}
+	if l.Plan.Writes() {
+		h.Config = settings(l.producer.All())
+	}
+	if l.Plan.Reads() {
+		h.ConsumerConfig = settings(l.consumer.All())
+	}
+	return h
+}
+
+func (r *remote) screenHeader(h result.Header) tui.Header {
+	p := h.Plan
+	s := tui.Header{
+		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Partitions: p.Topic.Partitions,
+		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Warmup: p.Load.Warmup.Duration.Std(),
+		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
+	}
+	if p.Writes() {
+		s.BufferBytes = r.load.producer.BufferMemory() * int64(p.Producers)
+	}
+	for _, peer := range r.order.Load {
+		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role, Processes: r.order.Processes})
+	}
+	for _, peer := range r.order.Watch {
+		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role})
+	}
+	return s
+}
+
+// stages are the coordinator's as the engine has them.
+var stages = map[cluster.Stage]engine.Stage{
+	cluster.Running: engine.Running, cluster.Collecting: engine.Draining, cluster.Finished: engine.Finished,
+}
+
+// waits are the stages before the load begins, as the screen names them.
+var waits = map[cluster.Stage]tui.State{
+	cluster.Lobby: tui.Lobby, cluster.Preparing: tui.Preparing, cluster.Syncing: tui.Preparing, cluster.Starting: tui.Preparing,
+}
+
+// observe shows one second of the whole. It is called by one goroutine of the client's.
+func (r *remote) observe(t cluster.Tick) {
+	if !r.begun && t.Stage >= cluster.Running {
+		r.begun = true
+		r.stop.begin()
+	}
+	s := second{windows: t.Windows, stage: stages[t.Stage], sample: sampleOf(t)}
+	for _, w := range t.Windows {
+		r.fold.AddWindow(w)
+	}
+	r.fold.AddSample(s.sample)
+	s.verdict, s.backlog = r.fold.Verdict(), r.fold.Backlog()
+	if r.out.screen != nil && !r.out.broken.Load() {
+		show := tick(s)
+		show.Hosts, show.StartsIn = hostStates(t), max(0, -t.At)
+		if state, waiting := waits[t.Stage]; waiting {
+			show.State = state
+		}
+		r.out.screen.Send(show)
+		return
+	}
+	if len(t.Windows) > 0 {
+		r.out.observe(s)
+	}
+}
+
+// sampleOf is how busy the hosts of the load were together.
+func sampleOf(t cluster.Tick) host.Sample {
+	s := host.Sample{At: t.At, Interval: time.Second}
+	for i := range t.Hosts {
+		h := &t.Hosts[i]
+		if h.Processes == 0 {
+			continue
+		}
+		cores := 0.0 // which the processes of a host share
+		for _, p := range h.Samples {
+			s.ProcessCPU += p.ProcessCPU
+			s.RSS += p.RSS
+			s.GCPauseMax = max(s.GCPauseMax, p.GCPauseMax)
+			s.GCCPU += p.GCCPU
+			cores = max(cores, p.Cores)
+		}
+		s.Cores += cores
+		if v := h.Vitals; v != nil {
+			s.HostCPU += v.CPU
+			s.HostCores += v.Cores
+		}
+	}
+	return s
+}
+
+// hostStates are the hosts as the screen takes them.
+func hostStates(t cluster.Tick) []tui.HostState {
+	var states []tui.HostState
+	for _, h := range t.Hosts {
+		states = append(states, tui.HostState{
+			Name: h.Name, Role: h.Role, Processes: h.Processes, State: h.State, Window: h.Window, Vitals: h.Vitals,
+			Offset: h.Offset, Bound: h.Bound, Seen: h.Seen, Note: h.Note,
+		})
+	}
+	return states
+}
+
+// finish merges what the hosts measured: from their files, as kt collect does.
+func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster.Outcome) error {
+	for _, text := range o.Lost {
+		fmt.Fprintln(r.env.Stderr, "kt: "+text)
+	}
+	if len(o.Files) == 0 {
+		return fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
+	}
+	for _, path := range o.Files {
+		if err := m.add(path); err != nil {
+			return err
+		}
+	}
+	if err := m.set.Select(r.order.Epoch); err != nil {
+		return err
+	}
+	res, err := m.set.Result(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	err = errors.Join(m.fill(file), r.write(res, file))
+	judged := judge(res, r.stop.code(), r.load.Output)
+	if judged == nil {
+		judged = judgeParts(o)
+	}
+	if judged == nil {
+		judged = apart(&res)
+	}
+	if err == nil || exitCode(judged) == exitLost {
+		return errors.Join(judged, err)
+	}
+	return err
+}
+
+func (r *remote) write(res result.Result, file *runFile) error {
+	if err := r.out.result(res, report.Options{RunFile: file.path}); err != nil || !r.load.PrintMetrics {
+		return err
+	}
+	w := r.env.Stdout
+	if r.out.format != "text" && r.out.format != "perf-test" {
+		w = r.env.Stderr // a table would spoil what a program reads
+	}
+	return report.Metrics(w, res)
+}
+
+// judgeParts finds the worst that a process said of its own part, where the whole shows
+// nothing: a reader that waited in vain, say.
+func judgeParts(o cluster.Outcome) error {
+	var worst *exitError
+	for _, name := range slices.Sorted(maps.Keys(o.Done)) {
+		for _, d := range o.Done[name] {
+			if d.Code != exitOK && (worst == nil || d.Code > worst.code) {
+				worst = &exitError{d.Code, fmt.Errorf("%s: %s", name, d.Text)}
+			}
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return worst
+}

@@ -1,0 +1,55 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/cluster/wire"
+)
+
+func newKeygen(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "keygen FILE",
+		Short: "Make the key that agents and their users share",
+		Long: `Make a key at random and write it to a new file that only you can read. Whoever has
+it can ask every agent with the same key for a load: copy it to the hosts as you would
+a private key. Without FILE, or with -, it is written to standard output.`,
+		Example: `  kt keygen kt.key
+  scp kt.key vm14:/etc/kt/key && ssh vm14 kt agent --key-file /etc/kt/key`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError(fmt.Errorf("kt keygen makes one key: %q is one file too many", args[1]))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			text := wire.NewKey().Text() + "\n"
+			if len(args) == 0 || args[0] == "-" {
+				_, err := fmt.Fprint(env.Stdout, text)
+				return err
+			}
+			return writeKey(env, args[0], text)
+		},
+	}
+}
+
+// writeKey never overwrites a key: agents that have the old one would be lost.
+func writeKey(env *Env, path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return usageError(fmt.Errorf("%s: it exists, and kt does not overwrite keys; name another file or remove it", path))
+	}
+	if err != nil {
+		return usageError(fmt.Errorf("%s: %w", path, cause(err)))
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", path, cause(err)), os.Remove(path))
+	}
+	fmt.Fprintf(env.Stderr, "kt: wrote a new key to %s; give the same file to every agent (kt agent --key-file) and to who uses them\n", path)
+	return nil
+}

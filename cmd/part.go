@@ -1,0 +1,236 @@
+package cmd
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// newPart is how an agent makes a load: in a process of its own, which gets its job on
+// standard input and tells of it on standard output, as JSON lines.
+func newPart(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:    "part",
+		Short:  "Make one process's part of a load, for kt agent",
+		Args:   noArgs,
+		Hidden: true,
+		RunE:   func(c *cobra.Command, _ []string) error { return runPart(c.Context(), env) },
+	}
+}
+
+// runPart does what the agent says.
+func runPart(ctx context.Context, env *Env) error {
+	p := &part{out: json.NewEncoder(env.Stdout), start: make(chan cluster.StartOrder, 1), gone: make(chan struct{}), finish: make(chan struct{})}
+	in := bufio.NewReaderSize(env.Stdin, 64<<10)
+	if err := p.take(in); err != nil {
+		return usageError(fmt.Errorf("kt part is for kt agent, which says on standard input what to do: %w", err))
+	}
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	stop := newStopper(abort, env.Exit, func(string) {})
+	signals, ignore := env.Signals()
+	defer ignore()
+	defer stop.listen(signals)()
+	go p.listen(in, stop) // it ends with the input, or the process
+
+	l, err := checkLoad(env, p.run())
+	if err == nil {
+		l.part = p
+		err = l.carryOut(ctx, env, stop)
+	}
+	switch {
+	case p.told: // it ends with what it has told
+	case err != nil:
+		p.failed(err)
+	}
+	return err
+}
+
+// part is the conversation with the agent.
+type part struct {
+	job    cluster.ProcessJob
+	order  cluster.StartOrder
+	start  chan cluster.StartOrder
+	gone   chan struct{} // closed: the agent says no more
+	finish chan struct{} // closed: all processes have drained
+	told   bool          // how the run ended
+
+	mu  sync.Mutex // guards out
+	out *json.Encoder
+}
+
+// run is the load that a job asks for.
+func (p *part) run() *config.Run {
+	given := func(in map[string]cluster.Given) map[string]config.Given {
+		out := make(map[string]config.Given, len(in))
+		for name, g := range in {
+			out[name] = config.Given(g)
+		}
+		return out
+	}
+	r := &config.Run{
+		Plan: p.job.Plan, Properties: given(p.job.Producer), ConsumerProperties: given(p.job.Consumer),
+		ResultFile: p.job.RunFile, Output: "text", Quiet: true, Interval: time.Second, DateFormat: "yyyy",
+	}
+	r.Plan.Topic.Delete = r.Plan.Topic.Delete && p.job.CreateTopic
+	return r
+}
+
+// take reads the job.
+func (p *part) take(in *bufio.Reader) error {
+	m, err := readOrder(in)
+	if err != nil {
+		return err
+	}
+	if m.Job == nil {
+		return errors.New("the first line is no job")
+	}
+	p.job = *m.Job
+	return nil
+}
+
+// longestOrder bounds a line of the agent: a plan with its roster and properties.
+const longestOrder = 4 << 20
+
+func readOrder(in *bufio.Reader) (m cluster.ToProcess, err error) {
+	var line []byte
+	for {
+		piece, err := in.ReadSlice('\n')
+		line = append(line, piece...)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) || len(line) > longestOrder {
+			return m, err
+		}
+	}
+	return m, json.Unmarshal(line, &m)
+}
+
+// listen follows what the agent says.
+func (p *part) listen(in *bufio.Reader, stop *stopper) {
+	defer close(p.gone)
+	finished := false
+	for {
+		m, err := readOrder(in)
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			return // an agent that talks nonsense is one that is gone
+		case m.Start != nil:
+			select {
+			case p.start <- *m.Start:
+			default: // one start is enough
+			}
+		case m.Abort:
+			stop.stop(nil)
+			stop.stop(nil)
+		case m.Stop:
+			stop.stop(nil)
+		case m.Finish && !finished:
+			finished = true
+			close(p.finish)
+		}
+	}
+}
+
+func (p *part) tell(m cluster.FromProcess) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.out.Encode(m) // an agent that is gone hears nothing, and the run goes on
+}
+
+func (p *part) failed(err error) {
+	text := cmp.Or(textOf(err), err.Error())
+	p.tell(cluster.FromProcess{Failed: &text})
+}
+
+// spin is for how long the start is waited for awake: Go sleeps about a millisecond too
+// long on Linux.
+const spin = 2 * time.Millisecond
+
+// await tells the agent that all is ready, and returns when the load is to begin.
+func (p *part) await(ctx context.Context, h result.Header) error {
+	p.tell(cluster.FromProcess{Ready: &h})
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.gone:
+		return errors.New("the agent is gone")
+	case p.order = <-p.start:
+	}
+	// By the monotonic clock from here on: a step of the wall clock moves nothing.
+	at := time.Now().Add(time.Until(p.order.At.Round(0)))
+	p.order.At = at
+	timer := time.NewTimer(time.Until(at) - spin)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	}
+	for time.Until(at) > 0 {
+		runtime.Gosched()
+	}
+	return nil
+}
+
+// began is how the load began, which it tells the agent too.
+func (p *part) began(now time.Time) result.Start {
+	at := now.UTC()
+	p.tell(cluster.FromProcess{Began: &at})
+	agreed := p.order.Agreed
+	agreed.Late = now.Sub(p.order.At)
+	return result.Start{At: at, Agreed: &agreed}
+}
+
+// second tells of one second, without what a screen does not show.
+func (p *part) second(s second) {
+	told := cluster.Second{
+		Sample: s.sample, Stage: int32(s.stage), Buffered: s.buffered, InFlight: s.inFlight, Backlog: s.backlog, BoundBy: s.verdict,
+	}
+	for i := range s.windows {
+		told.Windows = append(told.Windows, s.windows[i].Slim())
+	}
+	p.tell(cluster.FromProcess{Second: &told})
+}
+
+// patience is how long a process waits to be told that all others have drained too.
+const patience = 10 * time.Minute
+
+// done tells how the run ended, and waits for all others: a topic may be deleted then.
+func (p *part) done(ctx context.Context, err error) {
+	p.told = true
+	p.tell(cluster.FromProcess{Done: &cluster.Done{Code: exitCode(err), Text: textOf(err)}})
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.finish:
+	case <-p.gone:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// textOf is what there is to say of an error, without kt's name before it.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.TrimSpace(strings.ReplaceAll(message(err), "kt: ", ""))
+}

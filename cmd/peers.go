@@ -1,0 +1,65 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+func newPeers(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "peers",
+		Short: "List the hosts on which kt agent runs",
+		Long: `List the agents that another knows, or those that are named: name, address, role, tags,
+version, how busy the host is, by how much its clock differs from this host's, and how
+many results it holds.`,
+		Example: `  # the agent on this host, and all that it knows
+  kt peers
+
+  # those that vm14 knows
+  kt peers --join vm14 --key-file kt.key
+
+  # these two, over TCP alone
+  kt peers --peers vm14,vm15:7946 --key-file kt.key --output json`,
+		Args: noArgs,
+	}
+	flags := config.NewPeers(c.Flags())
+	completions(c, map[string][]string{"output": config.PeersOutputs})
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return runPeers(ctx, env, flags) })
+	}
+	return c
+}
+
+func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
+	client, err := env.client(&flags.Agents)
+	if err != nil {
+		return err
+	}
+	found, err := peers(ctx, client, &flags.Agents)
+	if err != nil {
+		return err
+	}
+	var rows []report.PeerRow
+	for _, p := range found {
+		row := report.PeerRow{
+			Name: p.Name, Address: p.Addr, Role: p.Role, Version: p.Version, State: p.State, Run: p.Run, Tags: p.Tags,
+			CPU: p.CPU, Cores: p.Cores, Offset: p.Offset, Bound: p.Bound, ClockKnown: p.RTT > 0, Results: p.Results,
+		}
+		if p.Err != nil {
+			row.Problem = p.Err.Error()
+		}
+		rows = append(rows, row)
+	}
+	if flags.Output == "json" {
+		return report.PeersJSON(env.Stdout, rows)
+	}
+	return report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII)})
+}

@@ -1,0 +1,281 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// AgentOptions are what an agent is and may do. Info, Dir, Spawn, Now and Log have to be
+// set.
+type AgentOptions struct {
+	Info      Info
+	Key       *wire.Key // nil: only this machine can talk to it
+	Bind      string    // host:port of the one port, TCP and UDP
+	Advertise string    // host:port where others reach it; "": as bound
+	Join      []string  // host:port of other agents
+
+	Limits   Limits
+	Parallel int // runs at a time; 0: one
+
+	// Dir is a folder of the agent's own for run files: made if it is not there, with
+	// mode 0700. Of the files that it made itself it keeps those of the newest Keep runs;
+	// 0: 50.
+	Dir  string
+	Keep int
+	// Shared is where kt's other commands on this host leave their run files. Those of
+	// a run that has a name are handed out by it, and none is ever changed. "": none.
+	Shared string
+
+	Spawn func(ctx context.Context) (*Process, error) // starts a process that makes a load; ctx ends when it has to be gone
+	// Watch makes a sampler of this machine: it is called at the start of a run, and what
+	// it returns at the end of each interval. nil: the machine is not watched.
+	Watch func(since func() time.Duration) func(at time.Duration) host.Vitals
+	Now   func() time.Time  // this host's clock
+	Log   func(text string) // gets a line for whoever runs the agent
+}
+
+// stream is one connection to a peer: a wire.Conn.
+type stream interface {
+	Send(ctx context.Context, kind wire.Kind, payload []byte) error
+	Receive(ctx context.Context) (wire.Kind, []byte, error)
+	Close() error
+	RemoteAddr() net.Addr
+}
+
+var _ stream = (*wire.Conn)(nil)
+
+// Serve is an agent until ctx ends; then it stops what it runs, and waits for it.
+// listening is called with the address when others can reach it.
+func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) error {
+	a, err := newAgent(o)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	server := &wire.Server{Key: o.Key, Log: o.Log, MaxConns: maxStreams}
+	server.Handle = func(ctx context.Context, c *wire.Conn) { a.handle(ctx, c) }
+	options := gossip.Options{
+		Bind: o.Bind, Advertise: o.Advertise, Join: o.Join, Info: a.presence(),
+		Streams: server.Serve, Log: o.Log,
+	}
+	if o.Key != nil {
+		k := o.Key.Derive("gossip")
+		options.Key = &k
+	}
+	g, err := gossip.Start(options)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.gossip = g
+	a.mu.Unlock()
+	listening(g.Addr())
+	<-ctx.Done()
+	a.stop()
+	server.Close()
+	return g.Close()
+}
+
+// maxStreams is how many streams an agent serves at a time: a few coordinators, each
+// with one to talk and one to fetch.
+const maxStreams = 32
+
+// agent is the part of an agent that knows no network.
+type agent struct {
+	o     AgentOptions
+	store *store
+	ctx   context.Context // ends when the agent does
+	end   context.CancelFunc
+	live  sync.WaitGroup // runs
+
+	mu     sync.Mutex // guards what follows
+	runs   map[string]*run
+	order  []string // epochs, oldest first
+	gossip *gossip.Gossip
+	ending bool
+}
+
+// maxRemembered is how many epochs an agent remembers, so that none is used twice and a
+// coordinator that comes back late learns how its run ended.
+const maxRemembered = 200
+
+func newAgent(o AgentOptions) (*agent, error) {
+	if err := o.Info.check(); err != nil {
+		return nil, err
+	}
+	o.Parallel = max(o.Parallel, 1)
+	store, err := openStore(o.Dir, o.Shared, o.Keep, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{o: o, store: store, runs: make(map[string]*run)}
+	a.ctx, a.end = context.WithCancel(context.Background())
+	return a, nil
+}
+
+// stop ends all runs in order, and waits for them.
+func (a *agent) stop() {
+	a.mu.Lock()
+	a.ending = true
+	a.mu.Unlock()
+	a.end()
+	a.live.Wait()
+}
+
+func (a *agent) close() {
+	a.stop()
+	_ = a.store.root.Close() // a folder that was only looked into
+}
+
+// presence is what gossip tells others of this agent.
+func (a *agent) presence() gossip.Info {
+	return gossip.Info{
+		Name: a.o.Info.Name, Role: a.o.Info.Role, Version: a.o.Info.Version, Tags: a.o.Info.Tags,
+		Wire: Protocol, Busy: a.busy(), Results: a.store.count(),
+	}
+}
+
+// announce tells the others when something has changed.
+func (a *agent) announce() {
+	a.mu.Lock()
+	g := a.gossip
+	a.mu.Unlock()
+	if g == nil {
+		return
+	}
+	if err := g.Update(a.presence()); err != nil {
+		a.o.Log(fmt.Sprintf("the other agents could not be told: %v", err))
+	}
+}
+
+// busy is the name of a run that is not over.
+func (a *agent) busy() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if active := a.active(); len(active) > 0 {
+		return active[0].offer.Part.Run
+	}
+	return ""
+}
+
+// active are the runs that are not over, oldest first. The caller holds mu.
+func (a *agent) active() []*run {
+	var runs []*run
+	for _, epoch := range a.order {
+		if r := a.runs[epoch]; !r.over() {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// accept begins a run, or says why not.
+func (a *agent) accept(o *offer) (*run, error) {
+	if o.Part.Host != a.o.Info.Name {
+		return nil, fmt.Errorf("the offer is for %s", o.Part.Host)
+	}
+	if err := a.o.Limits.allow(o); err != nil {
+		return nil, err
+	}
+	used := a.store.used(o.Part.Epoch)
+	if err := a.store.prune(1); err != nil {
+		a.o.Log(err.Error()) // more is kept than was asked for
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ending {
+		return nil, errors.New("the agent is about to end")
+	}
+	if used || a.runs[o.Part.Epoch] != nil {
+		return nil, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
+	}
+	if active := a.active(); len(active) >= a.o.Parallel {
+		return nil, fmt.Errorf("it is busy with run %s; --parallel %d", active[0].offer.Part.Run, a.o.Parallel)
+	}
+	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // it knows better than others
+	r := newRun(a, o)
+	a.runs[o.Part.Epoch] = r
+	a.order = append(a.order, o.Part.Epoch)
+	a.forget()
+	a.live.Go(func() {
+		r.live(a.ctx)
+		a.announce()
+	})
+	return r, nil
+}
+
+// forget drops the oldest runs that are over. The caller holds mu.
+func (a *agent) forget() {
+	for i := 0; len(a.order) > maxRemembered && i < len(a.order); {
+		if epoch := a.order[i]; a.runs[epoch].over() {
+			delete(a.runs, epoch)
+			a.order = append(a.order[:i], a.order[i+1:]...)
+			continue
+		}
+		i++
+	}
+}
+
+func (a *agent) find(epoch string) *run {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.runs[epoch]
+}
+
+// look is how busy this host is now.
+func (a *agent) look(ctx context.Context) *looked {
+	l := &looked{Run: a.busy(), Results: a.store.count()}
+	if a.o.Watch != nil {
+		began := time.Now()
+		since := func() time.Duration { return time.Since(began) }
+		sample := a.o.Watch(since)
+		select {
+		case <-time.After(lookFor):
+		case <-ctx.Done():
+		}
+		v := sample(since())
+		l.CPU, l.Cores, l.Memory, l.Free = v.CPU, v.Cores, v.Memory, v.Free
+	}
+	a.mu.Lock()
+	g := a.gossip
+	a.mu.Unlock()
+	if g == nil {
+		return l
+	}
+	for _, m := range g.Members() {
+		l.Members = append(l.Members, member{Name: m.Name, Addr: m.Addr, State: m.State})
+	}
+	return l
+}
+
+// lookFor is the interval of a look: short enough to wait for, and long against the
+// kernel's tick of 1 to 10 ms.
+const lookFor = 200 * time.Millisecond
+
+// send writes one message. What cannot be written as JSON is a mistake of kt's own.
+func send(ctx context.Context, s stream, m any) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("write message: %w", err)
+	}
+	return s.Send(ctx, kindJSON, b)
+}
+
+// Process is a program that makes a load. It reads ToProcess from In, a JSON line each,
+// and writes FromProcess to Out.
+type Process struct {
+	In   io.WriteCloser
+	Out  io.Reader
+	Wait func() error // called once, when Out has ended; the error says how it died, with its last words
+	Kill func() error
+}

@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Limits are what an agent allows to a load, whatever a coordinator asks for. The zero
+// value of each is no limit.
+type Limits struct {
+	Rate           float64        // records a second, of the whole host; --max-rate
+	BytesPerSecond float64        // likewise; --max-rate with a unit
+	Producers      int            // clients of the whole host, consumers counted with them; --max-producers
+	Topic          *regexp.Regexp // must match the whole name of a topic; nil: any; --allow-topic
+	Duration       time.Duration  // of a load; --max-duration
+}
+
+// allow tells everything for which the host does not make the load that it is offered.
+// What a peer may ask for at all is the same on every host; the limits are this one's.
+func (l *Limits) allow(o *offer) error {
+	if len(o.Shares) == 0 {
+		return nil // it is only watched
+	}
+	var errs []error
+	for _, j := range o.jobs() {
+		if err := allowPlan(&j.Plan); err != nil {
+			errs = append(errs, err)
+			break // the others are of the same plan
+		}
+	}
+	errs = append(errs, allowProperties(o.Producer), allowProperties(o.Consumer))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return errors.Join(l.allowRate(o), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
+}
+
+// allowPlan tells what no agent does for a peer: to use the broker inside kt, which
+// nobody else can reach, or a file of its own.
+func allowPlan(p *plan.Plan) error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch {
+	case p.Embedded():
+		bad("--bootstrap-server: it is needed, for the broker inside kt is of one process")
+	case len(p.Bootstrap) > maxBootstrap:
+		bad("--bootstrap-server: there are %d, and %d are the most", len(p.Bootstrap), maxBootstrap)
+	}
+	for _, b := range p.Bootstrap {
+		if len(b) > 300 || b != clean(b, 300) {
+			bad("--bootstrap-server %q: it is no address", clean(b, 64))
+		}
+	}
+	if y := &p.Payload; y.File != "" || y.Delimiter != "" || y.Kind == plan.File || y.FileMean != 0 || y.FileMax != 0 {
+		bad("--payload-file: a load on other hosts reads no files of theirs")
+	}
+	if p.Verify && !(p.Writes() && p.Reads()) {
+		bad("--verify: a ledger does not leave its host; kt roundtrip needs none")
+	}
+	if len(p.Topic.Configs) > maxProperties || len(p.Payload.Headers) > maxProperties {
+		bad("the plan is too large")
+	}
+	if p.Share.IsZero() {
+		bad("the plan is no share of a load")
+	}
+	if !ends(p) {
+		bad("the load has no end of its own: give --duration or --num-records")
+	}
+	if err := p.Validate(); err != nil {
+		errs = append(errs, errors.New(clean(err.Error(), maxText)))
+	}
+	return errors.Join(errs...)
+}
+
+// ends tells whether a load is over by itself: nobody may be there to stop it.
+func ends(p *plan.Plan) bool {
+	if p.Load.Duration > 0 || p.Load.Records > 0 {
+		return true
+	}
+	return !p.Writes() && (p.Read.ToEnd || p.Read.Timeout > 0)
+}
+
+// localFile is what a property is called that names a file or a program of the host
+// that reads it. "jaas" can name a keytab, a config provider reads any file.
+var localFile = regexp.MustCompile(`(?i)(\.(location|file|path|dir|directory|cmd)$)|jaas|keytab|config\.providers`)
+
+// allowProperties refuses what would make this host read a file or start a program.
+func allowProperties(properties map[string]Given) error {
+	var errs []error
+	for name, g := range properties {
+		value := strings.ToLower(strings.TrimSpace(g.Value))
+		switch {
+		case name == "" || name != clean(name, 200):
+			errs = append(errs, fmt.Errorf("property %q: it is no name", clean(name, 64)))
+		case localFile.MatchString(name):
+			errs = append(errs, fmt.Errorf("property %s: it names a file or a program, and a load on other hosts uses none of theirs", name))
+		case strings.HasPrefix(value, "file:") || strings.Contains(value, "${"):
+			errs = append(errs, fmt.Errorf("property %s: its value stands for a file, and a load on other hosts reads none of theirs", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// allowRate holds the host's own share of the load against its limits.
+func (l *Limits) allowRate(o *offer) error {
+	var records, bytes float64
+	clients := 0
+	for _, j := range o.jobs() {
+		rate := j.Plan.RecordsPerSecond()
+		records += rate
+		bytes += rate * j.Plan.Payload.MeanBytes()
+		clients += j.Plan.Producers
+		if j.Plan.Reads() {
+			clients += j.Plan.Read.Clients()
+		}
+	}
+	unlimited := o.Plan.Load.Rate.IsUnlimited()
+	var errs []error
+	switch {
+	case l.Rate == 0:
+	case unlimited:
+		errs = append(errs, fmt.Errorf("--max-rate %.0f: the load has no --rate", l.Rate))
+	case records > l.Rate*(1+rounding):
+		errs = append(errs, fmt.Errorf("--max-rate %.0f: this host's share is %.0f records/s", l.Rate, records))
+	}
+	switch {
+	case l.BytesPerSecond == 0 || !o.Plan.Writes():
+	case unlimited:
+		errs = append(errs, fmt.Errorf("--max-rate %.0f B/s: the load has no --rate", l.BytesPerSecond))
+	case bytes > l.BytesPerSecond*(1+rounding):
+		errs = append(errs, fmt.Errorf("--max-rate %.0f B/s: this host's share is %.0f B/s", l.BytesPerSecond, bytes))
+	}
+	if l.Producers > 0 && clients > l.Producers {
+		errs = append(errs, fmt.Errorf("--max-producers %d: this host's share is %d producers and consumers", l.Producers, clients))
+	}
+	return errors.Join(errs...)
+}
+
+// rounding is by how much shares may add up to more than they should: floating-point
+// sums of a few hundred.
+const rounding = 1e-9
+
+func (l *Limits) allowTopic(p *plan.Plan) error {
+	if l.Topic == nil {
+		return nil
+	}
+	if p.Read.Include != "" || p.Topic.Name == "" {
+		return fmt.Errorf("--allow-topic %s: a pattern of topics may match others; name one with --topic", l.Topic)
+	}
+	whole, err := regexp.Compile(`^(?:` + l.Topic.String() + `)$`)
+	if err != nil || !whole.MatchString(p.Topic.Name) {
+		return fmt.Errorf("--allow-topic %s: the topic is %s", l.Topic, p.Topic.Name)
+	}
+	return nil
+}
+
+func (l *Limits) allowDuration(p *plan.Plan) error {
+	if l.Duration == 0 {
+		return nil
+	}
+	lasts := lasts(p)
+	switch {
+	case lasts == 0:
+		return fmt.Errorf("--max-duration %v: nobody knows how long the load lasts; give it a --duration", l.Duration)
+	case lasts > l.Duration:
+		return fmt.Errorf("--max-duration %v: the load lasts %v", l.Duration, lasts.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// lasts is how long a load lasts at most, without its drain; 0: nobody knows. It is of
+// the whole plan or any share of it.
+func lasts(p *plan.Plan) time.Duration {
+	if d := p.Load.Duration.Std(); d > 0 {
+		return d
+	}
+	rate := p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
+	if p.Load.Records == 0 || rate <= 0 || !p.Writes() {
+		return 0
+	}
+	if s := float64(p.Load.Records) / rate; s < maxRunTime.Seconds() {
+		return time.Duration(s * float64(time.Second))
+	}
+	return maxRunTime
+}

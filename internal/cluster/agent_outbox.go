@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// outbox holds what a run's coordinator has not been told. It never fills: seconds that
+// wait are merged, and of everything else the newest counts. So whoever puts something in
+// never waits, however slow the stream is, or while there is none.
+type outbox struct {
+	wake chan struct{} // holds one: there is something to tell
+
+	mu      sync.Mutex // guards the rest
+	parts   map[int]partStatus
+	changed map[int]bool // parts to tell of
+	seconds map[int]*Second
+	vitals  *host.Vitals
+	passed  int // vitals that were not told
+	flags   []fromAgent
+	told    int // of flags
+}
+
+func newOutbox() *outbox {
+	return &outbox{
+		wake: make(chan struct{}, 1), parts: make(map[int]partStatus),
+		changed: make(map[int]bool), seconds: make(map[int]*Second),
+	}
+}
+
+func (o *outbox) notify() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // it has been woken and not looked yet
+	}
+}
+
+func (o *outbox) part(s partStatus) {
+	o.mu.Lock()
+	o.parts[s.Process] = s
+	o.changed[s.Process] = true
+	o.mu.Unlock()
+	o.notify()
+}
+
+// second takes what a process told. The windows are the outbox's from now on.
+func (o *outbox) second(process int, s *Second) {
+	for i := range s.Windows {
+		s.Windows[i] = s.Windows[i].Slim()
+	}
+	o.mu.Lock()
+	if waiting := o.seconds[process]; waiting != nil {
+		windows := waiting.Windows
+		for i := range s.Windows {
+			windows = addPhase(windows, s.Windows[i])
+		}
+		s.Windows = windows
+	}
+	o.seconds[process] = s
+	o.mu.Unlock()
+	o.notify()
+}
+
+// addPhase merges a window with the one of its phase.
+func addPhase(windows []stats.Window, w stats.Window) []stats.Window {
+	for i := range windows {
+		if windows[i].Warmup == w.Warmup {
+			windows[i] = stats.Merge(windows[i], w)
+			return windows
+		}
+	}
+	return append(windows, w)
+}
+
+func (o *outbox) watched(v host.Vitals) {
+	o.mu.Lock()
+	if o.vitals != nil {
+		o.passed++
+	}
+	o.vitals = &v
+	o.mu.Unlock()
+	o.notify()
+}
+
+// flag tells of something that happens once in a run.
+func (o *outbox) flag(m fromAgent) {
+	o.mu.Lock()
+	o.flags = append(o.flags, m)
+	o.mu.Unlock()
+	o.notify()
+}
+
+// retell lets everything be told again that a new stream has to know.
+func (o *outbox) retell() {
+	o.mu.Lock()
+	for p := range o.parts {
+		o.changed[p] = true
+	}
+	o.told = 0
+	o.mu.Unlock()
+	o.notify()
+}
+
+// take is what is to be told. A process is known before what it did.
+func (o *outbox) take(epoch string) []fromAgent {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []fromAgent
+	for _, p := range sortedKeys(o.changed) {
+		s := o.parts[p]
+		out = append(out, fromAgent{Part: &s})
+	}
+	for _, p := range sortedKeys(o.seconds) {
+		out = append(out, fromAgent{Second: &partSecond{Epoch: epoch, Process: p, Second: *o.seconds[p]}})
+	}
+	if o.vitals != nil {
+		out = append(out, fromAgent{Vitals: &hostVitals{Epoch: epoch, Vitals: *o.vitals, Passed: o.passed}})
+	}
+	out = append(out, o.flags[o.told:]...)
+	o.told, o.vitals = len(o.flags), nil
+	clear(o.seconds)
+	clear(o.changed)
+	return out
+}
+
+// deliver tells the coordinator until its stream or ctx ends.
+func (o *outbox) deliver(ctx context.Context, s stream, epoch string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.wake:
+		}
+		for _, m := range o.take(epoch) {
+			if err := send(ctx, s, m); err != nil {
+				_ = s.Close() // so that the coordinator comes back
+				return
+			}
+		}
+	}
+}
+
+func sortedKeys[V any](m map[int]V) []int {
+	keys := make([]int, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Times of a stream, as an agent sees it.
+const (
+	helloTimeout = 10 * time.Second
+	// A coordinator in a run says something every second. One that only looks is done
+	// sooner. Who is silent for longer is gone, whatever TCP says.
+	idleTimeout = 30 * time.Second
+)
+
+// talk is one stream that a coordinator opened.
+type talk struct {
+	a   *agent
+	s   stream
+	run *run // that this stream is about; nil: none
+
+	reading   *os.File // the run file that was read last
+	readingID string
+}
+
+// handle serves one stream until it ends.
+func (a *agent) handle(ctx context.Context, s stream) {
+	defer func() { _ = s.Close() }() // nothing is left to be said
+	t := &talk{a: a, s: s}
+	defer t.close()
+	if !t.greet(ctx) {
+		return
+	}
+	for {
+		waiting, cancel := context.WithTimeout(ctx, idleTimeout)
+		kind, b, err := s.Receive(waiting)
+		cancel()
+		if err != nil {
+			return
+		}
+		received := a.o.Now()
+		m, err := decodeToAgent(b)
+		if kind != kindJSON {
+			err = errProtocol
+		}
+		if err != nil {
+			_ = t.refuse(ctx, "", fmt.Errorf("%w; its kt is %s", err, a.o.Info.Version)) // and it is hung up
+			a.o.Log(fmt.Sprintf("%v sent what is no message of this kt: %s", s.RemoteAddr(), clean(err.Error(), 300)))
+			return
+		}
+		if err := t.answer(ctx, m, received); err != nil {
+			return
+		}
+	}
+}
+
+// greet tells whether both sides have the same version.
+func (t *talk) greet(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	_, b, err := t.s.Receive(ctx)
+	if err != nil {
+		return false
+	}
+	h, err := decodeHello(b)
+	if err != nil {
+		return false
+	}
+	err = send(ctx, t.s, fromAgent{Welcome: &hello{Protocol: Protocol, Info: t.a.o.Info}})
+	return err == nil && h.Protocol == Protocol
+}
+
+func (t *talk) close() {
+	if t.run != nil {
+		t.run.detach(t)
+	}
+	if t.reading != nil {
+		_ = t.reading.Close() // it was only read from
+	}
+}
+
+// refuse says why something is not done. The error is the stream's.
+func (t *talk) refuse(ctx context.Context, epoch string, why error) error {
+	return send(ctx, t.s, fromAgent{Refused: &refused{Epoch: epoch, Text: clean(why.Error(), maxText)}})
+}
+
+// answer does what one message asks for. An error ends the stream.
+func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error {
+	switch {
+	case m.Ping != nil:
+		return send(ctx, t.s, fromAgent{Pong: &pong{Number: m.Ping.Number, Received: received.UTC(), Sent: t.a.o.Now().UTC()}})
+	case m.Look != nil:
+		return send(ctx, t.s, fromAgent{Looked: t.a.look(ctx)})
+	case m.Offer != nil:
+		return t.offer(ctx, m.Offer)
+	case m.Resume != nil:
+		return t.resume(ctx, m.Resume.Epoch)
+	case m.Open != nil:
+		return t.of(ctx, m.Open.Epoch, func(r *run) error { return r.open(m.Open.Processes) })
+	case m.Start != nil:
+		return t.of(ctx, m.Start.Epoch, func(r *run) error { return r.begin(m.Start.Order) })
+	case m.Order != nil:
+		return t.of(ctx, m.Order.Epoch, func(r *run) error { r.obey(m.Order.Do); return nil })
+	case m.Files != nil:
+		found, err := t.a.store.list(m.Files.Run)
+		return t.orProblem(ctx, fromAgent{Files: &found}, err)
+	case m.Read != nil:
+		return t.chunk(ctx, m.Read)
+	}
+	return errors.New("a second hello")
+}
+
+func (t *talk) offer(ctx context.Context, o *offer) error {
+	if t.run != nil {
+		return t.refuse(ctx, o.Part.Epoch, errors.New("this stream is about another run"))
+	}
+	r, err := t.a.accept(o)
+	if err != nil {
+		t.a.o.Log(fmt.Sprintf("refused run %s of %v: %s", o.Part.Run, t.s.RemoteAddr(), clean(err.Error(), 300)))
+		return t.refuse(ctx, o.Part.Epoch, err)
+	}
+	t.a.o.Log(fmt.Sprintf("run %s: accepted from %v, %d processes", o.Part.Run, t.s.RemoteAddr(), len(o.Shares)))
+	t.a.announce()
+	t.run = r
+	if err := send(ctx, t.s, fromAgent{Accepted: &inRun{o.Part.Epoch}}); err != nil {
+		return err
+	}
+	r.attach(ctx, t)
+	return nil
+}
+
+// resume lets this stream take the place of the one that the run was offered on.
+func (t *talk) resume(ctx context.Context, epoch string) error {
+	r := t.a.find(epoch)
+	if r == nil || t.run != nil {
+		return t.refuse(ctx, epoch, errors.New("the run is not known here"))
+	}
+	t.run = r
+	if err := send(ctx, t.s, fromAgent{Accepted: &inRun{epoch}}); err != nil {
+		return err
+	}
+	r.attach(ctx, t)
+	return nil
+}
+
+// of does something with the run of this stream. A message of another run's epoch is
+// stale, and does nothing.
+func (t *talk) of(ctx context.Context, epoch string, do func(*run) error) error {
+	if t.run == nil || t.run.offer.Part.Epoch != epoch {
+		return t.refuse(ctx, epoch, errors.New("the run is not known on this stream"))
+	}
+	if err := do(t.run); err != nil {
+		return t.refuse(ctx, epoch, err)
+	}
+	return nil
+}
+
+// chunk hands out a piece of a run file.
+func (t *talk) chunk(ctx context.Context, c *chunkAsked) error {
+	if t.readingID != c.RunID {
+		f, err := t.a.store.find(c.RunID)
+		if err != nil {
+			return t.orProblem(ctx, fromAgent{}, err)
+		}
+		if t.reading != nil {
+			_ = t.reading.Close() // it was only read from
+		}
+		t.reading, t.readingID = f, c.RunID
+	}
+	b, err := chunkOf(t.reading, c)
+	if err != nil {
+		return t.orProblem(ctx, fromAgent{}, err)
+	}
+	return t.s.Send(ctx, kindChunk, b)
+}
+
+func (t *talk) orProblem(ctx context.Context, m fromAgent, err error) error {
+	if err != nil {
+		text := clean(err.Error(), maxText)
+		m = fromAgent{Problem: &text}
+	}
+	return send(ctx, t.s, m)
+}

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// watch writes how busy this machine is during a run: a run file of its own, without a
+// load.
+type watch struct {
+	file   *result.RunFile
+	header result.Header
+	stop   chan struct{}
+	live   sync.WaitGroup
+
+	began   time.Time
+	elapsed time.Duration
+}
+
+// openWatch makes the file before the load begins, so that a run is never made that
+// cannot be kept.
+func (r *run) openWatch() (*watch, error) {
+	if r.a.o.Watch == nil {
+		return nil, nil //nolint:nilnil // a machine that is not watched has no file
+	}
+	w, err := r.a.store.create(ownFile(r.group, 0))
+	if err != nil {
+		return nil, fmt.Errorf("make a run file: %w", err)
+	}
+	h := result.Header{
+		Schema: result.Schema, RunID: rand.Text(), KTVersion: r.a.o.Info.Version, StartedAt: r.a.o.Now().UTC(),
+		Args: r.offer.Args, Plan: r.offer.Plan, Part: &r.offer.Part,
+		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
+	}
+	f, err := result.NewRunFile(w, h)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return &watch{file: f, header: h, stop: make(chan struct{})}, nil
+}
+
+// begin watches from start on, a moment of the system's clock.
+func (w *watch) begin(r *run, start StartOrder) {
+	w.live.Go(func() {
+		if !w.until(start.At) {
+			return
+		}
+		w.began = time.Now()
+		agreed := start.Agreed
+		agreed.Late = w.began.Sub(start.At)
+		w.file.Begin(result.Start{At: w.began.UTC(), Agreed: &agreed})
+		since := func() time.Duration { return time.Since(w.began) }
+		sample := r.a.o.Watch(since)
+		for k := time.Duration(1); w.until(w.began.Add(k * time.Second)); k++ {
+			w.take(r, sample(since()))
+			if behind := since() / time.Second; behind > k {
+				k = behind // the machine was asleep, or too busy
+			}
+		}
+		w.elapsed = since()
+		w.take(r, sample(w.elapsed))
+	})
+}
+
+func (w *watch) take(r *run, v host.Vitals) {
+	w.file.AddVitals(v)
+	r.out.watched(v)
+}
+
+// until waits for a moment, and tells whether it came before the end.
+func (w *watch) until(at time.Time) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-w.stop:
+		return false
+	}
+}
+
+// close ends the watching and the file.
+func (w *watch) close(ended string) error {
+	close(w.stop)
+	w.live.Wait()
+	return w.file.Close(result.Trailer{Ended: ended, ElapsedSeconds: w.elapsed.Seconds()})
+}

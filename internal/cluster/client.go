@@ -1,0 +1,232 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/wire"
+)
+
+// Client talks to agents. All fields but Key have to be set.
+type Client struct {
+	Key     *wire.Key // nil: only agents on this machine
+	Version string    // of this kt
+	Now     func() time.Time
+	Log     func(text string) // gets a line for whoever ran the command
+
+	dial func(ctx context.Context, addr string) (stream, error) // nil: a wire.Conn
+}
+
+// Peer is an agent as a client sees it.
+type Peer struct {
+	Info
+	Addr     string
+	State    string // of the gossip, "alive" for one that answered; "": nobody knows
+	Protocol int
+
+	CPU, Cores   float64 // in use now, and all there are
+	Memory, Free int64   // bytes
+	Run          string  // busy with; "": idle
+	Results      int     // that it holds
+
+	// Offset is the peer's clock minus this one, wrong by at most Bound. RTT is the
+	// shortest round trip that was seen.
+	Offset, Bound, RTT time.Duration
+
+	Err error // why the rest is not known; nil: it answered
+}
+
+// peerTimeout is how long one agent may take to answer: a connection over a slow
+// network, and a look.
+const peerTimeout = 10 * time.Second
+
+// Peers asks the agents at some addresses, all at once. With follow the addresses are
+// those of any agents of one network: the first that answers tells of all members of its
+// gossip, and those are asked. A peer that does not answer is in the list, with its
+// error. It is an error only when nobody answers.
+func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer, error) {
+	if len(addrs) == 0 {
+		return nil, errors.New("no agent was named: give --join or --peers")
+	}
+	var peers []Peer
+	if follow {
+		members, err := c.members(ctx, addrs)
+		if err != nil {
+			return nil, err
+		}
+		peers = members
+	} else {
+		for _, a := range slices.Compact(slices.Sorted(slices.Values(addrs))) {
+			peers = append(peers, Peer{Addr: a})
+		}
+	}
+	var asking sync.WaitGroup
+	for i := range peers {
+		if p := &peers[i]; p.Err == nil {
+			asking.Go(func() { c.ask(ctx, p) })
+		}
+	}
+	asking.Wait()
+	slices.SortFunc(peers, func(a, b Peer) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr)) })
+	var errs []error
+	for _, p := range peers {
+		if p.Err == nil {
+			return peers, nil
+		}
+		errs = append(errs, p.Err)
+	}
+	return peers, fmt.Errorf("no agent answers: %w", errors.Join(errs...))
+}
+
+// members asks the first agent that answers whom it knows.
+func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
+	var errs []error
+	for _, addr := range addrs {
+		p := Peer{Addr: addr}
+		known := c.ask(ctx, &p)
+		if p.Err != nil {
+			errs = append(errs, p.Err)
+			continue
+		}
+		if len(known) == 0 {
+			return []Peer{{Addr: addr}}, nil
+		}
+		var peers []Peer
+		for _, m := range known {
+			q := Peer{Info: Info{Name: m.Name}, Addr: m.Addr, State: m.State}
+			if m.Name == p.Name {
+				q.Addr = addr // which works; what it advertises may not from here
+			}
+			if m.State == "gone" || m.State == "left" {
+				q.Err = fmt.Errorf("%s is %s", m.Name, m.State)
+			}
+			peers = append(peers, q)
+		}
+		return peers, nil
+	}
+	return nil, fmt.Errorf("no agent answers: %w", errors.Join(errs...))
+}
+
+// ask fills p in from what its agent says, and returns whom that one knows.
+func (c *Client) ask(ctx context.Context, p *Peer) []member {
+	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	defer cancel()
+	known, err := c.interview(ctx, p)
+	if err != nil {
+		name := p.Addr
+		if p.Name != "" {
+			name = p.Name + " (" + p.Addr + ")"
+		}
+		p.Err = fmt.Errorf("%s: %w", name, err)
+	}
+	return known
+}
+
+func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
+	s, h, err := c.connect(ctx, p.Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close() }() // nothing was left to be written
+	p.Info, p.Protocol = h.Info, h.Protocol
+	var best clock
+	for n := range pings {
+		sent := c.Now()
+		m, err := request(ctx, s, toAgent{Ping: &ping{Number: n}})
+		if err != nil {
+			return nil, err
+		}
+		if m.Pong == nil || m.Pong.Number != n {
+			return nil, fmt.Errorf("%w: a ping was not answered", errProtocol)
+		}
+		best = better(best, compare(sent, m.Pong.Received, m.Pong.Sent, c.Now()))
+	}
+	p.Offset, p.Bound, p.RTT = best.offset, best.bound(), best.rtt
+	m, err := request(ctx, s, toAgent{Look: &nothing{}})
+	if err != nil {
+		return nil, err
+	}
+	if m.Looked == nil {
+		return nil, fmt.Errorf("%w: it does not tell how it is", errProtocol)
+	}
+	l := m.Looked
+	p.State = "alive"
+	p.CPU, p.Cores, p.Memory, p.Free, p.Run, p.Results = l.CPU, l.Cores, l.Memory, l.Free, l.Run, l.Results
+	return l.Members, nil
+}
+
+// connect opens a stream to an agent of the same version.
+func (c *Client) connect(ctx context.Context, addr string) (stream, hello, error) {
+	s, err := c.open(ctx, addr)
+	if err != nil {
+		return nil, hello{}, err
+	}
+	h, err := c.greet(ctx, s)
+	if err != nil {
+		_ = s.Close() // the other error says more
+		return nil, h, err
+	}
+	return s, h, nil
+}
+
+func (c *Client) open(ctx context.Context, addr string) (stream, error) {
+	if c.dial != nil {
+		return c.dial(ctx, addr)
+	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return nil, fmt.Errorf("address %q: write host:port", clean(addr, 256))
+	}
+	return wire.Dial(ctx, addr, c.Key)
+}
+
+func (c *Client) greet(ctx context.Context, s stream) (hello, error) {
+	if err := send(ctx, s, toAgent{Hello: &hello{Protocol: Protocol, Info: Info{Version: c.Version}}}); err != nil {
+		return hello{}, err
+	}
+	_, b, err := s.Receive(ctx)
+	if err != nil {
+		return hello{}, err
+	}
+	h, err := decodeHello(b)
+	if err != nil {
+		return h, err
+	}
+	if h.Protocol != Protocol {
+		return h, fmt.Errorf("it speaks version %d of kt's protocol (kt %s), this kt %d (kt %s): use the same kt on all hosts", h.Protocol, h.Version, Protocol, c.Version)
+	}
+	if err := CheckName(h.Name); err != nil {
+		return h, fmt.Errorf("its name: %w", err)
+	}
+	return h, nil
+}
+
+// request sends one message and waits for its answer, on a stream on which nothing else
+// is said. What the agent cannot do is an error.
+func request(ctx context.Context, s stream, m toAgent) (*fromAgent, error) {
+	if err := send(ctx, s, m); err != nil {
+		return nil, err
+	}
+	kind, b, err := s.Receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if kind != kindJSON {
+		return nil, fmt.Errorf("%w: kind %d", errProtocol, kind)
+	}
+	answer, err := decodeFromAgent(b)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Problem != nil:
+		return nil, errors.New(*answer.Problem)
+	case answer.Refused != nil:
+		return nil, errors.New(answer.Refused.Text)
+	}
+	return answer, nil
+}

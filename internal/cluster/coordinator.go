@@ -1,0 +1,321 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Order is a load that many hosts make together.
+type Order struct {
+	Run   string   // its name: --run
+	Epoch string   // drawn at random for this run, and no other
+	Args  []string // the command line, to be written down
+	Plan  plan.Plan
+
+	// The Java properties of the clients.
+	Producer, Consumer map[string]Given
+
+	Load      []Peer // make the load
+	Watch     []Peer // are only watched
+	Processes int    // of each host that makes the load
+}
+
+// RunOptions are what a run needs of its command.
+type RunOptions struct {
+	Stop    <-chan struct{} // closed: drain and finish
+	Abort   <-chan struct{} // closed: leave at once
+	Observe func(Tick)      // called about once a second, from one goroutine; a slow one gets merged ticks. nil: nobody looks
+	Dir     string          // a folder that is there: the run files go into it
+}
+
+// Stage is how far a run of many hosts is.
+type Stage int
+
+// The stages of a run of many hosts, in order.
+const (
+	Lobby      Stage = iota // the agents are asked
+	Preparing               // clients are opened
+	Syncing                 // clocks are compared
+	Starting                // all wait for the agreed moment
+	Running                 // until every process has drained
+	Collecting              // run files are fetched
+	Finished
+)
+
+func (s Stage) String() string {
+	switch s {
+	case Lobby:
+		return "lobby"
+	case Preparing:
+		return "preparing"
+	case Syncing:
+		return "comparing clocks"
+	case Starting:
+		return "starting"
+	case Running:
+		return "running"
+	case Collecting:
+		return "collecting"
+	case Finished:
+		return "finished"
+	}
+	return fmt.Sprintf("Stage(%d)", int(s))
+}
+
+// Tick is the state of a run, for a screen.
+type Tick struct {
+	Stage   Stage
+	At      time.Duration  // since the agreed start; below 0: until then. 0 while there is none
+	Windows []stats.Window // of all hosts, as an engine.Sink gets them, of each phase that had something; without partitions
+	Hosts   []HostTick     // by name
+}
+
+// HostTick is the state of one host.
+type HostTick struct {
+	Name, Role string
+	Processes  int              // that make a load; 0: it is only watched
+	State      string           // lobby, preparing, ready, running, draining, done, away, lost or watching
+	Window     stats.Window     // of its processes, since the tick before
+	Samples    []host.Sample    // the newest of each process that has one, in their order
+	BoundBy    []result.Verdict // likewise
+	Vitals     *host.Vitals     // the newest; nil: none came
+	CPU, Cores float64          // in use and all there are, by the newest vitals; before the run by its Peer
+	Offset     time.Duration    // its clock minus this one
+	Bound      time.Duration    // by how much that may be wrong
+	Seen       time.Duration    // since it was heard last
+	Note       string           // what is to be said of it; "" when all is well
+}
+
+// Outcome is what a run left.
+type Outcome struct {
+	Files []string // paths of the run files, sorted: whole ones, and cut-off copies of what was lost
+	Lost  []string // a sentence for everything that is not there
+	// Done is how each process of each host ended, in their order. One that died has
+	// code 1 and says why.
+	Done map[string][]Done
+}
+
+// ErrStopped is a run that was stopped before its start.
+var ErrStopped = errors.New("stopped before the start")
+
+// Run makes a load on many hosts and fetches what they measured. An error before the
+// start means that no load was made and nothing was left anywhere. One after it leaves
+// the run files with the agents: Results fetches them.
+func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, error) {
+	if err := o.check(); err != nil {
+		return Outcome{}, err
+	}
+	s, err := newSession(c, o, opts)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer s.close()
+	if err := s.prepare(ctx); err != nil {
+		s.cancel()
+		return Outcome{}, err
+	}
+	if err := s.run(ctx); err != nil {
+		return Outcome{}, err
+	}
+	return s.collect(ctx)
+}
+
+// check tells what is wrong with an order by itself.
+func (o *Order) check() error {
+	if len(o.Load) == 0 {
+		return errors.New("--on: no agent makes the load")
+	}
+	if err := CheckName(o.Run); err != nil {
+		return fmt.Errorf("--run %w", err)
+	}
+	if err := CheckName(o.Epoch); err != nil {
+		return fmt.Errorf("epoch %w", err)
+	}
+	if o.Processes < 1 || o.Processes > maxProcesses {
+		return fmt.Errorf("--processes %d: it must be from 1 to %d", o.Processes, maxProcesses)
+	}
+	if n := len(o.Load) + len(o.Watch); n > maxHosts {
+		return fmt.Errorf("%d hosts: %d are the most", n, maxHosts)
+	}
+	seen := make(map[string]string)
+	for _, p := range slices.Concat(o.Load, o.Watch) {
+		if other, ok := seen[p.Name]; ok {
+			return fmt.Errorf("two agents are called %s, at %s and %s: give each a --name of its own", p.Name, other, p.Addr)
+		}
+		seen[p.Name] = p.Addr
+	}
+	return nil
+}
+
+// offers divides the load. They are in the order of the hosts' names.
+func (o *Order) offers() ([]*link, error) {
+	byName := func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) }
+	load, watched := slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName)
+	parts, err := o.Plan.Divide(len(load) * o.Processes)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 1 { // the whole load is a share too
+		p := &parts[0]
+		p.Share.Producers, p.Share.Consumers = p.Producers, p.Read.Consumers
+	}
+	var roster []result.Member
+	for _, p := range load {
+		roster = append(roster, result.Member{Host: p.Name, Processes: o.Processes})
+	}
+	for _, p := range watched {
+		roster = append(roster, result.Member{Host: p.Name})
+	}
+	slices.SortFunc(roster, func(a, b result.Member) int { return cmp.Compare(a.Host, b.Host) })
+	offerTo := func(p Peer) offer {
+		return offer{
+			Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster},
+			Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Lasts: lasts(&o.Plan),
+		}
+	}
+	var links []*link
+	for i, p := range load {
+		f := offerTo(p)
+		for k, part := range parts[i*o.Processes : (i+1)*o.Processes] {
+			f.Shares = append(f.Shares, jobShare{
+				Producers: part.Producers, Consumers: part.Read.Consumers, Share: part.Share, CreateTopic: i == 0 && k == 0,
+			})
+		}
+		links = append(links, newLink(p, f))
+	}
+	for _, p := range watched {
+		links = append(links, newLink(p, offerTo(p)))
+	}
+	return links, nil
+}
+
+// session is one run of many hosts, as its coordinator has it. All fields belong to the
+// goroutine that called Run.
+type session struct {
+	c      *Client
+	order  Order
+	opts   RunOptions
+	stage  Stage
+	links  []*link
+	events chan event
+	ticker *time.Ticker
+	keep   sync.WaitGroup // of the links
+	hangUp context.CancelFunc
+
+	agreed  time.Time // the start, by this clock; zero: none yet
+	started bool
+	stopped bool // by RunOptions
+	aborted bool
+	overAt  time.Time // when all that are there had finished
+
+	view   *view
+	copies *copies
+	screen *screen
+}
+
+func newSession(c *Client, o Order, opts RunOptions) (*session, error) {
+	links, err := o.offers()
+	if err != nil {
+		return nil, err
+	}
+	copies, err := newCopies(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return &session{
+		c: c, order: o, opts: opts, links: links, events: make(chan event, 256), ticker: time.NewTicker(sessionTick),
+		view: newView(), copies: copies, screen: newScreen(opts.Observe),
+	}, nil
+}
+
+// sessionTick is how often a session looks at the time.
+const sessionTick = 250 * time.Millisecond
+
+func (s *session) close() {
+	s.ticker.Stop()
+	if s.hangUp != nil {
+		s.hangUp()
+		s.drain()
+	}
+	s.stage = Finished
+	s.show(true)
+	s.screen.close()
+	s.copies.close()
+}
+
+// drain lets the links end, which may be telling something.
+func (s *session) drain() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.keep.Wait()
+	}()
+	for {
+		select {
+		case <-s.events:
+		case <-done:
+			return
+		}
+	}
+}
+
+// until takes in what happens until done, and for at most so long. Before the start any
+// trouble is its error.
+func (s *session) until(ctx context.Context, timeout time.Duration, done func() bool) error {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	stop, abort := s.opts.Stop, s.opts.Abort
+	if s.stopped {
+		stop = nil
+	}
+	if s.aborted {
+		abort = nil
+	}
+	for !done() {
+		select {
+		case e := <-s.events:
+			if err := s.take(e); err != nil {
+				return err
+			}
+		case <-s.ticker.C:
+			s.look()
+		case <-timer.C:
+			return errTimeout
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stop:
+			stop, s.stopped = nil, true
+			if !s.started {
+				return ErrStopped
+			}
+			s.tellAll(doStop)
+		case <-abort:
+			abort, s.stopped, s.aborted = nil, true, true
+			if !s.started {
+				return ErrStopped
+			}
+			s.tellAll(doAbort)
+		}
+	}
+	return nil
+}
+
+var errTimeout = errors.New("it took too long")
+
+// tellAll gives an order to every host, and again to those that come back.
+func (s *session) tellAll(do string) {
+	for _, l := range s.links {
+		l.ordered[do] = true
+		l.tell(toAgent{Order: &order{Epoch: s.order.Epoch, Do: do}})
+	}
+}

@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// Times of a session.
+const (
+	offerTimeout = 15 * time.Second
+	// Clients give up brokers that do not answer by themselves, after a minute or so.
+	openTimeout = 3 * time.Minute
+	// The start is so far ahead that every agent and process has it in time.
+	startAhead    = 2 * time.Second
+	startTrips    = 10 // and so many round trips, of the slowest agent
+	cancelTimeout = stopGrace + 2*abortGrace
+	// Hosts that went away are waited for so long after the end of the load.
+	comebackGrace = 30 * time.Second
+)
+
+// prepare brings all hosts to the agreed start. Any trouble is an error.
+func (s *session) prepare(ctx context.Context) error {
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	for _, l := range s.links {
+		l.tell(toAgent{Offer: &l.offer})
+	}
+	all := func(is func(*link) bool) func() bool {
+		return func() bool {
+			for _, l := range s.links {
+				if !is(l) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	answered := all(func(l *link) bool { return l.state >= linkAccepted || l.trouble != "" })
+	if err := s.until(ctx, offerTimeout, answered); err != nil {
+		return s.because(err, "answer the offer", func(l *link) bool { return l.state < linkAccepted })
+	}
+	if err := s.refusals(); err != nil {
+		return err
+	}
+	s.stage = Preparing
+	first := s.links[0]
+	first.tell(toAgent{Open: &open{Epoch: s.order.Epoch, Processes: []int{1}}})
+	if err := s.until(ctx, openTimeout, func() bool { return first.parts[0].state == partReady }); err != nil {
+		return s.because(err, "get ready", func(l *link) bool { return l == first })
+	}
+	for _, l := range s.links {
+		l.state = linkOpening
+		l.tell(toAgent{Open: &open{Epoch: s.order.Epoch}})
+	}
+	if err := s.until(ctx, openTimeout, all((*link).ready)); err != nil {
+		return s.because(err, "get ready", func(l *link) bool { return !l.ready() })
+	}
+	s.stage = Syncing
+	if err := s.sync(ctx); err != nil {
+		return err
+	}
+	s.stage = Starting
+	ahead := s.giveStart()
+	// Who has not confirmed by then may not begin with the others.
+	if err := s.until(ctx, ahead*3/4, all(func(l *link) bool { return l.state == linkStarting })); err != nil {
+		return s.because(err, "confirm the start", func(l *link) bool { return l.state != linkStarting })
+	}
+	s.started = true
+	return nil
+}
+
+func (l *link) ready() bool {
+	for i := range l.parts {
+		if l.parts[i].state != partReady {
+			return false
+		}
+	}
+	return true
+}
+
+// because names the hosts that let a stage take too long.
+func (s *session) because(err error, what string, slow func(*link) bool) error {
+	if !errors.Is(err, errTimeout) {
+		return err
+	}
+	var names []string
+	for _, l := range s.links {
+		if slow(l) {
+			names = append(names, l.peer.Name)
+		}
+	}
+	return fmt.Errorf("%s did not %s in time", strings.Join(names, ", "), what)
+}
+
+// refusals are those of all hosts, so that they can be seen to all at once.
+func (s *session) refusals() error {
+	var errs []error
+	for _, l := range s.links {
+		if l.trouble != "" {
+			errs = append(errs, fmt.Errorf("%s %s", l.peer.Name, l.trouble))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// connect opens a stream to every agent, and begins to listen.
+func (s *session) connect(ctx context.Context) error {
+	streams, errs := make([]stream, len(s.links)), make([]error, len(s.links))
+	var dialling sync.WaitGroup
+	for i, l := range s.links {
+		dialling.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+			defer cancel()
+			var h hello
+			if streams[i], h, errs[i] = s.c.connect(ctx, l.peer.Addr); errs[i] != nil {
+				errs[i] = fmt.Errorf("%s (%s): %w", l.peer.Name, l.peer.Addr, errs[i])
+			} else if h.Name != l.peer.Name {
+				errs[i] = fmt.Errorf("%s: the agent at %s is called %s", l.peer.Name, l.peer.Addr, h.Name)
+			}
+		})
+	}
+	dialling.Wait()
+	if err := errors.Join(errs...); err != nil {
+		for _, st := range streams {
+			if st != nil {
+				_ = st.Close() // nothing was said on it
+			}
+		}
+		return err
+	}
+	// They outlive ctx: what is cancelled has to be told so.
+	keeping, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	s.hangUp = hangUp
+	for i, l := range s.links {
+		l.up, l.heard = true, time.Now()
+		s.keep.Go(func() { l.run(keeping, s.c, streams[i], s.events) })
+	}
+	return nil
+}
+
+// sync compares the clocks of all agents with this one. Nothing else is said meanwhile.
+func (s *session) sync(ctx context.Context) error {
+	clocks, errs := make([]clock, len(s.links)), make([]error, len(s.links))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	var comparing sync.WaitGroup
+	for i, l := range s.links {
+		comparing.Go(func() {
+			st, err := l.current()
+			if err == nil {
+				clocks[i], err = l.pinger.best(ctx, st, pings)
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", l.peer.Name, err)
+			}
+		})
+	}
+	go func() {
+		defer close(done)
+		comparing.Wait()
+	}()
+	compared := func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+	err := s.until(ctx, pings*pingTimeout, compared)
+	cancel()
+	<-done
+	if err != nil {
+		return err
+	}
+	for i, l := range s.links {
+		l.clock, l.agreed = clocks[i], clocks[i]
+	}
+	return errors.Join(errs...)
+}
+
+// giveStart agrees on the start, and returns how far ahead it is.
+func (s *session) giveStart() time.Duration {
+	ahead := startAhead
+	for _, l := range s.links {
+		ahead = max(ahead, startTrips*l.agreed.rtt)
+	}
+	s.agreed = s.c.Now().Add(ahead)
+	for _, l := range s.links {
+		l.tell(toAgent{Start: &startRun{Epoch: s.order.Epoch, Order: StartOrder{
+			At:     s.agreed.Add(l.agreed.offset).UTC(),
+			Agreed: result.Agreed{At: s.agreed.UTC(), Offset: l.agreed.offset, Bound: l.agreed.bound()},
+		}}})
+	}
+	return ahead
+}
+
+// cancel undoes what was prepared: on every agent that can be told, and the others do so
+// by themselves.
+func (s *session) cancel() {
+	if s.hangUp == nil {
+		return // nobody was asked
+	}
+	s.stopped, s.aborted, s.started = true, true, true // from here on nothing is an error
+	s.tellAll(doCancel)
+	_ = s.until(context.Background(), cancelTimeout, func() bool { // agents that take longer go on alone
+		for _, l := range s.links {
+			if l.up && l.state >= linkAccepted && !l.ended {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// run follows the load until every process has finished or is given up.
+func (s *session) run(ctx context.Context) error {
+	s.stage = Running
+	return s.until(ctx, maxRunTime, func() bool {
+		for _, l := range s.links {
+			if l.lost == "" && !l.settled() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// elapsed is the time since the agreed start, below 0 before it.
+func (s *session) elapsed() time.Duration {
+	if s.agreed.IsZero() {
+		return 0
+	}
+	return s.c.Now().Sub(s.agreed)
+}

@@ -1,0 +1,228 @@
+package cluster
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// view puts the windows of all processes together, second by second, for a screen. What
+// the run comes to is made of the run files and not of this.
+type view struct {
+	shown int                     // the last second that was shown
+	last  map[partName]int        // the newest second of each process
+	slots map[int][]stats.Window  // by the second they end in, of each phase
+	hosts map[string]stats.Window // since the last tick
+}
+
+type partName struct {
+	host    string
+	process int
+}
+
+func newView() *view {
+	return &view{last: make(map[partName]int), slots: make(map[int][]stats.Window), hosts: make(map[string]stats.Window)}
+}
+
+// add takes in a window. One that is late, of a host that was away, counts in the next
+// second that is shown: so nothing is lost, and nothing is shown twice.
+func (v *view) add(host string, process int, w stats.Window, elapsed time.Duration) {
+	h := v.hosts[host]
+	h.Add(&w)
+	v.hosts[host] = h
+	// No window ends after now, whatever its process says.
+	slot := min(int(math.Round(w.End.Seconds())), int(elapsed.Seconds())+1)
+	name := partName{host, process}
+	v.last[name] = max(v.last[name], slot)
+	if slot <= v.shown {
+		slot = v.shown + 1
+	}
+	if from := time.Duration(v.shown) * time.Second; w.Start < from {
+		w.Start, w.End = from, max(w.End, from)
+	}
+	v.slots[slot] = addPhase(v.slots[slot], w)
+}
+
+// next is the next second that is complete: of which every process that should has told,
+// or for which was waited long enough.
+func (v *view) next(told func(v *view, second int) bool, elapsed time.Duration) ([]stats.Window, bool) {
+	second := v.shown + 1
+	if elapsed < time.Duration(second)*time.Second+patience && !told(v, second) {
+		return nil, false
+	}
+	if elapsed < time.Duration(second)*time.Second {
+		return nil, false
+	}
+	windows := v.slots[second]
+	delete(v.slots, second)
+	v.shown = second
+	return windows, true
+}
+
+// patience is how long a second waits for those that have not told of it.
+const patience = 1500 * time.Millisecond
+
+// rest is all that was not shown, at the end.
+func (v *view) rest() []stats.Window {
+	var all []stats.Window
+	for _, second := range sortedKeys(v.slots) {
+		for _, w := range v.slots[second] {
+			all = addPhase(all, w)
+		}
+	}
+	clear(v.slots)
+	return all
+}
+
+// show tells the screen how things are: of every second that is complete, and about once
+// a second while there is none.
+func (s *session) show(final bool) {
+	if s.screen.observe == nil {
+		return
+	}
+	elapsed := s.elapsed()
+	told := func(v *view, second int) bool {
+		for _, l := range s.links {
+			for i := range l.parts {
+				if l.up && l.parts[i].state == partRunning && v.last[partName{l.peer.Name, i + 1}] < second {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	shown := false
+	for s.stage == Running || s.stage == Collecting {
+		windows, ok := s.view.next(told, elapsed)
+		if !ok {
+			break
+		}
+		if len(windows) > 0 {
+			s.screen.send(s.tick(windows))
+			shown = true
+		}
+	}
+	if final {
+		s.screen.send(s.tick(s.view.rest()))
+		return
+	}
+	if !shown && time.Since(s.screen.sent) >= time.Second {
+		s.screen.send(s.tick(nil))
+	}
+}
+
+// tick is the state as it is now.
+func (s *session) tick(windows []stats.Window) Tick {
+	t := Tick{Stage: s.stage, At: s.elapsed(), Windows: windows}
+	for _, l := range s.links {
+		h := HostTick{
+			Name: l.peer.Name, Role: l.peer.Role, Processes: len(l.parts), State: s.hostState(l),
+			Window: s.view.hosts[l.peer.Name], BoundBy: l.boundBy(), Vitals: l.vitals,
+			CPU: l.peer.CPU, Cores: l.peer.Cores, Offset: l.clock.offset, Bound: l.clock.bound(),
+			Seen: time.Since(l.heard), Note: l.note(),
+		}
+		for i := range l.parts {
+			if p := &l.parts[i]; p.sample != nil {
+				h.Samples = append(h.Samples, *p.sample)
+			}
+		}
+		if l.vitals != nil {
+			h.CPU, h.Cores = l.vitals.CPU, l.vitals.Cores
+		}
+		t.Hosts = append(t.Hosts, h)
+	}
+	clear(s.view.hosts)
+	return t
+}
+
+// note is what is to be said of a host.
+func (l *link) note() string {
+	switch moved := l.drift(); {
+	case l.lost != "":
+		return l.lost
+	case l.trouble != "":
+		return l.trouble
+	case moved != 0:
+		return "its clock has moved by " + moved.Round(10*time.Microsecond).String() + " since the start"
+	}
+	return ""
+}
+
+// screen gives ticks to whoever looks, on a goroutine of its own: a terminal may hang,
+// and the run must not. Ticks that wait are merged.
+type screen struct {
+	observe func(Tick)
+	wake    chan struct{} // holds one: there is something to look at
+	done    chan struct{}
+	sent    time.Time // belongs to the session
+
+	mu      sync.Mutex // guards the rest
+	pending *Tick
+	closed  bool
+}
+
+func newScreen(observe func(Tick)) *screen {
+	s := &screen{observe: observe, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+func (s *screen) send(t Tick) {
+	s.sent = time.Now()
+	s.mu.Lock()
+	if s.pending != nil {
+		t = mergeTicks(*s.pending, t)
+	}
+	s.pending = &t
+	s.mu.Unlock()
+	s.notify()
+}
+
+func (s *screen) notify() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it has been woken and not looked yet
+	}
+}
+
+// close waits until all was shown.
+func (s *screen) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.notify()
+	<-s.done
+}
+
+func (s *screen) run() {
+	defer close(s.done)
+	for range s.wake {
+		s.mu.Lock()
+		t, closed := s.pending, s.closed
+		s.pending = nil
+		s.mu.Unlock()
+		if t != nil && s.observe != nil {
+			s.observe(*t)
+		}
+		if closed {
+			return // nothing is sent after it
+		}
+	}
+}
+
+// mergeTicks is the newer tick, with the windows of both.
+func mergeTicks(older, newer Tick) Tick {
+	windows := append([]stats.Window(nil), older.Windows...)
+	for _, w := range newer.Windows {
+		windows = addPhase(windows, w)
+	}
+	newer.Windows = windows
+	for i := range newer.Hosts {
+		if i < len(older.Hosts) && older.Hosts[i].Name == newer.Hosts[i].Name {
+			newer.Hosts[i].Window = stats.Merge(older.Hosts[i].Window, newer.Hosts[i].Window)
+		}
+	}
+	return newer
+}

@@ -1,0 +1,185 @@
+package gossip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// delegate is what memberlist calls, mostly while it holds its own lock: so nothing here
+// may wait, or call memberlist.
+type delegate struct{ g *Gossip }
+
+var (
+	_ memberlist.Delegate         = delegate{}
+	_ memberlist.EventDelegate    = delegate{}
+	_ memberlist.AliveDelegate    = delegate{}
+	_ memberlist.ConflictDelegate = delegate{}
+	_ memberlist.PingDelegate     = delegate{}
+)
+
+// NodeMeta is what this agent tells of itself.
+func (d delegate) NodeMeta(int) []byte {
+	d.g.mu.Lock()
+	defer d.g.mu.Unlock()
+	return d.g.meta
+}
+
+// goodbyePrefix begins the one message that agents send each other: that the agent of the
+// name that follows goes. Memberlist knows it too, and tells nobody.
+const goodbyePrefix = "goodbye "
+
+// NotifyMsg gets a message of a peer.
+func (d delegate) NotifyMsg(data []byte) {
+	if name, ok := bytes.CutPrefix(data, []byte(goodbyePrefix)); ok && len(name) <= nameLimit {
+		d.g.table.goodbye(string(name), time.Now())
+	}
+}
+
+// GetBroadcasts, LocalState and MergeRemoteState: there is no more to tell.
+func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
+
+// LocalState is empty.
+func (delegate) LocalState(bool) []byte { return nil }
+
+// MergeRemoteState gets nothing.
+func (delegate) MergeRemoteState([]byte, bool) {}
+
+// NotifyAlive decides whether an agent is taken in.
+func (d delegate) NotifyAlive(n *memberlist.Node) error {
+	if n.Name == d.g.name {
+		return nil
+	}
+	err := d.refuse(n)
+	if err != nil {
+		d.g.speak.sayOf("refused "+cut(n.Name, nameLimit), time.Now(), "an agent at %s is left out: %s", clean(address(n)), clean(err.Error()))
+		return err
+	}
+	d.g.table.answers(n.Name, time.Now())
+	return nil
+}
+
+// refuse tells why an agent cannot be a member.
+func (d delegate) refuse(n *memberlist.Node) error {
+	if len(n.Addr) != net.IPv4len && len(n.Addr) != net.IPv6len || n.Port == 0 {
+		return errors.New("its address is none")
+	}
+	if d.g.open && !n.Addr.IsLoopback() {
+		return errors.New("it is not on this machine, and there is no key: give --key-file")
+	}
+	if _, err := decode(n.Name, n.Meta); err != nil {
+		return err
+	}
+	if !d.g.table.room(n.Name) {
+		return fmt.Errorf("there are %d agents already", maxMembers)
+	}
+	return nil
+}
+
+// NotifyJoin tells that an agent is there.
+func (d delegate) NotifyJoin(n *memberlist.Node) {
+	info, err := decode(n.Name, n.Meta)
+	if n.Name == d.g.name || err != nil { // NotifyAlive has refused what does not decode
+		return
+	}
+	d.g.table.here(info, address(n), time.Now())
+	d.g.speak.say("%s is there, at %s", info.Name, address(n))
+}
+
+// NotifyUpdate tells that an agent says something else of itself.
+func (d delegate) NotifyUpdate(n *memberlist.Node) {
+	info, err := decode(n.Name, n.Meta)
+	if n.Name == d.g.name || err != nil {
+		return
+	}
+	d.g.table.told(info, address(n), time.Now())
+}
+
+// NotifyLeave tells that an agent is no longer there.
+func (d delegate) NotifyLeave(n *memberlist.Node) {
+	if n.Name == d.g.name {
+		return
+	}
+	if d.g.table.away(n.Name, time.Now()) == Left {
+		d.g.speak.say("%s has left", clean(n.Name))
+		return
+	}
+	d.g.speak.say("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
+}
+
+// NotifyConflict tells that two agents have one name. The one that was there first keeps
+// it.
+func (d delegate) NotifyConflict(known, other *memberlist.Node) {
+	if known.Name == d.g.name {
+		d.g.contest(time.Now())
+	}
+	d.g.speak.sayOf("conflict "+known.Name, time.Now(), "two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
+		clean(known.Name), address(known), clean(address(other)))
+}
+
+// AckPayload is empty.
+func (delegate) AckPayload() []byte { return nil }
+
+// NotifyPingComplete tells that an agent answered.
+func (d delegate) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
+	d.g.table.answers(n.Name, time.Now())
+}
+
+// Write gets the lines of memberlist's logger, and tells of them what a user can do
+// something about.
+func (d delegate) Write(line []byte) (int, error) {
+	d.g.hear(string(line), time.Now())
+	return len(line), nil
+}
+
+// hear makes sense of a line of memberlist's log. Nothing else tells of a suspicion.
+func (g *Gossip) hear(line string, now time.Time) {
+	line = strings.TrimSpace(line)
+	level, text, _ := strings.Cut(line, " memberlist: ")
+	if name, ok := between(text, "Suspect ", " has failed, no acks received"); ok {
+		g.table.silent(name, now)
+		return
+	}
+	if name, ok := between(text, "Was able to connect to ", " over TCP but UDP probes failed"); ok {
+		g.speak.sayOf("udp "+name, now, "%s answers over TCP and not over UDP: let UDP through to its port", clean(name))
+		return
+	}
+	if name, ok := between(text, "Refuting a suspect message (from: ", ")"); ok {
+		g.speak.sayOf("refute", now, "%s gets no answer from this agent: packets between the two are lost, or one of them is overloaded", clean(name))
+		return
+	}
+	if level != "[ERR]" && level != "[WARN]" {
+		return
+	}
+	_, from, _ := strings.Cut(text, "from=")
+	for _, foreign := range []string{"Decrypt packet failed", "unacceptable label", "cannot decode label", "label header cannot be empty", "failed to receive:"} {
+		if strings.Contains(text, foreign) {
+			g.speak.sayOf("foreign", now, "%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from))
+			return
+		}
+	}
+	for _, known := range []string{"Error accepting TCP connection", "handler queue full", "Failed to send UDP ping", "Too many pending push/pull"} {
+		if strings.Contains(text, known) {
+			g.speak.sayOf(known, now, "gossip: %s", clean(text))
+			return
+		}
+	}
+}
+
+// between returns what stands after one text and before another.
+func between(s, before, after string) (string, bool) {
+	_, s, ok := strings.Cut(s, before)
+	if !ok {
+		return "", false
+	}
+	i := strings.LastIndex(s, after)
+	if i < 0 {
+		return "", false
+	}
+	return s[:i], true
+}

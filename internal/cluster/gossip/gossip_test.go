@@ -1,0 +1,403 @@
+package gossip
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// logged collects what an agent tells its user.
+type logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logged) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, text)
+}
+
+// with returns the lines that contain a text.
+func (l *logged) with(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// agent starts one on loopback, at a free port unless o says another. It is closed with
+// the test.
+func agent(t testing.TB, name string, o Options) (*Gossip, *logged) {
+	t.Helper()
+	l := new(logged)
+	if o.Bind == "" {
+		o.Bind = "127.0.0.1:0"
+	}
+	o.Info.Name, o.Log = name, l.add
+	g, err := Start(o)
+	if err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := g.end(false); err != nil {
+			t.Errorf("close %s: %v", name, err)
+		}
+	})
+	return g, l
+}
+
+// freePort is a port where nobody listens, of TCP and UDP.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// eventually waits until something is so.
+func eventually(t testing.TB, within time.Duration, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(within); !so(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}
+
+// states are who an agent sees, as "name state".
+func states(g *Gossip) []string {
+	var all []string
+	for _, m := range g.Members() {
+		all = append(all, m.Name+" "+m.State)
+	}
+	return all
+}
+
+// sees waits until an agent sees the others so.
+func sees(t testing.TB, g *Gossip, within time.Duration, want ...string) {
+	t.Helper()
+	var got []string
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s sees %v", g.name, got)
+		}
+	}()
+	eventually(t, within, fmt.Sprintf("%s sees %v", g.name, want), func() bool {
+		got = states(g)
+		return slices.Equal(got, want)
+	})
+}
+
+func key(b byte) *[32]byte {
+	var k [32]byte
+	for i := range k {
+		k[i] = b
+	}
+	return &k
+}
+
+func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			t.Parallel()
+			// All join through all, themselves included, as one unit file for all hosts has it.
+			var addrs []string
+			for range order {
+				addrs = append(addrs, freePort(t))
+			}
+			agents := make([]*Gossip, len(order))
+			for _, i := range order {
+				o := Options{Bind: addrs[i], Join: addrs, Key: key(1)}
+				o.Info = Info{Role: "client", Version: "v1.2", Tags: []string{"rack=7"}, Wire: 1, Results: i}
+				agents[i], _ = agent(t, fmt.Sprint("vm", i), o)
+			}
+			for i, g := range agents {
+				sees(t, g, 5*time.Second, "vm0 alive", "vm1 alive", "vm2 alive")
+				if g.Addr() != addrs[i] {
+					t.Errorf("vm%d listens on %s, want %s", i, g.Addr(), addrs[i])
+				}
+				want := Info{Name: "vm2", Role: "client", Version: "v1.2", Tags: []string{"rack=7"}, Wire: 1, Results: 2}
+				if diff := cmp.Diff(want, g.Members()[2].Info); diff != "" {
+					t.Errorf("vm%d sees of vm2 (-want +got):\n%s", i, diff)
+				}
+				if got := g.Members()[2].Addr; got != addrs[2] {
+					t.Errorf("vm%d sees vm2 at %s, want %s", i, got, addrs[2])
+				}
+			}
+		})
+	}
+}
+
+func TestAnAgentThatIsNotThereYetIsToldOnceAndFound(t *testing.T) {
+	t.Parallel()
+	addr := freePort(t)
+	a, log := agent(t, "a", Options{Join: []string{addr}, Key: key(1)})
+	eventually(t, 5*time.Second, "a tells that nobody answers", func() bool { return len(log.with("join "+addr)) > 0 })
+	b, _ := agent(t, "b", Options{Bind: addr, Key: key(1)})
+	sees(t, a, 10*time.Second, "a alive", "b alive")
+	sees(t, b, 10*time.Second, "a alive", "b alive")
+	eventually(t, 5*time.Second, "a tells that it answers", func() bool { return len(log.with(addr+": joined")) == 1 })
+	if lines := log.with("it is tried"); len(lines) != 1 {
+		t.Errorf("told %d times, want once: %q", len(lines), lines)
+	}
+}
+
+func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
+	t.Parallel()
+	a, _ := agent(t, "a", Options{Key: key(1)})
+	b, log := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
+	c, _ := agent(t, "c", Options{Key: key(1), Join: []string{a.Addr()}})
+	for _, g := range []*Gossip{a, b, c} {
+		sees(t, g, 5*time.Second, "a alive", "b alive", "c alive")
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	sees(t, a, 2*time.Second, "a alive", "b alive", "c left")
+	sees(t, b, 2*time.Second, "a alive", "b alive", "c left")
+	eventually(t, time.Second, "b tells", func() bool { return len(log.with("c has left")) == 1 })
+	if err := c.Update(Info{Name: "c"}); err == nil {
+		t.Error("an agent that has left took an update")
+	}
+	// It comes back, at another address, and is there at once.
+	again, _ := agent(t, "c", Options{Key: key(1), Join: []string{b.Addr()}})
+	for _, g := range []*Gossip{a, b, again} {
+		sees(t, g, 5*time.Second, "a alive", "b alive", "c alive")
+	}
+	if got := a.Members()[2].Addr; got != again.Addr() {
+		t.Errorf("a sees c at %s, want %s", got, again.Addr())
+	}
+}
+
+func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
+	t.Parallel()
+	a, log := agent(t, "a", Options{Key: key(1)})
+	b, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
+	c, _ := agent(t, "c", Options{Key: key(1), Join: []string{a.Addr()}})
+	d, _ := agent(t, "d", Options{Key: key(1), Join: []string{a.Addr()}})
+	for _, g := range []*Gossip{a, b, c, d} {
+		sees(t, g, 5*time.Second, "a alive", "b alive", "c alive", "d alive")
+	}
+	for _, g := range []*Gossip{c, d} {
+		if err := g.end(false); err != nil {
+			t.Errorf("crash: %v", err)
+		}
+	}
+	eventually(t, 10*time.Second, "c or d is suspected", func() bool {
+		return slices.ContainsFunc(a.Members(), func(m Member) bool { return m.State == Suspect })
+	})
+	sees(t, a, 15*time.Second, "a alive", "b alive", "c gone", "d gone")
+	sees(t, b, 15*time.Second, "a alive", "b alive", "c gone", "d gone")
+	eventually(t, time.Second, "a tells", func() bool { return len(log.with("c at "+c.Addr()+" is gone")) == 1 })
+
+	// One comes back at another address and joins. The other comes back where it was and
+	// joins nobody: memberlist never tries again who is gone, so two halves of a network
+	// that was cut would stay halves.
+	c, _ = agent(t, "c", Options{Key: key(1), Join: []string{b.Addr()}})
+	d, _ = agent(t, "d", Options{Key: key(1), Bind: d.Addr()})
+	for _, g := range []*Gossip{a, b, c, d} {
+		sees(t, g, 15*time.Second, "a alive", "b alive", "c alive", "d alive")
+	}
+}
+
+// An agent that is restarted elsewhere before the others have noticed must not stay
+// unseen until the next exchange of tables, a minute later.
+func TestAnAgentThatRestartsElsewhereAtOnceIsTakenWhenItsFormerSelfIsGone(t *testing.T) {
+	t.Parallel()
+	a, log := agent(t, "a", Options{Key: key(1)})
+	old, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
+	sees(t, a, 5*time.Second, "a alive", "b alive")
+	if err := old.end(false); err != nil {
+		t.Errorf("crash: %v", err)
+	}
+	again, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
+	eventually(t, 5*time.Second, "a tells of two", func() bool {
+		lines := log.with("two agents are called b")
+		return len(lines) == 1 && strings.Contains(lines[0], old.Addr()) && strings.Contains(lines[0], again.Addr())
+	})
+	eventually(t, 20*time.Second, "a sees b at its new address", func() bool {
+		m := a.Members()
+		return len(m) == 2 && m[1].State == Alive && m[1].Addr == again.Addr()
+	})
+}
+
+func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
+	t.Parallel()
+	a, log := agent(t, "a", Options{Key: key(1)})
+	first, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
+	sees(t, a, 5*time.Second, "a alive", "b alive")
+	second, own := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
+	for _, l := range []*logged{log, own} {
+		eventually(t, 5*time.Second, "both addresses are told", func() bool {
+			lines := l.with("two agents are called b")
+			return len(lines) > 0 && strings.Contains(lines[0], first.Addr()) && strings.Contains(lines[0], second.Addr())
+		})
+	}
+	sees(t, second, 5*time.Second, "a alive", "b alive")
+	if got := a.Members()[1].Addr; got != first.Addr() {
+		t.Errorf("a sees b at %s, want the first at %s", got, first.Addr())
+	}
+	// When the second goes, the first is still there.
+	if err := second.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	eventually(t, 10*time.Second, "a sees the first b", func() bool {
+		m := a.Members()
+		return len(m) == 2 && m[1].State == Alive && m[1].Addr == first.Addr()
+	})
+}
+
+func TestWhoHasNotTheKeyNeverJoins(t *testing.T) {
+	t.Parallel()
+	a, log := agent(t, "a", Options{Key: key(1)})
+	wrong, told := agent(t, "wrong", Options{Key: key(2), Join: []string{a.Addr()}})
+	none, _ := agent(t, "none", Options{Join: []string{a.Addr()}})
+	good, _ := agent(t, "good", Options{Key: key(1), Join: []string{a.Addr()}})
+	eventually(t, 10*time.Second, "the one with the wrong key is told", func() bool {
+		return len(told.with("it has another key, or is no kt agent")) > 0
+	})
+	eventually(t, 10*time.Second, "a tells of connections that it refused", func() bool { return len(log.with("127.0.0.1")) > 0 })
+	sees(t, a, 5*time.Second, "a alive", "good alive")
+	sees(t, good, 5*time.Second, "a alive", "good alive")
+	sees(t, wrong, time.Second, "wrong alive")
+	sees(t, none, time.Second, "none alive")
+}
+
+func TestAnUpdateReachesTheOthers(t *testing.T) {
+	t.Parallel()
+	a, _ := agent(t, "a", Options{Key: key(1)})
+	b, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
+	sees(t, a, 5*time.Second, "a alive", "b alive")
+	if err := b.Update(Info{Name: "b", Role: "broker", Busy: "nightly", Results: 3}); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []*Gossip{a, b} {
+		eventually(t, 5*time.Second, g.name+" sees the run", func() bool {
+			i := g.Members()[1].Info
+			return i.Busy == "nightly" && i.Role == "broker" && i.Results == 3
+		})
+	}
+	if err := b.Update(Info{Name: "c"}); err == nil {
+		t.Error("an agent became another")
+	}
+	if err := b.Update(Info{Name: "b", Busy: "a\x1b[2J"}); err == nil {
+		t.Error("a run's name that clears the screen was sent")
+	}
+}
+
+func TestAStreamIsHandedOnWithNothingRead(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 1)
+	a, _ := agent(t, "a", Options{Key: key(1), Streams: func(c net.Conn) {
+		go func() {
+			defer func() { _ = c.Close() }()
+			var b [5]byte
+			_, _ = c.Read(b[:1])
+			_, _ = c.Read(b[1:])
+			got <- string(b[:])
+		}()
+	}})
+	c, err := net.Dial("tcp", a.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("Kafka")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case text := <-got:
+		if text != "Kafka" {
+			t.Errorf("the stream begins with %q, want %q", text, "Kafka")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("no stream was handed on")
+	}
+}
+
+func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]*[32]byte{"with a key": key(1), "without a key": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, log := agent(t, "a", Options{Key: k})
+			udp, err := net.Dial("udp", a.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer udp.Close()
+			header := append([]byte{labelMagic, byte(len(label(k)))}, label(k)...)
+			for i := range 256 {
+				junk := bytes.Repeat([]byte{byte(i)}, i)
+				for _, packet := range [][]byte{junk, append(slices.Clone(header), junk...), {labelMagic, byte(i)}} {
+					if _, err := udp.Write(packet); err != nil {
+						t.Fatalf("write: %v", err)
+					}
+				}
+				tcp, err := net.Dial("tcp", a.Addr())
+				if err != nil {
+					t.Fatalf("dial: %v", err)
+				}
+				_, _ = tcp.Write(append(slices.Clone(header), junk...))
+				_ = tcp.Close()
+			}
+			b, _ := agent(t, "b", Options{Key: k, Join: []string{a.Addr()}})
+			sees(t, a, 10*time.Second, "a alive", "b alive")
+			sees(t, b, 10*time.Second, "a alive", "b alive")
+			eventually(t, 5*time.Second, "a tells of it", func() bool { return len(log.with("cannot read")) > 0 })
+			if err := udp.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+			var answer [512]byte
+			if n, err := udp.Read(answer[:]); err == nil && k != nil {
+				t.Errorf("garbage was answered with %x", answer[:n])
+			}
+			if lines := log.with("cannot read"); len(lines) != 1 {
+				t.Errorf("told %d times, want once: %q", len(lines), lines)
+			}
+		})
+	}
+}
+
+func TestSixtyFourAgentsThatJoinAtOnceAllSeeAll(t *testing.T) {
+	const n = 64
+	want := make([]string, n)
+	agents := make([]*Gossip, n)
+	agents[0], _ = agent(t, "vm00", Options{Key: key(1)})
+	for i := range n {
+		want[i] = fmt.Sprintf("vm%02d alive", i)
+	}
+	began := time.Now()
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() {
+			agents[i], _ = agent(t, fmt.Sprintf("vm%02d", i), Options{Key: key(1), Join: []string{agents[0].Addr()}})
+		})
+	}
+	wg.Wait()
+	for _, g := range agents {
+		if g == nil {
+			t.Fatal("an agent did not start")
+		}
+		eventually(t, 30*time.Second-time.Since(began), g.name+" sees all", func() bool { return slices.Equal(states(g), want) })
+	}
+	t.Logf("after %v", time.Since(began))
+}

@@ -1,0 +1,139 @@
+package gossip
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Info is what an agent tells of itself.
+type Info struct {
+	Name    string   // unique in the network: at most 63 letters, digits, dots, dashes and underscores
+	Role    string   // "broker", "client" or ""
+	Version string   // of kt
+	Tags    []string // at most 16, of 32 characters each
+	Wire    int      // version of the protocol that its streams speak
+	Busy    string   // the run that it takes part in, its first 64 bytes; "": idle
+	Results int      // how many it keeps
+}
+
+// The longest that a peer may say, in bytes. Together they must fit metaLimit.
+const (
+	nameLimit    = 63 // of one label of a host name
+	roleLimit    = 16
+	versionLimit = 64
+	tagLimit     = 32
+	tagsLimit    = 16 // tags
+	busyLimit    = 64
+
+	metaLimit = 512 // what memberlist sends with a name (its MetaMaxSize)
+)
+
+// meta is an Info on its way: the name travels beside it. A field that is not known here
+// belongs to a later version of kt, and is left out: its agent is to be seen all the same.
+type meta struct {
+	Role    string   `json:"r,omitempty"`
+	Version string   `json:"v,omitempty"`
+	Tags    []string `json:"t,omitempty"`
+	Wire    int      `json:"w,omitempty"`
+	Busy    string   `json:"b,omitempty"`
+	Results int      `json:"n,omitempty"`
+}
+
+// encode returns what goes out with the name. Its errors are for who gave the flags.
+func (i Info) encode() ([]byte, error) {
+	i.Busy = cut(i.Busy, busyLimit)
+	if err := i.check(); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(meta{i.Role, i.Version, i.Tags, i.Wire, i.Busy, i.Results})
+	if err != nil {
+		return nil, fmt.Errorf("encode what this agent tells of itself: %w", err)
+	}
+	if len(data) > metaLimit {
+		return nil, fmt.Errorf("--tags: what this agent tells of itself takes %d bytes of at most %d: give fewer or shorter tags", len(data), metaLimit)
+	}
+	return data, nil
+}
+
+// decode reads what a peer told of itself.
+func decode(name string, data []byte) (Info, error) {
+	if len(data) > metaLimit {
+		return Info{}, fmt.Errorf("%d bytes of at most %d", len(data), metaLimit)
+	}
+	var m meta
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Info{}, fmt.Errorf("decode what an agent tells of itself: %w", err)
+	}
+	i := Info{name, m.Role, m.Version, m.Tags, m.Wire, m.Busy, m.Results}
+	return i, i.check()
+}
+
+// check tells everything that is wrong.
+func (i Info) check() error {
+	var errs []error
+	if !isWord(i.Name, nameLimit, "") {
+		errs = append(errs, fmt.Errorf("--name: %q is no name of an agent: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(i.Name, nameLimit), nameLimit))
+	}
+	if i.Role != "" && !isWord(i.Role, roleLimit, "") {
+		errs = append(errs, fmt.Errorf("--role: %q is no role", cut(i.Role, roleLimit)))
+	}
+	if len(i.Tags) > tagsLimit {
+		errs = append(errs, fmt.Errorf("--tags: %d of at most %d tags", len(i.Tags), tagsLimit))
+	}
+	for _, t := range i.Tags {
+		if !isWord(t, tagLimit, "=:") {
+			errs = append(errs, fmt.Errorf("--tags: %q is no tag: 1 to %d letters, digits and any of . - _ = :, the first a letter or a digit", cut(t, tagLimit), tagLimit))
+		}
+	}
+	if !isText(i.Version, versionLimit) {
+		errs = append(errs, fmt.Errorf("%q is no version", cut(i.Version, versionLimit)))
+	}
+	if !isText(i.Busy, busyLimit) {
+		errs = append(errs, fmt.Errorf("%q is no name of a run", cut(i.Busy, busyLimit)))
+	}
+	if i.Wire < 0 || i.Results < 0 {
+		errs = append(errs, errors.New("a count below 0"))
+	}
+	return errors.Join(errs...)
+}
+
+// isWord tells whether a name can stand in a list, a file's name and a table: ASCII, no
+// separators but those given beside . - and _.
+func isWord(s string, limit int, more string) bool {
+	letter := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	}
+	if s == "" || len(s) > limit || !letter(rune(s[0])) {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !letter(r) && !strings.ContainsRune(".-_", r) && !strings.ContainsRune(more, r)
+	})
+}
+
+// isText tells whether a text can be printed as it is.
+func isText(s string, limit int) bool {
+	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// cut shortens a text to so many bytes, between two characters.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// clone is a copy that shares nothing.
+func (i Info) clone() Info {
+	i.Tags = slices.Clone(i.Tags)
+	return i
+}

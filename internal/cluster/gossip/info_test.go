@@ -1,0 +1,137 @@
+package gossip
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestWhatAnAgentTellsArrives(t *testing.T) {
+	want := Info{
+		Name: "vm-14.rack_7", Role: "broker", Version: "v1.4.0-3-g5f98e0a+dirty", Tags: []string{"rack=7", "zone:a", "ssd"},
+		Wire: 1, Busy: "nightly Ünïcode <1>", Results: 12,
+	}
+	data, err := want.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(want.Name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestALongNameOfARunIsCutBetweenCharacters(t *testing.T) {
+	data, err := Info{Name: "a", Busy: strings.Repeat("ü", busyLimit)}.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode("a", data)
+	if want := strings.Repeat("ü", busyLimit/2); err != nil || got.Busy != want {
+		t.Errorf("got %q, %v, want %q", got.Busy, err, want)
+	}
+}
+
+func TestWhatDoesNotFitIsRefusedNamingTheFlag(t *testing.T) {
+	long := make([]string, tagsLimit)
+	for i := range long {
+		long[i] = strings.Repeat("t", tagLimit)
+	}
+	for _, c := range []struct {
+		what string
+		info Info
+		want string
+	}{
+		{"no name", Info{}, "--name"},
+		{"a name that is too long", Info{Name: strings.Repeat("n", nameLimit+1)}, "--name"},
+		{"a name that moves the cursor", Info{Name: "a\x1b[2J"}, "--name"},
+		{"a name that is a path", Info{Name: "../a"}, "--name"},
+		{"a name that begins like a flag", Info{Name: "-a"}, "--name"},
+		{"a name of another script", Info{Name: "аgent"}, "--name"},
+		{"a role of two words", Info{Name: "a", Role: "a b"}, "--role"},
+		{"a tag with a comma", Info{Name: "a", Tags: []string{"a,b"}}, "--tags"},
+		{"a tag that rings the bell", Info{Name: "a", Tags: []string{"a\a"}}, "--tags"},
+		{"an empty tag", Info{Name: "a", Tags: []string{""}}, "--tags"},
+		{"too many tags", Info{Name: "a", Tags: make([]string, tagsLimit+1)}, "--tags"},
+		{"tags that are too long together", Info{Name: "a", Tags: long}, "--tags"},
+		{"a version with a newline", Info{Name: "a", Version: "v1\nv2"}, "version"},
+		{"a run whose name turns the writing round", Info{Name: "a", Busy: "a\u202eb"}, "run"},
+		{"a run whose name is no text", Info{Name: "a", Busy: "\xff"}, "run"},
+		{"a count below 0", Info{Name: "a", Results: -1}, "below 0"},
+	} {
+		_, err := c.info.encode()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
+		}
+		if err != nil && !isText(strings.ReplaceAll(err.Error(), "\n", " "), 1<<16) {
+			t.Errorf("%s: the error cannot be printed: %q", c.what, err)
+		}
+	}
+}
+
+func TestWhatAPeerTellsIsRefusedUnlessItCanBePrinted(t *testing.T) {
+	for _, c := range []struct{ what, name, data string }{
+		{"nothing", "a", ``},
+		{"no object", "a", `7`},
+		{"more after the object", "a", `{} {}`},
+		{"a name that moves the cursor", "\x1b[2J", `{}`},
+		{"a tag that colours", "a", `{"t":["\u001b[31m"]}`},
+		{"a version with a control character of C1", "a", `{"v":"\u009b2J"}`},
+		{"a text where a number belongs", "a", `{"n":"7"}`},
+		{"a count that is out of range", "a", `{"n":1e30}`},
+		{"a count below 0", "a", `{"w":-1}`},
+		{"more than fits", "a", `{"x":"` + strings.Repeat("x", metaLimit) + `"}`},
+	} {
+		if info, err := decode(c.name, []byte(c.data)); err == nil {
+			t.Errorf("%s: taken as %+v", c.what, info)
+		}
+	}
+}
+
+func TestAPeerOfALaterVersionIsSeen(t *testing.T) {
+	got, err := decode("a", []byte(`{"v":"v9.0","w":2,"later":{"x":[1]}}`))
+	if want := (Info{Name: "a", Version: "v9.0", Wire: 2}); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// FuzzDecode: what is taken of a peer can be printed, keeps within its limits, and is the
+// same when it is sent on.
+func FuzzDecode(f *testing.F) {
+	f.Add("vm14", []byte(`{"r":"broker","v":"v1.2","t":["a","b=c"],"w":1,"b":"nightly","n":3}`))
+	f.Add("vm14", []byte(`{"t":null,"x":{}}`))
+	f.Add("\x1b[2J", []byte(`{}`))
+	f.Add("a", []byte(`{"b":"\u202e"}`))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		info, err := decode(name, data)
+		if err != nil {
+			return
+		}
+		all := append([]string{info.Name, info.Role, info.Version, info.Busy}, info.Tags...)
+		if len(all) > 4+tagsLimit {
+			t.Errorf("%d tags", len(info.Tags))
+		}
+		for _, s := range all {
+			if !isText(s, metaLimit) {
+				t.Errorf("%q cannot be printed", s)
+			}
+		}
+		again, err := info.encode()
+		if err != nil {
+			// Quoting may make what fitted too long.
+			if len(data) < metaLimit/6 {
+				t.Errorf("%+v cannot be sent on: %v", info, err)
+			}
+			return
+		}
+		back, err := decode(name, again)
+		if err != nil || !cmp.Equal(info, back, cmpopts.EquateEmpty()) {
+			t.Errorf("got %+v, %v, want %+v", back, err, info)
+		}
+	})
+}

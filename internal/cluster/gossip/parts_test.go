@@ -1,0 +1,266 @@
+package gossip
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestTheTableFollowsWhatIsHeard(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		what  string
+		then  []func(*table, time.Time) // one a second
+		after time.Duration
+		want  string
+	}{
+		{"a member that is there", nil, 0, "a alive 0s"},
+		{"one that does not answer", []func(*table, time.Time){silent}, 0, "a suspect 1s"},
+		{"one that answers again", []func(*table, time.Time){silent, answers}, 0, "a alive 2s"},
+		{"one that says something", []func(*table, time.Time){silent, told}, 0, "a alive 2s"},
+		{"one that answers as ever", []func(*table, time.Time){answers}, 0, "a alive 0s"},
+		{"one that is gone", []func(*table, time.Time){silent, away}, 0, "a gone 2s"},
+		{"one that is gone and was heard of late", []func(*table, time.Time){away, answers}, 0, "a gone 1s"},
+		{"one that is gone and is not suspected for it", []func(*table, time.Time){away, silent}, 0, "a gone 1s"},
+		{"one that said goodbye", []func(*table, time.Time){bye, away}, 0, "a left 2s"},
+		{"one whose goodbye was slower than the news", []func(*table, time.Time){away, bye}, 0, "a left 1s"},
+		{"one that said goodbye and is still there", []func(*table, time.Time){bye}, 0, "a alive 0s"},
+		{"one that left, came back and crashed", []func(*table, time.Time){bye, away, here, away}, 0, "a gone 4s"},
+		{"one that has been gone for ten minutes", []func(*table, time.Time){away}, keepGone + time.Second, "a gone 1s"},
+		{"one that has been gone for longer", []func(*table, time.Time){away}, keepGone + 2*time.Second, ""},
+		{"one that has been there for longer", nil, 2 * keepGone, "a alive 0s"},
+	} {
+		tab, now := newTable(), start
+		here(tab, now)
+		for _, f := range c.then {
+			now = now.Add(time.Second)
+			f(tab, now)
+		}
+		got := ""
+		for _, m := range tab.list(start.Add(c.after)) {
+			got += fmt.Sprint(m.Name, " ", m.State, " ", m.Since.Sub(start))
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func here(t *table, now time.Time)    { t.here(Info{Name: "a"}, "10.0.0.1:7946", now) }
+func told(t *table, now time.Time)    { t.told(Info{Name: "a", Busy: "x"}, "10.0.0.1:7946", now) }
+func answers(t *table, now time.Time) { t.answers("a", now) }
+func silent(t *table, now time.Time)  { t.silent("a", now) }
+func away(t *table, now time.Time)    { t.away("a", now) }
+func bye(t *table, now time.Time)     { t.goodbye("a", now) }
+
+func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
+	tab, now := newTable(), time.Now()
+	for i := range maxMembers {
+		tab.here(Info{Name: fmt.Sprint("m", i)}, "", now)
+	}
+	if tab.room("another") || !tab.room("m7") {
+		t.Error("the bound holds for who is new, and for nobody else")
+	}
+}
+
+func TestAThingIsSaidOnceAMinuteWithHowOftenItHappened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := new(logged)
+		s := newSpeaker(l.add)
+		for range 200 { // seconds
+			s.sayOf("x", time.Now(), "x happened")
+			time.Sleep(time.Second)
+		}
+		s.close()
+		if len(l.lines) != 4 || l.lines[0] != "x happened" || !strings.HasPrefix(l.lines[3], "x happened (and 59 times more since ") {
+			t.Errorf("said %q", l.lines)
+		}
+	})
+}
+
+func TestAUserWhoDoesNotListenStopsNothing(t *testing.T) {
+	wait, l := make(chan struct{}), new(logged)
+	s := newSpeaker(func(text string) {
+		<-wait
+		l.add(text)
+	})
+	for i := range 10 * saidQueue {
+		s.say("line %d", i)
+	}
+	close(wait)
+	s.close()
+	all := len(l.lines)
+	for _, line := range l.lines {
+		_, dropped, found := strings.Cut(line, "(")
+		if strings.Contains(line, "before the end") {
+			dropped, found = line, true
+			all-- // it is about the others
+		}
+		if found {
+			n, err := strconv.Atoi(strings.Fields(dropped)[0])
+			if err != nil {
+				t.Errorf("%q: %v", line, err)
+			}
+			all += n
+		}
+	}
+	if all != 10*saidQueue {
+		t.Errorf("%d lines were told or counted, want %d", all, 10*saidQueue)
+	}
+}
+
+func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"[WARN] memberlist: Was able to connect to vm14 over TCP but UDP probes failed, network may be misconfigured", "vm14 answers over TCP and not over UDP"},
+		{"[WARN] memberlist: Refuting a suspect message (from: \x1b[2Jvm14)", `\x1b[2Jvm14 gets no answer from this agent`},
+		{"[ERR] memberlist: Decrypt packet failed: No installed keys could decrypt the message from=10.0.0.9:4000", "10.0.0.9:4000 sends what this agent cannot read"},
+		{`[ERR] memberlist: discarding packet with unacceptable label "": from=10.0.0.9:4000`, "10.0.0.9:4000 sends what this agent cannot read"},
+		{"[ERR] memberlist: Error accepting TCP connection: too many open files", "too many open files"},
+		{"[DEBUG] memberlist: Failed UDP ping: vm14 (timeout reached)", ""},
+		{"[ERR] memberlist: Failed fallback TCP ping: EOF", ""},
+		{"[ERR] memberlist: Conflicting address for vm14.", ""},
+		{"", ""},
+	} {
+		l := new(logged)
+		g := &Gossip{table: newTable(), speak: newSpeaker(l.add)}
+		g.hear(c.line+"\n", time.Now())
+		g.speak.close()
+		if got := strings.Join(l.lines, "|"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%q is told as %q, want %q", c.line, got, c.want)
+		}
+	}
+}
+
+// FuzzHear: whatever memberlist logs of what peers sent, what a user sees can be printed.
+func FuzzHear(f *testing.F) {
+	f.Add("[WARN] memberlist: Refuting a suspect message (from: \x1b[2J)")
+	f.Add("[ERR] memberlist: discarding packet with unacceptable label \"\x07\": from=[::1]:4000")
+	f.Add("[INFO] memberlist: Suspect vm14 has failed, no acks received")
+	f.Fuzz(func(t *testing.T, line string) {
+		l := new(logged)
+		g := &Gossip{table: newTable(), speak: newSpeaker(l.add)}
+		g.hear(line, time.Now())
+		g.speak.close()
+		for _, text := range l.lines {
+			if !isText(text, 8*textLimit) {
+				t.Errorf("%q is told as %q", line, text)
+			}
+		}
+	})
+}
+
+func TestAddressesAreReadWithTheirDefaults(t *testing.T) {
+	for _, c := range []struct {
+		in, host string
+		port     int
+	}{
+		{"vm14:7000", "vm14", 7000},
+		{"vm14", "vm14", DefaultPort},
+		{":7000", "", 7000},
+		{"10.0.0.1", "10.0.0.1", DefaultPort},
+		{"[fd00::1]:7000", "fd00::1", 7000},
+		{"fd00::1", "fd00::1", DefaultPort},
+		{"127.0.0.1:0", "127.0.0.1", 0},
+	} {
+		host, port, err := split(c.in)
+		if err != nil || host != c.host || port != c.port {
+			t.Errorf("split(%q) = %q, %d, %v, want %q, %d", c.in, host, port, err, c.host, c.port)
+		}
+	}
+	for _, in := range []string{"vm14:", "vm14:x", "vm14:70000", "vm14:-1", "a:b:c", "[fd00::1"} {
+		if host, port, err := split(in); err == nil {
+			t.Errorf("split(%q) = %q, %d, want an error", in, host, port)
+		}
+	}
+}
+
+// FuzzSplit: an address that is taken has a port in range, and is the same when it is
+// put together and read again.
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{"vm14:7946", "vm14", ":0", "[::1]:7", "::1", "a:b:c", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		host, port, err := split(s)
+		if err != nil {
+			return
+		}
+		again, p, err := split(join(host, port))
+		if err != nil || again != host || p != port || port < 0 || port > 65535 {
+			t.Errorf("split(%q) = %q, %d, and again %q, %d, %v", s, host, port, again, p, err)
+		}
+	})
+}
+
+func TestAnAgentOnAllInterfacesTellsAnAddressThatOthersReach(t *testing.T) {
+	ip, port, err := advertised(t.Context(), "", netip.IPv4Unspecified(), []string{"127.0.0.1:7946", "no such host"})
+	switch {
+	case err != nil && !strings.Contains(err.Error(), "--advertise"):
+		t.Errorf("%v, want one that names --advertise", err)
+	case err == nil && (ip.IsLoopback() || ip.IsUnspecified() || port != 0):
+		t.Errorf("advertised as %s port %d", ip, port)
+	}
+}
+
+func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
+	taken, _ := agent(t, "taken", Options{})
+	for _, c := range []struct {
+		what string
+		o    Options
+		want string
+	}{
+		{"off loopback without a key", Options{Bind: ":0", Info: Info{Name: "a"}}, "--key-file"},
+		{"telling an address off loopback without a key", Options{Bind: "127.0.0.1:0", Advertise: "10.0.0.1:7946", Info: Info{Name: "a"}}, "--key-file"},
+		{"telling an address that is none", Options{Bind: "127.0.0.1:0", Advertise: "0.0.0.0:7946", Info: Info{Name: "a"}}, "--advertise"},
+		{"at a host that is not there", Options{Bind: "no.such.host.invalid:0", Info: Info{Name: "a"}}, "--bind"},
+		{"at a port that is none", Options{Bind: "127.0.0.1:x", Info: Info{Name: "a"}}, "--bind"},
+		{"at a port that is taken", Options{Bind: taken.Addr(), Info: Info{Name: "a"}}, taken.Addr()},
+		{"joining what is no address", Options{Bind: "127.0.0.1:0", Join: []string{"a:b:c"}, Info: Info{Name: "a"}}, "--join"},
+		{"without a name", Options{Bind: "127.0.0.1:0"}, "--name"},
+	} {
+		g, err := Start(c.o)
+		if err == nil {
+			err = errors.Join(errors.New("it started"), g.Close())
+		}
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
+		}
+	}
+}
+
+func TestAnAgentKnowsItsOwnAddress(t *testing.T) {
+	for _, c := range []struct {
+		bound, addr, asked string
+		own                bool
+	}{
+		{"0.0.0.0:7946", "10.0.0.1:7946", "10.0.0.1:7946", true},
+		{"0.0.0.0:7946", "10.0.0.1:7946", "127.0.1.1:7946", true},
+		{"0.0.0.0:7946", "10.0.0.1:7946", "127.0.0.1:7947", false},
+		{"0.0.0.0:7946", "10.0.0.1:7946", "10.0.0.2:7946", false},
+		{"10.0.0.1:7946", "10.0.0.1:7946", "127.0.0.1:7946", false},
+		{"10.0.0.1:7946", "192.0.2.1:7000", "10.0.0.1:7946", true},
+		{"[::]:7946", "[fd00::1]:7946", "[::1]:7946", true},
+	} {
+		g := &Gossip{bound: netip.MustParseAddrPort(c.bound), addr: c.addr}
+		if g.isOwn(c.asked) != c.own {
+			t.Errorf("bound to %s, advertised as %s: %s is its own: %v", c.bound, c.addr, c.asked, !c.own)
+		}
+	}
+}
+
+func TestAgentsOnAllInterfacesFindEachOther(t *testing.T) {
+	t.Parallel()
+	a, _ := agent(t, "a", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(1)})
+	b, _ := agent(t, "b", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(1), Join: []string{a.Advertised()}})
+	sees(t, a, 5*time.Second, "a alive", "b alive")
+	sees(t, b, 5*time.Second, "a alive", "b alive")
+	if slices.Contains([]string{a.Addr(), b.Addr()}, a.Advertised()) {
+		t.Errorf("bound to %s, advertised as %s", a.Addr(), a.Advertised())
+	}
+}

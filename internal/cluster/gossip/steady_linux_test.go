@@ -1,0 +1,70 @@
+package gossip
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// BenchmarkSteadyState measures what presence costs when nothing happens: CPU and bytes
+// sent, headers included, of each agent and second. The bytes are those of the loopback
+// interface, so it wants a network namespace of its own, with lo up:
+//
+//	unshare -n sh -c 'ip link set lo up; go test -run - -bench SteadyState -benchtime 1x'
+//
+// One round takes two minutes: one exchange of tables by each agent, at the least.
+func BenchmarkSteadyState(b *testing.B) {
+	for _, n := range []int{16, 64} {
+		b.Run(fmt.Sprint(n, "agents"), func(b *testing.B) {
+			agents := make([]*Gossip, n)
+			for i := range agents {
+				o := Options{Key: key(1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack=7", "ssd"}, Wire: 1}}
+				if i > 0 {
+					o.Join = []string{agents[0].Addr()}
+				}
+				agents[i], _ = agent(b, fmt.Sprintf("vm%02d", i), o)
+			}
+			for _, g := range agents {
+				eventually(b, time.Minute, g.name+" sees all", func() bool { return len(g.Members()) == n })
+			}
+			<-time.After(10 * time.Second) // until the news of the joins have been passed on
+			bytes, cpu, began := loopback(b), used(b), time.Now()
+			for b.Loop() {
+				<-time.After(2 * time.Minute)
+			}
+			each := time.Since(began).Seconds() * float64(n)
+			b.ReportMetric(float64(loopback(b)-bytes)/each, "B/s/agent")
+			b.ReportMetric(float64((used(b)-cpu).Microseconds())/each, "cpu-µs/s/agent")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// loopback is how many bytes lo has sent.
+func loopback(b *testing.B) int64 {
+	b.Helper()
+	data, err := os.ReadFile("/proc/self/net/dev")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, lo, _ := bytes.Cut(data, []byte("lo:"))
+	n, err := strconv.ParseInt(string(bytes.Fields(lo)[8]), 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// used is the CPU time of this process.
+func used(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,151 @@
+package gossip
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/kt-bench/kt/internal/cluster/wire"
+)
+
+const (
+	// maxUntold bounds the connections that have not said what they are, and maxGossip
+	// those that are gossip: several times what 64 agents make when they all join
+	// through one, and little enough for the usual 1,024 open files.
+	maxUntold = 256
+	maxGossip = 128
+
+	labelMagic = 244 // begins memberlist's connections and packets when there is a label
+)
+
+// transport is memberlist's own one, with the connections that arrive told apart, and
+// nothing left behind when it ends.
+type transport struct {
+	*memberlist.NetTransport
+	mux     wire.Mux
+	gossip  chan net.Conn      // to memberlist
+	ctx     context.Context    // of all that is dialled and open: it ends with hangUp
+	hangUp  context.CancelFunc // ends them
+	stopped chan struct{}      // closed when no more connections arrive
+	once    sync.Once
+	wg      sync.WaitGroup
+}
+
+var _ memberlist.NodeAwareTransport = (*transport)(nil)
+
+// newTransport takes over an open port. Streams nil: there are none.
+func newTransport(inner *memberlist.NetTransport, label string, streams func(net.Conn), log func(string)) *transport {
+	if streams == nil {
+		streams = func(c net.Conn) { _ = c.Close() }
+	}
+	t := &transport{
+		NetTransport: inner,
+		mux: wire.Mux{
+			Streams: streams,
+			// Whoever does not know the label never gets as far as memberlist.
+			Prefix:     append([]byte{labelMagic, byte(len(label))}, label...),
+			MaxPending: maxUntold,
+			MaxRest:    maxGossip,
+			Log:        log,
+		},
+		gossip:  make(chan net.Conn),
+		stopped: make(chan struct{}),
+	}
+	t.ctx, t.hangUp = context.WithCancel(context.Background())
+	t.wg.Go(t.accept)
+	t.wg.Go(t.handOn)
+	return t
+}
+
+// StreamCh is where memberlist gets its connections.
+func (t *transport) StreamCh() <-chan net.Conn { return t.gossip }
+
+// DialTimeout dials, and gives up when the transport ends.
+func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: timeout}
+	c, err := d.DialContext(t.ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return t.bind(c), nil
+}
+
+// DialAddressTimeout is DialTimeout: an agent's name says nothing of where it is.
+func (t *transport) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	return t.DialTimeout(a.Addr, timeout)
+}
+
+// Shutdown closes the port and every connection that is gossip, and waits for what this
+// transport started.
+func (t *transport) Shutdown() (err error) {
+	t.once.Do(func() {
+		t.hangUp()
+		// The listeners may be about to hand over a connection or a packet, and end only
+		// when somebody has taken it.
+		ended := make(chan struct{})
+		t.wg.Go(func() {
+			defer close(ended)
+			err = t.NetTransport.Shutdown()
+		})
+		for open := true; open; {
+			select {
+			case <-t.PacketCh():
+			case <-ended:
+				open = false
+			}
+		}
+		close(t.stopped)
+		t.wg.Wait()
+		t.mux.Close()
+	})
+	return err
+}
+
+// accept takes what arrives until the port is closed.
+func (t *transport) accept() {
+	for {
+		select {
+		case c := <-t.NetTransport.StreamCh():
+			t.mux.Take(c)
+		case <-t.stopped:
+			return
+		}
+	}
+}
+
+// handOn gives memberlist what is gossip.
+func (t *transport) handOn() {
+	for {
+		select {
+		case c := <-t.mux.Rest():
+			b := t.bind(c)
+			select {
+			case t.gossip <- b:
+			case <-t.ctx.Done():
+				_ = b.Close()
+			}
+		case <-t.stopped:
+			return
+		}
+	}
+}
+
+// bind makes a connection end with the transport: memberlist waits for its own up to ten
+// seconds.
+func (t *transport) bind(c net.Conn) net.Conn {
+	return &bound{c, context.AfterFunc(t.ctx, func() { _ = c.Close() })}
+}
+
+type bound struct {
+	net.Conn
+	unbind func() bool
+}
+
+// Close closes the connection.
+func (b *bound) Close() error {
+	b.unbind()
+	return b.Conn.Close()
+}

@@ -1,0 +1,317 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// one tells whether exactly one of the fields of a message is set.
+func one(set ...bool) error {
+	n := 0
+	for _, s := range set {
+		if s {
+			n++
+		}
+	}
+	if n != 1 {
+		return fmt.Errorf("%d of its fields are set, and one must be", n)
+	}
+	return nil
+}
+
+func (m *toAgent) check() error {
+	err := one(m.Hello != nil, m.Ping != nil, m.Look != nil, m.Offer != nil, m.Open != nil, m.Start != nil,
+		m.Order != nil, m.Resume != nil, m.Files != nil, m.Read != nil)
+	if err != nil {
+		return err
+	}
+	switch {
+	case m.Offer != nil:
+		return m.Offer.check()
+	case m.Open != nil:
+		return m.Open.check()
+	case m.Start != nil:
+		return m.Start.check()
+	case m.Order != nil:
+		return m.Order.check()
+	case m.Resume != nil:
+		return CheckName(m.Resume.Epoch)
+	case m.Files != nil && m.Files.Run != "":
+		return CheckName(m.Files.Run)
+	case m.Read != nil:
+		return m.Read.check()
+	}
+	return nil
+}
+
+// check tells whether the offer has the form of one; whether it is welcome is decided
+// by Limits.
+func (o *offer) check() error {
+	p := &o.Part
+	if err := errors.Join(CheckName(p.Run), CheckName(p.Epoch), CheckName(p.Host)); err != nil {
+		return err
+	}
+	for _, m := range p.Roster {
+		if err := CheckName(m.Host); err != nil {
+			return err
+		}
+		if m.Processes < 0 || m.Processes > maxProcesses {
+			return fmt.Errorf("host %s has %d processes", m.Host, m.Processes)
+		}
+	}
+	args := 0
+	for _, a := range o.Args {
+		args += len(a)
+	}
+	switch {
+	case p.Process != 0:
+		return fmt.Errorf("it is for process %d and not for a host", p.Process)
+	case len(p.Role) > maxText || len(p.Tags) > maxTags || len(p.Roster) > maxHosts:
+		return errors.New("its part is too large")
+	case len(o.Shares) > maxProcesses:
+		return fmt.Errorf("it is for %d processes, and %d are the most", len(o.Shares), maxProcesses)
+	case len(o.Args) > maxArgs || args > maxArgsBytes:
+		return errors.New("its command line is too long")
+	case o.Lasts < 0 || o.Lasts > maxRunTime:
+		return fmt.Errorf("it lasts %v", o.Lasts)
+	}
+	for _, t := range p.Tags {
+		if len(t) > maxText {
+			return errors.New("a tag is too long")
+		}
+	}
+	return errors.Join(checkGiven(o.Producer), checkGiven(o.Consumer))
+}
+
+func checkGiven(properties map[string]Given) error {
+	if len(properties) > maxProperties {
+		return fmt.Errorf("there are %d properties, and %d are the most", len(properties), maxProperties)
+	}
+	for name, g := range properties {
+		// A certificate in a property is a few KiB.
+		if len(name) > maxText || len(g.Value) > maxArgsBytes || len(g.Source) > maxText {
+			return fmt.Errorf("property %s is too long", clean(name, 64))
+		}
+	}
+	return nil
+}
+
+func (o *open) check() error {
+	if len(o.Processes) > maxProcesses {
+		return errors.New("it opens too many processes")
+	}
+	return CheckName(o.Epoch)
+}
+
+func (s *startRun) check() error {
+	if a := s.Order.Agreed; a.Late != 0 || a.Bound < 0 || a.Bound > time.Hour || a.Offset < -maxClockError || a.Offset > maxClockError {
+		return fmt.Errorf("the agreed start %+v is none", a)
+	}
+	if !plausible(s.Order.At) || !plausible(s.Order.Agreed.At) {
+		return errors.New("its start is out of range")
+	}
+	return CheckName(s.Epoch)
+}
+
+// plausible tells whether a moment can be written as JSON and be compared with others.
+func plausible(t time.Time) bool { return t.Year() >= 1990 && t.Year() < 2200 }
+
+func (o *order) check() error {
+	switch o.Do {
+	case doCancel, doStop, doAbort, doDrained, doFinish:
+		return CheckName(o.Epoch)
+	}
+	return fmt.Errorf("order %q is none", clean(o.Do, 64))
+}
+
+func (c *chunkAsked) check() error {
+	if c.Offset < 0 || c.Bytes < 1 || c.Bytes > maxRunFile || c.Offset >= c.Bytes {
+		return fmt.Errorf("byte %d of %d is none", c.Offset, c.Bytes)
+	}
+	return CheckName(c.RunID)
+}
+
+func (m *fromAgent) check() error {
+	err := one(m.Welcome != nil, m.Pong != nil, m.Looked != nil, m.Accepted != nil, m.Refused != nil, m.Part != nil,
+		m.Starting != nil, m.Second != nil, m.Vitals != nil, m.Written != nil, m.Ended != nil, m.Files != nil, m.Problem != nil)
+	if err != nil {
+		return err
+	}
+	switch {
+	case m.Pong != nil:
+		if !plausible(m.Pong.Received) || !plausible(m.Pong.Sent) {
+			return errors.New("its clock is out of range")
+		}
+	case m.Looked != nil:
+		return m.Looked.check()
+	case m.Accepted != nil:
+		return CheckName(m.Accepted.Epoch)
+	case m.Refused != nil:
+		m.Refused.Text = clean(m.Refused.Text, maxText)
+	case m.Part != nil:
+		return m.Part.check()
+	case m.Starting != nil:
+		return CheckName(m.Starting.Epoch)
+	case m.Second != nil:
+		return m.Second.check()
+	case m.Vitals != nil:
+		return m.Vitals.check()
+	case m.Written != nil:
+		m.Written.Text = clean(m.Written.Text, maxText)
+		return CheckName(m.Written.Epoch)
+	case m.Ended != nil:
+		return CheckName(m.Ended.Epoch)
+	case m.Files != nil:
+		return m.Files.check()
+	case m.Problem != nil:
+		*m.Problem = clean(*m.Problem, maxText)
+	}
+	return nil
+}
+
+func (l *looked) check() error {
+	if !share(l.CPU) || !share(l.Cores) || l.Memory < 0 || l.Free < 0 || l.Results < 0 || len(l.Members) > 2*maxHosts {
+		return errors.New("what it tells of itself is out of range")
+	}
+	l.Run = clean(l.Run, 64)
+	for i := range l.Members {
+		m := &l.Members[i]
+		m.Name, m.Addr, m.State = clean(m.Name, 64), clean(m.Addr, 256), clean(m.State, 64)
+	}
+	return nil
+}
+
+// share tells whether a number of cores, or a share, can be one.
+func share(f float64) bool { return f >= 0 && f < 1e6 && !math.IsNaN(f) }
+
+func (p *partStatus) check() error {
+	if p.Process < 1 || p.Process > maxProcesses {
+		return fmt.Errorf("there is no process %d", p.Process)
+	}
+	switch p.State {
+	case partWaiting, partOpening, partReady, partRunning, partDone, partFailed, partGone:
+	default:
+		return fmt.Errorf("no process is %q", clean(string(p.State), 64))
+	}
+	p.Text = clean(p.Text, maxText)
+	if p.Done != nil {
+		p.Done.Text = clean(p.Done.Text, maxText)
+	}
+	if s := p.Start; s != nil && (!plausible(s.At) || s.Agreed == nil || !plausible(s.Agreed.At)) {
+		return errors.New("its start is out of range")
+	}
+	if h := p.Header; h != nil {
+		if h.Part == nil {
+			return errors.New("its header is of no part")
+		}
+		if h.Schema != result.Schema {
+			return fmt.Errorf("its run files have schema %d, and this kt reads %d", h.Schema, result.Schema)
+		}
+		if err := CheckName(h.RunID); err != nil {
+			return err
+		}
+	}
+	return CheckName(p.Epoch)
+}
+
+func (s *partSecond) check() error {
+	if s.Process < 1 || s.Process > maxProcesses {
+		return fmt.Errorf("there is no process %d", s.Process)
+	}
+	if err := s.Second.check(); err != nil {
+		return err
+	}
+	return CheckName(s.Epoch)
+}
+
+// check also cleans what is text in it.
+func (s *Second) check() error {
+	if len(s.Windows) > maxWindows {
+		return fmt.Errorf("it has %d windows of one second", len(s.Windows))
+	}
+	for i := range s.Windows {
+		w := &s.Windows[i]
+		if w.Start > w.End || w.Start < -maxRunTime || w.End > maxRunTime {
+			return fmt.Errorf("its window is from %v to %v", w.Start, w.End)
+		}
+		if err := checkWindow(w); err != nil {
+			return err
+		}
+	}
+	s.BoundBy.Limit = result.Limit(clean(string(s.BoundBy.Limit), maxText))
+	s.BoundBy.Evidence = clean(s.BoundBy.Evidence, maxText)
+	return nil
+}
+
+// maxKinds is how many kinds of errors, brokers and events one window may tell of.
+const maxKinds = 10_000
+
+func checkWindow(w *stats.Window) error {
+	if len(w.Errors) > maxKinds || len(w.Brokers) > maxKinds || len(w.Events) > maxKinds {
+		return errors.New("its window is too large")
+	}
+	for code, n := range w.Errors {
+		if c := clean(code, 256); c != code {
+			delete(w.Errors, code)
+			w.Errors[c] += n
+		}
+	}
+	for i := range w.Events {
+		w.Events[i].Text = clean(w.Events[i].Text, maxText)
+		w.Events[i].Kind = stats.EventKind(clean(string(w.Events[i].Kind), 64))
+	}
+	return nil
+}
+
+func (v *hostVitals) check() error {
+	h := &v.Vitals
+	if len(h.Disks) > maxKinds || len(h.Networks) > maxKinds || len(h.Brokers) > maxKinds || v.Passed < 0 {
+		return errors.New("the vitals are too large")
+	}
+	if !share(h.CPU) || !share(h.Cores) || h.At < -maxRunTime || h.At > maxRunTime {
+		return errors.New("the vitals are out of range")
+	}
+	cleanVitals(h)
+	return CheckName(v.Epoch)
+}
+
+func cleanVitals(v *host.Vitals) {
+	for i := range v.Disks {
+		v.Disks[i].Name = clean(v.Disks[i].Name, 64)
+	}
+	for i := range v.Networks {
+		v.Networks[i].Name = clean(v.Networks[i].Name, 64)
+	}
+}
+
+func (f *filesFound) check() error {
+	if len(f.Files) > maxFiles || len(f.Runs) > maxFiles || f.Unread < 0 {
+		return errors.New("it lists too many files")
+	}
+	for _, e := range f.Files {
+		if e.Process < 0 || e.Bytes < 1 || e.Bytes > maxRunFile || !sha256Text.MatchString(e.SHA256) {
+			return fmt.Errorf("file %s is out of range", clean(e.RunID, 64))
+		}
+		err := errors.Join(CheckName(e.RunID), CheckName(e.Run), CheckName(e.Host))
+		if e.Epoch != "" {
+			err = errors.Join(err, CheckName(e.Epoch))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Run, r.Epoch = clean(r.Run, 64), clean(r.Epoch, 64)
+	}
+	return nil
+}

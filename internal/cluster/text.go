@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// nameOf is what hosts, runs and epochs may be called: their names become part of
+// file names.
+var nameOf = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+
+// CheckName tells whether a host or a run may be called that.
+func CheckName(name string) error {
+	if !nameOf.MatchString(name) {
+		return fmt.Errorf("%q: a name has 1 to 64 letters, digits, '.', '_' or '-', and does not begin with '.'", clean(name, 64))
+	}
+	return nil
+}
+
+// clean is a peer's text as a terminal may get it: in one line, without control and
+// formatting characters, and at most so many bytes long.
+func clean(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029':
+			return -1
+		}
+		return r
+	}, text)
+	text = strings.TrimSpace(text)
+	if len(text) <= most {
+		return text
+	}
+	cut := most - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// Info is what an agent says of its host.
+type Info struct {
+	Name    string   `json:"name"`
+	Role    string   `json:"role"` // "broker" or "client"
+	Version string   `json:"version"`
+	Tags    []string `json:"tags,omitempty"`
+}
+
+// clean is the same as far as it can be shown.
+func (i Info) clean() Info {
+	i.Name, i.Role, i.Version = clean(i.Name, 64), clean(i.Role, 64), clean(i.Version, 64)
+	var tags []string
+	for _, t := range i.Tags[:min(len(i.Tags), maxTags)] {
+		tags = append(tags, clean(t, 64))
+	}
+	i.Tags = tags
+	return i
+}
+
+// check tells what is wrong with how an agent is to be called.
+func (i Info) check() error {
+	if err := CheckName(i.Name); err != nil {
+		return fmt.Errorf("--name %w", err)
+	}
+	if i.Role != "broker" && i.Role != "client" {
+		return fmt.Errorf("--role %q: it must be broker or client", i.Role)
+	}
+	if len(i.Tags) > maxTags {
+		return fmt.Errorf("--tags: there are %d, and at most %d can be", len(i.Tags), maxTags)
+	}
+	for _, t := range i.Tags {
+		if !nameOf.MatchString(t) {
+			return fmt.Errorf("--tags %q: a tag has 1 to 64 letters, digits, '.', '_' or '-'", t)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// SendTimeout is how long Send waits for a peer that takes nothing, when its context
+// does not say. Longer than the 10 s for which a network may be away and come back.
+const SendTimeout = 30 * time.Second
+
+// Conn is one stream of messages. Any goroutine may send, one receives.
+type Conn struct {
+	conn net.Conn
+	in   opener
+
+	turn chan struct{} // holds a token; who has it may use out
+	out  sealer
+}
+
+func newConn(conn net.Conn) *Conn {
+	c := &Conn{conn: conn, turn: make(chan struct{}, 1)}
+	c.turn <- struct{}{}
+	return c
+}
+
+// Send sends one message whole, after those that were sent before. The message has left
+// when it returns; nothing tells whether it has arrived. It is ErrTooLarge over MaxFrame,
+// ErrClosed when the stream has ended, or the context's error. A context that ends in the
+// middle of a message ends the stream, and so does a peer that takes nothing.
+func (c *Conn) Send(ctx context.Context, kind Kind, payload []byte) error {
+	if err := c.send(ctx, kind, payload); err != nil {
+		return fmt.Errorf("send to %s: %w", c.conn.RemoteAddr(), err)
+	}
+	return nil
+}
+
+func (c *Conn) send(ctx context.Context, kind Kind, payload []byte) error {
+	if len(payload) > MaxFrame {
+		return fmt.Errorf("%w: it has %d bytes, and may have %d", ErrTooLarge, len(payload), MaxFrame)
+	}
+	select {
+	case <-c.turn:
+		defer func() { c.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var limit time.Time
+	if _, ok := ctx.Deadline(); !ok {
+		limit = time.Now().Add(SendTimeout)
+	}
+	release := interrupt(ctx, c.conn.SetWriteDeadline, limit)
+	defer release()
+	_, err := c.conn.Write(c.out.next(kind, payload))
+	if err == nil {
+		return nil
+	}
+	_ = c.conn.Close() // what was sent of the frame cannot be taken back
+	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("it has taken nothing for %v: %w", SendTimeout, ErrClosed)
+	}
+	return c.why(ctx, err)
+}
+
+// Receive waits for the next message, whose payload is the caller's. A context that ends
+// loses nothing: the next call goes on. It is ErrClosed when the stream has ended, and
+// ErrForged or ErrTooLarge ends it.
+func (c *Conn) Receive(ctx context.Context) (Kind, []byte, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, nil, err
+	}
+	release := interrupt(ctx, c.conn.SetReadDeadline, time.Time{})
+	defer release()
+	kind, payload, err := c.in.next(c.conn)
+	if err == nil {
+		return kind, payload, nil
+	}
+	if errors.Is(err, ErrForged) || errors.Is(err, ErrTooLarge) {
+		_ = c.conn.Close()
+	} else {
+		err = c.why(ctx, err)
+	}
+	return 0, nil, fmt.Errorf("receive from %s: %w", c.conn.RemoteAddr(), err)
+}
+
+// why is what an error of the connection means.
+func (c *Conn) why(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
+		return ErrClosed
+	default:
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+}
+
+// Close ends the stream. Whoever sends or receives gets ErrClosed.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// RemoteAddr is the address of the other side.
+func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
+
+// interrupt lets the end of a context interrupt reads or writes, whichever deadline set
+// sets; limit does too, unless it is zero. Release it, before the next ones begin.
+func interrupt(ctx context.Context, set func(time.Time) error, limit time.Time) (release func()) {
+	_ = set(limit) // fails only on a closed connection, which the next read or write tells
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	var running sync.WaitGroup
+	running.Add(1)
+	stop := context.AfterFunc(ctx, func() {
+		defer running.Done()
+		_ = set(time.Unix(1, 0))
+	})
+	return func() {
+		if !stop() {
+			running.Wait()
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pair is a stream over a pipe, whose writes wait for the reads of the other side.
+func pair(t *testing.T) (dialled, served *Conn) {
+	t.Helper()
+	key := newKey()
+	got := make(chan *Conn)
+	s := &Server{Key: key, Handle: func(ctx context.Context, c *Conn) {
+		got <- c
+		<-ctx.Done()
+	}}
+	near, far := net.Pipe()
+	s.Serve(far)
+	dialled, err := open(t.Context(), near, "peer", key, Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = dialled.Close()
+		s.Close()
+	})
+	return dialled, <-got
+}
+
+func TestPeerThatTakesNothingEndsASend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := pair(t)
+		began := time.Now()
+		err := c.Send(t.Context(), 1, []byte("anybody?"))
+		if !errors.Is(err, ErrClosed) || time.Since(began) != SendTimeout {
+			t.Errorf("Send ended after %v with %v, want after %v with ErrClosed", time.Since(began), err, SendTimeout)
+		}
+		if err := c.Send(t.Context(), 1, []byte("again")); !errors.Is(err, ErrClosed) {
+			t.Errorf("the next Send: %v, want ErrClosed", err)
+		}
+	})
+}
+
+func TestSendsEndWithTheirContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := pair(t)
+		var wg sync.WaitGroup
+		began := time.Now()
+		for _, patience := range []time.Duration{time.Second, time.Minute} {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			// One is in the middle of its frame, the other waits for its turn.
+			wg.Go(func() {
+				err := c.Send(ctx, 1, []byte("anybody?"))
+				if patience == time.Minute && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrClosed) {
+					t.Errorf("Send with %v: %v", patience, err)
+				}
+				if patience == time.Second && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Send with %v: %v, want context.DeadlineExceeded", patience, err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(began); took != time.Second && took != time.Minute {
+			t.Errorf("the sends ended after %v", took)
+		}
+	})
+}
+
+func TestReceiveGoesOnWhereItsContextEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, served := pair(t)
+		frame := bytes.Clone(served.out.next(3, []byte("in pieces")))
+		for _, piece := range [][]byte{nil, frame[:2], frame[2:10], frame[10:20]} {
+			go func() { _, _ = served.conn.Write(piece) }()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			if _, _, err := c.Receive(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrClosed) {
+				t.Fatalf("Receive of a piece: %v, want context.DeadlineExceeded", err)
+			}
+			cancel()
+		}
+		go func() { _, _ = served.conn.Write(frame[20:]) }()
+		kind, got, err := c.Receive(t.Context())
+		if err != nil || kind != 3 || string(got) != "in pieces" {
+			t.Errorf("Receive = %d, %q, %v", kind, got, err)
+		}
+	})
+}
+
+func TestStreamsEndIsToldAsSuch(t *testing.T) {
+	for name, row := range map[string]struct {
+		end  func(c, served *Conn)
+		want error
+	}{
+		"the other side closes":              {func(_, served *Conn) { _ = served.Close() }, ErrClosed},
+		"this side closes":                   {func(c, _ *Conn) { _ = c.Close() }, ErrClosed},
+		"it ends in the middle of a message": {func(_, served *Conn) { _, _ = served.conn.Write([]byte{0, 0}); _ = served.Close() }, ErrClosed},
+		"a frame says that it is 4 GiB long": {func(_, served *Conn) { _, _ = served.conn.Write([]byte{255, 255, 255, 255}) }, ErrTooLarge},
+		"a frame comes that nobody has sealed": {func(_, served *Conn) {
+			_, _ = served.conn.Write(append(binary.BigEndian.AppendUint32(nil, 20), make([]byte, 20)...))
+		}, ErrForged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, served := pair(t)
+				go row.end(c, served)
+				_, _, err := c.Receive(t.Context())
+				if !errors.Is(err, row.want) {
+					t.Errorf("Receive: %v, want %v", err, row.want)
+				}
+				if _, _, err := c.Receive(t.Context()); !errors.Is(err, ErrClosed) {
+					t.Errorf("the next Receive: %v, want ErrClosed", err)
+				}
+				if err := c.Send(t.Context(), 1, nil); !errors.Is(err, ErrClosed) {
+					t.Errorf("Send after it: %v, want ErrClosed", err)
+				}
+			})
+		})
+	}
+}
+
+func TestMessageOverTheLimitIsNotSentAndTheStreamGoesOn(t *testing.T) {
+	key := newKey()
+	c := dial(t, serve(t, &Server{Key: key, Handle: new(echo).handle}), key)
+	if err := c.Send(t.Context(), 1, make([]byte, MaxFrame+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Send of %d bytes: %v, want ErrTooLarge", MaxFrame+1, err)
+	}
+	ask(t, c, 255, make([]byte, MaxFrame))
+	ask(t, c, 0, nil)
+}
+
+func TestManySendersAtOnceSendWholeMessagesInTheirOrder(t *testing.T) {
+	const senders, messages = 8, 200
+	key := newKey()
+	var e echo
+	c := dial(t, serve(t, &Server{Key: key, Handle: e.handle}), key)
+	var wg sync.WaitGroup
+	for s := range senders {
+		wg.Go(func() {
+			for i := range messages {
+				// A size of its own: were frames mixed up, nothing would open.
+				payload := bytes.Repeat([]byte{byte(i)}, 1+(s*messages+i)*7%5000)
+				if err := c.Send(t.Context(), Kind(s), payload); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	var next [senders]int
+	for range senders * messages {
+		kind, payload, err := c.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := next[kind]
+		next[kind]++
+		if want := bytes.Repeat([]byte{byte(i)}, 1+(int(kind)*messages+i)*7%5000); !bytes.Equal(payload, want) {
+			t.Fatalf("message %d of sender %d is not what was sent", i, kind)
+		}
+	}
+	wg.Wait()
+}
+
+func TestSocketThatNobodyReadsEndsASend(t *testing.T) {
+	key := newKey()
+	addr := serve(t, &Server{Key: key, Handle: func(ctx context.Context, _ *Conn) { <-ctx.Done() }})
+	c := dial(t, addr, key)
+	var err error
+	for n := 0; err == nil && n < 1000; n++ { // the kernel takes some MiB
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		err = c.Send(ctx, 1, make([]byte, MaxFrame))
+		cancel()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Send to who reads nothing: %v, want context.DeadlineExceeded", err)
+	}
+	if err := c.Send(t.Context(), 1, nil); !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), addr) {
+		t.Errorf("the next Send: %v, want ErrClosed that names %s", err, addr)
+	}
+}

@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// HandshakeTimeout is how long a handshake may take, on both sides: some round trips of
+// a slow network, on a machine that is loaded. Whoever has no key is held so long.
+const HandshakeTimeout = 5 * time.Second
+
+// Dial opens a stream to an agent, host:port. Without a key it goes to this machine only.
+func Dial(ctx context.Context, addr string, key *Key) (*Conn, error) {
+	d := net.Dialer{Timeout: HandshakeTimeout}
+	if key == nil {
+		// Here the name is resolved already, and nothing has been sent.
+		d.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
+			if at, err := netip.ParseAddrPort(resolved); err != nil || !at.Addr().Unmap().IsLoopback() {
+				return ErrNeedsKey
+			}
+			return nil
+		}
+	}
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, ErrNeedsKey):
+		return nil, needsKey(addr)
+	case err != nil:
+		return nil, err // it tells where to
+	}
+	return open(ctx, conn, addr, key, Version)
+}
+
+// Open makes a stream of a connection to an agent, as Dial does. When there is an error
+// it has closed the connection.
+func Open(ctx context.Context, conn net.Conn, key *Key) (*Conn, error) {
+	addr := conn.RemoteAddr().String()
+	if key == nil && !isLoopback(conn.RemoteAddr()) {
+		_ = conn.Close()
+		return nil, needsKey(addr)
+	}
+	return open(ctx, conn, addr, key, Version)
+}
+
+func needsKey(addr string) error {
+	return failed(ErrNeedsKey, "%s is not this machine: give --key-file with the key that its agent has", addr)
+}
+
+func isLoopback(addr net.Addr) bool {
+	at, ok := addr.(*net.TCPAddr)
+	return ok && at.IP.IsLoopback()
+}
+
+// open is the handshake of the side that dials.
+func open(ctx context.Context, conn net.Conn, addr string, key *Key, version byte) (*Conn, error) {
+	c, err := shake(ctx, conn, addr, key, version)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func shake(ctx context.Context, conn net.Conn, addr string, key *Key, version byte) (*Conn, error) {
+	silent := failed(ErrAuth, "%s did not accept our key, or is no kt agent", addr)
+	if key == nil {
+		key = nobodys()
+		silent = failed(ErrAuth, "%s wants a key, or is no kt agent: give --key-file with the key that the agent has", addr)
+	}
+	ours := newHello(version)
+	theirs, err := greet(ctx, conn, key, ours)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, silent
+	case theirs.version != version:
+		return nil, failed(ErrVersion, "%s speaks version %d of kt's protocol, this kt version %d: use the same kt on all hosts", addr, theirs.version, version)
+	}
+	c := newConn(conn)
+	c.out.seal, c.in.seal = seals(key, ours, theirs)
+	c.in.max = welcomeSize
+	ctx, cancel := context.WithTimeout(ctx, HandshakeTimeout)
+	defer cancel()
+	if err := c.Send(ctx, confirm, nil); err != nil {
+		return nil, err
+	}
+	_, welcome, err := c.Receive(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(welcome) != welcomeSize || welcome[0] != accepted:
+		return nil, failed(ErrBusy, "%s serves as many streams as it may: try again when other commands have ended", addr)
+	}
+	c.in.max = MaxFrame
+	return c, nil
+}
+
+// greet says hello and waits for the reply.
+func greet(ctx context.Context, conn net.Conn, key *Key, ours hello) (reply, error) {
+	release := interrupt(ctx, conn.SetDeadline, time.Now().Add(HandshakeTimeout))
+	defer release()
+	if _, err := conn.Write(ours.encode(key)); err != nil {
+		return reply{}, err
+	}
+	return readReply(conn, key, ours)
+}

@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// MaxFrame is the longest payload of a message, in bytes.
+const MaxFrame = 1 << 20
+
+// Kind says what a message is; what the kinds are is up to who uses the stream.
+type Kind byte
+
+const (
+	lengthSize = 4
+	kindSize   = 1
+	tagSize    = 16                 // of AES-GCM
+	overhead   = kindSize + tagSize // of a sealed frame, beside its payload
+)
+
+// counter numbers the frames of one direction. Each has a key of its own, so that no
+// nonce is ever used twice with one key.
+type counter struct {
+	n     uint64
+	nonce [12]byte
+}
+
+// next is the nonce of the next frame, good until the one after it.
+func (c *counter) next() []byte {
+	binary.BigEndian.PutUint64(c.nonce[4:], c.n)
+	c.n++
+	return c.nonce[:]
+}
+
+// sealer makes the frames of one direction.
+type sealer struct {
+	seal   cipher.AEAD
+	number counter
+	frame  []byte // reused
+}
+
+// next is the next frame: a length, and so many sealed bytes. It is good until the next.
+func (s *sealer) next(kind Kind, payload []byte) []byte {
+	f := slices.Grow(s.frame[:0], lengthSize+overhead+len(payload))
+	f = binary.BigEndian.AppendUint32(f, uint32(overhead+len(payload)))
+	f = append(append(f, byte(kind)), payload...)
+	sealed := s.seal.Seal(f[lengthSize:lengthSize], s.number.next(), f[lengthSize:], f[:lengthSize])
+	s.frame = f[:lengthSize+len(sealed)]
+	return s.frame
+}
+
+// opener reads the frames of one direction. It can be interrupted anywhere, and then
+// goes on where it was.
+type opener struct {
+	seal   cipher.AEAD
+	number counter
+	max    int // bytes of a payload
+
+	length    [lengthSize]byte
+	hasLength int // bytes of it
+	body      []byte
+	hasBody   int // bytes of it
+}
+
+// next reads a frame. Errors of the reader are returned as they are, but an end within a
+// frame is io.ErrUnexpectedEOF. After ErrTooLarge and ErrForged there is no going on.
+func (o *opener) next(r io.Reader) (Kind, []byte, error) {
+	if err := fill(r, o.length[:], &o.hasLength); err != nil {
+		if errors.Is(err, io.EOF) && o.hasLength > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
+	}
+	if o.body == nil {
+		o.hasBody = 0
+		switch n := binary.BigEndian.Uint32(o.length[:]); {
+		case uint64(n) > uint64(o.max)+overhead:
+			o.hasLength = 0
+			return 0, nil, fmt.Errorf("a frame of %d bytes: %w", n, ErrTooLarge)
+		case n < overhead:
+			o.hasLength = 0
+			return 0, nil, fmt.Errorf("a frame of %d bytes: %w", n, ErrForged)
+		default:
+			o.body = make([]byte, n)
+		}
+	}
+	if err := fill(r, o.body, &o.hasBody); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
+	}
+	plain, err := o.seal.Open(o.body[:0], o.number.next(), o.body, o.length[:])
+	o.body, o.hasLength = nil, 0
+	if err != nil {
+		return 0, nil, fmt.Errorf("frame %d: %w", o.number.n-1, ErrForged)
+	}
+	return Kind(plain[0]), plain[kindSize:], nil
+}
+
+// fill reads what is missing in a buffer. Unlike io.ReadFull it keeps count of what it
+// has when it is interrupted.
+func fill(r io.Reader, into []byte, has *int) error {
+	for *has < len(into) {
+		n, err := r.Read(into[*has:])
+		*has += n
+		if err != nil && *has < len(into) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// port is a Mux and a Server on one port, as an agent has them, and a gossip that says
+// what it read.
+func port(t testing.TB, m *Mux, s *Server) string {
+	t.Helper()
+	t.Cleanup(s.Close)
+	m.Streams = s.Serve
+	gossip := make(chan struct{})
+	stop := make(chan struct{})
+	go func() {
+		defer close(gossip)
+		for {
+			select {
+			case c := <-m.Rest():
+				heard, _ := io.ReadAll(c)
+				_, _ = c.Write([]byte("heard " + string(heard)))
+				_ = c.Close()
+			case <-stop:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		m.Close()
+		close(stop)
+		<-gossip
+	})
+	return listen(t, m.Take)
+}
+
+// say sends all of a text, and reads until the other side closes.
+func say(t testing.TB, addr, text string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	back, _ := io.ReadAll(conn) // a reset is an end like any other
+	return string(back)
+}
+
+func TestStreamsAndGossipShareAPort(t *testing.T) {
+	key := newKey()
+	addr := port(t, &Mux{Prefix: []byte("\xf4\x02kt"), Timeout: 50 * time.Millisecond}, &Server{Key: key, Handle: new(echo).handle})
+	ask(t, dial(t, addr, key), 1, []byte("hello"))
+	if got := say(t, addr, "\xf4\x02kt\x06rest"); got != "heard \xf4\x02kt\x06rest" {
+		t.Errorf("the gossip answers %q", got)
+	}
+	if got := say(t, addr, "\xf4\x02kt"); got != "heard \xf4\x02kt" {
+		t.Errorf("the gossip answers %q to its prefix alone", got)
+	}
+	for _, other := range []string{"\xf4\x02ks\x06rest", "\xf4\x02k", "\xf4", "\x06rest", "hello", ""} {
+		if got := say(t, addr, other); got != "" {
+			t.Errorf("%q was answered with %q", other, got)
+		}
+	}
+}
+
+func TestWithoutAPrefixTheGossipGetsAllButStreams(t *testing.T) {
+	key := newKey()
+	addr := port(t, &Mux{Timeout: 50 * time.Millisecond}, &Server{Key: key, Handle: new(echo).handle})
+	ask(t, dial(t, addr, key), 1, []byte("hello"))
+	for _, text := range []string{"\x06rest", "\xf4", "x"} {
+		if got := say(t, addr, text); got != "heard "+text {
+			t.Errorf("%q was answered with %q", text, got)
+		}
+	}
+}
+
+func TestGossipHoldsSoManyConnectionsAndNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &Mux{Streams: func(net.Conn) { t.Error("a stream came") }, MaxRest: 1}
+		come := func() net.Conn {
+			near, far := net.Pipe()
+			m.Take(far)
+			_, _ = near.Write([]byte{6})
+			return near
+		}
+		come()
+		held := <-m.Rest()
+		second := come()
+		select {
+		case <-m.Rest():
+			t.Error("a second connection was given while the first was held")
+		case <-time.After(time.Second):
+		}
+		_ = held.Close()
+		_ = held.Close() // twice makes room once
+		held = <-m.Rest()
+		_, _ = second, come()
+		select {
+		case <-m.Rest():
+			t.Error("a third connection was given while the second was held")
+		case <-time.After(2 * HandshakeTimeout): // it was dropped
+		}
+		_ = held.Close()
+		m.Close()
+	})
+}
+
+// What is said to a port that tells nothing, from nothing at all to all but the key.
+func scans() map[string]string {
+	h := newHello(Version).encode(newKey())
+	return map[string]string{
+		"nothing":                            "",
+		"one byte":                           "\n",
+		"a web browser":                      "GET / HTTP/1.1\r\nHost: vm14\r\n\r\n",
+		"TLS":                                "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03",
+		"SSH":                                "SSH-2.0-OpenSSH_9.6\r\n",
+		"Kafka":                              "\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff",
+		"a gossip without a label":           "\x06\x83\xa4Join\xc3",
+		"a gossip of another label":          "\xf4\x05other\x0a\x00\x00\x00\x00\x20",
+		"a gossip that seals with no label":  "\x0a\x00\x00\x00\x00\x20" + strings.Repeat("x", 32),
+		"the first byte of a stream":         "K",
+		"a stream of garbage":                "K" + strings.Repeat("garbage ", 50),
+		"a hello of another key":             string(h),
+		"a hello of another key, and frames": string(h) + "\x00\x00\x00\x11" + strings.Repeat("x", 17),
+		"a hello that breaks off":            string(h[:40]),
+		"a hello of another version":         "K\x02" + string(h[2:]),
+		"very much of it":                    strings.Repeat("x", 1<<20),
+	}
+}
+
+func TestScanOfThePortLearnsOnlyThatItListens(t *testing.T) {
+	const patience = 300 * time.Millisecond
+	e := new(echo)
+	addr := port(t, &Mux{Prefix: []byte("\xf4\x02kt"), Timeout: patience}, &Server{Key: newKey(), Handle: e.handle, HandshakeTimeout: patience})
+	for name, text := range scans() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			began := time.Now()
+			go func() { _, _ = conn.Write([]byte(text)) }() // until the other side closes
+			back, err := io.ReadAll(conn)
+			if len(back) != 0 {
+				t.Errorf("%d bytes came back: %q", len(back), back)
+			}
+			if err == nil {
+				t.Error("it ended well, others with a reset")
+			}
+			if held := time.Since(began); held < patience-50*time.Millisecond {
+				t.Errorf("it was ended after %v, others after %v", held, patience)
+			}
+		})
+	}
+	if e.streams.Load() != 0 {
+		t.Error("a stream was handled")
+	}
+}
+
+func TestAllThatProveNothingAreEndedAtOneTime(t *testing.T) {
+	for name, text := range scans() {
+		for _, after := range []time.Duration{0, 4 * time.Second} { // a slow beginning gains no time
+			synctest.Test(t, func(t *testing.T) {
+				s := &Server{Key: newKey(), Handle: new(echo).handle}
+				m := &Mux{Prefix: []byte("\xf4\x02kt"), Streams: s.Serve}
+				near, far := net.Pipe()
+				began := time.Now()
+				m.Take(far)
+				time.AfterFunc(after, func() { _, _ = near.Write([]byte(text)) })
+				back, _ := io.ReadAll(near)
+				if held := time.Since(began); len(back) != 0 || held != HandshakeTimeout {
+					t.Errorf("%s: %d bytes came back, and it was ended after %v; want 0, %v", name, len(back), held, HandshakeTimeout)
+				}
+				m.Close()
+				s.Close()
+			})
+		}
+	}
+}

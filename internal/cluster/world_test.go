@@ -1,0 +1,482 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// world is a network of agents in the bubble of a test. All is real but the network,
+// which can be cut, and the load that processes make.
+type world struct {
+	t     *testing.T
+	mu    sync.Mutex // guards what follows
+	hosts map[string]*testHost
+	logs  []string
+	topic map[string]int // made and not deleted, by name
+}
+
+type testHost struct {
+	w       *world
+	agent   *agent
+	ctx     context.Context
+	stop    context.CancelFunc
+	serving sync.WaitGroup
+	dir     string
+
+	mu      sync.Mutex
+	cut     bool
+	streams []*memory
+	spawned int
+	jobs    []Job
+	started []time.Time // when each process began, by the system's clock
+
+	behave func(process int) behaviour
+}
+
+// behaviour is how a process is to go wrong.
+type behaviour struct {
+	failed   string // instead of becoming ready
+	diesAt   time.Duration
+	noise    string // said instead of the first second
+	done     Done
+	deaf     bool // to a stop
+	readyIn  time.Duration
+	exitLate time.Duration // after a finish
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, hosts: make(map[string]*testHost), topic: make(map[string]int)}
+	return w
+}
+
+func (w *world) log(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.logs = append(w.logs, text)
+}
+
+// add brings an agent up at an address that is its name.
+func (w *world) add(name, role string, change ...func(*AgentOptions)) *testHost {
+	h := &testHost{w: w, dir: filepath.Join(w.t.TempDir(), name), behave: func(int) behaviour { return behaviour{} }}
+	o := AgentOptions{
+		Info: Info{Name: name, Role: role, Version: "test"}, Dir: h.dir, Now: time.Now,
+		Log:   func(text string) { w.log(name + ": " + text) },
+		Spawn: h.spawn,
+		Watch: func(func() time.Duration) func(time.Duration) host.Vitals {
+			last := time.Duration(0)
+			return func(at time.Duration) host.Vitals {
+				v := host.Vitals{At: at, Interval: at - last, Cores: 8, CPU: 2}
+				last = at
+				return v
+			}
+		},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	h.start(o)
+	w.mu.Lock()
+	w.hosts[name] = h
+	w.mu.Unlock()
+	return h
+}
+
+func (h *testHost) start(o AgentOptions) {
+	a, err := newAgent(o)
+	if err != nil {
+		h.w.t.Fatal(err)
+	}
+	h.agent = a
+	h.ctx, h.stop = context.WithCancel(context.Background())
+}
+
+// end ends the agent as Serve does.
+func (h *testHost) end() {
+	h.agent.stop()
+	h.stop()
+	h.breakAll()
+	h.serving.Wait()
+	h.agent.close()
+}
+
+func (w *world) end() {
+	for _, h := range w.hosts {
+		h.end()
+	}
+}
+
+func (h *testHost) breakAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.streams {
+		_ = s.Close()
+	}
+	h.streams = nil
+}
+
+// setCut cuts the host off, or lets it back: what is on its way stays there for ever.
+func (h *testHost) setCut(cut bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cut = cut
+}
+
+func (h *testHost) isCut() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cut
+}
+
+func (w *world) dial(ctx context.Context, addr string) (stream, error) {
+	w.mu.Lock()
+	h := w.hosts[addr]
+	w.mu.Unlock()
+	if h == nil {
+		return nil, fmt.Errorf("dial %s: nobody is there", addr)
+	}
+	if h.isCut() {
+		<-ctx.Done()
+		return nil, fmt.Errorf("dial %s: %w", addr, ctx.Err())
+	}
+	here, there := pair(h)
+	h.mu.Lock()
+	h.streams = append(h.streams, here)
+	h.mu.Unlock()
+	h.serving.Go(func() { h.agent.handle(h.ctx, there) })
+	return here, nil
+}
+
+func (w *world) client() *Client {
+	return &Client{Version: "test", Now: time.Now, Log: w.log, dial: w.dial}
+}
+
+func (w *world) peers(names ...string) []Peer {
+	var peers []Peer
+	for _, n := range names {
+		peers = append(peers, Peer{Info: w.hosts[n].agent.o.Info, Addr: n})
+	}
+	return peers
+}
+
+// memory is one end of a stream that lives in memory: whole messages, and a host between
+// the ends that may be cut off.
+type memory struct {
+	host    *testHost
+	in, out chan frame
+	closed  chan struct{} // of both ends
+	once    *sync.Once
+}
+
+type frame struct {
+	kind    wire.Kind
+	payload []byte
+}
+
+func pair(h *testHost) (*memory, *memory) {
+	a, b := make(chan frame, 64), make(chan frame, 64)
+	closed, once := make(chan struct{}), new(sync.Once)
+	return &memory{h, a, b, closed, once}, &memory{h, b, a, closed, once}
+}
+
+func (m *memory) Send(ctx context.Context, kind wire.Kind, payload []byte) error {
+	if len(payload) > wire.MaxFrame {
+		return wire.ErrTooLarge
+	}
+	out := m.out
+	if m.host.isCut() {
+		out = nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wire.SendTimeout)
+	defer cancel()
+	select {
+	case <-m.closed:
+		return wire.ErrClosed
+	default:
+	}
+	select {
+	case out <- frame{kind, slices.Clone(payload)}:
+		return nil
+	case <-m.closed:
+		return wire.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *memory) Receive(ctx context.Context) (wire.Kind, []byte, error) {
+	select {
+	case f := <-m.in:
+		return f.kind, f.payload, nil
+	default:
+	}
+	select {
+	case f := <-m.in:
+		return f.kind, f.payload, nil
+	case <-m.closed:
+		return 0, nil, wire.ErrClosed
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+}
+
+func (m *memory) Close() error { m.once.Do(func() { close(m.closed) }); return nil }
+
+func (m *memory) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// spawn starts a process that speaks as kt part does and writes a real run file, of a
+// load that it makes up.
+func (h *testHost) spawn(context.Context) (*Process, error) {
+	in, toProcess := io.Pipe()
+	fromProcess, out := io.Pipe()
+	p := &fakeProcess{h: h, out: out, orders: make(chan ToProcess, 8), killed: make(chan struct{})}
+	h.mu.Lock()
+	h.spawned++
+	h.mu.Unlock()
+	done := make(chan error, 1)
+	go func() {
+		defer close(p.orders)
+		r := bufio.NewReader(in)
+		for {
+			line, err := r.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			var m ToProcess
+			if err := json.Unmarshal(line, &m); err != nil {
+				h.w.t.Errorf("a process was told %q", line)
+				return
+			}
+			p.orders <- m
+		}
+	}()
+	go func() {
+		err := p.run()
+		_ = out.Close()
+		_ = in.Close()
+		done <- err
+	}()
+	return &Process{
+		In: toProcess, Out: fromProcess,
+		Wait: func() error { return <-done },
+		Kill: func() error { p.kill.Do(func() { close(p.killed) }); return nil },
+	}, nil
+}
+
+type fakeProcess struct {
+	h      *testHost
+	out    io.Writer
+	orders chan ToProcess
+	kill   sync.Once
+	killed chan struct{}
+	how    behaviour
+	job    ProcessJob
+}
+
+var errKilled = errors.New("signal: killed")
+
+func (p *fakeProcess) say(m FromProcess) {
+	b, err := json.Marshal(m)
+	if err != nil {
+		p.h.w.t.Errorf("a process could not say: %v", err)
+	}
+	_, _ = p.out.Write(append(b, '\n'))
+}
+
+// next is the next order, and whether there is one.
+func (p *fakeProcess) next() (ToProcess, error) {
+	for {
+		select {
+		case m, ok := <-p.orders:
+			if !ok {
+				return m, errors.New("exit status 1: the agent is gone")
+			}
+			if p.how.deaf && m.Stop {
+				continue
+			}
+			return m, nil
+		case <-p.killed:
+			return ToProcess{}, errKilled
+		}
+	}
+}
+
+func (p *fakeProcess) run() error {
+	m, err := p.next()
+	if err != nil {
+		return err
+	}
+	p.job = *m.Job
+	p.how = p.h.behave(p.job.Part.Process)
+	p.h.mu.Lock()
+	p.h.jobs = append(p.h.jobs, p.job.Job)
+	p.h.mu.Unlock()
+	if p.job.CreateTopic {
+		p.h.w.countTopic(p.job.Plan.Topic.Name, 1)
+	}
+	if p.how.failed != "" {
+		p.say(FromProcess{Failed: &p.how.failed})
+		p.undo()
+		return errors.New("exit status 1")
+	}
+	time.Sleep(p.how.readyIn) //nolint:forbidigo // what a client takes to connect, in the time of the bubble
+	file, err := os.OpenFile(p.job.RunFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	header := result.Header{
+		Schema: result.Schema, RunID: rand.Text(), KTVersion: "test", StartedAt: time.Now().UTC(),
+		Args: p.job.Args, Plan: p.job.Plan, Part: &p.job.Part,
+	}
+	f, err := result.NewRunFile(file, header)
+	if err != nil {
+		return err
+	}
+	p.say(FromProcess{Ready: &header})
+	if m, err = p.next(); err != nil {
+		return err
+	}
+	if m.Start == nil {
+		p.undo()
+		_ = file.Close()
+		return nil
+	}
+	return p.load(f, *m.Start)
+}
+
+// undo deletes a topic of a load that did not begin.
+func (p *fakeProcess) undo() {
+	if p.job.CreateTopic {
+		p.h.w.countTopic(p.job.Plan.Topic.Name, -1)
+	}
+}
+
+func (w *world) countTopic(name string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.topic[name] += n
+}
+
+func (w *world) topics(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.topic[name]
+}
+
+// load makes so many records up as the share of the process is.
+func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
+	timer := time.NewTimer(time.Until(s.At))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case m := <-p.orders:
+		if !m.Stop && !m.Abort {
+			p.h.w.t.Errorf("told %+v before the start", m)
+		}
+		p.undo()
+		return nil
+	case <-p.killed:
+		return errKilled
+	}
+	began := time.Now().UTC()
+	p.h.mu.Lock()
+	p.h.started = append(p.h.started, began)
+	p.h.mu.Unlock()
+	agreed := s.Agreed
+	agreed.Late = began.Sub(s.At)
+	f.Begin(result.Start{At: began, Agreed: &agreed})
+	p.say(FromProcess{Began: &began})
+	ended, err := p.seconds(f, began)
+	if err != nil {
+		return err
+	}
+	t := result.Trailer{Ended: ended, ElapsedSeconds: time.Since(began).Seconds(), SendingSeconds: time.Since(began).Seconds()}
+	if err := f.Close(t); err != nil {
+		return err
+	}
+	p.say(FromProcess{Done: &p.how.done})
+	for {
+		m, err := p.next()
+		switch {
+		case err != nil:
+			return err
+		case m.Finish:
+			if p.job.Plan.Topic.Delete {
+				p.undo()
+			}
+			time.Sleep(p.how.exitLate) //nolint:forbidigo // what deleting a topic takes, in the time of the bubble
+			return nil
+		}
+	}
+}
+
+func (p *fakeProcess) seconds(f *result.RunFile, began time.Time) (string, error) {
+	lasts := p.job.Plan.Load.Duration.Std()
+	rate := int64(p.job.Plan.RecordsPerSecond())
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for at := time.Second; at <= lasts; at += time.Second {
+	wait:
+		for {
+			select {
+			case <-ticker.C:
+				break wait
+			case <-p.killed:
+				return "", errKilled
+			case m, ok := <-p.orders:
+				switch {
+				case !ok || m.Abort:
+					return "", errors.New("exit status 130")
+				case m.Stop && !p.how.deaf:
+					return result.Interrupted, nil
+				}
+			}
+		}
+		if p.how.diesAt > 0 && at >= p.how.diesAt {
+			return "", errors.New("exit status 2: panic: out of luck\x1b[31m")
+		}
+		if p.how.noise != "" {
+			_, _ = io.WriteString(p.out, p.how.noise+"\n")
+		}
+		w := stats.Window{Start: at - time.Second, End: at, Offered: rate, Acknowledged: rate, Bytes: 100 * rate, FirstDue: at - time.Second, LastDue: at, LastSent: at, LastAck: at}
+		w.Partitions = map[int32]stats.Partition{0: {Records: rate}}
+		w.Response.RecordN(time.Millisecond, rate)
+		sample := host.Sample{At: at, Interval: time.Second, Cores: 2, ProcessCPU: 1}
+		f.AddWindow(w)
+		f.AddSample(sample)
+		p.say(FromProcess{Second: &Second{Windows: []stats.Window{w}, Sample: sample, Stage: int32(engine.Running)}})
+	}
+	return result.Completed, nil
+}
+
+// produce is an order for a load of 1,200 records/s for 5 s.
+func (w *world) order(load []string, watched ...string) Order {
+	size, _ := plan.ParseSize("100")
+	return Order{
+		Run: "nightly", Epoch: rand.Text(), Args: []string{"kt", "produce"}, Processes: 2,
+		Load: w.peers(load...), Watch: w.peers(watched...),
+		Plan: plan.Plan{
+			Command: plan.Produce, Bootstrap: []string{"broker:9092"}, Topic: plan.Topic{Name: "t", Partitions: 6}, Producers: 12,
+			Load:    plan.Load{Rate: plan.Rate{PerSecond: 1200}, Duration: plan.Duration(5 * time.Second), Arrivals: plan.Uniform},
+			Payload: plan.Payload{Kind: plan.Letters, Size: size, Keys: plan.NoKeys}, Seed: 1,
+		},
+	}
+}

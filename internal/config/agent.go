@@ -1,0 +1,181 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// GroupLimits is the group of flags that bound what an agent does for others.
+const GroupLimits = "Limit"
+
+// AgentRoles are the values of --role.
+var AgentRoles = []string{"client", "broker"}
+
+// Agent is what kt agent was asked to do.
+type Agent struct {
+	Name, Role      string // "": the host's name; "broker" where one runs, else "client"
+	Tags            []string
+	Bind, Advertise string // HOST:PORT
+	Join            []string
+	KeyFile         string
+	Dir             string // "": the state folder
+	Keep            int
+
+	MaxRate      plan.Rate // Unlimited: none
+	MaxProducers int       // 0: none
+	MaxDuration  time.Duration
+	AllowTopic   *regexp.Regexp // nil: any
+	Parallel     int
+	Quiet        bool
+
+	maxRate, maxDuration, allowTopic string
+	config                           string
+	set                              *pflag.FlagSet
+}
+
+// maxTags and longestTag keep what agents tell each other within one datagram.
+const (
+	maxTags    = 16
+	longestTag = 32
+	longest    = 64 // of a name
+)
+
+// NewAgent defines the flags of kt agent on a set.
+func NewAgent(set *pflag.FlagSet) *Agent {
+	a := &Agent{set: set}
+	set.SortFlags = false
+	group(set, GroupHosts, func() {
+		set.StringVar(&a.Name, "name", "", "`NAME` of this host among the agents (default: the hostname)")
+		set.StringVar(&a.Role, "role", "", "`ROLE` of this host: client (makes loads) or broker (is only watched) (default: broker where one runs, else client)")
+		set.StringSliceVar(&a.Tags, "tags", nil, "`TAGS` by which --on finds this host, as TAG,TAG")
+		set.StringVar(&a.Bind, "bind", "", "listen on this `ADDRESS`, TCP and UDP (default 0.0.0.0:7946 with a key, 127.0.0.1:7946 without)")
+		set.StringVar(&a.Advertise, "advertise", "", "`ADDRESS` at which others reach this host (default: that of --bind, or a private one of this host)")
+		set.StringSliceVar(&a.Join, "join", nil, "other `AGENTS` as HOST:PORT,HOST; one that is there is enough, and it may come later")
+		set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key that kt keygen made; needed off loopback, mode 0600")
+	})
+	group(set, GroupLimits, func() {
+		set.StringVar(&a.maxRate, "max-rate", "", "take no load above this `RATE` on this host, in records (50000) or bytes (100MiB/s) a second")
+		set.IntVar(&a.MaxProducers, "max-producers", 0, "take no load with more than `N` producers and consumers on this host")
+		set.StringVar(&a.maxDuration, "max-duration", "24h", "take no load longer than this `TIME`; 0: any that has an end")
+		set.StringVar(&a.allowTopic, "allow-topic", "", "take no load on topics whose whole name does not match this `REGEX`")
+		set.IntVar(&a.Parallel, "parallel", 1, "take `N` runs at a time")
+	})
+	group(set, GroupOutput, func() {
+		set.StringVar(&a.Dir, "results", "", "keep run files in this `DIR` (default: a folder in the state folder)")
+		set.IntVar(&a.Keep, "keep", 100, "keep the files of the last `N` runs that came from others")
+		set.BoolVarP(&a.Quiet, "quiet", "q", false, "tell only of what went wrong")
+	})
+	group(set, GroupConfig, func() { defineConfigFile(set, &a.config) })
+	return a
+}
+
+// Load applies environment and configuration file, and checks what needs no machine.
+func (a *Agent) Load(sys System, nearest Nearest) error {
+	if err := loadMachine(a.set, "agent", a.config, sys, nearest); err != nil {
+		return err
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var err error
+	if a.maxRate != "" {
+		if a.MaxRate, err = plan.ParseRate(a.maxRate); err != nil {
+			bad("--max-rate: %w", err)
+		}
+	}
+	if a.MaxDuration, err = parseLimit(a.maxDuration); err != nil {
+		bad("--max-duration %q: %w", a.maxDuration, err)
+	}
+	if a.allowTopic != "" {
+		if a.AllowTopic, err = regexp.Compile("^(?:" + a.allowTopic + ")$"); err != nil {
+			bad("--allow-topic %q: %w", a.allowTopic, err)
+		}
+	}
+	if a.MaxProducers < 0 {
+		bad("--max-producers %d: it must be 1 or more, or 0 for no limit", a.MaxProducers)
+	}
+	if a.Parallel < 1 || a.Parallel > maxProcesses {
+		bad("--parallel %d: it must be from 1 to %d", a.Parallel, maxProcesses)
+	}
+	if a.Keep < 1 {
+		bad("--keep %d: it must be 1 or more", a.Keep)
+	}
+	if a.Role != "" {
+		errs = append(errs, oneOf("role", a.Role, AgentRoles, nearest))
+	}
+	errs = append(errs, a.checkNames(), a.checkAddresses())
+	return errors.Join(errs...)
+}
+
+func (a *Agent) checkNames() error {
+	var errs []error
+	if err := checkWord(a.Name, longest); a.Name != "" && err != nil {
+		errs = append(errs, fmt.Errorf("--name %q: %w", a.Name, err))
+	}
+	if len(a.Tags) > maxTags {
+		errs = append(errs, fmt.Errorf("--tags: %d are too many, an agent has at most %d", len(a.Tags), maxTags))
+	}
+	for _, tag := range a.Tags {
+		if err := checkWord(tag, longestTag); err != nil || tag == "all" || tag == "none" {
+			errs = append(errs, fmt.Errorf("--tags %q: a tag has 1 to %d letters, digits, '.', '_' or '-', and is not all or none", tag, longestTag))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkWord refuses what could be mistaken, or could steer a terminal.
+func checkWord(s string, most int) error {
+	if s == "" || len(s) > most || CheckRunName(s[:min(len(s), longest)]) != nil {
+		return fmt.Errorf("it has 1 to %d letters, digits, '.', '_' or '-'", most)
+	}
+	return nil
+}
+
+func (a *Agent) checkAddresses() error {
+	var errs []error
+	if a.Bind == "" {
+		a.Bind = "127.0.0.1"
+		if a.KeyFile != "" {
+			a.Bind = "0.0.0.0"
+		}
+	}
+	for _, addr := range []struct {
+		flag  string
+		value *string
+	}{{"bind", &a.Bind}, {"advertise", &a.Advertise}} {
+		if *addr.value == "" {
+			continue
+		}
+		full, err := WithPort(strings.TrimSpace(*addr.value))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s %q: %w", addr.flag, *addr.value, err))
+			continue
+		}
+		*addr.value = full
+	}
+	for i, addr := range a.Join {
+		full, err := WithPort(addr)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--join %q: %w", addr, err))
+		}
+		a.Join[i] = full
+	}
+	if len(errs) == 0 && a.KeyFile == "" && !loopback(a.Bind) {
+		errs = append(errs, fmt.Errorf("--bind %s: off loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind))
+	}
+	return errors.Join(errs...)
+}
+
+// loopback tells whether an address to listen on is one that only this host reaches.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}

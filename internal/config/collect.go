@@ -1,0 +1,94 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// ReportOutputs are the forms in which a result is written again.
+var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test"}
+
+// Collect is what kt collect was asked to do.
+type Collect struct {
+	Agents
+	Run        string // name or epoch; "": what is there is one run
+	ResultFile string // as Run.ResultFile
+	Fetch      bool   // agents were named: they are asked
+
+	Output                string
+	Quiet, NoColor, ASCII bool
+	config                string
+	set                   *pflag.FlagSet
+}
+
+// NewCollect defines the flags of kt collect on a set.
+func NewCollect(set *pflag.FlagSet) *Collect {
+	c := &Collect{set: set}
+	set.SortFlags = false
+	group(set, GroupHosts, func() {
+		set.StringVar(&c.Run, "run", "", "`NAME` of the run whose parts are merged, or its epoch where several runs had one name")
+		c.define(set)
+	})
+	group(set, GroupOutput, func() {
+		defineMachineOutput(set, &c.Output, ReportOutputs, &c.NoColor, &c.ASCII)
+		set.StringVar(&c.ResultFile, "result", "", "write the collection to this `FILE`; none: nowhere (default: a new file in the state folder)")
+		set.BoolVarP(&c.Quiet, "quiet", "q", false, "only the result")
+	})
+	group(set, GroupConfig, func() { defineConfigFile(set, &c.config) })
+	return c
+}
+
+// Load applies environment and configuration file; files are the arguments.
+func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
+	if err := loadMachine(c.set, "collect", c.config, sys, nearest); err != nil {
+		return err
+	}
+	c.NoColor = c.NoColor || sys.Getenv("NO_COLOR") != ""
+	// Agents that a file or the environment names are asked only when no files are given.
+	typedAgents := typedOn(c.set.Lookup("join")) || typedOn(c.set.Lookup("peers"))
+	c.Fetch = typedAgents || len(files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
+	errs := []error{oneOf("output", c.Output, ReportOutputs, nearest), c.check()}
+	if err := CheckRunName(c.Run); err != nil {
+		errs = append(errs, fmt.Errorf("--run %q: %w", c.Run, err))
+	}
+	switch {
+	case !c.Fetch && len(files) == 0:
+		errs = append(errs, errors.New("kt collect needs run files (kt collect a.ktr b.ktr dir/) or agents to ask (kt collect --join HOST --run NAME)"))
+	case c.Fetch && c.Run == "":
+		errs = append(errs, errors.New("--run: agents are asked for the parts of one run: name it"))
+	}
+	return errors.Join(errs...)
+}
+
+// PeersOutputs are the forms of output of kt peers.
+var PeersOutputs = []string{"text", "json"}
+
+// Peers is what kt peers was asked to do.
+type Peers struct {
+	Agents
+	Output         string
+	NoColor, ASCII bool
+	config         string
+	set            *pflag.FlagSet
+}
+
+// NewPeers defines the flags of kt peers on a set.
+func NewPeers(set *pflag.FlagSet) *Peers {
+	p := &Peers{set: set}
+	set.SortFlags = false
+	group(set, GroupHosts, func() { p.define(set) })
+	group(set, GroupOutput, func() { defineMachineOutput(set, &p.Output, PeersOutputs, &p.NoColor, &p.ASCII) })
+	group(set, GroupConfig, func() { defineConfigFile(set, &p.config) })
+	return p
+}
+
+// Load applies environment and configuration file.
+func (p *Peers) Load(sys System, nearest Nearest) error {
+	if err := loadMachine(p.set, "peers", p.config, sys, nearest); err != nil {
+		return err
+	}
+	p.NoColor = p.NoColor || sys.Getenv("NO_COLOR") != ""
+	return errors.Join(oneOf("output", p.Output, PeersOutputs, nearest), p.check())
+}

@@ -1,0 +1,180 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// This file has what commands share that talk to agents on other hosts.
+
+// GroupHosts is the group of flags that name hosts and reach their agents.
+const GroupHosts = "Host"
+
+// AgentPort is where an agent listens: the port that memberlist has as its own.
+const AgentPort = 7946
+
+// defaultJoin is the agent that is asked for the others: the one on this host.
+var defaultJoin = net.JoinHostPort("127.0.0.1", strconv.Itoa(AgentPort))
+
+// Agents is how the agents are found and talked to.
+type Agents struct {
+	Join    []string // HOST:PORT of agents that know the others; used when Peers is empty
+	Peers   []string // HOST:PORT of exactly the agents that are meant, without gossip
+	KeyFile string   // "": no key, and only agents on this host
+}
+
+// define adds the flags.
+func (a *Agents) define(set *pflag.FlagSet) {
+	set.StringSliceVar(&a.Join, "join", nil, "`AGENTS` to ask who else is there, as HOST:PORT,HOST (default "+defaultJoin+")")
+	set.StringSliceVar(&a.Peers, "peers", nil, "talk to exactly these `AGENTS` (HOST:PORT,HOST): nothing but TCP is needed")
+	set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key that kt keygen made; needed for other hosts")
+}
+
+// check completes addresses, and refuses what is none.
+func (a *Agents) check() error {
+	if len(a.Join) > 0 && len(a.Peers) > 0 {
+		return errors.New("--join and --peers exclude each other: give one")
+	}
+	var errs []error
+	for flag, list := range map[string][]string{"join": a.Join, "peers": a.Peers} {
+		for i, addr := range list {
+			full, err := WithPort(addr)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("--%s %q: %w", flag, addr, err))
+			}
+			list[i] = full
+		}
+	}
+	if len(a.Join) == 0 && len(a.Peers) == 0 {
+		a.Join = []string{defaultJoin}
+	}
+	return errors.Join(errs...)
+}
+
+// WithPort completes HOST to HOST:7946.
+func WithPort(addr string) (string, error) {
+	addr = strings.TrimSpace(addr)
+	host, port, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil && strings.HasPrefix(addr, "[") && strings.HasSuffix(addr, "]"): // [::1]
+		host, port = addr[1:len(addr)-1], strconv.Itoa(AgentPort)
+	case err != nil && (!strings.Contains(addr, ":") || net.ParseIP(addr) != nil): // a name, or ::1
+		host, port = addr, strconv.Itoa(AgentPort)
+	case err != nil:
+		return "", errors.New("write HOST:PORT")
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || host == "" || strings.ContainsAny(host, " /\\") {
+		return "", errors.New("write HOST:PORT, with a port from 0 to 65535")
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(n, 10)), nil
+}
+
+// Hosts is which other hosts make a load together.
+type Hosts struct {
+	On        []string // names, tags, or "all"; empty: this process makes it
+	Watch     []string // names, tags, "all" or "none": hosts that are only watched; empty: the brokers' hosts
+	Processes int      // on each host
+	Agents
+
+	OwnProducers, OwnConsumers bool // the numbers of producers and consumers are the user's, and not kt's default
+}
+
+func (f *Flags) defineHosts() {
+	set := f.set
+	set.StringVar(&f.run, "run", "", "`NAME` of the run: kt collect --run NAME merges all that have it")
+	set.StringSliceVar(&f.hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, or all; what is asked for is shared out among them")
+	set.IntVar(&f.hosts.Processes, "processes", 1, "`N` processes on each host of --on")
+	set.StringSliceVar(&f.hosts.Watch, "watch", nil, "only watch these `HOSTS`: names, tags, all or none (default with --on: those with the role broker)")
+	f.hosts.define(set)
+}
+
+// hostsOf checks what the flags say of other hosts.
+func (b *builder) hostsOf(p *plan.Plan) Hosts {
+	h := b.f.hosts
+	if err := h.check(); err != nil {
+		b.errs = append(b.errs, err)
+	}
+	if err := CheckRunName(b.f.run); err != nil {
+		b.bad("--run %q: %w", b.f.run, err)
+	}
+	h.OwnProducers, h.OwnConsumers = b.given("producers"), b.given("consumers")
+	if len(h.On) == 0 {
+		for _, name := range []string{"processes", "watch"} {
+			if b.from[name] == fromFlag {
+				b.bad("--%s: it goes with --on", name)
+			}
+		}
+		return h
+	}
+	if n := h.Processes; n < 1 || n > maxProcesses {
+		b.bad("--processes %d: it must be from 1 to %d", n, maxProcesses)
+	}
+	b.checkRemote(p)
+	return h
+}
+
+// maxProcesses is how many processes a host is asked for: far more than it has cores.
+const maxProcesses = 256
+
+// checkRemote refuses what other hosts cannot do, or must not.
+func (b *builder) checkRemote(p *plan.Plan) {
+	refuse := func(flag, why string) { b.bad("--%s: it does not go with --on: %s", flag, why) }
+	if p.Embedded() {
+		b.bad("--on: other hosts need a real cluster: give --bootstrap-server")
+	}
+	if p.Payload.Kind == plan.File {
+		refuse("payload-file", "no path is sent to another host")
+	}
+	if len(b.f.exec) > 0 || len(b.f.at) > 0 {
+		refuse("exec", "no command is sent to another host; run it there at the time that kt prints")
+	}
+	if p.Verify && p.Command != plan.Roundtrip {
+		refuse("verify", "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts")
+	}
+	if b.f.ledger != "" {
+		refuse("ledger", "no path is sent to another host")
+	}
+	if p.Command == plan.Roundtrip && p.Read.Group != "" {
+		refuse("group", "each process reads the partitions that it writes, so that no clock is compared with another")
+	}
+	if p.Load.Duration == 0 && p.Load.Records == 0 && !p.Read.ToEnd {
+		refuse("duration", "a load on other hosts needs an end")
+	}
+}
+
+// CheckRunName tells whether a run can have a name: it goes into file names.
+func CheckRunName(name string) error {
+	if len(name) > 64 {
+		return errors.New("a name of a run has at most 64 characters")
+	}
+	for _, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)) {
+			return errors.New("a name of a run has letters, digits, '.', '_' and '-' only")
+		}
+	}
+	return nil
+}
+
+// parseLimit reads a time limit; "" and 0 set none.
+func parseLimit(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if s == "0" {
+		return 0, nil
+	}
+	if err != nil || d < 0 {
+		return 0, errors.New("write a time (30m, 2h), or 0 for no limit")
+	}
+	return d, nil
+}

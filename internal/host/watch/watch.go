@@ -1,0 +1,123 @@
+// Package watch tells how busy a whole machine is, second by second.
+//
+//	w := watch.New(host.System())
+//	...
+//	v := w.Sample(time.Since(start))
+//	fmt.Printf("%.1f of %.0f cores, of which the hypervisor stole %.1f\n", v.CPU, v.Cores, v.Steal)
+//
+// It reads the kernel's files and those that Kafka's JVMs publish of themselves: no
+// process notices that it is watched. What cannot be read is 0 and counted in Unread; on
+// other systems than Linux that is nearly everything.
+package watch
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+)
+
+// lookEvery is how often a Watcher looks which disks, interfaces and brokers there are.
+// They change rarely, and the look reads a file of every process.
+const lookEvery = 10 * time.Second
+
+// Watcher measures how busy a machine is from one Sample to the next. It is not safe for
+// concurrent use.
+type Watcher struct {
+	tree  host.FS
+	clock func() time.Duration
+	own   func() (float64, error) // CPU time of this process, in seconds
+
+	last     time.Duration // when it sampled
+	looked   time.Duration // when it looked
+	counters counters
+
+	cores   int
+	disks   []string
+	links   []link
+	brokers []broker
+}
+
+// New begins to watch the machine whose files are in tree.
+func New(tree host.FS) *Watcher {
+	begun := time.Now()
+	return newWatcher(tree, func() time.Duration { return time.Since(begun) }, host.ProcessCPU)
+}
+
+func newWatcher(tree host.FS, clock func() time.Duration, own func() (float64, error)) *Watcher {
+	w := &Watcher{tree: tree, clock: clock, own: own, counters: make(counters)}
+	w.last = clock()
+	w.look(w.last)
+	w.read(w.last, 0) // what the first Sample is compared with
+	return w
+}
+
+// Sample is the time since the Sample before it, or since New. at, from the start of the
+// run, is what it is labelled with; its rates are over the time that really passed.
+func (w *Watcher) Sample(at time.Duration) host.Vitals {
+	now := w.clock()
+	interval := now - w.last
+	w.last = now
+	if now-w.looked >= lookEvery {
+		w.look(now)
+	}
+	v := w.read(now, interval)
+	v.At, v.Interval = at, interval
+	return v
+}
+
+// look finds out what there is to be watched.
+func (w *Watcher) look(now time.Duration) {
+	w.looked = now
+	w.cores, _ = w.tree.OnlineCPUs() // 0 counts as unread in each Sample
+	w.disks = wholeDisks(w.tree)
+	w.links = findLinks(w.tree)
+	w.brokers = findBrokers(w.tree)
+}
+
+// read makes a Sample of an interval that ends now.
+func (w *Watcher) read(now, interval time.Duration) host.Vitals {
+	var v host.Vitals
+	g := growth{counters: w.counters, now: now, interval: interval}
+	w.readCPU(&v, &g)
+	w.readMemory(&v, &g)
+	w.readDisks(&v, &g)
+	w.readLinks(&v, &g)
+	w.readBrokers(&v, &g)
+	v.Unread = g.unread
+	return v
+}
+
+func (w *Watcher) readCPU(v *host.Vitals, g *growth) {
+	v.Cores = float64(w.cores)
+	g.note(w.cores > 0)
+	if seconds, err := w.own(); err != nil {
+		g.note(false)
+	} else if used, _ := g.of("agent", int64(seconds*float64(time.Second))); g.interval > 0 {
+		v.Agent = float64(used[0]) / float64(g.interval)
+	}
+
+	times := w.tree.CPUTimes()
+	if times == nil {
+		g.note(false)
+		return
+	}
+	grown, ok := g.of("cpu", times["total"], times["total"]-times["idle"]-times["iowait"], times["steal"])
+	// By itself, for the kernel says of it that it may fall.
+	waited, _ := g.of("iowait", times["iowait"])
+	total, busy, steal := grown[0], grown[1], grown[2]
+	if total == 0 {
+		g.note(!ok) // CPUs whose time stands still are not idle ones
+		return
+	}
+	// The kernel's time is the measure, not the clock's: so no share is above 1, and
+	// nobody has to know how long a jiffy is.
+	cores := func(jiffies int64) float64 { return min(1, float64(jiffies)/float64(total)) * v.Cores }
+	v.CPU, v.Steal, v.IOWait = cores(busy), cores(steal), cores(waited[0])
+}
+
+func (w *Watcher) readMemory(v *host.Vitals, g *growth) {
+	all, _ := w.tree.Memory() // none on an error
+	g.note(all["MemTotal"] > 0)
+	v.Memory, v.Free, v.Cache = all["MemTotal"], all["MemAvailable"], all["Cached"]
+	v.Dirty = all["Dirty"] + all["Writeback"]
+}

@@ -1,0 +1,232 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// MixedLoad is the command of a load in which some processes write and others read. No
+// process runs it: it is what merged results are of.
+const MixedLoad Command = "mixed"
+
+// Together is the load that several plans make at the same time. Shares that make up a
+// whole load are that load again. Of other plans the clients, rates and records add up,
+// and the rest is that of the first one that writes, or reads; differ names the fields
+// of the document in which others are not as that one. There is no rate when one of
+// them has none. No plans are no load.
+func Together(plans []Plan) (whole Plan, differ []string) {
+	if len(plans) == 0 {
+		return Plan{}, nil
+	}
+	if tile(plans) {
+		whole = plans[0].Whole()
+		whole.Topic.Delete = slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
+		return whole, nil
+	}
+	var writers, readers []Plan
+	for _, p := range plans {
+		p = p.alone()
+		if p.Writes() {
+			writers = append(writers, p)
+		}
+		if p.Reads() {
+			readers = append(readers, p)
+		}
+	}
+	paced := writers // whose rate and records count
+	if len(writers) == 0 {
+		paced = readers
+	}
+	if len(paced) == 0 {
+		return plans[0], nil
+	}
+	whole = paced[0]
+	whole.Command = commandOf(plans)
+	whole.Producers, whole.Topic.Delete, whole.Verify = 0, false, false
+	for _, p := range plans {
+		whole.Topic.Delete = whole.Topic.Delete || p.Topic.Delete
+		whole.Verify = whole.Verify || p.Verify
+	}
+	for _, p := range writers {
+		whole.Producers += p.Producers
+	}
+	whole.Read = readTogether(readers)
+	whole.Load.addUp(paced)
+	fields := make(map[string]bool)
+	differences(fields, writers, func(p *Plan) { p.Read = Read{} })
+	differences(fields, readers, func(p *Plan) {
+		p.Payload = Payload{}
+		if len(writers) > 0 { // what readers are told of it is said by the writers
+			p.Load = Load{}
+		}
+	})
+	return whole, slices.Sorted(maps.Keys(fields))
+}
+
+// tile tells whether shares make up one load, each part of it once.
+func tile(plans []Plan) bool {
+	whole := plans[0].Whole()
+	whole.Topic.Delete = false // only the process that makes the topic is told
+	slots := make(map[int]bool)
+	var producers, consumers [][2]int // first of each share, and how many
+	for _, p := range plans {
+		s, w := p.Share, p.Whole()
+		w.Topic.Delete = false
+		if s.IsZero() || s.Slots != plans[0].Share.Slots || !reflect.DeepEqual(w, whole) {
+			return false
+		}
+		slots[s.Slot] = true
+		producers = append(producers, [2]int{s.Producer, p.Producers})
+		consumers = append(consumers, [2]int{s.Consumer, p.Read.Consumers})
+	}
+	if n := plans[0].Share.Slots; n > 0 && (n != len(plans) || n != len(slots)) {
+		return false
+	}
+	return covers(producers, whole.Producers) && covers(consumers, whole.Read.Consumers)
+}
+
+// covers tells whether ranges make up the numbers from 0 to n, each of them once.
+func covers(ranges [][2]int, n int) bool {
+	slices.SortFunc(ranges, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	next := 0
+	for _, r := range ranges {
+		if r[1] > 0 && r[0] != next {
+			return false
+		}
+		next += r[1]
+	}
+	return next == n
+}
+
+// alone is a load of the same size as this share, of nobody else's.
+func (p Plan) alone() Plan {
+	if p.Share.IsZero() {
+		return p
+	}
+	first, own, all := p.shards()
+	part := p.part()
+	sum := func(total int64) (n int64) {
+		for i := 0; i < own && total > 0; i++ {
+			n += shareOf(total, first+i, all)
+		}
+		return n
+	}
+	p.Load.Rate.PerSecond *= part
+	p.Load.Records, p.Load.Warmup.Records = sum(p.Load.Records), sum(p.Load.Warmup.Records)
+	p.Share = Share{}
+	return p
+}
+
+func commandOf(plans []Plan) Command {
+	for _, p := range plans {
+		if p.Command != plans[0].Command {
+			return MixedLoad
+		}
+	}
+	return plans[0].Command
+}
+
+// readTogether reads as all of them. Groups of one name share the partitions out among
+// all their consumers; other groups are counted as so many consumers.
+func readTogether(plans []Plan) Read {
+	if len(plans) == 0 {
+		return Read{}
+	}
+	r := plans[0].Read
+	same := !slices.ContainsFunc(plans, func(p Plan) bool { return p.Read.Group != r.Group || p.Read.Groups != r.Groups })
+	if !same {
+		r.Group, r.Groups = "", 0
+	}
+	r.Consumers = 0
+	for _, p := range plans {
+		if same {
+			r.Consumers += p.Read.Consumers
+		} else {
+			r.Consumers += p.Read.Clients()
+		}
+	}
+	return r
+}
+
+// addUp makes the load that of several plans: without a rate, or a number of records,
+// that one of them lacks.
+func (l *Load) addUp(plans []Plan) {
+	l.Rate.PerSecond, l.Records, l.Warmup.Records = 0, 0, 0
+	for _, p := range plans {
+		l.Rate.Bytes = l.Rate.Bytes && p.Load.Rate.Bytes
+	}
+	for _, p := range plans {
+		rate := p.Load.Rate.PerSecond
+		if !l.Rate.Bytes {
+			rate = p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
+		}
+		l.Rate.PerSecond += rate
+		l.Records += p.Load.Records
+		l.Warmup.Records += p.Load.Warmup.Records
+	}
+	for _, p := range plans {
+		if p.Load.Rate.IsUnlimited() {
+			l.Rate = Unlimited
+		}
+		if p.Load.Records == 0 {
+			l.Records = 0
+		}
+	}
+}
+
+// differences adds the names of the fields in which plans are not all the same, but for
+// those that add up and those that need not be. clear empties what says nothing of them.
+func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
+	var first map[string]string
+	for _, p := range plans {
+		unlimited := p.Load.Rate.IsUnlimited()
+		clear(&p)
+		p.Command, p.Producers, p.Read.Consumers, p.Seed, p.Topic.Delete = "", 0, 0, 0, false
+		p.Load.Rate, p.Load.Warmup.Records = Unlimited, 0
+		p.Load.Records = min(p.Load.Records, 1) // a number, or none
+		flat := flatten(p)
+		if !unlimited {
+			flat["load.rate"] = "a target"
+		}
+		if first == nil {
+			first = flat
+			continue
+		}
+		for name := range flat {
+			if first[name] != flat[name] {
+				fields[name] = true
+			}
+		}
+		for name := range first {
+			if first[name] != flat[name] {
+				fields[name] = true
+			}
+		}
+	}
+}
+
+// flatten is the plan's document as values by the names of their fields: "load.rate".
+func flatten(p Plan) map[string]string {
+	text, err := json.Marshal(p)
+	if err != nil { // a number that JSON has not: no plan that was read or validated has one
+		return map[string]string{"plan": err.Error()}
+	}
+	flat := make(map[string]string)
+	var walk func(prefix string, text json.RawMessage)
+	walk = func(prefix string, text json.RawMessage) {
+		var object map[string]json.RawMessage
+		if !bytes.HasPrefix(text, []byte("{")) || json.Unmarshal(text, &object) != nil {
+			flat[strings.TrimPrefix(prefix, ".")] = string(text)
+			return
+		}
+		for name, value := range object {
+			walk(prefix+"."+name, value)
+		}
+	}
+	walk("", text)
+	return flat
+}

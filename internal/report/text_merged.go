@@ -1,0 +1,131 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// merged tells whether a result is of several processes.
+func merged(r result.Result) bool { return len(r.Processes) > 0 }
+
+// party says who made a merged result's load.
+func party(r result.Result) []string {
+	var tags []string
+	if r.Part != nil && r.Part.Run != "" {
+		tags = append(tags, "run "+printable(r.Part.Run))
+	}
+	hosts := make(map[string]bool)
+	for _, p := range r.Processes {
+		hosts[p.Host] = true
+	}
+	return append(tags, fmt.Sprintf("%d %s on %s", len(r.Processes), either(len(r.Processes), "process", "processes"), plural(len(hosts), "host")))
+}
+
+// taking is how many processes are in the figures of the whole.
+func taking(r result.Result) int {
+	n := 0
+	for _, p := range r.Processes {
+		if p.Counted {
+			n++
+		}
+	}
+	return n
+}
+
+// overlap says over which time rates are, and how well it is known.
+func (t *text) overlap(r result.Result) {
+	o := r.Overlap
+	if o == nil {
+		return
+	}
+	span := theme.Duration(secondsOf(o.SpanSeconds))
+	apart := "starts " + theme.Duration(micros(o.StartSpreadUS)) + " apart"
+	switch {
+	case !o.Agreed:
+		apart += " by each host's own clock"
+	case o.ClockErrorUS >= 0:
+		apart += " ±" + theme.Duration(micros(o.ClockErrorUS))
+	}
+	about := "rates are over the overlap, "
+	if o.Seconds > 0 {
+		t.sentence("overlap", plain, theme.Duration(secondsOf(o.Seconds))+" of "+span+"; "+apart)
+	} else {
+		t.sentence("overlap", warn, "none: the processes did not run together; "+apart)
+		about = "rates are over all of the " + span + ", "
+	}
+	t.sentence("", muted, fmt.Sprintf("%sall else is of everything measured; latencies are merged from the histograms of %d processes, none averaged", about, taking(r)))
+}
+
+// maxLeftOut is how many processes a summary says something of.
+const maxLeftOut = 10
+
+// leftOut names the processes that are in no figure of the whole, and why, and what there
+// is to be said of others.
+func (t *text) leftOut(r result.Result) {
+	var out, noted []result.ProcessRow
+	for _, p := range r.Processes {
+		switch {
+		case !p.Counted:
+			out = append(out, p)
+		case p.State == result.PartComplete && p.Note != "":
+			noted = append(noted, p)
+		}
+	}
+	if len(out) > 0 {
+		t.row("left out", bad, fmt.Sprintf("%d of %d processes: what %s did is in no figure above", len(out), len(r.Processes), either(len(out), "it", "they")))
+		t.named(out, func(p result.ProcessRow) string { return " " + string(p.State) + ": " + strings.Join(fate(p), "; ") })
+	}
+	t.named(noted, func(p result.ProcessRow) string { return ": " + p.Note })
+}
+
+// named writes a sentence for each process, of as many as are read.
+func (t *text) named(rows []result.ProcessRow, say func(result.ProcessRow) string) {
+	for _, p := range rows[:min(maxLeftOut, len(rows))] {
+		t.sentence("", warn, t.name(p.Host)+"/"+strconv.Itoa(p.Process)+say(p))
+	}
+	if n := len(rows) - maxLeftOut; n > 0 {
+		t.row("", muted, theme.Count(int64(n))+" more: --output processes lists them")
+	}
+}
+
+// stateReasons say what a state means, where nothing better is known.
+var stateReasons = map[result.PartState]string{
+	result.PartComplete: "it was not counted", result.PartStopped: "it was not counted",
+	result.PartLost: "its run file has no end", result.PartMissing: "nothing is there of it",
+	result.PartLate: "it began too late to be measured with the others",
+}
+
+// fate is what is known of a process that does not count.
+func fate(p result.ProcessRow) []string {
+	var parts []string
+	if n := p.Records.Offered; n > 0 {
+		parts = append(parts, theme.Count(p.Records.Acknowledged)+" of "+plural(n, "record")+" acknowledged")
+	}
+	if n := p.Records.Consumed; n > 0 {
+		parts = append(parts, plural(n, "record")+" read")
+	}
+	return append(parts, cmp.Or(printable(p.Note), stateReasons[p.State]))
+}
+
+// sources says what a merged result was made of.
+func (t *text) sources(r result.Result) {
+	if len(r.Sources) == 0 {
+		return
+	}
+	watched := 0
+	for _, s := range r.Sources {
+		if s.Process == 0 {
+			watched++
+		}
+	}
+	about := plural(len(r.Sources), "run file")
+	if watched > 0 {
+		about += fmt.Sprintf(": %d of processes, %d of hosts that were watched", len(r.Sources)-watched, watched)
+	}
+	t.row("sources", muted, about)
+}

@@ -1,0 +1,193 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
+	all := mergedResults()
+	untold := mergedProduce()
+	untold.Processes[3].Note = ""
+	early := mergedProduce()
+	early.Overlap.ClockErrorUS = -1
+	for _, tc := range []struct {
+		name     string
+		of       result.Result
+		has, not []string
+	}{
+		{"the overlap is stated, with how well it is known", all["merged"], []string{"3.00s of 4.20s; starts 438µs apart ±120µs"}, []string{"own clock"}},
+		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates"}, []string{"±"}},
+		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},
+		{"parts that did not run together say so", all["merged_mixed"], []string{"the processes did not run together", "rates are over all of the 4.20s"}, nil},
+		{"percentiles are said to be merged", all["merged"], []string{"merged from the histograms of 3 processes, none averaged"}, nil},
+		{"who was lost is named, and what it did", all["merged"], []string{"1 of 4 processes: what it did is in no figure above", "vm16/2 lost: 438 of 450 records acknowledged; its run file ends after 2.30s"}, nil},
+		{"what a state means is told where nothing better is known", untold, []string{"acknowledged; its run file has no end"}, nil},
+		{"who is missing is named", all["merged_mixed"], []string{"vm17/1 missing: nothing is there of it"}, nil},
+		{"totals tell of how many they are", all["merged"], []string{"3.00 3 of 4", "1.00 1 of 2"}, nil},
+		{"a run where all went well tells of no others", all["merged_consume"], []string{"complete"}, []string{"left out 1", "2 of 2"}},
+		{"who wrote and who read are told apart", all["merged_mixed"], []string{"writing, response", "reading, end to end", "not valid", "interrupted"}, nil},
+		{"the busiest disk and the network nearest its speed stand for all", all["merged"], []string{"nvme0n1 41%", "eth0 12% / 97%", "50% 0.4%"}, []string{"docker0", "sda"}},
+		{"a network without a speed shows what it carried", all["merged"], []string{"veth0 806 / 3.20 MiB/s"}, nil},
+		{"hosts that nobody watched are named", all["merged_mixed"], []string{"not watched: vm17"}, nil},
+		{"where no host was watched there is no table of it", all["merged_consume"], nil, []string{"how busy", "not watched"}},
+		{"sources are counted", all["merged"], []string{"7 run files: 4 of processes, 3 of hosts that were watched"}, nil},
+		{"long names are cut in their middle", all["merged_consume"], []string{"ip-10-120-…"}, []string{"compute.int"}},
+		{"a host with one process needs no second row", all["merged_consume"], nil, []string{" 1 667", " 1 333"}},
+	} {
+		text := oneSpace(written(t, Text, tc.of, Options{}))
+		for _, s := range tc.has {
+			if !strings.Contains(text, s) {
+				t.Errorf("%s: %q is not in:\n%s", tc.name, s, written(t, Text, tc.of, Options{}))
+			}
+		}
+		for _, s := range tc.not {
+			if strings.Contains(text, s) {
+				t.Errorf("%s: %q is in:\n%s", tc.name, s, written(t, Text, tc.of, Options{}))
+			}
+		}
+	}
+}
+
+// many is a result of so many processes on each of so many hosts.
+func many(hosts, processes int) result.Result {
+	r := mergedProduce()
+	r.Hosts, r.Processes = nil, nil
+	for h := range hosts {
+		name := fmt.Sprintf("client-%03d", h)
+		r.Hosts = append(r.Hosts, client(name, processes, processes, did(r, 1000)))
+		for p := range processes {
+			r.Processes = append(r.Processes, ran(name, p+1, r, 1000))
+		}
+	}
+	return r
+}
+
+func TestASummaryListsTheFirstProcessesAndCountsTheOthers(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^      \d+ .* complete$`)
+	for _, tc := range []struct{ hosts, processes, rows, more int }{
+		{40, 5, 30, 170}, {2, 15, 30, 0}, {1, 31, 30, 1}, {3, 2, 6, 0},
+	} {
+		text := written(t, Text, many(tc.hosts, tc.processes), Options{})
+		if got := len(row.FindAllString(text, -1)); got != tc.rows {
+			t.Errorf("%d × %d: %d rows, want %d:\n%s", tc.hosts, tc.processes, got, tc.rows, text)
+		}
+		if more := fmt.Sprintf("… %d more: --output processes lists all\n", tc.more); strings.Contains(text, more) != (tc.more > 0) {
+			t.Errorf("%d × %d: not as it should be: %q", tc.hosts, tc.processes, more)
+		}
+	}
+	watched := written(t, Text, many(40, 1), Options{})
+	if want := "… 10 more: --output json lists all\n"; !strings.Contains(watched, want) {
+		t.Errorf("%q is not in:\n%s", want, watched)
+	}
+	lost := many(1, 12)
+	for i := range lost.Processes {
+		lost.Processes[i].Counted, lost.Processes[i].State = false, result.PartLost
+	}
+	if text := written(t, Text, lost, Options{}); strings.Count(text, "/") < 10 || !strings.Contains(text, "2 more: --output processes lists them\n") {
+		t.Errorf("not the first ten of those left out:\n%s", text)
+	}
+}
+
+func TestTablesOfAMergedResultFitATerminalOfAHundredColumns(t *testing.T) {
+	wide := many(2, 3)
+	for i := range wide.Processes {
+		p := &wide.Processes[i]
+		p.RecordsPerSecond, p.MiBPerSecond, p.State = 1_234_567, 1206, result.PartStopped
+	}
+	text := written(t, Text, wide, Options{})
+	_, tables, _ := strings.Cut(text, "writing, response\n")
+	for line := range strings.Lines(tables) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > lineWidth {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+}
+
+// hostile are escape sequences and signs that would show something else than what is there.
+const hostile = "x\x1b[2J\x1b]0;gone\a\r\n\u202e\u009b2J"
+
+func TestNothingThatAPeerSaysMovesTheCursor(t *testing.T) {
+	r := mergedMixed()
+	r.Part.Run, r.Notice, r.ReadError, r.Plan.Topic.Name = hostile, hostile, hostile, hostile
+	r.BoundBy, r.Invalid = result.Verdict{Limit: hostile, Evidence: hostile}, []string{hostile}
+	r.Errors = result.Errors{hostile: 1}
+	r.Brokers[0].Addr = hostile
+	r.Events = []result.Event{{Text: hostile}}
+	for i := range r.Hosts {
+		h := &r.Hosts[i]
+		h.Host, h.Role, h.Tags = hostile+strconv.Itoa(i), hostile, []string{hostile}
+		h.Busy = &result.Busy{Disks: []result.BusyDisk{{Name: hostile}}, Networks: []result.BusyNetwork{{Name: hostile}}}
+	}
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		p.Host, p.Note, p.State, p.Counted, p.Invalid = hostile+strconv.Itoa(i), hostile, hostile, false, []string{hostile}
+	}
+	for _, name := range []string{"text", "processes"} {
+		text := written(t, Formats[name], r, Options{})
+		if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
+			t.Errorf("%s has %q", name, text[at:min(at+20, len(text))])
+		}
+	}
+	colored := written(t, Text, r, Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor})})
+	if text := escapes.ReplaceAllString(colored, ""); strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		t.Errorf("more than colours in %q", text)
+	}
+}
+
+// Whatever a line is made of, nothing but printable characters is written, and, where
+// there are colours, the sequences that switch them.
+func FuzzLine(f *testing.F) {
+	for _, s := range []string{"", "vm14", hostile, "\x1b[38;2;1;2;3mred\x1b[m", "\x1b[", "\xff\xfe", "±≤→"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, o := range []theme.Options{{}, {ASCII: true}, {Profile: colorprofile.TrueColor}} {
+			tx, b := newText(o)
+			tx.line(s)
+			text := strings.TrimSuffix(b.String(), "\n")
+			if o.Profile != 0 {
+				text = escapes.ReplaceAllString(text, "")
+			}
+			if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%+v: %q gives %q", o, s, text)
+			}
+		}
+	})
+}
+
+func TestTheLinesOfProcessesAddUpToTheWhole(t *testing.T) {
+	r := mergedProduce()
+	rows, err := csv.NewReader(strings.NewReader(written(t, Processes, r, Options{}))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := make(map[string]int)
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	var sum int64
+	for _, row := range rows[1:] {
+		n, err := strconv.ParseInt(row[column["acknowledged"]], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row[column["counted"]] == "true" {
+			sum += n
+		}
+	}
+	if len(rows) != 1+len(r.Processes) || sum != r.Records.Acknowledged {
+		t.Errorf("%d lines of %d records, want %d of %d", len(rows)-1, sum, len(r.Processes), r.Records.Acknowledged)
+	}
+}

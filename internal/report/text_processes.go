@@ -1,0 +1,238 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// maxProcesses is how many processes a summary lists: about a screen.
+const maxProcesses = 30
+
+// aspect is what a table of processes is about: what they wrote, what they read, or the
+// round trip.
+type aspect struct {
+	title         string
+	writes, reads bool
+	latency       func(*result.Figures) *result.Latency // nil: none was measured
+}
+
+func response(f *result.Figures) *result.Latency { return &f.Response }
+
+func endToEndLatency(f *result.Figures) *result.Latency { return f.EndToEnd }
+
+// aspects are the tables that a result needs: two where some processes only wrote and
+// others only read, as one column cannot hold the latencies of both.
+func aspects(r result.Result) []aspect {
+	name := "response"
+	if r.Throughput.TargetRecordsPerSecond == 0 {
+		name = "latency, mostly queueing"
+	}
+	write := aspect{title: "writing, " + name, writes: true, latency: response}
+	read := aspect{title: "reading", reads: true}
+	if r.Latency.EndToEnd != nil {
+		read = aspect{title: "reading, end to end", reads: true, latency: endToEndLatency}
+	}
+	var wrote, consumed, both bool
+	for _, p := range r.Processes {
+		w, c := does(p.Command)
+		wrote, consumed, both = wrote || w, consumed || c, both || w && c
+	}
+	switch {
+	case both && read.latency != nil:
+		return []aspect{{title: "round trip, end to end", writes: true, reads: true, latency: endToEndLatency}}
+	case both:
+		return []aspect{{title: "round trip, " + name, writes: true, reads: true, latency: response}}
+	case wrote && consumed:
+		return []aspect{write, read}
+	case consumed || !writes(r.Header):
+		return []aspect{read}
+	}
+	return []aspect{write}
+}
+
+// does tells what processes of a command do.
+func does(command string) (writes, reads bool) {
+	c := plan.Command(command)
+	return c == plan.Produce || c == plan.Roundtrip, c == plan.Consume || c == plan.Roundtrip
+}
+
+// has tells whether a table is about a process too. One that nothing is there of may
+// have done anything.
+func (a aspect) has(p *result.ProcessRow) bool {
+	w, c := does(p.Command)
+	return !w && !c || a.writes && w || a.reads && c
+}
+
+func (a aspect) heads() []string {
+	heads := []string{"process"}
+	if a.writes {
+		heads = append(heads, "records/s")
+	}
+	if a.reads {
+		heads = append(heads, "read/s")
+	}
+	if a.writes != a.reads { // both have no room for it
+		heads = append(heads, "MiB/s")
+	}
+	if a.latency != nil {
+		heads = append(heads, "mean", "p50", "p99", "p99.9", "max")
+	}
+	if a.writes {
+		heads = append(heads, "failed")
+	}
+	return append(heads, "cores", "state")
+}
+
+// cells are the fields of a row, between its name and its state.
+func (a aspect) cells(f *result.Figures, none string) []string {
+	var cells []string
+	if a.writes {
+		cells = append(cells, theme.Count(int64(f.RecordsPerSecond+0.5)))
+	}
+	if a.reads {
+		cells = append(cells, theme.Count(int64(f.ConsumedPerSecond+0.5)))
+	}
+	switch {
+	case a.writes && !a.reads:
+		cells = append(cells, theme.Number(f.MiBPerSecond))
+	case a.reads && !a.writes:
+		cells = append(cells, theme.Number(f.ConsumedMiB))
+	}
+	if a.latency != nil {
+		l := a.latency(f)
+		if l == nil || l.Count == 0 {
+			cells = append(cells, none, none, none, none, none)
+		} else {
+			for _, us := range []int64{l.Mean, l.P50, l.P99, l.P999, l.Max} {
+				cells = append(cells, theme.Duration(micros(us)))
+			}
+		}
+	}
+	if a.writes {
+		cells = append(cells, theme.Count(f.Records.Failed))
+	}
+	return append(cells, theme.Number(f.CPUCores))
+}
+
+// processes writes a row a process under the row of its host, and the total.
+func (t *text) processes(r result.Result) {
+	for _, a := range aspects(r) {
+		t.line("")
+		t.line("    " + t.th.Paint(muted, a.title))
+		heads := a.heads()
+		g := &grid{heads: heads, left: map[int]bool{len(heads) - 1: true}}
+		more := t.processRows(g, a, r)
+		whole, n, of := a.whole(r)
+		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing)), share(n, of))
+		t.draw(g)
+		if more > 0 {
+			t.line("    " + t.th.Paint(muted, fmt.Sprintf("%c %s more: --output processes lists all", t.th.Glyphs.Ellipsis, theme.Count(int64(more)))))
+		}
+	}
+}
+
+// processRows adds the rows of the first processes, and tells how many it left out.
+func (t *text) processRows(g *grid, a aspect, r result.Result) (more int) {
+	hosts := make(map[string]*result.HostRow)
+	several := false // processes on some host
+	for i := range r.Hosts {
+		h := &r.Hosts[i]
+		hosts[h.Host] = h
+		several = several || h.Processes > 1
+	}
+	none := string(t.th.Glyphs.Missing)
+	host, rows := "", 0
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		switch {
+		case !a.has(p):
+			continue
+		case rows == maxProcesses:
+			more++
+			continue
+		}
+		rows++
+		h := hosts[p.Host]
+		if several && (p.Host != host || rows == 1) && h != nil {
+			t.addRow(g, strong, t.name(h.Host), a.cells(&h.Figures, none), share(h.Counted, h.Processes))
+		}
+		host = p.Host
+		name := "  " + strconv.Itoa(p.Process)
+		switch {
+		case h == nil:
+			name = t.name(p.Host) + "/" + strconv.Itoa(p.Process)
+		case !several:
+			name = t.name(p.Host)
+		}
+		t.processRow(g, a, name, p)
+	}
+	return more
+}
+
+func (t *text) processRow(g *grid, a aspect, name string, p *result.ProcessRow) {
+	style, stateStyle, state := plain, plain, string(p.State)
+	switch {
+	case !p.Counted:
+		style, stateStyle = muted, bad
+	case !p.Valid:
+		stateStyle, state = bad, "not valid"
+	case p.State != result.PartComplete:
+		stateStyle = warn
+	}
+	cells := a.cells(&p.Figures, string(t.th.Glyphs.Missing))
+	if p.State == result.PartMissing {
+		for i := range cells {
+			cells[i] = string(t.th.Glyphs.Missing)
+		}
+	}
+	t.addRow(g, style, name, cells, gridCell{state, stateStyle})
+}
+
+func (t *text) addRow(g *grid, s theme.Style, name string, cells []string, state gridCell) {
+	g.add(s, append([]string{name}, cells...)...)
+	last := len(g.rows) - 1
+	g.rows[last] = append(g.rows[last], state)
+}
+
+// share says how many of some processes count, if not all do.
+func share(n, of int) gridCell {
+	if n == of {
+		return gridCell{}
+	}
+	return gridCell{fmt.Sprintf("%d of %d", n, of), warn}
+}
+
+// whole are the figures of all the processes in a table that count, and how many of them
+// do.
+func (a aspect) whole(r result.Result) (f result.Figures, n, of int) {
+	f = wholeFigures(r)
+	f.CPUCores = 0
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if !a.has(p) {
+			continue
+		}
+		of++
+		if p.Counted {
+			f.CPUCores += p.CPUCores
+			n++
+		}
+	}
+	return f, n, of
+}
+
+// wholeFigures are the figures of all processes that count.
+func wholeFigures(r result.Result) result.Figures {
+	f := result.Figures{
+		Records: r.Records, RecordsPerSecond: r.Throughput.RecordsPerSecond, MiBPerSecond: r.Throughput.MiBPerSecond,
+		Response: r.Latency.Response, EndToEnd: r.Latency.EndToEnd, CPUCores: r.Client.CPUCores,
+	}
+	if r.Fetch != nil {
+		f.ConsumedPerSecond, f.ConsumedMiB = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
+	}
+	return f
+}

@@ -1,0 +1,234 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The thresholds of the verdict across hosts. As those of one host, none has an authority
+// behind it: they are where so little is left that it shows. docs/limits.md says the same
+// to users.
+const (
+	linkFull      = 0.90          // of its speed, which has headers and gaps between frames in it: data get 94 to 98 %
+	diskFull      = 0.90          // of the time with a request: whatever comes next waits
+	brokerCPUFull = 0.90          // of its cores: threads wait for each other well before the last core is full
+	clientCPUFull = hostSaturated // of its cores: as in a run of one host, so that both say the same
+	stealShows    = 0.10          // of all cores' time: each tenth of a second is somebody else's
+	gcShows       = 0.10          // of the time: while a collection stops a broker, all of its clients wait
+
+	// overSpeed is how much of its speed a link cannot have carried, counters being
+	// read a little early or late: what it says is not its speed.
+	overSpeed = 1.10
+
+	partsShow = 0.50 // of the processes: with fewer, the others would have made up for them
+	mostNamed = 3    // hosts, for a sentence that can be read
+)
+
+// boundAcross names what a merged run was bound by, across its hosts. The merged verdict
+// is that of all parts together, as if one process had run them. Its rules, in order:
+//
+//   - records that failed, and stalls
+//   - parts that did not keep their own schedule, or most of which had no CPU left
+//   - a quota of the brokers
+//   - nothing, if a target was kept or too little was measured
+//   - what was saturated on a host: the most for its threshold
+//   - what the merged verdict says
+func boundAcross(hosts []HostRow, processes []ProcessRow, merged Verdict) Verdict {
+	if slices.Contains([]Limit{LimitFailures, LimitStall, LimitReadFailed}, merged.Limit) {
+		return merged
+	}
+	count := partsCounted(processes)
+	for _, limit := range []Limit{LimitClientCPU, LimitSchedule} {
+		who := partsAt(processes, limit)
+		most := len(who) > 0 && float64(len(who)) >= partsShow*float64(count)
+		if most || spoilt(who) || merged.Limit == limit {
+			return partsVerdict(who, count, limit, merged)
+		}
+	}
+	if merged.Limit == LimitThrottle {
+		return merged
+	}
+	all := capacitiesOf(hosts)
+	if len(all) > 0 && all[0].saturated() && merged.Limit != LimitNone {
+		top := all[0]
+		return Verdict{Limit(top.name()), sentence(top.words, beside(all), mute(hosts), unwatched(hosts))}
+	}
+	if merged.Limit == LimitNone {
+		return Verdict{LimitNone, sentence(merged.Evidence, nearest(all))}
+	}
+	short := ""
+	if who := partsAt(processes, LimitClientCPU); len(who) > 0 {
+		short = fmt.Sprintf("%d of %d processes had no CPU left, on %s", len(who), count, hostsOf(who))
+	}
+	return Verdict{merged.Limit, sentence(merged.Evidence, short, nearest(all), mute(hosts), unwatched(hosts))}
+}
+
+// nearest tells what was closest to its limit.
+func nearest(all []capacity) string {
+	switch {
+	case len(all) == 0:
+		return ""
+	case all[0].saturated():
+		return "close to its limit: " + all[0].name() + ", " + all[0].words
+	}
+	return "nothing that was watched was saturated, nearest to it was " + all[0].name() + ": " + all[0].words
+}
+
+// partsAt are the processes that count and were bound by something by themselves.
+func partsAt(processes []ProcessRow, limit Limit) []ProcessRow {
+	var who []ProcessRow
+	for _, p := range processes {
+		if p.Counted && p.BoundBy.Limit == limit {
+			who = append(who, p)
+		}
+	}
+	return who
+}
+
+// spoilt tells whether one of the processes makes the whole not valid.
+func spoilt(who []ProcessRow) bool {
+	return slices.ContainsFunc(who, func(p ProcessRow) bool { return !p.Valid })
+}
+
+func partsCounted(processes []ProcessRow) int {
+	n := 0
+	for _, p := range processes {
+		if p.Counted {
+			n++
+		}
+	}
+	return n
+}
+
+// partsVerdict names the hosts on which parts were the limit themselves.
+func partsVerdict(who []ProcessRow, of int, limit Limit, merged Verdict) Verdict {
+	if len(who) == 0 {
+		return merged // only all of them together
+	}
+	first := who[0]
+	return Verdict{
+		Limit: limit + Limit(" on "+hostsOf(who)),
+		Evidence: sentence(fmt.Sprintf("%d of %d processes; process %d of %s: %s",
+			len(who), of, first.Process, first.Host, first.BoundBy.Evidence)),
+	}
+}
+
+// hostsOf names the hosts of processes: "vm16", "vm16 and vm18", "4 hosts".
+func hostsOf(who []ProcessRow) string {
+	var names []string
+	for _, p := range who {
+		names = append(names, p.Host)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > mostNamed {
+		return fmt.Sprintf("%d hosts", len(names))
+	}
+	return listed(names)
+}
+
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// beside tells what else was in use when the first of all was saturated: whatever was
+// saturated too, the rest of its host, and the busiest of the others.
+func beside(all []capacity) string {
+	top, parts := all[0], []string(nil)
+	more := 0
+	for _, c := range all[1:] {
+		switch {
+		case !c.saturated():
+		case len(parts) == mostNamed:
+			more++
+		case c.host == top.host:
+			parts = append(parts, fmt.Sprintf("its %s too: %s", c.kind, c.words))
+		default:
+			parts = append(parts, c.name()+" too: "+c.words)
+		}
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	var rest []string
+	tell := func(whose string, which []kind, is func(capacity) bool) {
+		for _, k := range which {
+			most := capacity{share: -1}
+			for _, c := range all {
+				if c.kind == k && is(c) && !c.saturated() && c.share > most.share {
+					most = c
+				}
+			}
+			if most.share >= 0 {
+				rest = append(rest, fmt.Sprintf("%s %s at %.0f %%", whose, k, 100*most.share))
+			}
+		}
+	}
+	mine, yours := "other clients'", "brokers'"
+	if top.broker {
+		mine, yours = "other brokers'", "clients'"
+	}
+	tell("its", []kind{kindNetwork, kindDisks, kindCPU}, func(c capacity) bool { return c.host == top.host })
+	tell(mine, []kind{top.kind}, func(c capacity) bool { return c.host != top.host && c.broker == top.broker })
+	tell(yours, []kind{kindNetwork, kindDisks, kindCPU}, func(c capacity) bool { return c.host != top.host && c.broker != top.broker })
+	return sentence(append(parts, strings.Join(rest, ", "))...)
+}
+
+// mute tells of the busiest link whose speed is not known: nobody can say how full it is.
+func mute(hosts []HostRow) string {
+	most, text := 0.0, ""
+	for _, h := range hosts {
+		if !watched(h) {
+			continue
+		}
+		for _, n := range h.Busy.Networks {
+			mib, verb := n.SentMiB, "sent"
+			if n.ReceivedMiB > n.SentMiB {
+				mib, verb = n.ReceivedMiB, "received"
+			}
+			told := fmt.Sprintf("%s's %s %s %.0f MiB/s, and does not tell its speed", h.Host, n.Name, verb, mib)
+			if !tellsSpeed(n) && (mib > most || mib == most && mib > 0 && told < text) {
+				most, text = mib, told
+			}
+		}
+	}
+	return text
+}
+
+// unwatched tells which brokers nothing is known of; "" when each was watched.
+func unwatched(hosts []HostRow) string {
+	var blind []string
+	seen, some := false, false
+	for _, h := range hosts {
+		some = some || watched(h)
+		switch {
+		case !isBroker(h):
+		case watched(h):
+			seen = true
+		default:
+			blind = append(blind, h.Host)
+		}
+	}
+	switch {
+	case !some:
+		return "no host was watched: start kt agent on the brokers' hosts and the clients'"
+	case !seen:
+		return "no broker host was watched: start kt agent on them"
+	case len(blind) > mostNamed:
+		return fmt.Sprintf("%d brokers' hosts were not watched", len(blind))
+	case len(blind) > 0:
+		slices.Sort(blind)
+		return "not watched: " + listed(blind)
+	}
+	return ""
+}
+
+// sentence joins what there is to say.
+func sentence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
+}

@@ -1,0 +1,130 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// kind is what a host may run short of. It reads well behind the host's name.
+type kind string
+
+const (
+	kindNetwork kind = "network"
+	kindDisks   kind = "disks"
+	kindCPU     kind = "CPU"
+	kindSteal   kind = "hypervisor"
+	kindGC      kind = "garbage collection"
+)
+
+// kinds are in the order in which they are told.
+var kinds = []kind{kindNetwork, kindDisks, kindCPU, kindSteal, kindGC}
+
+// capacity is how much of one thing was in use on one host.
+type capacity struct {
+	host   string
+	broker bool
+	kind   kind
+	share  float64
+	shows  float64 // from this share on it is saturated
+	words  string  // the share, and of what
+}
+
+func (c capacity) saturated() bool { return c.share >= c.shows }
+
+// name is "vm14's network".
+func (c capacity) name() string { return c.host + "'s " + string(c.kind) }
+
+// capacitiesOf are those of all hosts that were watched, the most used for its threshold
+// first, and brokers before clients.
+func capacitiesOf(hosts []HostRow) []capacity {
+	var all []capacity
+	for _, h := range hosts {
+		if watched(h) {
+			all = append(all, hostCapacities(h)...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b capacity) int {
+		return cmp.Or(
+			cmp.Compare(b.share/b.shows, a.share/a.shows),
+			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(a.host, b.host),
+		)
+	})
+	return all
+}
+
+// rank orders what is as full as each other: brokers, and then by kind.
+func rank(c capacity) int {
+	n := slices.Index(kinds, c.kind)
+	if !c.broker {
+		n += len(kinds)
+	}
+	return n
+}
+
+func watched(h HostRow) bool { return h.Busy != nil && h.Busy.Seconds > 0 }
+
+// isBroker believes what was said of a host. Where nobody said anything, a broker that was
+// seen makes it one.
+func isBroker(h HostRow) bool {
+	return h.Role == "broker" || h.Role == "" && h.Busy != nil && len(h.Busy.Brokers) > 0
+}
+
+// hostCapacities has one capacity of each kind: that of the fullest disk or link.
+func hostCapacities(h HostRow) []capacity {
+	b, broker := h.Busy, isBroker(h)
+	fullest := make(map[kind]capacity)
+	add := func(k kind, share, shows float64, format string, args ...any) {
+		if old, ok := fullest[k]; !ok || share > old.share {
+			fullest[k] = capacity{h.Host, broker, k, share, shows, fmt.Sprintf(format, args...)}
+		}
+	}
+	for _, n := range b.Networks {
+		if !tellsSpeed(n) {
+			continue
+		}
+		name := ""
+		if len(b.Networks) > 1 {
+			name = n.Name + " at "
+		}
+		add(kindNetwork, n.SentShare, linkFull, "%s%.0f %% of %s sent", name, 100*n.SentShare, bitRate(n.SpeedBits))
+		add(kindNetwork, n.ReceivedShare, linkFull, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, bitRate(n.SpeedBits))
+	}
+	if b.Cores > 0 {
+		shows := clientCPUFull
+		if broker {
+			shows = brokerCPUFull
+		}
+		add(kindCPU, b.CPUShare, shows, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
+		add(kindSteal, b.StealShare, stealShows, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
+	}
+	if broker { // a load makes no use of a client's disks
+		for _, d := range b.Disks {
+			add(kindDisks, d.BusyShare, diskFull, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
+		}
+		for _, j := range b.Brokers {
+			add(kindGC, j.GCShare, gcShows, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
+		}
+	}
+	var all []capacity
+	for _, k := range kinds {
+		if c, ok := fullest[k]; ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// tellsSpeed tells whether an interface has a speed, and one that can be its own.
+func tellsSpeed(n BusyNetwork) bool {
+	return n.SpeedBits > 0 && max(n.SentShare, n.ReceivedShare) <= overSpeed
+}
+
+// bitRate writes a speed as makers do: "10 Gb/s", "2.5 Gb/s", "100 Mb/s".
+func bitRate(bits int64) string {
+	if bits < 1e9 {
+		return fmt.Sprintf("%.3g Mb/s", float64(bits)/1e6)
+	}
+	return fmt.Sprintf("%.4g Gb/s", float64(bits)/1e9)
+}

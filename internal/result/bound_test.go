@@ -1,0 +1,334 @@
+package result
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// watchedHost is a host of 16 cores with a link of 10 Gb/s, on which nothing happens.
+func watchedHost(name, role string, change ...func(*Busy)) HostRow {
+	b := &Busy{Seconds: 60, Cores: 16, Networks: []BusyNetwork{{Name: "eth0", SpeedBits: 10e9}}}
+	if role == "broker" {
+		b.Disks = []BusyDisk{{Name: "nvme0n1"}}
+		b.Brokers = []BusyBroker{{PID: 1}}
+	}
+	for _, c := range change {
+		c(b)
+	}
+	return HostRow{Host: name, Role: role, Busy: b}
+}
+
+func cpu(share float64) func(*Busy)   { return func(b *Busy) { b.CPUShare = share } }
+func steal(share float64) func(*Busy) { return func(b *Busy) { b.StealShare = share } }
+func sent(share float64) func(*Busy)  { return func(b *Busy) { b.Networks[0].SentShare = share } }
+func received(share float64) func(*Busy) {
+	return func(b *Busy) { b.Networks[0].ReceivedShare = share }
+}
+func disk(share float64) func(*Busy) { return func(b *Busy) { b.Disks[0].BusyShare = share } }
+func gc(share float64) func(*Busy)   { return func(b *Busy) { b.Brokers[0].GCShare = share } }
+
+// speechless is a link that does not tell its speed.
+func speechless(mib float64) func(*Busy) {
+	return func(b *Busy) { b.Networks[0] = BusyNetwork{Name: "ens5", SentMiB: mib, ReceivedMiB: 1} }
+}
+
+func oneBroker(change ...func(*Busy)) []HostRow {
+	return []HostRow{watchedHost("vm14", "broker", change...), watchedHost("vm16", "client")}
+}
+
+func oneClient(change ...func(*Busy)) []HostRow {
+	return []HostRow{watchedHost("vm14", "broker"), watchedHost("vm16", "client", change...)}
+}
+
+// parts are processes of hosts that count, each with its own verdict; those bound by
+// kt's schedule are not valid.
+func parts(limits ...Limit) []ProcessRow {
+	var rows []ProcessRow
+	for i, l := range limits {
+		rows = append(rows, ProcessRow{
+			Host: "vm" + string(rune('6'+i)), Process: i + 1, Counted: true,
+			Valid: l != LimitSchedule, BoundBy: Verdict{l, "it was so"},
+		})
+	}
+	return rows
+}
+
+func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
+	acks := Verdict{LimitBrokerAcks, "senders waited"}
+	kept := Verdict{LimitNone, "the target was kept"}
+	healthy := parts(LimitBrokerAcks, LimitBrokerAcks, LimitBrokerAcks)
+	for _, row := range []struct {
+		says      string
+		hosts     []HostRow
+		processes []ProcessRow
+		merged    Verdict
+		want      Limit
+		evidence  string // all of it
+	}{
+		{
+			"records that failed, whatever is saturated",
+			oneBroker(sent(1)), parts(LimitSchedule),
+			Verdict{LimitFailures, "half of them"},
+			LimitFailures, "half of them",
+		},
+		{"a stall, whatever is saturated", oneBroker(sent(1)), healthy, Verdict{LimitStall, "for 9 s"}, LimitStall, "for 9 s"},
+		{"reading that could not go on", oneBroker(sent(1)), healthy, Verdict{LimitReadFailed, "gone"}, LimitReadFailed, "gone"},
+		{
+			"one process that missed its schedule makes the whole not valid",
+			oneBroker(sent(1)), parts(LimitBrokerAcks, LimitSchedule, LimitNone), acks,
+			"kt's schedule on vm7", "1 of 3 processes; process 2 of vm7: it was so",
+		},
+		{
+			"half of the processes had no CPU left",
+			oneBroker(sent(1)), parts(LimitClientCPU, LimitBrokerAcks, LimitClientCPU, LimitNone), acks,
+			"client CPU on vm6 and vm8", "2 of 4 processes; process 1 of vm6: it was so",
+		},
+		{
+			"all of many had none",
+			oneBroker(sent(1)), parts(LimitClientCPU, LimitClientCPU, LimitClientCPU, LimitClientCPU), acks,
+			"client CPU on 4 hosts", "4 of 4 processes; process 1 of vm6: it was so",
+		},
+		{
+			"less than half of them had none, and a broker is saturated",
+			oneBroker(sent(0.97), disk(0.41)), parts(LimitClientCPU, LimitBrokerAcks, LimitBrokerAcks), acks,
+			"vm14's network", "97 % of 10 Gb/s sent; its disks at 41 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
+		},
+		{
+			"less than half of them had none, and nothing is saturated",
+			oneBroker(cpu(0.5)), parts(LimitClientCPU, LimitBrokerAcks, LimitBrokerAcks), acks,
+			LimitBrokerAcks, "senders waited; 1 of 3 processes had no CPU left, on vm6; " +
+				"nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
+		},
+		{
+			"a process that does not count is none of them",
+			oneBroker(cpu(0.5)),
+			[]ProcessRow{{Host: "vm6", Process: 1, BoundBy: Verdict{LimitSchedule, "late"}}},
+			acks,
+			LimitBrokerAcks, "senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
+		},
+		{"only all together had no CPU left", oneBroker(sent(1)), healthy, Verdict{LimitClientCPU, "3.9 of 4"}, LimitClientCPU, "3.9 of 4"},
+		{"a quota", oneBroker(sent(1)), healthy, Verdict{LimitThrottle, "half of the time"}, LimitThrottle, "half of the time"},
+		{
+			"a target that was kept",
+			oneBroker(cpu(0.3)), healthy, kept, LimitNone,
+			"the target was kept; nothing that was watched was saturated, nearest to it was vm14's CPU: 30 % of its 16 cores in use",
+		},
+		{
+			"a target that was kept with a broker at its limit",
+			oneBroker(sent(0.95)), healthy, kept, LimitNone,
+			"the target was kept; close to its limit: vm14's network, 95 % of 10 Gb/s sent",
+		},
+		{"a target that was kept while nobody watched", nil, healthy, kept, LimitNone, "the target was kept"},
+		{
+			"nobody watched anything",
+			[]HostRow{{Host: "vm14", Role: "broker"}, {Host: "vm16"}},
+			healthy, acks, LimitBrokerAcks,
+			"senders waited; no host was watched: start kt agent on the brokers' hosts and the clients'",
+		},
+		{
+			"vitals of no time are none",
+			[]HostRow{{Host: "vm14", Role: "broker", Busy: &Busy{Cores: 4, CPUShare: 1}}},
+			healthy, acks, LimitBrokerAcks,
+			"senders waited; no host was watched: start kt agent on the brokers' hosts and the clients'",
+		},
+		{
+			"only clients were watched",
+			[]HostRow{watchedHost("vm16", "client", cpu(0.2))},
+			healthy, acks, LimitBrokerAcks,
+			"senders waited; nothing that was watched was saturated, nearest to it was vm16's CPU: 20 % of its 16 cores in use; " +
+				"no broker host was watched: start kt agent on them",
+		},
+		{
+			"only clients were watched, and one is saturated",
+			[]HostRow{watchedHost("vm16", "client", sent(0.96)), watchedHost("vm18", "client", sent(0.5))},
+			healthy, acks, "vm16's network",
+			"96 % of 10 Gb/s sent; its CPU at 0 %, other clients' network at 50 %; no broker host was watched: start kt agent on them",
+		},
+		{
+			"one of two brokers was not watched",
+			append(oneBroker(disk(0.93)), HostRow{Host: "vm15", Role: "broker"}), healthy, acks, "vm14's disks",
+			"nvme0n1 busy for 93 % of the time; its network at 0 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %; not watched: vm15",
+		},
+		{
+			"several are saturated: the one that is most so for its threshold",
+			[]HostRow{
+				watchedHost("vm14", "broker", received(0.92), steal(0.2)), watchedHost("vm15", "broker", received(0.91)),
+				watchedHost("vm13", "broker", received(0.89)), watchedHost("vm16", "client", cpu(0.96)),
+			},
+			healthy, acks, "vm14's hypervisor",
+			"it gave 20 % of the time of 16 cores to others; its network too: 92 % of 10 Gb/s received; " +
+				"vm15's network too: 91 % of 10 Gb/s received; vm16's CPU too: 96 % of its 16 cores in use; " +
+				"its disks at 0 %, its CPU at 0 %, other brokers' hypervisor at 0 %, clients' network at 0 %",
+		},
+		{
+			"more than can be read of",
+			[]HostRow{
+				watchedHost("a", "broker", sent(0.96)), watchedHost("b", "broker", sent(0.95)), watchedHost("c", "broker", sent(0.94)),
+				watchedHost("d", "broker", sent(0.93)), watchedHost("e", "broker", sent(0.92)), watchedHost("f", "broker", sent(0.91)),
+			},
+			healthy, acks, "a's network",
+			"96 % of 10 Gb/s sent; b's network too: 95 % of 10 Gb/s sent; c's network too: 94 % of 10 Gb/s sent; " +
+				"d's network too: 93 % of 10 Gb/s sent; and 2 more; its disks at 0 %, its CPU at 0 %",
+		},
+		{
+			"a broker before a client, when both are as full",
+			[]HostRow{watchedHost("a", "client", sent(0.95)), watchedHost("z", "broker", sent(0.95))},
+			healthy, acks, "z's network",
+			"95 % of 10 Gb/s sent; a's network too: 95 % of 10 Gb/s sent; its disks at 0 %, its CPU at 0 %, clients' CPU at 0 %",
+		},
+		{
+			"the network before the CPU, and the first of two hosts, when all are as full",
+			[]HostRow{watchedHost("b", "broker", sent(0.95), cpu(0.95)), watchedHost("a", "broker", sent(0.95), cpu(0.95))},
+			healthy, acks, "a's network",
+			"95 % of 10 Gb/s sent; b's network too: 95 % of 10 Gb/s sent; its CPU too: 95 % of its 16 cores in use; " +
+				"b's CPU too: 95 % of its 16 cores in use; its disks at 0 %",
+		},
+		{
+			"of several links the fullest is named",
+			oneBroker(func(b *Busy) {
+				b.Networks = append(b.Networks, BusyNetwork{Name: "eth1", SpeedBits: 2_500_000_000, SentShare: 0.2, ReceivedShare: 0.99})
+			}), healthy, acks, "vm14's network",
+			"eth1 at 99 % of 2.5 Gb/s received; its disks at 0 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
+		},
+		{
+			"a link that does not tell its speed is not named, but told of",
+			oneBroker(speechless(830)), healthy, acks, LimitBrokerAcks,
+			"senders waited; nothing that was watched was saturated, nearest to it was vm14's disks: nvme0n1 busy for 0 % of the time; " +
+				"vm14's ens5 sent 830 MiB/s, and does not tell its speed",
+		},
+		{
+			"and beside what is saturated",
+			oneBroker(speechless(830), cpu(0.9)), healthy, acks, "vm14's CPU",
+			"90 % of its 16 cores in use; its disks at 0 %, clients' network at 0 %, clients' CPU at 0 %; " +
+				"vm14's ens5 sent 830 MiB/s, and does not tell its speed",
+		},
+		{
+			"a link that carried more than its speed says told something else",
+			oneBroker(func(b *Busy) {
+				b.Networks[0] = BusyNetwork{Name: "tap0", SpeedBits: 10e6, ReceivedShare: 90, ReceivedMiB: 107}
+			}), healthy, acks, LimitBrokerAcks,
+			"senders waited; nothing that was watched was saturated, nearest to it was vm14's disks: nvme0n1 busy for 0 % of the time; " +
+				"vm14's tap0 received 107 MiB/s, and does not tell its speed",
+		},
+		{
+			"a host that is called a client is one, whoever runs there too",
+			[]HostRow{watchedHost("vm14", "client", cpu(0.92), func(b *Busy) { b.Brokers = []BusyBroker{{PID: 1, GCShare: 0.3}} })},
+			healthy, acks, LimitBrokerAcks,
+			"senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 92 % of its 16 cores in use; " +
+				"no broker host was watched: start kt agent on them",
+		},
+		{
+			"a host of which nobody said anything is a broker with a broker's JVM on it",
+			[]HostRow{watchedHost("vm14", "", func(b *Busy) { b.Brokers = []BusyBroker{{PID: 1, GCShare: 0.3}} })},
+			healthy, acks,
+			"vm14's garbage collection", "it stopped the broker for 30 % of the time; its network at 0 %, its CPU at 0 %",
+		},
+		{
+			"what readers could not do gives way to what is saturated",
+			oneBroker(disk(0.99)), healthy,
+			Verdict{LimitFetches, "readers waited"},
+			"vm14's disks",
+			"nvme0n1 busy for 99 % of the time; its network at 0 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
+		},
+	} {
+		t.Run(row.says, func(t *testing.T) {
+			got := boundAcross(row.hosts, row.processes, row.merged)
+			if got.Limit != row.want {
+				t.Errorf("bound by %q (%s), want %q", got.Limit, got.Evidence, row.want)
+			}
+			if got.Evidence != row.evidence {
+				t.Errorf("the evidence is\n%s, want\n%s", got.Evidence, row.evidence)
+			}
+		})
+	}
+}
+
+func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
+	acks := Verdict{LimitBrokerAcks, "senders waited"}
+	for _, row := range []struct {
+		says  string
+		at    func(float64) []HostRow
+		shows float64
+		want  Limit
+	}{
+		{"a broker's link out", func(s float64) []HostRow { return oneBroker(sent(s)) }, 0.90, "vm14's network"},
+		{"a broker's link in", func(s float64) []HostRow { return oneBroker(received(s)) }, 0.90, "vm14's network"},
+		{"a broker's disk", func(s float64) []HostRow { return oneBroker(disk(s)) }, 0.90, "vm14's disks"},
+		{"a broker's CPU", func(s float64) []HostRow { return oneBroker(cpu(s)) }, 0.90, "vm14's CPU"},
+		{"a broker's steal", func(s float64) []HostRow { return oneBroker(steal(s)) }, 0.10, "vm14's hypervisor"},
+		{"a broker's collections", func(s float64) []HostRow { return oneBroker(gc(s)) }, 0.10, "vm14's garbage collection"},
+		{"a client's link out", func(s float64) []HostRow { return oneClient(sent(s)) }, 0.90, "vm16's network"},
+		{"a client's link in", func(s float64) []HostRow { return oneClient(received(s)) }, 0.90, "vm16's network"},
+		{"a client's CPU", func(s float64) []HostRow { return oneClient(cpu(s)) }, 0.95, "vm16's CPU"},
+		{"a client's steal", func(s float64) []HostRow { return oneClient(steal(s)) }, 0.10, "vm16's hypervisor"},
+	} {
+		if got := boundAcross(row.at(row.shows-0.001), nil, acks); got.Limit != LimitBrokerAcks {
+			t.Errorf("%s: below its threshold it is %q: %s", row.says, got.Limit, got.Evidence)
+		}
+		if got := boundAcross(row.at(row.shows), nil, acks); got.Limit != row.want {
+			t.Errorf("%s: at its threshold it is %q: %s", row.says, got.Limit, got.Evidence)
+		}
+	}
+	for _, row := range []struct {
+		says  string
+		hosts []HostRow
+		want  Limit
+	}{
+		{"a client's disk, which no load makes use of", oneClient(func(b *Busy) { b.Disks = []BusyDisk{{Name: "sda", BusyShare: 1}} }), LimitBrokerAcks},
+		{"a little more than a link can carry, which the clocks explain", oneBroker(sent(1.10)), "vm14's network"},
+		{"more than they explain", oneBroker(sent(1.11)), LimitBrokerAcks},
+	} {
+		if got := boundAcross(row.hosts, nil, acks); got.Limit != row.want {
+			t.Errorf("%s: it is %q: %s", row.says, got.Limit, got.Evidence)
+		}
+	}
+}
+
+func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
+	hosts := []HostRow{
+		watchedHost("a", "client", sent(0.95)), watchedHost("b", "broker", sent(0.95), disk(0.95)),
+		watchedHost("c", "broker", sent(0.95), gc(0.1)), watchedHost("d", "broker", speechless(10)), watchedHost("e", "client", speechless(10)),
+		{Host: "f", Role: "broker"},
+		{Host: "g", Role: "broker"},
+	}
+	merged := Verdict{LimitBrokerAcks, "senders waited"}
+	want := boundAcross(hosts, nil, merged)
+	for range len(hosts) {
+		hosts = append(hosts[1:], hosts[0])
+		if got := boundAcross(hosts, nil, merged); got != want {
+			t.Errorf("bound by %v, and in another order by %v", got, want)
+		}
+	}
+}
+
+// The thresholds are promised to users: the page and the constants must say the same.
+func TestTheThresholdsAreThoseOfTheDocument(t *testing.T) {
+	page, err := os.ReadFile("../../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		what  string
+		share float64
+	}{
+		{"network", linkFull},
+		{"disks", diskFull},
+		{"CPU of a broker's host", brokerCPUFull},
+		{"CPU of a client's host", clientCPUFull},
+		{"hypervisor", stealShows},
+		{"garbage collection", gcShows},
+	} {
+		found := false
+		for line := range strings.Lines(string(page)) {
+			cells := strings.Split(line, "|")
+			if len(cells) > 3 && strings.TrimSpace(cells[1]) == row.what {
+				found = strings.TrimSpace(cells[3]) == fmt.Sprintf("%.0f %%", 100*row.share)
+			}
+		}
+		if !found {
+			t.Errorf("docs/limits.md does not say %.0f %% of %s", 100*row.share, row.what)
+		}
+	}
+}

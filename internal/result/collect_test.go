@@ -1,0 +1,459 @@
+package result
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// noon is when parts of tests agree to start, by the coordinator's clock.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// partFile is the run file of a part.
+type partFile struct {
+	run, epoch, host string
+	process          int
+	id               string        // "": of host and process
+	plan             plan.Plan     // zero: as header has it
+	late             time.Duration // after noon
+	alone            bool          // with a start by its own clock
+	whole            bool          // without a Part
+	roster           []Member
+	events           []event
+	vitals           []host.Vitals
+	trailer          Trailer // zero: the file has no end
+	change           func(*Header)
+}
+
+func (p partFile) bytes(t testing.TB) []byte {
+	t.Helper()
+	h := header(1000)
+	h.RunID = p.id
+	if p.id == "" {
+		h.RunID = fmt.Sprintf("%s-%d", p.host, p.process)
+	}
+	if p.plan.Command != "" {
+		h.Plan = p.plan
+	}
+	h.Environment.Host.Hostname = p.host
+	if !p.whole {
+		h.Part = &Part{Run: p.run, Epoch: p.epoch, Host: p.host, Process: p.process, Roster: p.roster}
+	}
+	if p.change != nil {
+		p.change(&h)
+	}
+	start := Start{At: noon.Add(p.late)}
+	if !p.alone && !p.whole {
+		start.Agreed = &Agreed{At: noon, Late: p.late, Offset: -3 * time.Millisecond, Bound: 200 * time.Microsecond}
+	}
+	var m memory
+	f, err := NewRunFile(&m, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Begin(start)
+	for _, e := range p.events {
+		e.to(f)
+	}
+	for _, v := range p.vitals {
+		f.AddVitals(v)
+	}
+	if p.trailer.Ended == "" {
+		if f.Err() != nil {
+			t.Fatal(f.Err())
+		}
+		return m.Bytes()
+	}
+	if err := f.Close(p.trailer); err != nil {
+		t.Fatal(err)
+	}
+	return m.Bytes()
+}
+
+// trailerOf is the trailer of a run that ended after some seconds.
+func trailerOf(seconds float64) Trailer {
+	return Trailer{Ended: Completed, ElapsedSeconds: seconds, SendingSeconds: seconds}
+}
+
+func setOf(t testing.TB, files ...[]byte) *Set {
+	t.Helper()
+	s := NewSet()
+	for i, f := range files {
+		if err := s.Add(fmt.Sprintf("file %d", i), bytes.NewReader(f), int64(len(f))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func collection(t testing.TB, s *Set) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := s.WriteTo(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n != int64(b.Len()) {
+		t.Fatalf("WriteTo says %d bytes, and wrote %d", n, b.Len())
+	}
+	return b.Bytes()
+}
+
+func merged(t testing.TB, files ...[]byte) Result {
+	t.Helper()
+	r, err := setOf(t, files...).Result(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// someRun makes up the files of a run: parts on several hosts, one that is lost with a
+// copy that tells less, one that is late, and a host that was watched.
+func someRun(t testing.TB, seed uint64) [][]byte {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	roster := []Member{{"a", 3}, {"b", 2}, {"c", 0}}
+	var files [][]byte
+	for _, m := range roster {
+		for n := 1; n <= m.Processes; n++ {
+			seconds := 5 + rng.IntN(8)
+			p := partFile{
+				run: "nightly", epoch: "e1", host: m.Host, process: n, roster: roster, late: time.Duration(rng.IntN(5_000_000)),
+				events: canned(rng.Uint64(), seconds), trailer: trailerOf(float64(seconds)),
+			}
+			if m.Host == "b" && n == 2 {
+				p.late = 3 * time.Second
+			}
+			files = append(files, p.bytes(t))
+			if m.Host == "a" && n == 2 {
+				p.trailer = Trailer{}
+				p.events = p.events[:len(p.events)/2]
+				files = append(files, p.bytes(t))
+			}
+		}
+	}
+	watch := partFile{run: "nightly", epoch: "e1", host: "c", roster: roster, trailer: trailerOf(9), change: func(h *Header) { h.Part.Role = "broker" }}
+	for s := range 9 {
+		watch.vitals = append(watch.vitals, host.Vitals{At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, CPU: rng.Float64() * 4})
+	}
+	return append(files, watch.bytes(t))
+}
+
+func TestWhatIsMergedDoesNotDependOnOrderNamesRepetitionOrCollections(t *testing.T) {
+	for seed := range uint64(6) {
+		files := someRun(t, seed)
+		all := setOf(t, files...)
+		wantBytes, want := collection(t, all), marshal(t, merged(t, files...))
+		rng := rand.New(rand.NewPCG(seed, 0))
+		for try := range 8 {
+			// A random tree: files, some of them twice, are put into sets, and sets into sets as
+			// collections, until one is left.
+			var nodes [][]byte
+			for _, f := range files {
+				nodes = append(nodes, f)
+				if rng.IntN(3) == 0 {
+					nodes = append(nodes, f)
+				}
+			}
+			for len(nodes) > 1 {
+				rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+				n := 1 + rng.IntN(min(4, len(nodes)))
+				node := collection(t, setOf(t, nodes[:n]...))
+				nodes = append(nodes[n:], node)
+				if len(nodes) == 1 || rng.IntN(4) > 0 {
+					continue
+				}
+				nodes = append(nodes, node) // and once more
+				if len(nodes) > 12 {
+					nodes = append(nodes[:0:0], collection(t, setOf(t, nodes...)))
+				}
+			}
+			last := setOf(t, nodes...)
+			if got := collection(t, last); !bytes.Equal(got, wantBytes) {
+				t.Fatalf("seed %d, try %d: the collections differ (-want +got):\n%s", seed, try, cmp.Diff(head(wantBytes), head(got)))
+			}
+			r, err := last.Result(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, marshal(t, r)); diff != "" {
+				t.Fatalf("seed %d, try %d: the documents differ (-want +got):\n%s", seed, try, diff)
+			}
+		}
+		read, err := Read(bytes.NewReader(wantBytes), int64(len(wantBytes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, marshal(t, read)); diff != "" {
+			t.Fatalf("seed %d: a collection that is read differs (-want +got):\n%s", seed, diff)
+		}
+	}
+}
+
+// head is the lines of a collection that are its own.
+func head(b []byte) []string {
+	var lines []string
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line[:min(20, len(line))], "source") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func TestACollectionHasEachFileAsItIs(t *testing.T) {
+	files := someRun(t, 1)
+	b := collection(t, setOf(t, files...))
+	for i, f := range files {
+		if !bytes.Contains(b, f) { // the copy that tells less is the beginning of another
+			t.Errorf("file %d is not in the collection", i)
+		}
+	}
+	sum := sha256.Sum256(files[0])
+	want := fmt.Sprintf("{\"source\":{\"sha256\":\"%s\",\"bytes\":%d}}\n%s", hex.EncodeToString(sum[:]), len(files[0]), files[0])
+	first := "{\"collection\":{\"schema\":1,\"sources\":6}}\n"
+	if !strings.HasPrefix(string(b), first+want) {
+		t.Errorf("the collection begins with %.300q", b)
+	}
+}
+
+func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
+	events := canned(3, 6)
+	whole := partFile{run: "r", host: "a", process: 1, events: events, trailer: trailerOf(6)}.bytes(t)
+	short := partFile{run: "r", host: "a", process: 1, events: events[:4]}.bytes(t)
+	long := partFile{run: "r", host: "a", process: 1, events: append(events, events...)}.bytes(t)
+	for _, tc := range []struct {
+		name  string
+		files [][]byte
+		want  []byte
+	}{
+		{"one with an end before a longer one without", [][]byte{long, whole}, whole},
+		{"of two without an end the longer one", [][]byte{short, long}, long},
+		{"the same one twice is one", [][]byte{short, short}, short},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for range 2 {
+				s := setOf(t, tc.files...)
+				sum := sha256.Sum256(tc.want)
+				if list := s.Sources(); len(list) != 1 || list[0].SHA256 != hex.EncodeToString(sum[:]) {
+					t.Errorf("the set has %+v", list)
+				}
+				tc.files[0], tc.files[1] = tc.files[1], tc.files[0]
+			}
+		})
+	}
+}
+
+func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
+	part := func(run, epoch, id string, late time.Duration) []byte {
+		return partFile{run: run, epoch: epoch, host: "a", process: 1, id: id, late: late, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+	}
+	single := func(id string) []byte {
+		return partFile{host: "a", id: id, whole: true, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+	}
+	nightly1, nightly2, other := part("nightly", "e1", "1", 0), part("nightly", "e2", "2", time.Millisecond), part("other", "", "3", 0)
+	for _, tc := range []struct {
+		name  string
+		files [][]byte
+		run   string
+		want  string // ids, or "error: " and a part of it
+	}{
+		{"one run needs no name", [][]byte{nightly1}, "", "1"},
+		{"runs of several names", [][]byte{nightly1, other}, "", `error: parts of 2 runs, choose one with --run, by its name or epoch: 2026-11-21T12:00:00Z run "nightly", epoch "e1"; 2026-11-21T12:00:00Z run "other"`},
+		{"by name", [][]byte{nightly1, other}, "other", "3"},
+		{"one name twice", [][]byte{nightly1, nightly2, other}, "nightly", "error: parts of 2 runs"},
+		{"by epoch", [][]byte{nightly1, nightly2, other}, "e2", "2"},
+		{"a name that is not there", [][]byte{nightly1}, "weekly", `error: no part of the run "weekly" is there`},
+		{"runs by themselves are merged", [][]byte{single("1"), single("2")}, "", "1 2"},
+		{"but not with parts", [][]byte{single("1"), nightly2}, "", "error: runs by themselves"},
+		{"runs by themselves have no name", [][]byte{single("1")}, "nightly", "error: no part"},
+		{"nothing", nil, "", "error: there are no run files"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := setOf(t, tc.files...)
+			err := s.Select(tc.run)
+			if want, ok := strings.CutPrefix(tc.want, "error: "); ok {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Fatalf("the error is %v, want %q", err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, one := range s.Sources() {
+				ids = append(ids, one.RunID)
+			}
+			if got := strings.Join(ids, " "); got != tc.want {
+				t.Errorf("Select keeps %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
+	run := string(partFile{run: "r", host: "a", process: 1, trailer: trailerOf(1)}.bytes(t))
+	sum := sha256.Sum256([]byte(run))
+	source := fmt.Sprintf(`{"source":{"sha256":"%s","bytes":%d}}`+"\n", hex.EncodeToString(sum[:]), len(run))
+	const first = `{"collection":{"schema":1,"sources":1}}` + "\n"
+	roster := func(n, processes int) string {
+		h := Header{Schema: 1, Part: &Part{Host: "a", Process: 1}}
+		for range n {
+			h.Part.Roster = append(h.Part.Roster, Member{"h", processes})
+		}
+		b, err := json.Marshal(line{Header: &h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, tc := range []struct{ name, text, want string }{
+		{"nothing", "", "it is empty, not a run file"},
+		{"text", "hello\n", "line 1: it is not a line of a run file"},
+		{"another JSON document", `{"topic":"x"}`, "line 1: it is not the header of a run file"},
+		{"a window first", `{"window":{}}` + "\n", "line 1: it is not the header"},
+		{"another schema", `{"header":{"schema":2}}`, "line 1: its schema is 2, and this kt reads 1"},
+		{"two run files in one", run + run, "line 4: it is a second header"},
+		{"a torn start that is not the last", run[:strings.Index(run, "\n")+1] + `{"start":{"at` + "\n" + `{"trailer":{"ended":"completed"}}`, "line 2: it is not a line of a run file"},
+		{"one line without end", `{"window":` + strings.Repeat("x", maxLine), "line 1: it is longer than 67108864 bytes"},
+		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 processes on 1001 hosts"},
+		{"a roster of too many processes", roster(11, 1000), "line 1: its roster has 11000 processes on 11 hosts"},
+		{"a host of too many", roster(1, 1001), "line 1: its roster has 1001 processes on a host"},
+		{"a process below 0", `{"header":{"schema":1,"part":{"process":-1}}}`, "line 1: it is part -1"},
+		{"topics of too many partitions", `{"header":{"schema":1,"environment":{"topic":{"partitions":2000000000}}}}`, "line 1: its topics have 2000000000 partitions"},
+		{"a collection of another schema", `{"collection":{"schema":7}}` + "\n", "the collection's schema is 7, and this kt reads 1"},
+		{"a collection without an end of line", `{"collection":{"schema":1}}`, "this is not a line of a collection"},
+		{"a collection of something else", first + "hello\n", "source 1: this is not a line of a collection"},
+		{"a run file without its line", first + run, "source 1: this is not a line of a collection"},
+		{"a collection within a collection", first + first + source + run, "source 1: this is not a line of a collection"},
+		{"a source of fewer bytes than it says", first + source + run[:len(run)-1], fmt.Sprintf("source 1: it should have %d bytes, and there are %d", len(run), len(run)-1)},
+		{"a source of less than nothing", first + `{"source":{"bytes":-1}}` + "\n" + run, "source 1: it should have -1 bytes"},
+		{"a source of nothing", first + `{"source":{}}` + "\n" + run, "source 1: it should have 0 bytes"},
+		{"a source of more bytes than there can be", first + `{"source":{"bytes":9223372036854775807}}` + "\n" + run, "source 1: it should have 9223372036854775807 bytes"},
+		{"a size that is no number", first + `{"source":{"bytes":NaN}}` + "\n" + run, "source 1: this is not a line of a collection"},
+		{"a source that was changed", first + source + strings.Replace(run, "orders", "0rders", 1), "source 1: its SHA-256 is"},
+		{"a source that is no run file", first + `{"source":{"bytes":2}}` + "\n{}", "source 1: line 1: it is not the header"},
+		{"a source missing", strings.Replace(first, `s":1}`, `s":2}`, 1) + source + run, "there are 1 sources, and should be 2"},
+		{"a source too many", strings.Replace(first, `s":1}`, `s":0}`, 1) + source + run, "there are 1 sources, and should be 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := NewSet().Add("some.ktr", strings.NewReader(tc.text), int64(len(tc.text)))
+			if err == nil || !strings.HasPrefix(err.Error(), "some.ktr: "+tc.want) {
+				t.Errorf("the error is %v, want %q", err, tc.want)
+			}
+			if !strings.HasPrefix(tc.text, `{"collection"`) { // Replay's test is about run files
+				return
+			}
+			if _, err := Read(strings.NewReader(tc.text), int64(len(tc.text))); err == nil {
+				t.Error("Read takes it")
+			}
+		})
+	}
+}
+
+func TestATornLineIsFoundWhenTheResultIsMade(t *testing.T) {
+	run := string(partFile{run: "r", host: "a", process: 1, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t))
+	torn := strings.Replace(run, `{"sample":{`, `{"sample":{{`, 1)
+	_, err := setOf(t, []byte(torn)).Result(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "file 0: line ") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAFileThatHasBecomeShorterIsAnError(t *testing.T) {
+	run := partFile{run: "r", host: "a", process: 1, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+	if err := NewSet().Add("f", bytes.NewReader(run[:len(run)/2]), int64(len(run))); err == nil {
+		t.Error("Add takes a file that has fewer bytes than it should")
+	}
+	s := NewSet()
+	cut := &shrinking{Reader: bytes.NewReader(run), size: int64(len(run))}
+	if err := s.Add("f", cut, int64(len(run))); err != nil {
+		t.Fatal(err)
+	}
+	cut.size /= 2
+	if _, err := s.WriteTo(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "write collection: f has become shorter") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// shrinking is a file that others write to.
+type shrinking struct {
+	*bytes.Reader
+	size int64
+}
+
+func (s *shrinking) ReadAt(b []byte, at int64) (int, error) {
+	if at >= s.size {
+		return 0, io.EOF
+	}
+	return s.Reader.ReadAt(b[:min(int64(len(b)), s.size-at)], at)
+}
+
+func TestAFullDiskIsAnErrorOfTheCollection(t *testing.T) {
+	s := setOf(t, partFile{run: "r", host: "a", process: 1, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t))
+	if _, err := s.WriteTo(&memory{room: 100}); err == nil || !strings.HasPrefix(err.Error(), "write collection: no space left") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAFileOfAMachineThatWasWatchedIsNoResult(t *testing.T) {
+	watch := partFile{run: "r", host: "a", vitals: []host.Vitals{{At: time.Second, Interval: time.Second}}, trailer: trailerOf(1)}.bytes(t)
+	if _, err := Read(bytes.NewReader(watch), int64(len(watch))); err == nil || !strings.Contains(err.Error(), "give it to kt collect with the run files of the load") {
+		t.Errorf("Read's error is %v", err)
+	}
+	if _, err := setOf(t, watch).Result(t.Context()); err == nil || !strings.Contains(err.Error(), "no load") {
+		t.Errorf("Result's error is %v", err)
+	}
+}
+
+// FuzzCollect reads what may be a run file or a collection.
+//   - It never panics, nor does the result of what was read.
+//   - What is taken is written as a collection that reads as the same set, and gives the
+//     same result or error.
+func FuzzCollect(f *testing.F) {
+	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Partitions: map[int32]stats.Partition{5: {Records: 1}}}
+	w.Response.Record(time.Millisecond)
+	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: []Member{{"a", 2}, {"b", 0}}, events: []event{
+		{window: &w}, {sample: &host.Sample{At: time.Second, Interval: time.Second, HostCores: 2}},
+	}, trailer: trailerOf(1)}.bytes(f)
+	watch := partFile{run: "r", epoch: "e", host: "b", vitals: []host.Vitals{{At: time.Second, Interval: time.Second, Disks: []host.DiskVitals{{Name: "sda"}}}}}.bytes(f)
+	f.Add(load)
+	f.Add(load[:len(load)*2/3])
+	f.Add(collection(f, setOf(f, load, watch)))
+	f.Add([]byte(`{"header":{"schema":1,"started_at":"0001-01-01T00:00:00Z"}}` + "\n" + `{"start":{"at":"9999-01-01T00:00:00Z","agreed":{"late_ns":-9223372036854775808}}}` + "\n" +
+		`{"window":{"start_ns":9223372036854775807,"end_ns":-5,"offered":1,"consumed":3,"partitions":{"-1":{}},"events":[{"kind":"broker_gone"}]}}` + "\n" + `{"trailer":{"ended":"completed","elapsed_seconds":1e300,"verify":{}}}`))
+	f.Add([]byte(`{"collection":{"schema":1,"sources":1}}` + "\n" + `{"source":{"bytes":1}}` + "\n{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := NewSet()
+		if s.Add("f", bytes.NewReader(data), int64(len(data))) != nil {
+			return
+		}
+		b := collection(t, s)
+		again := setOf(t, b)
+		if got := collection(t, again); !bytes.Equal(b, got) {
+			t.Fatalf("written again it is %q, and was %q", got, b)
+		}
+		r, err := s.Result(t.Context())
+		q, againErr := again.Result(t.Context())
+		if (err == nil) != (againErr == nil) {
+			t.Fatalf("the result of the file is %v, of the collection %v", err, againErr)
+		}
+		if err == nil && r.RunID != q.RunID {
+			t.Fatalf("the runs are %s and %s", r.RunID, q.RunID)
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package result
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// merge makes one result of the parts of a run.
+//
+// Each part is read by a goroutine of its own, which moves its windows to the common
+// time, and gives those of a second away together. What all parts have in one second is
+// added up, and goes into one Fold, as the windows of a live run do. So memory is
+// bounded by the number of parts, and not by how long they ran.
+type merge struct {
+	parts   []*mergedPart // that make a load, in order
+	watched []*source
+	roster  map[string]int // processes of each host that takes part
+	zero    time.Time      // common time 0: the start of the earliest part that counts
+	topics  topics
+}
+
+// mergedPart is one part that makes a load.
+type mergedPart struct {
+	*source
+	number  int // of the process, in the result
+	state   PartState
+	counted bool
+	shift   time.Duration // from its own time to the common one
+
+	topics  []int32 // where its partitions are among those of all: see topics.places
+	backlog bool    // its backlog counts
+	fold    *Fold   // of itself
+	flow    flow
+	out     chan *moment
+	head    *moment  // the next one of out; nil: there is no more
+	machine hardware // as its samples tell
+}
+
+// newMerge finds out what became of each part, and which count.
+func newMerge(sources []*source) *merge {
+	m := &merge{roster: make(map[string]int)}
+	for _, s := range sources {
+		if p := s.header.Part; p != nil {
+			for _, member := range p.Roster {
+				m.roster[member.Host] = max(m.roster[member.Host], member.Processes)
+			}
+		}
+		if s.watched() {
+			m.watched = append(m.watched, s)
+			continue
+		}
+		m.parts = append(m.parts, &mergedPart{source: s, number: s.process(), state: s.state()})
+	}
+	m.number()
+	m.count()
+	for i, p := range m.counted() {
+		if i == 0 || p.began().Before(m.zero) {
+			m.zero = p.began()
+		}
+	}
+	for _, p := range m.parts {
+		p.shift = p.began().Sub(m.zero)
+	}
+	m.chooseBacklogs()
+	return m
+}
+
+// number gives the processes of runs that stand for themselves a number on their host.
+func (m *merge) number() {
+	next := make(map[string]int)
+	for _, p := range m.parts {
+		if p.header.Part == nil {
+			next[p.host()]++
+			p.number = next[p.host()]
+		}
+	}
+}
+
+// count decides which parts count: those that have an end, else those that are lost,
+// else those that were late.
+func (m *merge) count() {
+	for _, states := range [][]PartState{{PartComplete, PartStopped}, {PartLost}, {PartLate}} {
+		for _, p := range m.parts {
+			p.counted = slices.Contains(states, p.state)
+		}
+		if len(m.counted()) > 0 {
+			return
+		}
+	}
+}
+
+func (m *merge) counted() []*mergedPart {
+	var all []*mergedPart
+	for _, p := range m.parts {
+		if p.counted {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// chooseBacklogs decides whose backlog counts: each process of a group tells that of all
+// the group, so of those with one group it is that of the one that ran longest.
+func (m *merge) chooseBacklogs() {
+	longest := make(map[string]*mergedPart)
+	end := func(p *mergedPart) float64 {
+		if p.trailer == nil {
+			return p.shift.Seconds()
+		}
+		return p.shift.Seconds() + p.trailer.ElapsedSeconds
+	}
+	for _, p := range m.counted() {
+		group := p.header.Plan.Read.Group
+		if old := longest[group]; group == "" {
+			p.backlog = true
+		} else if old == nil || end(p) > end(old) {
+			longest[group] = p
+		}
+	}
+	for _, p := range longest {
+		p.backlog = true
+	}
+}
+
+// listSources lists all sources in their order.
+func (m *merge) listSources() []Source {
+	of := func(s *source, state PartState) Source {
+		return Source{
+			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(),
+			State: state, KTVersion: s.header.KTVersion,
+		}
+	}
+	type row struct {
+		*source
+		Source
+	}
+	var rows []row
+	for _, p := range m.parts {
+		r := of(p.source, p.state)
+		r.Process, r.Counted = p.number, p.counted
+		rows = append(rows, row{p.source, r})
+	}
+	for _, s := range m.watched {
+		rows = append(rows, row{s, of(s, s.state())})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return a.inOrder(b.source) })
+	list := make([]Source, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Source
+	}
+	return list
+}
+
+// Result merges the set: its parts must be of one run, which Select sees to. It reads
+// each file once more.
+func (s *Set) Result(ctx context.Context) (Result, error) {
+	if err := s.Select(""); err != nil {
+		return Result{}, err
+	}
+	sources := s.inOrder()
+	m := newMerge(sources)
+	if len(m.parts) == 0 {
+		return Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
+	}
+	h, notes := m.header(sources)
+	whole := NewFold(h)
+	if err := m.read(ctx, whole); err != nil {
+		return Result{}, err
+	}
+	return m.result(ctx, whole, notes)
+}
+
+// read reads all parts, each into its own fold and those that count into the whole.
+func (m *merge) read(ctx context.Context, whole *Fold) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var reading sync.WaitGroup
+	for _, p := range m.parts {
+		p.out = make(chan *moment, 1) // the next second is made while this one is added up
+		reading.Go(func() {
+			defer close(p.out)
+			if err := p.read(ctx); err != nil {
+				cancel(fmt.Errorf("%s: %w", p.name, err))
+			}
+		})
+	}
+	m.combine(whole)
+	reading.Wait()
+	return context.Cause(ctx)
+}
+
+// combine adds up what the parts that count have in each second.
+func (m *merge) combine(whole *Fold) {
+	parts := m.counted()
+	for _, p := range parts {
+		p.head = <-p.out
+	}
+	var same repeats
+	for {
+		open := slices.DeleteFunc(slices.Clone(parts), func(p *mergedPart) bool { return p.head == nil })
+		if len(open) == 0 {
+			return
+		}
+		slot := slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.slot, b.head.slot) }).head.slot
+		var sum slotSum
+		for _, p := range open {
+			if p.head.slot == slot {
+				sum.add(p, p.head, &same)
+				p.head = <-p.out
+			}
+		}
+		for _, phase := range []int{stats.Warmup, stats.Measured} { // as a live run gives them
+			if w := &sum.phases[phase]; w.windows > 0 {
+				w.sum.Start, w.sum.End, w.sum.Warmup = w.end-w.length, w.end, phase == stats.Warmup
+				whole.AddWindow(w.sum)
+			}
+		}
+		if sample, ok := sum.sample(parts); ok {
+			whole.AddSample(sample)
+		}
+	}
+}

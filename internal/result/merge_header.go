@@ -1,0 +1,214 @@
+package result
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Differs is the value of a setting that not all parts of a run have alike.
+const Differs = "differs"
+
+// header is that of the whole, and what to know of it: where the parts are not alike.
+func (m *merge) header(sources []*source) (h Header, notes []string) {
+	parts := m.counted()
+	first := parts[0]
+	h = Header{Schema: Schema, RunID: runID(sources), StartedAt: first.header.StartedAt, Args: first.header.Args}
+	var plans []plan.Plan
+	var configs, consumerConfigs [][]Setting
+	versions := make(map[string]bool)
+	for _, p := range parts {
+		if p.header.StartedAt.Before(h.StartedAt) {
+			h.StartedAt = p.header.StartedAt
+		}
+		if !slices.Equal(p.header.Args, h.Args) {
+			h.Args = []string{}
+		}
+		h.Embedded = h.Embedded || p.header.Embedded
+		versions[p.header.KTVersion] = true
+		plans = append(plans, p.header.Plan)
+		configs = append(configs, p.header.Config)
+		consumerConfigs = append(consumerConfigs, p.header.ConsumerConfig)
+	}
+	names := slices.Sorted(maps.Keys(versions))
+	h.KTVersion = strings.Join(names, ", ")
+	if len(names) > 1 {
+		notes = append(notes, "the parts are of different versions of kt: "+h.KTVersion)
+	}
+	var differ []string
+	if h.Plan, differ = plan.Together(plans); len(differ) > 0 {
+		notes = append(notes, "the parts' plans differ in "+strings.Join(differ, ", "))
+	}
+	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
+	if p := first.header.Part; p != nil {
+		h.Part = &Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
+	}
+	var clusters bool
+	if h.Environment, clusters = m.environment(); clusters {
+		notes = append(notes, "the parts ran against different clusters: rows of brokers and partitions are of several")
+	}
+	return h, notes
+}
+
+// runID is a name for what was merged of these sources, whoever merges them.
+func runID(sources []*source) string {
+	hash := sha256.New()
+	for _, s := range sources {
+		_, _ = fmt.Fprintln(hash, s.sum) // it never fails
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16]
+}
+
+// members is the roster of all parts, in the order of hosts.
+func (m *merge) members() []Member {
+	var all []Member
+	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
+		all = append(all, Member{Host: name, Processes: m.roster[name]})
+	}
+	return all
+}
+
+// sharedSettings is the settings of parts that have some, in the order of the first.
+// Where parts are not alike the value is Differs.
+func sharedSettings(lists [][]Setting) []Setting {
+	var shared []Setting
+	at := make(map[string]int)
+	count := make(map[string]int)
+	having := 0
+	for _, list := range lists {
+		if len(list) > 0 {
+			having++
+		}
+		for _, s := range list {
+			count[s.Name]++
+			i, ok := at[s.Name]
+			if !ok {
+				at[s.Name] = len(shared)
+				shared = append(shared, s)
+				continue
+			}
+			if shared[i].Value != s.Value {
+				shared[i].Value = Differs
+			}
+			if shared[i].Source != s.Source {
+				shared[i].Source = Differs
+			}
+		}
+	}
+	for i := range shared {
+		if count[shared[i].Name] != having {
+			shared[i].Value = Differs
+		}
+	}
+	return shared
+}
+
+// environment is where the parts that count ran. clusters tells that it was not one.
+func (m *merge) environment() (e Environment, clusters bool) {
+	parts := m.counted()
+	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
+	id := ""
+	for _, p := range parts {
+		of := &p.header.Environment
+		if p.host() != parts[0].host() {
+			e.Clock = nil
+			e.Host = sharedFacts(e.Host, of.Host)
+		}
+		c := of.Cluster
+		if len(c.Brokers) > len(e.Cluster.Brokers) || e.Cluster.ID == "" {
+			e.Cluster = c
+		}
+		clusters = clusters || id != "" && c.ID != "" && c.ID != id
+		if id == "" {
+			id = c.ID
+		}
+	}
+	m.topics = topicsOf(parts)
+	e.Topic = m.topics.all[0]
+	if len(m.topics.all) > 1 {
+		e.Topics = m.topics.all
+	}
+	for _, p := range parts {
+		p.topics = m.topics.places(&p.header.Environment)
+	}
+	return e, clusters
+}
+
+// sharedFacts is what two machines have in common; what they have not is empty.
+func sharedFacts(a, b host.Facts) host.Facts {
+	x, y := reflect.ValueOf(&a).Elem(), reflect.ValueOf(b)
+	for i := range x.NumField() {
+		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			x.Field(i).SetZero()
+		}
+	}
+	return a
+}
+
+// topics are those of all parts, in the order of their names.
+type topics struct {
+	all  []Topic
+	from map[string]int32 // the number of each one's first partition
+}
+
+func topicsOf(parts []*mergedPart) topics {
+	byName := make(map[string]Topic)
+	for _, p := range parts {
+		for _, t := range p.header.Environment.allTopics() {
+			known, ok := byName[t.Name]
+			created := known.Created || t.Created
+			if !ok || t.Partitions > known.Partitions || len(known.Leaders) == 0 && len(t.Leaders) > 0 {
+				known = t
+			}
+			known.Created = created
+			byName[t.Name] = known
+		}
+	}
+	t := topics{from: make(map[string]int32)}
+	next := int32(0)
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		t.all = append(t.all, byName[name])
+		t.from[name] = next
+		next += int32(byName[name].Partitions)
+	}
+	return t
+}
+
+func (e *Environment) allTopics() []Topic {
+	if len(e.Topics) > 0 {
+		return e.Topics
+	}
+	return []Topic{e.Topic}
+}
+
+// places is where each partition of a part is among those of all; nil: where it was.
+func (t topics) places(e *Environment) []int32 {
+	same := true
+	var at []int32
+	for _, topic := range e.allTopics() {
+		for n := range topic.Partitions {
+			place := t.from[topic.Name] + int32(n)
+			same = same && place == int32(len(at))
+			at = append(at, place)
+		}
+	}
+	if same {
+		return nil
+	}
+	return at
+}
+
+// partition is where a partition of the part is among those of all parts.
+func (p *mergedPart) partition(id int32) int32 {
+	if id < 0 || int(id) >= len(p.topics) {
+		return id
+	}
+	return p.topics[id]
+}

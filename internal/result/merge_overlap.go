@@ -1,0 +1,194 @@
+package result
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// flow is how many records a part had done at which time, of those that are measured.
+type flow struct {
+	steps  []flowStep
+	stride int // windows a step
+	fill   int // windows in the last step
+}
+
+type flowStep struct {
+	from, to time.Duration
+	done
+}
+
+// done is what was acknowledged and read. It is counted in float64, exact up to 2^53,
+// for a part of a window has a part of its records.
+type done struct{ acknowledged, bytes, consumed, consumedBytes float64 }
+
+func (d *done) add(o done, part float64) {
+	d.acknowledged += o.acknowledged * part
+	d.bytes += o.bytes * part
+	d.consumed += o.consumed * part
+	d.consumedBytes += o.consumedBytes * part
+}
+
+func doneIn(w *stats.Window) done {
+	return done{float64(w.Acknowledged), float64(w.Bytes), float64(w.Consumed), float64(w.ConsumedBytes)}
+}
+
+func (f *flow) add(w *stats.Window) {
+	if w.Warmup {
+		return
+	}
+	f.stride = max(1, f.stride)
+	s := flowStep{w.Start, w.End, doneIn(w)}
+	if len(f.steps) == 0 && w.Offered > 0 && w.FirstDue < s.to { // nothing can have been done before
+		s.from = max(s.from, w.FirstDue)
+	}
+	if last := max(w.LastAck, w.LastRead); last > s.from { // nothing was done after
+		s.to = min(s.to, last)
+	}
+	if n := len(f.steps); n > 0 && f.fill < f.stride {
+		f.steps[n-1] = joinSteps(f.steps[n-1], s)
+		f.fill++
+		return
+	}
+	f.steps, f.fill = append(f.steps, s), 1
+	if len(f.steps) <= maxPoints {
+		return
+	}
+	kept := f.steps[:0] // two by two, as a series does
+	for pair := range slices.Chunk(f.steps, 2) {
+		one := pair[0]
+		if len(pair) == 2 {
+			one = joinSteps(one, pair[1])
+		}
+		kept = append(kept, one)
+	}
+	if len(f.steps)%2 == 0 { // the last step was joined to a whole one
+		f.fill += f.stride
+	}
+	f.steps, f.stride = kept, f.stride*2
+}
+
+func joinSteps(a, b flowStep) flowStep {
+	a.from, a.to = min(a.from, b.from), max(a.to, b.to)
+	a.done.add(b.done, 1)
+	return a
+}
+
+// within is what was done between two moments: of a step that is only partly between
+// them, the same part.
+func (f *flow) within(from, to time.Duration) (sum done) {
+	for _, s := range f.steps {
+		switch length := s.to - s.from; {
+		case s.to <= from || s.from >= to:
+		case length <= 0: // it has a moment, and no length
+			sum.add(s.done, 1)
+		default:
+			sum.add(s.done, float64(min(to, s.to)-max(from, s.from))/float64(length))
+		}
+	}
+	return sum
+}
+
+// measured is when the part was measured, by its own time: from the first record that
+// was due, or read, to when sending or reading was over. ok is false when nothing was.
+func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
+	m := &p.fold.total[stats.Measured]
+	switch {
+	case m.Offered > 0:
+		return m.FirstDue, max(m.FirstDue, m.LastSent, m.LastDue), true
+	case m.Consumed > 0:
+		return m.FirstRead, max(m.FirstRead, m.LastRead), true
+	}
+	return 0, 0, false
+}
+
+// end is when the part was over, by its own time.
+func (p *mergedPart) end() time.Duration {
+	end := max(p.fold.total[stats.Measured].End, p.fold.total[stats.Warmup].End)
+	if p.trailer != nil {
+		end = max(end, time.Duration(p.trailer.ElapsedSeconds*float64(time.Second)))
+	}
+	return end
+}
+
+// frame is the time that rates are over.
+type frame struct {
+	from, to time.Duration // common time
+	all      bool          // the parts have not run together: rates are of all that was measured
+}
+
+func (f frame) seconds() float64 { return (f.to - f.from).Seconds() }
+
+// overlap finds out when all parts that count were measured. Those in which nothing was
+// do not shorten it.
+func (m *merge) overlap() (o Overlap, f frame) {
+	parts := m.counted()
+	measured := 0
+	var first, last, end, late time.Duration
+	for i, p := range parts {
+		late = max(late, p.shift)
+		end = max(end, p.shift+p.end())
+		if i == 0 {
+			o.Agreed = true
+		}
+		o.Agreed = o.Agreed && p.agreed() != nil && p.agreed().At.Equal(parts[0].agreed().At)
+		from, to, ok := p.measured()
+		if !ok {
+			continue
+		}
+		from, to = from+p.shift, to+p.shift
+		if measured++; measured == 1 {
+			first, last, f = from, to, frame{from: from, to: to}
+			continue
+		}
+		first, last = min(first, from), max(last, to)
+		f.from, f.to = max(f.from, from), min(f.to, to)
+	}
+	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
+	if f.to-f.from < shortest {
+		return o, frame{from: first, to: last, all: true}
+	}
+	o.FromSeconds, o.ToSeconds, o.Seconds = f.from.Seconds(), f.to.Seconds(), f.seconds()
+	return o, f
+}
+
+// clockError is by how much the spread of the starts may be wrong, in microseconds: the
+// sum of the two largest bounds of different hosts; -1: nobody knows.
+func (m *merge) clockError(agreed bool) int64 {
+	if !agreed {
+		return -1
+	}
+	bounds := make(map[string]time.Duration)
+	for _, p := range m.counted() {
+		bounds[p.host()] = max(bounds[p.host()], p.agreed().Bound)
+	}
+	var two [2]time.Duration // the largest, and the next
+	for _, b := range bounds {
+		switch {
+		case b > two[0]:
+			two = [2]time.Duration{b, two[0]}
+		case b > two[1]:
+			two[1] = b
+		}
+	}
+	if len(bounds) < 2 { // one clock
+		return 0
+	}
+	return (two[0] + two[1]).Microseconds()
+}
+
+// rates are what was done in the frame, a second.
+func (p *mergedPart) rates(f frame) done {
+	var sum done
+	if f.all {
+		sum.add(doneIn(&p.fold.total[stats.Measured]), 1)
+	} else {
+		sum = p.flow.within(f.from-p.shift, f.to-p.shift)
+	}
+	var a done
+	if f.seconds() > 0 {
+		a.add(sum, 1/f.seconds())
+	}
+	return a
+}

@@ -1,0 +1,199 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// row is a process of a merged result.
+func (p *mergedPart) row(r *Result, f frame) ProcessRow {
+	row := ProcessRow{
+		Host: p.host(), Process: p.number, RunID: p.header.RunID, Command: string(p.header.Plan.Command),
+		State: p.state, Counted: p.counted, CoresAvailable: r.Client.CoresAvailable,
+		Valid: r.Valid, Invalid: r.Invalid, BoundBy: r.BoundBy,
+		Figures: Figures{
+			Records: r.Records, Errors: r.Errors, Bytes: r.Throughput.Bytes,
+			Response: r.Latency.Response, Service: r.Latency.Service, EndToEnd: r.Latency.EndToEnd,
+			CPUCores: r.Client.CPUCores, PeakResidentBytes: r.Client.PeakResidentBytes,
+		},
+	}
+	row.ConsumedBytes = p.fold.total[stats.Measured].ConsumedBytes
+	if a := p.agreed(); a != nil {
+		late := a.Late.Microseconds()
+		row.StartLateUS = &late
+	}
+	from, to, ok := p.measured()
+	if ok {
+		row.FromSeconds, row.ToSeconds = (from + p.shift).Seconds(), (to + p.shift).Seconds()
+	}
+	if !p.counted {
+		f = frame{from: from, to: to, all: true}
+	}
+	row.setRates(p.rates(f))
+	row.Note = p.note(r, ok)
+	return row
+}
+
+// note is what happened to the part, "" when nothing did.
+func (p *mergedPart) note(r *Result, measured bool) string {
+	switch {
+	case p.state == PartLost:
+		return fmt.Sprintf("its file has no end: what is there of it ends at %.1f s", p.end().Seconds())
+	case p.state == PartLate && p.agreed().Late < 0:
+		return fmt.Sprintf("it began %s before the agreed start", -p.agreed().Late.Round(time.Millisecond))
+	case p.state == PartLate:
+		return fmt.Sprintf("it began %s after the agreed start", p.agreed().Late.Round(time.Millisecond))
+	case r.Reading == ReadFailed:
+		return "reading could not go on: " + r.ReadError
+	case !measured:
+		return "nothing was measured in it"
+	case p.state == PartStopped:
+		return "somebody ended it"
+	}
+	return ""
+}
+
+func (f *Figures) setRates(a done) {
+	f.RecordsPerSecond, f.MiBPerSecond = a.acknowledged, a.bytes/mib
+	f.ConsumedPerSecond, f.ConsumedMiB = a.consumed, a.consumedBytes/mib
+}
+
+// add adds the counts and rates of a process to those of its host. Latencies come from
+// histograms.
+func (f *Figures) add(o *Figures) {
+	f.Records = f.Records.plus(o.Records)
+	for code, n := range o.Errors {
+		f.Errors[code] += n
+	}
+	f.Bytes += o.Bytes
+	f.ConsumedBytes += o.ConsumedBytes
+	f.RecordsPerSecond += o.RecordsPerSecond
+	f.MiBPerSecond += o.MiBPerSecond
+	f.ConsumedPerSecond += o.ConsumedPerSecond
+	f.ConsumedMiB += o.ConsumedMiB
+	f.CPUCores += o.CPUCores
+	f.PeakResidentBytes += o.PeakResidentBytes
+}
+
+func (r Records) plus(o Records) Records {
+	return Records{
+		Offered: r.Offered + o.Offered, Acknowledged: r.Acknowledged + o.Acknowledged, Failed: r.Failed + o.Failed,
+		Unknown: r.Unknown + o.Unknown, Unsent: r.Unsent + o.Unsent, Consumed: r.Consumed + o.Consumed,
+	}
+}
+
+// missing is the processes of the roster of which nothing is there.
+func (m *merge) missing() []ProcessRow {
+	there := make(map[string]map[int]bool)
+	for _, p := range m.parts {
+		if there[p.host()] == nil {
+			there[p.host()] = make(map[int]bool)
+		}
+		there[p.host()][p.number] = true
+	}
+	var rows []ProcessRow
+	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
+		for n := 1; n <= m.roster[name]; n++ {
+			if there[name][n] {
+				continue
+			}
+			rows = append(rows, ProcessRow{
+				Host: name, Process: n, State: PartMissing, Note: "nothing is there of it",
+				Figures: Figures{Errors: Errors{}}, Invalid: []string{}, BoundBy: Verdict{Limit: LimitNone, Evidence: "nothing was measured"},
+			})
+		}
+	}
+	return rows
+}
+
+// rows are the processes and hosts of the merged result. whole tells of each part what
+// its own fold made of it.
+func (m *merge) rows(f frame, each func(*mergedPart, *Result)) ([]ProcessRow, []HostRow) {
+	processes := m.missing()
+	hosts := make(map[string]*HostRow)
+	host := func(name string) *HostRow {
+		if hosts[name] == nil {
+			hosts[name] = &HostRow{Host: name, Figures: Figures{Errors: Errors{}}}
+		}
+		return hosts[name]
+	}
+	for name := range m.roster {
+		host(name)
+	}
+	sums := make(map[string]*stats.Window)
+	for _, p := range m.parts {
+		r := p.fold.Result()
+		row := p.row(&r, f)
+		each(p, &r)
+		processes = append(processes, row)
+		h := host(row.Host)
+		h.know(p.source)
+		if !p.counted {
+			continue
+		}
+		h.Counted++
+		h.add(&row.Figures)
+		t := &p.fold.total[stats.Measured]
+		entry(&sums, row.Host).Add(&stats.Window{Response: t.Response, Service: t.Service, Read: stats.Read{EndToEnd: t.EndToEnd}})
+	}
+	for _, s := range m.watched {
+		host(s.host()).know(s)
+	}
+	for i := range processes {
+		host(processes[i].Host).Processes++
+	}
+	slices.SortStableFunc(processes, func(a, b ProcessRow) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Process, b.Process))
+	})
+	var list []HostRow
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		h := hosts[name]
+		if sum := sums[name]; sum != nil {
+			h.Response, h.Service, h.EndToEnd = latencyOf(&sum.Response), latencyOf(&sum.Service), endToEndOf(&sum.EndToEnd)
+		}
+		list = append(list, *h)
+	}
+	return processes, list
+}
+
+// know takes what a source tells of its host.
+func (h *HostRow) know(s *source) {
+	if p := s.header.Part; p != nil {
+		h.Role = cmp.Or(h.Role, p.Role)
+		if len(h.Tags) == 0 {
+			h.Tags = p.Tags
+		}
+	}
+	if a := s.agreed(); a != nil && h.ClockOffsetUS == nil {
+		offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
+		h.ClockOffsetUS, h.ClockBoundUS = &offset, &bound
+	}
+}
+
+// busy tells how busy each host was that was watched, in the overlap, or if there is none
+// in all the time of the run.
+func (m *merge) busy(hosts []HostRow, o Overlap) error {
+	from, to := o.FromSeconds, o.ToSeconds
+	if o.Seconds == 0 {
+		from, to = 0, o.SpanSeconds
+	}
+	sums := make(map[string]*busySum)
+	for _, s := range m.watched {
+		shift := s.began().Sub(m.zero)
+		seconds := func(at float64) time.Duration { return time.Duration(at*float64(time.Second)) - shift }
+		if err := entry(&sums, s.host()).read(s, seconds(from), seconds(to)); err != nil {
+			return err
+		}
+	}
+	for i := range hosts {
+		if sum := sums[hosts[i].Host]; sum != nil {
+			hosts[i].Busy = sum.result()
+		}
+	}
+	return nil
+}

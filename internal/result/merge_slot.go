@@ -1,0 +1,277 @@
+package result
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// moment is what one part has in one second of the common time.
+type moment struct {
+	slot    int64 // the second, by its end
+	phases  [2]phaseSum
+	samples []host.Sample
+}
+
+// phaseSum is the windows of one phase in one second.
+type phaseSum struct {
+	windows int
+	sum     stats.Window
+	end     time.Duration // of the last
+	length  time.Duration // of one part's windows one after the other; the longest of all parts
+}
+
+func (s *phaseSum) add(w *stats.Window) {
+	s.end = max(s.end, w.End)
+	if s.windows == 0 {
+		s.end = w.End
+	}
+	s.windows++
+	s.sum.Add(w)
+}
+
+// read reads the part: all of it into its own fold, and if it counts each second into
+// out.
+func (p *mergedPart) read(ctx context.Context) error {
+	p.fold = newPartFold(p.header)
+	lines := p.lines()
+	var now *moment
+	give := func() {
+		if now == nil || !p.counted {
+			return
+		}
+		select {
+		case p.out <- now:
+		case <-ctx.Done():
+		}
+		now = nil
+	}
+	for {
+		if ctx.Err() != nil {
+			return nil // whoever ended it tells why
+		}
+		l, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			give()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case l.Window != nil:
+			p.fold.AddWindow(*l.Window)
+			p.flow.add(l.Window)
+			p.place(l.Window)
+			slot := int64((l.Window.End + time.Second/2) / time.Second)
+			if now != nil && slot > now.slot {
+				give()
+			}
+			if now == nil {
+				now = &moment{slot: slot}
+			}
+			of := &now.phases[stats.PhaseOf(l.Window.Warmup)]
+			of.length += l.Window.End - l.Window.Start
+			of.add(l.Window)
+		case l.Sample != nil:
+			p.fold.AddSample(*l.Sample)
+			if now != nil { // it comes after the windows of its interval
+				now.samples = append(now.samples, *l.Sample)
+			}
+		case l.Start != nil:
+			p.fold.Begin(*l.Start)
+		case l.Trailer != nil:
+			p.fold.Finish(*l.Trailer)
+		}
+	}
+}
+
+// place moves a window of the part to where it is among those of all parts.
+func (p *mergedPart) place(w *stats.Window) {
+	w.Shift(p.shift)
+	if !p.backlog {
+		w.Backlog = 0
+	}
+	if p.backlog && p.topics == nil {
+		return
+	}
+	placed := make(map[int32]stats.Partition, len(w.Partitions))
+	for id, q := range w.Partitions {
+		if !p.backlog {
+			q.Backlog = 0
+		}
+		placed[p.partition(id)] = q
+	}
+	w.Partitions = placed
+	for i := range w.Events {
+		w.Events[i].Partitions = slices.Clone(w.Events[i].Partitions)
+		for j, id := range w.Events[i].Partitions {
+			w.Events[i].Partitions[j] = p.partition(id)
+		}
+	}
+}
+
+// slotSum is what all parts have in one second.
+type slotSum struct {
+	phases [2]phaseSum
+	used   []used
+}
+
+// used is what a part and its host used in one second.
+type used struct {
+	part    *mergedPart
+	samples []host.Sample
+}
+
+// add adds the second of one part. Parts are added in their order, for sums of floats
+// depend on it.
+func (s *slotSum) add(p *mergedPart, m *moment, same *repeats) {
+	for i := range m.phases {
+		from, to := &m.phases[i], &s.phases[i]
+		if from.windows == 0 {
+			continue
+		}
+		from.sum.Events = same.without(p, from.sum.Events)
+		from.sum.End = from.end
+		to.add(&from.sum)
+		to.length = max(to.length, from.length)
+	}
+	if len(m.samples) > 0 {
+		s.used = append(s.used, used{p, m.samples})
+	}
+}
+
+// hardware is what a process may use, and what its machine has.
+type hardware struct {
+	cores, hostCores float64
+	speed            int64
+}
+
+// sample is how busy processes and hosts were in the second, all together. A host counts
+// once, whatever the number of its processes.
+func (s *slotSum) sample(parts []*mergedPart) (host.Sample, bool) {
+	if len(s.used) == 0 {
+		return host.Sample{}, false
+	}
+	var sum host.Sample
+	var process, gc float64 // core-seconds
+	hosts := make(map[string]*hostUse)
+	for _, u := range s.used {
+		var length time.Duration
+		var rss, sent int64
+		h := hosts[u.part.host()]
+		if h == nil {
+			h = new(hostUse)
+			hosts[u.part.host()] = h
+		}
+		for _, one := range u.samples {
+			d := one.Interval.Seconds()
+			length += one.Interval
+			process += one.ProcessCPU * d
+			gc += one.GCCPU * d
+			h.cpu += one.HostCPU * d
+			h.seconds += d
+			sent += one.NetSent
+			rss = max(rss, one.RSS)
+			sum.GCPauseMax = max(sum.GCPauseMax, one.GCPauseMax)
+			sum.Unread += one.Unread
+			u.part.machine = hardware{one.Cores, one.HostCores, one.NetSpeed}
+		}
+		h.sent = max(h.sent, sent)
+		sum.RSS += rss
+		sum.Interval = max(sum.Interval, length)
+	}
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		h := hosts[name]
+		sum.NetSent += h.sent
+		if h.seconds > 0 {
+			sum.HostCPU += h.cpu / h.seconds
+		}
+	}
+	if d := sum.Interval.Seconds(); d > 0 {
+		sum.ProcessCPU, sum.GCCPU = process/d, gc/d
+	}
+	for _, p := range s.phases {
+		sum.At = max(sum.At, p.end)
+	}
+	all := hardwareOf(parts)
+	sum.Cores, sum.HostCores, sum.NetSpeed = all.cores, all.hostCores, all.speed
+	return sum, true
+}
+
+type hostUse struct {
+	cpu, seconds float64
+	sent         int64
+}
+
+// hardwareOf is what all parts may use, as far as they have told. What processes of one
+// host may use is no more than it has.
+func hardwareOf(parts []*mergedPart) (all hardware) {
+	var host hardware
+	for i, p := range parts { // those of one host follow each other
+		host.cores += p.machine.cores
+		host.hostCores = max(host.hostCores, p.machine.hostCores)
+		host.speed = max(host.speed, p.machine.speed)
+		if i+1 < len(parts) && parts[i+1].host() == p.host() {
+			continue
+		}
+		if host.hostCores > 0 {
+			host.cores = min(host.cores, host.hostCores)
+		}
+		all.cores += host.cores
+		all.hostCores += host.hostCores
+		all.speed += host.speed
+		host = hardware{}
+	}
+	return all
+}
+
+// repeats finds what several parts tell of one event: each of them looks at the cluster.
+type repeats struct{ recent []toldEvent }
+
+type toldEvent struct {
+	by *mergedPart
+	stats.Event
+}
+
+// toldWithin is how far apart two parts may see one event: each looks once a second, and
+// their clocks may be off.
+const toldWithin = 2 * time.Second
+
+// without leaves out the events that another part has told already.
+func (r *repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
+	if len(events) == 0 {
+		return nil
+	}
+	first := events[0].At
+	r.recent = slices.DeleteFunc(r.recent, func(e toldEvent) bool { return e.At < first-2*toldWithin })
+	var kept []stats.Event
+	for _, e := range events {
+		told := ofCluster(e.Kind) && slices.ContainsFunc(r.recent, func(o toldEvent) bool {
+			return o.by != p && o.Kind == e.Kind && o.Broker == e.Broker && o.To == e.To && o.Count == e.Count && o.Text == e.Text &&
+				slices.Equal(o.Partitions, e.Partitions) && (e.At-o.At).Abs() <= toldWithin
+		})
+		if !told {
+			kept = append(kept, e)
+			r.recent = append(r.recent, toldEvent{p, e})
+		}
+	}
+	return kept
+}
+
+// ofCluster tells whether all who look see the event.
+func ofCluster(kind stats.EventKind) bool {
+	switch kind {
+	case stats.LeaderMoved, stats.LeaderLost, stats.ISRShrank, stats.CatchingUp, stats.ISRGrew, stats.InSync,
+		stats.BrokerGone, stats.BrokerBack, stats.ControllerMoved:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,562 @@
+package result
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// replayed1 is the result of one run file by itself.
+func replayed1(t testing.TB, file []byte) Result {
+	t.Helper()
+	f, err := Replay(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Result()
+}
+
+// approx compares floats that were added up in another order.
+var approx = cmpopts.EquateApprox(1e-12, 1e-12)
+
+func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
+	overlaps := 0
+	for seed := range uint64(24) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		command, made := plan.Produce, canned
+		if seed%3 == 2 {
+			command, made = plan.Roundtrip, cannedReading
+		}
+		var files [][]byte
+		for i := range 2 + rng.IntN(5) {
+			seconds := 8 + rng.IntN(6)
+			files = append(files, partFile{
+				run: "r", host: string(rune('a' + i/2)), process: 1 + i%2, late: time.Duration(rng.IntN(900)) * time.Millisecond, alone: seed%2 == 0,
+				plan: readHeader(command, 1000).Plan, events: made(rng.Uint64(), seconds), trailer: trailerOf(float64(seconds)),
+			}.bytes(t))
+		}
+		r := merged(t, files...)
+		if len(r.Processes) != len(files) {
+			t.Fatalf("%d processes, want %d", len(r.Processes), len(files))
+		}
+		sum := Figures{Errors: Errors{}}
+		var whole stats.Window
+		for i, f := range files {
+			one := replayed1(t, f)
+			row := r.Processes[i]
+			if diff := cmp.Diff([]any{one.Records, one.Errors, one.Latency.Response, one.Latency.Service, one.Latency.EndToEnd, one.Throughput.Bytes},
+				[]any{row.Records, row.Errors, row.Response, row.Service, row.EndToEnd, row.Bytes}); diff != "" {
+				t.Fatalf("seed %d: row %d is not what the file says by itself (-file +row):\n%s", seed, i, diff)
+			}
+			sum.add(&row.Figures)
+			whole.Add(&stats.Window{
+				Response: one.Histograms.Response.Histogram, Service: one.Histograms.Service.Histogram, Lag: one.Histograms.Lag.Histogram,
+				Read: stats.Read{EndToEnd: one.Histograms.EndToEnd.Histogram},
+			})
+		}
+		hosts := Figures{Errors: Errors{}}
+		for i := range r.Hosts {
+			hosts.add(&r.Hosts[i].Figures)
+		}
+		if diff := cmp.Diff(sum, hosts, approx); diff != "" {
+			t.Errorf("seed %d: the hosts do not add up to the processes (-processes +hosts):\n%s", seed, diff)
+		}
+		got := []any{r.Records, r.Errors, r.Throughput.Bytes, latencyOf(&whole.Response), latencyOf(&whole.Service), latencyOf(&whole.Lag), endToEndOf(&whole.EndToEnd)}
+		want := []any{sum.Records, sum.Errors, sum.Bytes, r.Latency.Response, r.Latency.Service, r.Latency.Lag, r.Latency.EndToEnd}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("seed %d: the whole is not the sum of its parts (-parts +whole):\n%s", seed, diff)
+		}
+		rates, wantRates := []float64{r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond}, []float64{sum.RecordsPerSecond, sum.MiBPerSecond}
+		if r.Fetch != nil {
+			rates, wantRates = append(rates, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond), append(wantRates, sum.ConsumedPerSecond, sum.ConsumedMiB)
+		}
+		if diff := cmp.Diff(wantRates, rates, approx); diff != "" {
+			t.Errorf("seed %d: the rows' rates do not add up to the total (-rows +total):\n%s", seed, diff)
+		}
+		var points, acks int64
+		for _, p := range r.Series {
+			points += p.Acknowledged
+		}
+		acks = r.Records.Acknowledged
+		if r.Warmup != nil {
+			acks += r.Warmup.Records.Acknowledged
+		}
+		if points != acks {
+			t.Errorf("seed %d: the points of the series have %d acknowledgements, the run %d", seed, points, acks)
+		}
+		if r.Overlap.Seconds > 0 {
+			overlaps++
+		}
+		if r.Overlap.Agreed != (seed%2 == 1) {
+			t.Errorf("seed %d: overlap %+v", seed, r.Overlap)
+		}
+	}
+	if overlaps < 3 {
+		t.Errorf("only %d of the runs overlap", overlaps)
+	}
+}
+
+func TestOneRunMergedIsThatRun(t *testing.T) {
+	for seed := range uint64(4) {
+		h := header(120)
+		file := partFile{run: "r", host: "h", process: 1, plan: h.Plan, events: canned(seed, 12), trailer: trailerOf(12)}.bytes(t)
+		one, r := replayed1(t, file), merged(t, file)
+		ignored := cmpopts.IgnoreFields(Result{}, "Header", "Overlap", "Hosts", "Processes", "Sources", "Invalid", "Valid", "BoundBy")
+		rates := cmpopts.IgnoreFields(Throughput{}, "RecordsPerSecond", "MiBPerSecond", "Seconds", "FirstDueSeconds")
+		if diff := cmp.Diff(one, r, ignored, rates, approx, cmp.Comparer(func(a, b stats.Distribution) bool { return marshal(t, a) == marshal(t, b) })); diff != "" {
+			t.Errorf("seed %d (-alone +merged):\n%s", seed, diff)
+		}
+		if off := r.Throughput.RecordsPerSecond / one.Throughput.RecordsPerSecond; math.Abs(off-1) > 0.25 { // few records, and the last ones come after the overlap
+			t.Errorf("seed %d: the rate is %.1f/s, alone %.1f/s", seed, r.Throughput.RecordsPerSecond, one.Throughput.RecordsPerSecond)
+		}
+	}
+}
+
+func TestMergedPercentilesAreThoseOfTheValuesThemselves(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	var values []float64
+	var files [][]byte
+	for i := range 6 {
+		mean := time.Duration(1+i*i*i) * 3 * time.Millisecond
+		var events []event
+		for s := range 20 {
+			start := time.Duration(s) * time.Second
+			w := stats.Window{Start: start, End: start + time.Second, FirstDue: start, LastDue: start + time.Second, LastSent: start + time.Second, LastAck: start + time.Second}
+			for range 1 + rng.IntN(400) {
+				d := time.Duration(rng.ExpFloat64() * float64(mean)).Truncate(time.Microsecond)
+				w.Response.Record(d)
+				w.Offered, w.Acknowledged = w.Offered+1, w.Acknowledged+1
+				values = append(values, float64(d.Microseconds()))
+			}
+			events = append(events, event{window: &w})
+		}
+		files = append(files, partFile{run: "r", epoch: "e", host: "h", process: i + 1, events: events, trailer: trailerOf(20)}.bytes(t))
+	}
+	slices.Sort(values)
+	r := merged(t, files...)
+	l := r.Latency.Response
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	if want := int64(sum / float64(len(values))); l.Count != int64(len(values)) || l.Min != int64(values[0]) || l.Max != int64(values[len(values)-1]) || l.Mean != want {
+		t.Errorf("count %d, min %d, max %d, mean %d; want %d, %.0f, %.0f, %d", l.Count, l.Min, l.Max, l.Mean, len(values), values[0], values[len(values)-1], want)
+	}
+	for q, got := range map[float64]int64{0.5: l.P50, 0.9: l.P90, 0.95: l.P95, 0.99: l.P99, 0.999: l.P999, 0.9999: l.P9999} {
+		want := values[max(0, int(math.Round(q*float64(len(values))))-1)] // the rank that HdrHistogram takes
+		if math.Abs(float64(got)-want) > want/1000+1 {
+			t.Errorf("the quantile %v is %d µs, of the values %.0f µs", q, got, want)
+		}
+	}
+}
+
+// steady is a load that has so many records acknowledged in each second, from the first
+// one on.
+func steady(from, to, rate int) []event {
+	var events []event
+	for s := from; s < to; s++ {
+		start, end := time.Duration(s)*time.Second, time.Duration(s+1)*time.Second
+		n := int64(rate)
+		w := stats.Window{
+			Start: start, End: end, Offered: n, Acknowledged: n, Bytes: 1024 * n, FirstDue: start, LastDue: end, LastSent: end, LastAck: end, ShardTime: time.Second,
+		}
+		w.Response.RecordN(4*time.Millisecond, n)
+		events = append(events, event{window: &w})
+	}
+	return events
+}
+
+func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
+	part := func(host string, late time.Duration, from, to, rate int) partFile {
+		return partFile{run: "r", host: host, process: 1, late: late, alone: true, events: steady(from, to, rate), trailer: trailerOf(float64(to))}
+	}
+	for _, tc := range []struct {
+		name    string
+		parts   []partFile
+		overlap Overlap
+		rate    float64
+		notice  string
+	}{
+		{"one part is its own overlap", []partFile{part("a", 0, 0, 10, 100)}, Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, ClockErrorUS: -1}, 100, ""},
+		{
+			"the overlap begins with the last and ends with the first", []partFile{part("a", 0, 0, 10, 100), part("b", 4*time.Second, 0, 10, 50)},
+			Overlap{FromSeconds: 4, ToSeconds: 10, Seconds: 6, SpanSeconds: 14, StartSpreadUS: 4_000_000, ClockErrorUS: -1}, 150, "",
+		},
+		{
+			"in the middle of a second", []partFile{part("a", 0, 0, 10, 100), part("b", 3500*time.Millisecond, 1, 5, 50)},
+			Overlap{FromSeconds: 4.5, ToSeconds: 8.5, Seconds: 4, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1}, 150, "",
+		},
+		{
+			"parts one after the other have none", []partFile{part("a", 0, 0, 10, 100), part("b", 10*time.Second, 0, 10, 50)},
+			Overlap{SpanSeconds: 20, StartSpreadUS: 10_000_000, ClockErrorUS: -1}, 75, "the parts did not run together for 1s: rates are over all of the 20.0 s",
+		},
+		{
+			"less than a second is none", []partFile{part("a", 0, 0, 10, 100), part("b", 9500*time.Millisecond, 0, 10, 50)},
+			Overlap{SpanSeconds: 19.5, StartSpreadUS: 9_500_000, ClockErrorUS: -1}, 1500 / 19.5, "the parts did not run together",
+		},
+		{
+			"a part in which nothing was measured does not shorten it", []partFile{part("a", 0, 0, 10, 100), part("b", 0, 0, 0, 0)},
+			Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, ClockErrorUS: -1}, 100, "",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var files [][]byte
+			for _, p := range tc.parts {
+				files = append(files, p.bytes(t))
+			}
+			r := merged(t, files...)
+			if diff := cmp.Diff(&tc.overlap, r.Overlap, approx); diff != "" {
+				t.Errorf("overlap (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.rate, r.Throughput.RecordsPerSecond, approx); diff != "" {
+				t.Errorf("records a second (-want +got):\n%s", diff)
+			}
+			if !strings.HasPrefix(r.Notice, tc.notice) || tc.notice == "" && r.Notice != "" {
+				t.Errorf("notice %q, want %q", r.Notice, tc.notice)
+			}
+		})
+	}
+}
+
+func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
+	roster := []Member{{"a", 2}, {"b", 1}}
+	part := func(host string, process int, late time.Duration, end string) partFile {
+		p := partFile{run: "r", epoch: "e", host: host, process: process, late: late, roster: roster, events: steady(0, 10, 100), trailer: trailerOf(10)}
+		p.trailer.Ended = end
+		return p
+	}
+	a1, a2, b1 := part("a", 1, 0, Completed), part("a", 2, 0, Completed), part("b", 1, 0, Completed)
+	with := func(p partFile, late time.Duration, end string) partFile { return part(p.host, p.process, late, end) }
+	for _, tc := range []struct {
+		name    string
+		parts   []partFile
+		states  string // of all rows, those that count in brackets
+		records int64  // of the whole
+		apart   int64  // acknowledged
+		reason  string
+	}{
+		{"all is well", []partFile{a1, a2, b1}, "[complete] [complete] [complete]", 3000, 0, ""},
+		{"one was stopped", []partFile{a1, with(a2, 0, Interrupted), b1}, "[complete] [interrupted] [complete]", 3000, 0, ""},
+		{"one has no end", []partFile{a1, with(a2, 0, ""), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost: its file has no end: what is there of it ends at 10.0 s"},
+		{"one has an end that is none", []partFile{a1, with(a2, 0, CutOff), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost"},
+		{"one began a second late", []partFile{a1, with(a2, time.Second, Completed), b1}, "[complete] [complete] [complete]", 3000, 0, ""},
+		{"one began later", []partFile{a1, with(a2, time.Second+time.Millisecond, Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 1.001s after the agreed start"},
+		{"one began too early", []partFile{a1, with(a2, -2*time.Second, Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 2s before the agreed start"},
+		{"of one nothing is there", []partFile{a1, b1}, "[complete] missing [complete]", 2000, 0, "a/2 is missing: nothing is there of it"},
+		{"no part has an end", []partFile{with(a1, 0, ""), with(a2, 0, "")}, "[lost] [lost] missing", 2000, 0, "b/1 is missing"},
+		{"all that is there was late", []partFile{with(a1, 3*time.Second, Completed)}, "[late] missing missing", 1000, 0, "a/2 is missing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var files [][]byte
+			for _, p := range tc.parts {
+				files = append(files, p.bytes(t))
+			}
+			r := merged(t, files...)
+			var states []string
+			for _, row := range r.Processes {
+				s := string(row.State)
+				if row.Counted {
+					s = "[" + s + "]"
+				}
+				states = append(states, s)
+			}
+			if got := strings.Join(states, " "); got != tc.states {
+				t.Errorf("states %s, want %s", got, tc.states)
+			}
+			if r.Records.Acknowledged != tc.records {
+				t.Errorf("%d records, want %d", r.Records.Acknowledged, tc.records)
+			}
+			if tc.reason == "" {
+				if r.Apart != nil {
+					t.Errorf("apart: %+v", r.Apart)
+				}
+				return
+			}
+			if r.Apart == nil || r.Apart.Records.Acknowledged != tc.apart || !strings.HasPrefix(r.Apart.Reasons[0], tc.reason) || !strings.Contains(r.Notice, tc.reason) {
+				t.Errorf("apart %+v, notice %q; want %d records and %q", r.Apart, r.Notice, tc.apart, tc.reason)
+			}
+		})
+	}
+}
+
+func TestARunIsInterruptedIfAPartWas(t *testing.T) {
+	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 5, 10), trailer: trailerOf(5)}
+	q := p
+	q.process, q.trailer.Ended, q.trailer.DrainTimedOut, q.late, q.trailer.ElapsedSeconds = 2, Interrupted, true, 250*time.Millisecond, 4
+	want := Trailer{Ended: Interrupted, ElapsedSeconds: 5, SendingSeconds: 5.25, DrainTimedOut: true}
+	if diff := cmp.Diff(want, merged(t, p.bytes(t), q.bytes(t)).Trailer); diff != "" {
+		t.Errorf("trailer (-want +got):\n%s", diff)
+	}
+}
+
+func TestAHostCountsOnceInWhatWasUsed(t *testing.T) {
+	part := func(host1 string, process int, cpu float64) []byte {
+		events := steady(0, 5, 100)
+		for s := range 5 {
+			events = slices.Insert(events, 2*s+1, event{sample: &host.Sample{
+				At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, ProcessCPU: cpu, HostCPU: 3, HostCores: 4, RSS: 100, NetSent: 1 << 20,
+			}})
+		}
+		return partFile{run: "r", epoch: "e", host: host1, process: process, events: events, trailer: trailerOf(5)}.bytes(t)
+	}
+	c := merged(t, part("a", 1, 1), part("a", 2, 1.5), part("b", 1, 0.25)).Client
+	want := ClientUse{
+		CPUSeconds: 4 * 2.75, CPUCores: 2.75, CoresAvailable: 8, HostCPUCores: 6, HostCores: 8, PeakResidentBytes: 300, NetSentMiBPerSecond: 2,
+		CPUSecondsPerMillion: 4 * 2.75 / 1500 * 1e6,
+	}
+	// The first sample is of the second in which the load began.
+	want.CPUSeconds, want.CPUSecondsPerMillion = c.CPUSeconds, c.CPUSecondsPerMillion
+	if diff := cmp.Diff(want, c, approx); diff != "" {
+		t.Errorf("used (-want +got):\n%s", diff)
+	}
+	if math.Mod(c.CPUSeconds, 2.75) != 0 || c.CPUSeconds < 4*2.75 {
+		t.Errorf("%v CPU seconds, want 2.75 a second", c.CPUSeconds)
+	}
+}
+
+func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
+	part := func(process int, late time.Duration, events ...stats.Event) []byte {
+		seconds := steady(0, 6, 100)
+		for _, e := range events {
+			w := seconds[e.At/time.Second].window
+			w.Events = append(w.Events, e)
+		}
+		return partFile{run: "r", epoch: "e", host: "a", process: process, late: late, events: seconds, trailer: trailerOf(6)}.bytes(t)
+	}
+	at := func(ms int, kind stats.EventKind, text string) stats.Event {
+		return stats.Event{At: time.Duration(ms) * time.Millisecond, Kind: kind, Broker: 1, To: -1, Text: text}
+	}
+	r := merged(
+		t,
+		part(1, 0, at(2100, stats.BrokerGone, "broker 1 is gone"), at(2200, stats.FirstError, "x"), at(4000, stats.BrokerBack, "broker 1 is back"), at(5000, stats.BrokerGone, "broker 1 is gone")),
+		part(2, 100*time.Millisecond, at(2900, stats.BrokerGone, "broker 1 is gone"), at(2300, stats.FirstError, "x"), at(4500, stats.BrokerBack, "broker 1 is back")),
+	)
+	var got []string
+	for _, e := range r.Events {
+		got = append(got, fmt.Sprintf("%.1f %s", e.AtSeconds, e.Kind))
+	}
+	want := []string{"2.1 broker_gone", "2.2 first_error", "2.4 first_error", "4.0 broker_back", "5.0 broker_gone"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestABacklogOfAGroupCountsOnce(t *testing.T) {
+	part := func(process int, group string, seconds int) []byte {
+		h := readHeader(plan.Consume, 0)
+		h.Plan.Read.Group = group
+		var events []event
+		for s := range seconds {
+			end := time.Duration(s+1) * time.Second
+			w := stats.Window{Start: end - time.Second, End: end, Read: stats.Read{Consumed: 10, Backlog: 5, FirstRead: end, LastRead: end, ReadTime: time.Second}}
+			w.Partitions = map[int32]stats.Partition{0: {Consumed: 10, Backlog: 5}}
+			events = append(events, event{window: &w})
+		}
+		return partFile{run: "r", epoch: "e", host: "a", process: process, plan: h.Plan, events: events, trailer: trailerOf(float64(seconds))}.bytes(t)
+	}
+	for _, tc := range []struct {
+		name   string
+		groups []string
+		want   int64
+	}{
+		{"of one group that of the one that ran longest", []string{"g", "g", "g"}, 30},
+		{"of two groups the sum", []string{"g", "f", "f"}, 20 + 30},
+		{"without a group each has its own", []string{"", "", ""}, 20 + 25 + 30},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := merged(t, part(1, tc.groups[0], 4), part(2, tc.groups[1], 5), part(3, tc.groups[2], 6))
+			if r.Backlog.Left != tc.want || r.Partitions[0].Backlog != tc.want || r.Records.Consumed != 150 {
+				t.Errorf("%d records wait, %d in the partition, and %d were read; want %d", r.Backlog.Left, r.Partitions[0].Backlog, r.Records.Consumed, tc.want)
+			}
+		})
+	}
+}
+
+func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
+	part := func(process int, topic string, partitions int) []byte {
+		events := steady(0, 3, 10)
+		for _, e := range events {
+			e.window.Partitions = map[int32]stats.Partition{0: {Records: 1}, int32(partitions - 1): {Records: int64(process)}}
+		}
+		return partFile{run: "r", host: "a", process: process, events: events, trailer: trailerOf(3), change: func(h *Header) {
+			h.Environment.Topic = Topic{Name: topic, Partitions: partitions, Created: process == 2, Leaders: map[int32]int32{0: int32(process)}}
+			h.Plan.Topic.Name = topic
+		}}.bytes(t)
+	}
+	r := merged(t, part(1, "b", 2), part(2, "a", 3), part(3, "b", 2))
+	var got []string
+	for _, row := range r.Partitions {
+		got = append(got, fmt.Sprintf("%s-%d %d", row.Topic, row.ID, row.Records))
+	}
+	want := []string{"a-0 3", "a-2 6", "b-0 6", "b-1 12"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("partitions (-want +got):\n%s", diff)
+	}
+	if len(r.Environment.Topics) != 2 || !r.Environment.Topics[0].Created || !strings.Contains(r.Notice, "the parts' plans differ in topic.name") {
+		t.Errorf("topics %+v, notice %q", r.Environment.Topics, r.Notice)
+	}
+}
+
+func TestSharesOfALoadAreThatLoadAgain(t *testing.T) {
+	whole := header(1000).Plan
+	whole.Producers = 7
+	shares, err := whole.Divide(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files [][]byte
+	for i, p := range shares {
+		files = append(files, partFile{run: "r", epoch: "e", host: "a", process: i + 1, plan: p, events: steady(0, 3, 10), trailer: trailerOf(3)}.bytes(t))
+	}
+	if diff := cmp.Diff(marshal(t, whole), marshal(t, merged(t, files...).Plan)); diff != "" {
+		t.Errorf("all shares (-want +got):\n%s", diff)
+	}
+	if p := merged(t, files[:2]...).Plan; p.Producers != 5 || math.Abs(p.RecordsPerSecond()-5000./7) > 1e-9 {
+		t.Errorf("two of them: %d producers at %v/s, want 5 at 5/7 of 1000/s", p.Producers, p.RecordsPerSecond())
+	}
+}
+
+func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
+	part := func(host string, process int, change func(*Header)) []byte {
+		return partFile{run: "r", host: host, process: process, events: steady(0, 3, 10), trailer: trailerOf(3), change: change}.bytes(t)
+	}
+	r := merged(
+		t,
+		part("a", 1, func(h *Header) {
+			h.Config = []Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: "5"}, {Name: "only.here", Value: "1"}}
+			h.KTVersion = "v2"
+		}),
+		part("b", 1, func(h *Header) {
+			h.Config = []Setting{{Name: "linger.ms", Value: "0"}, {Name: "acks", Value: "all"}}
+			h.KTVersion, h.Args = "v1", []string{"kt", "produce"}
+			h.StartedAt = h.StartedAt.Add(-time.Hour)
+		}),
+		part("c", 1, func(h *Header) {
+			h.Config, h.KTVersion = nil, "v1"
+			h.Plan = readHeader(plan.Consume, 0).Plan
+			h.Environment.Cluster.ID = "another"
+		}),
+	)
+	want := []Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: Differs}, {Name: "only.here", Value: Differs}}
+	if diff := cmp.Diff(want, r.Config); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if r.KTVersion != "v1, v2" || len(r.Args) != 0 || !r.StartedAt.Equal(header(0).StartedAt.Add(-time.Hour)) || r.Environment.Host.Hostname != "" || r.Environment.Host.LogicalCPUs != 4 {
+		t.Errorf("version %q, command line %q, start %s, host %+v", r.KTVersion, r.Args, r.StartedAt, r.Environment.Host)
+	}
+	if r.Plan.Command != plan.MixedLoad || r.Plan.Producers != 2 || r.Plan.Read.Consumers == 0 {
+		t.Errorf("the plan is %+v", r.Plan)
+	}
+	for _, want := range []string{"the parts are of different versions of kt: v1, v2", "different clusters"} {
+		if !strings.Contains(r.Notice, want) {
+			t.Errorf("the notice %q does not say %q", r.Notice, want)
+		}
+	}
+}
+
+func TestHowBusyAHostWasIsOfTheOverlap(t *testing.T) {
+	load := partFile{run: "r", epoch: "e", host: "a", process: 1, events: steady(2, 6, 10), trailer: trailerOf(6)}
+	watch := partFile{run: "r", epoch: "e", host: "b", late: 500 * time.Millisecond, trailer: trailerOf(8), change: func(h *Header) { h.Part.Role, h.Part.Tags = "broker", []string{"rack1"} }}
+	for s := range 8 { // by the common time the middle of each is at s + 1
+		in := int64(1)
+		if s < 1 || s > 5 {
+			in = 100
+		}
+		watch.vitals = append(watch.vitals, host.Vitals{
+			At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, CPU: 2 * float64(in), Steal: 0.4, IOWait: 1, Agent: 0.01, Memory: 64, Cache: 10 * in, Dirty: int64(s),
+			Disks:    []host.DiskVitals{{Name: "sdb", Busy: float64(s) / 10, Read: 0, Written: in << 20}, {Name: "sda"}},
+			Networks: []host.NetworkVitals{{Name: "eth0", Speed: 10e6, Sent: in * 1e6, Received: in << 20, Dropped: in}, {Name: "veth", Sent: in << 20}},
+			Brokers:  []host.BrokerVitals{{PID: 7, HeapUsed: int64(s), HeapMax: 9, Collections: in, GCTime: time.Duration(in) * 100 * time.Millisecond}},
+		})
+	}
+	r := merged(t, load.bytes(t), watch.bytes(t))
+	want := &Busy{
+		Seconds: 5, Cores: 4, CPUShare: 0.5, StealShare: 0.1, IOWaitShare: 0.25, AgentCores: 0.01, MemoryBytes: 64, CacheBytes: 10, DirtyBytesMax: 5,
+		Disks:    []BusyDisk{{Name: "sda"}, {Name: "sdb", BusyShare: 0.3, BusyShareMax: 0.5, WrittenMiB: 1}},
+		Networks: []BusyNetwork{{Name: "eth0", SpeedBits: 10e6, SentMiB: 1e6 / mib, ReceivedMiB: 1, SentShare: 0.8, ReceivedShare: 8 * mib / 10e6, Dropped: 5}, {Name: "veth", SentMiB: 1}},
+		Brokers:  []BusyBroker{{PID: 7, HeapUsedMax: 5, HeapMax: 9, Collections: 5, GCShare: 0.1}},
+	}
+	if diff := cmp.Diff(want, r.Hosts[1].Busy, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
+		t.Errorf("busy (-want +got):\n%s", diff)
+	}
+	if h := r.Hosts[1]; h.Role != "broker" || h.Tags[0] != "rack1" || h.Processes != 0 || *h.ClockOffsetUS != -3000 || *h.ClockBoundUS != 200 || r.Hosts[0].Busy != nil {
+		t.Errorf("hosts %+v", r.Hosts)
+	}
+	if r.Overlap.ClockErrorUS != 0 { // all the load is of one host
+		t.Errorf("overlap %+v", r.Overlap)
+	}
+}
+
+func TestVerdictsOfPartsAddUp(t *testing.T) {
+	a := &ledger.Verdict{Readers: 1, Issued: 10, Acknowledged: 9, Checked: 9, AcknowledgedRead: 8, Lost: 1, RepeatsAllowed: true, Gaps: []ledger.Gap{{First: 3}}, Blame: []string{"x"}, OtherRun: "1", Foreign: 1}
+	b := &ledger.Verdict{Readers: 2, Issued: 5, Acknowledged: 5, Checked: 5, AcknowledgedRead: 5, Duplicated: 2, Gaps: []ledger.Gap{{Reader: 1, First: 4}}, Blame: []string{"x", "y"}, OtherRun: "2", Foreign: 2}
+	other := &ledger.Verdict{Readers: 1, Issued: 4, Acknowledged: 4, Lost: 4, OfAnotherRun: true, RepeatsAllowed: true}
+	sum, all := verifyTogether([]*ledger.Verdict{a, b, nil, other})
+	want := &ledger.Verdict{
+		Readers: 4, Issued: 19, Acknowledged: 18, Checked: 14, AcknowledgedRead: 13, Lost: 1, Unchecked: 4, Duplicated: 2, Foreign: 3, OtherRun: "2",
+		Gaps: []ledger.Gap{{First: 3}, {Reader: 2, First: 4}}, Blame: []string{"x", "y"},
+	}
+	if diff := cmp.Diff(want, sum); diff != "" || all {
+		t.Errorf("all looked: %t; (-want +got):\n%s", all, diff)
+	}
+	if sum, all := verifyTogether([]*ledger.Verdict{other, other}); !sum.OfAnotherRun || sum.Lost != 8 || !sum.RepeatsAllowed || !all {
+		t.Errorf("of another run: %+v", sum)
+	}
+	if sum, _ := verifyTogether([]*ledger.Verdict{nil}); sum != nil {
+		t.Errorf("nobody looked: %+v", sum)
+	}
+	many := &ledger.Verdict{Gaps: make([]ledger.Gap, 70), GapsBeyond: 5}
+	if sum, _ := verifyTogether([]*ledger.Verdict{many, many}); len(sum.Gaps) != maxMergedGaps || sum.GapsBeyond != 50 {
+		t.Errorf("%d gaps and %d beyond, want 100 and 50", len(sum.Gaps), sum.GapsBeyond)
+	}
+}
+
+func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
+	slow := steady(0, 10, 100)
+	for _, e := range slow {
+		e.window.OwnLag.RecordN(time.Second, 100)
+	}
+	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 10, 1000), trailer: trailerOf(10)}
+	q := partFile{run: "r", host: "b", process: 3, events: slow, trailer: trailerOf(10)}
+	r := merged(t, p.bytes(t), q.bytes(t))
+	if r.Valid || len(r.Invalid) != 2 || !strings.HasPrefix(r.Invalid[0], "b/3: kt missed its own schedule") || !r.Processes[0].Valid || r.Processes[1].Valid {
+		t.Errorf("valid %t, %q", r.Valid, r.Invalid)
+	}
+}
+
+func TestALongRunsFlowIsCoarsenedWithoutLoss(t *testing.T) {
+	var f flow
+	const seconds = 4*maxPoints + 77
+	for s := range seconds {
+		f.add(&stats.Window{Start: time.Duration(s) * time.Second, End: time.Duration(s+1) * time.Second, Acknowledged: int64(s)})
+	}
+	f.add(&stats.Window{Start: 0, End: time.Second, Warmup: true, Acknowledged: 5})
+	if len(f.steps) > maxPoints {
+		t.Errorf("%d steps", len(f.steps))
+	}
+	if got := f.within(0, seconds*time.Second).acknowledged; got != seconds*(seconds-1)/2 {
+		t.Errorf("%.0f records, want %d", got, seconds*(seconds-1)/2)
+	}
+	for i := 1; i < len(f.steps); i++ {
+		if f.steps[i].from != f.steps[i-1].to {
+			t.Fatalf("step %d begins at %s, the one before ends at %s", i, f.steps[i].from, f.steps[i-1].to)
+		}
+	}
+	a, b, c := 1000*time.Second+300*time.Millisecond, 5000*time.Second+700*time.Millisecond, 9999*time.Second
+	if whole, parts := f.within(a, c).acknowledged, f.within(a, b).acknowledged+f.within(b, c).acknowledged; math.Abs(whole-parts) > 1e-6*whole {
+		t.Errorf("%f is not %f", whole, parts)
+	}
+}

@@ -1,0 +1,152 @@
+package result
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/ledger"
+)
+
+// result is the merged result: what the fold of the whole makes of the sums, with rates
+// over the overlap, and a row for each process and host.
+func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result, error) {
+	o, f := m.overlap()
+	told := &partsSay{}
+	apart := &Apart{Reasons: []string{}}
+	var records Records
+	var rates done
+	var verdicts []*ledger.Verdict
+	processes, hosts := m.rows(f, func(p *mergedPart, r *Result) {
+		if !p.counted {
+			return
+		}
+		told.offered += r.Throughput.OfferedRecordsPerSecond
+		if r.Fetch != nil {
+			told.read += r.Fetch.RecordsPerSecond
+		}
+		for _, reason := range r.Invalid {
+			told.invalid = append(told.invalid, fmt.Sprintf("%s/%d: %s", p.host(), p.number, reason))
+		}
+		records = records.plus(r.Records)
+		rates.add(p.rates(f), 1)
+		verdicts = append(verdicts, p.verdict())
+	})
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if err := m.busy(hosts, o); err != nil {
+		return Result{}, err
+	}
+	for i := range processes {
+		if row := &processes[i]; !row.Counted {
+			apart.Processes++
+			apart.Records = apart.Records.plus(row.Records)
+			apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
+		}
+	}
+	verify, all := verifyTogether(verdicts)
+	if verify != nil && !all {
+		notes = append(notes, "not all parts looked what became of their records")
+	}
+	whole.told = told
+	whole.Begin(m.start())
+	whole.Finish(m.trailer(verify))
+	r := whole.Result()
+	r.Records = records
+	r.setRates(rates, told, f, o)
+	r.Overlap, r.Hosts, r.Processes, r.Sources = &o, hosts, processes, m.listSources()
+	if apart.Processes > 0 {
+		r.Apart = apart
+	}
+	r.BoundBy = boundAcross(hosts, processes, r.BoundBy)
+	r.Notice = strings.Join(append(m.notices(&r), notes...), "; ")
+	return r, nil
+}
+
+// setRates makes the rates those of the frame.
+func (r *Result) setRates(a done, told *partsSay, f frame, o Overlap) {
+	t := &r.Throughput
+	t.RecordsPerSecond, t.MiBPerSecond = a.acknowledged, a.bytes/mib
+	t.OfferedRecordsPerSecond = told.offered
+	if o.Seconds > 0 {
+		t.FirstDueSeconds, t.Seconds = o.FromSeconds, o.Seconds
+	} else {
+		t.FirstDueSeconds, t.Seconds = f.from.Seconds(), f.seconds()
+	}
+	if r.Fetch != nil {
+		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = a.consumed, a.consumedBytes/mib
+		r.Fetch.FirstReadSeconds, r.Fetch.Seconds = t.FirstDueSeconds, t.Seconds
+	}
+}
+
+// notices says what a reader must know before any figure.
+func (m *merge) notices(r *Result) []string {
+	var say []string
+	if r.Embedded {
+		say = append(say, EmbeddedNotice)
+	}
+	if p := m.counted()[0]; p.state == PartLost || p.state == PartLate {
+		say = append(say, fmt.Sprintf("no part of the run is whole: these figures are of parts that are %s", p.state))
+	}
+	if a := r.Apart; a != nil {
+		const most = 3
+		s := fmt.Sprintf("%d of %d processes do not count in these figures: %s", a.Processes, len(r.Processes), strings.Join(a.Reasons[:min(most, len(a.Reasons))], "; "))
+		if n := len(a.Reasons) - most; n > 0 {
+			s += fmt.Sprintf("; and %d more", n)
+		}
+		say = append(say, s)
+	}
+	if r.Overlap.Seconds == 0 && len(m.counted()) > 1 {
+		say = append(say, fmt.Sprintf("the parts did not run together for %s: rates are over all of the %.1f s from the first record to the last",
+			shortest, r.Throughput.Seconds))
+	}
+	return say
+}
+
+// start is that of the earliest part.
+func (m *merge) start() Start {
+	for _, p := range m.counted() {
+		if p.shift == 0 && p.start != nil {
+			return *p.start
+		}
+	}
+	return Start{At: m.zero}
+}
+
+func (p *mergedPart) verdict() *ledger.Verdict {
+	if p.trailer == nil {
+		return nil
+	}
+	return p.trailer.Verify
+}
+
+// trailer is the end of the whole: it was interrupted, or cut off, if any part was that
+// counts, and ended with the last of them.
+func (m *merge) trailer(verify *ledger.Verdict) Trailer {
+	t := Trailer{Ended: Completed, Verify: verify}
+	for _, p := range m.counted() {
+		if p.trailer == nil {
+			t.Ended = CutOff
+			continue
+		}
+		at := func(seconds float64) float64 { return p.shift.Seconds() + seconds }
+		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, at(p.trailer.ElapsedSeconds))
+		t.SendingSeconds = math.Max(t.SendingSeconds, at(p.trailer.SendingSeconds))
+		t.DrainTimedOut = t.DrainTimedOut || p.trailer.DrainTimedOut
+		if p.trailer.Ended == Interrupted && t.Ended == Completed {
+			t.Ended = Interrupted
+		}
+		switch reading := p.trailer.Reading; {
+		case t.Reading == "":
+			t.Reading = reading
+		case reading == ReadFailed || reading == ReadIdle && t.Reading != ReadFailed:
+			t.Reading = reading
+		}
+		if err := p.trailer.ReadError; err != "" && t.ReadError == "" {
+			t.ReadError = fmt.Sprintf("%s/%d: %s", p.host(), p.number, err)
+		}
+	}
+	return t
+}

@@ -1,0 +1,238 @@
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// source is one run file of a set: where it is, and what its header, its start and its
+// trailer tell. What it holds besides is read when a result is made.
+type source struct {
+	name    string // for errors
+	r       io.ReaderAt
+	size    int64
+	sum     string // SHA-256, in hexadecimal digits
+	header  Header
+	start   *Start
+	trailer *Trailer // nil: the file has no end
+}
+
+// The bounds on what the header of a run file may ask of memory.
+const (
+	maxRoster     = 1000      // hosts
+	maxOfHost     = 1000      // processes
+	maxMembers    = 10_000    // processes of a roster, all together
+	maxPartText   = 256       // bytes of a name
+	maxPartTags   = 64        // of a host
+	maxTopicParts = 1_000_000 // partitions of a run's topics
+)
+
+// readSource reads a run file once, for what a source knows.
+func readSource(name string, r io.ReaderAt, size int64) (*source, error) {
+	s := &source{name: name, r: r, size: size}
+	hash := sha256.New()
+	section := io.NewSectionReader(r, 0, size)
+	in := bufio.NewReaderSize(io.TeeReader(section, hash), 256<<10)
+	for n := 1; ; n++ {
+		text, err := notable(in, n == 1)
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(text) > 0 {
+			if err := s.take(text, n); err != nil && !(last && n > 1 && errors.As(err, new(notALine))) {
+				return nil, fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		if last {
+			break
+		}
+	}
+	if s.header.Schema == 0 {
+		return nil, errors.New("it is empty, not a run file")
+	}
+	if at, _ := section.Seek(0, io.SeekCurrent); at != size {
+		return nil, fmt.Errorf("it should have %d bytes, and there are %d", size, at)
+	}
+	s.sum = hex.EncodeToString(hash.Sum(nil))
+	return s, nil
+}
+
+// notALine is an error of a line that is torn, or of no run file.
+type notALine struct{ error }
+
+func (e notALine) Error() string { return "it is not a line of a run file: " + e.error.Error() }
+
+func (e notALine) Unwrap() error { return e.error }
+
+// take takes what a line tells that is no window, sample or vitals.
+func (s *source) take(text []byte, n int) error {
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return notALine{err}
+	}
+	switch {
+	case n == 1 && l.Header == nil:
+		return errors.New("it is not the header of a run file")
+	case n == 1 && l.Header.Schema != Schema:
+		return fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, Schema)
+	case n == 1:
+		s.header = *l.Header
+		return s.checkHeader()
+	case l.Header != nil:
+		return errors.New("it is a second header: each run has a file of its own")
+	case l.Start != nil:
+		s.start = l.Start
+	case l.Trailer != nil:
+		s.trailer = l.Trailer
+	}
+	return nil
+}
+
+// checkHeader refuses what no kt writes, and would take too much memory.
+func (s *source) checkHeader() error {
+	if n := s.header.Environment.Partitions(); n < 0 || n > maxTopicParts {
+		return fmt.Errorf("its topics have %d partitions", n)
+	}
+	p := s.header.Part
+	if p == nil {
+		return nil
+	}
+	members := 0
+	for _, m := range p.Roster {
+		if m.Processes < 0 || m.Processes > maxOfHost || len(m.Host) > maxPartText {
+			return fmt.Errorf("its roster has %d processes on a host %.40q", m.Processes, m.Host)
+		}
+		members += m.Processes
+	}
+	switch {
+	case len(p.Roster) > maxRoster || members > maxMembers:
+		return fmt.Errorf("its roster has %d processes on %d hosts", members, len(p.Roster))
+	case p.Process < 0 || len(p.Run)+len(p.Epoch)+len(p.Host)+len(p.Role) > 4*maxPartText || len(p.Tags) > maxPartTags:
+		return fmt.Errorf("it is part %d of %.40q on host %.40q", p.Process, p.Run, p.Host)
+	}
+	return nil
+}
+
+// notable is the next line, with io.EOF if it is the last. Windows, samples and vitals,
+// which are most of a file, are passed over as empty lines, unless they are to be taken.
+func notable(in *bufio.Reader, all bool) ([]byte, error) {
+	var text []byte
+	passing, length := false, 0
+	for first := true; ; first = false {
+		part, err := in.ReadSlice('\n')
+		length += len(part)
+		if length > maxLine {
+			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", maxLine)
+		}
+		if first {
+			passing = !all && bulk(part)
+		}
+		if !passing {
+			text = append(text, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, err
+		}
+	}
+}
+
+func bulk(text []byte) bool {
+	return bytes.HasPrefix(text, []byte(`{"window":`)) || bytes.HasPrefix(text, []byte(`{"sample":`)) || bytes.HasPrefix(text, []byte(`{"vitals":`))
+}
+
+// lines reads the file from its start.
+func (s *source) lines() *lines { return newLines(io.NewSectionReader(s.r, 0, s.size)) }
+
+// host is where the part ran.
+func (s *source) host() string {
+	if p := s.header.Part; p != nil {
+		return p.Host
+	}
+	return s.header.Environment.Host.Hostname
+}
+
+// process is the part's number on its host; 0 when it has none.
+func (s *source) process() int {
+	if p := s.header.Part; p != nil {
+		return p.Process
+	}
+	return 0
+}
+
+// watched tells that the file is of a machine, and of no load.
+func (s *source) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
+
+// group tells which parts belong together. Runs without a part are one group.
+func (s *source) group() group {
+	if p := s.header.Part; p != nil {
+		return group{p.Run, p.Epoch, true}
+	}
+	return group{}
+}
+
+// group is a run of several parts.
+type group struct {
+	run, epoch string
+	parts      bool
+}
+
+// began is when the load did: by the coordinator's clock if the parts agreed on that.
+func (s *source) began() time.Time {
+	switch {
+	case s.start == nil: // an older kt did not write it down
+		return s.header.StartedAt
+	case s.start.Agreed != nil:
+		return s.start.Agreed.At.Add(s.start.Agreed.Late)
+	}
+	return s.start.At
+}
+
+func (s *source) agreed() *Agreed {
+	if s.start == nil {
+		return nil
+	}
+	return s.start.Agreed
+}
+
+// lateAfter is by how much a part may miss the agreed start: its windows are a second
+// long, and what is further off is not measured with the others.
+const lateAfter = time.Second
+
+// state is what became of the part.
+func (s *source) state() PartState {
+	switch a := s.agreed(); {
+	case s.trailer == nil || s.trailer.Ended != Completed && s.trailer.Ended != Interrupted:
+		return PartLost
+	case a != nil && (a.Late > lateAfter || a.Late < -lateAfter):
+		return PartLate
+	case s.trailer.Ended == Interrupted:
+		return PartStopped
+	}
+	return PartComplete
+}
+
+// inOrder is the order of sources in a collection, and of rows in a result.
+func (s *source) inOrder(o *source) int {
+	return cmp.Or(cmp.Compare(s.host(), o.host()), cmp.Compare(s.process(), o.process()),
+		cmp.Compare(s.header.RunID, o.header.RunID), cmp.Compare(s.sum, o.sum))
+}
+
+// tellsMore is below 0 when s tells less of a run than o, another file of it.
+func (s *source) tellsMore(o *source) int {
+	whole := func(s *source) int {
+		if s.trailer != nil {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(whole(s), whole(o)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum))
+}

@@ -1,0 +1,146 @@
+package stats
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// histogramJSON is how a histogram travels: its counts, beside what they round.
+type histogramJSON struct {
+	HDR        string `json:"hdr_v2_base64,omitempty"` // HdrHistogram's V2 compressed encoding
+	Counts     []byte `json:"counts,omitempty"`        // its payload alone
+	Sum        int64  `json:"sum_us,omitempty"`
+	Min        int64  `json:"min_us,omitempty"`
+	Max        int64  `json:"max_us,omitempty"`
+	OutOfRange int64  `json:"out_of_range,omitempty"`
+}
+
+// json is the histogram without its counts.
+func (h *Histogram) json() histogramJSON {
+	j := histogramJSON{OutOfRange: h.outOfRange}
+	if h.n > 0 {
+		j.Sum, j.Min, j.Max = h.sum, h.min, h.max
+	}
+	return j
+}
+
+// MarshalJSON writes the histogram losslessly, as windows have it.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	j := h.json()
+	j.Counts = h.packed
+	if h.dense != nil {
+		j.Counts = pack(h.dense.each)
+	}
+	return json.Marshal(j)
+}
+
+// maxEncoded bounds what UnmarshalJSON hands to a decoder: a full histogram of this
+// geometry takes less, whatever it counts.
+const maxEncoded = 1 << 20
+
+// UnmarshalJSON reads what MarshalJSON wrote, and what that of a Distribution wrote. A
+// histogram of another geometry is an error, for it could not be merged without loss.
+func (h *Histogram) UnmarshalJSON(data []byte) error {
+	s := scanner{text: data}
+	var fast Histogram
+	if s.histogram(&fast); s.done() {
+		*h = fast
+		return nil
+	}
+	var j histogramJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return fmt.Errorf("decode histogram: %w", err)
+	}
+	if j.HDR != "" {
+		if j.Counts != nil {
+			return errors.New("decode histogram: it has its counts twice")
+		}
+		var err error
+		if j.Counts, err = unpackHDR(j.HDR); err != nil {
+			return fmt.Errorf("decode histogram: %w", err)
+		}
+	}
+	got, err := j.histogram()
+	if err != nil {
+		return err
+	}
+	*h = got
+	return nil
+}
+
+// unpackHDR gives the payload of HdrHistogram's V2 compressed encoding.
+func unpackHDR(text string) (packed, error) {
+	if len(text) > maxEncoded {
+		return nil, fmt.Errorf("%d bytes is more than a histogram takes", len(text))
+	}
+	hdr, err := hdrhistogram.Decode([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if hdr.SignificantFigures() != significantDigits || hdr.LowestTrackableValue() != 1 ||
+		hdr.HighestTrackableValue() != MaxTrackable.Microseconds() {
+		return nil, fmt.Errorf("its range is %d to %d at %d digits, kt's is 1 to %d at %d",
+			hdr.LowestTrackableValue(), hdr.HighestTrackableValue(), hdr.SignificantFigures(),
+			MaxTrackable.Microseconds(), significantDigits)
+	}
+	return pack(func(f func(bucket int, count int64) bool) {
+		for bucket, n := range hdr.Export().Counts {
+			if n > 0 {
+				f(bucket, n)
+			}
+		}
+	}), nil
+}
+
+// histogram is what was read, if it makes sense: numbers that do not go with the counts
+// would spoil everything they are merged into.
+func (j *histogramJSON) histogram() (Histogram, error) {
+	h := Histogram{sum: j.Sum, min: j.Min, max: j.Max, outOfRange: j.OutOfRange}
+	first, last := 0, 0
+	if len(j.Counts) > 0 {
+		var err error
+		h.packed = j.Counts
+		if h.n, first, last, err = h.packed.check(); err != nil {
+			return Histogram{}, err
+		}
+	}
+	n := float64(h.n)
+	sum, least, most := float64(h.sum), float64(h.min)*n, float64(h.max)*n // all 0 when it is empty
+	const rounding = 1e-9
+	if h.outOfRange < 0 || h.min < 0 || h.min > h.max || h.max > MaxTrackable.Microseconds() ||
+		bucketOf(h.min) != first || bucketOf(h.max) != last ||
+		sum < least*(1-rounding) || sum > most*(1+rounding) {
+		return Histogram{}, fmt.Errorf("decode histogram: %d values from %d to %d with a sum of %d and %d out of range contradict each other",
+			h.n, h.min, h.max, h.sum, h.outOfRange)
+	}
+	return h, nil
+}
+
+const significantDigits = 3
+
+// Distribution is a Histogram in a document that others read: it writes itself in
+// HdrHistogram's own V2 compressed encoding, which its libraries in all languages
+// read, beside what that encoding rounds.
+type Distribution struct{ Histogram }
+
+// MarshalJSON writes the histogram losslessly.
+func (d Distribution) MarshalJSON() ([]byte, error) {
+	j := d.json()
+	if d.n > 0 {
+		hdr := hdrhistogram.New(1, MaxTrackable.Microseconds(), significantDigits)
+		var err error
+		d.each(func(bucket int, count int64) bool {
+			err = hdr.RecordValues(leastOf(bucket), count)
+			return err == nil
+		})
+		text, encodeErr := hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		if err := errors.Join(err, encodeErr); err != nil {
+			return nil, fmt.Errorf("encode histogram: %w", err)
+		}
+		j.HDR = string(text) // in base64
+	}
+	return json.Marshal(j)
+}

@@ -1,0 +1,177 @@
+package stats
+
+import (
+	"errors"
+	"math"
+)
+
+// packed is the counts of a histogram as they travel: the payload of HdrHistogram's V2
+// encoding. It has a number for each bucket in turn, up to the last that counts
+// something: how many values it counts, or by a negative number that so many buckets
+// count nothing; one such bucket alone is a 0. Numbers are in ZigZag LEB128, in as few
+// bytes as they take, of which a ninth is the last and has 8 bits.
+//
+// A packed histogram is never changed.
+type packed []byte
+
+// maxPacked is how long counts may get.
+const maxPacked = 9 * buckets
+
+// number is the number at the start of b and what it takes; 0 bytes when b ends in it.
+func number(b []byte) (n int64, size int) {
+	var u uint64
+	for i, c := range b {
+		if i == 8 {
+			u |= uint64(c) << 56
+			return int64(u>>1) ^ -int64(u&1), 9
+		}
+		u |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return int64(u>>1) ^ -int64(u&1), i + 1
+		}
+	}
+	return 0, 0
+}
+
+func appendNumber(b []byte, n int64) []byte {
+	u := uint64(n<<1) ^ uint64(n>>63)
+	for range 8 {
+		if u < 0x80 {
+			return append(b, byte(u))
+		}
+		b = append(b, byte(u)|0x80)
+		u >>= 7
+	}
+	return append(b, byte(u))
+}
+
+// pack gives the counts that each calls its function with.
+func pack(each func(func(bucket int, count int64) bool)) packed {
+	var b packed
+	next := 0
+	each(func(bucket int, count int64) bool {
+		switch gap := bucket - next; {
+		case gap == 1:
+			b = append(b, 0)
+		case gap > 1:
+			b = appendNumber(b, -int64(gap))
+		}
+		b = appendNumber(b, count)
+		next = bucket + 1
+		return true
+	})
+	return b
+}
+
+var errPacked = errors.New("decode histogram: its counts are no HdrHistogram payload of kt's range")
+
+// check tells how many values are counted, and which are the first bucket and the last
+// that count some. What goes beyond the last bucket or an int64, or ends in a gap, is
+// an error.
+func (b packed) check() (total int64, first, last int, err error) {
+	if len(b) == 0 || len(b) > maxPacked {
+		return 0, 0, 0, errPacked
+	}
+	next := 0       // bucket
+	var small int64 // total of what numbers of one byte count: no text is so long that it overflows
+	var c byte      // the number's first, which tells whether it is one of a gap
+	for i := 0; i < len(b); i++ {
+		if c = b[i]; c < 0x80 {
+			small += countOf(c)
+			next += stepOf(c)
+			continue
+		}
+		count, step, size := large(b[i:])
+		if size == 0 || count == 0 && step <= 1 || step > buckets || count > math.MaxInt64-total {
+			return 0, 0, 0, errPacked
+		}
+		total += count
+		next += step
+		i += size - 1
+	}
+	if c == 0 || c&1 == 1 || next > buckets || small > math.MaxInt64-total {
+		return 0, 0, 0, errPacked
+	}
+	b.each(func(bucket int, _ int64) bool {
+		first = bucket
+		return false
+	})
+	return total + small, first, next - 1, nil
+}
+
+// Most numbers take one byte, and whether they are counts or gaps is as good as random:
+// a processor would guess a branch wrong half of the time. So such a byte is taken apart
+// without one.
+
+// countOf is what a number of one byte counts; 0 when it is of a gap.
+func countOf(c byte) int64 { return int64(c>>1) & (int64(c&1) - 1) }
+
+// stepOf is how many buckets it is about.
+func stepOf(c byte) int { return 1 + int(c>>1)&-int(c&1) }
+
+// large is both of the number of several bytes at the start of b, and its size; 0 when b
+// ends in it.
+func large(b []byte) (count int64, step, size int) {
+	n, size := number(b)
+	if n < 0 {
+		return 0, int(-n), size
+	}
+	return n, 1, size
+}
+
+// each calls f for every bucket that holds a value, least first, until f gives false.
+// The counts have been checked.
+func (b packed) each(f func(bucket int, count int64) bool) {
+	next := 0
+	for i := 0; i < len(b); i++ {
+		count, step, size := countOf(b[i]), stepOf(b[i]), 1
+		if b[i] >= 0x80 {
+			count, step, size = large(b[i:])
+		}
+		if count > 0 && !f(next, count) {
+			return
+		}
+		next += step
+		i += size - 1
+	}
+}
+
+// reach is the first bucket up to which so many values were counted.
+func (b packed) reach(rank int64) int {
+	next := 0
+	for i := 0; i < len(b); i++ {
+		count, step, size := countOf(b[i]), stepOf(b[i]), 1
+		if b[i] >= 0x80 {
+			count, step, size = large(b[i:])
+		}
+		if rank -= count; rank <= 0 {
+			break
+		}
+		next += step
+		i += size - 1
+	}
+	return next
+}
+
+// addTo adds the counts to d, page by page.
+func (b packed) addTo(d *dense) {
+	next := 0
+	for i := 0; i < len(b); {
+		page, at := next>>pageBits, next&(pageSize-1)
+		to := d.page(page)
+		for i < len(b) && at < pageSize {
+			c := b[i]
+			if c < 0x80 {
+				to[at] += countOf(c)
+				at += stepOf(c)
+				i++
+				continue
+			}
+			count, step, size := large(b[i:])
+			to[at] += count
+			at += step
+			i += size
+		}
+		next = page<<pageBits + at
+	}
+}

@@ -1,0 +1,165 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// number is a column of text that ends at its right edge; value may be empty.
+func (t *hostTable) number(name string, width, rank int, value func(h *hostData) part) hostColumn {
+	return hostColumn{name: name, width: width, rank: rank, draw: func(c chart.Canvas, h *hostData) {
+		w, _ := c.Size()
+		p := value(h)
+		c.TextRight(w, 0, p.text, t.look(h, p.style))
+	}}
+}
+
+// look is the style of what is known of a host: what is old is not news.
+func (t *hostTable) look(h *hostData, s theme.Style) theme.Style {
+	if !h.heard() {
+		s.FG = theme.Muted
+	}
+	return s
+}
+
+// gatheringColumns are what matters before the load begins.
+func (t *hostTable) gatheringColumns() []hostColumn {
+	return []hostColumn{
+		t.stateColumn(1),
+		t.number("processes", 11, 3, func(h *hostData) part {
+			if h.Processes == 0 {
+				return t.missing()
+			}
+			return plain(fmt.Sprint(h.Processes))
+		}),
+		t.clockColumn(4),
+		t.seenColumn(5),
+		t.noteColumn(2),
+	}
+}
+
+// loadColumns are what a host does and how busy it is.
+func (t *hostTable) loadColumns() []hostColumn {
+	columns := []hostColumn{
+		t.stateColumn(1),
+		t.number("rec/s", 8, 2, func(h *hostData) part {
+			n, ok := t.rates(h)
+			if !ok {
+				return t.missing()
+			}
+			return plain(theme.Rate(n.flow[t.s.main].rate))
+		}),
+		{name: trendName, width: leastTrend + columnGap, rank: 10, left: true, draw: t.trend},
+	}
+	if t.s.untimed() {
+		columns = append(columns, t.number("backlog", 9, 3, t.backlog))
+	} else {
+		columns = append(columns,
+			t.number("p50", 9, 9, t.latency(p50)),
+			t.number("p99", 9, 3, t.latency(p99)),
+			t.number("p99.9", 9, 12, t.latency(p999)))
+	}
+	columns = append(columns, t.number("CPU", 6, 4, t.cpu), t.number("NIC", t.networkWidth(), 5, t.network))
+	if slices.ContainsFunc(t.s.hosts, func(h *hostData) bool { return h.Processes == 0 }) {
+		columns = append(columns, t.number("disk", 6, 6, t.disk))
+	}
+	return append(columns, t.clockColumn(11), t.seenColumn(8), t.noteColumn(7))
+}
+
+func (t *hostTable) stateColumn(rank int) hostColumn {
+	return hostColumn{name: "state", width: 13, rank: rank, left: true, draw: func(c chart.Canvas, h *hostData) {
+		g, color := c.Theme().Glyphs, stateColor(h.State)
+		mark, text := g.Dot, drawable(h.State)
+		switch h.State {
+		case hostRunning:
+			text = "run"
+		case hostLost:
+			mark = g.Cross
+		}
+		w, _ := c.Size()
+		c.Set(0, 0, mark, theme.Style{FG: color})
+		c.Text(2, 0, c.Fit(text, w-2), theme.Style{FG: color})
+	}}
+}
+
+// stateColor is how good it is for a host to be in a state.
+func stateColor(state string) theme.Color {
+	switch state {
+	case hostLobby, hostPreparing, hostDraining, hostAway:
+		return theme.Warn
+	case hostLost:
+		return theme.Bad
+	}
+	return theme.Good
+}
+
+func (t *hostTable) clockColumn(rank int) hostColumn {
+	width := 10
+	if slices.ContainsFunc(t.s.hosts, func(h *hostData) bool { return h.Bound >= largeBound }) {
+		width = 14
+	}
+	return t.number("clock", width, rank, func(h *hostData) part {
+		if h.Bound <= 0 {
+			return t.missing()
+		}
+		return plain(clockText(h.Offset, h.Bound))
+	})
+}
+
+// largeBound is the error of an offset that has to be told with it: latencies on a LAN
+// are about as long.
+const largeBound = time.Millisecond
+
+// clockText is an offset with its sign, and its error where that is large.
+func clockText(offset, bound time.Duration) string {
+	sign := "+"
+	if offset < 0 {
+		sign = ""
+	}
+	var text string
+	switch {
+	case offset.Abs() < 999950*time.Microsecond:
+		text = fmt.Sprintf("%+.1fms", float64(offset)/float64(time.Millisecond))
+	default:
+		text = sign + theme.Duration(offset)
+	}
+	if bound >= largeBound {
+		text += "±" + theme.TickDuration(bound.Round(100*time.Microsecond))
+	}
+	return text
+}
+
+func (t *hostTable) seenColumn(rank int) hostColumn {
+	return hostColumn{name: "seen", width: 8, rank: rank, draw: func(c chart.Canvas, h *hostData) {
+		text, style := fmt.Sprintf("%.1fs", h.Seen.Seconds()), theme.Style{FG: theme.Text}
+		if h.Seen >= 10*time.Second {
+			text = seconds(h.Seen)
+		}
+		if !h.heard() {
+			style.FG = stateColor(h.State)
+		}
+		w, _ := c.Size()
+		c.TextRight(w, 0, text, style)
+	}}
+}
+
+func (t *hostTable) noteColumn(rank int) hostColumn {
+	return hostColumn{name: noteName, width: leastNote, rank: rank, left: true, draw: func(c chart.Canvas, h *hostData) {
+		w, _ := c.Size()
+		text, style := h.note, theme.Style{FG: theme.Text}
+		if text == "" && t.isSlow(h) {
+			text, style.FG = string(c.Theme().Glyphs.Alert)+" slow", theme.Warn
+		}
+		c.Text(0, 0, c.Fit(text, w), style)
+	}}
+}
+
+func (t *hostTable) isSlow(h *hostData) bool {
+	return slices.ContainsFunc(t.slow, func(s slowHost) bool { return s.host == h })
+}
+
+func (t *hostTable) missing() part { return muted(string(t.c.Theme().Glyphs.Missing)) }

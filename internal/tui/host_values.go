@@ -1,0 +1,156 @@
+package tui
+
+import (
+	"math"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// rates are what a host does now, and what it did in the run once that is over; ok is
+// false when it makes no load or does not tell.
+func (t *hostTable) rates(h *hostData) (n *numbers, ok bool) {
+	if t.s.state == Done {
+		return &h.own.run, h.own.run.flow != [ways]flow{}
+	}
+	return &h.own.last, h.silent < patience
+}
+
+// latency is a quantile of the last seconds, and of the run once that is over.
+func (t *hostTable) latency(quantile int) func(*hostData) part {
+	return func(h *hostData) part {
+		n := &h.latency
+		if t.s.state == Done {
+			n = &h.own.run
+		}
+		if _, ok := t.rates(h); !ok || !n.measured {
+			return t.missing()
+		}
+		p := plain(theme.Duration(n.quantiles[quantile]))
+		if quantile == p99 {
+			p.style.FG = theme.Good
+			if t.isSlow(h) {
+				p.style.FG = theme.Warn
+			}
+		}
+		return p
+	}
+}
+
+// backlog is how many records wait for a host's readers.
+func (t *hostTable) backlog(h *hostData) part {
+	if level := h.own.waiting.level(); !math.IsNaN(level) {
+		return plain(theme.Rate(level))
+	}
+	return t.missing()
+}
+
+// trend is the rate of the last minute, on one scale for all hosts.
+func (t *hostTable) trend(c chart.Canvas, h *hostData) {
+	w, _ := c.Size()
+	end := t.s.end().Seconds()
+	from := end - trendTime
+	values := chart.Resample(samples(since(h.own.points, from), t.s.main.rate), from, end, w, chart.Mean)
+	style := t.look(h, theme.Style{FG: theme.Flow})
+	for x, v := range values {
+		if v >= 0 && t.top > 0 {
+			level := int(math.Round(v / t.top * 8))
+			c.Set(x, 0, c.Theme().Glyphs.Eighths[min(max(level, 1), 8)], style)
+		}
+	}
+}
+
+// highestRate is the top of the trends.
+func (s *scene) highestRate() float64 {
+	top := 0.0
+	for _, h := range s.hosts {
+		for _, p := range since(h.own.points, s.end().Seconds()-trendTime) {
+			top = max(top, p.rate[s.main])
+		}
+	}
+	return top
+}
+
+// vitals are what the host said of itself; nil when that is not known any more.
+func (h *hostData) vitals() *host.Vitals {
+	if !h.heard() || h.Vitals == nil || h.Vitals.Interval <= 0 {
+		return nil
+	}
+	return h.Vitals
+}
+
+// share is a part of something that can run out.
+func share(v float64) part { return colored(loadColor(v), wholePercent(v)) }
+
+func (t *hostTable) cpu(h *hostData) part {
+	v := h.vitals()
+	if v == nil || v.Cores <= 0 {
+		return t.missing()
+	}
+	return share(v.CPU / v.Cores)
+}
+
+// disk is the busiest disk of a host that is watched: what a client writes is not Kafka's.
+func (t *hostTable) disk(h *hostData) part {
+	v := h.vitals()
+	switch {
+	case h.Processes > 0:
+		return part{}
+	case v == nil || len(v.Disks) == 0:
+		return t.missing()
+	}
+	busy := 0.0
+	for i := range v.Disks {
+		busy = max(busy, v.Disks[i].Busy)
+	}
+	return share(busy)
+}
+
+// network is how busy the busiest interface is: of its speed, the busier way; where it
+// does not tell its speed, in bytes.
+func (t *hostTable) network(h *hostData) part {
+	v := h.vitals()
+	if v == nil || len(v.Networks) == 0 {
+		return t.missing()
+	}
+	used, known := busiestNetwork(v)
+	if !known {
+		return plain(t.s.unit.write(used) + " " + t.s.unit.name())
+	}
+	return share(used)
+}
+
+// busiestNetwork is the highest share of a speed, or if the interface with most bytes
+// tells no speed, its bytes a second.
+func busiestNetwork(v *host.Vitals) (used float64, known bool) {
+	most, of := 0.0, int64(0)
+	for i := range v.Networks {
+		n := &v.Networks[i]
+		bytes := float64(max(n.Sent, n.Received)) / v.Interval.Seconds()
+		if bytes > most {
+			most, of = bytes, n.Speed
+		}
+		if n.Speed > 0 {
+			known = true
+			used = max(used, bytes*8/float64(n.Speed))
+		}
+	}
+	if !known || most > 0 && of == 0 {
+		return most, false
+	}
+	return used, true
+}
+
+// networkWidth has room for bytes where a host has an interface without a speed.
+func (t *hostTable) networkWidth() int {
+	const percent, bytes = 6, 12
+	for _, h := range t.s.hosts {
+		if v := h.vitals(); v != nil && len(v.Networks) > 0 {
+			if _, known := busiestNetwork(v); !known {
+				return bytes
+			}
+		}
+	}
+	return percent
+}

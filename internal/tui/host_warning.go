@@ -1,0 +1,195 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// When a host is called slow, and when its own CPU is held to be why. Hosts with equal
+// shares differ by less than a tenth over ten seconds unless something holds one up,
+// and where less than a tenth of the CPU is idle, threads wait for each other.
+const (
+	slowShare = 0.10
+	busyShare = 0.90
+)
+
+// warning is what must be known of the hosts, and the same in fewer words.
+type warning struct {
+	long, short string // "": all is well
+	color       theme.Color
+}
+
+// fit is as much of it as there is room for.
+func (w warning) fit(c chart.Canvas, room int) string {
+	if chart.Width(w.long) <= room {
+		return w.long
+	}
+	return c.Fit(w.short, room)
+}
+
+// hostWarning tells who is gone before who is slow, and who makes a load before who is
+// only watched.
+func (s *scene) hostWarning() warning {
+	if s.state == Done {
+		return warning{}
+	}
+	for _, loaded := range []bool{true, false} {
+		if lost := s.hostsIn(hostLost, loaded); len(lost) > 0 {
+			return lostWarning(lost, loaded)
+		}
+		if away := s.hostsIn(hostAway, loaded); len(away) > 0 {
+			return awayWarning(away, loaded && !s.gathering())
+		}
+	}
+	return s.slowWarning()
+}
+
+func (s *scene) hostsIn(state string, loaded bool) []*hostData {
+	return slices.DeleteFunc(slices.Clone(s.hosts), func(h *hostData) bool {
+		return h.State != state || loaded != (h.Processes > 0)
+	})
+}
+
+func lostWarning(lost []*hostData, loaded bool) warning {
+	text := telling(lost, "is", "are") + " lost"
+	w := warning{text, text, theme.Bad}
+	if len(lost) == 1 {
+		w.long += ", last heard " + wholeSeconds(lost[0].Seen) + " ago"
+	}
+	if loaded {
+		w.long += ": what was told until then counts apart"
+	}
+	return w
+}
+
+func awayWarning(away []*hostData, running bool) warning {
+	longest := slices.MaxFunc(away, func(a, b *hostData) int { return cmp.Compare(a.Seen, b.Seen) })
+	text := telling(away, "was", "were") + " not heard for " + wholeSeconds(longest.Seen)
+	w := warning{text, text, theme.Warn}
+	switch {
+	case !running:
+	case len(away) > 1:
+		w.long += ": their load goes on by itself"
+	default:
+		w.long += ": its load goes on by itself"
+	}
+	return w
+}
+
+// telling is the first of the hosts, how many others, and the verb.
+func telling(hosts []*hostData, one, several string) string {
+	switch len(hosts) {
+	case 1:
+		return hosts[0].name + " " + one
+	case 2:
+		return hosts[0].name + " and " + hosts[1].name + " " + several
+	}
+	return fmt.Sprintf("%s and %d others %s", hosts[0].name, len(hosts)-1, several)
+}
+
+// wholeSeconds writes "12 s", and a longer time in two units.
+func wholeSeconds(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return theme.Duration(d.Round(time.Second))
+}
+
+// wholePercent is a share without decimals.
+func wholePercent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
+
+// slowWarning names the slowest host, and why it is slow if its CPU tells.
+func (s *scene) slowWarning() warning {
+	slow := s.slowHosts()
+	if len(slow) == 0 {
+		return warning{}
+	}
+	h, verb, share := slow[0].host, "sends", ""
+	if s.main == read {
+		verb = "reads"
+	}
+	if slices.ContainsFunc(s.hosts, func(o *hostData) bool { return o.weight() != h.weight() && o.Processes > 0 }) {
+		share = " for its share"
+	}
+	less := fmt.Sprintf("%s %s %s less", h.name, verb, wholePercent(slow[0].behind))
+	w := warning{less + share + " than the median", less, theme.Warn}
+	if busy := h.busy(); busy >= busyShare {
+		text := wholePercent(busy) + " busy"
+		w.long += " and its CPU is " + text + ": the host, not Kafka, limits it"
+		w.short += ": its CPU is " + text
+	}
+	return w
+}
+
+// slowHost is a host that does less than the others.
+type slowHost struct {
+	host   *hostData
+	behind float64 // the median, as a share of it
+}
+
+// slowHosts are those that do less than the median of all that make a load, each for
+// its share: the slowest first.
+func (s *scene) slowHosts() []slowHost {
+	if s.state != Running && s.state != Warmup {
+		return nil
+	}
+	var rates []float64
+	var told []*hostData
+	for _, h := range s.hosts {
+		if rate, ok := h.usualRate(); ok {
+			rates, told = append(rates, rate), append(told, h)
+		}
+	}
+	usual := medianRate(rates)
+	var slow []slowHost
+	for i, h := range told {
+		if behind := 1 - rates[i]/usual; usual > 0 && behind >= slowShare {
+			slow = append(slow, slowHost{h, behind})
+		}
+	}
+	slices.SortStableFunc(slow, func(a, b slowHost) int { return cmp.Compare(b.behind, a.behind) })
+	return slow
+}
+
+// weight is which part of the load the host makes, compared with the others.
+func (h *hostData) weight() float64 {
+	if h.share > 0 {
+		return h.share
+	}
+	return float64(h.Processes)
+}
+
+// usualRate is the host's rate over the last ticks, for its weight; ok is false while
+// there are not enough of them, or it does not tell.
+func (h *hostData) usualRate() (rate float64, ok bool) {
+	n := len(h.own.points) - recentTicks
+	if h.State != hostRunning || h.Processes == 0 || h.silent >= patience || n < 0 {
+		return 0, false
+	}
+	records, length := 0.0, 0.0
+	for _, p := range h.own.points[n:] {
+		took := (p.end - p.start).Seconds()
+		records += p.rate[h.own.main] * took
+		length += took
+	}
+	if length <= 0 {
+		return 0, false
+	}
+	return records / length / h.weight(), true
+}
+
+// medianRate is the median, that of an even number half-way between the two in the middle;
+// 0 when there are none.
+func medianRate(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

@@ -1,0 +1,205 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// hostData is what is known about one host of many.
+type hostData struct {
+	HostState         // the latest, without its window
+	name, note string // as they may be drawn
+	share      float64
+
+	own    *data // what its processes did
+	silent int   // ticks since it told of any load; forever: it never did
+
+	// recent are the latencies of the last ticks, twice: each is emptied after as many,
+	// half of them later than the other. The fuller one is shown, so that what is long
+	// ago is forgotten without being subtracted.
+	recent  [2]stats.Window
+	seconds int
+	latency numbers // of the fuller one
+
+	cpu     [recentTicks]float64 // shares of its cores
+	samples int
+}
+
+// States of a host that the screen knows more of than their names.
+const (
+	hostLobby     = "lobby"
+	hostPreparing = "preparing"
+	hostRunning   = "running"
+	hostDraining  = "draining"
+	hostAway      = "away"
+	hostLost      = "lost"
+)
+
+func newHost(run *Header, host HostHeader) *hostData {
+	h := &hostData{
+		HostState: HostState{Name: host.Name, Role: host.Role, Processes: host.Processes, State: hostLobby},
+		name:      drawable(host.Name), share: host.Share, silent: forever,
+	}
+	share := host.Share
+	if share == 0 {
+		share = 1 / float64(max(run.loaders(), 1))
+	}
+	h.own = newData(Header{Command: run.Command, Topic: run.Topic, Group: run.Group, TargetRate: run.TargetRate * share})
+	h.own.lean = true
+	return h
+}
+
+// loaders are how many hosts make a load.
+func (h *Header) loaders() int {
+	n := 0
+	for i := range h.Hosts {
+		if h.Hosts[i].Processes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// longestText bounds what is kept of a text that a host says of itself.
+const longestText = 200
+
+// drawable is a text of another host as it may be drawn: on one line, and without what
+// a terminal would take for a command.
+func drawable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text)
+	if r := []rune(text); len(r) > longestText {
+		text = string(r[:longestText])
+	}
+	return text
+}
+
+// many tells that the load is made on other hosts than this one.
+func (d *data) many() bool { return len(d.hosts) > 0 }
+
+// gathering tells that the hosts are not ready yet, or have not begun.
+func (d *data) gathering() bool { return d.many() && d.state < Warmup }
+
+// observeHosts takes in what each host did in one tick. One that nothing is told of is
+// silent.
+func (d *data) observeHosts(t *Tick) {
+	d.startsIn = t.StartsIn
+	for _, h := range d.hosts {
+		h.silent = min(h.silent+1, forever)
+	}
+	for i := range t.Hosts {
+		now := &t.Hosts[i]
+		at := slices.IndexFunc(d.hosts, func(h *hostData) bool { return h.Name == now.Name })
+		if at < 0 {
+			at = len(d.hosts)
+			d.hosts = append(d.hosts, newHost(&d.header, HostHeader{Name: now.Name}))
+		}
+		d.hosts[at].observe(*now, t.State)
+	}
+	if d.state == Done { // of the last tick or of an earlier one
+		for _, h := range d.hosts {
+			h.own.state = Done
+		}
+	}
+}
+
+// observe takes in how the host is, and what it did.
+func (h *hostData) observe(now HostState, state State) {
+	w := now.Window
+	now.Window = stats.Window{} // its histograms need not be kept
+	h.HostState, h.note = now, drawable(now.Note)
+	if v := now.Vitals; v != nil && v.Cores > 0 {
+		h.cpu[h.samples%recentTicks] = v.CPU / v.Cores
+		h.samples++
+	}
+	h.own.observe(Tick{Windows: []stats.Window{w}, State: state})
+	if w.End > w.Start {
+		h.silent = 0
+		h.remember(&w)
+	}
+}
+
+// remember adds the latencies of a window to those of the last seconds.
+func (h *hostData) remember(w *stats.Window) {
+	const half = recentTicks / 2
+	newer := h.seconds / half % 2
+	if h.seconds%half == 0 {
+		h.recent[newer] = stats.Window{}
+	}
+	h.seconds++
+	only := stats.Window{Start: w.Start, End: w.End}
+	*h.own.latency(&only) = *h.own.latency(w)
+	for i := range h.recent {
+		h.recent[i].Add(&only)
+	}
+	fuller := &h.recent[1-newer]
+	h.latency = h.own.numbersOf(fuller, fuller.End-fuller.Start)
+}
+
+// cloneHosts are copies that observe does not change.
+func cloneHosts(hosts []*hostData) []*hostData {
+	out := make([]*hostData, len(hosts))
+	for i, h := range hosts {
+		c := *h
+		c.own = h.own.clone()
+		out[i] = &c
+	}
+	return out
+}
+
+// heard tells that the host is there.
+func (h *hostData) heard() bool { return h.State != hostAway && h.State != hostLost }
+
+// ready tells that the host can begin.
+func (h *hostData) ready() bool {
+	return h.heard() && h.State != hostLobby && h.State != hostPreparing && h.State != ""
+}
+
+// present counts the hosts that are ready before the load begins, and that are heard
+// after that.
+func (d *data) present() int {
+	n := 0
+	for _, h := range d.hosts {
+		if d.gathering() && h.ready() || !d.gathering() && h.heard() {
+			n++
+		}
+	}
+	return n
+}
+
+// clockSpread is between the two clocks that are furthest apart; ok tells that there
+// are two that were compared.
+func (d *data) clockSpread() (spread time.Duration, ok bool) {
+	var offsets []time.Duration
+	for _, h := range d.hosts {
+		if h.Bound > 0 {
+			offsets = append(offsets, h.Offset)
+		}
+	}
+	if len(offsets) < 2 {
+		return 0, false
+	}
+	return slices.Max(offsets) - slices.Min(offsets), true
+}
+
+// busy is the share of the host's cores in use over the last ticks; 0 when nobody
+// knows.
+func (h *hostData) busy() float64 {
+	n := min(h.samples, recentTicks)
+	if n == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, v := range h.cpu[:n] {
+		sum += v
+	}
+	return sum / float64(n)
+}

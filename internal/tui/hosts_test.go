@@ -1,0 +1,420 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// second is a window in which records were acknowledged, all after as long.
+func second(at int, records int64, latency time.Duration) stats.Window {
+	start := time.Duration(at) * time.Second
+	w := stats.Window{Start: start, End: start + time.Second, Offered: records, Acknowledged: records}
+	w.Service.RecordN(latency, records)
+	return w
+}
+
+func TestMergingTicksKeepsEachHostAsItIsLaterWithAllItsRecords(t *testing.T) {
+	vitals := &host.Vitals{Cores: 4}
+	earlier := Tick{Hosts: []HostState{
+		{Name: "a", State: "running", Window: second(0, 10, time.Millisecond), Vitals: vitals},
+		{Name: "b", State: "running", Window: second(0, 5, time.Millisecond), Note: "gone soon"},
+	}}
+	later := Tick{StartsIn: time.Second, Hosts: []HostState{
+		{Name: "c", State: "watching"},
+		{Name: "a", State: "draining", Window: second(1, 20, 3*time.Millisecond), Note: "new"},
+	}}
+	got := merge(earlier, later)
+	var names []string
+	for _, h := range got.Hosts {
+		names = append(names, h.Name)
+	}
+	if diff := cmp.Diff([]string{"c", "a", "b"}, names); diff != "" {
+		t.Fatal(diff)
+	}
+	a, b := &got.Hosts[1], &got.Hosts[2]
+	if a.State != "draining" || a.Note != "new" || a.Vitals != vitals || got.StartsIn != time.Second {
+		t.Errorf("a is not as it was later: %+v", a)
+	}
+	if w := &a.Window; w.Acknowledged != 30 || w.Start != 0 || w.End != 2*time.Second || w.Service.Count() != 30 {
+		t.Errorf("a: %d records in %v to %v", w.Acknowledged, w.Start, w.End)
+	}
+	if b.Window.Acknowledged != 5 || b.Note != "gone soon" {
+		t.Errorf("b: %+v", b)
+	}
+	if n := later.Hosts[1].Window.Acknowledged; n != 20 {
+		t.Errorf("merging changed the later tick: %d records", n)
+	}
+}
+
+func TestLatenciesOfAHostAreMergedOverSecondsAndNotAveraged(t *testing.T) {
+	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	for i := range 3 { // 98 of 100 records fast, then one slow second of a few
+		w := second(i, 98, time.Millisecond)
+		if i == 2 {
+			w = second(i, 4, time.Second)
+		}
+		d.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "a", State: "running", Processes: 1, Window: w}}})
+	}
+	got := d.hosts[0].latency.quantiles
+	if got[p50] != time.Millisecond || got[p99] < 999*time.Millisecond {
+		t.Errorf("p50 %v, p99 %v; the mean of the seconds' p99 would be 334ms", got[p50], got[p99])
+	}
+}
+
+func TestLatenciesOfAHostForgetWhatIsLongAgo(t *testing.T) {
+	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	for i := range 1 + recentTicks {
+		w := second(i, 1, time.Millisecond)
+		if i == 0 {
+			w = second(i, 1000, time.Second)
+		}
+		d.observe(Tick{State: Running, Hosts: []HostState{{Name: "a", State: "running", Window: w}}})
+		if i == 4 && d.hosts[0].latency.max < time.Second {
+			t.Error("the slow second is forgotten after four")
+		}
+	}
+	if got := d.hosts[0].latency.max; got != time.Millisecond {
+		t.Errorf("after %d seconds the longest is %v", recentTicks, got)
+	}
+}
+
+// hostsAfter is a run after so many seconds; each host sends as it says.
+func hostsAfter(seconds int, hosts ...cannedHost) *scene {
+	c := manyHosts(hosts...)
+	c.seconds = seconds
+	d := newData(c.header)
+	c.each(d.observe)
+	return &scene{data: d, span: defaultSpan, chart: paneThroughput}
+}
+
+func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
+	load := loadHost
+	in := func(h cannedHost, state string, from int) cannedHost {
+		h.state, h.from, h.silent = state, from, true
+		return h
+	}
+	share := func(h cannedHost, share float64) cannedHost { h.Share = share; return h }
+	for _, row := range []struct {
+		name    string
+		seconds int
+		hosts   []cannedHost
+		want    string
+	}{
+		{"all hosts alike", 20, []cannedHost{load("a", 100e3, 0.99), load("b", 100e3, 0.99)}, ""},
+		{"a host nine percent behind", 20, []cannedHost{load("a", 100e3, 1), load("b", 100e3, 1), load("c", 91.5e3, 1)}, ""},
+		{"a host that is slow with a busy CPU", 20, []cannedHost{load("a", 100e3, 0.4), load("b", 100e3, 0.4), load("c", 80e3, 0.95)},
+			"c sends 20% less than the median and its CPU is 95% busy: the host, not Kafka, limits it"},
+		{"a host that is slow for another reason", 20, []cannedHost{load("a", 100e3, 0.4), load("b", 100e3, 0.4), load("c", 80e3, 0.89)},
+			"c sends 20% less than the median"},
+		{"the slower of two", 20, []cannedHost{load("a", 100e3, 0.4), load("b", 50e3, 0.4)}, "b sends 33% less than the median"},
+		{"the slowest of many", 20, []cannedHost{load("a", 100e3, 0), load("b", 100e3, 0), load("c", 100e3, 0), load("d", 80e3, 0), load("e", 70e3, 0)},
+			"e sends 30% less than the median"},
+		{"too early to tell", recentTicks - 1, []cannedHost{load("a", 100e3, 0.4), load("b", 50e3, 0.4)}, ""},
+		{"one host alone", 20, []cannedHost{load("a", 100e3, 1)}, ""},
+		{"a host with a smaller share", 20, []cannedHost{share(load("a", 100e3, 0.4), 0.5), share(load("b", 50e3, 0.4), 0.25), share(load("c", 50e3, 1), 0.25)}, ""},
+		{"a host behind its share", 20, []cannedHost{share(load("a", 100e3, 0.4), 0.4), share(load("b", 100e3, 0.4), 0.4), share(load("c", 40e3, 0.4), 0.2)},
+			"c sends 20% less for its share than the median"},
+		{"a watched host is not slow", 20, []cannedHost{load("a", 100e3, 0.4), brokerHost("k")}, ""},
+		{"a host that is away", 20, []cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
+			"b was not heard for 12 s: its load goes on by itself"},
+		{"two that are away", 20, []cannedHost{in(load("a", 100e3, 0.4), hostAway, 15), in(load("b", 50e3, 1), hostAway, 8)},
+			"a and b were not heard for 12 s: their load goes on by itself"},
+		{"three that are away", 20, []cannedHost{in(load("a", 1e3, 0), hostAway, 8), in(load("b", 1e3, 0), hostAway, 8), in(load("c", 1e3, 0), hostAway, 8)},
+			"a and 2 others were not heard for 12 s: their load goes on by itself"},
+		{"a lost host before one that is away", 20, []cannedHost{in(load("a", 100e3, 0.4), hostAway, 8), in(load("b", 50e3, 1), hostLost, 8)},
+			"b is lost, last heard 12 s ago: what was told until then counts apart"},
+		{"a watched host is away", 20, []cannedHost{load("a", 100e3, 0.4), in(brokerHost("k"), hostAway, 8)}, "k was not heard for 12 s"},
+		{"a host that is away for over a minute", 80, []cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
+			"b was not heard for 1m12s: its load goes on by itself"},
+	} {
+		if got := hostsAfter(row.seconds, row.hosts...).hostWarning().long; got != row.want {
+			t.Errorf("%s:\n got %q\nwant %q", row.name, got, row.want)
+		}
+	}
+}
+
+func TestAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
+	s := hostsAfter(20, loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4))
+	table := newHostTable(chart.New(118, 10, theme.New(theme.Options{})), s)
+	for i := range patience + 1 {
+		_, told := table.rates(s.hosts[1])
+		if want := i < patience; told != want {
+			t.Errorf("after %d silent ticks there is a rate: %v, want %v", i, told, want)
+		}
+		w := second(20+i, 100, time.Millisecond)
+		s.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "b", State: "running"}}})
+	}
+}
+
+func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
+	d := newData(hostsGathering().header)
+	if d.state != Lobby || d.present() != 0 {
+		t.Errorf("before anything is known: %v, %d hosts", d.state, d.present())
+	}
+	hostsGathering().each(d.observe)
+	if d.present() != 3 { // two are ready, and one is watched
+		t.Errorf("%d of %d are ready", d.present(), len(d.hosts))
+	}
+	if s := hostsAfter(57, hostsGone().hosts...); s.present() != 4 {
+		t.Errorf("%d of %d are heard", s.present(), len(s.hosts))
+	}
+}
+
+func TestAHostThatNobodyAnnouncedIsShownToo(t *testing.T) {
+	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	d.observe(Tick{State: Running, Hosts: []HostState{{Name: "b", Processes: 2, State: "running"}}})
+	if len(d.hosts) != 2 || d.hosts[1].name != "b" || d.hosts[1].Processes != 2 {
+		t.Errorf("%d hosts", len(d.hosts))
+	}
+}
+
+func hostModel(c *canned, w, h int) (Model, *fakeClock) {
+	m, clock := newModel(c, nil)
+	return send(m, tea.WindowSizeMsg{Width: w, Height: h}), clock
+}
+
+func TestTheSelectionStaysOnTheHosts(t *testing.T) {
+	m, _ := hostModel(hostsStarting(), 120, 30)
+	for _, row := range []struct {
+		keys string
+		want int
+	}{{"up", 0}, {"down down", 2}, {"down down down", 3}, {"up", 2}} {
+		for _, k := range strings.Fields(row.keys) {
+			m = send(m, press(k))
+		}
+		if m.scene.selected != row.want {
+			t.Errorf("after %s: %d, want %d", row.keys, m.scene.selected, row.want)
+		}
+	}
+}
+
+func TestEnterShowsOneHostAndEscGoesBackStepByStep(t *testing.T) {
+	m, _ := hostModel(hostsRunning(), 120, 30)
+	for _, row := range []struct{ key, has, hasNot string }{
+		{"enter", "Throughput, producer-1", "all hosts"},
+		{"down", "Throughput, producer-2", "all hosts"},
+		{"2", "Ack latency, producer-2", "Throughput"},
+		{"?", "Keys", "all hosts"},
+		{"esc", "Ack latency, producer-2", "Keys"},
+		{"esc", "Throughput, producer-2", "all hosts"},
+		{"esc", "Throughput, all hosts", "Throughput, producer"},
+		{"enter", "Throughput, producer-2", "all hosts"},
+		{"enter", "Throughput, all hosts", "Throughput, producer"},
+	} {
+		m = send(m, press(row.key))
+		if frame := m.frame(); !strings.Contains(frame, row.has) || strings.Contains(frame, row.hasNot) {
+			t.Fatalf("after %s there should be %q and not %q:\n%s", row.key, row.has, row.hasNot, frame)
+		}
+	}
+}
+
+func TestTabGoesToTheOtherChartWhereOnlyOneHasRoom(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		size size
+		keys string
+		zoom pane
+		over pane
+	}{
+		{"small: the other chart", size{80, 24}, "tab", grid, paneLatency},
+		{"small: and back", size{80, 24}, "tab tab", grid, paneThroughput},
+		{"small: a digit still shows one alone", size{80, 24}, "2 tab", paneHosts, paneThroughput},
+		{"roomy: one alone", size{120, 30}, "tab", paneThroughput, paneThroughput},
+		{"roomy: the last one", size{120, 30}, "shift+tab", paneEvents, paneThroughput},
+		{"the hosts alone", size{120, 30}, "3", paneHosts, paneThroughput},
+		{"no sixth pane", size{120, 30}, "6", grid, paneThroughput},
+	} {
+		m, _ := hostModel(hostsStarting(), row.size.w, row.size.h)
+		for _, k := range strings.Fields(row.keys) {
+			m = send(m, press(k))
+		}
+		if m.scene.zoom != row.zoom || m.scene.chart != row.over {
+			t.Errorf("%s: zoom %d with chart %d, want %d with %d", row.name, m.scene.zoom, m.scene.chart, row.zoom, row.over)
+		}
+	}
+}
+
+func TestTheSelectedHostIsAlwaysInSight(t *testing.T) {
+	m, _ := hostModel(hosts64(), 80, 24)
+	for i := range 64 {
+		name := drawable(m.data.hosts[i].name)
+		if frame := m.frame(); !strings.Contains(frame, "▸"+name[:4]) {
+			t.Fatalf("host %d, %q, is not in\n%s", i, name, frame)
+		}
+		m = send(m, press("down"))
+	}
+}
+
+func TestTheClockCountsDownToTheStart(t *testing.T) {
+	m, clock := hostModel(hostsStarting(), 80, 24)
+	for _, row := range []struct {
+		after time.Duration
+		want  string
+	}{{0, "START  in 3s"}, {time.Second, "START  in 2s"}, {2 * time.Second, "START  in 1s"}} {
+		start := clock.now
+		clock.now = start.Add(row.after)
+		if frame := send(m, clockMsg{}).frame(); !strings.Contains(frame, row.want) {
+			t.Errorf("after %v there is no %q in\n%s", row.after, row.want, frame)
+		}
+		clock.now = start
+	}
+	w := second(0, 10, time.Millisecond)
+	m = send(m, Tick{State: Running, Windows: []stats.Window{w}})
+	if m.elapsed() != time.Second || m.data.gathering() {
+		t.Errorf("after the start: %v", m.elapsed())
+	}
+}
+
+func TestAFrozenTableOfHostsDoesNotChange(t *testing.T) {
+	c := hostsRunning()
+	m, clock := hostModel(c, 120, 30)
+	m = send(m, press("space"))
+	before := m.frame()
+	clock.now = clock.now.Add(time.Second)
+	c.hosts[0].rate = 1
+	m = send(send(m, c.hostTick(57)), clockMsg{})
+	if diff := cmp.Diff(before, m.frame()); diff != "" {
+		t.Errorf("it changed:\n%s", diff)
+	}
+	if m = send(m, press("down")); m.frame() == before {
+		t.Error("the selection is frozen too")
+	}
+}
+
+func TestAClockIsToldWithItsErrorWhereThatIsLarge(t *testing.T) {
+	for _, row := range []struct {
+		offset, bound time.Duration
+		want          string
+	}{
+		{0, 100 * time.Microsecond, "+0.0ms"},
+		{-340 * time.Microsecond, 999 * time.Microsecond, "-0.3ms"},
+		{12 * time.Millisecond, time.Millisecond, "+12.0ms±1ms"},
+		{5 * time.Second, 2340 * time.Microsecond, "+5.00s±2.3ms"},
+		{-5 * time.Second, 2 * time.Second, "-5.00s±2s"},
+		{999960 * time.Microsecond, 1, "+1.00s"},
+		{-2 * time.Hour, 1, "-2h00m"},
+	} {
+		if got := clockText(row.offset, row.bound); got != row.want {
+			t.Errorf("%v within %v: %q, want %q", row.offset, row.bound, got, row.want)
+		}
+	}
+}
+
+func TestANetworkIsComparedWithItsSpeedWhereItTellsOne(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		networks []host.NetworkVitals
+		used     float64
+		known    bool
+	}{
+		{"the busier way counts", []host.NetworkVitals{{Sent: 125e6, Received: 625e6, Speed: 10e9}}, 0.5, true},
+		{"the fullest counts, not the largest", []host.NetworkVitals{{Sent: 625e6, Speed: 10e9}, {Sent: 100e6, Speed: 1e9}}, 0.8, true},
+		{"an idle one without a speed", []host.NetworkVitals{{Sent: 1e3}, {Sent: 625e6, Speed: 10e9}}, 0.5, true},
+		{"a busy one without a speed", []host.NetworkVitals{{Sent: 700e6}, {Sent: 1e6, Speed: 10e9}}, 700e6, false},
+		{"none with a speed", []host.NetworkVitals{{Sent: 1e6}, {Received: 2e6}}, 2e6, false},
+		{"nothing sent", []host.NetworkVitals{{Speed: 10e9}}, 0, true},
+	} {
+		used, known := busiestNetwork(&host.Vitals{Interval: time.Second, Networks: row.networks})
+		if used != row.used || known != row.known {
+			t.Errorf("%s: %v %v, want %v %v", row.name, used, known, row.used, row.known)
+		}
+	}
+}
+
+func TestColumnsFillTheirRoomAndTheMostImportantStay(t *testing.T) {
+	s := hostsAfter(12, hostsGone().hosts...)
+	for w := range 220 {
+		table := newHostTable(chart.New(w, 5, theme.New(theme.Options{})), s)
+		used, names := table.name, []string(nil)
+		for _, col := range table.columns {
+			used += col.width
+			names = append(names, col.name)
+		}
+		if used > w && len(names) > 0 {
+			t.Fatalf("%d cells of %d are used by %v", used, w, names)
+		}
+		if w >= 60 && !strings.HasPrefix(strings.Join(names, " "), "state rec/s") {
+			t.Fatalf("on %d cells there are %v", w, names)
+		}
+		if w == 120 && len(names) < 9 {
+			t.Errorf("on %d cells there are only %v", w, names)
+		}
+	}
+}
+
+func TestThePastOfManyHostsIsBounded(t *testing.T) {
+	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	for i := range 3 * hostPoints {
+		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Acknowledged: 1}
+		d.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "a", State: "running", Window: w}}})
+		if n := len(d.hosts[0].own.points); n > hostPoints {
+			t.Fatalf("%d points", n)
+		}
+	}
+	if p := d.hosts[0].own.points; p[0].start != 0 || p[len(p)-1].end != 3*hostPoints*time.Second {
+		t.Errorf("from %v to %v", p[0].start, p[len(p)-1].end)
+	}
+}
+
+// What another host says of itself must neither steer the terminal nor tear a row:
+// whatever it is, no control character is left, it is bounded, and drawing it fills a
+// row exactly.
+func FuzzDrawable(f *testing.F) {
+	for _, s := range []string{"vm14", "evil\x1b[2J\x07", "a\nb\r\tc", "\u202eright to left", "界界界", "\xff\xfe", "e\u0301", strings.Repeat("x", 300)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := drawable(text)
+		if strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e }) {
+			t.Errorf("%q became %q", text, got)
+		}
+		if n := utf8.RuneCountInString(got); n > longestText {
+			t.Errorf("it is %d long", n)
+		}
+		if again := drawable(got); again != got {
+			t.Errorf("%q became %q the second time", got, again)
+		}
+		c := chart.New(20, 1, theme.New(theme.Options{Dark: true}))
+		c.Text(0, 0, c.Fit(got, 20), theme.Style{})
+		checkFrame(t, fmt.Sprintf("%q", text), theme.Options{Dark: true}, c.String(), 20, 1)
+	})
+}
+
+// BenchmarkHostTick is what a second of many hosts costs.
+func BenchmarkHostTick(b *testing.B) {
+	for _, n := range []int{4, 16, 64} {
+		var hosts []cannedHost
+		for i := range n {
+			hosts = append(hosts, loadHost(fmt.Sprint("host-", i), 50e3, 0.5))
+		}
+		c := manyHosts(hosts...)
+		t, d := c.hostTick(3), newData(c.header)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				d.observe(t)
+			}
+		})
+	}
+}
+
+// BenchmarkHostFrame is what a frame of many hosts costs.
+func BenchmarkHostFrame(b *testing.B) {
+	m, _ := newModel(hosts64(), theme.New(theme.Options{Dark: true}))
+	m = send(m, tea.WindowSizeMsg{Width: 200, Height: 60})
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = m.frame()
+	}
+}

@@ -1,0 +1,97 @@
+package tui
+
+import (
+	"fmt"
+
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// subject is the scene as the charts see it: of all hosts, or of the selected one.
+func (s *scene) subject() *scene {
+	if !s.many() {
+		return s
+	}
+	sub := *s
+	sub.of = "all hosts"
+	if s.one {
+		h := s.hosts[s.selected]
+		sub.data, sub.of, sub.until = h.own, h.name, s.end()
+	}
+	return &sub
+}
+
+// drawSubject says why there is nothing to see of a host that makes no load.
+func drawSubject(c chart.Canvas, s *scene) {
+	if !s.many() || !s.one || s.hosts[s.selected].Processes > 0 {
+		return
+	}
+	const text = " watched: it makes no load "
+	w, h := c.Size()
+	c.Text((w-len(text))/2, h/2, text, theme.Style{FG: theme.Muted})
+}
+
+// hostFigures are how many hosts are there, and how far apart their clocks are.
+func (s *scene) hostFigures() []line {
+	n, all := s.present(), len(s.hosts)
+	color := theme.Good
+	if n < all {
+		color = theme.Warn
+	}
+	out := []line{figure("hosts", color, fmt.Sprintf("%d/%d", n, all))}
+	if spread, ok := s.clockSpread(); ok {
+		out = append(out, figure("clock spread", theme.Info, theme.Duration(spread)))
+	}
+	return out
+}
+
+// drawHosts is a row for each host, around the selected one where not all have room,
+// and below what must be known of them.
+func drawHosts(c chart.Canvas, s *scene) {
+	w, h := c.Size()
+	warning := s.hostWarning()
+	rows := max(h-3, 0) // within the border and below the head
+	if warning.long != "" {
+		rows = max(rows-1, 0)
+	}
+	first := 0
+	last := len(s.hosts)
+	if rows < last {
+		first = min(max(s.selected-rows/2, 0), last-rows)
+		last = first + rows
+	}
+	b := box{digit: s.digit(paneHosts), name: "Hosts"}
+	switch {
+	case s.gathering():
+		b.name = s.gatheringText()
+	case !s.untimed():
+		b.right = []line{{muted("latency merged from HDR histograms, not averaged")}}
+	}
+	if last-first < len(s.hosts) {
+		b.bottom = append(b.bottom, line{muted(fmt.Sprintf("%d to %d of %d", first+1, last, len(s.hosts)))})
+	}
+	if s.verdict.Limit != "" {
+		b.bottom = append(b.bottom, s.bound())
+	}
+	inner := b.draw(c)
+	table := newHostTable(inner.Sub(1, 0, w-4, h), s)
+	table.head()
+	for i, host := range s.hosts[first:last] {
+		if first+i == s.selected {
+			inner.Set(0, 1+i, c.Theme().Glyphs.Arrow, theme.Style{FG: theme.Brand})
+		}
+		table.row(1+i, host, first+i == s.selected)
+	}
+	if warning.long != "" {
+		at := inner.Text(1, 1+last-first, string(c.Theme().Glyphs.Alert)+" ", theme.Style{FG: warning.color})
+		inner.Text(at, 1+last-first, warning.fit(c, w-2-at), theme.Style{FG: warning.color})
+	}
+}
+
+// gatheringText is what is waited for before the load begins.
+func (s *scene) gatheringText() string {
+	if s.startsIn > 0 {
+		return "All begin together"
+	}
+	return fmt.Sprintf("Waiting for hosts %d/%d…", s.present(), len(s.hosts))
+}
