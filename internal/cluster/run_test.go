@@ -1,23 +1,55 @@
 package cluster
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
-func (w *world) run(o Order, opts ...func(*RunOptions)) (Outcome, error) {
-	r := RunOptions{Dir: w.t.TempDir()}
-	for _, c := range opts {
-		c(&r)
-	}
-	return w.client().Run(w.t.Context(), o, r)
+// bubble runs a test with agents of those names, the last one of which is a broker's.
+func bubble(t *testing.T, names []string, f func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, n := range names {
+			role := "client"
+			if strings.HasPrefix(n, "broker") {
+				role = "broker"
+			}
+			w.add(n, role)
+		}
+		f(t, w)
+		w.end()
+	})
 }
 
-// replay is what a run file holds.
-func replay(t *testing.T, path string) result.Result {
+var threeHosts = []string{"a", "b", "c", "broker"}
+
+func (w *world) run(o Order, change ...func(*RunOptions)) (Outcome, string, error) {
+	r := RunOptions{Dir: w.t.TempDir()}
+	for _, c := range change {
+		c(&r)
+	}
+	out, err := w.client().Run(w.t.Context(), o, r)
+	return out, r.Dir, err
+}
+
+// part is what a run file of a load holds.
+func partOf(t *testing.T, path string) result.Result {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -31,21 +63,684 @@ func replay(t *testing.T, path string) result.Result {
 	return fold.Result()
 }
 
-func TestThreeHostsMakeOneLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		for _, n := range []string{"a", "b", "c"} {
-			w.add(n, "client")
+// loads are the run files that are of a load, and not of a machine that was watched.
+func loads(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return strings.Contains(filepath.Base(f), "-p0-") })
+}
+
+// idle checks that nothing of a run is left on any host, but so many files.
+func (w *world) idle(t *testing.T, files int) {
+	t.Helper()
+	for name, h := range w.hosts {
+		if busy := h.agent.busy(); busy != "" {
+			t.Errorf("%s is busy with %s", name, busy)
 		}
-		w.add("broker", "broker")
-		defer w.end()
+		found, _ := filepath.Glob(filepath.Join(h.dir, "*"))
+		if files >= 0 && len(found) != files {
+			t.Errorf("%s has the files %q, want %d", name, found, files)
+		}
+	}
+}
+
+func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		o := w.order([]string{"c", "a", "b"}, "broker")
-		out, err := w.run(o)
+		o.Plan.Topic.Delete = true
+		var ticks []Tick
+		out, dir, err := w.run(o, func(r *RunOptions) { r.Observe = func(t Tick) { ticks = append(ticks, t) } })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(out.Files) != 3*2+4 || len(out.Lost) > 0 {
-			t.Errorf("files %q, lost %q", out.Files, out.Lost)
+		if len(out.Lost) > 0 {
+			t.Errorf("lost: %q", out.Lost)
+		}
+		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(here, out.Files) {
+			t.Errorf("the folder holds %q, and the outcome names %q", here, out.Files)
+		}
+		if len(loads(out.Files)) != 6 || len(out.Files) != 10 {
+			t.Errorf("the files are %q, want two of each host's load and one of what was watched on each", out.Files)
+		}
+		want := map[string][]Done{"a": {{}, {}}, "b": {{}, {}}, "c": {{}, {}}}
+		if diff := cmp.Diff(want, out.Done); diff != "" {
+			t.Errorf("done (-want +got):\n%s", diff)
+		}
+		acked := int64(0)
+		for _, f := range loads(out.Files) {
+			r := partOf(t, f)
+			acked += r.Records.Acknowledged
+			if r.Ended != result.Completed {
+				t.Errorf("%s ended %s", f, r.Ended)
+			}
+		}
+		if acked != 6000 {
+			t.Errorf("%d records in the files, want 1,200/s for 5 s", acked)
+		}
+		shown := stats.Window{}
+		for _, tick := range ticks {
+			for _, win := range tick.Windows {
+				shown.Add(&win)
+			}
+		}
+		if shown.Acknowledged != 6000 || len(shown.Partitions) > 0 {
+			t.Errorf("%d records and %d partitions on the screen", shown.Acknowledged, len(shown.Partitions))
+		}
+		if last := ticks[len(ticks)-1]; last.Stage != Finished || len(last.Hosts) != 4 {
+			t.Errorf("the last tick is %+v", last)
+		}
+		if n := w.topics("t"); n != 0 {
+			t.Errorf("the topic is there %d times", n)
+		}
+		w.sameFiles(t, out.Files)
+		w.idle(t, -1)
+	})
+}
+
+// sameFiles checks that the files are those of the agents, byte for byte.
+func (w *world) sameFiles(t *testing.T, files []string) {
+	t.Helper()
+	var theirs [][]byte
+	for _, h := range w.hosts {
+		found, _ := filepath.Glob(filepath.Join(h.dir, "*.ktr"))
+		for _, f := range found {
+			b, _ := os.ReadFile(f)
+			theirs = append(theirs, b)
+		}
+	}
+	if len(files) != len(theirs) {
+		t.Errorf("%d files here, %d with the agents", len(files), len(theirs))
+	}
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		if !slices.ContainsFunc(theirs, func(o []byte) bool { return bytes.Equal(b, o) }) {
+			t.Errorf("no agent has %s", f)
+		}
+	}
+}
+
+func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client")
+		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(5 * time.Second) } })
+		w.add("c", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(-5 * time.Second) } })
+		var last Tick
+		out, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *RunOptions) { r.Observe = func(t Tick) { last = t } })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var starts []time.Time
+		for _, h := range w.hosts {
+			starts = append(starts, h.started...)
+		}
+		if len(starts) != 6 {
+			t.Fatalf("%d processes began", len(starts))
+		}
+		for _, s := range starts {
+			if !s.Equal(starts[0]) {
+				t.Errorf("processes began at %v", starts)
+			}
+		}
+		wantOffset := map[string]time.Duration{"a": 0, "b": 5 * time.Second, "c": -5 * time.Second}
+		agreedAt := make(map[time.Time]bool)
+		for _, f := range loads(out.Files) {
+			r := partOf(t, f)
+			g := startIn(t, f).Agreed
+			agreedAt[g.At] = true
+			if g.Offset != wantOffset[r.Part.Host] || g.Late != 0 || g.Bound != 0 {
+				t.Errorf("%s: agreed start %+v, want offset %v", r.Part.Host, g, wantOffset[r.Part.Host])
+			}
+		}
+		if len(agreedAt) != 1 {
+			t.Errorf("agreed starts %v", agreedAt)
+		}
+		for _, h := range last.Hosts {
+			if h.Offset != wantOffset[h.Name] || h.Note != "" {
+				t.Errorf("on the screen %s is off by %v, note %q", h.Name, h.Offset, h.Note)
+			}
+		}
+		w.end()
+	})
+}
+
+func startIn(t *testing.T, path string) *result.Start {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		var l struct{ Start *result.Start }
+		if decodeLoose(line, &l) == nil && l.Start != nil {
+			return l.Start
+		}
+	}
+	t.Fatalf("%s has no start", path)
+	return nil
+}
+
+func TestTheFirstProcessMakesTheTopicBeforeTheOthersOpen(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		w.hosts["a"].behave = func(p int) behaviour {
+			if p == 1 {
+				return behaviour{readyIn: 3 * time.Second}
+			}
+			return behaviour{}
+		}
+		go func() {
+			<-time.After(2 * time.Second)
+			if n := w.hosts["a"].count() + w.hosts["b"].count() + w.hosts["c"].count(); n != 1 {
+				t.Errorf("%d processes were started before the topic was there", n)
+			}
+		}()
+		if _, _, err := w.run(w.order([]string{"a", "b", "c"})); err != nil {
+			t.Fatal(err)
+		}
+		makers := 0
+		for _, h := range w.hosts {
+			for _, j := range h.jobs {
+				if j.CreateTopic {
+					makers++
+				}
+			}
+		}
+		if makers != 1 || w.topics("t") != 1 {
+			t.Errorf("%d processes made %d topics", makers, w.topics("t"))
+		}
+	})
+}
+
+func (h *testHost) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.spawned
+}
+
+func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		change  func(w *world, o *Order)
+		options func(*AgentOptions) // of host b
+		spawned int                 // on all hosts; -1: it does not matter
+		want    string
+	}{
+		{"one host's limit is below its share", nil, func(o *AgentOptions) { o.Limits.Rate = 399 }, 0, "b refuses: --max-rate 399: this host's share is 400 records/s"},
+		{"a client cannot connect", func(w *world, _ *Order) {
+			w.hosts["b"].behave = func(p int) behaviour {
+				if p == 2 {
+					return behaviour{failed: "broker:9092 does not answer\x1b[2J"}
+				}
+				return behaviour{readyIn: 5 * time.Second}
+			}
+		}, nil, -1, "b, process 2: broker:9092 does not answer[2J"},
+		{"the process that makes the topic fails", func(w *world, _ *Order) {
+			w.hosts["a"].behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
+		}, nil, 1, "a, process 1: not authorized"},
+		{"a process hangs while it connects", func(w *world, _ *Order) {
+			w.hosts["c"].behave = func(p int) behaviour { return behaviour{readyIn: time.Duration(p-1) * time.Hour} }
+		}, nil, -1, "c did not get ready in time"},
+		{"an agent is not there", func(_ *world, o *Order) { o.Load = append(o.Load, Peer{Info: Info{Name: "d"}, Addr: "d"}) }, nil, 0, "d (d): dial d: nobody is there"},
+		{"an agent has another name by now", func(_ *world, o *Order) { o.Load[1].Name = "z" }, nil, 0, "z: the agent at b is called b"},
+		{"a process cannot be started", nil, func(o *AgentOptions) {
+			o.Spawn = func(context.Context) (*Process, error) { return nil, errors.New("fork: out of memory") }
+		}, -1, "b, process 1: start the process: fork: out of memory"},
+		{"fewer producers than processes", func(_ *world, o *Order) { o.Plan.Producers = 5 }, nil, 0, "--producers 5: 6 processes share them out"},
+		{"the broker inside kt", func(_ *world, o *Order) { o.Plan.Bootstrap = nil }, nil, 0, "a refuses: --bootstrap-server"},
+		{"two agents of one name", func(_ *world, o *Order) { o.Load[1].Name = "a" }, nil, 0, "two agents are called a"},
+		{"no agent at all", func(_ *world, o *Order) { o.Load = nil }, nil, 0, "no agent makes the load"},
+		{"a run with a name that is a path", func(_ *world, o *Order) { o.Run = "../x" }, nil, 0, `--run "../x"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.add("a", "client")
+				options := tc.options
+				if options == nil {
+					options = func(*AgentOptions) {}
+				}
+				w.add("b", "client", options)
+				w.add("c", "client")
+				w.add("broker", "broker")
+				o := w.order([]string{"a", "b", "c"}, "broker")
+				if tc.change != nil {
+					tc.change(w, &o)
+				}
+				_, dir, err := w.run(o)
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("the error is %v, want %q", err, tc.want)
+				}
+				spawned := 0
+				for _, h := range w.hosts {
+					spawned += h.count()
+				}
+				if tc.spawned >= 0 && spawned != tc.spawned {
+					t.Errorf("%d processes were started, want %d", spawned, tc.spawned)
+				}
+				if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
+					t.Errorf("the folder holds %q", here)
+				}
+				<-time.After(stopGrace + 2*abortGrace) // of a process that has to be killed
+				w.idle(t, 0)
+				if n := w.topics("t"); n != 0 {
+					t.Errorf("the topic is there %d times", n)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+func TestASecondRunIsRefusedByTheNameOfTheFirst(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		first := make(chan error, 1)
+		go func() {
+			_, _, err := w.run(w.order([]string{"a", "b"}))
+			first <- err
+		}()
+		<-time.After(4 * time.Second)
+		o := w.order([]string{"b", "c"})
+		o.Run = "second"
+		_, _, err := w.run(o)
+		if err == nil || !strings.Contains(err.Error(), "b refuses: it is busy with run nightly") {
+			t.Errorf("the error is %v", err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("the first run: %v", err)
+		}
+		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: epoch") && !strings.Contains(err.Error(), "c refuses: epoch") {
+			t.Errorf("an epoch could be used twice: %v", err)
+		}
+		o.Epoch = "another"
+		if _, _, err := w.run(o); err != nil {
+			t.Errorf("after the first run: %v", err)
+		}
+	})
+}
+
+func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		w.hosts["b"].behave = func(p int) behaviour {
+			if p == 1 {
+				return behaviour{diesAt: 3 * time.Second}
+			}
+			return behaviour{}
+		}
+		out, _, err := w.run(w.order([]string{"a", "b", "c"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}; !slices.Equal(out.Lost, want) {
+			t.Errorf("lost %q, want %q", out.Lost, want)
+		}
+		if d := out.Done["b"]; d[0].Code != 1 || d[1].Code != 0 {
+			t.Errorf("host b ended %+v", d)
+		}
+		ended := make(map[string]int)
+		for _, f := range loads(out.Files) {
+			ended[partOf(t, f).Ended]++
+		}
+		if ended[result.Completed] != 5 || ended[result.CutOff] != 1 {
+			t.Errorf("the files ended %v", ended)
+		}
+		w.idle(t, -1)
+	})
+}
+
+func TestAProcessThatTalksNonsenseIsKilled(t *testing.T) {
+	for _, noise := range []string{"hello", `{"second":{"windows":[{"bogus":1}]}}`, `{"ready":null}`, `{"done":{"exit_code":0},"failed":"x"}`} {
+		bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+			w.hosts["b"].behave = func(p int) behaviour { return behaviour{noise: []string{noise, ""}[p-1]} }
+			out, _, err := w.run(w.order([]string{"a", "b"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b: process 1: the process died: the process said what is no message") {
+				t.Errorf("%s: lost %q", noise, out.Lost)
+			}
+		})
+	}
+}
+
+func longer(o Order, d time.Duration) Order {
+	o.Plan.Load.Duration = plan.Duration(d)
+	return o
+}
+
+func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		go func() {
+			<-time.After(10 * time.Second)
+			w.hosts["b"].setCut(true)
+			<-time.After(10 * time.Second)
+			w.hosts["b"].setCut(false)
+		}()
+		states := make(map[string]int)
+		shown := stats.Window{}
+		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *RunOptions) {
+			r.Observe = func(tick Tick) {
+				states[tick.Hosts[1].Name+" "+tick.Hosts[1].State]++
+				for _, win := range tick.Windows {
+					shown.Add(&win)
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Lost) > 0 || len(loads(out.Files)) != 6 {
+			t.Errorf("lost %q, files %q", out.Lost, out.Files)
+		}
+		if n := states["b away"]; n < 5 || n > 12 {
+			t.Errorf("host b was away for %d s of 10: %v", n, states)
+		}
+		if states["b running"] < 15 {
+			t.Errorf("host b was %v", states)
+		}
+		if missing := 40*1200 - shown.Acknowledged; missing < 0 || missing > 3*400 {
+			t.Errorf("%d records on the screen: more is missing than what was on its way when the network was cut", shown.Acknowledged)
+		}
+		w.sameFiles(t, out.Files)
+		w.idle(t, -1)
+	})
+}
+
+func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		go func() {
+			<-time.After(12 * time.Second)
+			w.hosts["b"].setCut(true)
+		}()
+		began := time.Now()
+		var note string
+		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *RunOptions) {
+			r.Observe = func(t Tick) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 30*time.Second+comebackGrace+10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: it was not heard for") || !strings.Contains(out.Lost[0], "kt collect --run nightly") {
+			t.Errorf("lost %q", out.Lost)
+		}
+		if !strings.HasPrefix(note, "lost: it was not heard for") {
+			t.Errorf("the screen says %q", note)
+		}
+		var copies []string
+		for _, f := range loads(out.Files) {
+			if strings.HasSuffix(f, "-cut.ktr") {
+				copies = append(copies, f)
+			}
+		}
+		if len(copies) != 2 || len(loads(out.Files)) != 6 {
+			t.Fatalf("the files are %q", out.Files)
+		}
+		for _, f := range copies {
+			r := partOf(t, f)
+			if r.Ended != result.CutOff || r.Part.Host != "b" || r.Records.Acknowledged < 8*200 || startIn(t, f).Agreed == nil {
+				t.Errorf("%s: part %+v, ended %s, %d records", f, r.Part, r.Ended, r.Records.Acknowledged)
+			}
+		}
+		w.hosts["b"].setCut(false)
+		w.hosts["b"].breakAll()
+		<-time.After(2 * absentGrace)
+		w.idle(t, -1)
+		// The whole files supersede the copies: they are of the same runs.
+		files, problems := w.client().Results(t.Context(), w.peers("b"), "nightly", t.TempDir())
+		if len(problems) > 0 || len(files) != 3 {
+			t.Fatalf("files %q, problems %v", files, problems)
+		}
+		ids := make(map[string]bool)
+		for _, f := range loads(files) {
+			r := partOf(t, f)
+			ids[r.RunID] = r.Ended == result.Completed
+		}
+		for _, f := range copies {
+			if !ids[partOf(t, f).RunID] {
+				t.Errorf("no whole file has the id of %s", f)
+			}
+		}
+	})
+}
+
+func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		ctx, die := context.WithCancel(t.Context())
+		go func() {
+			<-time.After(5 * time.Second)
+			die()
+		}()
+		o := w.order([]string{"a", "b", "c"}, "broker")
+		o.Plan.Topic.Delete = true
+		_, err := w.client().Run(ctx, longer(o, 20*time.Second), RunOptions{Dir: t.TempDir()})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v", err)
+		}
+		for _, n := range threeHosts {
+			if w.hosts[n].agent.busy() != "nightly" {
+				t.Errorf("%s gave up", n)
+			}
+		}
+		<-time.After(20*time.Second + 2*absentGrace)
+		w.idle(t, -1)
+		if n := w.topics("t"); n != 0 {
+			t.Errorf("the topic is there %d times", n)
+		}
+		files, problems := w.client().Results(t.Context(), w.peers(threeHosts...), "", t.TempDir())
+		if len(problems) > 0 || len(files) != 10 {
+			t.Fatalf("files %q, problems %v", files, problems)
+		}
+		acked := int64(0)
+		for _, f := range loads(files) {
+			r := partOf(t, f)
+			acked += r.Records.Acknowledged
+			if r.Ended != result.Completed {
+				t.Errorf("%s ended %s", f, r.Ended)
+			}
+		}
+		if acked != 20*1200 {
+			t.Errorf("%d records in the files", acked)
+		}
+		w.sameFiles(t, files)
+	})
+}
+
+func TestStopAndAbort(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		stop, abort time.Duration // after the run was ordered; 0: never
+		deaf        bool          // processes do not hear a stop
+		ended       string
+		want        error
+		files       int
+	}{
+		{"a stop before the start undoes everything", time.Second, 0, false, "", ErrStopped, 0},
+		{"a stop while all wait for the start does too", 4500 * time.Millisecond, 0, false, "", ErrStopped, 0},
+		{"a stop in the run lets it finish", 12 * time.Second, 0, false, result.Interrupted, nil, 6},
+		{"an abort leaves what was written", 0, 12 * time.Second, false, result.CutOff, nil, 6},
+		{"an abort kills what does not hear a stop", 12 * time.Second, 14 * time.Second, true, result.CutOff, nil, 6},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, threeHosts, func(t *testing.T, w *world) {
+				for _, h := range w.hosts {
+					h.behave = func(int) behaviour { return behaviour{readyIn: 1500 * time.Millisecond, deaf: tc.deaf} }
+				}
+				stop, abort := make(chan struct{}), make(chan struct{})
+				if tc.stop > 0 {
+					time.AfterFunc(tc.stop, func() { close(stop) })
+				}
+				if tc.abort > 0 {
+					time.AfterFunc(tc.abort, func() { close(abort) })
+				}
+				began := time.Now()
+				out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *RunOptions) { r.Stop, r.Abort = stop, abort })
+				if !errors.Is(err, tc.want) {
+					t.Errorf("the error is %v, want %v", err, tc.want)
+				}
+				if took := time.Since(began) - max(tc.stop, tc.abort); took > 12*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if n := len(loads(out.Files)); n != tc.files {
+					t.Errorf("%d files, want %d", n, tc.files)
+				}
+				for _, f := range loads(out.Files) {
+					if r := partOf(t, f); r.Ended != tc.ended {
+						t.Errorf("%s ended %s, want %s", f, r.Ended, tc.ended)
+					}
+				}
+				if tc.files == 0 {
+					w.idle(t, 0)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAgentThatEndsStopsItsProcessesInOrder(t *testing.T) {
+	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+		go func() {
+			<-time.After(10 * time.Second)
+			w.hosts["b"].end()
+		}()
+		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: ") {
+			t.Errorf("lost %q", out.Lost)
+		}
+		found, _ := filepath.Glob(filepath.Join(w.hosts["b"].dir, "*.ktr"))
+		if len(found) != 3 {
+			t.Fatalf("host b has %q", found)
+		}
+		for _, f := range found {
+			if !strings.HasSuffix(f, "-p0.ktr") && partOf(t, f).Ended != result.Interrupted {
+				t.Errorf("%s ended %s", f, partOf(t, f).Ended)
+			}
+		}
+	})
+}
+
+func TestACoordinatorThatGoesBeforeTheStartLeavesNothingRunning(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		w.hosts["c"].behave = func(int) behaviour { return behaviour{readyIn: time.Minute} }
+		go func() {
+			<-time.After(5 * time.Second)
+			for _, h := range w.hosts {
+				h.setCut(true) // nobody can be told that it is over
+			}
+		}()
+		if _, _, err := w.run(w.order([]string{"a", "b", "c"}, "broker")); err == nil {
+			t.Error("the run was made")
+		}
+		<-time.After(2 * time.Minute)
+		w.idle(t, 0)
+		if n := w.topics("t"); n != 0 {
+			t.Errorf("the topic is there %d times", n)
+		}
+	})
+}
+
+func TestALoadThatIsLongerThanItSaidIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
+		o := longer(w.order([]string{"a"}), 0)
+		o.Plan.Load.Records = 1200 * 15 // the processes here do not know records, and would never end
+		for _, h := range w.hosts {
+			h.behave = func(int) behaviour { return behaviour{forever: true} }
+		}
+		out, _, err := w.run(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range loads(out.Files) {
+			if r := partOf(t, f); r.Ended != result.Interrupted || r.ElapsedSeconds > 35 {
+				t.Errorf("%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)
+			}
+		}
+		w.end()
+	})
+}
+
+// room is a disk with little of it.
+type room struct{ left int }
+
+func (r *room) Write(b []byte) (int, error) {
+	if r.left -= len(b); r.left < 0 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(b), nil
+}
+
+func (r *room) Close() error { return nil }
+
+func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		b := w.hosts["b"]
+		b.agent.store.create = roomy(8 << 10)
+		b.behave = func(int) behaviour {
+			return behaviour{done: Done{Code: 1, Text: "write run file: no space left on device"}}
+		}
+		var notes []string
+		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *RunOptions) {
+			r.Observe = func(t Tick) { notes = append(notes, t.Hosts[1].Note) }
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(notes, func(n string) bool {
+			return strings.Contains(n, "what was watched is not whole: write run file: no space left on device")
+		}) {
+			t.Errorf("the screen says %q", slices.Compact(notes))
+		}
+		if d := out.Done["b"]; len(d) != 2 || d[0].Text != "write run file: no space left on device" {
+			t.Errorf("host b ended %+v", d)
+		}
+		if len(loads(out.Files)) != 6 {
+			t.Errorf("files %q", out.Files)
+		}
+	})
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		w.hosts["b"].agent.store.create = roomy(0)
+		_, _, err := w.run(w.order([]string{"a", "b", "c"}))
+		if err == nil || !strings.Contains(err.Error(), "b refuses: write run file: no space left on device") {
+			t.Errorf("the error is %v", err)
+		}
+		w.idle(t, 0)
+	})
+}
+
+func TestAPeerOfAnotherVersionIsToldSo(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		s, err := w.dial(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		future := fmt.Sprintf(`{"hello":{"protocol":%d,"version":"9.9","name":"x","role":"y","colour":"green"},"more":1}`, Protocol+1)
+		if err := s.Send(t.Context(), kindJSON, []byte(future)); err != nil {
+			t.Fatal(err)
+		}
+		_, b, err := s.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, err := decodeHello(b); err != nil || h.Protocol != Protocol || h.Version != "test" {
+			t.Errorf("it answers %s", b)
+		}
+		if _, _, err := s.Receive(t.Context()); err == nil {
+			t.Error("it goes on with a peer of another version")
+		}
+		// And the other way round.
+		c := w.client()
+		c.dial = func(context.Context, string) (stream, error) {
+			here, there := pair(w.hosts["a"])
+			welcome := fmt.Sprintf(`{"welcome":{"protocol":%d,"version":"9.9","name":"x","colour":"green"}}`, Protocol+1)
+			return here, there.Send(t.Context(), kindJSON, []byte(welcome))
+		}
+		_, err = c.Peers(t.Context(), []string{"x:1"}, false)
+		if want := fmt.Sprintf("it speaks version %d of kt's protocol (kt 9.9), this kt %d (kt test): use the same kt on all hosts", Protocol+1, Protocol); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
 		}
 	})
 }

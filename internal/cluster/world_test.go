@@ -61,6 +61,7 @@ type behaviour struct {
 	deaf     bool // to a stop
 	readyIn  time.Duration
 	exitLate time.Duration // after a finish
+	forever  bool          // the load has no end
 }
 
 func newWorld(t *testing.T) *world {
@@ -337,7 +338,7 @@ func (p *fakeProcess) run() error {
 		p.undo()
 		return errors.New("exit status 1")
 	}
-	time.Sleep(p.how.readyIn) //nolint:forbidigo // what a client takes to connect, in the time of the bubble
+	<-time.After(p.how.readyIn) // what a client takes to connect
 	file, err := os.OpenFile(p.job.RunFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -422,7 +423,7 @@ func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 			if p.job.Plan.Topic.Delete {
 				p.undo()
 			}
-			time.Sleep(p.how.exitLate) //nolint:forbidigo // what deleting a topic takes, in the time of the bubble
+			<-time.After(p.how.exitLate) // what deleting a topic takes
 			return nil
 		}
 	}
@@ -433,7 +434,7 @@ func (p *fakeProcess) seconds(f *result.RunFile, began time.Time) (string, error
 	rate := int64(p.job.Plan.RecordsPerSecond())
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	for at := time.Second; at <= lasts; at += time.Second {
+	for at := time.Second; p.how.forever || at <= lasts; at += time.Second {
 	wait:
 		for {
 			select {
@@ -480,3 +481,10 @@ func (w *world) order(load []string, watched ...string) Order {
 		},
 	}
 }
+
+// roomy makes files on a disk with so much room.
+func roomy(left int) func(string) (io.WriteCloser, error) {
+	return func(string) (io.WriteCloser, error) { return &room{left}, nil }
+}
+
+func decodeLoose(b []byte, v any) error { return json.Unmarshal(b, v) }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -393,6 +394,97 @@ func TestIDsAreInOrder(t *testing.T) {
 	want := []int32{0, 1, 5, 9}
 	if p, b := w.PartitionIDs(), w.BrokerIDs(); !slices.Equal(p, want) || !slices.Equal(b, want) {
 		t.Errorf("partitions %v, brokers %v; want %v", p, b, want)
+	}
+}
+
+// tidy leaves out the times that a window has no business to tell of.
+func tidy(w Window) Window {
+	if w.Offered == 0 {
+		w.FirstDue, w.LastSent = 0, 0
+	}
+	if w.Offered == 0 && w.Unsent == 0 {
+		w.LastDue = 0
+	}
+	if w.Acknowledged == 0 {
+		w.LastAck = 0
+	}
+	if w.Consumed == 0 {
+		w.FirstRead, w.LastRead = 0, 0
+	}
+	return w
+}
+
+func TestWhatIsShiftedMergesAsItDidBefore(t *testing.T) {
+	for seed := range uint64(25) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		a, b := tidy(randomWindow(rng)), tidy(randomWindow(rng))
+		d := time.Duration(rng.Int64N(1e9))
+		want := Merge(a, b)
+		want.Shift(d)
+		x, y := copyOf(t, a), copyOf(t, b)
+		x.Shift(d)
+		y.Shift(d)
+		if diff := sameWindow(Merge(x, y), want); diff != "" {
+			t.Fatalf("seed %d: a and b shifted by %v are not a+b shifted:\n%s", seed, d, diff)
+		}
+		x.Shift(-d)
+		if diff := sameWindow(x, a); diff != "" {
+			t.Fatalf("seed %d: shifted there and back:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestShiftMovesEveryTimeAndNoLength(t *testing.T) {
+	var w Window
+	next := int64(1000)
+	fill(t, reflect.ValueOf(&w).Elem(), &next)
+	moved := copyOf(t, w)
+	const d = time.Hour
+	moved.Shift(d)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Window]()) {
+		if field.Type != reflect.TypeFor[time.Duration]() {
+			continue
+		}
+		was, is := reflect.ValueOf(w).FieldByIndex(field.Index).Int(), reflect.ValueOf(moved).FieldByIndex(field.Index).Int()
+		name := field.Name
+		isTime := name == "Start" || name == "End" || strings.HasPrefix(name, "First") || strings.HasPrefix(name, "Last")
+		if want := map[bool]time.Duration{true: d}[isTime]; time.Duration(is-was) != want {
+			t.Errorf("%s is moved by %v, want %v", name, time.Duration(is-was), want)
+		}
+	}
+	for name, by := range map[string]time.Duration{
+		"the outage":               moved.Outage.From - w.Outage.From,
+		"the outage of partitions": moved.Partitions[moved.PartitionIDs()[0]].Outage.From - w.Partitions[w.PartitionIDs()[0]].Outage.From,
+		"events":                   moved.Events[0].At - w.Events[0].At,
+	} {
+		if by != d {
+			t.Errorf("%s is moved by %v, want %v", name, by, d)
+		}
+	}
+	var nothing Window
+	nothing.Shift(d)
+	if !nothing.IsZero() {
+		t.Errorf("a window of nothing was moved to %v", nothing.Start)
+	}
+}
+
+func TestASlimWindowKeepsWhatAScreenShows(t *testing.T) {
+	var w Window
+	next := int64(1000)
+	fill(t, reflect.ValueOf(&w).Elem(), &next)
+	was := copyOf(t, w)
+	slim := w.Slim()
+	want := copyOf(t, w)
+	want.Partitions, want.Lag = nil, Histogram{}
+	for id, b := range want.Brokers {
+		b.Latency, b.Fetch.Latency = Histogram{}, Histogram{}
+		want.Brokers[id] = b
+	}
+	if diff := sameWindow(slim, want); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := sameWindow(w, was); diff != "" {
+		t.Errorf("the window itself has changed:\n%s", diff)
 	}
 }
 

@@ -397,7 +397,7 @@ func TestSixtyFourAgentsThatJoinAtOnceAllSeeAll(t *testing.T) {
 		if g == nil {
 			t.Fatal("an agent did not start")
 		}
-		eventually(t, 30*time.Second-time.Since(began), g.name+" sees all", func() bool { return slices.Equal(states(g), want) })
+		sees(t, g, 30*time.Second-time.Since(began), want...)
 	}
 	t.Logf("after %v", time.Since(began))
 }

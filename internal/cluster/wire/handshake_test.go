@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,6 +165,26 @@ func TestRecordedSessionFailsWhenItIsPlayedBack(t *testing.T) {
 		}
 		if len(lines) != 1 {
 			t.Errorf("log %q, want one line", lines)
+		}
+	})
+}
+
+func TestNoMemoryIsTakenForWhoOnlyPlaysAHelloBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := newKey()
+		var lines []string
+		s := &Server{Key: key, Handle: new(echo).handle, Log: func(line string) { lines = append(lines, line) }}
+		near, far := net.Pipe()
+		s.Serve(far)
+		go func() {
+			_, _ = near.Write(newHello(Version).encode(key))
+			_, _ = near.Read(make([]byte, replySize))
+			_, _ = near.Write([]byte{0, 0, 0, overhead + 1}) // a byte more than the confirmation
+		}()
+		<-time.After(HandshakeTimeout + time.Second)
+		s.Close()
+		if len(lines) != 1 || !strings.Contains(lines[0], ErrTooLarge.Error()) {
+			t.Errorf("log %q, want one line that says %q", lines, ErrTooLarge)
 		}
 	})
 }
