@@ -183,11 +183,11 @@ func agentDirs(env *Env, asked string) (dir, shared string, err error) {
 // spawnPart starts a process that makes a part of a load: this program, with nothing on
 // its command line that came from another host.
 func spawnPart(ctx context.Context) (*cluster.Process, error) {
-	path, err := os.Executable()
+	path, err := ownProgram()
 	if err != nil {
 		return nil, err
 	}
-	c := exec.Command(path, "part")
+	c := exec.CommandContext(ctx, path, "part")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on the agent's terminal is the agent's
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -209,6 +209,16 @@ func spawnPart(ctx context.Context) (*cluster.Process, error) {
 		}
 		return err
 	}}, nil
+}
+
+// ownProgram is the file that this process runs: on Linux even when another version has
+// taken its place since.
+func ownProgram() (string, error) {
+	const running = "/proc/self/exe"
+	if _, err := os.Stat(running); err == nil {
+		return running, nil
+	}
+	return os.Executable()
 }
 
 // tail keeps the end of what a process says.

@@ -27,6 +27,7 @@ type remote struct {
 	stop   *stopper
 	client *cluster.Client
 	order  cluster.Order
+	shares []float64 // of the load, by host
 	out    *output
 	fold   *result.Fold // what is known while the run goes on
 	begun  bool         // guarded by the one goroutine that observes
@@ -91,8 +92,16 @@ func (r *remote) findHosts(ctx context.Context) error {
 	if p.Reads() && !l.Hosts.OwnConsumers {
 		p.Read.Consumers = processes
 	}
-	if _, err := p.Divide(processes); err != nil {
+	parts, err := p.Divide(processes)
+	if err != nil {
 		return usageError(err)
+	}
+	for of := range slices.Chunk(parts, l.Hosts.Processes) {
+		share := 0.0
+		for i := range of {
+			share += of[i].Part()
+		}
+		r.shares = append(r.shares, share)
 	}
 	l.Plan = p
 	epoch := rand.Text()[:12]
@@ -189,7 +198,7 @@ func (r *remote) header() result.Header {
 		Schema: result.Schema, RunID: r.order.Epoch, KTVersion: buildVersion().String(), StartedAt: r.env.Now().UTC(),
 		Args: r.order.Args, Plan: r.order.Plan,
 	}
-	h.Environment.Topic = result.Topic{Name: l.Plan.Topic.Name, Partitions: int(l.Plan.Topic.Partitions)}
+	h.Environment.Topic = result.Topic{Name: l.Plan.Topic.Name, Partitions: int(l.Plan.Topic.Partitions), ReplicationFactor: int(l.Plan.Topic.ReplicationFactor)}
 	if l.Plan.Writes() {
 		h.Config = settings(l.producer.All())
 	}
@@ -209,8 +218,8 @@ func (r *remote) screenHeader(h result.Header) tui.Header {
 	if p.Writes() {
 		s.BufferBytes = r.load.producer.BufferMemory() * int64(p.Producers)
 	}
-	for _, peer := range r.order.Load {
-		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role, Processes: r.order.Processes})
+	for i, peer := range r.order.Load {
+		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role, Processes: r.order.Processes, Share: r.shares[i]})
 	}
 	for _, peer := range r.order.Watch {
 		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role})

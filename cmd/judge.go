@@ -31,13 +31,22 @@ func judge(res result.Result, signalled int, output string) error {
 	case res.Damaged():
 		return &exitError{exitFailed, fmt.Errorf("%s%s", damage(v), inGroups(v))}
 	case !res.Valid:
-		return &exitError{exitNotValid, fmt.Errorf("the run is not valid: %s", strings.Join(res.Invalid, "; "))}
+		return &exitError{exitNotValid, fmt.Errorf("the run is not valid: %s", few(res.Invalid))}
 	case res.Client.Aborted > 0:
 		return &exitError{exitFailed, fmt.Errorf("%d transactions could not be committed", res.Client.Aborted)}
 	case lost > 0:
 		return &exitError{exitFailed, fmt.Errorf("%d records were not acknowledged", lost)}
 	}
 	return judgeReading(res, output)
+}
+
+// few tells the first of many reasons: a run on many hosts may have dozens.
+func few(reasons []string) string {
+	const most = 2
+	if n := len(reasons) - most; n > 1 {
+		return fmt.Sprintf("%s; and %d reasons more", strings.Join(reasons[:most], "; "), n)
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // damage is what Damaged finds.

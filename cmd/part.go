@@ -86,7 +86,9 @@ func (p *part) run() *config.Run {
 		Plan: p.job.Plan, Properties: given(p.job.Producer), ConsumerProperties: given(p.job.Consumer),
 		ResultFile: p.job.RunFile, Output: "text", Quiet: true, Interval: time.Second, DateFormat: "yyyy",
 	}
-	r.Plan.Topic.Delete = r.Plan.Topic.Delete && p.job.CreateTopic
+	if !p.job.CreateTopic { // another process has made the topic, and its settings
+		r.Plan.Topic.Delete, r.Plan.Topic.Configs = false, nil
+	}
 	return r
 }
 

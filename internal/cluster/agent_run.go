@@ -54,9 +54,10 @@ type run struct {
 	talk     *talk
 	leave    func()    // ends the delivery to talk
 	seen     time.Time // when the coordinator left
+	undo     bool      // there is to be no load: nothing of the run may stay
+	why      string    // for the log
 	written  bool
 	ended    bool
-	why      string // it was undone
 }
 
 func newRun(a *agent, o *offer) *run {
@@ -125,7 +126,7 @@ func (r *run) detach(t *talk) {
 func (r *run) open(processes []int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.start != nil || r.ordered[doCancel] || r.quit || r.ended {
+	if r.start != nil || r.undo || r.quit || r.ended {
 		return errors.New("the run is not being prepared any more")
 	}
 	if !r.opened {
@@ -155,7 +156,7 @@ func (r *run) open(processes []int) error {
 func (r *run) begin(s StartOrder) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.start != nil || r.ordered[doCancel] || r.quit || r.ended || !r.opened {
+	if r.start != nil || r.undo || r.quit || r.ended || !r.opened {
 		return errors.New("the run is not being prepared any more")
 	}
 	for _, c := range r.children {
@@ -179,10 +180,19 @@ func (r *run) begin(s StartOrder) error {
 	return nil
 }
 
-// obey notes an order.
+// obey notes an order. Before the start all that end a run undo it. One to undo it that
+// comes too late ends it.
 func (r *run) obey(do string) {
 	r.mu.Lock()
 	r.ordered[do] = true
+	begun := r.start != nil && !time.Now().Before(r.start.At)
+	switch {
+	case do == doDrained || do == doFinish:
+	case !begun:
+		r.undo = true
+	case do == doCancel:
+		r.ordered[doStop], r.ordered[doDrained], r.ordered[doFinish] = true, true, true
+	}
 	r.mu.Unlock()
 	r.notify()
 }
@@ -206,9 +216,9 @@ func (r *run) live(ctx context.Context) {
 	r.a.store.release(r.group)
 	r.mu.Lock()
 	r.ended = true
-	why, started := r.why, r.start != nil
+	why, undo := r.why, r.undo
 	r.mu.Unlock()
-	if !started {
+	if undo {
 		if err := r.a.store.remove(r.group); err != nil {
 			r.a.o.Log(fmt.Sprintf("run %s: remove what it left: %v", r.offer.Part.Run, err))
 		}
@@ -228,8 +238,11 @@ func (r *run) step(now time.Time) bool {
 			c.killAt = now.Add(abortGrace)
 		}
 	}
+	if r.undo {
+		return r.undone(now)
+	}
 	if r.start == nil {
-		return r.stepBefore(now)
+		return false
 	}
 	if r.ordered[doAbort] {
 		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
@@ -253,32 +266,27 @@ func (r *run) step(now time.Time) bool {
 
 // decide notes what the agent orders by itself.
 func (r *run) decide(now time.Time) {
+	undo := func(why string) { r.undo, r.why = true, why }
+	limit := r.a.o.Limits.Duration
 	switch {
+	case r.undo:
 	case r.start == nil && r.talk == nil && now.Sub(r.seen) > lobbyGrace:
-		r.ordered[doCancel] = true
-		r.why = ": the coordinator was gone before the start"
+		undo(": the coordinator was gone before the start")
 	case r.start == nil && now.Sub(r.born) > lobbyTimeout:
-		r.ordered[doCancel] = true
-		r.why = fmt.Sprintf(": it was not started within %v", lobbyTimeout)
-	case r.start == nil && r.quit:
-		r.ordered[doCancel] = true
-		r.why = ": the agent ends"
+		undo(fmt.Sprintf(": it was not started within %v", lobbyTimeout))
+	case r.quit && (r.start == nil || now.Before(r.start.At)):
+		undo(": the agent ends")
 	case r.start == nil:
 	case r.quit && !r.settled():
-		r.ordered[doStop] = true
 		r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
-	case r.a.o.Limits.Duration > 0 && now.Sub(r.start.At) > r.a.o.Limits.Duration+overtime && !r.ordered[doStop] && !r.settled():
+	case limit > 0 && now.Sub(r.start.At) > limit+overtime && !r.ordered[doStop] && !r.settled():
 		r.ordered[doStop] = true
-		r.a.o.Log(fmt.Sprintf("run %s: stopped, for it is longer than --max-duration %v", r.offer.Part.Run, r.a.o.Limits.Duration))
+		r.a.o.Log(fmt.Sprintf("run %s: stopped, for it is longer than --max-duration %v", r.offer.Part.Run, limit))
 	}
 }
 
-// stepBefore is step before the start: only a cancelled run has something to do.
-func (r *run) stepBefore(now time.Time) bool {
-	if !r.ordered[doCancel] && !r.ordered[doStop] && !r.ordered[doAbort] {
-		return false
-	}
-	r.ordered[doCancel] = true // nothing may be opened or started from here on
+// undone brings a run to nothing, and tells whether it is.
+func (r *run) undone(now time.Time) bool {
 	r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
 	if r.ordered[doAbort] {
 		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)

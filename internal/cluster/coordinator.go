@@ -125,6 +125,9 @@ func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, er
 		return Outcome{}, err
 	}
 	if err := s.run(ctx); err != nil {
+		if errors.Is(err, ErrStopped) {
+			s.cancel()
+		}
 		return Outcome{}, err
 	}
 	return s.collect(ctx)
@@ -295,13 +298,13 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 			return ctx.Err()
 		case <-stop:
 			stop, s.stopped = nil, true
-			if !s.started {
+			if s.before() {
 				return ErrStopped
 			}
 			s.tellAll(doStop)
 		case <-abort:
 			abort, s.stopped, s.aborted = nil, true, true
-			if !s.started {
+			if s.before() {
 				return ErrStopped
 			}
 			s.tellAll(doAbort)
@@ -309,6 +312,12 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 	}
 	return nil
 }
+
+// before tells whether the run can still be undone everywhere: an order takes a moment to
+// get to the agents.
+func (s *session) before() bool { return !s.started || s.elapsed() < -undoAhead }
+
+const undoAhead = 500 * time.Millisecond
 
 var errTimeout = errors.New("it took too long")
 

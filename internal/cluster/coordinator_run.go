@@ -203,8 +203,8 @@ func (s *session) giveStart() time.Duration {
 	return ahead
 }
 
-// cancel undoes what was prepared: on every agent that can be told, and the others do so
-// by themselves.
+// cancel undoes what was prepared: on every agent that can be told. The others do so by
+// themselves, unless they have got the start: so they are waited for.
 func (s *session) cancel() {
 	if s.hangUp == nil {
 		return // nobody was asked
@@ -213,7 +213,7 @@ func (s *session) cancel() {
 	s.tellAll(doCancel)
 	_ = s.until(context.Background(), cancelTimeout, func() bool { // agents that take longer go on alone
 		for _, l := range s.links {
-			if l.up && l.state >= linkAccepted && !l.ended {
+			if (l.up || !s.agreed.IsZero()) && l.state >= linkAccepted && !l.ended {
 				return false
 			}
 		}

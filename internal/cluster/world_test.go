@@ -338,7 +338,11 @@ func (p *fakeProcess) run() error {
 		p.undo()
 		return errors.New("exit status 1")
 	}
-	<-time.After(p.how.readyIn) // what a client takes to connect
+	select {
+	case <-time.After(p.how.readyIn): // what a client takes to connect
+	case <-p.killed:
+		return errKilled
+	}
 	file, err := os.OpenFile(p.job.RunFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -65,16 +65,34 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, s Settings) (Top
 		return Topic{}, misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
 	}
 	if found == nil {
-		if err := c.create(ctx, p.Topic); err != nil {
+		if found, err = c.createOrFind(ctx, p.Topic); err != nil {
 			return Topic{}, err
 		}
-		if found, err = c.awaitLeaders(ctx, p.Topic.Name); err != nil {
-			return Topic{}, errors.Join(err, c.DeleteTopic(context.WithoutCancel(ctx), p.Topic.Name))
-		}
-		found.Created = true
 	}
 	found.Configs = c.topicConfigs(ctx, p.Topic.Name)
 	return *found, nil
+}
+
+// createOrFind makes a topic, unless another process makes it at the same moment: then
+// it must be what was wanted.
+func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*Topic, error) {
+	err := c.create(ctx, t)
+	theirs := errors.Is(err, kerr.TopicAlreadyExists)
+	if err != nil && !theirs {
+		return nil, err
+	}
+	found, err := c.awaitLeaders(ctx, t.Name)
+	switch {
+	case err != nil && theirs:
+		return nil, err
+	case err != nil:
+		return nil, errors.Join(err, c.DeleteTopic(context.WithoutCancel(ctx), t.Name))
+	case theirs:
+		t.Configs = nil // whoever was faster has set its own, and nobody can tell
+		return found, matches(*found, t)
+	}
+	found.Created = true
+	return found, nil
 }
 
 // lookUp returns the topic as it is, or nil when there is none.
@@ -183,6 +201,9 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 		if err == nil {
 			err = responseError(rs[t.Name])
 		}
+		if errors.Is(err, kerr.TopicAlreadyExists) {
+			return err // a moment ago it was not there
+		}
 		if refused(err) {
 			return misfit("create topic %s: %w", t.Name, err)
 		}
@@ -214,7 +235,7 @@ func responseError(r kadm.CreateTopicResponse) error {
 func refused(err error) bool {
 	for _, code := range []*kerr.Error{
 		kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
-		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation, kerr.TopicAlreadyExists,
+		kerr.InvalidConfig, kerr.InvalidRequest, kerr.PolicyViolation,
 	} {
 		if errors.Is(err, code) {
 			return true

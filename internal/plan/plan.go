@@ -96,7 +96,7 @@ func (p *Plan) Embedded() bool { return len(p.Bootstrap) == 0 }
 // RecordsPerSecond is the target rate of this process; it is Unlimited's PerSecond when
 // there is none.
 func (p *Plan) RecordsPerSecond() float64 {
-	return p.part() * p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
+	return p.Part() * p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
 }
 
 // String is the load in one line, for people.

@@ -46,8 +46,8 @@ func (p *Plan) shards() (first, own, all int) {
 	return first, own, all
 }
 
-// part is which part of the whole load this process makes, from 0 to 1.
-func (p *Plan) part() float64 {
+// Part is which part of the whole load this process makes, from 0 to 1.
+func (p *Plan) Part() float64 {
 	_, own, all := p.shards()
 	if all == 0 {
 		return 1
@@ -152,8 +152,8 @@ func (s Share) validate(p *Plan) error {
 		return nil
 	}
 	switch {
-	case s.Producer < 0 || s.Producers > maxClients || s.Producer+p.Producers > s.Producers,
-		s.Consumer < 0 || s.Consumers > maxClients || s.Consumer+p.Read.Consumers > s.Consumers,
+	case s.Producer < 0 || s.Producers > maxClients || s.Producer > s.Producers-p.Producers,
+		s.Consumer < 0 || s.Consumers > maxClients || s.Consumer > s.Consumers-p.Read.Consumers,
 		s.Slots < 0 || s.Slots > maxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
 		return fmt.Errorf("share %+v: it is no part of a load", s)
 	}

@@ -108,7 +108,7 @@ func (p Plan) alone() Plan {
 		return p
 	}
 	first, own, all := p.shards()
-	part := p.part()
+	part := p.Part()
 	sum := func(total int64) (n int64) {
 		for i := 0; i < own && total > 0; i++ {
 			n += shareOf(total, first+i, all)

@@ -15,9 +15,13 @@ func Tags(h result.Header) []string {
 	if h.Plan.Reads() && !writes(h) {
 		tags = append(tags, groupTag(h))
 	}
-	tags = append(tags,
-		plural(h.Environment.Partitions(), "partition"),
-		fmt.Sprintf("RF %d", h.Environment.Topic.ReplicationFactor))
+	// Before a load on other hosts begins, nobody here has looked at the topic.
+	if n := h.Environment.Partitions(); n > 0 {
+		tags = append(tags, plural(n, "partition"))
+	}
+	if n := h.Environment.Topic.ReplicationFactor; n > 0 {
+		tags = append(tags, fmt.Sprintf("RF %d", n))
+	}
 	if writes(h) {
 		tags = append(tags, h.Plan.Payload.String())
 		if c := setting(h.Config, "compression.type"); c != "none" && c != "" {

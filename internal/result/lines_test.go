@@ -2,12 +2,18 @@ package result
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/stats"
@@ -38,6 +44,158 @@ func busy(seconds int) []event {
 		events = append(events, event{window: &taken[stats.Measured]}, event{sample: &host.Sample{At: end, Interval: time.Second, Cores: 4, ProcessCPU: 1}})
 	}
 	return events
+}
+
+// readLines reads all lines.
+func readLines(t testing.TB, r io.Reader) (all []line, last *lines) {
+	t.Helper()
+	lines := newLines(r)
+	for {
+		l, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return all, lines
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+}
+
+func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
+	for name, events := range map[string][]event{"written": canned(5, 12), "read": cannedReading(5, 12), "busy": busy(2)} {
+		t.Run(name, func(t *testing.T) {
+			file := runFile(t, header(120), events, completed)
+			got, _ := readLines(t, iotest.HalfReader(bytes.NewReader(file)))
+			i := 0
+			for text := range bytes.Lines(file) {
+				var want line
+				if err := json.Unmarshal(text, &want); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(marshal(t, want), marshal(t, got[i])); diff != "" {
+					t.Fatalf("line %d (-json +lines):\n%s", i+1, diff)
+				}
+				plain := want.Window != nil && want.Window.Events == nil && !bytes.Contains(text, []byte(`\`))
+				if _, fast := scanWindow(text); fast != plain {
+					t.Errorf("line %d is read the fast way: %v, want %v", i+1, fast, plain)
+				}
+				i++
+			}
+			if i != len(got) {
+				t.Errorf("%d lines, want %d", len(got), i)
+			}
+		})
+	}
+}
+
+func TestALineSharesNoMemoryWithTheNext(t *testing.T) {
+	var want []string
+	for _, e := range busy(3) {
+		if e.window != nil {
+			want = append(want, marshal(t, e.window))
+		}
+	}
+	all, _ := readLines(t, bytes.NewReader(runFile(t, header(0), busy(3), completed)))
+	var got []string
+	for _, l := range all {
+		if l.Window != nil {
+			got = append(got, marshal(t, l.Window))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-written +read:\n%s", diff)
+	}
+}
+
+func TestATornLineIsPassedOverAtTheEndOnly(t *testing.T) {
+	const head, window = `{"header":{"schema":1}}` + "\n", `{"window":{"end_ns":5}}`
+	for _, tc := range []struct {
+		name, text string
+		lines      int
+		torn       bool
+		say        string // "": no error
+	}{
+		{"whole", head + window + "\n", 2, false, ""},
+		{"whole but for its end of line", head + window, 2, false, ""},
+		{"torn", head + window[:9], 1, true, ""},
+		{"torn behind its window", head + window[:len(window)-1], 1, true, ""},
+		{"the first is torn", head[:9], 0, false, "line 1: it is not a line of a run file"},
+		{"torn before another", head + window[:9] + "\n" + window, 1, false, "line 2: it is not a line of a run file"},
+		{"longer than the buffer", head + window[:len(window)-2] + strings.Repeat(" ", 1<<17) + "}}\n" + window, 3, false, ""},
+		{"nothing", "", 0, false, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			lines := newLines(strings.NewReader(tc.text))
+			n := 0
+			for {
+				_, err := lines.next()
+				if errors.Is(err, io.EOF) {
+					err = nil
+				} else if err == nil {
+					n++
+					continue
+				}
+				if (err == nil) != (tc.say == "") || err != nil && !strings.HasPrefix(err.Error(), tc.say) {
+					t.Errorf("the error is %v, want %q", err, tc.say)
+				}
+				break
+			}
+			if n != tc.lines || lines.torn != tc.torn {
+				t.Errorf("%d lines, torn %v; want %d, %v", n, lines.torn, tc.lines, tc.torn)
+			}
+		})
+	}
+}
+
+// The file was written before windows had their counts as they have now.
+func TestARunFileOfAnEarlierVersionIsStillRead(t *testing.T) {
+	text, err := os.ReadFile("testdata/hdr.ktr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Replay(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.Result()
+	for name, tc := range map[string]struct{ got, want Latency }{
+		"response": {r.Latency.Response, Latency{Count: 127, Mean: 20663, Min: 76, P50: 12791, P90: 43871, P95: 79103, P99: 104703, P999: 128939, P9999: 128939, Max: 128939, OutOfRange: 3}},
+		"lag":      {r.Latency.Lag, Latency{Count: 130, Mean: 1170, Min: 3, P50: 730, P90: 2791, P95: 3657, P99: 4559, P999: 5070, P9999: 5070, Max: 5070}},
+		"requests": {r.Brokers[1].Latency, Latency{Count: 34, Mean: 15703, Min: 151, P50: 9823, P90: 31039, P95: 35231, P99: 64696, P999: 64696, P9999: 64696, Max: 64696}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	var again memory
+	var file *RunFile
+	all, _ := readLines(t, bytes.NewReader(text))
+	for _, l := range all {
+		switch {
+		case l.Header != nil:
+			file, err = NewRunFile(&again, *l.Header)
+		case l.Window != nil:
+			file.AddWindow(*l.Window)
+		case l.Sample != nil:
+			file.AddSample(*l.Sample)
+		case l.Trailer != nil:
+			err = file.Close(*l.Trailer)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(again.String(), "hdr_v2_base64") {
+		t.Error("it was written again as it was")
+	}
+	g, err := Replay(&again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(marshal(t, r), marshal(t, g.Result())); diff != "" {
+		t.Errorf("written again it gives another result (-was +is):\n%s", diff)
+	}
 }
 
 // BenchmarkReplay reads and folds a run file of ten minutes, as a merge does 200 times.

@@ -202,7 +202,7 @@ func (m *merge) combine(whole *Fold) {
 	for _, p := range parts {
 		p.head = <-p.out
 	}
-	var same repeats
+	same := make(repeats)
 	for {
 		open := slices.DeleteFunc(slices.Clone(parts), func(p *mergedPart) bool { return p.head == nil })
 		if len(open) == 0 {
@@ -212,7 +212,7 @@ func (m *merge) combine(whole *Fold) {
 		var sum slotSum
 		for _, p := range open {
 			if p.head.slot == slot {
-				sum.add(p, p.head, &same)
+				sum.add(p, p.head, same)
 				p.head = <-p.out
 			}
 		}

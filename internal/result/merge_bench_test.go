@@ -5,7 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"sync"
@@ -94,7 +94,7 @@ func peak(f func()) int64 {
 		metrics.Read(s)
 		return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 	}
-	runtime.GC()
+	debug.FreeOSMemory() // what was freed before would be used first
 	before, most := read(), int64(0)
 	done := make(chan struct{})
 	var watching sync.WaitGroup

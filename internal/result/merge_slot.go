@@ -3,6 +3,7 @@ package result
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -27,13 +28,14 @@ type phaseSum struct {
 	length  time.Duration // of one part's windows one after the other; the longest of all parts
 }
 
+// add adds a window, which nobody else uses any more.
 func (s *phaseSum) add(w *stats.Window) {
-	s.end = max(s.end, w.End)
-	if s.windows == 0 {
-		s.end = w.End
+	if s.windows++; s.windows == 1 {
+		s.sum, s.end = *w, w.End
+		return
 	}
-	s.windows++
 	s.sum.Add(w)
+	s.end = max(s.end, w.End)
 }
 
 // read reads the part: all of it into its own fold, and if it counts each second into
@@ -131,7 +133,7 @@ type used struct {
 
 // add adds the second of one part. Parts are added in their order, for sums of floats
 // depend on it.
-func (s *slotSum) add(p *mergedPart, m *moment, same *repeats) {
+func (s *slotSum) add(p *mergedPart, m *moment, same repeats) {
 	for i := range m.phases {
 		from, to := &m.phases[i], &s.phases[i]
 		if from.windows == 0 {
@@ -233,34 +235,47 @@ func hardwareOf(parts []*mergedPart) (all hardware) {
 }
 
 // repeats finds what several parts tell of one event: each of them looks at the cluster.
-type repeats struct{ recent []toldEvent }
+type repeats map[eventKey]toldBy
 
-type toldEvent struct {
-	by *mergedPart
-	stats.Event
+type eventKey struct {
+	kind              stats.EventKind
+	broker, to        int32
+	count             int
+	partitions, words string
+}
+
+// toldBy is who told an event last, and when that was.
+type toldBy struct {
+	part *mergedPart
+	at   time.Duration
 }
 
 // toldWithin is how far apart two parts may see one event: each looks once a second, and
 // their clocks may be off.
 const toldWithin = 2 * time.Second
 
+// mostTold bounds what is remembered of events.
+const mostTold = 10_000
+
 // without leaves out the events that another part has told already.
-func (r *repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
-	if len(events) == 0 {
-		return nil
-	}
-	first := events[0].At
-	r.recent = slices.DeleteFunc(r.recent, func(e toldEvent) bool { return e.At < first-2*toldWithin })
-	var kept []stats.Event
+func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
+	kept := events[:0]
 	for _, e := range events {
-		told := ofCluster(e.Kind) && slices.ContainsFunc(r.recent, func(o toldEvent) bool {
-			return o.by != p && o.Kind == e.Kind && o.Broker == e.Broker && o.To == e.To && o.Count == e.Count && o.Text == e.Text &&
-				slices.Equal(o.Partitions, e.Partitions) && (e.At-o.At).Abs() <= toldWithin
-		})
-		if !told {
+		if !ofCluster(e.Kind) {
 			kept = append(kept, e)
-			r.recent = append(r.recent, toldEvent{p, e})
+			continue
 		}
+		key := eventKey{e.Kind, e.Broker, e.To, e.Count, fmt.Sprint(e.Partitions), e.Text}
+		if told, ok := r[key]; ok && told.part != p && (e.At-told.at).Abs() <= toldWithin {
+			continue
+		}
+		if len(r) >= mostTold {
+			maps.DeleteFunc(r, func(_ eventKey, told toldBy) bool { return told.at < e.At-toldWithin })
+		}
+		if len(r) < mostTold {
+			r[key] = toldBy{p, e.At}
+		}
+		kept = append(kept, e)
 	}
 	return kept
 }

@@ -40,7 +40,7 @@ func readSource(name string, r io.ReaderAt, size int64) (*source, error) {
 	s := &source{name: name, r: r, size: size}
 	hash := sha256.New()
 	section := io.NewSectionReader(r, 0, size)
-	in := bufio.NewReaderSize(io.TeeReader(section, hash), 256<<10)
+	in := bufio.NewReaderSize(io.TeeReader(section, hash), int(min(256<<10, max(0, size)+1)))
 	for n := 1; ; n++ {
 		text, err := notable(in, n == 1)
 		last := errors.Is(err, io.EOF)

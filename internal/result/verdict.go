@@ -174,6 +174,9 @@ func (e *evidence) kept() bool {
 func (e *evidence) verdict() Verdict {
 	cpu := fmt.Sprintf("kt used %.2f of %.0f cores", e.use.CPUCores, e.use.CoresAvailable)
 	host := fmt.Sprintf("this machine's CPUs were %.0f %% busy", percent(e.use.HostCPUCores, e.use.HostCores))
+	if e.told != nil {
+		host = fmt.Sprintf("the clients' CPUs were %.0f %% busy", percent(e.use.HostCPUCores, e.use.HostCores))
+	}
 	full := fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the requests allowed in flight in use",
 		100*e.use.BufferFullShare, 100*e.use.InFlightShare)
 	throttled := e.throttled()

@@ -155,22 +155,21 @@ func (b packed) reach(rank int64) int {
 
 // addTo adds the counts to d, page by page.
 func (b packed) addTo(d *dense) {
-	next := 0
+	next := uint(0) // not an int, which would have to be checked for being below 0
 	for i := 0; i < len(b); {
 		page, at := next>>pageBits, next&(pageSize-1)
-		to := d.page(page)
-		for i < len(b) && at < pageSize {
+		to := d.page(int(page))
+		for ; i < len(b) && at < pageSize; i++ {
 			c := b[i]
 			if c < 0x80 {
 				to[at] += countOf(c)
-				at += stepOf(c)
-				i++
+				at += uint(stepOf(c))
 				continue
 			}
 			count, step, size := large(b[i:])
 			to[at] += count
-			at += step
-			i += size
+			at += uint(step)
+			i += size - 1
 		}
 		next = page<<pageBits + at
 	}

@@ -92,7 +92,9 @@ func TestWhatCannotBeScannedIsLeft(t *testing.T) {
 //   - That written again, it can read too, unless it has names with escapes.
 func FuzzScanWindow(f *testing.F) {
 	for seed := range uint64(8) {
-		f.Add(marshal(f, randomWindow(rand.New(rand.NewPCG(seed, 11)))))
+		w := randomWindow(rand.New(rand.NewPCG(seed, 11)))
+		w.Events = nil
+		f.Add(marshal(f, w))
 	}
 	f.Add([]byte(`{"start_ns":5,"errors":{"X":1,"X":2},"lag":{"counts":"CQI=","sum_us":5,"min_us":5,"max_us":5}}`))
 	f.Add([]byte(`{"start_ns":-0,"warmup":true,"partitions":{"-1":{},"1":{"outage":{}}},"brokers":{"7":{"fetch":{"latency":{}}}}}`))

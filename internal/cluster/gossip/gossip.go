@@ -47,7 +47,7 @@ type Gossip struct {
 	speak   *speaker
 	list    *memberlist.Memberlist
 	port    *transport
-	stop    context.CancelFunc // of keep and recall
+	stop    context.CancelFunc // of keep and mend
 	loops   sync.WaitGroup
 	closing sync.Once
 
@@ -90,7 +90,7 @@ func Start(o Options) (*Gossip, error) {
 	for _, j := range slices.Compact(slices.Sorted(slices.Values(o.Join))) {
 		g.loops.Go(func() { g.keep(ctx, j) })
 	}
-	g.loops.Go(func() { g.recall(ctx) })
+	g.loops.Go(func() { g.mend(ctx) })
 	return g, nil
 }
 

@@ -130,7 +130,7 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 				agents[i], _ = agent(t, fmt.Sprint("vm", i), o)
 			}
 			for i, g := range agents {
-				sees(t, g, 5*time.Second, "vm0 alive", "vm1 alive", "vm2 alive")
+				sees(t, g, 15*time.Second, "vm0 alive", "vm1 alive", "vm2 alive")
 				if g.Addr() != addrs[i] {
 					t.Errorf("vm%d listens on %s, want %s", i, g.Addr(), addrs[i])
 				}
@@ -150,11 +150,11 @@ func TestAnAgentThatIsNotThereYetIsToldOnceAndFound(t *testing.T) {
 	t.Parallel()
 	addr := freePort(t)
 	a, log := agent(t, "a", Options{Join: []string{addr}, Key: key(1)})
-	eventually(t, 5*time.Second, "a tells that nobody answers", func() bool { return len(log.with("join "+addr)) > 0 })
+	eventually(t, 15*time.Second, "a tells that nobody answers", func() bool { return len(log.with("join "+addr)) > 0 })
 	b, _ := agent(t, "b", Options{Bind: addr, Key: key(1)})
 	sees(t, a, 10*time.Second, "a alive", "b alive")
 	sees(t, b, 10*time.Second, "a alive", "b alive")
-	eventually(t, 5*time.Second, "a tells that it answers", func() bool { return len(log.with(addr+": joined")) == 1 })
+	eventually(t, 15*time.Second, "a tells that it answers", func() bool { return len(log.with(addr+": joined")) == 1 })
 	if lines := log.with("it is tried"); len(lines) != 1 {
 		t.Errorf("told %d times, want once: %q", len(lines), lines)
 	}
@@ -166,13 +166,13 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	b, log := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
 	c, _ := agent(t, "c", Options{Key: key(1), Join: []string{a.Addr()}})
 	for _, g := range []*Gossip{a, b, c} {
-		sees(t, g, 5*time.Second, "a alive", "b alive", "c alive")
+		sees(t, g, 15*time.Second, "a alive", "b alive", "c alive")
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	sees(t, a, 2*time.Second, "a alive", "b alive", "c left")
-	sees(t, b, 2*time.Second, "a alive", "b alive", "c left")
+	sees(t, a, 5*time.Second, "a alive", "b alive", "c left")
+	sees(t, b, 5*time.Second, "a alive", "b alive", "c left")
 	eventually(t, time.Second, "b tells", func() bool { return len(log.with("c has left")) == 1 })
 	if err := c.Update(Info{Name: "c"}); err == nil {
 		t.Error("an agent that has left took an update")
@@ -180,7 +180,7 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	// It comes back, at another address, and is there at once.
 	again, _ := agent(t, "c", Options{Key: key(1), Join: []string{b.Addr()}})
 	for _, g := range []*Gossip{a, b, again} {
-		sees(t, g, 5*time.Second, "a alive", "b alive", "c alive")
+		sees(t, g, 15*time.Second, "a alive", "b alive", "c alive")
 	}
 	if got := a.Members()[2].Addr; got != again.Addr() {
 		t.Errorf("a sees c at %s, want %s", got, again.Addr())
@@ -193,8 +193,10 @@ func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 	b, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
 	c, _ := agent(t, "c", Options{Key: key(1), Join: []string{a.Addr()}})
 	d, _ := agent(t, "d", Options{Key: key(1), Join: []string{a.Addr()}})
-	for _, g := range []*Gossip{a, b, c, d} {
-		sees(t, g, 5*time.Second, "a alive", "b alive", "c alive", "d alive")
+	// Memberlist is quicker when two more confirm what one suspects.
+	e, _ := agent(t, "e", Options{Key: key(1), Join: []string{a.Addr()}})
+	for _, g := range []*Gossip{a, b, c, d, e} {
+		sees(t, g, 15*time.Second, "a alive", "b alive", "c alive", "d alive", "e alive")
 	}
 	for _, g := range []*Gossip{c, d} {
 		if err := g.end(false); err != nil {
@@ -204,8 +206,8 @@ func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 	eventually(t, 10*time.Second, "c or d is suspected", func() bool {
 		return slices.ContainsFunc(a.Members(), func(m Member) bool { return m.State == Suspect })
 	})
-	sees(t, a, 15*time.Second, "a alive", "b alive", "c gone", "d gone")
-	sees(t, b, 15*time.Second, "a alive", "b alive", "c gone", "d gone")
+	sees(t, a, 30*time.Second, "a alive", "b alive", "c gone", "d gone", "e alive")
+	sees(t, b, 30*time.Second, "a alive", "b alive", "c gone", "d gone", "e alive")
 	eventually(t, time.Second, "a tells", func() bool { return len(log.with("c at "+c.Addr()+" is gone")) == 1 })
 
 	// One comes back at another address and joins. The other comes back where it was and
@@ -213,8 +215,8 @@ func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 	// that was cut would stay halves.
 	c, _ = agent(t, "c", Options{Key: key(1), Join: []string{b.Addr()}})
 	d, _ = agent(t, "d", Options{Key: key(1), Bind: d.Addr()})
-	for _, g := range []*Gossip{a, b, c, d} {
-		sees(t, g, 15*time.Second, "a alive", "b alive", "c alive", "d alive")
+	for _, g := range []*Gossip{a, b, c, d, e} {
+		sees(t, g, 30*time.Second, "a alive", "b alive", "c alive", "d alive", "e alive")
 	}
 }
 
@@ -224,12 +226,12 @@ func TestAnAgentThatRestartsElsewhereAtOnceIsTakenWhenItsFormerSelfIsGone(t *tes
 	t.Parallel()
 	a, log := agent(t, "a", Options{Key: key(1)})
 	old, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
-	sees(t, a, 5*time.Second, "a alive", "b alive")
+	sees(t, a, 15*time.Second, "a alive", "b alive")
 	if err := old.end(false); err != nil {
 		t.Errorf("crash: %v", err)
 	}
 	again, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
-	eventually(t, 5*time.Second, "a tells of two", func() bool {
+	eventually(t, 15*time.Second, "a tells of two", func() bool {
 		lines := log.with("two agents are called b")
 		return len(lines) == 1 && strings.Contains(lines[0], old.Addr()) && strings.Contains(lines[0], again.Addr())
 	})
@@ -243,15 +245,15 @@ func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
 	t.Parallel()
 	a, log := agent(t, "a", Options{Key: key(1)})
 	first, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
-	sees(t, a, 5*time.Second, "a alive", "b alive")
+	sees(t, a, 15*time.Second, "a alive", "b alive")
 	second, own := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
 	for _, l := range []*logged{log, own} {
-		eventually(t, 5*time.Second, "both addresses are told", func() bool {
+		eventually(t, 15*time.Second, "both addresses are told", func() bool {
 			lines := l.with("two agents are called b")
 			return len(lines) > 0 && strings.Contains(lines[0], first.Addr()) && strings.Contains(lines[0], second.Addr())
 		})
 	}
-	sees(t, second, 5*time.Second, "a alive", "b alive")
+	sees(t, second, 15*time.Second, "a alive", "b alive")
 	if got := a.Members()[1].Addr; got != first.Addr() {
 		t.Errorf("a sees b at %s, want the first at %s", got, first.Addr())
 	}
@@ -275,8 +277,8 @@ func TestWhoHasNotTheKeyNeverJoins(t *testing.T) {
 		return len(told.with("it has another key, or is no kt agent")) > 0
 	})
 	eventually(t, 10*time.Second, "a tells of connections that it refused", func() bool { return len(log.with("127.0.0.1")) > 0 })
-	sees(t, a, 5*time.Second, "a alive", "good alive")
-	sees(t, good, 5*time.Second, "a alive", "good alive")
+	sees(t, a, 15*time.Second, "a alive", "good alive")
+	sees(t, good, 15*time.Second, "a alive", "good alive")
 	sees(t, wrong, time.Second, "wrong alive")
 	sees(t, none, time.Second, "none alive")
 }
@@ -285,12 +287,12 @@ func TestAnUpdateReachesTheOthers(t *testing.T) {
 	t.Parallel()
 	a, _ := agent(t, "a", Options{Key: key(1)})
 	b, _ := agent(t, "b", Options{Key: key(1), Join: []string{a.Addr()}})
-	sees(t, a, 5*time.Second, "a alive", "b alive")
+	sees(t, a, 15*time.Second, "a alive", "b alive")
 	if err := b.Update(Info{Name: "b", Role: "broker", Busy: "nightly", Results: 3}); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range []*Gossip{a, b} {
-		eventually(t, 5*time.Second, g.name+" sees the run", func() bool {
+		eventually(t, 15*time.Second, g.name+" sees the run", func() bool {
 			i := g.Members()[1].Info
 			return i.Busy == "nightly" && i.Role == "broker" && i.Results == 3
 		})
@@ -362,7 +364,7 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 			b, _ := agent(t, "b", Options{Key: k, Join: []string{a.Addr()}})
 			sees(t, a, 10*time.Second, "a alive", "b alive")
 			sees(t, b, 10*time.Second, "a alive", "b alive")
-			eventually(t, 5*time.Second, "a tells of it", func() bool { return len(log.with("cannot read")) > 0 })
+			eventually(t, 15*time.Second, "a tells of it", func() bool { return len(log.with("cannot read")) > 0 })
 			if err := udp.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
@@ -397,7 +399,11 @@ func TestSixtyFourAgentsThatJoinAtOnceAllSeeAll(t *testing.T) {
 		if g == nil {
 			t.Fatal("an agent did not start")
 		}
-		sees(t, g, 30*time.Second-time.Since(began), want...)
+		eventually(t, 30*time.Second-time.Since(began), g.name+" knows all", func() bool { return len(g.Members()) == n })
+	}
+	// On a machine that is busy with something else, some are taken for gone, and come back.
+	for _, g := range agents {
+		sees(t, g, 2*time.Minute-time.Since(began), want...)
 	}
 	t.Logf("after %v", time.Since(began))
 }

@@ -21,9 +21,9 @@ const (
 	// That costs no packet.
 	lookAfter = 5 * time.Second
 
-	// recallAfter is how often one of those who are gone is tried. Memberlist itself
-	// forgets them, and two halves of a network would never find each other again.
-	recallAfter = 5 * time.Second
+	// mendAfter is how often one of those who are gone is tried. Memberlist itself forgets
+	// them, and two halves of a network would never find each other again.
+	mendAfter = 5 * time.Second
 
 	// lookupTimeout is how long a name server may take.
 	lookupTimeout = 10 * time.Second
@@ -54,21 +54,32 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 		pause(ctx, wait)
 		wait = min(2*wait, retryLast)
 		if g.isContested() {
-			wait = min(wait, recallAfter)
+			wait = min(wait, mendAfter)
 		}
 	}
 }
 
-// recall tries those who are gone, one at a time.
-func (g *Gossip) recall(ctx context.Context) {
-	for ctx.Err() == nil {
-		pause(ctx, recallAfter)
-		gone := slices.DeleteFunc(g.table.list(time.Now()), func(m Member) bool { return m.State != Gone })
-		if len(gone) == 0 || ctx.Err() != nil {
-			continue
+// mend makes up for what memberlist leaves out, until ctx ends: it tries those who are
+// gone, one at a time, and looks a few times, soon after the start, who else is there.
+func (g *Gossip) mend(ctx context.Context) {
+	for round := 1; ctx.Err() == nil; round++ {
+		pause(ctx, mendAfter)
+		all := g.table.list(time.Now())
+		g.exchange(ctx, all, Gone)
+		// When many join at once, some of the news get lost, and the next exchange of
+		// tables would be minutes away. Rounds 1, 2, 4 and 8: until 40 s after the start.
+		if round <= 8 && round&(round-1) == 0 {
+			g.exchange(ctx, all, Alive)
 		}
-		// That it does not answer is known.
-		_, _ = g.list.Join([]string{gone[rand.IntN(len(gone))].Addr})
+	}
+}
+
+// exchange tells one of the members in a state who is there, and is told.
+func (g *Gossip) exchange(ctx context.Context, all []Member, state string) {
+	all = slices.DeleteFunc(slices.Clone(all), func(m Member) bool { return m.State != state })
+	if len(all) > 0 && ctx.Err() == nil {
+		// That somebody does not answer is known, or is found out by a probe.
+		_, _ = g.list.Join([]string{all[rand.IntN(len(all))].Addr})
 	}
 }
 

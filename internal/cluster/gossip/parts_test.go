@@ -258,8 +258,8 @@ func TestAgentsOnAllInterfacesFindEachOther(t *testing.T) {
 	t.Parallel()
 	a, _ := agent(t, "a", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(1)})
 	b, _ := agent(t, "b", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(1), Join: []string{a.Advertised()}})
-	sees(t, a, 5*time.Second, "a alive", "b alive")
-	sees(t, b, 5*time.Second, "a alive", "b alive")
+	sees(t, a, 15*time.Second, "a alive", "b alive")
+	sees(t, b, 15*time.Second, "a alive", "b alive")
 	if slices.Contains([]string{a.Addr(), b.Addr()}, a.Advertised()) {
 		t.Errorf("bound to %s, advertised as %s", a.Addr(), a.Advertised())
 	}

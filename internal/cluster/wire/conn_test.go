@@ -95,6 +95,26 @@ func TestReceiveGoesOnWhereItsContextEnded(t *testing.T) {
 	})
 }
 
+func TestContextThatEndsLateDisturbsNoLaterReceive(t *testing.T) {
+	key := newKey()
+	c := dial(t, serve(t, &Server{Key: key, Handle: new(echo).handle}), key)
+	for i := range 3000 {
+		if err := c.Send(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		go cancel() // at about the time of the echo
+		if _, _, err := c.Receive(ctx); err == nil {
+			if err := c.Send(t.Context(), 1, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := c.Receive(context.Background()); err != nil {
+			t.Fatalf("receive %d, after one whose context ended: %v", i, err)
+		}
+	}
+}
+
 func TestStreamsEndIsToldAsSuch(t *testing.T) {
 	for name, row := range map[string]struct {
 		end  func(c, served *Conn)

@@ -30,11 +30,11 @@ var encoding = base64.StdEncoding.Strict()
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	var k Key
-	if len(text) != encoding.EncodedLen(len(k.secret)) || strings.ContainsAny(text, "\r\n") {
+	if len(text) != encoding.EncodedLen(len(k.secret)) {
 		return Key{}, fmt.Errorf("a key is one line of %d characters, as kt keygen writes it", encoding.EncodedLen(len(k.secret)))
 	}
 	secret, err := encoding.DecodeString(text)
-	if err != nil || len(secret) != len(k.secret) {
+	if err != nil || len(secret) != len(k.secret) { // fewer, when there are line breaks within
 		return Key{}, fmt.Errorf("a key is %d bytes in base64, as kt keygen writes it", len(k.secret))
 	}
 	copy(k.secret[:], secret)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,49 +40,75 @@ func port(t testing.TB, m *Mux, s *Server) string {
 }
 
 // say sends all of a text, and reads until the other side closes.
-func say(t testing.TB, addr, text string) string {
+func say(t testing.TB, addr, text string) (back string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return ""
 	}
 	defer conn.Close()
-	if _, err := conn.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	back, _ := io.ReadAll(conn) // a reset is an end like any other
-	return string(back)
+	_, _ = conn.Write([]byte(text)) // the other side may have had enough, which the read tells
+	_ = conn.(*net.TCPConn).CloseWrite()
+	got, _ := io.ReadAll(conn) // a reset is an end like any other
+	return string(got)
 }
 
 func TestStreamsAndGossipShareAPort(t *testing.T) {
 	key := newKey()
-	addr := port(t, &Mux{Prefix: []byte("\xf4\x02kt"), Timeout: 50 * time.Millisecond}, &Server{Key: key, Handle: new(echo).handle})
+	addr := port(t, &Mux{Prefix: []byte("\xf4\x02kt"), Timeout: time.Second}, &Server{Key: key, Handle: new(echo).handle})
 	ask(t, dial(t, addr, key), 1, []byte("hello"))
-	if got := say(t, addr, "\xf4\x02kt\x06rest"); got != "heard \xf4\x02kt\x06rest" {
-		t.Errorf("the gossip answers %q", got)
+	var all sync.WaitGroup
+	for text, want := range map[string]string{
+		"\xf4\x02kt\x06rest": "heard \xf4\x02kt\x06rest",
+		"\xf4\x02kt":         "heard \xf4\x02kt",
+		"\xf4\x02ks\x06rest": "",
+		"\xf4\x02k":          "",
+		"\xf4":               "",
+		"\x06rest":           "",
+		"hello":              "",
+		"":                   "",
+	} {
+		all.Go(func() {
+			if got := say(t, addr, text); got != want {
+				t.Errorf("%q was answered with %q, want %q", text, got, want)
+			}
+		})
 	}
-	if got := say(t, addr, "\xf4\x02kt"); got != "heard \xf4\x02kt" {
-		t.Errorf("the gossip answers %q to its prefix alone", got)
-	}
-	for _, other := range []string{"\xf4\x02ks\x06rest", "\xf4\x02k", "\xf4", "\x06rest", "hello", ""} {
-		if got := say(t, addr, other); got != "" {
-			t.Errorf("%q was answered with %q", other, got)
-		}
-	}
+	all.Wait()
 }
 
 func TestWithoutAPrefixTheGossipGetsAllButStreams(t *testing.T) {
 	key := newKey()
-	addr := port(t, &Mux{Timeout: 50 * time.Millisecond}, &Server{Key: key, Handle: new(echo).handle})
+	addr := port(t, &Mux{}, &Server{Key: key, Handle: new(echo).handle})
 	ask(t, dial(t, addr, key), 1, []byte("hello"))
 	for _, text := range []string{"\x06rest", "\xf4", "x"} {
 		if got := say(t, addr, text); got != "heard "+text {
 			t.Errorf("%q was answered with %q", text, got)
 		}
 	}
+}
+
+func TestConnectionThatGossipDidNotTakeInTimeLeavesRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &Mux{MaxRest: 1}
+		for range 2 {
+			near, far := net.Pipe()
+			m.Take(far)
+			_, _ = near.Write([]byte{6})
+			<-time.After(2 * HandshakeTimeout)
+		}
+		near, far := net.Pipe()
+		m.Take(far)
+		_, _ = near.Write([]byte{6})
+		select {
+		case c := <-m.Rest():
+			_ = c.Close()
+		case <-time.After(time.Second):
+			t.Error("there was no room")
+		}
+		m.Close()
+	})
 }
 
 func TestGossipHoldsSoManyConnectionsAndNoMore(t *testing.T) {
@@ -110,8 +137,9 @@ func TestGossipHoldsSoManyConnectionsAndNoMore(t *testing.T) {
 			t.Error("a third connection was given while the second was held")
 		case <-time.After(2 * HandshakeTimeout): // it was dropped
 		}
+		come()
+		m.Close() // which waits for nobody
 		_ = held.Close()
-		m.Close()
 	})
 }
 
@@ -142,8 +170,8 @@ func TestScanOfThePortLearnsOnlyThatItListens(t *testing.T) {
 	const patience = 300 * time.Millisecond
 	e := new(echo)
 	addr := port(t, &Mux{Prefix: []byte("\xf4\x02kt"), Timeout: patience}, &Server{Key: newKey(), Handle: e.handle, HandshakeTimeout: patience})
-	for name, text := range scans() {
-		t.Run(name, func(t *testing.T) {
+	look := func(text string, half bool) func(*testing.T) {
+		return func(t *testing.T) {
 			t.Parallel()
 			conn, err := net.Dial("tcp", addr)
 			if err != nil {
@@ -151,7 +179,12 @@ func TestScanOfThePortLearnsOnlyThatItListens(t *testing.T) {
 			}
 			defer conn.Close()
 			began := time.Now()
-			go func() { _, _ = conn.Write([]byte(text)) }() // until the other side closes
+			go func() {
+				_, _ = conn.Write([]byte(text)) // until the other side closes
+				if half {
+					_ = conn.(*net.TCPConn).CloseWrite()
+				}
+			}()
 			back, err := io.ReadAll(conn)
 			if len(back) != 0 {
 				t.Errorf("%d bytes came back: %q", len(back), back)
@@ -162,10 +195,16 @@ func TestScanOfThePortLearnsOnlyThatItListens(t *testing.T) {
 			if held := time.Since(began); held < patience-50*time.Millisecond {
 				t.Errorf("it was ended after %v, others after %v", held, patience)
 			}
-		})
+		}
 	}
-	if e.streams.Load() != 0 {
-		t.Error("a stream was handled")
+	t.Cleanup(func() { // when all are done
+		if e.streams.Load() != 0 {
+			t.Error("a stream was handled")
+		}
+	})
+	for name, text := range scans() {
+		t.Run(name, look(text, false))
+		t.Run(name+", and no more", look(text, true))
 	}
 }
 

@@ -1,0 +1,300 @@
+//go:build integration && linux
+
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// The tests of this file run agents on hosts of their own: network namespaces that
+// scripts/hosts makes. A real Kafka runs on one of them.
+
+// hosts are some hosts, which live as long as their test.
+type hosts struct {
+	*kafkaCluster
+	set, net string
+	dir      string // of each host's results, and of the key
+	key      string
+	addr     map[string]string
+}
+
+// newHosts makes hosts, one of them with a Kafka and called b1.
+func newHosts(t *testing.T, net int, names ...string) *hosts {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("hosts are network namespaces, and making those needs root")
+	}
+	h := &hosts{kafkaCluster: &kafkaCluster{t: t, name: "it-hosts"}, set: "it", net: strconv.Itoa(net), dir: t.TempDir(), addr: make(map[string]string)}
+	t.Cleanup(func() { h.hosts("down") })
+	for line := range strings.Lines(h.hosts("up", append([]string{"b1"}, names...)...)) {
+		name, addr, _ := strings.Cut(strings.TrimSpace(line), " ")
+		h.addr[name] = addr
+	}
+	h.brokers = h.addr["b1"] + ":9092"
+	t.Cleanup(func() { h.script("down") })
+	h.hosts("exec", "b1", "../scripts/kafka", "up", "--name", h.name,
+		"--property", "listeners=CLIENT://:9092,CONTROLLER://127.0.0.1:9093",
+		"--property", "advertised.listeners=CLIENT://"+h.brokers)
+	h.key = filepath.Join(h.dir, "key")
+	h.run("b1", "keygen", h.key)
+	return h
+}
+
+// hosts runs a command of scripts/hosts.
+func (h *hosts) hosts(command string, args ...string) string {
+	h.t.Helper()
+	c := exec.Command("../scripts/hosts", append([]string{command, "--set", h.set, "--net", h.net}, args...)...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		h.t.Fatalf("scripts/hosts %s %v: %v\n%s", command, args, err, stderr.String())
+	}
+	return string(out)
+}
+
+// command is a kt on a host.
+func (h *hosts) command(host string, args ...string) *exec.Cmd {
+	h.t.Helper()
+	path, err := binary()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c := exec.Command("ip", append([]string{"netns", "exec", "kth-" + h.set + "." + host, path}, args...)...)
+	c.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(h.dir, host))
+	return c
+}
+
+// run runs kt on a host, and returns what it prints.
+func (h *hosts) run(host string, args ...string) []byte {
+	h.t.Helper()
+	c := h.command(host, args...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		h.t.Fatalf("kt %v on %s: %v\n%s", args, host, err, stderr.String())
+	}
+	return out
+}
+
+// agent starts an agent, and returns once it listens.
+func (h *hosts) agent(host, role string, flags ...string) *exec.Cmd {
+	h.t.Helper()
+	c := h.command(host, append([]string{"agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"]}, flags...)...)
+	said, err := c.StderrPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	listens := false
+	for !listens && lines.Scan() {
+		listens = strings.Contains(lines.Text(), "listens on")
+	}
+	if !listens {
+		h.t.Fatalf("the agent on %s does not listen", host)
+	}
+	drained := make(chan struct{})
+	go func() { // until the agent has ended
+		defer close(drained)
+		for lines.Scan() {
+			if testing.Verbose() {
+				fmt.Fprintf(os.Stderr, "%s: %s\n", host, lines.Text())
+			}
+		}
+	}()
+	h.t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGTERM) // it may have gone already
+		<-drained
+		_ = c.Wait()
+	})
+	return c
+}
+
+// load starts a load on all clients from a host, and remembers its collection.
+func (h *hosts) load(from, command, file string, args ...string) *ktRun {
+	h.t.Helper()
+	r := &ktRun{t: h.t}
+	r.cmd = h.command(from, append([]string{
+		command, "--bootstrap-server", h.brokers, "--on", "clients", "--key-file", h.key, "--join", h.addr["b1"],
+		"--output", "json", "--result", file,
+	}, args...)...)
+	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	if err := r.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	return r
+}
+
+func TestALoadOnManyHosts(t *testing.T) {
+	h := newHosts(t, 78, "h1", "h2", "h3")
+	for _, host := range []string{"b1", "h1", "h2", "h3"} {
+		role := roleClient
+		if host == "b1" {
+			role = roleBroker
+		}
+		h.agent(host, role)
+	}
+	for name, test := range map[string]func(*testing.T, *hosts){
+		"three hosts of five processes are one result":         fifteenProcesses,
+		"a round trip is read where it was written":            roundTripOnHosts,
+		"a consumer group spans the hosts":                     groupOnHosts,
+		"a network that was cut for ten seconds costs nothing": cutNetwork,
+		"the coordinator dies, and the files are there":        deadCoordinator,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, h.in(t)) })
+	}
+	t.Run("a host that dies is shown apart", func(t *testing.T) { deadHost(t, h.in(t)) }) // last: it stays dead
+}
+
+// in is the hosts as a subtest uses them.
+func (h *hosts) in(t *testing.T) *hosts {
+	c := *h
+	c.kafkaCluster = h.kafkaCluster.in(t)
+	return &c
+}
+
+// fifteenProcesses is the layout of published tests: three hosts with five producers.
+func fifteenProcesses(t *testing.T, h *hosts) {
+	const rate, seconds = 6000, 8
+	file := filepath.Join(h.dir, "fifteen.ktr")
+	r := h.load("h1", "produce", file, "--topic", "fifteen", "--partitions", "21", "--processes", "5", "--run", "nightly",
+		"--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s"))
+	doc, _ := r.wait()
+	if doc.Records.Acknowledged != rate*seconds || h.endOffsets("fifteen") != rate*seconds {
+		t.Errorf("%d records acknowledged, the end offsets add up to %d, want %d", doc.Records.Acknowledged, h.endOffsets("fifteen"), rate*seconds)
+	}
+	if len(doc.Processes) != 15 || len(doc.Hosts) != 4 {
+		t.Fatalf("%d processes on %d hosts, want 15 on 3 and a broker's", len(doc.Processes), len(doc.Hosts))
+	}
+	var sum result.Records
+	for _, p := range doc.Processes {
+		sum.Acknowledged += p.Records.Acknowledged
+		if p.StartLateUS == nil || *p.StartLateUS > 500_000 || p.Records.Offered != rate*seconds/15 {
+			t.Errorf("%s/%d: %d records offered, late by %v µs", p.Host, p.Process, p.Records.Offered, p.StartLateUS)
+		}
+	}
+	if sum.Acknowledged != doc.Records.Acknowledged || doc.Latency.Response.Count != sum.Acknowledged {
+		t.Errorf("the processes acknowledged %d records, the whole %d, with %d latencies", sum.Acknowledged, doc.Records.Acknowledged, doc.Latency.Response.Count)
+	}
+	for _, row := range doc.Hosts {
+		if row.Busy == nil || row.Busy.CPUShare <= 0 || row.ClockBoundUS == nil {
+			t.Errorf("%s was not watched: %+v", row.Host, row)
+		}
+		if row.Host == "b1" && row.Busy != nil && (len(row.Busy.Brokers) != 1 || row.Busy.Networks[0].ReceivedMiB <= 0) {
+			t.Errorf("the broker's host was watched as %+v", row.Busy)
+		}
+	}
+	if !doc.Overlap.Agreed || doc.Overlap.Seconds < seconds-1 {
+		t.Errorf("the overlap is %+v", doc.Overlap)
+	}
+	h.sameOffline(t, file, "nightly", r.stdout.Bytes())
+}
+
+// sameOffline checks that the collection, and the files on the hosts, give the document
+// that the coordinator gave.
+func (h *hosts) sameOffline(t *testing.T, file, run string, online []byte) {
+	t.Helper()
+	if again := h.run("h2", "report", file, "--output", "json"); !bytes.Equal(again, online) {
+		t.Errorf("the collection gives another document")
+	}
+	fetched := h.run("h2", "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none")
+	if !bytes.Equal(fetched, online) {
+		t.Errorf("the files that the agents have give another document")
+	}
+}
+
+func roundTripOnHosts(t *testing.T, h *hosts) {
+	r := h.load("h1", "roundtrip", filepath.Join(h.dir, "rt.ktr"), "--topic", "rt", "--partitions", "6", "--processes", "2",
+		"--rate", "3000", "--duration", "5s", "--verify")
+	doc, _ := r.wait()
+	if doc.Records.Consumed != 15_000 || doc.Verify == nil || doc.Verify.Lost != 0 || doc.Latency.EndToEnd == nil || doc.Latency.EndToEnd.Count != 15_000 {
+		t.Errorf("%d records read, verified as %+v, %+v", doc.Records.Consumed, doc.Verify, doc.Latency.EndToEnd)
+	}
+}
+
+func groupOnHosts(t *testing.T, h *hosts) {
+	if _, code := h.kt("produce", "--topic", "group", "--partitions", "12", "--num-records", "100000").wait(); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	r := h.load("h1", "consume", filepath.Join(h.dir, "group.ktr"), "--topic", "group", "--group", "g", "--processes", "2", "--duration", "12s")
+	doc, code := r.wait()
+	if doc.Records.Consumed != 100_000 {
+		t.Errorf("exit code %d: %d records read, want 100000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
+	}
+}
+
+func cutNetwork(t *testing.T, h *hosts) {
+	file := filepath.Join(h.dir, "cut.ktr")
+	r := h.load("h1", "produce", file, "--topic", "cut", "--partitions", "6", "--run", "cut", "--rate", "900", "--duration", "20s")
+	time.Sleep(6 * time.Second)
+	h.hosts("cut", "h3")
+	time.Sleep(10 * time.Second)
+	h.hosts("mend", "h3")
+	doc, code := r.wait()
+	if doc.Records.Acknowledged != 18_000 || h.endOffsets("cut") < 18_000 {
+		t.Errorf("exit code %d: %d records acknowledged, %d there, want 18000 in spite of the cut", code, doc.Records.Acknowledged, h.endOffsets("cut"))
+	}
+	if doc.Apart != nil {
+		t.Errorf("left out: %+v", doc.Apart)
+	}
+	if doc.Latency.Response.Max < 5_000_000 {
+		t.Errorf("response max %d µs does not show the cut", doc.Latency.Response.Max)
+	}
+	h.sameOffline(t, file, "cut", r.stdout.Bytes())
+}
+
+func deadCoordinator(t *testing.T, h *hosts) {
+	r := h.load("h2", "produce", filepath.Join(h.dir, "dead.ktr"), "--topic", "dead", "--partitions", "6", "--run", "dead",
+		"--rate", "900", "--duration", "10s")
+	time.Sleep(6 * time.Second)
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+	time.Sleep(9 * time.Second) // the run goes on to its end, and the agents note that nobody asks for it
+	out := h.run("h1", "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", "dead", "--output", "json", "--result", "none")
+	var doc result.Result
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.Records.Acknowledged != 9000 || doc.Ended != result.Completed || len(doc.Processes) != 3 {
+		t.Errorf("ended %s: %d records acknowledged by %d processes, want 9000 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
+	}
+}
+
+func deadHost(t *testing.T, h *hosts) {
+	r := h.load("h1", "produce", filepath.Join(h.dir, "lost.ktr"), "--topic", "lost", "--partitions", "6", "--run", "lost",
+		"--rate", "900", "--duration", "12s")
+	time.Sleep(7 * time.Second)
+	h.hosts("kill", "h3")
+	doc, code := r.wait()
+	if code != exitFailed || doc.Apart == nil || doc.Records.Acknowledged != 7200 {
+		t.Errorf("exit code %d, %d records in the figures, want 1 and those of two hosts, 7200; left out: %+v\n%s", code, doc.Records.Acknowledged, doc.Apart, r.stderr.String())
+	}
+	for _, p := range doc.Processes {
+		if lost := p.Host == "h3"; lost != (p.State == result.PartLost) || lost == p.Counted {
+			t.Errorf("%s is %s, counted %v", p.Host, p.State, p.Counted)
+		}
+		if p.Host == "h3" && (p.Records.Acknowledged == 0 || p.Records.Acknowledged > 3600) {
+			t.Errorf("of the lost host %d records are known", p.Records.Acknowledged)
+		}
+	}
+	if !strings.Contains(r.stderr.String(), "h3") {
+		t.Errorf("the text says nothing of h3:\n%s", r.stderr.String())
+	}
+}

@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// offered is a fair offer: the second of three hosts, with two processes.
+func offered(t *testing.T) *offer {
+	t.Helper()
+	w := &world{t: t, hosts: map[string]*testHost{}}
+	o := w.order(nil)
+	for _, n := range []string{"a", "b", "c"} {
+		o.Load = append(o.Load, Peer{Info: Info{Name: n}})
+	}
+	o.Producer = map[string]Given{"acks": {Value: "all", Source: "--command-property"}}
+	links, err := o.offers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &links[1].offer
+}
+
+func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
+	set := func(name, value string) func(*offer) {
+		return func(o *offer) { o.Producer[name] = Given{Value: value} }
+	}
+	for _, tc := range []struct {
+		name   string
+		limits Limits
+		change func(*offer)
+		want   string // "" : it is accepted
+	}{
+		{"a fair offer", Limits{}, nil, ""},
+		{"a rate that is just the limit", Limits{Rate: 400}, nil, ""},
+		{"a rate above the limit", Limits{Rate: 399.9}, nil, "--max-rate 400: this host's share is 400 records/s"},
+		{"no rate where there is a limit", Limits{Rate: 1e9}, func(o *offer) { o.Plan.Load.Rate = plan.Unlimited }, "--max-rate 1000000000: the load has no --rate"},
+		{"bytes that are just the limit", Limits{BytesPerSecond: 40_000}, nil, ""},
+		{"bytes above the limit", Limits{BytesPerSecond: 39_999}, nil, "--max-rate 39999 B/s: this host's share is 40000 B/s"},
+		{"no rate where there is a limit of bytes", Limits{BytesPerSecond: 1}, func(o *offer) { o.Plan.Load.Rate = plan.Unlimited }, "--max-rate 1 B/s: the load has no --rate"},
+		{"as many producers as allowed", Limits{Producers: 4}, nil, ""},
+		{"more producers than allowed", Limits{Producers: 3}, nil, "--max-producers 3: this host's share is 4 producers"},
+		{"a topic that matches", Limits{Topic: regexp.MustCompile(`t|u`)}, nil, ""},
+		{"a topic that matches in part", Limits{Topic: regexp.MustCompile(`t`)}, func(o *offer) { o.Plan.Topic.Name = "prod-t" }, "--allow-topic t: the topic is prod-t"},
+		{"a topic that matches one of two in part", Limits{Topic: regexp.MustCompile(`t|u`)}, func(o *offer) { o.Plan.Topic.Name = "unit" }, "--allow-topic t|u: the topic is unit"},
+		{"a duration that is just the limit", Limits{Duration: 5 * time.Second}, nil, ""},
+		{"a longer one", Limits{Duration: 5*time.Second - 1}, nil, "--max-duration 4.999999999s: the load lasts 5s"},
+		{"a number of records that takes longer", Limits{Duration: time.Minute}, func(o *offer) {
+			o.Plan.Load.Duration, o.Plan.Load.Records = 0, 1200*60+1
+		}, "--max-duration 1m0s: the load lasts"},
+		{"a number of records at no rate", Limits{Duration: time.Hour}, func(o *offer) {
+			o.Plan.Load.Duration, o.Plan.Load.Records, o.Plan.Load.Rate = 0, 1, plan.Unlimited
+		}, "--max-duration 1h0m0s: nobody knows how long"},
+		{"no end", Limits{}, func(o *offer) { o.Plan.Load.Duration = 0 }, "the load has no end of its own"},
+		{"the broker inside kt", Limits{}, func(o *offer) { o.Plan.Bootstrap = nil }, "--bootstrap-server: it is needed"},
+		{"an address with an escape sequence", Limits{}, func(o *offer) { o.Plan.Bootstrap = []string{"a\x1b[2J:1"} }, "it is no address"},
+		{"a file of payloads", Limits{}, func(o *offer) { o.Plan.Payload.Kind, o.Plan.Payload.File = plan.File, "/etc/passwd" }, "--payload-file"},
+		{"a file of payloads without its kind", Limits{}, func(o *offer) { o.Plan.Payload.File = "/etc/passwd" }, "--payload-file"},
+		{"a delimiter of payloads", Limits{}, func(o *offer) { o.Plan.Payload.Delimiter = "," }, "--payload-file"},
+		{"a mean size of payloads that is made up", Limits{}, func(o *offer) { o.Plan.Payload.FileMean = 1e-9 }, "--payload-file"},
+		{"a ledger", Limits{}, func(o *offer) { o.Plan.Verify = true }, "--verify"},
+		{"a plan that is wrong by itself", Limits{}, func(o *offer) { o.Plan.Topic.Name = "../../etc" }, "--topic"},
+		{"a share that is no part of a load", Limits{}, func(o *offer) { o.Shares[1].Share.Producer = 99 }, "it is no part of a load"},
+		{"no share", Limits{}, func(o *offer) { o.Shares[1].Share = plan.Share{} }, "the plan is no share of a load"},
+		{"more producers than the share has", Limits{}, func(o *offer) { o.Shares[1].Producers = 1000 }, "it is no part of a load"},
+		{"a trust store", Limits{}, set("ssl.truststore.location", "x"), "property ssl.truststore.location: it names a file"},
+		{"a trust store in capitals", Limits{}, set("SSL.TRUSTSTORE.LOCATION", "x"), "it names a file"},
+		{"a JAAS configuration", Limits{}, set("sasl.jaas.config", "x"), "property sasl.jaas.config: it names a file"},
+		{"the same of a listener", Limits{}, set("listener.name.x.sasl.jaas.config", "x"), "it names a file"},
+		{"a keytab", Limits{}, set("sasl.kerberos.keytab", "x"), "it names a file"},
+		{"a program", Limits{}, set("sasl.kerberos.kinit.cmd", "/bin/sh"), "it names a file or a program"},
+		{"a provider of values", Limits{}, set("config.providers.file.class", "x"), "it names a file"},
+		{"a value that stands for one in a file", Limits{}, set("ssl.key.password", "${file:/etc/secret:x}"), "its value stands for a file"},
+		{"a value that is a file's address", Limits{}, set("sasl.oauthbearer.token.endpoint.url", " FILE:///etc/passwd"), "its value stands for a file"},
+		{"a property of the consumers", Limits{}, func(o *offer) { o.Consumer = map[string]Given{"ssl.keystore.location": {}} }, "it names a file"},
+		{"a property with an escape sequence for a name", Limits{}, set("acks\x1b[2J", "1"), "it is no name"},
+		{"a pattern of topics where some are allowed", Limits{Topic: regexp.MustCompile(`t`)}, consumes("t.*"), "--allow-topic t: a pattern of topics may match others"},
+		{"a pattern of topics", Limits{}, consumes("t.*"), ""},
+		{"reading without an end", Limits{}, func(o *offer) { consumes("t")(o); o.Plan.Read.ToEnd = false }, "the load has no end of its own"},
+		{"more consumers in groups than allowed", Limits{Producers: 3}, func(o *offer) {
+			consumes("t")(o)
+			o.Plan.Read.Groups, o.Plan.Read.Group = 2, "g"
+		}, "--max-producers 3: this host's share is 4 producers and consumers"},
+		{"a host that is only watched", Limits{Rate: 1}, func(o *offer) { o.Shares, o.Plan = nil, plan.Plan{} }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := offered(t)
+			if tc.change != nil {
+				tc.change(o)
+			}
+			if err := o.check(); err != nil {
+				t.Fatalf("the offer has not even the form of one: %v", err)
+			}
+			err := tc.limits.allow(o)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("allow = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// consumes makes an offer one to read.
+func consumes(include string) func(*offer) {
+	return func(o *offer) {
+		o.Plan = plan.Plan{
+			Command: plan.Consume, Bootstrap: o.Plan.Bootstrap, Seed: 1,
+			Load: plan.Load{Arrivals: plan.Uniform}, Read: plan.Read{Include: include, ToEnd: true, Commit: plan.CommitNone},
+		}
+		for i := range o.Shares {
+			o.Shares[i] = jobShare{Consumers: 1, Share: plan.Share{Consumer: 2 + i, Consumers: 6}}
+		}
+	}
+}
+
+func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
+	good, err := json.Marshal(toAgent{Offer: offered(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeToAgent(good); err != nil {
+		t.Fatalf("a fair offer is refused: %v", err)
+	}
+	for name, tc := range map[string][2]string{
+		"a command in the offer":          {`{"offer":{`, `{"offer":{"exec":"rm -rf /",`},
+		"a command in the plan":           {`"plan":{`, `"plan":{"exec":[{"at":"1s","command":"true"}],`},
+		"a path in the offer":             {`{"offer":{`, `{"offer":{"run_file":"/etc/cron.d/x",`},
+		"a path in a share":               {`"shares":[{`, `"shares":[{"run_file":"/x",`},
+		"a ledger in the plan":            {`"plan":{`, `"plan":{"ledger":"/x",`},
+		"an environment":                  {`{"offer":{`, `{"offer":{"environment":["LD_PRELOAD=x"],`},
+		"a second message in one":         {`{"offer":{`, `{"look":{},"offer":{`},
+		"something behind the message":    {"", "{}"},
+		"a host whose name is a path":     {`"host":"b","process"`, `"host":"../b","process"`},
+		"an epoch that is a path":         {`"epoch":"`, `"epoch":"/`},
+		"an epoch with a sequence":        {`"epoch":"`, `"epoch":"\u001b[2J`},
+		"a run that is a path":            {`"run":"nightly"`, `"run":"../../x"`},
+		"a load that lasted before it":    {`"lasts_ns":`, `"lasts_ns":-`},
+		"a process in the place of hosts": {`"process":0`, `"process":1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := strings.Replace(string(good), tc[0], tc[1], 1)
+			if tc[0] == "" {
+				bad = string(good) + tc[1]
+			}
+			if bad == string(good) {
+				t.Fatalf("%s has no %s", good, tc[0])
+			}
+			if _, err := decodeToAgent([]byte(bad)); err == nil {
+				t.Errorf("it is accepted: %s", bad)
+			}
+		})
+	}
+}

@@ -1,0 +1,253 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Times and limits of fetching run files.
+const (
+	fetchTimeout = 30 * time.Second // for one message of an agent, which may have to read whole files first
+	fetchRetries = 5                // streams that broke without a byte between them
+	fetchAtOnce  = 4                // hosts; more do not make one network faster
+)
+
+// fetched is what came of one peer.
+type fetched struct {
+	files    []gotFile
+	problems []error
+}
+
+type gotFile struct {
+	entry fileEntry
+	name  string // in the folder
+}
+
+// fetchAll fetches from all peers, a few at a time.
+func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, root *os.Root) []fetched {
+	all := make([]fetched, len(peers))
+	slots := make(chan struct{}, fetchAtOnce)
+	var fetching sync.WaitGroup
+	for i, p := range peers {
+		fetching.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			all[i] = c.fetchFrom(ctx, p, run, root)
+		})
+	}
+	fetching.Wait()
+	return all
+}
+
+func (c *Client) fetchFrom(ctx context.Context, p Peer, run string, root *os.Root) fetched {
+	f := &fetch{c: c, peer: p, root: root}
+	defer f.hangUp()
+	var got fetched
+	found, err := f.list(ctx, run)
+	if err != nil {
+		return fetched{problems: []error{err}}
+	}
+	if found.Unread > 0 {
+		got.problems = append(got.problems, fmt.Errorf("%d of its files could not be read", found.Unread))
+	}
+	for _, e := range found.Files {
+		name, err := f.file(ctx, e)
+		if err != nil {
+			got.problems = append(got.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+			continue
+		}
+		got.files = append(got.files, gotFile{entry: e, name: name})
+	}
+	return got
+}
+
+// fetch is the fetching from one peer, over as many streams as it takes.
+type fetch struct {
+	c    *Client
+	peer Peer
+	root *os.Root
+	s    stream // nil: there is none
+}
+
+func (f *fetch) hangUp() {
+	if f.s != nil {
+		_ = f.s.Close() // nothing was left to be said
+		f.s = nil
+	}
+}
+
+// again does something over a stream, and over another when that breaks, for as long as
+// there is progress. What the agent itself answers is never asked again.
+func (f *fetch) again(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
+	wait := 100 * time.Millisecond
+	for left := fetchRetries; ; {
+		progress, err := f.once(ctx, do)
+		var said *agentError
+		if err == nil || errors.As(err, &said) || ctx.Err() != nil {
+			return err
+		}
+		f.hangUp()
+		if progress {
+			left, wait = fetchRetries, 100*time.Millisecond
+		}
+		if left--; left < 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, redialMost)
+	}
+}
+
+func (f *fetch) once(ctx context.Context, do func(context.Context) (bool, error)) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	if f.s == nil {
+		s, _, err := f.c.connect(ctx, f.peer.Addr)
+		if err != nil {
+			return false, err
+		}
+		f.s = s
+	}
+	return do(ctx)
+}
+
+// agentError is what an agent, or this machine's disk, says: to ask again does not help.
+type agentError struct{ error }
+
+func (e *agentError) Unwrap() error { return e.error }
+
+func (f *fetch) list(ctx context.Context, run string) (filesFound, error) {
+	var found filesFound
+	err := f.again(ctx, func(ctx context.Context) (bool, error) {
+		if err := send(ctx, f.s, toAgent{Files: &filesAsked{Run: run}}); err != nil {
+			return false, err
+		}
+		m, err := f.answer(ctx)
+		if err != nil {
+			return false, err
+		}
+		if m.Files == nil {
+			return false, fmt.Errorf("%w: it does not list its files", errProtocol)
+		}
+		found = *m.Files
+		return true, nil
+	})
+	return found, err
+}
+
+func (f *fetch) answer(ctx context.Context) (*fromAgent, error) {
+	kind, b, err := f.s.Receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if kind != kindJSON {
+		return nil, fmt.Errorf("%w: kind %d", errProtocol, kind)
+	}
+	m, err := decodeFromAgent(b)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Problem != nil:
+		return nil, &agentError{errors.New(*m.Problem)}
+	case m.Refused != nil:
+		return nil, &agentError{errors.New(m.Refused.Text)}
+	}
+	return m, nil
+}
+
+// file fetches one run file, and returns what it is called in the folder. The name tells
+// its contents, so one that is there already need not be fetched.
+func (f *fetch) file(ctx context.Context, e fileEntry) (string, error) {
+	name := fmt.Sprintf("%s-p%d-%s.ktr", e.Host, e.Process, e.SHA256[:16])
+	if f.there(name, e) {
+		return name, nil
+	}
+	temporary := name + "." + rand.Text()[:8] + ".part"
+	to, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(f.bytes(ctx, e, to), to.Close())
+	if err == nil {
+		err = f.root.Rename(temporary, name)
+	}
+	if err != nil {
+		return "", errors.Join(err, f.root.Remove(temporary))
+	}
+	return name, nil
+}
+
+// there tells whether a file is in the folder, whole.
+func (f *fetch) there(name string, e fileEntry) bool {
+	have, err := f.root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = have.Close() }() // it was only read from
+	sum := sha256.New()
+	n, err := io.Copy(sum, have)
+	return err == nil && n == e.Bytes && hexOf(sum) == e.SHA256
+}
+
+func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
+
+// bytes fetches the contents of a file. A stream that breaks is resumed where it broke.
+func (f *fetch) bytes(ctx context.Context, e fileEntry, to io.Writer) error {
+	sum := sha256.New()
+	at := int64(0)
+	for at < e.Bytes {
+		err := f.again(ctx, func(ctx context.Context) (bool, error) {
+			b, err := f.chunk(ctx, chunkAsked{RunID: e.RunID, Bytes: e.Bytes, Offset: at})
+			if err != nil {
+				return false, err
+			}
+			at += int64(len(b))
+			_, _ = sum.Write(b) // a hash has no errors
+			if _, err := to.Write(b); err != nil {
+				return false, &agentError{err}
+			}
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if got := hexOf(sum); got != e.SHA256 {
+		return fmt.Errorf("its checksum is %.12s…, and %.12s… was promised", got, e.SHA256)
+	}
+	return nil
+}
+
+func (f *fetch) chunk(ctx context.Context, c chunkAsked) ([]byte, error) {
+	if err := send(ctx, f.s, toAgent{Read: &c}); err != nil {
+		return nil, err
+	}
+	kind, b, err := f.s.Receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if kind == kindChunk && len(b) > 0 && int64(len(b)) <= min(chunkBytes, c.Bytes-c.Offset) {
+		return b, nil
+	}
+	if kind != kindJSON {
+		return nil, fmt.Errorf("%w: a piece of %d bytes", errProtocol, len(b))
+	}
+	m, err := decodeFromAgent(b)
+	if err == nil && m.Problem != nil {
+		return nil, &agentError{errors.New(*m.Problem)}
+	}
+	return nil, errors.Join(errProtocol, err)
+}

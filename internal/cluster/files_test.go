@@ -1,0 +1,244 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// leave writes a run file of another command.
+func leave(t *testing.T, path, runID string, part *result.Part, filler int) []byte {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := result.NewRunFile(f, result.Header{Schema: result.Schema, RunID: runID, Part: part, Args: []string{strings.Repeat("x", filler)}})
+	if err == nil {
+		err = r.Close(result.Trailer{Ended: result.Completed})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := os.ReadFile(path)
+	return b
+}
+
+func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		shared := t.TempDir()
+		a := w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
+		w.add("b", "client")
+		nightly := func(p int) *result.Part { return &result.Part{Run: "nightly", Host: "vm1", Process: p} }
+		// The second one takes several pieces.
+		one := leave(t, filepath.Join(shared, "1.ktr"), "R1", nightly(1), 10)
+		two := leave(t, filepath.Join(shared, "2.ktr"), "R2", nightly(2), 3*chunkBytes)
+		leave(t, filepath.Join(shared, "3.ktr"), "R3", &result.Part{Run: "other", Host: "vm1", Process: 1}, 10)
+		leave(t, filepath.Join(shared, "4.ktr"), "R4", nil, 10)                                          // stands for itself
+		leave(t, filepath.Join(shared, "5.txt"), "R5", nightly(5), 10)                                   // is called something else
+		leave(t, filepath.Join(shared, "6.ktr"), "R6", &result.Part{Run: "nightly", Host: "../vm1"}, 10) // would be a path
+		leave(t, filepath.Join(a.dir, "by-hand.ktr"), "R7", nightly(7), 10)                              // is not of the agent's making
+		_ = os.WriteFile(filepath.Join(shared, "8.ktr"), []byte("not a run file"), 0o600)                // is counted
+		_ = os.Symlink(filepath.Join(a.dir, "by-hand.ktr"), filepath.Join(shared, "9.ktr"))              // leads out of the folder
+		_ = os.WriteFile(filepath.Join(shared, "10.ktr"), []byte(`{"header":{"part":null}}`), 0o600)     // has no run
+		if err := os.Mkdir(filepath.Join(shared, "11.ktr"), 0o700); err != nil {                         // is a folder
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		files, problems := w.client().Results(t.Context(), w.peers("a", "b"), "nightly", dir)
+		if len(problems) != 1 || !strings.Contains(problems[0].Error(), "a: 1 of its files could not be read") {
+			t.Errorf("problems %v", problems)
+		}
+		var got [][]byte
+		for _, f := range files {
+			b, _ := os.ReadFile(f)
+			got = append(got, b)
+			if info, _ := os.Stat(f); info.Mode().Perm() != 0o600 {
+				t.Errorf("%s has mode %v", f, info.Mode())
+			}
+		}
+		if len(got) != 2 || !bytes.Equal(got[0], one) || !bytes.Equal(got[1], two) {
+			t.Errorf("files %q", files)
+		}
+		again, _ := w.client().Results(t.Context(), w.peers("a", "b"), "nightly", dir)
+		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(files, again) || len(here) != 2 {
+			t.Errorf("fetched again, the folder holds %q", here)
+		}
+		_, problems = w.client().Results(t.Context(), w.peers("a", "b"), "", t.TempDir())
+		if want := "the agents have several runs, choose one with --run: nightly ("; len(problems) != 1 || !strings.Contains(problems[0].Error(), want) {
+			t.Errorf("without a name: %v", problems)
+		}
+		_, problems = w.client().Results(t.Context(), w.peers("b"), "nightly", t.TempDir())
+		if want := "no agent has run files of run nightly"; len(problems) != 1 || problems[0].Error() != want {
+			t.Errorf("where there are none: %v", problems)
+		}
+		w.end()
+	})
+}
+
+// flaky breaks after so many messages.
+type flaky struct {
+	stream
+	left *int
+}
+
+func (f *flaky) Receive(ctx context.Context) (wire.Kind, []byte, error) {
+	if *f.left--; *f.left < 0 {
+		_ = f.Close()
+	}
+	return f.stream.Receive(ctx)
+}
+
+// twisted is a stream on which bytes of files change.
+type twisted struct{ stream }
+
+func (w *twisted) Receive(ctx context.Context) (wire.Kind, []byte, error) {
+	kind, b, err := w.stream.Receive(ctx)
+	if kind == kindChunk {
+		b[0] ^= 1
+	}
+	return kind, b, err
+}
+
+func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		shared := t.TempDir()
+		w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
+		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 20*chunkBytes)
+		fetch := func(dial func(context.Context, string) (stream, error)) ([]string, []error, string) {
+			c := w.client()
+			c.dial = dial
+			dir := t.TempDir()
+			files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
+			return files, problems, dir
+		}
+		dials := 0
+		files, problems, _ := fetch(func(ctx context.Context, addr string) (stream, error) {
+			dials++
+			s, err := w.dial(ctx, addr)
+			left := 4 // a welcome and three answers
+			return &flaky{s, &left}, err
+		})
+		if len(problems) > 0 || len(files) != 1 {
+			t.Fatalf("files %q, problems %v", files, problems)
+		}
+		if b, _ := os.ReadFile(files[0]); !bytes.Equal(b, want) || dials != 8 {
+			t.Errorf("%d bytes of %d came over %d streams, want 22 answers over 8", len(b), len(want), dials)
+		}
+		files, problems, dir := fetch(func(ctx context.Context, addr string) (stream, error) {
+			s, err := w.dial(ctx, addr)
+			return &twisted{s}, err
+		})
+		if len(files) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), "its checksum is") {
+			t.Errorf("bytes that changed: files %q, problems %v", files, problems)
+		}
+		if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
+			t.Errorf("bytes that changed left %q", here)
+		}
+		began := time.Now()
+		_, problems, _ = fetch(func(ctx context.Context, addr string) (stream, error) {
+			s, err := w.dial(ctx, addr)
+			left := 1
+			return &flaky{s, &left}, err
+		})
+		if len(problems) != 1 || time.Since(began) > time.Minute {
+			t.Errorf("a stream that breaks at once: %v after %v", problems, time.Since(began))
+		}
+		w.end()
+	})
+}
+
+func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.add("a", "client", func(o *AgentOptions) { o.Keep = 2 })
+		others := []string{"by-hand.ktr", "20200101-000000-E.ktr", "20200101-000000-E-p1.ktr.bak", "x-20200101-000000-E-p1.ktr"}
+		for _, n := range others {
+			leave(t, filepath.Join(a.dir, n), "R", nil, 1)
+		}
+		leave(t, filepath.Join(a.dir, "19990101-000000-OLD-p12.ktr"), "R", nil, 1) // as an agent makes it
+		var epochs []string
+		for range 4 {
+			o := w.order([]string{"a"})
+			epochs = append(epochs, o.Epoch)
+			if _, _, err := w.run(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, _ := filepath.Glob(filepath.Join(a.dir, "*"))
+		for i, f := range found {
+			found[i] = filepath.Base(f)
+		}
+		for _, n := range others {
+			if !slices.Contains(found, n) {
+				t.Errorf("%s was removed", n)
+			}
+		}
+		if n := len(found) - len(others); n != 2*3 {
+			t.Errorf("%d files are kept: %q", n, found)
+		}
+		for _, f := range found {
+			if strings.Contains(f, epochs[0]) || strings.Contains(f, epochs[1]) || strings.Contains(f, "OLD") {
+				t.Errorf("%s is kept, of the epochs %v", f, epochs)
+			}
+		}
+		if info, _ := os.Stat(a.dir); info.Mode().Perm() != 0o700 {
+			t.Errorf("the folder has mode %v", info.Mode())
+		}
+		if n := a.agent.presence().Results; n != 2 {
+			t.Errorf("the agent says that it holds %d results", n)
+		}
+		w.end()
+	})
+}
+
+func TestTheFolderForRunFilesHasToBeThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client")
+		o := w.order([]string{"a"})
+		_, err := w.client().Run(t.Context(), o, RunOptions{Dir: filepath.Join(t.TempDir(), "none")})
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the error is %v", err)
+		}
+		w.idle(t, 0)
+		w.end()
+	})
+}
+
+func TestAListingFitsAMessage(t *testing.T) {
+	found := filesFound{}
+	for i := range maxListed {
+		name := strings.Repeat("n", 64)
+		found.Files = append(found.Files, fileEntry{
+			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, SHA256: strings.Repeat("a", 64),
+		})
+	}
+	s := &counting{}
+	if err := send(t.Context(), s, fromAgent{Files: &found}); err != nil || s.bytes > wire.MaxFrame {
+		t.Errorf("%d bytes, and %d fit: %v", s.bytes, wire.MaxFrame, err)
+	}
+}
+
+type counting struct {
+	stream
+	bytes int
+}
+
+func (c *counting) Send(_ context.Context, _ wire.Kind, b []byte) error {
+	c.bytes += len(b)
+	return nil
+}

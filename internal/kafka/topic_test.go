@@ -1,0 +1,47 @@
+package kafka
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
+	broker, err := StartEmbedded(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	settings, _, err := ParseProducer(nil, 100, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Plan{Topic: plan.Topic{Name: "shared", Partitions: 4}}
+	var all sync.WaitGroup
+	var made atomic.Int32
+	start := make(chan struct{})
+	for range 8 {
+		cluster := connect(t, broker.Addrs())
+		all.Go(func() {
+			<-start
+			topic, err := cluster.EnsureTopic(context.Background(), p, settings)
+			if err != nil {
+				t.Error(err)
+			}
+			if topic.Partitions != 4 {
+				t.Errorf("it has %d partitions", topic.Partitions)
+			}
+			if topic.Created {
+				made.Add(1)
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	if n := made.Load(); n != 1 {
+		t.Errorf("%d say that they made it, want 1", n)
+	}
+}
