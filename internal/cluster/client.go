@@ -84,33 +84,52 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 	return peers, fmt.Errorf("no agent answers: %w", errors.Join(errs...))
 }
 
-// members asks the first agent that answers whom it knows.
+// members asks all of some agents whom they know, and believes the first that answers.
 func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
-	var errs []error
+	type answer struct {
+		peer  Peer
+		known []member
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	answers := make(chan answer, len(addrs))
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
 	for _, addr := range addrs {
-		p := Peer{Addr: addr}
-		known := c.ask(ctx, &p)
-		if p.Err != nil {
-			errs = append(errs, p.Err)
-			continue
+		asking.Go(func() {
+			p := Peer{Addr: addr}
+			known := c.ask(ctx, &p)
+			answers <- answer{p, known}
+		})
+	}
+	var errs []error
+	for range addrs {
+		a := <-answers
+		if a.peer.Err == nil {
+			return fromGossip(a.peer, a.known), nil
 		}
-		if len(known) == 0 {
-			return []Peer{{Addr: addr}}, nil
-		}
-		var peers []Peer
-		for _, m := range known {
-			q := Peer{Info: Info{Name: m.Name}, Addr: m.Addr, State: m.State}
-			if m.Name == p.Name {
-				q.Addr = addr // which works; what it advertises may not from here
-			}
-			if m.State == "gone" || m.State == "left" {
-				q.Err = fmt.Errorf("%s is %s", m.Name, m.State)
-			}
-			peers = append(peers, q)
-		}
-		return peers, nil
+		errs = append(errs, a.peer.Err)
 	}
 	return nil, fmt.Errorf("no agent answers: %w", errors.Join(errs...))
+}
+
+// fromGossip is who is to be asked when one agent knows some.
+func fromGossip(who Peer, known []member) []Peer {
+	if len(known) == 0 {
+		return []Peer{{Addr: who.Addr}}
+	}
+	var peers []Peer
+	for _, m := range known {
+		p := Peer{Info: Info{Name: m.Name}, Addr: m.Addr, State: m.State}
+		if m.Name == who.Name {
+			p.Addr = who.Addr // which works; what it advertises may not from here
+		}
+		if m.State == "gone" || m.State == "left" {
+			p.Err = fmt.Errorf("%s is %s", m.Name, m.State)
+		}
+		peers = append(peers, p)
+	}
+	return peers
 }
 
 // ask fills p in from what its agent says, and returns whom that one knows.

@@ -17,6 +17,8 @@ const (
 	hangAfter  = 10 * time.Second // then its connection is given up for a new one
 	redialMost = 2 * time.Second  // between two attempts
 	pingEvery  = time.Second
+	// An attempt that began while the network was cut must not outlast the cut by much.
+	redialTimeout = 3 * time.Second
 )
 
 // link is a coordinator's connection to one agent, over as many streams as it takes.
@@ -172,7 +174,7 @@ func (l *link) redial(ctx context.Context, c *Client) stream {
 			return nil
 		case <-time.After(wait):
 		}
-		dialling, cancel := context.WithTimeout(ctx, peerTimeout)
+		dialling, cancel := context.WithTimeout(ctx, redialTimeout)
 		s, _, err := c.connect(dialling, l.peer.Addr)
 		if err == nil {
 			err = send(dialling, s, toAgent{Resume: &inRun{l.offer.Part.Epoch}})

@@ -159,7 +159,7 @@ func (s *Set) Select(run string) error {
 	first := make(map[group]*source) // of each run that is asked for, the one that began first
 	for _, one := range s.inOrder() {
 		g := one.group()
-		if run != "" && !(g.parts && (g.run == run || g.epoch == run)) {
+		if asked := run == "" || g.parts && (g.run == run || g.epoch == run); !asked {
 			continue
 		}
 		if old := first[g]; old == nil || one.began().Before(old.began()) {

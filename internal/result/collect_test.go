@@ -2,9 +2,11 @@ package result
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -366,10 +368,18 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 }
 
 func TestATornLineIsFoundWhenTheResultIsMade(t *testing.T) {
-	run := string(partFile{run: "r", host: "a", process: 1, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t))
-	torn := strings.Replace(run, `{"sample":{`, `{"sample":{{`, 1)
-	_, err := setOf(t, []byte(torn)).Result(t.Context())
+	files := someRun(t, 3)
+	files[0] = bytes.Replace(files[0], []byte(`{"sample":{`), []byte(`{"sample":{{`), 1)
+	_, err := setOf(t, files...).Result(t.Context()) // the other parts wait for that one
 	if err == nil || !strings.HasPrefix(err.Error(), "file 0: line ") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestMergingEndsWhenItIsToldTo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := setOf(t, someRun(t, 3)...).Result(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -47,13 +47,13 @@ func busy(seconds int) []event {
 }
 
 // readLines reads all lines.
-func readLines(t testing.TB, r io.Reader) (all []line, last *lines) {
+func readLines(t testing.TB, r io.Reader) (all []line) {
 	t.Helper()
 	lines := newLines(r)
 	for {
 		l, err := lines.next()
 		if errors.Is(err, io.EOF) {
-			return all, lines
+			return all
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 	for name, events := range map[string][]event{"written": canned(5, 12), "read": cannedReading(5, 12), "busy": busy(2)} {
 		t.Run(name, func(t *testing.T) {
 			file := runFile(t, header(120), events, completed)
-			got, _ := readLines(t, iotest.HalfReader(bytes.NewReader(file)))
+			got := readLines(t, iotest.HalfReader(bytes.NewReader(file)))
 			i := 0
 			for text := range bytes.Lines(file) {
 				var want line
@@ -96,7 +96,7 @@ func TestALineSharesNoMemoryWithTheNext(t *testing.T) {
 			want = append(want, marshal(t, e.window))
 		}
 	}
-	all, _ := readLines(t, bytes.NewReader(runFile(t, header(0), busy(3), completed)))
+	all := readLines(t, bytes.NewReader(runFile(t, header(0), busy(3), completed)))
 	var got []string
 	for _, l := range all {
 		if l.Window != nil {
@@ -170,7 +170,7 @@ func TestARunFileOfAnEarlierVersionIsStillRead(t *testing.T) {
 	}
 	var again memory
 	var file *RunFile
-	all, _ := readLines(t, bytes.NewReader(text))
+	all := readLines(t, bytes.NewReader(text))
 	for _, l := range all {
 		switch {
 		case l.Header != nil:

@@ -71,7 +71,7 @@ func (f *flow) add(w *stats.Window) {
 
 func joinSteps(a, b flowStep) flowStep {
 	a.from, a.to = min(a.from, b.from), max(a.to, b.to)
-	a.done.add(b.done, 1)
+	a.add(b.done, 1)
 	return a
 }
 

@@ -192,24 +192,34 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 	}{
 		{"one part is its own overlap", []partFile{part("a", 0, 0, 10, 100)}, Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, ClockErrorUS: -1}, 100, ""},
 		{
-			"the overlap begins with the last and ends with the first", []partFile{part("a", 0, 0, 10, 100), part("b", 4*time.Second, 0, 10, 50)},
-			Overlap{FromSeconds: 4, ToSeconds: 10, Seconds: 6, SpanSeconds: 14, StartSpreadUS: 4_000_000, ClockErrorUS: -1}, 150, "",
+			"the overlap begins with the last and ends with the first",
+			[]partFile{part("a", 0, 0, 10, 100), part("b", 4*time.Second, 0, 10, 50)},
+			Overlap{FromSeconds: 4, ToSeconds: 10, Seconds: 6, SpanSeconds: 14, StartSpreadUS: 4_000_000, ClockErrorUS: -1},
+			150, "",
 		},
 		{
-			"in the middle of a second", []partFile{part("a", 0, 0, 10, 100), part("b", 3500*time.Millisecond, 1, 5, 50)},
-			Overlap{FromSeconds: 4.5, ToSeconds: 8.5, Seconds: 4, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1}, 150, "",
+			"in the middle of a second",
+			[]partFile{part("a", 0, 0, 10, 100), part("b", 3500*time.Millisecond, 1, 5, 50)},
+			Overlap{FromSeconds: 4.5, ToSeconds: 8.5, Seconds: 4, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1},
+			150, "",
 		},
 		{
-			"parts one after the other have none", []partFile{part("a", 0, 0, 10, 100), part("b", 10*time.Second, 0, 10, 50)},
-			Overlap{SpanSeconds: 20, StartSpreadUS: 10_000_000, ClockErrorUS: -1}, 75, "the parts did not run together for 1s: rates are over all of the 20.0 s",
+			"parts one after the other have none",
+			[]partFile{part("a", 0, 0, 10, 100), part("b", 10*time.Second, 0, 10, 50)},
+			Overlap{SpanSeconds: 20, StartSpreadUS: 10_000_000, ClockErrorUS: -1},
+			75, "the parts did not run together for 1s: rates are over all of the 20.0 s",
 		},
 		{
-			"less than a second is none", []partFile{part("a", 0, 0, 10, 100), part("b", 9500*time.Millisecond, 0, 10, 50)},
-			Overlap{SpanSeconds: 19.5, StartSpreadUS: 9_500_000, ClockErrorUS: -1}, 1500 / 19.5, "the parts did not run together",
+			"less than a second is none",
+			[]partFile{part("a", 0, 0, 10, 100), part("b", 9500*time.Millisecond, 0, 10, 50)},
+			Overlap{SpanSeconds: 19.5, StartSpreadUS: 9_500_000, ClockErrorUS: -1},
+			1500 / 19.5, "the parts did not run together",
 		},
 		{
-			"a part in which nothing was measured does not shorten it", []partFile{part("a", 0, 0, 10, 100), part("b", 0, 0, 0, 0)},
-			Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, ClockErrorUS: -1}, 100, "",
+			"a part in which nothing was measured does not shorten it",
+			[]partFile{part("a", 0, 0, 10, 100), part("b", 0, 0, 0, 0)},
+			Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, ClockErrorUS: -1},
+			100, "",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -48,7 +48,9 @@ func readSource(name string, r io.ReaderAt, size int64) (*source, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if len(text) > 0 {
-			if err := s.take(text, n); err != nil && !(last && n > 1 && errors.As(err, new(notALine))) {
+			err := s.take(text, n)
+			torn := last && n > 1 && errors.As(err, new(notALine))
+			if err != nil && !torn {
 				return nil, fmt.Errorf("line %d: %w", n, err)
 			}
 		}

@@ -86,7 +86,10 @@ func TestCountsThatMakeNoSenseAreRefused(t *testing.T) {
 func FuzzPacked(f *testing.F) {
 	for _, b := range []packed{
 		nil, numbers(1), numbers(-buckets+1, 1), numbers(5, 0, 7, -3, 1<<40, -9000, 3), numbers(-1, -1, 1), numbers(1, -2),
-		numbers(math.MaxInt64, 1), numbers(math.MinInt64), {0x80}, {0x82, 0x00}, bytes.Repeat([]byte{0xff}, 20),
+		numbers(math.MaxInt64, 1), numbers(math.MinInt64),
+		{0x80},
+		{0x82, 0x00},
+		bytes.Repeat([]byte{0xff}, 20),
 	} {
 		f.Add([]byte(b))
 	}
