@@ -83,7 +83,7 @@ func (h *hosts) command(host string, args ...string) *exec.Cmd {
 func (h *hosts) endOffsets(topic string) int64 {
 	h.t.Helper()
 	var sum int64
-	for line := range strings.Lines(h.hosts("exec", "b1", "../scripts/kafka", "tool", "get-offsets", "--bootstrap-server", h.brokers, "--topic", topic)) {
+	for line := range strings.Lines(h.hosts("exec", "b1", "../scripts/kafka", "tool", "kafka-get-offsets", "--bootstrap-server", h.brokers, "--topic", topic)) {
 		fields := strings.Split(strings.TrimSpace(line), ":") // topic:partition:offset
 		n, err := strconv.ParseInt(fields[len(fields)-1], 10, 64)
 		if err != nil || len(fields) != 3 {

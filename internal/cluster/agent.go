@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -261,15 +260,6 @@ func (a *agent) look(ctx context.Context) *looked {
 // lookFor is the interval of a look: short enough to wait for, and long against the
 // kernel's tick of 1 to 10 ms.
 const lookFor = 200 * time.Millisecond
-
-// send writes one message. What cannot be written as JSON is a mistake of kt's own.
-func send(ctx context.Context, s stream, m any) error {
-	b, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("write message: %w", err)
-	}
-	return s.Send(ctx, kindJSON, b)
-}
 
 // Process is a program that makes a load. It reads ToProcess from In, a JSON line each,
 // and writes FromProcess to Out.

@@ -59,7 +59,7 @@ func allowPlan(p *plan.Plan) error {
 	if y := &p.Payload; y.File != "" || y.Delimiter != "" || y.Kind == plan.File || y.FileMean != 0 || y.FileMax != 0 {
 		bad("--payload-file: a load on other hosts reads no files of theirs")
 	}
-	if p.Verify && !(p.Writes() && p.Reads()) {
+	if p.Verify && (!p.Writes() || !p.Reads()) {
 		bad("--verify: a ledger does not leave its host; kt roundtrip needs none")
 	}
 	if len(p.Topic.Configs) > maxProperties || len(p.Payload.Headers) > maxProperties {

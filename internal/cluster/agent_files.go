@@ -190,7 +190,7 @@ func (s *store) each(f func(held) error) (unread int, err error) {
 		h, err := readHeader(open)
 		if err != nil {
 			unread++
-			return nil //nolint:nilerr // it is counted, and the others are read
+			return nil // it is counted, and the others are read
 		}
 		if h.Part == nil || CheckName(h.Part.Run) != nil || CheckName(h.Part.Host) != nil || CheckName(h.RunID) != nil ||
 			h.Part.Epoch != "" && CheckName(h.Part.Epoch) != nil {
@@ -271,7 +271,7 @@ func (s *store) list(run string) (filesFound, error) {
 		e, err := h.entry()
 		if err != nil {
 			found.Unread++
-			return nil //nolint:nilerr // it is counted, and the others are listed
+			return nil // it is counted, and the others are listed
 		}
 		if found.Files = append(found.Files, e); len(found.Files) > maxListed {
 			return fmt.Errorf("run %s has more than %d files on this host", run, maxListed)

@@ -42,9 +42,9 @@ func (a *agent) handle(ctx context.Context, s stream) {
 			return
 		}
 		received := a.o.Now()
-		m, err := decodeToAgent(b)
-		if kind != kindJSON {
-			err = errProtocol
+		var m *toAgent
+		if b, err = unpack(kind, b); err == nil {
+			m, err = decodeToAgent(b)
 		}
 		if err != nil {
 			_ = t.refuse(ctx, "", fmt.Errorf("%w; its kt is %s", err, a.o.Info.Version)) // and it is hung up

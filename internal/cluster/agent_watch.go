@@ -27,7 +27,7 @@ type watch struct {
 // cannot be kept.
 func (r *run) openWatch() (*watch, error) {
 	if r.a.o.Watch == nil {
-		return nil, nil //nolint:nilnil // a machine that is not watched has no file
+		return nil, nil // a machine that is not watched has no file
 	}
 	w, err := r.a.store.create(ownFile(r.group, 0))
 	if err != nil {

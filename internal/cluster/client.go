@@ -231,14 +231,7 @@ func request(ctx context.Context, s stream, m toAgent) (*fromAgent, error) {
 	if err := send(ctx, s, m); err != nil {
 		return nil, err
 	}
-	kind, b, err := s.Receive(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if kind != kindJSON {
-		return nil, fmt.Errorf("%w: kind %d", errProtocol, kind)
-	}
-	answer, err := decodeFromAgent(b)
+	answer, err := receive(ctx, s)
 	switch {
 	case err != nil:
 		return nil, err

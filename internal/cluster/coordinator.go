@@ -168,10 +168,6 @@ func (o *Order) offers() ([]*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(parts) == 1 { // the whole load is a share too
-		p := &parts[0]
-		p.Share.Producers, p.Share.Consumers = p.Producers, p.Read.Consumers
-	}
 	var roster []result.Member
 	for _, p := range load {
 		roster = append(roster, result.Member{Host: p.Name, Processes: o.Processes})
@@ -304,8 +300,11 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 			s.tellAll(doStop)
 		case <-abort:
 			abort, s.stopped, s.aborted = nil, true, true
-			if s.before() {
+			switch {
+			case s.before():
 				return ErrStopped
+			case s.stage == Collecting:
+				return fmt.Errorf("aborted while run files were fetched; the agents keep them: kt collect --run %s", s.order.Run)
 			}
 			s.tellAll(doAbort)
 		}

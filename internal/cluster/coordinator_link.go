@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -223,15 +222,8 @@ func (l *link) converse(ctx context.Context, s stream, tell func(event)) error {
 	})
 	for {
 		waiting, stop := context.WithTimeout(ctx, hangAfter)
-		kind, b, err := s.Receive(waiting)
+		m, err := receive(waiting, s)
 		stop()
-		if err != nil {
-			return err
-		}
-		if kind != kindJSON {
-			return fmt.Errorf("%w: kind %d", errProtocol, kind)
-		}
-		m, err := decodeFromAgent(b)
 		if err != nil {
 			return err
 		}

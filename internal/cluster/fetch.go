@@ -149,14 +149,7 @@ func (f *fetch) list(ctx context.Context, run string) (filesFound, error) {
 }
 
 func (f *fetch) answer(ctx context.Context) (*fromAgent, error) {
-	kind, b, err := f.s.Receive(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if kind != kindJSON {
-		return nil, fmt.Errorf("%w: kind %d", errProtocol, kind)
-	}
-	m, err := decodeFromAgent(b)
+	m, err := receive(ctx, f.s)
 	switch {
 	case err != nil:
 		return nil, err
@@ -242,10 +235,7 @@ func (f *fetch) chunk(ctx context.Context, c chunkAsked) ([]byte, error) {
 	if kind == kindChunk && len(b) > 0 && int64(len(b)) <= min(chunkBytes, c.Bytes-c.Offset) {
 		return b, nil
 	}
-	if kind != kindJSON {
-		return nil, fmt.Errorf("%w: a piece of %d bytes", errProtocol, len(b))
-	}
-	m, err := decodeFromAgent(b)
+	m, err := readFromAgent(kind, b)
 	if err == nil && m.Problem != nil {
 		return nil, &agentError{errors.New(*m.Problem)}
 	}

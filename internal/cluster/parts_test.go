@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -264,4 +266,55 @@ func TestAHeaderThatIsTooLargeForAMessageTravelsWithoutItsPartitions(t *testing.
 	if got := travelling(h); got != nil {
 		t.Error("one that does not fit at all travels")
 	}
+}
+
+func TestALargeMessageIsPackedAndReadsTheSame(t *testing.T) {
+	large := strings.Repeat("abc ", packAbove)
+	for _, text := range []string{"small", large} {
+		s := &keeping{}
+		if err := send(t.Context(), s, fromAgent{Refused: &refused{Text: text}}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := readFromAgent(s.kind, s.b)
+		if err != nil || m.Refused.Text != clean(text, maxText) {
+			t.Errorf("%.20q reads as %+v, %v", text, m, err)
+		}
+		if (s.kind == kindPacked) != (text == large) || len(s.b) > packAbove {
+			t.Errorf("%.20q was sent as kind %d, %d bytes", text, s.kind, len(s.b))
+		}
+	}
+	if _, err := unpack(kindPacked, pack(make([]byte, maxUnpacked+1))); !errors.Is(err, errProtocol) {
+		t.Errorf("a message that unpacks to too much: %v", err)
+	}
+	if b, err := unpack(kindPacked, pack(make([]byte, maxUnpacked))); err != nil || len(b) != maxUnpacked {
+		t.Errorf("one that just fits: %v", err)
+	}
+	for _, kind := range []wire.Kind{0, kindChunk, 9} {
+		if _, err := unpack(kind, []byte("{}")); !errors.Is(err, errProtocol) {
+			t.Errorf("kind %d: %v", kind, err)
+		}
+	}
+}
+
+type keeping struct {
+	stream
+	kind wire.Kind
+	b    []byte
+}
+
+func (k *keeping) Send(_ context.Context, kind wire.Kind, b []byte) error {
+	k.kind, k.b = kind, b
+	return nil
+}
+
+// FuzzUnpack reads a packed message: it never panics, and what it gives is no longer than
+// a message may be.
+func FuzzUnpack(f *testing.F) {
+	f.Add(pack([]byte("{}")))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if text, err := unpack(kindPacked, b); err == nil && len(text) > maxUnpacked {
+			t.Errorf("%d bytes", len(text))
+		}
+	})
 }

@@ -19,8 +19,9 @@ const Protocol = 1
 
 // The kinds of messages on a stream.
 const (
-	kindJSON  = 1 // a toAgent or a fromAgent
-	kindChunk = 2 // bytes of a run file, as the read before asked for
+	kindJSON   = 1 // a toAgent or a fromAgent
+	kindChunk  = 2 // bytes of a run file, as the read before asked for
+	kindPacked = 3 // the same as kindJSON, compressed by deflate
 )
 
 // The most that a peer may ask for at once. They are far above what a load needs, and

@@ -158,19 +158,31 @@ func seeds(t testing.TB) (to, from []any) {
 	}
 	text := "why\x1b[2J"
 	to = []any{
-		toAgent{Hello: &hello{Protocol: 1}}, toAgent{Ping: &ping{3}}, toAgent{Look: &nothing{}}, toAgent{Offer: o},
-		toAgent{Open: &open{Epoch: "E1", Processes: []int{1}}}, toAgent{Order: &order{"E1", doStop}}, toAgent{Resume: &epoch},
+		toAgent{Hello: &hello{Protocol: 1}},
+		toAgent{Ping: &ping{3}},
+		toAgent{Look: &nothing{}},
+		toAgent{Offer: o},
+		toAgent{Open: &open{Epoch: "E1", Processes: []int{1}}},
+		toAgent{Order: &order{"E1", doStop}},
+		toAgent{Resume: &epoch},
 		toAgent{Start: &startRun{"E1", StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}},
-		toAgent{Files: &filesAsked{"n"}}, toAgent{Read: &chunkAsked{"R", 10, 5}},
+		toAgent{Files: &filesAsked{"n"}},
+		toAgent{Read: &chunkAsked{"R", 10, 5}},
 	}
 	from = []any{
-		fromAgent{Welcome: &hello{Protocol: 1, Info: Info{Name: "a"}}}, fromAgent{Pong: &pong{3, now, now}},
+		fromAgent{Welcome: &hello{Protocol: 1, Info: Info{Name: "a"}}},
+		fromAgent{Pong: &pong{3, now, now}},
 		fromAgent{Looked: &looked{CPU: 1, Cores: 2, Members: []member{{"a", "1:1", "alive"}}}},
-		fromAgent{Accepted: &epoch}, fromAgent{Refused: &refused{"E1", text}}, fromAgent{Starting: &epoch}, fromAgent{Ended: &epoch},
+		fromAgent{Accepted: &epoch},
+		fromAgent{Refused: &refused{"E1", text}},
+		fromAgent{Starting: &epoch},
+		fromAgent{Ended: &epoch},
 		fromAgent{Part: &partStatus{Epoch: "E1", Process: 1, State: partReady, Header: &header}},
 		fromAgent{Part: &partStatus{Epoch: "E1", Process: 1, State: partDone, Done: &Done{Text: text}, Start: &result.Start{At: now, Agreed: &result.Agreed{At: now}}}},
-		fromAgent{Second: &partSecond{"E1", 1, second}}, fromAgent{Vitals: &hostVitals{"E1", host.Vitals{Disks: []host.DiskVitals{{Name: text}}}, 1}},
-		fromAgent{Written: &written{"E1", text}}, fromAgent{Problem: &text},
+		fromAgent{Second: &partSecond{"E1", 1, second}},
+		fromAgent{Vitals: &hostVitals{"E1", host.Vitals{Disks: []host.DiskVitals{{Name: text}}}, 1}},
+		fromAgent{Written: &written{"E1", text}},
+		fromAgent{Problem: &text},
 		fromAgent{Files: &filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, strings.Repeat("ab", 32)}}, Runs: []runEntry{{"n", "", now, 1}}}},
 	}
 	return to, from

@@ -127,7 +127,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		if last := ticks[len(ticks)-1]; last.Stage != Finished || len(last.Hosts) != 4 {
 			t.Errorf("the last tick is %+v", last)
 		}
-		if n := w.topics("t"); n != 0 {
+		if n := w.topics(); n != 0 {
 			t.Errorf("the topic is there %d times", n)
 		}
 		w.sameFiles(t, out.Files)
@@ -243,8 +243,8 @@ func TestTheFirstProcessMakesTheTopicBeforeTheOthersOpen(t *testing.T) {
 				}
 			}
 		}
-		if makers != 1 || w.topics("t") != 1 {
-			t.Errorf("%d processes made %d topics", makers, w.topics("t"))
+		if makers != 1 || w.topics() != 1 {
+			t.Errorf("%d processes made %d topics", makers, w.topics())
 		}
 	})
 }
@@ -320,7 +320,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 				}
 				<-time.After(stopGrace + 2*abortGrace) // of a process that has to be killed
 				w.idle(t, 0)
-				if n := w.topics("t"); n != 0 {
+				if n := w.topics(); n != 0 {
 					t.Errorf("the topic is there %d times", n)
 				}
 				w.end()
@@ -523,7 +523,7 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		}
 		<-time.After(20*time.Second + 2*absentGrace)
 		w.idle(t, -1)
-		if n := w.topics("t"); n != 0 {
+		if n := w.topics(); n != 0 {
 			t.Errorf("the topic is there %d times", n)
 		}
 		files, problems := w.client().Results(t.Context(), w.peers(threeHosts...), "", t.TempDir())
@@ -635,7 +635,7 @@ func TestACoordinatorThatGoesBeforeTheStartLeavesNothingRunning(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		w.idle(t, 0)
-		if n := w.topics("t"); n != 0 {
+		if n := w.topics(); n != 0 {
 			t.Errorf("the topic is there %d times", n)
 		}
 	})

@@ -34,6 +34,7 @@ type world struct {
 	topic map[string]int // made and not deleted, by name
 }
 
+// testHost is one host of a world.
 type testHost struct {
 	w       *world
 	agent   *agent
@@ -44,6 +45,7 @@ type testHost struct {
 
 	mu      sync.Mutex
 	cut     bool
+	ended   bool
 	streams []*memory
 	spawned int
 	jobs    []Job
@@ -114,6 +116,9 @@ func (h *testHost) start(o AgentOptions) {
 func (h *testHost) end() {
 	h.agent.stop()
 	h.stop()
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
 	h.breakAll()
 	h.serving.Wait()
 	h.agent.close()
@@ -160,8 +165,11 @@ func (w *world) dial(ctx context.Context, addr string) (stream, error) {
 	}
 	here, there := pair(h)
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return nil, fmt.Errorf("dial %s: connection refused", addr)
+	}
 	h.streams = append(h.streams, here)
-	h.mu.Unlock()
 	h.serving.Go(func() { h.agent.handle(h.ctx, there) })
 	return here, nil
 }
@@ -380,10 +388,10 @@ func (w *world) countTopic(name string, n int) {
 	w.topic[name] += n
 }
 
-func (w *world) topics(name string) int {
+func (w *world) topics() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.topic[name]
+	return w.topic["t"]
 }
 
 // load makes so many records up as the share of the process is.
@@ -409,7 +417,7 @@ func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 	agreed.Late = began.Sub(s.At)
 	f.Begin(result.Start{At: began, Agreed: &agreed})
 	p.say(FromProcess{Began: &began})
-	ended, err := p.seconds(f, began)
+	ended, err := p.seconds(f)
 	if err != nil {
 		return err
 	}
@@ -433,7 +441,7 @@ func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 	}
 }
 
-func (p *fakeProcess) seconds(f *result.RunFile, began time.Time) (string, error) {
+func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 	lasts := p.job.Plan.Load.Duration.Std()
 	rate := int64(p.job.Plan.RecordsPerSecond())
 	ticker := time.NewTicker(time.Second)

@@ -72,11 +72,21 @@ func newMerge(sources []*source) *merge {
 	return m
 }
 
-// number gives the processes of runs that stand for themselves a number on their host.
+// number gives the processes of runs that began by themselves a number on their host,
+// where they have none of their own.
 func (m *merge) number() {
+	type place struct {
+		host   string
+		number int
+	}
+	taken := make(map[place]int)
+	for _, p := range m.parts {
+		taken[place{p.host(), p.number}]++
+	}
 	next := make(map[string]int)
 	for _, p := range m.parts {
-		if p.header.Part == nil {
+		alone := p.header.Part == nil || p.header.Part.Epoch == ""
+		if alone && (p.number == 0 || taken[place{p.host(), p.number}] > 1) {
 			next[p.host()]++
 			p.number = next[p.host()]
 		}

@@ -22,6 +22,7 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 	}{
 		{"a member that is there", nil, 0, "a alive 0s"},
 		{"one that does not answer", []func(*table, time.Time){silent}, 0, "a suspect 1s"},
+		{"one that has been suspected for long, and not given up", []func(*table, time.Time){silent}, 2 * time.Minute, "a alive 2m0s"},
 		{"one that answers again", []func(*table, time.Time){silent, answers}, 0, "a alive 2s"},
 		{"one that says something", []func(*table, time.Time){silent, told}, 0, "a alive 2s"},
 		{"one that answers as ever", []func(*table, time.Time){answers}, 0, "a alive 0s"},
