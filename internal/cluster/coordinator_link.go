@@ -161,7 +161,19 @@ func (l *link) run(ctx context.Context, c *Client, first stream, events chan<- e
 		l.set(nil)
 		_ = s.Close() // whatever ended it
 		s = nil
+		l.forget()
 		tell(event{link: l, down: err})
+	}
+}
+
+// forget drops what was not sent: the session says again what still counts.
+func (l *link) forget() {
+	for {
+		select {
+		case <-l.out:
+		default:
+			return
+		}
 	}
 }
 
