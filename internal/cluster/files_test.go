@@ -96,7 +96,7 @@ type flaky struct {
 
 func (f *flaky) Receive(ctx context.Context) (wire.Kind, []byte, error) {
 	if *f.left--; *f.left < 0 {
-		_ = f.Close()
+		return 0, nil, errors.Join(wire.ErrClosed, f.Close())
 	}
 	return f.stream.Receive(ctx)
 }

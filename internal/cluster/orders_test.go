@@ -99,3 +99,33 @@ func TestAnOrderForAnotherRunOfTheSameStreamDoesNothing(t *testing.T) {
 		w.end()
 	})
 }
+
+func TestARunWaitsForItsCoordinatorAsLongAsItMayComeBack(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name        string
+		there       bool
+		started     time.Duration // ago
+		away, lasts time.Duration
+		watched     bool // it makes no load
+		want        bool
+	}{
+		{"the coordinator is there", true, time.Hour, time.Hour, time.Minute, false, false},
+		{"it left long after the end", false, time.Hour, time.Second, time.Minute, false, false},
+		{"it left long ago, and other hosts make their load yet", false, 10 * time.Minute, 9 * time.Minute, 10 * time.Minute, false, false},
+		{"it left long ago, and the load is over", false, 12 * time.Minute, 9 * time.Minute, 10 * time.Minute, false, true},
+		{"it left a while ago, and nobody knows when the load is over", false, 10 * time.Minute, 2 * time.Minute, 0, true, false},
+		{"it left long ago, and nobody knows when the load is over", false, time.Hour, 11 * time.Minute, 0, true, true},
+	} {
+		r := &run{offer: &offer{Lasts: tc.lasts}, start: &StartOrder{At: now.Add(-tc.started)}, seen: now.Add(-tc.away)}
+		if tc.there {
+			r.talk = &talk{}
+		}
+		if !tc.watched {
+			r.children = []*child{{}}
+		}
+		if got := r.absent(now); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
