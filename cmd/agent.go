@@ -188,7 +188,7 @@ func spawnPart(ctx context.Context) (*cluster.Process, error) {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, path, "part")
-	c.Args[0] = "kt" // whatever the path is
+	c.Args[0] = "kt"                                    // whatever the path is
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on the agent's terminal is the agent's
 	in, err := c.StdinPipe()
 	if err != nil {

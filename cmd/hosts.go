@@ -63,6 +63,10 @@ func (l *load) runRemote(ctx context.Context, env *Env, stop *stopper) error {
 
 // misfitOrder gives what the hosts refuse the exit code of a command line that is wrong.
 func misfitOrder(err error) error {
+	var refused *cluster.RefusedError
+	if errors.As(err, &refused) {
+		return usageError(err)
+	}
 	if errors.Is(err, cluster.ErrStopped) {
 		return context.Canceled // the exit code is the signal's
 	}

@@ -167,11 +167,12 @@ func (a *agent) busy() string {
 	return ""
 }
 
-// active are the runs that are not over, oldest first. The caller holds mu.
+// active are the runs that are not over, oldest first, but for those that only wait for a
+// coordinator to come back. The caller holds mu.
 func (a *agent) active() []*run {
 	var runs []*run
 	for _, epoch := range a.order {
-		if r := a.runs[epoch]; !r.over() {
+		if r := a.runs[epoch]; !r.over() && !r.abandoned() {
 			runs = append(runs, r)
 		}
 	}

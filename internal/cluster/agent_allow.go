@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +68,9 @@ func allowPlan(p *plan.Plan) error {
 	}
 	if p.Share.IsZero() {
 		bad("the plan is no share of a load")
+	}
+	if !slices.Contains([]plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}, p.Command) {
+		bad("command %q: it makes no load", clean(string(p.Command), 64))
 	}
 	if !ends(p) {
 		bad("the load has no end of its own: give --duration or --num-records")
@@ -163,11 +167,8 @@ func (l *Limits) allowDuration(p *plan.Plan) error {
 	if l.Duration == 0 {
 		return nil
 	}
-	lasts := lasts(p)
-	switch {
-	case lasts == 0:
-		return fmt.Errorf("--max-duration %v: nobody knows how long the load lasts; give it a --duration", l.Duration)
-	case lasts > l.Duration:
+	// A load of which nobody knows how long it lasts is stopped in time (overtime).
+	if lasts := lasts(p); lasts > l.Duration {
 		return fmt.Errorf("--max-duration %v: the load lasts %v", l.Duration, lasts.Round(time.Millisecond))
 	}
 	return nil

@@ -53,9 +53,10 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 		{"a number of records that takes longer", Limits{Duration: time.Minute}, func(o *offer) {
 			o.Plan.Load.Duration, o.Plan.Load.Records = 0, 1200*60+1
 		}, "--max-duration 1m0s: the load lasts"},
-		{"a number of records at no rate", Limits{Duration: time.Hour}, func(o *offer) {
+		{"a number of records at no rate, which is stopped in time", Limits{Duration: time.Hour}, func(o *offer) {
 			o.Plan.Load.Duration, o.Plan.Load.Records, o.Plan.Load.Rate = 0, 1, plan.Unlimited
-		}, "--max-duration 1h0m0s: nobody knows how long"},
+		}, ""},
+		{"a command that makes no load", Limits{}, func(o *offer) { o.Plan.Command = plan.MixedLoad }, `command "mixed": it makes no load`},
 		{"no end", Limits{}, func(o *offer) { o.Plan.Load.Duration = 0 }, "the load has no end of its own"},
 		{"the broker inside kt", Limits{}, func(o *offer) { o.Plan.Bootstrap = nil }, "--bootstrap-server: it is needed"},
 		{"an address with an escape sequence", Limits{}, func(o *offer) { o.Plan.Bootstrap = []string{"a\x1b[2J:1"} }, "it is no address"},

@@ -88,6 +88,17 @@ func (r *run) over() bool {
 	return r.ended
 }
 
+// abandoned tells whether the load is over, and nobody is there to ask for its files.
+func (r *run) abandoned() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.start == nil || r.talk != nil || !r.settled() {
+		return false
+	}
+	// A host that is only watched has no load of its own to tell by.
+	return len(r.children) > 0 || time.Since(r.start.At) > r.offer.Lasts
+}
+
 // attach makes t the stream that is told of the run, in the place of any other.
 func (r *run) attach(ctx context.Context, t *talk) {
 	ctx, cancel := context.WithCancel(ctx)

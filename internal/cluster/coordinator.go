@@ -105,6 +105,14 @@ type Outcome struct {
 	Done map[string][]Done
 }
 
+// RefusedError is what agents say to a load that they do not make: nothing was done.
+type RefusedError struct{ reasons error }
+
+func (e *RefusedError) Error() string { return e.reasons.Error() }
+
+// Unwrap gives the reasons.
+func (e *RefusedError) Unwrap() error { return e.reasons }
+
 // ErrStopped is a run that was stopped before its start.
 var ErrStopped = errors.New("stopped before the start")
 

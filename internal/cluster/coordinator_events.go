@@ -64,7 +64,7 @@ func (s *session) refused(l *link, r *refused) error {
 		l.up = false                     // it does not take part
 		return nil
 	case !s.started:
-		return fmt.Errorf("%s refuses: %s", l.peer.Name, r.Text)
+		return &RefusedError{fmt.Errorf("%s refuses: %s", l.peer.Name, r.Text)}
 	case !l.ended && l.lost == "":
 		s.lose(l, "its agent has forgotten the run: "+r.Text)
 	}

@@ -107,7 +107,10 @@ func (s *session) refusals() error {
 			errs = append(errs, fmt.Errorf("%s %s", l.peer.Name, l.trouble))
 		}
 	}
-	return errors.Join(errs...)
+	if len(errs) == 0 {
+		return nil
+	}
+	return &RefusedError{errors.Join(errs...)}
 }
 
 // connect opens a stream to every agent, and begins to listen.

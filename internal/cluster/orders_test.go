@@ -100,6 +100,36 @@ func TestAnOrderForAnotherRunOfTheSameStreamDoesNothing(t *testing.T) {
 	})
 }
 
+func TestAHostIsBusyUntilItsLoadIsOverOrItsCoordinatorIsGone(t *testing.T) {
+	for _, tc := range []struct {
+		name                   string
+		started, settled, left bool
+		want                   bool
+	}{
+		{"it is prepared", false, false, false, true},
+		{"its coordinator left before the start", false, false, true, true},
+		{"the load goes on", true, false, false, true},
+		{"the load goes on without its coordinator", true, false, true, true},
+		{"the load is over, and its coordinator asks for the files", true, true, false, true},
+		{"the load is over, and nobody asks for its files", true, true, true, false},
+	} {
+		r := &run{offer: &offer{}, children: []*child{{}}}
+		if tc.started {
+			r.start = &StartOrder{}
+		}
+		if tc.settled {
+			r.children[0].status.State = partDone
+		}
+		if !tc.left {
+			r.talk = &talk{}
+		}
+		a := &agent{runs: map[string]*run{"e": r}, order: []string{"e"}}
+		if got := len(a.active()) == 1; got != tc.want {
+			t.Errorf("%s: busy %v", tc.name, got)
+		}
+	}
+}
+
 func TestARunWaitsForItsCoordinatorAsLongAsItMayComeBack(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
