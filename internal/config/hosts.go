@@ -156,12 +156,16 @@ func CheckRunName(name string) error {
 	if len(name) > 64 {
 		return errors.New("a name of a run has at most 64 characters")
 	}
-	for _, r := range name {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)) {
-			return errors.New("a name of a run has letters, digits, '.', '_' and '-' only")
-		}
+	if strings.ContainsFunc(name, outside) {
+		return errors.New("a name of a run has letters, digits, '.', '_' and '-' only")
 	}
 	return nil
+}
+
+// outside tells whether a rune is none that a name is made of.
+func outside(r rune) bool {
+	inside := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+	return !inside
 }
 
 // parseLimit reads a time limit; "" and 0 set none.
