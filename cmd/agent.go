@@ -74,14 +74,33 @@ func writeUnit(env *Env) error {
 	if err != nil {
 		return err
 	}
-	words := []string{path}
-	for _, arg := range env.Args {
-		if arg != "--print-unit" && arg != "--print-unit=true" {
-			words = append(words, quoteUnit(arg))
+	words := []string{quoteUnit(path)}
+	for i, arg := range env.Args {
+		if arg == "--print-unit" || arg == "--print-unit=true" {
+			continue
 		}
+		if arg, err = fromRoot(env.Args[:i], arg); err != nil {
+			return err
+		}
+		words = append(words, quoteUnit(arg))
 	}
 	_, err = fmt.Fprintf(env.Stdout, unit, strings.Join(words, " "))
 	return err
+}
+
+// fromRoot makes the path of a flag one that means the same to a service, which starts in
+// the root folder. before are the words before it.
+func fromRoot(before []string, arg string) (string, error) {
+	for _, flag := range []string{"--key-file", "--results", "--config"} {
+		if path, ok := strings.CutPrefix(arg, flag+"="); ok {
+			path, err := filepath.Abs(path)
+			return flag + "=" + path, err
+		}
+		if len(before) > 0 && before[len(before)-1] == flag {
+			return filepath.Abs(arg)
+		}
+	}
+	return arg, nil
 }
 
 // quoteUnit is a word as systemd takes it.
@@ -118,8 +137,11 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 			fmt.Fprintln(env.Stderr, "kt: without a key only this host reaches it: kt keygen FILE makes one, --key-file FILE uses it")
 		}
 	})
-	if errors.Is(err, context.Canceled) {
-		err = nil
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w; an agent may run here already (kt peers tells); --bind takes another address", err)
 	}
 	return err
 }

@@ -94,6 +94,9 @@ func known(word string, among []cluster.Peer) string {
 		names = append(names, p.Name)
 		names = append(names, p.Tags...)
 	}
+	if len(names) > 0 {
+		names = append(names, "all", roleClient+"s", roleBroker+"s")
+	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	switch n := suggest.Nearest(word, names); {

@@ -39,7 +39,7 @@ command that reads a run file, and can be merged again. The same file twice coun
 		},
 	}
 	flags := config.NewCollect(c.Flags())
-	completions(c, map[string][]string{"output": config.ReportOutputs})
+	completions(c, map[string][]string{"output": config.ReportOutputs, "run": nil, "join": nil, "peers": nil})
 	c.RunE = func(c *cobra.Command, files []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest, files); err != nil {
 			return usageError(err)
@@ -80,7 +80,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 			}
 		}
 		if len(fetched) == 0 && len(files) == 0 {
-			return errors.Join(append(problems, fmt.Errorf("no agent has a run file of --run %s", flags.Run))...)
+			return errors.Join(append(problems, fmt.Errorf("no agent has a run file of --run %s: agents hand out what lies in their --results and in the state folder of their user (kt/runs); kt collect FILE… merges any others", flags.Run))...)
 		}
 	}
 	if err := m.set.Select(flags.Run); err != nil {

@@ -30,7 +30,6 @@ type remote struct {
 	shares []float64 // of the load, by host
 	out    *output
 	fold   *result.Fold // what is known while the run goes on
-	begun  bool         // guarded by the one goroutine that observes
 }
 
 // runRemote makes a load on other hosts, and writes the merged result.
@@ -141,11 +140,13 @@ func (r *remote) watched(found, on []cluster.Peer) ([]cluster.Peer, error) {
 		return nil, nil
 	}
 	chosen, err := choose("watch", words, found)
-	if len(words) == 0 {
-		for _, p := range found {
-			if p.Role == roleBroker && p.Err == nil {
-				chosen = append(chosen, p)
-			}
+	for _, p := range found {
+		switch {
+		case len(words) > 0 || p.Role != roleBroker:
+		case p.Err != nil:
+			fmt.Fprintf(r.env.Stderr, "kt: %s is not watched: %v\n", p.Name, p.Err)
+		default:
+			chosen = append(chosen, p)
 		}
 	}
 	return slices.DeleteFunc(chosen, func(p cluster.Peer) bool {
@@ -164,16 +165,22 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	if !r.load.Quiet && r.out.screen == nil {
 		fmt.Fprintf(r.env.Stderr, "kt: run %s on %s\n", r.order.Run, hostList(r.order))
 	}
+	abort := make(chan struct{})
+	r.stop.elsewhere(sync.OnceFunc(func() { close(abort) }), leaveHosts)
 	var outcome cluster.Outcome
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer r.out.quit()
-		outcome, err = r.client.Run(ctx, r.order, cluster.RunOptions{Stop: r.stop.asked, Observe: r.observe, Dir: dir})
+		outcome, err = r.client.Run(ctx, r.order, cluster.RunOptions{Stop: r.stop.asked, Abort: abort, Observe: r.observe, Dir: dir})
 	})
 	r.out.show(ctx)
 	running.Wait()
 	return outcome, err
 }
+
+// leaveHosts is how long the hosts may take to end a run that was ended twice, and to
+// hand over what they have.
+const leaveHosts = 20 * time.Second
 
 // hostList names the hosts of an order.
 func hostList(o cluster.Order) string {
@@ -243,10 +250,6 @@ var waits = map[cluster.Stage]tui.State{
 
 // observe shows one second of the whole. It is called by one goroutine of the client's.
 func (r *remote) observe(t cluster.Tick) {
-	if !r.begun && t.Stage >= cluster.Running {
-		r.begun = true
-		r.stop.begin()
-	}
 	s := second{windows: t.Windows, stage: stages[t.Stage], sample: sampleOf(t)}
 	for _, w := range t.Windows {
 		r.fold.AddWindow(w)
@@ -269,27 +272,28 @@ func (r *remote) observe(t cluster.Tick) {
 
 // sampleOf is how busy the hosts of the load were together.
 func sampleOf(t cluster.Tick) host.Sample {
-	s := host.Sample{At: t.At, Interval: time.Second}
+	sum := host.Sample{At: t.At, Interval: time.Second}
 	for i := range t.Hosts {
 		h := &t.Hosts[i]
 		if h.Processes == 0 {
 			continue
 		}
-		cores := 0.0 // which the processes of a host share
+		own, all := 0.0, 0.0 // cores that its processes may use, and that it has
 		for _, p := range h.Samples {
-			s.ProcessCPU += p.ProcessCPU
-			s.RSS += p.RSS
-			s.GCPauseMax = max(s.GCPauseMax, p.GCPauseMax)
-			s.GCCPU += p.GCCPU
-			cores = max(cores, p.Cores)
+			sum.ProcessCPU += p.ProcessCPU
+			sum.RSS += p.RSS
+			sum.GCPauseMax = max(sum.GCPauseMax, p.GCPauseMax)
+			sum.GCCPU += p.GCCPU
+			own += p.Cores
+			all = max(all, p.HostCores)
 		}
-		s.Cores += cores
-		if v := h.Vitals; v != nil {
-			s.HostCPU += v.CPU
-			s.HostCores += v.Cores
+		sum.Cores += min(own, all) // which they share
+		sum.HostCores += all
+		if h.Vitals != nil {
+			sum.HostCPU += h.Vitals.CPU
 		}
 	}
-	return s
+	return sum
 }
 
 // hostStates are the hosts as the screen takes them.
@@ -324,6 +328,7 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 	if err != nil {
 		return err
 	}
+	r.tellParts(&res, o)
 	err = errors.Join(m.fill(file), r.write(res, file))
 	judged := judge(res, r.stop.code(), r.load.Output)
 	if judged == nil {
@@ -336,6 +341,17 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 		return errors.Join(judged, err)
 	}
 	return err
+}
+
+// tellParts tells what the processes whose figures do not count said of it: their files
+// may have had no room for that.
+func (r *remote) tellParts(res *result.Result, o cluster.Outcome) {
+	for _, row := range res.Processes {
+		done := o.Done[row.Host]
+		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(done) && done[i].Text != "" {
+			fmt.Fprintf(r.env.Stderr, "kt: %s/%d: %s\n", row.Host, row.Process, done[i].Text)
+		}
+	}
 }
 
 func (r *remote) write(res result.Result, file *runFile) error {

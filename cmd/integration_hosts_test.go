@@ -45,9 +45,7 @@ func newHosts(t *testing.T, net int, names ...string) *hosts {
 	}
 	h.brokers = h.addr["b1"] + ":9092"
 	t.Cleanup(func() { h.script("down") })
-	h.hosts("exec", "b1", "../scripts/kafka", "up", "--name", h.name,
-		"--property", "listeners=CLIENT://:9092,CONTROLLER://127.0.0.1:9093",
-		"--property", "advertised.listeners=CLIENT://"+h.brokers)
+	h.hosts("exec", "b1", "../scripts/kafka", "up", "--name", h.name, "--listen", h.addr["b1"])
 	h.key = filepath.Join(h.dir, "key")
 	h.run("b1", "keygen", h.key)
 	return h

@@ -75,6 +75,11 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"group-protocol":   {"classic", "consumer"},
 		"idempotence":      {"true", "false"},
 		"isolation":        {"read_uncommitted", "read_committed"},
+		"join":             nil, // names of hosts, and no files
+		"on":               {"all", "clients", "brokers"},
+		"peers":            nil,
+		"run":              nil,
+		"watch":            {"all", "brokers", "none"},
 		"key-distribution": {"none", "range", "random"},
 		"output":           config.Outputs,
 		"producer-acks":    {"0", "1", "all"},

@@ -215,18 +215,26 @@ func (p *part) second(s second) {
 // patience is how long a process waits to be told that all others have drained too.
 const patience = 10 * time.Minute
 
-// done tells how the run ended, and waits for all others: a topic may be deleted then.
-func (p *part) done(ctx context.Context, err error) {
+// done tells how the run ended, and waits for all others. It returns whether they have
+// drained: only then a topic may be deleted.
+func (p *part) done(ctx context.Context, err error) bool {
 	p.told = true
 	p.tell(cluster.FromProcess{Done: &cluster.Done{Code: exitCode(err), Text: textOf(err)}})
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-p.finish:
+		return true
 	case <-p.gone:
+		select {
+		case <-p.finish: // it was said just before
+			return true
+		default:
+		}
 	case <-ctx.Done():
 	case <-timer.C:
 	}
+	return false
 }
 
 // textOf is what there is to say of an error, without kt's name before it.

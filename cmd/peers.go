@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ many results it holds.`,
 		Args: noArgs,
 	}
 	flags := config.NewPeers(c.Flags())
-	completions(c, map[string][]string{"output": config.PeersOutputs})
+	completions(c, map[string][]string{"output": config.PeersOutputs, "join": nil, "peers": nil})
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
@@ -48,18 +49,25 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 		return err
 	}
 	var rows []report.PeerRow
+	silent := 0
 	for _, p := range found {
 		row := report.PeerRow{
 			Name: p.Name, Address: p.Addr, Role: p.Role, Version: p.Version, State: p.State, Run: p.Run, Tags: p.Tags,
-			CPU: p.CPU, Cores: p.Cores, Offset: p.Offset, Bound: p.Bound, ClockKnown: p.RTT > 0, Results: p.Results,
+			CPU: p.CPU, Cores: p.Cores, Offset: p.Offset, Bound: p.Bound, ClockKnown: p.RTT > 0, Results: p.Results, Memory: p.Memory, Free: p.Free,
 		}
 		if p.Err != nil {
 			row.Problem = p.Err.Error()
+			silent++
 		}
 		rows = append(rows, row)
 	}
 	if flags.Output == "json" {
-		return report.PeersJSON(env.Stdout, rows)
+		err = report.PeersJSON(env.Stdout, rows)
+	} else {
+		err = report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII)})
 	}
-	return report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII)})
+	if err == nil && silent > 0 {
+		err = fmt.Errorf("%d of %d agents could not be asked", silent, len(rows))
+	}
+	return err
 }

@@ -62,8 +62,8 @@ func (r *runner) run(ctx context.Context) error {
 	res, err := feed.finish(trailer)
 	r.file.used = true
 	judged := r.judge(res)
-	if l := r.load; l.part != nil {
-		l.part.done(ctx, errors.Join(err, accountErr, judged))
+	if l := r.load; l.part != nil && !l.part.done(ctx, errors.Join(err, accountErr, judged)) {
+		l.Plan.Topic.Delete = false // others may write to it yet
 	}
 	err = errors.Join(err, accountErr, r.deleteTopic(ctx), r.write(res, out))
 	switch {

@@ -13,18 +13,27 @@ import (
 // Before the load has begun there is nothing to drain.
 type stopper struct {
 	asked chan struct{}
-	abort context.CancelFunc
+	abort func()
 	exit  func(code int)
 	tell  func(text string)
 
 	mu    sync.Mutex // guards what follows
 	begun bool
 	once  bool
-	by    os.Signal // the first
+	by    os.Signal     // the first
+	grace time.Duration // how long leaving at once may take
 }
 
 func newStopper(abort context.CancelFunc, exit func(code int), tell func(text string)) *stopper {
-	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell}
+	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell, grace: lastResort}
+}
+
+// elsewhere makes leaving at once an order to others: abort gives it, and grace is how
+// long they may take. What is prepared out there has to be undone in order too.
+func (s *stopper) elsewhere(abort func(), grace time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abort, s.grace, s.begun = abort, grace, true
 }
 
 // begin tells that the load begins.
@@ -56,7 +65,7 @@ func (s *stopper) stop(by os.Signal) {
 		if code == exitOK {
 			code = exitFailed // it was a key, and what is outstanding stays unknown
 		}
-		time.AfterFunc(lastResort, func() { s.exit(code) })
+		time.AfterFunc(s.grace, func() { s.exit(code) })
 	}
 }
 

@@ -167,6 +167,11 @@ func (a *Agent) checkAddresses() error {
 		}
 		a.Join[i] = full
 	}
+	for _, addr := range a.Join {
+		if a.KeyFile == "" && !loopback(addr) {
+			errs = append(errs, fmt.Errorf("--join %s: an agent without a key (--key-file) reaches only this host", addr))
+		}
+	}
 	if len(errs) == 0 && a.KeyFile == "" && !loopback(a.Bind) {
 		errs = append(errs, fmt.Errorf("--bind %s: off loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind))
 	}
