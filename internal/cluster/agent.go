@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -108,6 +109,10 @@ type agent struct {
 // coordinator that comes back late learns how its run ended.
 const maxRemembered = 200
 
+// maxOffer bounds an offer, which is kept while its run is made: a roster of 1,000 hosts
+// or a command line of 64 KiB, with room.
+const maxOffer = 256 << 10
+
 func newAgent(o AgentOptions) (*agent, error) {
 	if err := o.Info.check(); err != nil {
 		return nil, err
@@ -162,7 +167,7 @@ func (a *agent) busy() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if active := a.active(); len(active) > 0 {
-		return active[0].offer.Part.Run
+		return active[0].name
 	}
 	return ""
 }
@@ -184,13 +189,16 @@ func (a *agent) accept(o *offer) (*run, error) {
 	if o.Part.Host != a.o.Info.Name {
 		return nil, fmt.Errorf("the offer is for %s", o.Part.Host)
 	}
+	if b, err := json.Marshal(o); err != nil || len(b) > maxOffer {
+		return nil, errors.Join(fmt.Errorf("the offer has %d bytes, and %d are the most", len(b), maxOffer), err)
+	}
 	if err := a.o.Limits.allow(o); err != nil {
 		return nil, err
 	}
-	used := a.store.used(o.Part.Epoch)
-	if err := a.store.prune(1); err != nil {
-		a.o.Log(err.Error()) // more is kept than was asked for
+	if most := a.o.Limits.Duration; most > 0 && len(o.Shares) == 0 && (o.Lasts == 0 || o.Lasts > most) {
+		o.Lasts = most // it is watched for no longer
 	}
+	used := a.store.used(o.Part.Epoch)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ending {
@@ -200,7 +208,7 @@ func (a *agent) accept(o *offer) (*run, error) {
 		return nil, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
 	}
 	if active := a.active(); len(active) >= a.o.Parallel {
-		return nil, fmt.Errorf("it is busy with run %s; --parallel %d", active[0].offer.Part.Run, a.o.Parallel)
+		return nil, fmt.Errorf("it is busy with run %s; --parallel %d", active[0].name, a.o.Parallel)
 	}
 	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // it knows better than others
 	r := newRun(a, o)

@@ -23,6 +23,7 @@ type child struct {
 	spawned bool
 	gone    bool            // it has exited, or could not be started
 	given   map[string]bool // orders that it got
+	hungUp  bool            // its input is closed, or is about to be
 	killAt  time.Time       // zero: it is left to itself
 	kill    func()          // nil until it is spawned
 }
@@ -38,11 +39,27 @@ func newChild(r *run, j Job) *child {
 
 // tell gives an order to the process, once. The caller holds run.mu.
 func (c *child) tell(kind string, m ToProcess) {
-	if c.given[kind] {
+	if c.given[kind] || c.hungUp {
 		return
 	}
 	c.given[kind] = true
 	c.orders <- m
+}
+
+// hangUp lets the process end by itself: there are no more orders. The caller holds
+// run.mu.
+func (c *child) hangUp() {
+	if !c.hungUp {
+		c.hungUp = true
+		close(c.orders)
+	}
+}
+
+// due sets a time by which the process has to be gone. The caller holds run.mu.
+func (c *child) due(at time.Time) {
+	if c.killAt.IsZero() || at.Before(c.killAt) {
+		c.killAt = at
+	}
 }
 
 // settled tells whether the process has nothing more to say of its load. The caller
@@ -91,9 +108,9 @@ func (c *child) write(in io.WriteCloser, gone <-chan struct{}) {
 		select {
 		case <-gone:
 			return
-		case m := <-c.orders:
-			if e.Encode(m) != nil {
-				return // it has died, and listen finds out why
+		case m, ok := <-c.orders:
+			if !ok || e.Encode(m) != nil {
+				return // it is hung up, or it has died, and listen finds out why
 			}
 		}
 	}
@@ -150,6 +167,9 @@ func (c *child) hear(m *FromProcess) {
 		case m.Done != nil && !c.settled():
 			s.State, s.Done = partDone, m.Done
 			s.Done.Text = clean(s.Done.Text, maxText)
+			if !c.run.undo {
+				c.killAt = time.Time{} // it has obeyed, and may have to wait for other hosts
+			}
 		case m.Failed != nil && !c.settled():
 			s.State, s.Text = partFailed, clean(*m.Failed, maxText)
 		}

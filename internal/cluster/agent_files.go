@@ -1,10 +1,6 @@
 package cluster
 
 import (
-	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // store is where an agent keeps its run files, and knows those of others that it
@@ -33,7 +27,10 @@ type store struct {
 
 	mu    sync.Mutex // guards what follows
 	inUse map[string]bool
-	hash  chan struct{} // holds one for each listing at work
+	notes map[place]noted
+	ids   map[string]place // of the files that were noted last, by run id
+
+	hash chan struct{} // holds one for each listing at work
 }
 
 // defaultKeep is how many runs an agent keeps when nobody says: weeks of nightly ones.
@@ -168,179 +165,4 @@ func (s *store) sharedNames() []string {
 		}
 	}
 	return names[max(0, len(names)-maxFiles):] // their names begin with the time
-}
-
-// held is one run file that can be had.
-type held struct {
-	open   func() (*os.File, error)
-	header fileHeader
-}
-
-// fileHeader is what is needed of a run file's first line.
-type fileHeader struct {
-	RunID     string       `json:"run_id"`
-	StartedAt time.Time    `json:"started_at"`
-	Part      *result.Part `json:"part"`
-}
-
-// each calls f for each run file that belongs to a named run, and returns how many could
-// not be read.
-func (s *store) each(f func(held) error) (unread int, err error) {
-	visit := func(open func() (*os.File, error)) error {
-		h, err := readHeader(open)
-		if err != nil {
-			unread++
-			return nil // it is counted, and the others are read
-		}
-		if h.Part == nil || CheckName(h.Part.Run) != nil || CheckName(h.Part.Host) != nil || CheckName(h.RunID) != nil ||
-			h.Part.Epoch != "" && CheckName(h.Part.Epoch) != nil {
-			return nil // it stands for itself
-		}
-		return f(held{open: open, header: h})
-	}
-	groups, err := s.groups()
-	if err != nil {
-		return 0, fmt.Errorf("look for run files: %w", err)
-	}
-	for _, names := range groups {
-		for _, name := range names {
-			if err := visit(func() (*os.File, error) { return s.root.Open(name) }); err != nil {
-				return unread, err
-			}
-		}
-	}
-	names := s.sharedNames()
-	if len(names) == 0 {
-		return unread, nil
-	}
-	root, err := os.OpenRoot(s.shared)
-	if err != nil {
-		return unread, fmt.Errorf("look for run files: %w", err)
-	}
-	defer func() { _ = root.Close() }() // it was only read from
-	for _, name := range names {
-		if err := visit(func() (*os.File, error) { return root.Open(name) }); err != nil {
-			return unread, err
-		}
-	}
-	return unread, nil
-}
-
-func readHeader(open func() (*os.File, error)) (fileHeader, error) {
-	f, err := open()
-	if err != nil {
-		return fileHeader{}, err
-	}
-	defer func() { _ = f.Close() }() // it was only read from
-	text, err := bufio.NewReaderSize(io.LimitReader(f, maxLine), 64<<10).ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fileHeader{}, err
-	}
-	var line struct {
-		Header *fileHeader `json:"header"`
-	}
-	if err := json.Unmarshal(text, &line); err != nil {
-		return fileHeader{}, err
-	}
-	if line.Header == nil {
-		return fileHeader{}, errors.New("it is not the header of a run file")
-	}
-	return *line.Header, nil
-}
-
-// list finds the files of a run, by its name or epoch; with "" the runs that there are.
-func (s *store) list(run string) (filesFound, error) {
-	s.hash <- struct{}{}
-	defer func() { <-s.hash }()
-	var found filesFound
-	runs := make(map[[2]string]*runEntry)
-	unread, err := s.each(func(h held) error {
-		p := h.header.Part
-		key := [2]string{p.Run, p.Epoch}
-		if runs[key] == nil {
-			runs[key] = &runEntry{Run: p.Run, Epoch: p.Epoch, Started: h.header.StartedAt}
-		}
-		r := runs[key]
-		r.Files++
-		if h.header.StartedAt.Before(r.Started) {
-			r.Started = h.header.StartedAt
-		}
-		if run == "" || run != p.Run && run != p.Epoch {
-			return nil
-		}
-		e, err := h.entry()
-		if err != nil {
-			found.Unread++
-			return nil // it is counted, and the others are listed
-		}
-		if found.Files = append(found.Files, e); len(found.Files) > maxListed {
-			return fmt.Errorf("run %s has more than %d files on this host", run, maxListed)
-		}
-		return nil
-	})
-	found.Unread += unread
-	if err != nil {
-		return filesFound{}, err
-	}
-	if run == "" {
-		for _, r := range runs {
-			found.Runs = append(found.Runs, *r)
-		}
-		slices.SortFunc(found.Runs, func(a, b runEntry) int { return b.Started.Compare(a.Started) })
-		found.Runs = found.Runs[:min(len(found.Runs), maxListed)] // the newest
-	}
-	return found, nil
-}
-
-// maxListed keeps a listing within one message.
-const maxListed = 2000
-
-// entry reads the whole file once, as far as it goes now.
-func (h *held) entry() (fileEntry, error) {
-	f, err := h.open()
-	if err != nil {
-		return fileEntry{}, err
-	}
-	defer func() { _ = f.Close() }() // it was only read from
-	sum := sha256.New()
-	n, err := io.Copy(sum, f)
-	p := h.header.Part
-	return fileEntry{
-		RunID: h.header.RunID, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: p.Process,
-		Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil)),
-	}, err
-}
-
-// errFound ends a search.
-var errFound = errors.New("found")
-
-// find opens a run file by its id.
-func (s *store) find(runID string) (*os.File, error) {
-	var f *os.File
-	_, err := s.each(func(h held) error {
-		if h.header.RunID != runID {
-			return nil
-		}
-		var err error
-		if f, err = h.open(); err != nil {
-			return err
-		}
-		return errFound
-	})
-	if errors.Is(err, errFound) {
-		return f, nil
-	}
-	if err == nil {
-		err = fmt.Errorf("there is no run file %s on this host", runID)
-	}
-	return nil, err
-}
-
-// chunkOf reads a piece of a file.
-func chunkOf(f *os.File, c *chunkAsked) ([]byte, error) {
-	b := make([]byte, min(chunkBytes, c.Bytes-c.Offset))
-	if _, err := f.ReadAt(b, c.Offset); err != nil {
-		return nil, fmt.Errorf("read run file %s at byte %d: %w", c.RunID, c.Offset, err)
-	}
-	return b, nil
 }

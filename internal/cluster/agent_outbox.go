@@ -105,6 +105,19 @@ func (o *outbox) retell() {
 	o.notify()
 }
 
+// shrink drops what nobody needs to hear of a run that is over: all but how each process
+// ended, and that it did.
+func (o *outbox) shrink() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for p, s := range o.parts {
+		s.Header, s.Start = nil, nil
+		o.parts[p] = s
+	}
+	clear(o.seconds)
+	o.vitals = nil
+}
+
 // take is what is to be told. A process is known before what it did.
 func (o *outbox) take(epoch string) []fromAgent {
 	o.mu.Lock()

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // Times of a run, as an agent keeps them. Nothing hangs for longer.
@@ -27,6 +25,9 @@ const (
 	stopGrace   = 20 * time.Second
 	abortGrace  = 5 * time.Second
 	finishGrace = 30 * time.Second
+	// A load that was stopped, or whose time is up, drains: a record may be on its way
+	// for the 120 s of delivery.timeout.ms. What makes it after that obeys nobody.
+	drainWithin = 150 * time.Second
 	// A load that goes on for longer than --max-duration and this is stopped: it was
 	// allowed by what it said of itself.
 	overtime = 10 * time.Second
@@ -38,19 +39,22 @@ const (
 // something of it sets a field and notifies it; all is done by live.
 type run struct {
 	a     *agent
-	offer *offer
+	name  string // of the run
+	epoch string
 	group string // what its files begin with
 	out   *outbox
 	wake  chan struct{} // holds one: there is something to look at
 	born  time.Time
 
 	mu       sync.Mutex // guards what follows, and the fields of children
+	offer    *offer     // empty when the run is over
 	children []*child
 	watch    *watch
 	opened   bool        // the watch file was made
 	start    *StartOrder // At by the system's clock; nil: not started
 	ordered  map[string]bool
-	quit     bool // the agent ends
+	halted   time.Time // when the load was first ordered to end, or told to be over; zero: it was not
+	quit     bool      // the agent ends
 	talk     *talk
 	leave    func()    // ends the delivery to talk
 	seen     time.Time // when the coordinator left
@@ -62,7 +66,8 @@ type run struct {
 
 func newRun(a *agent, o *offer) *run {
 	r := &run{
-		a: a, offer: o, group: a.store.group(o.Part.Epoch), out: newOutbox(), wake: make(chan struct{}, 1),
+		a: a, name: o.Part.Run, epoch: o.Part.Epoch, offer: o,
+		group: a.store.group(o.Part.Epoch), out: newOutbox(), wake: make(chan struct{}, 1),
 		born: time.Now(), seen: time.Now(), ordered: make(map[string]bool),
 	}
 	for _, j := range o.jobs() {
@@ -96,7 +101,16 @@ func (r *run) abandoned() bool {
 		return false
 	}
 	// A host that is only watched has no load of its own to tell by.
-	return len(r.children) > 0 || time.Since(r.start.At) > r.offer.Lasts
+	return len(r.children) > 0 || time.Since(r.loaded()) > 0
+}
+
+// loaded is when the load of all hosts is over, as far as it is known here: when it said
+// that it would be, or was ordered to be. The caller holds mu.
+func (r *run) loaded() time.Time {
+	if !r.halted.IsZero() {
+		return r.halted
+	}
+	return r.start.At.Add(r.offer.Lasts)
 }
 
 // attach makes t the stream that is told of the run, in the place of any other.
@@ -114,7 +128,7 @@ func (r *run) attach(ctx context.Context, t *talk) {
 	r.out.retell()
 	go func() {
 		defer close(done)
-		r.out.deliver(ctx, t.s, r.offer.Part.Epoch)
+		r.out.deliver(ctx, t.s, r.epoch)
 	}()
 }
 
@@ -125,9 +139,13 @@ func (r *run) detach(t *talk) {
 	if r.talk == t {
 		leave, r.talk, r.leave, r.seen = r.leave, nil, nil, time.Now()
 	}
+	ended := r.ended
 	r.mu.Unlock()
 	if leave != nil {
 		leave()
+	}
+	if ended {
+		r.out.shrink()
 	}
 	r.notify()
 }
@@ -183,11 +201,17 @@ func (r *run) begin(s StartOrder) error {
 	r.start = &s
 	for _, c := range r.children {
 		c.tell("start", ToProcess{Start: &s})
+		if d := r.offer.Plan.Load.Duration.Std(); d > 0 {
+			c.due(s.At.Add(d + drainWithin)) // a number of records may take longer than its rate says
+		}
 	}
 	if r.watch != nil {
 		r.watch.begin(r, s)
 	}
-	r.out.flag(fromAgent{Starting: &inRun{r.offer.Part.Epoch}})
+	r.out.flag(fromAgent{Starting: &inRun{r.epoch}})
+	if err := r.a.store.prune(0); err != nil { // not before: a run that is not made costs no other
+		r.a.o.Log(err.Error()) // more is kept than was asked for
+	}
 	return nil
 }
 
@@ -195,7 +219,7 @@ func (r *run) begin(s StartOrder) error {
 // comes too late ends it.
 func (r *run) obey(do string) {
 	r.mu.Lock()
-	r.ordered[do] = true
+	r.order(do, time.Now())
 	begun := r.start != nil && !time.Now().Before(r.start.At)
 	switch {
 	case do == doDrained || do == doFinish:
@@ -206,6 +230,14 @@ func (r *run) obey(do string) {
 	}
 	r.mu.Unlock()
 	r.notify()
+}
+
+// order notes what is to be done. The caller holds mu.
+func (r *run) order(do string, now time.Time) {
+	r.ordered[do] = true
+	if r.halted.IsZero() {
+		r.halted = now
+	}
 }
 
 // live is the run from its offer to its end.
@@ -227,158 +259,27 @@ func (r *run) live(ctx context.Context) {
 	r.a.store.release(r.group)
 	r.mu.Lock()
 	r.ended = true
-	why, undo := r.why, r.undo
+	// It is remembered for long: what it was made of is not.
+	r.offer, r.children, r.watch = &offer{}, nil, nil
+	why, undo, heard := r.why, r.undo, r.talk != nil
 	r.mu.Unlock()
 	if undo {
 		if err := r.a.store.remove(r.group); err != nil {
-			r.a.o.Log(fmt.Sprintf("run %s: remove what it left: %v", r.offer.Part.Run, err))
+			r.a.o.Log(fmt.Sprintf("run %s: remove what it left: %v", r.name, err))
 		}
 	}
-	r.out.flag(fromAgent{Ended: &inRun{r.offer.Part.Epoch}})
-	r.a.o.Log(fmt.Sprintf("run %s: over%s", r.offer.Part.Run, why))
-}
-
-// step does what is due, and tells whether the run is over.
-func (r *run) step(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.decide(now)
-	for _, c := range r.children {
-		if c.spawned && !c.gone && !c.killAt.IsZero() && now.After(c.killAt) && c.kill != nil {
-			c.kill()
-			c.killAt = now.Add(abortGrace)
-		}
+	r.out.flag(fromAgent{Ended: &inRun{r.epoch}})
+	if !heard {
+		r.out.shrink()
 	}
-	if r.undo {
-		return r.undone(now)
-	}
-	if r.start == nil {
-		return false
-	}
-	if r.ordered[doAbort] {
-		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
-	}
-	if r.ordered[doStop] {
-		r.tellAll(now, doStop, ToProcess{Stop: true}, 0)
-	}
-	if !r.settled() {
-		return false
-	}
-	left := r.quit || r.absent(now)
-	if !r.written && (r.ordered[doDrained] || r.ordered[doAbort] || left) {
-		r.write()
-	}
-	if !r.written || !r.ordered[doFinish] && !left {
-		return false
-	}
-	r.tellAll(now, doFinish, ToProcess{Finish: true}, finishGrace)
-	return r.gone()
-}
-
-// decide notes what the agent orders by itself.
-func (r *run) decide(now time.Time) {
-	undo := func(why string) { r.undo, r.why = true, why }
-	limit := r.a.o.Limits.Duration
-	switch {
-	case r.undo:
-	case r.start == nil && r.talk == nil && now.Sub(r.seen) > lobbyGrace:
-		undo(": the coordinator was gone before the start")
-	case r.start == nil && now.Sub(r.born) > lobbyTimeout:
-		undo(fmt.Sprintf(": it was not started within %v", lobbyTimeout))
-	case r.quit && (r.start == nil || now.Before(r.start.At)):
-		undo(": the agent ends")
-	case r.start == nil:
-	case r.quit && !r.settled():
-		r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
-	case limit > 0 && now.Sub(r.start.At) > limit+overtime && !r.ordered[doStop] && !r.settled():
-		r.ordered[doStop] = true
-		r.a.o.Log(fmt.Sprintf("run %s: stopped, for it is longer than --max-duration %v", r.offer.Part.Run, limit))
-	}
-}
-
-// undone brings a run to nothing, and tells whether it is.
-func (r *run) undone(now time.Time) bool {
-	r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
-	if r.ordered[doAbort] {
-		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
-	}
-	if !r.gone() {
-		return false
-	}
-	if r.watch != nil {
-		_ = r.watch.close(result.Interrupted) // the file goes away
-		r.watch = nil
-	}
-	return true
-}
-
-// tellAll gives an order to each process that is there; one that is still there after
-// the grace is killed. 0: it is left to itself.
-func (r *run) tellAll(now time.Time, kind string, m ToProcess, grace time.Duration) {
-	for _, c := range r.children {
-		if !c.spawned || c.gone {
-			continue
-		}
-		if !c.given[kind] && grace > 0 {
-			c.killAt = now.Add(grace)
-		}
-		c.tell(kind, m)
-	}
-}
-
-func (r *run) settled() bool {
-	for _, c := range r.children {
-		if !c.settled() {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *run) gone() bool {
-	for _, c := range r.children {
-		if c.spawned && !c.gone {
-			return false
-		}
-	}
-	return true
-}
-
-// absent tells whether a run whose processes are done need not wait for its
-// coordinator.
-func (r *run) absent(now time.Time) bool {
-	if r.talk != nil {
-		return false
-	}
-	away, since := now.Sub(r.seen), now.Sub(r.start.At)
-	if r.offer.Lasts == 0 && len(r.children) == 0 {
-		return away > absentWatch
-	}
-	return away > absentGrace && since > r.offer.Lasts+absentGrace
-}
-
-// write closes the file of what was watched: all run files of this host are whole then.
-func (r *run) write() {
-	r.written = true
-	w := &written{Epoch: r.offer.Part.Epoch}
-	if r.watch != nil {
-		ended := result.Completed
-		if r.ordered[doStop] || r.ordered[doAbort] || r.quit {
-			ended = result.Interrupted
-		}
-		if err := r.watch.close(ended); err != nil {
-			w.Text = clean(err.Error(), maxText)
-			r.a.o.Log(fmt.Sprintf("run %s: %v", r.offer.Part.Run, err))
-		}
-	}
-	r.out.flag(fromAgent{Written: w})
+	r.a.o.Log(fmt.Sprintf("run %s: over%s", r.name, why))
 }
 
 // tellOf puts into the log what whoever runs the agent should know.
 func (a *agent) tellOf(r *run, s partStatus) {
 	switch s.State {
 	case partFailed, partGone:
-		a.o.Log(fmt.Sprintf("run %s, process %d: %s", r.offer.Part.Run, s.Process, s.Text))
+		a.o.Log(fmt.Sprintf("run %s, process %d: %s", r.name, s.Process, s.Text))
 	case partWaiting, partOpening, partReady, partRunning, partDone:
 	}
 }

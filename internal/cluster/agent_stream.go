@@ -105,7 +105,7 @@ func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error
 	case m.Order != nil:
 		return t.of(ctx, m.Order.Epoch, func(r *run) error { r.obey(m.Order.Do); return nil })
 	case m.Files != nil:
-		found, err := t.a.store.list(m.Files.Run)
+		found, err := t.a.store.list(ctx, m.Files.Run)
 		return t.orProblem(ctx, fromAgent{Files: &found}, err)
 	case m.Read != nil:
 		return t.chunk(ctx, m.Read)
@@ -149,7 +149,7 @@ func (t *talk) resume(ctx context.Context, epoch string) error {
 // of does something with the run of this stream. A message of another run's epoch is
 // stale, and does nothing.
 func (t *talk) of(ctx context.Context, epoch string, do func(*run) error) error {
-	if t.run == nil || t.run.offer.Part.Epoch != epoch {
+	if t.run == nil || t.run.epoch != epoch {
 		return t.refuse(ctx, epoch, errors.New("the run is not known on this stream"))
 	}
 	if err := do(t.run); err != nil {

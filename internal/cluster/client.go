@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/cluster/wire"
 )
 
@@ -27,7 +29,7 @@ type Client struct {
 type Peer struct {
 	Info
 	Addr     string
-	State    string // of the gossip, "alive" for one that answered; "": nobody knows
+	State    string // of the gossip, "alive" for one that answered; "unreachable": nobody knows
 	Protocol int
 
 	CPU, Cores   float64 // in use now, and all there are
@@ -48,8 +50,8 @@ const peerTimeout = 10 * time.Second
 
 // Peers asks the agents at some addresses, all at once. With follow the addresses are
 // those of any agents of one network: the first that answers tells of all members of its
-// gossip, and those are asked. A peer that does not answer is in the list, with its
-// error. It is an error only when nobody answers.
+// gossip, and those are asked, but for those that left in order. A peer that does not
+// answer is in the list, with its error. It is an error only when nobody answers.
 func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no agent was named: give --join or --peers")
@@ -81,7 +83,12 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 		}
 		errs = append(errs, p.Err)
 	}
-	return peers, fmt.Errorf("no agent answers: %w", errors.Join(errs...))
+	return peers, silence(errs)
+}
+
+// silence is what to do when nobody answers.
+func silence(errs []error) error {
+	return fmt.Errorf("no agent answers: %w; start kt agent there, or name one that runs with --join HOST", errors.Join(errs...))
 }
 
 // members asks all of some agents whom they know, and believes the first that answers.
@@ -110,7 +117,7 @@ func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
 		}
 		errs = append(errs, a.peer.Err)
 	}
-	return nil, fmt.Errorf("no agent answers: %w", errors.Join(errs...))
+	return nil, silence(errs)
 }
 
 // fromGossip is who is to be asked when one agent knows some.
@@ -120,11 +127,14 @@ func fromGossip(who Peer, known []member) []Peer {
 	}
 	var peers []Peer
 	for _, m := range known {
-		p := Peer{Info: Info{Name: m.Name}, Addr: m.Addr, State: m.State}
+		if m.State == gossip.Left {
+			continue
+		}
+		p := Peer{Info: Info{Name: m.Name, Role: m.Role, Tags: m.Tags}, Addr: m.Addr, State: m.State}
 		if m.Name == who.Name {
 			p.Addr = who.Addr // which works; what it advertises may not from here
 		}
-		if m.State == "gone" || m.State == "left" {
+		if m.State == gossip.Gone {
 			p.Err = fmt.Errorf("%s is %s", m.Name, m.State)
 		}
 		peers = append(peers, p)
@@ -142,9 +152,18 @@ func (c *Client) ask(ctx context.Context, p *Peer) []member {
 		if p.Name != "" {
 			name = p.Name + " (" + p.Addr + ")"
 		}
-		p.Err = fmt.Errorf("%s: %w", name, err)
+		p.Err = fmt.Errorf("%s: %w", name, unanswered(err, peerTimeout))
+		p.Name, p.State = cmp.Or(p.Name, p.Addr), cmp.Or(p.State, "unreachable")
 	}
 	return known
+}
+
+// unanswered says how long was waited for nothing, which a context does not.
+func unanswered(err error, waited time.Duration) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("it did not answer within %v", waited)
+	}
+	return err
 }
 
 func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
@@ -201,7 +220,24 @@ func (c *Client) open(ctx context.Context, addr string) (stream, error) {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, fmt.Errorf("address %q: write host:port", clean(addr, 256))
 	}
-	return wire.Dial(ctx, addr, c.Key)
+	s, err := wire.Dial(ctx, addr, c.Key)
+	if err != nil {
+		return nil, undialled(err)
+	}
+	return s, nil
+}
+
+// undialled is why there is no connection. To where is said by whoever asked.
+func undialled(err error) error {
+	var dial *net.OpError
+	var call *os.SyscallError
+	switch {
+	case errors.As(err, &dial) && dial.Op == "dial" && errors.As(err, &call):
+		return call.Err
+	case dial != nil && dial.Op == "dial":
+		return dial.Err
+	}
+	return err
 }
 
 func (c *Client) greet(ctx context.Context, s stream) (hello, error) {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -72,7 +71,7 @@ func (p *pinger) ping(ctx context.Context, s stream) (clock, error) {
 	case c := <-answer:
 		return c, nil
 	case <-ctx.Done():
-		return clock{}, fmt.Errorf("compare clocks: %w", ctx.Err())
+		return clock{}, unanswered(ctx.Err(), pingTimeout)
 	}
 }
 

@@ -33,7 +33,7 @@ type Order struct {
 // RunOptions are what a run needs of its command.
 type RunOptions struct {
 	Stop    <-chan struct{} // closed: drain and finish
-	Abort   <-chan struct{} // closed: leave at once
+	Abort   <-chan struct{} // closed: leave at once, with what comes within seconds
 	Observe func(Tick)      // called about once a second, from one goroutine; a slow one gets merged ticks. nil: nobody looks
 	Dir     string          // a folder that is there: the run files go into it
 }
@@ -78,22 +78,26 @@ type Tick struct {
 	At      time.Duration  // since the agreed start; below 0: until then. 0 while there is none
 	Windows []stats.Window // of all hosts, as an engine.Sink gets them, of each phase that had something; without partitions
 	Hosts   []HostTick     // by name
+
+	// Of all processes that run, as they said last.
+	Buffered int64 // bytes
+	InFlight int
+	Backlog  int64
 }
 
 // HostTick is the state of one host.
 type HostTick struct {
 	Name, Role string
-	Processes  int              // that make a load; 0: it is only watched
-	State      string           // lobby, preparing, ready, running, draining, done, away, lost or watching
-	Window     stats.Window     // of its processes, since the tick before
-	Samples    []host.Sample    // the newest of each process that has one, in their order
-	BoundBy    []result.Verdict // likewise
-	Vitals     *host.Vitals     // the newest; nil: none came
-	CPU, Cores float64          // in use and all there are, by the newest vitals; before the run by its Peer
-	Offset     time.Duration    // its clock minus this one
-	Bound      time.Duration    // by how much that may be wrong
-	Seen       time.Duration    // since it was heard last
-	Note       string           // what is to be said of it; "" when all is well
+	Processes  int           // that make a load; 0: it is only watched
+	State      string        // lobby, preparing, ready, running, draining, done, away, lost or watching
+	Window     stats.Window  // of its processes, since the tick before
+	Samples    []host.Sample // the newest of each process that has one, in their order
+	Vitals     *host.Vitals  // the newest; nil: none came
+	CPU, Cores float64       // in use and all there are, by the newest vitals; before the run by its Peer
+	Offset     time.Duration // its clock minus this one
+	Bound      time.Duration // by how much that may be wrong
+	Seen       time.Duration // since it was heard last
+	Note       string        // what is to be said of it; "" when all is well
 }
 
 // Outcome is what a run left.
@@ -105,7 +109,8 @@ type Outcome struct {
 	Done map[string][]Done
 }
 
-// RefusedError is what agents say to a load that they do not make: nothing was done.
+// RefusedError is what agents answer to the offer of a load that they do not make: nothing
+// was done.
 type RefusedError struct{ reasons error }
 
 func (e *RefusedError) Error() string { return e.reasons.Error() }
@@ -116,9 +121,13 @@ func (e *RefusedError) Unwrap() error { return e.reasons }
 // ErrStopped is a run that was stopped before its start.
 var ErrStopped = errors.New("stopped before the start")
 
+// ErrAborted is a run whose context ended after its start.
+var ErrAborted = errors.New("the hosts were told to stop")
+
 // Run makes a load on many hosts and fetches what they measured. An error before the
 // start means that no load was made and nothing was left anywhere. One after it leaves
-// the run files with the agents: Results fetches them.
+// the run files with the agents: Results fetches them. However it ends, no agent that can
+// be told goes on.
 func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, error) {
 	if err := o.check(); err != nil {
 		return Outcome{}, err
@@ -128,17 +137,22 @@ func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, er
 		return Outcome{}, err
 	}
 	defer s.close()
-	if err := s.prepare(ctx); err != nil {
-		s.cancel()
+	err = s.prepare(ctx)
+	if err == nil {
+		err = s.run(ctx)
+	}
+	if err != nil && (errors.Is(err, ErrStopped) || s.before()) {
+		s.undo()
 		return Outcome{}, err
 	}
-	if err := s.run(ctx); err != nil {
-		if errors.Is(err, ErrStopped) {
-			s.cancel()
-		}
-		return Outcome{}, err
+	var out Outcome
+	if err == nil {
+		out, err = s.collect(ctx)
 	}
-	return s.collect(ctx)
+	if err != nil && ctx.Err() != nil {
+		return Outcome{}, s.aborted(s.leave())
+	}
+	return out, err
 }
 
 // check tells what is wrong with an order by itself.
@@ -203,6 +217,11 @@ func (o *Order) offers() ([]*link, error) {
 	for _, p := range watched {
 		links = append(links, newLink(p, offerTo(p)))
 	}
+	for _, l := range links {
+		if err := l.offer.fits(); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.peer.Name, err)
+		}
+	}
 	return links, nil
 }
 
@@ -221,9 +240,13 @@ type session struct {
 
 	agreed  time.Time // the start, by this clock; zero: none yet
 	started bool
-	stopped bool // by RunOptions
-	aborted bool
+	stopped bool      // by RunOptions
+	leaving bool      // at once, likewise
+	undoing bool      // what was prepared
 	overAt  time.Time // when all that are there had finished
+
+	deadline time.Time          // of the hosts that the stage waits for; zero: nobody knows
+	giveUp   context.CancelFunc // ends the fetching of files; nil: there is none
 
 	view   *view
 	copies *copies
@@ -285,7 +308,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 	if s.stopped {
 		stop = nil
 	}
-	if s.aborted {
+	if s.leaving {
 		abort = nil
 	}
 	for !done() {
@@ -305,15 +328,14 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 			if s.before() {
 				return ErrStopped
 			}
+			s.within(drainGrace)
 			s.tellAll(doStop)
 		case <-abort:
-			abort, s.stopped, s.aborted = nil, true, true
-			switch {
-			case s.before():
+			abort, stop, s.stopped, s.leaving = nil, nil, true, true
+			if s.undoing || s.before() {
 				return ErrStopped
-			case s.stage == Collecting:
-				return fmt.Errorf("aborted while run files were fetched; the agents keep them: kt collect --run %s", s.order.Run)
 			}
+			s.within(leaveGrace)
 			s.tellAll(doAbort)
 		}
 	}

@@ -4,24 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // collect brings the run files of a run home, and lets the agents end it.
 func (s *session) collect(ctx context.Context) (Outcome, error) {
 	s.stage = Collecting
+	if !s.leaving {
+		s.deadline = time.Now().Add(drainGrace)
+	}
 	s.tellAll(doDrained)
-	err := s.until(ctx, maxRunTime, func() bool {
-		for _, l := range s.links {
-			if l.lost == "" && !l.written && !l.ended {
-				return false
-			}
-		}
-		return true
-	})
-	if err != nil {
+	if err := s.until(ctx, maxRunTime, s.nobodyAwaited); err != nil {
 		return Outcome{}, err
+	}
+	if !s.leaving {
+		s.deadline = time.Time{} // a fetch goes on as long as something comes
 	}
 	got, err := s.fetch(ctx)
 	if err != nil {
@@ -29,7 +29,11 @@ func (s *session) collect(ctx context.Context) (Outcome, error) {
 	}
 	o, err := s.outcome(got)
 	s.tellAll(doFinish)
-	endErr := s.until(ctx, finishGrace+abortGrace, func() bool {
+	ending := finishGrace + abortGrace
+	if s.leaving {
+		ending = leaveTimeout
+	}
+	endErr := s.until(ctx, ending, func() bool {
 		for _, l := range s.links {
 			if l.up && l.lost == "" && !l.ended {
 				return false
@@ -52,10 +56,11 @@ func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 			peers = append(peers, l.peer)
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	fetching, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	s.giveUp = giveUp
 	done := make(chan []fetched, 1)
-	go func() { done <- s.c.fetchAll(ctx, peers, s.order.Epoch, s.copies.root) }()
+	go func() { done <- s.c.fetchAll(fetching, peers, s.order.Epoch, s.copies.root) }()
 	var all []fetched
 	arrived := func() bool {
 		select {
@@ -66,7 +71,7 @@ func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 		}
 	}
 	if err := s.until(ctx, maxRunTime, arrived); err != nil {
-		cancel()
+		giveUp()
 		<-done
 		return nil, err
 	}
@@ -93,8 +98,11 @@ func (s *session) outcome(got map[string]fetched) (Outcome, error) {
 			continue
 		}
 		f := got[l.peer.Name]
+		if l.unwatched != "" {
+			lost(l, "%s", l.unwatched)
+		}
 		for _, err := range f.problems {
-			lost(l, "%v", err)
+			lost(l, "%s", s.problem(err))
 		}
 		have := make(map[int]bool)
 		for _, g := range f.files {
@@ -115,4 +123,16 @@ func (s *session) outcome(got map[string]fetched) (Outcome, error) {
 	o.Files = append(o.Files, kept...)
 	slices.Sort(o.Files)
 	return o, errors.Join(append(errs, err)...)
+}
+
+// problem says why run files did not come.
+func (s *session) problem(err error) string {
+	var here *fs.PathError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Sprintf("not all of its run files came within %v; they are with its agent: kt collect --run %s", leaveGrace, s.order.Run)
+	case errors.As(err, &here): // of this machine: an agent's come as text
+		return fmt.Sprintf("%v; files go to %s", err, s.opts.Dir)
+	}
+	return err.Error()
 }

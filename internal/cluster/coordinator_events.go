@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // take takes in one event. Before the start every trouble is an error.
 func (s *session) take(e event) error {
 	l := e.link
 	switch {
+	case l == nil:
+		return nil
 	case e.up:
-		l.up, l.heard = true, time.Now()
+		l.up = true
+		s.hear(l)
 		for do := range l.ordered {
 			l.tell(toAgent{Order: &order{Epoch: s.order.Epoch, Do: do}})
 		}
@@ -25,11 +27,14 @@ func (s *session) take(e event) error {
 		}
 		return nil
 	}
-	l.heard = time.Now()
+	s.hear(l)
 	m := e.message
 	switch {
 	case e.clock != nil:
 		s.compare(l, *e.clock)
+		if step := l.moved(*e.clock); s.stage >= Starting && s.before() && step.Abs() > clockStep {
+			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", l.peer.Name, step.Round(time.Millisecond))
+		}
 	case m.Accepted != nil:
 		l.state = max(l.state, linkAccepted)
 	case m.Refused != nil:
@@ -42,11 +47,11 @@ func (s *session) take(e event) error {
 		s.second(l, m.Second)
 	case m.Vitals != nil:
 		v := m.Vitals.Vitals
-		l.vitals, l.passed = &v, m.Vitals.Passed
+		l.vitals = &v
 	case m.Written != nil:
 		l.written = true
 		if m.Written.Text != "" {
-			l.trouble = "what was watched is not whole: " + m.Written.Text
+			l.unwatched = "what was watched is not whole: " + m.Written.Text
 		}
 	case m.Ended != nil:
 		l.ended = true
@@ -64,11 +69,34 @@ func (s *session) refused(l *link, r *refused) error {
 		l.up = false                     // it does not take part
 		return nil
 	case !s.started:
-		return &RefusedError{fmt.Errorf("%s refuses: %s", l.peer.Name, r.Text)}
+		return fmt.Errorf("%s refuses: %s", l.peer.Name, r.Text)
 	case !l.ended && l.lost == "":
-		s.lose(l, "its agent has forgotten the run: "+r.Text)
+		s.forgotten(l, r.Text)
 	}
 	return nil
+}
+
+// forgotten is a host whose agent was started anew: its processes ended with the one
+// before, and their files are there.
+func (s *session) forgotten(l *link, why string) {
+	l.ended = true
+	for i := range l.parts {
+		if p := &l.parts[i]; !p.settled() {
+			p.state, p.text = partGone, "its agent has forgotten the run: "+why
+			l.trouble = p.text
+		}
+	}
+	if l.trouble != "" {
+		s.c.Log(l.peer.Name + ": " + l.trouble)
+	}
+}
+
+// hear notes that a host is there.
+func (s *session) hear(l *link) {
+	if l.silent {
+		s.c.Log(l.peer.Name + " is back")
+	}
+	l.heard, l.silent, l.waited = time.Now(), false, false
 }
 
 // part takes in how a process is.
@@ -84,7 +112,7 @@ func (s *session) part(l *link, p *partStatus) error {
 	if p.Start != nil && known.start == nil {
 		known.start = p.Start
 		if err := s.copies.begin(l, p.Process, known); err != nil {
-			s.c.Log(fmt.Sprintf("%s, process %d: no copy is kept here: %v", l.peer.Name, p.Process, err))
+			s.c.Log(fmt.Sprintf("%s, process %d: no copy is kept in %s: %v", l.peer.Name, p.Process, s.opts.Dir, err))
 		}
 	}
 	if p.State != partFailed && p.State != partGone {
@@ -102,9 +130,11 @@ func (s *session) second(l *link, m *partSecond) {
 		return
 	}
 	p := &l.parts[m.Process-1]
-	p.stage, p.sample, p.verdict = m.Second.Stage, &m.Second.Sample, m.Second.BoundBy
+	p.stage, p.buffered, p.inFlight, p.backlog = m.Second.Stage, m.Second.Buffered, m.Second.InFlight, m.Second.Backlog
+	sample := m.Second.Sample // and none of the histograms
+	p.sample = &sample
 	if err := s.copies.add(l, m.Process, &m.Second); err != nil {
-		s.c.Log(fmt.Sprintf("%s, process %d: no copy is kept here: %v", l.peer.Name, m.Process, err))
+		s.c.Log(fmt.Sprintf("%s, process %d: no copy is kept in %s: %v", l.peer.Name, m.Process, s.opts.Dir, err))
 	}
 	for _, w := range m.Second.Windows {
 		s.view.add(l.peer.Name, m.Process, w, s.elapsed())
@@ -125,13 +155,19 @@ func (s *session) compare(l *link, c clock) {
 	}
 }
 
+// clockStep is more than any clock drifts between the comparison and the start.
+const clockStep = 20 * time.Millisecond
+
 // drift is by how much a clock has certainly moved since the start.
-func (l *link) drift() time.Duration {
+func (l *link) drift() time.Duration { return l.moved(l.clock) }
+
+// moved is by how much a clock differs for certain from what the start was agreed by.
+func (l *link) moved(now clock) time.Duration {
 	if l.agreed.taken.IsZero() {
 		return 0
 	}
-	moved := l.clock.offset - l.agreed.offset
-	if moved.Abs() <= l.clock.bound()+l.agreed.bound() {
+	moved := now.offset - l.agreed.offset
+	if moved.Abs() <= now.bound()+l.agreed.bound() {
 		return 0
 	}
 	return moved
@@ -146,8 +182,12 @@ func (s *session) lose(l *link, why string) {
 // look does what is due by time.
 func (s *session) look() {
 	now := time.Now()
+	if !s.deadline.IsZero() && now.After(s.deadline) {
+		s.late()
+	}
 	over := true
 	for _, l := range s.links {
+		s.quiet(l, now)
 		if l.up && now.Sub(l.heard) > hangAfter {
 			l.drop() // a new connection may get through
 		}
@@ -165,13 +205,43 @@ func (s *session) look() {
 		s.overAt = now
 	default:
 		for _, l := range s.links {
-			silent := now.Sub(l.heard)
-			if !l.up && l.lost == "" && !l.written && min(silent, now.Sub(s.overAt)) > comebackGrace {
-				s.lose(l, fmt.Sprintf("it was not heard for %v", silent.Round(time.Second)))
-			}
+			s.waitFor(l, now)
 		}
 	}
 	s.show(false)
+}
+
+// waitFor gives a host time to come back when the others have finished.
+func (s *session) waitFor(l *link, now time.Time) {
+	if l.up || l.ended || l.lost != "" || l.written {
+		return
+	}
+	silent := now.Sub(l.heard)
+	left := comebackGrace - min(silent, now.Sub(s.overAt))
+	if left < 0 {
+		s.lose(l, notHeard(silent))
+		return
+	}
+	if !l.waited {
+		l.waited = true
+		s.c.Log(fmt.Sprintf("waiting for %s until %s; the other hosts have finished", l.peer.Name, s.c.Now().Add(left).Format(time.TimeOnly)))
+	}
+}
+
+// silentAfter is when the user is told that a host is away.
+const silentAfter = 5 * time.Second
+
+// quiet tells of a host that has fallen silent in the run.
+func (s *session) quiet(l *link, now time.Time) {
+	if l.silent || s.stage < Running || s.undoing || l.ended || l.lost != "" || now.Sub(l.heard) < silentAfter {
+		return
+	}
+	l.silent = true
+	text := fmt.Sprintf("%s has not been heard for %v", l.peer.Name, silentAfter)
+	if !l.settled() {
+		text += "; its load goes on by itself"
+	}
+	s.c.Log(text)
 }
 
 // hostState is what a host does, in one word.
@@ -233,14 +303,4 @@ func (l *link) doneOf() []Done {
 		all = append(all, d)
 	}
 	return all
-}
-
-// boundBy and samples are what the processes that said something said last.
-func (l *link) boundBy() (verdicts []result.Verdict) {
-	for i := range l.parts {
-		if p := &l.parts[i]; p.sample != nil {
-			verdicts = append(verdicts, p.verdict)
-		}
-	}
-	return verdicts
 }

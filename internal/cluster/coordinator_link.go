@@ -42,9 +42,12 @@ type link struct {
 	recent  clock // the best of the last seconds
 	agreed  clock // the one that the start was agreed by
 	vitals  *host.Vitals
-	passed  int
+	silent  bool   // the user was told that it is away
+	waited  bool   // and that it is waited for
 	trouble string // what is to be said of it
 	lost    string // why it is given up; "": it is not
+
+	unwatched string // what is wrong with the file of what was watched
 }
 
 // linkState is how far an agent is.
@@ -59,14 +62,18 @@ const (
 
 // part is one process, as its coordinator knows it.
 type part struct {
-	state   partState
-	header  *result.Header
-	start   *result.Start
-	done    *Done
-	text    string
-	stage   int32 // an engine.Stage
-	sample  *host.Sample
-	verdict result.Verdict
+	state  partState
+	header *result.Header
+	start  *result.Start
+	done   *Done
+	text   string
+
+	// As it said last.
+	stage    int32 // an engine.Stage
+	sample   *host.Sample
+	buffered int64
+	inFlight int
+	backlog  int64
 }
 
 func (p *part) settled() bool {
@@ -129,7 +136,8 @@ func (l *link) settled() bool {
 	return true
 }
 
-// event is what happened on a link. Exactly one of up, message and down is set.
+// event is what happened on a link. Exactly one of up, message and down is set; of no link
+// it only wakes the session.
 type event struct {
 	link    *link
 	up      bool // a stream is there again

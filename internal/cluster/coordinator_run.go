@@ -17,11 +17,15 @@ const (
 	// Clients give up brokers that do not answer by themselves, after a minute or so.
 	openTimeout = 3 * time.Minute
 	// The start is so far ahead that every agent and process has it in time.
-	startAhead    = 2 * time.Second
-	startTrips    = 10 // and so many round trips, of the slowest agent
-	cancelTimeout = stopGrace + 2*abortGrace
+	startAhead = 2 * time.Second
+	startTrips = 10 // and so many round trips, of the slowest agent
 	// Hosts that went away are waited for so long after the end of the load.
 	comebackGrace = 30 * time.Second
+	// A process has its delivery timeout to drain, two minutes, and some.
+	drainGrace = 3 * time.Minute
+	// Agents kill what does not leave when it is told to after abortGrace; its files come
+	// within the rest.
+	leaveGrace = abortGrace + 3*time.Second
 )
 
 // prepare brings all hosts to the agreed start. Any trouble is an error.
@@ -116,21 +120,20 @@ func (s *session) refusals() error {
 // connect opens a stream to every agent, and begins to listen.
 func (s *session) connect(ctx context.Context) error {
 	streams, errs := make([]stream, len(s.links)), make([]error, len(s.links))
-	var dialling sync.WaitGroup
-	for i, l := range s.links {
-		dialling.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, peerTimeout)
-			defer cancel()
-			var h hello
-			if streams[i], h, errs[i] = s.c.connect(ctx, l.peer.Addr); errs[i] != nil {
-				errs[i] = fmt.Errorf("%s (%s): %w", l.peer.Name, l.peer.Addr, errs[i])
-			} else if h.Name != l.peer.Name {
-				errs[i] = fmt.Errorf("%s: the agent at %s is called %s", l.peer.Name, l.peer.Addr, h.Name)
-			}
-		})
+	err := s.await(ctx, 2*peerTimeout, func(ctx context.Context, i int, l *link) {
+		ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+		defer cancel()
+		var h hello
+		if streams[i], h, errs[i] = s.c.connect(ctx, l.peer.Addr); errs[i] != nil {
+			errs[i] = fmt.Errorf("%s (%s): %w", l.peer.Name, l.peer.Addr, unanswered(errs[i], peerTimeout))
+		} else if h.Name != l.peer.Name {
+			errs[i] = fmt.Errorf("%s: the agent at %s is called %s", l.peer.Name, l.peer.Addr, h.Name)
+		}
+	})
+	if err == nil {
+		err = errors.Join(errs...)
 	}
-	dialling.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		for _, st := range streams {
 			if st != nil {
 				_ = st.Close() // nothing was said on it
@@ -151,36 +154,15 @@ func (s *session) connect(ctx context.Context) error {
 // sync compares the clocks of all agents with this one. Nothing else is said meanwhile.
 func (s *session) sync(ctx context.Context) error {
 	clocks, errs := make([]clock, len(s.links)), make([]error, len(s.links))
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	var comparing sync.WaitGroup
-	for i, l := range s.links {
-		comparing.Go(func() {
-			st, err := l.current()
-			if err == nil {
-				clocks[i], err = l.pinger.best(ctx, st, pings)
-			}
-			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w", l.peer.Name, err)
-			}
-		})
-	}
-	go func() {
-		defer close(done)
-		comparing.Wait()
-	}()
-	compared := func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
+	err := s.await(ctx, pings*pingTimeout, func(ctx context.Context, i int, l *link) {
+		st, err := l.current()
+		if err == nil {
+			clocks[i], err = l.pinger.best(ctx, st, pings)
 		}
-	}
-	err := s.until(ctx, pings*pingTimeout, compared)
-	cancel()
-	<-done
+		if err != nil {
+			errs[i] = fmt.Errorf("%s: %w", l.peer.Name, err)
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -206,35 +188,43 @@ func (s *session) giveStart() time.Duration {
 	return ahead
 }
 
-// cancel undoes what was prepared: on every agent that can be told. The others do so by
-// themselves, unless they have got the start: so they are waited for.
-func (s *session) cancel() {
-	if s.hangUp == nil {
-		return // nobody was asked
-	}
-	s.stopped, s.aborted, s.started = true, true, true // from here on nothing is an error
-	s.tellAll(doCancel)
-	_ = s.until(context.Background(), cancelTimeout, func() bool { // agents that take longer go on alone
-		for _, l := range s.links {
-			if (l.up || !s.agreed.IsZero()) && l.state >= linkAccepted && !l.ended {
-				return false
-			}
-		}
-		return true
-	})
-}
-
 // run follows the load until every process has finished or is given up.
 func (s *session) run(ctx context.Context) error {
 	s.stage = Running
-	return s.until(ctx, maxRunTime, func() bool {
-		for _, l := range s.links {
-			if l.lost == "" && !l.settled() {
-				return false
-			}
+	if lasts := s.order.Plan.Load.Duration.Std(); lasts > 0 {
+		s.within(lasts - s.elapsed() + drainGrace)
+	}
+	return s.until(ctx, maxRunTime, s.nobodyAwaited)
+}
+
+// await does something for every link, each on a goroutine of its own, while the session
+// takes in what happens. All have ended when it returns.
+func (s *session) await(ctx context.Context, timeout time.Duration, do func(ctx context.Context, i int, l *link)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	var doing sync.WaitGroup
+	for i, l := range s.links {
+		doing.Go(func() { do(ctx, i, l) })
+	}
+	go func() {
+		doing.Wait()
+		close(done)
+		select {
+		case s.events <- event{}: // rather than at its next look at the time
+		case <-ctx.Done():
 		}
-		return true
+	}()
+	err := s.until(ctx, timeout, func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
 	})
+	cancel()
+	<-done
+	return err
 }
 
 // elapsed is the time since the agreed start, below 0 before it.

@@ -27,7 +27,8 @@ func newView() *view {
 }
 
 // add takes in a window. One that is late, of a host that was away, counts in the next
-// second that is shown: so nothing is lost, and nothing is shown twice.
+// second that is shown, and nothing is shown twice. What was on its way when a stream
+// broke is in the run files alone.
 func (v *view) add(host string, process int, w stats.Window, elapsed time.Duration) {
 	h := v.hosts[host]
 	h.Add(&w)
@@ -119,13 +120,18 @@ func (s *session) tick(windows []stats.Window) Tick {
 	for _, l := range s.links {
 		h := HostTick{
 			Name: l.peer.Name, Role: l.peer.Role, Processes: len(l.parts), State: s.hostState(l),
-			Window: s.view.hosts[l.peer.Name], BoundBy: l.boundBy(), Vitals: l.vitals,
+			Window: s.view.hosts[l.peer.Name], Vitals: l.vitals,
 			CPU: l.peer.CPU, Cores: l.peer.Cores, Offset: l.clock.offset, Bound: l.clock.bound(),
 			Seen: time.Since(l.heard), Note: l.note(),
 		}
 		for i := range l.parts {
 			if p := &l.parts[i]; p.sample != nil {
 				h.Samples = append(h.Samples, *p.sample)
+			}
+			if p := &l.parts[i]; p.state == partRunning && l.lost == "" {
+				t.Buffered += p.buffered
+				t.InFlight += p.inFlight
+				t.Backlog += p.backlog
 			}
 		}
 		if l.vitals != nil {
@@ -144,6 +150,8 @@ func (l *link) note() string {
 		return l.lost
 	case l.trouble != "":
 		return l.trouble
+	case l.unwatched != "":
+		return l.unwatched
 	case moved != 0:
 		return "its clock has moved by " + moved.Round(10*time.Microsecond).String() + " since the start"
 	}

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -136,6 +137,9 @@ func (f *fetch) list(ctx context.Context, run string) (filesFound, error) {
 			return false, err
 		}
 		m, err := f.answer(ctx)
+		if err != nil && strings.HasSuffix(err.Error(), stillReading) {
+			return true, errors.New(err.Error()) // what it has read it need not read again
+		}
 		if err != nil {
 			return false, err
 		}

@@ -35,6 +35,7 @@ const (
 	maxTags       = 32
 	maxText       = 4096 // bytes of any text
 	maxArgsBytes  = 64 << 10
+	maxOffered    = 256 << 10                  // bytes of an offer
 	maxFiles      = 20_000                     // in one listing
 	chunkBytes    = 256 << 10                  // of a run file at a time
 	maxRunFile    = int64(1) << 40             // bytes
@@ -109,9 +110,11 @@ type looked struct {
 
 // member is another agent, as gossip knows it.
 type member struct {
-	Name  string `json:"name"`
-	Addr  string `json:"address"`
-	State string `json:"state"`
+	Name  string   `json:"name"`
+	Role  string   `json:"role,omitempty"`
+	Tags  []string `json:"tags,omitempty"`
+	Addr  string   `json:"address"`
+	State string   `json:"state"`
 }
 
 // inRun names a run by its epoch.

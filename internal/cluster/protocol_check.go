@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -90,6 +91,15 @@ func (o *offer) check() error {
 		}
 	}
 	return errors.Join(checkGiven(o.Producer), checkGiven(o.Consumer))
+}
+
+// fits tells whether an agent takes an offer of that size.
+func (o *offer) fits() error {
+	b, err := json.Marshal(o)
+	if err == nil && len(b) > maxOffered {
+		err = fmt.Errorf("what it would be told is %d KiB long, and %d KiB are the most: give fewer or shorter properties", (len(b)+1023)>>10, maxOffered>>10)
+	}
+	return err
 }
 
 func checkGiven(properties map[string]Given) error {
@@ -185,7 +195,9 @@ func (l *looked) check() error {
 	l.Run = clean(l.Run, 64)
 	for i := range l.Members {
 		m := &l.Members[i]
-		m.Name, m.Addr, m.State = clean(m.Name, 64), clean(m.Addr, 256), clean(m.State, 64)
+		i := Info{Name: m.Name, Role: m.Role, Tags: m.Tags}.clean()
+		m.Name, m.Role, m.Tags = i.Name, i.Role, i.Tags
+		m.Addr, m.State = clean(m.Addr, 256), clean(m.State, 64)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func seeds(t testing.TB) (to, from []any) {
 	from = []any{
 		fromAgent{Welcome: &hello{Protocol: 1, Info: Info{Name: "a"}}},
 		fromAgent{Pong: &pong{3, now, now}},
-		fromAgent{Looked: &looked{CPU: 1, Cores: 2, Members: []member{{"a", "1:1", "alive"}}}},
+		fromAgent{Looked: &looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive"}}}},
 		fromAgent{Accepted: &epoch},
 		fromAgent{Refused: &refused{"E1", text}},
 		fromAgent{Starting: &epoch},

@@ -506,16 +506,22 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		ctx, die := context.WithCancel(t.Context())
+		cut := func(cut bool) {
+			for _, h := range w.hosts {
+				h.setCut(cut)
+			}
+		}
 		go func() {
 			<-time.After(5 * time.Second)
+			cut(true) // it dies without a word
 			die()
 		}()
 		o := w.order([]string{"a", "b", "c"}, "broker")
-		o.Plan.Topic.Delete = true
 		_, err := w.client().Run(ctx, longer(o, 20*time.Second), RunOptions{Dir: t.TempDir()})
-		if !errors.Is(err, context.Canceled) {
+		if !errors.Is(err, ErrAborted) {
 			t.Errorf("the error is %v", err)
 		}
+		cut(false)
 		for _, n := range threeHosts {
 			if w.hosts[n].agent.busy() != "nightly" {
 				t.Errorf("%s gave up", n)
@@ -523,8 +529,8 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		}
 		<-time.After(20*time.Second + 2*absentGrace)
 		w.idle(t, -1)
-		if n := w.topics(); n != 0 {
-			t.Errorf("the topic is there %d times", n)
+		if n := w.topics(); n != 1 { // other hosts may load it yet, for all that an agent knows
+			t.Errorf("the topic is there %d times, want one that nobody deleted", n)
 		}
 		files, problems := w.client().Results(t.Context(), w.peers(threeHosts...), "", t.TempDir())
 		if len(problems) > 0 || len(files) != 10 {
@@ -689,10 +695,12 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(notes, func(n string) bool {
-			return strings.Contains(n, "what was watched is not whole: write run file: no space left on device")
-		}) {
+		broken := "what was watched is not whole: write run file: no space left on device"
+		if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, broken) }) {
 			t.Errorf("the screen says %q", slices.Compact(notes))
+		}
+		if !slices.ContainsFunc(out.Lost, func(l string) bool { return strings.Contains(l, "b: "+broken) }) {
+			t.Errorf("lost %q", out.Lost)
 		}
 		if d := out.Done["b"]; len(d) != 2 || d[0].Text != "write run file: no space left on device" {
 			t.Errorf("host b ended %+v", d)

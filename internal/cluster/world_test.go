@@ -50,6 +50,7 @@ type testHost struct {
 	spawned int
 	jobs    []Job
 	started []time.Time // when each process began, by the system's clock
+	kills   []func() error
 
 	behave func(process int) behaviour
 }

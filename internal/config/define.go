@@ -88,7 +88,7 @@ func (f *Flags) defineReading() {
 	set.IntVar(&f.groups, "groups", 1, "read in `N` groups, each of which gets everything; -0, -1 and so on are added to the name")
 	set.StringVar(&f.start, "from", "", "`WHERE` to begin, unless the group has committed offsets: earliest, latest, offset:N or timestamp:T (default "+start+")")
 	set.BoolVar(&f.fromLatest, "from-latest", false, "begin with the latest record, by the name that Kafka's tool has for it")
-	set.StringVar(&f.commit, "commit", "", "`HOW` to commit offsets: none, auto (by the client, from time to time), sync or async (after each poll) (default auto with --group, else none)")
+	set.StringVar(&f.commit, "commit", "", "`HOW` to commit offsets: none, auto (by the client, from time to time), sync or async (after each poll) (default auto with --group or --on, else none)")
 	set.StringVar(&f.processing, "processing-time", "", "take this `TIME` for each record, as an application would")
 	set.StringVar(&f.timeout, "timeout", "10000", "stop when no record has come for so long and none is being sent, as `MS` or time; 0: never")
 	for _, name := range noEffect {

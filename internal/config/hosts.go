@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,7 +92,7 @@ type Hosts struct {
 func (f *Flags) defineHosts() {
 	set := f.set
 	set.StringVar(&f.run, "run", "", "`NAME` of the run: kt collect --run NAME merges all that have it")
-	set.StringSliceVar(&f.hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, or all; what is asked for is shared out among them")
+	set.StringSliceVar(&f.hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all (but brokers' hosts); what is asked for is shared out among them")
 	set.IntVar(&f.hosts.Processes, "processes", 1, "`N` processes on each host of --on")
 	set.StringSliceVar(&f.hosts.Watch, "watch", nil, "only watch these `HOSTS`: names, tags, all or none (default with --on: those with the role broker)")
 	f.hosts.define(set)
@@ -107,9 +108,13 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 		b.bad("--run %q: %w", b.f.run, err)
 	}
 	h.OwnProducers, h.OwnConsumers = b.given("producers"), b.given("consumers")
+	h.On = named(h.On)
 	if len(h.On) == 0 {
-		for _, name := range []string{"processes", "watch"} {
-			if b.from[name] == fromFlag {
+		if b.given("on") {
+			b.bad("--on: it names no host")
+		}
+		for _, name := range []string{"processes", "watch", "join", "peers", "key-file"} {
+			if b.from[name] == fromFlag { // the rest speaks to every command
 				b.bad("--%s: it goes with --on", name)
 			}
 		}
@@ -119,7 +124,21 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 		b.bad("--processes %d: it must be from 1 to %d", n, maxProcesses)
 	}
 	b.checkRemote(p)
+	if len(p.Bootstrap) > 0 && !slices.ContainsFunc(p.Bootstrap, func(s string) bool { return !loopback(s) }) {
+		b.warn("kt: --bootstrap-server %s: on each host of --on that is the host itself", strings.Join(p.Bootstrap, ","))
+	}
 	return h
+}
+
+// named are the words of a list that are not empty: a variable that is not set names
+// nobody.
+func named(words []string) (out []string) {
+	for _, word := range words {
+		if word = strings.TrimSpace(word); word != "" {
+			out = append(out, word)
+		}
+	}
+	return out
 }
 
 // maxProcesses is how many processes a host is asked for: far more than it has cores.
@@ -145,6 +164,12 @@ func (b *builder) checkRemote(p *plan.Plan) {
 	}
 	if p.Command == plan.Roundtrip && p.Read.Group != "" {
 		refuse("group", "each process reads the partitions that it writes, so that no clock is compared with another")
+	}
+	if p.Command == plan.Consume && p.Load.Records > 0 {
+		refuse("num-records", "nobody knows beforehand how many records each host's partitions hold; give --duration, or leave it out to read all")
+	}
+	if p.Read.ToEnd && p.Read.Group != "" && p.Read.Commit == plan.CommitNone {
+		refuse("commit", "a process learns only from what is committed how far the others of its group are; commit, or give --duration or --no-group")
 	}
 	if p.Load.Duration == 0 && p.Load.Records == 0 && !p.Read.ToEnd {
 		refuse("duration", "a load on other hosts needs an end")

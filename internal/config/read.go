@@ -78,7 +78,7 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 	switch {
 	case b.given("commit"):
 		how = plan.Commit(b.f.commit)
-	case own && group != "":
+	case group != "" && (own || len(named(b.f.hosts.On)) > 0): // processes learn from it how far the others are
 		how = plan.CommitAuto
 	}
 	g, ok := c.given[property]

@@ -90,10 +90,7 @@ func (rs *readers) forget() {
 
 // newReadShard makes a shard that sends nothing.
 func newReadShard(r *run, index, count int) *Shard {
-	ops := r.plan.Load.WarmupShare(index, count)
-	if !r.plan.Share.IsZero() && !r.plan.Writes() {
-		ops = r.plan.WarmupShare(index % r.plan.Read.Consumers)
-	}
+	ops := r.plan.Load.WarmupShare(r.plan.Reader(index))
 	return &Shard{
 		Index: index, Count: count, run: r, rec: stats.NewRecorder(),
 		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), ops: ops},

@@ -179,22 +179,6 @@ func TestTheTimeOfReadersIsAccountedForInEveryWindow(t *testing.T) {
 	})
 }
 
-func TestTheWarmupOfReadingIsApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &collector{}
-		p := consuming(plan.Load{Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(1)}}, plan.Read{})
-		if _, err := Run(t.Context(), p, Drivers{Read: newLog(1000, 1e6)}, Options{}, c); err != nil {
-			t.Fatal(err)
-		}
-		if n := c.total[stats.Warmup].Consumed; n < 950 || n > 1050 {
-			t.Errorf("%d records in the warm-up, want 1000", n)
-		}
-		if n := c.total[stats.Measured].Consumed; n < 2900 || n > 3050 {
-			t.Errorf("%d records measured, want 3000", n)
-		}
-	})
-}
-
 func TestOneAtATimeWaitsForItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newLog(0, 0)

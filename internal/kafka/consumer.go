@@ -156,7 +156,10 @@ func (d *Consumer) group(index int) string {
 
 // Backlog is the source of how many records wait to be read.
 func (d *Consumer) Backlog() *Backlog {
-	b := &Backlog{cluster: d.cluster, layout: &d.layout, at: d.at, stable: d.Settings.ReadCommitted(), told: make([]int64, d.layout.count)}
+	b := &Backlog{
+		cluster: d.cluster, layout: &d.layout, at: d.at, stable: d.Settings.ReadCommitted(),
+		later: d.Plan.Share.Consumer > 0, told: make([]int64, d.layout.count),
+	}
 	for g := range d.at.groups {
 		b.groups = append(b.groups, d.group(g))
 	}

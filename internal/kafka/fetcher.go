@@ -32,6 +32,7 @@ type fetcher struct {
 	hasLeft  atomic.Int64       // when a rebalance began that is not over, from the start of the run; 0: none
 	fellBack atomic.Bool        // to the classic protocol, unasked
 	hadAny   bool               // it had partitions; the client's callbacks come one at a time
+	done     bool               // it has read a partition to where reading is over, and not committed since
 }
 
 // connect makes the client.
@@ -80,7 +81,8 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 		kgo.AdjustFetchOffsetsFn(r.adjust),
 		kgo.BlockRebalanceOnPoll()) // no partition is handed on with records that were polled and not counted
 	if id := d.Settings.InstanceID(); id != "" {
-		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, r.shard.Index)))
+		number, _ := d.Plan.Reader(r.shard.Index) // two members with one id would fence each other
+		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, number)))
 	}
 	if d.Plan.Read.Commit != plan.CommitAuto {
 		opts = append(opts, kgo.DisableAutoCommit())
@@ -260,7 +262,8 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	}
 	n := 0
 	r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now, log) })
-	d.at.groups[r.group].next[number].Store(next)
+	before := d.at.groups[r.group].next[number].Swap(next)
+	r.done = r.done || d.at.passes(number, before, next)
 	for _, record := range p.Records {
 		record.Recycle()
 	}
@@ -314,9 +317,15 @@ func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, star
 	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
 }
 
-// commit commits what was read, where the plan wants that after each poll.
+// commit commits what was read, where the plan wants that after each poll, or where
+// other processes wait to hear that a partition was read to its end.
 func (r *fetcher) commit(ctx context.Context) {
 	switch r.driver.Plan.Read.Commit {
+	case plan.CommitAuto:
+		if r.done && !r.driver.at.groups[r.group].ownsAll() {
+			_ = r.client.CommitUncommittedOffsets(ctx) // the client does it again in a while
+		}
+		r.done = false
 	case plan.CommitSync:
 		from := r.shard.Now()
 		err := r.client.CommitUncommittedOffsets(ctx)

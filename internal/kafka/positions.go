@@ -108,6 +108,13 @@ func (p *positions) aimAt(ends []int64) {
 	p.aim = ends
 }
 
+// passes tells whether reading on from one offset to another reaches the aim.
+func (p *positions) passes(number int32, from, to int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.aim != nil && from < p.aim[number] && to >= p.aim[number]
+}
+
 // reached tells whether every group has read every partition up to the aim.
 func (p *positions) reached() bool {
 	p.mu.Lock()
@@ -125,13 +132,14 @@ func (p *positions) reached() bool {
 	return true
 }
 
-// waiting is how many records of a partition wait to be read by the group. Once the
-// group has partitions here, those that it has elsewhere are not counted.
-func (g *groupPositions) waiting(number int, end int64, settled bool) int64 {
-	if settled && !g.owned[number].Load() {
+// waiting is how many records of a partition wait to be read by the group. What others
+// count is what no reader here has, if they count that; and where one of theirs has read.
+func (g *groupPositions) waiting(number int, end int64, othersCount bool) int64 {
+	next := g.next[number].Load()
+	if !g.owned[number].Load() && (othersCount || g.elsewhere[number].Load() > next) {
 		return 0
 	}
-	return max(0, end-g.next[number].Load())
+	return max(0, end-next)
 }
 
 // ownsAll tells whether the group has every partition in this process.
@@ -166,6 +174,7 @@ type Backlog struct {
 	layout  *layout
 	at      *positions
 	stable  bool    // the ends are those of committed transactions
+	later   bool    // of the processes of a load it is not the first, which counts what has no reader yet
 	told    []int64 // by partition: what the windows so far add up to
 }
 
@@ -221,15 +230,15 @@ func (b *Backlog) ask(ctx context.Context) {
 // Take tells by how much the backlog has changed.
 func (b *Backlog) Take() stats.Window {
 	var w stats.Window
-	settled := make([]bool, len(b.at.groups))
-	for g := range settled {
-		settled[g] = b.at.groups[g].settled()
+	othersCount := make([]bool, len(b.at.groups))
+	for g := range othersCount {
+		othersCount[g] = b.later || b.at.groups[g].settled()
 	}
 	for i := range b.at.ends {
 		end := b.at.ends[i].Load()
 		var waiting int64
 		for g := range b.at.groups {
-			waiting += b.at.groups[g].waiting(i, end, settled[g])
+			waiting += b.at.groups[g].waiting(i, end, othersCount[g])
 		}
 		change := waiting - b.told[i]
 		if change == 0 {

@@ -31,9 +31,10 @@ var _ engine.Driver = (*Producer)(nil)
 func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	h := newHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
 	opts := append(p.Settings.Options(), kgo.SeedBrokers(p.Bootstrap...), kgo.WithHooks(h))
-	if id := p.Settings.TransactionalID(); id != "" && s.Count > 1 {
-		// Two producers with one id would fence each other.
-		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", id, s.Index)))
+	number, all := p.Plan.Shard(s.Index)
+	if id := p.Settings.TransactionalID(); id != "" && all > 1 {
+		// Two producers with one id would fence each other, whichever process they are in.
+		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", id, number)))
 	}
 	var stamps *stamper
 	if p.Plan.Payload.Stamp {
@@ -52,7 +53,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		hooks:   h,
 		topic:   p.Plan.Topic.Name,
 		headers: recordHeaders(p.Plan.Payload.Headers),
-		source:  p.Values.source(p.Plan, s.Index, s.Count),
+		source:  p.source(s.Index),
 		txn:     transaction{every: p.Plan.Load.Transaction.Std()},
 		running: ctx,
 	}
@@ -61,6 +62,13 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		return nil, err
 	}
 	return w, nil
+}
+
+// source is what a producer of this process writes: of the records of the whole load,
+// its own.
+func (p *Producer) source(index int) *source {
+	number, all := p.Plan.Shard(index)
+	return p.Values.source(p.Plan, number, all)
 }
 
 // Lanes are what the producers wrote, record by record. Call it when the run is

@@ -55,17 +55,33 @@ func (p *Plan) Part() float64 {
 	return float64(own) / float64(all)
 }
 
-// Pacer makes the schedule of a producer of this process (0 ≤ index < Producers).
-func (p *Plan) Pacer(index int) Pacer {
+// Shard is the number in the whole load of a producer of this process (0 ≤ index <
+// Producers), or of a consumer of a group when nobody writes, and how many there are.
+func (p *Plan) Shard(index int) (number, all int) {
 	first, _, all := p.shards()
-	return p.Load.Pacer(first+index, all, p.Payload.MeanBytes(), p.Seed)
+	return first + index, all
+}
+
+// Reader is the number in the whole load of a consumer of this process, of any group (0 ≤
+// index < Read.Clients), and how many there are.
+func (p *Plan) Reader(index int) (number, all int) {
+	own, each := p.Read.Consumers, p.Share.Consumers
+	if each == 0 {
+		each = own
+	}
+	return index/own*each + p.Share.Consumer + index%own, each * max(1, p.Read.Groups)
+}
+
+// Pacer makes the schedule of a producer of this process.
+func (p *Plan) Pacer(index int) Pacer {
+	number, all := p.Shard(index)
+	return p.Load.Pacer(number, all, p.Payload.MeanBytes(), p.Seed)
 }
 
 // WarmupShare is how many of the first records of a producer of this process are
 // warm-up by count.
 func (p *Plan) WarmupShare(index int) int64 {
-	first, _, all := p.shards()
-	return p.Load.WarmupShare(first+index, all)
+	return p.Load.WarmupShare(p.Shard(index))
 }
 
 // RecordsToRead is how many records the consumers of this process read; 0: no limit.

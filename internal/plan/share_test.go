@@ -155,6 +155,37 @@ func TestReadersShareOutTheRecordsToRead(t *testing.T) {
 	}
 }
 
+func TestTheReadersOfAllSharesAreThoseOfTheLoad(t *testing.T) {
+	for _, groups := range []int{0, 1, 3} {
+		for processes := 1; processes <= 5; processes++ {
+			p := roundtrip(9, 5, 10)
+			p.Read.Group, p.Read.Groups = "g", groups
+			p.Load.Warmup.Records = 1001
+			var numbers []int
+			var warmup int64
+			for _, s := range divide(t, p, processes) {
+				for i := range s.Read.Clients() {
+					number, all := s.Reader(i)
+					if all != p.Read.Clients() {
+						t.Errorf("%d processes: reader %d is of %d, want %d", processes, number, all, p.Read.Clients())
+					}
+					numbers = append(numbers, number)
+					warmup += s.Load.WarmupShare(number, all)
+				}
+			}
+			slices.Sort(numbers)
+			for i, number := range numbers {
+				if i != number || len(numbers) != p.Read.Clients() {
+					t.Fatalf("%d processes: the readers have the numbers %v", processes, numbers)
+				}
+			}
+			if warmup != p.Load.Warmup.Records {
+				t.Errorf("%d processes: %d records of the warm-up, want %d", processes, warmup, p.Load.Warmup.Records)
+			}
+		}
+	}
+}
+
 func TestALoadIsDividedOnlyWhereEachProcessHasSomethingToDo(t *testing.T) {
 	one := roundtrip(1, 1, 1)
 	one.Load.OneAtATime, one.Load.Rate = true, Unlimited
@@ -220,11 +251,11 @@ func TestAShareThatIsNoPartOfALoadIsRefused(t *testing.T) {
 
 func TestSharesPutTogetherAreTheLoad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, p := range []Plan{{Command: Produce, Producers: 17, Topic: Topic{Name: "t", Delete: true}, Load: Load{Records: 1000}}, readers(13), roundtrip(11, 9, 30)} {
+	for _, p := range []Plan{{Command: Produce, Producers: 17, Topic: Topic{Name: "t", Delete: true, Configs: map[string]string{"a": "b"}}, Load: Load{Records: 1000}}, readers(13), roundtrip(11, 9, 30)} {
 		for processes := 1; processes <= 9; processes++ {
 			shares := divide(t, p, processes)
 			for i := range shares[1:] {
-				shares[i+1].Topic.Delete = false // one of them makes the topic, and deletes it
+				shares[i+1].Topic.Delete, shares[i+1].Topic.Configs = false, nil // one of them makes the topic, and deletes it
 			}
 			rng.Shuffle(processes, func(i, j int) { shares[i], shares[j] = shares[j], shares[i] })
 			whole, differ := Together(shares)
@@ -238,7 +269,8 @@ func TestSharesPutTogetherAreTheLoad(t *testing.T) {
 func TestSharesOfWhichSomeAreMissingAreThatPartOfTheLoad(t *testing.T) {
 	p := good()
 	p.Producers, p.Load.Records, p.Load.Warmup.Records = 7, 1000, 70
-	shares := divide(t, p, 3) // of 3, 2 and 2 producers
+	shares := divide(t, p, 3)                             // of 3, 2 and 2 producers
+	shares[1].Topic.Configs = map[string]string{"a": "b"} // it makes the topic
 	for _, tc := range []struct {
 		name      string
 		shares    []Plan
@@ -268,6 +300,9 @@ func TestSharesOfWhichSomeAreMissingAreThatPartOfTheLoad(t *testing.T) {
 func TestPlansOfTheirOwnAddUp(t *testing.T) {
 	change := func(p Plan, f func(*Plan)) Plan { f(&p); return p }
 	group := change(readers(2), func(p *Plan) { p.Read.Group = "g" })
+	settings := func(ms string) Plan {
+		return change(good(), func(p *Plan) { p.Topic.Configs = map[string]string{"retention.ms": ms} })
+	}
 	for _, tc := range []struct {
 		name   string
 		plans  []Plan
@@ -290,6 +325,8 @@ func TestPlansOfTheirOwnAddUp(t *testing.T) {
 		{"verified and deleted by one", []Plan{good(), change(good(), func(p *Plan) { p.Verify, p.Topic.Delete = true, true })}, func(p *Plan) {
 			p.Producers, p.Load.Rate.PerSecond, p.Verify, p.Topic.Delete = 2, 2000, true, true
 		}, []string{"verify"}},
+		{"settings of the topic, given to the one that makes it", []Plan{good(), settings("1")}, func(p *Plan) { p.Producers, p.Load.Rate.PerSecond, p.Topic = 2, 2000, settings("1").Topic }, nil},
+		{"two settings of the topic", []Plan{settings("1"), settings("2")}, func(p *Plan) { p.Producers, p.Load.Rate.PerSecond = 2, 2000 }, []string{"topic.configs.retention.ms"}},
 		{"nothing at all", []Plan{{Command: Produce}}, func(*Plan) {}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

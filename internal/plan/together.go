@@ -22,6 +22,7 @@ func Together(plans []Plan) (whole Plan, differ []string) {
 	if len(plans) == 0 {
 		return Plan{}, nil
 	}
+	plans = withTopic(plans)
 	if tile(plans) {
 		whole = plans[0].Whole()
 		whole.Topic.Delete = slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
@@ -65,6 +66,23 @@ func Together(plans []Plan) (whole Plan, differ []string) {
 		}
 	})
 	return whole, slices.Sorted(maps.Keys(fields))
+}
+
+// withTopic gives the settings of the topic to the plans that have none: only the process
+// that makes it is told.
+func withTopic(plans []Plan) []Plan {
+	has := func(p Plan) bool { return len(p.Topic.Configs) > 0 }
+	i := slices.IndexFunc(plans, has)
+	if i < 0 {
+		return plans
+	}
+	out := slices.Clone(plans)
+	for k := range out {
+		if !has(out[k]) {
+			out[k].Topic.Configs = plans[i].Topic.Configs
+		}
+	}
+	return out
 }
 
 // tile tells whether shares make up one load, each part of it once.

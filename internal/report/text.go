@@ -211,8 +211,12 @@ func (t *text) client(r result.Result) {
 	if merged(r) {
 		label = "all clients"
 	}
-	t.row(label, plain, fmt.Sprintf("%.2f of %.0f cores%s, %s, longest GC pause %s",
-		c.CPUCores, c.CoresAvailable, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
+	cores := fmt.Sprintf("%.2f", c.CPUCores)
+	if merged(r) && c.CPUCores == 0 {
+		cores = string(t.th.Glyphs.Missing) // every process ran too short a time to tell
+	}
+	t.row(label, plain, fmt.Sprintf("%s of %.0f cores%s, %s, longest GC pause %s",
+		cores, c.CoresAvailable, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 }
 
 // writes tells whether the run sent anything, as all did that did not read.
@@ -220,10 +224,17 @@ func writes(h result.Header) bool { return h.Plan.Writes() || !h.Plan.Reads() }
 
 func (t *text) throughput(r result.Result) {
 	th := r.Throughput
+	if tooShort(r) {
+		t.row("throughput", warn, "no rate: less than 1s was measured")
+		return
+	}
 	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(th.RecordsPerSecond+0.5)), theme.Number(th.MiBPerSecond))
 	if th.TargetRecordsPerSecond > 0 {
-		rate += fmt.Sprintf("   (target %s, offered %s)",
-			theme.Count(int64(th.TargetRecordsPerSecond+0.5)), theme.Count(int64(th.OfferedRecordsPerSecond+0.5)))
+		target := theme.Count(int64(th.TargetRecordsPerSecond + 0.5))
+		if asked := th.AskedRecordsPerSecond; asked > 0 {
+			target += " of " + theme.Count(int64(asked+0.5)) + " asked for"
+		}
+		rate += fmt.Sprintf("   (target %s, offered %s)", target, theme.Count(int64(th.OfferedRecordsPerSecond+0.5)))
 	}
 	t.row("throughput", strong, rate)
 }
@@ -292,7 +303,7 @@ func (t *text) verdict(r result.Result) {
 	t.row("bound by", style, string(r.BoundBy.Limit))
 	t.sentence("", muted, r.BoundBy.Evidence)
 	if !r.Valid {
-		t.sentence("NOT VALID", bad, strings.Join(r.Invalid, "; "))
+		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))
 	}
 }
 

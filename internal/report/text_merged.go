@@ -43,23 +43,50 @@ func (t *text) overlap(r result.Result) {
 	if o == nil {
 		return
 	}
-	span := theme.Duration(secondsOf(o.SpanSeconds))
-	apart := "starts " + theme.Duration(micros(o.StartSpreadUS)) + " apart"
+	n := taking(r)
+	apart := ""
+	if n > 1 {
+		apart = "; starts " + spread(o)
+	}
+	about := "rates are over the overlap"
+	switch {
+	case tooShort(r):
+		about = "too little was measured for a rate"
+	case o.Seconds == 0:
+		about = "rates are over all of the " + theme.Duration(secondsOf(r.Throughput.Seconds)) + " from the first record to the last"
+	}
+	switch {
+	case o.Seconds > 0:
+		t.sentence("overlap", plain, theme.Duration(secondsOf(o.Seconds))+" of "+theme.Duration(secondsOf(o.SpanSeconds))+apart)
+	case n < 2:
+		t.sentence("overlap", warn, "none: less than 1s was measured")
+	case o.ToSeconds > o.FromSeconds:
+		t.sentence("overlap", warn, "none: the processes were measured together for less than 1s"+apart)
+	default:
+		t.sentence("overlap", warn, "none: the processes did not run together"+apart)
+	}
+	t.sentence("", muted, fmt.Sprintf("%s, all else is of everything measured; latencies are merged from the histograms of %d %s, none averaged",
+		about, n, either(n, "process", "processes")))
+}
+
+// spread is how far the starts were apart, and how well that is known.
+func spread(o *result.Overlap) string {
+	s := theme.Duration(micros(o.StartSpreadUS)) + " apart"
 	switch {
 	case !o.Agreed:
-		apart += " by each host's own clock"
+		s += " by each host's own clock"
 	case o.ClockErrorUS >= 0:
-		apart += " ±" + theme.Duration(micros(o.ClockErrorUS))
+		s += " ±" + theme.Duration(micros(o.ClockErrorUS))
 	}
-	about := "rates are over the overlap, "
-	if o.Seconds > 0 {
-		t.sentence("overlap", plain, theme.Duration(secondsOf(o.Seconds))+" of "+span+"; "+apart)
-	} else {
-		t.sentence("overlap", warn, "none: the processes did not run together; "+apart)
-		about = "rates are over all of the " + span + ", "
-	}
-	t.sentence("", muted, fmt.Sprintf("%sall else is of everything measured; latencies are merged from the histograms of %d processes, none averaged", about, taking(r)))
+	return s
 }
+
+// leastRate is the time below which there is no rate: one record more or less would make
+// it another.
+const leastRate = 1.0 // seconds
+
+// tooShort tells that a merged result has no rates.
+func tooShort(r result.Result) bool { return merged(r) && r.Throughput.Seconds < leastRate }
 
 // maxLeftOut is how many processes a summary says something of.
 const maxLeftOut = 10

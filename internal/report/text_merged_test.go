@@ -30,7 +30,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"the overlap is stated, with how well it is known", all["merged"], []string{"3.00s of 4.20s; starts 438µs apart ±120µs"}, []string{"own clock"}},
 		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates"}, []string{"±"}},
 		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},
-		{"parts that did not run together say so", all["merged_mixed"], []string{"the processes did not run together", "rates are over all of the 4.20s"}, nil},
+		{"parts that did not run together say so", all["merged_mixed"], []string{"the processes did not run together", "rates are over all of the 3.00s from the first record to the last"}, nil},
 		{"percentiles are said to be merged", all["merged"], []string{"merged from the histograms of 3 processes, none averaged"}, nil},
 		{"who was lost is named, and what it did", all["merged"], []string{"1 of 4 processes: what it did is in no figure above", "vm16/2 lost: 438 of 450 records acknowledged; its run file ends after 2.30s"}, nil},
 		{"what a state means is told where nothing better is known", untold, []string{"acknowledged; its run file has no end"}, nil},

@@ -87,20 +87,27 @@ func (a aspect) heads() []string {
 	return append(heads, "cores", "state")
 }
 
-// cells are the fields of a row, between its name and its state.
-func (a aspect) cells(f *result.Figures, none string) []string {
+// cells are the fields of a row, between its name and its state. short tells that too
+// little was measured for rates.
+func (a aspect) cells(f *result.Figures, none string, short bool) []string {
 	var cells []string
+	rate := func(text string) {
+		if short {
+			text = none
+		}
+		cells = append(cells, text)
+	}
 	if a.writes {
-		cells = append(cells, theme.Count(int64(f.RecordsPerSecond+0.5)))
+		rate(theme.Count(int64(f.RecordsPerSecond + 0.5)))
 	}
 	if a.reads {
-		cells = append(cells, theme.Count(int64(f.ConsumedPerSecond+0.5)))
+		rate(theme.Count(int64(f.ConsumedPerSecond + 0.5)))
 	}
 	switch {
 	case a.writes && !a.reads:
-		cells = append(cells, theme.Number(f.MiBPerSecond))
+		rate(theme.Number(f.MiBPerSecond))
 	case a.reads && !a.writes:
-		cells = append(cells, theme.Number(f.ConsumedMiB))
+		rate(theme.Number(f.ConsumedMiB))
 	}
 	if a.latency != nil {
 		l := a.latency(f)
@@ -115,6 +122,9 @@ func (a aspect) cells(f *result.Figures, none string) []string {
 	if a.writes {
 		cells = append(cells, theme.Count(f.Records.Failed))
 	}
+	if f.CPUCores == 0 {
+		return append(cells, none)
+	}
 	return append(cells, theme.Number(f.CPUCores))
 }
 
@@ -127,7 +137,7 @@ func (t *text) processes(r result.Result) {
 		g := &grid{heads: heads, left: map[int]bool{len(heads) - 1: true}}
 		more := t.processRows(g, a, r)
 		whole, n, of := a.whole(r)
-		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing)), share(n, of))
+		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing), tooShort(r)), share(n, of))
 		t.draw(g)
 		if more > 0 {
 			t.line("    " + t.th.Paint(muted, fmt.Sprintf("%c %s more: --output processes lists all", t.th.Glyphs.Ellipsis, theme.Count(int64(more)))))
@@ -158,7 +168,7 @@ func (t *text) processRows(g *grid, a aspect, r result.Result) (more int) {
 		rows++
 		h := hosts[p.Host]
 		if several && (p.Host != host || rows == 1) && h != nil {
-			t.addRow(g, strong, t.name(h.Host), a.cells(&h.Figures, none), share(h.Counted, h.Processes))
+			t.addRow(g, strong, t.name(h.Host), a.cells(&h.Figures, none, tooShort(r)), share(h.Counted, h.Processes))
 		}
 		host = p.Host
 		name := "  " + strconv.Itoa(p.Process)
@@ -168,22 +178,24 @@ func (t *text) processRows(g *grid, a aspect, r result.Result) (more int) {
 		case !several:
 			name = t.name(p.Host)
 		}
-		t.processRow(g, a, name, p)
+		short := tooShort(r) || !p.Counted && p.ToSeconds-p.FromSeconds < leastRate
+		t.processRow(g, name, p, a.cells(&p.Figures, none, short))
 	}
 	return more
 }
 
-func (t *text) processRow(g *grid, a aspect, name string, p *result.ProcessRow) {
+func (t *text) processRow(g *grid, name string, p *result.ProcessRow, cells []string) {
 	style, stateStyle, state := plain, plain, string(p.State)
 	switch {
 	case !p.Counted:
 		style, stateStyle = muted, bad
+	case p.BoundBy.Limit == result.LimitReadFailed:
+		stateStyle, state = bad, "reading failed"
 	case !p.Valid:
 		stateStyle, state = bad, "not valid"
 	case p.State != result.PartComplete:
 		stateStyle = warn
 	}
-	cells := a.cells(&p.Figures, string(t.th.Glyphs.Missing))
 	if p.State == result.PartMissing {
 		for i := range cells {
 			cells[i] = string(t.th.Glyphs.Missing)

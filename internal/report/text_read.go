@@ -28,6 +28,9 @@ func (t *text) reading(r result.Result) {
 		}
 		rate += "   (" + about + ")"
 	}
+	if tooShort(r) {
+		rate = "no rate: less than 1s was measured"
+	}
 	t.row("read", strong, rate)
 	if r.Latency.EndToEnd != nil {
 		t.endToEnd(r, *r.Latency.EndToEnd)

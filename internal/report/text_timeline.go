@@ -38,7 +38,11 @@ func (t *text) timeline(r result.Result) {
 	if !gap {
 		return
 	}
-	s := fmt.Sprintf("nothing was acknowledged for %s, from %s on", theme.Duration(millis(o.LongestGapMS)), at(o.LongestGapFromSeconds))
+	whose := "nothing was acknowledged"
+	if merged(r) { // others may have gone on
+		whose = "one process had no acknowledgement"
+	}
+	s := fmt.Sprintf("%s for %s, from %s on", whose, theme.Duration(millis(o.LongestGapMS)), at(o.LongestGapFromSeconds))
 	if p := worstGap(r); p.LongestGap != nil {
 		s += fmt.Sprintf("; in %s for %s", place(p), theme.Duration(micros(1000*p.LongestGap.LengthMS)))
 	}

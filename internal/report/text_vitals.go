@@ -35,9 +35,15 @@ func (t *text) vitals(r result.Result) {
 	for _, h := range rows[:min(maxWatched, len(rows))] {
 		b := h.Busy
 		heap, gc := t.jvm(b.Brokers)
-		g.add(plain, t.name(h.Host), cmp.Or(printable(h.Role), string(t.th.Glyphs.Missing)),
-			theme.Percent(b.CPUShare)+fmt.Sprintf(" of %.0f", b.Cores), theme.Percent(b.StealShare),
-			theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax), t.disk(b.Disks), t.network(b.Networks), heap, gc)
+		none := string(t.th.Glyphs.Missing)
+		cpu, steal, cache, dirty := none, none, none, none
+		if b.Cores > 0 {
+			cpu, steal = theme.Percent(b.CPUShare)+fmt.Sprintf(" of %.0f", b.Cores), theme.Percent(b.StealShare)
+		}
+		if b.MemoryBytes > 0 {
+			cache, dirty = theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax)
+		}
+		g.add(plain, t.name(h.Host), cmp.Or(printable(h.Role), none), cpu, steal, cache, dirty, t.disk(b.Disks), t.network(b.Networks), heap, gc)
 	}
 	t.draw(g)
 	if n := len(rows) - maxWatched; n > 0 {
@@ -85,7 +91,7 @@ func (t *text) network(cards []result.BusyNetwork) string {
 // jvm is the fullest heap of the brokers on a host and what its garbage collection took
 // of the time, the worst of each.
 func (t *text) jvm(brokers []result.BusyBroker) (heap, gc string) {
-	if len(brokers) == 0 {
+	if !slices.ContainsFunc(brokers, result.BusyBroker.Known) {
 		none := string(t.th.Glyphs.Missing)
 		return none, none
 	}

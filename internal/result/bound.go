@@ -28,17 +28,21 @@ const (
 // boundAcross names what a merged run was bound by, across its hosts. The merged verdict
 // is that of all parts together, as if one process had run them. Its rules, in order:
 //
-//   - records that failed, and stalls
+//   - records that failed, and stalls, of some hosts if only their parts had them
 //   - parts that did not keep their own schedule, or most of which had no CPU left
 //   - a quota of the brokers
 //   - nothing, if a target was kept or too little was measured
 //   - what was saturated on a host: the most for its threshold
 //   - what the merged verdict says
 func boundAcross(hosts []HostRow, processes []ProcessRow, merged Verdict) Verdict {
-	if slices.Contains([]Limit{LimitFailures, LimitStall, LimitReadFailed}, merged.Limit) {
+	processes = slices.DeleteFunc(slices.Clone(processes), func(p ProcessRow) bool { return !p.Counted })
+	count := len(processes)
+	switch who := partsAt(processes, LimitStall); {
+	case merged.Limit == LimitStall && len(who) > 0 && len(hostsIn(who)) < len(hostsIn(processes)):
+		return partsVerdict(who, count, LimitStall, merged)
+	case slices.Contains([]Limit{LimitFailures, LimitStall, LimitReadFailed}, merged.Limit):
 		return merged
 	}
-	count := partsCounted(processes)
 	for _, limit := range []Limit{LimitClientCPU, LimitSchedule} {
 		who := partsAt(processes, limit)
 		most := len(who) > 0 && float64(len(who)) >= partsShow*float64(count)
@@ -75,11 +79,11 @@ func nearest(all []capacity) string {
 	return "nothing that was watched was saturated, nearest to it was " + all[0].name() + ": " + all[0].words
 }
 
-// partsAt are the processes that count and were bound by something by themselves.
+// partsAt are the processes that were bound by something by themselves.
 func partsAt(processes []ProcessRow, limit Limit) []ProcessRow {
 	var who []ProcessRow
 	for _, p := range processes {
-		if p.Counted && p.BoundBy.Limit == limit {
+		if p.BoundBy.Limit == limit {
 			who = append(who, p)
 		}
 	}
@@ -89,16 +93,6 @@ func partsAt(processes []ProcessRow, limit Limit) []ProcessRow {
 // spoilt tells whether one of the processes makes the whole not valid.
 func spoilt(who []ProcessRow) bool {
 	return slices.ContainsFunc(who, func(p ProcessRow) bool { return !p.Valid })
-}
-
-func partsCounted(processes []ProcessRow) int {
-	n := 0
-	for _, p := range processes {
-		if p.Counted {
-			n++
-		}
-	}
-	return n
 }
 
 // partsVerdict names the hosts on which parts were the limit themselves.
@@ -116,16 +110,21 @@ func partsVerdict(who []ProcessRow, of int, limit Limit, merged Verdict) Verdict
 
 // hostsOf names the hosts of processes: "vm16", "vm16 and vm18", "4 hosts".
 func hostsOf(who []ProcessRow) string {
-	var names []string
-	for _, p := range who {
-		names = append(names, p.Host)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names := hostsIn(who)
 	if len(names) > mostNamed {
 		return fmt.Sprintf("%d hosts", len(names))
 	}
 	return listed(names)
+}
+
+// hostsIn are the hosts of processes, each once.
+func hostsIn(processes []ProcessRow) []string {
+	var names []string
+	for _, p := range processes {
+		names = append(names, p.Host)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func listed(names []string) string {

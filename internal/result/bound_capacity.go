@@ -104,6 +104,9 @@ func hostCapacities(h HostRow) []capacity {
 			add(kindDisks, d.BusyShare, diskFull, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
 		}
 		for _, j := range b.Brokers {
+			if !j.Known() {
+				continue
+			}
 			add(kindGC, j.GCShare, gcShows, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
 		}
 	}

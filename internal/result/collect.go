@@ -154,12 +154,13 @@ func (s *Set) inOrder() []*source {
 
 // Select keeps the parts of one run, by its name or its epoch. With "" the set must be
 // of one run: parts of several are an error that lists them. Files of no part are runs
-// by themselves, and are taken for parts of one run if all files are such.
+// by themselves, and are taken for parts of one run if all files are such. Several runs
+// of one name that began by themselves are told apart by their start: NAME@START.
 func (s *Set) Select(run string) error {
 	first := make(map[group]*source) // of each run that is asked for, the one that began first
-	for _, one := range s.inOrder() {
-		g := one.group()
-		if asked := run == "" || g.parts && (g.run == run || g.epoch == run); !asked {
+	of := groupsOf(s.inOrder())
+	for one, g := range of {
+		if !g.askedFor(run) {
 			continue
 		}
 		if old := first[g]; old == nil || one.began().Before(old.began()) {
@@ -175,7 +176,7 @@ func (s *Set) Select(run string) error {
 		return severalRuns(first)
 	}
 	for id, one := range s.sources {
-		if first[one.group()] == nil {
+		if first[of[one]] == nil {
 			delete(s.sources, id)
 		}
 	}
@@ -185,9 +186,18 @@ func (s *Set) Select(run string) error {
 func severalRuns(first map[group]*source) error {
 	var all []string
 	for g, one := range first {
-		what := "runs by themselves"
+		again := false // another run has the name, and no epoch tells them apart
+		for other := range first {
+			again = again || g.epoch == "" && other != g && other == group{g.run, "", g.parts, other.began}
+		}
+		what, name := "runs by themselves", g.run
+		if again {
+			name = g.name()
+		}
 		if g.parts {
-			what = fmt.Sprintf("run %q", g.run)
+			what = fmt.Sprintf("run %q", name)
+		} else if again {
+			what += fmt.Sprintf(" %q", name)
 		}
 		if g.epoch != "" {
 			what += fmt.Sprintf(", epoch %q", g.epoch)

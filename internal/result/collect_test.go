@@ -266,6 +266,11 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 	single := func(id string) []byte {
 		return partFile{host: "a", id: id, whole: true, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
 	}
+	const day = 24 * time.Hour
+	monday, tuesday := part("nightly", "", "4", -2*day), part("nightly", "", "5", -day)
+	soon, lost := part("nightly", "", "6", -day+time.Minute+3*time.Second), partFile{run: "nightly", host: "a", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned(1, 30)}.bytes(t)
+	late := part("nightly", "", "8", -2*day+125*time.Second)
+	alone := partFile{host: "a", id: "9", whole: true, late: -day, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
 	nightly1, nightly2, other := part("nightly", "e1", "1", 0), part("nightly", "e2", "2", time.Millisecond), part("other", "", "3", 0)
 	for _, tc := range []struct {
 		name  string
@@ -282,6 +287,15 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 		{"runs by themselves are merged", [][]byte{single("1"), single("2")}, "", "1 2"},
 		{"but not with parts", [][]byte{single("1"), nightly2}, "", "error: runs by themselves"},
 		{"runs by themselves have no name", [][]byte{single("1")}, "nightly", "error: no part"},
+		{"one name on two days", [][]byte{monday, tuesday}, "", `error: parts of 2 runs, choose one with --run, by its name or epoch: 2026-11-19T12:00:00Z run "nightly@2026-11-19T12:00:00Z"; 2026-11-20T12:00:00Z run "nightly@2026-11-20T12:00:00Z"`},
+		{"one name on two days, by that name", [][]byte{monday, tuesday}, "nightly", "error: parts of 2 runs"},
+		{"one name on two days, by name and start", [][]byte{monday, tuesday, other}, "nightly@2026-11-20T12:00:00Z", "5"},
+		{"by a start when nothing began", [][]byte{monday, tuesday}, "nightly@2026-11-21T12:00:00Z", `error: no part of the run "nightly@2026-11-21T12:00:00Z"`},
+		{"a minute apart it is one run", [][]byte{monday, tuesday, soon}, "nightly@2026-11-20T12:00:00Z", "5 6"},
+		{"what has no end lasted until its last window", [][]byte{monday, lost, late}, "", "4 8 7"},
+		{"and without it they are two", [][]byte{monday, late}, "", "error: parts of 2 runs"},
+		{"runs by themselves on two days", [][]byte{single("1"), alone}, "", `error: 2026-11-20T12:00:00Z runs by themselves "@2026-11-20T12:00:00Z"`},
+		{"runs by themselves, by their start", [][]byte{single("1"), alone}, "@2026-11-20T12:00:00Z", "9"},
 		{"nothing", nil, "", "error: there are no run files"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

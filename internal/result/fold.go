@@ -34,8 +34,10 @@ type Fold struct {
 // partsSay is what the parts of a merged run find by themselves: whether each kept its
 // own schedule is not to be seen in their sum.
 type partsSay struct {
-	offered float64 // records a second handed over: sum of the parts' rates
+	offered float64 // records a second handed over, as all rates over the overlap
 	read    float64 // records a second read: likewise
+	cores   float64 // that processes used, each by its own samples
+	apart   string  // why there is no overlap
 	invalid []string
 }
 

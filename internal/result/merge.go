@@ -37,7 +37,8 @@ type mergedPart struct {
 	topics  []int32 // where its partitions are among those of all: see topics.places
 	backlog bool    // its backlog counts
 	fold    *Fold   // of itself
-	flow    flow
+	flow    flow    // what was done
+	sent    flow    // what was offered
 	out     chan *moment
 	head    *moment  // the next one of out; nil: there is no more
 	machine hardware // as its samples tell
@@ -116,25 +117,10 @@ func (m *merge) counted() []*mergedPart {
 	return all
 }
 
-// chooseBacklogs decides whose backlog counts: each process of a group tells that of all
-// the group, so of those with one group it is that of the one that ran longest.
+// chooseBacklogs decides whose backlog counts: each process tells that of the partitions
+// that it reads, in a group too, so it is that of every part that counts.
 func (m *merge) chooseBacklogs() {
-	longest := make(map[string]*mergedPart)
-	end := func(p *mergedPart) float64 {
-		if p.trailer == nil {
-			return p.shift.Seconds()
-		}
-		return p.shift.Seconds() + p.trailer.ElapsedSeconds
-	}
 	for _, p := range m.counted() {
-		group := p.header.Plan.Read.Group
-		if old := longest[group]; group == "" {
-			p.backlog = true
-		} else if old == nil || end(p) > end(old) {
-			longest[group] = p
-		}
-	}
-	for _, p := range longest {
 		p.backlog = true
 	}
 }
@@ -213,13 +199,18 @@ func (m *merge) combine(whole *Fold) {
 		p.head = <-p.out
 	}
 	same := make(repeats)
-	for {
+	last := int64(0) // slot
+	for first := true; ; first = false {
 		open := slices.DeleteFunc(slices.Clone(parts), func(p *mergedPart) bool { return p.head == nil })
 		if len(open) == 0 {
 			return
 		}
 		slot := slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.slot, b.head.slot) }).head.slot
 		var sum slotSum
+		if !first {
+			sum.most = time.Duration(slot-last) * time.Second
+		}
+		last = slot
 		for _, p := range open {
 			if p.head.slot == slot {
 				sum.add(p, p.head, same)

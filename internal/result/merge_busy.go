@@ -16,20 +16,26 @@ const maxWatched = 1000
 
 // busySum adds up how busy a host was.
 type busySum struct {
-	seconds, cores, cpu, steal, iowait, agent float64 // core-seconds but for the first
-	memory, dirty                             int64
-	cache                                     float64 // byte-seconds
-	disks                                     map[string]*diskSum
-	networks                                  map[string]*networkSum
-	brokers                                   map[int]*brokerSum
+	seconds                          float64 // watched
+	cpuSeconds                       float64 // in which CPUs could be read
+	cores, cpu, steal, iowait, agent float64 // core-seconds
+	memory, dirty                    int64
+	cache, cacheSeconds              float64 // byte-seconds, and in how many
+	disks                            map[string]*diskSum
+	networks                         map[string]*networkSum
+	brokers                          map[int]*brokerSum
 }
 
 type diskSum struct {
+	seconds       float64
 	busy, most    float64 // seconds, share
 	read, written int64
 }
 
-type networkSum struct{ speed, sent, received, dropped int64 }
+type networkSum struct {
+	seconds                        float64
+	speed, sent, received, dropped int64
+}
 
 type brokerSum struct {
 	used, max, collections int64
@@ -61,19 +67,32 @@ func (b *busySum) read(s *source, from, to time.Duration) error {
 	}
 }
 
+// add adds what could be read: of each thing over the seconds in which it was, for what
+// could not be read is not idle. It is left out of the vitals, or 0.
 func (b *busySum) add(v *host.Vitals) {
 	d := v.Interval.Seconds()
 	b.seconds += d
-	b.cores += v.Cores * d
-	b.cpu += v.CPU * d
-	b.steal += v.Steal * d
-	b.iowait += v.IOWait * d
 	b.agent += v.Agent * d
-	b.memory = max(b.memory, v.Memory)
-	b.dirty = max(b.dirty, v.Dirty)
-	b.cache += float64(v.Cache) * d
+	if v.Cores > 0 && (v.CPU > 0 || v.Unread == 0) { // a machine that is watched is never quite idle
+		b.cpuSeconds += d
+		b.cores += v.Cores * d
+		b.cpu += v.CPU * d
+		b.steal += v.Steal * d
+		b.iowait += v.IOWait * d
+	}
+	if v.Memory > 0 {
+		b.memory = max(b.memory, v.Memory)
+		b.dirty = max(b.dirty, v.Dirty)
+		b.cache += float64(v.Cache) * d
+		b.cacheSeconds += d
+	}
+	b.addDevices(v, d)
+}
+
+func (b *busySum) addDevices(v *host.Vitals, d float64) {
 	for _, disk := range v.Disks {
 		s := entry(&b.disks, disk.Name)
+		s.seconds += d
 		s.busy += disk.Busy * d
 		s.most = max(s.most, disk.Busy)
 		s.read += disk.Read
@@ -81,6 +100,7 @@ func (b *busySum) add(v *host.Vitals) {
 	}
 	for _, n := range v.Networks {
 		s := entry(&b.networks, n.Name)
+		s.seconds += d
 		s.speed = max(s.speed, n.Speed)
 		s.sent += n.Sent
 		s.received += n.Received
@@ -88,6 +108,9 @@ func (b *busySum) add(v *host.Vitals) {
 	}
 	for _, broker := range v.Brokers {
 		s := entry(&b.brokers, broker.PID)
+		if broker.HeapUsed == 0 && broker.HeapMax == 0 {
+			continue
+		}
 		s.used, s.max = max(s.used, broker.HeapUsed), max(s.max, broker.HeapMax)
 		s.collections += broker.Collections
 		s.gc += broker.GCTime
@@ -110,41 +133,43 @@ func (b *busySum) result() *Busy {
 	if b.seconds == 0 {
 		return nil
 	}
-	of := func(sum float64) float64 {
-		if b.cores <= 0 {
-			return 0
-		}
-		return sum / b.cores
-	}
 	r := &Busy{
-		Seconds: b.seconds, Cores: b.cores / b.seconds,
-		CPUShare: of(b.cpu), StealShare: of(b.steal), IOWaitShare: of(b.iowait), AgentCores: b.agent / b.seconds,
-		MemoryBytes: b.memory, CacheBytes: int64(b.cache / b.seconds), DirtyBytesMax: b.dirty,
+		Seconds: b.seconds, Cores: per(b.cores, b.cpuSeconds),
+		CPUShare: per(b.cpu, b.cores), StealShare: per(b.steal, b.cores), IOWaitShare: per(b.iowait, b.cores), AgentCores: b.agent / b.seconds,
+		MemoryBytes: b.memory, CacheBytes: int64(per(b.cache, b.cacheSeconds)), DirtyBytesMax: b.dirty,
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
 		d := b.disks[name]
 		r.Disks = append(r.Disks, BusyDisk{
-			Name: name, BusyShare: d.busy / b.seconds, BusyShareMax: d.most,
-			ReadMiB: float64(d.read) / mib / b.seconds, WrittenMiB: float64(d.written) / mib / b.seconds,
+			Name: name, BusyShare: d.busy / d.seconds, BusyShareMax: d.most,
+			ReadMiB: float64(d.read) / mib / d.seconds, WrittenMiB: float64(d.written) / mib / d.seconds,
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.networks)) {
 		n := b.networks[name]
 		row := BusyNetwork{
 			Name: name, SpeedBits: n.speed, Dropped: n.dropped,
-			SentMiB: float64(n.sent) / mib / b.seconds, ReceivedMiB: float64(n.received) / mib / b.seconds,
+			SentMiB: float64(n.sent) / mib / n.seconds, ReceivedMiB: float64(n.received) / mib / n.seconds,
 		}
 		if n.speed > 0 {
-			row.SentShare = 8 * float64(n.sent) / b.seconds / float64(n.speed)
-			row.ReceivedShare = 8 * float64(n.received) / b.seconds / float64(n.speed)
+			row.SentShare = 8 * float64(n.sent) / n.seconds / float64(n.speed)
+			row.ReceivedShare = 8 * float64(n.received) / n.seconds / float64(n.speed)
 		}
 		r.Networks = append(r.Networks, row)
 	}
 	for _, pid := range slices.Sorted(maps.Keys(b.brokers)) {
 		s := b.brokers[pid]
 		r.Brokers = append(r.Brokers, BusyBroker{
-			PID: pid, HeapUsedMax: s.used, HeapMax: s.max, Collections: s.collections, GCShare: s.gc.Seconds() / s.seconds,
+			PID: pid, HeapUsedMax: s.used, HeapMax: s.max, Collections: s.collections, GCShare: per(s.gc.Seconds(), s.seconds),
 		})
 	}
 	return r
+}
+
+// per is 0 where there was nothing to be had.
+func per(sum, of float64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return sum / of
 }

@@ -19,11 +19,12 @@ type flowStep struct {
 	done
 }
 
-// done is what was acknowledged and read. It is counted in float64, exact up to 2^53,
-// for a part of a window has a part of its records.
-type done struct{ acknowledged, bytes, consumed, consumedBytes float64 }
+// done is what was offered, acknowledged and read. It is counted in float64, exact up to
+// 2^53, for a part of a window has a part of its records.
+type done struct{ offered, acknowledged, bytes, consumed, consumedBytes float64 }
 
 func (d *done) add(o done, part float64) {
+	d.offered += o.offered * part
 	d.acknowledged += o.acknowledged * part
 	d.bytes += o.bytes * part
 	d.consumed += o.consumed * part
@@ -31,19 +32,29 @@ func (d *done) add(o done, part float64) {
 }
 
 func doneIn(w *stats.Window) done {
-	return done{float64(w.Acknowledged), float64(w.Bytes), float64(w.Consumed), float64(w.ConsumedBytes)}
+	return done{
+		acknowledged: float64(w.Acknowledged), bytes: float64(w.Bytes), consumed: float64(w.Consumed), consumedBytes: float64(w.ConsumedBytes),
+	}
 }
 
-func (f *flow) add(w *stats.Window) {
+func (f *flow) add(w *stats.Window) { f.put(w, doneIn(w), max(w.LastAck, w.LastRead)) }
+
+// addSent adds what was offered, of which the last may be acknowledged much later.
+func (f *flow) addSent(w *stats.Window) {
+	f.put(w, done{offered: float64(w.Offered)}, max(w.LastSent, w.LastDue))
+}
+
+// put adds what was done in a window, and when the last of it was.
+func (f *flow) put(w *stats.Window, what done, last time.Duration) {
 	if w.Warmup {
 		return
 	}
 	f.stride = max(1, f.stride)
-	s := flowStep{w.Start, w.End, doneIn(w)}
+	s := flowStep{w.Start, w.End, what}
 	if len(f.steps) == 0 && w.Offered > 0 && w.FirstDue < s.to { // nothing can have been done before
 		s.from = max(s.from, w.FirstDue)
 	}
-	if last := max(w.LastAck, w.LastRead); last > s.from { // nothing was done after
+	if last > s.from {
 		s.to = min(s.to, last)
 	}
 	if n := len(f.steps); n > 0 && f.fill < f.stride {
@@ -115,8 +126,14 @@ func (p *mergedPart) end() time.Duration {
 // frame is the time that rates are over.
 type frame struct {
 	from, to time.Duration // common time
-	all      bool          // the parts have not run together: rates are of all that was measured
+	apart    string        // why rates are of all that was measured; "": they are over the overlap
 }
+
+// Why rates are not over an overlap.
+const (
+	saysShort = "the parts were measured together for less than 1 s"
+	saysApart = "the parts did not run together"
+)
 
 func (f frame) seconds() float64 { return (f.to - f.from).Seconds() }
 
@@ -146,10 +163,14 @@ func (m *merge) overlap() (o Overlap, f frame) {
 		f.from, f.to = max(f.from, from), min(f.to, to)
 	}
 	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
-	if f.to-f.from < shortest {
-		return o, frame{from: first, to: last, all: true}
+	if f.to <= f.from && first < last {
+		return o, frame{from: first, to: last, apart: saysApart}
 	}
-	o.FromSeconds, o.ToSeconds, o.Seconds = f.from.Seconds(), f.to.Seconds(), f.seconds()
+	o.FromSeconds, o.ToSeconds = f.from.Seconds(), f.to.Seconds()
+	if f.to-f.from < shortest {
+		return o, frame{from: first, to: last, apart: saysShort}
+	}
+	o.Seconds = f.seconds()
 	return o, f
 }
 
@@ -178,17 +199,18 @@ func (m *merge) clockError(agreed bool) int64 {
 	return (two[0] + two[1]).Microseconds()
 }
 
-// rates are what was done in the frame, a second.
-func (p *mergedPart) rates(f frame) done {
-	var sum done
-	if f.all {
-		sum.add(doneIn(&p.fold.total[stats.Measured]), 1)
-	} else {
-		sum = p.flow.within(f.from-p.shift, f.to-p.shift)
+// rates are what was done in the frame, a second; none in so short a time that a record
+// more or less would make them others.
+func (p *mergedPart) rates(f frame) (a done) {
+	if f.to-f.from < shortest {
+		return a
 	}
-	var a done
-	if f.seconds() > 0 {
-		a.add(sum, 1/f.seconds())
+	if total := &p.fold.total[stats.Measured]; f.apart != "" {
+		a.add(doneIn(total), 1/f.seconds())
+		a.add(done{offered: float64(total.Offered)}, 1/f.seconds())
+		return a
 	}
+	a.add(p.flow.within(f.from-p.shift, f.to-p.shift), 1/f.seconds())
+	a.add(p.sent.within(f.from-p.shift, f.to-p.shift), 1/f.seconds())
 	return a
 }

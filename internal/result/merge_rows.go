@@ -31,8 +31,11 @@ func (p *mergedPart) row(r *Result, f frame) ProcessRow {
 	if ok {
 		row.FromSeconds, row.ToSeconds = (from + p.shift).Seconds(), (to + p.shift).Seconds()
 	}
+	if to-from < shortest {
+		row.CPUCores = 0 // not known: its samples are of moments
+	}
 	if !p.counted {
-		f = frame{from: from, to: to, all: true}
+		f = frame{from: from, to: to, apart: saysApart}
 	}
 	row.setRates(p.rates(f))
 	row.Note = p.note(r, ok)

@@ -15,7 +15,7 @@ import (
 
 // moment is what one part has in one second of the common time.
 type moment struct {
-	slot    int64 // the second, by its end
+	slot    int64 // the second of the common time
 	phases  [2]phaseSum
 	samples []host.Sample
 }
@@ -45,7 +45,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 	lines := p.lines()
 	var now *moment
 	give := func() {
-		if now == nil || !p.counted {
+		if now == nil {
 			return
 		}
 		select {
@@ -70,8 +70,12 @@ func (p *mergedPart) read(ctx context.Context) error {
 		case l.Window != nil:
 			p.fold.AddWindow(*l.Window)
 			p.flow.add(l.Window)
+			p.sent.addSent(l.Window)
+			if !p.counted {
+				continue // nobody takes its seconds
+			}
+			slot := p.slot(l.Window.End)
 			p.place(l.Window)
-			slot := int64((l.Window.End + time.Second/2) / time.Second)
 			if now != nil && slot > now.slot {
 				give()
 			}
@@ -92,6 +96,13 @@ func (p *mergedPart) read(ctx context.Context) error {
 			p.fold.Finish(*l.Trailer)
 		}
 	}
+}
+
+// slot is the second of the common time that a window belongs to, which ended then by
+// the part's own time. The shift is rounded by itself: if it were added before, a shift of
+// half a second would have the jitter of each window decide to which second it goes.
+func (p *mergedPart) slot(end time.Duration) int64 {
+	return int64(end.Round(time.Second)/time.Second + p.shift.Round(time.Second)/time.Second)
 }
 
 // place moves a window of the part to where it is among those of all parts.
@@ -121,6 +132,7 @@ func (p *mergedPart) place(w *stats.Window) {
 
 // slotSum is what all parts have in one second.
 type slotSum struct {
+	most   time.Duration // that it may last, since the one before it
 	phases [2]phaseSum
 	used   []used
 }
@@ -142,11 +154,20 @@ func (s *slotSum) add(p *mergedPart, m *moment, same repeats) {
 		from.sum.Events = same.without(p, from.sum.Events)
 		from.sum.End = from.end
 		to.add(&from.sum)
-		to.length = max(to.length, from.length)
+		to.length = s.within(max(to.length, from.length))
 	}
 	if len(m.samples) > 0 {
 		s.used = append(s.used, used{p, m.samples})
 	}
+}
+
+// within is how long the slot lasts of which one part tells so much: a window that a slow
+// run file made of several is longer than the second in which the others have theirs.
+func (s *slotSum) within(length time.Duration) time.Duration {
+	if s.most > 0 && length > s.most+time.Second/2 {
+		return s.most
+	}
+	return length
 }
 
 // hardware is what a process may use, and what its machine has.
@@ -187,7 +208,7 @@ func (s *slotSum) sample(parts []*mergedPart) (host.Sample, bool) {
 		}
 		h.sent = max(h.sent, sent)
 		sum.RSS += rss
-		sum.Interval = max(sum.Interval, length)
+		sum.Interval = s.within(max(sum.Interval, length))
 	}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		h := hosts[name]

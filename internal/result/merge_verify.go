@@ -16,6 +16,7 @@ func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 	all = true
 	others := !slices.ContainsFunc(parts, func(v *ledger.Verdict) bool { return v != nil && !v.OfAnotherRun })
 	var foreign int64
+	readers := 0 // of the parts before
 	for _, v := range parts {
 		if v == nil {
 			all = false
@@ -24,7 +25,6 @@ func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 		if sum == nil {
 			sum = &ledger.Verdict{OfAnotherRun: others, RepeatsAllowed: true}
 		}
-		readers := sum.Readers
 		sum.RepeatsAllowed = sum.RepeatsAllowed && (v.RepeatsAllowed || v.Duplicated+v.Reordered+v.LateUndecided == 0)
 		addVerdict(sum, v, others)
 		if v.OtherRun != "" && v.Foreign > foreign {
@@ -39,6 +39,7 @@ func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 			g.Reader += readers
 			sum.Gaps = append(sum.Gaps, g)
 		}
+		readers += v.Readers
 		for _, why := range v.Blame {
 			if !slices.Contains(sum.Blame, why) {
 				sum.Blame = append(sum.Blame, why)
@@ -55,7 +56,7 @@ func addVerdict(sum, v *ledger.Verdict, others bool) {
 	if v.OfAnotherRun && !others {
 		lost, unchecked = 0, unchecked+lost
 	}
-	sum.Readers += v.Readers
+	sum.Readers = max(sum.Readers, v.Readers) // groups that read each record: those of its own part
 	sum.Issued += v.Issued
 	sum.Acknowledged += v.Acknowledged
 	sum.Failed += v.Failed

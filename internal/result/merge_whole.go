@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // result is the merged result: what the fold of the whole makes of the sums, with rates
 // over the overlap, and a row for each process and host.
 func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result, error) {
 	o, f := m.overlap()
-	told := &partsSay{}
+	told := &partsSay{apart: f.apart}
 	apart := &Apart{Reasons: []string{}}
 	var records Records
 	var rates done
@@ -21,10 +22,6 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 	processes, hosts := m.rows(f, func(p *mergedPart, r *Result) {
 		if !p.counted {
 			return
-		}
-		told.offered += r.Throughput.OfferedRecordsPerSecond
-		if r.Fetch != nil {
-			told.read += r.Fetch.RecordsPerSecond
 		}
 		for _, reason := range r.Invalid {
 			told.invalid = append(told.invalid, fmt.Sprintf("%s/%d: %s", p.host(), p.number, reason))
@@ -46,6 +43,10 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 			apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
 		}
 	}
+	for i := range hosts {
+		told.cores += hosts[i].CPUCores
+	}
+	told.offered, told.read = rates.offered, rates.consumed
 	verify, all := verifyTogether(verdicts)
 	if verify != nil && !all {
 		notes = append(notes, "not all parts looked what became of their records")
@@ -55,34 +56,46 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 	whole.Finish(m.trailer(verify))
 	r := whole.Result()
 	r.Records = records
-	r.setRates(rates, told, f, o)
+	r.setRates(rates, f)
+	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
+		r.Throughput.AskedRecordsPerSecond = asked
+	}
 	r.Overlap, r.Hosts, r.Processes, r.Sources = &o, hosts, processes, m.listSources()
 	if apart.Processes > 0 {
 		r.Apart = apart
 	}
 	r.BoundBy = boundAcross(hosts, processes, r.BoundBy)
-	r.Notice = strings.Join(append(m.notices(&r), notes...), "; ")
+	r.Notice = strings.Join(append(m.notices(&r, f.apart), notes...), "; ")
 	return r, nil
 }
 
 // setRates makes the rates those of the frame.
-func (r *Result) setRates(a done, told *partsSay, f frame, o Overlap) {
+func (r *Result) setRates(a done, f frame) {
 	t := &r.Throughput
-	t.RecordsPerSecond, t.MiBPerSecond = a.acknowledged, a.bytes/mib
-	t.OfferedRecordsPerSecond = told.offered
-	if o.Seconds > 0 {
-		t.FirstDueSeconds, t.Seconds = o.FromSeconds, o.Seconds
-	} else {
-		t.FirstDueSeconds, t.Seconds = f.from.Seconds(), f.seconds()
-	}
+	t.RecordsPerSecond, t.MiBPerSecond, t.OfferedRecordsPerSecond = a.acknowledged, a.bytes/mib, a.offered
+	t.FirstDueSeconds, t.Seconds = f.from.Seconds(), f.seconds()
 	if r.Fetch != nil {
 		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = a.consumed, a.consumedBytes/mib
 		r.Fetch.FirstReadSeconds, r.Fetch.Seconds = t.FirstDueSeconds, t.Seconds
 	}
 }
 
-// notices says what a reader must know before any figure.
-func (m *merge) notices(r *Result) []string {
+// asked is the rate of the load that all parts were to make together, also those that do
+// not count; 0: unlimited.
+func (m *merge) asked() float64 {
+	var plans []plan.Plan
+	for _, p := range m.parts {
+		if whole := p.header.Plan.Whole(); !p.header.Plan.Share.IsZero() { // also of those that are missing
+			return whole.RecordsPerSecond()
+		}
+		plans = append(plans, p.header.Plan)
+	}
+	all, _ := plan.Together(plans)
+	return all.RecordsPerSecond()
+}
+
+// notices says what a reader must know before any figure. why tells why there is no overlap.
+func (m *merge) notices(r *Result, why string) []string {
 	var say []string
 	if r.Embedded {
 		say = append(say, EmbeddedNotice)
@@ -98,11 +111,13 @@ func (m *merge) notices(r *Result) []string {
 		}
 		say = append(say, s)
 	}
-	if r.Overlap.Seconds == 0 && len(m.counted()) > 1 {
-		say = append(say, fmt.Sprintf("the parts did not run together for %s: rates are over all of the %.1f s from the first record to the last",
-			shortest, r.Throughput.Seconds))
+	if why == "" || len(m.counted()) < 2 {
+		return say
 	}
-	return say
+	if r.Throughput.Seconds < shortest.Seconds() {
+		return append(say, why+": too little for a rate")
+	}
+	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", why, r.Throughput.Seconds))
 }
 
 // start is that of the earliest part.

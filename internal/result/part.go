@@ -56,8 +56,8 @@ const (
 // result are over it.
 type Overlap struct {
 	FromSeconds   float64 `json:"from_seconds"` // from the start of the earliest part
-	ToSeconds     float64 `json:"to_seconds"`
-	Seconds       float64 `json:"seconds"`      // 0: the parts did not run together, and rates are over all of the span
+	ToSeconds     float64 `json:"to_seconds"`   // not after FromSeconds: the parts did not run together
+	Seconds       float64 `json:"seconds"`      // 0: it is below 1 s, and rates are over Throughput.Seconds
 	SpanSeconds   float64 `json:"span_seconds"` // from the start of the earliest part to the end of the last
 	StartSpreadUS int64   `json:"start_spread_us"`
 	Agreed        bool    `json:"agreed_start"`   // the parts were started together; else the spread is by each host's own clock
@@ -101,7 +101,7 @@ type Figures struct {
 
 	EndToEnd *Latency `json:"end_to_end_us,omitempty"`
 
-	CPUCores          float64 `json:"cpu_cores_mean"` // of kt
+	CPUCores          float64 `json:"cpu_cores_mean"` // of kt; 0: it is not known
 	PeakResidentBytes int64   `json:"peak_resident_bytes"`
 }
 
@@ -140,15 +140,16 @@ type HostRow struct {
 	Busy          *Busy  `json:"busy,omitempty"` // nil: nobody watched it
 }
 
-// Busy is how busy a host was during the overlap. Shares are from 0 to 1.
+// Busy is how busy a host was during the overlap, each figure of the seconds in which it
+// could be read. Shares are from 0 to 1.
 type Busy struct {
 	Seconds       float64       `json:"seconds"` // that were watched
-	Cores         float64       `json:"cores"`
+	Cores         float64       `json:"cores"`   // 0: how busy its CPUs were could not be read
 	CPUShare      float64       `json:"cpu_share"`
 	StealShare    float64       `json:"steal_share"`  // of all cores
 	IOWaitShare   float64       `json:"iowait_share"` // likewise
 	AgentCores    float64       `json:"agent_cpu_cores"`
-	MemoryBytes   int64         `json:"memory_bytes"`
+	MemoryBytes   int64         `json:"memory_bytes"`     // 0: it could not be read
 	CacheBytes    int64         `json:"page_cache_bytes"` // mean
 	DirtyBytesMax int64         `json:"dirty_bytes_max"`
 	Disks         []BusyDisk    `json:"disks,omitempty"`
@@ -177,7 +178,7 @@ type BusyNetwork struct {
 	Dropped       int64   `json:"dropped_packets"`
 }
 
-// BusyBroker is one broker's JVM.
+// BusyBroker is one broker's JVM. All is 0 where it could not be read.
 type BusyBroker struct {
 	PID         int     `json:"pid"`
 	HeapUsedMax int64   `json:"heap_used_bytes_max"`
@@ -185,3 +186,6 @@ type BusyBroker struct {
 	Collections int64   `json:"collections"`
 	GCShare     float64 `json:"gc_share"` // of the time
 }
+
+// Known tells whether the JVM could be read.
+func (b BusyBroker) Known() bool { return b != BusyBroker{PID: b.PID} }

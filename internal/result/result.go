@@ -72,9 +72,14 @@ type Throughput struct {
 	MiBPerSecond            float64 `json:"mib_per_second"`
 	OfferedRecordsPerSecond float64 `json:"offered_records_per_second"` // handed to the client, over the time it took to hand them over
 	TargetRecordsPerSecond  float64 `json:"target_records_per_second"`  // 0: unlimited
-	Bytes                   int64   `json:"bytes"`                      // of keys and values, acknowledged
-	FirstDueSeconds         float64 `json:"first_due_seconds"`          // from the start of the run
-	Seconds                 float64 `json:"seconds"`                    // from then on: what the rates are over
+
+	// AskedRecordsPerSecond is the target of all parts of a merged run; absent: of all of
+	// them the target is.
+	AskedRecordsPerSecond float64 `json:"asked_records_per_second,omitempty"`
+
+	Bytes           int64   `json:"bytes"`             // of keys and values, acknowledged
+	FirstDueSeconds float64 `json:"first_due_seconds"` // from the start of the run
+	Seconds         float64 `json:"seconds"`           // from then on: what the rates are over
 }
 
 // Latencies are the distributions of the run.

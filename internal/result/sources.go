@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -176,7 +177,7 @@ func (s *source) watched() bool { return s.header.Part != nil && s.header.Part.P
 // group tells which parts belong together. Runs without a part are one group.
 func (s *source) group() group {
 	if p := s.header.Part; p != nil {
-		return group{p.Run, p.Epoch, true}
+		return group{run: p.Run, epoch: p.Epoch, parts: true}
 	}
 	return group{}
 }
@@ -185,6 +186,65 @@ func (s *source) group() group {
 type group struct {
 	run, epoch string
 	parts      bool
+	began      string // the first part, where no epoch tells runs of one name apart
+}
+
+// name is what to choose the group by where it has no epoch: "nightly@2026-11-21T22:00:00Z".
+func (g group) name() string { return g.run + "@" + g.began }
+
+// askedFor tells whether a name or an epoch is that of the group.
+func (g group) askedFor(run string) bool {
+	return run == "" || g.parts && (g.run == run || g.epoch == run) || g.epoch == "" && g.name() == run
+}
+
+// apartAfter is how long nothing of a run was under way before what has its name is
+// another run: processes that are started by hand, one after the other, are one.
+const apartAfter = time.Minute
+
+// groupsOf tells which run each source is of. Parts without an epoch are of several runs
+// if nothing was under way between them.
+func groupsOf(sources []*source) map[*source]group {
+	of := make(map[*source]group, len(sources))
+	byName := make(map[group][]*source)
+	for _, s := range sources {
+		g := s.group()
+		of[s] = g
+		if g.epoch == "" {
+			byName[g] = append(byName[g], s)
+		}
+	}
+	for g, all := range byName {
+		slices.SortFunc(all, func(a, b *source) int { return a.began().Compare(b.began()) })
+		var until time.Time
+		for _, s := range all {
+			if g.began == "" || s.began().Sub(until) > apartAfter {
+				g.began = s.began().UTC().Format(time.RFC3339)
+			}
+			of[s] = g
+			if end := s.began().Add(s.lasted()); end.After(until) {
+				until = end
+			}
+		}
+	}
+	return of
+}
+
+// lasted is how long the run took; if its file has no end, until its last window.
+func (s *source) lasted() (d time.Duration) {
+	if s.trailer != nil {
+		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
+	}
+	for lines := s.lines(); ; {
+		l, err := lines.next()
+		switch {
+		case err != nil: // what is wrong with the file is told when it is merged
+			return d
+		case l.Window != nil:
+			d = max(d, l.Window.End)
+		case l.Vitals != nil:
+			d = max(d, l.Vitals.At)
+		}
+	}
 }
 
 // began is when the load did: by the coordinator's clock if the parts agreed on that.

@@ -101,7 +101,7 @@ func (f *Fold) evidence() evidence {
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
 	if e.told = f.told; e.told != nil {
-		e.rate = e.told.offered
+		e.rate, e.use.CPUCores = e.told.offered, e.told.cores
 		if e.read != nil {
 			e.read.fetch.RecordsPerSecond = e.told.read
 		}
@@ -189,6 +189,8 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s; %s", 100*e.lost(), e.worst(), full)}
 	case e.stall.longest >= stallShows:
 		return e.stalled(full + "; " + cpu)
+	case e.told != nil && e.told.apart != "":
+		return Verdict{LimitNone, e.told.apart}
 	case e.w.End-e.w.Start < shortest || e.w.Acknowledged == 0:
 		return Verdict{LimitNone, "too little was measured to tell"}
 	case e.busy >= cpuSaturated && (e.target == 0 || !e.kept()):

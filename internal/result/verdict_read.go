@@ -132,6 +132,8 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 		return r.stalled(cpu)
 	case e.w.Consumed == 0:
 		return Verdict{LimitNone, "nothing was read: too little to tell"}
+	case e.told != nil && e.told.apart != "":
+		return Verdict{LimitNone, e.told.apart}
 	case r.fetch.Seconds < shortest.Seconds():
 		return Verdict{LimitNone, fmt.Sprintf("it took %.2f s from the first record to the last: too little to tell", r.fetch.Seconds)}
 	case e.busy >= cpuSaturated && !e.readKept():

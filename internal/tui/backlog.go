@@ -84,7 +84,7 @@ func (s *scene) backlogTrend() trend {
 
 // backlogValue is the backlog with its direction.
 func (s *scene) backlogValue(th *theme.Theme) (string, theme.Color) {
-	if !s.waiting.known {
+	if !s.waiting.known || s.silent >= patience {
 		return string(th.Glyphs.Missing), theme.Info
 	}
 	t := s.backlogTrend()
@@ -94,7 +94,7 @@ func (s *scene) backlogValue(th *theme.Theme) (string, theme.Color) {
 // backlogOutlook is what the trend of the backlog means; empty when it is steady,
 // or about to be another.
 func (s *scene) backlogOutlook() string {
-	if s.goingOn() != "" {
+	if s.goingOn() != "" || s.silent >= patience {
 		return ""
 	}
 	switch t := s.backlogTrend(); t.direction() {

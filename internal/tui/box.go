@@ -61,6 +61,7 @@ type box struct {
 	name   string
 	right  []line // most important first; those that do not fit are left out
 	bottom []line
+	table  bool // it says the same in few rows: the remark is for any height
 }
 
 // draw draws the frame and returns what is inside.
@@ -74,7 +75,7 @@ func (b box) draw(c chart.Canvas) chart.Canvas {
 		c.Set(at, 0, ' ', theme.Style{})
 		c.Set(right.draw(c, at+1, 0), 0, ' ', theme.Style{})
 	}
-	if bottom := fit(b.bottom, "  ", w-8); len(bottom) > 0 && h > chartHeight {
+	if bottom := fit(b.bottom, "  ", w-8); len(bottom) > 0 && (b.table || h > chartHeight) {
 		at := w - bottom.width() - 4
 		c.Set(at, h-1, ' ', theme.Style{})
 		c.Set(bottom.draw(c, at+1, h-1), h-1, ' ', theme.Style{})

@@ -219,3 +219,17 @@ func hostsRoundtrip() *canned {
 	c.header.Command, c.header.TargetRate = "roundtrip", 3.2e6
 	return c
 }
+
+// hosts200 have long names that differ near their end alone; some of the last are gone.
+func hosts200() *canned {
+	var hosts []cannedHost
+	for i := range 200 {
+		hosts = append(hosts, loadHost(fmt.Sprintf("kafka-load-generator-%03d.eu-central-1.compute.internal", i), 5e3, 0.2))
+	}
+	for i := range hosts[190:] {
+		hosts[190+i].state, hosts[190+i].from, hosts[190+i].silent = hostAway, 5, true
+	}
+	c := manyHosts(hosts...)
+	c.seconds = 12
+	return c
+}

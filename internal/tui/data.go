@@ -20,8 +20,8 @@ type data struct {
 	state    State
 	notice   string
 	points   []point
-	total    stats.Window // of the measured windows; only observe reads it
-	last     numbers      // of the last tick
+	total    stats.Window // of the measured windows; beside its length only observe reads it
+	last     numbers      // of the last tick that told of the load
 	run      numbers      // of the measured part
 	peak     float64      // records a second, measured
 	errors   map[string]int64
@@ -43,6 +43,7 @@ type data struct {
 
 	outstanding int64 // records without an outcome
 
+	silent   int           // ticks since any load was told of, where kt hears of it; forever: it never was
 	hosts    []*hostData   // of a run on many
 	startsIn time.Duration // at the last tick, from then; 0: no start is agreed
 	lean     bool          // this is one of many hosts: of its past less is kept
@@ -81,6 +82,7 @@ func newData(h Header) *data {
 		d.state = Lobby
 		d.hosts = append(d.hosts, newHost(&h, host))
 	}
+	d.nameHosts()
 	return d
 }
 
@@ -124,10 +126,12 @@ func (d *data) observe(t Tick) {
 	}
 	d.observeHosts(&t)
 	w := t.whole()
+	w.Events = slices.Concat(w.Events, d.hostEvents(&w))
 	d.timeline.add(&w)
 	if w.End <= w.Start {
 		return
 	}
+	d.silent = 0
 	if !d.stamped && w.EndToEnd.Count() > 0 {
 		d.stamp()
 	}
@@ -251,6 +255,30 @@ func (d *data) numbersOf(w *stats.Window, readSpan time.Duration) numbers {
 		n.ratio = float64(sum.Bytes) / float64(sum.WireBytes)
 	}
 	return n
+}
+
+// current are the numbers of the last tick. What was told too long ago is not known.
+func (d *data) current() numbers {
+	if d.silent < patience {
+		return d.last
+	}
+	n := numbers{waited: math.NaN(), held: math.NaN()}
+	for i := range n.flow {
+		n.flow[i] = flow{math.NaN(), math.NaN()}
+	}
+	return n
+}
+
+// earliestVerdict is the measured time before which nothing is said of what a run is
+// bound by: connections open and clients warm up in its first seconds.
+const earliestVerdict = 5 * time.Second
+
+// bounded is what the run is bound by; nothing while it is too early to tell.
+func (d *data) bounded() result.Verdict {
+	if d.state != Done && d.total.End-d.total.Start < earliestVerdict {
+		return result.Verdict{}
+	}
+	return d.verdict
 }
 
 // traffic are the requests that carry the main flow.

@@ -100,7 +100,7 @@ func stateColor(state string) theme.Color {
 func (t *hostTable) clockColumn(rank int) hostColumn {
 	width := 10
 	if slices.ContainsFunc(t.s.hosts, func(h *hostData) bool { return h.Bound >= largeBound }) {
-		width = 14
+		width = 15
 	}
 	return t.number("clock", width, rank, func(h *hostData) part {
 		if h.Bound <= 0 {
@@ -116,16 +116,12 @@ const largeBound = time.Millisecond
 
 // clockText is an offset with its sign, and its error where that is large.
 func clockText(offset, bound time.Duration) string {
-	sign := "+"
-	if offset < 0 {
-		sign = ""
-	}
-	var text string
-	switch {
-	case offset.Abs() < 999950*time.Microsecond:
-		text = fmt.Sprintf("%+.1fms", float64(offset)/float64(time.Millisecond))
-	default:
-		text = sign + theme.Duration(offset)
+	text := "0"
+	switch offset = offset.Round(time.Microsecond); { // no clock is compared better
+	case offset < 0:
+		text = theme.Duration(offset)
+	case offset > 0:
+		text = "+" + theme.Duration(offset)
 	}
 	if bound >= largeBound {
 		text += "±" + theme.TickDuration(bound.Round(100*time.Microsecond))

@@ -30,7 +30,6 @@ type hostTable struct {
 // Widths of the table.
 const (
 	columnGap    = 2
-	longestHost  = 20
 	leastNote    = 8
 	leastTrend   = len(trendName)
 	longestTrend = 60 // a cell a second
@@ -40,10 +39,10 @@ const (
 func newHostTable(c chart.Canvas, s *scene) hostTable {
 	t := hostTable{c: c, s: s, slow: s.slowHosts(), top: s.highestRate(), name: chart.Width("host")}
 	for _, h := range s.hosts {
-		t.name = max(t.name, chart.Width(h.name))
+		t.name = max(t.name, chart.Width(h.short))
 	}
 	w, _ := c.Size()
-	t.name = min(t.name, longestHost, max(w/4, 1))
+	t.name = min(t.name, max(w/4, 1))
 	all := t.loadColumns()
 	if s.gathering() {
 		all = t.gatheringColumns()
@@ -104,7 +103,7 @@ func (t *hostTable) head() {
 }
 
 func (t *hostTable) row(y int, h *hostData, selected bool) {
-	t.c.Text(0, y, t.c.Fit(h.name, t.name), t.look(h, theme.Style{FG: theme.Text, Bold: selected}))
+	t.c.Text(0, y, shorten(h.short, t.name), t.look(h, theme.Style{FG: theme.Text, Bold: selected}))
 	x := t.name
 	for _, col := range t.columns {
 		col.draw(t.c.Sub(x+columnGap, y, col.width-columnGap, 1), h)

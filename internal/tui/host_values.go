@@ -14,7 +14,7 @@ func (t *hostTable) rates(h *hostData) (n *numbers, ok bool) {
 	if t.s.state == Done {
 		return &h.own.run, h.own.run.flow != [ways]flow{}
 	}
-	return &h.own.last, h.silent < patience
+	return &h.own.last, h.own.silent < patience
 }
 
 // latency is a quantile of the last seconds, and of the run once that is over.
@@ -40,6 +40,9 @@ func (t *hostTable) latency(quantile int) func(*hostData) part {
 
 // backlog is how many records wait for a host's readers.
 func (t *hostTable) backlog(h *hostData) part {
+	if _, ok := t.rates(h); !ok {
+		return t.missing()
+	}
 	if level := h.own.waiting.level(); !math.IsNaN(level) {
 		return plain(theme.Rate(level))
 	}

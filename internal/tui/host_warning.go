@@ -81,15 +81,25 @@ func awayWarning(away []*hostData, running bool) warning {
 	return w
 }
 
+// waitingWarning names who is not ready, before the load begins.
+func (s *scene) waitingWarning() warning {
+	missing := slices.DeleteFunc(slices.Clone(s.hosts), (*hostData).ready)
+	if !s.gathering() || len(missing) == 0 {
+		return warning{}
+	}
+	text := telling(missing, "is", "are") + " not ready"
+	return warning{text, text, theme.Warn}
+}
+
 // telling is the first of the hosts, how many others, and the verb.
 func telling(hosts []*hostData, one, several string) string {
 	switch len(hosts) {
 	case 1:
-		return hosts[0].name + " " + one
+		return hosts[0].short + " " + one
 	case 2:
-		return hosts[0].name + " and " + hosts[1].name + " " + several
+		return hosts[0].short + " and " + hosts[1].short + " " + several
 	}
-	return fmt.Sprintf("%s and %d others %s", hosts[0].name, len(hosts)-1, several)
+	return fmt.Sprintf("%s and %d others %s", hosts[0].short, len(hosts)-1, several)
 }
 
 // wholeSeconds writes "12 s", and a longer time in two units.
@@ -116,7 +126,7 @@ func (s *scene) slowWarning() warning {
 	if slices.ContainsFunc(s.hosts, func(o *hostData) bool { return o.weight() != h.weight() && o.Processes > 0 }) {
 		share = " for its share"
 	}
-	less := fmt.Sprintf("%s %s %s less", h.name, verb, wholePercent(slow[0].behind))
+	less := fmt.Sprintf("%s %s %s less", h.short, verb, wholePercent(slow[0].behind))
 	w := warning{less + share + " than the median", less, theme.Warn}
 	if busy := h.busy(); busy >= busyShare {
 		text := wholePercent(busy) + " busy"
@@ -168,7 +178,7 @@ func (h *hostData) weight() float64 {
 // there are not enough of them, or it does not tell.
 func (h *hostData) usualRate() (rate float64, ok bool) {
 	n := len(h.own.points) - recentTicks
-	if h.State != hostRunning || h.Processes == 0 || h.silent >= patience || n < 0 {
+	if h.State != hostRunning || h.Processes == 0 || h.own.silent >= patience || n < 0 {
 		return 0, false
 	}
 	records, length := 0.0, 0.0

@@ -13,10 +13,11 @@ import (
 type hostData struct {
 	HostState         // the latest, without its window
 	name, note string // as they may be drawn
+	short      string // the name in at most longestHost cells
 	share      float64
+	told       string // the state of which there was an event; "": it is there
 
-	own    *data // what its processes did
-	silent int   // ticks since it told of any load; forever: it never did
+	own *data // what its processes did
 
 	// recent are the latencies of the last ticks, twice: each is emptied after as many,
 	// half of them later than the other. The fuller one is shown, so that what is long
@@ -42,14 +43,14 @@ const (
 func newHost(run *Header, host HostHeader) *hostData {
 	h := &hostData{
 		HostState: HostState{Name: host.Name, Role: host.Role, Processes: host.Processes, State: hostLobby},
-		name:      drawable(host.Name), share: host.Share, silent: forever,
+		name:      drawable(host.Name), share: host.Share,
 	}
 	share := host.Share
 	if share == 0 {
 		share = 1 / float64(max(run.loaders(), 1))
 	}
 	h.own = newData(Header{Command: run.Command, Topic: run.Topic, Group: run.Group, TargetRate: run.TargetRate * share})
-	h.own.lean = true
+	h.own.lean, h.own.silent = true, forever
 	return h
 }
 
@@ -92,8 +93,11 @@ func (d *data) gathering() bool { return d.many() && d.state < Warmup }
 // silent.
 func (d *data) observeHosts(t *Tick) {
 	d.startsIn = t.StartsIn
+	if d.many() && !d.gathering() {
+		d.silent++
+	}
 	for _, h := range d.hosts {
-		h.silent = min(h.silent+1, forever)
+		h.own.silent = min(h.own.silent+1, forever)
 	}
 	for i := range t.Hosts {
 		now := &t.Hosts[i]
@@ -101,6 +105,7 @@ func (d *data) observeHosts(t *Tick) {
 		if at < 0 {
 			at = len(d.hosts)
 			d.hosts = append(d.hosts, newHost(&d.header, HostHeader{Name: now.Name}))
+			d.nameHosts()
 		}
 		d.hosts[at].observe(*now, t.State)
 	}
@@ -122,7 +127,6 @@ func (h *hostData) observe(now HostState, state State) {
 	}
 	h.own.observe(Tick{Windows: []stats.Window{w}, State: state})
 	if w.End > w.Start {
-		h.silent = 0
 		h.remember(&w)
 	}
 }

@@ -324,8 +324,11 @@ func TestAClockIsToldWithItsErrorWhereThatIsLarge(t *testing.T) {
 		offset, bound time.Duration
 		want          string
 	}{
-		{0, 100 * time.Microsecond, "+0.0ms"},
-		{-340 * time.Microsecond, 999 * time.Microsecond, "-0.3ms"},
+		{0, 100 * time.Microsecond, "0"},
+		{609, 100 * time.Microsecond, "+1µs"},
+		{-300, 100 * time.Microsecond, "0"},
+		{-2800, 100 * time.Microsecond, "-3µs"},
+		{-340 * time.Microsecond, 999 * time.Microsecond, "-340µs"},
 		{12 * time.Millisecond, time.Millisecond, "+12.0ms±1ms"},
 		{5 * time.Second, 2340 * time.Microsecond, "+5.00s±2.3ms"},
 		{-5 * time.Second, 2 * time.Second, "-5.00s±2s"},

@@ -57,7 +57,7 @@ var bindings = [...]binding{
 	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or of all", hostRuns},
 	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on", allRuns},
 	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns},
-	{[]string{"1", "2", "3", "4", "5"}, doZoom, "1-5", "zoom", "show one panel alone; 4: heatmap, 5: events", hostRuns},
+	{[]string{"1", "2", "3", "4", "5"}, doZoom, "1-5", "zoom", "throughput, latency, hosts, heatmap, events", hostRuns},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone", ownRuns},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel, or the other chart", hostRuns},
 	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before alone", ownRuns},
@@ -105,12 +105,11 @@ func (s *scene) explain(b *binding) string {
 	return b.long
 }
 
-// drawFooter tells the keys, as many as fit from the left. What a user has to
-// know before the keys goes first.
+// drawFooter tells the keys, as many as fit from the left, and the one that tells all.
+// What a user has to know before the keys goes first.
 func drawFooter(c chart.Canvas, s *scene) {
 	w, _ := c.Size()
 	x := 1
-	key, text := theme.Style{FG: theme.Text}, theme.Style{FG: theme.Muted}
 	switch {
 	case s.state == Done:
 		x = c.Text(x, 0, "done; q to leave", theme.Style{FG: theme.Good, Bold: true}) + 2
@@ -122,21 +121,23 @@ func drawFooter(c chart.Canvas, s *scene) {
 	if s.notice != "" {
 		x = c.Text(x, 0, c.Fit(s.notice, w-x-1), theme.Style{FG: theme.Text, Bold: true}) + 2
 	}
-	bindings := s.bindings()
-	for i := range bindings {
-		b := &bindings[i]
-		name := b.name(c.Theme())
+	const gap = "  "
+	var keys []line
+	var help line
+	for _, b := range s.bindings() {
 		if b.short == "" || b.action == doStop && (s.stopping || s.state == Done) {
 			continue
 		}
-		end := x + chart.Width(name) + 1 + chart.Width(b.short)
-		if end+1 > w {
-			c.Set(min(x, w-1), 0, c.Theme().Glyphs.Ellipsis, text)
-			return
+		told := line{plain(b.name(c.Theme())), muted(" " + b.short)}
+		if b.action == doHelp {
+			help = told
+			continue
 		}
-		c.Text(c.Text(x, 0, name, key)+1, 0, b.short, text)
-		x = end + 2
+		keys = append(keys, told)
 	}
+	room := w - x - 1
+	shown := fit(keys, gap, room-help.width()-len(gap))
+	fit([]line{shown, help}, gap, room).draw(c, x, 0)
 }
 
 // drawHelp draws all the keys in a box in the middle.

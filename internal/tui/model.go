@@ -32,7 +32,7 @@ type Model struct {
 	scene   scene // data is nil: frame fills it in
 
 	w, h    int
-	ticked  time.Time // when the last tick came
+	ticked  time.Time // when the last tick came from which the clock goes on
 	started time.Time
 	now     time.Time
 }
@@ -74,8 +74,10 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.clock()
 	case Tick:
 		m.now = m.options.Now()
-		m.ticked = m.now
 		m.data.observe(msg)
+		if !m.data.unheard() {
+			m.ticked = m.now
+		}
 	case tea.KeyPressMsg:
 		return m.key(msg.String())
 	}

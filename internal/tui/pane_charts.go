@@ -71,7 +71,7 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 	if len(s.points) == 0 {
 		return nil
 	}
-	last := &s.last.flow
+	last := s.current().flow
 	var out []line
 	if s.reads && s.writes {
 		for _, way := range s.shownWays() {

@@ -31,7 +31,8 @@ func drawClient(c chart.Canvas, s *scene) {
 	inner := b.draw(c)
 	w, h := inner.Size()
 	const margin, mostEvidence = 1, 3
-	evidence := wrap(c, s.verdict.Evidence, w-2*margin, mostEvidence)
+	verdict := s.bounded()
+	evidence := wrap(c, verdict.Evidence, w-2*margin, mostEvidence)
 	loads := s.loads(c.Theme())
 	// The evidence goes before the last gauges, which are the least important.
 	rows := max(h-len(evidence), 1)
@@ -47,16 +48,17 @@ func drawClient(c chart.Canvas, s *scene) {
 		if len(loads)+len(evidence) < h { // room for a blank line
 			y++
 		}
-		inner.Text(margin, y, l, theme.Style{FG: boundColor(s.verdict.Limit)})
+		inner.Text(margin, y, l, theme.Style{FG: boundColor(verdict.Limit)})
 	}
 }
 
 // bound is the sentence that the user came for.
 func (s *scene) bound() line {
-	if s.verdict.Limit == "" {
+	limit := s.bounded().Limit
+	if limit == "" {
 		return line{muted("bound by: "), muted("not known yet")}
 	}
-	return line{muted("bound by: "), emphasis(boundColor(s.verdict.Limit), string(s.verdict.Limit))}
+	return line{muted("bound by: "), emphasis(boundColor(limit), string(limit))}
 }
 
 // boundColor tells the limits of Kafka, which are news, from those of kt itself,

@@ -4,15 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
-
-// leastTags is the room below which a piece of the tags says nothing.
-const leastTags = 8
 
 // drawHeader draws what runs and how far it is, and the numbers of the last
 // second below.
@@ -40,9 +36,14 @@ func drawHeader(c chart.Canvas, s *scene) {
 	at := left.Text(0, 0, "kt "+s.header.Command, theme.Style{FG: theme.Brand, Bold: true})
 	at = left.Text(at, 0, " "+string(g.Arrow)+" ", theme.Style{FG: theme.Muted})
 	at = left.Text(at, 0, left.Fit(s.header.Topic, room-at), theme.Style{FG: theme.Text, Bold: true}) + 2
-	if room-at >= leastTags {
-		left.Text(at, 0, left.Fit(strings.Join(s.header.Tags, " "+string(g.Separator)+" "), room-at), theme.Style{FG: theme.Muted})
+	var tags []line
+	for i, tag := range s.header.Tags {
+		if i > 0 {
+			tag = string(g.Separator) + " " + tag
+		}
+		tags = append(tags, line{muted(tag)})
 	}
+	fit(tags, " ", room-at).draw(left, at, 0)
 
 	s.figureLine(c, w-2).draw(c, 1, 1)
 }
@@ -177,10 +178,14 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 			latencies("e2e ")
 		}
 	default:
+		ackP99 := missing
+		if n.ackP99 > 0 {
+			ackP99 = theme.Duration(n.ackP99)
+		}
 		rate("acked/s", acked)
 		rate("read/s", read)
 		latencies("e2e ")
-		lines = append(lines, figure("ack p99", theme.Hot, theme.Duration(n.ackP99)))
+		lines = append(lines, figure("ack p99", theme.Hot, ackP99))
 		waiting()
 	}
 	errors = len(lines)

@@ -16,7 +16,7 @@ func (s *scene) subject() *scene {
 	sub.of = "all hosts"
 	if s.one {
 		h := s.hosts[s.selected]
-		sub.data, sub.of, sub.until = h.own, h.name, s.end()
+		sub.data, sub.of, sub.until = h.own, h.short, s.end()
 	}
 	return &sub
 }
@@ -49,8 +49,11 @@ func (s *scene) hostFigures() []line {
 // and below what must be known of them.
 func drawHosts(c chart.Canvas, s *scene) {
 	w, h := c.Size()
-	warning := s.hostWarning()
 	rows := max(h-3, 0) // within the border and below the head
+	warning := s.hostWarning()
+	if warning.long == "" && len(s.hosts) > rows { // the table does not show all
+		warning = s.waitingWarning()
+	}
 	if warning.long != "" {
 		rows = max(rows-1, 0)
 	}
@@ -60,7 +63,7 @@ func drawHosts(c chart.Canvas, s *scene) {
 		first = min(max(s.selected-rows/2, 0), last-rows)
 		last = first + rows
 	}
-	b := box{digit: s.digit(paneHosts), name: "Hosts"}
+	b := box{digit: s.digit(paneHosts), name: "Hosts", table: true}
 	switch {
 	case s.gathering():
 		b.name = s.gatheringText()
@@ -70,7 +73,7 @@ func drawHosts(c chart.Canvas, s *scene) {
 	if last-first < len(s.hosts) {
 		b.bottom = append(b.bottom, line{muted(fmt.Sprintf("%d to %d of %d", first+1, last, len(s.hosts)))})
 	}
-	if s.verdict.Limit != "" {
+	if s.bounded().Limit != "" {
 		b.bottom = append(b.bottom, s.bound())
 	}
 	inner := b.draw(c)

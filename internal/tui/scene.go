@@ -100,11 +100,11 @@ func (s *scene) warmupEnd() float64 {
 	return s.data.end().Seconds()
 }
 
-// shown are the numbers of the last second, and those of the whole run once it is
+// shown are the numbers of now, and those of the whole run once it is
 // over.
 func (s *scene) shown() numbers {
 	if s.state == Done {
 		return s.run
 	}
-	return s.last
+	return s.current()
 }

@@ -113,11 +113,11 @@ func badnessOf(k stats.EventKind) badness {
 	switch k {
 	case stats.Exec, stats.ExecEnded:
 		return notBad
-	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess:
+	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess, kindBack:
 		return better
-	case stats.BrokerGone, stats.LeaderLost, stats.FirstError:
+	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, kindLost:
 		return worst
-	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance:
+	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance, kindAway:
 		return worse
 	}
 	return worse

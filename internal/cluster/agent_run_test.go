@@ -1,0 +1,258 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestABrokersHostIsFreeWhenARunWasStoppedAndItsCoordinatorIsGone(t *testing.T) {
+	bubble(t, []string{"a", "broker"}, func(t *testing.T, w *world) {
+		stop := make(chan struct{})
+		ctx, die := context.WithCancel(t.Context())
+		w.hosts["a"].behave = func(int) behaviour { return behaviour{deaf: true} } // so that the coordinator is waiting when it dies
+		go func() {
+			<-time.After(20 * time.Second)
+			close(stop)
+			<-time.After(5 * time.Second)
+			die()
+		}()
+		if _, err := w.client().Run(ctx, longer(w.order([]string{"a"}, "broker"), 10*time.Hour), RunOptions{Dir: t.TempDir(), Stop: stop}); err == nil {
+			t.Error("the coordinator did not die")
+		}
+		<-time.After(time.Second)
+		if busy := w.hosts["broker"].agent.busy(); busy != "" {
+			t.Errorf("the broker's host is busy with %s", busy)
+		}
+		<-time.After(2 * absentGrace)
+		w.over(t, "broker")
+		<-time.After(drainWithin)
+		w.idle(t, -1)
+	})
+}
+
+// over checks that nothing of a host's runs is left but their files.
+func (w *world) over(t *testing.T, name string) {
+	t.Helper()
+	a := w.hosts[name].agent
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.runs {
+		if !r.over() {
+			t.Errorf("%s: run %s is not over", name, r.name)
+		}
+	}
+}
+
+func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		stop     time.Duration // after the run was ordered; 0: never
+		duration time.Duration
+		records  int64
+		limit    time.Duration // of the agent
+		within   time.Duration
+	}{
+		{"after a stop", 10 * time.Second, 10 * time.Hour, 0, 0, 10*time.Second + drainWithin},
+		{"after the duration of its load", 0, time.Minute, 0, 0, time.Minute + drainWithin},
+		{"after the longest that its agent allows, when its load has no duration", 0, 0, 1200 * 60, time.Minute, time.Minute + overtime + drainWithin},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				a := w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit })
+				a.behave = func(p int) behaviour { return behaviour{deaf: p == 1, forever: p == 1} }
+				o := longer(w.order([]string{"a"}), tc.duration)
+				o.Plan.Load.Records = tc.records
+				if tc.records > 0 {
+					a.behave = func(p int) behaviour { return behaviour{deaf: p == 1, forever: true} }
+				}
+				stop := make(chan struct{})
+				if tc.stop > 0 {
+					time.AfterFunc(tc.stop, func() { close(stop) })
+				}
+				began := time.Now()
+				out, _, err := w.run(o, func(r *RunOptions) { r.Stop = stop })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
+					t.Errorf("it took %v, want %v and a little", took, tc.within)
+				}
+				if d := out.Done["a"]; d[0].Code != 1 || d[1].Code != 0 {
+					t.Errorf("the processes ended %+v: only the first is to be killed", d)
+				}
+				w.idle(t, -1)
+				w.end()
+			})
+		})
+	}
+}
+
+func TestAnAgentThatEndsWaitsNotForAProcessThatWasToldToDrain(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		w.hosts["a"].behave = func(int) behaviour { return behaviour{deaf: true} }
+		stop := make(chan struct{})
+		ended := make(chan time.Duration)
+		go func() {
+			<-time.After(10 * time.Second)
+			close(stop)
+			<-time.After(time.Second)
+			began := time.Now()
+			w.hosts["a"].end()
+			ended <- time.Since(began)
+		}()
+		go func() {
+			_, _, _ = w.run(longer(w.order([]string{"a"}), time.Hour), func(r *RunOptions) { r.Stop = stop })
+		}()
+		if took := <-ended; took > stopGrace+2*abortGrace {
+			t.Errorf("it took %v", took)
+		}
+		<-time.After(2 * time.Hour) // the coordinator gives up
+	})
+}
+
+func TestARunThatIsNotMadeCostsNoOtherItsFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.add("a", "client", func(o *AgentOptions) { o.Keep = 1 })
+		if _, _, err := w.run(w.order([]string{"a"})); err != nil {
+			t.Fatal(err)
+		}
+		a.behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
+		if _, _, err := w.run(w.order([]string{"a"})); err == nil {
+			t.Error("the second run was made")
+		}
+		<-time.After(stopGrace)
+		if found, _ := filepath.Glob(filepath.Join(a.dir, "*.ktr")); len(found) != 3 {
+			t.Errorf("of the first run there is %q", found)
+		}
+		w.end()
+	})
+}
+
+func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client")
+		b := w.add("broker", "broker", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
+		out, _, err := w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Lost) > 0 {
+			t.Errorf("lost %q", out.Lost)
+		}
+		found, _ := filepath.Glob(filepath.Join(b.dir, "*.ktr"))
+		if len(found) != 1 {
+			t.Fatalf("the broker's host has %q", found)
+		}
+		text, _ := os.ReadFile(found[0])
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		var last struct{ Trailer *result.Trailer }
+		if err := decodeLoose([]byte(lines[len(lines)-1]), &last); err != nil || last.Trailer == nil {
+			t.Fatalf("the last line is %s: %v", lines[len(lines)-1], err)
+		}
+		if r := last.Trailer; r.Ended != result.Interrupted || r.ElapsedSeconds > 20+overtime.Seconds()+1 {
+			t.Errorf("it was watched for %.0f s, and that ended %s", r.ElapsedSeconds, r.Ended)
+		}
+		w.end()
+	})
+}
+
+// talkTo opens a stream to an agent and says hello.
+func (w *world) talkTo(t *testing.T, name string) (stream, func(toAgent) *fromAgent) {
+	t.Helper()
+	s, err := w.dial(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(m toAgent) *fromAgent {
+		if err := send(t.Context(), s, m); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := receive(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	say(toAgent{Hello: &hello{Protocol: Protocol}})
+	return s, say
+}
+
+func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
+	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
+		heap := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		offered := offered(t)
+		var before uint64
+		for k := range 50 {
+			if k == 10 { // all that is made once is there
+				before = heap()
+			}
+			o := *offered
+			o.Part.Epoch = fmt.Sprint("E", k)
+			o.Producer = map[string]Given{"a": {Value: strings.Repeat("a", 60<<10)}, "b": {Value: strings.Repeat("b", 60<<10)}}
+			s, say := w.talkTo(t, "b")
+			if m := say(toAgent{Offer: &o}); m.Accepted == nil {
+				t.Fatalf("offer %d: %+v", k, m.Refused)
+			}
+			say(toAgent{Order: &order{Epoch: o.Part.Epoch, Do: doCancel}}) // and it says that it ended
+			_ = s.Close()
+			synctest.Wait()
+		}
+		w.over(t, "b")
+		if grown := int64(heap()) - int64(before); grown > 1<<20 {
+			t.Errorf("40 runs of 120 KiB each left %d KiB", grown>>10)
+		}
+	})
+}
+
+func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
+	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
+		o := offered(t)
+		for k := range 6 {
+			o.Producer[fmt.Sprint("p", k)] = Given{Value: strings.Repeat("x", 50<<10)}
+		}
+		_, say := w.talkTo(t, "b")
+		if m := say(toAgent{Offer: o}); m.Refused == nil || !strings.Contains(m.Refused.Text, "262144 are the most") {
+			t.Errorf("it is answered by %+v", m)
+		}
+	})
+}
+
+func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		w.hosts["a"].behave = func(p int) behaviour { return behaviour{done: Done{Code: p}} }
+		o := w.order([]string{"a"})
+		if _, _, err := w.run(o); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour)
+		s, say := w.talkTo(t, "a")
+		said := []*fromAgent{say(toAgent{Resume: &inRun{o.Epoch}})}
+		for said[len(said)-1].Ended == nil {
+			m, err := receive(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, m)
+		}
+		if p := said[2].Part; p == nil || p.Done == nil || p.Done.Code != 2 || p.Header != nil {
+			t.Errorf("of the second process it says %+v", p)
+		}
+	})
+}

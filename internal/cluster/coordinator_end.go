@@ -1,0 +1,129 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Times of a session that ends before its load does.
+const (
+	undoTimeout = stopGrace + 2*abortGrace
+	// The user is told what kt waits for when it takes so long.
+	sayAfter = time.Second
+	// An order takes that long to get anywhere that can be reached.
+	leaveTimeout = 2 * time.Second
+)
+
+// within gives the hosts that the session waits for at most so long.
+func (s *session) within(d time.Duration) {
+	if at := time.Now().Add(d); s.deadline.IsZero() || at.Before(s.deadline) {
+		s.deadline = at
+	}
+}
+
+// awaits tells whether a host has yet to do what the stage is about.
+func (s *session) awaits(l *link) bool {
+	switch {
+	case l.lost != "" || l.ended:
+		return false
+	case s.stage == Collecting:
+		return !l.written
+	}
+	return !l.settled()
+}
+
+func (s *session) nobodyAwaited() bool {
+	for _, l := range s.links {
+		if s.awaits(l) {
+			return false
+		}
+	}
+	return true
+}
+
+// late gives up whoever the stage waits for after its deadline.
+func (s *session) late() {
+	for _, l := range s.links {
+		switch silent := time.Since(l.heard); {
+		case !s.awaits(l):
+		case silent > awayAfter:
+			s.lose(l, notHeard(silent))
+		case s.leaving:
+			s.lose(l, fmt.Sprintf("it did not leave within %v", leaveGrace))
+		case s.stage == Collecting:
+			s.lose(l, fmt.Sprintf("it did not write its run files within %v", drainGrace))
+		default:
+			s.lose(l, fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace))
+		}
+	}
+	if s.leaving && s.giveUp != nil {
+		s.giveUp()
+	}
+}
+
+func notHeard(silent time.Duration) string {
+	return fmt.Sprintf("it was not heard for %v", silent.Round(time.Second))
+}
+
+// undo undoes what was prepared: on every agent that can be told. The others do so by
+// themselves, unless they have got the start: so they are waited for.
+func (s *session) undo() {
+	if s.hangUp == nil {
+		return // nobody was asked
+	}
+	s.undoing, s.stopped, s.started = true, true, true // from here on nothing is an error
+	s.tellAll(doCancel)
+	undone := func() bool { // agents that take longer go on alone
+		for _, l := range s.links {
+			if (l.up || !s.agreed.IsZero()) && l.state >= linkAccepted && !l.ended {
+				return false
+			}
+		}
+		return true
+	}
+	if !s.leaving {
+		err := s.until(context.Background(), sayAfter, undone)
+		if errors.Is(err, errTimeout) {
+			s.c.Log("undoing what was prepared on the hosts")
+			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // s.leaving tells when it was cut short
+		}
+	}
+	if s.leaving {
+		s.leave()
+	}
+}
+
+// leave tells all agents to end the run by themselves, and returns those that may not
+// have heard of it.
+func (s *session) leave() (deaf []string) {
+	s.stopped, s.leaving, s.started = true, true, true
+	for _, do := range []string{doAbort, doDrained, doFinish} {
+		s.tellAll(do)
+	}
+	_ = s.until(context.Background(), leaveTimeout, func() bool { // who takes longer has heard it
+		for _, l := range s.links {
+			if l.up && l.state >= linkAccepted && !l.ended {
+				return false
+			}
+		}
+		return true
+	})
+	for _, l := range s.links {
+		if !l.ended && (!l.up || time.Since(l.heard) > awayAfter) {
+			deaf = append(deaf, l.peer.Name)
+		}
+	}
+	return deaf
+}
+
+// aborted tells what became of a run that was left, but for hosts that could not be told.
+func (s *session) aborted(deaf []string) error {
+	but := ""
+	if len(deaf) > 0 {
+		but = ", but for " + strings.Join(deaf, ", ") + ", where the load goes on by itself"
+	}
+	return fmt.Errorf("%w%s; what they measured is with their agents: kt collect --run %s", ErrAborted, but, s.order.Run)
+}

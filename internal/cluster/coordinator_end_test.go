@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// ending is a run of three hosts and a broker's that is to end too soon.
+type ending struct {
+	name   string
+	after  time.Duration // the run was ordered
+	change func(w *world)
+	files  int // run files of the load, of six processes
+	lost   string
+	want   error
+	most   time.Duration // that it takes to end
+}
+
+// slowFetch lets nobody fetch from host b.
+func slowFetch(w *world) func(context.Context, string) (stream, error) {
+	return func(ctx context.Context, addr string) (stream, error) {
+		w.mu.Lock()
+		seen := w.topic["dialled "+addr]
+		w.topic["dialled "+addr]++
+		w.mu.Unlock()
+		if addr == "b" && seen > 0 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return w.dial(ctx, addr)
+	}
+}
+
+// end orders a load of a minute and ends it by how, and checks what is left.
+func (e *ending) end(t *testing.T, w *world, by func(ctx context.Context, r *RunOptions) (context.Context, func())) (Outcome, error) {
+	t.Helper()
+	if e.change != nil {
+		e.change(w)
+	}
+	r := RunOptions{Dir: t.TempDir()}
+	ctx, end := by(t.Context(), &r)
+	began := time.Now()
+	time.AfterFunc(e.after, end)
+	c := w.client()
+	c.dial = slowFetch(w)
+	out, err := c.Run(ctx, longer(w.order([]string{"a", "b", "c"}, "broker"), time.Minute), r)
+	if took := time.Since(began) - e.after; took > e.most {
+		t.Errorf("it took %v, want at most %v", took, e.most)
+	}
+	if !errors.Is(err, e.want) {
+		t.Errorf("the error is %v, want %v", err, e.want)
+	}
+	<-time.After(2 * abortGrace) // of a process that has to be killed
+	for name, h := range w.hosts {
+		if busy := h.agent.busy(); busy != "" && !h.isCut() {
+			t.Errorf("%s is busy with %s", name, busy)
+		}
+	}
+	return out, err
+}
+
+func hang(w *world) {
+	for _, h := range w.hosts {
+		h.behave = func(int) behaviour { return behaviour{readyIn: time.Minute} }
+	}
+}
+
+func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
+	cutAt := func(d time.Duration) func(w *world) {
+		return func(w *world) { time.AfterFunc(d, func() { w.hosts["b"].setCut(true) }) }
+	}
+	for _, tc := range []ending{
+		{"while an agent does not answer", time.Second, cutAt(0), 0, "", ErrStopped, leaveTimeout},
+		{"while clients are opened", 5 * time.Second, hang, 0, "", ErrStopped, leaveTimeout},
+		{"while all wait for the start", time.Second, nil, 0, "", ErrStopped, leaveTimeout},
+		{"in the last moment before the start", 1800 * time.Millisecond, nil, 0, "", nil, leaveGrace + leaveTimeout},
+		{"while the load is made", 20 * time.Second, nil, 6, "", nil, leaveGrace + leaveTimeout},
+		{"while one host is cut off", 20 * time.Second, cutAt(15 * time.Second), 6, "b: it was not heard for", nil, leaveGrace + leaveTimeout},
+		{"while files are fetched", 70 * time.Second, nil, 6, "b: not all of its run files came within 8s", nil, leaveGrace + leaveTimeout},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, threeHosts, func(t *testing.T, w *world) {
+				if tc.files > 0 && !strings.HasPrefix(tc.lost, "b: not all") {
+					w.topic["dialled b"] = -100 // fetching works
+				}
+				out, _ := tc.end(t, w, func(ctx context.Context, r *RunOptions) (context.Context, func()) {
+					abort := make(chan struct{})
+					r.Abort = abort
+					return ctx, func() { close(abort) }
+				})
+				if n := len(loads(out.Files)); n != tc.files {
+					t.Errorf("%d files, want %d: %q", n, tc.files, out.Files)
+				}
+				if got := strings.Join(out.Lost, "\n"); tc.lost != "" && !strings.Contains(got, tc.lost) {
+					t.Errorf("lost %q, want %q", got, tc.lost)
+				}
+				cut := 0
+				for _, f := range loads(out.Files) {
+					if partOf(t, f).Ended == result.CutOff {
+						cut++
+					}
+				}
+				if want := map[bool]int{true: tc.files, false: 2}[tc.after < time.Minute]; tc.files > 0 && cut != want {
+					t.Errorf("%d files are cut off, want %d", cut, want)
+				}
+			})
+		})
+	}
+}
+
+func TestAContextThatEndsStopsTheHosts(t *testing.T) {
+	for _, tc := range []ending{
+		{"while an agent does not answer", time.Second, func(w *world) { w.hosts["b"].setCut(true) }, 0, "", context.Canceled, 0},
+		{"while all wait for the start", time.Second, nil, 0, "", context.Canceled, leaveTimeout},
+		{"while the load is made", 20 * time.Second, nil, 0, "stop; what they measured is with their agents: kt collect --run nightly", ErrAborted, leaveTimeout},
+		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load goes on by itself; what", ErrAborted, leaveTimeout},
+		{"while files are fetched", 70 * time.Second, nil, 0, "kt collect --run nightly", ErrAborted, leaveTimeout},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, threeHosts, func(t *testing.T, w *world) {
+				_, err := tc.end(t, w, func(ctx context.Context, _ *RunOptions) (context.Context, func()) { return context.WithCancel(ctx) })
+				if err == nil || !strings.Contains(err.Error(), tc.lost) {
+					t.Errorf("the error is %v, want %q", err, tc.lost)
+				}
+			})
+		})
+	}
+}
+
+func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		hang(w)
+		stop, abort := make(chan struct{}), make(chan struct{})
+		time.AfterFunc(5*time.Second, func() { close(stop) })
+		time.AfterFunc(8*time.Second, func() { close(abort) })
+		began := time.Now()
+		_, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *RunOptions) { r.Stop, r.Abort = stop, abort })
+		if took := time.Since(began); !errors.Is(err, ErrStopped) || took > 8*time.Second+leaveTimeout {
+			t.Errorf("the error is %v after %v", err, took)
+		}
+		if n := w.logged("undoing what was prepared on the hosts"); n != 1 {
+			t.Errorf("it was told %d times: %q", n, w.logs)
+		}
+		<-time.After(2 * abortGrace)
+		w.idle(t, 0)
+	})
+}
+
+// logged is how many lines of the log have that text.
+func (w *world) logged(text string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, l := range w.logs {
+		if strings.Contains(l, text) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,360 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		stop time.Duration
+		most time.Duration
+	}{
+		{"when the load should be over", 0, 30*time.Second + drainGrace},
+		{"after a stop", 10 * time.Second, 10*time.Second + drainGrace},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+				// Its agent is heard, but nothing ends the process: not even a kill.
+				w.hosts["b"].behave = func(int) behaviour { return behaviour{forever: true, deaf: true} }
+				w.hosts["b"].agent.o.Spawn = immortal(w.hosts["b"])
+				var stop chan struct{}
+				if tc.stop > 0 {
+					stop = make(chan struct{})
+					time.AfterFunc(tc.stop, func() { close(stop) })
+				}
+				began := time.Now()
+				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *RunOptions) { r.Stop = stop })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > tc.most+10*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: its processes did not finish within 3m0s of the end of the load") || len(loads(out.Files)) != 4 {
+					t.Errorf("lost %q, files %q", out.Lost, out.Files)
+				}
+				mortal(w.hosts["b"])
+			})
+		})
+	}
+}
+
+// immortal starts processes that no kill ends until mortal is called.
+func immortal(h *testHost) func(context.Context) (*Process, error) {
+	return func(ctx context.Context) (*Process, error) {
+		p, err := h.spawn(ctx)
+		if err == nil {
+			kill := p.Kill
+			h.mu.Lock()
+			h.kills = append(h.kills, kill)
+			h.mu.Unlock()
+			p.Kill = func() error { return nil }
+		}
+		return p, err
+	}
+}
+
+func mortal(h *testHost) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, kill := range h.kills {
+		_ = kill()
+	}
+}
+
+func TestASilentHostIsTold(t *testing.T) {
+	bubble(t, []string{"a", "b", "broker"}, func(t *testing.T, w *world) {
+		b, broker := w.hosts["b"], w.hosts["broker"]
+		go func() {
+			<-time.After(10 * time.Second)
+			b.setCut(true)
+			broker.setCut(true)
+			<-time.After(12 * time.Second)
+			b.setCut(false)
+			broker.setCut(false)
+			<-time.After(12 * time.Second)
+			b.setCut(true)
+		}()
+		if _, _, err := w.run(longer(w.order([]string{"a", "b"}, "broker"), 40*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]int{
+			"b has not been heard for 5s; its load goes on by itself": 2,
+			"b is back":                            1,
+			"broker has not been heard for 5s":     1,
+			"broker has not been heard for 5s; ":   0,
+			"waiting for b until 00:01:":           1,
+			"; the other hosts have finished":      1,
+			"b is lost: it was not heard for":      1,
+			"undoing what was prepared":            0,
+			"a has not been heard for 5s; its loa": 0,
+		} {
+			if n := w.logged(text); n != want {
+				t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
+			}
+		}
+	})
+}
+
+func TestARefusalAfterTheOfferIsNoMisfit(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*AgentOptions)
+		misfit bool
+	}{
+		{"its limits do not allow the load", func(o *AgentOptions) { o.Limits.Rate = 1 }, true},
+		{"its disk is full when the run is prepared", nil, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.add("a", "client")
+			b := w.add("b", "client", func(o *AgentOptions) {
+				if tc.change != nil {
+					tc.change(o)
+				}
+			})
+			b.agent.store.create = roomy(0)
+			_, _, err := w.run(w.order([]string{"a", "b"}))
+			var refused *RefusedError
+			if err == nil || errors.As(err, &refused) != tc.misfit {
+				t.Errorf("%s: the error is %v (%T)", tc.name, err, err)
+			}
+			w.end()
+		})
+	}
+}
+
+func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		at   time.Duration // of 20 s of load, from the start of the run
+		lost string
+	}{
+		{"in the load", 10 * time.Second, "b: process 1: its agent has forgotten the run"},
+		{"when its load was over and another's was not", 30 * time.Second, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+				w.hosts["a"].behave = func(p int) behaviour { return behaviour{forever: p == 1} }
+				b := w.hosts["b"]
+				stop := make(chan struct{})
+				go func() {
+					<-time.After(tc.at)
+					b.setCut(true) // a crash says no word
+					b.end()
+					b.start(b.agent.o)
+					b.mu.Lock()
+					b.ended, b.cut = false, false
+					b.mu.Unlock()
+					<-time.After(30 * time.Second)
+					close(stop)
+				}()
+				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *RunOptions) { r.Stop = stop })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Join(out.Lost, "\n"); tc.lost == "" && got != "" || !strings.HasPrefix(got, tc.lost) {
+					t.Errorf("lost %q, want %q", got, tc.lost)
+				}
+				if n := w.logged("forgotten"); (n > 0) != (tc.lost != "") {
+					t.Errorf("it was said %d times: %q", n, w.logs)
+				}
+				if len(loads(out.Files)) != 4 || strings.Contains(strings.Join(out.Files, " "), "-cut") {
+					t.Errorf("files %q", out.Files)
+				}
+			})
+		})
+	}
+}
+
+func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
+	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, out Outcome, last Tick, err error) {
+		if err == nil || !strings.Contains(err.Error(), "b: its clock was set by 5s while the start was agreed") {
+			t.Errorf("the error is %v", err)
+		}
+		w.idle(t, 0)
+	})
+}
+
+func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
+	stepped(t, 10*time.Second, func(t *testing.T, _ *world, out Outcome, last Tick, err error) {
+		if err != nil || len(out.Lost) > 0 {
+			t.Fatalf("lost %q, error %v", out.Lost, err)
+		}
+		if note := last.Hosts[1].Note; note != "its clock has moved by 5s since the start" {
+			t.Errorf("the screen says %q", note)
+		}
+		for _, f := range loads(out.Files) {
+			r, g := partOf(t, f), startIn(t, f).Agreed
+			if r.Ended != result.Completed || r.ElapsedSeconds != 40 || g.Offset != 0 || g.Late != 0 {
+				t.Errorf("%s ended %s after %v s, agreed %+v", f, r.Ended, r.ElapsedSeconds, g)
+			}
+		}
+	})
+}
+
+// stepped runs 40 s of load on hosts the second of which has its clock set at a moment.
+func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out Outcome, last Tick, err error)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var step atomic.Int64
+		w.add("a", "client")
+		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(time.Duration(step.Load())) } })
+		time.AfterFunc(at, func() { step.Store(int64(5 * time.Second)) })
+		var last Tick
+		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *RunOptions) { r.Observe = func(t Tick) { last = t } })
+		check(t, w, out, last, err)
+		w.end()
+	})
+}
+
+func TestTwoCoordinatorsThatWantTheSameHostDoNotMix(t *testing.T) {
+	bubble(t, []string{"a", "b", "c", "d"}, func(t *testing.T, w *world) {
+		errs := make([]error, 2)
+		outs := make([]Outcome, 2)
+		orders := []Order{w.order([]string{"a", "b", "c"}), w.order([]string{"d", "c", "b"})}
+		var running sync.WaitGroup
+		for i := range orders {
+			orders[i].Run = fmt.Sprintf("run%d", i)
+			orders[i].Plan.Topic.Delete = true
+			running.Go(func() { outs[i], _, errs[i] = w.run(orders[i]) })
+		}
+		running.Wait()
+		won := 0
+		for i, err := range errs {
+			var refused *RefusedError
+			switch {
+			case err == nil:
+				won++
+				if len(outs[i].Lost) > 0 || len(loads(outs[i].Files)) != 6 {
+					t.Errorf("run %d: lost %q, files %q", i, outs[i].Lost, outs[i].Files)
+				}
+			case !errors.As(err, &refused) || !strings.Contains(err.Error(), "it is busy with run run"):
+				t.Errorf("run %d: %v", i, err)
+			}
+		}
+		if won > 1 {
+			t.Error("both runs were made")
+		}
+		for name, h := range w.hosts {
+			found, _ := filepath.Glob(filepath.Join(h.dir, "*"))
+			if busy := h.agent.busy(); busy != "" || len(found) != 0 && len(found) != 3 {
+				t.Errorf("%s is busy with %q and has %q", name, busy, found)
+			}
+		}
+		if n := w.topics(); n != 0 {
+			t.Errorf("the topic is there %d times", n)
+		}
+	})
+}
+
+func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
+	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+		dir := t.TempDir()
+		time.AfterFunc(time.Second, func() { _ = os.RemoveAll(dir) })
+		out, err := w.client().Run(t.Context(), w.order([]string{"a", "b"}), RunOptions{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Lost) == 0 || len(out.Files) > 0 {
+			t.Errorf("lost %q, files %q", out.Lost, out.Files)
+		}
+		for _, l := range out.Lost {
+			if !strings.Contains(l, dir) || !strings.Contains(l, "no such file or directory") {
+				t.Errorf("lost %q", l)
+			}
+		}
+		if n := w.logged("no copy is kept in " + dir); n != 4 {
+			t.Errorf("it was told %d times of 4: %q", n, w.logs)
+		}
+		w.idle(t, -1)
+	})
+	if _, err := new(world).client().Run(t.Context(), Order{Run: "r", Epoch: "e", Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}, Plan: plan.Plan{Command: plan.Produce, Producers: 1}}, RunOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAnOfferThatNoAgentTakesIsNotMade(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		o := w.order([]string{"a"})
+		o.Producer = make(map[string]Given)
+		for i := range 5 {
+			o.Producer[fmt.Sprint("p", i)] = Given{Value: strings.Repeat("x", 60<<10)}
+		}
+		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "a: what it would be told is 301 KiB long, and 256 KiB are the most") {
+			t.Errorf("the error is %v", err)
+		}
+		w.idle(t, 0)
+	})
+}
+
+func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
+	peers := fromGossip(Peer{Info: Info{Name: "a"}, Addr: "here:1"}, []member{
+		{Name: "a", Role: "client", Addr: "there:1", State: gossip.Alive},
+		{Name: "b", Role: "client", Tags: []string{"rack-1"}, Addr: "b:1", State: gossip.Gone},
+		{Name: "c", Role: "broker", Addr: "c:1", State: gossip.Left},
+		{Name: "d", Role: "broker", Addr: "d:1", State: gossip.Suspect},
+	})
+	if len(peers) != 3 || peers[1].Err == nil || peers[1].Err.Error() != "b is gone" {
+		t.Fatalf("peers %+v", peers)
+	}
+	peers[1].Err = nil
+	want := []Peer{
+		{Info: Info{Name: "a", Role: "client"}, Addr: "here:1", State: gossip.Alive},
+		{Info: Info{Name: "b", Role: "client", Tags: []string{"rack-1"}}, Addr: "b:1", State: gossip.Gone},
+		{Info: Info{Name: "d", Role: "broker"}, Addr: "d:1", State: gossip.Suspect},
+	}
+	if diff := cmp.Diff(want, peers); diff != "" {
+		t.Errorf("peers (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	c := &Client{Version: "test", Now: time.Now, Log: func(text string) { t.Log(text) }}
+	peers, err := c.Peers(t.Context(), []string{addr}, false)
+	if want := "no agent answers: " + addr + ": connection refused; start kt agent there, or name one that runs with --join HOST"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %q", err, want)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the error is %v", err)
+	}
+	if len(peers) != 1 || peers[0].Name != addr || peers[0].State != "unreachable" {
+		t.Errorf("peers %+v", peers)
+	}
+}
+
+func TestAPeerThatDoesNotAnswerIsSaidPlainly(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		w.hosts["a"].setCut(true)
+		_, err := w.client().Peers(t.Context(), []string{"a"}, true)
+		if err == nil || !strings.HasPrefix(err.Error(), "no agent answers: a: it did not answer within 10s; start kt agent there") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}

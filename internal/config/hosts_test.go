@@ -1,0 +1,95 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+func TestProcessesOfAGroupCommitHowFarTheyAre(t *testing.T) {
+	for _, tc := range []struct {
+		name, args string
+		want       plan.Commit
+		property   string // enable.auto.commit; "": not set
+	}{
+		{"kt's own group", "--on all", plan.CommitAuto, "true"},
+		{"kt's own group in one process", "", plan.CommitNone, "false"},
+		{"a group that was named", "--on all --group g", plan.CommitAuto, "true"},
+		{"another way was given", "--on all --commit sync", plan.CommitSync, "false"},
+		{"none, in a load with another end", "--on all --commit none --duration 5s", plan.CommitNone, "false"},
+		{"without a group there is nothing to commit", "--on all --no-group", plan.CommitNone, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), strings.Fields(tc.args)...)})
+			if r.Plan.Read.Commit != tc.want || r.ConsumerProperties["enable.auto.commit"].Value != tc.property {
+				t.Errorf("commit %q, enable.auto.commit=%q; want %q and %q", r.Plan.Read.Commit, r.ConsumerProperties["enable.auto.commit"].Value, tc.want, tc.property)
+			}
+		})
+	}
+}
+
+func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
+	produce, consume := append(needed(plan.Produce), "--bootstrap-server", "b:1"), needed(plan.Consume)
+	for _, tc := range []struct {
+		name    string
+		command plan.Command
+		args    []string
+		want    string // how one of the problems begins; "": there is none
+	}{
+		{"a group has to count together", plan.Consume, append(consume, "--on", "all", "--num-records", "5"), "--num-records: it does not go with --on: "},
+		{"and so have readers without one", plan.Consume, append(consume, "--on", "all", "--no-group", "--messages", "5"), "--num-records: it does not go with --on: "},
+		{"readers without a group read to the end", plan.Consume, append(consume, "--on", "all", "--no-group"), ""},
+		{"producers share out a number", plan.Produce, append(produce, "--on", "all", "--num-records", "5"), ""},
+		{"nobody knows where a group ends that commits nothing", plan.Consume, append(consume, "--on", "all", "--commit", "none"), "--commit: it does not go with --on: "},
+		{"nor where the client is told not to", plan.Consume, append(consume, "--on", "all", "--command-property", "enable.auto.commit=false"), "--commit: it does not go with --on: "},
+		{"a variable that is not set", plan.Produce, append(produce, "--on", ""), "--on: it names no host"},
+		{"two that are not set", plan.Produce, append(produce, "--on", " , "), "--on: it names no host"},
+		{"agents of a load of one process", plan.Produce, append(produce, "--join", "vm1"), "--join: it goes with --on"},
+		{"exactly these agents", plan.Produce, append(produce, "--peers", "vm1"), "--peers: it goes with --on"},
+		{"their key", plan.Produce, append(produce, "--key-file", "k"), "--key-file: it goes with --on"},
+		{"a number of processes", plan.Produce, append(produce, "--processes", "2"), "--processes: it goes with --on"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := load(t, given{command: tc.command, args: tc.args})
+			switch {
+			case tc.want == "" && err != nil:
+				t.Error(err)
+			case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("%v\nwant one problem that begins with %q", err, tc.want)
+			}
+		})
+	}
+	for name, in := range map[string]given{
+		"the environment": {env: map[string]string{"KT_JOIN": "vm1", "KT_KEY_FILE": "k"}},
+		"the file":        {file: "join: [vm1]\nkey-file: k"},
+	} {
+		in.args = produce
+		if _, err := load(t, in); err != nil {
+			t.Errorf("%s speaks to every command: %v", name, err)
+		}
+	}
+}
+
+func TestABrokerOnLoopbackIsEachHostsOwn(t *testing.T) {
+	for _, tc := range []struct {
+		name, servers, on string
+		want              []string
+	}{
+		{"an address", "127.0.0.1:9092", "all", []string{"kt: --bootstrap-server 127.0.0.1:9092: on each host of --on that is the host itself"}},
+		{"names and addresses", "localhost:1,[::1]:2", "all", []string{"kt: --bootstrap-server localhost:1,[::1]:2: on each host of --on that is the host itself"}},
+		{"another beside it", "127.0.0.1:9092,b:9092", "all", nil},
+		{"a load of this process", "127.0.0.1:9092", "", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := append(needed(plan.Produce), "--bootstrap-server", tc.servers)
+			if tc.on != "" {
+				args = append(args, "--on", tc.on)
+			}
+			if r := mustLoad(t, given{args: args}); !slices.Equal(r.Warnings, tc.want) {
+				t.Errorf("warnings %q, want %q", r.Warnings, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestTheWarmupOfReadingIsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{}
+		p := consuming(plan.Load{Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(1)}}, plan.Read{})
+		if _, err := Run(t.Context(), p, Drivers{Read: newLog(1000, 1e6)}, Options{}, c); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.total[stats.Warmup].Consumed; n < 950 || n > 1050 {
+			t.Errorf("%d records in the warm-up, want 1000", n)
+		}
+		if n := c.total[stats.Measured].Consumed; n < 2900 || n > 3050 {
+			t.Errorf("%d records measured, want 3000", n)
+		}
+	})
+}
+
+func TestTheReadersOfAllProcessesShareOutTheWarmup(t *testing.T) {
+	for name, producers := range map[string]int{"of a round trip": 4, "of what only reads": 0} {
+		t.Run(name, func(t *testing.T) {
+			p := consuming(plan.Load{Warmup: plan.Warmup{Records: 101}}, plan.Read{Consumers: 3, Groups: 2})
+			p.Producers = producers
+			shares, err := p.Divide(2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var warmup int64
+			for _, share := range shares {
+				n := share.Read.Clients()
+				for i := range n {
+					warmup += newReadShard(&run{plan: share}, i, n).warm.ops
+				}
+			}
+			if warmup != 101 {
+				t.Errorf("%d records of the warm-up, want 101", warmup)
+			}
+		})
+	}
+}

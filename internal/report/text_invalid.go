@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// invalid says why a result is not valid. Of many processes with one reason it says how
+// many there are, and the reason of the worst.
+func invalid(r result.Result) []string {
+	if !merged(r) {
+		return r.Invalid
+	}
+	type group struct {
+		processes    int
+		worst, which string
+	}
+	groups := make(map[string]*group)
+	var order []string
+	said := make(map[string]bool) // in the document, with the process
+	of := 0
+	for _, p := range r.Processes {
+		if !p.Counted {
+			continue
+		}
+		of++
+		name := p.Host + "/" + strconv.Itoa(p.Process)
+		for _, reason := range p.Invalid {
+			said[name+": "+reason] = true
+			kind := kindOf(reason)
+			g := groups[kind]
+			if g == nil {
+				g = new(group)
+				groups[kind], order = g, append(order, kind)
+			}
+			if g.processes++; g.processes == 1 || lateBy(reason) > lateBy(g.worst) {
+				g.worst, g.which = reason, name
+			}
+		}
+	}
+	var all []string
+	for _, kind := range order {
+		g := groups[kind]
+		if g.processes == 1 {
+			all = append(all, g.which+": "+g.worst)
+			continue
+		}
+		which := "such as "
+		if lateBy(g.worst) > 0 {
+			which = "worst "
+		}
+		all = append(all, fmt.Sprintf("%d of %d processes, %s%s: %s", g.processes, of, which, g.which, g.worst))
+	}
+	for _, reason := range r.Invalid {
+		if !said[reason] {
+			all = append(all, reason)
+		}
+	}
+	return all
+}
+
+// kindOf is what a reason says before its first figure.
+func kindOf(reason string) string {
+	if at := strings.IndexAny(reason, "0123456789"); at >= 0 {
+		return reason[:at]
+	}
+	return reason
+}
+
+// lateBy is the first time in a reason: by how much records left late. It is 0 where there
+// is none.
+func lateBy(reason string) time.Duration {
+	for word := range strings.FieldsSeq(reason) {
+		if d, err := time.ParseDuration(word); err == nil {
+			return d
+		}
+	}
+	return 0
+}

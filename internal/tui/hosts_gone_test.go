@@ -1,0 +1,266 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+func TestThePanelOfAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		ticks int
+		want  string
+	}{
+		{"a second may be late", patience - 1, "300 rec/s"},
+		{"it is silent", patience, "– rec/s"},
+	} {
+		m, _ := hostModel(manyHosts(loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4)), 120, 30)
+		m = send(m, press("enter"))
+		m = send(m, Tick{State: Running, Windows: []stats.Window{second(57, 300, time.Millisecond)}, Hosts: []HostState{
+			{Name: "a", Processes: 5, State: hostRunning, Window: second(57, 300, time.Millisecond)},
+		}})
+		for i := range row.ticks {
+			m = send(m, Tick{State: Running, Windows: []stats.Window{second(58+i, 100, time.Millisecond)}, Hosts: []HostState{
+				{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostRunning, Window: second(58+i, 100, time.Millisecond)},
+			}})
+		}
+		if title := strings.Split(m.frame(), "\n")[2]; !strings.Contains(title, "Throughput, a ") || !strings.Contains(title, row.want) {
+			t.Errorf("%s: there is no %q in %q", row.name, row.want, title)
+		}
+	}
+}
+
+func TestTheBacklogOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T) {
+	c := hostsConsume()
+	c.hosts[1].state, c.hosts[1].from, c.hosts[1].silent = hostAway, 40, true
+	m, _ := hostModel(c, 120, 30)
+	frame := send(send(m, press("down")), press("enter")).frame()
+	if backlog := strings.Split(frame, "\n")[2]; !strings.Contains(backlog, "producer-2 ── – ─") && !strings.Contains(backlog, " – ─╮") {
+		t.Errorf("its chart tells a backlog: %q", backlog)
+	}
+	if strings.Contains(frame, "a second, gone in") {
+		t.Errorf("there is a forecast:\n%s", frame)
+	}
+	s := hostsAfter(57, c.hosts...)
+	table := newHostTable(chart.New(118, 10, theme.New(theme.Options{})), s)
+	if got := table.backlog(s.hosts[1]); got.text != table.missing().text {
+		t.Errorf("its row tells a backlog of %s", got.text)
+	}
+}
+
+func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
+	m, clock := hostModel(manyHosts(loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4)), 120, 30)
+	for range 10 {
+		clock.now = clock.now.Add(time.Second)
+		m = send(m, Tick{State: Running, Hosts: []HostState{{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostAway}}})
+	}
+	frame := m.frame()
+	for _, want := range []string{"rec/s –   hosts 0/2   MiB/s –   p50 –", "01:07 / 02:00", "00:58 a and b away"} {
+		if !strings.Contains(frame, want) {
+			t.Errorf("there is no %q in\n%s", want, frame)
+		}
+	}
+	clock.now = clock.now.Add(time.Second)
+	m = send(m, Tick{State: Running, Windows: []stats.Window{second(67, 300, time.Millisecond)}, Hosts: []HostState{
+		{Name: "a", Processes: 5, State: hostRunning, Window: second(67, 300, time.Millisecond)},
+	}})
+	if frame = m.frame(); !strings.Contains(frame, "rec/s 300") || !strings.Contains(frame, "01:08 / 02:00") {
+		t.Errorf("once one is heard again:\n%s", frame)
+	}
+}
+
+func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
+	const names = "abcd"
+	for _, row := range []struct {
+		name    string
+		seconds []string // a letter each host: r running, a away, l lost
+		want    []string
+	}{
+		{"all is well", []string{"rrrr", "rrrr"}, nil},
+		{"one goes away and comes back", []string{"rrrr", "arrr", "arrr", "rrrr"}, []string{"00:02 a away", "00:04 a back"}},
+		{"one goes away and is lost", []string{"rrrr", "rarr", "rlrr", "rlrr"}, []string{"00:02 b away", "00:03 b lost"}},
+		{"one is lost at once", []string{"rrrl"}, []string{"00:01 d lost"}},
+		{"one was away before the load began", []string{"arrr", "arrr"}, []string{"00:01 a away"}},
+		{"two at once", []string{"rrrr", "aarr"}, []string{"00:02 a and b away"}},
+		{"three at once", []string{"rrrr", "aaar"}, []string{"00:02 a and 2 others away"}},
+		{"one comes as another goes", []string{"arrr", "rarr"}, []string{"00:01 a away", "00:02 a back", "00:02 b away"}},
+	} {
+		var hosts []cannedHost
+		for _, name := range names {
+			hosts = append(hosts, loadHost(string(name), 100e3, 0.4))
+		}
+		d := newData(manyHosts(hosts...).header)
+		d.observe(Tick{State: Preparing, Hosts: []HostState{{Name: "a", Processes: 5, State: hostAway}}}) // no event: nothing runs
+		for i, states := range row.seconds {
+			w := second(i, 10, time.Millisecond)
+			tick := Tick{State: Running, Windows: []stats.Window{w}}
+			for j, state := range states {
+				tick.Hosts = append(tick.Hosts, HostState{
+					Name: names[j : j+1], Processes: 5, State: map[rune]string{'r': hostRunning, 'a': hostAway, 'l': hostLost}[state],
+				})
+			}
+			d.observe(tick)
+		}
+		var got []string
+		for _, e := range d.timeline.events {
+			got = append(got, theme.Clock(e.At)+" "+e.Text)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s: %s", row.name, diff)
+		}
+	}
+}
+
+func TestAHostsEventIsNoneOfTheEngines(t *testing.T) {
+	events := make([]stats.Event, 1, 4)
+	w := second(0, 10, time.Millisecond)
+	w.Events = events
+	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	d.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "a", Processes: 1, State: hostAway}}})
+	if len(d.timeline.events) != 2 || events[:2][1].Text != "" {
+		t.Errorf("%d events; behind those of the window there is %+v", len(d.timeline.events), events[:2][1])
+	}
+}
+
+func TestWhoIsNotReadyIsNamedWhereNotAllHaveARow(t *testing.T) {
+	c := hosts200()
+	for i := range c.hosts {
+		c.hosts[i].state, c.hosts[i].from, c.hosts[i].silent = "ready", 0, false
+	}
+	c.hosts[150].state, c.hosts[160].state = hostPreparing, hostLobby
+	c.seconds, c.last = 4, Preparing
+	const want = "▲ kafka-load…rator-150 and kafka-load…rator-160 are not ready"
+	for _, row := range []struct {
+		rows int
+		want bool
+	}{{24, true}, {240, false}} {
+		if m, _ := hostModel(c, 120, row.rows); strings.Contains(m.frame(), want) != row.want {
+			t.Errorf("on %d rows it is shown: %v, want %v:\n%s", row.rows, !row.want, row.want, m.frame())
+		}
+	}
+}
+
+func TestTheTimeBeforeTheLoadIsNoneOfItsEvents(t *testing.T) {
+	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	for range 100 {
+		d.observe(Tick{State: Preparing})
+	}
+	d.observe(Tick{State: Running, Hosts: []HostState{{Name: "a", Processes: 1, State: hostLost}}})
+	if at := d.timeline.events[0].At; at > time.Second {
+		t.Errorf("after a hundred seconds of waiting, a host that is lost as the load begins is so at %v", at)
+	}
+}
+
+func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
+	for _, row := range []struct {
+		name        string
+		hosts, want []string
+	}{
+		{"names that fit stay whole", []string{"vm14.lab.example", "vm15.lab.example"}, []string{"vm14.lab.example", "vm15.lab.example"}},
+		{
+			"a domain that all have says nothing",
+			[]string{"ip-10-0-12-101.eu-west-1.internal", "ip-10-0-12-102.eu-west-1.internal"}, []string{"ip-10-0-12-101", "ip-10-0-12-102"},
+		},
+		{
+			"names that begin alike",
+			[]string{"kafka-benchmark-client-001", "kafka-benchmark-client-002"}, []string{"kafka-benc…lient-001", "kafka-benc…lient-002"},
+		},
+		{"domains that differ", []string{"client.of.one.long.example", "a.of.another.test"}, []string{"client.of.…g.example", "a.of.another.test"}},
+		{"a host alone", []string{"vm14.a-rather-long.example"}, []string{"vm14"}},
+		{"63 characters", []string{strings.Repeat("x", 60) + "abc", "y"}, []string{"xxxxxxxxxx…xxxxxxabc", "y"}},
+		{"a domain that is a name too", []string{"long.example.of.a.domain", "a.long.example.of.a.domain"}, []string{"long", "a.long"}},
+	} {
+		h := Header{}
+		for _, name := range row.hosts {
+			h.Hosts = append(h.Hosts, HostHeader{Name: name})
+		}
+		var got []string
+		for _, h := range newData(h).hosts {
+			got = append(got, h.short)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s: %s", row.name, diff)
+		}
+	}
+}
+
+func TestTagsAreShownWholeOrNotAtAll(t *testing.T) {
+	c := hostsStarting()
+	for w := tinyWidth; w < 160; w++ {
+		m, _ := hostModel(c, w, 24)
+		title := strings.Split(m.frame(), "\n")[0]
+		tags, _, _ := strings.Cut(strings.TrimPrefix(title, " kt produce ▸ orders-bench"), "●")
+		if got := strings.TrimSpace(tags); !strings.HasPrefix("acks=all · 21 partitions · 4 hosts ·", got+" ·") && got != "" {
+			t.Errorf("%d columns: %q", w, got)
+		}
+	}
+}
+
+func TestTheKeyOfTheHelpIsAlwaysTold(t *testing.T) {
+	for _, c := range []*canned{newCanned(), hostsRunning()} {
+		m, _ := newModel(c, nil)
+		for w := tinyWidth; w < 160; w++ {
+			lines := strings.Split(send(m, tea.WindowSizeMsg{Width: w, Height: 24}).frame(), "\n")
+			if keys := lines[23]; !strings.HasPrefix(keys, " q stop+report  ") || !strings.HasSuffix(strings.TrimRight(keys, " "), "  ? help") {
+				t.Errorf("%d columns: %q", w, keys)
+			}
+		}
+	}
+}
+
+func TestTheHelpOfARunOnHostsNamesThePaneOfEachDigit(t *testing.T) {
+	m, _ := hostModel(hostsRunning(), 60, 16)
+	if frame := send(m, press("?")).frame(); !strings.Contains(frame, "1-5        throughput, latency, hosts, heatmap, events") {
+		t.Errorf("it does not:\n%s", frame)
+	}
+}
+
+func TestNothingIsSaidOfTheLimitBeforeFiveMeasuredSeconds(t *testing.T) {
+	verdict := result.Verdict{Limit: result.LimitSchedule, Evidence: "kt was late"}
+	for _, many := range []bool{false, true} {
+		for _, row := range []struct {
+			name            string
+			warmup, seconds int
+			last            State
+			want            bool
+		}{
+			{"one second", 0, 1, Running, false},
+			{"four seconds", 0, 4, Running, false},
+			{"five seconds", 0, 5, Running, true},
+			{"the warm-up does not count", 20, 24, Running, false},
+			{"five seconds after the warm-up", 20, 25, Running, true},
+			{"a short run that is over", 0, 2, Done, true},
+		} {
+			h := Header{Command: "produce"}
+			if many {
+				h.Hosts = []HostHeader{{Name: "a", Processes: 1}}
+			}
+			m := NewModel(h, Options{})
+			for i := range row.seconds {
+				w := second(i, 10, time.Millisecond)
+				w.Warmup = i < row.warmup
+				tick := Tick{State: Running, Windows: []stats.Window{w}, Verdict: verdict}
+				if i == row.seconds-1 {
+					tick.State = row.last
+				}
+				m = send(m, tick)
+			}
+			name := fmt.Sprintf("%s, many hosts: %v", row.name, many)
+			if frame := send(m, tea.WindowSizeMsg{Width: 120, Height: 36}).frame(); strings.Contains(frame, "kt's schedule") != row.want {
+				t.Errorf("%s: it is shown: %v, want %v", name, !row.want, row.want)
+			} else if strings.Contains(frame, "kt was late") != row.want && !many {
+				t.Errorf("%s: the evidence is shown: %v, want %v", name, !row.want, row.want)
+			}
+		}
+	}
+}
