@@ -337,8 +337,11 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 	if judged == nil {
 		judged = apart(&res)
 	}
-	if err == nil || exitCode(judged) == exitLost {
-		return errors.Join(judged, err)
+	switch {
+	case err == nil:
+		return judged
+	case exitCode(judged) == exitLost: // whatever else went wrong
+		return &exitError{exitLost, errors.Join(judged, err)}
 	}
 	return err
 }

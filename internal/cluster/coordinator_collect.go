@@ -29,11 +29,14 @@ func (s *session) collect(ctx context.Context) (Outcome, error) {
 	}
 	o, err := s.outcome(got)
 	s.tellAll(doFinish)
-	ending := finishGrace + abortGrace
-	if s.leaving {
+	ending, left := finishGrace+abortGrace, s.leaving
+	if left {
 		ending = leaveTimeout
 	}
 	endErr := s.until(ctx, ending, func() bool {
+		if s.leaving && !left {
+			return true // everything is here
+		}
 		for _, l := range s.links {
 			if l.up && l.lost == "" && !l.ended {
 				return false
@@ -41,11 +44,13 @@ func (s *session) collect(ctx context.Context) (Outcome, error) {
 		}
 		return true
 	})
-	if errors.Is(endErr, errTimeout) {
+	switch {
+	case errors.Is(endErr, errTimeout):
 		s.c.Log("some agents have not ended the run yet; they do so by themselves")
-		endErr = nil
+	case endErr != nil:
+		s.leave()
 	}
-	return o, errors.Join(err, endErr)
+	return o, err
 }
 
 // fetch fetches from all hosts that are there, while the screen goes on.
@@ -56,7 +61,7 @@ func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 			peers = append(peers, l.peer)
 		}
 	}
-	fetching, giveUp := context.WithCancel(ctx)
+	fetching, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait below ends with ctx
 	defer giveUp()
 	s.giveUp = giveUp
 	done := make(chan []fetched, 1)

@@ -151,6 +151,34 @@ func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
 	})
 }
 
+func TestAnAbortWhileTheAgentsEndTheRunKeepsWhatCame(t *testing.T) {
+	for name, end := range map[string]func(r *RunOptions, ctx context.Context) (context.Context, func()){
+		"an abort": func(r *RunOptions, ctx context.Context) (context.Context, func()) {
+			abort := make(chan struct{})
+			r.Abort = abort
+			return ctx, func() { close(abort) }
+		},
+		"a context": func(_ *RunOptions, ctx context.Context) (context.Context, func()) { return context.WithCancel(ctx) },
+	} {
+		bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+			for _, h := range w.hosts {
+				h.behave = func(int) behaviour { return behaviour{exitLate: 20 * time.Second} }
+			}
+			r := RunOptions{Dir: t.TempDir()}
+			ctx, leave := end(&r, t.Context())
+			began := time.Now()
+			time.AfterFunc(15*time.Second, leave)
+			out, err := w.client().Run(ctx, w.order([]string{"a", "b"}), r)
+			if took := time.Since(began); err != nil || took > 15*time.Second+leaveTimeout {
+				t.Errorf("%s: the error is %v after %v", name, err, took)
+			}
+			if len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
+				t.Errorf("%s: lost %q, files %q", name, out.Lost, out.Files)
+			}
+		})
+	}
+}
+
 // logged is how many lines of the log have that text.
 func (w *world) logged(text string) int {
 	w.mu.Lock()

@@ -86,6 +86,9 @@ func (s *session) forgotten(l *link, why string) {
 			l.trouble = p.text
 		}
 	}
+	if len(l.parts) == 0 && !l.written {
+		l.unwatched = "what was watched is not whole: its agent has forgotten the run: " + why
+	}
 	if l.trouble != "" {
 		s.c.Log(l.peer.Name + ": " + l.trouble)
 	}
@@ -93,7 +96,7 @@ func (s *session) forgotten(l *link, why string) {
 
 // hear notes that a host is there.
 func (s *session) hear(l *link) {
-	if l.silent {
+	if l.silent && l.lost == "" {
 		s.c.Log(l.peer.Name + " is back")
 	}
 	l.heard, l.silent, l.waited = time.Now(), false, false

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 )
 
 // nameOf is what hosts, runs and epochs may be called: their names become part of
@@ -64,19 +66,8 @@ func (i Info) clean() Info {
 
 // check tells what is wrong with how an agent is to be called.
 func (i Info) check() error {
-	if err := CheckName(i.Name); err != nil {
-		return fmt.Errorf("--name %w", err)
-	}
 	if i.Role != "broker" && i.Role != "client" {
 		return fmt.Errorf("--role %q: it must be broker or client", i.Role)
 	}
-	if len(i.Tags) > maxTags {
-		return fmt.Errorf("--tags: there are %d, and at most %d can be", len(i.Tags), maxTags)
-	}
-	for _, t := range i.Tags {
-		if !nameOf.MatchString(t) {
-			return fmt.Errorf("--tags %q: a tag has 1 to 64 letters, digits, '.', '_' or '-'", t)
-		}
-	}
-	return nil
+	return gossip.Info{Name: i.Name, Role: i.Role, Version: i.Version, Tags: i.Tags}.Check()
 }

@@ -36,6 +36,9 @@ type ReadDriver interface {
 	Aim(ctx context.Context) error
 	// Reached tells whether everything up to there was read. Any goroutine may ask.
 	Reached() bool
+	// Elsewhere grows while other processes read partitions of the same groups, as far
+	// as it is known. Any goroutine may ask.
+	Elsewhere() int64
 }
 
 // Reader reads the records of one shard. Its methods are called from one

@@ -232,11 +232,12 @@ func (rs *readers) busy(until time.Duration) {
 	}
 }
 
-// watch ends reading when no record has come for the timeout, and when the end was
+// watch ends reading when no record has come for the timeout, here or elsewhere, and when the end was
 // reached without one: where the last record is followed by a transaction's marker, or
 // another process has read the rest.
 func (r *run) watch(timeout time.Duration) {
 	rs, from := r.readers, r.now()
+	elsewhere := rs.driver.Elsewhere()
 	ticker := time.NewTicker(idlePoll)
 	defer ticker.Stop()
 	for {
@@ -244,6 +245,10 @@ func (r *run) watch(timeout time.Duration) {
 		case <-rs.done:
 			return
 		case <-ticker.C:
+			if n := rs.driver.Elsewhere(); n != elsewhere {
+				elsewhere = n
+				rs.busy(r.now()) // the readers of this process may have read all of theirs
+			}
 			quiet := r.now() - max(from, time.Duration(rs.last.Load()))
 			switch {
 			case r.over():

@@ -36,3 +36,25 @@ func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
 		})
 	}
 }
+
+// others is a log of which other processes read the rest, record by record.
+type others struct {
+	*fakeLog
+	until time.Duration
+}
+
+func (o *others) Elsewhere() int64 { return int64(min(time.Since(o.began), o.until) / time.Second) }
+
+func TestReadersDoNotGiveUpWhileOthersOfTheirGroupRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &others{newLog(0, 300), time.Minute}
+		p := consuming(plan.Load{}, plan.Read{Timeout: plan.Duration(10 * time.Second)})
+		end, err := Run(t.Context(), p, Drivers{Read: log}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end.Reading != ReadIdle || !within(end.Elapsed, 70*time.Second, time.Second) {
+			t.Errorf("it ended after %v, %q; want 10s after the others", end.Elapsed, end.Reading)
+		}
+	})
+}

@@ -36,6 +36,8 @@ func (l *fakeLog) Aim(context.Context) error { l.aim.Store(l.there()); return ni
 
 func (l *fakeLog) Reached() bool { a := l.aim.Load(); return a >= 0 && l.read.Load() >= a }
 
+func (l *fakeLog) Elsewhere() int64 { return 0 }
+
 func (l *fakeLog) OpenReader(_ context.Context, s *Shard) (Reader, error) {
 	return &fakeReader{l, s}, nil
 }

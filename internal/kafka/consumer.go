@@ -216,6 +216,9 @@ func (d *Consumer) Aim(ctx context.Context) error {
 // Reached tells whether every partition was read up to the aim.
 func (d *Consumer) Reached() bool { return d.at.reached() }
 
+// Elsewhere is how far the readers of other processes are.
+func (d *Consumer) Elsewhere() int64 { return 0*d.at.sumElsewhere() }
+
 // OpenReader makes a reader. Its client connects with the first Read, so that
 // joining a group is part of the run, unless the run also sends: then it has its
 // partitions before the first record goes.

@@ -132,6 +132,16 @@ func (p *positions) reached() bool {
 	return true
 }
 
+// sumElsewhere is what readers of other processes have committed, of all partitions.
+func (p *positions) sumElsewhere() (sum int64) {
+	for g := range p.groups {
+		for i := range p.groups[g].elsewhere {
+			sum += p.groups[g].elsewhere[i].Load()
+		}
+	}
+	return sum
+}
+
 // waiting is how many records of a partition wait to be read by the group. What others
 // count is what no reader here has, if they count that; and where one of theirs has read.
 func (g *groupPositions) waiting(number int, end int64, othersCount bool) int64 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -154,10 +155,13 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 		name       string
 		partitions int32
 		commit     plan.Commit
+		work       time.Duration // of the second process, for each record
+		timeout    time.Duration // 0: only the end ends it
 	}{
-		{"they commit on their own", 3, plan.CommitAuto},
-		{"they commit after each poll", 3, plan.CommitSync},
-		{"one has nothing to read", 1, plan.CommitAuto},
+		{"they commit on their own", 3, plan.CommitAuto, 0, 0},
+		{"they commit after each poll", 3, plan.CommitSync, 0, 0},
+		{"one has nothing to read", 1, plan.CommitAuto, 0, 0},
+		{"one is slower by more than the timeout of the other", 3, plan.CommitSync, 5 * time.Millisecond, 2 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, tc.partitions)
@@ -165,9 +169,10 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 			stamped(t, s.addrs, int(tc.partitions), records)
 			p := reading(func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Read.Commit = 2, tc.commit })
 			p.Load.Rate = plan.Rate{PerSecond: 2000} // so slow that both join before all is read
-			p.Read.Timeout = 0                       // only the end ends it
+			p.Read.Timeout = plan.Duration(tc.timeout)
 			sums := make(chan stats.Window)
-			for _, share := range sharesOf(t, p, 2) {
+			for i, share := range sharesOf(t, p, 2) {
+				share.Read.Processing = plan.Duration(int64(i) * int64(tc.work))
 				d := s.reader(share, nil, "auto.commit.interval.ms=600000", "heartbeat.interval.ms=50")
 				go func() {
 					var sum total

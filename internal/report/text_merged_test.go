@@ -12,6 +12,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -22,11 +23,41 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	untold.Processes[3].Note = ""
 	early := mergedProduce()
 	early.Overlap.ClockErrorUS = -1
+	short := mergedProduce()
+	short.Overlap.Seconds, short.Throughput.Seconds, short.Processes[0].CPUCores = 0, 0.4, 0
+	lone := mergedProduce()
+	lone.Processes = lone.Processes[:1]
+	brief := lone
+	brief.Overlap, brief.Throughput.Seconds = &result.Overlap{ToSeconds: 0.3, SpanSeconds: 0.3}, 0.3
+	gap := mergedProduce()
+	ms, from := int64(3000), 2.0
+	gap.Outage = &result.Outage{LongestGapMS: &ms, LongestGapFromSeconds: &from}
+	few := mergedProduce()
+	few.Throughput.AskedRecordsPerSecond = 1333
+	broken := mergedConsume()
+	broken.Processes[0].BoundBy.Limit = result.LimitReadFailed
+	blind := mergedProduce()
+	for i := range blind.Hosts {
+		blind.Hosts[i].Busy = &result.Busy{Seconds: 3, Brokers: []result.BusyBroker{{PID: 1}}}
+	}
+	groups := mergedMixed()
+	groups.Verify = &ledger.Verdict{Readers: 1, Acknowledged: 4000, AcknowledgedRead: 4000}
 	for _, tc := range []struct {
 		name     string
 		of       result.Result
 		has, not []string
 	}{
+		{"too short a run has no rates", short, []string{
+			"throughput no rate: less than 1s was measured", "none: the processes were measured together for less than 1s; starts", "too little was measured for a rate",
+			"total – –", " 1 – – 18.8ms 14.7ms 51.2ms 52.2ms 52.3ms 0 – complete",
+		}, []string{"did not run together"}},
+		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s rates", "histograms of 1 process, none"}, []string{"apart", "1 processes"}},
+		{"one process ran together with itself", brief, []string{"none: less than 1s was measured"}, []string{"together"}},
+		{"a gap is that of one process", gap, []string{"longest gap one process had no acknowledgement for 3.00s, from 2.00s on"}, []string{"nothing was acknowledged"}},
+		{"what was asked for is told where parts are lost", few, []string{"(target 1,000 of 1,333 asked for, offered"}, nil},
+		{"reading that failed is not complete", broken, []string{"reading failed"}, nil},
+		{"what could not be read of a host is not 0", blind, []string{"vm14 broker – – – – – – – –"}, []string{" 0% of", "0% 0 B"}},
+		{"parts that each had one reader are no groups", groups, []string{"every acknowledged record was read once"}, []string{"groups"}},
 		{"the overlap is stated, with how well it is known", all["merged"], []string{"3.00s of 4.20s; starts 438µs apart ±120µs"}, []string{"own clock"}},
 		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates"}, []string{"±"}},
 		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},
@@ -112,6 +143,30 @@ func TestTablesOfAMergedResultFitATerminalOfAHundredColumns(t *testing.T) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > lineWidth {
 			t.Errorf("%d characters: %s", n, line)
 		}
+	}
+}
+
+func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
+	r := many(3, 5)
+	r.Valid, r.Invalid = false, nil
+	say := func(i int, reason string) {
+		p := &r.Processes[i]
+		p.Valid, p.Invalid = false, append(p.Invalid, reason)
+		r.Invalid = append(r.Invalid, fmt.Sprintf("%s/%d: %s", p.Host, p.Process, reason))
+	}
+	for i := range 10 {
+		say(i, fmt.Sprintf("kt missed its own schedule: of the records that nothing held up, 1 %% left more than %dms late (bound: 5ms)", 10+i*7%10))
+	}
+	say(11, "kt handed over 900 of 1000 records/s although it waited for the brokers only 0 % of the time")
+	say(12, "kt handed over 800 of 1000 records/s although it waited for the brokers only 0 % of the time")
+	say(13, "kt had no CPU left: it used 4.00 of 4 cores and handed over 900 of 1000 records/s")
+	text := oneSpace(written(t, Text, r, Options{}))
+	_, text, _ = strings.Cut(text, "NOT VALID ")
+	want := "10 of 15 processes, worst client-001/3: kt missed its own schedule: of the records that nothing held up, 1 % left more than 19ms late (bound: 5ms); " +
+		"2 of 15 processes, such as client-002/2: kt handed over 900 of 1000 records/s although it waited for the brokers only 0 % of the time; " +
+		"client-002/4: kt had no CPU left: it used 4.00 of 4 cores and handed over 900 of 1000 records/s"
+	if !strings.HasPrefix(text, want) {
+		t.Errorf("not valid because %s\nwant %s", text, want)
 	}
 }
 

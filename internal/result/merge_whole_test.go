@@ -63,7 +63,7 @@ func TestClientsUseWhatTheirProcessesDo(t *testing.T) {
 		for _, e := range steady(0, 10, 100) {
 			events = append(events, e, event{sample: &host.Sample{At: e.window.End, Interval: time.Second, Cores: 4, HostCores: 4, ProcessCPU: cpu}})
 		}
-		return partFile{run: "r", host: "a", process: process, alone: true, late: late, events: events, trailer: trailerOf(10)}.bytes(t)
+		return partFile{run: "r", host: "a", process: process, alone: true, late: late, plan: header(100).Plan, events: events, trailer: trailerOf(10)}.bytes(t)
 	}
 	r := merged(t, part(1, 0, 1), part(2, 5*time.Second, 0.5))
 	if r.Client.CPUCores != 1.5 || r.Hosts[0].CPUCores != 1.5 || !strings.Contains(r.BoundBy.Evidence, "1.50 of 4 cores") {

@@ -41,20 +41,32 @@ func TestThePanelOfAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 }
 
 func TestTheBacklogOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T) {
-	c := hostsConsume()
-	c.hosts[1].state, c.hosts[1].from, c.hosts[1].silent = hostAway, 40, true
-	m, _ := hostModel(c, 120, 30)
-	frame := send(send(m, press("down")), press("enter")).frame()
-	if backlog := strings.Split(frame, "\n")[2]; !strings.Contains(backlog, "producer-2 ── – ─") && !strings.Contains(backlog, " – ─╮") {
-		t.Errorf("its chart tells a backlog: %q", backlog)
+	d := newData(Header{Command: "consume", Hosts: []HostHeader{{Name: "a", Processes: 1}, {Name: "b", Processes: 1}}})
+	read := func(at int) HostState {
+		start := time.Duration(at) * time.Second
+		w := stats.Window{Start: start, End: start + time.Second}
+		w.Consumed, w.Backlog = 100, 1000
+		return HostState{Name: "b", Processes: 1, State: hostRunning, Window: w}
 	}
-	if strings.Contains(frame, "a second, gone in") {
-		t.Errorf("there is a forecast:\n%s", frame)
+	for i := range 12 {
+		b := read(i)
+		d.observe(Tick{State: Running, Windows: []stats.Window{b.Window}, Hosts: []HostState{b}})
 	}
-	s := hostsAfter(57, c.hosts...)
-	table := newHostTable(chart.New(118, 10, theme.New(theme.Options{})), s)
-	if got := table.backlog(s.hosts[1]); got.text != table.missing().text {
-		t.Errorf("its row tells a backlog of %s", got.text)
+	s := &scene{data: d, one: true, selected: 1}
+	told := func() [3]string {
+		th := theme.New(theme.Options{})
+		table := newHostTable(chart.New(118, 10, th), s)
+		level, _ := s.subject().backlogValue(th)
+		return [3]string{table.backlog(d.hosts[1]).text, level, s.subject().backlogOutlook()}
+	}
+	if diff := cmp.Diff([3]string{"12.0k", "12.0k ↑", "grows by 1.00k a second"}, told()); diff != "" {
+		t.Errorf("while it tells: %s", diff)
+	}
+	for range patience {
+		d.observe(Tick{State: Running, Hosts: []HostState{{Name: "b", Processes: 1, State: hostAway}}})
+	}
+	if diff := cmp.Diff([3]string{"–", "–", ""}, told()); diff != "" {
+		t.Errorf("after %d silent ticks: %s", patience, diff)
 	}
 }
 
@@ -76,6 +88,25 @@ func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
 	}})
 	if frame = m.frame(); !strings.Contains(frame, "rec/s 300") || !strings.Contains(frame, "01:08 / 02:00") {
 		t.Errorf("once one is heard again:\n%s", frame)
+	}
+}
+
+func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
+	m, _ := hostModel(hostsRoundtrip(), 120, 30)
+	for range patience {
+		m = send(m, Tick{State: Running})
+	}
+	figures := strings.Split(m.frame(), "\n")[1]
+	for _, want := range []string{"acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "backlog –"} {
+		if !strings.Contains(figures, want) {
+			t.Errorf("there is no %q in %q", want, figures)
+		}
+	}
+}
+
+func TestAHostThatIsLostIsWorseThanOneThatIsAway(t *testing.T) {
+	if back, away, lost := badnessOf(kindBack), badnessOf(kindAway), badnessOf(kindLost); back != better || away != worse || lost != worst {
+		t.Errorf("back %d, away %d, lost %d", back, away, lost)
 	}
 }
 

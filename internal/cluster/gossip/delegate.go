@@ -1,7 +1,6 @@
 package gossip
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -31,13 +30,15 @@ func (d delegate) NodeMeta(int) []byte {
 }
 
 // goodbyePrefix begins the one message that agents send each other: that the agent of the
-// name that follows goes. Memberlist knows it too, and tells nobody.
+// name that follows goes, and of which of its starts that is said. Memberlist knows it
+// too, and tells nobody.
 const goodbyePrefix = "goodbye "
 
 // NotifyMsg gets a message of a peer.
 func (d delegate) NotifyMsg(data []byte) {
-	if name, ok := bytes.CutPrefix(data, []byte(goodbyePrefix)); ok && len(name) <= nameLimit {
-		d.g.table.goodbye(string(name), time.Now())
+	said, ok := strings.CutPrefix(string(data), goodbyePrefix)
+	if name, start, _ := strings.Cut(said, " "); ok && len(name) <= nameLimit {
+		d.g.table.goodbye(name, start, time.Now())
 	}
 }
 
@@ -87,7 +88,7 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 	if n.Name == d.g.name || err != nil { // NotifyAlive has refused what does not decode
 		return
 	}
-	d.g.table.here(info, address(n), time.Now())
+	d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
 	d.g.speak.say("%s is there, at %s", info.Name, address(n))
 }
 
@@ -97,7 +98,7 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	if n.Name == d.g.name || err != nil {
 		return
 	}
-	d.g.table.told(info, address(n), time.Now())
+	d.g.table.told(info, startOf(n.Meta), address(n), time.Now())
 }
 
 // NotifyLeave tells that an agent is no longer there.

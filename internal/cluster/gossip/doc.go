@@ -13,4 +13,11 @@
 //
 // What a peer says of itself is data: its length is capped, and no character of it can
 // steer a terminal.
+//
+// The key keeps out who has not got it. It does not keep such a one from recording packets
+// and sending them again: memberlist knows no replay, so a member that is gone may be shown
+// as alive until it is asked, or one that is there as gone until it objects. Nothing but
+// this picture hangs on it: whoever makes a load is talked to over a stream, where a
+// replay is refused. A goodbye names the start of the agent that it is of, and is ignored
+// after the next.
 package gossip

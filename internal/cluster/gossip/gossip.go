@@ -3,6 +3,7 @@ package gossip
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -39,6 +40,7 @@ type Options struct {
 // Gossip is an agent's part in finding the others.
 type Gossip struct {
 	name    string
+	start   string         // made anew at each start
 	addr    string         // advertised
 	bound   netip.AddrPort // where it listens
 	open    bool           // no key
@@ -67,7 +69,8 @@ const leaveTimeout = 1500 * time.Millisecond
 // Start listens and joins. It does not wait for the others: those that are not there yet
 // are tried until Close. Errors name the flag that is to be changed.
 func Start(o Options) (*Gossip, error) {
-	meta, err := o.Info.encode()
+	start := rand.Text()[:startLimit]
+	meta, err := o.Info.encode(start)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func Start(o Options) (*Gossip, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	g := &Gossip{
-		name: o.Info.Name, open: o.Key == nil, since: time.Now(), table: newTable(),
+		name: o.Info.Name, start: start, open: o.Key == nil, since: time.Now(), table: newTable(),
 		stop: stop, info: o.Info.clone(), meta: meta,
 	}
 	g.speak = newSpeaker(o.Log)
@@ -192,7 +195,7 @@ func (g *Gossip) Advertised() string { return g.addr }
 // in the last ten minutes.
 func (g *Gossip) Members() []Member {
 	g.mu.Lock()
-	self := Member{g.info.clone(), g.addr, Alive, g.since}
+	self := Member{g.info.clone(), g.addr, Alive, g.since, g.start}
 	g.mu.Unlock()
 	all := append(g.table.list(time.Now()), self)
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
@@ -205,7 +208,7 @@ func (g *Gossip) Update(info Info) error {
 	if info.Name != g.name {
 		return fmt.Errorf("an agent keeps its name %q, and cannot become %q", g.name, info.Name)
 	}
-	meta, err := info.encode()
+	meta, err := info.encode(g.start)
 	if err != nil {
 		return err
 	}
@@ -253,7 +256,7 @@ func (g *Gossip) end(goodbye bool) (err error) {
 func (g *Gossip) goodbye() {
 	for _, n := range g.list.Members() {
 		if n.Name != g.name {
-			_ = g.list.SendBestEffort(n, []byte(goodbyePrefix+g.name))
+			_ = g.list.SendBestEffort(n, []byte(goodbyePrefix+g.name+" "+g.start))
 		}
 	}
 }

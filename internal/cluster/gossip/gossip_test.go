@@ -126,7 +126,7 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 			agents := make([]*Gossip, len(order))
 			for _, i := range order {
 				o := Options{Bind: addrs[i], Join: addrs, Key: key(1)}
-				o.Info = Info{Role: "client", Version: "v1.2", Tags: []string{"rack=7"}, Wire: 1, Results: i}
+				o.Info = Info{Role: "client", Version: "v1.2", Tags: []string{"rack-7"}, Wire: 1, Results: i}
 				agents[i], _ = agent(t, fmt.Sprint("vm", i), o)
 			}
 			for i, g := range agents {
@@ -134,7 +134,7 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 				if g.Addr() != addrs[i] {
 					t.Errorf("vm%d listens on %s, want %s", i, g.Addr(), addrs[i])
 				}
-				want := Info{Name: "vm2", Role: "client", Version: "v1.2", Tags: []string{"rack=7"}, Wire: 1, Results: 2}
+				want := Info{Name: "vm2", Role: "client", Version: "v1.2", Tags: []string{"rack-7"}, Wire: 1, Results: 2}
 				if diff := cmp.Diff(want, g.Members()[2].Info); diff != "" {
 					t.Errorf("vm%d sees of vm2 (-want +got):\n%s", i, diff)
 				}
@@ -276,7 +276,9 @@ func TestWhoHasNotTheKeyNeverJoins(t *testing.T) {
 	eventually(t, 10*time.Second, "the one with the wrong key is told", func() bool {
 		return len(told.with("it has another key, or is no kt agent")) > 0
 	})
-	eventually(t, 10*time.Second, "a tells of connections that it refused", func() bool { return len(log.with("127.0.0.1")) > 0 })
+	eventually(t, 10*time.Second, "a tells of connections that it refused", func() bool {
+		return len(log.with("it is neither a kt nor of this gossip")) > 0
+	})
 	sees(t, a, 15*time.Second, "a alive", "good alive")
 	sees(t, good, 15*time.Second, "a alive", "good alive")
 	sees(t, wrong, time.Second, "wrong alive")

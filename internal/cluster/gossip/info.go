@@ -15,7 +15,7 @@ type Info struct {
 	Name    string   // unique in the network: at most 63 letters, digits, dots, dashes and underscores
 	Role    string   // "broker", "client" or ""
 	Version string   // of kt
-	Tags    []string // at most 16, of 32 characters each
+	Tags    []string // at most 16, of 32 such characters each
 	Wire    int      // version of the protocol that its streams speak
 	Busy    string   // the run that it takes part in, its first 64 bytes; "": idle
 	Results int      // how many it keeps
@@ -29,6 +29,7 @@ const (
 	tagLimit     = 32
 	tagsLimit    = 16 // tags
 	busyLimit    = 64
+	startLimit   = 8
 
 	metaLimit = 512 // what memberlist sends with a name (its MetaMaxSize)
 )
@@ -42,15 +43,16 @@ type meta struct {
 	Wire    int      `json:"w,omitempty"`
 	Busy    string   `json:"b,omitempty"`
 	Results int      `json:"n,omitempty"`
+	Start   string   `json:"s,omitempty"` // a number of its own for each start of an agent
 }
 
 // encode returns what goes out with the name. Its errors are for who gave the flags.
-func (i Info) encode() ([]byte, error) {
+func (i Info) encode(start string) ([]byte, error) {
 	i.Busy = cut(i.Busy, busyLimit)
-	if err := i.check(); err != nil {
+	if err := i.Check(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(meta{i.Role, i.Version, i.Tags, i.Wire, i.Busy, i.Results})
+	data, err := json.Marshal(meta{i.Role, i.Version, i.Tags, i.Wire, i.Busy, i.Results, start})
 	if err != nil {
 		return nil, fmt.Errorf("encode what this agent tells of itself: %w", err)
 	}
@@ -70,24 +72,33 @@ func decode(name string, data []byte) (Info, error) {
 		return Info{}, fmt.Errorf("decode what an agent tells of itself: %w", err)
 	}
 	i := Info{name, m.Role, m.Version, m.Tags, m.Wire, m.Busy, m.Results}
-	return i, i.check()
+	return i, i.Check()
 }
 
-// check tells everything that is wrong.
-func (i Info) check() error {
+// startOf is the start that an agent says it is of, "" where it says none.
+func startOf(data []byte) string {
+	var m meta
+	if json.Unmarshal(data, &m) != nil || !isWord(m.Start, startLimit) {
+		return ""
+	}
+	return m.Start
+}
+
+// Check tells everything that is wrong.
+func (i Info) Check() error {
 	var errs []error
-	if !isWord(i.Name, nameLimit, "") {
+	if !isWord(i.Name, nameLimit) {
 		errs = append(errs, fmt.Errorf("--name: %q is no name of an agent: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(i.Name, nameLimit), nameLimit))
 	}
-	if i.Role != "" && !isWord(i.Role, roleLimit, "") {
+	if i.Role != "" && !isWord(i.Role, roleLimit) {
 		errs = append(errs, fmt.Errorf("--role: %q is no role", cut(i.Role, roleLimit)))
 	}
 	if len(i.Tags) > tagsLimit {
 		errs = append(errs, fmt.Errorf("--tags: %d of at most %d tags", len(i.Tags), tagsLimit))
 	}
 	for _, t := range i.Tags {
-		if !isWord(t, tagLimit, "=:") {
-			errs = append(errs, fmt.Errorf("--tags: %q is no tag: 1 to %d letters, digits and any of . - _ = :, the first a letter or a digit", cut(t, tagLimit), tagLimit))
+		if !isWord(t, tagLimit) {
+			errs = append(errs, fmt.Errorf("--tags: %q is no tag: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(t, tagLimit), tagLimit))
 		}
 	}
 	if !isText(i.Version, versionLimit) {
@@ -103,8 +114,8 @@ func (i Info) check() error {
 }
 
 // isWord tells whether a name can stand in a list, a file's name and a table: ASCII, no
-// separators but those given beside . - and _.
-func isWord(s string, limit int, more string) bool {
+// separators but . - and _.
+func isWord(s string, limit int) bool {
 	letter := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 	}
@@ -112,7 +123,7 @@ func isWord(s string, limit int, more string) bool {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool {
-		return !letter(r) && !strings.ContainsRune(".-_", r) && !strings.ContainsRune(more, r)
+		return !letter(r) && !strings.ContainsRune(".-_", r)
 	})
 }
 

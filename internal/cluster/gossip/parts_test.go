@@ -32,6 +32,7 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 		{"one that said goodbye", []func(*table, time.Time){bye, away}, 0, "a left 2s"},
 		{"one whose goodbye was slower than the news", []func(*table, time.Time){away, bye}, 0, "a left 1s"},
 		{"one that said goodbye and is still there", []func(*table, time.Time){bye}, 0, "a alive 0s"},
+		{"one that crashed when somebody repeated what it said before its last start", []func(*table, time.Time){byeOfOld, away, byeOfOld}, 0, "a gone 2s"},
 		{"one that left, came back and crashed", []func(*table, time.Time){bye, away, here, away}, 0, "a gone 4s"},
 		{"one that has been gone for ten minutes", []func(*table, time.Time){away}, keepGone + time.Second, "a gone 1s"},
 		{"one that has been gone for longer", []func(*table, time.Time){away}, keepGone + 2*time.Second, ""},
@@ -53,17 +54,19 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 	}
 }
 
-func here(t *table, now time.Time)    { t.here(Info{Name: "a"}, "10.0.0.1:7946", now) }
-func told(t *table, now time.Time)    { t.told(Info{Name: "a", Busy: "x"}, "10.0.0.1:7946", now) }
+func here(t *table, now time.Time)    { t.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
+func told(t *table, now time.Time)    { t.told(Info{Name: "a", Busy: "x"}, "S1", "10.0.0.1:7946", now) }
 func answers(t *table, now time.Time) { t.answers("a", now) }
 func silent(t *table, now time.Time)  { t.silent("a", now) }
 func away(t *table, now time.Time)    { t.away("a", now) }
-func bye(t *table, now time.Time)     { t.goodbye("a", now) }
+func bye(t *table, now time.Time)     { t.goodbye("a", "S1", now) }
+
+func byeOfOld(t *table, now time.Time) { t.goodbye("a", "S0", now) }
 
 func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 	tab, now := newTable(), time.Now()
 	for i := range maxMembers {
-		tab.here(Info{Name: fmt.Sprint("m", i)}, "", now)
+		tab.here(Info{Name: fmt.Sprint("m", i)}, "", "", now)
 	}
 	if tab.room("another") || !tab.room("m7") {
 		t.Error("the bound holds for who is new, and for nobody else")
@@ -126,6 +129,7 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 		{"[DEBUG] memberlist: Failed UDP ping: vm14 (timeout reached)", ""},
 		{"[ERR] memberlist: Failed fallback TCP ping: EOF", ""},
 		{"[ERR] memberlist: Conflicting address for vm14.", ""},
+		{"[WARN] memberlist: Was able to connect to \"vm14\" over TCP but UDP probes failed", `"vm14" answers`},
 		{"", ""},
 	} {
 		l := new(logged)

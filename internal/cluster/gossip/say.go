@@ -136,5 +136,5 @@ func (s *speaker) due(topic string, now time.Time) (again int, since time.Time, 
 func clean(text string) string {
 	text = strings.TrimSpace(text)
 	quoted := strconv.QuoteToGraphic(cut(text, textLimit))
-	return quoted[1 : len(quoted)-1]
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) // a quote steers nothing
 }

@@ -22,7 +22,7 @@ func BenchmarkSteadyState(b *testing.B) {
 		b.Run(fmt.Sprint(n, "agents"), func(b *testing.B) {
 			agents := make([]*Gossip, n)
 			for i := range agents {
-				o := Options{Key: key(1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack=7", "ssd"}, Wire: 1}}
+				o := Options{Key: key(1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack-7", "ssd"}, Wire: 1}}
 				if i > 0 {
 					o.Join = []string{agents[0].Addr()}
 				}

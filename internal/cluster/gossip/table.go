@@ -24,6 +24,8 @@ type Member struct {
 	Addr  string    // host:port, of both TCP and UDP
 	State string    // Alive, Suspect, Gone or Left
 	Since time.Time // in this state, by this host's clock
+
+	start string // which of its starts it is of
 }
 
 const (
@@ -65,19 +67,19 @@ func (t *table) room(name string) bool {
 }
 
 // here notes that a member is there, newly or again.
-func (t *table) here(info Info, addr string, now time.Time) {
+func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.goodbyes, info.Name)
-	t.members[info.Name] = &Member{info, addr, Alive, now}
+	t.members[info.Name] = &Member{info, addr, Alive, now, start}
 }
 
 // told notes what a member now says of itself. That it says something is a sign of life.
-func (t *table) told(info Info, addr string, now time.Time) {
+func (t *table) told(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m := t.members[info.Name]; m != nil {
-		m.Info, m.Addr = info, addr
+		m.Info, m.Addr, m.start = info, addr, start
 		m.become(Alive, now)
 	}
 }
@@ -102,12 +104,13 @@ func (t *table) silent(name string, now time.Time) {
 }
 
 // goodbye notes that a member says it goes. The news that it is away may have been
-// faster, or come later.
-func (t *table) goodbye(name string, now time.Time) {
+// faster, or come later. One that it said before it was started again explains nothing:
+// somebody may have recorded it.
+func (t *table) goodbye(name, start string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.members[name]
-	if m == nil {
+	if m == nil || m.start != start {
 		return
 	}
 	t.goodbyes[name] = now
