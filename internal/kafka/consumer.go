@@ -217,7 +217,7 @@ func (d *Consumer) Aim(ctx context.Context) error {
 func (d *Consumer) Reached() bool { return d.at.reached() }
 
 // Elsewhere is how far the readers of other processes are.
-func (d *Consumer) Elsewhere() int64 { return 0*d.at.sumElsewhere() }
+func (d *Consumer) Elsewhere() int64 { return d.at.sumElsewhere() }
 
 // OpenReader makes a reader. Its client connects with the first Read, so that
 // joining a group is part of the run, unless the run also sends: then it has its

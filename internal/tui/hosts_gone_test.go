@@ -192,6 +192,19 @@ func TestTheTimeBeforeTheLoadIsNoneOfItsEvents(t *testing.T) {
 	}
 }
 
+func TestAHostThatComesWhileTheDisplayIsFrozenCannotBeSelected(t *testing.T) {
+	m, _ := hostModel(manyHosts(loadHost("a", 100e3, 0.4)), 120, 30)
+	m = send(send(m, press("enter")), press("space"))
+	m = send(m, Tick{State: Running, Hosts: []HostState{{Name: "late", Processes: 1, State: hostRunning}}})
+	m = send(m, press("down"))
+	if frame := m.frame(); !strings.Contains(frame, "Throughput, a") {
+		t.Errorf("it shows another host:\n%s", frame)
+	}
+	if m = send(send(m, press("space")), press("down")); !strings.Contains(m.frame(), "Throughput, late") {
+		t.Errorf("it cannot be selected after that:\n%s", m.frame())
+	}
+}
+
 func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
 	for _, row := range []struct {
 		name        string

@@ -110,7 +110,11 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	case doUp:
 		s.selected = max(s.selected-1, 0)
 	case doDown:
-		s.selected = min(s.selected+1, len(m.data.hosts)-1)
+		hosts := m.data.hosts
+		if s.frozen { // it may show fewer
+			hosts = s.data.hosts
+		}
+		s.selected = min(s.selected+1, len(hosts)-1)
 	case doOne:
 		s.one = !s.one
 	case doShorter:
