@@ -69,11 +69,12 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				a := w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit })
-				a.behave = func(p int) behaviour { return behaviour{deaf: p == 1, forever: p == 1} }
+				a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: p == 2} }
 				o := longer(w.order([]string{"a"}), tc.duration)
+				o.Plan.Topic.Delete = true
 				o.Plan.Load.Records = tc.records
 				if tc.records > 0 {
-					a.behave = func(p int) behaviour { return behaviour{deaf: p == 1, forever: true} }
+					a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: true} }
 				}
 				stop := make(chan struct{})
 				if tc.stop > 0 {
@@ -87,8 +88,11 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 				if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
 					t.Errorf("it took %v, want %v and a little", took, tc.within)
 				}
-				if d := out.Done["a"]; d[0].Code != 1 || d[1].Code != 0 {
-					t.Errorf("the processes ended %+v: only the first is to be killed", d)
+				if d := out.Done["a"]; d[0].Code != 0 || d[1].Code != 1 {
+					t.Errorf("the processes ended %+v: only the second is to be killed", d)
+				}
+				if n := w.topics(); n != 0 {
+					t.Errorf("the topic is there %d times: the first was killed while it waited", n)
 				}
 				w.idle(t, -1)
 				w.end()
@@ -143,6 +147,24 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.add("a", "client")
+		limited := func(lasts time.Duration) time.Duration {
+			a, err := newAgent(AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := offered(t)
+			o.Shares, o.Lasts = nil, lasts
+			if _, err := a.accept(o); err != nil {
+				t.Fatal(err)
+			}
+			a.close()
+			return o.Lasts
+		}
+		for lasts, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Second, time.Hour: time.Minute} {
+			if got := limited(lasts); got != want {
+				t.Errorf("without its coordinator a load of %v is watched for %v, want %v", lasts, got, want)
+			}
+		}
 		b := w.add("broker", "broker", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
 		out, _, err := w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute))
 		if err != nil {

@@ -345,7 +345,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 // before tells whether the run can still be undone everywhere: an order takes a moment to
 // get to the agents.
 func (s *session) before() bool {
-	return (!s.started || s.elapsed() < -undoAhead)
+	return !s.undoing && (!s.started || s.elapsed() < -undoAhead)
 }
 
 const undoAhead = 500 * time.Millisecond

@@ -35,7 +35,6 @@ const (
 	maxTags       = 32
 	maxText       = 4096 // bytes of any text
 	maxArgsBytes  = 64 << 10
-	maxOffered    = 256 << 10                  // bytes of an offer
 	maxFiles      = 20_000                     // in one listing
 	chunkBytes    = 256 << 10                  // of a run file at a time
 	maxRunFile    = int64(1) << 40             // bytes

@@ -96,8 +96,8 @@ func (o *offer) check() error {
 // fits tells whether an agent takes an offer of that size.
 func (o *offer) fits() error {
 	b, err := json.Marshal(o)
-	if err == nil && len(b) > maxOffered {
-		err = fmt.Errorf("what it would be told is %d KiB long, and %d KiB are the most: give fewer or shorter properties", (len(b)+1023)>>10, maxOffered>>10)
+	if err == nil && len(b) > maxOffer {
+		err = fmt.Errorf("what it would be told is %d KiB long, and %d KiB are the most: give fewer or shorter properties", (len(b)+1023)>>10, maxOffer>>10)
 	}
 	return err
 }

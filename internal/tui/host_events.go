@@ -32,12 +32,13 @@ func (d *data) hostEvents(w *stats.Window) []stats.Event {
 		if !h.heard() {
 			state = h.State
 		}
-		switch {
-		case state == h.told:
+		if state == h.told {
 			continue
-		case state == hostAway:
+		}
+		switch state {
+		case hostAway:
 			away = append(away, h)
-		case state == hostLost:
+		case hostLost:
 			lost = append(lost, h)
 		default:
 			back = append(back, h)

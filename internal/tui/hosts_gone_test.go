@@ -213,11 +213,13 @@ func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
 		{"names that fit stay whole", []string{"vm14.lab.example", "vm15.lab.example"}, []string{"vm14.lab.example", "vm15.lab.example"}},
 		{
 			"a domain that all have says nothing",
-			[]string{"ip-10-0-12-101.eu-west-1.internal", "ip-10-0-12-102.eu-west-1.internal"}, []string{"ip-10-0-12-101", "ip-10-0-12-102"},
+			[]string{"ip-10-0-12-101.eu-west-1.internal", "ip-10-0-12-102.eu-west-1.internal"},
+			[]string{"ip-10-0-12-101", "ip-10-0-12-102"},
 		},
 		{
 			"names that begin alike",
-			[]string{"kafka-benchmark-client-001", "kafka-benchmark-client-002"}, []string{"kafka-benc…lient-001", "kafka-benc…lient-002"},
+			[]string{"kafka-benchmark-client-001", "kafka-benchmark-client-002"},
+			[]string{"kafka-benc…lient-001", "kafka-benc…lient-002"},
 		},
 		{"domains that differ", []string{"client.of.one.long.example", "a.of.another.test"}, []string{"client.of.…g.example", "a.of.another.test"}},
 		{"a host alone", []string{"vm14.a-rather-long.example"}, []string{"vm14"}},

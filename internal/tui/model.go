@@ -112,7 +112,7 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	case doDown:
 		hosts := m.data.hosts
 		if s.frozen { // it may show fewer
-			hosts = s.data.hosts
+			hosts = s.hosts
 		}
 		s.selected = min(s.selected+1, len(hosts)-1)
 	case doOne:
