@@ -72,7 +72,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 			return err
 		}
 		defer remove()
-		fetched, errs := client.Results(ctx, found, flags.Run, dir)
+		fetched, errs := client.Results(ctx, found, flags.Name, dir)
 		problems = errs
 		for _, path := range fetched {
 			if err := m.add(path); err != nil {

@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -13,7 +15,8 @@ var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-
 // Collect is what kt collect was asked to do.
 type Collect struct {
 	Agents
-	Run        string // name or epoch; "": what is there is one run
+	Run        string // name or epoch, with the start where several had one name (nightly@2026-11-21T22:00:00Z); "": what is there is one run
+	Name       string // of Run, without a start
 	ResultFile string // as Run.ResultFile
 	Fetch      bool   // agents were named: they are asked
 
@@ -28,7 +31,7 @@ func NewCollect(set *pflag.FlagSet) *Collect {
 	c := &Collect{set: set}
 	set.SortFlags = false
 	group(set, GroupHosts, func() {
-		set.StringVar(&c.Run, "run", "", "`NAME` of the run whose parts are merged, or its epoch where several runs had one name")
+		set.StringVar(&c.Run, "run", "", "`NAME` of the run whose parts are merged; where several had one name, its epoch or NAME@START")
 		c.define(set)
 	})
 	group(set, GroupOutput, func() {
@@ -50,13 +53,18 @@ func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
 	typedAgents := typedOn(c.set.Lookup("join")) || typedOn(c.set.Lookup("peers"))
 	c.Fetch = typedAgents || len(files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
 	errs := []error{oneOf("output", c.Output, ReportOutputs, nearest), c.check()}
-	if err := CheckRunName(c.Run); err != nil {
+	name, start, exact := strings.Cut(c.Run, "@")
+	c.Name = name
+	if err := CheckRunName(name); err != nil {
 		errs = append(errs, fmt.Errorf("--run %q: %w", c.Run, err))
+	}
+	if _, err := time.Parse(time.RFC3339, start); exact && err != nil {
+		errs = append(errs, fmt.Errorf("--run %q: after @ stands a start, as in nightly@2026-11-21T22:00:00Z", c.Run))
 	}
 	switch {
 	case !c.Fetch && len(files) == 0:
 		errs = append(errs, errors.New("kt collect needs run files (kt collect a.ktr b.ktr dir/) or agents to ask (kt collect --join HOST --run NAME)"))
-	case c.Fetch && c.Run == "":
+	case c.Fetch && c.Name == "":
 		errs = append(errs, errors.New("--run: agents are asked for the parts of one run: name it"))
 	}
 	return errors.Join(errs...)

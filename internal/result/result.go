@@ -73,8 +73,8 @@ type Throughput struct {
 	OfferedRecordsPerSecond float64 `json:"offered_records_per_second"` // handed to the client, over the time it took to hand them over
 	TargetRecordsPerSecond  float64 `json:"target_records_per_second"`  // 0: unlimited
 
-	// AskedRecordsPerSecond is the target of all parts of a merged run; absent: of all of
-	// them the target is.
+	// AskedRecordsPerSecond is the target of all parts of a merged run, when some of them
+	// do not count, and TargetRecordsPerSecond is that of the others.
 	AskedRecordsPerSecond float64 `json:"asked_records_per_second,omitempty"`
 
 	Bytes           int64   `json:"bytes"`             // of keys and values, acknowledged
