@@ -30,6 +30,7 @@ type remote struct {
 	shares []float64 // of the load, by host
 	out    *output
 	fold   *result.Fold // what is known while the run goes on
+	said   []string     // while there was a screen; by the one goroutine of the client's run
 }
 
 // runRemote makes a load on other hosts, and writes the merged result.
@@ -165,6 +166,7 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	if !r.load.Quiet && r.out.screen == nil {
 		fmt.Fprintf(r.env.Stderr, "kt: run %s on %s\n", r.order.Run, hostList(r.order))
 	}
+	r.client.Log = r.say
 	abort := make(chan struct{})
 	r.stop.elsewhere(sync.OnceFunc(func() { close(abort) }), leaveHosts)
 	var outcome cluster.Outcome
@@ -175,7 +177,20 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	})
 	r.out.show(ctx)
 	running.Wait()
+	for _, text := range r.said {
+		fmt.Fprintln(r.env.Stderr, "kt: "+text)
+	}
 	return outcome, err
+}
+
+// say tells what the coordinator has to say, when there is room for it: a screen shows
+// most of it in its own way, and the rest comes after it.
+func (r *remote) say(text string) {
+	if r.out.screen != nil && !r.out.broken.Load() {
+		r.said = append(r.said, text)
+		return
+	}
+	fmt.Fprintln(r.env.Stderr, "kt: "+text)
 }
 
 // leaveHosts is how long the hosts may take to end a run that was ended twice, and to
@@ -250,12 +265,12 @@ var waits = map[cluster.Stage]tui.State{
 
 // observe shows one second of the whole. It is called by one goroutine of the client's.
 func (r *remote) observe(t cluster.Tick) {
-	s := second{windows: t.Windows, stage: stages[t.Stage], sample: sampleOf(t)}
+	s := second{windows: t.Windows, stage: stages[t.Stage], sample: sampleOf(t), buffered: t.Buffered, inFlight: t.InFlight}
 	for _, w := range t.Windows {
 		r.fold.AddWindow(w)
 	}
 	r.fold.AddSample(s.sample)
-	s.verdict, s.backlog = r.fold.Verdict(), r.fold.Backlog()
+	s.verdict, s.backlog = r.fold.Verdict(), t.Backlog
 	if r.out.screen != nil && !r.out.broken.Load() {
 		show := tick(s)
 		show.Hosts, show.StartsIn = hostStates(t), max(0, -t.At)

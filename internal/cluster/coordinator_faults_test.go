@@ -187,7 +187,7 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 }
 
 func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
-	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, out Outcome, last Tick, err error) {
+	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, _ Outcome, _ Tick, err error) {
 		if err == nil || !strings.Contains(err.Error(), "b: its clock was set by 5s while the start was agreed") {
 			t.Errorf("the error is %v", err)
 		}

@@ -111,7 +111,8 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		{"only all together had no CPU left", oneBroker(sent(1)), healthy, Verdict{LimitClientCPU, "3.9 of 4"}, LimitClientCPU, "3.9 of 4"},
 		{
 			"a stall of one host's processes only",
-			oneBroker(sent(1)), parts(LimitNone, LimitStall, LimitNone), Verdict{LimitStall, "nothing came"},
+			oneBroker(sent(1)), parts(LimitNone, LimitStall, LimitNone),
+			Verdict{LimitStall, "nothing came"},
 			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so",
 		},
 		{"a stall of all", oneBroker(sent(1)), parts(LimitStall, LimitStall), Verdict{LimitStall, "nothing came"}, LimitStall, "nothing came"},
