@@ -25,7 +25,7 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{exitOK, "done"},
-	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings or could not check, or fewer read than asked for"},
+	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings or could not check, fewer read than asked for, or processes of a run on many hosts that are lost"},
 	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
 	{exitNotMet, "not fit: kt tune --check found something on which Kafka fails or loses data, with --strict also a warning"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},
