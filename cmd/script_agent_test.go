@@ -35,17 +35,19 @@ func agent(ts *testscript.TestScript, neg bool, args []string) {
 			break
 		}
 	}
+	var told []string
 	drained := make(chan struct{})
 	go func() { // until the agent has ended
 		defer close(drained)
 		for lines.Scan() {
-			ts.Logf("%s: %s", name, lines.Text())
+			told = append(told, name+": "+lines.Text())
 		}
 	}()
 	ts.Defer(func() {
 		_ = c.Process.Signal(syscall.SIGTERM) // it may have gone already
 		<-drained
 		_ = c.Wait()
+		ts.Logf("%s", strings.Join(told, "\n"))
 	})
 	if ts.Getenv(args[0]) == "" {
 		ts.Fatalf("agent %s did not say where it listens", name)
