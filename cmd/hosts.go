@@ -13,11 +13,8 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/tui"
 )
 
 // remote is a run that other hosts make together.
@@ -183,16 +180,6 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	return outcome, err
 }
 
-// say tells what the coordinator has to say, when there is room for it: a screen shows
-// most of it in its own way, and the rest comes after it.
-func (r *remote) say(text string) {
-	if r.out.screen != nil && !r.out.broken.Load() {
-		r.said = append(r.said, text)
-		return
-	}
-	fmt.Fprintln(r.env.Stderr, "kt: "+text)
-}
-
 // leaveHosts is how long the hosts may take to end a run that was ended twice, and to
 // hand over what they have.
 const leaveHosts = 20 * time.Second
@@ -214,113 +201,6 @@ func hostList(o cluster.Order) string {
 		s += "; watching " + strings.Join(watched, ", ")
 	}
 	return s
-}
-
-// header is what is known of the whole run before it begins. It is not written down: the
-// merged result has that of its parts.
-func (r *remote) header() result.Header {
-	l := r.load
-	h := result.Header{
-		Schema: result.Schema, RunID: r.order.Epoch, KTVersion: buildVersion().String(), StartedAt: r.env.Now().UTC(),
-		Args: r.order.Args, Plan: r.order.Plan,
-	}
-	h.Environment.Topic = result.Topic{Name: l.Plan.Topic.Name, Partitions: int(l.Plan.Topic.Partitions), ReplicationFactor: int(l.Plan.Topic.ReplicationFactor)}
-	if l.Plan.Writes() {
-		h.Config = settings(l.producer.All())
-	}
-	if l.Plan.Reads() {
-		h.ConsumerConfig = settings(l.consumer.All())
-	}
-	return h
-}
-
-func (r *remote) screenHeader(h result.Header) tui.Header {
-	p := h.Plan
-	s := tui.Header{
-		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Partitions: p.Topic.Partitions,
-		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Warmup: p.Load.Warmup.Duration.Std(),
-		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
-	}
-	if p.Writes() {
-		s.BufferBytes = r.load.producer.BufferMemory() * int64(p.Producers)
-	}
-	for i, peer := range r.order.Load {
-		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role, Processes: r.order.Processes, Share: r.shares[i]})
-	}
-	for _, peer := range r.order.Watch {
-		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role})
-	}
-	return s
-}
-
-// stages are the coordinator's as the engine has them.
-var stages = map[cluster.Stage]engine.Stage{
-	cluster.Running: engine.Running, cluster.Collecting: engine.Draining, cluster.Finished: engine.Finished,
-}
-
-// waits are the stages before the load begins, as the screen names them.
-var waits = map[cluster.Stage]tui.State{
-	cluster.Lobby: tui.Lobby, cluster.Preparing: tui.Preparing, cluster.Syncing: tui.Preparing, cluster.Starting: tui.Preparing,
-}
-
-// observe shows one second of the whole. It is called by one goroutine of the client's.
-func (r *remote) observe(t cluster.Tick) {
-	s := second{windows: t.Windows, stage: stages[t.Stage], sample: sampleOf(t), buffered: t.Buffered, inFlight: t.InFlight}
-	for _, w := range t.Windows {
-		r.fold.AddWindow(w)
-	}
-	r.fold.AddSample(s.sample)
-	s.verdict, s.backlog = r.fold.Verdict(), t.Backlog
-	if r.out.screen != nil && !r.out.broken.Load() {
-		show := tick(s)
-		show.Hosts, show.StartsIn = hostStates(t), max(0, -t.At)
-		if state, waiting := waits[t.Stage]; waiting {
-			show.State = state
-		}
-		r.out.screen.Send(show)
-		return
-	}
-	if len(t.Windows) > 0 {
-		r.out.observe(s)
-	}
-}
-
-// sampleOf is how busy the hosts of the load were together.
-func sampleOf(t cluster.Tick) host.Sample {
-	sum := host.Sample{At: t.At, Interval: time.Second}
-	for i := range t.Hosts {
-		h := &t.Hosts[i]
-		if h.Processes == 0 {
-			continue
-		}
-		own, all := 0.0, 0.0 // cores that its processes may use, and that it has
-		for _, p := range h.Samples {
-			sum.ProcessCPU += p.ProcessCPU
-			sum.RSS += p.RSS
-			sum.GCPauseMax = max(sum.GCPauseMax, p.GCPauseMax)
-			sum.GCCPU += p.GCCPU
-			own += p.Cores
-			all = max(all, p.HostCores)
-		}
-		sum.Cores += min(own, all) // which they share
-		sum.HostCores += all
-		if h.Vitals != nil {
-			sum.HostCPU += h.Vitals.CPU
-		}
-	}
-	return sum
-}
-
-// hostStates are the hosts as the screen takes them.
-func hostStates(t cluster.Tick) []tui.HostState {
-	var states []tui.HostState
-	for _, h := range t.Hosts {
-		states = append(states, tui.HostState{
-			Name: h.Name, Role: h.Role, Processes: h.Processes, State: h.State, Window: h.Window, Vitals: h.Vitals,
-			Offset: h.Offset, Bound: h.Bound, Seen: h.Seen, Note: h.Note,
-		})
-	}
-	return states
 }
 
 // finish merges what the hosts measured: from their files, as kt collect does.
