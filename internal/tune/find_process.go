@@ -30,7 +30,7 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 		if o.PID != 0 && p.PID != o.PID || o.Unit != "" && p.Unit != m.Unit {
 			continue
 		}
-		if !m.isKafka(p, flags) {
+		if !m.RunsKafka(p.PID, p.Args) {
 			if o.PID != 0 {
 				return 0, fmt.Errorf("--pid %d: it is no Kafka broker or controller", o.PID)
 			}
@@ -59,37 +59,19 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-// isKafka tells whether a process is a broker or controller: a JVM with the server's
-// own class, Apache's or Confluent's wrapper around it.
-func (m *Machine) isKafka(p host.Process, flags jvm.Flags) bool {
-	java := len(p.Args) > 0 && path.Base(p.Args[0]) == "java"
-	// A command line can say anything; the program cannot. Only root may look at it.
-	if program, err := m.Link(procFile(p.PID, "exe")); err == nil {
-		java = java && path.Base(program) == "java"
-	}
-	return java && (flags.Main == "kafka.Kafka" || flags.Main == "io.confluent.support.metrics.SupportedKafka")
-}
-
 // readPerf reads what a JVM publishes of itself, in the /tmp that the process sees. A
 // file of another user is not the JVM's.
 func (m *Machine) readPerf(p host.Process) (jvm.Perf, error) {
-	inner := m.InnerPID(p.PID)
-	patterns := []string{fmt.Sprintf("proc/%d/root/tmp/hsperfdata_*/%d", p.PID, inner)}
-	if inner == p.PID { // else the file of that number is another process's
-		patterns = append(patterns, fmt.Sprintf("tmp/hsperfdata_*/%d", inner))
-	}
 	err := fmt.Errorf("hsperfdata of process %d: %w", p.PID, fs.ErrNotExist)
 	if !m.Calls.Root() {
 		err = fs.ErrPermission // folders that may not be listed look empty
 	}
-	for _, pattern := range patterns {
-		for _, name := range m.Glob(pattern) {
-			b, owner, readErr := m.ReadRegular(name, mostRead)
-			if readErr != nil && m.Calls.Root() {
-				err = readErr
-			} else if readErr == nil && (owner == p.UID || owner < 0) {
-				return jvm.ParsePerf(b)
-			}
+	for _, name := range m.PerfFiles(p.PID) {
+		b, owner, readErr := m.ReadRegular(name, mostRead)
+		if readErr != nil && m.Calls.Root() {
+			err = readErr
+		} else if readErr == nil && (owner == p.UID || owner < 0) {
+			return jvm.ParsePerf(b)
 		}
 	}
 	return jvm.Perf{}, err

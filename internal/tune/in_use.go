@@ -26,7 +26,7 @@ func DirsInUse(tree host.FS, calls host.Calls) ([]string, error) {
 	var problems []error
 	for _, p := range all {
 		flags := jvm.ParseFlags(p.Args)
-		if !m.isKafka(p, flags) {
+		if !m.RunsKafka(p.PID, p.Args) {
 			continue
 		}
 		c := m.readConfig(p, flags)

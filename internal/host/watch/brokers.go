@@ -34,7 +34,7 @@ func findBrokers(tree host.FS) []broker {
 			continue
 		}
 		line, err := tree.Text(procFile(pid, "cmdline"))
-		if err != nil || !isKafka(tree, pid, strings.Split(line, "\x00")) {
+		if err != nil || !tree.RunsKafka(pid, strings.Split(line, "\x00")) {
 			continue
 		}
 		if p, err := tree.Process(pid); err == nil {
@@ -44,33 +44,11 @@ func findBrokers(tree host.FS) []broker {
 	return all
 }
 
-// isKafka tells whether a command line is that of Kafka's server: Apache's class, or
-// Confluent's wrapper around it.
-func isKafka(tree host.FS, pid int, args []string) bool {
-	if path.Base(args[0]) != "java" {
-		return false
-	}
-	// A command line can say anything; the program cannot. Only root may look at it.
-	if program, err := tree.Link(procFile(pid, "exe")); err == nil && path.Base(program) != "java" {
-		return false
-	}
-	main := jvm.ParseFlags(args).Main
-	return main == "kafka.Kafka" || main == "io.confluent.support.metrics.SupportedKafka"
-}
-
-// perfFile is the file in which a JVM publishes its figures, in the /tmp that it sees. A
-// file of another user is not the JVM's.
+// perfFile is the file in which a JVM publishes its figures; "" for none that may be read.
 func perfFile(tree host.FS, p host.Process) string {
-	inner := tree.InnerPID(p.PID)
-	patterns := []string{procFile(p.PID, fmt.Sprintf("root/tmp/hsperfdata_*/%d", inner))}
-	if inner == p.PID { // else the file of that number is another process's
-		patterns = append(patterns, fmt.Sprintf("tmp/hsperfdata_*/%d", inner))
-	}
-	for _, pattern := range patterns {
-		for _, name := range tree.Glob(pattern) {
-			if _, err := readPerf(tree, name, p.UID); err == nil {
-				return name
-			}
+	for _, name := range tree.PerfFiles(p.PID) {
+		if _, err := readPerf(tree, name, p.UID); err == nil {
+			return name
 		}
 	}
 	return ""
