@@ -42,11 +42,14 @@ unit: ## run the tests with the race detector (the architecture's among them)
 	$(GO) test -race -timeout 5m ./...
 
 # One package after the other: two Kafkas at once are too much for a small
-# machine, and what they measure would be each other.
+# machine, and what they measure would be each other. What needs no Kafka has been run
+# by check.
+INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+
 .PHONY: integration
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip
-	$(GO) test -tags integration -timeout 15m -p 1 ./...
+	$(GO) test -tags integration -timeout 15m -p 1 -skip '^TestScripts$$' $(INTEGRATION)
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.
