@@ -212,19 +212,14 @@ func (p *part) second(s second) {
 	p.tell(cluster.FromProcess{Second: &told})
 }
 
-// patience is how long a process waits to be told that all others have drained too.
-const patience = 10 * time.Minute
-
 // done tells how the run ended, and waits for all others. It returns whether they have
 // drained: only then a topic may be deleted.
 func (p *part) done(ctx context.Context, err error) bool {
 	p.told = true
 	p.tell(cluster.FromProcess{Done: &cluster.Done{Code: exitCode(err), Text: textOf(err)}})
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-p.finish:
-		return true
+		return ctx.Err() == nil // who is told to leave at once does not know of the others
 	case <-p.gone:
 		select {
 		case <-p.finish: // it was said just before
@@ -232,7 +227,6 @@ func (p *part) done(ctx context.Context, err error) bool {
 		default:
 		}
 	case <-ctx.Done():
-	case <-timer.C:
 	}
 	return false
 }

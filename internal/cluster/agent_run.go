@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Times of a run, as an agent keeps them. Nothing hangs for longer.
@@ -91,6 +94,21 @@ func (r *run) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended
+}
+
+// drain is how long a load may go on after its duration, until what is on its way has
+// arrived or was given up. 0: nobody knows, for a round trip reads on until it has read
+// what was written.
+func drain(p *plan.Plan, producer map[string]Given) time.Duration {
+	if p.Writes() && p.Reads() {
+		return 0
+	}
+	const more = 30 * time.Second // for the process to say so
+	d := drainWithin
+	if ms, err := strconv.ParseInt(producer["delivery.timeout.ms"].Value, 10, 32); err == nil {
+		d = max(d, time.Duration(ms)*time.Millisecond+more)
+	}
+	return d
 }
 
 // abandoned tells whether the load is over, and nobody is there to ask for its files.
@@ -201,8 +219,9 @@ func (r *run) begin(s StartOrder) error {
 	r.start = &s
 	for _, c := range r.children {
 		c.tell("start", ToProcess{Start: &s})
-		if d := r.offer.Plan.Load.Duration.Std(); d > 0 {
-			c.due(s.At.Add(d + drainWithin)) // a number of records may take longer than its rate says
+		// A number of records may take longer than its rate says.
+		if d, more := r.offer.Plan.Load.Duration.Std(), drain(&r.offer.Plan, r.offer.Producer); d > 0 && more > 0 {
+			c.due(s.At.Add(d + more))
 		}
 	}
 	if r.watch != nil {

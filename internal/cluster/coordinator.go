@@ -145,10 +145,14 @@ func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, er
 		s.undo()
 		return Outcome{}, err
 	}
-	var out Outcome
-	if err == nil {
-		out, err = s.collect(ctx)
+	if err != nil { // the load goes on, and nobody would follow it
+		deaf := s.leave()
+		if ctx.Err() != nil {
+			err = s.aborted(deaf)
+		}
+		return Outcome{}, err
 	}
+	out, err := s.collect(ctx)
 	if err != nil && ctx.Err() != nil {
 		return Outcome{}, s.aborted(s.leave())
 	}

@@ -28,7 +28,7 @@ func (s *session) collect(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	o, err := s.outcome(got)
-	s.tellAll(doFinish)
+	s.finish()
 	ending, left := finishGrace+abortGrace, s.leaving
 	if left {
 		ending = leaveTimeout

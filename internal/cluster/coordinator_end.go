@@ -96,13 +96,25 @@ func (s *session) undo() {
 	}
 }
 
+// finish lets the agents end the run, unless one of them would delete a topic that a host
+// may still write to: then each ends it by itself, and the topic stays.
+func (s *session) finish() {
+	for _, l := range s.links {
+		if s.order.Plan.Topic.Delete && len(l.parts) > 0 && !l.settled() {
+			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", s.order.Plan.Topic.Name, l.peer.Name))
+			return
+		}
+	}
+	s.tellAll(doFinish)
+}
+
 // leave tells all agents to end the run by themselves, and returns those that may not
 // have heard of it.
 func (s *session) leave() (deaf []string) {
 	s.stopped, s.leaving, s.started = true, true, true
-	for _, do := range []string{doAbort, doDrained, doFinish} {
-		s.tellAll(do)
-	}
+	s.tellAll(doAbort)
+	s.tellAll(doDrained)
+	s.finish()
 	_ = s.until(context.Background(), leaveTimeout, func() bool { // who takes longer has heard it
 		for _, l := range s.links {
 			if l.up && l.state >= linkAccepted && !l.ended {
@@ -112,7 +124,7 @@ func (s *session) leave() (deaf []string) {
 		return true
 	})
 	for _, l := range s.links {
-		if !l.ended && (!l.up || time.Since(l.heard) > awayAfter) {
+		if !l.ended && len(l.parts) > 0 && !l.settled() && (!l.up || time.Since(l.heard) > awayAfter) {
 			deaf = append(deaf, l.peer.Name)
 		}
 	}

@@ -81,7 +81,7 @@ func (p *part) settled() bool {
 }
 
 func newLink(p Peer, o offer) *link {
-	l := &link{peer: p, offer: o, out: make(chan toAgent, linkQueue), ordered: make(map[string]bool), parts: make([]part, len(o.Shares))}
+	l := &link{peer: p, offer: o, heard: time.Now(), out: make(chan toAgent, linkQueue), ordered: make(map[string]bool), parts: make([]part, len(o.Shares))}
 	for i := range l.parts {
 		l.parts[i].state = partWaiting
 	}

@@ -191,8 +191,9 @@ func (s *session) giveStart() time.Duration {
 // run follows the load until every process has finished or is given up.
 func (s *session) run(ctx context.Context) error {
 	s.stage = Running
-	if lasts := s.order.Plan.Load.Duration.Std(); lasts > 0 {
-		s.within(lasts - s.elapsed() + drainGrace)
+	lasts, more := s.order.Plan.Load.Duration.Std(), drain(&s.order.Plan, s.order.Producer)
+	if lasts > 0 && more > 0 {
+		s.within(lasts - s.elapsed() + more + drainGrace - drainWithin)
 	}
 	return s.until(ctx, maxRunTime, s.nobodyAwaited)
 }

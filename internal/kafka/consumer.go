@@ -216,8 +216,14 @@ func (d *Consumer) Aim(ctx context.Context) error {
 // Reached tells whether every partition was read up to the aim.
 func (d *Consumer) Reached() bool { return d.at.reached() }
 
-// Elsewhere is how far the readers of other processes are.
-func (d *Consumer) Elsewhere() int64 { return d.at.sumElsewhere() }
+// Elsewhere is how far the readers of other processes of the same load are. Whoever else
+// is in the group is none of its business.
+func (d *Consumer) Elsewhere() int64 {
+	if d.Plan.Share.Consumers == 0 {
+		return 0
+	}
+	return d.at.sumElsewhere()
+}
 
 // OpenReader makes a reader. Its client connects with the first Read, so that
 // joining a group is part of the run, unless the run also sends: then it has its

@@ -207,6 +207,8 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 	})
 	if n > 0 {
 		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
+	}
+	if n > 0 || r.done { // a partition may end with the marker of a transaction alone
 		r.commit(ctx)
 	}
 	return n, failed
@@ -320,12 +322,12 @@ func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, star
 // commit commits what was read, where the plan wants that after each poll, or where
 // other processes wait to hear that a partition was read to its end.
 func (r *fetcher) commit(ctx context.Context) {
+	defer func() { r.done = false }()
 	switch r.driver.Plan.Read.Commit {
 	case plan.CommitAuto:
 		if r.done && !r.driver.at.groups[r.group].ownsAll() {
 			_ = r.client.CommitUncommittedOffsets(ctx) // the client does it again in a while
 		}
-		r.done = false
 	case plan.CommitSync:
 		from := r.shard.Now()
 		err := r.client.CommitUncommittedOffsets(ctx)

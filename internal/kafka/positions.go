@@ -136,7 +136,9 @@ func (p *positions) reached() bool {
 func (p *positions) sumElsewhere() (sum int64) {
 	for g := range p.groups {
 		for i := range p.groups[g].elsewhere {
-			sum += p.groups[g].elsewhere[i].Load()
+			if !p.groups[g].owned[i].Load() { // else the commit is this process's own
+				sum += p.groups[g].elsewhere[i].Load()
+			}
 		}
 	}
 	return sum
