@@ -199,7 +199,8 @@ func TestOneAtATimeWaitsForItsReader(t *testing.T) {
 		if w.Acknowledged != 50 || w.Consumed != 50 || end.Reading != ReadAll {
 			t.Errorf("%d acknowledged and %d consumed, end %q; want 50 each", w.Acknowledged, w.Consumed, end.Reading)
 		}
-		if least := 48 * 10 * time.Millisecond; end.Sending < least {
+		// The next record may be sent at the moment of a look, and be seen by it.
+		if least := 40 * 10 * time.Millisecond; end.Sending < least {
 			t.Errorf("sending took %v, less than %v: records did not wait for those before", end.Sending, least)
 		}
 	})
