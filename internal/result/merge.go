@@ -35,7 +35,6 @@ type mergedPart struct {
 	shift   time.Duration // from its own time to the common one
 
 	topics  []int32 // where its partitions are among those of all: see topics.places
-	backlog bool    // its backlog counts
 	fold    *Fold   // of itself
 	flow    flow    // what was done
 	sent    flow    // what was offered
@@ -69,7 +68,6 @@ func newMerge(sources []*source) *merge {
 	for _, p := range m.parts {
 		p.shift = p.began().Sub(m.zero)
 	}
-	m.chooseBacklogs()
 	return m
 }
 
@@ -115,14 +113,6 @@ func (m *merge) counted() []*mergedPart {
 		}
 	}
 	return all
-}
-
-// chooseBacklogs decides whose backlog counts: each process tells that of the partitions
-// that it reads, in a group too, so it is that of every part that counts.
-func (m *merge) chooseBacklogs() {
-	for _, p := range m.counted() {
-		p.backlog = true
-	}
 }
 
 // listSources lists all sources in their order.

@@ -108,17 +108,11 @@ func (p *mergedPart) slot(end time.Duration) int64 {
 // place moves a window of the part to where it is among those of all parts.
 func (p *mergedPart) place(w *stats.Window) {
 	w.Shift(p.shift)
-	if !p.backlog {
-		w.Backlog = 0
-	}
-	if p.backlog && p.topics == nil {
+	if p.topics == nil {
 		return
 	}
 	placed := make(map[int32]stats.Partition, len(w.Partitions))
 	for id, q := range w.Partitions {
-		if !p.backlog {
-			q.Backlog = 0
-		}
 		placed[p.partition(id)] = q
 	}
 	w.Partitions = placed
