@@ -280,7 +280,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 		}, nil, -1, "c did not get ready in time"},
 		{"an agent is not there", func(_ *world, o *Order) { o.Load = append(o.Load, Peer{Info: Info{Name: "d"}, Addr: "d"}) }, nil, 0, "d (d): dial d: nobody is there"},
 		{"an agent has another name by now", func(_ *world, o *Order) { o.Load[1].Name = "z" }, nil, 0, "z: the agent at b is called b"},
-		{"a process cannot be started", nil, func(o *AgentOptions) {
+		{"a process cannot be started", func(_ *world, o *Order) { o.Processes = 1 }, func(o *AgentOptions) {
 			o.Spawn = func(context.Context) (*Process, error) { return nil, errors.New("fork: out of memory") }
 		}, -1, "b, process 1: start the process: fork: out of memory"},
 		{"fewer producers than processes", func(_ *world, o *Order) { o.Plan.Producers = 5 }, nil, 0, "--producers 5: 6 processes share them out"},
