@@ -67,7 +67,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 		if err != nil {
 			return err
 		}
-		dir, remove, err := m.scratch()
+		dir, remove, err := scratch(env)
 		if err != nil {
 			return err
 		}
@@ -184,19 +184,6 @@ func (m *merger) add(path string) error {
 		return fmt.Errorf("%s: it is no file", path)
 	}
 	return m.set.Add(path, f, info.Size())
-}
-
-// scratch is a folder for what is fetched, beside the run files: what is fetched may be
-// too much for a temporary file system in memory.
-func (m *merger) scratch() (dir string, remove func(), err error) {
-	base := m.env.stateDir()
-	if base != "" {
-		if err := os.MkdirAll(base, 0o755); err != nil {
-			return "", nil, err
-		}
-	}
-	dir, err = os.MkdirTemp(base, "collect-*")
-	return dir, func() { _ = os.RemoveAll(dir) }, err // it is kt's own, and in the collection
 }
 
 // write writes the collection: to a file of that name, or to a new one in the state

@@ -46,7 +46,7 @@ func (l *load) runRemote(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	m := newMerger(env)
 	defer m.close()
-	dir, remove, err := m.scratch()
+	dir, remove, err := scratch(env)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // noRunFile is the value of --result that means: no run file.
@@ -51,7 +52,12 @@ func openRunFile(env *Env, path, stem string) (*runFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--result %s: %w", path, cause(err))
 	}
-	return &runFile{path: path, file: f}, nil
+	return newRunFile(path, f), nil
+}
+
+func newRunFile(path string, f *os.File) *runFile {
+	result.Claim(f)
+	return &runFile{path: path, file: f}
 }
 
 // defaultRunFile is a new file in the state folder.
@@ -72,7 +78,7 @@ func defaultRunFile(env *Env, stem string) (*runFile, error) {
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err == nil {
-			return &runFile{path: path, file: f}, nil
+			return newRunFile(path, f), nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, err

@@ -1,12 +1,15 @@
 package cmd
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 func TestARunFileIsNamedAfterItsRun(t *testing.T) {
@@ -32,5 +35,44 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 				t.Errorf("it is %s, want %s", f.path, want)
 			}
 		})
+	}
+}
+
+func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
+	state, now := t.TempDir(), time.Now()
+	env := &Env{
+		Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] },
+		Now:    func() time.Time { return now },
+	}
+	at := func(name string) string { return filepath.Join(state, "kt", name) }
+	for _, name := range []string{"collect-stale", "collect-used", "collect-new", "runs"} {
+		if err := os.MkdirAll(filepath.Join(at(name), "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := now.Add(-8 * 24 * time.Hour)
+	for _, name := range []string{"collect-stale", "collect-used", "runs"} {
+		if err := os.Chtimes(at(name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(at("collect-used"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	result.Claim(f)
+
+	dir, remove, err := scratch(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Open(dir); err != nil || !result.Claimed(f) {
+		t.Errorf("the new folder is not claimed: %v", err)
+	}
+	remove()
+	left, _ := filepath.Glob(at("*"))
+	if want := []string{at("collect-new"), at("collect-used"), at("runs")}; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
 	}
 }

@@ -198,7 +198,7 @@ func (a *agent) accept(o *offer) (*run, error) {
 	if most := a.o.Limits.Duration; most > 0 && len(o.Shares) == 0 && (o.Lasts == 0 || o.Lasts > most) {
 		o.Lasts = most // it is watched for no longer
 	}
-	used := a.store.used(o.Part.Epoch)
+	used, orphans := a.store.used(o.Part.Epoch), a.store.orphans()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ending {
@@ -207,8 +207,14 @@ func (a *agent) accept(o *offer) (*run, error) {
 	if used || a.runs[o.Part.Epoch] != nil {
 		return nil, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
 	}
-	if active := a.active(); len(active) >= a.o.Parallel {
-		return nil, fmt.Errorf("it is busy with run %s; --parallel %d", active[0].name, a.o.Parallel)
+	active := a.active()
+	if len(active)+len(orphans) >= a.o.Parallel {
+		if len(active) > 0 {
+			return nil, fmt.Errorf("it is busy with run %s; --parallel %d", active[0].name, a.o.Parallel)
+		}
+		for _, name := range orphans {
+			return nil, fmt.Errorf("a process of an earlier agent is still at work on %s; --parallel %d", name, a.o.Parallel)
+		}
 	}
 	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // it knows better than others
 	r := newRun(a, o)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // store is where an agent keeps its run files, and knows those of others that it
@@ -101,6 +103,39 @@ func (s *store) used(epoch string) bool {
 func (s *store) hold(group string)    { s.mu.Lock(); s.inUse[group] = true; s.mu.Unlock() }
 func (s *store) release(group string) { s.mu.Lock(); delete(s.inUse, group); s.mu.Unlock() }
 
+// orphans are the runs whose processes were started by an agent that is gone, or by
+// another one with the same folder, and are still at work: one file of each.
+func (s *store) orphans() map[string]string {
+	groups, err := s.groups()
+	if err != nil {
+		return nil // creating files will say what is wrong
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := make(map[string]string)
+	for g, names := range groups {
+		if s.inUse[g] {
+			continue
+		}
+		for _, name := range names {
+			if s.claimed(name) {
+				found[g] = name
+				break
+			}
+		}
+	}
+	return found
+}
+
+func (s *store) claimed(name string) bool {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return false // it is gone by now
+	}
+	defer func() { _ = f.Close() }() // it was only read from
+	return result.Claimed(f)
+}
+
 // prune removes the oldest runs, so that room is for so many more beside those kept.
 func (s *store) prune(more int) error {
 	groups, err := s.groups()
@@ -108,9 +143,10 @@ func (s *store) prune(more int) error {
 		return fmt.Errorf("look for old run files: %w", err)
 	}
 	names := make([]string, 0, len(groups))
+	orphans := s.orphans()
 	s.mu.Lock()
 	for g := range groups {
-		if !s.inUse[g] {
+		if !s.inUse[g] && orphans[g] == "" {
 			names = append(names, g)
 		} else {
 			more++

@@ -356,6 +356,42 @@ func TestASecondRunIsRefusedByTheNameOfTheFirst(t *testing.T) {
 	})
 }
 
+// A killed agent leaves its processes to finish, so the next one must not begin beside them,
+// nor remove what they write.
+func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		b := w.hosts["b"]
+		left := filepath.Join(b.dir, ownFile("19991231-235959-before", 2))
+		leave(t, left, "R", &result.Part{Run: "before", Host: "b", Process: 2}, 10)
+		f, err := os.Open(left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result.Claim(f)
+		o := w.order([]string{"a", "b"})
+		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr; --parallel 1") {
+			t.Errorf("the error is %v", err)
+		}
+		b.agent.store.keep = 1
+		if err := b.agent.store.prune(1); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(left); err != nil {
+			t.Errorf("a file that is being written was removed: %v", err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		o.Epoch = "another"
+		if _, _, err := w.run(o); err != nil {
+			t.Errorf("after the process has ended: %v", err)
+		}
+		if _, err := os.Stat(left); err == nil {
+			t.Error("the file of a process that has ended was kept beyond --keep 1")
+		}
+	})
+}
+
 func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		w.hosts["b"].behave = func(p int) behaviour {

@@ -1,0 +1,28 @@
+package result
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Claim marks an open run file, or a folder of them, as at work for this process: until
+// it is closed, or the process ends in whatever way. A file system without locks (some
+// network ones) has no claims, and nothing is lost by that.
+func Claim(f *os.File) {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// Claimed tells whether a process has claimed what f is, and lives.
+func Claimed(f *os.File) bool {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == nil {
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing it does the same, only later
+	}
+	return errors.Is(err, unix.EWOULDBLOCK)
+}
