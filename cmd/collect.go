@@ -189,17 +189,11 @@ func (m *merger) add(path string) error {
 // write writes the collection: to a file of that name, or to a new one in the state
 // folder.
 func (m *merger) write(name string, res *result.Result) (path string, err error) {
-	if name == noRunFile {
-		return "", nil
-	}
 	file, err := openRunFile(m.env, name, "collect-"+runStem(&res.Plan))
 	if err != nil {
 		return "", usageError(err)
 	}
 	defer file.discardUnused()
-	if file.file == nil {
-		return "", nil
-	}
 	return file.path, m.fill(file)
 }
 

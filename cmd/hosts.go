@@ -13,7 +13,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -224,7 +223,7 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 		return err
 	}
 	r.tellParts(&res, o)
-	err = errors.Join(m.fill(file), r.write(res, file))
+	err = errors.Join(m.fill(file), r.out.write(res, file.path))
 	judged := judge(res, r.stop.code(), r.load.Output)
 	if judged == nil {
 		judged = judgeParts(o)
@@ -232,13 +231,7 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 	if judged == nil {
 		judged = apart(&res)
 	}
-	switch {
-	case err == nil:
-		return judged
-	case exitCode(judged) == exitLost: // whatever else went wrong
-		return &exitError{exitLost, errors.Join(judged, err)}
-	}
-	return err
+	return worse(judged, err)
 }
 
 // tellParts tells what the processes whose figures do not count said of it: their files
@@ -250,17 +243,6 @@ func (r *remote) tellParts(res *result.Result, o cluster.Outcome) {
 			fmt.Fprintf(r.env.Stderr, "kt: %s/%d: %s\n", row.Host, row.Process, done[i].Text)
 		}
 	}
-}
-
-func (r *remote) write(res result.Result, file *runFile) error {
-	if err := r.out.result(res, report.Options{RunFile: file.path}); err != nil || !r.load.PrintMetrics {
-		return err
-	}
-	w := r.env.Stdout
-	if r.out.format != "text" && r.out.format != "perf-test" {
-		w = r.env.Stderr // a table would spoil what a program reads
-	}
-	return report.Metrics(w, res)
 }
 
 // judgeParts finds the worst that a process said of its own part, where the whole shows

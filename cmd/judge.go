@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,11 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
 )
-
-// judge turns the result of this run into an exit code.
-func (r *runner) judge(res result.Result) error {
-	return judge(res, r.stop.code(), r.load.Output)
-}
 
 // judge turns a result into an exit code, of a run that a signal may have ended: what is
 // worst comes first.
@@ -38,6 +34,17 @@ func judge(res result.Result, signalled int, output string) error {
 		return &exitError{exitFailed, fmt.Errorf("%d records were not acknowledged", lost)}
 	}
 	return judgeReading(res, output)
+}
+
+// worse is the error to end with, of what a run came to and what else went wrong.
+func worse(judged, err error) error {
+	switch {
+	case err == nil:
+		return judged
+	case exitCode(judged) == exitLost:
+		return &exitError{exitLost, errors.Join(judged, err)}
+	}
+	return err
 }
 
 // few tells the first of many reasons: a run on many hosts may have dozens.

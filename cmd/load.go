@@ -196,12 +196,3 @@ func printSettings(b *strings.Builder, client string, settings []kafka.Setting) 
 		fmt.Fprintf(b, "%-42s %-24s %-18s %s\n", set.Name, set.Value, set.Source, strings.TrimSpace(set.Client+"  "+set.Note))
 	}
 }
-
-// momentsOf are the commands of the user's own.
-func momentsOf(in []config.Moment) []moment {
-	var out []moment
-	for _, m := range in {
-		out = append(out, moment{after: m.After, command: m.Command})
-	}
-	return out
-}

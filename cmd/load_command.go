@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,8 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	flags := define(c.Flags())
 	completeLoad(c, config.ProfileNames(shipped))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		sys := config.System{Getenv: env.Getenv, Environ: env.Environ, ConfigDir: env.ConfigDir, Profiles: shipped}
+		sys := env.configSystem()
+		sys.Profiles = shipped
 		r, err := flags.Load(sys, clients())
 		for _, w := range r.Warnings {
 			fmt.Fprintln(env.Stderr, w)
@@ -66,7 +68,7 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 	for i, how := range plan.Commits {
 		commits[i] = string(how)
 	}
-	for flag, values := range map[string][]string{
+	values := map[string][]string{
 		"acks":             {"0", "1", "all"},
 		"arrivals":         {"uniform", "poisson"},
 		"commit":           commits,
@@ -84,12 +86,7 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"output":           config.Outputs,
 		"producer-acks":    {"0", "1", "all"},
 		"profile":          profileNames,
-	} {
-		if c.Flags().Lookup(flag) == nil {
-			continue // this command has no such flag
-		}
-		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-			panic(err) // it has no second one
-		}
 	}
+	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil }) // this command has no such flag
+	completions(c, values)
 }

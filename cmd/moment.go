@@ -15,22 +15,16 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/stats"
 )
-
-// moment is a command of the user's own and when it is to run: to let a broker fail
-// in the middle of a run, say.
-type moment struct {
-	after   time.Duration // since the start of the run
-	command string        // for sh
-}
 
 // moments runs the commands and tells when each began and ended. What they write goes
 // to the conversation, line by line. A screen or --quiet leaves none: so the last line
 // of a command that failed goes into the event of its end too.
 type moments struct {
-	list     []moment
+	list     []config.Moment
 	stderr   io.Writer     // the conversation
 	patience time.Duration // from SIGTERM to SIGKILL
 
@@ -55,7 +49,7 @@ const (
 	maxReason     = 200      // characters of a line in an event
 )
 
-func newMoments(list []moment, stderr io.Writer) *moments {
+func newMoments(list []config.Moment, stderr io.Writer) *moments {
 	return &moments{list: list, stderr: stderr, patience: momentPatience}
 }
 
@@ -64,12 +58,12 @@ func newMoments(list []moment, stderr io.Writer) *moments {
 func (m *moments) Start(ctx context.Context, now func() time.Duration) {
 	for _, one := range m.list {
 		m.running.Go(func() {
-			due := time.NewTimer(one.after - now())
+			due := time.NewTimer(one.After - now())
 			defer due.Stop()
 			select {
 			case <-ctx.Done():
 			case <-due.C:
-				m.run(ctx, one.command, now)
+				m.run(ctx, one.Command, now)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/kt-bench/kt/internal/config"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 		{" true\nfalse\n", "true; false: exit 1"},
 	} {
 		t.Run(r.command, func(t *testing.T) {
-			p := play(t, moment{after: 5 * time.Millisecond, command: r.command})
+			p := play(t, config.Moment{After: 5 * time.Millisecond, Command: r.command})
 			p.await(2)
 			began, ended := p.events[0], p.events[1]
 			name, _, _ := strings.Cut(r.ends, ": ")
@@ -42,7 +43,7 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 }
 
 func TestCommandsRunInTheOrderOfTheirMoments(t *testing.T) {
-	p := play(t, moment{30 * time.Millisecond, "echo two"}, moment{0, "echo one"})
+	p := play(t, config.Moment{After: 30 * time.Millisecond, Command: "echo two"}, config.Moment{Command: "echo one"})
 	p.await(4)
 	p.end()
 	if got, want := p.stderr.String(), "kt: exec: one\nkt: exec: two\n"; got != want {
@@ -51,7 +52,7 @@ func TestCommandsRunInTheOrderOfTheirMoments(t *testing.T) {
 }
 
 func TestACommandOfALaterMomentDoesNotRun(t *testing.T) {
-	p := play(t, moment{after: time.Hour, command: "true"})
+	p := play(t, config.Moment{After: time.Hour, Command: "true"})
 	p.end()
 	if p.events != nil {
 		t.Errorf("events %v, want none", p.events)
@@ -60,7 +61,7 @@ func TestACommandOfALaterMomentDoesNotRun(t *testing.T) {
 
 func TestWhatACommandWritesIsPassedOnByLines(t *testing.T) {
 	long := strings.Repeat("x", maxMomentLine+1)
-	p := play(t, moment{command: fmt.Sprintf("echo out; echo err >&2; printf %s; printf '\\nno end'; cat", long)})
+	p := play(t, config.Moment{Command: fmt.Sprintf("echo out; echo err >&2; printf %s; printf '\\nno end'; cat", long)})
 	p.await(2)
 	p.end()
 	want := "kt: exec: out\nkt: exec: err\nkt: exec: " + long[1:] + "\nkt: exec: x\nkt: exec: no end\n"
@@ -77,7 +78,7 @@ func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
 		{"in time to say a last word", "trap 'echo bye; exit 7' TERM; echo on; while :; do sleep 0.01; done", "exit 7: bye"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			p := play(t, moment{command: r.command})
+			p := play(t, config.Moment{Command: r.command})
 			p.await(1)
 			if strings.Contains(r.command, "trap") {
 				p.stderr.await(t, "on\n") // the trap is set
@@ -116,7 +117,7 @@ func TestTheLastLineOfACommandIsCutToWhatCanBeShown(t *testing.T) {
 }
 
 func TestACommandThatFailedDoesNotWaitForWhatItLeft(t *testing.T) {
-	p := play(t, moment{command: "echo why; sleep 60 & exit 2"})
+	p := play(t, config.Moment{Command: "echo why; sleep 60 & exit 2"})
 	p.await(2)
 	p.end()
 	if got := p.events[1]; !strings.HasSuffix(got.Text, ": exit 2: why") {
@@ -127,7 +128,7 @@ func TestACommandThatFailedDoesNotWaitForWhatItLeft(t *testing.T) {
 // A broker that a command starts is to outlive it, and the run.
 func TestWhatACommandLeftInTheBackgroundGoesOn(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "go-on")
-	p := play(t, moment{command: fmt.Sprintf("mkfifo %[1]s; (read line <%[1]s; echo $line >%[1]s.done) & echo left", pipe)})
+	p := play(t, config.Moment{Command: fmt.Sprintf("mkfifo %[1]s; (read line <%[1]s; echo $line >%[1]s.done) & echo left", pipe)})
 	p.await(2)
 	p.end()
 	if err := os.WriteFile(pipe, []byte("alive\n"), 0); err != nil {
@@ -148,12 +149,12 @@ type played struct {
 	events []stats.Event // those seen
 }
 
-func play(t *testing.T, list ...moment) *played {
+func play(t *testing.T, list ...config.Moment) *played {
 	t.Helper()
 	p := &played{t: t, stderr: &lines{}}
 	p.moments = newMoments(list, p.stderr)
 	p.patience = 20 * time.Millisecond
-	if slices.ContainsFunc(list, func(m moment) bool { return strings.Contains(m.command, "bye") }) {
+	if slices.ContainsFunc(list, func(m config.Moment) bool { return strings.Contains(m.Command, "bye") }) {
 		p.patience = momentPatience
 	}
 	var ctx context.Context

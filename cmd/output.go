@@ -38,10 +38,6 @@ type output struct {
 
 // newOutput decides what there is to see. The screen is for people: only without
 // --output, or with --output tui, and on a terminal that is no log.
-func (r *runner) newOutput(h result.Header) (*output, error) {
-	return newOutput(r.env, r.load, r.stop, h, r.screenHeader)
-}
-
 func newOutput(env *Env, l *load, stop *stopper, h result.Header, screen func(result.Header) tui.Header) (*output, error) {
 	o := &output{env: env, load: l, format: l.Output}
 	if l.Plan.Writes() {
@@ -257,6 +253,18 @@ func (o *output) result(res result.Result, opts report.Options) error {
 		fmt.Fprintf(o.env.Stderr, "kt: run file %s\n", opts.RunFile)
 	}
 	return errors.Join(o.err, report.Formats[o.format](o.env.Stdout, res, opts))
+}
+
+// write writes the result, and the metrics if they were asked for.
+func (o *output) write(res result.Result, runFile string) error {
+	if err := o.result(res, report.Options{RunFile: runFile}); err != nil || !o.load.PrintMetrics {
+		return err
+	}
+	w := o.env.Stdout
+	if o.format != "text" && o.format != "perf-test" {
+		w = o.env.Stderr // a table would spoil what a program reads
+	}
+	return report.Metrics(w, res)
 }
 
 // theme is the look of what is written to stdout: colours only on a terminal.

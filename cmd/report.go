@@ -44,9 +44,7 @@ format. A run that was killed is read up to its last second.`,
 	c.Flags().StringVarP(&format, "output", "o", format, strings.Join(config.ReportOutputs, ", "))
 	c.Flags().BoolVar(&noColor, "no-color", false, "no colours; NO_COLOR does the same")
 	c.Flags().BoolVar(&ascii, "ascii", false, "only ASCII")
-	if err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(config.ReportOutputs, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag is defined above
-	}
+	completions(c, map[string][]string{"output": config.ReportOutputs})
 	return c
 }
 

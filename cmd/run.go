@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -44,7 +43,7 @@ func (r *runner) run(ctx context.Context) error {
 		return errors.Join(misfitIsUsage(err), r.target.undo(ctx))
 	}
 	defer r.closeWatcher()
-	out, err := r.newOutput(header)
+	out, err := newOutput(r.env, r.load, r.stop, header, r.screenHeader)
 	if err != nil {
 		return errors.Join(usageError(err), r.target.undo(ctx))
 	}
@@ -61,18 +60,12 @@ func (r *runner) run(ctx context.Context) error {
 	trailer.Verify = verdict
 	res, err := feed.finish(trailer)
 	r.file.used = true
-	judged := r.judge(res)
+	judged := judge(res, r.stop.code(), r.load.Output)
 	if l := r.load; l.part != nil && !l.part.done(ctx, errors.Join(err, accountErr, judged)) {
 		l.Plan.Topic.Delete = false // others may write to it yet
 	}
-	err = errors.Join(err, accountErr, r.deleteTopic(ctx), r.write(res, out))
-	switch {
-	case err == nil:
-		return judged
-	case exitCode(judged) == exitLost: // whatever else went wrong
-		return &exitError{exitLost, errors.Join(judged, err)}
-	}
-	return err
+	err = errors.Join(err, accountErr, r.deleteTopic(ctx), out.write(res, r.file.path))
+	return worse(judged, err)
 }
 
 func trailerOf(end engine.End) result.Trailer {
@@ -167,7 +160,7 @@ func (r *runner) sources() []engine.Source {
 
 // makeLoad runs the engine, behind the screen if there is one.
 func (r *runner) makeLoad(ctx context.Context, feed *feed, out *output) (engine.End, error) {
-	r.moments = newMoments(momentsOf(r.load.Moments), out.conversation())
+	r.moments = newMoments(r.load.Moments, out.conversation())
 	opts := engine.Options{
 		Stop: r.stop.asked, Status: &r.status, Sources: r.sources(),
 		Started: func() {
@@ -265,17 +258,6 @@ func (r *runner) newFeed(h result.Header, out *output) (*feed, error) {
 	file, err := result.NewRunFile(r.file.file, h)
 	f.file = file
 	return f, err
-}
-
-func (r *runner) write(res result.Result, out *output) error {
-	if err := out.result(res, report.Options{RunFile: r.file.path}); err != nil || !r.load.PrintMetrics {
-		return err
-	}
-	w := r.env.Stdout
-	if out.format != "text" && out.format != "perf-test" {
-		w = r.env.Stderr // a table would spoil what a program reads
-	}
-	return report.Metrics(w, res)
 }
 
 // deleteTopic deletes the topic when that was asked for and this run created it.

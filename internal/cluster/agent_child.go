@@ -65,7 +65,7 @@ func (c *child) due(at time.Time) {
 // settled tells whether the process has nothing more to say of its load. The caller
 // holds run.mu.
 func (c *child) settled() bool {
-	return c.status.State == partDone || c.status.State == partFailed || c.status.State == partGone
+	return c.status.State.settled()
 }
 
 // live runs the process from its start to its end.

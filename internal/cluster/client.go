@@ -272,9 +272,9 @@ func request(ctx context.Context, s stream, m toAgent) (*fromAgent, error) {
 	case err != nil:
 		return nil, err
 	case answer.Problem != nil:
-		return nil, errors.New(*answer.Problem)
+		return nil, &agentError{errors.New(*answer.Problem)}
 	case answer.Refused != nil:
-		return nil, errors.New(answer.Refused.Text)
+		return nil, &agentError{errors.New(answer.Refused.Text)}
 	}
 	return answer, nil
 }

@@ -196,10 +196,10 @@ func (o *Order) offers() ([]*link, error) {
 	}
 	var roster []result.Member
 	for _, p := range load {
-		roster = append(roster, result.Member{Host: p.Name, Processes: o.Processes})
+		roster = append(roster, result.Member{Host: p.Name, Role: p.Role, Processes: o.Processes})
 	}
 	for _, p := range watched {
-		roster = append(roster, result.Member{Host: p.Name})
+		roster = append(roster, result.Member{Host: p.Name, Role: p.Role})
 	}
 	slices.SortFunc(roster, func(a, b result.Member) int { return cmp.Compare(a.Host, b.Host) })
 	offerTo := func(p Peer) offer {

@@ -17,7 +17,7 @@ func (s *session) collect(ctx context.Context) (Outcome, error) {
 		s.deadline = time.Now().Add(drainGrace)
 	}
 	s.tellAll(doDrained)
-	if err := s.until(ctx, maxRunTime, s.nobodyAwaited); err != nil {
+	if err := s.until(ctx, maxRunTime, s.all(s.unawaited)); err != nil {
 		return Outcome{}, err
 	}
 	if !s.leaving {
@@ -33,17 +33,9 @@ func (s *session) collect(ctx context.Context) (Outcome, error) {
 	if left {
 		ending = leaveTimeout
 	}
-	endErr := s.until(ctx, ending, func() bool {
-		if s.leaving && !left {
-			return true // everything is here
-		}
-		for _, l := range s.links {
-			if l.up && l.lost == "" && !l.ended {
-				return false
-			}
-		}
-		return true
-	})
+	endErr := s.until(ctx, ending, s.all(func(l *link) bool {
+		return s.leaving && !left || !l.up || l.lost != "" || l.ended // when leaving, everything is here
+	}))
 	switch {
 	case errors.Is(endErr, errTimeout):
 		s.c.Log("some agents have not ended the run yet; they do so by themselves")

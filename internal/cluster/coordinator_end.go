@@ -35,14 +35,7 @@ func (s *session) awaits(l *link) bool {
 	return !l.settled()
 }
 
-func (s *session) nobodyAwaited() bool {
-	for _, l := range s.links {
-		if s.awaits(l) {
-			return false
-		}
-	}
-	return true
-}
+func (s *session) unawaited(l *link) bool { return !s.awaits(l) }
 
 // late gives up whoever the stage waits for after its deadline.
 func (s *session) late() {
@@ -76,14 +69,9 @@ func (s *session) undo() {
 	}
 	s.undoing, s.stopped, s.started = true, true, true // from here on nothing is an error
 	s.tellAll(doCancel)
-	undone := func() bool { // agents that take longer go on alone
-		for _, l := range s.links {
-			if (l.up || !s.agreed.IsZero()) && l.state >= linkAccepted && !l.ended {
-				return false
-			}
-		}
-		return true
-	}
+	undone := s.all(func(l *link) bool { // agents that take longer go on alone
+		return !l.up && s.agreed.IsZero() || l.state < linkAccepted || l.ended
+	})
 	if !s.leaving {
 		err := s.until(context.Background(), sayAfter, undone)
 		if errors.Is(err, errTimeout) {
@@ -115,14 +103,9 @@ func (s *session) leave() (deaf []string) {
 	s.tellAll(doAbort)
 	s.tellAll(doDrained)
 	s.finish()
-	_ = s.until(context.Background(), leaveTimeout, func() bool { // who takes longer has heard it
-		for _, l := range s.links {
-			if l.up && l.state >= linkAccepted && !l.ended {
-				return false
-			}
-		}
-		return true
-	})
+	_ = s.until(context.Background(), leaveTimeout, s.all(func(l *link) bool { // who takes longer has heard it
+		return !l.up || l.state < linkAccepted || l.ended
+	}))
 	for _, l := range s.links {
 		if !l.ended && len(l.parts) > 0 && !l.settled() && (!l.up || time.Since(l.heard) > awayAfter) {
 			deaf = append(deaf, l.peer.Name)

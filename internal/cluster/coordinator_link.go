@@ -76,9 +76,7 @@ type part struct {
 	backlog  int64
 }
 
-func (p *part) settled() bool {
-	return p.state == partDone || p.state == partFailed || p.state == partGone
-}
+func (p *part) settled() bool { return p.state.settled() }
 
 func newLink(p Peer, o offer) *link {
 	l := &link{peer: p, offer: o, heard: time.Now(), out: make(chan toAgent, linkQueue), ordered: make(map[string]bool), parts: make([]part, len(o.Shares))}

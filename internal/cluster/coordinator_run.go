@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,17 +37,7 @@ func (s *session) prepare(ctx context.Context) error {
 	for _, l := range s.links {
 		l.tell(toAgent{Offer: &l.offer})
 	}
-	all := func(is func(*link) bool) func() bool {
-		return func() bool {
-			for _, l := range s.links {
-				if !is(l) {
-					return false
-				}
-			}
-			return true
-		}
-	}
-	answered := all(func(l *link) bool { return l.state >= linkAccepted || l.trouble != "" })
+	answered := s.all(func(l *link) bool { return l.state >= linkAccepted || l.trouble != "" })
 	if err := s.until(ctx, offerTimeout, answered); err != nil {
 		return s.because(err, "answer the offer", func(l *link) bool { return l.state < linkAccepted })
 	}
@@ -63,7 +54,7 @@ func (s *session) prepare(ctx context.Context) error {
 		l.state = linkOpening
 		l.tell(toAgent{Open: &open{Epoch: s.order.Epoch}})
 	}
-	if err := s.until(ctx, openTimeout, all((*link).ready)); err != nil {
+	if err := s.until(ctx, openTimeout, s.all((*link).ready)); err != nil {
 		return s.because(err, "get ready", func(l *link) bool { return !l.ready() })
 	}
 	s.stage = Syncing
@@ -73,7 +64,7 @@ func (s *session) prepare(ctx context.Context) error {
 	s.stage = Starting
 	ahead := s.giveStart()
 	// Who has not confirmed by then may not begin with the others.
-	if err := s.until(ctx, ahead*3/4, all(func(l *link) bool { return l.state == linkStarting })); err != nil {
+	if err := s.until(ctx, ahead*3/4, s.all(func(l *link) bool { return l.state == linkStarting })); err != nil {
 		return s.because(err, "confirm the start", func(l *link) bool { return l.state != linkStarting })
 	}
 	s.started = true
@@ -87,6 +78,11 @@ func (l *link) ready() bool {
 		}
 	}
 	return true
+}
+
+// all tells of every link whether it is so.
+func (s *session) all(is func(*link) bool) func() bool {
+	return func() bool { return !slices.ContainsFunc(s.links, func(l *link) bool { return !is(l) }) }
 }
 
 // because names the hosts that let a stage take too long.
@@ -195,7 +191,7 @@ func (s *session) run(ctx context.Context) error {
 	if lasts > 0 && more > 0 {
 		s.within(lasts - s.elapsed() + more + drainGrace - drainWithin)
 	}
-	return s.until(ctx, maxRunTime, s.nobodyAwaited)
+	return s.until(ctx, maxRunTime, s.all(s.unawaited))
 }
 
 // await does something for every link, each on a goroutine of its own, while the session

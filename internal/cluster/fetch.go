@@ -133,10 +133,7 @@ func (e *agentError) Unwrap() error { return e.error }
 func (f *fetch) list(ctx context.Context, run string) (filesFound, error) {
 	var found filesFound
 	err := f.again(ctx, func(ctx context.Context) (bool, error) {
-		if err := send(ctx, f.s, toAgent{Files: &filesAsked{Run: run}}); err != nil {
-			return false, err
-		}
-		m, err := f.answer(ctx)
+		m, err := request(ctx, f.s, toAgent{Files: &filesAsked{Run: run}})
 		if err != nil && strings.HasSuffix(err.Error(), stillReading) {
 			return true, errors.New(err.Error()) // what it has read it need not read again
 		}
@@ -150,19 +147,6 @@ func (f *fetch) list(ctx context.Context, run string) (filesFound, error) {
 		return true, nil
 	})
 	return found, err
-}
-
-func (f *fetch) answer(ctx context.Context) (*fromAgent, error) {
-	m, err := receive(ctx, f.s)
-	switch {
-	case err != nil:
-		return nil, err
-	case m.Problem != nil:
-		return nil, &agentError{errors.New(*m.Problem)}
-	case m.Refused != nil:
-		return nil, &agentError{errors.New(m.Refused.Text)}
-	}
-	return m, nil
 }
 
 // file fetches one run file, and returns what it is called in the folder. The name tells

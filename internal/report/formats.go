@@ -33,12 +33,7 @@ var Formats = map[string]Format{
 }
 
 // JSON writes the whole document.
-func JSON(w io.Writer, r result.Result, _ Options) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
-}
+func JSON(w io.Writer, r result.Result, _ Options) error { return Indented(w, r) }
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the
 // series and {"type":"summary",…}, the whole document with an empty series, at

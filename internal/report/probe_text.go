@@ -21,7 +21,7 @@ func ProbeText(w io.Writer, r probe.Report, o ProbeOptions) error {
 		m := r.Machine
 		t.line("")
 		t.line("  " + t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt probe") + "  " + t.th.Paint(muted, strings.Join([]string{
-			printable(m.Hostname), "Linux " + printable(m.Kernel), theme.Bytes(m.MemoryBytes), string(r.Mode), theme.Duration(secondsOf(r.Seconds)),
+			printable(m.Hostname), "Linux " + printable(m.Kernel), theme.Bytes(m.MemoryBytes), string(r.Mode), theme.Duration(seconds(r.Seconds)),
 		}, t.sep())))
 		for _, limit := range m.CgroupIO {
 			t.note("the control group limits kt: " + limit)

@@ -117,7 +117,7 @@ func (t *text) title(r result.Result) {
 		}
 	}
 	if r.Ended != result.Completed {
-		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Ended+" after "+theme.Duration(secondsOf(r.ElapsedSeconds))))
+		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Ended+" after "+theme.Duration(seconds(r.ElapsedSeconds))))
 	}
 	t.line("")
 }
@@ -308,5 +308,3 @@ func (t *text) verdict(r result.Result) {
 }
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
-
-func secondsOf(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -53,11 +53,11 @@ func (t *text) overlap(r result.Result) {
 	case tooShort(r):
 		about = "too little was measured for a rate"
 	case o.Seconds == 0:
-		about = "rates are over all of the " + theme.Duration(secondsOf(r.Throughput.Seconds)) + " from the first record to the last"
+		about = "rates are over all of the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last"
 	}
 	switch {
 	case o.Seconds > 0:
-		t.sentence("overlap", plain, theme.Duration(secondsOf(o.Seconds))+" of "+theme.Duration(secondsOf(o.SpanSeconds))+apart)
+		t.sentence("overlap", plain, theme.Duration(seconds(o.Seconds))+" of "+theme.Duration(seconds(o.SpanSeconds))+apart)
 	case n < 2:
 		t.sentence("overlap", warn, "none: less than 1s was measured")
 	case o.ToSeconds > o.FromSeconds:

@@ -22,9 +22,9 @@ func (t *text) reading(r result.Result) {
 	}
 	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(f.RecordsPerSecond+0.5)), theme.Number(f.MiBPerSecond))
 	if !writes(r.Header) && f.Seconds > 0 && !merged(r) {
-		about := "in the " + theme.Duration(secondsOf(f.Seconds)) + " from the first record to the last"
+		about := "in the " + theme.Duration(seconds(f.Seconds)) + " from the first record to the last"
 		if n := r.Throughput.TargetRecordsPerSecond; n > 0 {
-			about = fmt.Sprintf("target %s, in %s", theme.Count(int64(n+0.5)), theme.Duration(secondsOf(f.Seconds)))
+			about = fmt.Sprintf("target %s, in %s", theme.Count(int64(n+0.5)), theme.Duration(seconds(f.Seconds)))
 		}
 		rate += "   (" + about + ")"
 	}
@@ -124,7 +124,7 @@ func (t *text) readEnd(r result.Result) {
 		label, s = "consumed", theme.Count(r.Records.Consumed)
 	}
 	if r.Records.Consumed > 0 {
-		s += ", the first after " + theme.Duration(secondsOf(r.Fetch.FirstReadSeconds))
+		s += ", the first after " + theme.Duration(seconds(r.Fetch.FirstReadSeconds))
 	}
 	style := plain
 	if end := readEnds[r.Reading]; end != "" {

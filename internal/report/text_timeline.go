@@ -25,8 +25,8 @@ func (t *text) timeline(r result.Result) {
 	t.line("")
 	label := "timeline"
 	for _, e := range r.Events[:min(maxTimeline, len(r.Events))] {
-		when := fmt.Sprintf("%-8s", theme.Duration(secondsOf(e.AtSeconds)))
-		t.row(label, plain, t.th.Paint(muted, when)+" "+t.cut(e.Text, textWidth-9))
+		when := fmt.Sprintf("%-8s", theme.Duration(seconds(e.AtSeconds)))
+		t.row(label, plain, t.th.Paint(muted, when)+" "+cut(strings.Join(strings.Fields(e.Text), " "), textWidth-9, t.th))
 		label = ""
 	}
 	if n := int64(len(r.Events)) + r.EventsLeftOut - maxTimeline; n > 0 {
@@ -53,7 +53,7 @@ func (t *text) timeline(r result.Result) {
 func millis(ms *int64) time.Duration { return time.Duration(*ms) * time.Millisecond }
 
 // at is a moment of the run.
-func at(seconds *float64) string { return theme.Duration(secondsOf(*seconds)) }
+func at(s *float64) string { return theme.Duration(seconds(*s)) }
 
 // worstGap is the partition that was waited for longest.
 func worstGap(r result.Result) result.PartitionRow {
@@ -86,13 +86,4 @@ func (t *text) outage(o result.Outage) {
 	if n := *o.RecordsFailed; n > 0 {
 		t.row("", bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
 	}
-}
-
-// cut shortens a text to so many characters.
-func (t *text) cut(s string, width int) string {
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) <= width {
-		return string(runes)
-	}
-	return string(runes[:width-1]) + string(t.th.Glyphs.Ellipsis)
 }

@@ -126,10 +126,11 @@ func (t *text) gaps(v *ledger.Verdict, env result.Environment) {
 	t.line(t.th.Paint(muted, fmt.Sprintf(columns, "lost in", "producer", "its numbers", "records", "between offsets", "due after")))
 	for _, g := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
 		topic, number := env.Place(g.Partition)
-		where := fmt.Sprintf("p%d", number)
+		row := result.PartitionRow{ID: number}
 		if len(env.Topics) > 0 {
-			where = fmt.Sprintf("%s/%d", topic.Name, number)
+			row.Topic = topic.Name
 		}
+		where := place(row)
 		if v.Readers > 1 {
 			where += fmt.Sprintf(" by group %d", g.Reader)
 		}

@@ -3,8 +3,7 @@ package result
 import (
 	"errors"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Claim marks an open run file, or a folder of them, as at work for this process: until
@@ -12,7 +11,7 @@ import (
 // network ones) has no claims, and nothing is lost by that.
 func Claim(f *os.File) {
 	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
 			return
 		}
 	}
@@ -20,9 +19,9 @@ func Claim(f *os.File) {
 
 // Claimed tells whether a process has claimed what f is, and lives.
 func Claimed(f *os.File) bool {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if err == nil {
-		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing it does the same, only later
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing it does the same, only later
 	}
-	return errors.Is(err, unix.EWOULDBLOCK)
+	return errors.Is(err, syscall.EWOULDBLOCK)
 }

@@ -127,7 +127,7 @@ func merged(t testing.TB, files ...[]byte) Result {
 // copy that tells less, one that is late, and a host that was watched.
 func someRun(t testing.TB, seed uint64) [][]byte {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	roster := []Member{{"a", 3}, {"b", 2}, {"c", 0}}
+	roster := []Member{{Host: "a", Processes: 3}, {Host: "b", Processes: 2}, {Host: "c", Processes: 0}}
 	var files [][]byte
 	for _, m := range roster {
 		for n := 1; n <= m.Processes; n++ {
@@ -329,7 +329,7 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 	roster := func(n, processes int) string {
 		h := Header{Schema: 1, Part: &Part{Host: "a", Process: 1}}
 		for range n {
-			h.Part.Roster = append(h.Part.Roster, Member{"h", processes})
+			h.Part.Roster = append(h.Part.Roster, Member{Host: "h", Processes: processes})
 		}
 		b, err := json.Marshal(line{Header: &h})
 		if err != nil {
@@ -451,7 +451,7 @@ func TestAFileOfAMachineThatWasWatchedIsNoResult(t *testing.T) {
 func FuzzCollect(f *testing.F) {
 	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Partitions: map[int32]stats.Partition{5: {Records: 1}}}
 	w.Response.Record(time.Millisecond)
-	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: []Member{{"a", 2}, {"b", 0}}, events: []event{
+	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: []Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 0}}, events: []event{
 		{window: &w}, {sample: &host.Sample{At: time.Second, Interval: time.Second, HostCores: 2}},
 	}, trailer: trailerOf(1)}.bytes(f)
 	watch := partFile{run: "r", epoch: "e", host: "b", vitals: []host.Vitals{{At: time.Second, Interval: time.Second, Disks: []host.DiskVitals{{Name: "sda"}}}}}.bytes(f)

@@ -253,7 +253,7 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 }
 
 func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
-	roster := []Member{{"a", 2}, {"b", 1}}
+	roster := []Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 1}}
 	part := func(host string, process int, late time.Duration, end string) partFile {
 		p := partFile{run: "r", epoch: "e", host: host, process: process, late: late, roster: roster, events: steady(0, 10, 100), trailer: trailerOf(10)}
 		p.trailer.Ended = end

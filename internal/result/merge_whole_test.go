@@ -95,7 +95,7 @@ func TestAPartThatIsLostDoesNotHideWhatWasAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	only := partFile{run: "r", epoch: "e", host: "a", process: 1, plan: shares[0], roster: []Member{{"a", 3}}, events: steady(0, 3, 333), trailer: trailerOf(3)}.bytes(t)
+	only := partFile{run: "r", epoch: "e", host: "a", process: 1, plan: shares[0], roster: []Member{{Host: "a", Processes: 3}}, events: steady(0, 3, 333), trailer: trailerOf(3)}.bytes(t)
 	if r := merged(t, only).Throughput; math.Abs(r.AskedRecordsPerSecond-1000) > 1e-9 {
 		t.Errorf("of shares of which some are missing: %+v", r)
 	}

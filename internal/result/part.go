@@ -21,7 +21,8 @@ type Part struct {
 // Member is one host of those that take part in a run.
 type Member struct {
 	Host      string `json:"host"`
-	Processes int    `json:"processes"` // that make a load; 0: it is only watched
+	Role      string `json:"role,omitempty"` // "": not known
+	Processes int    `json:"processes"`      // that make a load; 0: it is only watched
 }
 
 // Start is when the load of a run began.

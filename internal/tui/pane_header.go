@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -84,7 +85,7 @@ func drawBanner(c chart.Canvas) {
 	w, _ := c.Size()
 	ground := theme.Style{FG: theme.Ground, BG: theme.Warn, Bold: true}
 	c.Row(0, 0, w, ' ', ground)
-	c.Text(1, 0, c.Fit(string(c.Theme().Glyphs.Alert)+" embedded broker: these figures are kt's, not Kafka's", w-2), ground)
+	c.Text(1, 0, c.Fit(string(c.Theme().Glyphs.Alert)+" "+result.EmbeddedNotice, w-2), ground)
 }
 
 // badge is the state of the run.
