@@ -39,7 +39,7 @@ check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, ge
 .PHONY: unit
 unit: ## run the tests with the race detector (the architecture's among them)
 	scripts/check-tools --install go cc
-	$(GO) test -race -timeout 5m ./...
+	$(GO) test -race -timeout 10m ./...
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other. What needs no Kafka has been run

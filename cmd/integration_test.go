@@ -151,6 +151,13 @@ func (r *ktRun) wait() (result.Result, int) {
 	return doc, code
 }
 
+// ended tells whether a load at a fixed rate ended with that exit code. On a machine with
+// other things to do kt may find that it did not keep its schedule, which comes before a
+// success or a failure; what a test checks of the counts holds all the same.
+func ended(doc result.Result, code, want int) bool {
+	return code == want || code == exitNotValid && !doc.Valid
+}
+
 func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	k := startCluster(t, 1, 19092)
 	const records = 100_000
@@ -248,52 +255,6 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 	if doc.Latency.Lag.Max == 0 || doc.Latency.Service.Max > resp.Max {
 		t.Errorf("lag max %d µs, service max %d µs, response max %d µs", doc.Latency.Lag.Max, doc.Latency.Service.Max, resp.Max)
 	}
-}
-
-func TestALostBrokerIsSurvivedAndSeen(t *testing.T) {
-	k := startCluster(t, 3, 19192, "--property", "broker.session.timeout.ms=6000")
-	run := k.start("--topic", "failover", "--partitions", "6", "--replication-factor", "3", "--acks", "all",
-		"--topic-config", "min.insync.replicas=2", "--rate", "2000", "--duration", "40s")
-	time.Sleep(10 * time.Second)
-	k.script("kill", "2")
-	time.Sleep(5 * time.Second)
-	k.script("start", "2")
-	doc, code := run.wait()
-	if code != exitOK && code != exitFailed && code != exitNotValid {
-		t.Errorf("exit code %d", code)
-	}
-	if doc.Ended != result.Completed {
-		t.Errorf("the run was %s", doc.Ended)
-	}
-	if doc.Records.Offered+doc.Records.Unsent < 79_000 {
-		t.Errorf("%d records offered and %d unsent of 80,000: the run did not go on", doc.Records.Offered, doc.Records.Unsent)
-	}
-	if gap := longestGap(doc); gap == 0 && doc.Latency.Response.Max < 500_000 {
-		t.Errorf("neither a second below half the rate nor a slow record: response max %d µs", doc.Latency.Response.Max)
-	}
-	unanswered := int64(0)
-	for _, b := range doc.Brokers {
-		unanswered += b.Failed
-	}
-	t.Logf("unanswered requests %d, failed %v, slowest %d µs, seconds below half the rate %d",
-		unanswered, doc.Errors, doc.Latency.Response.Max, longestGap(doc))
-	got := k.endOffsets("failover")
-	least, most := doc.Records.Acknowledged, doc.Records.Acknowledged+doc.Records.Failed+doc.Records.Unknown
-	if got < least || got > most {
-		t.Errorf("end offsets add up to %d, want from %d acknowledged to %d with the failed and unknown", got, least, most)
-	}
-}
-
-// longestGap is the number of seconds in which less than half the target was
-// acknowledged.
-func longestGap(doc result.Result) int {
-	n := 0
-	for _, p := range doc.Series {
-		if float64(p.Acknowledged) < p.Seconds*doc.Throughput.TargetRecordsPerSecond/2 {
-			n++
-		}
-	}
-	return n
 }
 
 func TestTheEmbeddedBrokerStaysBelow512MiB(t *testing.T) {
