@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -165,7 +166,10 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 			role = roleBroker
 		}
 	}
-	dir, shared, err := agentDirs(env, flags.Dir)
+	if err := plan.CheckName(name); err != nil {
+		return cluster.AgentOptions{}, usageError(fmt.Errorf("--name %q: %w", name, err))
+	}
+	dir, shared, err := agentDirs(env, flags.Dir, name)
 	if err != nil {
 		return cluster.AgentOptions{}, usageError(err)
 	}
@@ -185,9 +189,9 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	}, nil
 }
 
-// agentDirs are where the agent keeps run files, and where those of kt commands on this
-// host lie.
-func agentDirs(env *Env, asked string) (dir, shared string, err error) {
+// agentDirs are where the agent of that name keeps run files, and where those of kt commands
+// on this host lie. Several agents may have one home: on one machine, or over a network.
+func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 	state := env.stateDir()
 	if asked != "" {
 		dir, err = filepath.Abs(asked)
@@ -199,7 +203,7 @@ func agentDirs(env *Env, asked string) (dir, shared string, err error) {
 	if state == "" {
 		return "", "", errors.New("there is no home folder: name one for run files with --results DIR")
 	}
-	return filepath.Join(state, "agent"), filepath.Join(state, "runs"), nil
+	return filepath.Join(state, "agent", name), filepath.Join(state, "runs"), nil
 }
 
 // spawnPart starts a process that makes a part of a load: this program, with nothing on

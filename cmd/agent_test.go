@@ -3,13 +3,17 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // FuzzOrder reads what an agent may say to a process. Whatever comes, it is an order of
@@ -59,7 +63,7 @@ func TestAUnitHasTheWordsOfTheCommandLine(t *testing.T) {
 }
 
 func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
-	silent := errors.New("did not answer")
+	silent := errors.New("vm15 (10.0.0.5:7946): it did not answer")
 	peer := func(name, role string, err error, tags ...string) cluster.Peer {
 		p := cluster.Peer{Err: err}
 		p.Name, p.Role, p.Tags = name, role, tags
@@ -78,8 +82,8 @@ func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
 		{"once, in the order of names", []string{"vm16", "vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
 		{"by a tag, which a broker's host may have", []string{"fast"}, []string{"kafka1", "vm16"}, ""},
 		{"brokers", []string{"brokers"}, []string{"kafka1"}, ""},
-		{"all are all but brokers, and one does not answer", []string{"all"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 at : did not answer"},
-		{"a tag of one that does not answer", []string{"slow"}, []string{"vm15"}, "--on: vm15 at : did not answer"},
+		{"all are all but brokers, and one does not answer", []string{"all"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
+		{"a tag of one that does not answer", []string{"slow"}, []string{"vm15"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
 		{"one that does not answer and is not meant", []string{"vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
 		{"nobody", []string{"vm17"}, nil, "--on vm17: no agent has that name or tag; did you mean vm14?"},
 	} {
@@ -94,6 +98,123 @@ func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
 		}
 		if !slices.Equal(names, r.want) || text != r.err {
 			t.Errorf("%s: %q, %q, want %q, %q", r.name, names, text, r.want, r.err)
+		}
+	}
+}
+
+// stopping stops a process as soon as it says anything.
+type stopping struct{ stop *stopper }
+
+func (s stopping) Write(b []byte) (int, error) {
+	s.stop.stop(nil)
+	return len(b), nil
+}
+
+func TestAProcessThatIsStoppedWhenItHasBegunDrains(t *testing.T) {
+	aborted := false
+	stop := newStopper(func() { aborted = true }, func(int) {}, func(string) {})
+	p := &part{out: json.NewEncoder(stopping{stop}), stop: stop}
+	if p.began(time.Now()); aborted || stop.code() != exitOK {
+		t.Errorf("aborted %v, code %d", aborted, stop.code())
+	}
+	select {
+	case <-stop.asked:
+	default:
+		t.Error("it was not stopped")
+	}
+}
+
+func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
+	at := func(name, addr string) cluster.Peer {
+		p := cluster.Peer{Addr: addr}
+		p.Name, p.Role = name, roleClient
+		return p
+	}
+	among := []cluster.Peer{at("vm1", "10.0.0.1:7946"), at("vm1", "10.0.0.2:7946"), at("vm2", "10.0.0.3:7946")}
+	on, err := choose("on", []string{"vm1", "all", "vm1"}, among)
+	if err != nil || len(on) != 3 {
+		t.Fatalf("chosen are %+v, %v", on, err)
+	}
+	o := cluster.Order{Run: "r", Epoch: "e", Processes: 1, Load: on}
+	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
+	if err := o.Check(); err == nil || err.Error() != want {
+		t.Errorf("the order: %v, want %q", err, want)
+	}
+	o.Load, o.Watch = on[:1], on[2:]
+	if err := o.Check(); err != nil {
+		t.Errorf("one of them: %v", err)
+	}
+}
+
+func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {
+	env := &Env{HomeDir: "/home/kt", Getenv: func(string) string { return "" }}
+	one, shared, err := agentDirs(env, "", "vm1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, sharedToo, _ := agentDirs(env, "", "vm2")
+	if filepath.Base(one) != "vm1" || filepath.Base(two) != "vm2" || filepath.Dir(one) != filepath.Dir(two) || shared != sharedToo {
+		t.Errorf("folders %s and %s, of others %s and %s", one, two, shared, sharedToo)
+	}
+	if dir, _, err := agentDirs(env, "/var/kt", "vm1"); err != nil || dir != "/var/kt" {
+		t.Errorf("one that was asked for is %s, %v", dir, err)
+	}
+}
+
+func TestAHostThatIsLostIsToldOnce(t *testing.T) {
+	const why = "its agent was started anew, and its processes are gone"
+	gone, died := cluster.Done{Code: exitFailed, Text: why}, cluster.Done{Code: exitFailed, Text: "no room"}
+	o := cluster.Outcome{Lost: []string{"vm1: " + why}, Done: map[string][]cluster.Done{"vm1": {gone, gone}, "vm2": {{}, died}}}
+	var res result.Result
+	for _, p := range []struct {
+		host    string
+		process int
+		counted bool
+	}{{"vm1", 1, false}, {"vm1", 2, false}, {"vm2", 1, true}, {"vm2", 2, false}} {
+		var row result.ProcessRow
+		row.Host, row.Process, row.Counted = p.host, p.process, p.counted
+		res.Processes = append(res.Processes, row)
+	}
+	var stderr bytes.Buffer
+	r := &remote{env: &Env{Stderr: &stderr}}
+	r.tellLost(o)
+	r.tellParts(&res, o)
+	if want := "kt: vm1: " + why + "\nkt: vm2/2: no room\n"; stderr.String() != want {
+		t.Errorf("told %q, want %q", stderr.String(), want)
+	}
+	r.tellLost(o)
+	if n := strings.Count(stderr.String(), why); n != 1 {
+		t.Errorf("what was told before is told %d times", n)
+	}
+	delete(o.Done, "vm2")
+	if err := judgeParts(&res, o); exitCode(err) != exitFailed || err.Error() != "3 of 4 parts are not in the figures: see their rows" {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
+	until := time.Date(2026, 1, 1, 1, 32, 3, 0, time.UTC)
+	waits := func(hosts ...string) (t cluster.Tick) {
+		t.Hosts = []cluster.HostTick{{Name: "vm14"}}
+		for _, h := range hosts {
+			t.Hosts = append(t.Hosts, cluster.HostTick{Name: h, Until: until})
+		}
+		return t
+	}
+	r := &remote{}
+	for i, step := range []struct {
+		tick cluster.Tick
+		want string
+	}{
+		{waits(), ""},
+		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"},
+		{waits("vm16"), ""},
+		{waits("vm16", "vm17"), "waiting for vm16, vm17 until 01:32:03; q: without them"},
+		{waits(), "no longer waiting for vm16, vm17"},
+		{waits(), ""},
+	} {
+		if got := r.notice(step.tick); got != step.want {
+			t.Errorf("tick %d: %q, want %q", i, got, step.want)
 		}
 	}
 }

@@ -62,18 +62,24 @@ func choose(flag string, words []string, among []cluster.Peer) ([]cluster.Peer, 
 			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name or tag%s", flag, word, known(word, among)))
 		}
 		for _, p := range found {
-			if !slices.ContainsFunc(chosen, func(o cluster.Peer) bool { return o.Name == p.Name }) {
+			if !isAmong(chosen, &p) {
 				chosen = append(chosen, p)
 			}
 		}
 	}
 	for _, p := range chosen {
 		if p.Err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %s at %s: %w", flag, p.Name, p.Addr, p.Err))
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, p.Err)) // which names it
 		}
 	}
 	slices.SortFunc(chosen, func(a, b cluster.Peer) int { return strings.Compare(a.Name, b.Name) })
 	return chosen, errors.Join(errs...)
+}
+
+// isAmong tells whether an agent is among others. Two of one name are two: which of them is
+// meant, nobody knows.
+func isAmong(peers []cluster.Peer, p *cluster.Peer) bool {
+	return slices.ContainsFunc(peers, func(o cluster.Peer) bool { return o.Name == p.Name && o.Addr == p.Addr })
 }
 
 func meant(word string, p *cluster.Peer) bool {

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -80,9 +82,10 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 			}
 		}
 		if len(fetched) == 0 && len(files) == 0 {
-			return errors.Join(append(problems, fmt.Errorf("no agent has a run file of --run %s: agents hand out what lies in their --results and in the state folder of their user (kt/runs); kt collect FILE… merges any others", flags.Run))...)
+			return nothingFetched(problems)
 		}
 	}
+	problems = append(problems, m.going())
 	if err := m.set.Select(flags.Run); err != nil {
 		return usageError(err)
 	}
@@ -103,6 +106,19 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	return errors.Join(report.Formats[flags.Output](env.Stdout, res, o), errors.Join(problems...), apart(&res))
 }
 
+// nothingFetched is why no agent has given a file.
+func nothingFetched(problems []error) error {
+	var unknown *cluster.UnknownRunError
+	err := errors.Join(problems...)
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	if near := suggest.Nearest(unknown.Run, unknown.Known); near != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return fmt.Errorf("%w: they hand out what lies in their --results and in the state folder of their user (kt/runs); kt collect FILE… merges any others", err)
+}
+
 // apart is an error when parts of the run are not in its figures: whoever asked for a
 // whole has not got one.
 func apart(res *result.Result) error {
@@ -120,9 +136,10 @@ func apart(res *result.Result) error {
 
 // merger merges files, which stay open until it is closed.
 type merger struct {
-	env  *Env
-	set  *result.Set
-	open []*os.File
+	env    *Env
+	set    *result.Set
+	open   []*os.File
+	atWork []string // the paths of files that are being written
 }
 
 func newMerger(env *Env) *merger { return &merger{env: env, set: result.NewSet()} }
@@ -158,6 +175,14 @@ func (m *merger) addPath(path string) error {
 	return nil
 }
 
+// going is an error when files are still being written: what is in them is merged.
+func (m *merger) going() error {
+	if len(m.atWork) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the run is still going on, for %s is being written: collect again when it is over", strings.Join(m.atWork, ", "))
+}
+
 // escapeGlob makes a path a pattern that only it matches.
 func escapeGlob(path string) string {
 	var b []byte
@@ -182,6 +207,9 @@ func (m *merger) add(path string) error {
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: it is no file", path)
+	}
+	if result.Claimed(f) {
+		m.atWork = append(m.atWork, path)
 	}
 	return m.set.Add(path, f, info.Size())
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // newDocs writes documents that are made from the code; scripts/docs.sh calls it.
-func newDocs() *cobra.Command {
+func newDocs(env *Env) *cobra.Command {
 	docs := &cobra.Command{Use: "docs", Short: "Write kt's generated documents", Hidden: true}
 	docs.AddCommand(&cobra.Command{
 		Use: "man DIR", Short: "Write the man pages", Args: cobra.ExactArgs(1),
@@ -24,7 +24,7 @@ func newDocs() *cobra.Command {
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, args[0])
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate(env.Getenv)}, args[0])
 		},
 	})
 	docs.AddCommand(&cobra.Command{
@@ -46,9 +46,9 @@ func newDocs() *cobra.Command {
 
 // sourceDate is the date for generated pages: SOURCE_DATE_EPOCH, so that two
 // builds of one source are alike, or a fixed day.
-func sourceDate() *time.Time {
+func sourceDate(getenv func(string) string) *time.Time {
 	t := time.Unix(0, 0).UTC()
-	if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+	if n, err := strconv.ParseInt(getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		t = time.Unix(n, 0).UTC()
 	}
 	return &t

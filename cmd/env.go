@@ -14,7 +14,7 @@ import (
 )
 
 // Env is everything that kt takes from the process it runs in. Nothing else in kt
-// looks at the process's arguments, environment, streams, clock or signals.
+// looks at the process's arguments, environment, streams or signals.
 type Env struct {
 	Args    []string // without the program's name
 	Getenv  func(string) string

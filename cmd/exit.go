@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -25,7 +24,7 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{exitOK, "done"},
-	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings or could not check, fewer read than asked for, or processes of a run on many hosts that are lost"},
+	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings or could not check, fewer read than asked for, or processes of a run on many hosts that are lost, were stopped while most others ran on, or are still at work when they are collected"},
 	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
 	{exitNotMet, "not fit: kt tune --check found something on which Kafka fails or loses data, with --strict also a warning"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},
@@ -35,8 +34,12 @@ var exitCodes = []struct {
 	{exitTerminated, "ended by SIGTERM; likewise"},
 }
 
-// exitError is an error with its exit code. A nil err says nothing more: the
-// command has told everything.
+// precedence says which code it is where several hold, for `kt help exit-codes`: judge, worse
+// and runLoad have it so.
+const precedence = "Where several hold, the code is the first of these: 5; that of a signal; 1 for records that are corrupted, duplicated or reordered, or a result that could not be written; 4; 1 for anything else."
+
+// exitError is an error with its exit code. A nil err says nothing more, and its text is
+// empty: the command has told everything.
 type exitError struct {
 	code int
 	err  error
@@ -44,7 +47,7 @@ type exitError struct {
 
 func (e *exitError) Error() string {
 	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
+		return ""
 	}
 	return e.err.Error()
 }
@@ -65,15 +68,14 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// message is what to tell of an error: a line for each problem, or "".
+// message is what to tell of an error: a line for each problem, or "". What has told
+// everything may be a part of it, or within it.
 func message(err error) string {
-	var e *exitError
-	if errors.As(err, &e) && e.err == nil {
-		return ""
-	}
 	var b strings.Builder
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		b.WriteString("kt: " + line + "\n")
+		if line != "" {
+			b.WriteString("kt: " + line + "\n")
+		}
 	}
 	return b.String()
 }

@@ -66,5 +66,6 @@ func newExitCodes() *cobra.Command {
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.meaning)
 	}
+	b.WriteString("\n" + precedence + "\n")
 	return &cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", Long: b.String()}
 }

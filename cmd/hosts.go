@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -26,7 +26,9 @@ type remote struct {
 	shares []float64 // of the load, by host
 	out    *output
 	fold   *result.Fold // what is known while the run goes on
-	said   []string     // while there was a screen; by the one goroutine of the client's run
+	said   []string     // for when there is no screen; by the one goroutine of the client's run
+	told   []string     // on stderr
+	waits  []string     // hosts for which the run waits, as the screen was told
 }
 
 // runRemote makes a load on other hosts, and writes the merged result.
@@ -111,21 +113,19 @@ func (r *remote) findHosts(ctx context.Context) error {
 	}
 	r.order = cluster.Order{
 		Run: name, Epoch: epoch, Args: append([]string{"kt"}, r.env.Args...), Plan: p,
-		Producer: sendGiven(l.Properties), Consumer: sendGiven(l.ConsumerProperties),
+		Producer: travelling(l.Properties), Consumer: travelling(l.ConsumerProperties),
 		Load: on, Watch: watched, Processes: l.Hosts.Processes,
+	}
+	if err := r.order.Check(); err != nil {
+		return usageError(err)
 	}
 	return nil
 }
 
-// sendGiven passes properties on to other hosts: but for the addresses, which are in
-// the plan.
-func sendGiven(in map[string]config.Given) map[string]cluster.Given {
-	out := make(map[string]cluster.Given, len(in))
-	for name, g := range in {
-		if name != "bootstrap.servers" {
-			out[name] = cluster.Given(g)
-		}
-	}
+// travelling are the properties that other hosts get: the addresses are in the plan.
+func travelling(properties map[string]plan.Given) map[string]plan.Given {
+	out := maps.Clone(properties)
+	delete(out, "bootstrap.servers")
 	return out
 }
 
@@ -146,9 +146,7 @@ func (r *remote) watched(found, on []cluster.Peer) ([]cluster.Peer, error) {
 			chosen = append(chosen, p)
 		}
 	}
-	return slices.DeleteFunc(chosen, func(p cluster.Peer) bool {
-		return slices.ContainsFunc(on, func(o cluster.Peer) bool { return o.Name == p.Name })
-	}), err
+	return slices.DeleteFunc(chosen, func(p cluster.Peer) bool { return isAmong(on, &p) }), err
 }
 
 // run makes the load, behind the screen if there is one.
@@ -174,7 +172,7 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	r.out.show(ctx)
 	running.Wait()
 	for _, text := range r.said {
-		fmt.Fprintln(r.env.Stderr, "kt: "+text)
+		r.tell(text)
 	}
 	return outcome, err
 }
@@ -204,9 +202,7 @@ func hostList(o cluster.Order) string {
 
 // finish merges what the hosts measured: from their files, as kt collect does.
 func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster.Outcome) error {
-	for _, text := range o.Lost {
-		fmt.Fprintln(r.env.Stderr, "kt: "+text)
-	}
+	r.tellLost(o)
 	if len(o.Files) == 0 {
 		return fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
@@ -226,7 +222,7 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 	err = errors.Join(m.fill(file), r.out.write(res, file.path))
 	judged := judge(res, r.stop.code(), r.load.Output)
 	if judged == nil {
-		judged = judgeParts(o)
+		judged = judgeParts(&res, o)
 	}
 	if judged == nil {
 		judged = apart(&res)
@@ -234,25 +230,46 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 	return worse(judged, err)
 }
 
+// tellLost tells what is not there, unless it was told while the run went on.
+func (r *remote) tellLost(o cluster.Outcome) {
+	for _, text := range o.Lost {
+		if !slices.Contains(r.told, text) {
+			r.tell(text)
+		}
+	}
+}
+
 // tellParts tells what the processes whose figures do not count said of it: their files
 // may have had no room for that.
 func (r *remote) tellParts(res *result.Result, o cluster.Outcome) {
 	for _, row := range res.Processes {
 		done := o.Done[row.Host]
-		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(done) && done[i].Text != "" {
-			fmt.Fprintf(r.env.Stderr, "kt: %s/%d: %s\n", row.Host, row.Process, done[i].Text)
+		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(done) && done[i].Text != "" && !isLost(o, row.Host, done[i].Text) {
+			r.tell(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, done[i].Text))
 		}
 	}
 }
 
+// isLost tells whether what there is to say of a process is said of what is lost of its
+// host.
+func isLost(o cluster.Outcome, host, text string) bool {
+	return slices.ContainsFunc(o.Lost, func(lost string) bool {
+		return strings.HasPrefix(lost, host+": ") && strings.Contains(lost, text)
+	})
+}
+
 // judgeParts finds the worst that a process said of its own part, where the whole shows
-// nothing: a reader that waited in vain, say.
-func judgeParts(o cluster.Outcome) error {
+// nothing: a reader that waited in vain, say. Of one that is lost it says how many are, for
+// why was told.
+func judgeParts(res *result.Result, o cluster.Outcome) error {
 	var worst *exitError
 	for _, name := range slices.Sorted(maps.Keys(o.Done)) {
 		for _, d := range o.Done[name] {
 			if d.Code != exitOK && (worst == nil || d.Code > worst.code) {
 				worst = &exitError{d.Code, fmt.Errorf("%s: %s", name, d.Text)}
+				if isLost(o, name, d.Text) {
+					worst.err = apart(res)
+				}
 			}
 		}
 	}

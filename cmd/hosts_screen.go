@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
@@ -21,6 +23,11 @@ func (r *remote) say(text string) {
 		r.said = append(r.said, text)
 		return
 	}
+	r.tell(text)
+}
+
+func (r *remote) tell(text string) {
+	r.told = append(r.told, text)
 	fmt.Fprintln(r.env.Stderr, "kt: "+text)
 }
 
@@ -46,17 +53,17 @@ func (r *remote) screenHeader(h result.Header) tui.Header {
 	p := h.Plan
 	s := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Partitions: p.Topic.Partitions,
-		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Warmup: p.Load.Warmup.Duration.Std(),
+		Duration: p.Load.Duration.Std(), Records: p.Load.Records,
 		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
 	}
 	if p.Writes() {
 		s.BufferBytes = r.load.producer.BufferMemory() * int64(p.Producers)
 	}
 	for i, peer := range r.order.Load {
-		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role, Processes: r.order.Processes, Share: r.shares[i]})
+		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Processes: r.order.Processes, Share: r.shares[i]})
 	}
 	for _, peer := range r.order.Watch {
-		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Role: peer.Role})
+		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name})
 	}
 	return s
 }
@@ -81,7 +88,7 @@ func (r *remote) observe(t cluster.Tick) {
 	s.verdict, s.backlog = r.fold.Verdict(), t.Backlog
 	if r.out.screen != nil && !r.out.broken.Load() {
 		show := tick(s)
-		show.Hosts, show.StartsIn = hostStates(t), max(0, -t.At)
+		show.Hosts, show.StartsIn, show.Notice = hostStates(t), max(0, -t.At), r.notice(t)
 		if state, waiting := waits[t.Stage]; waiting {
 			show.State = state
 		}
@@ -91,6 +98,33 @@ func (r *remote) observe(t cluster.Tick) {
 	if len(t.Windows) > 0 {
 		r.out.observe(s)
 	}
+}
+
+// notice tells for whom the run waits that is else over, and when it does no longer; "":
+// there is nothing new.
+func (r *remote) notice(t cluster.Tick) string {
+	var waits []string
+	var until time.Time
+	for _, h := range t.Hosts {
+		if h.Until.IsZero() {
+			continue
+		}
+		waits = append(waits, h.Name)
+		if h.Until.After(until) {
+			until = h.Until
+		}
+	}
+	before := r.waits
+	r.waits = waits
+	switch {
+	case slices.Equal(before, waits):
+		return ""
+	case len(waits) == 0:
+		return fmt.Sprintf("no longer waiting for %s", strings.Join(before, ", "))
+	case len(waits) == 1:
+		return fmt.Sprintf("waiting for %s until %s; q: without it", waits[0], until.Format(time.TimeOnly))
+	}
+	return fmt.Sprintf("waiting for %s until %s; q: without them", strings.Join(waits, ", "), until.Format(time.TimeOnly))
 }
 
 // sampleOf is how busy the hosts of the load were together.
@@ -124,7 +158,7 @@ func hostStates(t cluster.Tick) []tui.HostState {
 	var states []tui.HostState
 	for _, h := range t.Hosts {
 		states = append(states, tui.HostState{
-			Name: h.Name, Role: h.Role, Processes: h.Processes, State: h.State, Window: h.Window, Vitals: h.Vitals,
+			Name: h.Name, Processes: h.Processes, State: h.State, Window: h.Window, Vitals: h.Vitals,
 			Offset: h.Offset, Bound: h.Bound, Seen: h.Seen, Note: h.Note,
 		})
 	}

@@ -13,7 +13,7 @@ import (
 
 func newKeygen(env *Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "keygen FILE",
+		Use:   "keygen [FILE]",
 		Short: "Make the key that agents and their users share",
 		Long: `Make a key at random and write it to a new file that only you can read. Whoever has
 it can ask every agent with the same key for a load: copy it to the hosts as you would

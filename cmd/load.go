@@ -40,11 +40,11 @@ func checkLoad(env *Env, run *config.Run) (*load, error) {
 		if l.values, err = kafka.MakeValues(p); err != nil {
 			return nil, err
 		}
-		l.producer, warnings, err = kafka.ParseProducer(kafkaGiven(run.Properties), p.Payload.MaxBytes(), run.Lenient)
+		l.producer, warnings, err = kafka.ParseProducer(run.Properties, p.Payload.MaxBytes(), run.Lenient)
 	}
 	if p.Reads() {
 		var bad error
-		l.consumer, more, bad = kafka.ParseConsumer(kafkaGiven(run.ConsumerProperties), run.Lenient)
+		l.consumer, more, bad = kafka.ParseConsumer(run.ConsumerProperties, run.Lenient)
 		err = errors.Join(err, bad)
 	}
 	for _, w := range append(warnings, more...) {
@@ -101,7 +101,7 @@ func runLoad(ctx context.Context, env *Env, run *config.Run) error {
 		err = l.carryOut(ctx, env, stop)
 	}
 	code := stop.code()
-	if err == nil || code == exitOK {
+	if err == nil || code == exitOK || exitCode(err) == exitLost {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
@@ -158,15 +158,6 @@ func (l *load) partOf() *result.Part {
 		name = "localhost"
 	}
 	return &result.Part{Run: l.Name, Host: name, Process: 1} // merging tells several apart
-}
-
-// kafkaGiven passes properties from one adapter to another.
-func kafkaGiven(in map[string]config.Given) map[string]kafka.Given {
-	out := make(map[string]kafka.Given, len(in))
-	for k, v := range in {
-		out[k] = kafka.Given(v)
-	}
-	return out
 }
 
 // printConfig writes what --print-config asks for: every flag and every Java

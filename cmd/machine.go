@@ -13,11 +13,10 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 )
 
-// This file has what the commands share that are about this machine, and not about a
-// load.
+// This file has what commands share that make no load, or none of their own.
 
-// configSystem is what their configuration is loaded from: they have no profiles of
-// flags.
+// configSystem is what the configuration of a command is loaded from that has no profiles
+// of flags.
 func (e *Env) configSystem() config.System {
 	return config.System{Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"github.com/kt-bench/kt/internal/config"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/config"
 
 	"github.com/kt-bench/kt/internal/stats"
 )

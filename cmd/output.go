@@ -127,7 +127,7 @@ func (r *runner) screenHeader(h result.Header) tui.Header {
 	p := h.Plan
 	th := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
-		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Warmup: p.Load.Warmup.Duration.Std(),
+		Duration: p.Load.Duration.Std(), Records: p.Load.Records,
 		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
 	}
 	for _, t := range r.target.topics {

@@ -49,7 +49,7 @@ func runPart(ctx context.Context, env *Env) error {
 
 	l, err := checkLoad(env, p.run())
 	if err == nil {
-		l.part = p
+		l.part, p.stop = p, stop
 		err = l.carryOut(ctx, env, stop)
 	}
 	switch {
@@ -68,6 +68,7 @@ type part struct {
 	gone   chan struct{} // closed: the agent says no more
 	finish chan struct{} // closed: all processes have drained
 	told   bool          // how the run ended
+	stop   *stopper
 
 	mu  sync.Mutex // guards out
 	out *json.Encoder
@@ -75,15 +76,8 @@ type part struct {
 
 // run is the load that a job asks for.
 func (p *part) run() *config.Run {
-	given := func(in map[string]cluster.Given) map[string]config.Given {
-		out := make(map[string]config.Given, len(in))
-		for name, g := range in {
-			out[name] = config.Given(g)
-		}
-		return out
-	}
 	r := &config.Run{
-		Plan: p.job.Plan, Properties: given(p.job.Producer), ConsumerProperties: given(p.job.Consumer),
+		Plan: p.job.Plan, Properties: p.job.Producer, ConsumerProperties: p.job.Consumer,
 		ResultFile: p.job.RunFile, Output: "text", Quiet: true, Interval: time.Second, DateFormat: "yyyy",
 	}
 	if !p.job.CreateTopic { // another process has made the topic, and its settings
@@ -195,6 +189,7 @@ func (p *part) await(ctx context.Context, h result.Header) error {
 // began is how the load began, which it tells the agent too.
 func (p *part) began(now time.Time) result.Start {
 	at := now.UTC()
+	p.stop.begin() // before the agent hears of it: what it orders then is no undoing
 	p.tell(cluster.FromProcess{Began: &at})
 	agreed := p.order.Agreed
 	agreed.Late = now.Sub(p.order.At)

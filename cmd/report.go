@@ -3,8 +3,6 @@ package cmd
 import (
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +13,6 @@ import (
 )
 
 func newReport(env *Env) *cobra.Command {
-	format, noColor, ascii := "text", false, false
 	c := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Read a run file and write its result",
@@ -30,21 +27,15 @@ format. A run that was killed is read up to its last second.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if !slices.Contains(config.ReportOutputs, format) {
-				hint := ""
-				if n := suggest.Nearest(format, config.ReportOutputs); n != "" {
-					hint = fmt.Sprintf("; did you mean %s?", n)
-				}
-				return usageError(fmt.Errorf("--output %q: it must be one of %s%s", format, strings.Join(config.ReportOutputs, ", "), hint))
-			}
-			return writeReport(env, args[0], format, report.Options{Theme: env.theme(noColor || env.Getenv("NO_COLOR") != "", ascii)})
-		},
 	}
-	c.Flags().StringVarP(&format, "output", "o", format, strings.Join(config.ReportOutputs, ", "))
-	c.Flags().BoolVar(&noColor, "no-color", false, "no colours; NO_COLOR does the same")
-	c.Flags().BoolVar(&ascii, "ascii", false, "only ASCII")
+	flags := config.NewReport(c.Flags())
 	completions(c, map[string][]string{"output": config.ReportOutputs})
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		return writeReport(env, args[0], flags.Output, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII)})
+	}
 	return c
 }
 

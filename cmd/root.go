@@ -61,7 +61,7 @@ puts everything back.`,
 	root.SetVersionTemplate("kt {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newTune(env), newProbe(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(), newExitCodes())
+	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newTune(env), newProbe(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(env), newExitCodes())
 	return root
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,11 +67,9 @@ Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A 
 	flags := config.NewTune(c.Flags())
 	completeTune(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
-			return usageError(err)
-		}
-		t, err := newTuner(env, flags)
-		if err != nil {
+		err := flags.Load(env.configSystem(), suggest.Nearest)
+		t, more := newTuner(env, flags)
+		if err = errors.Join(err, more); err != nil { // all that is wrong is told at once
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), t.run)
@@ -109,7 +106,6 @@ type tuner struct {
 	th       *theme.Theme
 	settings []*tune.Setting
 	profile  *tune.Profile
-	interval time.Duration
 
 	explained *tune.Setting // of --explain
 }
@@ -126,11 +122,6 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 	}
 	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), os.ReadFile); err != nil {
 		errs = append(errs, err)
-	}
-	if t.interval, err = time.ParseDuration(t.Interval); t.Interval == "0" {
-		t.interval = 0
-	} else if err != nil || t.interval < 0 || t.interval > time.Hour {
-		errs = append(errs, fmt.Errorf("--interval %s: it must be a time from 0 to 1h, as 5s", t.Interval))
 	}
 	if t.Action == config.ActionExplain {
 		if t.explained, err = tune.Find(tune.Catalogue(), t.Explain); err != nil {
@@ -217,7 +208,7 @@ func (t *tuner) run(ctx context.Context) error {
 func (t *tuner) check(ctx context.Context) (*tune.Report, error) {
 	tree := host.Rooted(t.Root)
 	m, err := tune.Look(ctx, tree, host.SystemCalls(t.Root), tune.Options{
-		Profile: t.profile, Role: tune.Role(t.Role), Dirs: t.Dirs, PID: t.PID, Unit: t.Unit, Interval: t.interval,
+		Profile: t.profile, Role: tune.Role(t.Role), Dirs: t.Dirs, PID: t.PID, Unit: t.Unit, Interval: t.Interval,
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil, err

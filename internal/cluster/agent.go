@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// AgentOptions are what an agent is and may do. Info, Dir, Spawn, Now and Log have to be
-// set.
+// AgentOptions are what an agent is and may do. Info, Dir, Keep, Spawn, Now and Log have to
+// be set.
 type AgentOptions struct {
 	Info      Info
 	Key       *wire.Key // nil: only this machine can talk to it
@@ -28,8 +29,8 @@ type AgentOptions struct {
 	Parallel int // runs at a time; 0: one
 
 	// Dir is a folder of the agent's own for run files: made if it is not there, with
-	// mode 0700. Of the files that it made itself it keeps those of the newest Keep runs;
-	// 0: 50.
+	// mode 0700. Of the files that it made itself it keeps those of the newest Keep runs,
+	// 1 or more.
 	Dir  string
 	Keep int
 	// Shared is where kt's other commands on this host leave their run files. Those of
@@ -192,9 +193,6 @@ func (a *agent) accept(o *offer) (*run, error) {
 	if b, err := json.Marshal(o); err != nil || len(b) > maxOffer {
 		return nil, errors.Join(fmt.Errorf("the offer has %d bytes, and %d are the most", len(b), maxOffer), err)
 	}
-	if err := a.o.Limits.allow(o); err != nil {
-		return nil, err
-	}
 	if most := a.o.Limits.Duration; most > 0 && len(o.Shares) == 0 && (o.Lasts == 0 || o.Lasts > most) {
 		o.Lasts = most // it is watched for no longer
 	}
@@ -207,14 +205,8 @@ func (a *agent) accept(o *offer) (*run, error) {
 	if used || a.runs[o.Part.Epoch] != nil {
 		return nil, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
 	}
-	active := a.active()
-	if len(active)+len(orphans) >= a.o.Parallel {
-		if len(active) > 0 {
-			return nil, fmt.Errorf("it is busy with run %s; --parallel %d", active[0].name, a.o.Parallel)
-		}
-		for _, name := range orphans {
-			return nil, fmt.Errorf("a process of an earlier agent is still at work on %s; --parallel %d", name, a.o.Parallel)
-		}
+	if err := a.room(o, orphans); err != nil {
+		return nil, err
 	}
 	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // it knows better than others
 	r := newRun(a, o)
@@ -226,6 +218,44 @@ func (a *agent) accept(o *offer) (*run, error) {
 		a.announce()
 	})
 	return r, nil
+}
+
+// maxWatches is how many runs an agent watches at a time in which its host makes no load:
+// each costs a look at the machine a second, and a file.
+const maxWatches = 16
+
+// room tells why there is none for a run beside those that are at work: a load counts
+// against --parallel and the limits, and a run that is only watched does not. The caller
+// holds mu.
+func (a *agent) room(o *offer, orphans map[string]string) error {
+	var beside []*offer
+	var first string
+	watches := 0
+	for _, r := range a.active() {
+		switch other := r.asked(); {
+		case len(other.Shares) == 0:
+			watches++
+		default:
+			first = cmp.Or(first, r.name)
+			beside = append(beside, other)
+		}
+	}
+	if len(o.Shares) == 0 {
+		if watches >= maxWatches {
+			return fmt.Errorf("it watches %d runs already", watches)
+		}
+		return nil
+	}
+	if len(beside)+len(orphans) >= a.o.Parallel {
+		more := fmt.Sprintf("wait until that is over, or start the agent with --parallel %d", a.o.Parallel+1)
+		if first != "" {
+			return fmt.Errorf("it is busy with run %s: %s", first, more)
+		}
+		for _, name := range orphans {
+			return fmt.Errorf("a process of an earlier agent is still at work on %s: %s", name, more)
+		}
+	}
+	return a.o.Limits.allow(o, beside...)
 }
 
 // forget drops the oldest runs that are over. The caller holds mu.

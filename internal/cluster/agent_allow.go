@@ -14,16 +14,17 @@ import (
 // Limits are what an agent allows to a load, whatever a coordinator asks for. The zero
 // value of each is no limit.
 type Limits struct {
-	Rate           float64        // records a second, of the whole host; --max-rate
+	Rate           float64        // records a second, of all loads of the host together; --max-rate
 	BytesPerSecond float64        // likewise; --max-rate with a unit
-	Producers      int            // clients of the whole host, consumers counted with them; --max-producers
+	Producers      int            // clients of all loads of the host, consumers counted with them; --max-producers
 	Topic          *regexp.Regexp // must match the whole name of a topic; nil: any; --allow-topic
 	Duration       time.Duration  // of a load; --max-duration
 }
 
-// allow tells everything for which the host does not make the load that it is offered.
-// What a peer may ask for at all is the same on every host; the limits are this one's.
-func (l *Limits) allow(o *offer) error {
+// allow tells everything for which the host does not make the load that it is offered,
+// beside those that it makes. What a peer may ask for at all is the same on every host; the
+// limits are this one's.
+func (l *Limits) allow(o *offer, beside ...*offer) error {
 	if len(o.Shares) == 0 {
 		return nil // it is only watched
 	}
@@ -38,7 +39,7 @@ func (l *Limits) allow(o *offer) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return errors.Join(l.allowRate(o), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
+	return errors.Join(l.allowRate(o, beside), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
 }
 
 // allowPlan tells what no agent does for a peer: to use the broker inside kt, which
@@ -94,7 +95,7 @@ func ends(p *plan.Plan) bool {
 var localFile = regexp.MustCompile(`(?i)(\.(location|file|path|dir|directory|cmd)$)|jaas|keytab|config\.providers`)
 
 // allowProperties refuses what would make this host read a file or start a program.
-func allowProperties(properties map[string]Given) error {
+func allowProperties(properties map[string]plan.Given) error {
 	var errs []error
 	for name, g := range properties {
 		value := strings.ToLower(strings.TrimSpace(g.Value))
@@ -110,37 +111,57 @@ func allowProperties(properties map[string]Given) error {
 	return errors.Join(errs...)
 }
 
-// allowRate holds the host's own share of the load against its limits.
-func (l *Limits) allowRate(o *offer) error {
-	var records, bytes float64
-	clients := 0
+// demand is what a host's own share of a load takes.
+type demand struct {
+	records, bytes float64 // a second
+	clients        int
+}
+
+func (d *demand) add(o *offer) {
 	for _, j := range o.jobs() {
 		rate := j.Plan.RecordsPerSecond()
-		records += rate
-		bytes += rate * j.Plan.Payload.MeanBytes()
-		clients += j.Plan.Producers
+		d.records += rate
+		d.bytes += rate * j.Plan.Payload.MeanBytes()
+		d.clients += j.Plan.Producers
 		if j.Plan.Reads() {
-			clients += j.Plan.Read.Clients()
+			d.clients += j.Plan.Read.Clients()
 		}
+	}
+}
+
+// allowRate holds the host's own share of the load against its limits, with what the loads
+// beside it take, which have rates where those are limited.
+func (l *Limits) allowRate(o *offer, beside []*offer) error {
+	var own, other demand
+	own.add(o)
+	for _, b := range beside {
+		other.add(b)
 	}
 	unlimited := o.Plan.Load.Rate.IsUnlimited()
 	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	with := func(format string, taken any) string {
+		if len(beside) == 0 {
+			return ""
+		}
+		return fmt.Sprintf(", and its other loads have "+format, taken)
+	}
 	switch {
 	case l.Rate == 0:
 	case unlimited:
-		errs = append(errs, fmt.Errorf("--max-rate %.0f: the load has no --rate", l.Rate))
-	case records > l.Rate*(1+rounding):
-		errs = append(errs, fmt.Errorf("--max-rate %.0f: this host's share is %.0f records/s", l.Rate, records))
+		bad("--max-rate %.0f: the load has no --rate", l.Rate)
+	case own.records+other.records > l.Rate*(1+rounding):
+		bad("--max-rate %.0f: this host's share is %.0f records/s%s", l.Rate, own.records, with("%.0f", other.records))
 	}
 	switch {
 	case l.BytesPerSecond == 0 || !o.Plan.Writes():
 	case unlimited:
-		errs = append(errs, fmt.Errorf("--max-rate %.0f B/s: the load has no --rate", l.BytesPerSecond))
-	case bytes > l.BytesPerSecond*(1+rounding):
-		errs = append(errs, fmt.Errorf("--max-rate %.0f B/s: this host's share is %.0f B/s", l.BytesPerSecond, bytes))
+		bad("--max-rate %.0f B/s: the load has no --rate", l.BytesPerSecond)
+	case own.bytes+other.bytes > l.BytesPerSecond*(1+rounding):
+		bad("--max-rate %.0f B/s: this host's share is %.0f B/s%s", l.BytesPerSecond, own.bytes, with("%.0f", other.bytes))
 	}
-	if l.Producers > 0 && clients > l.Producers {
-		errs = append(errs, fmt.Errorf("--max-producers %d: this host's share is %d producers and consumers", l.Producers, clients))
+	if l.Producers > 0 && own.clients+other.clients > l.Producers {
+		bad("--max-producers %d: this host's share is %d producers and consumers%s", l.Producers, own.clients, with("%d", other.clients))
 	}
 	return errors.Join(errs...)
 }

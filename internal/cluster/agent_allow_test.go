@@ -18,7 +18,7 @@ func offered(t *testing.T) *offer {
 	for _, n := range []string{"a", "b", "c"} {
 		o.Load = append(o.Load, Peer{Info: Info{Name: n}})
 	}
-	o.Producer = map[string]Given{"acks": {Value: "all", Source: "--command-property"}}
+	o.Producer = map[string]plan.Given{"acks": {Value: "all", Source: "--command-property"}}
 	links, err := o.offers()
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func offered(t *testing.T) *offer {
 
 func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 	set := func(name, value string) func(*offer) {
-		return func(o *offer) { o.Producer[name] = Given{Value: value} }
+		return func(o *offer) { o.Producer[name] = plan.Given{Value: value} }
 	}
 	for _, tc := range []struct {
 		name   string
@@ -78,7 +78,7 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 		{"a provider of values", Limits{}, set("config.providers.file.class", "x"), "it names a file"},
 		{"a value that stands for one in a file", Limits{}, set("ssl.key.password", "${file:/etc/secret:x}"), "its value stands for a file"},
 		{"a value that is a file's address", Limits{}, set("sasl.oauthbearer.token.endpoint.url", " FILE:///etc/passwd"), "its value stands for a file"},
-		{"a property of the consumers", Limits{}, func(o *offer) { o.Consumer = map[string]Given{"ssl.keystore.location": {}} }, "it names a file"},
+		{"a property of the consumers", Limits{}, func(o *offer) { o.Consumer = map[string]plan.Given{"ssl.keystore.location": {}} }, "it names a file"},
 		{"a property with an escape sequence for a name", Limits{}, set("acks\x1b[2J", "1"), "it is no name"},
 		{"a pattern of topics where some are allowed", Limits{Topic: regexp.MustCompile(`t`)}, consumes("t.*"), "--allow-topic t: a pattern of topics may match others"},
 		{"a pattern of topics", Limits{}, consumes("t.*"), ""},

@@ -35,9 +35,6 @@ type store struct {
 	hash chan struct{} // holds one for each listing at work
 }
 
-// defaultKeep is how many runs an agent keeps when nobody says: weeks of nightly ones.
-const defaultKeep = 50
-
 // listings is how many listings are made at a time: each reads whole files.
 const listings = 2
 
@@ -50,11 +47,16 @@ func openStore(dir, shared string, keep int, now func() time.Time) (*store, erro
 		return nil, fmt.Errorf("open the folder of the run files: %w", err)
 	}
 	s := &store{dir: dir, root: root, shared: shared, keep: keep, now: now, inUse: make(map[string]bool), hash: make(chan struct{}, listings)}
-	if s.keep < 1 {
-		s.keep = defaultKeep
-	}
 	s.create = func(name string) (io.WriteCloser, error) {
-		return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			return nil, fmt.Errorf("another agent has its run files in %s too: give each a folder of its own with --results", dir)
+		case err != nil:
+			return nil, err
+		}
+		result.Claim(f)
+		return f, nil
 	}
 	return s, nil
 }
@@ -92,11 +94,16 @@ func (s *store) used(epoch string) bool {
 		return false // creating files will say what is wrong
 	}
 	for g := range groups {
-		if strings.HasSuffix(g, "-"+epoch) && len(g) == len("20060102-150405-")+len(epoch) {
+		if isOf(g, epoch) {
 			return true
 		}
 	}
 	return false
+}
+
+// isOf tells whether a group is the run of that epoch.
+func isOf(group, epoch string) bool {
+	return strings.HasSuffix(group, "-"+epoch) && len(group) == len("20060102-150405-")+len(epoch)
 }
 
 // hold keeps the files of a run from being removed until release.
@@ -118,7 +125,7 @@ func (s *store) orphans() map[string]string {
 			continue
 		}
 		for _, name := range names {
-			if s.claimed(name) {
+			if s.claimed(place{name: name}) {
 				found[g] = name
 				break
 			}
@@ -127,8 +134,19 @@ func (s *store) orphans() map[string]string {
 	return found
 }
 
-func (s *store) claimed(name string) bool {
-	f, err := s.root.Open(name)
+// atWork tells whether processes are making the load of that epoch that this agent did
+// not start.
+func (s *store) atWork(epoch string) bool {
+	for g := range s.orphans() {
+		if isOf(g, epoch) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *store) claimed(p place) bool {
+	f, err := s.open(p)
 	if err != nil {
 		return false // it is gone by now
 	}

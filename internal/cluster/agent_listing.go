@@ -71,9 +71,9 @@ func readHeader(r io.Reader) *fileHeader {
 		return nil
 	}
 	h := line.Header
-	err = errors.Join(CheckName(h.RunID), CheckName(h.Part.Run), CheckName(h.Part.Host))
+	err = errors.Join(checkName(h.RunID), checkName(h.Part.Run), checkName(h.Part.Host))
 	if h.Part.Epoch != "" {
-		err = errors.Join(err, CheckName(h.Part.Epoch))
+		err = errors.Join(err, checkName(h.Part.Epoch))
 	}
 	if err != nil || h.Part.Process < 0 {
 		return nil
@@ -189,6 +189,7 @@ func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 		p := h.header.Part
 		found.Files = append(found.Files, fileEntry{
 			RunID: h.header.RunID, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: p.Process, Bytes: h.size, SHA256: sum,
+			AtWork: s.claimed(h.place),
 		})
 	}
 	return found, nil

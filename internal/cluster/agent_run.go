@@ -96,10 +96,17 @@ func (r *run) over() bool {
 	return r.ended
 }
 
+// asked is what the host was asked to do; empty when the run is over.
+func (r *run) asked() *offer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.offer
+}
+
 // drain is how long a load may go on after its duration, until what is on its way has
 // arrived or was given up. 0: nobody knows, for a round trip reads on until it has read
 // what was written.
-func drain(p *plan.Plan, producer map[string]Given) time.Duration {
+func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 	if p.Writes() && p.Reads() {
 		return 0
 	}
@@ -234,15 +241,16 @@ func (r *run) begin(s StartOrder) error {
 	return nil
 }
 
-// obey notes an order. Before the start all that end a run undo it. One to undo it that
-// comes too late ends it.
+// obey notes an order. One to undo the run that comes too late ends it. Any other that comes
+// before the start waits for that once it is agreed: it is given when the coordinator cannot
+// tell any more whether all hosts hear of it in time, so all begin, and then end.
 func (r *run) obey(do string) {
 	r.mu.Lock()
 	r.order(do, time.Now())
 	begun := r.start != nil && !time.Now().Before(r.start.At)
 	switch {
 	case do == doDrained || do == doFinish:
-	case !begun:
+	case r.start == nil || do == doCancel && !begun:
 		r.undo = true
 	case do == doCancel:
 		r.ordered[doStop], r.ordered[doDrained], r.ordered[doFinish] = true, true, true

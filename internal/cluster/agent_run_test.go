@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -227,7 +228,7 @@ func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
 			}
 			o := *offered
 			o.Part.Epoch = fmt.Sprint("E", k)
-			o.Producer = map[string]Given{"a": {Value: strings.Repeat("a", 60<<10)}, "b": {Value: strings.Repeat("b", 60<<10)}}
+			o.Producer = map[string]plan.Given{"a": {Value: strings.Repeat("a", 60<<10)}, "b": {Value: strings.Repeat("b", 60<<10)}}
 			s, say := w.talkTo(t, "b")
 			if m := say(toAgent{Offer: &o}); m.Accepted == nil {
 				t.Fatalf("offer %d: %+v", k, m.Refused)
@@ -247,7 +248,7 @@ func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		o := offered(t)
 		for k := range 6 {
-			o.Producer[fmt.Sprint("p", k)] = Given{Value: strings.Repeat("x", 50<<10)}
+			o.Producer[fmt.Sprint("p", k)] = plan.Given{Value: strings.Repeat("x", 50<<10)}
 		}
 		_, say := w.talkTo(t, "b")
 		if m := say(toAgent{Offer: o}); m.Refused == nil || !strings.Contains(m.Refused.Text, "262144 are the most") {

@@ -24,10 +24,11 @@ func (r *run) step(now time.Time) bool {
 	if r.start == nil {
 		return false
 	}
-	if r.ordered[doAbort] {
+	begun := r.begun(now)
+	if begun && r.ordered[doAbort] {
 		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
 	}
-	if r.ordered[doStop] {
+	if begun && r.ordered[doStop] {
 		r.tellAll(now, doStop, ToProcess{Stop: true}, drainWithin)
 	}
 	if !r.settled() {
@@ -50,6 +51,20 @@ func (r *run) step(now time.Time) bool {
 		c.due(now.Add(finishGrace))
 	}
 	return r.gone()
+}
+
+// beginWithin is how long after the start a process may take to say that it has begun.
+const beginWithin = 2 * time.Second
+
+// begun tells whether all processes have begun, or should have: to one that is stopped
+// before, it means that there is to be no load.
+func (r *run) begun(now time.Time) bool {
+	for _, c := range r.children {
+		if c.status.State == partReady && now.Before(r.start.At.Add(beginWithin)) {
+			return false
+		}
+	}
+	return !now.Before(r.start.At)
 }
 
 // decide notes what the agent orders by itself.

@@ -87,6 +87,12 @@ func (t *talk) refuse(ctx context.Context, epoch string, why error) error {
 	return send(ctx, t.s, fromAgent{Refused: &refused{Epoch: epoch, Text: clean(why.Error(), maxText)}})
 }
 
+// unknown refuses what is said of a run that is not this agent's own. Processes that an
+// agent before it has started may be at work on it.
+func (t *talk) unknown(ctx context.Context, epoch, why string) error {
+	return send(ctx, t.s, fromAgent{Refused: &refused{Epoch: epoch, Text: why, AtWork: t.a.store.atWork(epoch)}})
+}
+
 // answer does what one message asks for. An error ends the stream.
 func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error {
 	switch {
@@ -136,7 +142,7 @@ func (t *talk) offer(ctx context.Context, o *offer) error {
 func (t *talk) resume(ctx context.Context, epoch string) error {
 	r := t.a.find(epoch)
 	if r == nil || t.run != nil {
-		return t.refuse(ctx, epoch, errors.New("the run is not known here"))
+		return t.unknown(ctx, epoch, "the run is not known here")
 	}
 	t.run = r
 	if err := send(ctx, t.s, fromAgent{Accepted: &inRun{epoch}}); err != nil {
@@ -150,7 +156,7 @@ func (t *talk) resume(ctx context.Context, epoch string) error {
 // stale, and does nothing.
 func (t *talk) of(ctx context.Context, epoch string, do func(*run) error) error {
 	if t.run == nil || t.run.epoch != epoch {
-		return t.refuse(ctx, epoch, errors.New("the run is not known on this stream"))
+		return t.unknown(ctx, epoch, "the run is not known on this stream")
 	}
 	if err := do(t.run); err != nil {
 		return t.refuse(ctx, epoch, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -86,9 +85,13 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 	return peers, silence(errs)
 }
 
-// silence is what to do when nobody answers.
+// silence is what to do when nobody answers. Who wants a key is there, and says what to do.
 func silence(errs []error) error {
-	return fmt.Errorf("no agent answers: %w; start kt agent there, or name one that runs with --join HOST", errors.Join(errs...))
+	err := errors.Join(errs...)
+	if errors.Is(err, wire.ErrAuth) || errors.Is(err, wire.ErrNeedsKey) {
+		return err
+	}
+	return fmt.Errorf("no agent answers: %w; start kt agent there, or name one that runs with --join HOST", err)
 }
 
 // members asks all of some agents whom they know, and believes the first that answers.
@@ -222,22 +225,9 @@ func (c *Client) open(ctx context.Context, addr string) (stream, error) {
 	}
 	s, err := wire.Dial(ctx, addr, c.Key)
 	if err != nil {
-		return nil, undialled(err)
+		return nil, err
 	}
 	return s, nil
-}
-
-// undialled is why there is no connection. To where is said by whoever asked.
-func undialled(err error) error {
-	var dial *net.OpError
-	var call *os.SyscallError
-	switch {
-	case errors.As(err, &dial) && dial.Op == "dial" && errors.As(err, &call):
-		return call.Err
-	case dial != nil && dial.Op == "dial":
-		return dial.Err
-	}
-	return err
 }
 
 func (c *Client) greet(ctx context.Context, s stream) (hello, error) {
@@ -255,7 +245,7 @@ func (c *Client) greet(ctx context.Context, s stream) (hello, error) {
 	if h.Protocol != Protocol {
 		return h, fmt.Errorf("it speaks version %d of kt's protocol (kt %s), this kt %d (kt %s): use the same kt on all hosts", h.Protocol, h.Version, Protocol, c.Version)
 	}
-	if err := CheckName(h.Name); err != nil {
+	if err := checkName(h.Name); err != nil {
 		return h, fmt.Errorf("its name: %w", err)
 	}
 	return h, nil

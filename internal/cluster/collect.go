@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,25 +10,31 @@ import (
 	"strings"
 )
 
-// Results fetches all run files of a run from all peers, by its name or epoch. With no
-// name it is the only run that they have. Files that are whole are returned whatever
-// went wrong with others; problems are of those, by their peer.
+// UnknownRunError is a run of which no agent has a file.
+type UnknownRunError struct {
+	Run   string   // that was asked for
+	Known []string // the names of the runs that they have files of, sorted
+}
+
+func (e *UnknownRunError) Error() string { return "no agent has run files of run " + e.Run }
+
+// Results fetches all run files of a run from all peers, by its name or epoch. Files that
+// are there are returned whatever went wrong with others; problems are of those, by their
+// peer. It is a problem too when the run is still going: its files go only so far. Where
+// there is no file, and nothing went wrong, the problem is an UnknownRunError.
 func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (files []string, problems []error) {
-	if run == "" {
-		var err error
-		if run, err = c.onlyRun(ctx, peers); err != nil {
-			return nil, []error{err}
-		}
-	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, []error{fmt.Errorf("open the folder for run files: %w", err)}
 	}
 	defer func() { _ = root.Close() }() // a folder
-	fetched := c.fetchAll(ctx, peers, run, root)
-	for i, f := range fetched {
+	var going []string                  // hosts
+	for i, f := range c.fetchAll(ctx, peers, run, root) {
 		for _, g := range f.files {
 			files = append(files, filepath.Join(dir, g.name))
+			if g.entry.AtWork {
+				going = append(going, g.entry.Host)
+			}
 		}
 		for _, err := range f.problems {
 			problems = append(problems, fmt.Errorf("%s: %w", cmp.Or(peers[i].Name, peers[i].Addr), err))
@@ -37,45 +42,27 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 	}
 	slices.Sort(files)
 	files = slices.Compact(files)
+	if len(going) > 0 {
+		slices.Sort(going)
+		problems = append(problems, fmt.Errorf("run %s is still going on %s: collect again when it is over", run, strings.Join(slices.Compact(going), ", ")))
+	}
 	if len(files) == 0 && len(problems) == 0 {
-		problems = []error{fmt.Errorf("no agent has run files of run %s", run)}
+		problems = []error{&UnknownRunError{Run: run, Known: c.known(ctx, peers)}}
 	}
 	return files, problems
 }
 
-// onlyRun is the run that the peers have, when there is one; else the error lists them.
-func (c *Client) onlyRun(ctx context.Context, peers []Peer) (string, error) {
-	found := make(map[string]runEntry)
-	var errs []error
-	for _, p := range peers {
-		list, err := c.list(ctx, p, "")
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", cmp.Or(p.Name, p.Addr), err))
-		}
-		for _, r := range list.Runs {
-			r.Files += found[r.Run].Files
-			found[r.Run] = r
-		}
-	}
-	if len(found) == 1 {
-		for name := range found {
-			return name, nil
-		}
-	}
-	if len(found) == 0 {
-		return "", errors.Join(append(errs, errors.New("no agent has run files of a run with a name"))...)
-	}
+// known are the names of the runs that the peers have files of, as far as they tell.
+func (c *Client) known(ctx context.Context, peers []Peer) []string {
 	var names []string
-	for _, r := range found {
-		names = append(names, fmt.Sprintf("%s (%s, %d files)", r.Run, r.Started.UTC().Format("2006-01-02 15:04"), r.Files))
+	for _, p := range peers {
+		f := &fetch{c: c, peer: p}
+		list, _ := f.list(ctx, "") // they answered a moment ago; of one that does not now, none is known
+		f.hangUp()
+		for _, r := range list.Runs {
+			names = append(names, r.Run)
+		}
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("the agents have several runs, choose one with --run: %s", strings.Join(names, ", "))
-}
-
-// list asks one agent for its run files.
-func (c *Client) list(ctx context.Context, p Peer, run string) (filesFound, error) {
-	f := &fetch{c: c, peer: p}
-	defer f.hangUp()
-	return f.list(ctx, run)
+	return slices.Compact(names)
 }

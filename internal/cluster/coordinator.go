@@ -23,7 +23,7 @@ type Order struct {
 	Plan  plan.Plan
 
 	// The Java properties of the clients.
-	Producer, Consumer map[string]Given
+	Producer, Consumer map[string]plan.Given
 
 	Load      []Peer // make the load
 	Watch     []Peer // are only watched
@@ -96,7 +96,8 @@ type HostTick struct {
 	CPU, Cores float64       // in use and all there are, by the newest vitals; before the run by its Peer
 	Offset     time.Duration // its clock minus this one
 	Bound      time.Duration // by how much that may be wrong
-	Seen       time.Duration // since it was heard last
+	Seen       time.Duration // since it was heard last, or its load was
+	Until      time.Time     // when it is given up, of a host for which a run waits that is else over; zero: it is not waited for
 	Note       string        // what is to be said of it; "" when all is well
 }
 
@@ -129,7 +130,7 @@ var ErrAborted = errors.New("the hosts were told to stop")
 // the run files with the agents: Results fetches them. However it ends, no agent that can
 // be told goes on.
 func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return Outcome{}, err
 	}
 	s, err := newSession(c, o, opts)
@@ -159,15 +160,15 @@ func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, er
 	return out, err
 }
 
-// check tells what is wrong with an order by itself.
-func (o *Order) check() error {
+// Check tells what is wrong with an order by itself.
+func (o *Order) Check() error {
 	if len(o.Load) == 0 {
 		return errors.New("--on: no agent makes the load")
 	}
-	if err := CheckName(o.Run); err != nil {
+	if err := checkName(o.Run); err != nil {
 		return fmt.Errorf("--run %w", err)
 	}
-	if err := CheckName(o.Epoch); err != nil {
+	if err := checkName(o.Epoch); err != nil {
 		return fmt.Errorf("epoch %w", err)
 	}
 	if o.Processes < 1 || o.Processes > maxProcesses {
@@ -179,7 +180,7 @@ func (o *Order) check() error {
 	seen := make(map[string]string)
 	for _, p := range slices.Concat(o.Load, o.Watch) {
 		if other, ok := seen[p.Name]; ok {
-			return fmt.Errorf("two agents are called %s, at %s and %s: give each a --name of its own", p.Name, other, p.Addr)
+			return fmt.Errorf("two agents are called %s, at %s and %s: give each a --name of its own, or name it once if it is one", p.Name, other, p.Addr)
 		}
 		seen[p.Name] = p.Addr
 	}
@@ -248,6 +249,8 @@ type session struct {
 	leaving bool      // at once, likewise
 	undoing bool      // what was prepared
 	overAt  time.Time // when all that are there had finished
+
+	finishing bool // the agents were told to end the run, or left to do so
 
 	deadline time.Time          // of the hosts that the stage waits for; zero: nobody knows
 	giveUp   context.CancelFunc // ends the fetching of files; nil: there is none
@@ -334,6 +337,9 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 			}
 			s.within(drainGrace)
 			s.tellAll(doStop)
+			if !s.overAt.IsZero() {
+				s.without() // there is nothing else to stop
+			}
 		case <-abort:
 			abort, stop, s.stopped, s.leaving = nil, nil, true, true
 			if s.undoing || s.before() {
@@ -341,6 +347,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 			}
 			s.within(leaveGrace)
 			s.tellAll(doAbort)
+			s.without()
 		}
 	}
 	return nil

@@ -28,7 +28,9 @@ func (s *session) collect(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	o, err := s.outcome(got)
-	s.finish()
+	if !s.finish() {
+		return o, err // each ends it by itself, when nobody asks for its files any longer
+	}
 	ending, left := finishGrace+abortGrace, s.leaving
 	if left {
 		ending = leaveTimeout
@@ -83,43 +85,57 @@ func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 func (s *session) outcome(got map[string]fetched) (Outcome, error) {
 	o := Outcome{Done: make(map[string][]Done)}
 	var errs []error
-	lost := func(l *link, format string, args ...any) {
-		o.Lost = append(o.Lost, l.peer.Name+": "+fmt.Sprintf(format, args...))
-	}
 	for _, l := range s.links {
+		f := got[l.peer.Name]
+		// Agents that share a folder hand out each other's files too.
+		f.files = slices.DeleteFunc(f.files, func(g gotFile) bool { return g.entry.Host != l.peer.Name })
+		s.settle(l, f.files)
+		for _, text := range s.lostOf(l, f) {
+			o.Lost = append(o.Lost, l.peer.Name+": "+text)
+		}
 		if len(l.parts) > 0 {
 			o.Done[l.peer.Name] = l.doneOf()
 		}
-		if l.lost != "" {
-			lost(l, "%s; what it measured since is with its agent, if that is there again: kt collect --run %s", l.lost, s.order.Run)
-			continue
-		}
-		f := got[l.peer.Name]
-		if l.unwatched != "" {
-			lost(l, "%s", l.unwatched)
-		}
-		for _, err := range f.problems {
-			lost(l, "%s", s.problem(err))
-		}
-		have := make(map[int]bool)
 		for _, g := range f.files {
-			have[g.entry.Process] = true
 			o.Files = append(o.Files, filepath.Join(s.opts.Dir, g.name))
 			errs = append(errs, s.copies.remove(l.peer.Name, g.entry.Process))
-		}
-		for i := range l.parts {
-			switch p := &l.parts[i]; {
-			case p.state == partGone || p.state == partFailed:
-				lost(l, "process %d: %s", i+1, p.text)
-			case !have[i+1] && len(f.problems) == 0:
-				lost(l, "process %d left no run file", i+1)
-			}
 		}
 	}
 	kept, err := s.copies.keep()
 	o.Files = append(o.Files, kept...)
 	slices.Sort(o.Files)
 	return o, errors.Join(append(errs, err)...)
+}
+
+// lostOf is a sentence for everything of a host that is not there.
+func (s *session) lostOf(l *link, f fetched) []string {
+	if l.lost != "" {
+		return []string{s.missing(l)}
+	}
+	var lost []string
+	if l.unwatched != "" {
+		lost = append(lost, l.unwatched)
+	}
+	for _, err := range f.problems {
+		lost = append(lost, s.problem(err))
+	}
+	have := make(map[int]bool)
+	for _, g := range f.files {
+		have[g.entry.Process] = true
+	}
+	for i := range l.parts {
+		switch p := &l.parts[i]; {
+		case p.unheard: // all of the host for one reason
+			if !slices.Contains(lost, p.text) {
+				lost = append(lost, p.text)
+			}
+		case p.state == partGone || p.state == partFailed:
+			lost = append(lost, fmt.Sprintf("process %d: %s", i+1, p.text))
+		case !have[i+1] && len(f.problems) == 0:
+			lost = append(lost, fmt.Sprintf("process %d left no run file", i+1))
+		}
+	}
+	return lost
 }
 
 // problem says why run files did not come.

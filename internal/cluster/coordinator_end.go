@@ -40,10 +40,10 @@ func (s *session) unawaited(l *link) bool { return !s.awaits(l) }
 // late gives up whoever the stage waits for after its deadline.
 func (s *session) late() {
 	for _, l := range s.links {
-		switch silent := time.Since(l.heard); {
+		switch now := time.Now(); {
 		case !s.awaits(l):
-		case silent > awayAfter:
-			s.lose(l, notHeard(silent))
+		case l.away(now):
+			s.lose(l, l.unheard(now))
 		case s.leaving:
 			s.lose(l, fmt.Sprintf("it did not leave within %v", leaveGrace))
 		case s.stage == Collecting:
@@ -55,10 +55,6 @@ func (s *session) late() {
 	if s.leaving && s.giveUp != nil {
 		s.giveUp()
 	}
-}
-
-func notHeard(silent time.Duration) string {
-	return fmt.Sprintf("it was not heard for %v", silent.Round(time.Second))
 }
 
 // undo undoes what was prepared: on every agent that can be told. The others do so by
@@ -84,16 +80,28 @@ func (s *session) undo() {
 	}
 }
 
-// finish lets the agents end the run, unless one of them would delete a topic that a host
-// may still write to: then each ends it by itself, and the topic stays.
-func (s *session) finish() {
+// finish lets the agents end the run, and tells whether it did: not if one of them would
+// delete a topic that a host may still write to. Then each ends it by itself, and the topic
+// stays.
+func (s *session) finish() bool {
+	if s.finishing {
+		return true // it was said
+	}
+	s.finishing = true
+	t := &s.order.Plan.Topic
 	for _, l := range s.links {
-		if s.order.Plan.Topic.Delete && len(l.parts) > 0 && !l.settled() {
-			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", s.order.Plan.Topic.Name, l.peer.Name))
-			return
+		if t.Delete && len(l.parts) > 0 && !l.settled() {
+			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Name, l.peer.Name))
+			return false
 		}
 	}
+	maker := s.links[0]
+	made := maker.parts[0].header == nil || maker.parts[0].header.Environment.Topic.Created
+	if t.Delete && made && (maker.parts[0].state != partDone || maker.lost != "" || maker.ended) {
+		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Name))
+	}
 	s.tellAll(doFinish)
+	return true
 }
 
 // leave tells all agents to end the run by themselves, and returns those that may not
@@ -104,10 +112,10 @@ func (s *session) leave() (deaf []string) {
 	s.tellAll(doDrained)
 	s.finish()
 	_ = s.until(context.Background(), leaveTimeout, s.all(func(l *link) bool { // who takes longer has heard it
-		return !l.up || l.state < linkAccepted || l.ended
+		return !l.here() || l.state < linkAccepted || l.ended
 	}))
 	for _, l := range s.links {
-		if !l.ended && len(l.parts) > 0 && !l.settled() && (!l.up || time.Since(l.heard) > awayAfter) {
+		if !l.ended && len(l.parts) > 0 && !l.settled() && (!l.up || l.away(time.Now())) {
 			deaf = append(deaf, l.peer.Name)
 		}
 	}

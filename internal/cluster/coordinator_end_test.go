@@ -78,7 +78,7 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 		{"while an agent does not answer", time.Second, cutAt(0), 0, "", ErrStopped, leaveTimeout},
 		{"while clients are opened", 5 * time.Second, hang, 0, "", ErrStopped, leaveTimeout},
 		{"while all wait for the start", time.Second, nil, 0, "", ErrStopped, leaveTimeout},
-		{"in the last moment before the start", 1800 * time.Millisecond, nil, 0, "", nil, leaveGrace + leaveTimeout},
+		{"in the last moment before the start", 1800 * time.Millisecond, nil, 6, "", nil, leaveGrace + leaveTimeout},
 		{"while the load is made", 20 * time.Second, nil, 6, "", nil, leaveGrace + leaveTimeout},
 		{"while one host is cut off", 20 * time.Second, cutAt(15 * time.Second), 6, "b: it was not heard for", nil, leaveGrace + leaveTimeout},
 		{"while files are fetched", 70 * time.Second, nil, 6, "b: not all of its run files came within 8s", nil, leaveGrace + leaveTimeout},

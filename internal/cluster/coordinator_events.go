@@ -70,36 +70,13 @@ func (s *session) refused(l *link, r *refused) error {
 		return nil
 	case !s.started:
 		return fmt.Errorf("%s refuses: %s", l.peer.Name, r.Text)
-	case !l.ended && l.lost == "":
+	case l.ended || l.lost != "":
+	case r.AtWork:
+		s.orphan(l)
+	default:
 		s.forgotten(l, r.Text)
 	}
 	return nil
-}
-
-// forgotten is a host whose agent was started anew: its processes ended with the one
-// before, and their files are there.
-func (s *session) forgotten(l *link, why string) {
-	l.ended = true
-	for i := range l.parts {
-		if p := &l.parts[i]; !p.settled() {
-			p.state, p.text = partGone, "its agent has forgotten the run: "+why
-			l.trouble = p.text
-		}
-	}
-	if len(l.parts) == 0 && !l.written {
-		l.unwatched = "what was watched is not whole: its agent has forgotten the run: " + why
-	}
-	if l.trouble != "" {
-		s.c.Log(l.peer.Name + ": " + l.trouble)
-	}
-}
-
-// hear notes that a host is there.
-func (s *session) hear(l *link) {
-	if l.silent && l.lost == "" {
-		s.c.Log(l.peer.Name + " is back")
-	}
-	l.heard, l.silent, l.waited = time.Now(), false, false
 }
 
 // part takes in how a process is.
@@ -176,83 +153,12 @@ func (l *link) moved(now clock) time.Duration {
 	return moved
 }
 
-// lose gives a host up.
-func (s *session) lose(l *link, why string) {
-	l.lost = why
-	s.c.Log(fmt.Sprintf("%s is lost: %s", l.peer.Name, why))
-}
-
-// look does what is due by time.
-func (s *session) look() {
-	now := time.Now()
-	if !s.deadline.IsZero() && now.After(s.deadline) {
-		s.late()
-	}
-	over := true
-	for _, l := range s.links {
-		s.quiet(l, now)
-		if l.up && now.Sub(l.heard) > hangAfter {
-			l.drop() // a new connection may get through
-		}
-		if (l.up || l.ended) && l.lost == "" && !l.settled() {
-			over = false
-		}
-	}
-	if lasts := s.links[0].offer.Lasts; !s.stopped && lasts > 0 && s.elapsed() < lasts {
-		over = false // who is away is making its load
-	}
-	switch {
-	case !s.started || !over:
-		s.overAt = time.Time{}
-	case s.overAt.IsZero():
-		s.overAt = now
-	default:
-		for _, l := range s.links {
-			s.waitFor(l, now)
-		}
-	}
-	s.show(false)
-}
-
-// waitFor gives a host time to come back when the others have finished.
-func (s *session) waitFor(l *link, now time.Time) {
-	if l.up || l.ended || l.lost != "" || l.written {
-		return
-	}
-	silent := now.Sub(l.heard)
-	left := comebackGrace - min(silent, now.Sub(s.overAt))
-	if left < 0 {
-		s.lose(l, notHeard(silent))
-		return
-	}
-	if !l.waited {
-		l.waited = true
-		s.c.Log(fmt.Sprintf("waiting for %s until %s; the other hosts have finished", l.peer.Name, s.c.Now().Add(left).Format(time.TimeOnly)))
-	}
-}
-
-// silentAfter is when the user is told that a host is away.
-const silentAfter = 5 * time.Second
-
-// quiet tells of a host that has fallen silent in the run.
-func (s *session) quiet(l *link, now time.Time) {
-	if l.silent || s.stage < Running || s.undoing || l.ended || l.lost != "" || now.Sub(l.heard) < silentAfter {
-		return
-	}
-	l.silent = true
-	text := fmt.Sprintf("%s has not been heard for %v", l.peer.Name, silentAfter)
-	if !l.settled() {
-		text += "; its load goes on by itself"
-	}
-	s.c.Log(text)
-}
-
 // hostState is what a host does, in one word.
 func (s *session) hostState(l *link) string {
 	switch {
 	case l.lost != "":
 		return "lost"
-	case s.stage < Finished && time.Since(l.heard) > awayAfter && !l.ended:
+	case s.stage < Finished && l.away(time.Now()) && !l.ended:
 		return "away"
 	case l.state < linkAccepted:
 		return "lobby"

@@ -42,12 +42,16 @@ type link struct {
 	recent  clock // the best of the last seconds
 	agreed  clock // the one that the start was agreed by
 	vitals  *host.Vitals
-	silent  bool   // the user was told that it is away
-	waited  bool   // and that it is waited for
-	trouble string // what is to be said of it
-	lost    string // why it is given up; "": it is not
+	silent  bool      // the user was told that it is away
+	until   time.Time // when it is given up, by the client's clock, as the user was told; zero: it is not waited for
+	trouble string    // what is to be said of it
+	lost    string    // why it is given up; "": it is not
 
 	unwatched string // what is wrong with the file of what was watched
+
+	// Of processes that run on although their agent does not know of them.
+	orphaned time.Time // since when; zero: there are none
+	asked    time.Time // when the agent was asked last whether they do
 }
 
 // linkState is how far an agent is.
@@ -67,6 +71,9 @@ type part struct {
 	start  *result.Start
 	done   *Done
 	text   string
+
+	unheard bool // it ended, and nobody told how
+	stopped bool // then, when the user had stopped the load
 
 	// As it said last.
 	stage    int32 // an engine.Stage

@@ -57,6 +57,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.until(ctx, openTimeout, s.all((*link).ready)); err != nil {
 		return s.because(err, "get ready", func(l *link) bool { return !l.ready() })
 	}
+	s.warnReaders()
 	s.stage = Syncing
 	if err := s.sync(ctx); err != nil {
 		return err
@@ -69,6 +70,24 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 	s.started = true
 	return nil
+}
+
+// warnReaders tells of consumers that will read nothing: a partition is read by one
+// consumer of a group, or of those that share the partitions without one.
+func (s *session) warnReaders() {
+	p := &s.order.Plan
+	h := s.links[0].parts[0].header
+	if !p.Reads() || h == nil {
+		return
+	}
+	who := "consumers"
+	if p.Read.Groups > 1 {
+		who = "consumers of each group"
+	}
+	partitions := h.Environment.Partitions()
+	if idle := p.Read.Consumers - partitions; partitions > 0 && idle > 0 {
+		s.c.Log(fmt.Sprintf("%d %s share %d partitions: %d of them read nothing", p.Read.Consumers, who, partitions, idle))
+	}
 }
 
 func (l *link) ready() bool {

@@ -13,8 +13,44 @@ import (
 type view struct {
 	shown int                     // the last second that was shown
 	last  map[partName]int        // the newest second of each process
-	slots map[int][]stats.Window  // by the second they end in, of each phase
-	hosts map[string]stats.Window // since the last tick
+	slots map[int]map[bool]*tally // by the second that windows end in, and by whether they are warm-up
+	hosts map[string]*tally       // since the last tick
+}
+
+// tally is the windows of some processes as one.
+type tally struct {
+	sum    stats.Window
+	lasted time.Duration // all of them, added up
+	of     map[partName]bool
+}
+
+// add takes a window in that counts as so long; 0: it is late, and another one of the time
+// that is shown is there or is not.
+func (t *tally) add(name partName, w *stats.Window, lasted time.Duration) {
+	t.sum.Add(w)
+	if lasted > 0 {
+		t.lasted += lasted
+		t.of[name] = true
+	}
+}
+
+// window is all of them. Processes do not begin their seconds together, so from the first
+// start to the last end is longer than any of them counted, and rates over that would be too
+// low: it lasts as long as those of one process do on average.
+func (t *tally) window() stats.Window {
+	w := t.sum
+	if n := len(t.of); n > 0 {
+		w.End = w.Start + t.lasted/time.Duration(n)
+	}
+	return w
+}
+
+// tallyOf is the tally of a key, which is made if it is not there.
+func tallyOf[K comparable](m map[K]*tally, key K) *tally {
+	if m[key] == nil {
+		m[key] = &tally{of: make(map[partName]bool)}
+	}
+	return m[key]
 }
 
 type partName struct {
@@ -23,27 +59,44 @@ type partName struct {
 }
 
 func newView() *view {
-	return &view{last: make(map[partName]int), slots: make(map[int][]stats.Window), hosts: make(map[string]stats.Window)}
+	return &view{last: make(map[partName]int), slots: make(map[int]map[bool]*tally), hosts: make(map[string]*tally)}
 }
 
 // add takes in a window. One that is late, of a host that was away, counts in the next
 // second that is shown, and nothing is shown twice. What was on its way when a stream
 // broke is in the run files alone.
 func (v *view) add(host string, process int, w stats.Window, elapsed time.Duration) {
-	h := v.hosts[host]
-	h.Add(&w)
-	v.hosts[host] = h
+	name := partName{host, process}
+	tallyOf(v.hosts, host).add(name, &w, w.End-w.Start)
 	// No window ends after now, whatever its process says.
 	slot := min(int(math.Round(w.End.Seconds())), int(elapsed.Seconds())+1)
-	name := partName{host, process}
 	v.last[name] = max(v.last[name], slot)
+	lasted := w.End - w.Start
+	if lasted > time.Second*3/2 {
+		lasted = time.Second // the rest of it was shown before, without it
+	}
 	if slot <= v.shown {
-		slot = v.shown + 1
+		slot, lasted = v.shown+1, 0
 	}
 	if from := time.Duration(v.shown) * time.Second; w.Start < from {
 		w.Start, w.End = from, max(w.End, from)
 	}
-	v.slots[slot] = addPhase(v.slots[slot], w)
+	if v.slots[slot] == nil {
+		v.slots[slot] = make(map[bool]*tally)
+	}
+	tallyOf(v.slots[slot], w.Warmup).add(name, &w, lasted)
+}
+
+// take is the windows of one second, warm-up first.
+func (v *view) take(second int) []stats.Window {
+	var windows []stats.Window
+	for _, warmup := range []bool{true, false} {
+		if t := v.slots[second][warmup]; t != nil {
+			windows = append(windows, t.window())
+		}
+	}
+	delete(v.slots, second)
+	return windows
 }
 
 // next is the next second that is complete: of which every process that should has told,
@@ -56,10 +109,8 @@ func (v *view) next(told func(v *view, second int) bool, elapsed time.Duration) 
 	if elapsed < time.Duration(second)*time.Second {
 		return nil, false
 	}
-	windows := v.slots[second]
-	delete(v.slots, second)
 	v.shown = second
-	return windows, true
+	return v.take(second), true
 }
 
 // patience is how long a second waits for those that have not told of it.
@@ -69,11 +120,10 @@ const patience = 1500 * time.Millisecond
 func (v *view) rest() []stats.Window {
 	var all []stats.Window
 	for _, second := range sortedKeys(v.slots) {
-		for _, w := range v.slots[second] {
+		for _, w := range v.take(second) {
 			all = addPhase(all, w)
 		}
 	}
-	clear(v.slots)
 	return all
 }
 
@@ -120,9 +170,9 @@ func (s *session) tick(windows []stats.Window) Tick {
 	for _, l := range s.links {
 		h := HostTick{
 			Name: l.peer.Name, Role: l.peer.Role, Processes: len(l.parts), State: s.hostState(l),
-			Window: s.view.hosts[l.peer.Name], Vitals: l.vitals,
+			Window: tallyOf(s.view.hosts, l.peer.Name).window(), Vitals: l.vitals,
 			CPU: l.peer.CPU, Cores: l.peer.Cores, Offset: l.clock.offset, Bound: l.clock.bound(),
-			Seen: time.Since(l.heard), Note: l.note(),
+			Seen: l.silence(time.Now()), Until: l.until, Note: l.note(),
 		}
 		for i := range l.parts {
 			if p := &l.parts[i]; p.sample != nil {

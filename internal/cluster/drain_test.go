@@ -23,7 +23,7 @@ func TestALoadMayDrainAsLongAsItsDeliveryTimeoutLasts(t *testing.T) {
 	} {
 		p := plan.Plan{Producers: tc.producers}
 		p.Read.Consumers = tc.reads
-		if got := drain(&p, map[string]Given{"delivery.timeout.ms": {Value: tc.delivery}}); got != tc.want {
+		if got := drain(&p, map[string]plan.Given{"delivery.timeout.ms": {Value: tc.delivery}}); got != tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}

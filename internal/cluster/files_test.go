@@ -79,13 +79,11 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(files, again) || len(here) != 2 {
 			t.Errorf("fetched again, the folder holds %q", here)
 		}
-		_, problems = w.client().Results(t.Context(), w.peers("a", "b"), "", t.TempDir())
-		if want := "the agents have several runs, choose one with --run: nightly ("; len(problems) != 1 || !strings.Contains(problems[0].Error(), want) {
-			t.Errorf("without a name: %v", problems)
-		}
-		_, problems = w.client().Results(t.Context(), w.peers("b"), "nightly", t.TempDir())
-		if want := "no agent has run files of run nightly"; len(problems) != 1 || problems[0].Error() != want {
-			t.Errorf("where there are none: %v", problems)
+		_, problems = w.client().Results(t.Context(), w.peers("a", "b"), "nigthly", t.TempDir())
+		var unknown *UnknownRunError
+		if len(problems) != 1 || problems[0].Error() != "no agent has run files of run nigthly" ||
+			!errors.As(problems[0], &unknown) || !slices.Equal(unknown.Known, []string{"nightly", "other"}) {
+			t.Errorf("where there are none: %v, %+v", problems, unknown)
 		}
 		w.end()
 	})
@@ -227,7 +225,7 @@ func TestAListingFitsAMessage(t *testing.T) {
 	for i := range maxListed {
 		name := strings.Repeat("n", 64)
 		found.Files = append(found.Files, fileEntry{
-			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, SHA256: strings.Repeat("a", 64),
+			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, SHA256: strings.Repeat("a", 64), AtWork: true,
 		})
 	}
 	s := &counting{}

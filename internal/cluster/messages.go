@@ -16,17 +16,11 @@ type Job struct {
 	Plan plan.Plan   `json:"plan"`
 
 	// The Java properties of the clients.
-	Producer map[string]Given `json:"producer_properties,omitempty"`
-	Consumer map[string]Given `json:"consumer_properties,omitempty"`
+	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
+	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
 
 	CreateTopic bool     `json:"create_topic,omitempty"` // this process makes the topic if it is not there, and looks at the cluster
 	Args        []string `json:"command_line"`           // that asked for the load: to be written down, and nothing else
-}
-
-// Given is a Java property, and where it was given.
-type Given struct {
-	Value  string `json:"value"`
-	Source string `json:"source"`
 }
 
 // Second is what one process tells of one second of a run.

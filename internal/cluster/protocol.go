@@ -124,13 +124,13 @@ type inRun struct {
 // offer is what one host is asked to do. Its jobs are those of one plan, so what they
 // share travels once.
 type offer struct {
-	Part     result.Part      `json:"part"` // with Process 0
-	Plan     plan.Plan        `json:"plan"` // the whole load
-	Producer map[string]Given `json:"producer_properties,omitempty"`
-	Consumer map[string]Given `json:"consumer_properties,omitempty"`
-	Args     []string         `json:"command_line"`
-	Shares   []jobShare       `json:"shares,omitempty"`   // one a process; none: the host is only watched
-	Lasts    time.Duration    `json:"lasts_ns,omitempty"` // how long the load lasts at most; 0: nobody knows
+	Part     result.Part           `json:"part"` // with Process 0
+	Plan     plan.Plan             `json:"plan"` // the whole load
+	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
+	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
+	Args     []string              `json:"command_line"`
+	Shares   []jobShare            `json:"shares,omitempty"`   // one a process; none: the host is only watched
+	Lasts    time.Duration         `json:"lasts_ns,omitempty"` // how long the load lasts at most; 0: nobody knows
 }
 
 // jobShare is what the job of one process has of its own. Processes are numbered from 1,
@@ -183,6 +183,10 @@ const (
 type refused struct {
 	Epoch string `json:"epoch,omitempty"`
 	Text  string `json:"text"` // for people
+
+	// AtWork, of a run that the agent does not know: processes that an agent before it has
+	// started are making its load still.
+	AtWork bool `json:"at_work,omitempty"`
 }
 
 // partState is how far a process is.
@@ -250,6 +254,7 @@ type fileEntry struct {
 	Process int    `json:"process"`
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256"`
+	AtWork  bool   `json:"at_work,omitempty"` // a process is writing it
 }
 
 type runEntry struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -45,9 +46,9 @@ func (m *toAgent) check() error {
 	case m.Order != nil:
 		return m.Order.check()
 	case m.Resume != nil:
-		return CheckName(m.Resume.Epoch)
+		return checkName(m.Resume.Epoch)
 	case m.Files != nil && m.Files.Run != "":
-		return CheckName(m.Files.Run)
+		return checkName(m.Files.Run)
 	case m.Read != nil:
 		return m.Read.check()
 	}
@@ -58,11 +59,11 @@ func (m *toAgent) check() error {
 // by Limits.
 func (o *offer) check() error {
 	p := &o.Part
-	if err := errors.Join(CheckName(p.Run), CheckName(p.Epoch), CheckName(p.Host)); err != nil {
+	if err := errors.Join(checkName(p.Run), checkName(p.Epoch), checkName(p.Host)); err != nil {
 		return err
 	}
 	for _, m := range p.Roster {
-		if err := CheckName(m.Host); err != nil {
+		if err := checkName(m.Host); err != nil {
 			return err
 		}
 		if m.Processes < 0 || m.Processes > maxProcesses {
@@ -102,7 +103,7 @@ func (o *offer) fits() error {
 	return err
 }
 
-func checkGiven(properties map[string]Given) error {
+func checkGiven(properties map[string]plan.Given) error {
 	if len(properties) > maxProperties {
 		return fmt.Errorf("there are %d properties, and %d are the most", len(properties), maxProperties)
 	}
@@ -119,7 +120,7 @@ func (o *open) check() error {
 	if len(o.Processes) > maxProcesses {
 		return errors.New("it opens too many processes")
 	}
-	return CheckName(o.Epoch)
+	return checkName(o.Epoch)
 }
 
 func (s *startRun) check() error {
@@ -129,7 +130,7 @@ func (s *startRun) check() error {
 	if !plausible(s.Order.At) || !plausible(s.Order.Agreed.At) {
 		return errors.New("its start is out of range")
 	}
-	return CheckName(s.Epoch)
+	return checkName(s.Epoch)
 }
 
 // plausible tells whether a moment can be written as JSON and be compared with others.
@@ -138,7 +139,7 @@ func plausible(t time.Time) bool { return t.Year() >= 1990 && t.Year() < 2200 }
 func (o *order) check() error {
 	switch o.Do {
 	case doCancel, doStop, doAbort, doDrained, doFinish:
-		return CheckName(o.Epoch)
+		return checkName(o.Epoch)
 	}
 	return fmt.Errorf("order %q is none", clean(o.Do, 64))
 }
@@ -147,7 +148,7 @@ func (c *chunkAsked) check() error {
 	if c.Offset < 0 || c.Bytes < 1 || c.Bytes > maxRunFile || c.Offset >= c.Bytes {
 		return fmt.Errorf("byte %d of %d is none", c.Offset, c.Bytes)
 	}
-	return CheckName(c.RunID)
+	return checkName(c.RunID)
 }
 
 func (m *fromAgent) check() error {
@@ -164,22 +165,22 @@ func (m *fromAgent) check() error {
 	case m.Looked != nil:
 		return m.Looked.check()
 	case m.Accepted != nil:
-		return CheckName(m.Accepted.Epoch)
+		return checkName(m.Accepted.Epoch)
 	case m.Refused != nil:
 		m.Refused.Text = clean(m.Refused.Text, maxText)
 	case m.Part != nil:
 		return m.Part.check()
 	case m.Starting != nil:
-		return CheckName(m.Starting.Epoch)
+		return checkName(m.Starting.Epoch)
 	case m.Second != nil:
 		return m.Second.check()
 	case m.Vitals != nil:
 		return m.Vitals.check()
 	case m.Written != nil:
 		m.Written.Text = clean(m.Written.Text, maxText)
-		return CheckName(m.Written.Epoch)
+		return checkName(m.Written.Epoch)
 	case m.Ended != nil:
-		return CheckName(m.Ended.Epoch)
+		return checkName(m.Ended.Epoch)
 	case m.Files != nil:
 		return m.Files.check()
 	case m.Problem != nil:
@@ -228,11 +229,11 @@ func (p *partStatus) check() error {
 		if h.Schema != result.Schema {
 			return fmt.Errorf("its run files have schema %d, and this kt reads %d", h.Schema, result.Schema)
 		}
-		if err := CheckName(h.RunID); err != nil {
+		if err := checkName(h.RunID); err != nil {
 			return err
 		}
 	}
-	return CheckName(p.Epoch)
+	return checkName(p.Epoch)
 }
 
 func (s *partSecond) check() error {
@@ -242,7 +243,7 @@ func (s *partSecond) check() error {
 	if err := s.Second.check(); err != nil {
 		return err
 	}
-	return CheckName(s.Epoch)
+	return checkName(s.Epoch)
 }
 
 // check also cleans what is text in it.
@@ -293,7 +294,7 @@ func (v *hostVitals) check() error {
 		return errors.New("the vitals are out of range")
 	}
 	cleanVitals(h)
-	return CheckName(v.Epoch)
+	return checkName(v.Epoch)
 }
 
 func cleanVitals(v *host.Vitals) {
@@ -313,9 +314,9 @@ func (f *filesFound) check() error {
 		if e.Process < 0 || e.Bytes < 1 || e.Bytes > maxRunFile || !sha256Text.MatchString(e.SHA256) {
 			return fmt.Errorf("file %s is out of range", clean(e.RunID, 64))
 		}
-		err := errors.Join(CheckName(e.RunID), CheckName(e.Run), CheckName(e.Host))
+		err := errors.Join(checkName(e.RunID), checkName(e.Run), checkName(e.Host))
 		if e.Epoch != "" {
-			err = errors.Join(err, CheckName(e.Epoch))
+			err = errors.Join(err, checkName(e.Epoch))
 		}
 		if err != nil {
 			return err

@@ -113,12 +113,12 @@ func TestTextOfPeersCannotSteerATerminal(t *testing.T) {
 
 func TestOnlyNamesThatAreNoPathsAreNames(t *testing.T) {
 	for name, ok := range map[string]bool{
-		"vm14": true, "a.b-c_D9": true, "-x": true, strings.Repeat("a", 64): true,
+		"vm14": true, "a.b-c_D9": true, "-x": false, "_x": false, strings.Repeat("a", 64): true,
 		"": false, ".": false, "..": false, ".hidden": false, "a/b": false, `a\b`: false, "a b": false, "ä": false, "a\n": false,
 		"a\x00": false, strings.Repeat("a", 65): false,
 	} {
-		if err := CheckName(name); (err == nil) != ok {
-			t.Errorf("CheckName(%q) = %v", name, err)
+		if err := checkName(name); (err == nil) != ok {
+			t.Errorf("checkName(%q) = %v", name, err)
 		}
 	}
 }
@@ -174,7 +174,8 @@ func seeds(t testing.TB) (to, from []any) {
 		fromAgent{Pong: &pong{3, now, now}},
 		fromAgent{Looked: &looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive"}}}},
 		fromAgent{Accepted: &epoch},
-		fromAgent{Refused: &refused{"E1", text}},
+		fromAgent{Refused: &refused{"E1", text, false}},
+		fromAgent{Refused: &refused{"E1", text, true}},
 		fromAgent{Starting: &epoch},
 		fromAgent{Ended: &epoch},
 		fromAgent{Part: &partStatus{Epoch: "E1", Process: 1, State: partReady, Header: &header}},
@@ -183,7 +184,7 @@ func seeds(t testing.TB) (to, from []any) {
 		fromAgent{Vitals: &hostVitals{"E1", host.Vitals{Disks: []host.DiskVitals{{Name: text}}}, 1}},
 		fromAgent{Written: &written{"E1", text}},
 		fromAgent{Problem: &text},
-		fromAgent{Files: &filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, strings.Repeat("ab", 32)}}, Runs: []runEntry{{"n", "", now, 1}}}},
+		fromAgent{Files: &filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, strings.Repeat("ab", 32), true}}, Runs: []runEntry{{"n", "", now, 1}}}},
 	}
 	return to, from
 }

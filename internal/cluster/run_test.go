@@ -340,7 +340,7 @@ func TestASecondRunIsRefusedByTheNameOfTheFirst(t *testing.T) {
 		o := w.order([]string{"b", "c"})
 		o.Run = "second"
 		_, _, err := w.run(o)
-		if err == nil || !strings.Contains(err.Error(), "b refuses: it is busy with run nightly") {
+		if err == nil || !strings.Contains(err.Error(), "b refuses: it is busy with run nightly: wait until that is over, or start the agent with --parallel 2") {
 			t.Errorf("the error is %v", err)
 		}
 		if err := <-first; err != nil {
@@ -369,7 +369,7 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 		}
 		result.Claim(f)
 		o := w.order([]string{"a", "b"})
-		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr; --parallel 1") {
+		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or start the agent with --parallel 2") {
 			t.Errorf("the error is %v", err)
 		}
 		b.agent.store.keep = 1
@@ -568,7 +568,7 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		if n := w.topics(); n != 1 { // other hosts may load it yet, for all that an agent knows
 			t.Errorf("the topic is there %d times, want one that nobody deleted", n)
 		}
-		files, problems := w.client().Results(t.Context(), w.peers(threeHosts...), "", t.TempDir())
+		files, problems := w.client().Results(t.Context(), w.peers(threeHosts...), "nightly", t.TempDir())
 		if len(problems) > 0 || len(files) != 10 {
 			t.Fatalf("files %q, problems %v", files, problems)
 		}

@@ -2,22 +2,19 @@ package cluster
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
-// nameOf is what hosts, runs and epochs may be called: their names become part of
-// file names.
-var nameOf = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
-
-// CheckName tells whether a host or a run may be called that.
-func CheckName(name string) error {
-	if !nameOf.MatchString(name) {
-		return fmt.Errorf("%q: a name has 1 to 64 letters, digits, '.', '_' or '-', and does not begin with '.'", clean(name, 64))
+// checkName tells whether a host, a run or an epoch may be called that: their names become
+// part of file names.
+func checkName(name string) error {
+	if err := plan.CheckName(name); err != nil {
+		return fmt.Errorf("%q: %w", clean(name, 64), err)
 	}
 	return nil
 }

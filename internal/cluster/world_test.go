@@ -50,6 +50,7 @@ type testHost struct {
 	spawned int
 	jobs    []Job
 	started []time.Time // when each process began, by the system's clock
+	dead    []*agent    // that were killed
 	kills   []func() error
 
 	behave func(process int) behaviour
@@ -82,7 +83,7 @@ func (w *world) log(text string) {
 func (w *world) add(name, role string, change ...func(*AgentOptions)) *testHost {
 	h := &testHost{w: w, dir: filepath.Join(w.t.TempDir(), name), behave: func(int) behaviour { return behaviour{} }}
 	o := AgentOptions{
-		Info: Info{Name: name, Role: role, Version: "test"}, Dir: h.dir, Now: time.Now,
+		Info: Info{Name: name, Role: role, Version: "test"}, Dir: h.dir, Keep: 100, Now: time.Now,
 		Log:   func(text string) { w.log(name + ": " + text) },
 		Spawn: h.spawn,
 		Watch: func(func() time.Duration) func(time.Duration) host.Vitals {
@@ -113,8 +114,26 @@ func (h *testHost) start(o AgentOptions) {
 	h.ctx, h.stop = context.WithCancel(context.Background())
 }
 
+// crash kills the agent and starts another one. Its processes go on, and nobody can tell
+// them anything. What it watched would be claimed on, for it is not really gone.
+func (h *testHost) crash() {
+	h.setCut(true) // it says no word
+	h.breakAll()
+	h.stop()
+	h.serving.Wait()
+	h.dead = append(h.dead, h.agent)
+	h.start(h.agent.o)
+	h.setCut(false)
+}
+
+// unwatched is a machine that is not watched.
+func unwatched(o *AgentOptions) { o.Watch = nil }
+
 // end ends the agent as Serve does.
 func (h *testHost) end() {
+	for _, a := range h.dead {
+		a.close()
+	}
 	h.agent.stop()
 	h.stop()
 	h.mu.Lock()
@@ -360,6 +379,8 @@ func (p *fakeProcess) run() error {
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: "test", StartedAt: time.Now().UTC(),
 		Args: p.job.Args, Plan: p.job.Plan, Part: &p.job.Part,
 	}
+	header.Environment.Topic = result.Topic{Name: p.job.Plan.Topic.Name, Partitions: 6, Created: p.job.CreateTopic}
+	result.Claim(file)
 	f, err := result.NewRunFile(file, header)
 	if err != nil {
 		return err

@@ -13,9 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// GroupLimits is the group of flags that bound what an agent does for others.
-const GroupLimits = "Limit"
-
 // AgentRoles are the values of --role.
 var AgentRoles = []string{"client", "broker"}
 
@@ -32,7 +29,7 @@ type Agent struct {
 	MaxRate      plan.Rate // Unlimited: none
 	MaxProducers int       // 0: none
 	MaxDuration  time.Duration
-	AllowTopic   *regexp.Regexp // nil: any
+	AllowTopic   *regexp.Regexp // as it was typed; it has to match the whole name of a topic; nil: any
 	Parallel     int
 	Quiet        bool
 
@@ -45,14 +42,13 @@ type Agent struct {
 const (
 	maxTags    = 16
 	longestTag = 32
-	longest    = 64 // of a name
 )
 
 // NewAgent defines the flags of kt agent on a set.
 func NewAgent(set *pflag.FlagSet) *Agent {
 	a := &Agent{set: set}
 	set.SortFlags = false
-	group(set, GroupHosts, func() {
+	group(set, groupHosts, func() {
 		set.StringVar(&a.Name, "name", "", "`NAME` of this host among the agents (default: the hostname)")
 		set.StringVar(&a.Role, "role", "", "`ROLE` of this host: client (makes loads) or broker (is only watched) (default: broker where one runs, else client)")
 		set.StringSliceVar(&a.Tags, "tags", nil, "`TAGS` by which --on finds this host, as TAG,TAG")
@@ -61,25 +57,25 @@ func NewAgent(set *pflag.FlagSet) *Agent {
 		set.StringSliceVar(&a.Join, "join", nil, "other `AGENTS` as HOST:PORT,HOST; one that is there is enough, and it may come later")
 		set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key that kt keygen made; needed off loopback, mode 0600")
 	})
-	group(set, GroupLimits, func() {
-		set.StringVar(&a.maxRate, "max-rate", "", "take no load above this `RATE` on this host, in records (50000) or bytes (100MiB/s) a second")
-		set.IntVar(&a.MaxProducers, "max-producers", 0, "take no load with more than `N` producers and consumers on this host")
+	group(set, groupLimits, func() {
+		set.StringVar(&a.maxRate, "max-rate", "", "take no load above this `RATE` on this host, all loads together, in records (50000) or bytes (100MiB/s) a second")
+		set.IntVar(&a.MaxProducers, "max-producers", 0, "take no load with more than `N` producers and consumers on this host, all loads together")
 		set.StringVar(&a.maxDuration, "max-duration", "24h", "take no load longer than this `TIME`; 0: any that has an end")
 		set.StringVar(&a.allowTopic, "allow-topic", "", "take no load on topics whose whole name does not match this `REGEX`")
-		set.IntVar(&a.Parallel, "parallel", 1, "take `N` runs at a time")
+		set.IntVar(&a.Parallel, "parallel", 1, "make `N` loads at a time; watching does not count")
 	})
-	group(set, GroupOutput, func() {
-		set.StringVar(&a.Dir, "results", "", "keep run files in this `DIR` (default: a folder in the state folder)")
+	group(set, groupOutput, func() {
+		set.StringVar(&a.Dir, "results", "", "keep run files in this `DIR` (default: one of its own in the state folder)")
 		set.IntVar(&a.Keep, "keep", 100, "keep the files of the last `N` runs that came from others")
 		set.BoolVarP(&a.Quiet, "quiet", "q", false, "tell only of what went wrong")
 	})
-	group(set, GroupConfig, func() { defineConfigFile(set, &a.config) })
+	group(set, groupConfig, func() { defineConfigFile(set, &a.config) })
 	return a
 }
 
 // Load applies environment and configuration file, and checks what needs no machine.
 func (a *Agent) Load(sys System, nearest Nearest) error {
-	if err := loadMachine(a.set, "agent", a.config, sys, nearest); err != nil {
+	if _, err := loadLayers(a.set, "agent", a.config, "", sys, nearest); err != nil {
 		return err
 	}
 	var errs []error
@@ -94,7 +90,7 @@ func (a *Agent) Load(sys System, nearest Nearest) error {
 		bad("--max-duration %q: %w", a.maxDuration, err)
 	}
 	if a.allowTopic != "" {
-		if a.AllowTopic, err = regexp.Compile("^(?:" + a.allowTopic + ")$"); err != nil {
+		if a.AllowTopic, err = regexp.Compile(a.allowTopic); err != nil {
 			bad("--allow-topic %q: %w", a.allowTopic, err)
 		}
 	}
@@ -116,26 +112,18 @@ func (a *Agent) Load(sys System, nearest Nearest) error {
 
 func (a *Agent) checkNames() error {
 	var errs []error
-	if err := checkWord(a.Name, longest); a.Name != "" && err != nil {
+	if err := plan.CheckName(a.Name); a.Name != "" && err != nil {
 		errs = append(errs, fmt.Errorf("--name %q: %w", a.Name, err))
 	}
 	if len(a.Tags) > maxTags {
 		errs = append(errs, fmt.Errorf("--tags: %d are too many, an agent has at most %d", len(a.Tags), maxTags))
 	}
 	for _, tag := range a.Tags {
-		if err := checkWord(tag, longestTag); err != nil || tag == "all" || tag == "none" {
-			errs = append(errs, fmt.Errorf("--tags %q: a tag has 1 to %d letters, digits, '.', '_' or '-', and is not all or none", tag, longestTag))
+		if len(tag) > longestTag || plan.CheckName(tag) != nil || tag == "all" || tag == "none" {
+			errs = append(errs, fmt.Errorf("--tags %q: a tag has 1 to %d letters, digits, '.', '_' or '-', begins with a letter or a digit, and is not all or none", tag, longestTag))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// checkWord refuses what could be mistaken, or could steer a terminal.
-func checkWord(s string, most int) error {
-	if s == "" || len(s) > most || CheckRunName(s[:min(len(s), longest)]) != nil {
-		return fmt.Errorf("it has 1 to %d letters, digits, '.', '_' or '-'", most)
-	}
-	return nil
 }
 
 func (a *Agent) checkAddresses() error {
@@ -153,7 +141,7 @@ func (a *Agent) checkAddresses() error {
 		if *addr.value == "" {
 			continue
 		}
-		full, err := WithPort(strings.TrimSpace(*addr.value))
+		full, err := withPort(strings.TrimSpace(*addr.value))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--%s %q: %w", addr.flag, *addr.value, err))
 			continue
@@ -161,7 +149,7 @@ func (a *Agent) checkAddresses() error {
 		*addr.value = full
 	}
 	for i, addr := range a.Join {
-		full, err := WithPort(addr)
+		full, err := withPort(addr)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--join %q: %w", addr, err))
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // ReportOutputs are the forms in which a result is written again.
@@ -30,32 +32,31 @@ type Collect struct {
 func NewCollect(set *pflag.FlagSet) *Collect {
 	c := &Collect{set: set}
 	set.SortFlags = false
-	group(set, GroupHosts, func() {
+	group(set, groupHosts, func() {
 		set.StringVar(&c.Run, "run", "", "`NAME` of the run whose parts are merged; where several had one name, its epoch or NAME@START")
 		c.define(set)
 	})
-	group(set, GroupOutput, func() {
-		defineMachineOutput(set, &c.Output, ReportOutputs, &c.NoColor, &c.ASCII)
+	group(set, groupOutput, func() {
+		defineFormat(set, &c.Output, ReportOutputs, &c.NoColor, &c.ASCII)
 		set.StringVar(&c.ResultFile, "result", "", "write the collection to this `FILE`; none: nowhere (default: a new file in the state folder)")
 		set.BoolVarP(&c.Quiet, "quiet", "q", false, "only the result")
 	})
-	group(set, GroupConfig, func() { defineConfigFile(set, &c.config) })
+	group(set, groupConfig, func() { defineConfigFile(set, &c.config) })
 	return c
 }
 
 // Load applies environment and configuration file; files are the arguments.
 func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
-	if err := loadMachine(c.set, "collect", c.config, sys, nearest); err != nil {
+	if _, err := loadLayers(c.set, "collect", c.config, "", sys, nearest); err != nil {
 		return err
 	}
-	c.NoColor = c.NoColor || sys.Getenv("NO_COLOR") != ""
 	// Agents that a file or the environment names are asked only when no files are given.
 	typedAgents := typedOn(c.set.Lookup("join")) || typedOn(c.set.Lookup("peers"))
 	c.Fetch = typedAgents || len(files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
-	errs := []error{oneOf("output", c.Output, ReportOutputs, nearest), c.check()}
+	errs := []error{checkFormat(c.set, &c.Output, ReportOutputs, nearest), c.check()}
 	name, start, exact := strings.Cut(c.Run, "@")
 	c.Name = name
-	if err := CheckRunName(name); err != nil {
+	if err := plan.CheckName(name); c.Run != "" && err != nil {
 		errs = append(errs, fmt.Errorf("--run %q: %w", c.Run, err))
 	}
 	if _, err := time.Parse(time.RFC3339, start); exact && err != nil {
@@ -86,17 +87,41 @@ type Peers struct {
 func NewPeers(set *pflag.FlagSet) *Peers {
 	p := &Peers{set: set}
 	set.SortFlags = false
-	group(set, GroupHosts, func() { p.define(set) })
-	group(set, GroupOutput, func() { defineMachineOutput(set, &p.Output, PeersOutputs, &p.NoColor, &p.ASCII) })
-	group(set, GroupConfig, func() { defineConfigFile(set, &p.config) })
+	group(set, groupHosts, func() { p.define(set) })
+	group(set, groupOutput, func() { defineFormat(set, &p.Output, PeersOutputs, &p.NoColor, &p.ASCII) })
+	group(set, groupConfig, func() { defineConfigFile(set, &p.config) })
 	return p
 }
 
 // Load applies environment and configuration file.
 func (p *Peers) Load(sys System, nearest Nearest) error {
-	if err := loadMachine(p.set, "peers", p.config, sys, nearest); err != nil {
+	if _, err := loadLayers(p.set, "peers", p.config, "", sys, nearest); err != nil {
 		return err
 	}
-	p.NoColor = p.NoColor || sys.Getenv("NO_COLOR") != ""
-	return errors.Join(oneOf("output", p.Output, PeersOutputs, nearest), p.check())
+	return errors.Join(checkFormat(p.set, &p.Output, PeersOutputs, nearest), p.check())
+}
+
+// Report is what kt report was asked to do.
+type Report struct {
+	Output         string
+	NoColor, ASCII bool
+	config         string
+	set            *pflag.FlagSet
+}
+
+// NewReport defines the flags of kt report on a set.
+func NewReport(set *pflag.FlagSet) *Report {
+	r := &Report{set: set}
+	set.SortFlags = false
+	group(set, groupOutput, func() { defineFormat(set, &r.Output, ReportOutputs, &r.NoColor, &r.ASCII) })
+	group(set, groupConfig, func() { defineConfigFile(set, &r.config) })
+	return r
+}
+
+// Load applies environment and configuration file.
+func (r *Report) Load(sys System, nearest Nearest) error {
+	if _, err := loadLayers(r.set, "report", r.config, "", sys, nearest); err != nil {
+		return err
+	}
+	return checkFormat(r.set, &r.Output, ReportOutputs, nearest)
 }

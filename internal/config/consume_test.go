@@ -22,14 +22,14 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "consumer.properties"), "fetch.min.bytes=7\nmax.poll.records=9\n")
 	for _, tc := range []struct {
 		name, args string
-		properties map[string]Given // beside those that kt sets without being asked
+		properties map[string]plan.Given // beside those that kt sets without being asked
 		warnings   []string
 		check      func(r Run) bool
 	}{
 		{
 			"the one of most examples",
 			"--bootstrap-server b:9092 --topic test --messages 1000000",
-			map[string]Given{"bootstrap.servers": {"b:9092", "--bootstrap-server"}},
+			map[string]plan.Given{"bootstrap.servers": {Value: "b:9092", Source: "--bootstrap-server"}},
 			[]string{"Warning: --messages is deprecated. Use --num-records instead."},
 			func(r Run) bool {
 				return r.Plan.Topic.Name == "test" && r.Plan.Load.Records == 1_000_000 && !r.Plan.Read.ToEnd && r.Plan.Load.Duration == 0 &&
@@ -40,10 +40,10 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 			"of Kafka 3, with all that it had",
 			"--broker-list b:9092,c:9092 --topic test --messages 10 --threads 4 --num-fetch-threads 2 --group mine --from-latest --fetch-size 2097152 " +
 				"--socket-buffer-size 65536 --timeout 60000 --reporting-interval 1000 --show-detailed-stats --hide-header --date-format HH:mm --print-metrics --consumer.config " + file,
-			map[string]Given{
-				"bootstrap.servers": {"b:9092,c:9092", "--broker-list"}, "group.id": {"mine", "--group"}, "auto.offset.reset": {"latest", "--from-latest"},
-				"max.partition.fetch.bytes": {"2097152", "--fetch-size"}, "receive.buffer.bytes": {"65536", "--socket-buffer-size"},
-				"fetch.min.bytes": {"7", file}, "max.poll.records": {"9", file}, "enable.auto.commit": {"true", "default"},
+			map[string]plan.Given{
+				"bootstrap.servers": {Value: "b:9092,c:9092", Source: "--broker-list"}, "group.id": {Value: "mine", Source: "--group"}, "auto.offset.reset": {Value: "latest", Source: "--from-latest"},
+				"max.partition.fetch.bytes": {Value: "2097152", Source: "--fetch-size"}, "receive.buffer.bytes": {Value: "65536", Source: "--socket-buffer-size"},
+				"fetch.min.bytes": {Value: "7", Source: file}, "max.poll.records": {Value: "9", Source: file}, "enable.auto.commit": {Value: "true", Source: "default"},
 			},
 			[]string{
 				"Warning: --consumer.config is deprecated. Use --command-config instead.",
@@ -61,9 +61,9 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 		{
 			"with the names of Kafka 4.2",
 			"--bootstrap-server b:9092 --include kt-.* --num-records 10 --command-property fetch.min.bytes=8 --command-property client.id=me --command-config " + file,
-			map[string]Given{
-				"bootstrap.servers": {"b:9092", "--bootstrap-server"}, "client.id": {"me", "--command-property"},
-				"fetch.min.bytes": {"8", "--command-property"}, "max.poll.records": {"9", file},
+			map[string]plan.Given{
+				"bootstrap.servers": {Value: "b:9092", Source: "--bootstrap-server"}, "client.id": {Value: "me", Source: "--command-property"},
+				"fetch.min.bytes": {Value: "8", Source: "--command-property"}, "max.poll.records": {Value: "9", Source: file},
 			},
 			nil,
 			func(r Run) bool {
@@ -74,8 +74,8 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := mustLoad(t, given{command: plan.Consume, args: strings.Fields(tc.args)})
 			if _, ok := tc.properties["group.id"]; !ok {
-				tc.properties["group.id"] = Given{r.Plan.Read.Group, "default"}
-				tc.properties["enable.auto.commit"] = Given{"false", "default"}
+				tc.properties["group.id"] = plan.Given{Value: r.Plan.Read.Group, Source: "default"}
+				tc.properties["enable.auto.commit"] = plan.Given{Value: "false", Source: "default"}
 			}
 			if diff := cmp.Diff(tc.properties, r.ConsumerProperties); diff != "" {
 				t.Errorf("properties (-want +got):\n%s", diff)

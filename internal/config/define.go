@@ -2,8 +2,8 @@ package config
 
 import "github.com/kt-bench/kt/internal/plan"
 
-// Every flag is defined here, once. Its text is the same in every command that has
-// it, up to its default.
+// The flags of the commands that make a load are defined here, each once: its text is the
+// same in all of them that have it, up to its default. Those about hosts are in hosts.go.
 
 // defaultTopic is where kt writes to when no topic is named.
 const defaultTopic = "kt-bench"

@@ -10,6 +10,6 @@
 // profile, that over the default. Nothing downstream can tell where a value came
 // from, except by the sources that --print-config prints.
 //
-// A flag is defined once, in define.go, and means the same in every command that
-// has it.
+// A flag means the same in every command that makes a load. Each of the other commands
+// has a type with flags of its own, beside those that command.go has for all of them.
 package config

@@ -97,26 +97,26 @@ var commands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
 func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
 	f := &Flags{set: set, command: command}
 	set.SortFlags = false
-	f.define(GroupTarget, f.defineTarget)
-	f.define(GroupLoad, f.defineLoad)
+	group(set, groupTarget, f.defineTarget)
+	group(set, groupLoad, f.defineLoad)
 	if f.writes() {
-		f.define(GroupPayload, f.definePayload)
+		group(set, groupPayload, f.definePayload)
 	}
 	if f.reads() {
-		f.define(GroupReading, f.defineReading)
+		group(set, groupReading, f.defineReading)
 	}
 	if f.writes() {
-		f.define(GroupProducer, f.defineProducer)
+		group(set, groupProducer, f.defineProducer)
 	}
 	if f.reads() {
-		f.define(GroupConsumer, f.defineConsumer)
+		group(set, groupConsumer, f.defineConsumer)
 	}
-	f.define(GroupClient, f.defineClient)
-	f.define(GroupVerify, f.defineVerify)
-	f.define(GroupEvents, f.defineEvents)
-	f.define(GroupHosts, f.defineHosts)
-	f.define(GroupOutput, f.defineOutput)
-	f.define(GroupConfig, f.defineConfig)
+	group(set, groupClient, f.defineClient)
+	group(set, groupVerify, f.defineVerify)
+	group(set, groupEvents, f.defineEvents)
+	group(set, groupHosts, f.defineHosts)
+	group(set, groupOutput, f.defineOutput)
+	group(set, groupConfig, f.defineConfig)
 	return f
 }
 
@@ -124,46 +124,3 @@ func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
 func (f *Flags) writes() bool { return f.command != plan.Consume }
 
 func (f *Flags) reads() bool { return f.command != plan.Produce }
-
-// Groups of flags, in the order in which the help shows them.
-const (
-	GroupTarget   = "Target"
-	GroupLoad     = "Load"
-	GroupPayload  = "Records"
-	GroupReading  = "Reading"
-	GroupProducer = "Producer"
-	GroupConsumer = "Consumer"
-	GroupClient   = "Client"
-	GroupVerify   = "Verification"
-	GroupEvents   = "Event"
-	GroupOutput   = "Output"
-	GroupConfig   = "Configuration"
-)
-
-// Groups lists them.
-var Groups = []string{
-	GroupAction, GroupMachine, GroupChecks, GroupChange, GroupProbe, GroupTarget, GroupLoad, GroupPayload, GroupReading, GroupProducer, GroupConsumer, GroupClient,
-	GroupVerify, GroupEvents, GroupHosts, GroupLimits, GroupOutput, GroupConfig,
-}
-
-// GroupOf is the group of a flag; "" for one that belongs to no group.
-func GroupOf(f *pflag.Flag) string {
-	if g := f.Annotations[groupKey]; len(g) > 0 {
-		return g[0]
-	}
-	return ""
-}
-
-const groupKey = "kt_group"
-
-// define marks the flags that add defines as a group.
-func (f *Flags) define(group string, add func()) {
-	before := make(map[string]bool)
-	f.set.VisitAll(func(fl *pflag.Flag) { before[fl.Name] = true })
-	add()
-	f.set.VisitAll(func(fl *pflag.Flag) {
-		if !before[fl.Name] {
-			_ = f.set.SetAnnotation(fl.Name, groupKey, []string{group}) // the flag exists
-		}
-	})
-}

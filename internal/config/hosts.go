@@ -16,14 +16,11 @@ import (
 
 // This file has what commands share that talk to agents on other hosts.
 
-// GroupHosts is the group of flags that name hosts and reach their agents.
-const GroupHosts = "Host"
-
-// AgentPort is where an agent listens: the port that memberlist has as its own.
-const AgentPort = 7946
+// agentPort is where an agent listens: the port that memberlist has as its own.
+const agentPort = 7946
 
 // defaultJoin is the agent that is asked for the others: the one on this host.
-var defaultJoin = net.JoinHostPort("127.0.0.1", strconv.Itoa(AgentPort))
+var defaultJoin = net.JoinHostPort("127.0.0.1", strconv.Itoa(agentPort))
 
 // Agents is how the agents are found and talked to.
 type Agents struct {
@@ -47,7 +44,7 @@ func (a *Agents) check() error {
 	var errs []error
 	for flag, list := range map[string][]string{"join": a.Join, "peers": a.Peers} {
 		for i, addr := range list {
-			full, err := WithPort(addr)
+			full, err := withPort(addr)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("--%s %q: %w", flag, addr, err))
 			}
@@ -60,15 +57,15 @@ func (a *Agents) check() error {
 	return errors.Join(errs...)
 }
 
-// WithPort completes HOST to HOST:7946.
-func WithPort(addr string) (string, error) {
+// withPort completes HOST to HOST:7946.
+func withPort(addr string) (string, error) {
 	addr = strings.TrimSpace(addr)
 	host, port, err := net.SplitHostPort(addr)
 	switch {
 	case err != nil && strings.HasPrefix(addr, "[") && strings.HasSuffix(addr, "]"): // [::1]
-		host, port = addr[1:len(addr)-1], strconv.Itoa(AgentPort)
+		host, port = addr[1:len(addr)-1], strconv.Itoa(agentPort)
 	case err != nil && (!strings.Contains(addr, ":") || net.ParseIP(addr) != nil): // a name, or ::1
-		host, port = addr, strconv.Itoa(AgentPort)
+		host, port = addr, strconv.Itoa(agentPort)
 	case err != nil:
 		return "", errors.New("write HOST:PORT")
 	}
@@ -104,7 +101,7 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	if err := h.check(); err != nil {
 		b.errs = append(b.errs, err)
 	}
-	if err := CheckRunName(b.f.run); err != nil {
+	if err := plan.CheckName(b.f.run); b.f.run != "" && err != nil {
 		b.bad("--run %q: %w", b.f.run, err)
 	}
 	h.OwnProducers, h.OwnConsumers = b.given("producers"), b.given("consumers")
@@ -112,6 +109,7 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	if len(h.On) == 0 {
 		if b.given("on") {
 			b.bad("--on: it names no host")
+			return h
 		}
 		for _, name := range []string{"processes", "watch", "join", "peers", "key-file"} {
 			if b.from[name] == fromFlag { // the rest speaks to every command
@@ -176,32 +174,12 @@ func (b *builder) checkRemote(p *plan.Plan) {
 	}
 }
 
-// CheckRunName tells whether a run can have a name: it goes into file names.
-func CheckRunName(name string) error {
-	if len(name) > 64 {
-		return errors.New("a name of a run has at most 64 characters")
-	}
-	if strings.ContainsFunc(name, outside) {
-		return errors.New("a name of a run has letters, digits, '.', '_' and '-' only")
-	}
-	return nil
-}
-
-// outside tells whether a rune is none that a name is made of.
-func outside(r rune) bool {
-	inside := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
-	return !inside
-}
-
 // parseLimit reads a time limit; "" and 0 set none.
 func parseLimit(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(s)
-	if s == "0" {
-		return 0, nil
-	}
 	if err != nil || d < 0 {
 		return 0, errors.New("write a time (30m, 2h), or 0 for no limit")
 	}

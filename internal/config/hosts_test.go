@@ -46,6 +46,7 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 		{"nor where the client is told not to", plan.Consume, append(consume, "--on", "all", "--command-property", "enable.auto.commit=false"), "--commit: it does not go with --on: "},
 		{"a variable that is not set", plan.Produce, append(produce, "--on", ""), "--on: it names no host"},
 		{"two that are not set", plan.Produce, append(produce, "--on", " , "), "--on: it names no host"},
+		{"one that is not set, with a key", plan.Produce, append(produce, "--on", "", "--key-file", "k"), "--on: it names no host"},
 		{"agents of a load of one process", plan.Produce, append(produce, "--join", "vm1"), "--join: it goes with --on"},
 		{"exactly these agents", plan.Produce, append(produce, "--peers", "vm1"), "--peers: it goes with --on"},
 		{"their key", plan.Produce, append(produce, "--key-file", "k"), "--key-file: it goes with --on"},

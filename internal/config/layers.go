@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +15,8 @@ import (
 	"github.com/spf13/viper"
 )
 
-// EnvPrefix starts the name of every environment variable that sets a flag.
-const EnvPrefix = "KT"
+// envPrefix starts the name of every environment variable that sets a flag.
+const envPrefix = "KT"
 
 // keyDelimiter separates a section from a key in viper. Kafka's own keys have
 // dots, viper's default.
@@ -29,10 +30,10 @@ type System struct {
 	Profiles  fs.FS    // of the command: NAME.yaml
 }
 
-// EnvName is the environment variable of a flag: KT_BOOTSTRAP_SERVER for
+// envName is the environment variable of a flag: KT_BOOTSTRAP_SERVER for
 // --bootstrap-server.
-func EnvName(flag string) string {
-	return EnvPrefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
+func envName(flag string) string {
+	return envPrefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
 // layer is what kind of source a value came from: a higher one wins.
@@ -58,8 +59,21 @@ type layers struct {
 	nearest Nearest
 }
 
-// apply reads the layers. file is --config, profile is --profile; both may be
-// empty.
+// loadLayers sets the flags of a command, which were parsed, from the layers below its
+// command line. file and profile are --config and --profile, "" when they are not given;
+// a command without profiles has no sys.Profiles.
+func loadLayers(set *pflag.FlagSet, command, file, profile string, sys System, nearest Nearest) (*layers, error) {
+	l := &layers{
+		flags: set, command: command, all: allFlags(), sys: sys, nearest: nearest,
+		sources: make(map[string]string), from: make(map[string]layer),
+	}
+	if sys.Profiles != nil { // elsewhere --profile is something else, or nothing
+		profile = cmp.Or(profile, sys.Getenv(envName("profile")))
+	}
+	return l, l.apply(cmp.Or(file, sys.Getenv(envName("config"))), profile)
+}
+
+// apply reads the layers.
 func (l *layers) apply(file, profile string) error {
 	if err := l.strangers(); err != nil {
 		return err
@@ -80,8 +94,10 @@ func (l *layers) apply(file, profile string) error {
 		switch {
 		case f.Changed, isOnlyTyped(f):
 			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
-		case l.sys.Getenv(EnvName(f.Name)) != "":
-			errs = append(errs, l.set(f, split(f, l.sys.Getenv(EnvName(f.Name))), fromEnv, EnvName(f.Name)))
+		case f.Name == "no-color" && l.sys.Getenv("NO_COLOR") != "": // https://no-color.org
+			errs = append(errs, l.set(f, true, fromEnv, "NO_COLOR"))
+		case l.sys.Getenv(envName(f.Name)) != "":
+			errs = append(errs, l.set(f, split(f, l.sys.Getenv(envName(f.Name))), fromEnv, envName(f.Name)))
 		case inFile != nil && inFile.IsSet(f.Name):
 			errs = append(errs, l.set(f, inFile.Get(f.Name), fromFile, fileName))
 		case inProfile != nil && inProfile.IsSet(f.Name):
@@ -99,12 +115,12 @@ func (l *layers) apply(file, profile string) error {
 func (l *layers) strangers() error {
 	var names []string
 	for _, flag := range l.all {
-		names = append(names, EnvName(flag))
+		names = append(names, envName(flag))
 	}
 	var errs []error
 	for _, pair := range l.sys.Environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if value == "" || !strings.HasPrefix(name, EnvPrefix+"_") || strings.HasPrefix(name, EnvPrefix+"_KAFKA_") || slices.Contains(names, name) {
+		if value == "" || !strings.HasPrefix(name, envPrefix+"_") || strings.HasPrefix(name, envPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s: kt has no such variable%s", name, l.suggest(name, names)))
@@ -149,6 +165,7 @@ func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error 
 		}
 	}
 	l.sources[f.Name], l.from[f.Name] = source, from
+	_ = l.flags.SetAnnotation(f.Name, layered, []string{"true"}) // the flag exists
 	return nil
 }
 
@@ -238,7 +255,7 @@ func allFlags() []string {
 	for _, c := range commands {
 		names = append(names, flagNames(newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c).set)...)
 	}
-	for _, define := range machineCommands {
+	for _, define := range otherCommands {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		define(set)
 		names = append(names, flagNames(set)...)
@@ -249,7 +266,7 @@ func allFlags() []string {
 
 // sections are the names of the commands that may have a section in the file.
 func sections() []string {
-	names := slices.Collect(maps.Keys(machineCommands))
+	names := slices.Collect(maps.Keys(otherCommands))
 	for _, c := range commands {
 		names = append(names, string(c))
 	}

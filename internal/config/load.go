@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,15 +15,14 @@ import (
 // Load applies the layers and makes the plan. It reports every problem that it
 // finds, each naming the flag.
 func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
-	l := &layers{flags: f.set, command: string(f.command), all: allFlags(), sys: sys, nearest: kafka.Nearest}
-	l.sources, l.from = make(map[string]string), make(map[string]layer)
-	if err := l.apply(f.configName(sys), f.profileName(sys)); err != nil {
+	l, err := loadLayers(f.set, string(f.command), f.config, f.profile, sys, kafka.Nearest)
+	if err != nil {
 		return Run{}, err
 	}
 	b := newBuilder(f, l, kafka)
 	r := Run{
 		Output: f.output, ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, ASCII: f.ascii,
-		NoColor: f.noColor || sys.Getenv("NO_COLOR") != "", PrintConfig: f.printConfig,
+		NoColor: f.noColor, PrintConfig: f.printConfig,
 		PrintMetrics: f.printMetrics, Lenient: f.lenient, Sources: l.sources,
 		HideHeader: f.hideHeader, ShowDetailed: f.showDetailed, DateFormat: f.dateFormat,
 		LedgerFile: f.verifyFile, Ledger: f.ledger,
@@ -43,22 +43,6 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	}
 	r.Warnings = b.warnings
 	return r, b.err()
-}
-
-// configName and profileName are --config and --profile, which are needed before
-// the layers that they name.
-func (f *Flags) configName(sys System) string {
-	if f.config != "" {
-		return f.config
-	}
-	return sys.Getenv(EnvName("config"))
-}
-
-func (f *Flags) profileName(sys System) string {
-	if f.profile != "" {
-		return f.profile
-	}
-	return sys.Getenv(EnvName("profile"))
 }
 
 // builder turns the values of the flags into a plan and collects what is wrong
@@ -86,7 +70,7 @@ func newBuilder(f *Flags, l *layers, kafka Kafka) *builder {
 	if f.reads() {
 		b.clients = append(b.clients, b.consumer)
 	}
-	b.oneAtATime = b.oneOf("rate", "throughput", "one-at-a-time") == "one-at-a-time"
+	b.oneAtATime = b.chosen("rate", "throughput", "one-at-a-time") == "one-at-a-time"
 	return b
 }
 
@@ -151,11 +135,11 @@ func (b *builder) ignored() {
 	}
 }
 
-// oneOf is the one that is given of several flags that exclude each other; "" when
+// chosen is the one that is given of several flags that exclude each other; "" when
 // none is. One of a higher layer wins, as it would if they were one flag; two of
 // the same layer contradict each other. Flags that the command does not have are
 // not given.
-func (b *builder) oneOf(names ...string) string {
+func (b *builder) chosen(names ...string) string {
 	var highest layer
 	var found []string
 	for _, name := range names {
@@ -203,12 +187,13 @@ func (b *builder) checkOutput() {
 	if b.f.output == "" {
 		return
 	}
-	for _, o := range Outputs {
-		if o == b.f.output {
-			return
-		}
+	err := oneOf("output", b.f.output, Outputs, b.kafka.Nearest)
+	if err != nil && slices.Contains(ReportOutputs, b.f.output) {
+		err = fmt.Errorf("%w; kt report FILE --output %s writes it from the run file", err, b.f.output)
 	}
-	b.bad("--output %q: it must be one of %s", b.f.output, strings.Join(Outputs, ", "))
+	if err != nil {
+		b.errs = append(b.errs, err)
+	}
 }
 
 // parseTime reads a duration; a bare number counts in unit.

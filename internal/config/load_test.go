@@ -229,7 +229,7 @@ record-size: 100
 	if diff := cmp.Diff([]string{"flag:9092"}, p.Plan.Bootstrap); diff != "" {
 		t.Errorf("bootstrap (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(Given{"1", "--producer-props"}, p.Properties["acks"]); diff != "" {
+	if diff := cmp.Diff(plan.Given{Value: "1", Source: "--producer-props"}, p.Properties["acks"]); diff != "" {
 		t.Errorf("acks (-want +got):\n%s", diff)
 	}
 	if got := p.Plan.Load.Rate.PerSecond; got != 50 {
@@ -243,7 +243,7 @@ record-size: 100
 	}
 
 	p = mustLoad(t, given{file: "producer-props: [acks=0, linger.ms=9]", env: map[string]string{"KT_COMMAND_PROPERTY": "acks=1"}, args: []string{"--acks", "all"}})
-	if diff := cmp.Diff(map[string]Given{"acks": {"all", "--acks"}}, p.Properties); diff != "" {
+	if diff := cmp.Diff(map[string]plan.Given{"acks": {Value: "all", Source: "--acks"}}, p.Properties); diff != "" {
 		t.Errorf("of two names of a list the higher counts, and below --acks (-want +got):\n%s", diff)
 	}
 }
@@ -253,9 +253,9 @@ func TestWithinALayerKafkasPrecedenceHolds(t *testing.T) {
 	p := mustLoad(t, given{args: []string{
 		"--command-config", file, "--command-property", "linger.ms=2", "batch.size=2", "--batch-size", "3", "--bootstrap-server", "flag:1",
 	}})
-	want := map[string]Given{
-		"acks": {"0", file}, "linger.ms": {"2", "--command-property"}, "batch.size": {"3", "--batch-size"},
-		"bootstrap.servers": {"flag:1", "--bootstrap-server"},
+	want := map[string]plan.Given{
+		"acks": {Value: "0", Source: file}, "linger.ms": {Value: "2", Source: "--command-property"}, "batch.size": {Value: "3", Source: "--batch-size"},
+		"bootstrap.servers": {Value: "flag:1", Source: "--bootstrap-server"},
 	}
 	if diff := cmp.Diff(want, p.Properties); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)
@@ -298,8 +298,8 @@ func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
 
 func TestEnvironmentVariables(t *testing.T) {
 	for flag, want := range map[string]string{"bootstrap-server": "KT_BOOTSTRAP_SERVER", "producer.config": "KT_PRODUCER_CONFIG"} {
-		if got := EnvName(flag); got != want {
-			t.Errorf("EnvName(%q) = %q, want %q", flag, got, want)
+		if got := envName(flag); got != want {
+			t.Errorf("envName(%q) = %q, want %q", flag, got, want)
 		}
 	}
 	p := mustLoad(t, given{

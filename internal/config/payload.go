@@ -21,7 +21,7 @@ func (b *builder) payload() plan.Payload {
 		}
 		p.Headers = append(p.Headers, plan.Header{Key: k, Value: v})
 	}
-	switch b.oneOf("record-size", "payload-file", "payload-monotonic") {
+	switch b.chosen("record-size", "payload-file", "payload-monotonic") {
 	case "payload-file":
 		p.Kind, p.File, p.Delimiter = plan.File, f.payloadFile, b.delimiter()
 	case "payload-monotonic":

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/rand"
 	"strconv"
 	"strings"
 	"time"
@@ -103,7 +104,7 @@ func (b *builder) bootstrap() []string {
 }
 
 func (b *builder) rate() plan.Rate {
-	name := b.oneOf("rate", "throughput")
+	name := b.chosen("rate", "throughput")
 	if name == "" || b.oneAtATime {
 		return plan.Unlimited
 	}
@@ -115,7 +116,7 @@ func (b *builder) rate() plan.Rate {
 }
 
 func (b *builder) records() int64 {
-	name, n := b.oneOf("num-records", "messages"), b.f.records
+	name, n := b.chosen("num-records", "messages"), b.f.records
 	if name == "messages" {
 		b.deprecated("messages", "num-records")
 		n = b.f.messages
@@ -153,7 +154,7 @@ func (b *builder) duration() plan.Duration {
 
 func (b *builder) warmup() plan.Warmup {
 	f := b.f
-	if b.oneOf("warmup", "warmup-records") == "warmup-records" {
+	if b.chosen("warmup", "warmup-records") == "warmup-records" {
 		return plan.Warmup{Records: f.warmupRecords}
 	}
 	if f.warmup == "" {
@@ -178,7 +179,7 @@ func (b *builder) transaction() plan.Duration {
 		return 0
 	}
 	if !id {
-		props["transactional.id"] = Given{Value: "performance-producer-" + randomID(), Source: "--transaction-duration-ms"}
+		props["transactional.id"] = plan.Given{Value: "performance-producer-" + rand.Text(), Source: "--transaction-duration-ms"}
 	}
 	if !b.given("transaction-duration-ms") {
 		return plan.Duration(defaultTransaction)

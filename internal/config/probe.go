@@ -42,7 +42,7 @@ var ProbeOutputs = []string{"text", "json", "csv", "markdown"}
 func NewProbe(set *pflag.FlagSet) *Probe {
 	p := &Probe{set: set}
 	set.SortFlags = false
-	group(set, GroupProbe, func() {
+	group(set, groupProbe, func() {
 		set.StringVar(&p.Mode, "mode", "quick", "`MODE`: quick (20 seconds a directory), standard (all tests, 2 to 3 minutes), soak (10 minutes of appends) or live (beside a running broker, hardly any load)")
 		set.StringSliceVar(&p.Tests, "tests", nil, "only these `TESTS`: write, append, sync, commit, read, mixed, parallel (default: those of the mode)")
 		set.StringVar(&p.size, "size", "", "fill at most so many `BYTES` in each directory, over and over (default 1GiB, with standard and soak 4GiB, and never more than a tenth of what is free)")
@@ -53,22 +53,21 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 		set.StringVar(&p.Compare, "compare", "", "show an earlier result beside the new one: a `FILE` of --output json")
 		set.BoolVar(&p.Force, "force", false, "probe tmpfs, overlay and network file systems too, and a file system that a broker uses another directory of")
 	})
-	group(set, GroupOutput, func() {
-		defineMachineOutput(set, &p.Output, ProbeOutputs, &p.NoColor, &p.ASCII)
+	group(set, groupOutput, func() {
+		defineFormat(set, &p.Output, ProbeOutputs, &p.NoColor, &p.ASCII)
 		set.BoolVarP(&p.Quiet, "quiet", "q", false, "no progress, only the result")
 	})
-	group(set, GroupConfig, func() { defineConfigFile(set, &p.config) })
+	group(set, groupConfig, func() { defineConfigFile(set, &p.config) })
 	return p
 }
 
 // Load applies environment and configuration file, and checks what needs no machine.
 // Every problem is told, each naming the flag.
 func (p *Probe) Load(sys System, nearest Nearest) error {
-	if err := loadMachine(p.set, "probe", p.config, sys, nearest); err != nil {
+	if _, err := loadLayers(p.set, "probe", p.config, "", sys, nearest); err != nil {
 		return err
 	}
-	p.NoColor = p.NoColor || sys.Getenv("NO_COLOR") != ""
-	errs := []error{oneOf("output", p.Output, ProbeOutputs, nearest), oneOf("mode", p.Mode, ProbeModes, nearest)}
+	errs := []error{checkFormat(p.set, &p.Output, ProbeOutputs, nearest), oneOf("mode", p.Mode, ProbeModes, nearest)}
 	if p.size != "" {
 		var err error
 		if p.Size, err = ddSize(p.size); err != nil {

@@ -16,7 +16,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "producer.properties"), "linger.ms=7\n")
 	for _, tc := range []struct {
 		name, args string
-		properties map[string]Given
+		properties map[string]plan.Given
 		bootstrap  []string
 		warnings   []string
 		check      func(p plan.Plan) bool
@@ -24,7 +24,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"the one of most examples",
 			"--topic test --num-records 1000000 --record-size 512 --throughput -1 --producer-props acks=1 bootstrap.servers=b:9092 linger.ms=5",
-			map[string]Given{"acks": {"1", "--producer-props"}, "bootstrap.servers": {"b:9092", "--producer-props"}, "linger.ms": {"5", "--producer-props"}},
+			map[string]plan.Given{"acks": {Value: "1", Source: "--producer-props"}, "bootstrap.servers": {Value: "b:9092", Source: "--producer-props"}, "linger.ms": {Value: "5", Source: "--producer-props"}},
 			[]string{"b:9092"},
 			[]string{"Option --producer-props has been deprecated and will be removed in a future version. Use --command-property instead."},
 			func(p plan.Plan) bool {
@@ -36,7 +36,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 			"with the names of Kafka 4.2",
 			"--bootstrap-server b:1,c:2 --topic t --num-records 10 --record-size 1 --throughput 500.5 --command-property acks=0 --command-config " + file +
 				" --warmup-records 5 --reporting-interval 1000 --print-metrics",
-			map[string]Given{"acks": {"0", "--command-property"}, "linger.ms": {"7", file}, "bootstrap.servers": {"b:1,c:2", "--bootstrap-server"}},
+			map[string]plan.Given{"acks": {Value: "0", Source: "--command-property"}, "linger.ms": {Value: "7", Source: file}, "bootstrap.servers": {Value: "b:1,c:2", Source: "--bootstrap-server"}},
 			[]string{"b:1", "c:2"},
 			nil,
 			func(p plan.Plan) bool {
@@ -46,7 +46,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"with the old name of the file",
 			"--topic t --num-records 10 --payload-monotonic --throughput 1 --producer.config " + file,
-			map[string]Given{"linger.ms": {"7", file}},
+			map[string]plan.Given{"linger.ms": {Value: "7", Source: file}},
 			nil,
 			[]string{"Option --producer.config has been deprecated and will be removed in a future version. Use --command-config instead."},
 			func(p plan.Plan) bool { return p.Payload.Kind == plan.Monotonic && p.Payload.Size.IsZero() },
@@ -54,7 +54,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"with payloads of a file",
 			`--topic t --num-records 10 --payload-file f.txt --payload-delimiter \t --throughput 1 --command-property acks=1`,
-			map[string]Given{"acks": {"1", "--command-property"}},
+			map[string]plan.Given{"acks": {Value: "1", Source: "--command-property"}},
 			nil, nil,
 			func(p plan.Plan) bool {
 				return p.Payload.Kind == plan.File && p.Payload.File == "f.txt" && p.Payload.Delimiter == "\t"
@@ -63,7 +63,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"with transactions",
 			"--topic t --num-records 10 --record-size 1 --throughput 1 --transactional-id id --transaction-duration-ms 100 --bootstrap-server b:1",
-			map[string]Given{"transactional.id": {"id", "--transactional-id"}, "bootstrap.servers": {"b:1", "--bootstrap-server"}},
+			map[string]plan.Given{"transactional.id": {Value: "id", Source: "--transactional-id"}, "bootstrap.servers": {Value: "b:1", Source: "--bootstrap-server"}},
 			[]string{"b:1"},
 			nil,
 			func(p plan.Plan) bool { return p.Load.Transaction == plan.Duration(100*time.Millisecond) },
@@ -114,7 +114,7 @@ func TestHowLongALoadLasts(t *testing.T) {
 }
 
 func TestTransactionsDefaultAsInKafkasTool(t *testing.T) {
-	madeUp := regexp.MustCompile(`^performance-producer-[0-9a-f]{16}$`)
+	madeUp := regexp.MustCompile(`^performance-producer-[A-Z2-7]{26}$`)
 	for _, tc := range []struct {
 		name, args string
 		id         *regexp.Regexp // nil: no transactions
@@ -252,7 +252,7 @@ func TestPropertiesFilesAreReadAsJavaReadsThem(t *testing.T) {
 }
 
 // valuesOf leaves out where properties came from.
-func valuesOf(props map[string]Given) map[string]string {
+func valuesOf(props map[string]plan.Given) map[string]string {
 	values := make(map[string]string, len(props))
 	for name, g := range props {
 		values[name] = g.Value

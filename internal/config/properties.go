@@ -16,16 +16,16 @@ import (
 type client struct {
 	name   string // as it is in the names of Kafka's flags
 	known  Client
-	given  map[string]Given
+	given  map[string]plan.Given
 	levels map[string]layer // that each came from
 }
 
 func newClient(name string, known Client) *client {
-	return &client{name: name, known: known, given: make(map[string]Given), levels: make(map[string]layer)}
+	return &client{name: name, known: known, given: make(map[string]plan.Given), levels: make(map[string]layer)}
 }
 
 // put sets a property that came from a layer, unless a higher one has set it.
-func (c *client) put(property string, g Given, from layer) {
+func (c *client) put(property string, g plan.Given, from layer) {
 	if from >= c.levels[property] {
 		c.given[property], c.levels[property] = g, from
 	}
@@ -44,7 +44,7 @@ func (c *client) drop(property string, from layer) {
 func (b *builder) javaProperties() {
 	for _, c := range b.clients {
 		old := c.name + ".config"
-		file := b.oneOf("command-config", old)
+		file := b.chosen("command-config", old)
 		if file == old {
 			b.deprecated(old, "command-config")
 		}
@@ -52,7 +52,7 @@ func (b *builder) javaProperties() {
 			b.readProperties(c, file, b.value(file))
 		}
 		old = c.name + "-props"
-		list := b.oneOf("command-property", old)
+		list := b.chosen("command-property", old)
 		if list == old {
 			b.deprecated(old, "command-property")
 		}
@@ -108,7 +108,7 @@ func (b *builder) readProperties(c *client, flag, path string) {
 	}
 	for key, value := range read.Map() {
 		if b.belongs(c, flag, key) {
-			c.put(key, Given{Value: value, Source: path}, b.from[flag])
+			c.put(key, plan.Given{Value: value, Source: path}, b.from[flag])
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (b *builder) readProperties(c *client, flag, path string) {
 func (b *builder) putPairs(c *client, flag string, list []string) {
 	for key, value := range b.pairs(flag, list) {
 		if b.belongs(c, flag, key) {
-			c.put(key, Given{Value: value, Source: b.sources[flag]}, b.from[flag])
+			c.put(key, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (b *builder) ownFlags() {
 		b.own(c, "bootstrap-server", "bootstrap.servers", strings.Join(f.bootstrap, ","))
 	}
 	b.own(b.producer, "acks", "acks", f.acks)
-	if b.oneOf("acks", "producer-acks") == "producer-acks" {
+	if b.chosen("acks", "producer-acks") == "producer-acks" {
 		b.own(b.producer, "producer-acks", "acks", f.producerAcks)
 	}
 	b.own(b.producer, "max-in-flight", "max.in.flight.requests.per.connection", strconv.Itoa(f.inFlight))
@@ -179,7 +179,7 @@ func (b *builder) ownFlags() {
 // own sets the property that a flag stands for, if the flag is given.
 func (b *builder) own(c *client, flag, property, value string) {
 	if b.given(flag) {
-		c.put(property, Given{Value: value, Source: b.sources[flag]}, b.from[flag])
+		c.put(property, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
 	}
 }
 

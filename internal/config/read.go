@@ -31,7 +31,7 @@ func (b *builder) read() plan.Read {
 // chooseTopic settles what kt consume reads: a topic, or those that match a pattern.
 // Where neither is given there may be a ledger that names one.
 func (b *builder) chooseTopic(p *plan.Plan) {
-	if b.oneOf("topic", "include") == "include" {
+	if b.chosen("topic", "include") == "include" {
 		p.Topic.Name, p.Read.Include = "", b.f.include
 	}
 }
@@ -39,7 +39,7 @@ func (b *builder) chooseTopic(p *plan.Plan) {
 // group is the group to read in, "" for none, and whether the user named it.
 func (b *builder) group() (id string, own bool) {
 	const property = "group.id"
-	without := b.oneOf("group", "no-group") == "no-group"
+	without := b.chosen("group", "no-group") == "no-group"
 	if without {
 		b.consumer.drop(property, b.from["no-group"])
 		b.consumer.drop("enable.auto.commit", b.from["no-group"])
@@ -52,7 +52,7 @@ func (b *builder) group() (id string, own bool) {
 		return "", false
 	}
 	id = fmt.Sprintf("perf-consumer-%d", rand.IntN(100_000)) // as Kafka's consumer test
-	b.consumer.given[property] = Given{id, fromNobody}
+	b.consumer.given[property] = plan.Given{Value: id, Source: fromNobody}
 	return id, false
 }
 
@@ -97,7 +97,7 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 	if b.given("commit") {
 		source = b.sources["commit"]
 	}
-	c.given[property] = Given{fmt.Sprint(how == plan.CommitAuto), source}
+	c.given[property] = plan.Given{Value: fmt.Sprint(how == plan.CommitAuto), Source: source}
 	if group == "" { // then the client has nothing to commit
 		delete(c.given, property)
 	}
@@ -110,10 +110,10 @@ func (b *builder) start() plan.From {
 	const property = "auto.offset.reset"
 	c := b.consumer
 	if b.f.verifyFile != "" {
-		b.oneOf("verify", "from", "from-latest") // both is an error
-		return plan.From{}                       // the ledger knows
+		b.chosen("verify", "from", "from-latest") // both is an error
+		return plan.From{}                        // the ledger knows
 	}
-	flag := b.oneOf("from", "from-latest")
+	flag := b.chosen("from", "from-latest")
 	if g, ok := c.given[property]; ok && c.levels[property] > b.from[flag] {
 		return plan.From{Latest: strings.TrimSpace(g.Value) == "latest"}
 	}
@@ -134,7 +134,7 @@ func (b *builder) start() plan.From {
 		from.Latest, source = true, fromNobody
 	}
 	if !from.HasOffset && from.Time.IsZero() {
-		c.given[property] = Given{from.String(), source}
+		c.given[property] = plan.Given{Value: from.String(), Source: source}
 	}
 	return from
 }

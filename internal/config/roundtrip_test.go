@@ -28,7 +28,7 @@ func TestRoundtripDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, r.Plan, sizesByText); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]Given{"auto.offset.reset": {"latest", "default"}}, r.ConsumerProperties); diff != "" {
+	if diff := cmp.Diff(map[string]plan.Given{"auto.offset.reset": {Value: "latest", Source: "default"}}, r.ConsumerProperties); diff != "" {
 		t.Errorf("properties of the consumer (-want +got):\n%s", diff)
 	}
 	if len(r.Properties) != 0 {
@@ -87,7 +87,7 @@ func TestOneRecordAtATime(t *testing.T) {
 	if r.Plan.Load.OneAtATime || r.Plan.Load.Rate.PerSecond != 5 || r.Plan.Producers != 4 || len(r.Properties) != 0 {
 		t.Errorf("a rate over it: %+v, %v", r.Plan, r.Properties)
 	}
-	if got := roundtrip(t, "--one-at-a-time --producer-acks 1").Properties["acks"]; got != (Given{"1", "--producer-acks"}) {
+	if got := roundtrip(t, "--one-at-a-time --producer-acks 1").Properties["acks"]; got != (plan.Given{Value: "1", Source: "--producer-acks"}) {
 		t.Errorf("--producer-acks 1 is %v", got)
 	}
 }

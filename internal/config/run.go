@@ -6,17 +6,14 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Given is a Java property as the user gave it, and where.
-type Given struct{ Value, Source string }
-
 // Run is what a command that makes a load was asked to do.
 type Run struct {
 	Plan plan.Plan
 
 	// The Java properties of the producer and of the consumer, from files, flags
 	// and kt's own flags. A client that the command does not have has none.
-	Properties         map[string]Given
-	ConsumerProperties map[string]Given
+	Properties         map[string]plan.Given
+	ConsumerProperties map[string]plan.Given
 
 	Name  string // of the run, by which it is merged with others; "": none
 	Hosts Hosts

@@ -41,13 +41,15 @@ type ReadDriver interface {
 	Elsewhere() int64
 }
 
-// Reader reads the records of one shard. Its methods are called from one
-// goroutine.
+// Reader reads the records of one shard. Its methods are called one after the other.
 type Reader interface {
 	// Read waits for records, at most until ctx ends and, if patience is not 0, for so
 	// long; it tells the shard when they are there (Shard.Working), and counts them in
 	// it: at most limit. It returns how many. An error means that there is no going on.
 	Read(ctx context.Context, limit int, patience time.Duration) (int, error)
+	// Flush returns when whatever else is on its way, commits say, has its outcome, which
+	// it counts. The ctx of Read has ended; what has no outcome soon after is given up.
+	Flush()
 	// Close frees the reader.
 	Close() error
 }

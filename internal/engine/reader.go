@@ -98,6 +98,15 @@ func newReadShard(r *run, index, count int) *Shard {
 	}
 }
 
+// flush waits for what the readers have on their way.
+func (rs *readers) flush() {
+	var all sync.WaitGroup
+	for _, reader := range rs.readers {
+		all.Go(reader.Flush)
+	}
+	all.Wait()
+}
+
 // close frees the readers, all at once: each may have to wait for a broker to leave
 // its group.
 func (rs *readers) close() {
@@ -174,7 +183,6 @@ func (r *run) startReading(ctx context.Context) {
 // the plan asks for.
 func (r *run) finishReading(ctx context.Context, end *End) {
 	rs := r.readers
-	defer rs.cancel()
 	timeout := r.plan.Read.Timeout.Std()
 	var cutoff time.Duration
 	if r.plan.Writes() {
@@ -203,6 +211,8 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	if !r.plan.Writes() {
 		end.Sending = r.now()
 	}
+	rs.cancel()
+	r.collectUntil(ctx, done(rs.flush), nil, 0, func() {})
 	rs.mu.Lock()
 	end.Reading, end.ReadErr = rs.end, rs.err
 	rs.mu.Unlock()

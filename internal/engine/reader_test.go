@@ -15,10 +15,11 @@ import (
 
 // fakeLog is a log that fills at a rate, and the driver of its readers.
 type fakeLog struct {
-	perSecond float64      // how fast it fills; 0: it holds records from the start
-	records   atomic.Int64 // there are at most so many
-	batch     int          // records of a poll at most
-	fails     error        // of a poll, when all were read
+	perSecond float64       // how fast it fills; 0: it holds records from the start
+	records   atomic.Int64  // there are at most so many
+	batch     int           // records of a poll at most
+	fails     error         // of a poll, when all were read
+	answer    time.Duration // how long after the end a commit is answered; 0: there is none
 
 	began time.Time
 	read  atomic.Int64
@@ -67,7 +68,29 @@ func (r *fakeReader) Read(ctx context.Context, limit int, patience time.Duration
 	return 0, nil
 }
 
+// Flush counts a commit, when it has been answered.
+func (r *fakeReader) Flush() {
+	if r.log.answer > 0 {
+		time.Sleep(r.log.answer)
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.OffsetsCommitted(phase, r.log.answer) })
+	}
+}
+
 func (r *fakeReader) Close() error { return nil }
+
+func TestWhatIsOnItsWayWhenReadingEndsIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(0, 1000)
+		l.answer = 1500 * time.Millisecond
+		end, w := runReaders(t, consuming(plan.Load{}, plan.Read{ToEnd: true, Consumers: 2}), l, Options{})
+		if w.Commits != 2 || w.Consumed != 1000 {
+			t.Errorf("%d commits and %d records, want 2 and 1000", w.Commits, w.Consumed)
+		}
+		if w.End != end.Elapsed || end.Elapsed < l.answer || end.Sending > time.Second {
+			t.Errorf("windows until %v, the run until %v, reading until %v; want the wait for answers after reading, and in a window", w.End, end.Elapsed, end.Sending)
+		}
+	})
+}
 
 func newLog(perSecond float64, records int64) *fakeLog {
 	l := &fakeLog{perSecond: perSecond, batch: 100, began: time.Now()}

@@ -119,7 +119,7 @@ func benchBroker(b *testing.B) (*Embedded, Settings) {
 		b.Fatal(err)
 	}
 	b.Cleanup(broker.Close)
-	settings, _, err := ParseProducer(map[string]Given{"acks": {Value: "1"}}, 512, false)
+	settings, _, err := ParseProducer(map[string]plan.Given{"acks": {Value: "1"}}, 512, false)
 	if err != nil {
 		b.Fatal(err)
 	}

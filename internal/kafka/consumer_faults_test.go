@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -121,14 +122,13 @@ func (s *scene) sender(records int64, properties ...string) *Producer {
 }
 
 // send sends, and returns what was counted.
-func (s *scene) send(d *Producer, o engine.Options) (stats.Window, engine.End) {
+func (s *scene) send(d *Producer, o engine.Options) stats.Window {
 	s.Helper()
 	var sum total
-	end, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Send: d}, o, &sum)
-	if err != nil {
+	if _, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Send: d}, o, &sum); err != nil {
 		s.Fatal(err)
 	}
-	return sum.w, end
+	return sum.w
 }
 
 // bookOf is the book of a producer, with the settings that it has.
@@ -143,7 +143,7 @@ func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consu
 	s.Helper()
 	all := given("the test", properties...)
 	if p.Read.Group != "" {
-		all["group.id"] = Given{p.Read.Group, "--group"}
+		all["group.id"] = plan.Given{Value: p.Read.Group, Source: "--group"}
 	}
 	settings, _, err := ParseConsumer(all, false)
 	if err != nil {
@@ -164,12 +164,52 @@ func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consu
 func (s *scene) read(p plan.Plan, b *ledger.Book, properties ...string) (stats.Window, engine.End, ledger.Verdict) {
 	s.Helper()
 	d := s.reader(p, b, properties...)
+	return s.readWith(d, d, b, engine.Options{})
+}
+
+// readWith reads with the readers of from, which are those of d if nothing is between.
+func (s *scene) readWith(from engine.ReadDriver, d *Consumer, b *ledger.Book, o engine.Options) (stats.Window, engine.End, ledger.Verdict) {
+	s.Helper()
+	o.Sources = []engine.Source{d.Backlog()}
 	var sum total
-	end, err := engine.Run(s.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d.Backlog()}}, &sum)
+	end, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Read: from}, o, &sum)
 	if err != nil {
 		s.Fatal(err)
 	}
 	return sum.w, end, s.verdict(d, b)
+}
+
+// between is a driver that lets a test into what its reader does; it has one.
+type between struct {
+	*Consumer
+	read   func(ctx context.Context, limit int, patience time.Duration) (int, error) // instead of the reader; nil: nothing
+	flush  func()                                                                    // before the reader's own; nil: nothing
+	reader *fetcher
+}
+
+func (b *between) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
+	r, err := b.Consumer.OpenReader(ctx, s)
+	b.reader = r.(*fetcher)
+	return betweenReader{b.reader, b}, err
+}
+
+type betweenReader struct {
+	*fetcher
+	between *between
+}
+
+func (r betweenReader) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
+	if f := r.between.read; f != nil {
+		return f(ctx, limit, patience)
+	}
+	return r.fetcher.Read(ctx, limit, patience)
+}
+
+func (r betweenReader) Flush() {
+	if f := r.between.flush; f != nil {
+		f()
+	}
+	r.fetcher.Flush()
 }
 
 func (s *scene) verdict(d *Consumer, b *ledger.Book) ledger.Verdict {
@@ -300,9 +340,21 @@ func TestABatchThatIsCorruptedOnItsWayIsReadAgain(t *testing.T) {
 func TestABatchThatStaysCorruptedEndsReadingWhenItsTimeIsOver(t *testing.T) {
 	s := newScene(t, 1)
 	b := stamped(t, s.addrs, 1, 1000)
-	corrupt := onAnswer(func(answer []byte) bool { flip(answer); return false })
+	corrupt := onAnswer(func(answer []byte) bool {
+		if len(answer) > 150 { // without records it is shorter
+			answer[len(answer)-10] ^= 1 // of the last batch: what is before it can be read
+		}
+		return false
+	})
 	s.wire.fetched.Store(&corrupt)
-	w, end, v := s.read(reading(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(300 * time.Millisecond) }), b, "check.crcs=true")
+	d := &between{Consumer: s.reader(reading(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(300 * time.Millisecond) }), b, "check.crcs=true")}
+	w, end, v := s.readWith(d, d.Consumer, b, engine.Options{Started: func() { // the time has not begun
+		for n, err := d.reader.Read(t.Context(), 1000, 0); n > 0 || err != nil; n, err = d.reader.Read(t.Context(), 1000, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}})
 	if end.Reading != engine.ReadIdle || w.FetchErrors["client:OTHER"] == 0 {
 		t.Errorf("end %q, fetch errors %v, want the timeout, and errors counted", end.Reading, w.FetchErrors)
 	}
@@ -429,7 +481,7 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 			hangUp := onAnswer(func([]byte) bool { return answers.Add(1) == 3 })
 			s.wire.produced.Store(&hangUp)
 			d := s.sender(2000, tc.properties...)
-			w, _ := s.send(d, engine.Options{})
+			w := s.send(d, engine.Options{})
 			if w.Acknowledged != 2000 || answers.Load() < 4 {
 				t.Fatalf("%d records were acknowledged in %d answers: %v", w.Acknowledged, answers.Load(), w.Errors)
 			}
@@ -454,7 +506,7 @@ func TestARecordThatFailedAndIsThereIsResurrected(t *testing.T) {
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: kerr.NotEnoughReplicasAfterAppend, Count: 2}) // it appends, and says so
 	d := s.sender(1000, "enable.idempotence=false", "retries=0")
 	d.Plan.Load.Rate = plan.Rate{PerSecond: 2000}
-	w, _ := s.send(d, engine.Options{})
+	w := s.send(d, engine.Options{})
 	if w.Failed == 0 || w.Failed+w.Acknowledged != 1000 {
 		t.Fatalf("%d failed and %d acknowledged, want some of each", w.Failed, w.Acknowledged)
 	}
@@ -470,7 +522,7 @@ func TestARecordThatFailedAndIsNotThere(t *testing.T) {
 	s := newScene(t, 1)
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: kerr.InvalidRecord, Count: 1})
 	d := s.sender(1000)
-	w, _ := s.send(d, engine.Options{})
+	w := s.send(d, engine.Options{})
 	if w.Failed == 0 {
 		t.Fatalf("none failed: %d acknowledged", w.Acknowledged)
 	}

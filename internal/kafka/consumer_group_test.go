@@ -133,13 +133,18 @@ func TestAMemberThatComesAndGoes(t *testing.T) {
 			} else {
 				opts = append(opts, kgo.ServerSideBalancer())
 			}
-			gone := make(chan int, 1)
-			s.nth(kmsg.Fetch, 1, func() { gone <- s.visit(opts, tc.reads) })
-			w, end, v := s.read(reading(func(p *plan.Plan) {
+			var elsewhere int64
+			gone := make(chan struct{})
+			s.nth(kmsg.Fetch, 1, func() {
+				elsewhere = int64(s.visit(opts, tc.reads))
+				close(gone)
+			})
+			d := &between{Consumer: s.reader(reading(func(p *plan.Plan) {
 				inGroup(p)
-				p.Read.Commit, p.Load.Rate = plan.CommitSync, plan.Rate{PerSecond: 2500}
-			}), b, properties...)
-			elsewhere := int64(<-gone)
+				p.Read.Commit, p.Read.Timeout = plan.CommitSync, plan.Duration(time.Minute)
+			}), b, properties...)}
+			d.read = untilBack(d, gone)
+			w, end, v := s.readWith(d, d.Consumer, b, engine.Options{})
 			if end.Reading != engine.ReadAll || w.Consumed-v.Redelivered+elsewhere != 4000 {
 				t.Errorf("%d records here, %d of them again, and %d elsewhere, end %q; want 4000 and all; %v", w.Consumed, v.Redelivered, elsewhere, end.Reading, w.FetchErrors)
 			}
@@ -150,6 +155,29 @@ func TestAMemberThatComesAndGoes(t *testing.T) {
 				t.Errorf("verdict %+v, want nothing wrong, and %d unchecked", v, elsewhere)
 			}
 		})
+	}
+}
+
+// untilBack reads 500 records, and the rest when the visitor is gone and all partitions
+// are back.
+func untilBack(d *between, gone <-chan struct{}) func(context.Context, int, time.Duration) (int, error) {
+	left, back := 500, false
+	return func(ctx context.Context, limit int, patience time.Duration) (int, error) {
+		select {
+		case <-gone:
+			back = back || d.at.groups[0].ownsAll()
+		default:
+		}
+		switch {
+		case back:
+			return d.reader.Read(ctx, limit, patience)
+		case left == 0:
+			<-time.After(5 * time.Millisecond)
+			return 0, nil
+		}
+		n, err := d.reader.Read(ctx, min(left, limit), patience)
+		left -= n
+		return n, err
 	}
 }
 

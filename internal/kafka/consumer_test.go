@@ -99,9 +99,10 @@ func reading(change func(*plan.Plan)) plan.Plan {
 
 func consumer(ctx context.Context, t *testing.T, c *Cluster, addrs []string, p plan.Plan, b *ledger.Book) (*Consumer, error) {
 	t.Helper()
-	given := make(map[string]Given)
+	given := make(map[string]plan.Given)
 	if p.Read.Group != "" {
-		given["group.id"] = Given{p.Read.Group, "--group"}
+		given["group.id"] = plan.Given{Value: p.Read.Group, Source: "--group"}
+		given["heartbeat.interval.ms"] = plan.Given{Value: "50", Source: "the test"} // a member hears with it that another one has come
 	}
 	settings, _, err := ParseConsumer(given, false)
 	if err != nil {
@@ -130,6 +131,7 @@ func read(t *testing.T, c *Cluster, addrs []string, p plan.Plan, b *ledger.Book)
 }
 
 func TestAConsumerReadsWhatIsThere(t *testing.T) {
+	t.Parallel() // one of them waits until no more come
 	c, addrs := testCluster(t, "t", 7)
 	stamped(t, addrs, 7, 5000)
 	for _, tc := range []struct {
@@ -146,7 +148,7 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 		{"a count, to the record", func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 1234, false }, 1234, engine.ReadCount},
 		{"a count, of several readers", func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd, p.Read.Consumers = 4321, false, 3 }, 4321, engine.ReadCount},
 		{"more than there are", func(p *plan.Plan) {
-			p.Load.Records, p.Read.ToEnd, p.Read.Timeout = 6000, false, plan.Duration(300*time.Millisecond)
+			p.Load.Records, p.Read.ToEnd, p.Read.Timeout = 6000, false, plan.Duration(2*time.Second)
 		}, 5000, engine.ReadIdle},
 		{"from the end", func(p *plan.Plan) { p.Read.From.Latest = true }, 0, engine.ReadAll},
 		{"a regular expression", func(p *plan.Plan) { p.Topic.Name, p.Read.Include = "", "t|nothing" }, 5000, engine.ReadAll},
@@ -264,6 +266,7 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 }
 
 func TestARoundTripReadsWhatItWrites(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c, addrs := testCluster(t, "t", 3)
 	d := producer(t, addrs, 3)
 	p := d.Plan

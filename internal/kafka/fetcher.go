@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -29,6 +28,7 @@ type fetcher struct {
 	living   context.Context    // of the client: Close alone would wait for brokers that hang
 	end      context.CancelFunc // ends it
 	began    time.Duration      // when it connected
+	commits  sync.WaitGroup     // on their way, while it reads on
 	hasLeft  atomic.Int64       // when a rebalance began that is not over, from the start of the run; 0: none
 	fellBack atomic.Bool        // to the classic protocol, unasked
 	hadAny   bool               // it had partitions; the client's callbacks come one at a time
@@ -318,70 +318,3 @@ func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, star
 	}
 	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
 }
-
-// commit commits what was read, where the plan wants that after each poll, or where
-// other processes wait to hear that a partition was read to its end.
-func (r *fetcher) commit(ctx context.Context) {
-	defer func() { r.done = false }()
-	switch r.driver.Plan.Read.Commit {
-	case plan.CommitAuto:
-		if r.done && !r.driver.at.groups[r.group].ownsAll() {
-			_ = r.client.CommitUncommittedOffsets(ctx) // the client does it again in a while
-		}
-	case plan.CommitSync:
-		from := r.shard.Now()
-		err := r.client.CommitUncommittedOffsets(ctx)
-		r.committed(ctx, r.shard.Now()-from, err)
-	case plan.CommitAsync:
-		from := r.shard.Now()
-		r.client.CommitOffsets(ctx, r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
-			r.committed(ctx, r.shard.Now()-from, errors.Join(err, refusedOffset(answer)))
-		})
-	}
-}
-
-// refusedOffset is why a partition's offset was not committed, nil where all were.
-func refusedOffset(answer *kmsg.OffsetCommitResponse) error {
-	if answer == nil {
-		return nil
-	}
-	for _, topic := range answer.Topics {
-		for _, p := range topic.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (r *fetcher) committed(ctx context.Context, took time.Duration, err error) {
-	if err != nil && ctx.Err() != nil {
-		return // the run was over
-	}
-	r.shard.Record(func(rec *stats.Recorder, phase int) {
-		if err != nil {
-			rec.FetchFailed(phase, "commit:"+errorCode(err))
-			return
-		}
-		rec.OffsetsCommitted(phase, took)
-	})
-}
-
-// Close leaves the group. It does not wait long for brokers that are away.
-func (r *fetcher) Close() error {
-	if r.client == nil {
-		return nil
-	}
-	defer r.end()
-	late := time.AfterFunc(closeTimeout, r.end)
-	defer late.Stop()
-	if r.driver.Plan.Read.Commit == plan.CommitAuto {
-		_ = r.client.CommitUncommittedOffsets(r.living) // or the next reader of the group reads them again
-	}
-	r.client.Close()
-	return nil
-}
-
-// closeTimeout is how long the last commit and leaving the group may take together.
-const closeTimeout = 2 * time.Second

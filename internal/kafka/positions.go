@@ -146,12 +146,14 @@ func (p *positions) sumElsewhere() (sum int64) {
 
 // waiting is how many records of a partition wait to be read by the group. What others
 // count is what no reader here has, if they count that; and where one of theirs has read.
+// A reader that has just taken over a partition does not know yet where it goes on, but
+// not before what is committed.
 func (g *groupPositions) waiting(number int, end int64, othersCount bool) int64 {
-	next := g.next[number].Load()
-	if !g.owned[number].Load() && (othersCount || g.elsewhere[number].Load() > next) {
+	next, elsewhere := g.next[number].Load(), g.elsewhere[number].Load()
+	if !g.owned[number].Load() && (othersCount || elsewhere > next) {
 		return 0
 	}
-	return max(0, end-next)
+	return max(0, end-max(next, elsewhere))
 }
 
 // ownsAll tells whether the group has every partition in this process.

@@ -8,12 +8,6 @@ import (
 	"time"
 )
 
-// Given is one property as the user gave it, and where: "--acks",
-// "--command-property", "client.properties", "KT_ACKS".
-type Given struct {
-	Value, Source string
-}
-
 // Sources of the values that nobody gave.
 const (
 	SourceDefault = "default" // Kafka's, or kt's where Kafka has none
@@ -25,7 +19,7 @@ type Setting struct {
 	Name    string
 	Value   string // as Java writes it
 	Default string
-	Source  string // a Given's source, SourceDefault or SourceDerived
+	Source  string // a plan.Given's source, SourceDefault or SourceDerived
 	Doc     string // what the property sets, one sentence
 	Client  string // the franz-go options it becomes, "" when kt itself acts on it, "ignored" when nothing does
 	Note    string // where franz-go's meaning differs, or why the value is not the one given; one sentence or none

@@ -18,7 +18,7 @@ type ConsumerSettings struct{ settings }
 // ParseConsumer is ParseProducer for the properties of Kafka's Java consumer 4.x.
 // What a command decides for itself, such as the group or where to begin, it gives
 // as properties too.
-func ParseConsumer(given map[string]Given, lenient bool) (ConsumerSettings, []string, error) {
+func ParseConsumer(given map[string]plan.Given, lenient bool) (ConsumerSettings, []string, error) {
 	in, warnings, err := resolve("consumer", consumerProperties(), given, lenient)
 	s := ConsumerSettings{in}
 	if err := errors.Join(err, s.applyRules()); err != nil {

@@ -362,10 +362,10 @@ func FuzzParseConsumer(f *testing.F) {
 	f.Add("fetch.max.bytes=0\nfetch.min.bytes=2147483647\nfetch.max.wait.ms=2147483647\nisolation.level=read_committed\ncheck.crcs=true", true)
 	f.Add("max.partition.fetch.bytes=1073741824\nauto.offset.reset=by_duration:P1DT2H\nrequest.timeout.ms=900000\nacks=1", true)
 	f.Fuzz(func(t *testing.T, file string, lenient bool) {
-		properties := map[string]Given{}
+		properties := map[string]plan.Given{}
 		for line := range strings.Lines(file) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-			properties[name] = Given{Value: value, Source: "fuzz"}
+			properties[name] = plan.Given{Value: value, Source: "fuzz"}
 		}
 		s, _, err := ParseConsumer(properties, lenient)
 		if err != nil {
@@ -377,10 +377,10 @@ func FuzzParseConsumer(f *testing.F) {
 			t.Fatalf("franz-go refuses: %v", err)
 		}
 		cl.Close()
-		again := map[string]Given{}
+		again := map[string]plan.Given{}
 		for _, setting := range s.All() {
 			if setting.Value != "" {
-				again[setting.Name] = Given{Value: setting.Value, Source: "again"}
+				again[setting.Name] = plan.Given{Value: setting.Value, Source: "again"}
 			}
 		}
 		s2, _, err := ParseConsumer(again, false)
@@ -396,7 +396,7 @@ func FuzzParseConsumer(f *testing.F) {
 }
 
 func ExampleParseConsumer() {
-	given := map[string]Given{"group.id": {Value: "perf", Source: "--group"}, "fetch.min.bytes": {Value: "100000", Source: "client.properties"}}
+	given := map[string]plan.Given{"group.id": {Value: "perf", Source: "--group"}, "fetch.min.bytes": {Value: "100000", Source: "client.properties"}}
 	s, _, err := ParseConsumer(given, false)
 	fmt.Println(s.Group(), s.FetchMinBytes(), s.AutoCommit(), err)
 	// Output: perf 100000 true <nil>

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // FuzzParseProducer reads a file of name=value lines.
@@ -19,10 +21,10 @@ func FuzzParseProducer(f *testing.F) {
 	f.Add("request.timeout.ms=100\ndelivery.timeout.ms=1000\nlinger.ms=900\nmax.block.ms=9223372036854775807", -1, false)
 	f.Add("batch.size=1073741824\nbuffer.memory=1073741824\nconnections.max.idle.ms=900000\nbatch.sizes=1", 5000, true)
 	f.Fuzz(func(t *testing.T, file string, recordMax int, lenient bool) {
-		properties := map[string]Given{}
+		properties := map[string]plan.Given{}
 		for line := range strings.Lines(file) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-			properties[name] = Given{Value: value, Source: "fuzz"}
+			properties[name] = plan.Given{Value: value, Source: "fuzz"}
 		}
 		s, _, err := ParseProducer(properties, recordMax, lenient)
 		if err != nil {
@@ -33,10 +35,10 @@ func FuzzParseProducer(f *testing.F) {
 			t.Fatalf("franz-go refuses: %v", err)
 		}
 		cl.Close()
-		again := map[string]Given{}
+		again := map[string]plan.Given{}
 		for _, setting := range s.All() {
 			if setting.Value != "" {
-				again[setting.Name] = Given{Value: setting.Value, Source: "again"}
+				again[setting.Name] = plan.Given{Value: setting.Value, Source: "again"}
 			}
 		}
 		s2, _, err := ParseProducer(again, recordMax, false)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -20,7 +21,7 @@ import (
 // security property is always an error, because a run without the security it
 // asks for is another run. Warnings also name the properties that franz-go has
 // no counterpart for.
-func ParseProducer(given map[string]Given, recordMax int, lenient bool) (Settings, []string, error) {
+func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Settings, []string, error) {
 	in, warnings, err := resolve("producer", properties(), given, lenient)
 	s := Settings{settings: in, recordMax: max(recordMax, 0)}
 	if err := errors.Join(err, s.applyRules()); err != nil {
@@ -40,7 +41,7 @@ func has[S reader](table []property[S], name string) bool {
 
 // resolve settles what each property of a client's table is by itself, and reports
 // what is in none of its rows.
-func resolve[S reader](client string, table []property[S], given map[string]Given, lenient bool) (settings, []string, error) {
+func resolve[S reader](client string, table []property[S], given map[string]plan.Given, lenient bool) (settings, []string, error) {
 	s := settings{}
 	var warnings []string
 	var problems []error
@@ -68,7 +69,7 @@ func resolve[S reader](client string, table []property[S], given map[string]Give
 
 // resolve returns the property's setting. A value that fails its check leaves
 // the default, so that the rules between properties still have one to work on.
-func (p property[S]) resolve(given map[string]Given) (Setting, error) {
+func (p property[S]) resolve(given map[string]plan.Given) (Setting, error) {
 	s := Setting{
 		Name: p.name, Value: p.preset, Default: p.preset, Source: SourceDefault,
 		Doc: p.doc, Client: p.client, Note: p.note,

@@ -6,14 +6,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // given makes properties from one source out of "name=value" words.
-func given(source string, words ...string) map[string]Given {
-	g := map[string]Given{}
+func given(source string, words ...string) map[string]plan.Given {
+	g := map[string]plan.Given{}
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
-		g[name] = Given{Value: value, Source: source}
+		g[name] = plan.Given{Value: value, Source: source}
 	}
 	return g
 }

@@ -165,7 +165,7 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, tc.partitions)
-			const records = 3000
+			records := 1000 * int64(tc.partitions)
 			stamped(t, s.addrs, int(tc.partitions), records)
 			p := reading(func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Read.Commit = 2, tc.commit })
 			p.Load.Rate = plan.Rate{PerSecond: 2000} // so slow that both join before all is read
@@ -208,6 +208,7 @@ func TestWhatWaitsForAGroupIsCountedByOneProcess(t *testing.T) {
 		{"no reader has it yet: the first tells", view{elsewhere: -1}, view{elsewhere: -1}, [2]int64{100, 0}},
 		{"a reader of the other has it", view{elsewhere: 30}, view{owned: true, next: 30, elsewhere: -1}, [2]int64{0, 70}},
 		{"a reader of the first has it", view{owned: true, next: 30, elsewhere: -1}, view{elsewhere: 30}, [2]int64{70, 0}},
+		{"the first has taken it over, and not begun", view{owned: true, next: 30, elsewhere: 80}, view{next: 80, elsewhere: 80}, [2]int64{20, 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for i, v := range []view{tc.first, tc.next} {

@@ -46,7 +46,7 @@ func did(of result.Result, records int64) result.Figures {
 // together makes a result one of several hosts.
 func together(r result.Result, hosts []result.HostRow, processes ...result.ProcessRow) result.Result {
 	r.Part = &result.Part{Run: "nightly", Epoch: "e1", Roster: []result.Member{{Host: "vm15", Processes: 2}, {Host: "vm14"}}}
-	r.Overlap = &result.Overlap{FromSeconds: 1, ToSeconds: 4, Seconds: 3, SpanSeconds: 4.2, StartSpreadUS: 438, Agreed: true, ClockErrorUS: 120}
+	r.Overlap = &result.Overlap{FromSeconds: 1, ToSeconds: 4, Seconds: 3, Together: true, SpanSeconds: 4.2, StartSpreadUS: 438, Agreed: true, ClockErrorUS: 120}
 	r.Throughput.Seconds = 3
 	r.Hosts, r.Processes = hosts, processes
 	for _, p := range processes {
@@ -86,7 +86,7 @@ func client(name string, processes, counted int, f result.Figures) result.HostRo
 		Host: name, Role: "client", Tags: []string{"clients", "rack-a"}, Processes: processes, Counted: counted, Figures: f,
 		ClockOffsetUS: &offset, ClockBoundUS: &bound,
 		Busy: &result.Busy{
-			Seconds: 3, Cores: 8, CPUShare: 0.38, StealShare: 0.002, AgentCores: 0.01, MemoryBytes: 32 << 30, CacheBytes: 3 << 30, DirtyBytesMax: 438 << 10,
+			Seconds: 3, OfSeconds: 3, Cores: 8, CPUShare: 0.38, StealShare: 0.002, AgentCores: 0.01, MemoryBytes: 32 << 30, CacheBytes: 3 << 30, DirtyBytesMax: 438 << 10,
 			Networks: []result.BusyNetwork{{Name: "veth0", SentMiB: 806, ReceivedMiB: 3.2}},
 		},
 	}
@@ -96,7 +96,7 @@ func broker(name string) result.HostRow {
 	return result.HostRow{
 		Host: name, Role: "broker", Figures: result.Figures{Errors: result.Errors{}},
 		Busy: &result.Busy{
-			Seconds: 3, Cores: 16, CPUShare: 0.19, IOWaitShare: 0.02, AgentCores: 0.02, MemoryBytes: 64 << 30, CacheBytes: 43 << 30, DirtyBytesMax: 1200 << 20,
+			Seconds: 3, OfSeconds: 3, Cores: 16, CPUShare: 0.19, IOWaitShare: 0.02, AgentCores: 0.02, MemoryBytes: 64 << 30, CacheBytes: 43 << 30, DirtyBytesMax: 1200 << 20,
 			Disks: []result.BusyDisk{{Name: "sda", BusyShare: 0.02, WrittenMiB: 0.1, BusyShareMax: 0.1}, {Name: "nvme0n1", BusyShare: 0.41, WrittenMiB: 604, BusyShareMax: 0.62}},
 			Networks: []result.BusyNetwork{
 				{Name: "docker0", SentMiB: 4000},
@@ -150,7 +150,7 @@ func mergedMixed() result.Result {
 	wrote.Latency.EndToEnd = nil
 	missing := result.ProcessRow{
 		Host: "vm17", Process: 1, State: result.PartMissing, Note: "nothing is there of it", Invalid: []string{}, Figures: result.Figures{Errors: result.Errors{}},
-		BoundBy: result.Verdict{Limit: result.LimitNone, Evidence: "nothing was measured"},
+		BoundBy: result.Verdict{Limit: result.LimitUnknown, Evidence: "nothing was measured"},
 	}
 	invalid := ran("vm15", 1, wrote, 3000)
 	invalid.Valid, invalid.Invalid = false, []string{"1 % of the records left more than 25ms late (bound: 5.12ms)"}
@@ -161,7 +161,7 @@ func mergedMixed() result.Result {
 	r = together(r, []result.HostRow{
 		client("vm15", 1, 1, did(wrote, 3000)), client("vm16", 1, 1, did(read, 3000)), nobody,
 	}, invalid, stopped, missing)
-	r.Overlap.Seconds, r.Overlap.FromSeconds, r.Overlap.ToSeconds = 0, 0, 0
+	r.Overlap.Seconds, r.Overlap.FromSeconds, r.Overlap.ToSeconds, r.Overlap.Together = 0, 0, 0, false
 	r.Valid, r.Invalid = false, []string{"vm15/1: " + invalid.Invalid[0]}
 	r.Processes[0].Command, r.Processes[1].Command = string(plan.Produce), string(plan.Consume)
 	return r

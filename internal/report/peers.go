@@ -58,7 +58,7 @@ func Peers(w io.Writer, peers []PeerRow, o Options) error {
 
 func (t *text) peers(peers []PeerRow) *grid {
 	g := &grid{
-		heads: []string{"name", "address", "role", "tags", "version", "state", "run", "CPU cores", "clock", "results"},
+		heads: []string{"name", "address", "role", "tags", "version", "state", "run", "CPU in use", "clock", "results"},
 		left:  map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true},
 	}
 	none := string(t.th.Glyphs.Missing)
@@ -75,7 +75,7 @@ func (t *text) peers(peers []PeerRow) *grid {
 			style = warn
 		}
 		g.add(style, t.name(p.Name), printable(p.Address), printable(cmp.Or(p.Role, none)), t.short(cmp.Or(strings.Join(p.Tags, ","), none)),
-			t.short(p.Version), printable(p.State), t.short(cmp.Or(p.Run, none)), cpu, clock, theme.Count(int64(p.Results)))
+			t.short(cmp.Or(p.Version, none)), printable(p.State), t.short(cmp.Or(p.Run, none)), cpu, clock, theme.Count(int64(p.Results)))
 	}
 	return g
 }

@@ -81,6 +81,16 @@ func TestWhatIsNotKnownOfAPeerIsNotZero(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotKnownOfAPeerIsNotBlank(t *testing.T) {
+	var b bytes.Buffer
+	if err := Peers(&b, []PeerRow{{Name: "vm15", Address: "a:1", Role: "client", State: "away"}}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "vm15 a:1 client – – away – – – 0"; !strings.Contains(oneSpace(b.String()), want) {
+		t.Errorf("%q is not in:\n%s", want, b.String())
+	}
+}
+
 func TestAPeersOwnWordsCannotMoveTheCursor(t *testing.T) {
 	var b bytes.Buffer
 	p := PeerRow{Name: hostile, Address: hostile, Role: hostile, Tags: []string{hostile}, Version: hostile, State: hostile, Run: hostile, Problem: hostile}

@@ -211,12 +211,12 @@ func (t *text) client(r result.Result) {
 	if merged(r) {
 		label = "all clients"
 	}
-	cores := fmt.Sprintf("%.2f", c.CPUCores)
-	if merged(r) && c.CPUCores == 0 {
-		cores = string(t.th.Glyphs.Missing) // every process ran too short a time to tell
+	cores := fmt.Sprintf("%.2f of %.0f cores", c.CPUCores, c.CoresAvailable)
+	if merged(r) && c.CPUCores == 0 { // no process ran for long enough
+		cores = fmt.Sprintf("too short to tell how much of %.0f cores", c.CoresAvailable)
 	}
-	t.row(label, plain, fmt.Sprintf("%s of %.0f cores%s, %s, longest GC pause %s",
-		cores, c.CoresAvailable, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
+	t.row(label, plain, fmt.Sprintf("%s%s, %s, longest GC pause %s",
+		cores, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 }
 
 // writes tells whether the run sent anything, as all did that did not read.
@@ -296,9 +296,12 @@ func (t *text) errors(label string, errs result.Errors) {
 
 func (t *text) verdict(r result.Result) {
 	t.line("")
-	style := good
-	if r.BoundBy.Limit != result.LimitNone {
-		style = warn
+	style := warn
+	switch r.BoundBy.Limit {
+	case result.LimitNone:
+		style = good
+	case result.LimitUnknown:
+		style = plain
 	}
 	t.row("bound by", style, string(r.BoundBy.Limit))
 	t.sentence("", muted, r.BoundBy.Evidence)

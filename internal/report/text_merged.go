@@ -60,7 +60,7 @@ func (t *text) overlap(r result.Result) {
 		t.sentence("overlap", plain, theme.Duration(seconds(o.Seconds))+" of "+theme.Duration(seconds(o.SpanSeconds))+apart)
 	case n < 2:
 		t.sentence("overlap", warn, "none: less than 1s was measured")
-	case o.ToSeconds > o.FromSeconds:
+	case o.Together:
 		t.sentence("overlap", warn, "none: the processes were measured together for less than 1s"+apart)
 	default:
 		t.sentence("overlap", warn, "none: the processes did not run together"+apart)
@@ -99,7 +99,7 @@ func (t *text) leftOut(r result.Result) {
 		switch {
 		case !p.Counted:
 			out = append(out, p)
-		case p.State == result.PartComplete && p.Note != "":
+		case p.State == result.PartComplete && p.Note != "", p.Note == result.NothingMeasured:
 			noted = append(noted, p)
 		}
 	}
@@ -107,7 +107,40 @@ func (t *text) leftOut(r result.Result) {
 		t.row("left out", bad, fmt.Sprintf("%d of %d processes: what %s did is in no figure above", len(out), len(r.Processes), either(len(out), "it", "they")))
 		t.named(out, func(p result.ProcessRow) string { return " " + string(p.State) + ": " + strings.Join(fate(p), "; ") })
 	}
-	t.named(noted, func(p result.ProcessRow) string { return ": " + p.Note })
+	t.noted(noted, r.Hosts)
+}
+
+// noted writes what there is to be said of processes that count: a line a host where
+// several have nothing to show.
+func (t *text) noted(rows []result.ProcessRow, hosts []result.HostRow) {
+	idle := make(map[string]int) // processes of a host in which nothing was measured
+	for _, p := range rows {
+		if p.Note == result.NothingMeasured {
+			idle[p.Host]++
+		}
+	}
+	var others []result.ProcessRow
+	for _, p := range rows {
+		n := idle[p.Host]
+		if p.Note != result.NothingMeasured || n == 1 {
+			others = append(others, p)
+			continue
+		}
+		if n == 0 { // it has been said
+			continue
+		}
+		idle[p.Host] = 0
+		which := fmt.Sprintf("%d processes", n)
+		for _, h := range hosts {
+			if h.Host == p.Host && h.Processes == n {
+				which = "its " + which
+			} else if h.Host == p.Host {
+				which = fmt.Sprintf("%d of its %d processes", n, h.Processes)
+			}
+		}
+		t.sentence("", warn, t.name(p.Host)+": "+strings.TrimSuffix(p.Note, "it")+which)
+	}
+	t.named(others, func(p result.ProcessRow) string { return ": " + p.Note })
 }
 
 // named writes a sentence for each process, of as many as are read.

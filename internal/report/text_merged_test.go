@@ -25,13 +25,26 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	early.Overlap.ClockErrorUS = -1
 	short := mergedProduce()
 	short.Overlap.Seconds, short.Throughput.Seconds, short.Processes[0].CPUCores = 0, 0.4, 0
+	short.Client.CPUCores = 0
 	lone := mergedProduce()
 	lone.Processes = lone.Processes[:1]
 	brief := lone
-	brief.Overlap, brief.Throughput.Seconds = &result.Overlap{ToSeconds: 0.3, SpanSeconds: 0.3}, 0.3
+	brief.Overlap, brief.Throughput.Seconds = &result.Overlap{ToSeconds: 0.3, SpanSeconds: 0.3, Together: true}, 0.3
 	gap := mergedProduce()
 	ms, from := int64(3000), 2.0
-	gap.Outage = &result.Outage{LongestGapMS: &ms, LongestGapFromSeconds: &from}
+	gap.Outage = &result.Outage{LongestGapMS: &ms, LongestGapFromSeconds: &from, LongestGapOf: "vm15/2"}
+	idle := mergedProduce()
+	idle.Hosts = []result.HostRow{{Host: "vm15", Processes: 2}, {Host: "vm16", Processes: 4}, {Host: "vm17", Processes: 2}}
+	idle.Processes = nil
+	for _, h := range idle.Hosts {
+		for n := range h.Processes {
+			p := ran(h.Host, n+1, idle, 0)
+			if h.Host == "vm15" || h.Host == "vm16" && n < 3 || n == 0 {
+				p.Note = result.NothingMeasured
+			}
+			idle.Processes = append(idle.Processes, p)
+		}
+	}
 	few := mergedProduce()
 	few.Throughput.AskedRecordsPerSecond = 1333
 	broken := mergedConsume()
@@ -49,11 +62,15 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	}{
 		{"too short a run has no rates", short, []string{
 			"throughput no rate: less than 1s was measured", "none: the processes were measured together for less than 1s; starts", "too little was measured for a rate",
-			"total – –", " 1 – – 18.8ms 14.7ms 51.2ms 52.2ms 52.3ms 0 – complete",
-		}, []string{"did not run together"}},
+			"process records mean p50", "total 3,000 18.8ms", " 1 1,000 18.8ms 14.7ms 51.2ms 52.2ms 52.3ms 0 – complete",
+			"all clients too short to tell how much of 4 cores, ",
+		}, []string{"did not run together", "records/s mean", "records/s MiB/s"}},
+		{"one host's idle processes are one line", idle, []string{
+			"vm15: nothing was measured in its 2 processes vm16: nothing was measured in 3 of its 4 processes vm17/1: nothing was measured in it",
+		}, []string{"vm15/1:", "vm16/1:"}},
 		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s rates", "histograms of 1 process, none"}, []string{"apart", "1 processes"}},
 		{"one process ran together with itself", brief, []string{"none: less than 1s was measured"}, []string{"together"}},
-		{"a gap is that of one process", gap, []string{"longest gap one process had no acknowledgement for 3.00s, from 2.00s on"}, []string{"nothing was acknowledged"}},
+		{"a gap is that of one process", gap, []string{"longest gap vm15/2 had no acknowledgement for 3.00s, from 2.00s on"}, []string{"nothing was acknowledged"}},
 		{"what was asked for is told where parts are lost", few, []string{"(target 1,000 of 1,333 asked for, offered"}, nil},
 		{"reading that failed is not complete", broken, []string{"reading failed"}, nil},
 		{"what could not be read of a host is not 0", blind, []string{"vm14 broker – – – – – – – –"}, []string{" 0% of", "0% 0 B"}},

@@ -67,15 +67,20 @@ func (a aspect) has(p *result.ProcessRow) bool {
 	return !w && !c || a.writes && w || a.reads && c
 }
 
-func (a aspect) heads() []string {
-	heads := []string{"process"}
+// heads are those of the columns. Where too little was measured for rates there are
+// counts.
+func (a aspect) heads(short bool) []string {
+	heads, per := []string{"process"}, "/s"
+	if short {
+		per = ""
+	}
 	if a.writes {
-		heads = append(heads, "records/s")
+		heads = append(heads, "records"+per)
 	}
 	if a.reads {
-		heads = append(heads, "read/s")
+		heads = append(heads, "read"+per)
 	}
-	if a.writes != a.reads { // both have no room for it
+	if a.writes != a.reads && !short { // both have no room for it
 		heads = append(heads, "MiB/s")
 	}
 	if a.latency != nil {
@@ -87,23 +92,36 @@ func (a aspect) heads() []string {
 	return append(heads, "cores", "state")
 }
 
-// cells are the fields of a row, between its name and its state. short tells that too
-// little was measured for rates.
-func (a aspect) cells(f *result.Figures, none string, short bool) []string {
+// pace is what rates there are of a row.
+type pace int
+
+const (
+	rated   pace = iota
+	unrated      // this process was measured for too short a time
+	tallied      // all were: records are counted
+)
+
+// cells are the fields of a row, between its name and its state.
+func (a aspect) cells(f *result.Figures, none string, p pace) []string {
 	var cells []string
 	rate := func(text string) {
-		if short {
+		if p == unrated {
 			text = none
 		}
 		cells = append(cells, text)
 	}
+	records, read := int64(f.RecordsPerSecond+0.5), int64(f.ConsumedPerSecond+0.5)
+	if p == tallied {
+		records, read = f.Records.Acknowledged, f.Records.Consumed
+	}
 	if a.writes {
-		rate(theme.Count(int64(f.RecordsPerSecond + 0.5)))
+		rate(theme.Count(records))
 	}
 	if a.reads {
-		rate(theme.Count(int64(f.ConsumedPerSecond + 0.5)))
+		rate(theme.Count(read))
 	}
 	switch {
+	case p == tallied:
 	case a.writes && !a.reads:
 		rate(theme.Number(f.MiBPerSecond))
 	case a.reads && !a.writes:
@@ -133,11 +151,14 @@ func (t *text) processes(r result.Result) {
 	for _, a := range aspects(r) {
 		t.line("")
 		t.line("    " + t.th.Paint(muted, a.title))
-		heads := a.heads()
+		heads, p := a.heads(tooShort(r)), rated
+		if tooShort(r) {
+			p = tallied
+		}
 		g := &grid{heads: heads, left: map[int]bool{len(heads) - 1: true}}
-		more := t.processRows(g, a, r)
+		more := t.processRows(g, a, r, p)
 		whole, n, of := a.whole(r)
-		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing), tooShort(r)), share(n, of))
+		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing), p), share(n, of))
 		t.draw(g)
 		if more > 0 {
 			t.line("    " + t.th.Paint(muted, fmt.Sprintf("%c %s more: --output processes lists all", t.th.Glyphs.Ellipsis, theme.Count(int64(more)))))
@@ -146,7 +167,7 @@ func (t *text) processes(r result.Result) {
 }
 
 // processRows adds the rows of the first processes, and tells how many it left out.
-func (t *text) processRows(g *grid, a aspect, r result.Result) (more int) {
+func (t *text) processRows(g *grid, a aspect, r result.Result, all pace) (more int) {
 	hosts := make(map[string]*result.HostRow)
 	several := false // processes on some host
 	for i := range r.Hosts {
@@ -168,7 +189,7 @@ func (t *text) processRows(g *grid, a aspect, r result.Result) (more int) {
 		rows++
 		h := hosts[p.Host]
 		if several && (p.Host != host || rows == 1) && h != nil {
-			t.addRow(g, strong, t.name(h.Host), a.cells(&h.Figures, none, tooShort(r)), share(h.Counted, h.Processes))
+			t.addRow(g, strong, t.name(h.Host), a.cells(&h.Figures, none, all), share(h.Counted, h.Processes))
 		}
 		host = p.Host
 		name := "  " + strconv.Itoa(p.Process)
@@ -178,8 +199,11 @@ func (t *text) processRows(g *grid, a aspect, r result.Result) (more int) {
 		case !several:
 			name = t.name(p.Host)
 		}
-		short := tooShort(r) || !p.Counted && p.ToSeconds-p.FromSeconds < leastRate
-		t.processRow(g, name, p, a.cells(&p.Figures, none, short))
+		own := all
+		if all == rated && !p.Counted && p.ToSeconds-p.FromSeconds < leastRate {
+			own = unrated
+		}
+		t.processRow(g, name, p, a.cells(&p.Figures, none, own))
 	}
 	return more
 }

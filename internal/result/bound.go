@@ -21,6 +21,12 @@ const (
 	// read a little early or late: what it says is not its speed.
 	overSpeed = 1.10
 
+	// watchedShare is for how much of the time a host must have been watched: what was not
+	// seen may change a mean by as much, and a tenth is what the thresholds leave. An
+	// interval is a second long and counts as a whole, at either end: watchedEdges.
+	watchedShare = 0.90
+	watchedEdges = 1.0 // seconds
+
 	partsShow = 0.50 // of the processes: with fewer, the others would have made up for them
 	mostNamed = 3    // hosts, for a sentence that can be read
 )
@@ -31,8 +37,11 @@ const (
 //   - records that failed, and stalls, of some hosts if only their parts had them
 //   - parts that did not keep their own schedule, or most of which had no CPU left
 //   - a quota of the brokers
-//   - nothing, if a target was kept or too little was measured
+//   - not known, if too little was measured
+//   - nothing, if the load was carried, and no part says that something other than kt was
+//     in its way
 //   - what was saturated on a host: the most for its threshold
+//   - what parts say that were bound by something other than kt, where the whole was not
 //   - what the merged verdict says
 func boundAcross(hosts []HostRow, processes []ProcessRow, merged Verdict) Verdict {
 	processes = slices.DeleteFunc(slices.Clone(processes), func(p ProcessRow) bool { return !p.Counted })
@@ -54,12 +63,25 @@ func boundAcross(hosts []HostRow, processes []ProcessRow, merged Verdict) Verdic
 		return merged
 	}
 	all := capacitiesOf(hosts)
-	if len(all) > 0 && all[0].saturated() && merged.Limit != LimitNone {
-		top := all[0]
-		return Verdict{Limit(top.name()), sentence(top.words, beside(all), mute(hosts), unwatched(hosts))}
-	}
+	said, some := Verdict{}, false // what parts say of a load that was carried as a whole
 	if merged.Limit == LimitNone {
-		return Verdict{LimitNone, sentence(merged.Evidence, nearest(all))}
+		said, some = heldUp(processes, merged)
+	}
+	switch {
+	case merged.Limit == LimitUnknown || merged.Limit == LimitNone && !some:
+		blind := ""
+		if len(all) > 0 {
+			blind = unwatched(hosts)
+		}
+		return Verdict{merged.Limit, sentence(merged.Evidence, nearest(all), blind)}
+	case len(all) > 0 && all[0].saturated():
+		top, parts := all[0], ""
+		if some {
+			parts = fmt.Sprintf("%s: %s", said.Limit, said.Evidence)
+		}
+		return Verdict{Limit(top.name()), sentence(top.words, parts, beside(all), mute(hosts), unwatched(hosts))}
+	case some:
+		return Verdict{said.Limit, sentence(said.Evidence, nearest(all), mute(hosts), unwatched(hosts))}
 	}
 	short := ""
 	if who := partsAt(processes, LimitClientCPU); len(who) > 0 {
@@ -68,13 +90,28 @@ func boundAcross(hosts []HostRow, processes []ProcessRow, merged Verdict) Verdic
 	return Verdict{merged.Limit, sentence(merged.Evidence, short, nearest(all), mute(hosts), unwatched(hosts))}
 }
 
+// outside are the limits of a part that are neither kt nor what it was asked for, the
+// gravest first.
+var outside = []Limit{LimitFailures, LimitStall, LimitThrottle, LimitHostCPU, LimitSockets, LimitBrokerAcks, LimitFetches}
+
+// heldUp is what parts say that were bound by something other than kt: others made up for
+// them, or were spared. ok is false when there are none.
+func heldUp(processes []ProcessRow, merged Verdict) (v Verdict, ok bool) {
+	for _, limit := range outside {
+		if who := partsAt(processes, limit); len(who) > 0 {
+			return partsVerdict(who, len(processes), limit, merged), true
+		}
+	}
+	return Verdict{}, false
+}
+
 // nearest tells what was closest to its limit.
 func nearest(all []capacity) string {
 	switch {
 	case len(all) == 0:
 		return ""
 	case all[0].saturated():
-		return "close to its limit: " + all[0].name() + ", " + all[0].words
+		return "saturated all the same: " + all[0].name() + ", " + all[0].words
 	}
 	return "nothing that was watched was saturated, nearest to it was " + all[0].name() + ": " + all[0].words
 }
@@ -199,32 +236,46 @@ func mute(hosts []HostRow) string {
 	return text
 }
 
-// unwatched tells which brokers nothing is known of; "" when each was watched.
+// unwatched tells which brokers nothing is known of, and which hosts were watched for a
+// part of the time only; "" when each was watched.
 func unwatched(hosts []HostRow) string {
-	var blind []string
-	seen, some := false, false
+	parts, blind := blindHosts(hosts)
+	seen, some := len(parts) > 0, len(parts) > 0
 	for _, h := range hosts {
 		some = some || watched(h)
-		switch {
-		case !isBroker(h):
-		case watched(h):
-			seen = true
-		default:
-			blind = append(blind, h.Host)
-		}
+		seen = seen || isBroker(h) && watched(h)
 	}
 	switch {
 	case !some:
 		return "no host was watched: start kt agent on the brokers' hosts and the clients'"
 	case !seen:
 		return "no broker host was watched: start kt agent on them"
-	case len(blind) > mostNamed:
-		return fmt.Sprintf("%d brokers' hosts were not watched", len(blind))
-	case len(blind) > 0:
-		slices.Sort(blind)
-		return "not watched: " + listed(blind)
 	}
-	return ""
+	short, none := listed(parts), ""
+	if len(parts) > mostNamed {
+		short = fmt.Sprintf("%d hosts were not watched all the time", len(parts))
+	}
+	if len(blind) > mostNamed {
+		none = fmt.Sprintf("%d brokers' hosts were not watched", len(blind))
+	} else if len(blind) > 0 {
+		none = "not watched: " + listed(blind)
+	}
+	return sentence(short, none)
+}
+
+// blindHosts are the hosts that were watched for too short a time, each with how long that
+// was, and those that were not watched at all and are brokers', or were only to be watched.
+func blindHosts(hosts []HostRow) (parts, blind []string) {
+	for _, h := range hosts {
+		if s := fragment(h); s != "" {
+			parts = append(parts, s)
+		} else if !watched(h) && (isBroker(h) || h.Role == "" && h.Processes == 0) {
+			blind = append(blind, h.Host)
+		}
+	}
+	slices.Sort(parts)
+	slices.Sort(blind)
+	return parts, blind
 }
 
 // sentence joins what there is to say.

@@ -63,7 +63,18 @@ func rank(c capacity) int {
 	return n
 }
 
-func watched(h HostRow) bool { return h.Busy != nil && h.Busy.Seconds > 0 }
+// watched tells whether a host was watched, and for long enough to be believed.
+func watched(h HostRow) bool {
+	return h.Busy != nil && h.Busy.Seconds > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
+}
+
+// fragment tells for how long a host was watched, where that is too short; else it is "".
+func fragment(h HostRow) string {
+	if h.Busy == nil || h.Busy.Seconds <= 0 || watched(h) {
+		return ""
+	}
+	return fmt.Sprintf("%s was watched for %.0f of %.0f s", h.Host, h.Busy.Seconds, h.Busy.OfSeconds)
+}
 
 // isBroker believes what was said of a host. Where nobody said anything, a broker that was
 // seen makes it one.

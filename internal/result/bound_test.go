@@ -58,6 +58,7 @@ func parts(limits ...Limit) []ProcessRow {
 func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 	acks := Verdict{LimitBrokerAcks, "senders waited"}
 	kept := Verdict{LimitNone, "the target was kept"}
+	content := parts(LimitNone, LimitNone, LimitNone)
 	healthy := parts(LimitBrokerAcks, LimitBrokerAcks, LimitBrokerAcks)
 	for _, row := range []struct {
 		says      string
@@ -120,15 +121,39 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		{"a quota", oneBroker(sent(1)), healthy, Verdict{LimitThrottle, "half of the time"}, LimitThrottle, "half of the time"},
 		{
 			"a target that was kept",
-			oneBroker(cpu(0.3)), healthy, kept, LimitNone,
+			oneBroker(cpu(0.3)), content, kept, LimitNone,
 			"the target was kept; nothing that was watched was saturated, nearest to it was vm14's CPU: 30 % of its 16 cores in use",
 		},
 		{
 			"a target that was kept with a broker at its limit",
-			oneBroker(sent(0.95)), healthy, kept, LimitNone,
-			"the target was kept; close to its limit: vm14's network, 95 % of 10 Gb/s sent",
+			oneBroker(sent(0.95)), content, kept, LimitNone,
+			"the target was kept; saturated all the same: vm14's network, 95 % of 10 Gb/s sent",
 		},
-		{"a target that was kept while nobody watched", nil, healthy, kept, LimitNone, "the target was kept"},
+		{"a target that was kept while nobody watched", nil, content, kept, LimitNone, "the target was kept"},
+		{
+			"a target that was kept, but for one process",
+			oneBroker(cpu(0.3)), parts(LimitNone, LimitStall, LimitNone), kept,
+			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so; nothing that was watched was saturated, nearest to it was vm14's CPU: 30 % of its 16 cores in use",
+		},
+		{
+			"a target that was kept, but for one process, with a broker at its limit",
+			oneBroker(cpu(0.9995)), parts(LimitNone, LimitStall, LimitNone), kept,
+			"vm14's CPU", "100 % of its 16 cores in use; a stall on vm7: 1 of 3 processes; process 2 of vm7: it was so; " +
+				"its network at 0 %, its disks at 0 %, clients' network at 0 %, clients' CPU at 0 %",
+		},
+		{
+			"a target that was kept, but for the gravest of what processes say",
+			nil, parts(LimitBrokerAcks, LimitStall, LimitBrokerAcks), kept,
+			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so; no host was watched: start kt agent on the brokers' hosts and the clients'",
+		},
+		{"what is kt itself is not held against a target that was kept", nil, parts(LimitNone, LimitClient, LimitClientCPU), kept, LimitNone, "the target was kept"},
+		{
+			"too little to tell, with a broker at its limit",
+			oneBroker(sent(0.95)), healthy,
+			Verdict{LimitUnknown, "too short"},
+			LimitUnknown,
+			"too short; saturated all the same: vm14's network, 95 % of 10 Gb/s sent",
+		},
 		{
 			"nobody watched anything",
 			[]HostRow{{Host: "vm14", Role: "broker"}, {Host: "vm16"}},

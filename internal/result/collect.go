@@ -185,6 +185,7 @@ func (s *Set) Select(run string) error {
 
 func severalRuns(first map[group]*source) error {
 	var all []string
+	clocks := ""
 	for g, one := range first {
 		again := false // another run has the name, and no epoch tells them apart
 		for other := range first {
@@ -193,6 +194,7 @@ func severalRuns(first map[group]*source) error {
 		what, name := "runs by themselves", g.run
 		if again {
 			name = g.name()
+			clocks = "; what began by itself is told apart by the clocks of the hosts, so one that is far off makes two runs of one"
 		}
 		if g.parts {
 			what = fmt.Sprintf("run %q", name)
@@ -205,7 +207,7 @@ func severalRuns(first map[group]*source) error {
 		all = append(all, fmt.Sprintf("%s %s", one.began().UTC().Format(time.RFC3339), what))
 	}
 	slices.Sort(all)
-	return fmt.Errorf("there are parts of %d runs, choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; "))
+	return fmt.Errorf("there are parts of %d runs, choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; ")+clocks)
 }
 
 // Sources lists what is in the set, in its order, with what became of each part.

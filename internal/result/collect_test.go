@@ -260,16 +260,18 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 }
 
 func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
-	part := func(run, epoch, id string, late time.Duration) []byte {
-		return partFile{run: run, epoch: epoch, host: "a", process: 1, id: id, late: late, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+	partOf := func(host, run, epoch, id string, late time.Duration) []byte {
+		return partFile{run: run, epoch: epoch, host: host, process: 1, id: id, late: late, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
 	}
+	part := func(run, epoch, id string, late time.Duration) []byte { return partOf("a", run, epoch, id, late) }
 	single := func(id string) []byte {
 		return partFile{host: "a", id: id, whole: true, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
 	}
 	const day = 24 * time.Hour
 	monday, tuesday := part("nightly", "", "4", -2*day), part("nightly", "", "5", -day)
-	soon, lost := part("nightly", "", "6", -day+time.Minute+3*time.Second), partFile{run: "nightly", host: "a", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned(1, 30)}.bytes(t)
-	late := part("nightly", "", "8", -2*day+125*time.Second)
+	again, beside := part("nightly", "", "10", -day+4*time.Second), partOf("b", "nightly", "", "11", -day+time.Second)
+	soon, lost := partOf("b", "nightly", "", "6", -day+time.Minute+3*time.Second), partFile{run: "nightly", host: "b", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned(1, 30)}.bytes(t)
+	late := partOf("c", "nightly", "", "8", -2*day+125*time.Second)
 	alone := partFile{host: "a", id: "9", whole: true, late: -day, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
 	nightly1, nightly2, other := part("nightly", "e1", "1", 0), part("nightly", "e2", "2", time.Millisecond), part("other", "", "3", 0)
 	for _, tc := range []struct {
@@ -291,8 +293,11 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 		{"one name on two days, by that name", [][]byte{monday, tuesday}, "nightly", "error: parts of 2 runs"},
 		{"one name on two days, by name and start", [][]byte{monday, tuesday, other}, "nightly@2026-11-20T12:00:00Z", "5"},
 		{"by a start when nothing began", [][]byte{monday, tuesday}, "nightly@2026-11-21T12:00:00Z", `error: no part of the run "nightly@2026-11-21T12:00:00Z"`},
-		{"a minute apart it is one run", [][]byte{monday, tuesday, soon}, "nightly@2026-11-20T12:00:00Z", "5 6"},
-		{"what has no end lasted until its last window", [][]byte{monday, lost, late}, "", "4 8 7"},
+		{"on one host, one after the other, they are two", [][]byte{tuesday, again}, "", "error: one that is far off makes two runs of one"},
+		{"and each is whole", [][]byte{tuesday, again, beside}, "nightly@2026-11-20T12:00:00Z", "5 11"},
+		{"so is the next", [][]byte{tuesday, again, beside}, "nightly@2026-11-20T12:00:04Z", "10"},
+		{"a minute apart, on hosts whose clocks may be off, it is one run", [][]byte{monday, tuesday, soon}, "nightly@2026-11-20T12:00:00Z", "5 6"},
+		{"what has no end lasted until its last window", [][]byte{monday, lost, late}, "", "4 7 8"},
 		{"and without it they are two", [][]byte{monday, late}, "", "error: parts of 2 runs"},
 		{"runs by themselves on two days", [][]byte{single("1"), alone}, "", `error: 2026-11-20T12:00:00Z runs by themselves "@2026-11-20T12:00:00Z"`},
 		{"runs by themselves, by their start", [][]byte{single("1"), alone}, "@2026-11-20T12:00:00Z", "9"},

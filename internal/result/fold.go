@@ -23,6 +23,7 @@ type Fold struct {
 	use     usage
 	loading bool // in the second of the last windows
 	stall   stall
+	waiting int64 // measured records without an outcome, when the last one was offered
 	backlog backlog
 	reads   reads // of a run that only reads
 	line    timeline
@@ -35,7 +36,9 @@ type Fold struct {
 // own schedule is not to be seen in their sum.
 type partsSay struct {
 	offered float64 // records a second handed over, as all rates over the overlap
+	acked   float64 // acknowledged: likewise
 	read    float64 // records a second read: likewise
+	waiting float64 // records offered in the overlap, and without an outcome at its end
 	cores   float64 // that processes used, each by its own samples
 	apart   string  // why there is no overlap
 	invalid []string
@@ -105,6 +108,9 @@ func (f *Fold) AddWindow(w stats.Window) {
 		return
 	}
 	f.loading = loading
+	if t := &f.total[stats.Measured]; w.Offered > 0 {
+		f.waiting = t.Offered - t.Acknowledged - t.Failed - t.Unknown
+	}
 	f.stall.add(&w, &f.total[stats.Measured])
 }
 

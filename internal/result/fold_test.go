@@ -27,7 +27,7 @@ func TestAnEmptyRunIsAllZeros(t *testing.T) {
 	if diff := cmp.Diff(ClientUse{}, r.Client); diff != "" {
 		t.Errorf("client (-want +got):\n%s", diff)
 	}
-	if r.Records != (Records{}) || r.Warmup != nil || !r.Valid || r.BoundBy.Limit != LimitNone {
+	if r.Records != (Records{}) || r.Warmup != nil || !r.Valid || r.BoundBy.Limit != LimitUnknown {
 		t.Errorf("records %v, warm-up %v, valid %t, bound by %v", r.Records, r.Warmup, r.Valid, r.BoundBy)
 	}
 	text := marshal(t, r)
@@ -165,8 +165,8 @@ func TestRowsOfPartitionsAndBrokers(t *testing.T) {
 	f.AddWindow(w)
 	r := f.Result()
 	partitions := []PartitionRow{
-		{ID: 0, Leader: 1, Records: 4, MiB: 2, RecordsPerSecond: 2, ServiceMeanUS: 1000, ServiceMaxUS: 1000},
-		{ID: 9, Leader: -1, Records: 2, MiB: 1, RecordsPerSecond: 1, ServiceMeanUS: 2500, ServiceMaxUS: 4000}, // not in the header
+		{ID: 0, Leader: 1, Records: 4, MiB: 2, RecordsPerSecond: new(2.0), ServiceMeanUS: 1000, ServiceMaxUS: 1000},
+		{ID: 9, Leader: -1, Records: 2, MiB: 1, RecordsPerSecond: new(1.0), ServiceMeanUS: 2500, ServiceMaxUS: 4000}, // not in the header
 	}
 	if diff := cmp.Diff(partitions, r.Partitions); diff != "" {
 		t.Errorf("partitions (-want +got):\n%s", diff)

@@ -21,8 +21,8 @@ import (
 type merge struct {
 	parts   []*mergedPart // that make a load, in order
 	watched []*source
-	roster  map[string]int // processes of each host that takes part
-	zero    time.Time      // common time 0: the start of the earliest part that counts
+	roster  map[string]Member // each host that takes part
+	zero    time.Time         // common time 0: the start of the earliest part that counts
 	topics  topics
 }
 
@@ -32,11 +32,14 @@ type mergedPart struct {
 	number  int // of the process, in the result
 	state   PartState
 	counted bool
+	one     bool          // of several that count: what happened to it alone is told with its name
 	shift   time.Duration // from its own time to the common one
+	ranOn   time.Duration // by its own time: until when most others did, after it was stopped; 0: they did not
 
 	topics  []int32 // where its partitions are among those of all: see topics.places
 	fold    *Fold   // of itself
 	flow    flow    // what was done
+	warm    flow    // likewise, of the warm-up
 	sent    flow    // what was offered
 	out     chan *moment
 	head    *moment  // the next one of out; nil: there is no more
@@ -45,11 +48,12 @@ type mergedPart struct {
 
 // newMerge finds out what became of each part, and which count.
 func newMerge(sources []*source) *merge {
-	m := &merge{roster: make(map[string]int)}
+	m := &merge{roster: make(map[string]Member)}
 	for _, s := range sources {
 		if p := s.header.Part; p != nil {
 			for _, member := range p.Roster {
-				m.roster[member.Host] = max(m.roster[member.Host], member.Processes)
+				known := m.roster[member.Host]
+				m.roster[member.Host] = Member{member.Host, cmp.Or(known.Role, member.Role), max(known.Processes, member.Processes)}
 			}
 		}
 		if s.watched() {
@@ -59,8 +63,11 @@ func newMerge(sources []*source) *merge {
 		m.parts = append(m.parts, &mergedPart{source: s, number: s.process(), state: s.state()})
 	}
 	m.number()
+	m.leftBehind()
 	m.count()
-	for i, p := range m.counted() {
+	parts := m.counted()
+	for i, p := range parts {
+		p.one = len(parts) > 1
 		if i == 0 || p.began().Before(m.zero) {
 			m.zero = p.began()
 		}
@@ -92,18 +99,54 @@ func (m *merge) number() {
 	}
 }
 
-// count decides which parts count: those that have an end, else those that are lost,
-// else those that were late.
+// How long before most others a part must have been stopped so that it does not count. A
+// stop that is meant for all reaches them within a second or two; of what is a tenth
+// shorter all rates are still those of the run.
+const (
+	stoppedBefore = 2 * time.Second
+	stoppedShare  = 0.10 // of the time that the others ran
+)
+
+// leftBehind finds the parts that were stopped well before the others. Rates are over the
+// time in which all parts ran: one that was stopped early would decide them all. If most
+// were stopped it was the run that was, and whoever ran on had not heard of it.
+func (m *merge) leftBehind() {
+	ended := make(map[string][]time.Time) // when each part of an epoch did
+	for _, p := range m.parts {
+		if p.state == PartComplete || p.state == PartStopped {
+			ended[p.group().epoch] = append(ended[p.group().epoch], p.over())
+		}
+	}
+	for epoch, all := range ended {
+		slices.SortFunc(all, time.Time.Compare)
+		until := all[len(all)/2]
+		for _, p := range m.parts {
+			if epoch == "" || p.group().epoch != epoch || p.state != PartStopped {
+				continue // who began by himself may end when he likes
+			}
+			most := until.Sub(p.began())
+			if short := until.Sub(p.over()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
+				p.ranOn = most
+			}
+		}
+	}
+}
+
+// count decides which parts count: those that have an end, unless they were stopped well
+// before the others, else those that are lost, else those that were late.
 func (m *merge) count() {
 	for _, states := range [][]PartState{{PartComplete, PartStopped}, {PartLost}, {PartLate}} {
 		for _, p := range m.parts {
-			p.counted = slices.Contains(states, p.state)
+			p.counted = slices.Contains(states, p.state) && p.ranOn == 0
 		}
 		if len(m.counted()) > 0 {
 			return
 		}
 	}
 }
+
+// label is how a reader is told of the part: "vm14/1".
+func (p *mergedPart) label() string { return fmt.Sprintf("%s/%d", p.host(), p.number) }
 
 func (m *merge) counted() []*mergedPart {
 	var all []*mergedPart

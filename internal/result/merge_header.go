@@ -70,7 +70,7 @@ func runID(sources []*source) string {
 func (m *merge) members() []Member {
 	var all []Member
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
-		all = append(all, Member{Host: name, Processes: m.roster[name]})
+		all = append(all, m.roster[name])
 	}
 	return all
 }

@@ -7,11 +7,14 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// flow is how many records a part had done at which time, of those that are measured.
+// flow is how many records a part had done at which time, of one phase.
 type flow struct {
 	steps  []flowStep
 	stride int // windows a step
 	fill   int // windows in the last step
+
+	from, to time.Duration // of all windows
+	windows  int
 }
 
 type flowStep struct {
@@ -19,13 +22,14 @@ type flowStep struct {
 	done
 }
 
-// done is what was offered, acknowledged and read. It is counted in float64, exact up to
-// 2^53, for a part of a window has a part of its records.
-type done struct{ offered, acknowledged, bytes, consumed, consumedBytes float64 }
+// done is what was offered, acknowledged, read, and what failed. It is counted in float64,
+// exact up to 2^53, for a part of a window has a part of its records.
+type done struct{ offered, acknowledged, failed, bytes, consumed, consumedBytes float64 }
 
 func (d *done) add(o done, part float64) {
 	d.offered += o.offered * part
 	d.acknowledged += o.acknowledged * part
+	d.failed += o.failed * part
 	d.bytes += o.bytes * part
 	d.consumed += o.consumed * part
 	d.consumedBytes += o.consumedBytes * part
@@ -33,7 +37,8 @@ func (d *done) add(o done, part float64) {
 
 func doneIn(w *stats.Window) done {
 	return done{
-		acknowledged: float64(w.Acknowledged), bytes: float64(w.Bytes), consumed: float64(w.Consumed), consumedBytes: float64(w.ConsumedBytes),
+		acknowledged: float64(w.Acknowledged), failed: float64(w.Failed), bytes: float64(w.Bytes),
+		consumed: float64(w.Consumed), consumedBytes: float64(w.ConsumedBytes),
 	}
 }
 
@@ -46,13 +51,21 @@ func (f *flow) addSent(w *stats.Window) {
 
 // put adds what was done in a window, and when the last of it was.
 func (f *flow) put(w *stats.Window, what done, last time.Duration) {
-	if w.Warmup {
-		return
+	if f.windows++; f.windows == 1 {
+		f.from, f.to = w.Start, w.End
 	}
+	f.from, f.to = min(f.from, w.Start), max(f.to, w.End)
 	f.stride = max(1, f.stride)
 	s := flowStep{w.Start, w.End, what}
-	if len(f.steps) == 0 && w.Offered > 0 && w.FirstDue < s.to { // nothing can have been done before
-		s.from = max(s.from, w.FirstDue)
+	if len(f.steps) == 0 { // nothing can have been done before the first record
+		switch {
+		case w.Offered == 0 && w.Consumed == 0 && what == done{}:
+			return
+		case w.Offered > 0 && w.FirstDue < s.to:
+			s.from = max(s.from, w.FirstDue)
+		case w.Offered == 0 && w.Consumed > 0 && w.FirstRead < s.to:
+			s.from = max(s.from, w.FirstRead)
+		}
 	}
 	if last > s.from {
 		s.to = min(s.to, last)
@@ -143,6 +156,7 @@ func (m *merge) overlap() (o Overlap, f frame) {
 	parts := m.counted()
 	measured := 0
 	var first, last, end, late time.Duration
+	var began, ended time.Duration // the last start, and the first end, of those that were measured
 	for i, p := range parts {
 		late = max(late, p.shift)
 		end = max(end, p.shift+p.end())
@@ -157,16 +171,21 @@ func (m *merge) overlap() (o Overlap, f frame) {
 		from, to = from+p.shift, to+p.shift
 		if measured++; measured == 1 {
 			first, last, f = from, to, frame{from: from, to: to}
+			began, ended = p.shift, p.shift+p.end()
 			continue
 		}
+		began, ended = max(began, p.shift), min(ended, p.shift+p.end())
 		first, last = min(first, from), max(last, to)
 		f.from, f.to = max(f.from, from), min(f.to, to)
 	}
 	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
-	if f.to <= f.from && first < last {
+	if ended <= began && first < last {
 		return o, frame{from: first, to: last, apart: saysApart}
 	}
-	o.FromSeconds, o.ToSeconds = f.from.Seconds(), f.to.Seconds()
+	o.Together = true
+	if f.from < f.to {
+		o.FromSeconds, o.ToSeconds = f.from.Seconds(), f.to.Seconds()
+	}
 	if f.to-f.from < shortest {
 		return o, frame{from: first, to: last, apart: saysShort}
 	}

@@ -42,6 +42,10 @@ func (p *mergedPart) row(r *Result, f frame) ProcessRow {
 	return row
 }
 
+// NothingMeasured is the note of a process that has a whole file, and no record in it
+// that counts.
+const NothingMeasured = "nothing was measured in it"
+
 // note is what happened to the part, "" when nothing did.
 func (p *mergedPart) note(r *Result, measured bool) string {
 	switch {
@@ -51,10 +55,14 @@ func (p *mergedPart) note(r *Result, measured bool) string {
 		return fmt.Sprintf("it began %s before the agreed start", -p.agreed().Late.Round(time.Millisecond))
 	case p.state == PartLate:
 		return fmt.Sprintf("it began %s after the agreed start", p.agreed().Late.Round(time.Millisecond))
+	case p.ranOn > 0 && !measured:
+		return fmt.Sprintf("somebody ended it at %.1f s, before its first record: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
+	case p.ranOn > 0:
+		return fmt.Sprintf("somebody ended it at %.1f s: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
 	case r.Reading == ReadFailed:
 		return "reading could not go on: " + r.ReadError
 	case !measured:
-		return "nothing was measured in it"
+		return NothingMeasured
 	case p.state == PartStopped:
 		return "somebody ended it"
 	}
@@ -101,13 +109,13 @@ func (m *merge) missing() []ProcessRow {
 	}
 	var rows []ProcessRow
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
-		for n := 1; n <= m.roster[name]; n++ {
+		for n := 1; n <= m.roster[name].Processes; n++ {
 			if there[name][n] {
 				continue
 			}
 			rows = append(rows, ProcessRow{
 				Host: name, Process: n, State: PartMissing, Note: "nothing is there of it",
-				Figures: Figures{Errors: Errors{}}, Invalid: []string{}, BoundBy: Verdict{Limit: LimitNone, Evidence: "nothing was measured"},
+				Figures: Figures{Errors: Errors{}}, Invalid: []string{}, BoundBy: Verdict{Limit: LimitUnknown, Evidence: "nothing was measured"},
 			})
 		}
 	}
@@ -125,8 +133,8 @@ func (m *merge) rows(f frame, each func(*mergedPart, *Result)) ([]ProcessRow, []
 		}
 		return hosts[name]
 	}
-	for name := range m.roster {
-		host(name)
+	for name, member := range m.roster {
+		host(name).Role = member.Role
 	}
 	sums := make(map[string]*stats.Window)
 	for _, p := range m.parts {
@@ -195,7 +203,9 @@ func (m *merge) busy(hosts []HostRow, o Overlap) error {
 	}
 	for i := range hosts {
 		if sum := sums[hosts[i].Host]; sum != nil {
-			hosts[i].Busy = sum.result()
+			if hosts[i].Busy = sum.result(); hosts[i].Busy != nil {
+				hosts[i].Busy.OfSeconds = to - from
+			}
 		}
 	}
 	return nil

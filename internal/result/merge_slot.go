@@ -69,8 +69,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 		switch {
 		case l.Window != nil:
 			p.fold.AddWindow(*l.Window)
-			p.flow.add(l.Window)
-			p.sent.addSent(l.Window)
+			p.flows(l.Window)
 			if !p.counted {
 				continue // nobody takes its seconds
 			}
@@ -98,6 +97,16 @@ func (p *mergedPart) read(ctx context.Context) error {
 	}
 }
 
+// flows counts at which time what a window has was done.
+func (p *mergedPart) flows(w *stats.Window) {
+	if w.Warmup {
+		p.warm.add(w)
+		return
+	}
+	p.flow.add(w)
+	p.sent.addSent(w)
+}
+
 // slot is the second of the common time that a window belongs to, which ended then by
 // the part's own time. The shift is rounded by itself: if it were added before, a shift of
 // half a second would have the jitter of each window decide to which second it goes.
@@ -105,9 +114,15 @@ func (p *mergedPart) slot(end time.Duration) int64 {
 	return int64(end.Round(time.Second)/time.Second + p.shift.Round(time.Second)/time.Second)
 }
 
-// place moves a window of the part to where it is among those of all parts.
+// place moves a window of the part to where it is among those of all parts, and makes its
+// events say whose they are, unless all parts see them.
 func (p *mergedPart) place(w *stats.Window) {
 	w.Shift(p.shift)
+	for i := range w.Events {
+		if e := &w.Events[i]; p.one && !ofCluster(e.Kind) {
+			e.Text = p.label() + ": " + e.Text
+		}
+	}
 	if p.topics == nil {
 		return
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // result is the merged result: what the fold of the whole makes of the sums, with rates
@@ -24,7 +27,7 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 			return
 		}
 		for _, reason := range r.Invalid {
-			told.invalid = append(told.invalid, fmt.Sprintf("%s/%d: %s", p.host(), p.number, reason))
+			told.invalid = append(told.invalid, p.label()+": "+reason)
 		}
 		records = records.plus(r.Records)
 		rates.add(p.rates(f), 1)
@@ -46,7 +49,8 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 	for i := range hosts {
 		told.cores += hosts[i].CPUCores
 	}
-	told.offered, told.read = rates.offered, rates.consumed
+	told.offered, told.acked, told.read = rates.offered, rates.acknowledged, rates.consumed
+	told.waiting = (rates.offered - rates.acknowledged - rates.failed) * f.seconds()
 	verify, all := verifyTogether(verdicts)
 	if verify != nil && !all {
 		notes = append(notes, "not all parts looked what became of their records")
@@ -55,6 +59,7 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 	whole.Begin(m.start())
 	whole.Finish(m.trailer(verify))
 	r := whole.Result()
+	m.tile(r.Series)
 	r.Records = records
 	r.setRates(rates, f)
 	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
@@ -64,9 +69,23 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 	if apart.Processes > 0 {
 		r.Apart = apart
 	}
+	m.nameGap(r.Outage)
 	r.BoundBy = boundAcross(hosts, processes, r.BoundBy)
 	r.Notice = strings.Join(append(m.notices(&r, f.apart), notes...), "; ")
 	return r, nil
+}
+
+// nameGap says which process waited longest.
+func (m *merge) nameGap(o *Outage) {
+	if o == nil || o.LongestGapMS == nil {
+		return
+	}
+	longest := time.Duration(0)
+	for _, p := range m.counted() {
+		if gap := p.fold.total[stats.Measured].Outage.Length; gap > longest {
+			longest, o.LongestGapOf = gap, p.label()
+		}
+	}
 }
 
 // setRates makes the rates those of the frame.
@@ -111,6 +130,12 @@ func (m *merge) notices(r *Result, why string) []string {
 		}
 		say = append(say, s)
 	}
+	if empty := m.empty(); len(empty) > 0 && len(empty) < len(m.counted()) {
+		say = append(say, fmt.Sprintf("nothing was measured in %d of %d processes: %s", len(empty), len(r.Processes), listed(empty[:min(mostNamed, len(empty))])))
+	}
+	if blind := m.blindSpots(r.Hosts, r.Overlap); blind != "" {
+		say = append(say, blind)
+	}
 	if why == "" || len(m.counted()) < 2 {
 		return say
 	}
@@ -118,6 +143,42 @@ func (m *merge) notices(r *Result, why string) []string {
 		return append(say, why+": too little for a rate")
 	}
 	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", why, r.Throughput.Seconds))
+}
+
+// empty are the parts that count, were to write, and never came to their first record. One
+// that reads may have got no partition.
+func (m *merge) empty() []string {
+	var names []string
+	for _, p := range m.counted() {
+		if _, _, ok := p.measured(); !ok && p.header.Plan.Writes() {
+			names = append(names, p.label())
+		}
+	}
+	return names
+}
+
+// blindSpots tells which hosts that were only to be watched were not, or not to the end:
+// what they ran short of is not known.
+func (m *merge) blindSpots(hosts []HostRow, o *Overlap) string {
+	var lost []string
+	for _, h := range hosts {
+		if member, ok := m.roster[h.Host]; !ok || member.Processes > 0 {
+			continue
+		}
+		there := slices.ContainsFunc(m.watched, func(s *source) bool { return s.host() == h.Host })
+		switch s := fragment(h); {
+		case s != "":
+			lost = append(lost, s)
+		case !there:
+			lost = append(lost, h.Host+" was not watched: nothing is there of it")
+		case h.Busy == nil && o.Seconds > 2*watchedEdges:
+			lost = append(lost, fmt.Sprintf("%s was watched for 0 of %.0f s", h.Host, o.Seconds))
+		}
+	}
+	if n := len(lost) - mostNamed; n > 0 {
+		lost = append(lost[:mostNamed], fmt.Sprintf("%d more likewise", n))
+	}
+	return strings.Join(lost, ", ")
 }
 
 // start is that of the earliest part.
@@ -160,7 +221,7 @@ func (m *merge) trailer(verify *ledger.Verdict) Trailer {
 			t.Reading = reading
 		}
 		if err := p.trailer.ReadError; err != "" && t.ReadError == "" {
-			t.ReadError = fmt.Sprintf("%s/%d: %s", p.host(), p.number, err)
+			t.ReadError = p.label() + ": " + err
 		}
 	}
 	return t

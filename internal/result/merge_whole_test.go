@@ -21,20 +21,21 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 		name     string
 		files    [][]byte
 		offered  float64
+		limit    Limit
 		evidence string
 	}{
-		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, "the target of 200 records/s was kept (200.0/s offered)"},
-		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, "was kept (200.0/s offered)"},
-		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, "the parts did not run together"},
-		{"for half a second", [][]byte{part("a", 0, 10, 100), part("b", 9500*time.Millisecond, 10, 100)}, 2000 / 19.5, "the parts were measured together for less than 1 s"},
+		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, LimitNone, "the target of 200 records/s was kept (200.0/s offered)"},
+		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, LimitNone, "was kept (200.0/s offered)"},
+		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, LimitUnknown, "the parts did not run together"},
+		{"for half a second", [][]byte{part("a", 0, 10, 100), part("b", 9500*time.Millisecond, 10, 100)}, 2000 / 19.5, LimitUnknown, "too short: the parts were measured together for less than 1 s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, tc.files...)
 			if got := r.Throughput.OfferedRecordsPerSecond; math.Abs(got-tc.offered) > 1e-9 {
 				t.Errorf("%v records/s were offered, want %v", got, tc.offered)
 			}
-			if r.BoundBy.Limit != LimitNone || !strings.Contains(r.BoundBy.Evidence, tc.evidence) || !r.Valid {
-				t.Errorf("bound by %+v, %q; want nothing, %q", r.BoundBy, r.Invalid, tc.evidence)
+			if r.BoundBy.Limit != tc.limit || !strings.Contains(r.BoundBy.Evidence, tc.evidence) || !r.Valid {
+				t.Errorf("bound by %+v, %q; want %s, %q", r.BoundBy, r.Invalid, tc.limit, tc.evidence)
 			}
 		})
 	}
@@ -115,7 +116,7 @@ func TestWhatCouldNotBeReadOfAHostIsNotIdle(t *testing.T) {
 		watch.vitals = append(watch.vitals, v)
 	}
 	want := &Busy{
-		Seconds: 4, Cores: 4, CPUShare: 0.5, StealShare: 0.25, MemoryBytes: 64, CacheBytes: 10,
+		Seconds: 4, OfSeconds: 4, Cores: 4, CPUShare: 0.5, StealShare: 0.25, MemoryBytes: 64, CacheBytes: 10,
 		Disks:    []BusyDisk{{Name: "sda", BusyShare: 0.8, BusyShareMax: 0.8, WrittenMiB: 1}},
 		Networks: []BusyNetwork{{Name: "eth0", SpeedBits: 10e6, SentMiB: 1e6 / mib, SentShare: 0.8}},
 		Brokers:  []BusyBroker{{PID: 7, HeapUsedMax: 5, HeapMax: 9, GCShare: 0.1}, {PID: 8}},

@@ -57,8 +57,9 @@ const (
 // result are over it.
 type Overlap struct {
 	FromSeconds   float64 `json:"from_seconds"` // from the start of the earliest part
-	ToSeconds     float64 `json:"to_seconds"`   // not after FromSeconds: the parts did not run together
+	ToSeconds     float64 `json:"to_seconds"`   // not after FromSeconds: there is none
 	Seconds       float64 `json:"seconds"`      // 0: it is below 1 s, and rates are over Throughput.Seconds
+	Together      bool    `json:"ran_together"` // the parts ran at one time, whether or not they were measured then
 	SpanSeconds   float64 `json:"span_seconds"` // from the start of the earliest part to the end of the last
 	StartSpreadUS int64   `json:"start_spread_us"`
 	Agreed        bool    `json:"agreed_start"`   // the parts were started together; else the spread is by each host's own clock
@@ -144,8 +145,9 @@ type HostRow struct {
 // Busy is how busy a host was during the overlap, each figure of the seconds in which it
 // could be read. Shares are from 0 to 1.
 type Busy struct {
-	Seconds       float64       `json:"seconds"` // that were watched
-	Cores         float64       `json:"cores"`   // 0: how busy its CPUs were could not be read
+	Seconds       float64       `json:"seconds"`    // that were watched
+	OfSeconds     float64       `json:"of_seconds"` // that there were to watch
+	Cores         float64       `json:"cores"`      // 0: how busy its CPUs were could not be read
 	CPUShare      float64       `json:"cpu_share"`
 	StealShare    float64       `json:"steal_share"`  // of all cores
 	IOWaitShare   float64       `json:"iowait_share"` // likewise

@@ -94,9 +94,9 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 	f.AddWindow(stats.Window{End: 1, Warmup: true, Read: stats.Read{Consumed: 1}, Partitions: map[int32]stats.Partition{4: {Backlog: 9}, 3: {Records: 1}}})
 	f.AddWindow(stats.Window{Start: 1, End: 2, Partitions: map[int32]stats.Partition{1: {Consumed: 2, ConsumedBytes: mib, Backlog: -1}, 2: {Consumed: 1}}})
 	want := []PartitionRow{
-		{Topic: "a", ID: 1, Leader: 2, Consumed: 2, ConsumedMiB: 1, Backlog: -1},
-		{Topic: "b", ID: 0, Leader: 3, Consumed: 1},
-		{Topic: "b", ID: 2, Leader: -1, Backlog: 9}, // nothing was read of it, and that since the warm-up
+		{Topic: "a", ID: 1, Leader: 2, RecordsPerSecond: new(0.0), Consumed: 2, ConsumedMiB: 1, Backlog: -1},
+		{Topic: "b", ID: 0, Leader: 3, RecordsPerSecond: new(0.0), Consumed: 1},
+		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), Backlog: 9}, // nothing was read of it, and that since the warm-up
 	}
 	if diff := cmp.Diff(want, f.Result().Partitions); diff != "" {
 		t.Errorf("partitions (-want +got):\n%s", diff)

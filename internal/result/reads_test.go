@@ -123,7 +123,7 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 		},
 		{
 			"too few for a second", old(readSecond{read: million, last: 0.6, wait: 0.9, fetching: 0.9}, readSecond{wait: 1}),
-			LimitNone,
+			LimitUnknown,
 			[]string{"took 0.60 s from the first record to the last"},
 		},
 	} {

@@ -170,14 +170,18 @@ type ClientUse struct {
 
 // PartitionRow is one partition.
 type PartitionRow struct {
-	Topic            string  `json:"topic,omitempty"` // when the run has several
-	ID               int32   `json:"id"`              // its number in the topic
-	Leader           int32   `json:"leader_id"`
-	Records          int64   `json:"records"`
-	MiB              float64 `json:"mib"`
-	RecordsPerSecond float64 `json:"records_per_second"`
-	ServiceMeanUS    int64   `json:"service_mean_us"`
-	ServiceMaxUS     int64   `json:"service_max_us"`
+	Topic   string  `json:"topic,omitempty"` // when the run has several
+	ID      int32   `json:"id"`              // its number in the topic
+	Leader  int32   `json:"leader_id"`
+	Records int64   `json:"records"`
+	MiB     float64 `json:"mib"`
+
+	// RecordsPerSecond is nil in a merged result: what a partition had in the overlap is not
+	// known.
+	RecordsPerSecond *float64 `json:"records_per_second,omitempty"`
+
+	ServiceMeanUS int64 `json:"service_mean_us"`
+	ServiceMaxUS  int64 `json:"service_max_us"`
 
 	Consumed    int64   `json:"consumed,omitempty"`
 	ConsumedMiB float64 `json:"consumed_mib,omitempty"`

@@ -36,8 +36,9 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 		if leader, ok := topic.Leaders[number]; ok {
 			row.Leader = leader
 		}
-		if seconds > 0 {
-			row.RecordsPerSecond = float64(p.Records) / seconds
+		if f.told == nil {
+			rate := per(float64(p.Records), seconds)
+			row.RecordsPerSecond = &rate
 		}
 		rows = append(rows, row)
 	}

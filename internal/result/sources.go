@@ -198,11 +198,13 @@ func (g group) askedFor(run string) bool {
 }
 
 // apartAfter is how long nothing of a run was under way before what has its name is
-// another run: processes that are started by hand, one after the other, are one.
+// another run: hosts that each began by themselves were started by hand, one after the
+// other, and their clocks differ.
 const apartAfter = time.Minute
 
 // groupsOf tells which run each source is of. Parts without an epoch are of several runs
-// if nothing was under way between them.
+// if nothing was under way between them, on all hosts for a minute, or on one host at all:
+// by one clock, what began when all before it was over is the next run.
 func groupsOf(sources []*source) map[*source]group {
 	of := make(map[*source]group, len(sources))
 	byName := make(map[group][]*source)
@@ -216,13 +218,20 @@ func groupsOf(sources []*source) map[*source]group {
 	for g, all := range byName {
 		slices.SortFunc(all, func(a, b *source) int { return a.began().Compare(b.began()) })
 		var until time.Time
+		ended := make(map[string]time.Time) // what there is of the run on each host
 		for _, s := range all {
-			if g.began == "" || s.began().Sub(until) > apartAfter {
-				g.began = s.began().UTC().Format(time.RFC3339)
+			last, again := ended[s.host()]
+			if g.began == "" || s.began().Sub(until) > apartAfter || again && s.began().After(last) {
+				g.began, until = s.began().UTC().Format(time.RFC3339), time.Time{}
+				clear(ended)
 			}
 			of[s] = g
-			if end := s.began().Add(s.lasted()); end.After(until) {
+			end := s.began().Add(s.lasted())
+			if end.After(until) {
 				until = end
+			}
+			if end.After(ended[s.host()]) {
+				ended[s.host()] = end
 			}
 		}
 	}
@@ -256,6 +265,11 @@ func (s *source) began() time.Time {
 		return s.start.Agreed.At.Add(s.start.Agreed.Late)
 	}
 	return s.start.At
+}
+
+// over is when sending or reading was over, of a part that has an end.
+func (s *source) over() time.Time {
+	return s.began().Add(time.Duration(s.trailer.SendingSeconds * float64(time.Second)))
 }
 
 func (s *source) agreed() *Agreed {

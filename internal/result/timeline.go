@@ -25,6 +25,7 @@ type Event struct {
 type Outage struct {
 	LongestGapMS          *int64   `json:"longest_gap_ms,omitempty"` // in which records waited and none was acknowledged
 	LongestGapFromSeconds *float64 `json:"longest_gap_from_seconds,omitempty"`
+	LongestGapOf          string   `json:"longest_gap_of,omitempty"` // of a merged result: whose it is, "vm15/2"
 
 	BeganSeconds   *float64        `json:"began_seconds,omitempty"`  // since the start of the run
 	BeganWith      stats.EventKind `json:"began_with,omitempty"`     // "": nothing happened, and all below is nil

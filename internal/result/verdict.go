@@ -22,7 +22,8 @@ type Limit string
 
 // The limits that kt can tell apart from its own host.
 const (
-	LimitNone       Limit = "nothing"            // a fixed rate that was kept, or a run too short to tell
+	LimitNone       Limit = "nothing"            // a load that was carried as it was asked for
+	LimitUnknown    Limit = "not known"          // too little was measured to tell
 	LimitClientCPU  Limit = "client CPU"         // kt's process had no CPU left
 	LimitHostCPU    Limit = "host CPU"           // this machine had none left, and kt was not what used it
 	LimitSchedule   Limit = "kt's schedule"      // kt sent late with nothing in its way
@@ -52,6 +53,11 @@ const (
 	rateKept      = 0.99 // of the target
 	failuresShow  = 0.01 // of the records offered
 	stallShows    = 2 * time.Second
+
+	// waitingShows is how much of a fixed-rate load must wait for its acknowledgement when
+	// sending ends, beside 1 - rateKept of all of it, so that it was not carried: a second
+	// of it is no latency any more, but a queue.
+	waitingShows = time.Second
 )
 
 // poissonSpread is how many standard deviations a Poisson load may come out below
@@ -80,6 +86,8 @@ type evidence struct {
 	lagP99 time.Duration
 	bound  time.Duration
 	rate   float64 // records a second handed over
+	acked  float64 // records a second acknowledged
+	wait   float64 // records that waited for their acknowledgement when sending ended
 	stall  stall
 	cause  string  // of the stall, as far as events tell
 	noAcks bool    // acks=0
@@ -99,9 +107,11 @@ func (f *Fold) evidence() evidence {
 	}
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
-	e.rate = throughputOf(w, e.target).OfferedRecordsPerSecond
+	t := throughputOf(w, e.target)
+	e.rate, e.acked, e.wait = t.OfferedRecordsPerSecond, t.RecordsPerSecond, float64(f.waiting)
 	if e.told = f.told; e.told != nil {
 		e.rate, e.use.CPUCores = e.told.offered, e.told.cores
+		e.acked, e.wait = e.told.acked, e.told.waiting
 		if e.read != nil {
 			e.read.fetch.RecordsPerSecond = e.told.read
 		}
@@ -169,6 +179,11 @@ func (e *evidence) kept() bool {
 	return onTime && float64(e.w.Unsent) <= (1-rateKept)*float64(e.w.Offered)
 }
 
+// carried tells whether what was offered was acknowledged as fast as it came.
+func (e *evidence) carried() bool {
+	return e.wait < waitingShows.Seconds()*e.rate || e.wait <= (1-rateKept)*float64(e.w.Offered)
+}
+
 // verdict names the limit: kt's own faults first, then what the brokers said,
 // then what was full.
 func (e *evidence) verdict() Verdict {
@@ -190,9 +205,11 @@ func (e *evidence) verdict() Verdict {
 	case e.stall.longest >= stallShows:
 		return e.stalled(full + "; " + cpu)
 	case e.told != nil && e.told.apart != "":
-		return Verdict{LimitNone, e.told.apart}
-	case e.w.End-e.w.Start < shortest || e.w.Acknowledged == 0:
-		return Verdict{LimitNone, "too little was measured to tell"}
+		return e.told.unknown()
+	case e.w.End-e.w.Start < shortest:
+		return Verdict{LimitUnknown, "too short: less than 1 s was measured"}
+	case e.w.Acknowledged == 0:
+		return Verdict{LimitUnknown, "nothing was acknowledged: too little to tell"}
 	case e.busy >= cpuSaturated && (e.target == 0 || !e.kept()):
 		return Verdict{LimitClientCPU, cpu + "; give it more, or offer the load from more hosts"}
 	case len(e.invalid()) > 0:
@@ -203,10 +220,13 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitNone, "one record was in flight at a time: nothing is loaded, and its latency is what there is; " + cpu}
 	case e.read != nil && e.read.backlog.behind():
 		return Verdict{LimitConsumers, e.read.behind() + "; " + cpu + ", " + host + "; " + full}
-	case e.target > 0 && e.kept():
+	case e.target > 0 && e.kept() && e.carried():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s offered); %s", e.target, e.rate, cpu)}
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + full}
+	case e.target > 0 && e.kept():
+		return Verdict{LimitBrokerAcks, fmt.Sprintf("%.0f records/s were offered and %.0f/s acknowledged: %.0f records, %.1f s of the load, waited when sending ended; %s, %s",
+			e.rate, e.acked, e.wait, e.wait/e.rate, cpu, host)}
 	case e.use.BufferFullShare >= bufferShows && e.use.InFlightShare >= inFlightShows:
 		return Verdict{LimitBrokerAcks, full + "; " + cpu + ", " + host}
 	}
@@ -214,6 +234,14 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitSockets, fmt.Sprintf("senders waited %.0f %% of the time for the connections to take more; %s; %s", 100*e.use.BufferFullShare, cpu, host)}
 	}
 	return Verdict{LimitClient, full + "; " + cpu + ", " + host + "; more --producers may offer more"}
+}
+
+// unknown is the verdict where parts have no overlap.
+func (p *partsSay) unknown() Verdict {
+	if p.apart == saysShort {
+		return Verdict{LimitUnknown, "too short: " + p.apart}
+	}
+	return Verdict{LimitUnknown, p.apart}
 }
 
 // stalled points to what happened meanwhile, if something did: what was busy tells

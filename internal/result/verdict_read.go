@@ -131,11 +131,11 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 	case r.idle > 0 && r.backlog.Left > 0:
 		return r.stalled(cpu)
 	case e.w.Consumed == 0:
-		return Verdict{LimitNone, "nothing was read: too little to tell"}
+		return Verdict{LimitUnknown, "nothing was read: too little to tell"}
 	case e.told != nil && e.told.apart != "":
-		return Verdict{LimitNone, e.told.apart}
+		return e.told.unknown()
 	case r.fetch.Seconds < shortest.Seconds():
-		return Verdict{LimitNone, fmt.Sprintf("it took %.2f s from the first record to the last: too little to tell", r.fetch.Seconds)}
+		return Verdict{LimitUnknown, fmt.Sprintf("too short: it took %.2f s from the first record to the last: too little to tell", r.fetch.Seconds)}
 	case e.busy >= cpuSaturated && !e.readKept():
 		return Verdict{LimitClientCPU, cpu + "; give it more, or read from more hosts"}
 	case throttled >= throttleShows:

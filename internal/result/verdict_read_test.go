@@ -84,7 +84,7 @@ func TestTheVerdictOnReadingNamesTheLimitAndItsNumbers(t *testing.T) {
 		valid    bool
 	}{
 		{"it could not go on", readEvidence{waiting: much, failed: "TOPIC_AUTHORIZATION_FAILED: orders"}, LimitReadFailed, []string{"could not go on: TOPIC_AUTHORIZATION_FAILED"}, true},
-		{"nothing was read", readEvidence{read: none, wait: 1}, LimitNone, []string{"too little"}, true},
+		{"nothing was read", readEvidence{read: none, wait: 1}, LimitUnknown, []string{"too little"}, true},
 		{"no CPU left", readEvidence{waiting: much, cores: 3.6, wait: 1, fetching: 1}, LimitClientCPU, []string{"3.60 of 4 cores", "read from more hosts"}, true},
 		{"no CPU left for the rate that was asked for", readEvidence{target: 2000, waiting: much, cores: 3.8}, LimitClientCPU, []string{"3.80 of 4 cores"}, false},
 		{"a quota", readEvidence{waiting: much, throttle: 0.2, wait: 1, fetching: 1}, LimitThrottle, []string{"20 % of the time"}, true},

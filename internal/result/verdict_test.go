@@ -92,8 +92,8 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 		{
 			"less than a second tells nothing",
 			evidenceOf{offered: 10_000, acked: 10_000, cores: 4, seconds: 0.9},
-			LimitNone,
-			[]string{"too little was measured"},
+			LimitUnknown,
+			[]string{"too short: less than 1 s was measured"},
 			true,
 		},
 		{

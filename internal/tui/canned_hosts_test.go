@@ -38,11 +38,11 @@ func manyHosts(hosts ...cannedHost) *canned {
 }
 
 func loadHost(name string, rate, cpu float64) cannedHost {
-	return cannedHost{HostHeader: HostHeader{Name: name, Role: "client", Processes: 5}, rate: rate, cpu: cpu, speed: 10e9}
+	return cannedHost{HostHeader: HostHeader{Name: name, Processes: 5}, rate: rate, cpu: cpu, speed: 10e9}
 }
 
 func brokerHost(name string) cannedHost {
-	return cannedHost{HostHeader: HostHeader{Name: name, Role: "broker"}, cpu: 0.31, speed: 10e9, offset: -200 * time.Microsecond}
+	return cannedHost{HostHeader: HostHeader{Name: name}, cpu: 0.31, speed: 10e9, offset: -200 * time.Microsecond}
 }
 
 // producers are four hosts; the third is slow for it has no CPU left.
@@ -60,7 +60,7 @@ func producers() []cannedHost {
 func (c *canned) hostTick(second int) Tick {
 	start := time.Duration(second) * time.Second
 	var whole stats.Window
-	t := Tick{State: c.state(second), StartsIn: c.startsIn}
+	t := Tick{State: c.state(second), StartsIn: c.startsIn, Notice: c.notice}
 	for i := range c.hosts {
 		s := c.hostState(&c.hosts[i], second)
 		whole.Add(&s.Window)
@@ -75,7 +75,7 @@ func (c *canned) hostTick(second int) Tick {
 
 func (c *canned) hostState(h *cannedHost, second int) HostState {
 	s := HostState{
-		Name: h.Name, Role: h.Role, Processes: h.Processes, State: hostRunning, Offset: h.offset, Bound: h.bound,
+		Name: h.Name, Processes: h.Processes, State: hostRunning, Offset: h.offset, Bound: h.bound,
 		Seen: 200 * time.Millisecond, Vitals: c.vitals(h, second),
 	}
 	if s.Bound == 0 {
@@ -176,6 +176,14 @@ func hostsLost() *canned {
 	c := hostsGone()
 	c.hosts[0].state, c.hosts[0].from, c.hosts[0].silent = hostLost, 20, true
 	c.hosts[0].note = "exit status 2"
+	return c
+}
+
+// hostsWaiting have all ended but one that is away, which is waited for.
+func hostsWaiting() *canned {
+	c := hostsGone()
+	c.header.Duration = 50 * time.Second
+	c.notice = "waiting for producer-2 until 03:09:05; q: without it"
 	return c
 }
 

@@ -43,6 +43,7 @@ type data struct {
 
 	outstanding int64 // records without an outcome
 
+	late     stats.Window  // told of a time that was over: it counts with the next one
 	silent   int           // ticks since any load was told of, where kt hears of it; forever: it never was
 	hosts    []*hostData   // of a run on many
 	startsIn time.Duration // at the last tick, from then; 0: no start is agreed
@@ -118,9 +119,7 @@ func (d *data) heat(w *stats.Window) []*stats.Histogram {
 // observe takes one tick in.
 func (d *data) observe(t Tick) {
 	d.state, d.verdict, d.buffered, d.inFlight = t.State, t.Verdict, t.Buffered, t.InFlight
-	if t.Notice != "" {
-		d.notice = t.Notice
-	}
+	d.notice = drawable(t.Notice)
 	if t.Sample.Interval > 0 || t.Sample.Cores > 0 {
 		d.sample = t.Sample
 	}
@@ -132,6 +131,18 @@ func (d *data) observe(t Tick) {
 		return
 	}
 	d.silent = 0
+	if !d.late.IsZero() {
+		w = stats.Merge(d.late, w)
+		d.late = stats.Window{}
+	}
+	// Hosts, and the processes of one, do not tick together: no time counts twice in a rate.
+	last := d.end()
+	if w.End <= last {
+		d.late = w
+		d.measure(t.Windows)
+		return
+	}
+	w.Start = max(w.Start, last)
 	if !d.stamped && w.EndToEnd.Count() > 0 {
 		d.stamp()
 	}

@@ -106,6 +106,8 @@ var states = []struct {
 	{"hosts-alone", hostsGone, []string{"3"}, "80x24/plain 120x30/plain"},
 	{"hosts-heatmap", hostsRunning, []string{"4"}, "80x24/plain"},
 	{"hosts-stopping", hostsGathering, []string{"q"}, "80x24/plain"},
+	{"hosts-waiting", hostsWaiting, nil, "40x2/plain 40x5/plain 60x16/plain 80x24/plain 120x36/plain 120x36/colour"},
+	{"hosts-waiting-stopping", hostsWaiting, []string{"q"}, "40x5/plain 80x24/plain"},
 	{"hosts-help", hostsRunning, []string{"?"}, "60x16/plain 80x24/plain 80x24/ascii"},
 }
 

@@ -43,7 +43,7 @@ func (s *scene) hostWarning() warning {
 			return lostWarning(lost, loaded)
 		}
 		if away := s.hostsIn(hostAway, loaded); len(away) > 0 {
-			return awayWarning(away, loaded && !s.gathering())
+			return awayWarning(away, loaded && !s.gathering() && !s.overdue())
 		}
 	}
 	return s.slowWarning()

@@ -42,7 +42,7 @@ const (
 
 func newHost(run *Header, host HostHeader) *hostData {
 	h := &hostData{
-		HostState: HostState{Name: host.Name, Role: host.Role, Processes: host.Processes, State: hostLobby},
+		HostState: HostState{Name: host.Name, Processes: host.Processes, State: hostLobby},
 		name:      drawable(host.Name), share: host.Share,
 	}
 	share := host.Share

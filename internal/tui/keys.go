@@ -110,22 +110,24 @@ func (s *scene) explain(b *binding) string {
 func drawFooter(c chart.Canvas, s *scene) {
 	w, _ := c.Size()
 	x := 1
+	text, color := s.notice, theme.Warn
 	switch {
 	case s.state == Done:
-		x = c.Text(x, 0, "done; q to leave", theme.Style{FG: theme.Good, Bold: true}) + 2
+		text, color = "done; q to leave", theme.Good
+	case text != "": // it tells what q does
 	case s.stopping && (!s.writes || s.gathering()):
-		x = c.Text(x, 0, "stopping; q again to leave", theme.Style{FG: theme.Warn, Bold: true}) + 2
+		text = "stopping; q again to leave"
 	case s.stopping:
-		x = c.Text(x, 0, "draining: waiting for acks; q again to leave", theme.Style{FG: theme.Warn, Bold: true}) + 2
+		text = "draining: waiting for acks; q again to leave"
 	}
-	if s.notice != "" {
-		x = c.Text(x, 0, c.Fit(s.notice, w-x-1), theme.Style{FG: theme.Text, Bold: true}) + 2
+	if text != "" {
+		x = c.Text(x, 0, c.Fit(text, w-x-1), theme.Style{FG: color, Bold: true}) + 2
 	}
 	const gap = "  "
 	var keys []line
 	var help line
 	for _, b := range s.bindings() {
-		if b.short == "" || b.action == doStop && (s.stopping || s.state == Done) {
+		if b.short == "" || b.action == doStop && (s.stopping || text != "") {
 			continue
 		}
 		told := line{plain(b.name(c.Theme())), muted(" " + b.short)}

@@ -137,7 +137,7 @@ func (s *scene) slowness(id int32, ids []int32) float64 {
 			others = append(others, u)
 		}
 	}
-	m := median(others)
+	m := upperMedian(others)
 	if m == 0 {
 		return 0
 	}

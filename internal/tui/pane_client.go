@@ -65,7 +65,7 @@ func (s *scene) bound() line {
 // which spoil the measurement.
 func boundColor(l result.Limit) theme.Color {
 	switch l {
-	case "":
+	case "", result.LimitUnknown:
 		return theme.Muted
 	case result.LimitNone:
 		return theme.Good

@@ -92,7 +92,7 @@ func drawBanner(c chart.Canvas) {
 func (s *scene) badge(c chart.Canvas) line {
 	dot := string(c.Theme().Glyphs.Dot) + " "
 	state := s.state
-	if s.stopping && state < Draining {
+	if (s.stopping || s.many() && s.overdue()) && state < Draining {
 		state = Draining
 	}
 	color, name := theme.Warn, state.String()
@@ -120,6 +120,12 @@ func (s *scene) clockText() string {
 		return "in " + theme.TickDuration(max(-s.clock, 0).Truncate(time.Second)+time.Second)
 	}
 	return theme.Clock(s.clock)
+}
+
+// overdue tells that the load has ended by its plan, whoever told of that.
+func (s *scene) overdue() bool {
+	d := s.header.Duration
+	return d > 0 && s.clock >= d && !s.gathering()
 }
 
 // progress is how much of the run is over; limited tells that it has an end.

@@ -68,7 +68,11 @@ func drawHosts(c chart.Canvas, s *scene) {
 	case s.gathering():
 		b.name = s.gatheringText()
 	case !s.untimed():
-		b.right = []line{{muted("latency merged from HDR histograms, not averaged")}}
+		of := "latency of the last 5 to 10 s"
+		if s.state == Done {
+			of = "latency of the run"
+		}
+		b.right = []line{{muted(of)}, {muted("merged from HDR histograms, not averaged")}}
 	}
 	if last-first < len(s.hosts) {
 		b.bottom = append(b.bottom, line{muted(fmt.Sprintf("%d to %d of %d", first+1, last, len(s.hosts)))})

@@ -21,7 +21,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	rates := s.parts.rates(int(s.header.Partitions))
 	levels := s.parts.levels(len(rates))
 	coldest, hottest := extremes(rates)
-	usual := median(slices.Clone(rates))
+	usual := upperMedian(rates)
 	idle := len(rates) == 0 || rates[hottest] == 0
 	b := box{digit: s.digit(panePartitions), name: "Partitions"}
 	if s.reads && s.waiting.known {

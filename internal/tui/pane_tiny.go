@@ -9,8 +9,8 @@ import (
 
 // drawTiny is for a terminal that has no room for panes: the state and the
 // numbers on two rows; what the run is bound by, a sparkline and the latest event
-// where there are more. What is silent, or known at the end, goes before what the
-// run is bound by.
+// where there are more. What is silent, or waited for, goes before what the run is
+// bound by.
 func drawTiny(c chart.Canvas, s *scene) {
 	const sparkline, event = 3, 4 // their rows
 	w, h := c.Size()
@@ -26,7 +26,11 @@ func drawTiny(c chart.Canvas, s *scene) {
 	}
 	switch {
 	case s.notice != "":
-		rows[2] = line{plain(c.Fit(s.notice, w))}
+		first := min(2, max(h-1, 1)) // without room for more, instead of the figures
+		rows = rows[:first]
+		for _, text := range wrap(c, s.notice, w, 2) { // it ends with the key to press
+			rows = append(rows, line{emphasis(theme.Warn, text)})
+		}
 	case silent != "":
 		rows[2] = line{emphasis(theme.Bad, c.Fit(silent, w))}
 	}
@@ -41,7 +45,7 @@ func drawTiny(c chart.Canvas, s *scene) {
 		l[2].text = c.Fit(l[2].text, w-l[:2].width())
 		l.draw(c, 0, event)
 	}
-	if h > sparkline && w > 1 {
+	if h > sparkline && w > 1 && len(rows) <= sparkline {
 		end := s.end().Seconds()
 		from := end - float64(w)
 		values := chart.Resample(samples(since(s.points, from), s.main.rate), from, end, w, chart.Mean)

@@ -143,15 +143,16 @@ func (b *broker) usual() time.Duration {
 			seen = append(seen, v)
 		}
 	}
-	return median(seen)
+	return upperMedian(seen)
 }
 
-func median[T time.Duration | float64](values []T) T {
+// upperMedian is the median, of an even number the upper of the two in the middle, so that
+// it is one of the values; 0 when there are none.
+func upperMedian[T time.Duration | float64](values []T) T {
 	if len(values) == 0 {
 		return 0
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
 // observeBrokers takes in what each broker did. One that is known and did nothing

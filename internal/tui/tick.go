@@ -19,7 +19,6 @@ type Header struct {
 
 	Duration time.Duration // of the whole load; 0: no limit
 	Records  int64         // 0: no limit
-	Warmup   time.Duration // the first part of Duration, which is not counted
 
 	// TargetRate is in records a second; 0: unlimited. At a target the latency
 	// shown is the response time, from when a record was due. Without one no
@@ -39,7 +38,6 @@ type Header struct {
 // HostHeader is a host that takes part in a run.
 type HostHeader struct {
 	Name      string
-	Role      string  // "broker" or "client"; "": nobody said
 	Processes int     // that make a load; 0: the host is only watched
 	Share     float64 // of the load that is its own, 0 to 1; 0: all hosts have the same
 }
@@ -89,8 +87,9 @@ type Tick struct {
 	Buffered int64 // bytes waiting for acks
 	InFlight int   // requests
 
-	// Notice is what is known at the end and stays to be read, in one line: "0 lost,
-	// 0 duplicated of 1,234,567". "": nothing new.
+	// Notice is what is waited for, and what a key does about it, in one line: "waiting
+	// for vm16 until 01:32:03; q: without it". It is shown until a tick has another, or
+	// none. "": nothing.
 	Notice string
 
 	// Hosts are those of a run on many hosts; one that is not among them is as it was.
@@ -102,8 +101,7 @@ type Tick struct {
 // HostState is how one host is, and what it did in the last second.
 type HostState struct {
 	Name      string
-	Role      string // as in HostHeader
-	Processes int    // likewise
+	Processes int // as in HostHeader
 
 	// State is one of lobby, preparing, ready, running, draining, done, away (not
 	// heard for seconds), lost (given up) and watching.
@@ -139,9 +137,6 @@ func merge(earlier, later Tick) Tick {
 		}
 	}
 	later.Windows = merged
-	if later.Notice == "" {
-		later.Notice = earlier.Notice
-	}
 	later.Hosts = mergeHosts(earlier.Hosts, later.Hosts)
 	return later
 }

@@ -190,16 +190,3 @@ func TestABrokerThatTheClusterMissesIsLost(t *testing.T) {
 		}
 	}
 }
-
-func TestTheNoticeStaysWhereNoOtherFollows(t *testing.T) {
-	a, b := Tick{Notice: "0 lost"}, Tick{State: Done}
-	if got := merge(a, b).Notice; got != "0 lost" {
-		t.Errorf("merged: %q", got)
-	}
-	d := newData(Header{})
-	d.observe(a)
-	d.observe(b)
-	if d.notice != "0 lost" {
-		t.Errorf("observed: %q", d.notice)
-	}
-}

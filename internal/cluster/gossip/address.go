@@ -46,19 +46,24 @@ func bindAddr(ctx context.Context, bind string) (netip.Addr, int, error) {
 	}
 	ips, err := lookup(ctx, host)
 	if err != nil {
-		return netip.Addr{}, 0, fmt.Errorf("--bind: %w", err)
+		return netip.Addr{}, 0, fmt.Errorf("--bind %s: %w", bind, err)
 	}
 	return ips[0], port, nil
 }
 
-// lookup returns the addresses of a host, at least one.
+// lookup returns the addresses of a host, at least one. Its errors leave out which host:
+// who asks tells.
 func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil, fmt.Errorf("look up %q: %w", host, err)
+		var name *net.DNSError
+		if errors.As(err, &name) {
+			err = errors.New(name.Err) // the rest is the name again, and who was asked
+		}
+		return nil, fmt.Errorf("its name is not found: %w", err)
 	}
 	if len(ips) == 0 {
-		return nil, fmt.Errorf("look up %q: it has no address", host)
+		return nil, errors.New("its name has no address")
 	}
 	for i := range ips {
 		ips[i] = ips[i].Unmap()
@@ -77,7 +82,7 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 		}
 		ips, err := lookup(ctx, host)
 		if err != nil {
-			return netip.Addr{}, 0, fmt.Errorf("--advertise: %w", err)
+			return netip.Addr{}, 0, fmt.Errorf("--advertise %s: %w", advertise, err)
 		}
 		if ips[0].IsUnspecified() {
 			return netip.Addr{}, 0, fmt.Errorf("--advertise: %s is not where others find this agent: name one address", advertise)

@@ -15,9 +15,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/kt-bench/kt/internal/cluster/wire"
 )
 
 // Options are what an agent's command line says.
@@ -35,6 +38,8 @@ type Options struct {
 	// Log gets what a user should know, a line at a time, from one goroutine, that Close
 	// waits for. Nil: nobody is told.
 	Log func(text string)
+
+	tune func(*memberlist.Config) // changes the settings, in tests; may be nil
 }
 
 // Gossip is an agent's part in finding the others.
@@ -44,6 +49,7 @@ type Gossip struct {
 	addr    string         // advertised
 	bound   netip.AddrPort // where it listens
 	open    bool           // no key
+	second  time.Duration  // that it counts in, which is one but in tests
 	since   time.Time
 	table   *table
 	speak   *speaker
@@ -119,7 +125,7 @@ func (g *Gossip) listen(ctx context.Context, o Options) error {
 	logger := log.New(delegate{g}, "", 0)
 	inner, err := openPort(ip, port, logger)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", o.Bind, err)
+		return fmt.Errorf("listen on %s: %w", o.Bind, unopened(err))
 	}
 	port = inner.GetAutoBindPort()
 	if ownPort == 0 {
@@ -129,11 +135,15 @@ func (g *Gossip) listen(ctx context.Context, o Options) error {
 	g.addr = netip.AddrPortFrom(own, uint16(ownPort)).String()
 
 	c := settings(o.Key)
+	if o.tune != nil {
+		o.tune(c)
+	}
+	g.second = 2 * c.GossipInterval
 	c.Name, c.Logger = g.name, logger
 	c.BindAddr, c.BindPort = ip.String(), port
 	c.AdvertiseAddr, c.AdvertisePort = own.String(), ownPort
 	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
-	g.port = newTransport(inner, c.Label, o.Streams, func(text string) { g.speak.say("%s", text) })
+	g.port = newTransport(inner, c.Label, g.scaled(wire.HandshakeTimeout), o.Streams, func(text string) { g.speak.say("%s", text) })
 	c.Transport = g.port
 	if g.list, err = memberlist.Create(c); err != nil {
 		return errors.Join(fmt.Errorf("start gossip on %s: %w", g.bound, err), g.port.Shutdown())
@@ -155,6 +165,19 @@ func openPort(ip netip.Addr, port int, logger *log.Logger) (inner *memberlist.Ne
 		}
 	}
 	return nil, err
+}
+
+// unopened is why a port cannot be listened on. Of the kernel's error memberlist leaves the
+// text: what a caller has an answer to, and another address helps with, is made an error
+// again.
+func unopened(err error) error {
+	why := ending(err.Error())
+	for _, no := range []syscall.Errno{syscall.EADDRINUSE, syscall.EADDRNOTAVAIL, syscall.EACCES} {
+		if why == no.Error() {
+			return no
+		}
+	}
+	return errors.New(why)
 }
 
 // settings are memberlist's for a network of one site, made quieter: what it does is done

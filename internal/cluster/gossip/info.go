@@ -23,7 +23,7 @@ type Info struct {
 
 // The longest that a peer may say, in bytes. Together they must fit metaLimit.
 const (
-	nameLimit    = 63 // of one label of a host name
+	nameLimit    = 64
 	roleLimit    = 16
 	versionLimit = 64
 	tagLimit     = 32

@@ -36,7 +36,7 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 	for ctx.Err() == nil {
 		if g.reached(addrs) {
 			wait = retryFirst
-			pause(ctx, lookAfter)
+			g.pause(ctx, lookAfter)
 			continue
 		}
 		var err error
@@ -51,7 +51,7 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 			told = false
 			g.speak.say("join %s: joined", clean(target))
 		}
-		pause(ctx, wait)
+		g.pause(ctx, wait)
 		wait = min(2*wait, retryLast)
 		if g.isContested() {
 			wait = min(wait, mendAfter)
@@ -63,7 +63,7 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 // gone, one at a time, and looks a few times, soon after the start, who else is there.
 func (g *Gossip) mend(ctx context.Context) {
 	for round := 1; ctx.Err() == nil; round++ {
-		pause(ctx, mendAfter)
+		g.pause(ctx, mendAfter)
 		all := g.table.list(time.Now())
 		g.exchange(ctx, all, Gone)
 		// When many join at once, some of the news get lost, and the next exchange of
@@ -158,7 +158,15 @@ func reason(err error) error {
 			return errors.New("it closed the connection: it has another key, or is no kt agent")
 		}
 	}
-	return fmt.Errorf("no answer (%s)", text[strings.LastIndex(text, ": ")+1:])
+	return fmt.Errorf("no answer (%s)", ending(text))
+}
+
+// ending is what an error's text comes to, without who tried what and where.
+func ending(text string) string {
+	if i := strings.LastIndex(text, ": "); i >= 0 {
+		return text[i+len(": "):]
+	}
+	return text
 }
 
 // contestedFor is for how long an agent keeps announcing itself after it was told that
@@ -172,10 +180,15 @@ func (g *Gossip) contest(now time.Time) { g.contested.Store(now.Add(contestedFor
 // isContested tells whether somebody else did of late.
 func (g *Gossip) isContested() bool { return time.Now().UnixNano() < g.contested.Load() }
 
+// scaled is a time of an agent whose seconds may be shorter, in tests.
+func (g *Gossip) scaled(d time.Duration) time.Duration {
+	return time.Duration(d.Seconds() * float64(g.second))
+}
+
 // pause waits as long as said, a quarter more or less: agents that start together must
 // not knock together.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(time.Duration(float64(d) * (0.75 + rand.Float64()/2)))
+func (g *Gossip) pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(time.Duration(float64(g.scaled(d)) * (0.75 + rand.Float64()/2)))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,9 +224,10 @@ func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
 		{"off loopback without a key", Options{Bind: ":0", Info: Info{Name: "a"}}, "--key-file"},
 		{"telling an address off loopback without a key", Options{Bind: "127.0.0.1:0", Advertise: "10.0.0.1:7946", Info: Info{Name: "a"}}, "--key-file"},
 		{"telling an address that is none", Options{Bind: "127.0.0.1:0", Advertise: "0.0.0.0:7946", Info: Info{Name: "a"}}, "--advertise"},
-		{"at a host that is not there", Options{Bind: "no.such.host.invalid:0", Info: Info{Name: "a"}}, "--bind"},
+		{"at a host that is not there", Options{Bind: "no such host:0", Info: Info{Name: "a"}}, "--bind no such host:0: its name is not found: no such host"},
 		{"at a port that is none", Options{Bind: "127.0.0.1:x", Info: Info{Name: "a"}}, "--bind"},
-		{"at a port that is taken", Options{Bind: taken.Addr(), Info: Info{Name: "a"}}, taken.Addr()},
+		{"at a port that is taken", Options{Bind: taken.Addr(), Info: Info{Name: "a"}}, "listen on " + taken.Addr() + ": address already in use"},
+		{"at an address of another machine", Options{Bind: "192.0.2.1:7946", Key: key(t, 1), Info: Info{Name: "a"}}, "listen on 192.0.2.1:7946: cannot assign requested address"},
 		{"joining what is no address", Options{Bind: "127.0.0.1:0", Join: []string{"a:b:c"}, Info: Info{Name: "a"}}, "--join"},
 		{"without a name", Options{Bind: "127.0.0.1:0"}, "--name"},
 	} {
@@ -236,6 +238,42 @@ func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
 		if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
 		}
+	}
+}
+
+func TestAPortThatIsTakenCanBeToldFromOtherErrors(t *testing.T) {
+	taken, _ := agent(t, "taken", Options{})
+	g, err := Start(Options{Bind: taken.Addr(), Info: Info{Name: "a"}})
+	if err == nil {
+		err = errors.Join(errors.New("it started"), g.Close())
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("%v, want one that is EADDRINUSE", err)
+	}
+}
+
+// joinError is an error with the text that memberlist gives it.
+type joinError string
+
+func (e joinError) Error() string { return string(e) }
+
+func TestWhyNobodyIsJoinedIsToldOnceAndInFewWords(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, "no answer"},
+		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: dial tcp 10.0.0.1:7946: connect: connection refused\n\n"), "no answer (connection refused)"},
+		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: read tcp 10.0.0.2:4000->10.0.0.1:7946: read: connection reset by peer\n\n"), "it closed the connection: it has another key, or is no kt agent"},
+		{errors.New("refused"), "no answer (refused)"},
+	} {
+		if got := reason(c.err).Error(); got != c.want {
+			t.Errorf("%v is told as %q, want %q", c.err, got, c.want)
+		}
+	}
+	g := new(Gossip)
+	if _, err := g.join(t.Context(), "no such host:7946"); err == nil || err.Error() != "its name is not found: no such host" {
+		t.Errorf("a name that nobody has: %v", err)
 	}
 }
 
@@ -261,10 +299,10 @@ func TestAnAgentKnowsItsOwnAddress(t *testing.T) {
 
 func TestAgentsOnAllInterfacesFindEachOther(t *testing.T) {
 	t.Parallel()
-	a, _ := agent(t, "a", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(1)})
-	b, _ := agent(t, "b", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(1), Join: []string{a.Advertised()}})
-	sees(t, a, 15*time.Second, "a alive", "b alive")
-	sees(t, b, 15*time.Second, "a alive", "b alive")
+	a, _ := agent(t, "a", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(t, 1)})
+	b, _ := agent(t, "b", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(t, 1), Join: []string{a.Advertised()}})
+	sees(t, a, "a alive", "b alive")
+	sees(t, b, "a alive", "b alive")
 	if slices.Contains([]string{a.Addr(), b.Addr()}, a.Advertised()) {
 		t.Errorf("bound to %s, advertised as %s", a.Addr(), a.Advertised())
 	}

@@ -22,14 +22,14 @@ func BenchmarkSteadyState(b *testing.B) {
 		b.Run(fmt.Sprint(n, "agents"), func(b *testing.B) {
 			agents := make([]*Gossip, n)
 			for i := range agents {
-				o := Options{Key: key(1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack-7", "ssd"}, Wire: 1}}
+				o := Options{Key: key(b, 1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack-7", "ssd"}, Wire: 1}}
 				if i > 0 {
 					o.Join = []string{agents[0].Addr()}
 				}
 				agents[i], _ = agent(b, fmt.Sprintf("vm%02d", i), o)
 			}
 			for _, g := range agents {
-				eventually(b, time.Minute, g.name+" sees all", func() bool { return len(g.Members()) == n })
+				eventually(b, g.name+" sees all", func() bool { return len(g.Members()) == n })
 			}
 			<-time.After(time.Minute) // until the exchanges after a start are over
 			bytes, cpu, began := loopback(b), used(b), time.Now()

@@ -36,8 +36,9 @@ type transport struct {
 
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
 
-// newTransport takes over an open port. Streams nil: there are none.
-func newTransport(inner *memberlist.NetTransport, label string, streams func(net.Conn), log func(string)) *transport {
+// newTransport takes over an open port, on which a connection has so long to say what it
+// is. Streams nil: there are none.
+func newTransport(inner *memberlist.NetTransport, label string, untold time.Duration, streams func(net.Conn), log func(string)) *transport {
 	if streams == nil {
 		streams = func(c net.Conn) { _ = c.Close() }
 	}
@@ -49,6 +50,7 @@ func newTransport(inner *memberlist.NetTransport, label string, streams func(net
 			Prefix:     append([]byte{labelMagic, byte(len(label))}, label...),
 			MaxPending: maxUntold,
 			MaxRest:    maxGossip,
+			Timeout:    untold,
 			Log:        log,
 		},
 		gossip:  make(chan net.Conn),

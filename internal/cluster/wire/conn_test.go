@@ -24,7 +24,7 @@ func pair(t *testing.T) (dialled, served *Conn) {
 	}}
 	near, far := net.Pipe()
 	s.Serve(far)
-	dialled, err := open(t.Context(), near, "peer", key, Version)
+	dialled, err := open(t.Context(), near, key, Version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +194,17 @@ func TestSocketThatNobodyReadsEndsASend(t *testing.T) {
 	key := newKey()
 	addr := serve(t, &Server{Key: key, Handle: func(ctx context.Context, _ *Conn) { <-ctx.Done() }})
 	c := dial(t, addr, key)
-	var err error
-	for n := 0; err == nil && n < 1000; n++ { // the kernel takes some MiB
+	var last, err error
+	// The kernel takes some MiB. A context that ends before its Send begins ends nothing.
+	for n := 0; !errors.Is(err, ErrClosed) && n < 1000; n++ {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		err = c.Send(ctx, 1, make([]byte, MaxFrame))
+		last, err = err, c.Send(ctx, 1, make([]byte, MaxFrame))
 		cancel()
 	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Send to who reads nothing: %v, want context.DeadlineExceeded", err)
+	if !errors.Is(last, context.DeadlineExceeded) {
+		t.Errorf("Send to who reads nothing: %v, want context.DeadlineExceeded", last)
 	}
-	if err := c.Send(t.Context(), 1, nil); !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), addr) {
+	if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), addr) {
 		t.Errorf("the next Send: %v, want ErrClosed that names %s", err, addr)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 const HandshakeTimeout = 5 * time.Second
 
 // Dial opens a stream to an agent, host:port. Without a key it goes to this machine only.
+// Its errors do not say where to: who called knows, and by which name.
 func Dial(ctx context.Context, addr string, key *Key) (*Conn, error) {
 	d := net.Dialer{Timeout: HandshakeTimeout}
 	if key == nil {
@@ -28,26 +30,41 @@ func Dial(ctx context.Context, addr string, key *Key) (*Conn, error) {
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, ErrNeedsKey):
-		return nil, needsKey(addr)
+		return nil, needsKey()
 	case err != nil:
-		return nil, err // it tells where to
+		return nil, unreached(err)
 	}
-	return open(ctx, conn, addr, key, Version)
+	return open(ctx, conn, key, Version)
 }
 
 // Open makes a stream of a connection to an agent, as Dial does. When there is an error
 // it has closed the connection.
 func Open(ctx context.Context, conn net.Conn, key *Key) (*Conn, error) {
-	addr := conn.RemoteAddr().String()
 	if key == nil && !isLoopback(conn.RemoteAddr()) {
 		_ = conn.Close()
-		return nil, needsKey(addr)
+		return nil, needsKey()
 	}
-	return open(ctx, conn, addr, key, Version)
+	return open(ctx, conn, key, Version)
 }
 
-func needsKey(addr string) error {
-	return failed(ErrNeedsKey, "%s is not this machine: give --key-file with the key that its agent has", addr)
+// unreached is why there is no connection, without the addresses.
+func unreached(err error) error {
+	var dial *net.OpError
+	var call *os.SyscallError
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name):
+		return failed(err, "its name is not found: %s", name.Err)
+	case errors.As(err, &call):
+		return call.Err
+	case errors.As(err, &dial):
+		return dial.Err
+	}
+	return err
+}
+
+func needsKey() error {
+	return failed(ErrNeedsKey, "it is not this machine: give --key-file with the key that its agent has")
 }
 
 func isLoopback(addr net.Addr) bool {
@@ -56,8 +73,8 @@ func isLoopback(addr net.Addr) bool {
 }
 
 // open is the handshake of the side that dials.
-func open(ctx context.Context, conn net.Conn, addr string, key *Key, version byte) (*Conn, error) {
-	c, err := shake(ctx, conn, addr, key, version)
+func open(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, error) {
+	c, err := shake(ctx, conn, key, version)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -65,11 +82,11 @@ func open(ctx context.Context, conn net.Conn, addr string, key *Key, version byt
 	return c, nil
 }
 
-func shake(ctx context.Context, conn net.Conn, addr string, key *Key, version byte) (*Conn, error) {
-	silent := failed(ErrAuth, "%s did not accept our key, or is no kt agent", addr)
+func shake(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, error) {
+	silent := failed(ErrAuth, "it did not accept our key, or is no kt agent")
 	if key == nil {
 		key = nobodys()
-		silent = failed(ErrAuth, "%s wants a key, or is no kt agent: give --key-file with the key that the agent has", addr)
+		silent = failed(ErrAuth, "it wants a key, or is no kt agent: give --key-file with the key that the agent has")
 	}
 	ours := newHello(version)
 	theirs, err := greet(ctx, conn, key, ours)
@@ -79,7 +96,7 @@ func shake(ctx context.Context, conn net.Conn, addr string, key *Key, version by
 	case err != nil:
 		return nil, silent
 	case theirs.version != version:
-		return nil, failed(ErrVersion, "%s speaks version %d of kt's protocol, this kt version %d: use the same kt on all hosts", addr, theirs.version, version)
+		return nil, failed(ErrVersion, "it speaks version %d of kt's protocol, this kt version %d: use the same kt on all hosts", theirs.version, version)
 	}
 	c := newConn(conn)
 	c.out.seal, c.in.seal = seals(key, ours, theirs)
@@ -94,7 +111,7 @@ func shake(ctx context.Context, conn net.Conn, addr string, key *Key, version by
 	case err != nil:
 		return nil, err
 	case len(welcome) != welcomeSize || welcome[0] != accepted:
-		return nil, failed(ErrBusy, "%s serves as many streams as it may: try again when other commands have ended", addr)
+		return nil, failed(ErrBusy, "it serves as many streams as it may: try again when other commands have ended")
 	}
 	c.in.max = MaxFrame
 	return c, nil

@@ -2,11 +2,11 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,7 +58,7 @@ func TestWhoFloodsThePortIsInHisOwnWayOnly(t *testing.T) {
 		key := newKey()
 		s := &Server{Key: key, Handle: new(echo).handle, MaxPending: 8}
 		near, far := net.Pipe()
-		slow := &slowly{Conn: near} // a good peer on a slow network
+		slow := &slowly{near, time.Second} // a good peer on a slow network
 		s.Serve(from{far, "10.0.0.7:1"})
 		flood := time.NewTicker(time.Millisecond)
 		stop := make(chan struct{})
@@ -74,7 +74,7 @@ func TestWhoFloodsThePortIsInHisOwnWayOnly(t *testing.T) {
 				}
 			}
 		})
-		c, err := open(t.Context(), slow, "peer", key, Version)
+		c, err := open(t.Context(), slow, key, Version)
 		if err != nil {
 			t.Errorf("while another floods the port: %v", err)
 		} else {
@@ -88,45 +88,89 @@ func TestWhoFloodsThePortIsInHisOwnWayOnly(t *testing.T) {
 	})
 }
 
-// slowly takes a second for each write.
-type slowly struct{ net.Conn }
+// slowly takes so long for each write.
+type slowly struct {
+	net.Conn
+	wait time.Duration
+}
 
 func (s *slowly) Write(b []byte) (int, error) {
-	<-time.After(time.Second)
+	<-time.After(s.wait)
 	return s.Conn.Write(b)
+}
+
+// crowd is connections that prove nothing.
+type crowd struct {
+	conns []net.Conn
+	out   atomic.Int64 // that were turned out
+	wg    sync.WaitGroup
+}
+
+// come adds one, which begins with a text.
+func (c *crowd) come(t *testing.T, addr string, text []byte) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatalf("connection %d: %v", len(c.conns), err)
+	}
+	c.conns = append(c.conns, conn)
+	_, _ = conn.Write(text) // it may have been turned out
+	c.wg.Go(func() {
+		_, _ = conn.Read(make([]byte, 1)) // nothing ever comes
+		c.out.Add(1)
+	})
+	return conn
+}
+
+// settle waits until each is in a lobby or was turned out: one that is between the two
+// lobbies would come into the second after whoever comes now, and be newer there.
+func (c *crowd) settle(t *testing.T, m *Mux, s *Server) {
+	t.Helper()
+	for end := time.Now().Add(soon); int(c.out.Load())+m.lobby.size()+s.lobby.size() < len(c.conns); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%d were turned out, and %d and %d wait, of %d", c.out.Load(), m.lobby.size(), s.lobby.size(), len(c.conns))
+		}
+	}
+}
+
+func (l *lobby) size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.in)
+}
+
+// leave ends them all.
+func (c *crowd) leave() {
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
+	c.wg.Wait()
 }
 
 func TestSlowConnectionsKeepNobodyOut(t *testing.T) {
 	key := newKey()
-	m := &Mux{MaxPending: 8}
-	addr := port(t, m, &Server{Key: key, Handle: new(echo).handle, MaxPending: 8})
+	// Nobody's time is up before the test is over.
+	m := &Mux{MaxPending: 8, Timeout: time.Hour}
+	s := &Server{Key: key, Handle: new(echo).handle, MaxPending: 8, HandshakeTimeout: time.Hour}
+	addr := port(t, m, s)
 	hello := newHello(Version).encode(key)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
+	var slow crowd
+	defer slow.leave()
 	for range 32 {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wg.Go(func() {
-			defer conn.Close()
-			for i := range hello {
+		conn := slow.come(t, addr, hello[:1])
+		slow.wg.Go(func() {
+			for i := 1; i < len(hello)-1; i++ {
+				<-time.After(10 * time.Millisecond)
 				if _, err := conn.Write(hello[i : i+1]); err != nil {
-					return
-				}
-				select {
-				case <-time.After(time.Second):
-				case <-stop:
 					return
 				}
 			}
 		})
 	}
+	slow.settle(t, m, s)
 	for range 8 {
 		ask(t, dial(t, addr, key), 1, []byte("hello"))
 	}
-	close(stop)
-	wg.Wait()
 }
 
 func TestSlowHelloIsEndedWhenItsTimeIsUp(t *testing.T) {
@@ -152,35 +196,29 @@ func TestSlowHelloIsEndedWhenItsTimeIsUp(t *testing.T) {
 
 func TestThousandConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 	key := newKey()
-	m := &Mux{MaxPending: 64}
-	s := &Server{Key: key, Handle: new(echo).handle, MaxPending: 64}
+	// Nobody's time is up before the test is over.
+	m := &Mux{MaxPending: 64, Timeout: time.Hour}
+	s := &Server{Key: key, Handle: new(echo).handle, MaxPending: 64, HandshakeTimeout: time.Hour}
 	addr := port(t, m, s)
 	ask(t, dial(t, addr, key), 1, []byte("before"))
 	var before, during runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	goroutines := runtime.NumGoroutine()
+	var all crowd
+	defer all.leave()
 	for i := range 1000 {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatalf("connection %d: %v", i, err)
-		}
-		defer conn.Close()
-		if i%2 == 0 {
-			_, _ = conn.Write([]byte("K")) // these wait in the server, the others in the mux
-		}
+		all.come(t, addr, []byte("K")[:i%2]) // those with a K wait in the server, the others in the mux
 	}
-	began := time.Now()
+	all.settle(t, m, s)
 	ask(t, dial(t, addr, key), 1, []byte("during"))
-	took := time.Since(began)
 	runtime.GC()
 	runtime.ReadMemStats(&during)
-	if took > soon {
-		t.Errorf("a good peer waited %v", took)
-	}
-	// 64 here, 64 there, and the good peer's; those that were turned out are about to end.
-	for more := 1000; more > 2*64+10; more = runtime.NumGoroutine() - goroutines {
-		if time.Since(began) > HandshakeTimeout-time.Second { // later they end by themselves
+	// 64 here, 64 there, the test's own of each, and the good peer's; those that were turned
+	// out are about to end.
+	end := time.Now().Add(soon)
+	for more := 1000; more > 4*64+10; more = runtime.NumGoroutine() - goroutines {
+		if time.Now().After(end) {
 			t.Fatalf("%d goroutines more than before", more)
 		}
 		runtime.Gosched()
@@ -192,37 +230,40 @@ func TestThousandConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 }
 
 func TestGoodPeersGetThroughWhileOthersConnectAllTheTime(t *testing.T) {
-	key := newKey()
-	m := &Mux{}
-	addr := port(t, m, &Server{Key: key, Handle: new(echo).handle})
-	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for range 4 {
+	synctest.Test(t, func(t *testing.T) {
+		key := newKey()
+		s := &Server{Key: key, Handle: new(echo).handle}
+		m := &Mux{Streams: s.Serve}
+		come := func() net.Conn { // all from one address
+			near, far := net.Pipe()
+			m.Take(from{far, "10.0.0.9:1"})
+			return near
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
 		wg.Go(func() {
-			for ctx.Err() == nil {
-				conn, err := net.Dial("tcp", addr)
-				if err != nil {
-					continue
-				}
-				_, _ = conn.Write([]byte("Kgarbage"))
-				// Until it is turned out, or for a moment.
-				_ = conn.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
-				_, _ = io.ReadAll(conn)
-				_ = conn.Close()
+			for ctx.Err() == nil { // 50 while a good peer is waited for, and 64 may wait
+				<-time.After(time.Millisecond)
+				conn := come()
+				wg.Go(func() {
+					_, _ = conn.Write([]byte("Kgarbage"))
+					_, _ = io.ReadAll(conn) // until it is turned out
+				})
 			}
 		})
-	}
-	for range 50 {
-		c, err := Dial(t.Context(), addr, key)
-		if errors.Is(err, ErrAuth) {
-			t.Fatalf("a good peer was turned out: %v", err)
+		for i := range 10 {
+			c, err := open(t.Context(), &slowly{come(), 50 * time.Millisecond}, key, Version)
+			if err != nil {
+				t.Errorf("good peer %d was turned out: %v", i, err)
+				continue
+			}
+			ask(t, c, 1, []byte("hello"))
+			_ = c.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		ask(t, c, 1, []byte("hello"))
-		_ = c.Close()
-	}
-	stop()
-	wg.Wait()
+		stop()
+		<-time.After(HandshakeTimeout + time.Second)
+		wg.Wait()
+		m.Close()
+		s.Close()
+	})
 }

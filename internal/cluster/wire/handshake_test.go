@@ -69,7 +69,7 @@ func spoiled(t *testing.T, who side, spoil func(int, []byte) int) session {
 	s.Serve(b)
 	var out session
 	var c *Conn
-	c, out.err = open(t.Context(), a, "peer", key, Version)
+	c, out.err = open(t.Context(), a, key, Version)
 	if out.err == nil {
 		out.dialled = true
 		var got []byte
@@ -139,7 +139,7 @@ func TestRecordedSessionFailsWhenItIsPlayedBack(t *testing.T) {
 		near, far := net.Pipe()
 		record := &tape{Conn: near}
 		s.Serve(far)
-		c, err := open(t.Context(), record, "peer", key, Version)
+		c, err := open(t.Context(), record, key, Version)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestServersReplyFailsWhenItIsPlayedToAnother(t *testing.T) {
 		near, far := net.Pipe()
 		record := &tape{Conn: far}
 		s.Serve(record)
-		c, err := open(t.Context(), near, "peer", key, Version)
+		c, err := open(t.Context(), near, key, Version)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestServersReplyFailsWhenItIsPlayedToAnother(t *testing.T) {
 			_, _ = far.Read(make([]byte, helloSize))
 			_, _ = far.Write(record.wrote.Bytes())
 		}()
-		if _, err := open(t.Context(), near, "peer", key, Version); !errors.Is(err, ErrAuth) {
+		if _, err := open(t.Context(), near, key, Version); !errors.Is(err, ErrAuth) {
 			t.Errorf("a server's recorded answer: %v, want ErrAuth", err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,17 +16,19 @@ import (
 func TestDialTellsWhyThereIsNoStream(t *testing.T) {
 	key := newKey()
 	e := new(echo)
-	withKey := serve(t, &Server{Key: key, Handle: e.handle, HandshakeTimeout: time.Second})
-	without := serve(t, &Server{Handle: e.handle, HandshakeTimeout: time.Second})
+	withKey := serve(t, &Server{Key: key, Handle: e.handle})
+	without := serve(t, &Server{Handle: e.handle})
 	talks := listen(t, func(c net.Conn) {
 		_, _ = c.Write([]byte(strings.Repeat("220 mail ready\r\n", 10)))
 		_ = c.Close()
 	})
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	// A port that is taken, and on which nobody listens.
+	taken, err := net.Dial("tcp", talks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = gone.Close()
+	defer taken.Close()
+	gone := taken.LocalAddr().String()
 	var rows sync.WaitGroup
 	for _, row := range []struct {
 		name string
@@ -37,19 +40,17 @@ func TestDialTellsWhyThereIsNoStream(t *testing.T) {
 		{"the key of the agent", withKey, key, nil, ""},
 		{"no key on either side", without, nil, nil, ""},
 		{"no key, and a name of this machine", strings.Replace(without, "127.0.0.1", "localhost", 1), nil, nil, ""},
-		{"another key", withKey, newKey(), ErrAuth, withKey + " did not accept our key, or is no kt agent"},
-		{"no key, and the agent has one", withKey, nil, ErrAuth, withKey + " wants a key, or is no kt agent: give --key-file"},
-		{"a key, and the agent has none", without, key, ErrAuth, without + " did not accept our key"},
-		{"something else listens", talks, key, ErrAuth, talks + " did not accept our key, or is no kt agent"},
-		{"no key for another machine", "192.0.2.1:7946", nil, ErrNeedsKey, "192.0.2.1:7946 is not this machine: give --key-file"},
-		{"nobody listens", gone.Addr().String(), key, nil, gone.Addr().String()},
-		{"no port", "127.0.0.1", key, nil, "missing port"},
+		{"something else listens", talks, key, ErrAuth, "it did not accept our key, or is no kt agent"},
+		{"no key for another machine", "192.0.2.1:7946", nil, ErrNeedsKey, "it is not this machine: give --key-file with the key that its agent has"},
+		{"nobody listens", gone, key, syscall.ECONNREFUSED, "connection refused"},
+		{"a name that nobody has", "no such host:7946", key, nil, "its name is not found: no such host"},
+		{"no port", "127.0.0.1", key, nil, "address 127.0.0.1: missing port in address"},
 	} {
-		rows.Go(func() { // at once: some wait for their end
+		rows.Go(func() {
 			c, err := Dial(t.Context(), row.addr, row.key)
 			switch {
 			case row.text != "":
-				if err == nil || !strings.Contains(err.Error(), row.text) || row.is != nil && !errors.Is(err, row.is) {
+				if err == nil || err.Error() != row.text || row.is != nil && !errors.Is(err, row.is) {
 					t.Errorf("%s: %v, want %q", row.name, err, row.text)
 				}
 			case err != nil:
@@ -71,6 +72,34 @@ func TestDialTellsWhyThereIsNoStream(t *testing.T) {
 	}
 }
 
+func TestWhoHasAnotherKeyIsToldWhatToDo(t *testing.T) {
+	key := newKey()
+	for _, row := range []struct {
+		name      string
+		agent, us *Key
+		want      string
+	}{
+		{"another key", key, newKey(), "it did not accept our key, or is no kt agent"},
+		{"no key, and the agent has one", key, nil, "it wants a key, or is no kt agent: give --key-file with the key that the agent has"},
+		{"a key, and the agent has none", nil, key, "it did not accept our key, or is no kt agent"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := new(echo)
+			s := &Server{Key: row.agent, Handle: e.handle}
+			near, far := net.Pipe()
+			s.Serve(from{far, "127.0.0.1:1"})
+			_, err := open(t.Context(), near, row.us, Version)
+			if !errors.Is(err, ErrAuth) || err.Error() != row.want {
+				t.Errorf("%s: %v, want %s", row.name, err, row.want)
+			}
+			s.Close()
+			if e.streams.Load() != 0 {
+				t.Errorf("%s: the stream was handled", row.name)
+			}
+		})
+	}
+}
+
 func TestServerWithoutAKeyIsSilentToOtherMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
@@ -78,7 +107,7 @@ func TestServerWithoutAKeyIsSilentToOtherMachines(t *testing.T) {
 		s := &Server{Handle: e.handle, Log: func(line string) { lines = append(lines, line) }}
 		near, far := net.Pipe() // no address of this machine
 		s.Serve(far)
-		if _, err := open(t.Context(), near, "peer", nil, Version); !errors.Is(err, ErrAuth) {
+		if _, err := open(t.Context(), near, nil, Version); !errors.Is(err, ErrAuth) {
 			t.Errorf("Dial: %v, want ErrAuth", err)
 		}
 		synctest.Wait()
@@ -98,8 +127,8 @@ func TestPeersOfDifferentVersionsTellEachOther(t *testing.T) {
 		near, far := net.Pipe()
 		s.Serve(far)
 		began := time.Now()
-		_, err := open(t.Context(), near, "vm14:7946", key, Version+1)
-		want := "vm14:7946 speaks version 1 of kt's protocol, this kt version 2: use the same kt on all hosts"
+		_, err := open(t.Context(), near, key, Version+1)
+		want := "it speaks version 1 of kt's protocol, this kt version 2: use the same kt on all hosts"
 		if !errors.Is(err, ErrVersion) || err.Error() != want {
 			t.Errorf("Dial: %v, want %s", err, want)
 		}
@@ -119,7 +148,7 @@ func TestPeersOfDifferentVersionsTellEachOther(t *testing.T) {
 		s = &Server{Key: newKey(), Handle: e.handle}
 		near, far = net.Pipe()
 		s.Serve(far)
-		if _, err := open(t.Context(), near, "vm14:7946", key, Version+1); !errors.Is(err, ErrAuth) {
+		if _, err := open(t.Context(), near, key, Version+1); !errors.Is(err, ErrAuth) {
 			t.Errorf("Dial without the key: %v, want ErrAuth", err)
 		}
 		s.Close()
@@ -132,7 +161,7 @@ func TestStreamsOverTheLimitAreToldSo(t *testing.T) {
 	first := dial(t, addr, key)
 	ask(t, dial(t, addr, key), 1, []byte("second"))
 	_, err := Dial(t.Context(), addr, key)
-	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), addr+" serves as many streams as it may") {
+	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), "it serves as many streams as it may") {
 		t.Errorf("the third stream: %v, want ErrBusy", err)
 	}
 	_ = first.Close()

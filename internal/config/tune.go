@@ -5,35 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
-
-// This file has the flags of the commands that are about this machine, and not about
-// a load: kt tune and kt probe.
-
-// Groups of their flags.
-const (
-	GroupAction  = "Action"
-	GroupMachine = "Machine"
-	GroupChecks  = "Check"
-	GroupChange  = "Change"
-	GroupProbe   = "Probe"
-)
-
-// machineCommands may have a section in the configuration file too.
-var machineCommands = map[string]func(*pflag.FlagSet){
-	"tune":  func(s *pflag.FlagSet) { NewTune(s) },
-	"probe": func(s *pflag.FlagSet) { NewProbe(s) },
-
-	"agent":   func(s *pflag.FlagSet) { NewAgent(s) },
-	"collect": func(s *pflag.FlagSet) { NewCollect(s) },
-	"peers":   func(s *pflag.FlagSet) { NewPeers(s) },
-}
-
-// onlyTyped marks flags that only the command line sets: no environment and no file
-// makes kt change a machine.
-const onlyTyped = "kt_only_typed"
 
 // Actions of kt tune, each a flag: at most one is given.
 const (
@@ -70,7 +45,7 @@ type Tune struct {
 	Dirs          []string
 	PID           int
 	Unit, Root    string
-	Interval      string
+	Interval      time.Duration // for which counters are watched, 0 to 1h; 0: since the machine started
 	Brokers       int
 
 	Only, Skip             []string
@@ -79,7 +54,7 @@ type Tune struct {
 	Yes, Force             bool
 	Output                 string
 	Quiet, NoColor, ASCII  bool
-	config                 string
+	interval, config       string
 	asked                  map[string]*bool
 	set                    *pflag.FlagSet
 }
@@ -91,41 +66,41 @@ var TuneOutputs = []string{"text", "json", "csv", "markdown"}
 func NewTune(set *pflag.FlagSet) *Tune {
 	t := &Tune{set: set, asked: make(map[string]*bool)}
 	set.SortFlags = false
-	group(set, GroupAction, func() {
+	group(set, groupAction, func() {
 		for _, a := range actions {
 			t.asked[a.name] = set.Bool(a.name, false, a.usage)
 		}
 		set.StringVar(&t.Explain, ActionExplain, "", "print everything about the check of this `ID`")
 	})
-	group(set, GroupMachine, func() {
+	group(set, groupMachine, func() {
 		set.StringVar(&t.Role, "role", "", "`ROLE` of the machine: broker, controller or client (default: found from the running processes)")
 		set.StringVar(&t.Profile, "profile", "throughput", "`NAME` of what is wanted: throughput, latency or minimal, or a file of your own (my.yaml)")
 		set.StringSliceVar(&t.Dirs, "dirs", nil, "log `DIRS`, as DIR,DIR (default: those of the running broker's server.properties)")
 		set.IntVar(&t.PID, "pid", 0, "`PID` of the broker (default: found)")
 		set.StringVar(&t.Unit, "unit", "", "systemd `UNIT` of the broker (default: that of its process)")
 		set.StringVar(&t.Root, "root", "/", "`DIR` where the machine's root is mounted, as /host in a container")
-		set.StringVar(&t.Interval, "interval", "1s", "watch the kernel's counters for this `TIME`; 0: look at them since the machine started")
+		set.StringVar(&t.interval, "interval", "1s", "watch the kernel's counters for this `TIME`; 0: look at them since the machine started")
 		set.IntVar(&t.Brokers, "brokers", 0, "`N` brokers in the cluster, for --hints")
 	})
-	group(set, GroupChecks, func() {
+	group(set, groupChecks, func() {
 		set.StringSliceVar(&t.Only, "only", nil, "only these checks: `IDS` as ID,ID; groups (memory) and first parts of IDs (vm) too")
 		set.StringSliceVar(&t.Skip, "skip", nil, "all checks but these `IDS`")
 		set.BoolVar(&t.Strict, "strict", false, "warnings count: exit code 3")
 		set.BoolVarP(&t.Verbose, "verbose", "v", false, "say why for every check, and show those that do not apply")
 		set.BoolVar(&t.Probe, "probe", false, "measure the log directories first, as kt probe does, so that vm.dirty_* fit the disks; beside a running broker gently, and without that")
 	})
-	group(set, GroupChange, func() {
+	group(set, groupChange, func() {
 		set.BoolVar(&t.Runtime, "runtime", false, "change only what runs now, so that a reboot undoes it")
 		set.BoolVar(&t.Persist, "persist", false, "write only the files that are read at the next start")
 		set.BoolVarP(&t.Yes, "yes", "y", false, "with --apply: do not ask")
 		set.BoolVar(&t.Force, "force", false, "with --rollback: put back also what somebody else changed since")
 	})
 	typed(set, append(names(actions), ActionExplain, "probe", "runtime", "persist", "yes", "force")...)
-	group(set, GroupOutput, func() {
-		defineMachineOutput(set, &t.Output, TuneOutputs, &t.NoColor, &t.ASCII)
+	group(set, groupOutput, func() {
+		defineFormat(set, &t.Output, TuneOutputs, &t.NoColor, &t.ASCII)
 		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only what fails or warns, and no progress")
 	})
-	group(set, GroupConfig, func() { defineConfigFile(set, &t.config) })
+	group(set, groupConfig, func() { defineConfigFile(set, &t.config) })
 	return t
 }
 
@@ -136,24 +111,12 @@ func names(list []struct{ name, usage string }) (names []string) {
 	return names
 }
 
-func defineMachineOutput(set *pflag.FlagSet, output *string, outputs []string, noColor, ascii *bool) {
-	last := len(outputs) - 1
-	set.StringVarP(output, "output", "o", "text", "`FORMAT`: "+strings.Join(outputs[:last], ", ")+" or "+outputs[last])
-	set.BoolVar(noColor, "no-color", false, "no colours; NO_COLOR does the same")
-	set.BoolVar(ascii, "ascii", false, "only ASCII")
-}
-
-func defineConfigFile(set *pflag.FlagSet, path *string) {
-	set.StringVar(path, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
-}
-
 // Load applies environment and configuration file, and checks what needs no machine.
 // Every problem is told, each naming the flag.
 func (t *Tune) Load(sys System, nearest Nearest) error {
-	if err := loadMachine(t.set, "tune", t.config, sys, nearest); err != nil {
+	if _, err := loadLayers(t.set, "tune", t.config, "", sys, nearest); err != nil {
 		return err
 	}
-	t.NoColor = t.NoColor || sys.Getenv("NO_COLOR") != ""
 	var errs []error
 	for _, a := range actions {
 		if *t.asked[a.name] {
@@ -166,7 +129,7 @@ func (t *Tune) Load(sys System, nearest Nearest) error {
 	if t.Action == "" {
 		t.Action = ActionCheck
 	}
-	errs = append(errs, oneOf("output", t.Output, TuneOutputs, nearest), t.fits())
+	errs = append(errs, checkFormat(t.set, &t.Output, TuneOutputs, nearest), t.fits())
 	if t.Role != "" {
 		errs = append(errs, oneOf("role", t.Role, []string{"broker", "controller", "client"}, nearest))
 	}
@@ -205,6 +168,10 @@ func (t *Tune) fits() error {
 		errs = append(errs, fmt.Errorf("--output %s: --%s has %s only", t.Output, t.Action, strings.Join(allowed, " and ")))
 	} else if !slices.Contains(allowed, t.Output) {
 		t.Output = "text" // a file or the environment speaks to every command
+	}
+	var err error
+	if t.Interval, err = time.ParseDuration(t.interval); err != nil || t.Interval < 0 || t.Interval > time.Hour {
+		errs = append(errs, fmt.Errorf("--interval %s: it must be a time from 0 to 1h, as 5s", t.interval))
 	}
 	switch {
 	case t.PID < 0:
@@ -258,54 +225,4 @@ func Quoted(value string) string {
 		return value
 	}
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
-}
-
-// group marks the flags that add defines.
-func group(set *pflag.FlagSet, name string, add func()) {
-	(&Flags{set: set}).define(name, add)
-}
-
-// typed marks flags that only the command line sets.
-func typed(set *pflag.FlagSet, flags ...string) {
-	for _, name := range flags {
-		_ = set.SetAnnotation(name, onlyTyped, []string{"true"}) // the flag exists
-	}
-}
-
-func isOnlyTyped(f *pflag.Flag) bool { return len(f.Annotations[onlyTyped]) > 0 }
-
-// typedOn tells whether a flag was given on the command line, and not by a file or
-// the environment, which speak to every command.
-func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered]) == 0 }
-
-// layered marks flags that a layer below the command line has set.
-const layered = "kt_layered"
-
-// oneOf refuses a value that is not among some.
-func oneOf(flag, value string, among []string, nearest Nearest) error {
-	if slices.Contains(among, value) {
-		return nil
-	}
-	hint := ""
-	if n := nearest(value, among); n != "" {
-		hint = "; did you mean " + n + "?"
-	}
-	return fmt.Errorf("--%s %q: it must be one of %s%s", flag, value, strings.Join(among, ", "), hint)
-}
-
-// loadMachine applies the layers to the flags of a command that has no profiles of
-// flags.
-func loadMachine(set *pflag.FlagSet, command, file string, sys System, nearest Nearest) error {
-	l := &layers{flags: set, command: command, all: allFlags(), sys: sys, nearest: nearest}
-	l.sources, l.from = make(map[string]string), make(map[string]layer)
-	if file == "" {
-		file = sys.Getenv(EnvName("config"))
-	}
-	err := l.apply(file, "")
-	for name, from := range l.from {
-		if from != fromFlag {
-			_ = set.SetAnnotation(name, layered, []string{"true"}) // the flag exists
-		}
-	}
-	return err
 }

@@ -1,0 +1,56 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.ktr")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result.Claim(file)
+	f, err := result.NewRunFile(file, result.Header{Schema: result.Schema, RunID: "R"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMerger(nil)
+	defer m.close()
+	if err := m.add(path); err != nil {
+		t.Fatal(err)
+	}
+	if want := "the run is still going on, for " + path + " is being written: collect again when it is over"; m.going() == nil || m.going().Error() != want {
+		t.Errorf("the problem is %v, want %q", m.going(), want)
+	}
+	if err := f.Close(result.Trailer{Ended: result.Completed}); err != nil {
+		t.Fatal(err)
+	}
+	whole := newMerger(nil)
+	defer whole.close()
+	if err := errors.Join(whole.add(path), whole.going()); err != nil {
+		t.Errorf("when it is over: %v", err)
+	}
+}
+
+func TestARunThatNobodyHasIsToldInOneLine(t *testing.T) {
+	silent := errors.New("vm2: connection refused")
+	for _, tc := range []struct {
+		problem error
+		want    string
+	}{
+		{&cluster.UnknownRunError{Run: "nigthly", Known: []string{"nightly", "weekly"}}, "no agent has run files of run nigthly; did you mean nightly?"},
+		{&cluster.UnknownRunError{Run: "x"}, "no agent has run files of run x: they hand out what lies in their --results and in the state folder of their user (kt/runs); kt collect FILE… merges any others"},
+		{silent, silent.Error()},
+	} {
+		if err := nothingFetched([]error{tc.problem}); err.Error() != tc.want {
+			t.Errorf("%v, want %q", err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestWhatHasToldEverythingPrintsNothingMore(t *testing.T) {
+	told := &exitError{code: exitInterrupted}
+	for _, c := range []struct {
+		what string
+		err  error
+		want string
+		code int
+	}{
+		{"by itself", told, "", exitInterrupted},
+		{"as a signal ends what it has ended", &exitError{exitInterrupted, told}, "", exitInterrupted},
+		{"beside an error", errors.Join(errors.New("a"), told, errors.New("b")), "kt: a\nkt: b\n", exitInterrupted},
+		{"an error of two lines", usageError(errors.New("a\nb")), "kt: a\nkt: b\n", exitUsage},
+	} {
+		if got := message(c.err); got != c.want || exitCode(c.err) != c.code {
+			t.Errorf("%s: %q with code %d, want %q with %d", c.what, got, exitCode(c.err), c.want, c.code)
+		}
+	}
+}
+
+// verified is the result of a run that is not valid.
+func verified(v ledger.Verdict) result.Result {
+	var r result.Result
+	r.Verify = &v
+	return r
+}
+
+func TestTheWorstIsTheExitCode(t *testing.T) {
+	unwritten := errors.New("disk full")
+	for _, c := range []struct {
+		what   string
+		res    result.Result
+		signal int
+		err    error
+		want   int
+	}{
+		{what: "nothing", res: result.Result{Valid: true}, want: exitOK},
+		{what: "failed records", res: result.Result{Valid: true, Records: result.Records{Failed: 1}}, want: exitFailed},
+		{what: "failed records, not valid", res: result.Result{Records: result.Records{Failed: 1}}, want: exitNotValid},
+		{what: "corrupted, not valid", res: verified(ledger.Verdict{Corrupted: 1}), want: exitFailed},
+		{what: "not written, not valid", err: unwritten, want: exitFailed},
+		{what: "a signal, corrupted, not valid", res: verified(ledger.Verdict{Corrupted: 1}), signal: exitTerminated, want: exitTerminated},
+		{what: "lost, a signal, not written, not valid", res: verified(ledger.Verdict{Lost: 1}), signal: exitTerminated, err: unwritten, want: exitLost},
+	} {
+		if got := exitCode(worse(judge(c.res, c.signal, "text"), c.err)); got != c.want {
+			t.Errorf("%s: code %d, want %d", c.what, got, c.want)
+		}
+	}
+}
+
+func TestThePagesTellWhichExitCodeWins(t *testing.T) {
+	if help := newExitCodes().Long; !strings.Contains(help, precedence) {
+		t.Errorf("the help does not:\n%s", help)
+	}
+	for _, page := range []string{"../docs/result.md", "../ARCHITECTURE.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), precedence) {
+			t.Errorf("%s does not say: %s", page, precedence)
+		}
+	}
+}

@@ -1,0 +1,431 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// crashed runs a load on a and b, one of whose agents is killed and started anew at 10 s of
+// the run: its processes go on.
+func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx context.Context, r *RunOptions) context.Context, check func(t *testing.T, w *world, out Outcome, took time.Duration, err error)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client", unwatched)
+		w.add("b", "client", unwatched)
+		time.AfterFunc(10*time.Second, w.hosts[host].crash)
+		o := longer(w.order([]string{"a", "b"}), lasts)
+		o.Plan.Topic.Delete = true
+		r := RunOptions{Dir: t.TempDir()}
+		ctx := t.Context()
+		if change != nil {
+			ctx = change(ctx, &r)
+		}
+		began := time.Now()
+		out, err := w.client().Run(ctx, o, r)
+		check(t, w, out, time.Since(began), err)
+		w.end()
+	})
+}
+
+func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *testing.T) {
+	var states []string
+	var note string
+	observe := func(ctx context.Context, r *RunOptions) context.Context {
+		r.Observe = func(t Tick) {
+			states = append(states, t.Hosts[1].State)
+			if t.Hosts[1].Note != "" {
+				note = t.Hosts[1].Note
+			}
+		}
+		return ctx
+	}
+	crashed(t, "b", 40*time.Second, observe, func(t *testing.T, w *world, out Outcome, took time.Duration, err error) {
+		if err != nil || len(out.Lost) > 0 || took < 40*time.Second || took > 50*time.Second {
+			t.Fatalf("lost %q after %v, error %v", out.Lost, took, err)
+		}
+		if d := out.Done["b"]; len(d) != 2 || d[0] != (Done{}) || d[1] != (Done{}) {
+			t.Errorf("host b ended %+v", d)
+		}
+		for _, f := range out.Files {
+			if r := partOf(t, f); r.Ended != result.Completed || r.ElapsedSeconds != 40 || strings.HasSuffix(f, "-cut.ktr") {
+				t.Errorf("%s ended %s after %v s", f, r.Ended, r.ElapsedSeconds)
+			}
+		}
+		if n := w.topics(); len(out.Files) != 4 || n != 0 {
+			t.Errorf("files %q; the topic is there %d times", out.Files, n)
+		}
+		for _, text := range []string{"b: its agent was started anew; its load goes on by itself", "b is back"} {
+			if n := w.logged(text); n != 1 {
+				t.Errorf("%q is said %d times: %q", text, n, w.logs)
+			}
+		}
+		if !slices.Contains(states, "away") || note != "its agent was started anew; its load goes on by itself" {
+			t.Errorf("the screen says %q, %q", slices.Compact(states), note)
+		}
+	})
+}
+
+func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
+	stop := func(ctx context.Context, r *RunOptions) context.Context {
+		c := make(chan struct{})
+		time.AfterFunc(14*time.Second, func() { close(c) })
+		r.Stop = c
+		return ctx
+	}
+	crashed(t, "b", 2*time.Minute, stop, func(t *testing.T, w *world, out Outcome, took time.Duration, err error) {
+		const lost = "b: its agent was started anew, and its load goes on by itself; the rest of what it measured is with its agent: kt collect --run nightly when it is done"
+		if err != nil || !slices.Equal(out.Lost, []string{lost}) || w.logged(lost) != 1 {
+			t.Errorf("lost %q, error %v, said %q", out.Lost, err, w.logs)
+		}
+		if took > 14*time.Second+comebackGrace+10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if n := w.topics(); n != 1 || w.logged("topic t is not deleted: b may still write to it") != 1 {
+			t.Errorf("the topic is there %d times: %q", n, w.logs)
+		}
+		b := w.peers("b")
+		going, problems := w.client().Results(t.Context(), b, "nightly", t.TempDir())
+		if want := "run nightly is still going on b: collect again when it is over"; len(going) != 2 || len(problems) != 1 || problems[0].Error() != want {
+			t.Errorf("while it goes on: files %q, problems %v", going, problems)
+		}
+		<-time.After(2 * time.Minute)
+		files, problems := w.client().Results(t.Context(), b, "nightly", t.TempDir())
+		if len(files) != 2 || len(problems) > 0 || partOf(t, files[0]).Ended != result.Completed {
+			t.Errorf("files %q, problems %v", files, problems)
+		}
+	})
+}
+
+func TestAnAbortSaysWhereALoadGoesOnWhoseAgentWasKilled(t *testing.T) {
+	abort := func(ctx context.Context, _ *RunOptions) context.Context {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(14*time.Second, cancel)
+		return ctx
+	}
+	crashed(t, "b", time.Minute, abort, func(t *testing.T, _ *world, _ Outcome, took time.Duration, err error) {
+		if !errors.Is(err, ErrAborted) || !strings.Contains(err.Error(), "but for b, where the load goes on by itself") || took > 14*time.Second+leaveTimeout {
+			t.Errorf("the error is %v after %v", err, took)
+		}
+	})
+}
+
+func TestATopicWhoseMakerIsGoneIsSaidToBeThere(t *testing.T) {
+	const said = "topic t is not deleted: the process that made it is gone"
+	crashed(t, "a", 30*time.Second, nil, func(t *testing.T, w *world, out Outcome, _ time.Duration, err error) {
+		if n := w.topics(); err != nil || len(out.Lost) > 0 || n != 1 || w.logged(said) != 1 {
+			t.Errorf("lost %q, error %v; the topic is there %d times: %q", out.Lost, err, n, w.logs)
+		}
+	})
+	for p, want := range []int{1, 0} {
+		bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+			w.hosts["a"].behave = func(process int) behaviour {
+				if process == p+1 {
+					return behaviour{diesAt: 3 * time.Second}
+				}
+				return behaviour{}
+			}
+			o := w.order([]string{"a", "b"})
+			o.Plan.Topic.Delete = true
+			if _, _, err := w.run(o); err != nil {
+				t.Fatal(err)
+			}
+			if n := w.topics(); n != want || w.logged(said) != want {
+				t.Errorf("process %d died: the topic is there %d times, want %d: %q", p+1, n, want, w.logs)
+			}
+		})
+	}
+}
+
+func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		stop, abort time.Duration // after the run was ordered; 0: never
+		most        time.Duration
+	}{
+		{"nobody gives it up", 0, 0, 22*time.Second + comebackGrace + 5*time.Second},
+		{"by a stop while it is waited for", 30 * time.Second, 0, 30*time.Second + time.Second},
+		{"by an abort after a stop", 20 * time.Second, 26 * time.Second, 26*time.Second + time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+				time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) })
+				stop, abort := make(chan struct{}), make(chan struct{})
+				if tc.stop > 0 {
+					time.AfterFunc(tc.stop, func() { close(stop) })
+				}
+				if tc.abort > 0 {
+					time.AfterFunc(tc.abort, func() { close(abort) })
+				}
+				shown := false
+				began := time.Now()
+				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *RunOptions) {
+					r.Stop, r.Abort = stop, abort
+					r.Observe = func(t Tick) {
+						shown = shown || !t.Hosts[1].Until.IsZero() && t.Hosts[1].Until.Sub(began) < time.Minute
+					}
+				})
+				if err != nil || len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: it was not heard for") {
+					t.Errorf("lost %q, error %v", out.Lost, err)
+				}
+				if took := time.Since(began); took > tc.most || !shown {
+					t.Errorf("it took %v, want at most %v; shown %v", took, tc.most, shown)
+				}
+			})
+		})
+	}
+}
+
+func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
+	// The start is 2 s after the order.
+	for _, tc := range []struct {
+		name   string
+		at     time.Duration
+		late   time.Duration // by which host b hears of it later
+		undone bool
+	}{
+		{"long before", 1200 * time.Millisecond, 0, true},
+		{"too late to be undone", 1700 * time.Millisecond, 0, false},
+		{"in the last moment", 1900 * time.Millisecond, 0, false},
+		{"just after", 2200 * time.Millisecond, 0, false},
+		{"before on one host and after on the other", 1700 * time.Millisecond, 600 * time.Millisecond, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, []string{"a", "b", "broker"}, func(t *testing.T, w *world) {
+				stop := make(chan struct{})
+				time.AfterFunc(tc.at, func() { close(stop) })
+				c := w.client()
+				c.dial = func(ctx context.Context, addr string) (stream, error) {
+					s, err := w.dial(ctx, addr)
+					if addr == "b" && err == nil {
+						s = &tardy{s, tc.late}
+					}
+					return s, err
+				}
+				o := longer(w.order([]string{"a", "b"}, "broker"), time.Minute)
+				o.Plan.Topic.Delete = true
+				out, err := c.Run(t.Context(), o, RunOptions{Dir: t.TempDir(), Stop: stop})
+				if n := w.topics(); n != 0 {
+					t.Errorf("the topic is there %d times", n)
+				}
+				if tc.undone {
+					if !errors.Is(err, ErrStopped) {
+						t.Errorf("the error is %v", err)
+					}
+					w.idle(t, 0)
+					return
+				}
+				if err != nil || len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
+					t.Fatalf("lost %q, files %q, error %v", out.Lost, out.Files, err)
+				}
+				for _, f := range loads(out.Files) {
+					if r := partOf(t, f); r.Ended != result.Interrupted {
+						t.Errorf("%s ended %s", f, r.Ended)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name  string
+		state partState // of one of two processes
+		after time.Duration
+		want  bool
+	}{
+		{"before the start", partReady, -time.Millisecond, false},
+		{"one has not said that it began", partReady, time.Millisecond, false},
+		{"one does not say so for long", partReady, beginWithin, true},
+		{"both have", partRunning, time.Millisecond, true},
+		{"one has died", partGone, time.Millisecond, true},
+	} {
+		r := &run{start: &StartOrder{At: start}, children: []*child{{}, {}}}
+		r.children[0].status.State, r.children[1].status.State = partRunning, tc.state
+		if got := r.begun(start.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+// tardy is a stream on which orders to stop take their time.
+type tardy struct {
+	stream
+	late time.Duration
+}
+
+func (s *tardy) Send(ctx context.Context, kind wire.Kind, b []byte) error {
+	if kind == kindJSON && strings.Contains(string(b), `"do":"stop"`) {
+		<-time.After(s.late)
+	}
+	return s.stream.Send(ctx, kind, b)
+}
+
+func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
+	for _, tc := range []struct {
+		consumers, groups int
+		want              string // of 6 partitions
+	}{
+		{6, 0, ""},
+		{8, 0, "8 consumers share 6 partitions: 2 of them read nothing"},
+		{8, 2, "8 consumers of each group share 6 partitions: 2 of them read nothing"},
+	} {
+		bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+			o := w.order([]string{"a"})
+			o.Plan.Producers, o.Plan.Load = 0, plan.Plan{}.Load
+			o.Plan.Command, o.Plan.Payload, o.Plan.Topic = plan.Consume, plan.Payload{}, plan.Topic{Name: "t"}
+			o.Plan.Load = plan.Load{Arrivals: plan.Uniform, Duration: plan.Duration(5 * time.Second)}
+			o.Plan.Read = plan.Read{Consumers: tc.consumers, Group: "g", Groups: tc.groups, Commit: plan.CommitAuto}
+			if _, _, err := w.run(o); err != nil {
+				t.Fatal(err)
+			}
+			if n := w.logged("read nothing"); n != min(1, len(tc.want)) || w.logged(tc.want) < n {
+				t.Errorf("%d consumers: %q", tc.consumers, w.logs)
+			}
+		})
+	}
+}
+
+func TestAFileOfAnotherHostIsNotTakenForOnesOwn(t *testing.T) {
+	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+		o := w.order([]string{"a", "b"})
+		shared := filepath.Join(w.hosts["b"].dir, ownFile("19991231-235959-"+o.Epoch+"x", 1))
+		leave(t, shared, "R", &result.Part{Run: "nightly", Epoch: o.Epoch, Host: "a", Process: 1}, 10)
+		w.hosts["b"].behave = func(p int) behaviour {
+			if p == 1 {
+				return behaviour{diesAt: time.Second}
+			}
+			return behaviour{}
+		}
+		out, _, err := w.run(o)
+		if err != nil || len(out.Lost) != 1 {
+			t.Fatalf("lost %q, error %v", out.Lost, err)
+		}
+		for _, f := range loads(out.Files) {
+			if strings.HasPrefix(filepath.Base(f), "a-p1-") && partOf(t, f).RunID == "R" {
+				t.Errorf("%s is of the run", f)
+			}
+		}
+	})
+}
+
+func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testing.T) {
+	offer := func(epoch string, shares bool) *offer {
+		o := offered(t)
+		o.Part.Epoch, o.Part.Run = epoch, "run-"+epoch
+		if !shares {
+			o.Shares = nil
+		}
+		return o
+	}
+	for _, tc := range []struct {
+		name     string
+		parallel int
+		limits   Limits
+		load     bool // the host makes a load; else it watches one
+		another  bool // likewise, of the next offer
+		want     string
+	}{
+		{"one load at a time", 1, Limits{}, true, true, "it is busy with run run-A: wait until that is over, or start the agent with --parallel 2"},
+		{"two loads", 2, Limits{}, true, true, ""},
+		{"two within a rate", 2, Limits{Rate: 800}, true, true, ""},
+		{"two above a rate", 2, Limits{Rate: 799}, true, true, "--max-rate 799: this host's share is 400 records/s, and its other loads have 400"},
+		{"two above a rate of bytes", 2, Limits{BytesPerSecond: 79_999}, true, true, "--max-rate 79999 B/s: this host's share is 40000 B/s, and its other loads have 40000"},
+		{"two with more producers", 2, Limits{Producers: 7}, true, true, "--max-producers 7: this host's share is 4 producers and consumers, and its other loads have 4"},
+		{"a load beside what is watched", 1, Limits{Rate: 400}, false, true, ""},
+		{"watching beside a load", 1, Limits{Rate: 400}, true, false, ""},
+		{"watching beside watching", 1, Limits{}, false, false, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				a := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = tc.parallel, tc.limits }).agent
+				if _, err := a.accept(offer("A", tc.load)); err != nil {
+					t.Fatal(err)
+				}
+				_, err := a.accept(offer("B", tc.another))
+				if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
+					t.Errorf("accept = %v, want %q", err, tc.want)
+				}
+				w.end()
+			})
+		})
+	}
+	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
+		a := w.hosts["b"].agent
+		for i := range maxWatches {
+			if _, err := a.accept(offer(string(rune('A'+i)), false)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := a.accept(offer("more", false)); err == nil || err.Error() != "it watches 16 runs already" {
+			t.Errorf("accept = %v", err)
+		}
+	})
+}
+
+func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.add("a", "client")
+		w.add("b", "client", func(o *AgentOptions) { o.Dir = a.dir })
+		_, _, err := w.run(w.order([]string{"a", "b"}))
+		if err == nil || !strings.Contains(err.Error(), "another agent has its run files in "+a.dir+" too: give each a folder of its own with --results") {
+			t.Errorf("the error is %v", err)
+		}
+		w.end()
+	})
+}
+
+func TestAnAgentThatWantsAKeyIsThere(t *testing.T) {
+	for err, tail := range map[error]bool{
+		fmt.Errorf("vm1: %w", wire.ErrAuth): false, errors.New("vm1: connection refused"): true,
+	} {
+		if text := silence([]error{err}).Error(); strings.Contains(text, "start kt agent") != tail || strings.HasPrefix(text, "no agent answers") != tail {
+			t.Errorf("%v: it is told as %q", err, text)
+		}
+	}
+}
+
+func TestATickLastsAsLongAsTheSecondsOfItsProcesses(t *testing.T) {
+	const rate = 1000 // of each process
+	w := func(from, to float64) stats.Window {
+		return stats.Window{Start: time.Duration(from * 1e9), End: time.Duration(to * 1e9), Acknowledged: int64(rate * (to - from))}
+	}
+	always := func(*view, int) bool { return true }
+	v := newView()
+	// Processes that do not tick together: by up to 0.4 s before and after.
+	for second := range 3 {
+		at := float64(second)
+		elapsed := time.Duration(second+2) * time.Second
+		v.add("a", 1, w(max(0, at-0.4), at+0.6), elapsed)
+		v.add("a", 2, w(at, at+1), elapsed)
+		v.add("b", 1, w(at+0.4*min(at, 1), at+1.4), elapsed)
+		got, ok := v.next(always, elapsed)
+		if !ok || len(got) != 1 {
+			t.Fatalf("second %d: %+v", second, got)
+		}
+		if r := got[0].RecordsPerSecond(); r < 2.99*rate || r > 3.01*rate {
+			t.Errorf("second %d is shown as %.0f records/s, from %v to %v", second, r, got[0].Start, got[0].End)
+		}
+		host := v.hosts["a"].window()
+		if r := host.RecordsPerSecond(); r < 1.99*rate || r > 2.01*rate {
+			t.Errorf("host a in second %d: %.0f records/s", second, r)
+		}
+		clear(v.hosts)
+	}
+}

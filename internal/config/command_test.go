@@ -1,0 +1,165 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// loadOther loads a command that makes no load: define gives its Load.
+func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System, Nearest) error) error {
+	t.Helper()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	load := define(set)
+	if err := set.Parse(in.args); err != nil {
+		t.Fatalf("parse %q: %v", in.args, err)
+	}
+	sys := System{Getenv: func(name string) string { return in.env[name] }}
+	for name, value := range in.env {
+		sys.Environ = append(sys.Environ, name+"="+value)
+	}
+	if in.file != "" {
+		sys.ConfigDir = t.TempDir()
+		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
+	}
+	return load(sys, samePrefix)
+}
+
+func TestReportIsLoadedFromEveryLayer(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		in      given
+		output  string
+		noColor bool
+		err     string // how it ends; "": there is none
+	}{
+		{"nothing", given{}, "text", false, ""},
+		{"a variable", given{env: map[string]string{"KT_OUTPUT": "json"}}, "json", false, ""},
+		{"a section of the file", given{file: "output: json\nreport: {output: csv, no-color: true}"}, "csv", true, ""},
+		{"the section of another command", given{file: "report: {output: csv}\npeers: {output: json}"}, "csv", false, ""},
+		{"a flag over both", given{args: []string{"-o", "processes"}, file: "report: {output: csv}", env: map[string]string{"KT_OUTPUT": "json"}}, "processes", false, ""},
+		{"NO_COLOR", given{env: map[string]string{"NO_COLOR": "1"}}, "text", true, ""},
+		{"a flag over NO_COLOR", given{args: []string{"--no-color=false"}, env: map[string]string{"NO_COLOR": "1"}}, "text", false, ""},
+		{"a form of other commands, for all of them", given{file: "output: tui"}, "text", false, ""},
+		{"the same in a variable", given{env: map[string]string{"KT_OUTPUT": "markdown"}}, "text", false, ""},
+		{"the same as a flag", given{args: []string{"-o", "tui"}}, "", false, `--output "tui": it must be one of text, json, jsonl, csv, processes, perf-test`},
+		{"a form of no command", given{file: "output: textual"}, "", false, `--output "textual": it must be one of text, json, jsonl, csv, processes, perf-test; did you mean text?`},
+		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "fps"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var r *Report
+			err := loadOther(t, tc.in, func(set *pflag.FlagSet) func(System, Nearest) error { r = NewReport(set); return r.Load })
+			switch {
+			case tc.err != "":
+				if err == nil || !strings.HasSuffix(err.Error(), tc.err) {
+					t.Errorf("%v\nwant %s", err, tc.err)
+				}
+			case err != nil || r.Output != tc.output || r.NoColor != tc.noColor:
+				t.Errorf("output %q, no colours %t, %v; want %q and %t", r.Output, r.NoColor, err, tc.output, tc.noColor)
+			}
+		})
+	}
+}
+
+func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
+	_, err := load(t, given{args: []string{"-o", "processes"}})
+	if err == nil || !strings.HasSuffix(err.Error(), "; kt report FILE --output processes writes it from the run file") {
+		t.Error(err)
+	}
+	if _, err = load(t, given{args: []string{"-o", "texts"}}); err == nil || !strings.HasSuffix(err.Error(), "; did you mean text?") {
+		t.Error(err)
+	}
+}
+
+func TestNoColorIsToldAsItWasGiven(t *testing.T) {
+	r := mustLoad(t, given{env: map[string]string{"NO_COLOR": "1"}})
+	if !r.NoColor || r.Sources["no-color"] != "NO_COLOR" {
+		t.Errorf("no colours %t, from %q", r.NoColor, r.Sources["no-color"])
+	}
+}
+
+func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
+	agent := func(set *pflag.FlagSet) func(System, Nearest) error { return NewAgent(set).Load }
+	collect := func(set *pflag.FlagSet) func(System, Nearest) error {
+		c := NewCollect(set)
+		return func(sys System, nearest Nearest) error { return c.Load(sys, nearest, nil) }
+	}
+	for _, tc := range []struct {
+		define func(*pflag.FlagSet) func(System, Nearest) error
+		args   []string
+		want   string // how the one problem begins; "": there is none
+	}{
+		{agent, []string{"--name", "vm-14.example", "--tags", "rack-a,7"}, ""},
+		{agent, []string{"--name", ".x"}, `--name ".x": a name has 1 to 64 letters`},
+		{agent, []string{"--name", "_x"}, `--name "_x": a name has`},
+		{agent, []string{"--tags", "_a"}, `--tags "_a": a tag has 1 to 32 letters`},
+		{agent, []string{"--tags", strings.Repeat("a", longestTag)}, ""},
+		{agent, []string{"--tags", strings.Repeat("a", longestTag+1)}, `--tags "aaa`},
+		{agent, []string{"--tags", "all"}, `--tags "all": a tag `},
+		{collect, []string{"--run", "nightly"}, ""},
+		{collect, []string{"--run", "nightly@2026-11-21T22:00:00Z"}, ""},
+		{collect, []string{"--run", ".x"}, `--run ".x": a name has`},
+		{collect, []string{"--run", "x@soon"}, `--run "x@soon": after @ stands a start`},
+	} {
+		err := loadOther(t, given{args: tc.args}, tc.define)
+		switch {
+		case tc.want == "" && err != nil:
+			t.Errorf("%q: %v", tc.args, err)
+		case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%q gives %v, want one problem that begins with %q", tc.args, err, tc.want)
+		}
+	}
+	for _, name := range []string{".x", "_x", "-x", "a b", strings.Repeat("x", 65)} {
+		if _, err := load(t, given{args: []string{"--run", name}}); err == nil || !strings.Contains(err.Error(), ": a name has 1 to 64 letters") {
+			t.Errorf("kt produce --run %q gives %v", name, err)
+		}
+	}
+	if r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), "--run", "nightly")}); r.Name != "nightly" {
+		t.Errorf("the run is %q", r.Name)
+	}
+}
+
+func TestTopicsThatAreAllowedAreShownAsTheyWereTyped(t *testing.T) {
+	var a *Agent
+	err := loadOther(t, given{args: []string{"--allow-topic", "kt-.*|test"}}, func(set *pflag.FlagSet) func(System, Nearest) error { a = NewAgent(set); return a.Load })
+	if err != nil || a.AllowTopic.String() != "kt-.*|test" {
+		t.Errorf("%v, %v", a.AllowTopic, err)
+	}
+}
+
+func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0": 0, "5s": 5 * time.Second, "1h": time.Hour, "2h": -1, "-1s": -1, "soon": -1} {
+		var tune *Tune
+		err := loadOther(t, given{args: []string{"--interval", text}}, func(set *pflag.FlagSet) func(System, Nearest) error { tune = NewTune(set); return tune.Load })
+		switch {
+		case want < 0 && (err == nil || err.Error() != "--interval "+text+": it must be a time from 0 to 1h, as 5s"):
+			t.Errorf("%s gives %v", text, err)
+		case want >= 0 && (err != nil || tune.Interval != want):
+			t.Errorf("%s gives %v, %v", text, tune.Interval, err)
+		}
+	}
+}
+
+func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
+	file := write(t, filepath.Join(t.TempDir(), "mine.yaml"), "output: json")
+	env := map[string]string{"KT_CONFIG": file}
+	var p *Peers
+	err := loadOther(t, given{env: env}, func(set *pflag.FlagSet) func(System, Nearest) error { p = NewPeers(set); return p.Load })
+	if err != nil || p.Output != "json" {
+		t.Errorf("kt peers: output %q, %v", p.Output, err)
+	}
+	if r := mustLoad(t, given{env: env}); r.Output != "json" {
+		t.Errorf("kt produce: output %q", r.Output)
+	}
+	err = loadOther(t, given{env: map[string]string{"KT_CONFIG": file + "x"}}, func(set *pflag.FlagSet) func(System, Nearest) error { return NewPeers(set).Load })
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,20 @@
+package plan
+
+import (
+	"errors"
+	"regexp"
+)
+
+// runName is a name that can stand in a list, a table and the name of a file, and cannot
+// be taken for a flag or a hidden file.
+var runName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
+
+// CheckName tells whether a run, a host or a tag may be called that: in 1 to 64 ASCII
+// letters, digits, '.', '_' or '-', of which the first is a letter or a digit. Where a
+// name may be missing, that is for the caller to know.
+func CheckName(name string) error {
+	if !runName.MatchString(name) {
+		return errors.New("a name has 1 to 64 letters, digits, '.', '_' or '-', and begins with a letter or a digit")
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package result
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// flowing is a load of so many records a second from a moment on: what a window has is
+// what its time has. One that reads has its first record then, however late that is.
+func flowing(command plan.Command, first, last time.Duration, rate float64) []event {
+	var events []event
+	for start := time.Duration(0); start < last; start += time.Second {
+		w := stats.Window{Start: start, End: min(last, start+time.Second), ShardTime: time.Second}
+		from := max(first, w.Start)
+		n := int64(math.Round(rate * (w.End - from).Seconds()))
+		if n > 0 && command != plan.Consume {
+			w.Offered, w.Acknowledged, w.Bytes = n, n, 100*n
+			w.FirstDue, w.LastDue, w.LastSent, w.LastAck = from, w.End, w.End, w.End
+			w.Response.RecordN(time.Millisecond, n)
+		}
+		if n > 0 && command != plan.Produce {
+			w.Consumed, w.ConsumedBytes, w.ReadTime = n, 100*n, time.Second
+			w.FirstRead, w.LastRead = from, w.End
+		}
+		events = append(events, event{window: &w})
+	}
+	return events
+}
+
+func TestOnePartHasTheRateThatItHasAlone(t *testing.T) {
+	for _, command := range []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip} {
+		for _, first := range []time.Duration{0, 40 * time.Millisecond, 800 * time.Millisecond, time.Second, 2400 * time.Millisecond, 3900 * time.Millisecond} {
+			file := partFile{
+				run: "r", host: "a", process: 1, plan: readHeader(command, 0).Plan,
+				events: flowing(command, first, 5500*time.Millisecond, 100_000), trailer: trailerOf(5.5),
+			}.bytes(t)
+			one, r := replayed1(t, file), merged(t, file)
+			pairs := [][2]float64{{one.Throughput.RecordsPerSecond, r.Throughput.RecordsPerSecond}, {one.Throughput.MiBPerSecond, r.Throughput.MiBPerSecond}}
+			if one.Fetch != nil {
+				pairs = append(pairs, [2]float64{one.Fetch.RecordsPerSecond, r.Fetch.RecordsPerSecond}, [2]float64{one.Fetch.MiBPerSecond, r.Fetch.MiBPerSecond})
+			}
+			for i, pair := range pairs {
+				if math.Abs(pair[0]-pair[1]) > 1e-9*pair[0] {
+					t.Errorf("%s from %s on: rate %d is %v alone and %v merged", command, first, i, pair[0], pair[1])
+				}
+			}
+		}
+	}
+}
+
+func TestTheRowsOfAMergedSeriesFollowEachOther(t *testing.T) {
+	const rate = 500
+	part := func(host string, late time.Duration, first, last float64) []byte {
+		return partFile{
+			run: "r", host: host, process: 1, alone: true, late: late,
+			events: flowing(plan.Produce, fromSeconds(first), fromSeconds(last), rate), trailer: trailerOf(last),
+		}.bytes(t)
+	}
+	for _, late := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond, 550 * time.Millisecond, 1900 * time.Millisecond} {
+		r := merged(t, part("a", 0, 0.4, 24.5), part("b", late, 0, 24.5), part("c", late/2, 0, 23.2))
+		seconds, records := 0.0, int64(0)
+		for i, p := range r.Series {
+			if math.Abs(p.StartSeconds-r.Series[0].StartSeconds-seconds) > 1e-9 {
+				t.Errorf("%s late: row %d begins at %v s, %v s after the first: %v", late, i, p.StartSeconds, seconds, r.Series)
+			}
+			seconds += p.Seconds
+			records += p.Acknowledged
+			whole := p.StartSeconds > late.Seconds()+0.4 && p.StartSeconds+p.Seconds < 23.2+late.Seconds()/2
+			if got := float64(p.Acknowledged) / p.Seconds; whole && math.Abs(got/(3*rate)-1) > 0.03 {
+				t.Errorf("%s late: %.0f/s in the %.3f s from %.3f s on, want %d", late, got, p.Seconds, p.StartSeconds, 3*rate)
+			}
+		}
+		if math.Abs(seconds-r.Overlap.SpanSeconds) > 1e-9 || records != r.Records.Acknowledged {
+			t.Errorf("%s late: %v s and %d records in the series, %v s and %d in all", late, seconds, records, r.Overlap.SpanSeconds, r.Records.Acknowledged)
+		}
+	}
+}
+
+func TestARowOfAMergedSeriesEndsWhereItsPhaseHasAGap(t *testing.T) {
+	gap := steady(0, 8, 100)
+	gap = append(gap[:3:3], gap[5:]...)
+	part := func(host string) []byte {
+		return partFile{run: "r", host: host, process: 1, events: gap, trailer: trailerOf(8)}.bytes(t)
+	}
+	for i, p := range merged(t, part("a"), part("b")).Series {
+		if p.Seconds != 1 || p.Acknowledged != 200 {
+			t.Errorf("row %d has %d records in %v s, want 200 in 1 s", i, p.Acknowledged, p.Seconds)
+		}
+	}
+}

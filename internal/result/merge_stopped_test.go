@@ -1,0 +1,161 @@
+package result
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
+	type end struct {
+		at    int // seconds
+		state string
+	}
+	done, stop := func(at int) end { return end{at, Completed} }, func(at int) end { return end{at, Interrupted} }
+	for _, tc := range []struct {
+		name   string
+		ends   []end
+		epoch  string
+		counts string // of each part
+		over   float64
+		notice string
+	}{
+		{"one of three", []end{done(60), stop(10), done(60)}, "e", "yes no yes", 60, "1 of 3 processes do not count in these figures: b/1 is interrupted: somebody ended it at 10.0 s: most others ran on to 60.0 s"},
+		{"before its first record", []end{done(60), stop(0), done(60)}, "e", "yes no yes", 60, "somebody ended it at 0.0 s, before its first record: most others ran on to 60.0 s"},
+		{"one of two", []end{stop(10), done(60)}, "e", "no yes", 60, "1 of 2 processes do not count"},
+		{"others were stopped later", []end{stop(10), stop(40), stop(41)}, "e", "no yes yes", 40, "most others ran on to 40.0 s"},
+		{"a little earlier", []end{done(60), stop(55), done(60)}, "e", "yes yes yes", 55, ""},
+		{"of a short run", []end{done(6), stop(4), done(6)}, "e", "yes yes yes", 4, ""},
+		{"all at one time", []end{stop(10), stop(10), stop(11)}, "e", "yes yes yes", 10, ""},
+		{"most of them, and one had not heard of it", []end{stop(10), stop(10), done(60)}, "e", "yes yes yes", 10, ""},
+		{"each began by itself", []end{done(60), stop(10), done(60)}, "", "yes yes yes", 10, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var files [][]byte
+			for i, e := range tc.ends {
+				p := partFile{run: "r", epoch: tc.epoch, host: string(rune('a' + i)), process: 1, events: steady(0, e.at, 100), trailer: trailerOf(float64(e.at))}
+				p.trailer.Ended = e.state
+				files = append(files, p.bytes(t))
+			}
+			r := merged(t, files...)
+			var counts []string
+			for _, p := range r.Processes {
+				counts = append(counts, map[bool]string{true: "yes", false: "no"}[p.Counted])
+			}
+			if got := strings.Join(counts, " "); got != tc.counts || r.Overlap.Seconds != tc.over {
+				t.Errorf("count: %s, over %v s; want %s, %v s", got, r.Overlap.Seconds, tc.counts, tc.over)
+			}
+			if (r.Apart != nil) != strings.Contains(tc.counts, "no") || !strings.Contains(r.Notice, tc.notice) || tc.notice == "" && r.Notice != "" {
+				t.Errorf("notice %q, apart %+v; want %q", r.Notice, r.Apart, tc.notice)
+			}
+		})
+	}
+}
+
+func TestPartsOfOneRecordEachRanTogetherIfTheirRunsDid(t *testing.T) {
+	one := func(host string, at, late time.Duration) []byte {
+		events := steady(0, 1, 1)
+		w := events[0].window
+		w.End, w.FirstDue, w.LastDue, w.LastSent, w.LastAck = 2*at, at, at, at, 2*at
+		return partFile{run: "r", host: host, process: 1, alone: true, late: late, events: events, trailer: trailerOf((2 * at).Seconds())}.bytes(t)
+	}
+	for name, tc := range map[string]struct {
+		files    [][]byte
+		together bool
+	}{
+		"at one time":         {[][]byte{one("a", 100*time.Millisecond, 0), one("b", 130*time.Millisecond, 0)}, true},
+		"one after the other": {[][]byte{one("a", 100*time.Millisecond, 0), one("b", 100*time.Millisecond, time.Second)}, false},
+	} {
+		r := merged(t, tc.files...)
+		want := saysApart
+		if tc.together {
+			want = saysShort
+		}
+		if r.Overlap.Together != tc.together || !strings.HasPrefix(r.Notice, want) {
+			t.Errorf("%s: notice %q, %+v; want %q", name, r.Notice, r.Overlap, want)
+		}
+	}
+}
+
+func TestTheRosterTellsTheRolesOfHosts(t *testing.T) {
+	roster := []Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}}
+	r := merged(t, partFile{run: "r", epoch: "e", host: "a", process: 1, roster: roster, events: steady(0, 5, 100), trailer: trailerOf(5)}.bytes(t))
+	var roles []string
+	for _, h := range r.Hosts {
+		roles = append(roles, fmt.Sprint(h.Host, " ", h.Role))
+	}
+	if diff := cmp.Diff([]string{"a client", "b broker"}, roles); diff != "" {
+		t.Errorf("roles (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(roster, r.Part.Roster); diff != "" {
+		t.Errorf("roster (-want +got):\n%s", diff)
+	}
+}
+
+func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {
+	roster := []Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}, {Host: "c", Role: "broker"}}
+	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: roster, plan: header(0).Plan, events: steady(0, 60, 100), trailer: trailerOf(60)}
+	watch := func(name string, seconds int, cpu float64) []byte {
+		p := partFile{run: "r", epoch: "e", host: name, roster: roster}
+		for s := range seconds {
+			p.vitals = append(p.vitals, host.Vitals{At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, CPU: 4 * cpu})
+		}
+		return p.bytes(t)
+	}
+	for _, tc := range []struct {
+		name             string
+		files            [][]byte
+		notice, evidence string // "": neither is told of
+	}{
+		{"both to the end", [][]byte{watch("b", 60, 0.2), watch("c", 60, 0.2)}, "", "nothing that was watched was saturated, nearest to it was b's CPU: 20 % of its 4 cores in use"},
+		{"almost to the end", [][]byte{watch("b", 53, 0.2), watch("c", 60, 0.1)}, "", "nearest to it was b's CPU: 20 % of its 4 cores in use"},
+		{"for two seconds, in which it was busy", [][]byte{watch("b", 2, 1), watch("c", 60, 0.1)}, "b was watched for 2 of 60 s", "nearest to it was c's CPU: 10 % of its 4 cores in use; b was watched for 2 of 60 s"},
+		{"one is not there", [][]byte{watch("c", 60, 0.1)}, "b was not watched: nothing is there of it", "nearest to it was c's CPU: 10 % of its 4 cores in use; not watched: b"},
+		{"one has a file, and nothing in it", [][]byte{watch("b", 0, 1), watch("c", 60, 0.1)}, "b was watched for 0 of 60 s", "nearest to it was c's CPU: 10 % of its 4 cores in use; not watched: b"},
+		{"both are not there", nil, "b was not watched: nothing is there of it, c was not watched: nothing is there of it", "no host was watched"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := merged(t, append(tc.files, load.bytes(t))...)
+			if r.Notice != tc.notice || !strings.HasSuffix(strings.SplitN(r.BoundBy.Evidence, ": start", 2)[0], tc.evidence) {
+				t.Errorf("notice %q, want %q; %q, want %q", r.Notice, tc.notice, r.BoundBy.Evidence, tc.evidence)
+			}
+		})
+	}
+}
+
+func TestTheLongestGapIsNamed(t *testing.T) {
+	part := func(process int, gap time.Duration) []byte {
+		events := steady(0, 5, 100)
+		events[2].window.Outage = stats.Gap{From: 2 * time.Second, Length: gap}
+		return partFile{run: "r", epoch: "e", host: "vm15", process: process, events: events, trailer: trailerOf(5)}.bytes(t)
+	}
+	if o := merged(t, part(1, time.Second), part(2, 3*time.Second)).Outage; o == nil || *o.LongestGapMS != 3000 || o.LongestGapOf != "vm15/2" {
+		t.Errorf("the longest gap is %+v, want one of 3 s of vm15/2", o)
+	}
+	if o := replayed1(t, part(2, 3*time.Second)).Outage; o == nil || o.LongestGapOf != "" {
+		t.Errorf("alone it is %+v", o)
+	}
+}
+
+func TestPartitionsOfAMergedResultHaveNoRates(t *testing.T) {
+	part := func(host string, late time.Duration) []byte {
+		events := steady(0, 60, 100)
+		for _, e := range events {
+			e.window.Partitions = map[int32]stats.Partition{0: {Records: 100}}
+		}
+		return partFile{run: "r", host: host, process: 1, alone: true, late: late, events: events, trailer: trailerOf(60)}.bytes(t)
+	}
+	a := part("a", 0)
+	if p := replayed1(t, a).Partitions[0]; p.RecordsPerSecond == nil || *p.RecordsPerSecond != 100 {
+		t.Errorf("alone: %+v", p)
+	}
+	if p := merged(t, a, part("b", 30*time.Second)).Partitions[0]; p.RecordsPerSecond != nil || p.Records != 12_000 {
+		t.Errorf("merged: %+v", p)
+	}
+}
