@@ -242,7 +242,7 @@ func (o *output) result(res result.Result, opts report.Options) error {
 	if o.load.part != nil {
 		return nil // the agent has the run file
 	}
-	opts.Theme = o.env.theme(o.load.NoColor, o.load.ASCII)
+	opts.Theme, opts.Width = o.env.theme(o.load.NoColor, o.load.ASCII), o.env.width()
 	switch {
 	case o.format == "jsonl":
 		return errors.Join(o.err, report.JSONSummary(o.env.Stdout, res))

@@ -64,7 +64,7 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 	if flags.Output == "json" {
 		err = report.PeersJSON(env.Stdout, rows)
 	} else {
-		err = report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII)})
+		err = report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII), Width: env.width()})
 	}
 	if err == nil && silent > 0 {
 		err = fmt.Errorf("%d of %d agents could not be asked: their rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, len(rows))

@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Theme   *theme.Theme
 	RunFile string // where the run file is; "" when there is none
+	Width   int    // of the terminal that Text and Peers write to, in columns, 60 at least; 0: they write to none
 
 	Consumer ConsumerRows // how PerfTest writes a run that only reads; it has one row, never Detailed ones
 }

@@ -41,10 +41,12 @@ func Peers(w io.Writer, peers []PeerRow, o Options) error {
 		o.Theme = theme.New(theme.Options{})
 	}
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: o.Theme}
+		t := text{Buffer: b, th: o.Theme, width: o.Width}
 		t.line("")
 		if len(peers) == 0 {
-			t.line("    nobody is there: start kt agent on each host, and name one of them with --join")
+			for _, line := range wrapText("nobody is there: start kt agent on each host, and name one of them with --join", t.wrapAt()-margin) {
+				t.line("    " + line)
+			}
 			return
 		}
 		t.draw(t.peers(byName(peers)))
@@ -60,6 +62,8 @@ func (t *text) peers(peers []PeerRow) *grid {
 	g := &grid{
 		heads: []string{"name", "address", "role", "tags", "version", "state", "run", "CPU in use", "clock", "results"},
 		left:  map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true},
+		names: map[int]bool{1: true},
+		leave: []string{"version", "tags", "results", "run", "CPU in use", "role", "clock"},
 	}
 	none := string(t.th.Glyphs.Missing)
 	for _, p := range peers {
@@ -85,7 +89,7 @@ func (t *text) short(s string) string { return cut(printable(s), maxName, t.th) 
 
 // problem says under the table what is the matter with a peer.
 func (t *text) problem(p PeerRow) {
-	for i, line := range wrapText(t.name(p.Name)+": "+printable(p.Problem), lineWidth-6) {
+	for i, line := range wrapText(t.name(p.Name)+": "+printable(p.Problem), t.wrapAt()-6) {
 		mark := "  "
 		if i == 0 {
 			mark = string(t.th.Glyphs.Alert) + " "

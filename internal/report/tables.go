@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -25,15 +26,21 @@ func (t *text) tables(r result.Result) {
 // brokers writes a row a broker, of its requests of one kind.
 func (t *text) brokers(kind string, rows []result.BrokerRow) {
 	t.line("")
-	t.line("    " + t.th.Paint(muted, fmt.Sprintf("%-4s %-24s %10s %10s %12s %12s %12s", "id", "broker", "records", "MiB", "p50 "+kind, "p99 "+kind, "throttled")))
+	g := &grid{
+		heads: []string{"id", "broker", "records", "MiB", "p50 " + kind, "p99 " + kind, "throttled"},
+		left:  map[int]bool{1: true},
+		names: map[int]bool{1: true},
+		least: []int{3, 23, 10, 9, 11, 11, 11},
+		leave: []string{"MiB", "throttled", "p50 " + kind, "broker"},
+	}
 	for _, b := range rows {
-		d := func(us int64) string { return theme.Duration(micros(us)) }
-		t.line(fmt.Sprintf("    %-4d %-24s %10s %10s %12s %12s %12s", b.ID, b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB),
-			d(b.Latency.P50), d(b.Latency.P99), theme.Duration(micros(1000*b.ThrottleMS))))
+		g.add(plain, strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB),
+			theme.Duration(micros(b.Latency.P50)), theme.Duration(micros(b.Latency.P99)), theme.Duration(micros(1000*b.ThrottleMS)))
 		if b.Failed > 0 {
-			t.line("         " + t.th.Paint(warn, plural(b.Failed, "request")+" "+either(b.Failed, "was", "were")+" not answered"))
+			g.note(warn, plural(b.Failed, "request")+" "+either(b.Failed, "was", "were")+" not answered")
 		}
 	}
+	t.draw(g)
 }
 
 // fetched are the fetches from each broker, as requests to it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -20,7 +21,7 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		o.Theme = theme.New(theme.Options{})
 	}
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: o.Theme}
+		t := text{Buffer: b, th: o.Theme, width: o.Width}
 		t.title(r)
 		t.figures(r)
 		if merged(r) {
@@ -37,8 +38,8 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		}
 		t.sources(r)
 		if o.RunFile != "" {
-			t.row("run file", theme.Style{FG: theme.Muted}, o.RunFile)
-			t.row("", theme.Style{FG: theme.Muted}, "read it again with: kt report "+o.RunFile)
+			t.whole("run file", muted, o.RunFile)
+			t.again("kt report " + o.RunFile)
 		}
 	})
 }
@@ -46,7 +47,8 @@ func Text(w io.Writer, r result.Result, o Options) error {
 // text is a summary while it is written.
 type text struct {
 	*bytes.Buffer
-	th *theme.Theme
+	th    *theme.Theme
+	width int // of the terminal; 0: none is known
 }
 
 var (
@@ -58,57 +60,23 @@ var (
 	warn   = theme.Style{FG: theme.Warn, Bold: true}
 )
 
-// line writes a line of the summary. What users, peers and brokers gave cannot move the
-// cursor, or worse.
-func (t *text) line(s string) {
-	s = t.safe(s)
-	if t.th.ASCII() {
-		s = strings.Map(ascii, comparisons.Replace(s))
-	}
-	t.WriteString(strings.TrimRight(s, " ") + "\n")
-}
-
-// row writes a label and what belongs to it.
-func (t *text) row(label string, s theme.Style, value string) {
-	t.line("    " + t.th.Paint(muted, fmt.Sprintf("%-12s", label)) + " " + t.th.Paint(s, value))
-}
-
-// lineWidth is where lines are broken: a report fits a terminal of 100 columns.
-const lineWidth = 100
-
-// textWidth is what a row has beside its label.
-const textWidth = lineWidth - 4 - 12 - 1
-
-// sentence is a row that may take several lines.
-func (t *text) sentence(label string, s theme.Style, value string) {
-	line := ""
-	for word := range strings.FieldsSeq(value) {
-		if line != "" && len(line)+1+len(word) > textWidth {
-			t.row(label, s, line)
-			label, line = "", ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	t.row(label, s, line)
-}
-
-func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }
-
 func (t *text) title(r result.Result) {
 	t.line("")
 	tags := Tags(r.Header)
 	if merged(r) {
 		tags = append(tags, party(r)...)
 	}
-	what := "kt " + string(r.Plan.Command) + " " + string(t.th.Glyphs.Arrow) + " " + subject(r.Header)
-	for i, about := range t.wrap(tags, lineWidth-len([]rune(what))-4) {
-		if i > 0 {
-			what = strings.Repeat(" ", len([]rune(what)))
+	what := "kt " + string(r.Plan.Command) + " " + string(t.th.Glyphs.Arrow) + " "
+	about := subject(r.Header)
+	if t.width > 0 {
+		about = middle(about, max(t.wrapAt()-2-utf8.RuneCountInString(what), leastName), t.th)
+		for i := range tags {
+			tags[i] = cut(tags[i], t.wrapAt()-margin, t.th)
 		}
-		t.line("  " + t.th.Paint(strong, what) + "  " + t.th.Paint(muted, about))
 	}
+	t.heading(what+about, tags)
 	if r.Notice != "" {
-		for i, line := range wrapText(r.Notice, lineWidth-4) {
+		for i, line := range wrapText(r.Notice, t.wrapAt()-4) {
 			mark := "  "
 			if i == 0 {
 				mark = string(t.th.Glyphs.Alert) + " "
@@ -122,21 +90,24 @@ func (t *text) title(r result.Result) {
 	t.line("")
 }
 
-// wrap joins words to lines of at most so many characters.
-func (t *text) wrap(words []string, width int) []string {
-	lines := []string{""}
-	for i, word := range words {
-		last := &lines[len(lines)-1]
-		switch {
-		case i == 0:
-			*last = word
-		case len([]rune(*last+t.sep()+word)) > width:
-			lines = append(lines, word)
-		default:
-			*last += t.sep() + word
-		}
+// heading writes what a run is and, beside it, what is to be said of it: below it, where a
+// narrow terminal has no room for that.
+func (t *text) heading(what string, tags []string) {
+	used := 2 + utf8.RuneCountInString(what) + 2
+	longest := 0
+	for _, tag := range tags {
+		longest = max(longest, utf8.RuneCountInString(tag))
 	}
-	return lines
+	if t.width > 0 && used+longest > t.wrapAt() {
+		t.line("  " + t.th.Paint(strong, what))
+		what, used = "", margin
+	}
+	for i, about := range t.wrap(tags, t.wrapAt()-used) {
+		if i > 0 {
+			what = ""
+		}
+		t.line("  " + t.th.Paint(strong, pad(what, used-4)) + "  " + t.th.Paint(muted, about))
+	}
 }
 
 // subject is what a run was about.
@@ -276,13 +247,43 @@ func (t *text) records(r result.Result) {
 	}
 }
 
+// latency writes the percentiles of what it names, in brackets beside them or, where a
+// narrow terminal has no room for that, below them.
 func (t *text) latency(label string, l result.Latency, what string) {
-	d := func(us int64) string { return theme.Duration(micros(us)) }
-	t.row(label, plain, fmt.Sprintf("p50 %s   p90 %s   p99 %s   p99.9 %s   p99.99 %s   max %s   %s",
-		d(l.P50), d(l.P90), d(l.P99), d(l.P999), d(l.P9999), d(l.Max), t.th.Paint(muted, "("+what+")")))
+	figures, what := t.percentiles(l), t.measured("("+what+")")
+	if t.width > 0 && labelled+utf8.RuneCountInString(figures+"   "+what) > t.limit() {
+		t.row(label, plain, figures)
+		t.row("", muted, what)
+	} else {
+		t.row(label, plain, figures+"   "+t.th.Paint(muted, what))
+	}
 	if l.OutOfRange > 0 {
 		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" in none of these")
 	}
+}
+
+// percentiles are those of a latency that there is room for.
+func (t *text) percentiles(l result.Latency) string {
+	var figures []string
+	var widths []int
+	for _, p := range []struct {
+		name string
+		us   int64
+	}{{"p50", l.P50}, {"p90", l.P90}, {"p99", l.P99}, {"p99.9", l.P999}, {"p99.99", l.P9999}, {"max", l.Max}} {
+		figure := p.name + " " + theme.Duration(micros(p.us))
+		figures, widths = append(figures, figure), append(widths, utf8.RuneCountInString(figure))
+	}
+	gap := 3
+	if t.width > 0 {
+		gap = fit(widths, []int{4, 3, 1}, t.limit()-labelled, 3, 2) // p99.99 goes first, then p99.9 and p90
+	}
+	var shown []string
+	for i, figure := range figures {
+		if widths[i] != leftOut {
+			shown = append(shown, figure)
+		}
+	}
+	return strings.Join(shown, strings.Repeat(" ", gap))
 }
 
 // errors writes a row for each error code, the most frequent first.

@@ -150,12 +150,16 @@ func (a aspect) cells(f *result.Figures, none string, p pace) []string {
 func (t *text) processes(r result.Result) {
 	for _, a := range aspects(r) {
 		t.line("")
-		t.line("    " + t.th.Paint(muted, a.title))
+		t.caption(a.title)
 		heads, p := a.heads(tooShort(r)), rated
 		if tooShort(r) {
 			p = tallied
 		}
-		g := &grid{heads: heads, left: map[int]bool{len(heads) - 1: true}}
+		g := &grid{
+			heads: heads,
+			left:  map[int]bool{len(heads) - 1: true},
+			leave: []string{"mean", "p99.9", "MiB/s", "cores", "p50", "max"},
+		}
 		more := t.processRows(g, a, r, p)
 		whole, n, of := a.whole(r)
 		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing), p), share(n, of))

@@ -38,11 +38,9 @@ func (t *text) reading(r result.Result) {
 }
 
 func (t *text) endToEnd(r result.Result, l result.Latency) {
-	d := func(us int64) string { return theme.Duration(micros(us)) }
 	label := "end to end"
 	if l.Count > 0 {
-		t.row(label, plain, fmt.Sprintf("p50 %s   p90 %s   p99 %s   p99.9 %s   p99.99 %s   max %s",
-			d(l.P50), d(l.P90), d(l.P99), d(l.P999), d(l.P9999), d(l.Max)))
+		t.row(label, plain, t.percentiles(l))
 		label = ""
 	}
 	if l.OutOfRange > 0 {

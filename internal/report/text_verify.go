@@ -121,26 +121,31 @@ func (t *text) gaps(v *ledger.Verdict, env result.Environment) {
 	if len(v.Gaps) == 0 {
 		return
 	}
-	const columns = "    %-16s %8s %21s %9s %21s  %s"
 	t.line("")
-	t.line(t.th.Paint(muted, fmt.Sprintf(columns, "lost in", "producer", "its numbers", "records", "between offsets", "due after")))
-	for _, g := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
-		topic, number := env.Place(g.Partition)
+	g := &grid{
+		heads: []string{"lost in", "producer", "its numbers", "records", "between offsets", "due after"},
+		left:  map[int]bool{5: true},
+		least: []int{15, 8, 20, 8, 20, 0},
+		leave: []string{"due after", "its numbers", "producer"},
+	}
+	for _, gap := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
+		topic, number := env.Place(gap.Partition)
 		row := result.PartitionRow{ID: number}
 		if len(env.Topics) > 0 {
 			row.Topic = topic.Name
 		}
 		where := place(row)
 		if v.Readers > 1 {
-			where += fmt.Sprintf(" by group %d", g.Reader)
+			where += fmt.Sprintf(" by group %d", gap.Reader)
 		}
 		due := "-"
-		if !g.DueBefore.IsZero() {
-			due = g.DueBefore.UTC().Format(time.TimeOnly + ".000")
+		if !gap.DueBefore.IsZero() {
+			due = gap.DueBefore.UTC().Format(time.TimeOnly + ".000")
 		}
-		t.line(fmt.Sprintf(columns, where, fmt.Sprint(g.Producer), between(g.First, g.Last), theme.Count(g.Count),
-			between(g.OffsetBefore, g.OffsetAfter), due))
+		g.add(plain, where, fmt.Sprint(gap.Producer), between(gap.First, gap.Last), theme.Count(gap.Count),
+			between(gap.OffsetBefore, gap.OffsetAfter), due)
 	}
+	t.draw(g)
 	if n := int64(len(v.Gaps)) + v.GapsBeyond - maxGapRows; n > 0 {
 		t.line("    " + t.th.Paint(muted, theme.Count(n)+" more such "+either(n, "place", "places")))
 	}

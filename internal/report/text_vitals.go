@@ -27,10 +27,11 @@ func (t *text) vitals(r result.Result) {
 		return
 	}
 	t.line("")
-	t.line("    " + t.th.Paint(muted, "how busy the hosts were; dirty pages at most, the busiest disk and network"))
+	t.caption("how busy the hosts were; dirty pages at most, the busiest disk and network")
 	g := &grid{
 		heads: []string{"host", "role", "CPU", "steal", "cache", "dirty", "disk", "network out / in", "heap", "GC"},
 		left:  map[int]bool{1: true, 6: true, 7: true},
+		leave: []string{"cache", "dirty", "steal", "heap", "GC", "role"},
 	}
 	for _, h := range rows[:min(maxWatched, len(rows))] {
 		b := h.Busy
@@ -57,9 +58,7 @@ func (t *text) vitals(r result.Result) {
 		if n := len(blind) - maxLeftOut; n > 0 {
 			names = append(names, fmt.Sprintf("%d more", n))
 		}
-		for _, line := range wrapText("not watched: "+strings.Join(names, ", "), lineWidth-4) {
-			t.line("    " + t.th.Paint(muted, line))
-		}
+		t.caption("not watched: " + strings.Join(names, ", "))
 	}
 }
 

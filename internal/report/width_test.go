@@ -1,0 +1,176 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// narrow are the widths of terminals for which there are golden files.
+var narrow = map[string]int{"60": 60, "80": 80}
+
+func TestANarrowTerminalIsWhatTheGoldenFilesShow(t *testing.T) {
+	for name, width := range narrow {
+		for _, of := range []string{"fixed", "merged", "merged_mixed", "outage"} {
+			text := written(t, Text, results()[of], Options{RunFile: "runs/orders.ktr", Width: width})
+			golden(t, "width/"+of+"_"+name+".txt", text)
+		}
+		var b bytes.Buffer
+		if err := Peers(&b, peers(), Options{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "width/peers_"+name+".txt", b.String())
+	}
+}
+
+// crowded has long names and large numbers everywhere.
+func crowded() result.Result {
+	r := mergedMixed()
+	const long = "ip-10-120-13-45.eu-central-1.compute.internal"
+	r.Plan.Topic.Name, r.Environment.Topic.Name, r.Part.Run = strings.Repeat("orders-", 30), strings.Repeat("orders-", 30), strings.Repeat("nightly-", 20)
+	for i := range r.Brokers {
+		r.Brokers[i].ID, r.Brokers[i].Addr = 1001, long+":9092"
+	}
+	for i := range r.Hosts {
+		r.Hosts[i].Host = long
+		if b := r.Hosts[i].Busy; b != nil {
+			b.Disks = []result.BusyDisk{{Name: strings.Repeat("disk", 9), BusyShare: 1}}
+			b.Networks = []result.BusyNetwork{{Name: strings.Repeat("bond", 9), SentMiB: 1234.5, ReceivedMiB: 1234.5}}
+		}
+	}
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		p.Host, p.RecordsPerSecond, p.ConsumedPerSecond, p.MiBPerSecond = long, 1_234_567, 1_234_567, 1206
+	}
+	r.Environment.Topics = []result.Topic{{Name: r.Plan.Topic.Name, Partitions: 4}, {Name: "b", Partitions: 1}}
+	for i := range r.Partitions {
+		r.Partitions[i].Topic = r.Plan.Topic.Name
+	}
+	r.Events = []result.Event{{Text: strings.Repeat("1 → 2 ", 40)}}
+	return r
+}
+
+// looks are those in which a summary may be on a terminal.
+func looks() map[string]*theme.Theme {
+	return map[string]*theme.Theme{
+		"color": theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}),
+		"ascii": theme.New(theme.Options{ASCII: true}),
+	}
+}
+
+func tooWide(t *testing.T, name, text string, width int) {
+	t.Helper()
+	for line := range strings.Lines(escapes.ReplaceAllString(text, "")) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+			t.Errorf("%s: a line of %d characters on a terminal of %d:\n%s", name, n, width, line)
+		}
+	}
+}
+
+func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
+	all := results()
+	all["crowded"] = crowded()
+	all["many"] = many(3, 2)
+	for look, th := range looks() {
+		for width := 60; width <= 120; width++ {
+			o := Options{Theme: th, RunFile: "runs/orders.ktr", Width: width}
+			for name, r := range all {
+				tooWide(t, name+" in "+look, written(t, Text, r, o), width)
+			}
+			var b bytes.Buffer
+			for _, rows := range [][]PeerRow{peers(), nil} {
+				if err := Peers(&b, rows, o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tooWide(t, "peers in "+look, b.String(), width)
+		}
+	}
+}
+
+// Below 60 columns a summary is as for 60: nothing can be read there anyway.
+func TestATerminalOfNoUseGetsTheNarrowestText(t *testing.T) {
+	r := results()["merged"]
+	if diff := cmp.Diff(written(t, Text, r, Options{Width: 60}), written(t, Text, r, Options{Width: 5})); diff != "" {
+		t.Errorf("(-60 +5):\n%s", diff)
+	}
+}
+
+func TestTheWidthChangesNothingButTheText(t *testing.T) {
+	r := results()["merged"]
+	for name, format := range Formats {
+		if name == "text" {
+			continue
+		}
+		if diff := cmp.Diff(written(t, format, r, Options{}), written(t, format, r, Options{Width: 60})); diff != "" {
+			t.Errorf("%s (-none +60):\n%s", name, diff)
+		}
+	}
+}
+
+func TestColumnsGoInTheOrderThatIsWritten(t *testing.T) {
+	head := func(width int) string {
+		text := written(t, Text, results()["merged"], Options{Width: width})
+		_, text, _ = strings.Cut(text, "writing, response\n")
+		line, _, _ := strings.Cut(text, "\n")
+		return oneSpace(line)
+	}
+	for _, tc := range []struct {
+		width int
+		want  string
+	}{
+		{120, "process records/s MiB/s mean p50 p99 p99.9 max failed cores state"},
+		{80, "process records/s MiB/s p50 p99 p99.9 max failed cores state"},
+		{60, "process records/s p50 p99 max failed state"},
+	} {
+		if got := head(tc.width); got != tc.want {
+			t.Errorf("%d columns: %s\nwant %s", tc.width, got, tc.want)
+		}
+	}
+}
+
+func TestALineIsBrokenAtSpacesAlone(t *testing.T) {
+	for _, tc := range []struct {
+		s          string
+		width      int
+		head, rest string
+	}{
+		{"a b", 3, "a b", ""},
+		{"a   b c", 5, "a   b", "c"},
+		{"a   b c", 4, "a", "b c"},
+		{"long-word b", 4, "long-word", "b"},
+		{"long-word", 4, "long-word", ""},
+		{"±±± ±±±", 3, "±±±", "±±±"},
+		{"", 3, "", ""},
+	} {
+		if head, rest := breakLine(tc.s, tc.width); head != tc.head || rest != tc.rest {
+			t.Errorf("%q at %d: %q and %q, want %q and %q", tc.s, tc.width, head, rest, tc.head, tc.rest)
+		}
+	}
+}
+
+func TestTheRunFileIsNamedInOnePiece(t *testing.T) {
+	path := "/home/jo/" + strings.Repeat("runs/", 20) + "a b.ktr"
+	text := written(t, Text, results()["fixed"], Options{RunFile: path, Width: 80})
+	for _, want := range []string{"    run file     " + path + "\n", "\n    kt report " + path + "\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+}
+
+func TestACommandThatNoKtKnowsIsWritten(t *testing.T) {
+	r := results()["fixed"]
+	r.Plan.Command = plan.Command(strings.Repeat("produce", 20))
+	if text := written(t, Text, r, Options{Width: 60}); !strings.Contains(text, string(r.Plan.Command)) {
+		t.Errorf("it is not in:\n%s", text)
+	}
+}
