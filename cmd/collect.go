@@ -97,7 +97,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if err != nil {
 		return err
 	}
-	o := report.Options{Theme: env.theme(flags.NoColor, flags.ASCII)}
+	o := report.Options{Theme: env.theme(flags.NoColor, flags.ASCII), Width: env.width()}
 	if path != "" && flags.Output == "text" {
 		o.RunFile = path
 	} else if path != "" && !flags.Quiet {
@@ -201,6 +201,7 @@ func (m *merger) add(path string) error {
 		return fmt.Errorf("%s: %w", path, cause(err))
 	}
 	m.open = append(m.open, f)
+	atWork := result.Claimed(f) // before its size: what nobody has claimed does not grow
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, cause(err))
@@ -208,7 +209,7 @@ func (m *merger) add(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: it is no file", path)
 	}
-	if result.Claimed(f) {
+	if atWork {
 		m.atWork = append(m.atWork, path)
 	}
 	return m.set.Add(path, f, info.Size())

@@ -36,7 +36,7 @@ var exitCodes = []struct {
 
 // precedence says which code it is where several hold, for `kt help exit-codes`: judge, worse
 // and runLoad have it so.
-const precedence = "Where several hold, the code is the first of these: 5; that of a signal; 1 for records that are corrupted, duplicated or reordered, or a result that could not be written; 4; 1 for anything else."
+const precedence = "Where several hold, the code is the first of these: 5; that of a signal; 1 for records that are corrupted, duplicated or reordered, or for what went wrong beside the load (a result that could not be written, a topic that could not be deleted); 4; 1 for anything else."
 
 // exitError is an error with its exit code. A nil err says nothing more, and its text is
 // empty: the command has told everything.

@@ -254,18 +254,18 @@ func (r *remote) tellParts(res *result.Result, o cluster.Outcome) {
 // host.
 func isLost(o cluster.Outcome, host, text string) bool {
 	return slices.ContainsFunc(o.Lost, func(lost string) bool {
-		return strings.HasPrefix(lost, host+": ") && strings.Contains(lost, text)
+		return text != "" && strings.HasPrefix(lost, host+": ") && strings.Contains(lost, text)
 	})
 }
 
 // judgeParts finds the worst that a process said of its own part, where the whole shows
 // nothing: a reader that waited in vain, say. Of one that is lost it says how many are, for
-// why was told.
+// why was told. A signal to a process over there is none to this one.
 func judgeParts(res *result.Result, o cluster.Outcome) error {
 	var worst *exitError
 	for _, name := range slices.Sorted(maps.Keys(o.Done)) {
 		for _, d := range o.Done[name] {
-			if d.Code != exitOK && (worst == nil || d.Code > worst.code) {
+			if d.Code != exitOK && d.Code < exitHungUp && (worst == nil || d.Code > worst.code) {
 				worst = &exitError{d.Code, fmt.Errorf("%s: %s", name, d.Text)}
 				if isLost(o, name, d.Text) {
 					worst.err = apart(res)

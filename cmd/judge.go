@@ -36,15 +36,17 @@ func judge(res result.Result, signalled int, output string) error {
 	return judgeReading(res, output)
 }
 
-// worse is the error to end with, of what a run came to and what else went wrong.
+// worse is the error to end with, of what a run came to and what else went wrong. Both are
+// told, and only lost records are worse.
 func worse(judged, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return judged
-	case exitCode(judged) == exitLost:
-		return &exitError{exitLost, errors.Join(judged, err)}
 	}
-	return err
+	code := exitCode(err)
+	if exitCode(judged) == exitLost {
+		code = exitLost
+	}
+	return &exitError{code, errors.Join(judged, err)}
 }
 
 // few tells the first of many reasons: a run on many hosts may have dozens.

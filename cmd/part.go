@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -45,11 +44,11 @@ func runPart(ctx context.Context, env *Env) error {
 	signals, ignore := env.Signals()
 	defer ignore()
 	defer stop.listen(signals)()
-	go p.listen(in, stop) // it ends with the input, or the process
+	go p.listen(ctx, in, stop) // it ends with the load, or the process
 
 	l, err := checkLoad(env, p.run())
 	if err == nil {
-		l.part, p.stop = p, stop
+		l.part = p
 		err = l.carryOut(ctx, env, stop)
 	}
 	switch {
@@ -68,7 +67,6 @@ type part struct {
 	gone   chan struct{} // closed: the agent says no more
 	finish chan struct{} // closed: all processes have drained
 	told   bool          // how the run ended
-	stop   *stopper
 
 	mu  sync.Mutex // guards out
 	out *json.Encoder
@@ -117,18 +115,41 @@ func readOrder(in *bufio.Reader) (m cluster.ToProcess, err error) {
 	return m, json.Unmarshal(line, &m)
 }
 
-// listen follows what the agent says.
-func (p *part) listen(in *bufio.Reader, stop *stopper) {
-	defer close(p.gone)
+// aloneGrace is how long a load whose time is up may take to drain when its agent is gone.
+// What was to drain in order has had its time before.
+const aloneGrace = 20 * time.Second
+
+// listen follows what the agent says until it is gone, and then ends by itself a load that
+// lasts longer than it may: nobody else can tell it to.
+func (p *part) listen(ctx context.Context, in *bufio.Reader, stop *stopper) {
+	end := p.follow(in, stop)
+	close(p.gone)
+	if end.IsZero() {
+		return
+	}
+	for _, at := range []time.Time{end, end.Add(aloneGrace)} {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(at)):
+			stop.stop(nil)
+		}
+	}
+}
+
+// follow does what the agent says until it is gone. It returns when the load has to be over;
+// zero: it did not begin, or nobody knows.
+func (p *part) follow(in *bufio.Reader, stop *stopper) (end time.Time) {
 	finished := false
 	for {
 		m, err := readOrder(in)
 		switch {
-		case errors.Is(err, io.EOF):
-			return
 		case err != nil:
-			return // an agent that talks nonsense is one that is gone
+			return end // an agent that talks nonsense is one that is gone
 		case m.Start != nil:
+			if most := p.job.Most; most > 0 {
+				end = time.Now().Add(time.Until(m.Start.At) + most) // a step of the wall clock moves nothing
+			}
 			select {
 			case p.start <- *m.Start:
 			default: // one start is enough
@@ -189,7 +210,6 @@ func (p *part) await(ctx context.Context, h result.Header) error {
 // began is how the load began, which it tells the agent too.
 func (p *part) began(now time.Time) result.Start {
 	at := now.UTC()
-	p.stop.begin() // before the agent hears of it: what it orders then is no undoing
 	p.tell(cluster.FromProcess{Began: &at})
 	agreed := p.order.Agreed
 	agreed.Late = now.Sub(p.order.At)

@@ -61,7 +61,7 @@ func (r *runner) run(ctx context.Context) error {
 	res, err := feed.finish(trailer)
 	r.file.used = true
 	judged := judge(res, r.stop.code(), r.load.Output)
-	if l := r.load; l.part != nil && !l.part.done(ctx, errors.Join(err, accountErr, judged)) {
+	if l := r.load; l.part != nil && !l.part.done(ctx, worse(judged, errors.Join(err, accountErr))) {
 		l.Plan.Topic.Delete = false // others may write to it yet
 	}
 	err = errors.Join(err, accountErr, r.deleteTopic(ctx), out.write(res, r.file.path))
@@ -163,10 +163,7 @@ func (r *runner) makeLoad(ctx context.Context, feed *feed, out *output) (engine.
 	r.moments = newMoments(r.load.Moments, out.conversation())
 	opts := engine.Options{
 		Stop: r.stop.asked, Status: &r.status, Sources: r.sources(),
-		Started: func() {
-			feed.begin(r.env.Now())
-			r.stop.begin()
-		},
+		Started: func() { r.started(feed) },
 	}
 	if part := r.load.part; part != nil {
 		opts.Ready = func(ctx context.Context) error { return part.await(ctx, feed.header) }
@@ -189,6 +186,12 @@ func (r *runner) makeLoad(ctx context.Context, feed *feed, out *output) (engine.
 	out.show(ctx)
 	running.Wait()
 	return end, err
+}
+
+// started notes that the load begins.
+func (r *runner) started(f *feed) {
+	r.stop.begin() // before an agent hears of it: what it orders then is no undoing
+	f.begin(r.env.Now())
 }
 
 // boundWaiting sets how much may wait for acknowledgements, and how long.

@@ -33,7 +33,7 @@ func scratch(env *Env) (dir string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	result.Claim(f)
+	_ = result.TryClaim(f) // it is new
 	return dir, func() {
 		_ = os.RemoveAll(dir) // it is kt's own, and in the collection
 		_ = f.Close()         // it was only claimed

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,7 +141,7 @@ func (a *agent) stop() {
 
 func (a *agent) close() {
 	a.stop()
-	_ = a.store.root.Close() // a folder that was only looked into
+	a.store.close()
 }
 
 // presence is what gossip tells others of this agent.
@@ -225,8 +227,8 @@ func (a *agent) accept(o *offer) (*run, error) {
 const maxWatches = 16
 
 // room tells why there is none for a run beside those that are at work: a load counts
-// against --parallel and the limits, and a run that is only watched does not. The caller
-// holds mu.
+// against --parallel and the limits, and a run that is only watched does not. How much the
+// processes of an agent that is gone take of the limits is not known. The caller holds mu.
 func (a *agent) room(o *offer, orphans map[string]string) error {
 	var beside []*offer
 	var first string
@@ -246,14 +248,18 @@ func (a *agent) room(o *offer, orphans map[string]string) error {
 		}
 		return nil
 	}
-	if len(beside)+len(orphans) >= a.o.Parallel {
-		more := fmt.Sprintf("wait until that is over, or start the agent with --parallel %d", a.o.Parallel+1)
-		if first != "" {
-			return fmt.Errorf("it is busy with run %s: %s", first, more)
+	full := len(beside)+len(orphans) >= a.o.Parallel
+	if full && first != "" {
+		return fmt.Errorf("it is busy with run %s: wait until that is over, or start the agent with --parallel %d", first, a.o.Parallel+1)
+	}
+	l := &a.o.Limits
+	counted := l.Rate > 0 || l.BytesPerSecond > 0 || l.Producers > 0
+	if len(orphans) > 0 && (full || counted) {
+		why := "a process of an earlier agent is still at work on " + slices.Min(slices.Collect(maps.Values(orphans)))
+		if counted {
+			why += ", and what it takes of --max-rate and --max-producers is not known"
 		}
-		for _, name := range orphans {
-			return fmt.Errorf("a process of an earlier agent is still at work on %s: %s", name, more)
-		}
+		return errors.New(why + ": wait until that is over, or end the processes (kt part) of its run")
 	}
 	return a.o.Limits.allow(o, beside...)
 }

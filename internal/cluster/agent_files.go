@@ -21,6 +21,7 @@ import (
 type store struct {
 	dir    string
 	root   *os.Root // dir; nothing outside it is opened, whatever a name says
+	own    *os.File // dir, claimed: no other agent has it
 	shared string   // of kt's other commands: read, and never changed; "": none
 	keep   int      // runs
 	now    func() time.Time
@@ -46,19 +47,25 @@ func openStore(dir, shared string, keep int, now func() time.Time) (*store, erro
 	if err != nil {
 		return nil, fmt.Errorf("open the folder of the run files: %w", err)
 	}
-	s := &store{dir: dir, root: root, shared: shared, keep: keep, now: now, inUse: make(map[string]bool), hash: make(chan struct{}, listings)}
+	own, err := root.Open(".")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the folder of the run files: %w", err), root.Close())
+	}
+	if !result.TryClaim(own) {
+		_, _ = own.Close(), root.Close() // they were only looked at
+		return nil, fmt.Errorf("another agent has its run files in %s: give each a folder of its own with --results", dir)
+	}
+	s := &store{dir: dir, root: root, own: own, shared: shared, keep: keep, now: now, inUse: make(map[string]bool), hash: make(chan struct{}, listings)}
 	s.create = func(name string) (io.WriteCloser, error) {
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		switch {
-		case errors.Is(err, fs.ErrExist):
-			return nil, fmt.Errorf("another agent has its run files in %s too: give each a folder of its own with --results", dir)
-		case err != nil:
-			return nil, err
-		}
-		result.Claim(f)
-		return f, nil
+		return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	return s, nil
+}
+
+// close gives the folder up.
+func (s *store) close() {
+	_ = s.own.Close() // both were only looked into
+	_ = s.root.Close()
 }
 
 // ownName is what the agent calls its files: when the run was made, its epoch, and the
@@ -110,8 +117,8 @@ func isOf(group, epoch string) bool {
 func (s *store) hold(group string)    { s.mu.Lock(); s.inUse[group] = true; s.mu.Unlock() }
 func (s *store) release(group string) { s.mu.Lock(); delete(s.inUse, group); s.mu.Unlock() }
 
-// orphans are the runs whose processes were started by an agent that is gone, or by
-// another one with the same folder, and are still at work: one file of each.
+// orphans are the runs whose processes were started by an agent that is gone, and are still
+// at work: one file of each.
 func (s *store) orphans() map[string]string {
 	groups, err := s.groups()
 	if err != nil {
@@ -125,7 +132,7 @@ func (s *store) orphans() map[string]string {
 			continue
 		}
 		for _, name := range names {
-			if s.claimed(place{name: name}) {
+			if s.claimed(name) {
 				found[g] = name
 				break
 			}
@@ -145,8 +152,8 @@ func (s *store) atWork(epoch string) bool {
 	return false
 }
 
-func (s *store) claimed(p place) bool {
-	f, err := s.open(p)
+func (s *store) claimed(name string) bool {
+	f, err := s.root.Open(name)
 	if err != nil {
 		return false // it is gone by now
 	}

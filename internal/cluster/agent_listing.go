@@ -48,6 +48,7 @@ func (n noted) same(o noted) bool { return n.size == o.size && n.changed.Equal(o
 type held struct {
 	place
 	noted
+	atWork bool // a process wrote to it when it was looked at
 }
 
 // fileHeader is what is needed of a run file's first line.
@@ -81,26 +82,27 @@ func readHeader(r io.Reader) *fileHeader {
 	return h
 }
 
-// note looks at a file.
-func (s *store) note(p place) (noted, error) {
+// look looks at a file.
+func (s *store) look(p place) (held, error) {
 	f, err := s.open(p)
 	if err != nil {
-		return noted{}, err
+		return held{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read from
+	atWork := result.Claimed(f)      // before its size: what nobody has claimed does not grow
 	info, err := f.Stat()
 	if err != nil {
-		return noted{}, err
+		return held{}, err
 	}
 	n := noted{size: info.Size(), changed: info.ModTime()}
 	s.mu.Lock()
 	before, ok := s.notes[p]
 	s.mu.Unlock()
 	if ok && before.same(n) {
-		return before, nil
+		return held{p, before, atWork}, nil
 	}
 	n.header = readHeader(f)
-	return n, nil
+	return held{p, n, atWork}, nil
 }
 
 // held are the files of named runs. What is none, or cannot be looked into, is no
@@ -122,14 +124,14 @@ func (s *store) held() ([]held, error) {
 	var all []held
 	notes, ids := make(map[place]noted), make(map[string]place)
 	for _, p := range places {
-		n, err := s.note(p)
+		h, err := s.look(p)
 		if err != nil {
 			continue
 		}
-		notes[p] = n
-		if n.header != nil {
-			all = append(all, held{p, n})
-			ids[n.header.RunID] = p
+		notes[p] = h.noted
+		if h.header != nil {
+			all = append(all, h)
+			ids[h.header.RunID] = p
 		}
 	}
 	s.mu.Lock()
@@ -189,31 +191,24 @@ func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 		p := h.header.Part
 		found.Files = append(found.Files, fileEntry{
 			RunID: h.header.RunID, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: p.Process, Bytes: h.size, SHA256: sum,
-			AtWork: s.claimed(h.place),
+			AtWork: h.atWork,
 		})
 	}
 	return found, nil
 }
 
-// runsOf are the runs that files are of, the newest first.
-func runsOf(all []held) []runEntry {
-	known := make(map[[2]string]int)
-	var runs []runEntry
+// runsOf are the names of the runs that files are of, the newest first.
+func runsOf(all []held) []string {
+	slices.SortFunc(all, func(a, b held) int { return b.header.StartedAt.Compare(a.header.StartedAt) })
+	known := make(map[string]bool)
+	var runs []string
 	for _, h := range all {
-		key := [2]string{h.header.Part.Run, h.header.Part.Epoch}
-		i, ok := known[key]
-		if !ok {
-			i, known[key] = len(runs), len(runs)
-			runs = append(runs, runEntry{Run: key[0], Epoch: key[1], Started: h.header.StartedAt})
-		}
-		r := &runs[i]
-		r.Files++
-		if h.header.StartedAt.Before(r.Started) {
-			r.Started = h.header.StartedAt
+		if name := h.header.Part.Run; !known[name] && len(runs) < maxListed {
+			known[name] = true
+			runs = append(runs, name)
 		}
 	}
-	slices.SortFunc(runs, func(a, b runEntry) int { return b.Started.Compare(a.Started) })
-	return runs[:min(len(runs), maxListed)]
+	return runs
 }
 
 // sum reads a whole file, as long as it was when it was noted, and remembers the result.

@@ -75,7 +75,7 @@ func newRun(a *agent, o *offer) *run {
 	}
 	for _, j := range o.jobs() {
 		c := newChild(r, j)
-		c.job.RunFile = r.path(j.Part.Process)
+		c.job.RunFile, c.job.Most = r.path(j.Part.Process), o.most(a.o.Limits.Duration)
 		r.children = append(r.children, c)
 	}
 	a.store.hold(r.group)
@@ -116,6 +116,21 @@ func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 		d = max(d, time.Duration(ms)*time.Millisecond+more)
 	}
 	return d
+}
+
+// most is how long after its start a process may last at most, with its drain, where a load
+// may last so long; 0: nobody knows. A load that is longer than its limit is stopped then, and
+// drains.
+func (o *offer) most(limit time.Duration) time.Duration {
+	var most time.Duration
+	// A number of records may take longer than its rate says.
+	if d, more := o.Plan.Load.Duration.Std(), drain(&o.Plan, o.Producer); d > 0 && more > 0 {
+		most = d + more
+	}
+	if allowed := limit + overtime + drainWithin; limit > 0 && (most == 0 || allowed < most) {
+		most = allowed
+	}
+	return most
 }
 
 // abandoned tells whether the load is over, and nobody is there to ask for its files.
@@ -226,9 +241,8 @@ func (r *run) begin(s StartOrder) error {
 	r.start = &s
 	for _, c := range r.children {
 		c.tell("start", ToProcess{Start: &s})
-		// A number of records may take longer than its rate says.
-		if d, more := r.offer.Plan.Load.Duration.Std(), drain(&r.offer.Plan, r.offer.Producer); d > 0 && more > 0 {
-			c.due(s.At.Add(d + more))
+		if c.job.Most > 0 {
+			c.due(s.At.Add(c.job.Most))
 		}
 	}
 	if r.watch != nil {

@@ -102,6 +102,44 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 	}
 }
 
+func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		duration time.Duration
+		reads    bool // and writes
+		timeout  string
+		limit    time.Duration // of the agent
+		want     time.Duration
+	}{
+		{"nobody knows", 0, false, "", 0, 0},
+		{"a duration", time.Minute, false, "", 0, time.Minute + drainWithin},
+		{"a duration, and what takes long to be given up", time.Minute, false, "600000", 0, time.Minute + 10*time.Minute + 30*time.Second},
+		{"a round trip, which reads on", time.Minute, true, "", 0, 0},
+		{"a limit", 0, false, "", time.Hour, time.Hour + overtime + drainWithin},
+		{"a round trip within a limit", time.Minute, true, "", time.Hour, time.Hour + overtime + drainWithin},
+		{"a duration within a limit", time.Minute, false, "", time.Hour, time.Minute + drainWithin},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			a := w.add("b", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit }).agent
+			o := offered(t)
+			o.Plan.Load.Duration = plan.Duration(tc.duration)
+			if tc.reads {
+				o.Plan.Read.Consumers = 3
+			}
+			if tc.timeout != "" {
+				o.Producer = map[string]plan.Given{"delivery.timeout.ms": {Value: tc.timeout}}
+			}
+			for _, c := range newRun(a, o).children {
+				if c.job.Most != tc.want {
+					t.Errorf("%s: %v, want %v", tc.name, c.job.Most, tc.want)
+				}
+			}
+			w.end()
+		})
+	}
+}
+
 func TestAnAgentThatEndsWaitsNotForAProcessThatWasToldToDrain(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.hosts["a"].behave = func(int) behaviour { return behaviour{deaf: true} }

@@ -59,9 +59,7 @@ func (c *Client) known(ctx context.Context, peers []Peer) []string {
 		f := &fetch{c: c, peer: p}
 		list, _ := f.list(ctx, "") // they answered a moment ago; of one that does not now, none is known
 		f.hangUp()
-		for _, r := range list.Runs {
-			names = append(names, r.Run)
-		}
+		names = append(names, list.Runs...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

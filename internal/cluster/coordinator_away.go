@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -19,6 +20,11 @@ func (l *link) silence(now time.Time) time.Duration {
 		return now.Sub(l.orphaned)
 	}
 	return now.Sub(l.heard)
+}
+
+// goesOn tells whether the load is known to, although the agent does not know of it.
+func (l *link) goesOn(now time.Time) bool {
+	return !l.orphaned.IsZero() && now.Sub(l.atWork) <= awayAfter
 }
 
 // away tells whether the host is.
@@ -45,17 +51,18 @@ const renewed = "its agent was started anew"
 // not take them with it when it is killed. The new one cannot tell them anything, so they
 // are as those of a host that is away, until their files are at work no longer.
 func (s *session) orphan(l *link) {
+	l.atWork = time.Now()
 	if !l.orphaned.IsZero() {
 		return
 	}
-	l.orphaned, l.silent = time.Now(), true
+	l.orphaned, l.silent = l.atWork, true
 	l.trouble = renewed + "; its load goes on by itself"
 	s.c.Log(l.peer.Name + ": " + l.trouble)
 }
 
 // ask asks a host whose load goes on by itself whether it does.
 func (s *session) ask(l *link, now time.Time) {
-	if !l.up || l.ended || l.orphaned.IsZero() || now.Sub(l.asked) < pingEvery {
+	if !l.up || l.ended || l.lost != "" || l.orphaned.IsZero() || now.Sub(l.asked) < pingEvery {
 		return
 	}
 	l.asked = now
@@ -78,8 +85,8 @@ func (s *session) forgotten(l *link, why string) {
 	}
 	switch {
 	case !l.orphaned.IsZero(): // nothing is known to be wrong with their files
-		l.orphaned, l.trouble = time.Time{}, ""
-		s.hear(l)
+		l.orphaned, l.until, l.silent, l.trouble, l.unsure = time.Time{}, time.Time{}, false, "", true
+		s.c.Log(l.peer.Name + ": its load is over")
 	case l.trouble != "":
 		s.c.Log(l.peer.Name + ": " + l.trouble)
 	}
@@ -89,6 +96,7 @@ func (s *session) forgotten(l *link, why string) {
 // is whole is that of a process that is done, unless its load was ended too soon, and not by
 // the user.
 func (s *session) settle(l *link, files []gotFile) {
+	l.unsure = false
 	for _, g := range files {
 		if g.entry.Process < 1 || g.entry.Process > len(l.parts) {
 			continue
@@ -168,7 +176,8 @@ func (s *session) look() {
 			l.drop() // a new connection may get through
 		}
 		s.ask(l, now)
-		if (l.here() || l.ended) && l.lost == "" && !l.settled() {
+		known := l.here() || l.ended || !s.stopped && l.goesOn(now) // who cannot be stopped may go on for hours
+		if known && l.lost == "" && !l.settled() {
 			over = false
 		}
 	}
@@ -178,6 +187,9 @@ func (s *session) look() {
 	switch {
 	case !s.started || !over:
 		s.overAt = time.Time{}
+		for _, l := range s.links {
+			l.until = time.Time{}
+		}
 	case s.overAt.IsZero():
 		s.overAt = now
 	default:
@@ -188,7 +200,7 @@ func (s *session) look() {
 	s.show(false)
 }
 
-// waitFor gives a host time to come back when the others have finished.
+// waitFor gives a host time to come back when nobody else is at work.
 func (s *session) waitFor(l *link, now time.Time) {
 	if l.here() || l.ended || l.lost != "" || l.written {
 		return
@@ -200,7 +212,11 @@ func (s *session) waitFor(l *link, now time.Time) {
 	}
 	if l.until.IsZero() {
 		l.until = s.c.Now().Add(left)
-		s.c.Log(fmt.Sprintf("waiting for %s until %s; the other hosts have finished", l.peer.Name, l.until.Format(time.TimeOnly)))
+		text := fmt.Sprintf("waiting for %s until %s", l.peer.Name, l.until.Format(time.TimeOnly))
+		if slices.ContainsFunc(s.links, func(o *link) bool { return o != l && len(o.parts) > 0 && o.settled() }) {
+			text += "; the other hosts have finished"
+		}
+		s.c.Log(text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 		if n := w.topics(); len(out.Files) != 4 || n != 0 {
 			t.Errorf("files %q; the topic is there %d times", out.Files, n)
 		}
-		for _, text := range []string{"b: its agent was started anew; its load goes on by itself", "b is back"} {
+		for _, text := range []string{"b: its agent was started anew; its load goes on by itself", "b: its load is over"} {
 			if n := w.logged(text); n != 1 {
 				t.Errorf("%q is said %d times: %q", text, n, w.logs)
 			}
@@ -76,6 +77,71 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 			t.Errorf("the screen says %q, %q", slices.Compact(states), note)
 		}
 	})
+}
+
+func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
+	unknown := func(o *Order) { o.Plan.Load.Duration, o.Plan.Load.Records, o.Plan.Load.Rate = 0, 1e9, plan.Rate{} }
+	for _, tc := range []struct {
+		name   string
+		plan   func(o *Order)
+		a, b   time.Duration // that the loads take
+		killed []string      // agents, at 10 s
+		ends   string        // the state of b
+	}{
+		{"nobody knows how long it lasts", unknown, 20 * time.Second, 2 * time.Minute, []string{"b"}, "done"},
+		{"no agent knows of it", unknown, 2 * time.Minute, 2 * time.Minute, []string{"a", "b"}, "done"},
+		{"it drains for long", func(o *Order) { *o = longer(*o, 20*time.Second) }, 20 * time.Second, 80 * time.Second, []string{"b"}, "done"},
+		{"it is over before that of the others", unknown, time.Minute, 20 * time.Second, []string{"b"}, "done"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.add("a", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.a} }
+				w.add("b", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.b} }
+				for _, name := range tc.killed {
+					time.AfterFunc(10*time.Second, w.hosts[name].crash)
+				}
+				o := w.order([]string{"a", "b"})
+				tc.plan(&o)
+				var states []string
+				began := time.Now()
+				out, _, err := w.run(o, func(r *RunOptions) { r.Observe = func(t Tick) { states = append(states, t.Hosts[1].State) } })
+				if took := time.Since(began); err != nil || len(out.Lost) > 0 || len(out.Files) != 4 || took < max(tc.a, tc.b) {
+					t.Errorf("after %v: lost %q, files %q, error %v", took, out.Lost, out.Files, err)
+				}
+				if slices.Contains(states, "lost") || states[len(states)-1] != tc.ends {
+					t.Errorf("the screen says of host b %q", slices.Compact(states))
+				}
+				for text, want := range map[string]int{"waiting for": 0, "is back": 0, "its load is over": len(tc.killed)} {
+					if n := w.logged(text); n != want {
+						t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
+					}
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+func TestAHostThatIsAloneIsNotWaitedForInsteadOfOthers(t *testing.T) {
+	bubble(t, []string{"a", "broker"}, func(t *testing.T, w *world) {
+		time.AfterFunc(10*time.Second, func() { w.hosts["a"].setCut(true) })
+		out, _, err := w.run(longer(w.order([]string{"a"}, "broker"), 20*time.Second))
+		if err != nil || len(out.Lost) != 1 || w.logged("waiting for a until ") != 1 || w.logged("the other hosts have finished") != 0 {
+			t.Errorf("lost %q, error %v: %q", out.Lost, err, w.logs)
+		}
+	})
+}
+
+func TestAHostThatWasGivenUpIsNotAskedAnyMore(t *testing.T) {
+	for _, lost := range []string{"", "its load goes on by itself"} {
+		l := newLink(Peer{}, offer{})
+		l.up, l.orphaned, l.lost = true, time.Now(), lost
+		new(session).ask(l, time.Now())
+		if asked := len(l.out) > 0; asked != (lost == "") {
+			t.Errorf("lost %q: it is asked: %v", lost, asked)
+		}
+	}
 }
 
 func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
@@ -378,17 +444,60 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 	})
 }
 
+func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
+	const name = "19991231-235959-before-p2.ktr"
+	const do = ": wait until that is over, or end the processes (kt part) of its run"
+	for _, tc := range []struct {
+		limits  Limits
+		watched bool
+		refused bool
+	}{
+		{Limits{}, false, false},
+		{Limits{Duration: time.Hour}, false, false},
+		{Limits{Rate: 1e6}, false, true},
+		{Limits{BytesPerSecond: 1e9}, false, true},
+		{Limits{Producers: 100}, false, true},
+		{Limits{Producers: 100}, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = 2, tc.limits })
+			leave(t, filepath.Join(b.dir, name), "R", &result.Part{Run: "before", Host: "b", Process: 2}, 10)
+			f, err := os.Open(filepath.Join(b.dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = f.Close() }()
+			result.Claim(f)
+			o := offered(t)
+			if tc.watched {
+				o.Shares = nil
+			}
+			_, err = b.agent.accept(o)
+			const want = "a process of an earlier agent is still at work on " + name + ", and what it takes of --max-rate and --max-producers is not known" + do
+			if tc.refused && (err == nil || err.Error() != want) || !tc.refused && err != nil {
+				t.Errorf("%+v: accept = %v", tc.limits, err)
+			}
+			w.end()
+		})
+	}
+}
+
 func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		a := w.add("a", "client")
-		w.add("b", "client", func(o *AgentOptions) { o.Dir = a.dir })
-		_, _, err := w.run(w.order([]string{"a", "b"}))
-		if err == nil || !strings.Contains(err.Error(), "another agent has its run files in "+a.dir+" too: give each a folder of its own with --results") {
-			t.Errorf("the error is %v", err)
-		}
-		w.end()
-	})
+	options := AgentOptions{Info: Info{Name: "a", Role: "client"}, Dir: t.TempDir(), Now: time.Now}
+	a, err := newAgent(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newAgent(options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
+		t.Errorf("the error is %v", err)
+	}
+	a.close()
+	b, err := newAgent(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.close()
 }
 
 func TestAnAgentThatWantsAKeyIsThere(t *testing.T) {

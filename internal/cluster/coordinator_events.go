@@ -180,7 +180,9 @@ func (s *session) hostState(l *link) string {
 				draining++
 			}
 		case partFailed, partGone:
-			gone++
+			if !l.unsure || !p.unheard {
+				gone++
+			}
 		case partDone:
 		}
 	}

@@ -52,6 +52,8 @@ type link struct {
 	// Of processes that run on although their agent does not know of them.
 	orphaned time.Time // since when; zero: there are none
 	asked    time.Time // when the agent was asked last whether they do
+	atWork   time.Time // when it said last that they do
+	unsure   bool      // they have ended, and their files will say how
 }
 
 // linkState is how far an agent is.

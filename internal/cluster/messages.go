@@ -67,6 +67,10 @@ type ToProcess struct {
 type ProcessJob struct {
 	Job
 	RunFile string `json:"run_file"` // a path of the agent's choosing
+
+	// Most is how long after its start the process may last at most, with its drain: its
+	// agent ends it then, and one whose agent is gone has to do so itself. 0: nobody knows.
+	Most time.Duration `json:"most_ns,omitempty"`
 }
 
 // StartOrder is when to begin. At is a moment of this host's clock; the rest is written

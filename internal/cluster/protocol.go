@@ -240,7 +240,7 @@ type filesAsked struct {
 // filesFound are the run files of a run, or the runs that there are.
 type filesFound struct {
 	Files  []fileEntry `json:"files,omitempty"`
-	Runs   []runEntry  `json:"runs,omitempty"`
+	Runs   []string    `json:"runs,omitempty"`   // names
 	Unread int         `json:"unread,omitempty"` // files that are no run files, or could not be read
 }
 
@@ -255,13 +255,6 @@ type fileEntry struct {
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256"`
 	AtWork  bool   `json:"at_work,omitempty"` // a process is writing it
-}
-
-type runEntry struct {
-	Run     string    `json:"run"`
-	Epoch   string    `json:"epoch,omitempty"`
-	Started time.Time `json:"started_at"`
-	Files   int       `json:"files"`
 }
 
 // chunkAsked is answered by a chunk: at most chunkBytes of the file from Offset on, and

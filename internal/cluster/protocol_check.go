@@ -323,8 +323,7 @@ func (f *filesFound) check() error {
 		}
 	}
 	for i := range f.Runs {
-		r := &f.Runs[i]
-		r.Run, r.Epoch = clean(r.Run, 64), clean(r.Epoch, 64)
+		f.Runs[i] = clean(f.Runs[i], 64)
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func seeds(t testing.TB) (to, from []any) {
 		fromAgent{Vitals: &hostVitals{"E1", host.Vitals{Disks: []host.DiskVitals{{Name: text}}}, 1}},
 		fromAgent{Written: &written{"E1", text}},
 		fromAgent{Problem: &text},
-		fromAgent{Files: &filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, strings.Repeat("ab", 32), true}}, Runs: []runEntry{{"n", "", now, 1}}}},
+		fromAgent{Files: &filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, strings.Repeat("ab", 32), true}}, Runs: []string{"n"}}},
 	}
 	return to, from
 }

@@ -369,7 +369,7 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 		}
 		result.Claim(f)
 		o := w.order([]string{"a", "b"})
-		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or start the agent with --parallel 2") {
+		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or end the processes (kt part) of its run") {
 			t.Errorf("the error is %v", err)
 		}
 		b.agent.store.keep = 1

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -66,6 +67,7 @@ type behaviour struct {
 	readyIn  time.Duration
 	exitLate time.Duration // after a finish
 	forever  bool          // the load has no end
+	lasts    time.Duration // instead of the duration of the plan
 }
 
 func newWorld(t *testing.T) *world {
@@ -122,6 +124,7 @@ func (h *testHost) crash() {
 	h.stop()
 	h.serving.Wait()
 	h.dead = append(h.dead, h.agent)
+	_ = h.agent.store.own.Close() // as the end of a process does
 	h.start(h.agent.o)
 	h.setCut(false)
 }
@@ -464,7 +467,7 @@ func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 }
 
 func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
-	lasts := p.job.Plan.Load.Duration.Std()
+	lasts := cmp.Or(p.how.lasts, p.job.Plan.Load.Duration.Std())
 	rate := int64(p.job.Plan.RecordsPerSecond())
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

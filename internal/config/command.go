@@ -107,11 +107,17 @@ func defineConfigFile(set *pflag.FlagSet, path *string) {
 // checkFormat checks what defineFormat defined. A form that only other commands have is
 // no mistake in a file or the environment: this one writes text then.
 func checkFormat(set *pflag.FlagSet, output *string, outputs []string, nearest Nearest) error {
-	every := slices.Concat(Outputs, ReportOutputs, TuneOutputs, ProbeOutputs)
-	if !typedOn(set.Lookup("output")) && !slices.Contains(outputs, *output) && slices.Contains(every, *output) {
+	if isForOthers(set, *output, outputs) {
 		*output = "text"
 	}
 	return oneOf("output", *output, outputs, nearest)
+}
+
+// isForOthers tells whether a form comes from a file or the environment, which speak to
+// every command, and is one that only other commands have.
+func isForOthers(set *pflag.FlagSet, output string, outputs []string) bool {
+	every := slices.Concat(Outputs, ReportOutputs, TuneOutputs, ProbeOutputs)
+	return !typedOn(set.Lookup("output")) && !slices.Contains(outputs, output) && slices.Contains(every, output)
 }
 
 // oneOf refuses a value that is not among some.

@@ -68,6 +68,18 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 	}
 }
 
+func TestAFormOfOtherCommandsInAVariableIsNoMistakeOfALoad(t *testing.T) {
+	for _, output := range []string{"markdown", "processes"} {
+		r, err := load(t, given{env: map[string]string{"KT_OUTPUT": output}})
+		if err != nil || r.Output != "" {
+			t.Errorf("KT_OUTPUT=%s: output %q, %v", output, r.Output, err)
+		}
+	}
+	if _, err := load(t, given{env: map[string]string{"KT_OUTPUT": "marcdown"}}); err == nil {
+		t.Error("a form of no command was taken")
+	}
+}
+
 func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 	_, err := load(t, given{args: []string{"-o", "processes"}})
 	if err == nil || !strings.HasSuffix(err.Error(), "; kt report FILE --output processes writes it from the run file") {

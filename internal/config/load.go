@@ -21,7 +21,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	}
 	b := newBuilder(f, l, kafka)
 	r := Run{
-		Output: f.output, ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, ASCII: f.ascii,
+		ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, ASCII: f.ascii,
 		NoColor: f.noColor, PrintConfig: f.printConfig,
 		PrintMetrics: f.printMetrics, Lenient: f.lenient, Sources: l.sources,
 		HideHeader: f.hideHeader, ShowDetailed: f.showDetailed, DateFormat: f.dateFormat,
@@ -35,7 +35,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Name, r.Hosts = f.run, b.hostsOf(&r.Plan)
 	r.Moments = b.moments(r.Plan.Load.Duration.Std())
 	r.Interval = b.interval()
-	b.checkOutput()
+	r.Output = b.output()
 	b.checkVerify()
 	b.ignored()
 	if err := r.Plan.Validate(); err != nil {
@@ -180,12 +180,13 @@ func (b *builder) checkVerify() {
 	}
 }
 
-func (b *builder) checkOutput() {
+// output is the form of the result; "": the screen, or text.
+func (b *builder) output() string {
 	if b.f.fps < 1 || b.f.fps > 30 {
 		b.bad("--fps %d: it must be from 1 to 30", b.f.fps)
 	}
-	if b.f.output == "" {
-		return
+	if b.f.output == "" || isForOthers(b.f.set, b.f.output, Outputs) {
+		return ""
 	}
 	err := oneOf("output", b.f.output, Outputs, b.kafka.Nearest)
 	if err != nil && slices.Contains(ReportOutputs, b.f.output) {
@@ -194,6 +195,7 @@ func (b *builder) checkOutput() {
 	if err != nil {
 		b.errs = append(b.errs, err)
 	}
+	return b.f.output
 }
 
 // parseTime reads a duration; a bare number counts in unit.

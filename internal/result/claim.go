@@ -6,22 +6,31 @@ import (
 	"syscall"
 )
 
-// Claim marks an open run file, or a folder of them, as at work for this process: until
-// it is closed, or the process ends in whatever way. A file system without locks (some
-// network ones) has no claims, and nothing is lost by that.
-func Claim(f *os.File) {
-	for {
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
-			return
-		}
-	}
+// Claim marks an open run file as at work for this process: until it is closed, or the
+// process ends in whatever way. A file system without locks (some network ones) has no
+// claims, and nothing is lost by that. It waits for who has claimed the file, which of a
+// new one is at most a look of Claimed.
+func Claim(f *os.File) { _ = flock(f, syscall.LOCK_EX) }
+
+// TryClaim does the same to what others may have claimed, a folder say, and tells whether
+// nobody has.
+func TryClaim(f *os.File) bool {
+	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
 // Claimed tells whether a process has claimed what f is, and lives.
 func Claimed(f *os.File) bool {
-	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
 	if err == nil {
-		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing it does the same, only later
+		_ = flock(f, syscall.LOCK_UN) // closing it does the same, only later
 	}
 	return errors.Is(err, syscall.EWOULDBLOCK)
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
 }
