@@ -3,6 +3,7 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
@@ -113,14 +115,66 @@ func (s stopping) Write(b []byte) (int, error) {
 func TestAProcessThatIsStoppedWhenItHasBegunDrains(t *testing.T) {
 	aborted := false
 	stop := newStopper(func() { aborted = true }, func(int) {}, func(string) {})
-	p := &part{out: json.NewEncoder(stopping{stop}), stop: stop}
-	if p.began(time.Now()); aborted || stop.code() != exitOK {
+	r := &runner{env: &Env{Now: time.Now}, stop: stop}
+	if r.started(&feed{part: &part{out: json.NewEncoder(stopping{stop})}, fold: result.NewFold(result.Header{})}); aborted || stop.code() != exitOK {
 		t.Errorf("aborted %v, code %d", aborted, stop.code())
 	}
 	select {
 	case <-stop.asked:
 	default:
 		t.Error("it was not stopped")
+	}
+}
+
+func TestAProcessWhoseAgentIsGoneEndsWhenItsTimeIsUp(t *testing.T) {
+	const most = time.Minute
+	const start = `{"start":{"at":"2000-01-01T00:00:10Z","agreed":{"at":"2000-01-01T00:00:10Z"}}}` + "\n" // 10 s from now
+	for _, tc := range []struct {
+		name    string
+		said    string
+		most    time.Duration
+		drained time.Duration // after it was told to stop; 0: it hangs
+		asked   time.Duration // when; 0: never
+		aborted time.Duration
+		exited  time.Duration
+	}{
+		{"it hangs", start, most, 0, 10*time.Second + most, 10*time.Second + most + aloneGrace, 10*time.Second + most + aloneGrace + lastResort},
+		{"it drains", start, most, time.Second, 10*time.Second + most, 0, 0},
+		{"it hangs after a stop", start + `{"stop":true}` + "\n", most, 0, 1, 10*time.Second + most, 10*time.Second + most + lastResort},
+		{"nobody knows how long it lasts", start, 0, 0, 0, 0, 0},
+		{"it has not begun", "", most, 0, 0, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var aborted, exited, asked time.Duration
+				ctx, abort := context.WithCancel(t.Context())
+				stop := newStopper(func() { aborted = time.Since(began); abort() }, func(int) { exited = time.Since(began) }, func(string) {})
+				stop.begin()
+				p := &part{start: make(chan cluster.StartOrder, 1), gone: make(chan struct{})}
+				p.job.Most = tc.most
+				go func() {
+					select {
+					case <-stop.asked:
+						asked = max(time.Since(began), 1)
+					case <-ctx.Done():
+						return
+					}
+					if tc.drained > 0 {
+						<-time.After(tc.drained)
+						abort()
+					}
+				}()
+				go p.listen(ctx, bufio.NewReader(strings.NewReader(tc.said)), stop)
+				<-p.gone
+				<-time.After(time.Hour)
+				abort()
+				synctest.Wait()
+				if asked != tc.asked || aborted != tc.aborted || exited != tc.exited {
+					t.Errorf("it was asked to end after %v, told to leave after %v, and left after %v; want %v, %v, %v", asked, aborted, exited, tc.asked, tc.aborted, tc.exited)
+				}
+			})
+		})
 	}
 }
 
@@ -201,19 +255,19 @@ func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
 		}
 		return t
 	}
-	r := &remote{}
 	for i, step := range []struct {
 		tick cluster.Tick
 		want string
 	}{
 		{waits(), ""},
 		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"},
-		{waits("vm16"), ""},
-		{waits("vm16", "vm17"), "waiting for vm16, vm17 until 01:32:03; q: without them"},
-		{waits(), "no longer waiting for vm16, vm17"},
+		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"}, // for as long as it is so
+		{waits("vm16", "vm17"), "waiting for vm16 and vm17 until 01:32:03; q: without them"},
+		{waits("vm16", "vm17", "vm18"), "waiting for vm16 and 2 others until 01:32:03; q: without them"},
+		{waits("vm17"), "waiting for vm17 until 01:32:03; q: without it"},
 		{waits(), ""},
 	} {
-		if got := r.notice(step.tick); got != step.want {
+		if got := notice(step.tick); got != step.want {
 			t.Errorf("tick %d: %q, want %q", i, got, step.want)
 		}
 	}

@@ -28,7 +28,6 @@ type remote struct {
 	fold   *result.Fold // what is known while the run goes on
 	said   []string     // for when there is no screen; by the one goroutine of the client's run
 	told   []string     // on stderr
-	waits  []string     // hosts for which the run waits, as the screen was told
 }
 
 // runRemote makes a load on other hosts, and writes the merged result.

@@ -2,8 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
@@ -88,7 +86,7 @@ func (r *remote) observe(t cluster.Tick) {
 	s.verdict, s.backlog = r.fold.Verdict(), t.Backlog
 	if r.out.screen != nil && !r.out.broken.Load() {
 		show := tick(s)
-		show.Hosts, show.StartsIn, show.Notice = hostStates(t), max(0, -t.At), r.notice(t)
+		show.Hosts, show.StartsIn, show.Notice = hostStates(t), max(0, -t.At), notice(t)
 		if state, waiting := waits[t.Stage]; waiting {
 			show.State = state
 		}
@@ -100,9 +98,9 @@ func (r *remote) observe(t cluster.Tick) {
 	}
 }
 
-// notice tells for whom the run waits that is else over, and when it does no longer; "":
-// there is nothing new.
-func (r *remote) notice(t cluster.Tick) string {
+// notice tells for whom the run waits that is else over, for as long as it does; "": it
+// waits for nobody. Who came back or is lost is an event of the screen's.
+func notice(t cluster.Tick) string {
 	var waits []string
 	var until time.Time
 	for _, h := range t.Hosts {
@@ -114,17 +112,18 @@ func (r *remote) notice(t cluster.Tick) string {
 			until = h.Until
 		}
 	}
-	before := r.waits
-	r.waits = waits
-	switch {
-	case slices.Equal(before, waits):
+	who, them := "", "them"
+	switch n := len(waits); n {
+	case 0:
 		return ""
-	case len(waits) == 0:
-		return fmt.Sprintf("no longer waiting for %s", strings.Join(before, ", "))
-	case len(waits) == 1:
-		return fmt.Sprintf("waiting for %s until %s; q: without it", waits[0], until.Format(time.TimeOnly))
+	case 1:
+		who, them = waits[0], "it"
+	case 2:
+		who = waits[0] + " and " + waits[1]
+	default: // the key must have room, whoever is away
+		who = fmt.Sprintf("%s and %d others", waits[0], n-1)
 	}
-	return fmt.Sprintf("waiting for %s until %s; q: without them", strings.Join(waits, ", "), until.Format(time.TimeOnly))
+	return fmt.Sprintf("waiting for %s until %s; q: without %s", who, until.Format(time.TimeOnly), them)
 }
 
 // sampleOf is how busy the hosts of the load were together.

@@ -39,8 +39,9 @@ func (t *tally) add(name partName, w *stats.Window, lasted time.Duration) {
 // low: it lasts as long as those of one process do on average.
 func (t *tally) window() stats.Window {
 	w := t.sum
+	w.End = w.Start // of what is late alone: it counts, and has no rate
 	if n := len(t.of); n > 0 {
-		w.End = w.Start + t.lasted/time.Duration(n)
+		w.End += t.lasted / time.Duration(n)
 	}
 	return w
 }

@@ -176,6 +176,10 @@ func TestWindowsOfManyProcessesMakeOneSecond(t *testing.T) {
 	if !ok || len(got) != 1 || got[0].Acknowledged != 48 || got[0].Start != 2*time.Second || got[0].End != 3*time.Second {
 		t.Errorf("late windows are shown as %+v", got)
 	}
+	v.add("a", 1, w(2.001, 3.001, 200), 4*time.Second)
+	if got := v.take(4); len(got) != 1 || got[0].Acknowledged != 200 || got[0].End != got[0].Start {
+		t.Errorf("what is late alone has a length: %+v", got)
+	}
 	v.add("b", 1, w(3, 1e6, 64), 4*time.Second) // says what cannot be
 	if got := v.rest(); len(got) != 1 || got[0].Acknowledged != 64 || len(v.rest()) > 0 {
 		t.Errorf("the rest is %+v", got)

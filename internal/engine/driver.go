@@ -30,7 +30,8 @@ type Worker interface {
 // ReadDriver makes the readers of a run.
 type ReadDriver interface {
 	// OpenReader makes the reader of one shard. When the run also sends, the reader
-	// of the last shard is ready, and so are those before, when it returns.
+	// of the last shard is ready, and so are those before, when it returns. ctx is that
+	// of the run: when it ends, the reader waits for nothing any more.
 	OpenReader(ctx context.Context, s *Shard) (Reader, error)
 	// Aim sets where reading is over: where the partitions end now.
 	Aim(ctx context.Context) error
@@ -46,10 +47,12 @@ type Reader interface {
 	// Read waits for records, at most until ctx ends and, if patience is not 0, for so
 	// long; it tells the shard when they are there (Shard.Working), and counts them in
 	// it: at most limit. It returns how many. An error means that there is no going on.
+	// ctx is the same each time: it ends with that of the run, or when reading is over.
 	Read(ctx context.Context, limit int, patience time.Duration) (int, error)
 	// Flush returns when whatever else is on its way, commits say, has its outcome, which
-	// it counts. The ctx of Read has ended; what has no outcome soon after is given up.
-	Flush()
+	// it counts. The ctx of Read has ended; what has no outcome soon after, or when ctx
+	// ends, which is that of the run, is given up.
+	Flush(ctx context.Context)
 	// Close frees the reader.
 	Close() error
 }

@@ -98,11 +98,11 @@ func newReadShard(r *run, index, count int) *Shard {
 	}
 }
 
-// flush waits for what the readers have on their way.
-func (rs *readers) flush() {
+// flush waits for what the readers have on their way, until ctx ends.
+func (rs *readers) flush(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, reader := range rs.readers {
-		all.Go(reader.Flush)
+		all.Go(func() { reader.Flush(ctx) })
 	}
 	all.Wait()
 }
@@ -212,7 +212,7 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 		end.Sending = r.now()
 	}
 	rs.cancel()
-	r.collectUntil(ctx, done(rs.flush), nil, 0, func() {})
+	r.collectUntil(ctx, done(func() { rs.flush(ctx) }), nil, 0, func() {})
 	rs.mu.Lock()
 	end.Reading, end.ReadErr = rs.end, rs.err
 	rs.mu.Unlock()

@@ -69,10 +69,14 @@ func (r *fakeReader) Read(ctx context.Context, limit int, patience time.Duration
 }
 
 // Flush counts a commit, when it has been answered.
-func (r *fakeReader) Flush() {
-	if r.log.answer > 0 {
-		time.Sleep(r.log.answer)
+func (r *fakeReader) Flush(ctx context.Context) {
+	if r.log.answer == 0 {
+		return
+	}
+	select {
+	case <-time.After(r.log.answer):
 		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.OffsetsCommitted(phase, r.log.answer) })
+	case <-ctx.Done():
 	}
 }
 
@@ -88,6 +92,24 @@ func TestWhatIsOnItsWayWhenReadingEndsIsCounted(t *testing.T) {
 		}
 		if w.End != end.Elapsed || end.Elapsed < l.answer || end.Sending > time.Second {
 			t.Errorf("windows until %v, the run until %v, reading until %v; want the wait for answers after reading, and in a window", w.End, end.Elapsed, end.Sending)
+		}
+	})
+}
+
+func TestWhoLeavesAtOnceDoesNotWaitForWhatIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, abort := context.WithCancel(t.Context())
+		stop := make(chan struct{})
+		time.AfterFunc(3*time.Second, func() { close(stop) })
+		time.AfterFunc(3100*time.Millisecond, abort)
+		l, c := newLog(1000, 1e6), &collector{}
+		l.answer = 2 * time.Second
+		end, err := Run(ctx, consuming(plan.Load{}, plan.Read{}), Drivers{Read: l}, Options{Stop: stop}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := c.all(); !end.Stopped || w.Commits != 0 || end.Elapsed != 3100*time.Millisecond {
+			t.Errorf("stopped %v, %d commits, over after %v; want it stopped, with none, after 3.1 s", end.Stopped, w.Commits, end.Elapsed)
 		}
 	})
 }

@@ -17,40 +17,41 @@ import (
 // other processes wait to hear that a partition was read to its end.
 func (r *fetcher) commit(ctx context.Context) {
 	defer func() { r.done = false }()
-	ctx, forget := r.outlive(ctx)
-	from := r.shard.Now()
 	switch r.driver.Plan.Read.Commit {
 	case plan.CommitAuto:
 		if r.done && !r.driver.at.groups[r.group].ownsAll() {
-			_ = r.client.CommitUncommittedOffsets(ctx) // the client does it again in a while
+			_ = r.client.CommitUncommittedOffsets(r.outlive(ctx)) // the client does it again in a while
 		}
 	case plan.CommitSync:
-		err := r.client.CommitUncommittedOffsets(ctx)
+		from := r.shard.Now()
+		err := r.client.CommitUncommittedOffsets(r.outlive(ctx))
 		r.committed(r.shard.Now()-from, err)
 	case plan.CommitAsync:
+		from := r.shard.Now()
 		r.commits.Add(1)
-		r.client.CommitOffsets(ctx, r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
+		r.client.CommitOffsets(r.outlive(ctx), r.client.UncommittedOffsets(), func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
 			defer r.commits.Done()
-			defer forget()
 			r.committed(r.shard.Now()-from, errors.Join(err, refusedOffset(answer)))
 		})
-		return
 	}
-	forget()
 }
 
-// outlive is what a commit runs with: reading may be over while it is on its way, as
-// when another consumer has read the last record. A broker then has closeTimeout to
-// answer.
-func (r *fetcher) outlive(reading context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(r.living)
-	stop := context.AfterFunc(reading, func() { time.AfterFunc(closeTimeout, cancel) })
-	return ctx, func() { stop(); cancel() }
+// outlive is what all commits run with: reading may be over while one is on its way, as
+// when another consumer has read the last record. A broker then has commitTimeout to
+// answer, unless the run ends at once.
+func (r *fetcher) outlive(reading context.Context) context.Context {
+	if r.committing == nil {
+		ctx, giveUp := context.WithCancel(r.running)
+		context.AfterFunc(reading, func() { time.AfterFunc(commitTimeout, giveUp) })
+		r.committing = ctx
+	}
+	return r.committing
 }
 
-// Flush waits for the commits that are on their way. One that is not answered counts as
-// an error: it may have been made or not.
-func (r *fetcher) Flush() { r.commits.Wait() }
+// Flush waits for the commits that are on their way. They end with the run's ctx, which
+// is the one that it gets. One that is not answered counts as an error: it may have been
+// made or not.
+func (r *fetcher) Flush(context.Context) { r.commits.Wait() }
 
 // refusedOffset is why a partition's offset was not committed, nil where all were.
 func refusedOffset(answer *kmsg.OffsetCommitResponse) error {
@@ -92,6 +93,12 @@ func (r *fetcher) Close() error {
 	return nil
 }
 
-// closeTimeout is how long the commits of the last polls may take when reading is over,
-// and how long the client's own last one and leaving the group may take together.
-const closeTimeout = 2 * time.Second
+const (
+	// commitTimeout is how long the commits of the last polls may take when reading is
+	// over. The run lasts until then: a part of a load that waits for a broker that hangs
+	// must not seem to have run so much longer that others were left behind (result).
+	commitTimeout = time.Second
+	// closeTimeout is how long the client's own last commit and leaving the group may take
+	// together, after that.
+	closeTimeout = 2 * time.Second
+)

@@ -230,7 +230,7 @@ func (d *Consumer) Elsewhere() int64 {
 // partitions before the first record goes.
 func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	perGroup := d.Plan.Read.Consumers
-	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup}
+	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup, running: ctx}
 	r.hooks = &fetchHooks{shard: s}
 	if !d.Plan.Writes() {
 		return r, nil

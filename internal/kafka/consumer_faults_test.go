@@ -205,11 +205,11 @@ func (r betweenReader) Read(ctx context.Context, limit int, patience time.Durati
 	return r.fetcher.Read(ctx, limit, patience)
 }
 
-func (r betweenReader) Flush() {
+func (r betweenReader) Flush(ctx context.Context) {
 	if f := r.between.flush; f != nil {
 		f()
 	}
-	r.fetcher.Flush()
+	r.fetcher.Flush(ctx)
 }
 
 func (s *scene) verdict(d *Consumer, b *ledger.Book) ledger.Verdict {

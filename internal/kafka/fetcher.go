@@ -24,15 +24,17 @@ type fetcher struct {
 	group  int // the number of its group
 	member int // its number in it
 
-	client   *kgo.Client
-	living   context.Context    // of the client: Close alone would wait for brokers that hang
-	end      context.CancelFunc // ends it
-	began    time.Duration      // when it connected
-	commits  sync.WaitGroup     // on their way, while it reads on
-	hasLeft  atomic.Int64       // when a rebalance began that is not over, from the start of the run; 0: none
-	fellBack atomic.Bool        // to the classic protocol, unasked
-	hadAny   bool               // it had partitions; the client's callbacks come one at a time
-	done     bool               // it has read a partition to where reading is over, and not committed since
+	client     *kgo.Client
+	living     context.Context    // of the client: Close alone would wait for brokers that hang
+	end        context.CancelFunc // ends it
+	began      time.Duration      // when it connected
+	running    context.Context    // of the run, which may end at once
+	committing context.Context    // of the commits, see outlive; nil: there was none yet
+	commits    sync.WaitGroup     // on their way, while it reads on
+	hasLeft    atomic.Int64       // when a rebalance began that is not over, from the start of the run; 0: none
+	fellBack   atomic.Bool        // to the classic protocol, unasked
+	hadAny     bool               // it had partitions; the client's callbacks come one at a time
+	done       bool               // it has read a partition to where reading is over, and not committed since
 }
 
 // connect makes the client.

@@ -154,6 +154,7 @@ func mergedMixed() result.Result {
 	}
 	invalid := ran("vm15", 1, wrote, 3000)
 	invalid.Valid, invalid.Invalid = false, []string{"1 % of the records left more than 25ms late (bound: 5.12ms)"}
+	invalid.BoundBy = result.Verdict{Limit: result.LimitSchedule, Evidence: invalid.Invalid[0] + "; kt used 3.00 of 4 cores; this machine's CPUs were 38 % busy"}
 	stopped := ran("vm16", 1, read, 3000)
 	stopped.State = result.PartStopped
 	nobody := client("vm17", 1, 0, result.Figures{Errors: result.Errors{}})
@@ -163,6 +164,7 @@ func mergedMixed() result.Result {
 	}, invalid, stopped, missing)
 	r.Overlap.Seconds, r.Overlap.FromSeconds, r.Overlap.ToSeconds, r.Overlap.Together = 0, 0, 0, false
 	r.Valid, r.Invalid = false, []string{"vm15/1: " + invalid.Invalid[0]}
+	r.BoundBy = result.Verdict{Limit: "kt's schedule on vm15", Evidence: "1 of 2 processes; process 1 of vm15: " + invalid.BoundBy.Evidence}
 	r.Processes[0].Command, r.Processes[1].Command = string(plan.Produce), string(plan.Consume)
 	return r
 }

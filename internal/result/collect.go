@@ -187,13 +187,19 @@ func severalRuns(first map[group]*source) error {
 	var all []string
 	clocks := ""
 	for g, one := range first {
-		again := false // another run has the name, and no epoch tells them apart
+		again, layout := false, time.RFC3339 // another run has the name, and no epoch tells them apart
 		for other := range first {
-			again = again || g.epoch == "" && other != g && other == group{g.run, "", g.parts, other.began}
+			if g.epoch != "" || other == g || other != (group{g.run, "", g.parts, other.began}) {
+				continue
+			}
+			again = true
+			if other.name(layout) == g.name(layout) { // both began in one second
+				layout = exactly
+			}
 		}
 		what, name := "runs by themselves", g.run
 		if again {
-			name = g.name()
+			name = g.name(layout)
 			clocks = "; what began by itself is told apart by the clocks of the hosts, so one that is far off makes two runs of one"
 		}
 		if g.parts {

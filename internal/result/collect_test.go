@@ -273,6 +273,13 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 	soon, lost := partOf("b", "nightly", "", "6", -day+time.Minute+3*time.Second), partFile{run: "nightly", host: "b", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned(1, 30)}.bytes(t)
 	late := partOf("c", "nightly", "", "8", -2*day+125*time.Second)
 	alone := partFile{host: "a", id: "9", whole: true, late: -day, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+	began := func(host, id string, at time.Duration, seconds float64) []byte {
+		return partFile{run: "nightly", host: host, process: 1, id: id, alone: true, late: at, events: canned(1, 3), trailer: trailerOf(seconds)}.bytes(t)
+	}
+	gone := func(id string, events []event) []byte { // of the host a, with no end
+		return partFile{run: "nightly", host: "a", process: 1, id: id, alone: true, events: events}.bytes(t)
+	}
+	first, second := began("a", "20", 0, 0.3), began("a", "21", 500*time.Millisecond, 0.3)
 	nightly1, nightly2, other := part("nightly", "e1", "1", 0), part("nightly", "e2", "2", time.Millisecond), part("other", "", "3", 0)
 	for _, tc := range []struct {
 		name  string
@@ -299,6 +306,13 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 		{"a minute apart, on hosts whose clocks may be off, it is one run", [][]byte{monday, tuesday, soon}, "nightly@2026-11-20T12:00:00Z", "5 6"},
 		{"what has no end lasted until its last window", [][]byte{monday, lost, late}, "", "4 7 8"},
 		{"and without it they are two", [][]byte{monday, late}, "", "error: parts of 2 runs"},
+		{"what was gone at once does not make two of what began beside it", [][]byte{gone("12", nil), began("a", "13", 1200*time.Millisecond, 3)}, "", "12 13"},
+		{"nor was it over when what began after it was", [][]byte{gone("12", nil), began("a", "13", 0, 3), began("a", "14", 4*time.Second, 3)}, "nightly@2026-11-21T12:00:00Z", "12 13"},
+		{"but it was there until its last window", [][]byte{gone("12", canned(1, 8)), began("a", "13", 0, 3), began("a", "14", 5*time.Second, 3)}, "", "12 13 14"},
+		{"two within a second are listed with its fractions", [][]byte{first, second}, "", `error: run "nightly@2026-11-21T12:00:00.000000000Z"; 2026-11-21T12:00:00Z run "nightly@2026-11-21T12:00:00.500000000Z"`},
+		{"are both meant by the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00Z", "error: parts of 2 runs"},
+		{"and chosen by the fractions: the first", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.000000000Z", "20"},
+		{"and the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.500000000Z", "21"},
 		{"runs by themselves on two days", [][]byte{single("1"), alone}, "", `error: 2026-11-20T12:00:00Z runs by themselves "@2026-11-20T12:00:00Z"`},
 		{"runs by themselves, by their start", [][]byte{single("1"), alone}, "@2026-11-20T12:00:00Z", "9"},
 		{"nothing", nil, "", "error: there are no run files"},

@@ -38,7 +38,8 @@ type partsSay struct {
 	offered float64 // records a second handed over, as all rates over the overlap
 	acked   float64 // acknowledged: likewise
 	read    float64 // records a second read: likewise
-	waiting float64 // records offered in the overlap, and without an outcome at its end
+	waiting float64 // whole records offered in the overlap, and without an outcome at its end
+	parts   int     // that count
 	cores   float64 // that processes used, each by its own samples
 	apart   string  // why there is no overlap
 	invalid []string

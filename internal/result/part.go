@@ -56,10 +56,12 @@ const (
 // Overlap is the time in which all parts that count were measured. All rates of a merged
 // result are over it.
 type Overlap struct {
-	FromSeconds   float64 `json:"from_seconds"` // from the start of the earliest part
-	ToSeconds     float64 `json:"to_seconds"`   // not after FromSeconds: there is none
-	Seconds       float64 `json:"seconds"`      // 0: it is below 1 s, and rates are over Throughput.Seconds
-	Together      bool    `json:"ran_together"` // the parts ran at one time, whether or not they were measured then
+	FromSeconds float64 `json:"from_seconds"` // from the start of the earliest part
+	ToSeconds   float64 `json:"to_seconds"`   // not after FromSeconds: there is none
+	Seconds     float64 `json:"seconds"`      // 0: it is below 1 s, and rates are over Throughput.Seconds
+	// Those in which something was measured ran at one time, even if they were measured one
+	// after the other; true if they are fewer than two.
+	Together      bool    `json:"ran_together"`
 	SpanSeconds   float64 `json:"span_seconds"` // from the start of the earliest part to the end of the last
 	StartSpreadUS int64   `json:"start_spread_us"`
 	Agreed        bool    `json:"agreed_start"`   // the parts were started together; else the spread is by each host's own clock

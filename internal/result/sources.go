@@ -186,16 +186,21 @@ func (s *source) group() group {
 type group struct {
 	run, epoch string
 	parts      bool
-	began      string // the first part, where no epoch tells runs of one name apart
+	began      time.Time // the first part, where no epoch tells runs of one name apart
 }
 
-// name is what to choose the group by where it has no epoch: "nightly@2026-11-21T22:00:00Z".
-func (g group) name() string { return g.run + "@" + g.began }
+// name is what to choose the group by where it has no epoch: "nightly@2026-11-21T22:00:00Z",
+// with the layout of the time.
+func (g group) name(layout string) string { return g.run + "@" + g.began.Format(layout) }
 
 // askedFor tells whether a name or an epoch is that of the group.
 func (g group) askedFor(run string) bool {
-	return run == "" || g.parts && (g.run == run || g.epoch == run) || g.epoch == "" && g.name() == run
+	return run == "" || g.parts && (g.run == run || g.epoch == run) ||
+		g.epoch == "" && (g.name(time.RFC3339) == run || g.name(exactly) == run)
 }
+
+// exactly is the layout of a start where another run began in the same second.
+const exactly = "2006-01-02T15:04:05.000000000Z07:00"
 
 // apartAfter is how long nothing of a run was under way before what has its name is
 // another run: hosts that each began by themselves were started by hand, one after the
@@ -204,7 +209,9 @@ const apartAfter = time.Minute
 
 // groupsOf tells which run each source is of. Parts without an epoch are of several runs
 // if nothing was under way between them, on all hosts for a minute, or on one host at all:
-// by one clock, what began when all before it was over is the next run.
+// by one clock, what began when all before it was over is the next run. When that was, a
+// file without an end does not tell by itself: its process may have gone as it began, beside
+// others that were yet to begin.
 func groupsOf(sources []*source) map[*source]group {
 	of := make(map[*source]group, len(sources))
 	byName := make(map[group][]*source)
@@ -218,21 +225,27 @@ func groupsOf(sources []*source) map[*source]group {
 	for g, all := range byName {
 		slices.SortFunc(all, func(a, b *source) int { return a.began().Compare(b.began()) })
 		var until time.Time
-		ended := make(map[string]time.Time) // what there is of the run on each host
+		type there struct { // is of the run on a host
+			until time.Time
+			ended bool // one of its files has an end
+		}
+		hosts := make(map[string]there)
 		for _, s := range all {
-			last, again := ended[s.host()]
-			if g.began == "" || s.began().Sub(until) > apartAfter || again && s.began().After(last) {
-				g.began, until = s.began().UTC().Format(time.RFC3339), time.Time{}
-				clear(ended)
+			h := hosts[s.host()]
+			if g.began.IsZero() || s.began().Sub(until) > apartAfter || h.ended && s.began().After(h.until) {
+				g.began, until, h = s.began().UTC(), time.Time{}, there{}
+				clear(hosts)
 			}
 			of[s] = g
 			end := s.began().Add(s.lasted())
 			if end.After(until) {
 				until = end
 			}
-			if end.After(ended[s.host()]) {
-				ended[s.host()] = end
+			if end.After(h.until) {
+				h.until = end
 			}
+			h.ended = h.ended || s.trailer != nil
+			hosts[s.host()] = h
 		}
 	}
 	return of

@@ -54,9 +54,9 @@ const (
 	failuresShow  = 0.01 // of the records offered
 	stallShows    = 2 * time.Second
 
-	// waitingShows is how much of a fixed-rate load must wait for its acknowledgement when
-	// sending ends, beside 1 - rateKept of all of it, so that it was not carried: a second
-	// of it is no latency any more, but a queue.
+	// waitingShows is how much of a fixed-rate load may wait for its acknowledgement when
+	// sending ends, if that is more than 1 - rateKept of all of it: beyond a second of it
+	// is no latency any more, but a queue.
 	waitingShows = time.Second
 )
 
@@ -88,6 +88,7 @@ type evidence struct {
 	rate   float64 // records a second handed over
 	acked  float64 // records a second acknowledged
 	wait   float64 // records that waited for their acknowledgement when sending ended
+	parts  int     // processes that made the load
 	stall  stall
 	cause  string  // of the stall, as far as events tell
 	noAcks bool    // acks=0
@@ -108,10 +109,10 @@ func (f *Fold) evidence() evidence {
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	t := throughputOf(w, e.target)
-	e.rate, e.acked, e.wait = t.OfferedRecordsPerSecond, t.RecordsPerSecond, float64(f.waiting)
+	e.rate, e.acked, e.wait, e.parts = t.OfferedRecordsPerSecond, t.RecordsPerSecond, float64(f.waiting), 1
 	if e.told = f.told; e.told != nil {
 		e.rate, e.use.CPUCores = e.told.offered, e.told.cores
-		e.acked, e.wait = e.told.acked, e.told.waiting
+		e.acked, e.wait, e.parts = e.told.acked, e.told.waiting, e.told.parts
 		if e.read != nil {
 			e.read.fetch.RecordsPerSecond = e.told.read
 		}
@@ -179,9 +180,11 @@ func (e *evidence) kept() bool {
 	return onTime && float64(e.w.Unsent) <= (1-rateKept)*float64(e.w.Offered)
 }
 
-// carried tells whether what was offered was acknowledged as fast as it came.
+// carried tells whether what was offered was acknowledged as fast as it came. One record
+// a process is no queue, however low the rate: the last one may be on its way. A second
+// of the load is that of the target: a few records may have no rate.
 func (e *evidence) carried() bool {
-	return e.wait < waitingShows.Seconds()*e.rate || e.wait <= (1-rateKept)*float64(e.w.Offered)
+	return e.wait <= max(float64(e.parts), waitingShows.Seconds()*e.target, (1-rateKept)*float64(e.w.Offered))
 }
 
 // verdict names the limit: kt's own faults first, then what the brokers said,
@@ -225,8 +228,7 @@ func (e *evidence) verdict() Verdict {
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + full}
 	case e.target > 0 && e.kept():
-		return Verdict{LimitBrokerAcks, fmt.Sprintf("%.0f records/s were offered and %.0f/s acknowledged: %.0f records, %.1f s of the load, waited when sending ended; %s, %s",
-			e.rate, e.acked, e.wait, e.wait/e.rate, cpu, host)}
+		return e.queued(cpu + ", " + host)
 	case e.use.BufferFullShare >= bufferShows && e.use.InFlightShare >= inFlightShows:
 		return Verdict{LimitBrokerAcks, full + "; " + cpu + ", " + host}
 	}
@@ -242,6 +244,16 @@ func (p *partsSay) unknown() Verdict {
 		return Verdict{LimitUnknown, "too short: " + p.apart}
 	}
 	return Verdict{LimitUnknown, p.apart}
+}
+
+// queued is of a target that was offered and not carried.
+func (e *evidence) queued(busy string) Verdict {
+	limit, did := LimitBrokerAcks, "acknowledged"
+	if e.noAcks {
+		limit, did = LimitSockets, "taken by the connections"
+	}
+	return Verdict{limit, fmt.Sprintf("%.0f records/s were offered and %.0f/s %s: %.0f records, %.1f s of the load, waited when sending ended; %s",
+		e.rate, e.acked, did, e.wait, e.wait/e.target, busy)}
 }
 
 // stalled points to what happened meanwhile, if something did: what was busy tells

@@ -75,6 +75,9 @@ func (s *scene) backlogTrend() trend {
 		return trend{}
 	}
 	first, last := &points[0], &points[len(points)-1]
+	if last.end <= first.end { // two processes of a host told of one time, one after the other
+		return trend{}
+	}
 	t := trend{change: (last.backlog - first.backlog) / (last.end - first.end).Seconds()}
 	for i := range points {
 		t.rate += points[i].rate[read] / float64(len(points))

@@ -43,7 +43,6 @@ type data struct {
 
 	outstanding int64 // records without an outcome
 
-	late     stats.Window  // told of a time that was over: it counts with the next one
 	silent   int           // ticks since any load was told of, where kt hears of it; forever: it never was
 	hosts    []*hostData   // of a run on many
 	startsIn time.Duration // at the last tick, from then; 0: no start is agreed
@@ -127,33 +126,24 @@ func (d *data) observe(t Tick) {
 	w := t.whole()
 	w.Events = slices.Concat(w.Events, d.hostEvents(&w))
 	d.timeline.add(&w)
-	if w.End <= w.Start {
-		return
+	d.tally(&w)
+	if w.End > w.Start { // what is told of no time was late: it counts, and has no rate of its own
+		d.follow(&w)
 	}
+	d.measure(t.Windows)
+}
+
+// follow takes in how things went in the time of a window that was tallied.
+func (d *data) follow(w *stats.Window) {
 	d.silent = 0
-	if !d.late.IsZero() {
-		w = stats.Merge(d.late, w)
-		d.late = stats.Window{}
-	}
-	// Hosts, and the processes of one, do not tick together: no time counts twice in a rate.
-	last := d.end()
-	if w.End <= last {
-		d.late = w
-		d.measure(t.Windows)
-		return
-	}
-	w.Start = max(w.Start, last)
 	if !d.stamped && w.EndToEnd.Count() > 0 {
 		d.stamp()
 	}
-	d.tally(&w)
-	d.waiting.add(w.Consumed, w.Backlog)
-	d.last = d.numbersOf(&w, w.End-w.Start)
-	d.points = appendPoint(d.points, d.newPoint(&w), d.mostPoints())
-	d.parts.add(&w, d.main)
-	d.observeBrokers(&w)
-	d.timeline.listen(&w, d)
-	d.measure(t.Windows)
+	d.last = d.numbersOf(w, w.End-w.Start)
+	d.points = appendPoint(d.points, d.newPoint(w), d.mostPoints())
+	d.parts.add(w, d.main)
+	d.observeBrokers(w)
+	d.timeline.listen(w, d)
 }
 
 // stamp notes that what is read has latencies. The heat map showed fetches until
@@ -180,22 +170,26 @@ func (d *data) tally(w *stats.Window) {
 	d.join = max(d.join, w.JoinTime)
 	d.waiting.known = d.waiting.known || d.join > 0 // had anything waited, it would have been told
 	d.rebalances += w.Rebalances
+	d.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
+	d.waiting.add(w.Consumed, w.Backlog)
 }
 
 // measure adds the windows that count to the whole run.
 func (d *data) measure(windows []stats.Window) {
-	before := d.total.End
+	measured := false
 	for i := range windows {
-		if w := &windows[i]; !w.Warmup {
+		if w := &windows[i]; !w.Warmup && !w.IsZero() {
 			slim := d.slim(w)
 			d.total.Add(&slim)
+			measured = true
 		}
 	}
-	if d.total.End == before {
+	if !measured || d.total.End <= d.total.Start {
 		return
 	}
 	d.run = d.numbersOf(&d.total, readSpan(&d.total))
-	if len(windows) == 1 { // the second in which the warm-up ended is no second of its own
+	// The second in which the warm-up ended is no second of its own, and what was late has none.
+	if len(windows) == 1 && windows[0].End > windows[0].Start {
 		d.peak = max(d.peak, d.last.flow[d.main].rate)
 	}
 }

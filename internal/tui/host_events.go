@@ -101,9 +101,9 @@ func commonEnd(a, b string) string {
 	return a[len(a)-n:]
 }
 
-// shorten cuts a name in its middle: those that begin alike differ at their end.
-func shorten(name string, w int) string {
-	r := []rune(name)
+// shorten cuts a text in its middle: names that begin alike differ at their end.
+func shorten(text string, w int) string {
+	r := []rune(text)
 	if len(r) <= w || w <= 0 {
 		return string(r[:min(len(r), max(w, 0))])
 	}

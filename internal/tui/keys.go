@@ -121,7 +121,8 @@ func drawFooter(c chart.Canvas, s *scene) {
 		text = "draining: waiting for acks; q again to leave"
 	}
 	if text != "" {
-		x = c.Text(x, 0, c.Fit(text, w-x-1), theme.Style{FG: color, Bold: true}) + 2
+		room := w - x - 1
+		x = c.Text(x, 0, c.Fit(shorten(text, room), room), theme.Style{FG: color, Bold: true}) + 2 // it ends with the key
 	}
 	const gap = "  "
 	var keys []line

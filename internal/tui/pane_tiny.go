@@ -10,7 +10,7 @@ import (
 // drawTiny is for a terminal that has no room for panes: the state and the
 // numbers on two rows; what the run is bound by, a sparkline and the latest event
 // where there are more. What is silent, or waited for, goes before what the run is
-// bound by.
+// bound by; never before the figures.
 func drawTiny(c chart.Canvas, s *scene) {
 	const sparkline, event = 3, 4 // their rows
 	w, h := c.Size()
@@ -24,11 +24,12 @@ func drawTiny(c chart.Canvas, s *scene) {
 		warning := s.hostWarning()
 		rows[2] = line{colored(warning.color, warning.fit(c, w))}
 	}
+	notice := wrap(c, s.notice, w, event-1)
 	switch {
-	case s.notice != "":
-		first := min(2, max(h-1, 1)) // without room for more, instead of the figures
-		rows = rows[:first]
-		for _, text := range wrap(c, s.notice, w, 2) { // it ends with the key to press
+	// It is there as a whole or not at all, for it ends with the key to press.
+	case len(notice) > 0 && len(notice) <= min(h, event)-2 && s.state != Done:
+		rows = rows[:2]
+		for _, text := range notice {
 			rows = append(rows, line{emphasis(theme.Warn, text)})
 		}
 	case silent != "":

@@ -109,7 +109,7 @@ func join(a, b point) point {
 	for i, n := range b.heat {
 		a.heat[i] = addClamped(a.heat[i], int64(n))
 	}
-	a.end = b.end
+	a.start, a.end = min(a.start, b.start), max(a.end, b.end) // of a host that was away, the second may be the earlier
 	a.warmup = a.warmup && b.warmup
 	a.failed = a.failed || b.failed
 	a.throttled = a.throttled || b.throttled

@@ -87,9 +87,9 @@ type Tick struct {
 	Buffered int64 // bytes waiting for acks
 	InFlight int   // requests
 
-	// Notice is what is waited for, and what a key does about it, in one line: "waiting
-	// for vm16 until 01:32:03; q: without it". It is shown until a tick has another, or
-	// none. "": nothing.
+	// Notice is what is waited for, and what the key q does about it, in one line: "waiting
+	// for vm16 until 01:32:03; q: without it". Each tick has it for as long as that is so,
+	// and it stands in the place of what q does else. "": nothing.
 	Notice string
 
 	// Hosts are those of a run on many hosts; one that is not among them is as it was.

@@ -22,8 +22,14 @@ type timeline struct {
 // maxEvents bounds the events kept: more than anyone reads.
 const maxEvents = 1000
 
-// add takes in the events of a window.
+// add takes in the events of a window, and the outages that it tells of.
 func (t *timeline) add(w *stats.Window) {
+	t.acks.note(w.Outage)
+	for _, id := range w.PartitionIDs() {
+		if gap := w.Partitions[id].Outage; gap.Length > t.worst.Length {
+			t.partition, t.worst = id, gap
+		}
+	}
 	t.events = append(t.events, w.Events...)
 	// Who saw an event may have told of it a second later than another did.
 	slices.SortStableFunc(t.events, func(a, b stats.Event) int { return cmp.Compare(a.At, b.At) })
@@ -34,16 +40,9 @@ func (t *timeline) add(w *stats.Window) {
 
 // listen takes in whether anything was heard in a window, after d has counted it.
 func (t *timeline) listen(w *stats.Window, d *data) {
-	d.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
-	t.acks.note(w.Outage)
 	t.acks.add(w, d.outstanding > 0 && w.Acknowledged == 0)
 	t.reads.add(w, d.waiting.level() > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
 	t.reads.note(t.reads.now)
-	for _, id := range w.PartitionIDs() {
-		if gap := w.Partitions[id].Outage; gap.Length > t.worst.Length {
-			t.partition, t.worst = id, gap
-		}
-	}
 }
 
 // silence is a time in which something was waited for and nothing came.
