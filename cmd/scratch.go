@@ -11,8 +11,8 @@ import (
 // scratchPattern names folders for what is fetched from other hosts.
 const scratchPattern = "collect-*"
 
-// staleScratch is how old a folder is that a kt has left that was killed. Only a file system
-// without locks needs an age: elsewhere a folder that is used is claimed.
+// staleScratch is how old a folder is that a kt has left that was killed. One that is used is
+// claimed, but for file systems without locks and the moment after it was made.
 const staleScratch = 7 * 24 * time.Hour
 
 // scratch makes a folder for what is fetched, beside the run files: what is fetched may be
@@ -36,7 +36,7 @@ func scratch(env *Env) (dir string, remove func(), err error) {
 	_ = result.TryClaim(f) // it is new
 	return dir, func() {
 		_ = os.RemoveAll(dir) // it is kt's own, and in the collection
-		_ = f.Close()         // it was only claimed
+		result.Release(f)
 	}, nil
 }
 

@@ -64,8 +64,8 @@ func openStore(dir, shared string, keep int, now func() time.Time) (*store, erro
 
 // close gives the folder up.
 func (s *store) close() {
-	_ = s.own.Close() // both were only looked into
-	_ = s.root.Close()
+	result.Release(s.own)
+	_ = s.root.Close() // it was only looked into
 }
 
 // ownName is what the agent calls its files: when the run was made, its epoch, and the

@@ -124,7 +124,7 @@ func (h *testHost) crash() {
 	h.stop()
 	h.serving.Wait()
 	h.dead = append(h.dead, h.agent)
-	_ = h.agent.store.own.Close() // as the end of a process does
+	result.Release(h.agent.store.own) // as the end of a process does
 	h.start(h.agent.o)
 	h.setCut(false)
 }

@@ -18,6 +18,13 @@ func TryClaim(f *os.File) bool {
 	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
+// Release gives a claim up, and closes what only was claimed. Closing alone would not do: a
+// process that is just being started shares the open file, and with it the claim.
+func Release(f *os.File) {
+	_ = flock(f, syscall.LOCK_UN)
+	_ = f.Close() // nothing was written through it
+}
+
 // Claimed tells whether a process has claimed what f is, and lives.
 func Claimed(f *os.File) bool {
 	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)

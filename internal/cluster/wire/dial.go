@@ -37,16 +37,6 @@ func Dial(ctx context.Context, addr string, key *Key) (*Conn, error) {
 	return open(ctx, conn, key, Version)
 }
 
-// Open makes a stream of a connection to an agent, as Dial does. When there is an error
-// it has closed the connection.
-func Open(ctx context.Context, conn net.Conn, key *Key) (*Conn, error) {
-	if key == nil && !isLoopback(conn.RemoteAddr()) {
-		_ = conn.Close()
-		return nil, needsKey()
-	}
-	return open(ctx, conn, key, Version)
-}
-
 // unreached is why there is no connection, without the addresses.
 func unreached(err error) error {
 	var dial *net.OpError

@@ -217,7 +217,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		began := time.Now()
-		if _, err := Open(ctx, near, newKey()); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
+		if _, err := open(ctx, near, newKey(), Version); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
 			t.Errorf("Open ended after %v with %v", time.Since(began), err)
 		}
 		if _, err := near.Write(nil); err == nil {

@@ -93,14 +93,6 @@ func (a Axis) Pos(v float64) float64 {
 	return min(max(p, 0), 1)
 }
 
-// Value is the inverse of Pos.
-func (a Axis) Value(pos float64) float64 {
-	if a.Log {
-		return a.Min * math.Pow(a.Max/a.Min, pos)
-	}
-	return a.Min + (a.Max-a.Min)*pos
-}
-
 // visibleTicks are the ticks that have a row of their own in a chart of so many
 // rows, by row from the top. Where they crowd, only every second stays, or every
 // third, and so on; on a linear axis such that the lowest does.
