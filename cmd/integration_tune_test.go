@@ -76,7 +76,7 @@ func traces(t *testing.T, kernel []string) map[string]string {
 		}
 		all[name] = string(b)
 	}
-	for _, dir := range []string{"/etc/sysctl.d", "/etc/tmpfiles.d", "/etc/udev", "/etc/security", "/etc/systemd", "/var/lib/kt"} {
+	for _, dir := range []string{"/etc/sysctl.d", "/etc/tmpfiles.d", "/etc/udev", "/etc/security", "/etc/systemd", "/var/lib/kt", "/var/lib/kt-tune"} {
 		err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 			if err != nil {
 				return err

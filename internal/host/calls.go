@@ -3,6 +3,7 @@ package host
 import (
 	"math"
 	"os"
+	"path/filepath"
 )
 
 // Calls are the questions that no file answers. A fixture has answers of its own.
@@ -37,6 +38,14 @@ func SystemCalls(root string) Calls { return systemCalls{root} }
 type systemCalls struct{ root string }
 
 func (systemCalls) Clock() *Clock { return ReadClock() }
+
+// locate opens a place below the root, which no link leads out of.
+func (c systemCalls) locate(p string) (*os.File, error) {
+	if filepath.Clean(c.root) == "/" {
+		return os.OpenFile(filepath.Join("/", p), pathOnly, 0)
+	}
+	return openBelow(c.root, Rel(p), pathOnly)
+}
 
 func (systemCalls) Root() bool { return os.Geteuid() == 0 }
 

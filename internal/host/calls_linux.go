@@ -3,16 +3,19 @@ package host
 import (
 	"math"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
 func (c systemCalls) Space(path string) (Space, error) {
-	name := filepath.Join(c.root, path)
+	at, err := c.locate(path)
+	if err != nil {
+		return Space{}, err
+	}
+	defer func() { _ = at.Close() }() // nothing was written
 	var s unix.Statfs_t
-	if err := unix.Statfs(name, &s); err != nil {
-		return Space{}, &os.PathError{Op: "statfs", Path: name, Err: err}
+	if err := unix.Fstatfs(int(at.Fd()), &s); err != nil {
+		return Space{}, &os.PathError{Op: "statfs", Path: at.Name(), Err: err}
 	}
 	// Blocks are counted in fragments, which differ from Bsize in FUSE.
 	size := int64(s.Frsize)

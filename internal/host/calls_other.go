@@ -5,16 +5,19 @@ package host
 import (
 	"math"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
 func (c systemCalls) Space(path string) (Space, error) {
-	name := filepath.Join(c.root, path)
+	at, err := c.locate(path)
+	if err != nil {
+		return Space{}, err
+	}
+	defer func() { _ = at.Close() }() // nothing was written
 	var s unix.Statfs_t
-	if err := unix.Statfs(name, &s); err != nil {
-		return Space{}, &os.PathError{Op: "statfs", Path: name, Err: err}
+	if err := unix.Fstatfs(int(at.Fd()), &s); err != nil {
+		return Space{}, &os.PathError{Op: "statfs", Path: at.Name(), Err: err}
 	}
 	return Space{
 		Total:     times(s.Blocks, int64(s.Bsize)),

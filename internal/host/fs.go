@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -21,8 +22,13 @@ type FS struct {
 func NewFS(tree fs.FS) FS { return FS{tree: tree} }
 
 // Rooted is the machine whose files are in a folder: a fixture, or another
-// machine's root that is mounted here.
-func Rooted(dir string) FS { return FS{os.DirFS(dir), dir} }
+// machine's root that is mounted here. No link in the folder leads out of it.
+func Rooted(dir string) FS {
+	if filepath.Clean(dir) == "/" { // nothing is outside, and the kernel's own links in /proc are followed
+		return FS{os.DirFS(dir), dir}
+	}
+	return FS{below(dir), dir}
+}
 
 // System is the file tree of the machine that kt runs on.
 func System() FS { return Rooted("/") }

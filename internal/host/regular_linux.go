@@ -12,7 +12,7 @@ import (
 // open looks at what a name leads to before it opens it: opening alone waits for the
 // other end of a pipe, and starts some devices.
 func (f FS) open(name string) (fs.File, error) {
-	if f.root == "" {
+	if filepath.Clean(f.root) != "/" {
 		return f.tree.Open(name)
 	}
 	at := filepath.Join(f.root, filepath.FromSlash(name))

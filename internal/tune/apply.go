@@ -51,7 +51,7 @@ type Outcome struct {
 // files: what the kernel refuses, or what brings the machine down, must not be set
 // again at its next start.
 func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
-	if err := checkChanges(changes); err != nil {
+	if err := checkApplied(changes); err != nil {
 		return nil, err
 	}
 	if o.Time.IsZero() {
@@ -109,9 +109,12 @@ func (a *application) begin(made []string) (err error) {
 	if a.journal, err = a.readJournal(); err != nil {
 		return err
 	}
+	if err := a.takeOver(a.journal); err != nil {
+		return err
+	}
 	if a.options.Later() {
 		if err := a.checkOwn(); err != nil {
-			return err
+			return errors.Join(err, a.journal.doubt)
 		}
 	}
 	for i := range a.outcomes {
@@ -162,6 +165,9 @@ func (a *application) look(o *Outcome) error {
 	if s.was == "" {
 		return fmt.Errorf("%s is empty: there would be nothing to put back", c.Path)
 	}
+	if err := a.canPutBack(&s); err != nil {
+		return err
+	}
 	if s.was == normal(c.New) {
 		o.State = Unchanged
 		if e := a.journal.entry(s.subject); e != nil && !slices.Equal(e.Lines, c.Keep) {
@@ -179,6 +185,19 @@ func (a *application) look(o *Outcome) error {
 	s.entry.write(c.Path, normal(c.New))
 	a.steps = append(a.steps, s)
 	return nil
+}
+
+// canPutBack refuses to replace what kt could not put back: the journal would be refused with it.
+func (a *application) canPutBack(s *setStep) error {
+	c := &s.outcome.Change
+	if c.Kind != WriteFile {
+		return nil
+	}
+	err := checkHolds(c.Path, s.was)
+	if err == nil && c.Pair != "" {
+		err = checkHolds(c.Pair, s.pairWas)
+	}
+	return err
 }
 
 // enter finds the journal's entry of what a step changes, or makes one. An entry whose

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // checkChanges refuses what would be a mistake of kt's own, before anything is done.
@@ -30,6 +31,17 @@ func checkChanges(changes []Change) error {
 	return errors.Join(problems...)
 }
 
+// checkApplied refuses what kt must not apply, or could not read back from its journal.
+func checkApplied(changes []Change) error {
+	problems := []error{checkChanges(changes)}
+	for i := range changes {
+		if err := changes[i].checkKnown(); err != nil && changes[i].check() == nil {
+			problems = append(problems, fmt.Errorf("change of %s: %w", changes[i].Setting, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 func (c *Change) check() error {
 	for _, l := range c.Keep {
 		if err := checkOwnPath(l.File); err != nil {
@@ -39,8 +51,13 @@ func (c *Change) check() error {
 			return fmt.Errorf("%q is more than one line", l.Text)
 		}
 	}
-	if strings.ContainsAny(c.New+c.Old, "\x00") || strings.Contains(c.New, "\n") {
+	if strings.ContainsAny(c.New, "\n\x00") {
 		return fmt.Errorf("%q is more than one line", c.New)
+	}
+	for _, old := range []string{c.Old, c.PairOld} { // a script has them in comments, which end with the line
+		if strings.ContainsFunc(strings.TrimSpace(old), func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+			return fmt.Errorf("the old value %q is more than one line", old)
+		}
 	}
 	switch c.Kind {
 	case KeepOnly:
@@ -57,10 +74,16 @@ func (c *Change) check() error {
 		if _, _, err := parseLimits(c.New); err != nil || c.PID <= 0 {
 			return fmt.Errorf("%q of process %d is no limit", c.New, c.PID)
 		}
+		if _, _, err := parseLimits(c.Old); err != nil && c.Old != "" {
+			return err
+		}
 		return nil
 	case Remount:
 		if !slices.Contains(atimes, c.New) {
 			return fmt.Errorf("kt does not remount with %q", c.New)
+		}
+		if c.Old != "" && !slices.Contains(atimes, c.Old) {
+			return fmt.Errorf("the old value %q is no way to keep access times", c.Old)
 		}
 		return checkPath(c.Path)
 	}
@@ -90,9 +113,9 @@ func checkValuePath(p string) error {
 	return checkPath(p)
 }
 
-// checkOwnPath lets kt's own files be only in /etc, and only by names that are kt's.
+// checkOwnPath lets kt's own files have only the names that kt gives them.
 func checkOwnPath(p string) error {
-	if !strings.HasPrefix(p, "/etc/") || !strings.Contains(path.Base(p), "zz-kt") {
+	if !slices.Contains([]string{SysctlFile, TmpfilesFile, UdevFile, LimitsFile}, p) && !unitFile.MatchString(p) {
 		return fmt.Errorf("%q is no place for a file of kt's", p)
 	}
 	return checkPath(p)

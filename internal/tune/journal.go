@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -30,6 +28,8 @@ type journal struct {
 	Folders []string   `json:"folders,omitempty"` // that kt made, the outermost first
 
 	onDisk []byte // what the file holds, nil for no file
+	former []byte // what an earlier kt's file holds that is to be moved, else nil
+	doubt  error  // why an earlier kt's file was not read, else nil
 }
 
 // entry is one value, or two of a pair.
@@ -63,40 +63,40 @@ type besideValue struct {
 	Old  string `json:"old"`
 }
 
-// readJournal is the machine's journal; an empty one where there is none.
+// readJournal returns the machine's journal, or that of an earlier kt, and an empty one where
+// there is none. An earlier one that others than root could have written is not read: anybody who may
+// write into the agent's folder could otherwise keep kt from working.
 func (t *Tree) readJournal() (*journal, error) {
-	b, err := os.ReadFile(t.at(journalFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := t.readState()
+	if err == nil {
+		return namedJournal(journalFile, b)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	var doubt *distrustError
+	switch b, err = t.readFormer(); {
+	case errors.Is(err, fs.ErrNotExist):
 		return &journal{Schema: journalSchema}, nil
+	case errors.As(err, &doubt):
+		return &journal{Schema: journalSchema, doubt: doubt}, nil
+	case err != nil:
+		return nil, fmt.Errorf("journal: %w", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("journal: read %s: %w", journalFile, withoutPath(err))
+	j, err := namedJournal(formerJournal, b)
+	if err == nil {
+		j.onDisk, j.former = nil, b
 	}
-	for _, p := range []string{journalFolder, journalFile} {
-		if err := t.onlyOurs(p); err != nil {
-			return nil, fmt.Errorf("journal: %w", err)
-		}
-	}
+	return j, err
+}
+
+func namedJournal(p string, b []byte) (*journal, error) {
 	j, err := parseJournal(b)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s: %w: kt cannot tell from it what to put back, and changes nothing; "+
-			"restore it from a copy, or put the values back by hand and remove it", journalFile, err)
+			"restore it from a copy, or put the values back by hand and remove it", p, err)
 	}
 	return j, nil
-}
-
-// onlyOurs refuses a journal that others may write: by what stands in it they could
-// have root change the machine.
-func (t *Tree) onlyOurs(p string) error {
-	info, err := os.Stat(t.at(p))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", p, withoutPath(err))
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s may be written by others than root: kt does not trust it; look at what is in it, then give it to root (chown root, chmod go-w)", p)
-	}
-	return nil
 }
 
 func parseJournal(b []byte) (*journal, error) {
@@ -115,36 +115,65 @@ func parseJournal(b []byte) (*journal, error) {
 		return nil, fmt.Errorf("was written by kt %s, which is newer than this one", j.Version)
 	}
 	for i, e := range j.Entries {
-		if e == nil || e.check() != nil {
+		if e == nil {
 			return nil, fmt.Errorf("is broken: value %d is not whole", i+1)
+		}
+		if err := e.check(); err != nil {
+			return nil, fmt.Errorf("is broken: value %d is not one that kt sets: %w", i+1, err)
 		}
 	}
 	for i, f := range j.Files {
-		if f == nil || checkOwnPath(f.Path) != nil {
+		if f == nil {
 			return nil, fmt.Errorf("is broken: file %d is not whole", i+1)
+		}
+		if err := f.check(); err != nil {
+			return nil, fmt.Errorf("is broken: file %d is not kt's: %w", i+1, err)
 		}
 	}
 	for _, d := range j.Folders {
-		if checkPath(d) != nil {
-			return nil, fmt.Errorf("is broken: %q is no folder", d)
+		if err := checkFolder(d); err != nil {
+			return nil, fmt.Errorf("is broken: %w", err)
 		}
 	}
 	return j, nil
 }
 
+// check refuses what kt would not have written: all that Rollback sets or shows is looked at.
 func (e *entry) check() error {
+	old := e.Old
+	if e.Pair != "" { // a 0 is put back by writing the other one
+		if err := checkHolds(e.Pair, e.PairOld); err != nil {
+			return err
+		}
+		if normal(old) == "0" {
+			old = "1"
+		}
+	}
 	for _, b := range e.Beside {
-		if err := checkValuePath(b.Path); err != nil {
+		if err := checkHolds(b.Path, b.Old); err != nil {
 			return err
 		}
 	}
-	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: e.Old, PID: e.PID, Keep: e.Lines}
-	if e.Pair != "" {
-		if err := checkValuePath(e.Pair); err != nil {
+	if e.Kind == KeepOnly {
+		return errors.New("nothing was set now")
+	}
+	if err := word(e.Setting); err != nil {
+		return err
+	}
+	if e.Kind == Prlimit && e.Path != fmt.Sprintf("/proc/%d/limits", e.PID) {
+		return fmt.Errorf("%q is not of process %d", e.Path, e.PID)
+	}
+	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: old, Pair: e.Pair, PID: e.PID, Keep: e.Lines}
+	return c.checkKnown()
+}
+
+func (f *ownFile) check() error {
+	for _, l := range f.Lines {
+		if err := checkOwnLine(Line{File: f.Path, Text: l.Text, Head: l.Head}); err != nil {
 			return err
 		}
 	}
-	return c.check()
+	return checkOwnPath(f.Path)
 }
 
 // saveJournal writes the journal if it is not on the disk as it is.

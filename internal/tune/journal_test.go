@@ -28,15 +28,15 @@ func TestABrokenJournalIsRefused(t *testing.T) {
 		}, "was written by kt v9.0.0, which is newer than this one"},
 		{"with a value that is nowhere", func(s string) string {
 			return strings.Replace(s, swappinessFile, "/etc/passwd", 1)
-		}, "is broken: value 1 is not whole"},
+		}, "is broken: value 1 is not one that kt sets"},
 		{"with a file that is no place for kt's", func(s string) string {
 			return strings.Replace(s, `"path": "`+SysctlFile+`"`, `"path": "/usr/bin/env"`, 1)
-		}, "is broken: file 1 is not whole"},
+		}, "is broken: file 1 is not kt's"},
 		{"with a line for such a file", func(s string) string {
 			return strings.Replace(s, `"file": "`+SysctlFile+`"`, `"file": "/usr/bin/env"`, 1)
-		}, "is broken: value 1 is not whole"},
+		}, "is broken: value 1 is not one that kt sets"},
 		{"with a folder that is none", func(s string) string {
-			return strings.Replace(s, `"/var/lib/kt"`, `"../kt"`, 1)
+			return strings.Replace(s, `"/var/lib/kt-tune"`, `"../kt"`, 1)
 		}, `is broken: "../kt" is no folder`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestABrokenJournalIsRefused(t *testing.T) {
 }
 
 func TestAJournalThatOthersMayWriteIsRefused(t *testing.T) {
-	for _, p := range []string{journalFile, journalFolder} {
+	for _, p := range []string{journalFile, JournalFolder} {
 		tree, k := machineTree(t)
 		mustApply(t, tree, planOfAll(), ApplyOptions{})
 		if err := os.Chmod(tree.at(p), 0o777); err != nil {
@@ -87,10 +87,10 @@ func TestAJournalThatOthersMayWriteIsRefused(t *testing.T) {
 
 func TestAFolderThatWasMadeAnewIsAnother(t *testing.T) {
 	tree, _ := machineTree(t)
-	if err := tree.makeFolders(journalFolder); err != nil {
+	if err := tree.makeFolders(JournalFolder); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(tree.at(journalFolder))
+	f, err := os.Open(tree.at(JournalFolder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +98,11 @@ func TestAFolderThatWasMadeAnewIsAnother(t *testing.T) {
 	if !tree.same(f) {
 		t.Error("the folder is another than itself")
 	}
-	tree.dropFolders([]string{journalFolder})
+	tree.dropFolders([]string{JournalFolder})
 	if tree.same(f) {
 		t.Error("a folder that is gone is still the journal's")
 	}
-	if err := tree.makeFolders(journalFolder); err != nil {
+	if err := tree.makeFolders(JournalFolder); err != nil {
 		t.Fatal(err)
 	}
 	if tree.same(f) {
@@ -116,7 +116,7 @@ func mountSmall(t *testing.T, dir, size string) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to mount a small file system")
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "none", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=755,size="+size, "none", dir).CombinedOutput(); err != nil {
 		t.Skipf("needs a small file system, and mount does not make one here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -233,7 +233,7 @@ func TestWithoutRightsTheReasonIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := tree.Apply(planOfAll(), ApplyOptions{})
-	if want := "journal: make folder /var/lib/kt: permission denied: this needs all rights of root"; err == nil || err.Error() != want {
+	if want := "journal: make folder /var/lib/kt-tune: permission denied: this needs all rights of root"; err == nil || err.Error() != want {
 		t.Errorf("Apply = %v, want %q", err, want)
 	}
 }

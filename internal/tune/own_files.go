@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // OwnFile is the kind of kt's own files in what was undone and in what is held.
@@ -137,7 +139,12 @@ var (
 
 // isThere tells that a file is there, whoever made it, or may be.
 func (t *Tree) isThere(p string) bool {
-	_, err := os.Lstat(t.at(p))
+	folder, err := t.folder(path.Dir(p))
+	if err == nil {
+		defer func() { _ = folder.Close() }() // nothing was written
+		var s unix.Stat_t
+		err = unix.Fstatat(int(folder.Fd()), path.Base(p), &s, unix.AT_SYMLINK_NOFOLLOW)
+	}
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
@@ -163,21 +170,17 @@ func openFilesOf(l Line) int64 {
 // ownText is the text of one of kt's own files, "" for one that is not there. It is
 // an error if somebody else wrote it.
 func (t *Tree) ownText(p string, known *ownFile) (string, error) {
-	info, err := os.Lstat(t.at(p))
+	f, err := t.openOwn(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", p, withoutPath(err))
+		return "", err
 	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s %w", p, errForeign)
-	}
-	b, err := os.ReadFile(t.at(p))
+	text, err := textOf(f)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", p, withoutPath(err))
 	}
-	text := string(b)
 	switch {
 	case !strings.HasPrefix(text, "# Managed by kt tune"):
 		return "", fmt.Errorf("%s %w", p, errForeign)
@@ -187,6 +190,27 @@ func (t *Tree) ownText(p string, known *ownFile) (string, error) {
 		return "", fmt.Errorf("%s %w", p, errOther)
 	}
 	return "", fmt.Errorf("%s %w", p, errEdited)
+}
+
+// openOwn opens one of kt's own files, if it is no link and nothing else that kt never makes.
+func (t *Tree) openOwn(p string) (*os.File, error) {
+	folder, err := t.folder(path.Dir(p))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, withoutPath(err))
+	}
+	defer func() { _ = folder.Close() }() // nothing was written
+	f, err := openAt(folder, p, os.O_RDONLY, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s %w", p, errForeign)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, withoutPath(err))
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // nothing was written
+		return nil, fmt.Errorf("%s %w", p, errForeign)
+	}
+	return f, nil
 }
 
 // sumHolds tells that a file's second line is the sum of the rest.

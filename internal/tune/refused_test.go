@@ -2,6 +2,7 @@ package tune
 
 import (
 	"errors"
+	"os"
 	"testing"
 )
 
@@ -12,13 +13,13 @@ type stubborn struct {
 	does bool   // and makes the change all the same
 }
 
-func (k stubborn) Write(file, value string) error {
-	p := file[len(k.root):]
+func (k stubborn) Write(f *os.File, value string) error {
+	p := f.Name()[len(k.root):]
 	if p+" = "+value != k.to {
-		return k.folderKernel.Write(file, value)
+		return k.folderKernel.Write(f, value)
 	}
 	if k.does {
-		if err := k.folderKernel.Write(file, value); err != nil {
+		if err := k.folderKernel.Write(f, value); err != nil {
 			return err
 		}
 	}

@@ -59,9 +59,9 @@ func (u Undone) MarshalJSON() ([]byte, error) {
 //
 // kt's own files go first, so that a start in the middle does not set anything again.
 func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
-	_, unlock, err := t.lock(false)
+	_, former := t.readFormer() // without any there is nothing to put back, and no folder to make
+	made, unlock, err := t.lock(!errors.Is(former, fs.ErrNotExist))
 	if errors.Is(err, errNothing) {
-		t.dropFolders(journalFolders) // an Apply was killed before it had made both
 		return nil, nil
 	}
 	if err != nil {
@@ -69,8 +69,16 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	}
 	defer unlock()
 	j, err := t.readJournal()
+	if err == nil {
+		err = t.takeOver(j)
+	}
 	if err != nil {
+		t.dropFolders(made)
 		return nil, err
+	}
+	if j.doubt != nil {
+		defer t.dropFolders(journalFolders)
+		return t.undoProven(j.doubt), nil
 	}
 	undone, files := t.dropFiles(j, o.Force)
 	for _, e := range j.Entries { // what kt changed for itself too has its own old value
@@ -78,12 +86,12 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	}
 	values, entries := t.restoreAll(j, o.Force)
 	undone = append(undone, values...)
-	made := slices.Clone(j.Folders)
-	t.dropFolders(made)
+	t.dropFolders(j.Folders)
+	folders := j.Folders
 	j.Files, j.Entries = files, entries
-	j.Folders = slices.DeleteFunc(j.Folders, func(d string) bool { return t.missing(d) != nil })
+	j.Folders = slices.DeleteFunc(slices.Clone(j.Folders), func(d string) bool { return t.missing(d) != nil })
 	if len(files) == 0 && len(entries) == 0 {
-		j.Folders = made
+		j.Folders = folders
 		return undone, t.dropJournal(j)
 	}
 	if err := t.drop(beside(journalFile)); err != nil {
@@ -235,6 +243,9 @@ func (t *Tree) Status() ([]Undone, error) {
 	j, err := t.readJournal()
 	if err != nil {
 		return nil, err
+	}
+	if j.doubt != nil {
+		return t.statusOfDoubtful(j.doubt), nil
 	}
 	var all []Undone
 	for _, f := range j.Files {

@@ -118,8 +118,8 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			row.meddle(t, tree)
 			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, RollbackOptions{})))
 			if row.force == "" {
-				if _, err := os.Stat(tree.at("/var/lib/kt")); !os.IsNotExist(err) {
-					t.Errorf("Stat(/var/lib/kt) = %v, want that nothing is left to put back", err)
+				if _, err := os.Stat(tree.at(JournalFolder)); !os.IsNotExist(err) {
+					t.Errorf("Stat(%s) = %v, want that nothing is left to put back", JournalFolder, err)
 				}
 				return
 			}
@@ -320,7 +320,8 @@ const (
 	preferenceFile = "/sys/devices/system/cpu/cpufreq/policy0/energy_performance_preference"
 )
 
-func (k governed) Write(file, value string) error {
+func (k governed) Write(f *os.File, value string) error {
+	file := f.Name()
 	governor, err := os.ReadFile(k.root + governorFile)
 	if err != nil {
 		return err
@@ -329,11 +330,11 @@ func (k governed) Write(file, value string) error {
 		return syscall.EBUSY
 	}
 	if strings.HasSuffix(file, governorFile) && value == "performance" {
-		if err := k.folderKernel.Write(k.root+preferenceFile, "performance"); err != nil {
+		if err := k.folderKernel.write(k.root+preferenceFile, "performance"); err != nil {
 			return err
 		}
 	}
-	return k.folderKernel.Write(file, value)
+	return k.folderKernel.write(file, value)
 }
 
 func TestValuesThatDependOnEachOtherArePutBack(t *testing.T) {

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -39,8 +40,14 @@ var atimeFlags = map[string]uintptr{
 	"strictatime": unix.MS_STRICTATIME,
 }
 
-func (systemKernel) Remount(point, atime string) error {
+func (systemKernel) Remount(at *os.File, atime string) error {
 	mounts, err := host.System().Mounts()
+	if err != nil {
+		return err
+	}
+	// The folder stays what it is, whatever becomes of the names that led to it.
+	folder := fmt.Sprintf("/proc/self/fd/%d", at.Fd())
+	point, err := os.Readlink(folder)
 	if err != nil {
 		return err
 	}
@@ -54,7 +61,7 @@ func (systemKernel) Remount(point, atime string) error {
 	for _, o := range m.Options {
 		flags |= mountFlags[o]
 	}
-	if err := unix.Mount("none", point, "", flags, ""); err != nil {
+	if err := unix.Mount("none", folder, "", flags, ""); err != nil {
 		return fmt.Errorf("remount %s: %w", point, err)
 	}
 	return nil

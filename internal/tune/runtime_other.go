@@ -2,7 +2,10 @@
 
 package tune
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 func (systemKernel) SetOpenFiles(int, int64, int64, int64) error { return errors.ErrUnsupported }
-func (systemKernel) Remount(string, string) error                { return errors.ErrUnsupported }
+func (systemKernel) Remount(*os.File, string) error              { return errors.ErrUnsupported }

@@ -3,10 +3,12 @@ package tune
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -50,22 +52,72 @@ func (t *Tree) host() host.FS { return host.Rooted(t.root) }
 // always the same, so that one that was left behind can be found.
 func beside(p string) string { return p + ".kt-new" }
 
+// folder opens a folder of the machine. A link on the way is followed below the root and
+// never out of it. On the way to the journal none is followed, see [Tree.walk].
+func (t *Tree) folder(dir string) (*os.File, error) {
+	if dir == JournalFolder {
+		return t.journalFolder()
+	}
+	return host.OpenBelow(t.root, host.Rel(dir), unix.O_DIRECTORY)
+}
+
+// openAt opens a file in a folder by the last part of its path, which must be no link. It
+// does not wait for the other end of a pipe.
+func openAt(folder *os.File, p string, flag int, mode fs.FileMode) (*os.File, error) {
+	flag |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := unix.Openat(int(folder.Fd()), path.Base(p), flag, uint32(mode.Perm()))
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	return os.NewFile(uintptr(fd), p), nil
+}
+
+// mostText is the size that no file has whose text kt compares or puts back.
+const mostText = 1 << 20
+
+// text is what a file of the machine holds, as far as the kernel's files and kt's own go.
+func (t *Tree) text(p string) (string, error) {
+	f, err := host.OpenBelow(t.root, host.Rel(p), os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	return textOf(f)
+}
+
+// textOf reads a file to its end and closes it.
+func textOf(f *os.File) (string, error) {
+	defer func() { _ = f.Close() }() // nothing was written
+	b, err := io.ReadAll(io.LimitReader(f, mostText+1))
+	if err == nil && len(b) > mostText {
+		err = fmt.Errorf("it is larger than %d bytes, which no file of this kind is", mostText)
+	}
+	return string(b), err
+}
+
 // put writes a whole file: it is there with all its content, or as it was before.
 func (t *Tree) put(p string, content []byte, mode fs.FileMode) error {
-	if err := t.fill(beside(p), content, mode); err != nil {
-		_ = os.Remove(t.at(beside(p))) // the first error is the one that tells why
+	folder, err := t.folder(path.Dir(p))
+	if err != nil {
 		return fmt.Errorf("write %s: %w", p, withoutPath(err))
 	}
-	if err := os.Rename(t.at(beside(p)), t.at(p)); err != nil {
-		_ = os.Remove(t.at(beside(p)))
+	defer func() { _ = folder.Close() }() // it was synced
+	fd, name := int(folder.Fd()), path.Base(p)
+	if err = t.fill(folder, beside(p), content, mode); err == nil {
+		err = unix.Renameat(fd, beside(name), fd, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(fd, beside(name), 0) // the first error is the one that tells why
 		return fmt.Errorf("write %s: %w", p, withoutPath(err))
 	}
 	t.did("rename", p)
-	return t.syncFolder(path.Dir(p))
+	return t.syncFolder(folder, path.Dir(p))
 }
 
-func (t *Tree) fill(p string, content []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(t.at(p), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, mode)
+// fill makes a new file. One that was left behind is not written over: somebody else may have
+// it open.
+func (t *Tree) fill(folder *os.File, p string, content []byte, mode fs.FileMode) error {
+	_ = unix.Unlinkat(int(folder.Fd()), path.Base(p), 0) // what cannot be removed cannot be made anew
+	f, err := openAt(folder, p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -80,7 +132,11 @@ func (t *Tree) fill(p string, content []byte, mode fs.FileMode) error {
 
 // drop removes a file; one that is not there is fine.
 func (t *Tree) drop(p string) error {
-	err := os.Remove(t.at(p))
+	folder, err := t.folder(path.Dir(p))
+	if err == nil {
+		defer func() { _ = folder.Close() }() // it is synced
+		err = unix.Unlinkat(int(folder.Fd()), path.Base(p), 0)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -88,20 +144,16 @@ func (t *Tree) drop(p string) error {
 		return fmt.Errorf("remove %s: %w", p, withoutPath(err))
 	}
 	t.did("remove", p)
-	return t.syncFolder(path.Dir(p))
+	return t.syncFolder(folder, path.Dir(p))
 }
 
-func (t *Tree) syncFolder(p string) error {
-	f, err := os.Open(t.at(p))
-	if err != nil {
-		return fmt.Errorf("sync folder %s: %w", p, withoutPath(err))
-	}
-	err = f.Sync()
+func (t *Tree) syncFolder(folder *os.File, p string) error {
+	err := folder.Sync()
 	if errors.Is(err, unix.EINVAL) {
 		err = nil // the file system has no such thing
 	}
 	t.did("sync", p)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return fmt.Errorf("sync folder %s: %w", p, withoutPath(err))
 	}
 	return nil
@@ -110,7 +162,7 @@ func (t *Tree) syncFolder(p string) error {
 // missing are the folders on the way to a folder, and itself, that are not there:
 // the outermost first.
 func (t *Tree) missing(dir string) []string {
-	if _, err := os.Stat(t.at(dir)); err == nil || dir == "/" {
+	if dir == "/" || t.host().Exists(host.Rel(dir)) {
 		return nil
 	}
 	return append(t.missing(path.Dir(dir)), dir)
@@ -119,32 +171,54 @@ func (t *Tree) missing(dir string) []string {
 // makeFolders makes a folder and those that it is in, for everybody to look into.
 func (t *Tree) makeFolders(dir string) error {
 	for _, d := range t.missing(dir) {
-		err := os.Mkdir(t.at(d), 0o755)
-		if errors.Is(err, fs.ErrExist) {
-			continue // someone else was faster
-		}
-		if err == nil {
-			t.did("mkdir", d)
-			err = os.Chmod(t.at(d), 0o755) // whatever the umask is
-		}
+		folder, err := t.folder(path.Dir(d))
 		if err != nil {
 			return fmt.Errorf("make folder %s: %w", d, withoutPath(err))
 		}
-		if err := t.syncFolder(path.Dir(d)); err != nil {
+		_, err = t.makeIn(folder, d)
+		_ = folder.Close() // it was synced
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropFolders removes those folders that are empty, the last one first. What is in
-// use, or gone, stays so.
-func (t *Tree) dropFolders(dirs []string) {
-	for i := len(dirs) - 1; i >= 0; i-- {
-		if os.Remove(t.at(dirs[i])) == nil {
-			t.did("rmdir", dirs[i])
-			_ = t.syncFolder(path.Dir(dirs[i])) // at worst the empty folder is back after a power cut
+// makeIn makes one folder. made is false if somebody else was faster.
+func (t *Tree) makeIn(folder *os.File, p string) (made bool, err error) {
+	err = unix.Mkdirat(int(folder.Fd()), path.Base(p), 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err == nil {
+		t.did("mkdir", p)
+		var f *os.File
+		if f, err = openAt(folder, p, unix.O_DIRECTORY, 0); err == nil {
+			err = errors.Join(f.Chmod(0o755), f.Close()) // whatever the umask is
 		}
+	}
+	if err != nil {
+		return true, fmt.Errorf("make folder %s: %w", p, withoutPath(err))
+	}
+	return true, t.syncFolder(folder, path.Dir(p))
+}
+
+// dropFolders removes those folders that are empty, the last one first. What is in
+// use, gone, or somebody else's by now, stays so.
+func (t *Tree) dropFolders(dirs []string) {
+	for _, d := range slices.Backward(dirs) {
+		folder, err := t.folder(path.Dir(d))
+		if err != nil {
+			continue
+		}
+		fd, name := int(folder.Fd()), path.Base(d)
+		var s unix.Stat_t
+		err = unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+		if err == nil && trusted(int(s.Uid)) && unix.Unlinkat(fd, name, unix.AT_REMOVEDIR) == nil {
+			t.did("rmdir", d)
+			_ = t.syncFolder(folder, path.Dir(d)) // at worst the empty folder is back after a power cut
+		}
+		_ = folder.Close()
 	}
 }
 

@@ -19,7 +19,11 @@ func TestWriteGivesAFileItsValue(t *testing.T) {
 			if err := os.WriteFile(file, []byte(row.old), 0o640); err != nil {
 				t.Fatal(err)
 			}
-			if err := (systemKernel{}).Write(file, row.value); err != nil {
+			f, err := os.OpenFile(file, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join((systemKernel{}).Write(f, row.value), f.Close()); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(file)
@@ -30,13 +34,14 @@ func TestWriteGivesAFileItsValue(t *testing.T) {
 	}
 }
 
-func TestWriteMakesNoFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "value")
-	if err := (systemKernel{}).Write(file, "1"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Write to a file that is not there = %v, want %v", err, fs.ErrNotExist)
+func TestSettingAValueMakesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "value")
+	if err := NewTree(dir, "").set(subject{Kind: WriteFile, Path: "/value"}, "1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("set of a file that is not there = %v, want %v", err, fs.ErrNotExist)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Stat after it = %v: Write made the file", err)
+		t.Errorf("Stat after it = %v: set made the file", err)
 	}
 }
 

@@ -9,15 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The folders that are kt's by their names. They are removed with the journal, when
-// nothing else is in them.
-var journalFolders = []string{"/var/lib/kt", "/var/lib/kt/tune"}
-
-const (
-	journalFolder = "/var/lib/kt/tune"
-	journalFile   = journalFolder + "/journal.json"
-)
-
 var (
 	errBusy    = errors.New("another kt is changing this machine right now: wait until it is done")
 	errNothing = errors.New("kt has changed nothing here")
@@ -32,21 +23,21 @@ var (
 func (t *Tree) lock(create bool) (made []string, release func(), err error) {
 	for range 100 {
 		if create {
-			missing := t.missing(journalFolder)
-			if err := t.makeFolders(journalFolder); err != nil {
-				t.dropFolders(missing)
+			fresh, err := t.makeJournalFolder()
+			made = append(made, fresh...)
+			if err != nil {
+				t.dropFolders(made)
 				return nil, nil, fmt.Errorf("journal: %w", err)
 			}
-			made = append(made, missing...)
 		}
-		f, err := os.Open(t.at(journalFolder))
+		f, err := t.journalFolder()
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !create:
 			return nil, nil, errNothing
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return nil, nil, fmt.Errorf("journal: open %s: %w", journalFolder, withoutPath(err))
+			return nil, nil, fmt.Errorf("journal: %w", err)
 		}
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil && t.same(f) {
@@ -57,7 +48,7 @@ func (t *Tree) lock(create bool) (made []string, release func(), err error) {
 			return nil, nil, errBusy
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("journal: lock %s: %w", journalFolder, err)
+			return nil, nil, fmt.Errorf("journal: lock %s: %w", JournalFolder, err)
 		}
 	}
 	return nil, nil, errBusy
@@ -76,6 +67,11 @@ func (t *Tree) same(f *os.File) bool {
 	if err != nil {
 		return false
 	}
-	named, err := os.Stat(t.at(journalFolder))
+	now, err := t.journalFolder()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = now.Close() }() // nothing was written
+	named, err := now.Stat()
 	return err == nil && os.SameFile(open, named)
 }

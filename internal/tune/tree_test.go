@@ -23,7 +23,9 @@ type folderKernel struct {
 	writes  []string          // all that it took
 }
 
-func (k *folderKernel) Write(file, value string) error {
+func (k *folderKernel) Write(f *os.File, value string) error { return k.write(f.Name(), value) }
+
+func (k *folderKernel) write(file, value string) error {
 	p := "/" + filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(file, k.root), "/"))
 	if err := k.refuses[p]; err != nil {
 		return err
@@ -74,7 +76,7 @@ func (k *folderKernel) SetOpenFiles(pid int, start, soft, hard int64) error {
 	return rewriteText(filepath.Join(k.root, "proc", fmt.Sprint(pid), "limits"), limitsText(limitText(soft), limitText(hard)))
 }
 
-func (k *folderKernel) Remount(_, atime string) error {
+func (k *folderKernel) Remount(_ *os.File, atime string) error {
 	k.writes = append(k.writes, "mount "+atime)
 	return rewriteText(filepath.Join(k.root, "proc/self/mountinfo"), mountsText(atime))
 }
@@ -127,6 +129,7 @@ func machineFiles() map[string]string {
 		"/etc/sysctl.d/99-local.conf": "vm.swappiness = 30\n",
 		"/etc/systemd/system/x.conf":  "",
 		"/var/lib/dpkg/status":        "",
+		"/data/kafka1/meta":           "",
 	}
 }
 
@@ -229,7 +232,7 @@ func planOfAll() []Change {
 		},
 		{
 			Setting: "disk.scheduler", Kind: WriteFile, Path: schedulerFile, Old: "mq-deadline", New: "none",
-			Keep: []Line{{File: UdevFile, Text: `ACTION=="add|change", ENV{ID_WWN}=="0x5000c500a1b2c3d4", ATTR{queue/scheduler}="none"`}},
+			Keep: []Line{{File: UdevFile, Text: `ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTRS{wwid}=="naa.5000c500a1b2c3d4", ATTR{queue/scheduler}="none"`}},
 		},
 		{
 			Setting: "limits.nofile", Kind: Prlimit, Path: "/proc/4711/limits", Old: "1024 524288", New: "500000 524288",
@@ -237,8 +240,8 @@ func planOfAll() []Change {
 		},
 		{Setting: "fs.noatime", Kind: Remount, Path: "/data/kafka1", Old: "relatime", New: "noatime", Advice: "fstab"},
 		{
-			Setting: "jvm.heap_set", Kind: KeepOnly, New: "6g",
-			Keep: []Line{{File: DropIn("kafka.service"), Text: `Environment="KAFKA_HEAP_OPTS=-Xms6g -Xmx6g"`, Head: "[Service]"}},
+			Setting: "limits.unit", Kind: KeepOnly, New: "500000",
+			Keep: []Line{{File: DropIn("kafka.service"), Text: "LimitNOFILE=500000", Head: "[Service]"}},
 		},
 	}
 }

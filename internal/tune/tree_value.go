@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kt-bench/kt/internal/host"
 )
 
@@ -19,7 +21,7 @@ var errEnded = errors.New("it has ended")
 func normal(value string) string {
 	if _, after, ok := strings.Cut(value, "["); ok {
 		if word, _, ok := strings.Cut(after, "]"); ok {
-			return word
+			value = word
 		}
 	}
 	return strings.Join(strings.Fields(value), " ")
@@ -45,11 +47,11 @@ func (t *Tree) value(s subject) (string, error) {
 	case Remount:
 		return t.atime(s.Path)
 	}
-	b, err := os.ReadFile(t.at(s.Path))
+	text, err := t.text(s.Path)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", s.Path, withoutPath(err))
 	}
-	return normal(string(b)), nil
+	return normal(text), nil
 }
 
 func (t *Tree) openFiles(s subject) (string, error) {
@@ -138,9 +140,9 @@ func (t *Tree) set(s subject, value string) error {
 		}
 		err = t.kernel.SetOpenFiles(s.PID, s.Start, soft, hard)
 	case Remount:
-		err = t.kernel.Remount(t.at(s.Path), value)
-	default:
-		err = t.kernel.Write(t.at(s.Path), value)
+		err = t.with(s.Path, unix.O_DIRECTORY, func(f *os.File) error { return t.kernel.Remount(f, value) })
+	default: // never os.O_CREATE: what is not there is no setting
+		err = t.with(s.Path, os.O_RDWR, func(f *os.File) error { return t.kernel.Write(f, value) })
 	}
 	if err != nil {
 		return fmt.Errorf("set %s: %w", s.Path, withoutPath(err))
@@ -154,6 +156,15 @@ func (t *Tree) set(s subject, value string) error {
 		return &tookError{s.Path, value, now}
 	}
 	return nil
+}
+
+// with opens what is below the root for a function, and closes it.
+func (t *Tree) with(p string, flag int, do func(*os.File) error) error {
+	f, err := host.OpenBelow(t.root, host.Rel(p), flag)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(f), f.Close())
 }
 
 // diskName tells what disk it is whose file this is: "/sys/block/sda/queue/scheduler".

@@ -1,0 +1,125 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// rootWithLinks is a machine in a folder whose links lead out of it, beside a folder with a secret.
+func rootWithLinks(t *testing.T) (root string) {
+	t.Helper()
+	dir := t.TempDir()
+	root = filepath.Join(dir, "root")
+	for name, text := range map[string]string{
+		"outside/secret": "secret", "root/etc/inside": "inside", "root/opt/kafka-4/a": "a", "root/proc/17/stat": "17",
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{
+		"absolute": filepath.Join(dir, "outside"), "relative": "../outside", "deep": "etc/../../outside",
+		"file": filepath.Join(dir, "outside", "secret"), "proc/17/root": filepath.Join(dir, "outside"),
+		"kafka": "/opt/kafka-4", "up": "../../../etc",
+	} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestNothingOutsideARootIsRead(t *testing.T) {
+	tree := Rooted(rootWithLinks(t))
+	for _, name := range []string{"absolute/secret", "relative/secret", "deep/secret", "file", "proc/17/root/secret"} {
+		if b, err := tree.Read(name); err == nil {
+			t.Errorf("Read(%q) = %q, which is outside the root", name, b)
+		}
+		if b, _, err := tree.ReadRegular(name, 100); err == nil {
+			t.Errorf("ReadRegular(%q) = %q, which is outside the root", name, b)
+		}
+		if tree.Exists(name) {
+			t.Errorf("Exists(%q) of a file outside the root", name)
+		}
+		if s, err := SystemCalls(tree.Root()).Space("/" + name); err == nil {
+			t.Errorf("Space(%q) = %+v, of a place outside the root", name, s)
+		}
+	}
+	for _, dir := range []string{"absolute", "relative", "deep", "proc/17/root"} {
+		if names, err := tree.Names(dir); len(names) > 0 {
+			t.Errorf("Names(%q) = %q, %v; want none from outside the root", dir, names, err)
+		}
+	}
+	if names := tree.Glob("*/secret"); len(names) > 0 {
+		t.Errorf("Glob found %q outside the root", names)
+	}
+}
+
+func TestLinksInARootStartAtIt(t *testing.T) {
+	tree := Rooted(rootWithLinks(t))
+	for name, want := range map[string]string{"kafka/a": "a", "up/inside": "inside", "etc/inside": "inside"} {
+		if got, err := tree.Text(name); got != want || err != nil {
+			t.Errorf("Text(%q) = %q, %v; want %q", name, got, err, want)
+		}
+		if !tree.Exists(name) {
+			t.Errorf("Exists(%q) = false", name)
+		}
+	}
+	if to, err := tree.Link("kafka"); to != "/opt/kafka-4" || err != nil {
+		t.Errorf("Link(kafka) = %q, %v; want it as it is written", to, err)
+	}
+	if _, err := tree.Link("etc/inside"); err == nil {
+		t.Error("Link of a file that is no link succeeded")
+	}
+	if _, err := tree.Read("nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Read of a file that is not there = %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+func TestAPipeInARootIsRefused(t *testing.T) {
+	root := rootWithLinks(t)
+	if err := syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Rooted(root).Read("pipe"); !errors.Is(err, errNotRegular) {
+		t.Errorf("Read of a pipe = %v, want %v", err, errNotRegular)
+	}
+}
+
+// Where openat2 is not to be had, absolute links are refused, too.
+func TestStrictlyNothingOutsideARootIsOpened(t *testing.T) {
+	root := rootWithLinks(t)
+	for _, name := range []string{"absolute/secret", "relative/secret", "deep/secret", "file", "kafka/a"} {
+		if f, err := openStrictly(root, name, os.O_RDONLY); err == nil {
+			t.Errorf("openStrictly(%q) succeeded", name)
+			_ = f.Close()
+		}
+	}
+	f, err := openStrictly(root, "etc/inside", os.O_RDONLY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The root of a process is found below another root, where that has a proc file system.
+func TestTheRootOfAProcessIsARootOfItsOwn(t *testing.T) {
+	self := "proc/" + strconv.Itoa(os.Getpid()) + "/root/proc/self/stat"
+	f, err := openBelow("/", self, os.O_RDONLY)
+	if err != nil {
+		t.Skip("needs a proc file system: ", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}

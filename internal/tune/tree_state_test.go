@@ -1,0 +1,434 @@
+package tune
+
+import (
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// agentUser is the user to whom systemd gives /var/lib/kt.
+const agentUser = 1001
+
+// evilJournal would have the kernel run a program, and unlink a file.
+const evilJournal = `{"schema": 1, "kt": "v1.2.3", "folders": ["/etc/shadow"], "values": [
+	{"setting": "vm.swappiness", "kind": "write", "path": "/proc/sys/kernel/core_pattern", "old": "|/tmp/program", "ours": ["core"]}]}`
+
+const corePattern = "/proc/sys/kernel/core_pattern"
+
+func asRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to give files to another user")
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// giveAway gives a folder, and all that is in it, to the agent's user, as systemd does with
+// the StateDirectory of a unit.
+func giveAway(t *testing.T, dir string) {
+	t.Helper()
+	ok(t, filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(p, agentUser, agentUser))
+	}))
+}
+
+// attacked is a machine with what the attacks are after.
+func attacked(t *testing.T) (*Tree, *folderKernel) {
+	t.Helper()
+	tree, k := machineTree(t)
+	putText(t, tree.root, corePattern, "core\n")
+	putText(t, tree.root, "/etc/shadow", "root:*:\n")
+	return tree, k
+}
+
+// asFormer moves the journal to where an earlier kt had it.
+func asFormer(t *testing.T, tree *Tree) {
+	t.Helper()
+	putText(t, tree.root, formerJournal, strings.ReplaceAll(readText(t, tree.root, journalFile),
+		`"`+JournalFolder+`"`, `"`+path.Dir(formerFolder)+`", "`+formerFolder+`"`))
+	ok(t, os.RemoveAll(tree.at(JournalFolder)))
+}
+
+// TestAJournalThatOthersPutThereIsNotBelieved mounts what the agent's user could do. Whatever it
+// is, kt writes nothing by it, removes nothing, does not wait, and applies all the same.
+func TestAJournalThatOthersPutThereIsNotBelieved(t *testing.T) {
+	asRoot(t)
+	agents := path.Dir(formerFolder)
+	for _, row := range []struct {
+		name   string
+		attack func(t *testing.T, tree *Tree)
+	}{
+		{"a journal of the agent's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, formerJournal, evilJournal)
+			giveAway(t, tree.at(agents))
+		}},
+		{"its folder is a link to another folder of the agent's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, agents+"/mine/journal.json", evilJournal)
+			ok(t, os.Symlink("mine", tree.at(formerFolder)))
+			giveAway(t, tree.at(agents))
+		}},
+		{"its folder is a link to a folder with a pipe", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, agents+"/mine/x", "")
+			ok(t, syscall.Mkfifo(tree.at(agents+"/mine/journal.json"), 0o644))
+			ok(t, os.Symlink("mine", tree.at(formerFolder)))
+			giveAway(t, tree.at(agents))
+		}},
+		{"it is a pipe", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, formerFolder+"/x", "")
+			ok(t, syscall.Mkfifo(tree.at(formerJournal), 0o644))
+			giveAway(t, tree.at(agents))
+		}},
+		{"it is a link to a file of root's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, "/root/journal.json", evilJournal)
+			putText(t, tree.root, formerFolder+"/x", "")
+			ok(t, os.Symlink("/root/journal.json", tree.at(formerJournal)))
+			giveAway(t, tree.at(agents))
+		}},
+		{"it is another name of a file of root's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, "/root/journal.json", evilJournal)
+			putText(t, tree.root, formerFolder+"/x", "")
+			giveAway(t, tree.at(agents))
+			ok(t, os.Link(tree.at("/root/journal.json"), tree.at(formerJournal)))
+		}},
+		{"it is root's, and the agent may write it by its group", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, formerJournal, evilJournal)
+			giveAway(t, tree.at(agents))
+			ok(t, errors.Join(os.Chown(tree.at(formerJournal), 0, agentUser), os.Chmod(tree.at(formerJournal), 0o664)))
+		}},
+		{"it is a folder", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, formerJournal+"/x", "")
+			giveAway(t, tree.at(agents))
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := attacked(t)
+			row.attack(t, tree)
+			before := snapshotOf(t, tree.root)
+			for range 2 { // by force, too
+				for _, u := range mustRollback(t, tree, RollbackOptions{Force: true}) {
+					if u.State != Failed || u.Err == nil {
+						t.Errorf("Rollback: %s is %s, %v; want %s and why", u.Path, u.State, u.Err, Failed)
+					}
+				}
+			}
+			if _, err := tree.Status(); err != nil {
+				t.Errorf("Status = %v", err)
+			}
+			if len(k.writes) > 0 {
+				t.Errorf("Rollback wrote %q", k.writes)
+			}
+			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+			sameStates(t, "Apply", allApplied, statesOf(mustApply(t, tree, planOfAll(), ApplyOptions{})))
+			sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			sameTree(t, "the tree after Apply and Rollback", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+// TestTheJournalsFolderIsReachedByNoLink is of a machine on which others may write one of the folders
+// that the journal's is in.
+func TestTheJournalsFolderIsReachedByNoLink(t *testing.T) {
+	asRoot(t)
+	for _, row := range []struct {
+		name   string
+		attack func(t *testing.T, tree *Tree)
+		want   string
+	}{
+		{"the folder is a link", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, "/tmp/mine/journal.json", evilJournal)
+			ok(t, os.Symlink("/tmp/mine", tree.at(JournalFolder)))
+		}, JournalFolder + " is a link, or no folder"},
+		{"a folder before it is a link", func(t *testing.T, tree *Tree) {
+			ok(t, os.Rename(tree.at("/var"), tree.at("/other")))
+			ok(t, os.Symlink("other", tree.at("/var")))
+		}, "/var is a link, or no folder"},
+		{"the folder is another user's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, journalFile, evilJournal)
+			giveAway(t, tree.at(JournalFolder))
+		}, JournalFolder + " may be written by others than root"},
+		{"a folder before it is another user's", func(t *testing.T, tree *Tree) {
+			ok(t, os.Chown(tree.at("/var/lib"), agentUser, agentUser))
+		}, "/var/lib may be written by others than root"},
+		{"a group may write a folder before it", func(t *testing.T, tree *Tree) {
+			ok(t, os.Chmod(tree.at("/var/lib"), 0o775))
+		}, "/var/lib may be written by others than root"},
+		{"everybody may write a folder before it, with the sticky bit", func(t *testing.T, tree *Tree) {
+			ok(t, os.Chmod(tree.at("/var/lib"), 0o777|os.ModeSticky))
+		}, "/var/lib may be written by others than root"},
+		{"the root is another user's", func(t *testing.T, tree *Tree) {
+			ok(t, os.Chown(tree.root, agentUser, agentUser))
+		}, "/ may be written by others than root"},
+		{"the journal is another user's", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, journalFile, evilJournal)
+			ok(t, os.Chown(tree.at(journalFile), agentUser, agentUser))
+		}, journalFile + " may be written by others than root"},
+		{"the journal is a pipe", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, JournalFolder+"/x", "")
+			ok(t, syscall.Mkfifo(tree.at(journalFile), 0o644))
+		}, journalFile + " is no regular file"},
+		{"the journal is a link", func(t *testing.T, tree *Tree) {
+			putText(t, tree.root, JournalFolder+"/x", evilJournal)
+			ok(t, os.Symlink("x", tree.at(journalFile)))
+		}, journalFile + " is a link"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, k := attacked(t)
+			row.attack(t, tree)
+			before := snapshotOf(t, tree.root)
+			_, err := tree.Apply(planOfAll(), ApplyOptions{})
+			if want := "journal: " + row.want; err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("Apply = %v, want %q", err, want)
+			}
+			if undone, err := tree.Rollback(RollbackOptions{}); err == nil && len(undone) > 0 {
+				t.Errorf("Rollback = %+v", undone)
+			}
+			if len(k.writes) > 0 {
+				t.Errorf("kt wrote %q", k.writes)
+			}
+			sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+		})
+	}
+}
+
+// TestAJournalOfRootsNamesOnlyWhatKtSets is of a journal that is root's by every sign.
+func TestAJournalOfRootsNamesOnlyWhatKtSets(t *testing.T) {
+	value := func(fields string) string {
+		return `{"schema": 1, "values": [{"setting": "vm.swappiness", "kind": "write", ` + fields + `}]}`
+	}
+	file := func(p, line string) string {
+		return `{"schema": 1, "files": [{"path": "` + p + `", "lines": [{"text": "` + line + `"}], "sums": []}]}`
+	}
+	for name, text := range map[string]string{
+		"a program for cores":            value(`"path": "/proc/sys/kernel/core_pattern", "old": "|/tmp/program"`),
+		"a program as a module's loader": value(`"path": "/proc/sys/kernel/modprobe", "old": "/tmp/program"`),
+		"a value of another form":        value(`"path": "/proc/sys/vm/swappiness", "old": "|/tmp/program"`),
+		"a value that is too large":      value(`"path": "/proc/sys/vm/swappiness", "old": "201"`),
+		"another one of a pair":          value(`"path": "/proc/sys/vm/dirty_ratio", "old": "0", "pair": "/proc/sys/kernel/core_pattern", "pair_old": "|/tmp/program"`),
+		"no pair":                        value(`"path": "/proc/sys/vm/dirty_ratio", "old": "0", "pair": "/proc/sys/vm/swappiness", "pair_old": "1"`),
+		"a value beside":                 value(`"path": "/proc/sys/vm/swappiness", "old": "1", "beside": [{"path": "/proc/sys/kernel/core_pattern", "old": "|/tmp/program"}]`),
+		"a path out of its folder":       value(`"path": "/sys/block/../../etc/shadow/queue/scheduler", "old": "none"`),
+		"a line for udev":                value(`"path": "/proc/sys/vm/swappiness", "old": "1", "lines": [{"file": "` + UdevFile + `", "text": "RUN+=x"}]`),
+		"a line for a unit":              value(`"path": "/proc/sys/vm/swappiness", "old": "1", "lines": [{"file": "` + DropIn("kafka.service") + `", "text": "ExecStartPre=/tmp/program", "head": "[Service]"}]`),
+		"another unit's section":         value(`"path": "/proc/sys/vm/swappiness", "old": "1", "lines": [{"file": "` + DropIn("kafka.service") + `", "text": "LimitNOFILE=1", "head": "[Service]\nExecStartPre=/tmp/program"}]`),
+		"an escape in a name":            `{"schema": 1, "values": [{"setting": "\u001b[2J", "kind": "write", "path": "/proc/sys/vm/swappiness", "old": "1"}]}`,
+		"a line in a file of kt's":       file(SysctlFile, "kernel.core_pattern = |/tmp/program"),
+		"a program in a rule":            file(UdevFile, `ACTION==\"add|change\", SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", PROGRAM==\"/tmp/program\", ATTR{queue/scheduler}=\"none\"`),
+		"a file for tmpfiles":            file(TmpfilesFile, "w /proc/sys/kernel/core_pattern - - - - |/tmp/program"),
+		"a file of another's":            file("/etc/cron.d/zz-kt", ""),
+		"a unit that is none":            file("/etc/systemd/system/../../cron.d/zz-kt.conf", ""),
+		"a folder of another's":          `{"schema": 1, "folders": ["/home/somebody"]}`,
+		"a file as a folder":             `{"schema": 1, "folders": ["/etc/shadow"]}`,
+	} {
+		if j, err := parseJournal([]byte(text)); err == nil {
+			t.Errorf("%s: parseJournal took %+v", name, j)
+		}
+	}
+	tree, k := attacked(t)
+	putText(t, tree.root, journalFile, evilJournal)
+	before := snapshotOf(t, tree.root)
+	if _, err := tree.Rollback(RollbackOptions{Force: true}); err == nil || !strings.Contains(err.Error(), "is not among the files that kt sets") {
+		t.Errorf("Rollback = %v, want that the file is none that kt sets", err)
+	}
+	if len(k.writes) > 0 {
+		t.Errorf("Rollback wrote %q", k.writes)
+	}
+	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+}
+
+// TestFoldersAreRemovedAsFoldersOnly is of a file, and of a folder of another user's, in the place of
+// a folder that kt made.
+func TestFoldersAreRemovedAsFoldersOnly(t *testing.T) {
+	tree, _ := machineTree(t)
+	putText(t, tree.root, "/etc/tmpfiles.d", "a file\n")
+	want := []string{"/etc/tmpfiles.d"}
+	if os.Getuid() == 0 {
+		ok(t, os.Mkdir(tree.at("/etc/udev"), 0o755))
+		ok(t, os.Chown(tree.at("/etc/udev"), agentUser, agentUser))
+		want = append(want, "/etc/udev")
+	}
+	tree.dropFolders(want)
+	for _, p := range want {
+		if _, err := os.Lstat(tree.at(p)); err != nil {
+			t.Errorf("Lstat(%s) = %v, want that it is left", p, err)
+		}
+	}
+}
+
+// TestNothingOutsideTheRootIsChanged is of folders in the root that are links out of it.
+func TestNothingOutsideTheRootIsChanged(t *testing.T) {
+	outside := t.TempDir()
+	for _, dir := range []string{"sysctl.d", "tmpfiles.d", "vm"} {
+		ok(t, os.Mkdir(filepath.Join(outside, dir), 0o755))
+	}
+	tree, k := machineTree(t)
+	k.refuses = nil
+	tree.kernel = systemKernel{}
+	putText(t, outside, "vm/swappiness", "60\n")
+	ok(t, os.RemoveAll(tree.at("/etc/sysctl.d")))
+	ok(t, os.Symlink(filepath.Join(outside, "sysctl.d"), tree.at("/etc/sysctl.d")))
+	ok(t, os.Symlink("../../../../../../../.."+filepath.Join(outside, "tmpfiles.d"), tree.at("/etc/tmpfiles.d")))
+	ok(t, os.RemoveAll(tree.at("/proc/sys/vm")))
+	ok(t, os.Symlink(filepath.Join(outside, "vm"), tree.at("/proc/sys/vm")))
+	before := snapshotOf(t, outside)
+	outcomes, _ := tree.Apply([]Change{planOfAll()[0], planOfAll()[3]}, ApplyOptions{}) // that it fails is as good
+	for _, o := range outcomes {
+		if o.Change.Path == swappinessFile && o.State != Failed {
+			t.Errorf("Apply: %s is %s, want %s", o.Change.Setting, o.State, Failed)
+		}
+	}
+	sameTree(t, "what is outside the root", before, snapshotOf(t, outside))
+}
+
+// TestAWrittenFileIsANewOne is of a file that somebody left, and holds open, where kt makes its own.
+func TestAWrittenFileIsANewOne(t *testing.T) {
+	tree, _ := machineTree(t)
+	putText(t, tree.root, beside(SysctlFile), "")
+	theirs, err := os.OpenFile(tree.at(beside(SysctlFile)), os.O_RDWR, 0)
+	ok(t, err)
+	mustApply(t, tree, planOfAll()[:1], ApplyOptions{})
+	_, err = theirs.WriteString("kernel.core_pattern = |/tmp/program\n")
+	ok(t, errors.Join(err, theirs.Close()))
+	if got := readText(t, tree.root, SysctlFile); !strings.HasPrefix(got, ownHeader) {
+		t.Errorf("%s holds what somebody wrote after kt: %q", SysctlFile, got)
+	}
+}
+
+func TestAJournalOfAnEarlierKtIsMoved(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		given bool // the folders, not the journal, are the agent's
+	}{{"in root's folder", false}, {"in a folder that was given away since", true}} {
+		t.Run(row.name, func(t *testing.T) {
+			tree, _ := machineTree(t)
+			before := snapshotOf(t, tree.root)
+			mustApply(t, tree, planOfAll(), ApplyOptions{})
+			asFormer(t, tree)
+			if row.given {
+				asRoot(t)
+				giveAway(t, tree.at(path.Dir(formerFolder)))
+				ok(t, os.Chown(tree.at(formerJournal), 0, 0))
+			}
+			held, err := tree.Status()
+			ok(t, err)
+			sameStates(t, "Status", strings.ReplaceAll(allRestored, "restored", "held"), undoneStates(held))
+			mustApply(t, tree, otherPlan(), ApplyOptions{})
+			if _, err := os.Stat(tree.at(journalFile)); err != nil {
+				t.Errorf("Apply did not move the journal: %v", err)
+			}
+			if _, err := os.Lstat(tree.at(formerJournal)); !os.IsNotExist(err) {
+				t.Errorf("Lstat(%s) = %v, want that it is gone", formerJournal, err)
+			}
+			sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
+			after := snapshotOf(t, tree.root)
+			if row.given { // the agent's folders stay the agent's
+				for _, dir := range []string{path.Dir(formerFolder), formerFolder} {
+					before[dir] = after[dir]
+				}
+			}
+			sameTree(t, "the tree after Rollback", before, after)
+		})
+	}
+}
+
+// TestAJournalThatWasGivenAwayLeavesWhatIsProven is of systemd, which gave root's journal to the agent:
+// kt's files are root's, and go; the old values are the journal's word, and are only shown.
+func TestAJournalThatWasGivenAwayLeavesWhatIsProven(t *testing.T) {
+	asRoot(t)
+	tree, k := machineTree(t)
+	before := snapshotOf(t, tree.root)
+	mustApply(t, tree, planOfAll(), ApplyOptions{})
+	asFormer(t, tree)
+	giveAway(t, tree.at(path.Dir(formerFolder)))
+	held, err := tree.Status()
+	ok(t, err)
+	if len(held) != 4+7 || held[0].State != Held || held[10].State != Failed {
+		t.Errorf("Status = %+v, want four files held and seven values in doubt", held)
+	}
+	if _, err := tree.Apply(otherPlan(), ApplyOptions{}); err == nil || !strings.Contains(err.Error(), formerJournal) {
+		t.Errorf("Apply = %v, want that it names the journal that it does not believe", err)
+	}
+	k.writes = nil
+	undone := mustRollback(t, tree, RollbackOptions{Force: true})
+	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, tmpfiles.d/zz-kt.conf restored, rules.d/99-zz-kt.rules restored, "+
+		"kafka.service.d/zz-kt.conf restored, vm.swappiness failed, net.tcp_rmem failed, vm.dirty_limit failed, "+
+		"thp.enabled failed, disk.scheduler failed, limits.nofile failed, fs.noatime failed", undoneStates(undone))
+	if len(k.writes) > 0 {
+		t.Errorf("Rollback wrote %q by a journal that the agent could have written", k.writes)
+	}
+	if u := undone[4]; u.Old != "60" || u.Err == nil || !strings.Contains(u.Err.Error(), "install ") {
+		t.Errorf("Rollback of vm.swappiness = %+v, want the old value, and how to have it believed", u)
+	}
+	for p := range snapshotOf(t, tree.root) {
+		if strings.Contains(p, "zz-kt") {
+			t.Errorf("%s was left", p)
+		}
+	}
+	// Somebody looked at it, and copied it to root's place.
+	putText(t, tree.root, journalFile, readText(t, tree.root, formerJournal))
+	for _, u := range mustRollback(t, tree, RollbackOptions{}) {
+		if u.State != Restored && u.State != Already {
+			t.Errorf("Rollback: %s is %s, %v", u.Path, u.State, u.Err)
+		}
+	}
+	ok(t, os.RemoveAll(tree.at(path.Dir(formerFolder))))
+	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
+}
+
+// TestAFileThatOthersCouldHaveMadeIsNotProven is of a file that has kt's header and sum.
+func TestAFileThatOthersCouldHaveMadeIsNotProven(t *testing.T) {
+	asRoot(t)
+	tree, _ := machineTree(t)
+	f := ownFile{Path: SysctlFile, Lines: []ownLine{{Text: "vm.swappiness = 5"}}}
+	putText(t, tree.root, SysctlFile, f.content(ownHeader))
+	putText(t, tree.root, TmpfilesFile, ownHeader+"w mine\n")
+	if got := tree.provenFiles(); !slices.Equal(got, []string{SysctlFile}) {
+		t.Errorf("provenFiles = %q, want only %s: the sum of the other is wrong", got, SysctlFile)
+	}
+	ok(t, os.Chown(tree.at(SysctlFile), agentUser, agentUser))
+	if got := tree.provenFiles(); len(got) > 0 {
+		t.Errorf("provenFiles = %q, of another user's", got)
+	}
+}
+
+// TestEveryChangeOfTheCatalogueIsAmongTheTargets is of the fixtures' hosts: what a check proposes
+// may be applied, and read back from the journal.
+func TestEveryChangeOfTheCatalogueIsAmongTheTargets(t *testing.T) {
+	ids := IDs()
+	for _, target := range targets {
+		if !slices.Contains(ids, target.setting) {
+			t.Errorf("%s is for %s, which is not in the catalogue", target.path, target.setting)
+		}
+	}
+	for _, s := range Catalogue() {
+		inTable := slices.ContainsFunc(targets, func(t target) bool { return t.setting == s.ID })
+		if s.Applies && !inTable && s.ID != "limits.nofile" && s.ID != "fs.noatime" {
+			t.Errorf("kt can change %s, and no target is for it", s.ID)
+		}
+	}
+	seen := 0
+	for _, name := range fixtureHosts {
+		for _, profile := range []string{"throughput", "latency"} {
+			tree, calls := fixture(t, name)
+			for _, c := range Check(look(t, tree, calls, shipped(t, profile)), Catalogue()).Changes() {
+				seen++
+				if err := c.checkKnown(); err != nil {
+					t.Errorf("%s, %s: %s: %v", name, profile, c.Setting, err)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("the fixtures' hosts want no change at all")
+	}
+}
