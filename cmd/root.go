@@ -14,6 +14,9 @@ import (
 
 // Main runs kt and returns its exit code.
 func Main(env Env) int {
+	if !env.StdoutTTY {
+		env.Stdout = &product{Writer: env.Stdout, env: &env}
+	}
 	root := newRoot(&env)
 	if len(env.Args) > 0 && strings.HasPrefix(env.Args[0], cobra.ShellCompRequestCmd) {
 		unquoteUsages(root)
