@@ -42,10 +42,12 @@ another host names.`,
   kt agent --key-file /etc/kt/key --join vm14 --tags brokers-rack-a
 
   # with limits
-  kt agent --key-file /etc/kt/key --max-rate 100000 --allow-topic 'kt-.*' --max-duration 1h
+  kt agent --key-file /etc/kt/key --max-rate 100k --allow-topic 'kt-.*' \
+      --max-duration 1h
 
   # started by systemd at every boot
-  kt agent --key-file /etc/kt/key --join vm14 --print-unit > /etc/systemd/system/kt-agent.service
+  kt agent --key-file /etc/kt/key --join vm14 --print-unit \
+      > /etc/systemd/system/kt-agent.service
   systemctl enable --now kt-agent`,
 		Args: noArgs,
 	}

@@ -241,7 +241,7 @@ func TestAHostThatIsLostIsToldOnce(t *testing.T) {
 		t.Errorf("what was told before is told %d times", n)
 	}
 	delete(o.Done, "vm2")
-	if err := judgeParts(&res, o); exitCode(err) != exitFailed || err.Error() != "3 of 4 parts are not in the figures: see their rows" {
+	if err := judgeParts(&res, o); exitCode(err) != exitFailed || err.Error() != "3 of 4 parts are not in the figures: see the rows" {
 		t.Errorf("it ends with %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newCollect(env *Env) *cobra.Command {
@@ -131,7 +132,7 @@ func apart(res *result.Result) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d parts are not in the figures: see their rows", n, len(res.Processes))
+	return fmt.Errorf("%d of %s not in the figures: see the rows", n, theme.Plural(len(res.Processes), "part is", "parts are"))
 }
 
 // merger merges files, which stay open until it is closed.

@@ -29,11 +29,12 @@ groups (--groups) each must find them all.
 
 Command lines of kafka-consumer-perf-test work unchanged. ` + everyFlag,
 		Example: `  # how fast can everything in a topic be read?
-  kt consume --bootstrap-server kafka-1:9092 --topic orders --profile replay --consumers 4
+  kt consume --bootstrap-server kafka-1:9092 --topic orders \
+      --profile replay --consumers 4
 
-  # a group of eight that commits as an application does, and takes 1 ms for each record
-  kt consume --bootstrap-server kafka-1:9092 --topic orders --group billing --consumers 8 \
-      --commit sync --processing-time 1ms --duration 5m
+  # a group of eight that commits as an application does, at 1 ms a record
+  kt consume --bootstrap-server kafka-1:9092 --topic orders --group billing \
+      --consumers 8 --commit sync --processing-time 1ms --duration 5m
 
   # what comes in, until Ctrl-C
   kt consume --bootstrap-server kafka-1:9092 --topic orders --profile tail

@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -35,6 +36,30 @@ type Env struct {
 	// Signals delivers SIGINT, SIGTERM and SIGHUP until stop is called, and lets a
 	// write to a pipe that was closed fail instead of ending the process.
 	Signals func() (signals <-chan os.Signal, stop func())
+
+	unread func() // ends what is at work for a reader of stdout that has gone; nil: nothing is
+}
+
+// product is stdout that is no terminal. When its reader has gone it says so once, and no
+// write succeeds any more.
+type product struct {
+	io.Writer
+	env *Env
+}
+
+// errUnread is what is left to say to a reader that has gone: nothing, but by the exit code
+// of a process that SIGPIPE has ended.
+var errUnread = &exitError{exitUnread, nil}
+
+func (p *product) Write(b []byte) (int, error) {
+	n, err := p.Writer.Write(b)
+	if !errors.Is(err, syscall.EPIPE) {
+		return n, err
+	}
+	if p.env.unread != nil {
+		p.env.unread()
+	}
+	return n, errUnread
 }
 
 // System is the real environment.

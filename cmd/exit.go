@@ -15,6 +15,7 @@ const (
 	exitLost        = 5 // records were lost
 	exitHungUp      = 129
 	exitInterrupted = 130
+	exitUnread      = 141
 	exitTerminated  = 143
 )
 
@@ -31,6 +32,7 @@ var exitCodes = []struct {
 	{exitLost, "lost: --verify found that acknowledged records are not in the log"},
 	{exitHungUp, "ended because the terminal was closed; the run file covers what was measured until then"},
 	{exitInterrupted, "interrupted by Ctrl-C; the summary covers what was measured until then"},
+	{exitUnread, "ended because the reader of its output had gone, as head goes; likewise"},
 	{exitTerminated, "ended by SIGTERM; likewise"},
 }
 

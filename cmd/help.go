@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,28 +13,84 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 )
 
-func init() { cobra.AddTemplateFunc("flagGroups", flagGroups) }
+// newHelp is cobra's help command, except that a topic that is not there is an error.
+func newHelp(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(c *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+			about, _, err := c.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, name := range commandNames(about) {
+				if strings.HasPrefix(name, start) {
+					names = append(names, name)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			switch {
+			case err != nil:
+				return usageError(err)
+			case len(rest) > 0:
+				return unknownCommand(about, "help topic", rest[0])
+			}
+			about.InitDefaultHelpFlag() // which it gets only when it runs
+			return writeHelp(env.Stdout, about, env.width())
+		},
+	}
+}
 
-// usageTemplate is cobra's, with flags in groups.
-const usageTemplate = `Usage:{{if .Runnable}}
-  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} [command]{{end}}{{if .HasExample}}
+// writeHelp writes what a command is and how it is used, in lines of at most so many
+// characters; 0: as long as they are. Examples stay as they are, to be copied.
+func writeHelp(w io.Writer, c *cobra.Command, width int) error {
+	var b strings.Builder
+	b.WriteString(reflow(strings.TrimSpace(cmp.Or(c.Long, c.Short)), width) + "\n")
+	if c.Runnable() || c.HasSubCommands() {
+		b.WriteString("\n" + usage(c, width))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
 
-Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+func usage(c *cobra.Command, width int) string {
+	var b strings.Builder
+	b.WriteString("Usage:\n")
+	if c.Runnable() {
+		b.WriteString("  " + c.UseLine() + "\n")
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("  " + c.CommandPath() + " [command]\n")
+	}
+	if c.HasExample() {
+		b.WriteString("\nExamples:\n" + c.Example + "\n")
+	}
+	list := func(title, before string, is func(*cobra.Command) bool) {
+		for _, sub := range c.Commands() {
+			if is(sub) {
+				b.WriteString(title + reflow(fmt.Sprintf("  %s%-*s  %s", before, sub.NamePadding(), sub.Name(), sub.Short), width) + "\n")
+				title = ""
+			}
+		}
+	}
+	list("\nCommands:\n", "", isAvailable)
+	b.WriteString(flagGroups(c.LocalFlags(), width))
+	list("\nMore help:\n", "kt help ", (*cobra.Command).IsAdditionalHelpTopicCommand)
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\n" + reflow(fmt.Sprintf("Use %q for more about a command.", c.CommandPath()+" [command] --help"), width) + "\n")
+	}
+	return b.String()
+}
 
-Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
-  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-{{flagGroups .LocalFlags}}{{end}}{{if .HasHelpSubCommands}}
+// isAvailable reports whether a command is offered; cobra does not count help.
+func isAvailable(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() == "help" }
 
-More help:{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
-  kt help {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
-
-Use "{{.CommandPath}} [command] --help" for more about a command.{{end}}
-`
-
-// flagGroups writes the usage of flags under the names of their groups.
-func flagGroups(all *pflag.FlagSet) string {
+// flagGroups returns the usage of flags under the names of their groups.
+func flagGroups(all *pflag.FlagSet, width int) string {
 	var b strings.Builder
 	for _, name := range append(config.Groups, "") {
 		group := pflag.NewFlagSet(name, pflag.ContinueOnError)
@@ -41,21 +100,86 @@ func flagGroups(all *pflag.FlagSet) string {
 				group.AddFlag(f)
 			}
 		})
-		if !group.HasAvailableFlags() {
-			continue
+		if group.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\n%s flags:\n%s", cmp.Or(name, "Other"), reflow(group.FlagUsages(), width))
 		}
-		title := name
-		if title == "" {
-			title = "Other"
-		}
-		fmt.Fprintf(&b, "\n%s flags:\n%s", title, group.FlagUsages())
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return b.String()
 }
 
-func flagNames(c *cobra.Command) []string {
+// reflow breaks lines that are longer than so many characters; 0: none. A paragraph with
+// such a line is filled anew. An indented line stands for itself: what follows of it is
+// below its last column, as in a table. A line that begins with a tab is code and stays.
+func reflow(text string, width int) string {
+	var out, paragraph []string
+	flush := func() {
+		for _, line := range paragraph {
+			if width > 0 && utf8.RuneCountInString(line) > width {
+				paragraph = fill(strings.Join(paragraph, " "), "", width)
+				break
+			}
+		}
+		out, paragraph = append(out, paragraph...), nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case line == "", strings.HasPrefix(line, "\t"):
+			flush()
+			out = append(out, line)
+		case strings.HasPrefix(line, " "):
+			flush()
+			if width > 0 && utf8.RuneCountInString(line) > width {
+				indent := strings.Repeat(" ", lastColumn(line))
+				lines := fill(line[len(indent):], indent, width)
+				lines[0] = line[:len(indent)] + strings.TrimPrefix(lines[0], indent)
+				out = append(out, lines...)
+			} else {
+				out = append(out, line)
+			}
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	flush()
+	return strings.Join(out, "\n")
+}
+
+// lastColumn is where the text of a table's row begins: after its last two spaces.
+func lastColumn(row string) int {
+	if at := strings.LastIndex(row, "  "); at >= 0 {
+		return at + len("  ")
+	}
+	return len(row) - len(strings.TrimLeft(row, " "))
+}
+
+// fill sets words in lines that begin with an indent, of at most so many characters where
+// the words allow it.
+func fill(text, indent string, width int) []string {
+	var lines []string
+	line := indent
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == indent:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, line)
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// commandNames are the names of the commands below another that are offered, and of its
+// help topics.
+func commandNames(c *cobra.Command) []string {
 	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	for _, sub := range c.Commands() {
+		if isAvailable(sub) || sub.IsAdditionalHelpTopicCommand() {
+			names = append(names, sub.Name())
+		}
+	}
 	return names
 }
 
@@ -67,5 +191,5 @@ func newExitCodes() *cobra.Command {
 		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.meaning)
 	}
 	b.WriteString("\n" + precedence + "\n")
-	return &cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", Long: b.String()}
+	return &cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", Long: b.String(), SuggestFor: []string{"exit", "codes", "status"}}
 }

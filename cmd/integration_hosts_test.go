@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,6 +50,44 @@ func newHosts(t *testing.T, net int, names ...string) *hosts {
 	h.key = filepath.Join(h.dir, "key")
 	h.run("b1", "keygen", h.key)
 	return h
+}
+
+func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("hosts are network namespaces, and making those needs root")
+	}
+	h := &hosts{kafkaCluster: &kafkaCluster{t: t}, set: "fetch", net: "79"}
+	t.Cleanup(func() { h.hosts("down") })
+	h.hosts("up", "b1")
+	// In place of scripts/kafka: a script that notes in which network it was called.
+	kafka, calls := filepath.Join(t.TempDir(), "kafka"), filepath.Join(t.TempDir(), "calls")
+	note := fmt.Sprintf("#!/bin/sh\necho \"$(readlink /proc/self/ns/net) $*\" >>%s\n", calls)
+	if err := os.WriteFile(kafka, []byte(note), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.hosts("exec", "b1", kafka, "up", "--port", "9192", "--version", "4.2.0", "--name", "x")
+	h.hosts("exec", "b1", kafka, "up")
+	h.hosts("exec", "b1", kafka, "down")
+	outside, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		where, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if where == outside {
+			what = "outside: " + what
+		}
+		got = append(got, what)
+	}
+	want := []string{"outside: fetch --version 4.2.0", "up --port 9192 --version 4.2.0 --name x", "outside: fetch", "up", "down"}
+	if !slices.Equal(got, want) {
+		t.Errorf("called as %q, want %q", got, want)
+	}
 }
 
 // hosts runs a command of scripts/hosts.

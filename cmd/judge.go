@@ -8,13 +8,14 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // judge turns a result into an exit code, of a run that a signal may have ended: what is
 // worst comes first.
 func judge(res result.Result, signalled int, output string) error {
 	if res.Lost() {
-		return &exitError{exitLost, fmt.Errorf("%d acknowledged records are lost%s", res.Verify.Lost, inGroups(res.Verify))}
+		return &exitError{exitLost, fmt.Errorf("%s lost%s", theme.Plural(res.Verify.Lost, "acknowledged record is", "acknowledged records are"), inGroups(res.Verify))}
 	}
 	if signalled != exitOK {
 		return &exitError{code: signalled}
@@ -29,9 +30,9 @@ func judge(res result.Result, signalled int, output string) error {
 	case !res.Valid:
 		return &exitError{exitNotValid, fmt.Errorf("the run is not valid: %s", few(res.Invalid))}
 	case res.Client.Aborted > 0:
-		return &exitError{exitFailed, fmt.Errorf("%d transactions could not be committed", res.Client.Aborted)}
+		return &exitError{exitFailed, fmt.Errorf("%s could not be committed", theme.Plural(res.Client.Aborted, "transaction", "transactions"))}
 	case lost > 0:
-		return &exitError{exitFailed, fmt.Errorf("%d records were not acknowledged", lost)}
+		return &exitError{exitFailed, fmt.Errorf("%s not acknowledged", theme.Plural(lost, "record was", "records were"))}
 	}
 	return judgeReading(res, output)
 }
@@ -64,11 +65,11 @@ func damage(v *ledger.Verdict) string {
 	repeats := v.Duplicated + v.Reordered + v.LateUndecided
 	switch {
 	case repeats == 0 || v.RepeatsAllowed:
-		return fmt.Sprintf("%d records are corrupted", v.Corrupted)
+		return fmt.Sprintf("%s corrupted", theme.Plural(v.Corrupted, "record is", "records are"))
 	case v.Corrupted == 0:
-		return fmt.Sprintf("%d records are %s", repeats, excluded)
+		return fmt.Sprintf("%s %s", theme.Plural(repeats, "record is", "records are"), excluded)
 	}
-	return fmt.Sprintf("%d records are corrupted and %d %s", v.Corrupted, repeats, excluded)
+	return fmt.Sprintf("%s corrupted and %s %s", theme.Plural(v.Corrupted, "record is", "records are"), theme.Count(repeats), excluded)
 }
 
 // inGroups says of counts that each group has its own share in them.
@@ -89,14 +90,14 @@ func judgeReading(res result.Result, output string) error {
 	case res.Reading != string(engine.ReadIdle):
 	case output == "perf-test": // it has said so, and Kafka's tool ends with 0 then
 	case p.Load.Records > 0 && !p.Writes():
-		return &exitError{exitFailed, fmt.Errorf("%d of %d records were read: none came for %s (--timeout)", res.Records.Consumed, p.RecordsToRead(), p.Read.Timeout)}
+		return &exitError{exitFailed, fmt.Errorf("%s of %s read: none came for %s (--timeout)", theme.Count(res.Records.Consumed), theme.Plural(p.RecordsToRead(), "record was", "records were"), p.Read.Timeout)}
 	case p.Read.ToEnd:
-		return &exitError{exitFailed, fmt.Errorf("%d records were read, and not all that were there: none came for %s (--timeout)", res.Records.Consumed, p.Read.Timeout)}
+		return &exitError{exitFailed, fmt.Errorf("%s read, and not all that were there: none came for %s (--timeout)", theme.Plural(res.Records.Consumed, "record was", "records were"), p.Read.Timeout)}
 	case p.Writes():
-		return &exitError{exitFailed, fmt.Errorf("%d records were acknowledged and %d read: none came for %s (--timeout)", res.Records.Acknowledged, res.Records.Consumed, p.Read.Timeout)}
+		return &exitError{exitFailed, fmt.Errorf("%s acknowledged and %s read: none came for %s (--timeout)", theme.Plural(res.Records.Acknowledged, "record was", "records were"), theme.Count(res.Records.Consumed), p.Read.Timeout)}
 	}
 	if v := res.Verify; v != nil && v.Unchecked+v.Undecided > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%d acknowledged records were not checked%s: they are no longer there to be read, or were not reached", v.Unchecked+v.Undecided, inGroups(v))}
+		return &exitError{exitFailed, fmt.Errorf("%s not checked%s: they are no longer there to be read, or were not reached", theme.Plural(v.Unchecked+v.Undecided, "acknowledged record was", "acknowledged records were"), inGroups(v))}
 	}
 	return nil
 }

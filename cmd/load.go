@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
@@ -94,6 +95,7 @@ func runLoad(ctx context.Context, env *Env, run *config.Run) error {
 	signals, ignore := env.Signals()
 	defer ignore()
 	defer stop.listen(signals)()
+	env.unread = func() { stop.stop(syscall.SIGPIPE) }
 
 	if len(run.Hosts.On) > 0 {
 		err = l.runRemote(ctx, env, stop)

@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newPeers(env *Env) *cobra.Command {
@@ -67,7 +68,7 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 		err = report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII), Width: env.width()})
 	}
 	if err == nil && silent > 0 {
-		err = fmt.Errorf("%d of %d agents could not be asked: their rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, len(rows))
+		err = fmt.Errorf("%d of %s could not be asked: the rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, theme.Plural(len(rows), "agent", "agents"))
 	}
 	return err
 }

@@ -33,17 +33,19 @@ Kafka.`,
       --replication-factor 3 --producers 4 --duration 2m --delete-topic
 
   # what is the latency at 50,000 records a second?
-  kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 50000 --warmup 10s
+  kt produce --bootstrap-server kafka-1:9092 --topic orders \
+      --rate 50000 --warmup 10s
 
   # a command line of Kafka's own tool
-  kt produce --topic orders --num-records 1000000 --record-size 512 --throughput -1 \
+  kt produce --topic orders --num-records 1000000 --record-size 512 \
+      --throughput -1 \
       --producer-props bootstrap.servers=kafka-1:9092 acks=1 linger.ms=5
 
   # what happens when a broker goes down after half a minute?
-  kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 5000 --duration 2m \
-      --verify --at 30s --exec 'ssh kafka-2 systemctl stop kafka'
+  kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 5000 \
+      --duration 2m --verify --at 30s --exec 'ssh kafka-2 systemctl stop kafka'
 
   # for a script
-  kt produce --rate 10000 --duration 30s --output json | jq .latency_us.response.p99`,
+  kt produce --rate 10k --duration 30s -o json | jq .latency_us.response.p99`,
 	})
 }

@@ -16,6 +16,8 @@ func newReport(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Read a run file and write its result",
+
+		SuggestFor: []string{"result", "results", "show"},
 		Long: `Read a run file (.ktr), or a collection of several, and write its result again, in any
 format. A run that was killed is read up to its last second.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr

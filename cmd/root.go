@@ -10,12 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Main runs kt and returns its exit code.
 func Main(env Env) int {
+	if !env.StdoutTTY {
+		env.Stdout = &product{Writer: env.Stdout, env: &env}
+	}
 	root := newRoot(&env)
+	if len(env.Args) > 0 && strings.HasPrefix(env.Args[0], cobra.ShellCompRequestCmd) {
+		unquoteUsages(root)
+	}
 	args, err := config.ExpandLists(env.Args)
 	if err == nil {
 		root.SetArgs(args)
@@ -40,7 +45,8 @@ puts everything back.`,
   kt produce --acks all --partitions 21
 
   # a real cluster, at a fixed rate, so that latency means something
-  kt produce --bootstrap-server kafka-1:9092 --topic orders --rate 50000 --duration 2m
+  kt produce --bootstrap-server kafka-1:9092 --topic orders \
+      --rate 50000 --duration 2m
 
   # and how fast it can be read again
   kt consume --bootstrap-server kafka-1:9092 --topic orders --consumers 4
@@ -53,46 +59,30 @@ puts everything back.`,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		Args:              noArgs,
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:              func(c *cobra.Command, _ []string) error { return writeHelp(env.Stdout, c, env.width()) },
 	}
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetVersionTemplate("kt {{.Version}}\n")
-	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpCommand(newHelp(env))
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		_ = writeHelp(env.Stdout, c, env.width()) // there is nobody left to tell
+	})
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newTune(env), newProbe(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(env), newExitCodes())
+	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newTune(env), newProbe(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(env), newVersion(env), newExitCodes())
 	return root
 }
 
-// noArgs refuses arguments, and suggests the command that was meant.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// newVersion does what --version does, for those who type it as a command.
+func newVersion(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print kt's version", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(env.Stdout, "kt %s\n", buildVersion())
+			return err
+		},
 	}
-	text := fmt.Sprintf("unknown command or argument %q", args[0])
-	var names []string
-	for _, sub := range c.Commands() {
-		names = append(names, sub.Name())
-	}
-	if n := suggest.Nearest(args[0], names); n != "" {
-		text += fmt.Sprintf("; did you mean %s?", n)
-	}
-	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
-}
-
-// flagError makes cobra's errors usage errors, and suggests the nearest flag.
-func flagError(c *cobra.Command, err error) error {
-	text := err.Error()
-	if before, _, ok := strings.Cut(text, ": strconv."); ok {
-		text = before + ": it must be a number, and whole where it counts something"
-	}
-	if _, name, ok := strings.Cut(text, "unknown flag: --"); ok {
-		if n := suggest.Nearest(name, flagNames(c)); n != "" {
-			text += fmt.Sprintf("; did you mean --%s?", n)
-		}
-	}
-	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
 }
 
 // The linker sets these in a release; see the Makefile.

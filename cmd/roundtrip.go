@@ -33,8 +33,8 @@ Kafka.`,
   kt roundtrip --rate 1000 --duration 10s
 
   # from producer to consumer at 20,000 records a second
-  kt roundtrip --bootstrap-server kafka-1:9092 --topic orders --rate 20000 --linger 0 \
-      --producers 2 --consumers 4 --warmup 10s
+  kt roundtrip --bootstrap-server kafka-1:9092 --topic orders --rate 20000 \
+      --linger 0 --producers 2 --consumers 4 --warmup 10s
 
   # what Kafka's own tool measures
   kt roundtrip --bootstrap-server kafka-1:9092 --topic one --partitions 1 \

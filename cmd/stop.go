@@ -43,14 +43,18 @@ func (s *stopper) begin() {
 	s.begun = true
 }
 
-// stop asks for the end; by is the signal that did, nil for a key.
+// stop asks for the end; by is the signal that did, nil for a key. SIGPIPE stands for a
+// reader of stdout that has gone: it is never a second signal, however often a write fails.
 func (s *stopper) stop(by os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.once && by == syscall.SIGPIPE {
+		return
+	}
 	if !s.once {
 		s.once, s.by = true, by
 		close(s.asked)
-		if by != nil && s.begun {
+		if by != nil && by != syscall.SIGPIPE && s.begun {
 			// On a goroutine of its own: a terminal that takes nothing must not keep
 			// the next signal from being seen.
 			go s.tell("kt: stopping when what is on its way has arrived; once more to leave at once")
@@ -86,6 +90,8 @@ func (s *stopper) exitCode() int {
 	switch s.by {
 	case os.Interrupt:
 		return exitInterrupted
+	case syscall.SIGPIPE:
+		return exitUnread
 	case syscall.SIGTERM:
 		return exitTerminated
 	case syscall.SIGHUP:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // target is the cluster and the topics that a run goes to.
@@ -51,7 +52,7 @@ func fitEmbedded(env *Env, l *load) {
 	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
 		if !l.Quiet {
-			fmt.Fprintf(env.Stderr, "kt: the broker inside kt keeps in memory what was not read yet, so it is offered %d records a second; set another with --rate\n", embeddedRate)
+			fmt.Fprintf(env.Stderr, "kt: the broker inside kt keeps in memory what was not read yet, so it is offered %s records a second; set another with --rate\n", theme.Count(embeddedRate))
 		}
 	}
 	p.Topic.Configs = maps.Clone(p.Topic.Configs)
@@ -88,7 +89,7 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 		return misfitIsUsage(err)
 	}
 	if n := l.Plan.Share.Slots; n > t.topics[0].Partitions {
-		err := fmt.Errorf("topic %s has %d partitions: each of %d processes reads what it wrote, from partitions of its own; give it more, or fewer --processes", t.topics[0].Name, t.topics[0].Partitions, n)
+		err := fmt.Errorf("topic %s has %s: each of %d processes reads what it wrote, from partitions of its own; give it more, or fewer --processes", t.topics[0].Name, theme.Plural(t.topics[0].Partitions, "partition", "partitions"), n)
 		return errors.Join(usageError(err), t.undo(ctx))
 	}
 	if err := l.checkBook(t.topics[0]); err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Times of a stream, as an agent sees it.
@@ -128,7 +130,7 @@ func (t *talk) offer(ctx context.Context, o *offer) error {
 		t.a.o.Log(fmt.Sprintf("refused run %s of %v: %s", o.Part.Run, t.s.RemoteAddr(), clean(err.Error(), 300)))
 		return t.refuse(ctx, o.Part.Epoch, err)
 	}
-	t.a.o.Log(fmt.Sprintf("run %s: accepted from %v, %d processes", o.Part.Run, t.s.RemoteAddr(), len(o.Shares)))
+	t.a.o.Log(fmt.Sprintf("run %s: accepted from %v, %s", o.Part.Run, t.s.RemoteAddr(), theme.Plural(len(o.Shares), "process", "processes")))
 	t.a.announce()
 	t.run = r
 	if err := send(ctx, t.s, fromAgent{Accepted: &inRun{o.Part.Epoch}}); err != nil {

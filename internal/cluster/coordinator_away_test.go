@@ -347,8 +347,8 @@ func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 		want              string // of 6 partitions
 	}{
 		{6, 0, ""},
-		{8, 0, "8 consumers share 6 partitions: 2 of them read nothing"},
-		{8, 2, "8 consumers of each group share 6 partitions: 2 of them read nothing"},
+		{8, 0, "8 consumers share 6 partitions: nothing to read for 2 of them"},
+		{8, 2, "8 consumers of each group share 6 partitions: nothing to read for 2 of them"},
 	} {
 		bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 			o := w.order([]string{"a"})
@@ -359,7 +359,7 @@ func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 			if _, _, err := w.run(o); err != nil {
 				t.Fatal(err)
 			}
-			if n := w.logged("read nothing"); n != min(1, len(tc.want)) || w.logged(tc.want) < n {
+			if n := w.logged("nothing to read"); n != min(1, len(tc.want)) || w.logged(tc.want) < n {
 				t.Errorf("%d consumers: %q", tc.consumers, w.logs)
 			}
 		})

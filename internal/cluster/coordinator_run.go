@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Times of a session.
@@ -86,7 +87,7 @@ func (s *session) warnReaders() {
 	}
 	partitions := h.Environment.Partitions()
 	if idle := p.Read.Consumers - partitions; partitions > 0 && idle > 0 {
-		s.c.Log(fmt.Sprintf("%d %s share %d partitions: %d of them read nothing", p.Read.Consumers, who, partitions, idle))
+		s.c.Log(fmt.Sprintf("%d %s share %s: nothing to read for %d of them", p.Read.Consumers, who, theme.Plural(partitions, "partition", "partitions"), idle))
 	}
 }
 

@@ -34,22 +34,22 @@ const (
 
 func (f *Flags) defineLoad() {
 	set := f.set
-	set.StringVar(&f.rate, "rate", "", "target `RATE`: records a second (50000), when producing also bytes a second (100MiB/s), -1: no limit (default -1)")
+	set.StringVar(&f.rate, "rate", "", "target `RATE`: records a second (50000, 50k), when producing also bytes a second (100MiB/s), -1: no limit (default -1)")
 	if f.writes() {
 		set.StringVar(&f.throughput, "throughput", "", "target `RATE`, by the name that Kafka's tool has for it")
 	}
-	set.Int64Var(&f.records, "num-records", 0, "stop after `N` records")
+	set.Var(&f.records, "num-records", "stop after `N` records (1000000, 1M)")
 	if f.reads() {
-		set.Int64Var(&f.messages, "messages", 0, "deprecated name of --num-records `N`")
+		set.Var(&f.messages, "messages", "deprecated name of --num-records `N`")
 	}
 	lasts := "(default 1m when --num-records is not given)"
 	if !f.writes() {
 		lasts = "(default without --num-records: when all that was there at the start is read, 1m with --from latest)"
 	}
 	set.StringVar(&f.duration, "duration", "", "stop after this `TIME`; 0: never "+lasts)
-	set.StringVar(&f.warmup, "warmup", "", "leave the first `TIME|RECORDS` out of the measurement (10s, 100000)")
+	set.StringVar(&f.warmup, "warmup", "", "leave the first `TIME|RECORDS` out of the measurement (10s, 100k)")
 	if f.writes() {
-		set.Int64Var(&f.warmupRecords, "warmup-records", 0, "leave the first `N` records out, by the name that Kafka's tool has for it")
+		set.Var(&f.warmupRecords, "warmup-records", "leave the first `N` records out, by the name that Kafka's tool has for it")
 		set.StringVar(&f.arrivals, "arrivals", string(plan.Uniform), "`HOW` records arrive at a target rate: uniform (equal intervals) or poisson (independent)")
 		set.IntVar(&f.producers, "producers", 1, "`N` producers in this process, each with connections of its own")
 	}
@@ -72,7 +72,7 @@ func (f *Flags) definePayload() {
 	set.BoolVar(&f.monotonic, "payload-monotonic", false, "record values are 0, 1, 2, …")
 	set.Float64Var(&f.compressibility, "compressibility", 0, "random bytes of which this `SHARE`, 0 to 1, compresses away (default: letters A to Z)")
 	set.StringVar(&f.keys, "key-distribution", string(plan.NoKeys), "`KIND` of record keys: none, range (in turn) or random")
-	set.Int64Var(&f.keyRange, "record-key-range", 0, "keys are numbers below `N`")
+	set.Var(&f.keyRange, "record-key-range", "keys are numbers below `N`")
 	set.StringArrayVar(&f.headers, "header", nil, "headers `K=V` of every record")
 	set.Int64Var(&f.seed, "seed", 1, "`SEED` of sizes, payloads, keys and Poisson arrivals")
 }

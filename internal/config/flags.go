@@ -20,7 +20,7 @@ type Flags struct {
 	deleteTopic                        bool
 
 	// load
-	records, messages, warmupRecords   int64
+	records, messages, warmupRecords   count
 	rate, throughput, duration, warmup string
 	arrivals                           string
 	producers, consumers               int
@@ -32,7 +32,7 @@ type Flags struct {
 	monotonic                    bool
 	compressibility              float64
 	keys                         string
-	keyRange                     int64
+	keyRange                     count
 	headers                      []string
 	seed                         int64
 

@@ -28,6 +28,8 @@ type System struct {
 	Environ   []string // NAME=value, to find variables that were meant for kt and are none
 	ConfigDir string   // of the user; "" when there is none
 	Profiles  fs.FS    // of the command: NAME.yaml
+
+	Warn func(text string) // is told what is odd and no error; nil: nobody is
 }
 
 // envName is the environment variable of a flag: KT_BOOTSTRAP_SERVER for
@@ -75,9 +77,7 @@ func loadLayers(set *pflag.FlagSet, command, file, profile string, sys System, n
 
 // apply reads the layers.
 func (l *layers) apply(file, profile string) error {
-	if err := l.strangers(); err != nil {
-		return err
-	}
+	l.warnOfStrangers()
 	inFile, fileName, err := l.readFile(file)
 	if err != nil {
 		return err
@@ -109,23 +109,24 @@ func (l *layers) apply(file, profile string) error {
 	return errors.Join(errs...)
 }
 
-// strangers reports variables that look like kt's and set nothing: a load that
-// ignores KT_BOOTSTRAP_SERVERS goes to the wrong place. Those of scripts/kafka are
-// known.
-func (l *layers) strangers() error {
+// warnOfStrangers warns of variables that look like kt's and set nothing: a load that
+// ignores KT_BOOTSTRAP_SERVERS goes to the wrong place. It is no error, because other
+// programs may have variables of that form. Those of scripts/kafka are known.
+func (l *layers) warnOfStrangers() {
+	if l.sys.Warn == nil {
+		return
+	}
 	var names []string
 	for _, flag := range l.all {
 		names = append(names, envName(flag))
 	}
-	var errs []error
 	for _, pair := range l.sys.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if value == "" || !strings.HasPrefix(name, envPrefix+"_") || strings.HasPrefix(name, envPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: kt has no such variable%s", name, l.suggest(name, names)))
+		l.sys.Warn(name + " is ignored: kt has no such variable" + l.suggest(name, names))
 	}
-	return errors.Join(errs...)
 }
 
 // split takes the environment's value of a list flag apart as ExpandLists does the
@@ -155,13 +156,7 @@ func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error 
 			return fmt.Errorf("%s: %s: %v is no single value; put text in quotes", source, f.Name, v)
 		}
 		if err := l.flags.Set(f.Name, fmt.Sprint(v)); err != nil {
-			switch { // in a person's words, not Go's
-			case f.Value.Type() == "bool":
-				err = errors.New("it must be true or false")
-			case strings.Contains(err.Error(), "strconv."):
-				err = errors.New("it must be a number, and whole where it counts something")
-			}
-			return fmt.Errorf("%s: %s %v: %w", source, f.Name, v, err)
+			return fmt.Errorf("%s: %s %q: %w", source, f.Name, fmt.Sprint(v), Unfit(f, err))
 		}
 	}
 	l.sources[f.Name], l.from[f.Name] = source, from

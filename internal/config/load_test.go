@@ -25,6 +25,7 @@ type given struct {
 	env      map[string]string
 	file     string            // the user's configuration file; "": there is none
 	profiles map[string]string // name → YAML; nil: those that kt ships
+	warn     func(string)
 }
 
 // load is given through the parser and Load.
@@ -46,7 +47,7 @@ func load(t *testing.T, in given) (Run, error) {
 	if set.NArg() > 0 {
 		t.Fatalf("parse %q: %q are no flags", args, set.Args())
 	}
-	sys := System{Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of(string(command))}
+	sys := System{Warn: in.warn, Getenv: func(name string) string { return in.env[name] }, Profiles: profiles.Of(string(command))}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)
 	}
@@ -320,6 +321,41 @@ func TestEnvironmentVariables(t *testing.T) {
 	}
 }
 
+func TestUnknownVariablesAreWarnedOf(t *testing.T) {
+	var told []string
+	p := mustLoad(t, given{
+		env:  map[string]string{"KT_GROUPZ": "x", "KT_KAFKA_HEAP": "-Xmx1g", "KT_CONSUMERS": "2", "KT_EMPTY": "", "KTX": "1"},
+		warn: func(text string) { told = append(told, text) },
+	})
+	if len(told) != 1 || !strings.HasPrefix(told[0], "KT_GROUPZ is ignored: kt has no such variable; did you mean KT_") {
+		t.Errorf("warnings: %q", told)
+	}
+	if p.Plan.Command != plan.Produce {
+		t.Errorf("it does not load: %+v", p)
+	}
+}
+
+func TestNumbersMayHaveAPrefix(t *testing.T) {
+	p := mustLoad(t, given{
+		args: []string{"--num-records", "1.5M", "--rate=20.0k", "--record-key-range", "1,000", "--key-distribution", "range"},
+		file: "warmup: 100k",
+	})
+	if l := p.Plan.Load; l.Records != 1_500_000 || l.Rate.PerSecond != 20_000 || l.Warmup.Records != 100_000 || p.Plan.Payload.KeyRange != 1000 {
+		t.Errorf("%+v %+v", l, p.Plan.Payload)
+	}
+	if got := p.Flags["num-records"]; got != "1500000" {
+		t.Errorf("--print-config says %q", got)
+	}
+	p = mustLoad(t, given{args: []string{"--warmup", "1m", "--duration", "2m"}, env: map[string]string{"KT_WARMUP_RECORDS": "2k"}})
+	if w := p.Plan.Load.Warmup; w.Duration.Std() != time.Minute || w.Records != 0 {
+		t.Errorf("1m of warm-up is a minute: %+v", w)
+	}
+	p = mustLoad(t, given{file: "num-records: 1e6\nwarmup-records: 2k"})
+	if l := p.Plan.Load; l.Records != 1_000_000 || l.Warmup.Records != 2000 {
+		t.Errorf("of a file: %+v", l)
+	}
+}
+
 func TestFilesWithMistakesAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -349,7 +385,7 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 		{
 			"all of several layers",
 			given{env: map[string]string{"KT_FPS": "x"}, file: "partitions: y\nquiet: z"},
-			[]string{"KT_FPS: ", "partitions y", "quiet z"},
+			[]string{"KT_FPS: ", `partitions "y"`, `quiet "z"`},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -560,7 +596,6 @@ func TestSettingsOfOtherCommandsAreNoMistakes(t *testing.T) {
 		in   given
 		want string
 	}{
-		"a variable of no command":           {given{env: map[string]string{"KT_GROUPZ": "x"}}, "KT_GROUPZ: kt has no such variable; did you mean KT_"},
 		"a key of no command":                {given{command: plan.Roundtrip, file: "producerz: 1"}, `unknown key "producerz"; did you mean producer-acks?`},
 		"another command's key in a section": {given{file: "produce: {consumers: 1}"}, `unknown key "consumers"`},
 		"another command's key in a profile": {given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "consumers: 1"}}, `profile p: unknown key "consumers"`},
@@ -582,8 +617,8 @@ func TestMomentsAreCommandsInPairs(t *testing.T) {
 		t.Errorf("moments of a file (-want +got):\n%s", diff)
 	}
 	for args, want := range map[string]string{
-		"--at 1s":                           "--at and --exec go in pairs, and there are 1 and 0 of them",
-		"--exec a --exec b --at 1":          "--at and --exec go in pairs, and there are 1 and 2 of them",
+		"--at 1s":                           `--at "1s": there is no command to run then`,
+		"--exec a --exec b --at 1":          `--exec "b": there is no time to run it at`,
 		"--at soon --exec a":                `--at "soon": write a time`,
 		"--at -1s --exec a":                 `--at "-1s": write a time`,
 		"--at 1m --exec a":                  "--at 1m: the run is over by then, with --duration 1m0s",

@@ -9,8 +9,12 @@ import (
 // length is how long the run lasts, 0 when nobody knows.
 func (b *builder) moments(length time.Duration) []Moment {
 	at, commands := b.f.at, b.f.exec
-	if len(at) != len(commands) {
-		b.bad("--at and --exec go in pairs, and there are %d and %d of them", len(at), len(commands))
+	switch {
+	case len(at) > len(commands):
+		b.bad("--at %q: there is no command to run then: give it an --exec COMMAND of its own", at[len(commands)])
+		return nil
+	case len(commands) > len(at):
+		b.bad("--exec %q: there is no time to run it at: give it an --at TIME of its own", commands[len(at)])
 		return nil
 	}
 	var all []Moment

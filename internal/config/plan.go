@@ -2,7 +2,6 @@ package config
 
 import (
 	"crypto/rand"
-	"strconv"
 	"strings"
 	"time"
 
@@ -116,10 +115,10 @@ func (b *builder) rate() plan.Rate {
 }
 
 func (b *builder) records() int64 {
-	name, n := b.chosen("num-records", "messages"), b.f.records
+	name, n := b.chosen("num-records", "messages"), int64(b.f.records)
 	if name == "messages" {
 		b.deprecated("messages", "num-records")
-		n = b.f.messages
+		n = int64(b.f.messages)
 	}
 	if name != "" && n < 1 {
 		b.bad("--%s %d: it must be 1 or more", name, n)
@@ -155,17 +154,17 @@ func (b *builder) duration() plan.Duration {
 func (b *builder) warmup() plan.Warmup {
 	f := b.f
 	if b.chosen("warmup", "warmup-records") == "warmup-records" {
-		return plan.Warmup{Records: f.warmupRecords}
+		return plan.Warmup{Records: int64(f.warmupRecords)}
 	}
 	if f.warmup == "" {
 		return plan.Warmup{}
 	}
-	if n, err := strconv.ParseInt(f.warmup, 10, 64); err == nil {
+	if n, err := plan.ParseCount(f.warmup); err == nil {
 		return plan.Warmup{Records: n}
 	}
 	d, err := time.ParseDuration(f.warmup)
 	if err != nil {
-		b.bad("--warmup %q: write a time (10s) or a number of records (100000)", f.warmup)
+		b.bad("--warmup %q: write a time (10s) or a number of records (100000, 100k)", f.warmup)
 	}
 	return plan.Warmup{Duration: plan.Duration(d)}
 }

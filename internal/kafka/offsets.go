@@ -55,7 +55,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]Topic, error) 
 		}
 	}
 	if len(topics) == 0 {
-		return nil, misfit("--include %q matches none of the %d topics of the cluster", p.Read.Include, len(all))
+		return nil, misfit("--include %q matches none of the cluster's %s", p.Read.Include, counted(int64(len(all)), "topic"))
 	}
 	slices.SortFunc(topics, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics, nil

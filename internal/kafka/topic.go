@@ -119,8 +119,8 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*Topic, error) {
 func matches(have Topic, want plan.Topic) error {
 	var errs []error
 	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
-		errs = append(errs, misfit("topic %s exists with %d partitions, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, have.Partitions, want.Partitions))
+		errs = append(errs, misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
+			have.Name, counted(int64(have.Partitions), "partition"), want.Partitions))
 	}
 	if n := int(want.ReplicationFactor); n > 0 && n != have.ReplicationFactor {
 		errs = append(errs, misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",

@@ -43,16 +43,16 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(r.PerSecond, 'f', -1, 64)
 }
 
-// ParseRate reads a rate: "50000" and "0.5" are records a second, "100MiB/s" and
-// "1.5 GB/s" are bytes a second, "-1" and "unlimited" set no target.
+// ParseRate reads a rate: "50000", "50k", "5,999 records/s" and "0.5" are records a second,
+// "100MiB/s" and "1.5 GB/s" are bytes a second, "-1" and "unlimited" set no target.
 func ParseRate(s string) (Rate, error) {
 	t := strings.TrimSpace(s)
 	if t == "-1" || strings.EqualFold(t, "unlimited") {
 		return Unlimited, nil
 	}
 	if num, ok := cutSuffixFold(t, "/s"); ok {
-		num = strings.TrimSpace(num)
-		if n, err := strconv.ParseFloat(num, 64); err == nil { // "500/s"
+		num = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(num), "records"))
+		if n, ok := parseNumber(num); ok { // "500/s"
 			return checkRate(s, Rate{PerSecond: n})
 		}
 		b, err := parseBytes(num)
@@ -61,15 +61,15 @@ func ParseRate(s string) (Rate, error) {
 		}
 		return checkRate(s, Rate{PerSecond: b, Bytes: true})
 	}
-	n, err := strconv.ParseFloat(t, 64)
-	if err != nil {
+	n, ok := parseNumber(t)
+	if !ok {
 		return Rate{}, rateError(s)
 	}
 	return checkRate(s, Rate{PerSecond: n})
 }
 
 func rateError(s string) error {
-	return fmt.Errorf("%q is not a rate: give records a second (50000), bytes a second (100MiB/s), or -1 for no limit", s)
+	return fmt.Errorf("%q is not a rate: give records a second (50000, 50k), bytes a second (100MiB/s), or -1 for no limit", s)
 }
 
 func checkRate(s string, r Rate) (Rate, error) {
@@ -78,8 +78,6 @@ func checkRate(s string, r Rate) (Rate, error) {
 		limit *= 1024
 	}
 	switch {
-	case math.IsNaN(r.PerSecond) || math.IsInf(r.PerSecond, 0):
-		return Rate{}, rateError(s)
 	case r.PerSecond == 0:
 		return Rate{}, fmt.Errorf("%q would never send a record: give a rate above 0, or -1 for no limit", s)
 	case r.PerSecond < 0:
@@ -139,9 +137,9 @@ func parseBytes(s string) (float64, error) {
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 		return 0, fmt.Errorf("%q is not a number of bytes: write 512, 64KiB or 1MB", s)
 	}
-	b := n * factor
-	if whole := math.Round(b); math.Abs(b-whole) <= math.Abs(b)*1e-15 { // 1.005 × 1000 is not quite 1005 in float64
-		b = whole
+	b := wholeIfNear(n * factor)
+	if math.IsInf(b, 0) {
+		return 0, fmt.Errorf("%q is not a number of bytes: it is too large", s)
 	}
 	return b, nil
 }

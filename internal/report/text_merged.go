@@ -104,7 +104,7 @@ func (t *text) leftOut(r result.Result) {
 		}
 	}
 	if len(out) > 0 {
-		t.row("left out", bad, fmt.Sprintf("%d of %d processes: what %s did is in no figure above", len(out), len(r.Processes), either(len(out), "it", "they")))
+		t.row("left out", bad, fmt.Sprintf("%d of %s: what %s did is in no figure above", len(out), theme.Plural(len(r.Processes), "process", "processes"), either(len(out), "it", "they")))
 		t.named(out, func(p result.ProcessRow) string { return " " + string(p.State) + ": " + strings.Join(fate(p), "; ") })
 	}
 	t.noted(noted, r.Hosts)

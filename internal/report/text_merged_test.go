@@ -174,14 +174,14 @@ func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
 	for i := range 10 {
 		say(i, fmt.Sprintf("kt missed its own schedule: of the records that nothing held up, 1 %% left more than %dms late (bound: 5ms)", 10+i*7%10))
 	}
-	say(11, "kt handed over 900 of 1000 records/s although it waited for the brokers only 0 % of the time")
-	say(12, "kt handed over 800 of 1000 records/s although it waited for the brokers only 0 % of the time")
-	say(13, "kt had no CPU left: it used 4.00 of 4 cores and handed over 900 of 1000 records/s")
+	say(11, "kt handed over 900 of 1,000 records/s although it waited for the brokers only 0 % of the time")
+	say(12, "kt handed over 800 of 1,000 records/s although it waited for the brokers only 0 % of the time")
+	say(13, "kt had no CPU left: it used 4.00 of 4 cores and handed over 900 of 1,000 records/s")
 	text := oneSpace(written(t, Text, r, Options{}))
 	_, text, _ = strings.Cut(text, "NOT VALID ")
 	want := "10 of 15 processes, worst client-001/3: kt missed its own schedule: of the records that nothing held up, 1 % left more than 19ms late (bound: 5ms); " +
-		"2 of 15 processes, such as client-002/2: kt handed over 900 of 1000 records/s although it waited for the brokers only 0 % of the time; " +
-		"client-002/4: kt had no CPU left: it used 4.00 of 4 cores and handed over 900 of 1000 records/s"
+		"2 of 15 processes, such as client-002/2: kt handed over 900 of 1,000 records/s although it waited for the brokers only 0 % of the time; " +
+		"client-002/4: kt had no CPU left: it used 4.00 of 4 cores and handed over 900 of 1,000 records/s"
 	if !strings.HasPrefix(text, want) {
 		t.Errorf("not valid because %s\nwant %s", text, want)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // The thresholds of the verdict across hosts. As those of one host, none has an authority
@@ -85,7 +87,7 @@ func boundAcross(hosts []HostRow, processes []ProcessRow, merged Verdict) Verdic
 	}
 	short := ""
 	if who := partsAt(processes, LimitClientCPU); len(who) > 0 {
-		short = fmt.Sprintf("%d of %d processes had no CPU left, on %s", len(who), count, hostsOf(who))
+		short = fmt.Sprintf("%d of %s had no CPU left, on %s", len(who), theme.Plural(count, "process", "processes"), hostsOf(who))
 	}
 	return Verdict{merged.Limit, sentence(merged.Evidence, short, nearest(all), mute(hosts), unwatched(hosts))}
 }
@@ -140,8 +142,8 @@ func partsVerdict(who []ProcessRow, of int, limit Limit, merged Verdict) Verdict
 	first := who[0]
 	return Verdict{
 		Limit: limit + Limit(" on "+hostsOf(who)),
-		Evidence: sentence(fmt.Sprintf("%d of %d processes; process %d of %s: %s",
-			len(who), of, first.Process, first.Host, first.BoundBy.Evidence)),
+		Evidence: sentence(fmt.Sprintf("%d of %s; process %d of %s: %s",
+			len(who), theme.Plural(of, "process", "processes"), first.Process, first.Host, first.BoundBy.Evidence)),
 	}
 }
 

@@ -26,9 +26,9 @@ func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
 		over   float64
 		notice string
 	}{
-		{"one of three", []end{done(60), stop(10), done(60)}, "e", "yes no yes", 60, "1 of 3 processes do not count in these figures: b/1 is interrupted: somebody ended it at 10.0 s: most others ran on to 60.0 s"},
+		{"one of three", []end{done(60), stop(10), done(60)}, "e", "yes no yes", 60, "1 of 3 processes does not count in these figures: b/1 is interrupted: somebody ended it at 10.0 s: most others ran on to 60.0 s"},
 		{"before its first record", []end{done(60), stop(0), done(60)}, "e", "yes no yes", 60, "somebody ended it at 0.0 s, before its first record: most others ran on to 60.0 s"},
-		{"one of two", []end{stop(10), done(60)}, "e", "no yes", 60, "1 of 2 processes do not count"},
+		{"one of two", []end{stop(10), done(60)}, "e", "no yes", 60, "1 of 2 processes does not count"},
 		{"others were stopped later", []end{stop(10), stop(40), stop(41)}, "e", "no yes yes", 40, "most others ran on to 40.0 s"},
 		{"a little earlier", []end{done(60), stop(55), done(60)}, "e", "yes yes yes", 55, ""},
 		{"of a short run", []end{done(6), stop(4), done(6)}, "e", "yes yes yes", 4, ""},

@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // result is the merged result: what the fold of the whole makes of the sums, with rates
@@ -124,14 +125,14 @@ func (m *merge) notices(r *Result, why string) []string {
 	}
 	if a := r.Apart; a != nil {
 		const most = 3
-		s := fmt.Sprintf("%d of %d processes do not count in these figures: %s", a.Processes, len(r.Processes), strings.Join(a.Reasons[:min(most, len(a.Reasons))], "; "))
+		s := fmt.Sprintf("%d of %s %s not count in these figures: %s", a.Processes, theme.Plural(len(r.Processes), "process", "processes"), does(a.Processes), strings.Join(a.Reasons[:min(most, len(a.Reasons))], "; "))
 		if n := len(a.Reasons) - most; n > 0 {
 			s += fmt.Sprintf("; and %d more", n)
 		}
 		say = append(say, s)
 	}
 	if empty := m.empty(); len(empty) > 0 && len(empty) < len(m.counted()) {
-		say = append(say, fmt.Sprintf("nothing was measured in %d of %d processes: %s", len(empty), len(r.Processes), listed(empty[:min(mostNamed, len(empty))])))
+		say = append(say, fmt.Sprintf("nothing was measured in %d of %s: %s", len(empty), theme.Plural(len(r.Processes), "process", "processes"), listed(empty[:min(mostNamed, len(empty))])))
 	}
 	if blind := m.blindSpots(r.Hosts, r.Overlap); blind != "" {
 		say = append(say, blind)
@@ -225,4 +226,12 @@ func (m *merge) trailer(verify *ledger.Verdict) Trailer {
 		}
 	}
 	return t
+}
+
+// does is "do" for several, and "does" for one.
+func does(n int) string {
+	if n == 1 {
+		return "does"
+	}
+	return "do"
 }

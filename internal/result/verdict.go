@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Verdict names what the run was bound by, and the numbers that say so.
@@ -163,12 +164,12 @@ func (e *evidence) invalid() []string {
 	case e.kept():
 	case e.busy >= cpuSaturated:
 		reasons = append(reasons, fmt.Sprintf(
-			"kt had no CPU left: it used %.2f of %.0f cores and handed over %.0f of %.0f records/s",
-			e.use.CPUCores, e.use.CoresAvailable, e.rate, e.target))
+			"kt had no CPU left: it used %.2f of %.0f cores and handed over %s of %s/s",
+			e.use.CPUCores, e.use.CoresAvailable, theme.Amount(e.rate), theme.Plural(e.target, "record", "records")))
 	case e.use.BufferFullShare < bufferShows && e.w.ShardTime > 0:
 		reasons = append(reasons, fmt.Sprintf(
-			"kt handed over %.0f of %.0f records/s although it waited for the brokers only %.0f %% of the time",
-			e.rate, e.target, 100*e.use.BufferFullShare))
+			"kt handed over %s of %s/s although it waited for the brokers only %.0f %% of the time",
+			theme.Amount(e.rate), theme.Plural(e.target, "record", "records"), 100*e.use.BufferFullShare))
 	}
 	return reasons
 }
@@ -224,7 +225,7 @@ func (e *evidence) verdict() Verdict {
 	case e.read != nil && e.read.backlog.behind():
 		return Verdict{LimitConsumers, e.read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.target > 0 && e.kept() && e.carried():
-		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s offered); %s", e.target, e.rate, cpu)}
+		return Verdict{LimitNone, fmt.Sprintf("the target of %s/s was kept (%s/s offered); %s", theme.Plural(e.target, "record", "records"), theme.Amount(e.rate), cpu)}
 	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + full}
 	case e.target > 0 && e.kept():
@@ -252,8 +253,8 @@ func (e *evidence) queued(busy string) Verdict {
 	if e.noAcks {
 		limit, did = LimitSockets, "taken by the connections"
 	}
-	return Verdict{limit, fmt.Sprintf("%.0f records/s were offered and %.0f/s %s: %.0f records, %.1f s of the load, waited when sending ended; %s",
-		e.rate, e.acked, did, e.wait, e.wait/e.target, busy)}
+	return Verdict{limit, fmt.Sprintf("%s/s were offered and %s/s %s: %s, %.1f s of the load, waited when sending ended; %s",
+		theme.Plural(e.rate, "record", "records"), theme.Amount(e.acked), did, theme.Plural(e.wait, "record", "records"), e.wait/e.target, busy)}
 }
 
 // stalled points to what happened meanwhile, if something did: what was busy tells

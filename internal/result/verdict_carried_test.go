@@ -32,12 +32,12 @@ func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
 		want           Limit
 		alone, merged  string
 	}{
-		{"all", 20, 6000, LimitNone, "the target of 6000 records/s was kept", "the target of 12000 records/s was kept"},
+		{"all", 20, 6000, LimitNone, "the target of 6,000 records/s was kept", "the target of 12,000 records/s was kept"},
 		{"less than a second of it waits", 20, 5710, LimitNone, "was kept", "was kept"},
 		{
 			"a second of it and more", 20, 5659, LimitBrokerAcks,
-			"6000 records/s were offered and 5714/s acknowledged: 6820 records, 1.1 s of the load, waited when sending ended",
-			"12000 records/s were offered and 11318/s acknowledged: 13640 records, 1.1 s of the load, waited when sending ended",
+			"6,000 records/s were offered and 5,714/s acknowledged: 6,820 records, 1.1 s of the load, waited when sending ended",
+			"12,000 records/s were offered and 11,318/s acknowledged: 13,640 records, 1.1 s of the load, waited when sending ended",
 		},
 		{"a second, and less than a hundredth of it", 200, 5969, LimitNone, "was kept", "was kept"},
 	} {
@@ -92,10 +92,10 @@ func TestTheLastRecordOfAProcessIsNoQueue(t *testing.T) {
 		want             Limit
 		evidence         string
 	}{
-		{"all are acknowledged", 5, 0, LimitNone, "the target of 1 records/s was kept"},
-		{"the last is on its way", 5, 1, LimitNone, "the target of 1 records/s was kept"},
+		{"all are acknowledged", 5, 0, LimitNone, "the target of 1 record/s was kept"},
+		{"the last is on its way", 5, 1, LimitNone, "the target of 1 record/s was kept"},
 		{"two are on their way", 5, 2, LimitBrokerAcks, "2 records, 2.0 s of the load, waited when sending ended"},
-		{"the only one is on its way", 1, 1, LimitNone, "the target of 1 records/s was kept"},
+		{"the only one is on its way", 1, 1, LimitNone, "the target of 1 record/s was kept"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := replayed1(t, part("a", tc.records, tc.waiting))

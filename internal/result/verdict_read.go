@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // The thresholds of the verdict on reading, as little to be believed as the others:
@@ -81,24 +82,19 @@ func (r *reading) stalled(cpu string) Verdict {
 	if r.backlog.Left == 1 {
 		wait = "waits"
 	}
-	s := fmt.Sprintf("no record came for the last %.1f s although %d %s", r.idle.Seconds(), r.backlog.Left, wait)
+	s := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.idle.Seconds(), theme.Count(r.backlog.Left), wait)
 	if r.cause != "" {
 		return Verdict{LimitStall, s + ": " + r.cause}
 	}
 	return Verdict{LimitStall, s + "; " + cpu}
 }
 
-func rebalances(n int64) string {
-	if n == 1 {
-		return "1 rebalance"
-	}
-	return fmt.Sprintf("%d rebalances", n)
-}
+func rebalances(n int64) string { return theme.Plural(n, "rebalance", "rebalances") }
 
 // behind says by how much the readers are too slow.
 func (r *reading) behind() string {
-	s := fmt.Sprintf("the backlog grew by %.0f records/s to %d: %.0f/s were written and %.0f/s read",
-		r.backlog.Slope, r.backlog.Records, r.backlog.Appended, r.backlog.Appended-r.backlog.Slope)
+	s := fmt.Sprintf("the backlog grew by %s/s to %s: %s/s were written and %s/s read",
+		theme.Plural(r.backlog.Slope, "record", "records"), theme.Count(r.backlog.Records), theme.Amount(r.backlog.Appended), theme.Amount(r.backlog.Appended-r.backlog.Slope))
 	if r.process > 0 {
 		s += fmt.Sprintf("; the processing time of %s for each record took %.0f %% of the readers' time", r.process, 100*r.fetch.HeldShare)
 	}
@@ -116,8 +112,8 @@ func (e *evidence) readInvalid() []string {
 	if e.target == 0 || e.w.Consumed == 0 || e.readKept() || e.busy < cpuSaturated {
 		return []string{}
 	}
-	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.0f cores and read %.0f of %.0f records/s",
-		e.use.CPUCores, e.use.CoresAvailable, e.read.fetch.RecordsPerSecond, e.target)}
+	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.0f cores and read %s of %s/s",
+		e.use.CPUCores, e.use.CoresAvailable, theme.Amount(e.read.fetch.RecordsPerSecond), theme.Plural(e.target, "record", "records"))}
 }
 
 // readVerdict is verdict of a run that only reads.
@@ -141,7 +137,7 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 	case throttled >= throttleShows:
 		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
 	case e.readKept():
-		return Verdict{LimitNone, fmt.Sprintf("the target of %.0f records/s was kept (%.1f/s read); %s", e.target, r.fetch.RecordsPerSecond, cpu)}
+		return Verdict{LimitNone, fmt.Sprintf("the target of %s/s was kept (%s/s read); %s", theme.Plural(e.target, "record", "records"), theme.Amount(r.fetch.RecordsPerSecond), cpu)}
 	case r.backlog.KeptUp != nil && r.there < backlogThere && r.wait+r.held >= waitShows:
 		return Verdict{LimitNone, fmt.Sprintf("the readers kept up with what was written: %s; %s; %s", waited, backlog, cpu)}
 	case r.unshared >= rebalanceShows:

@@ -88,7 +88,7 @@ func TestTheVerdictOnReadingNamesTheLimitAndItsNumbers(t *testing.T) {
 		{"no CPU left", readEvidence{waiting: much, cores: 3.6, wait: 1, fetching: 1}, LimitClientCPU, []string{"3.60 of 4 cores", "read from more hosts"}, true},
 		{"no CPU left for the rate that was asked for", readEvidence{target: 2000, waiting: much, cores: 3.8}, LimitClientCPU, []string{"3.80 of 4 cores"}, false},
 		{"a quota", readEvidence{waiting: much, throttle: 0.2, wait: 1, fetching: 1}, LimitThrottle, []string{"20 % of the time"}, true},
-		{"a rate that was kept", readEvidence{target: 1000, waiting: much, held: 0.9}, LimitNone, []string{"target of 1000 records/s was kept", "1000.0/s read"}, true},
+		{"a rate that was kept", readEvidence{target: 1000, waiting: much, held: 0.9}, LimitNone, []string{"target of 1,000 records/s was kept", "1,000/s read"}, true},
 		{"so with all of the CPU", readEvidence{target: 1000, waiting: much, cores: 4}, LimitNone, []string{"was kept"}, true},
 		{"a rate that was not kept for lack of records", readEvidence{target: 2000, wait: 0.8}, LimitNone, []string{"kept up", "80 % of the time"}, true},
 		{"readers that wait for what is written", readEvidence{wait: 0.9, fetching: 1}, LimitNone, []string{"kept up with what was written", "waited for records 90 %", "a backlog was there 0 %"}, true},
@@ -155,8 +155,8 @@ func TestARoundtripIsJudgedByItsProducersAndByWhetherItsReadersKeepUp(t *testing
 		want     Limit
 		evidence string
 	}{
-		{"all kept up", 1000, func(*Header, *stats.Window) {}, LimitNone, "target of 1000 records/s was kept"},
-		{"the readers did not", 1000, func(_ *Header, w *stats.Window) { behind(w) }, LimitConsumers, "grew by 200 records/s to 2000: 350/s were written and 150/s read"},
+		{"all kept up", 1000, func(*Header, *stats.Window) {}, LimitNone, "target of 1,000 records/s was kept"},
+		{"the readers did not", 1000, func(_ *Header, w *stats.Window) { behind(w) }, LimitConsumers, "grew by 200 records/s to 2,000: 350/s were written and 150/s read"},
 		{
 			"for the processing time", 1000, func(h *Header, w *stats.Window) {
 				behind(w)
@@ -194,10 +194,10 @@ func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {
 		want    Limit
 		told    string
 	}{
-		{"nobody knows why", ReadIdle, 7000, nil, LimitStall, "no record came for the last 5.0 s although 7000 wait; kt used"},
+		{"nobody knows why", ReadIdle, 7000, nil, LimitStall, "no record came for the last 5.0 s although 7,000 wait; kt used"},
 		{"a broker is gone", ReadIdle, 1, []stats.Event{broker}, LimitStall, "although 1 waits: at 3.4 s broker 2 does not answer, see the timeline"},
-		{"nothing waits", ReadIdle, 0, []stats.Event{broker}, LimitNone, "target of 1000 records/s was kept"},
-		{"reading ended for another reason", ReadCount, 7000, []stats.Event{broker}, LimitNone, "target of 1000 records/s was kept"},
+		{"nothing waits", ReadIdle, 0, []stats.Event{broker}, LimitNone, "target of 1,000 records/s was kept"},
+		{"reading ended for another reason", ReadCount, 7000, []stats.Event{broker}, LimitNone, "target of 1,000 records/s was kept"},
 	} {
 		f := NewFold(readHeader(plan.Consume, 1000))
 		for i := range 8 {

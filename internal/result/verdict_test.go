@@ -72,14 +72,14 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 			"a target that was kept had no limit",
 			evidenceOf{target: 1000, offered: 10_000, acked: 10_000, cores: 1.5},
 			LimitNone,
-			[]string{"target of 1000 records/s was kept", "999.9/s offered", "1.50 of 4 cores"},
+			[]string{"target of 1,000 records/s was kept", "1,000/s offered", "1.50 of 4 cores"},
 			true,
 		},
 		{
 			"also with everything full on the way",
 			evidenceOf{target: 1000, offered: 9950, acked: 9950, cores: 1.5, host: 8, full: 0.9, inFlight: 0.9},
 			LimitNone,
-			[]string{"994.9/s offered"},
+			[]string{"995/s offered"},
 			true,
 		},
 		{
@@ -225,7 +225,7 @@ func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
 		{"half the load left unsent, because the brokers held kt up", with(func(e *evidenceOf) { e.offered, e.unsent, e.full = 5000, 5000, 1 }), ""},
 		{
 			"short of CPU and short of the target", with(func(e *evidenceOf) { e.offered, e.acked, e.cores = 5000, 5000, 3.6 }),
-			"3.60 of 4 cores and handed over 500 of 1000 records/s",
+			"3.60 of 4 cores and handed over 500 of 1,000 records/s",
 		},
 		{"short of CPU alone", with(func(e *evidenceOf) { e.cores = 4 }), ""},
 		{"short of CPU, with much unsent at the end", with(func(e *evidenceOf) { e.cores, e.unsent = 4, 200 }), "4.00 of 4 cores"},

@@ -82,6 +82,23 @@ func Count(n int64) string {
 	return b.String()
 }
 
+// Amount writes a number that need not be whole for a sentence: one of three digits or more
+// as Count does, a smaller one with its fraction. 5,999, 99.6, 0.5.
+func Amount(v float64) string {
+	if math.Abs(v) < 99.95 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return trim(Number(v))
+	}
+	return Count(int64(math.Round(v)))
+}
+
+// Plural writes an amount with the word that goes with it: 1 process, 1,500 processes.
+func Plural[N int | int64 | float64](n N, one, several string) string {
+	if s := Amount(float64(n)); s != "1" {
+		return s + " " + several
+	}
+	return "1 " + one
+}
+
 // Bytes writes a size in binary units: 512 B, 1 KiB, 29.8 MiB.
 func Bytes(n int64) string {
 	if n < 0 {

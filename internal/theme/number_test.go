@@ -42,6 +42,28 @@ func TestCountIsExactAndInGroups(t *testing.T) {
 	}
 }
 
+func TestAnAmountIsACountUnlessItIsSmall(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", 0.5: "0.5", 42: "42", 99.6: "99.6", 99.97: "100", 999.4: "999", 5998.8: "5,999", 1_240_000: "1,240,000",
+		-2000: "-2,000", math.NaN(): "–", math.Inf(1): "–",
+	} {
+		if got := Amount(v); got != want {
+			t.Errorf("Amount(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestPluralGoesWithTheNumber(t *testing.T) {
+	for n, want := range map[float64]string{0: "0 hosts", 0.5: "0.5 hosts", 1: "1 host", 1.5: "1.5 hosts", 2: "2 hosts", 2000: "2,000 hosts"} {
+		if got := Plural(n, "host", "hosts"); got != want {
+			t.Errorf("Plural(%v) = %q, want %q", n, got, want)
+		}
+	}
+	if got := Plural(1, "process", "processes"); got != "1 process" {
+		t.Error(got)
+	}
+}
+
 func TestBytesAreInBinaryUnits(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 512: "512 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 32 << 20: "32 MiB",

@@ -37,9 +37,9 @@ func cardSteering() *Setting {
 						steered++
 					}
 				}
-				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d queues, %d shared", len(queues), steered)}
+				r := Reading{Verdict: OK, Current: fmt.Sprintf("%s, %d shared", plural(float64(len(queues)), "queue"), steered)}
 				if steered == 0 && 4*len(queues) < m.Logical {
-					r.Verdict, r.Note = Info, fmt.Sprintf("%s has %d queues for %d CPUs", n.Name, len(queues), m.Logical)
+					r.Verdict, r.Note = Info, fmt.Sprintf("%s has %s for %d CPUs", n.Name, plural(float64(len(queues)), "queue"), m.Logical)
 				}
 				return r
 			})

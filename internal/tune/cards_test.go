@@ -119,8 +119,8 @@ func TestInterrupts(t *testing.T) {
 	}
 	other := map[string]string{"proc/9/cmdline": "/bin/sh\x00", "proc/9/status": irqbalance["proc/9/status"], "proc/9/stat": irqbalance["proc/9/stat"]}
 	tryAll(t, []trial{
-		{says: "few queues and no steering", id: rps, files: class("queues/rx-0/rps_cpus", "00"), set: one, verdict: Info, current: "1 queues, 0 shared"},
-		{says: "few queues and steering", id: rps, files: class("queues/rx-0/rps_cpus", "ff"), set: one, verdict: OK, current: "1 queues, 1 shared"},
+		{says: "few queues and no steering", id: rps, files: class("queues/rx-0/rps_cpus", "00"), set: one, verdict: Info, current: "1 queue, 0 shared"},
+		{says: "few queues and steering", id: rps, files: class("queues/rx-0/rps_cpus", "ff"), set: one, verdict: OK, current: "1 queue, 1 shared"},
 		{says: "queues enough", id: rps, files: class("queues/rx-0/rps_cpus", "00,00000000", "queues/rx-1/rps_cpus", "0"), set: one, verdict: OK, current: "2 queues, 0 shared"},
 		{says: "no queues", id: rps, files: class(), set: one, verdict: NotApplicable},
 		{says: "not readable", id: rps, files: class("queues/rx-0/rps_cpus", denied), set: one, verdict: Unknown, note: "needs root"},

@@ -286,7 +286,7 @@ func netRetransmits() *Setting {
 				n, of, when, bad = again.total, sent.total, "since the machine started", Info
 			}
 			if of < 1000 {
-				return Absent("too little was sent to tell: %d segments", of)
+				return Absent("too little was sent to tell: %s", plural(float64(of), "segment"))
 			}
 			share := float64(n) / float64(of)
 			r := Reading{

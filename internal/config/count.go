@@ -1,0 +1,52 @@
+package config
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// count is the whole number of a flag, in any form in which kt prints one: 1500000,
+// 1,500,000 or 1.5M.
+type count int64
+
+var _ pflag.Value = (*count)(nil)
+
+// String returns all digits.
+func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
+
+// Set reads what plan.ParseCount reads.
+func (c *count) Set(s string) error {
+	n, err := plan.ParseCount(s)
+	*c = count(n)
+	return err
+}
+
+// Type is the name of the type, for pflag.
+func (c *count) Type() string { return "number" }
+
+// Unfit returns the reason why a flag does not take a value, in a person's words instead
+// of Go's. err is what setting the flag returned.
+func Unfit(f *pflag.Flag, err error) error {
+	switch kind := f.Value.Type(); {
+	case kind == "bool":
+		return errors.New("it must be true or false")
+	case errors.Is(err, strconv.ErrRange):
+		return errors.New("it is too large")
+	case strings.HasPrefix(kind, "int"):
+		return errors.New("it must be a whole number")
+	case strings.HasPrefix(kind, "float"):
+		return errors.New("it must be a number")
+	case kind == "stringSlice":
+		return errors.New("it must be a list, as A,B")
+	}
+	var unfit *pflag.InvalidValueError
+	if errors.As(err, &unfit) {
+		return unfit.Unwrap()
+	}
+	return err
+}
