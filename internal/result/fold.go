@@ -21,8 +21,7 @@ type Fold struct {
 	series  series
 	points  Points
 	use     usage
-	loading bool // in the second of the last windows
-	stall   stall
+	loading bool  // in the second of the last windows
 	waiting int64 // measured records without an outcome, when the last one was offered
 	backlog backlog
 	reads   reads // of a run that only reads
@@ -40,36 +39,10 @@ type partsSay struct {
 	read    float64 // records a second read: likewise
 	waiting float64 // whole records offered in the overlap, and without an outcome at its end
 	parts   int     // that count
+	stall   stats.Gap
 	cores   float64 // that processes used, each by its own samples
 	apart   string  // why there is no overlap
 	invalid []string
-}
-
-// stall is the longest time in which nothing was acknowledged although something
-// was outstanding, to the second.
-type stall struct {
-	now           time.Duration // so far, of the one that goes on
-	longest, from time.Duration
-	answered      time.Duration // end of the last second in which a record of the warm-up was acknowledged
-}
-
-// warming notes that the brokers still acknowledge what was due in the warm-up:
-// then they do not stall.
-func (s *stall) warming(w *stats.Window) {
-	if w.Acknowledged > 0 {
-		s.answered = w.End
-	}
-}
-
-func (s *stall) add(w, total *stats.Window) {
-	if w.Acknowledged > 0 || s.answered == w.End || total.Offered <= total.Acknowledged+total.Failed+total.Unknown {
-		s.now = 0
-		return
-	}
-	s.now += w.End - w.Start
-	if s.now > s.longest {
-		s.longest, s.from = s.now, w.End-s.now
-	}
 }
 
 // NewFold starts a result. Until Finish is called the run counts as cut off.
@@ -103,16 +76,32 @@ func (f *Fold) AddWindow(w stats.Window) {
 		f.series.add(f.points.Next(&w))
 	}
 	w.Events = nil // the timeline has them, as many as it keeps
+	w.Outage = f.measuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	if w.Warmup {
-		f.stall.warming(&w)
 		return
 	}
 	f.loading = loading
 	if t := &f.total[stats.Measured]; w.Offered > 0 {
 		f.waiting = t.Offered - t.Acknowledged - t.Failed - t.Unknown
 	}
-	f.stall.add(&w, &f.total[stats.Measured])
+}
+
+// measuredGap is the part of a window's gap in which measured records waited.
+func (f *Fold) measuredGap(w *stats.Window) stats.Gap {
+	g, first := w.Outage, w.FirstDue
+	if m := &f.total[stats.Measured]; m.Offered > 0 {
+		first = m.FirstDue
+	} else if w.Offered == 0 {
+		return stats.Gap{}
+	}
+	if early := first - g.From; early > 0 {
+		g.From, g.Length = first, g.Length-early
+	}
+	if w.Warmup || g.Length <= 0 {
+		return stats.Gap{}
+	}
+	return g
 }
 
 // leanWindow is a window without what only the whole run's result tells. It shares

@@ -50,6 +50,7 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 		told.cores += hosts[i].CPUCores
 	}
 	told.offered, told.acked, told.read = rates.offered, rates.acknowledged, rates.consumed
+	told.stall = m.stall()
 	told.waiting = math.Round((rates.offered - rates.acknowledged - rates.failed) * f.seconds())
 	verify, all := verifyTogether(verdicts)
 	if verify != nil && !all {
