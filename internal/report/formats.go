@@ -73,7 +73,8 @@ var csvHeader = []string{
 	"end_to_end_p50_us", "end_to_end_p90_us", "end_to_end_p99_us", "end_to_end_p999_us", "end_to_end_max_us", "events",
 }
 
-// CSV writes the series with a header line.
+// CSV writes the series with a header line. A field is empty where nothing was measured, as
+// is the rate of a row that is too short for one.
 func CSV(w io.Writer, r result.Result, _ Options) error {
 	c := csv.NewWriter(w)
 	if err := c.Write(csvHeader); err != nil {
@@ -91,13 +92,27 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 func csvRow(p result.Point) []string {
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 	i := func(v int64) string { return strconv.FormatInt(v, 10) }
-	rate := func(n int64) float64 { return per(float64(n), seconds(p.Seconds)) }
-	mib := func(n int64) float64 { return rate(n) / mibBytes }
+	rate := func(n, unit float64) string {
+		if p.Seconds < result.ShortRow {
+			return ""
+		}
+		return f(per(n/unit, seconds(p.Seconds)))
+	}
+	us := func(v int64) string {
+		if v == 0 {
+			return ""
+		}
+		return i(v)
+	}
+	cores := f(p.CPUCores)
+	if p.CPUCores == 0 {
+		cores = ""
+	}
 	return []string{
-		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), f(rate(p.Acknowledged)), f(mib(p.Bytes)), i(p.Failed),
-		i(p.P50), i(p.P90), i(p.P99), i(p.P999), i(p.Max), i(p.LagP99), f(p.CPUCores),
-		i(p.Consumed), f(rate(p.Consumed)), f(mib(p.ConsumedBytes)), i(p.Backlog),
-		i(p.EndToEndP50), i(p.EndToEndP90), i(p.EndToEndP99), i(p.EndToEndP999), i(p.EndToEndMax), i(p.Events),
+		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), rate(float64(p.Acknowledged), 1), rate(float64(p.Bytes), mibBytes), i(p.Failed),
+		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(p.LagP99), cores,
+		i(p.Consumed), rate(float64(p.Consumed), 1), rate(float64(p.ConsumedBytes), mibBytes), i(p.Backlog),
+		us(p.EndToEndP50), us(p.EndToEndP90), us(p.EndToEndP99), us(p.EndToEndP999), us(p.EndToEndMax), i(p.Events),
 	}
 }
 

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -20,6 +21,7 @@ type Fold struct {
 	total   stats.Phases
 	series  series
 	points  Points
+	second  []stats.Window // those that no sample has come after: of one second
 	use     usage
 	loading bool  // in the second of the last windows
 	waiting int64 // measured records without an outcome, when the last one was offered
@@ -73,7 +75,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	if f.lean {
 		w = leanWindow(w)
 	} else {
-		f.series.add(f.points.Next(&w))
+		f.gather(w)
 	}
 	w.Events = nil // the timeline has them, as many as it keeps
 	w.Outage = f.measuredGap(&w)
@@ -85,6 +87,35 @@ func (f *Fold) AddWindow(w stats.Window) {
 	if t := &f.total[stats.Measured]; w.Offered > 0 {
 		f.waiting = t.Offered - t.Acknowledged - t.Failed - t.Unknown
 	}
+}
+
+// gather keeps a window until all of its second are there.
+func (f *Fold) gather(w stats.Window) {
+	w.Partitions, w.Brokers = nil, nil
+	if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
+		f.place(host.Sample{})
+	}
+	f.second = append(f.second, w)
+}
+
+// place makes points of the windows of a second.
+func (f *Fold) place(h host.Sample) {
+	for i, p := range f.points.of(f.second, h) {
+		f.series.add(p, &f.second[i])
+	}
+	f.second = f.second[:0]
+}
+
+// allPoints are those of all windows, as they are now.
+func (f *Fold) allPoints() []Point {
+	now := Fold{points: f.points, second: slices.Clone(f.second), series: f.series}
+	now.series.points = slices.Clone(f.series.points)
+	now.place(host.Sample{})
+	points := append([]Point{}, now.series.points...)
+	for i := range points {
+		points[i].CPUCores = points[i].knownCPU()
+	}
+	return points
 }
 
 // measuredGap is the part of a window's gap in which measured records waited.
@@ -144,7 +175,7 @@ func (f *Fold) Backlog() int64 { return f.backlog.now }
 
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {
-	f.series.sample(s)
+	f.place(s)
 	m := &f.total[stats.Measured]
 	warming := m.IsZero() || s.At <= m.Start
 	draining := !f.loading && f.use.seconds > 0 // it would dilute what the load took
@@ -187,7 +218,7 @@ func (f *Fold) Result() Result {
 			Lag: latencyOf(&m.Lag), OwnLag: latencyOf(&m.OwnLag), EndToEnd: endToEndOf(&m.EndToEnd),
 		},
 		Client:     e.use,
-		Series:     append([]Point{}, f.series.points...),
+		Series:     f.allPoints(),
 		Histograms: histogramsOf(m),
 		Start:      f.start,
 

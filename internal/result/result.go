@@ -217,8 +217,8 @@ type BrokerFetch struct {
 }
 
 // Point is one step of the series. Latencies are those of the records that got
-// their outcome in it. A long run's steps are longer than a second: their counts
-// are sums, and their latencies the worst of their seconds.
+// their outcome in it, 0 if none did. A long run's steps are longer than a second: their
+// counts are sums, and their latencies the worst of their seconds.
 type Point struct {
 	StartSeconds float64 `json:"start_seconds"`
 	Seconds      float64 `json:"seconds"`
@@ -226,13 +226,13 @@ type Point struct {
 	Acknowledged int64   `json:"acknowledged"`
 	Failed       int64   `json:"failed"`
 	Bytes        int64   `json:"bytes"`
-	P50          int64   `json:"response_p50_us"`
-	P90          int64   `json:"response_p90_us"`
-	P99          int64   `json:"response_p99_us"`
-	P999         int64   `json:"response_p999_us"`
-	Max          int64   `json:"response_max_us"`
-	LagP99       int64   `json:"lag_p99_us"`
-	CPUCores     float64 `json:"cpu_cores"`
+	P50          int64   `json:"response_p50_us,omitempty"`
+	P90          int64   `json:"response_p90_us,omitempty"`
+	P99          int64   `json:"response_p99_us,omitempty"`
+	P999         int64   `json:"response_p999_us,omitempty"`
+	Max          int64   `json:"response_max_us,omitempty"`
+	LagP99       int64   `json:"lag_p99_us,omitempty"`
+	CPUCores     float64 `json:"cpu_cores,omitempty"`
 
 	Consumed      int64 `json:"consumed,omitempty"`
 	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
