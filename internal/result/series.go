@@ -1,6 +1,8 @@
 package result
 
 import (
+	"slices"
+
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -34,9 +36,12 @@ type Points struct {
 	begun   bool // the measured part
 }
 
-// Of is the points of the windows of one second, in which the machine was as h tells.
+// Of is the points of the windows of one second, in which the machine was as h tells. It
+// leaves out short ones in which nothing happened.
 func (p *Points) Of(windows []stats.Window, h host.Sample) []Point {
-	points := p.of(windows, h)
+	points := slices.DeleteFunc(p.of(windows, h), func(p Point) bool {
+		return p.Seconds < ShortRow && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0
+	})
 	for i := range points {
 		points[i].CPUCores = points[i].knownCPU()
 	}
@@ -123,12 +128,13 @@ func (p *Point) distributions(w *stats.Window) {
 	p.LagP99 = w.Lag.Quantile(0.99).Microseconds()
 }
 
-// add adds the point of a window. A short one goes to the point before it.
+// add adds the point of a window. A short one goes to the point before it, or is continued
+// by the next.
 func (s *series) add(p Point, w *stats.Window) {
 	s.stride = max(1, s.stride)
 	l := &s.last[stats.PhaseOf(p.Warmup)]
 	switch {
-	case l.fill > 0 && p.Seconds < ShortRow:
+	case l.fill > 0 && min(p.Seconds, s.points[l.at].Seconds) < ShortRow:
 		s.points[l.at] = join(s.points[l.at], p)
 		if !l.window.IsZero() {
 			l.window = stats.Merge(l.window, *w)

@@ -121,7 +121,7 @@ func TestEachSecondHasOneRow(t *testing.T) {
 	}
 	measured := func(from, to, first time.Duration, records int64) stats.Window {
 		w := window(from, to, false, records, 4*ms)
-		w.FirstDue = first
+		w.Offered, w.FirstDue = max(1, records), first
 		return w
 	}
 	type second struct {
@@ -150,7 +150,11 @@ func TestEachSecondHasOneRow(t *testing.T) {
 			{[]stats.Window{window(0, s, true, 1000, 4*ms)}, sample(1, 0.5)},
 			{[]stats.Window{window(s, 2*s, true, 600, 4*ms), measured(s, 2*s, 1600*ms, 400)}, sample(1, 0.5)},
 			{[]stats.Window{late(2*s, 3*s, 5), measured(2*s, 3*s, 2*s, 1000)}, sample(1, 0.5)},
-		}, []row{{0, 1, true, 1000, 4000, 4000, 0.5}, {1, 0.6, true, 605, 4001, 30_000, 0.5}, {1.6, 0.4, false, 400, 4000, 4000, 0}, {2, 1, false, 1000, 4000, 4000, 0.5}}},
+		}, []row{{0, 1, true, 1000, 4000, 4000, 0.5}, {1, 0.6, true, 605, 4001, 30_000, 0.5}, {1.6, 1.4, false, 1400, 4000, 4000, 0.5}}},
+		{"just before one", []second{
+			{[]stats.Window{window(0, s, true, 999, 4*ms), measured(0, s, 999*ms, 0)}, sample(1, 0.5)},
+			{[]stats.Window{late(s, 2*s, 1), measured(s, 2*s, s, 1000)}, sample(1, 0.5)},
+		}, []row{{0, 0.999, true, 1000, 4001, 30_000, 0.5}, {0.999, 1.001, false, 1000, 4000, 4000, 0.5}}},
 	} {
 		f := NewFold(header(1000))
 		for _, s := range tc.in {
@@ -162,6 +166,14 @@ func TestEachSecondHasOneRow(t *testing.T) {
 		if diff := cmp.Diff(tc.want, rowsOf(f.Result().Series), cmp.AllowUnexported(row{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
+	}
+}
+
+func TestAPointOfAMomentInWhichNothingHappenedIsNotTold(t *testing.T) {
+	var points Points
+	windows := []stats.Window{window(0, time.Second, true, 0, 0), window(0, time.Second, false, 10, time.Millisecond)}
+	if got := rowsOf(points.Of(windows, host.Sample{})); len(got) != 1 || got[0].warmup {
+		t.Errorf("points %+v, want that of the measured part alone", got)
 	}
 }
 
