@@ -178,7 +178,7 @@ func (o *output) observe(s second) {
 	}
 	if o.format == "jsonl" {
 		for _, point := range o.points.Of(s.windows, s.sample) {
-			o.note(report.JSONInterval(o.env.Stdout, point))
+			o.note(report.JSONInterval(o.env.Stdout, point, &o.load.Plan))
 		}
 	}
 	for i := range s.windows {

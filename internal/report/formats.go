@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -34,35 +35,60 @@ var Formats = map[string]Format{
 }
 
 // JSON writes the whole document.
-func JSON(w io.Writer, r result.Result, _ Options) error { return Indented(w, r) }
+func JSON(w io.Writer, r result.Result, _ Options) error {
+	line, err := applyingTo(&r).document("", r)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, line, "", "  "); err != nil {
+		return err
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the
 // series and {"type":"summary",…}, the whole document with an empty series, at
 // the end.
 func JSONLines(w io.Writer, r result.Result, _ Options) error {
 	for _, p := range r.Series {
-		if err := JSONInterval(w, p); err != nil {
+		if err := jsonInterval(w, p, applyingTo(&r)); err != nil {
 			return err
 		}
 	}
 	return JSONSummary(w, r)
 }
 
-// JSONInterval writes one point of a series, as it comes.
-func JSONInterval(w io.Writer, p result.Point) error {
-	return json.NewEncoder(w).Encode(struct {
+// JSONInterval writes one point of the series of a plan, as it comes.
+func JSONInterval(w io.Writer, p result.Point, of *plan.Plan) error {
+	return jsonInterval(w, p, &applying{run: doingOf(of, nil)})
+}
+
+func jsonInterval(w io.Writer, p result.Point, a *applying) error {
+	line, err := a.document("interval", struct {
 		Type string `json:"type"`
 		result.Point
 	}{"interval", p})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(line)
+	return err
 }
 
 // JSONSummary writes the last line of JSONLines.
 func JSONSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
-	return json.NewEncoder(w).Encode(struct {
+	line, err := applyingTo(&r).document("", struct {
 		Type string `json:"type"`
 		result.Result
 	}{"summary", r})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(line)
+	return err
 }
 
 // csvHeader names the columns of CSV.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,37 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 	if got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1}); got !=
 		"10 acknowledged, each to be read by 2 groups, = 17 read + 1 lost + 1 undecided + 1 aborted" {
 		t.Errorf("two readings are accounted for as %q", got)
+	}
+}
+
+func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
+	r := results()["fixed"]
+	if text := written(t, Text, r, Options{}); strings.Contains(text, "of the target") {
+		t.Errorf("a target that was kept is marked:\n%s", text)
+	}
+	share := 0.5578
+	r.TargetReached, r.BoundBy.Limit = &share, result.LimitBrokerAcks
+	r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = 502_000, 900_000
+	const want = "▲ 56% of the target: 502,000 of 900,000 records/s, bound by broker acks"
+	if lines := strings.Split(written(t, Text, r, Options{}), "\n"); !strings.Contains(strings.Join(lines[:4], "\n"), want) {
+		t.Errorf("%q is not among:\n%s", want, strings.Join(lines[:4], "\n"))
+	}
+	r = results()["consume"]
+	r.TargetReached, r.BoundBy.Limit, r.Fetch.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = &share, result.LimitReader, 558, 1000
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "▲ 56% of the target: 558 of 1,000 records/s, bound by this consumer") {
+		t.Errorf("a target of reading is not marked:\n%s", text)
+	}
+}
+
+func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
+	r := results()["consume"]
+	r.Fetch.Seconds, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond, r.Records.Consumed = 0.007, 0, 0, 3000
+	text := written(t, Text, r, Options{})
+	if !strings.Contains(text, "read         no rate: 3,000 records, 7.00ms from the first to the last") || strings.Contains(text, "records/s") {
+		t.Errorf("7 ms of data have a rate:\n%s", text)
+	}
+	if r := written(t, func(w io.Writer, r result.Result, _ Options) error { return Metrics(w, r) }, r, Options{}); strings.Contains(r, "records-consumed-rate") {
+		t.Errorf("7 ms of data have a rate among the metrics:\n%s", r)
 	}
 }
 

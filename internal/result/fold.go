@@ -225,6 +225,9 @@ func (f *Fold) Result() Result {
 		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
 	}
 	r.Valid = len(r.Invalid) == 0
+	if share, missed := e.missed(r.BoundBy.Limit); missed {
+		r.TargetReached = &share
+	}
 	r.Headline, r.Note = headline(&f.header.Plan, e.target)
 	if f.header.Embedded {
 		r.Notice = EmbeddedNotice
@@ -267,6 +270,12 @@ func (f *Fold) reading(r *Result) {
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
 	r.Backlog = f.backlog.result(r.Fetch.RecordsPerSecond, f.replay())
+	if r.Fetch.Seconds < shortest.Seconds() {
+		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = 0, 0
+	}
+	if readsOnly(&f.header.Plan) {
+		r.Fetch.TargetRecordsPerSecond = r.Throughput.TargetRecordsPerSecond
+	}
 }
 
 // replay tells that the run has only read what was there before it began.

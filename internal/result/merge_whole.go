@@ -65,6 +65,9 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 	r.setRates(rates, f)
 	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
+		if r.Fetch != nil && readsOnly(&r.Plan) {
+			r.Fetch.AskedRecordsPerSecond = asked
+		}
 	}
 	r.Overlap, r.Hosts, r.Processes, r.Sources = &o, hosts, processes, m.listSources()
 	if apart.Processes > 0 {

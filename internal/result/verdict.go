@@ -192,6 +192,20 @@ func (e *evidence) carried() bool {
 	return e.wait <= max(float64(e.parts), waitingShows.Seconds()*e.target, (1-rateKept)*float64(e.w.Offered))
 }
 
+// missed returns the share of the target that was reached, and reports whether that is too
+// little, by what the run was bound by.
+func (e *evidence) missed(by Limit) (share float64, missed bool) {
+	if e.target == 0 || by == LimitNone || by == LimitUnknown {
+		return 0, false
+	}
+	reached := e.acked
+	if e.read != nil && e.read.only {
+		reached = e.read.fetch.RecordsPerSecond
+	}
+	share = reached / e.target
+	return share, share < 1-e.slack
+}
+
 // verdict names the limit: kt's own faults first, then what the brokers said,
 // then what was full.
 func (e *evidence) verdict() Verdict {

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -352,5 +353,32 @@ func TestWithoutAcksAFullBufferIsTheConnections(t *testing.T) {
 	})
 	if v := f.Verdict(); v.Limit != LimitSockets || !strings.Contains(v.Evidence, "90 %") {
 		t.Errorf("bound by %q: %s", v.Limit, v.Evidence)
+	}
+}
+
+func TestAMissedTargetIsToldWithItsShare(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		offered, acked int64
+		seconds        int
+		share          float64 // 0: it is not missed
+	}{
+		{"kept", 10_000, 10_000, 10, 0},
+		{"kept, and the last are acknowledged late", 10_000, 9950, 10, 0},
+		{"half of it was offered", 5000, 5000, 10, 0.5},
+		{"all was offered, and half acknowledged", 10_000, 5000, 10, 0.5},
+		{"too short to tell", 400, 400, 0, 0},
+	} {
+		f := NewFold(header(1000))
+		end := max(time.Duration(tc.seconds)*time.Second, 800*time.Millisecond)
+		f.AddWindow(stats.Window{
+			End: end, Offered: tc.offered, Acknowledged: tc.acked, LastDue: end, LastSent: end, LastAck: end, ShardTime: end, BufferFull: end / 2,
+		})
+		switch r := f.Result(); {
+		case (r.TargetReached != nil) != (tc.share > 0):
+			t.Errorf("%s: the share is %v, bound by %+v", tc.name, r.TargetReached, r.BoundBy)
+		case r.TargetReached != nil && math.Abs(*r.TargetReached-tc.share) > 1e-3:
+			t.Errorf("%s: the share is %v, want %v", tc.name, *r.TargetReached, tc.share)
+		}
 	}
 }
