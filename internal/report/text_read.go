@@ -33,7 +33,10 @@ func (t *text) reading(r result.Result) {
 	case tooShort(r):
 		rate = "no rate: less than 1s was measured"
 	case !merged(r) && f.Seconds < leastRate && r.Records.Consumed > 0:
-		rate, style = fmt.Sprintf("no rate: %s, %s from the first to the last", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds))), warn
+		rate, style = "no rate: "+plural(r.Records.Consumed, "record")+" in one poll", warn
+		if f.Seconds > 0 {
+			rate = fmt.Sprintf("no rate: %s, %s from the first to the last", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds)))
+		}
 	}
 	t.row("read", style, rate)
 	if r.Latency.EndToEnd != nil {

@@ -161,6 +161,10 @@ func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
 	if !strings.Contains(text, "read         no rate: 3,000 records, 7.00ms from the first to the last") || strings.Contains(text, "records/s") {
 		t.Errorf("7 ms of data have a rate:\n%s", text)
 	}
+	r.Fetch.Seconds = 0
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "no rate: 3,000 records in one poll") {
+		t.Errorf("one poll has a rate:\n%s", text)
+	}
 	if r := written(t, func(w io.Writer, r result.Result, _ Options) error { return Metrics(w, r) }, r, Options{}); strings.Contains(r, "records-consumed-rate") {
 		t.Errorf("7 ms of data have a rate among the metrics:\n%s", r)
 	}
