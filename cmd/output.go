@@ -33,6 +33,8 @@ type output struct {
 	drainTimeout time.Duration
 
 	pending stats.Window  // seen and not yet told
+	used    float64       // core-seconds in it
+	sampled time.Duration // of them
 	points  result.Points // of the output jsonl
 }
 
@@ -174,15 +176,16 @@ func (o *output) observe(s second) {
 		o.screen.Send(tick(s))
 		return
 	}
-	for i := range s.windows {
-		w := &s.windows[i]
-		if o.format == "jsonl" {
-			point := o.points.Next(w)
-			point.CPUCores = s.sample.ProcessCPU
-			o.note(report.JSONInterval(o.env.Stdout, point))
+	if o.format == "jsonl" {
+		for _, point := range o.points.Of(s.windows, s.sample) {
+			o.note(report.JSONInterval(o.env.Stdout, point, &o.load.Plan))
 		}
-		o.pending.Add(w)
 	}
+	for i := range s.windows {
+		o.pending.Add(&s.windows[i])
+	}
+	o.used += s.sample.ProcessCPU * s.sample.Interval.Seconds()
+	o.sampled += s.sample.Interval
 	if o.pending.End-o.pending.Start >= o.load.Interval-intervalSlack || s.stage == engine.Finished {
 		o.tell(s)
 	}
@@ -194,7 +197,7 @@ const intervalSlack = 100 * time.Millisecond
 // tell writes the line of an interval: in perf-test output it belongs to the
 // product, and else to the conversation.
 func (o *output) tell(s second) {
-	defer func() { o.pending = stats.Window{} }()
+	defer func() { o.pending, o.used, o.sampled = stats.Window{}, 0, 0 }()
 	switch {
 	case o.pending.Empty() && s.stage == engine.Draining && !o.load.Quiet && o.format != "perf-test":
 		fmt.Fprintf(o.env.Stderr, "kt: waiting for the acknowledgements of %s; %s at most\n",
@@ -216,6 +219,9 @@ func (o *output) tell(s second) {
 // run goes on.
 func (o *output) progress(s second) {
 	now, p := o.env.Now(), &o.load.Plan
+	if o.sampled > 0 {
+		s.sample.ProcessCPU = o.used / o.sampled.Seconds()
+	}
 	if p.Reads() {
 		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.sample, p, s.backlog)
 		return

@@ -22,8 +22,9 @@ type beside struct {
 	count   int
 }
 
-// answered notes an answer, and for how long there had been none while o waited.
-// The caller holds the shard's mu.
+// answered notes an answer, and for how long there had been none while o waited. That
+// counts in the phase of the run, for the records of both waited. The caller holds the
+// shard's mu.
 func (r *run) answered(s *Shard, o *Op, at time.Duration) {
 	b := &r.beside
 	b.mu.Lock()
@@ -33,7 +34,7 @@ func (r *run) answered(s *Shard, o *Op, at time.Duration) {
 		b.add(stats.Event{At: at, Kind: stats.FirstSuccess, Broker: -1, To: -1, Text: "records are acknowledged again"})
 	}
 	b.mu.Unlock()
-	s.rec.Outage(int(o.phase), gap)
+	s.rec.Outage(s.phase, gap)
 }
 
 // refused notes a record that failed. The caller holds the shard's mu.
@@ -46,7 +47,7 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 		b.add(stats.Event{At: at, Kind: stats.FirstError, Broker: -1, To: -1, Text: fmt.Sprintf("records fail: %s", code)})
 	}
 	b.mu.Unlock()
-	s.rec.Outage(int(o.phase), gap)
+	s.rec.Outage(s.phase, gap)
 	if partition >= 0 {
 		s.rec.FailedIn(int(o.phase), partition, o.Sent, at)
 	}

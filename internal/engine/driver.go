@@ -27,6 +27,13 @@ type Worker interface {
 	Close() error
 }
 
+// Placed is implemented by an Op's State that knows where its record goes.
+type Placed interface {
+	// Place returns the partition of the record. It is called of a record that was given
+	// up, after the worker has had answers to others.
+	Place() int32
+}
+
 // ReadDriver makes the readers of a run.
 type ReadDriver interface {
 	// OpenReader makes the reader of one shard. When the run also sends, the reader

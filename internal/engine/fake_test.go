@@ -82,6 +82,7 @@ func (w *fakeWorker) Do(op *Op) (waited bool) {
 	if f.size != nil {
 		op.Bytes = f.size(op)
 	}
+	op.State = place(op.Index % 3)
 	w.distinct[op] = true
 	w.indices = append(w.indices, op.Index)
 	w.mu.Lock()
@@ -124,9 +125,14 @@ func (w *fakeWorker) answer() {
 				continue
 			}
 		}
-		p.op.Acknowledge(int32(p.op.Index%3), w.shard.Now())
+		p.op.Acknowledge(p.op.State.(place).Place(), w.shard.Now())
 	}
 }
+
+// place is the partition of a record.
+type place int32
+
+func (p place) Place() int32 { return int32(p) }
 
 func (w *fakeWorker) Flush(ctx context.Context) error {
 	flush := make(chan struct{})

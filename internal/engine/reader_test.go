@@ -359,6 +359,35 @@ func TestAnOutageAtTheEndCounts(t *testing.T) {
 		if d := w.Outage.Length - 5*time.Second; d < -150*time.Millisecond || d > 150*time.Millisecond {
 			t.Errorf("outage %+v, want one from 2 s to the end of the drain at 7 s", w.Outage)
 		}
+		for id := range int32(3) {
+			if d := w.Partitions[id].Outage.Length - w.Outage.Length; d < -50*time.Millisecond || d > 50*time.Millisecond {
+				t.Errorf("outage of partition %d: %+v, want about that of all, %+v", id, w.Partitions[id].Outage, w.Outage)
+			}
+		}
+	})
+}
+
+func TestAnOutageIsToldWhileItLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := &fake{latency: time.Millisecond, stall: [2]time.Duration{1500 * time.Millisecond, 4700 * time.Millisecond}}
+		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(6)}), sent, Options{})
+		for i, want := range []time.Duration{0, 500 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond, 3200 * time.Millisecond, 0} {
+			if d := c.calls[i][0].Outage.Length - want; d < -20*time.Millisecond || d > 20*time.Millisecond {
+				t.Errorf("second %d has outage %+v, want %v", i, c.calls[i][0].Outage, want)
+			}
+		}
+	})
+}
+
+// What was due when the warm-up was over waited as well.
+func TestAnOutageThatOutlastsTheWarmupIsMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := &fake{latency: time.Millisecond, stall: [2]time.Duration{1500 * time.Millisecond, 4200 * time.Millisecond}}
+		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(6), Warmup: plan.Warmup{Duration: seconds(2.2)}})
+		_, c := mustRun(t.Context(), t, p, sent, Options{})
+		if d := c.total[stats.Measured].Outage.Length - 2700*time.Millisecond; d < -20*time.Millisecond || d > 20*time.Millisecond {
+			t.Errorf("outage %+v, want one from 1.5 to 4.2 s", c.total[stats.Measured].Outage)
+		}
 	})
 }
 

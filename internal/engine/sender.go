@@ -200,6 +200,9 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	for _, b := range s.burst {
 		s.rec.Sent(int(b.phase), b.due, b.lag, b.own)
 	}
+	if len(s.burst) > 0 && s.handed.ops <= s.settled.ops {
+		s.asked = s.burst[0].due + s.burst[0].lag
+	}
 	s.burst = s.burst[:0]
 	s.handed = s.sent
 	if s.closed {

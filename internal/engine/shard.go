@@ -40,6 +40,7 @@ type Shard struct {
 	waitFrom time.Duration // since when, or since the last window
 	wake     chan struct{}
 	answered time.Duration // when the newest answer came
+	asked    time.Duration // when a record was handed over while none was outstanding
 
 	// Of a reader.
 	activity activity
@@ -130,6 +131,9 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 		s.waitFrom = end
 	}
 	s.turn(s.activity, end)
+	if s.handed.ops > s.settled.ops { // a gap counts while it is open
+		s.rec.Outage(s.phase, s.run.beside.outage(end, s.asked))
+	}
 	var sending time.Duration
 	if s.sending {
 		sending = end - start
@@ -148,7 +152,10 @@ func (s *Shard) giveUp() {
 			if o := &slab[i]; o.outstanding {
 				o.outstanding = false
 				s.rec.Unknown(int(o.phase), now-o.Due)
-				s.rec.Outage(int(o.phase), s.run.beside.outage(now, o.Sent))
+				s.rec.Outage(s.phase, s.run.beside.outage(now, o.Sent))
+				if p, ok := o.State.(Placed); ok && s.answered > 0 {
+					s.rec.FailedIn(int(o.phase), p.Place(), o.Sent, now)
+				}
 			}
 		}
 	}

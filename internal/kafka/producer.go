@@ -142,6 +142,12 @@ type record struct {
 	key, value []byte // nil until a number is written
 }
 
+var _ engine.Placed = (*record)(nil)
+
+// Place returns the partition that the client has chosen. It does so within Do, once it
+// knows the topic, as it does when there has been an answer.
+func (r *record) Place() int32 { return r.Partition }
+
 func (w *worker) newRecord(op *engine.Op) *record {
 	r := &record{}
 	r.Topic = w.topic

@@ -12,13 +12,13 @@ type Plan struct {
 	Command   Command  `json:"command"`
 	Bootstrap []string `json:"bootstrap_server"` // empty: the embedded broker
 	Topic     Topic    `json:"topic"`
-	Producers int      `json:"producers"` // clients in this process, each with connections of its own; 0: nobody writes
+	Producers int      `json:"producers" of:"writing"` // clients in this process, each with connections of its own; 0: nobody writes
 	Load      Load     `json:"load"`
-	Payload   Payload  `json:"payload"`
+	Payload   Payload  `json:"payload" of:"writing"`
 	Read      Read     `json:"read,omitzero"`
-	Verify    bool     `json:"verify,omitempty"` // account for every record, by its stamp
-	Seed      int64    `json:"seed"`             // of payloads, keys, sizes and Poisson arrivals
-	Share     Share    `json:"share,omitzero"`   // of a load that several processes make together
+	Verify    bool     `json:"verify,omitempty"`  // account for every record, by its stamp
+	Seed      int64    `json:"seed" of:"writing"` // of payloads, keys, sizes and Poisson arrivals
+	Share     Share    `json:"share,omitzero"`    // of a load that several processes make together
 }
 
 // Command is what kind of load a plan is.
@@ -55,7 +55,7 @@ type Load struct {
 	Records  int64    `json:"records,omitempty"`  // 0: no limit
 	Duration Duration `json:"duration,omitempty"` // 0: no limit
 	Warmup   Warmup   `json:"warmup,omitzero"`
-	Arrivals Arrivals `json:"arrivals"`
+	Arrivals Arrivals `json:"arrivals" of:"writing"`
 
 	// Transaction is how long one transaction lasts. 0: no transactions.
 	Transaction Duration `json:"transaction,omitempty"`

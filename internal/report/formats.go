@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -34,35 +35,60 @@ var Formats = map[string]Format{
 }
 
 // JSON writes the whole document.
-func JSON(w io.Writer, r result.Result, _ Options) error { return Indented(w, r) }
+func JSON(w io.Writer, r result.Result, _ Options) error {
+	line, err := applyingTo(&r).document("", r)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, line, "", "  "); err != nil {
+		return err
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the
 // series and {"type":"summary",…}, the whole document with an empty series, at
 // the end.
 func JSONLines(w io.Writer, r result.Result, _ Options) error {
 	for _, p := range r.Series {
-		if err := JSONInterval(w, p); err != nil {
+		if err := jsonInterval(w, p, applyingTo(&r)); err != nil {
 			return err
 		}
 	}
 	return JSONSummary(w, r)
 }
 
-// JSONInterval writes one point of a series, as it comes.
-func JSONInterval(w io.Writer, p result.Point) error {
-	return json.NewEncoder(w).Encode(struct {
+// JSONInterval writes one point of the series of a plan, as it comes.
+func JSONInterval(w io.Writer, p result.Point, of *plan.Plan) error {
+	return jsonInterval(w, p, &applying{run: doingOf(of, nil)})
+}
+
+func jsonInterval(w io.Writer, p result.Point, a *applying) error {
+	line, err := a.document("interval", struct {
 		Type string `json:"type"`
 		result.Point
 	}{"interval", p})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(line)
+	return err
 }
 
 // JSONSummary writes the last line of JSONLines.
 func JSONSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
-	return json.NewEncoder(w).Encode(struct {
+	line, err := applyingTo(&r).document("", struct {
 		Type string `json:"type"`
 		result.Result
 	}{"summary", r})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(line)
+	return err
 }
 
 // csvHeader names the columns of CSV.
@@ -73,7 +99,8 @@ var csvHeader = []string{
 	"end_to_end_p50_us", "end_to_end_p90_us", "end_to_end_p99_us", "end_to_end_p999_us", "end_to_end_max_us", "events",
 }
 
-// CSV writes the series with a header line.
+// CSV writes the series with a header line. A field is empty where nothing was measured, as
+// is the rate of a row that is too short for one.
 func CSV(w io.Writer, r result.Result, _ Options) error {
 	c := csv.NewWriter(w)
 	if err := c.Write(csvHeader); err != nil {
@@ -91,13 +118,27 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 func csvRow(p result.Point) []string {
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 	i := func(v int64) string { return strconv.FormatInt(v, 10) }
-	rate := func(n int64) float64 { return per(float64(n), seconds(p.Seconds)) }
-	mib := func(n int64) float64 { return rate(n) / mibBytes }
+	rate := func(n, unit float64) string {
+		if p.Seconds < result.ShortRow {
+			return ""
+		}
+		return f(per(n/unit, seconds(p.Seconds)))
+	}
+	us := func(v int64) string {
+		if v == 0 {
+			return ""
+		}
+		return i(v)
+	}
+	cores := f(p.CPUCores)
+	if p.CPUCores == 0 {
+		cores = ""
+	}
 	return []string{
-		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), f(rate(p.Acknowledged)), f(mib(p.Bytes)), i(p.Failed),
-		i(p.P50), i(p.P90), i(p.P99), i(p.P999), i(p.Max), i(p.LagP99), f(p.CPUCores),
-		i(p.Consumed), f(rate(p.Consumed)), f(mib(p.ConsumedBytes)), i(p.Backlog),
-		i(p.EndToEndP50), i(p.EndToEndP90), i(p.EndToEndP99), i(p.EndToEndP999), i(p.EndToEndMax), i(p.Events),
+		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), rate(float64(p.Acknowledged), 1), rate(float64(p.Bytes), mibBytes), i(p.Failed),
+		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(p.LagP99), cores,
+		i(p.Consumed), rate(float64(p.Consumed), 1), rate(float64(p.ConsumedBytes), mibBytes), i(p.Backlog),
+		us(p.EndToEndP50), us(p.EndToEndP90), us(p.EndToEndP99), us(p.EndToEndP999), us(p.EndToEndMax), i(p.Events),
 	}
 }
 

@@ -165,6 +165,28 @@ func TestCSVHasTheSeriesInColumnsWithUnits(t *testing.T) {
 	}
 }
 
+func TestARowOfMillisecondsClaimsNoRate(t *testing.T) {
+	r := results()["fixed"]
+	r.Series = []result.Point{{Seconds: 0.002, Acknowledged: 10, Bytes: 5120, P50: 4000, Max: 4000}, {StartSeconds: 1, Seconds: 0.5, Acknowledged: 10, CPUCores: 1}}
+	rows, err := csv.NewReader(strings.NewReader(written(t, CSV, r, Options{}))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"0.000 0.002 false 10 - - 0 4000 - - - 4000 - - 0 - - 0 - - - - - 0",
+		"1.000 0.500 false 10 20.000 0.000 0 - - - - - - 1.000 0 0.000 0.000 0 - - - - - 0",
+	} {
+		for k, field := range rows[i+1] {
+			if field == "" {
+				rows[i+1][k] = "-"
+			}
+		}
+		if got := strings.Join(rows[i+1], " "); got != want {
+			t.Errorf("row %d is %s, want %s", i+1, got, want)
+		}
+	}
+}
+
 func TestProgressIsOneLine(t *testing.T) {
 	now := time.Date(2026, 11, 21, 13, 10, 25, 999, time.FixedZone("CET", 3600))
 	sample := host.Sample{ProcessCPU: 1.234, Cores: 4}

@@ -21,9 +21,11 @@ func consumerMetrics(r result.Result) []metric {
 	if f == nil {
 		f = &result.Fetch{} // the file was cut off before anything was read
 	}
-	fetch("bytes-consumed-rate", f.MiBPerSecond*mibBytes)
+	if f.RecordsPerSecond > 0 { // less than a second has none
+		fetch("bytes-consumed-rate", f.MiBPerSecond*mibBytes)
+		fetch("records-consumed-rate", f.RecordsPerSecond)
+	}
 	fetch("bytes-consumed-total", float64(f.Bytes))
-	fetch("records-consumed-rate", f.RecordsPerSecond)
 	fetch("records-consumed-total", float64(r.Records.Consumed))
 	fetch("fetch-latency-avg", float64(f.Latency.Mean)/1000)
 	fetch("fetch-latency-max", float64(f.Latency.Max)/1000)

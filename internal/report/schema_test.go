@@ -94,7 +94,7 @@ func (w *schemaWalk) object(at string, goType reflect.Type, n node) {
 			continue
 		}
 		names = append(names, tag)
-		if rest == "" {
+		if rest == "" && f.Tag.Get("of") == "" {
 			required = append(required, tag)
 		}
 		if p, ok := n.Properties[tag]; !ok || p.Description == "" {

@@ -35,7 +35,7 @@ func (t *text) brokers(kind string, rows []result.BrokerRow) {
 	}
 	for _, b := range rows {
 		g.add(plain, strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB),
-			theme.Duration(micros(b.Latency.P50)), theme.Duration(micros(b.Latency.P99)), theme.Duration(micros(1000*b.ThrottleMS)))
+			t.quantile(b.Latency, b.Latency.P50), t.quantile(b.Latency, b.Latency.P99), theme.Duration(micros(1000*b.ThrottleMS)))
 		if b.Failed > 0 {
 			g.note(warn, plural(b.Failed, "request")+" "+either(b.Failed, "was", "were")+" not answered")
 		}

@@ -77,17 +77,37 @@ func (t *text) title(r result.Result) {
 	t.heading(what+about, tags)
 	if r.Notice != "" {
 		for i, line := range wrapText(r.Notice, t.wrapAt()-4) {
-			mark := "  "
-			if i == 0 {
-				mark = string(t.th.Glyphs.Alert) + " "
-			}
-			t.line("  " + t.th.Paint(warn, mark+line))
+			t.alert(i == 0, line)
+		}
+	}
+	if share := r.TargetReached; share != nil {
+		for i, line := range wrapText(missedTarget(r, *share), t.wrapAt()-4) {
+			t.alert(i == 0, line)
 		}
 	}
 	if r.Ended != result.Completed {
-		t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" "+r.Ended+" after "+theme.Duration(seconds(r.ElapsedSeconds))))
+		t.alert(true, r.Ended+" after "+theme.Duration(seconds(r.ElapsedSeconds)))
 	}
 	t.line("")
+}
+
+// alert writes a line under the title that nobody may overlook, or one that continues it.
+func (t *text) alert(first bool, s string) {
+	mark := "  "
+	if first {
+		mark = string(t.th.Glyphs.Alert) + " "
+	}
+	t.line("  " + t.th.Paint(warn, mark+s))
+}
+
+// missedTarget says by how much a run missed its target, and why.
+func missedTarget(r result.Result, share float64) string {
+	rate, target := r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond
+	if !writes(r.Header) && r.Fetch != nil {
+		rate = r.Fetch.RecordsPerSecond
+	}
+	return fmt.Sprintf("%s of the target: %s of %s records/s, bound by %s", theme.Percent(share),
+		theme.Count(int64(rate+0.5)), theme.Count(int64(target+0.5)), r.BoundBy.Limit)
 }
 
 // heading writes what a run is and, beside it, what is to be said of it: below it, where a
@@ -155,7 +175,7 @@ func (t *text) figures(r result.Result) {
 	t.client(r)
 	if w := r.Warmup; w != nil {
 		if writes {
-			t.row("warm-up", muted, fmt.Sprintf("%s left out, p99 %s", plural(w.Records.Offered, "record"), theme.Duration(micros(w.Response.P99))))
+			t.row("warm-up", muted, plural(w.Records.Offered, "record")+" left out, p99 "+t.quantile(w.Response, w.Response.P99))
 		} else {
 			t.row("warm-up", muted, plural(w.Records.Consumed, "record")+" left out")
 		}
@@ -250,6 +270,17 @@ func (t *text) records(r result.Result) {
 // latency writes the percentiles of what it names, in brackets beside them or, where a
 // narrow terminal has no room for that, below them.
 func (t *text) latency(label string, l result.Latency, what string) {
+	if l.Count == 0 {
+		t.row(label, muted, "nothing was measured")
+	} else {
+		t.distribution(label, l, what)
+	}
+	if l.OutOfRange > 0 {
+		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" in none of these")
+	}
+}
+
+func (t *text) distribution(label string, l result.Latency, what string) {
 	figures, what := t.percentiles(l), t.measured("("+what+")")
 	if t.width > 0 && labelled+utf8.RuneCountInString(figures+"   "+what) > t.limit() {
 		t.row(label, plain, figures)
@@ -257,9 +288,14 @@ func (t *text) latency(label string, l result.Latency, what string) {
 	} else {
 		t.row(label, plain, figures+"   "+t.th.Paint(muted, what))
 	}
-	if l.OutOfRange > 0 {
-		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" in none of these")
+}
+
+// quantile is one of a latency, if anything was measured.
+func (t *text) quantile(l result.Latency, us int64) string {
+	if l.Count == 0 {
+		return string(t.th.Glyphs.Missing)
 	}
+	return theme.Duration(micros(us))
 }
 
 // percentiles are those of a latency that there is room for.

@@ -28,10 +28,17 @@ func (t *text) reading(r result.Result) {
 		}
 		rate += "   (" + about + ")"
 	}
-	if tooShort(r) {
+	style := strong
+	switch {
+	case tooShort(r):
 		rate = "no rate: less than 1s was measured"
+	case !merged(r) && f.Seconds < leastRate && r.Records.Consumed > 0:
+		rate, style = "no rate: "+plural(r.Records.Consumed, "record")+" in one poll", warn
+		if f.Seconds > 0 {
+			rate = fmt.Sprintf("no rate: %s, %s from the first to the last", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds)))
+		}
 	}
-	t.row("read", strong, rate)
+	t.row("read", style, rate)
 	if r.Latency.EndToEnd != nil {
 		t.endToEnd(r, *r.Latency.EndToEnd)
 	}
@@ -85,7 +92,7 @@ func (t *text) readers(r result.Result) {
 	if f.Requests > 0 {
 		t.row("fetches", plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
 			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)),
-			theme.Duration(micros(f.Latency.P50)), theme.Duration(micros(f.Latency.P99))))
+			t.quantile(f.Latency, f.Latency.P50), t.quantile(f.Latency, f.Latency.P99)))
 	}
 	t.waits(r)
 	if f.Commits > 0 {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			"the rate back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
 			"NOT AS IT SHOULD BE: 122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed and read all the same, 7 redelivered, 40 without a stamp",
 			"5 more such places", "what had been read, 1 time:", "too mixed to remember all",
-		}, []string{"never back", "summary has no room"}},
+		}, []string{"not back when", "summary has no room"}},
 	} {
 		text := written(t, Text, tc.of, Options{})
 		unwrapped := oneSpace(text)
@@ -134,6 +135,41 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 	}
 }
 
+func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
+	r := results()["fixed"]
+	if text := written(t, Text, r, Options{}); strings.Contains(text, "of the target") {
+		t.Errorf("a target that was kept is marked:\n%s", text)
+	}
+	share := 0.5578
+	r.TargetReached, r.BoundBy.Limit = &share, result.LimitBrokerAcks
+	r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = 502_000, 900_000
+	const want = "▲ 56% of the target: 502,000 of 900,000 records/s, bound by broker acks"
+	if lines := strings.Split(written(t, Text, r, Options{}), "\n"); !strings.Contains(strings.Join(lines[:4], "\n"), want) {
+		t.Errorf("%q is not among:\n%s", want, strings.Join(lines[:4], "\n"))
+	}
+	r = results()["consume"]
+	r.TargetReached, r.BoundBy.Limit, r.Fetch.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = &share, result.LimitReader, 558, 1000
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "▲ 56% of the target: 558 of 1,000 records/s, bound by this consumer") {
+		t.Errorf("a target of reading is not marked:\n%s", text)
+	}
+}
+
+func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
+	r := results()["consume"]
+	r.Fetch.Seconds, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond, r.Records.Consumed = 0.007, 0, 0, 3000
+	text := written(t, Text, r, Options{})
+	if !strings.Contains(text, "read         no rate: 3,000 records, 7.00ms from the first to the last") || strings.Contains(text, "records/s") {
+		t.Errorf("7 ms of data have a rate:\n%s", text)
+	}
+	r.Fetch.Seconds = 0
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "no rate: 3,000 records in one poll") {
+		t.Errorf("one poll has a rate:\n%s", text)
+	}
+	if r := written(t, func(w io.Writer, r result.Result, _ Options) error { return Metrics(w, r) }, r, Options{}); strings.Contains(r, "records-consumed-rate") {
+		t.Errorf("7 ms of data have a rate among the metrics:\n%s", r)
+	}
+}
+
 func TestALongTimelineIsCut(t *testing.T) {
 	r := results()["outage"]
 	for range 30 {
@@ -141,15 +177,19 @@ func TestALongTimelineIsCut(t *testing.T) {
 	}
 	r.EventsLeftOut, r.Outage.RecoveredMS = 100, nil
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"118 more: --output json lists them", "the rate never back"} {
+	for _, want := range []string{"118 more: --output json lists them", "all replicas in sync after 22.9s, the rate not back when the run ended"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
 	}
 	gap, from := int64(3950), 10.25
 	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, 0
-	if text := written(t, Text, r, Options{}); !strings.Contains(text, "longest gap") {
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "longest gap  nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s") {
 		t.Errorf("a gap of seconds without an event is not told:\n%s", text)
+	}
+	r.Partitions[1].LongestGap.LengthMS = 14 // its own is still open in a file that was cut off
+	if text := written(t, Text, r, Options{}); strings.Contains(text, "; in p") {
+		t.Errorf("a partition is named that waited for less:\n%s", text)
 	}
 	gap = 20
 	if text := written(t, Text, r, Options{}); strings.Contains(text, "longest gap") {

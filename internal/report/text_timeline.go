@@ -44,7 +44,7 @@ func (t *text) timeline(r result.Result) {
 		whose = cmp.Or(printable(o.LongestGapOf), "one process") + " had no acknowledgement"
 	}
 	s := fmt.Sprintf("%s for %s, from %s on", whose, theme.Duration(millis(o.LongestGapMS)), at(o.LongestGapFromSeconds))
-	if p := worstGap(r); p.LongestGap != nil {
+	if p := worstGap(r); p.LongestGap != nil && p.LongestGap.LengthMS >= *o.LongestGapMS {
 		s += fmt.Sprintf("; in %s for %s", place(p), theme.Duration(micros(1000*p.LongestGap.LengthMS)))
 	}
 	t.sentence("longest gap", plain, s)
@@ -81,7 +81,7 @@ func (t *text) outage(o result.Outage) {
 	after("the rate back", o.RecoveredMS)
 	after("all replicas in sync", o.InSyncMS)
 	if o.RecoveredMS == nil {
-		parts = append(parts, "the rate never back")
+		parts = append(parts, "the rate not back when the run ended")
 	}
 	t.sentence("outage", plain, strings.Join(parts, ", "))
 	if n := *o.RecordsFailed; n > 0 {

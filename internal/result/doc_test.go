@@ -37,7 +37,7 @@ func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
 		"when at least " + percent(rateKept) + " of the rate was offered, and no more than " + percent(1-rateKept) + " of what was offered was left unsent",
 		fmt.Sprintf("another %d standard deviations", poissonSpread),
 		fmt.Sprintf("| `%s` | at least %s of the records offered were not acknowledged", LimitFailures, percent(failuresShow)),
-		fmt.Sprintf("| `%s` | nothing was acknowledged for at least %d s", LimitStall, int(stallShows/time.Second)),
+		fmt.Sprintf("| `%s` | nothing was acknowledged for at least %d s, at a fixed rate for at least %d s", LimitStall, int(stallShows/time.Second), int(stallShowsAtRate/time.Second)),
 		fmt.Sprintf("| `%s` | `acks=0`, and senders waited at least %s", LimitSockets, percent(bufferShows)),
 		fmt.Sprintf("| `%s` | less than %d s was measured", LimitUnknown, int(shortest/time.Second)),
 		fmt.Sprintf("| `%s` | kt used at least %s of its cores", LimitClientCPU, percent(cpuSaturated)),

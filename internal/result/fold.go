@@ -1,6 +1,7 @@
 package result
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -20,9 +21,9 @@ type Fold struct {
 	total   stats.Phases
 	series  series
 	points  Points
+	second  []stats.Window // those that no sample has come after: of one second
 	use     usage
-	loading bool // in the second of the last windows
-	stall   stall
+	loading bool  // in the second of the last windows
 	waiting int64 // measured records without an outcome, when the last one was offered
 	backlog backlog
 	reads   reads // of a run that only reads
@@ -40,36 +41,10 @@ type partsSay struct {
 	read    float64 // records a second read: likewise
 	waiting float64 // whole records offered in the overlap, and without an outcome at its end
 	parts   int     // that count
+	stall   stats.Gap
 	cores   float64 // that processes used, each by its own samples
 	apart   string  // why there is no overlap
 	invalid []string
-}
-
-// stall is the longest time in which nothing was acknowledged although something
-// was outstanding, to the second.
-type stall struct {
-	now           time.Duration // so far, of the one that goes on
-	longest, from time.Duration
-	answered      time.Duration // end of the last second in which a record of the warm-up was acknowledged
-}
-
-// warming notes that the brokers still acknowledge what was due in the warm-up:
-// then they do not stall.
-func (s *stall) warming(w *stats.Window) {
-	if w.Acknowledged > 0 {
-		s.answered = w.End
-	}
-}
-
-func (s *stall) add(w, total *stats.Window) {
-	if w.Acknowledged > 0 || s.answered == w.End || total.Offered <= total.Acknowledged+total.Failed+total.Unknown {
-		s.now = 0
-		return
-	}
-	s.now += w.End - w.Start
-	if s.now > s.longest {
-		s.longest, s.from = s.now, w.End-s.now
-	}
 }
 
 // NewFold starts a result. Until Finish is called the run counts as cut off.
@@ -100,19 +75,64 @@ func (f *Fold) AddWindow(w stats.Window) {
 	if f.lean {
 		w = leanWindow(w)
 	} else {
-		f.series.add(f.points.Next(&w))
+		f.gather(w)
 	}
 	w.Events = nil // the timeline has them, as many as it keeps
+	w.Outage = f.measuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	if w.Warmup {
-		f.stall.warming(&w)
 		return
 	}
 	f.loading = loading
 	if t := &f.total[stats.Measured]; w.Offered > 0 {
 		f.waiting = t.Offered - t.Acknowledged - t.Failed - t.Unknown
 	}
-	f.stall.add(&w, &f.total[stats.Measured])
+}
+
+// gather keeps a window until all of its second are there.
+func (f *Fold) gather(w stats.Window) {
+	w.Partitions, w.Brokers = nil, nil
+	if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
+		f.place(host.Sample{})
+	}
+	f.second = append(f.second, w)
+}
+
+// place makes points of the windows of a second.
+func (f *Fold) place(h host.Sample) {
+	for i, p := range f.points.of(f.second, h) {
+		f.series.add(p, &f.second[i])
+	}
+	f.second = f.second[:0]
+}
+
+// allPoints are those of all windows, as they are now.
+func (f *Fold) allPoints() []Point {
+	now := Fold{points: f.points, second: slices.Clone(f.second), series: f.series}
+	now.series.points = slices.Clone(f.series.points)
+	now.place(host.Sample{})
+	points := append([]Point{}, now.series.points...)
+	for i := range points {
+		points[i].CPUCores = points[i].knownCPU()
+	}
+	return points
+}
+
+// measuredGap is the part of a window's gap in which measured records waited.
+func (f *Fold) measuredGap(w *stats.Window) stats.Gap {
+	g, first := w.Outage, w.FirstDue
+	if m := &f.total[stats.Measured]; m.Offered > 0 {
+		first = m.FirstDue
+	} else if w.Offered == 0 {
+		return stats.Gap{}
+	}
+	if early := first - g.From; early > 0 {
+		g.From, g.Length = first, g.Length-early
+	}
+	if w.Warmup || g.Length <= 0 {
+		return stats.Gap{}
+	}
+	return g
 }
 
 // leanWindow is a window without what only the whole run's result tells. It shares
@@ -155,7 +175,7 @@ func (f *Fold) Backlog() int64 { return f.backlog.now }
 
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {
-	f.series.sample(s)
+	f.place(s)
 	m := &f.total[stats.Measured]
 	warming := m.IsZero() || s.At <= m.Start
 	draining := !f.loading && f.use.seconds > 0 // it would dilute what the load took
@@ -198,13 +218,16 @@ func (f *Fold) Result() Result {
 			Lag: latencyOf(&m.Lag), OwnLag: latencyOf(&m.OwnLag), EndToEnd: endToEndOf(&m.EndToEnd),
 		},
 		Client:     e.use,
-		Series:     append([]Point{}, f.series.points...),
+		Series:     f.allPoints(),
 		Histograms: histogramsOf(m),
 		Start:      f.start,
 
 		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
 	}
 	r.Valid = len(r.Invalid) == 0
+	if share, missed := e.missed(r.BoundBy.Limit); missed {
+		r.TargetReached = &share
+	}
 	r.Headline, r.Note = headline(&f.header.Plan, e.target)
 	if f.header.Embedded {
 		r.Notice = EmbeddedNotice
@@ -247,6 +270,12 @@ func (f *Fold) reading(r *Result) {
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
 	r.Backlog = f.backlog.result(r.Fetch.RecordsPerSecond, f.replay())
+	if r.Fetch.Seconds < shortest.Seconds() {
+		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = 0, 0
+	}
+	if readsOnly(&f.header.Plan) {
+		r.Fetch.TargetRecordsPerSecond = r.Throughput.TargetRecordsPerSecond
+	}
 }
 
 // replay tells that the run has only read what was there before it began.

@@ -22,8 +22,8 @@ type Header struct {
 	Embedded  bool      `json:"embedded_broker"`
 
 	Plan           plan.Plan   `json:"plan"`
-	Config         []Setting   `json:"effective_config"`          // of the producers
-	ConsumerConfig []Setting   `json:"consumer_config,omitempty"` // of the consumers
+	Config         []Setting   `json:"effective_config" of:"writing"` // of the producers
+	ConsumerConfig []Setting   `json:"consumer_config,omitempty"`     // of the consumers
 	Environment    Environment `json:"environment"`
 
 	Part *Part `json:"part,omitempty"` // nil: the run stands for itself
@@ -113,9 +113,9 @@ const (
 // Trailer is what is known of a run only at its end.
 type Trailer struct {
 	Ended          string  `json:"ended"`
-	ElapsedSeconds float64 `json:"elapsed_seconds"` // from the first record until the last outcome
-	SendingSeconds float64 `json:"sending_seconds"` // until the last record was handed over
-	DrainTimedOut  bool    `json:"drain_timed_out"` // outstanding records were given up
+	ElapsedSeconds float64 `json:"elapsed_seconds"`              // from the first record until the last outcome
+	SendingSeconds float64 `json:"sending_seconds" of:"writing"` // until the last record was handed over
+	DrainTimedOut  bool    `json:"drain_timed_out" of:"writing"` // outstanding records were given up
 
 	Reading   string          `json:"reading,omitempty"`    // why reading ended: one of the Read… below
 	ReadError string          `json:"read_error,omitempty"` // of ReadFailed

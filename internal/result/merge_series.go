@@ -105,10 +105,11 @@ func (t *tiles) write() {
 		end := t.to
 		if i+1 < len(t.rows) {
 			end = t.start[i+1]
-			// Where the phase had no window for a while the row does not last until the next.
-			if own := fromSeconds(row.StartSeconds + row.Seconds); end-own > time.Second/2 {
-				end = max(own, t.start[i])
-			}
+		}
+		// Where the phase had no window for a while the row does not last until the next; nor
+		// until the last of the warm-up's records is acknowledged.
+		if own := fromSeconds(row.StartSeconds + row.Seconds); end-own > time.Second/2 {
+			end = max(own, t.start[i])
 		}
 		row.StartSeconds, row.Seconds = t.start[i].Seconds(), max(0, end-t.start[i]).Seconds()
 		before := sum

@@ -68,6 +68,8 @@ func (p *mergedPart) read(ctx context.Context) error {
 		}
 		switch {
 		case l.Window != nil:
+			l.Window.Outage = p.fold.measuredGap(l.Window)
+			p.noteGap(l.Window.Outage)
 			p.fold.AddWindow(*l.Window)
 			p.flows(l.Window)
 			if !p.counted {

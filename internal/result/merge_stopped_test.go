@@ -148,6 +148,44 @@ func TestTheLongestGapIsNamed(t *testing.T) {
 	}
 }
 
+// A gap of one process is no stall of the run while others have acknowledgements.
+func TestAStallOfTheWholeIsThatOfAllParts(t *testing.T) {
+	part := func(process int, records int64, gaps ...stats.Gap) []byte {
+		events := steady(0, 20, int(records))
+		for _, g := range gaps {
+			for i := int(g.From / time.Second); i <= int((g.From+g.Length)/time.Second); i++ { // an open gap is told each second
+				if w := events[i].window; min(g.Length, w.End-g.From) > w.Outage.Length {
+					w.Outage = stats.Gap{From: g.From, Length: min(g.Length, w.End-g.From)}
+				}
+			}
+		}
+		return partFile{run: "r", epoch: "e", host: "vm15", process: process, plan: header(float64(records)).Plan, events: events, trailer: trailerOf(20)}.bytes(t)
+	}
+	gap := func(from, length time.Duration) stats.Gap {
+		return stats.Gap{From: from * time.Millisecond, Length: length * time.Millisecond}
+	}
+	for _, tc := range []struct {
+		name string
+		a, b []stats.Gap
+		want string // "": no stall
+	}{
+		{"of all at once", []stats.Gap{gap(4000, 1900)}, []stats.Gap{gap(4010, 1950)}, "nothing was acknowledged for 1.89s, from 4.01s on"},
+		{"of one", []stats.Gap{gap(4000, 1900)}, nil, ""},
+		{"of one after the other", []stats.Gap{gap(4000, 1900)}, []stats.Gap{gap(5800, 1900)}, ""},
+		{"of all, beside a longer one of one", []stats.Gap{gap(4000, 1500), gap(8000, 6000)}, []stats.Gap{gap(4000, 1400)}, "nothing was acknowledged for 1.40s, from 4.00s on"},
+		{"of one, with two of the other in it", []stats.Gap{gap(4000, 6000)}, []stats.Gap{gap(4500, 1200), gap(6000, 2500)}, "nothing was acknowledged for 2.50s, from 6.00s on"},
+	} {
+		r := merged(t, part(1, 1000, tc.a...), part(2, 1000, tc.b...))
+		if got, _, _ := strings.Cut(r.BoundBy.Evidence, ", although"); r.BoundBy.Limit != LimitStall && tc.want != "" || r.BoundBy.Limit == LimitStall && got != tc.want {
+			t.Errorf("%s: bound by %+v, want %q", tc.name, r.BoundBy, tc.want)
+		}
+	}
+	alone := part(1, 1000, gap(4000, 1500), gap(5500, 1500)) // an acknowledgement came in between
+	if one, all := replayed1(t, alone).BoundBy, merged(t, alone).BoundBy; one != all || !strings.HasPrefix(one.Evidence, "nothing was acknowledged for 1.50s, from 4.00s on") {
+		t.Errorf("bound by %+v, merged by %+v", one, all)
+	}
+}
+
 func TestPartitionsOfAMergedResultHaveNoRates(t *testing.T) {
 	part := func(host string, late time.Duration) []byte {
 		events := steady(0, 60, 100)

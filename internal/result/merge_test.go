@@ -117,7 +117,7 @@ func TestOneRunMergedIsThatRun(t *testing.T) {
 		}
 		file := partFile{run: "r", host: "h", process: 1, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
 		one, r := replayed1(t, file), merged(t, file)
-		ignored := cmpopts.IgnoreFields(Result{}, "Header", "Overlap", "Hosts", "Processes", "Sources", "Invalid", "BoundBy")
+		ignored := cmpopts.IgnoreFields(Result{}, "Header", "Overlap", "Hosts", "Processes", "Sources", "Invalid", "BoundBy", "TargetReached")
 		rates := cmpopts.IgnoreFields(Throughput{}, "RecordsPerSecond", "MiBPerSecond", "OfferedRecordsPerSecond", "Seconds", "FirstDueSeconds")
 		partitions := cmpopts.IgnoreFields(PartitionRow{}, "RecordsPerSecond")
 		if diff := cmp.Diff(one, r, ignored, rates, partitions, approx, cmp.Comparer(func(a, b stats.Distribution) bool { return marshal(t, a) == marshal(t, b) })); diff != "" {

@@ -51,6 +51,7 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 		told.cores += hosts[i].CPUCores
 	}
 	told.offered, told.acked, told.read = rates.offered, rates.acknowledged, rates.consumed
+	told.stall = m.stall()
 	told.waiting = math.Round((rates.offered - rates.acknowledged - rates.failed) * f.seconds())
 	verify, all := verifyTogether(verdicts)
 	if verify != nil && !all {
@@ -65,6 +66,9 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 	r.setRates(rates, f)
 	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
+		if r.Fetch != nil && readsOnly(&r.Plan) {
+			r.Fetch.AskedRecordsPerSecond = asked
+		}
 	}
 	r.Overlap, r.Hosts, r.Processes, r.Sources = &o, hosts, processes, m.listSources()
 	if apart.Processes > 0 {

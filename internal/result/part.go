@@ -93,15 +93,15 @@ type Apart struct {
 // measured; a host's are of its processes that count.
 type Figures struct {
 	Records           Records `json:"records"`
-	Errors            Errors  `json:"errors"`
-	Bytes             int64   `json:"bytes"`          // acknowledged
-	ConsumedBytes     int64   `json:"consumed_bytes"` // read
-	RecordsPerSecond  float64 `json:"records_per_second"`
-	MiBPerSecond      float64 `json:"mib_per_second"`
-	ConsumedPerSecond float64 `json:"consumed_records_per_second"`
-	ConsumedMiB       float64 `json:"consumed_mib_per_second"`
-	Response          Latency `json:"response_us"`
-	Service           Latency `json:"service_us"`
+	Errors            Errors  `json:"errors" of:"writing"`
+	Bytes             int64   `json:"bytes" of:"writing"`          // acknowledged
+	ConsumedBytes     int64   `json:"consumed_bytes" of:"reading"` // read
+	RecordsPerSecond  float64 `json:"records_per_second" of:"writing"`
+	MiBPerSecond      float64 `json:"mib_per_second" of:"writing"`
+	ConsumedPerSecond float64 `json:"consumed_records_per_second" of:"reading"`
+	ConsumedMiB       float64 `json:"consumed_mib_per_second" of:"reading"`
+	Response          Latency `json:"response_us,omitzero" of:"writing"`
+	Service           Latency `json:"service_us,omitzero" of:"writing"`
 
 	EndToEnd *Latency `json:"end_to_end_us,omitempty"`
 

@@ -9,8 +9,13 @@ import (
 // Fetch is how records were read. Its rates are from the first record read to the
 // last: what it took to get to the first is told beside them.
 type Fetch struct {
-	RecordsPerSecond float64 `json:"records_per_second"`
-	MiBPerSecond     float64 `json:"mib_per_second"`
+	RecordsPerSecond float64 `json:"records_per_second,omitempty"` // 0: less than a second has no rate
+	MiBPerSecond     float64 `json:"mib_per_second,omitempty"`
+
+	// Of a run that only reads, as those of Throughput.
+	TargetRecordsPerSecond float64 `json:"target_records_per_second,omitempty"`
+	AskedRecordsPerSecond  float64 `json:"asked_records_per_second,omitempty"`
+
 	Bytes            int64   `json:"bytes"`              // of keys and values
 	FirstReadSeconds float64 `json:"first_read_seconds"` // from the start of the run
 	Seconds          float64 `json:"seconds"`            // from then to the last record
@@ -19,10 +24,10 @@ type Fetch struct {
 	PollRecords    float64 `json:"poll_records_mean"`
 	Requests       int64   `json:"requests"` // to all brokers
 	FailedRequests int64   `json:"failed_requests"`
-	RequestRecords float64 `json:"request_records_mean"` // of those that were answered
-	RequestBytes   float64 `json:"request_bytes_mean"`   // as sent, compressed
-	Latency        Latency `json:"request_latency_us"`   // a request waits at the broker for records
-	Errors         Errors  `json:"errors"`               // of partitions, by code
+	RequestRecords float64 `json:"request_records_mean"`        // of those that were answered
+	RequestBytes   float64 `json:"request_bytes_mean"`          // as sent, compressed
+	Latency        Latency `json:"request_latency_us,omitzero"` // a request waits at the broker for records
+	Errors         Errors  `json:"errors"`                      // of partitions, by code
 
 	WaitShare  float64 `json:"wait_share"` // of the readers' time, in which they waited for records
 	HeldShare  float64 `json:"held_share"` // in which a rate or a processing time held them back
@@ -41,10 +46,7 @@ func fetchOf(w *stats.Window) *Fetch {
 	}
 	if w.Consumed > 0 {
 		f.FirstReadSeconds = w.FirstRead.Seconds()
-		f.Seconds = max(0, w.LastRead-w.FirstRead).Seconds()
-		if f.Seconds == 0 { // one poll brought all
-			f.Seconds = w.LastRead.Seconds()
-		}
+		f.Seconds = max(0, w.LastRead-w.FirstRead).Seconds() // 0: one poll brought all
 	}
 	if f.Seconds > 0 {
 		f.RecordsPerSecond = float64(w.Consumed) / f.Seconds

@@ -13,6 +13,20 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
+func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
+	for _, tc := range []struct {
+		first, last time.Duration
+		rate        float64
+	}{{time.Second, time.Second, 0}, {time.Second, 1007 * time.Millisecond, 0}, {time.Second, 3 * time.Second, 1500}} {
+		f := NewFold(readHeader(plan.Consume, 0))
+		f.AddWindow(stats.Window{End: 4 * time.Second, Read: stats.Read{Consumed: 3000, ConsumedBytes: 3 << 20, FirstRead: tc.first, LastRead: tc.last, ReadTime: 4 * time.Second}})
+		r := f.Result()
+		if r.Fetch.RecordsPerSecond != tc.rate || r.Fetch.Seconds != (tc.last-tc.first).Seconds() {
+			t.Errorf("from %v to %v: %+v", tc.first, tc.last, r.Fetch)
+		}
+	}
+}
+
 func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
 	f := NewFold(readHeader(plan.Consume, 0))
 	w := stats.Window{End: 4 * time.Second, Read: stats.Read{

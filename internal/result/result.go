@@ -9,17 +9,24 @@ import (
 // Result is a finished run. Every field has its unit in its name; latencies are
 // in microseconds, MiB are 1,048,576 bytes as Kafka's own tools count them. What
 // the figures cover is the measured part of the run, without its warm-up.
+//
+// A field with the tag "of" is in the document only of a run that does what it names:
+// "writing", "reading", writing at a "rate", or writing in "transactions".
 type Result struct {
 	Header
 	Trailer
 
-	Notice     string     `json:"notice,omitempty"` // what a reader must know before any figure
-	Valid      bool       `json:"valid"`
-	Invalid    []string   `json:"invalid_reasons"`
-	BoundBy    Verdict    `json:"bound_by"`
+	Notice  string   `json:"notice,omitempty"` // what a reader must know before any figure
+	Valid   bool     `json:"valid"`
+	Invalid []string `json:"invalid_reasons"`
+	BoundBy Verdict  `json:"bound_by"`
+
+	// TargetReached is the share of the target rate that a run reached which missed it.
+	TargetReached *float64 `json:"target_reached_share,omitempty"`
+
 	Records    Records    `json:"records"`
-	Errors     Errors     `json:"errors"`
-	Throughput Throughput `json:"throughput"`
+	Errors     Errors     `json:"errors" of:"writing"`
+	Throughput Throughput `json:"throughput" of:"writing"`
 	Latency    Latencies  `json:"latency_us"`
 	Headline   string     `json:"headline"` // which figure to quote: "response", "throughput" or "end_to_end"
 	Note       string     `json:"headline_note"`
@@ -35,7 +42,7 @@ type Result struct {
 	EventsLeftOut int64   `json:"events_left_out,omitempty"`
 
 	Warmup     *Warmup        `json:"warmup,omitempty"`
-	Batches    Batches        `json:"batches"`
+	Batches    Batches        `json:"batches" of:"writing"`
 	Client     ClientUse      `json:"client"`
 	Partitions []PartitionRow `json:"partitions"`
 	Brokers    []BrokerRow    `json:"brokers"`
@@ -54,12 +61,12 @@ type Result struct {
 
 // Records accounts for every record: offered = acknowledged + failed + unknown.
 type Records struct {
-	Offered      int64 `json:"offered"`
-	Acknowledged int64 `json:"acknowledged"`
-	Failed       int64 `json:"failed"`
-	Unknown      int64 `json:"unknown"` // sent, not answered by the end
-	Unsent       int64 `json:"unsent"`  // due by the end, never handed to the client; not part of offered
-	Consumed     int64 `json:"consumed"`
+	Offered      int64 `json:"offered" of:"writing"`
+	Acknowledged int64 `json:"acknowledged" of:"writing"`
+	Failed       int64 `json:"failed" of:"writing"`
+	Unknown      int64 `json:"unknown" of:"writing"` // sent, not answered by the end
+	Unsent       int64 `json:"unsent" of:"writing"`  // due by the end, never handed to the client; not part of offered
+	Consumed     int64 `json:"consumed" of:"reading"`
 }
 
 // Errors counts failed records by Kafka error code.
@@ -70,8 +77,8 @@ type Errors map[string]int64
 type Throughput struct {
 	RecordsPerSecond        float64 `json:"records_per_second"`
 	MiBPerSecond            float64 `json:"mib_per_second"`
-	OfferedRecordsPerSecond float64 `json:"offered_records_per_second"` // handed to the client, over the time it took to hand them over
-	TargetRecordsPerSecond  float64 `json:"target_records_per_second"`  // 0: unlimited
+	OfferedRecordsPerSecond float64 `json:"offered_records_per_second"`          // handed to the client, over the time it took to hand them over
+	TargetRecordsPerSecond  float64 `json:"target_records_per_second,omitempty"` // 0: unlimited
 
 	// AskedRecordsPerSecond is the target of all parts of a merged run, when some of them
 	// do not count, and TargetRecordsPerSecond is that of the others.
@@ -84,10 +91,10 @@ type Throughput struct {
 
 // Latencies are the distributions of the run.
 type Latencies struct {
-	Response Latency `json:"response"` // due → acknowledged
-	Service  Latency `json:"service"`  // handed to the client → acknowledged
-	Lag      Latency `json:"lag"`      // due → handed to the client
-	OwnLag   Latency `json:"own_lag"`  // lag of the records that no back-pressure held up: kt's own lateness
+	Response Latency `json:"response,omitzero" of:"writing"` // due → acknowledged
+	Service  Latency `json:"service,omitzero" of:"writing"`  // handed to the client → acknowledged
+	Lag      Latency `json:"lag,omitzero" of:"rate"`         // due → handed to the client
+	OwnLag   Latency `json:"own_lag,omitzero" of:"rate"`     // lag of the records that no back-pressure held up: kt's own lateness
 
 	// EndToEnd is due → polled, of the records that carry kt's stamp; nil: none did.
 	EndToEnd *Latency `json:"end_to_end,omitempty"`
@@ -130,12 +137,12 @@ func latencyOf(h *stats.Histogram) Latency {
 // Warmup is the part of the run that was left out.
 type Warmup struct {
 	Records  Records `json:"records"`
-	Bytes    int64   `json:"bytes"`
-	Response Latency `json:"response_us"`
-	Errors   Errors  `json:"errors"`
+	Bytes    int64   `json:"bytes" of:"writing"`
+	Response Latency `json:"response_us,omitzero" of:"writing"`
+	Errors   Errors  `json:"errors" of:"writing"`
 
-	FirstDueSeconds float64            `json:"first_due_seconds"`
-	Histogram       stats.Distribution `json:"response_histogram"`
+	FirstDueSeconds float64            `json:"first_due_seconds" of:"writing"`
+	Histogram       stats.Distribution `json:"response_histogram,omitzero" of:"writing"`
 
 	ConsumedBytes int64       `json:"consumed_bytes,omitempty"`
 	Rebalances    *Rebalances `json:"rebalances,omitempty"`
@@ -161,11 +168,11 @@ type ClientUse struct {
 	PeakResidentBytes    int64   `json:"peak_resident_bytes"`
 	GCCPUCores           float64 `json:"gc_cpu_cores_mean"`
 	GCPauseMaxUS         int64   `json:"gc_pause_max_us"`
-	BufferFullShare      float64 `json:"buffer_full_share"` // of the senders' time, 0 to 1
-	InFlightShare        float64 `json:"in_flight_share"`   // mean part of the requests allowed in flight that were, 0 to 1
+	BufferFullShare      float64 `json:"buffer_full_share" of:"writing"` // of the senders' time, 0 to 1
+	InFlightShare        float64 `json:"in_flight_share" of:"writing"`   // mean part of the requests allowed in flight that were, 0 to 1
 	NetSentMiBPerSecond  float64 `json:"net_sent_mib_per_second"`
-	Transactions         int64   `json:"transactions"`         // committed
-	Aborted              int64   `json:"aborted_transactions"` // their records were acknowledged, and are not to be read
+	Transactions         int64   `json:"transactions" of:"transactions"`         // committed
+	Aborted              int64   `json:"aborted_transactions" of:"transactions"` // their records were acknowledged, and are not to be read
 }
 
 // PartitionRow is one partition.
@@ -173,15 +180,15 @@ type PartitionRow struct {
 	Topic   string  `json:"topic,omitempty"` // when the run has several
 	ID      int32   `json:"id"`              // its number in the topic
 	Leader  int32   `json:"leader_id"`
-	Records int64   `json:"records"`
-	MiB     float64 `json:"mib"`
+	Records int64   `json:"records" of:"writing"`
+	MiB     float64 `json:"mib" of:"writing"`
 
 	// RecordsPerSecond is nil in a merged result: what a partition had in the overlap is not
 	// known.
-	RecordsPerSecond *float64 `json:"records_per_second,omitempty"`
+	RecordsPerSecond *float64 `json:"records_per_second,omitempty" of:"writing"`
 
-	ServiceMeanUS int64 `json:"service_mean_us"`
-	ServiceMaxUS  int64 `json:"service_max_us"`
+	ServiceMeanUS int64 `json:"service_mean_us" of:"writing"`
+	ServiceMaxUS  int64 `json:"service_max_us" of:"writing"`
 
 	Consumed    int64   `json:"consumed,omitempty"`
 	ConsumedMiB float64 `json:"consumed_mib,omitempty"`
@@ -196,12 +203,12 @@ type PartitionRow struct {
 type BrokerRow struct {
 	ID         int32   `json:"id"`
 	Addr       string  `json:"address"`
-	Requests   int64   `json:"requests"`
-	Failed     int64   `json:"failed_requests"`
-	Records    int64   `json:"records"`
-	MiB        float64 `json:"mib"`
-	Latency    Latency `json:"request_latency_us"`
-	ThrottleMS int64   `json:"throttle_ms"`
+	Requests   int64   `json:"requests" of:"writing"`
+	Failed     int64   `json:"failed_requests" of:"writing"`
+	Records    int64   `json:"records" of:"writing"`
+	MiB        float64 `json:"mib" of:"writing"`
+	Latency    Latency `json:"request_latency_us,omitzero" of:"writing"`
+	ThrottleMS int64   `json:"throttle_ms" of:"writing"`
 
 	Fetch *BrokerFetch `json:"fetch,omitempty"`
 }
@@ -212,27 +219,27 @@ type BrokerFetch struct {
 	Failed     int64   `json:"failed_requests"`
 	Records    int64   `json:"records"`
 	MiB        float64 `json:"mib"` // as sent, compressed
-	Latency    Latency `json:"request_latency_us"`
+	Latency    Latency `json:"request_latency_us,omitzero"`
 	ThrottleMS int64   `json:"throttle_ms"`
 }
 
 // Point is one step of the series. Latencies are those of the records that got
-// their outcome in it. A long run's steps are longer than a second: their counts
-// are sums, and their latencies the worst of their seconds.
+// their outcome in it, 0 if none did. A long run's steps are longer than a second: their
+// counts are sums, and their latencies the worst of their seconds.
 type Point struct {
 	StartSeconds float64 `json:"start_seconds"`
 	Seconds      float64 `json:"seconds"`
 	Warmup       bool    `json:"warmup"`
-	Acknowledged int64   `json:"acknowledged"`
-	Failed       int64   `json:"failed"`
-	Bytes        int64   `json:"bytes"`
-	P50          int64   `json:"response_p50_us"`
-	P90          int64   `json:"response_p90_us"`
-	P99          int64   `json:"response_p99_us"`
-	P999         int64   `json:"response_p999_us"`
-	Max          int64   `json:"response_max_us"`
-	LagP99       int64   `json:"lag_p99_us"`
-	CPUCores     float64 `json:"cpu_cores"`
+	Acknowledged int64   `json:"acknowledged" of:"writing"`
+	Failed       int64   `json:"failed" of:"writing"`
+	Bytes        int64   `json:"bytes" of:"writing"`
+	P50          int64   `json:"response_p50_us,omitempty"`
+	P90          int64   `json:"response_p90_us,omitempty"`
+	P99          int64   `json:"response_p99_us,omitempty"`
+	P999         int64   `json:"response_p999_us,omitempty"`
+	Max          int64   `json:"response_max_us,omitempty"`
+	LagP99       int64   `json:"lag_p99_us,omitempty" of:"rate"`
+	CPUCores     float64 `json:"cpu_cores,omitempty"`
 
 	Consumed      int64 `json:"consumed,omitempty"`
 	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
@@ -247,9 +254,9 @@ type Point struct {
 
 // Histograms are the distributions themselves, so that results can be merged.
 type Histograms struct {
-	Response stats.Distribution `json:"response"`
-	Service  stats.Distribution `json:"service"`
-	Lag      stats.Distribution `json:"lag"`
+	Response stats.Distribution `json:"response,omitzero" of:"writing"`
+	Service  stats.Distribution `json:"service,omitzero" of:"writing"`
+	Lag      stats.Distribution `json:"lag,omitzero" of:"rate"`
 	EndToEnd stats.Distribution `json:"end_to_end,omitzero"`
 }
 

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"slices"
+
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -9,59 +11,145 @@ import (
 // joined two by two, as often as it takes.
 const maxPoints = 3600
 
+// ShortRow is the length in seconds below which a step has no row of its own, no rate and
+// no CPU: the end of a run is a few milliseconds after its last second.
+const ShortRow = 0.5
+
 type series struct {
-	points  []Point
-	stride  int     // windows a point
-	last    [2]slot // the last point of each phase
-	current int     // the point that the last window went to
+	points []Point
+	stride int     // windows a point
+	last   [2]slot // the last point of each phase
 }
 
 // slot is a point that may still be filled.
 type slot struct {
 	at   int // its index
 	fill int // windows in it; 0: there is none
+
+	window stats.Window // of a point of one: what comes after it is added to its distributions
 }
 
 // Points makes the points of the windows of a run, which it must be given in their
 // order. The zero value is ready.
-type Points struct{ backlog int64 }
+type Points struct {
+	backlog int64
+	begun   bool // the measured part
+}
 
-// Next is the point of the next window.
-func (p *Points) Next(w *stats.Window) Point {
-	p.backlog += w.Backlog
-	point := PointOf(w)
-	point.Backlog = p.backlog
-	return point
+// Of is the points of the windows of one second, in which the machine was as h tells. It
+// leaves out short ones in which nothing happened.
+func (p *Points) Of(windows []stats.Window, h host.Sample) []Point {
+	points := slices.DeleteFunc(p.of(windows, h), func(p Point) bool {
+		return p.Seconds < ShortRow && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0
+	})
+	for i := range points {
+		points[i].CPUCores = points[i].knownCPU()
+	}
+	return points
+}
+
+func (p *Points) of(windows []stats.Window, h host.Sample) []Point {
+	points := make([]Point, len(windows))
+	for i := range windows {
+		p.backlog += windows[i].Backlog
+		points[i] = PointOf(&windows[i])
+		points[i].Backlog = p.backlog
+	}
+	if len(points) == 2 && points[0].Warmup && !points[1].Warmup {
+		p.divide(windows, points)
+	}
+	for i := range windows {
+		w := &windows[i]
+		p.begun = p.begun || !w.Warmup && (w.Offered > 0 || w.Consumed > 0)
+	}
+	length := 0.0
+	for i := range points {
+		length += points[i].Seconds
+	}
+	for i := range points {
+		if points[i].Seconds > 0 {
+			points[i].CPUCores = h.ProcessCPU * h.Interval.Seconds() / length
+		}
+	}
+	return points
+}
+
+// divide shares the second in which the warm-up ended out between the phases. What becomes
+// known of the warm-up after that takes no time of its own.
+func (p *Points) divide(windows []stats.Window, points []Point) {
+	warm, w := &windows[0], &windows[1]
+	end := w.FirstDue
+	switch {
+	case warm.Offered == 0 && warm.Consumed == 0:
+		end = warm.Start
+	case p.begun: // of several processes some warm up, and others are measured
+		return
+	case w.Offered == 0 && w.Consumed > 0:
+		end = w.FirstRead
+	case w.Offered == 0:
+		return
+	}
+	end = min(max(end, w.Start), w.End)
+	points[0].Seconds = (end - warm.Start).Seconds()
+	points[1].StartSeconds, points[1].Seconds = end.Seconds(), (w.End - end).Seconds()
+}
+
+func (p *Point) knownCPU() float64 {
+	if p.Seconds < ShortRow {
+		return 0
+	}
+	return p.CPUCores
 }
 
 // PointOf is the point of one window. How many records wait at its end is more than
 // one window tells: Points knows it.
 func PointOf(w *stats.Window) Point {
-	us := func(q float64) int64 { return w.Response.Quantile(q).Microseconds() }
-	e2e := func(q float64) int64 { return w.EndToEnd.Quantile(q).Microseconds() }
-	return Point{
+	p := Point{
 		StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup,
 		Acknowledged: w.Acknowledged, Failed: w.Failed, Bytes: w.Bytes,
-		P50: us(0.5), P90: us(0.9), P99: us(0.99), P999: us(0.999), Max: w.Response.Max().Microseconds(),
-		LagP99: w.Lag.Quantile(0.99).Microseconds(),
-
-		Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes,
-		EndToEndP50: e2e(0.5), EndToEndP90: e2e(0.9), EndToEndP99: e2e(0.99), EndToEndP999: e2e(0.999),
-		EndToEndMax: w.EndToEnd.Max().Microseconds(), Events: int64(len(w.Events)),
+		Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes, Events: int64(len(w.Events)),
 	}
+	p.distributions(w)
+	return p
 }
 
-func (s *series) add(p Point) {
+// distributions takes the latencies of a window. What took less than a microsecond took
+// one: 0 is where nothing was measured.
+func (p *Point) distributions(w *stats.Window) {
+	us := func(h *stats.Histogram, q float64) int64 {
+		if h.Count() == 0 {
+			return 0
+		}
+		return max(1, h.Quantile(q).Microseconds())
+	}
+	r, e := &w.Response, &w.EndToEnd
+	p.P50, p.P90, p.P99, p.P999, p.Max = us(r, 0.5), us(r, 0.9), us(r, 0.99), us(r, 0.999), us(r, 1)
+	p.EndToEndP50, p.EndToEndP90, p.EndToEndP99, p.EndToEndP999, p.EndToEndMax = us(e, 0.5), us(e, 0.9), us(e, 0.99), us(e, 0.999), us(e, 1)
+	p.LagP99 = w.Lag.Quantile(0.99).Microseconds()
+}
+
+// add adds the point of a window. A short one goes to the point before it, or is continued
+// by the next.
+func (s *series) add(p Point, w *stats.Window) {
 	s.stride = max(1, s.stride)
 	l := &s.last[stats.PhaseOf(p.Warmup)]
-	if l.fill > 0 && l.fill < s.stride {
+	switch {
+	case l.fill > 0 && min(p.Seconds, s.points[l.at].Seconds) < ShortRow:
+		s.points[l.at] = join(s.points[l.at], p)
+		if !l.window.IsZero() {
+			l.window = stats.Merge(l.window, *w)
+			s.points[l.at].distributions(&l.window)
+		}
+		return
+	case l.fill > 0 && l.fill < s.stride:
 		s.points[l.at] = join(s.points[l.at], p)
 		l.fill++
-		s.current = l.at
 		return
 	}
 	*l = slot{at: len(s.points), fill: 1}
-	s.current = l.at
+	if s.stride == 1 {
+		l.window = stats.Window{Start: w.Start, End: w.End, Warmup: w.Warmup, Lag: w.Lag, Response: w.Response, Read: stats.Read{EndToEnd: w.EndToEnd}}
+	}
 	s.points = append(s.points, p)
 	if len(s.points) > maxPoints {
 		s.halve()
@@ -72,21 +160,25 @@ func (s *series) add(p Point) {
 // their points take turns.
 func (s *series) halve() {
 	kept := s.points[:0]
-	s.last = [2]slot{} // the next window starts a point
-	var open [2]slot
+	var open [2]slot // the last point of each phase, and of how many it is made
 	for _, p := range s.points {
 		o := &open[stats.PhaseOf(p.Warmup)]
 		if o.fill == 1 {
 			kept[o.at] = join(kept[o.at], p)
-			o.fill = 0
+			o.fill = 2
 		} else {
 			*o = slot{at: len(kept), fill: 1}
 			kept = append(kept, p)
 		}
-		s.current = o.at
 	}
 	s.points = kept
 	s.stride *= 2
+	for i := range open {
+		if open[i].fill > 0 {
+			open[i].fill = s.stride // the next window starts a point
+		}
+	}
+	s.last = open
 }
 
 // join makes one point of two of the same phase, of which b is the later.
@@ -108,14 +200,4 @@ func join(a, b Point) Point {
 		EndToEndP99: max(a.EndToEndP99, b.EndToEndP99), EndToEndP999: max(a.EndToEndP999, b.EndToEndP999),
 		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events,
 	}
-}
-
-// sample adds the CPU of an interval to the point of its window, which came
-// before it.
-func (s *series) sample(h host.Sample) {
-	if len(s.points) == 0 || s.points[s.current].Seconds <= 0 {
-		return
-	}
-	p := &s.points[s.current]
-	p.CPUCores += h.ProcessCPU * h.Interval.Seconds() / p.Seconds
 }

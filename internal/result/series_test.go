@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -33,11 +34,11 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 					StartSeconds: float64(i), Seconds: 1, Warmup: tc.warmup(i), Acknowledged: v, Failed: v % 3, Bytes: 10 * v,
 					P50: v, P90: 2 * v, P99: 3 * v, P999: 4 * v, Max: 5 * v, LagP99: 6 * v,
 				}
-				s.add(p)
+				p.CPUCores = 2
+				s.add(p, new(stats.Window))
 				if len(s.points) > maxPoints {
 					t.Fatalf("%d points after %d windows", len(s.points), i+1)
 				}
-				s.sample(host.Sample{Interval: time.Second, ProcessCPU: 2})
 				w := want[p.Warmup]
 				w = Point{
 					Seconds: w.Seconds + 1, Acknowledged: w.Acknowledged + v, Failed: w.Failed + v%3, Bytes: w.Bytes + 10*v,
@@ -85,20 +86,94 @@ func TestJoinedLatenciesAreTheWorstAndCPUIsWeighted(t *testing.T) {
 	}
 }
 
-func TestASampleGoesToThePointOfItsWindow(t *testing.T) {
-	var s series
-	s.sample(host.Sample{ProcessCPU: 9, Interval: time.Second}) // before any window: nowhere to go
-	s.add(Point{Seconds: 1, Warmup: true})
-	s.add(Point{Seconds: 1})
-	s.sample(host.Sample{ProcessCPU: 3, Interval: time.Second})
-	s.add(Point{StartSeconds: 1})
-	s.sample(host.Sample{ProcessCPU: 5, Interval: time.Second}) // to a point without a length: nowhere either
-	var cpu []float64
-	for _, p := range s.points {
-		cpu = append(cpu, p.CPUCores)
+// window is one at a rate of 1000 records/s, in which as many were sent as answered.
+func window(from, to time.Duration, warmup bool, records int64, latency time.Duration) stats.Window {
+	w := stats.Window{Start: from, End: to, Warmup: warmup, Offered: records, Acknowledged: records, FirstDue: from}
+	w.Response.RecordN(latency, records)
+	return w
+}
+
+// row is what the tests below look at.
+type row struct {
+	from, seconds float64
+	warmup        bool
+	records       int64
+	p50, max      int64
+	cpu           float64
+}
+
+func rowsOf(points []Point) (rows []row) {
+	for _, p := range points {
+		rows = append(rows, row{p.StartSeconds, p.Seconds, p.Warmup, p.Acknowledged, p.P50, p.Max, math.Round(1000*p.CPUCores) / 1000})
 	}
-	if diff := cmp.Diff([]float64{0, 3, 0}, cpu); diff != "" {
-		t.Errorf("CPU of the points (-want +got):\n%s", diff)
+	return rows
+}
+
+func TestEachSecondHasOneRow(t *testing.T) {
+	const s, ms = time.Second, time.Millisecond
+	sample := func(seconds, cores float64) host.Sample {
+		return host.Sample{Interval: time.Duration(seconds * float64(time.Second)), ProcessCPU: cores}
+	}
+	late := func(from, to time.Duration, records int64) stats.Window { // of the warm-up, known when it was over
+		w := window(from, to, true, records, 30*ms)
+		w.Offered, w.FirstDue = 0, 0
+		return w
+	}
+	measured := func(from, to, first time.Duration, records int64) stats.Window {
+		w := window(from, to, false, records, 4*ms)
+		w.Offered, w.FirstDue = max(1, records), first
+		return w
+	}
+	type second struct {
+		windows []stats.Window
+		sample  host.Sample
+	}
+	for _, tc := range []struct {
+		name string
+		in   []second
+		want []row
+	}{
+		{"the last milliseconds belong to the second before", []second{
+			{[]stats.Window{window(0, s, false, 1000, 4*ms)}, sample(1, 0.12)},
+			{[]stats.Window{window(s, 2*s, false, 1000, 4*ms)}, sample(1, 0.12)},
+			{[]stats.Window{window(2*s, 2002*ms, false, 10, 30*ms)}, sample(0.002, 5)},
+		}, []row{{0, 1, false, 1000, 4000, 4000, 0.12}, {1, 1.002, false, 1010, 4001, 30_000, 0.13}}},
+		{"a run of milliseconds has a row without CPU", []second{
+			{[]stats.Window{window(0, 2*ms, false, 10, 4*ms)}, sample(0.002, 5)},
+		}, []row{{0, 0.002, false, 10, 4000, 4000, 0}}},
+		{"the warm-up ends with a second", []second{
+			{[]stats.Window{window(0, s, true, 1000, 4*ms)}, sample(1, 0.5)},
+			{[]stats.Window{late(s, 2*s, 21), measured(s, 2*s, s, 979)}, sample(1, 0.5)},
+			{[]stats.Window{late(2*s, 3*s, 4), measured(2*s, 3*s, 2*s, 1000)}, sample(1, 0.5)},
+		}, []row{{0, 1, true, 1025, 4001, 30_000, 0.5}, {1, 1, false, 979, 4000, 4000, 0.5}, {2, 1, false, 1000, 4000, 4000, 0.5}}},
+		{"and in the midst of one", []second{
+			{[]stats.Window{window(0, s, true, 1000, 4*ms)}, sample(1, 0.5)},
+			{[]stats.Window{window(s, 2*s, true, 600, 4*ms), measured(s, 2*s, 1600*ms, 400)}, sample(1, 0.5)},
+			{[]stats.Window{late(2*s, 3*s, 5), measured(2*s, 3*s, 2*s, 1000)}, sample(1, 0.5)},
+		}, []row{{0, 1, true, 1000, 4000, 4000, 0.5}, {1, 0.6, true, 605, 4001, 30_000, 0.5}, {1.6, 1.4, false, 1400, 4000, 4000, 0.5}}},
+		{"just before one", []second{
+			{[]stats.Window{window(0, s, true, 999, 4*ms), measured(0, s, 999*ms, 0)}, sample(1, 0.5)},
+			{[]stats.Window{late(s, 2*s, 1), measured(s, 2*s, s, 1000)}, sample(1, 0.5)},
+		}, []row{{0, 0.999, true, 1000, 4001, 30_000, 0.5}, {0.999, 1.001, false, 1000, 4000, 4000, 0.5}}},
+	} {
+		f := NewFold(header(1000))
+		for _, s := range tc.in {
+			for _, w := range s.windows {
+				f.AddWindow(w)
+			}
+			f.AddSample(s.sample)
+		}
+		if diff := cmp.Diff(tc.want, rowsOf(f.Result().Series), cmp.AllowUnexported(row{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestAPointOfAMomentInWhichNothingHappenedIsNotTold(t *testing.T) {
+	var points Points
+	windows := []stats.Window{window(0, time.Second, true, 0, 0), window(0, time.Second, false, 10, time.Millisecond)}
+	if got := rowsOf(points.Of(windows, host.Sample{})); len(got) != 1 || got[0].warmup {
+		t.Errorf("points %+v, want that of the measured part alone", got)
 	}
 }
 
@@ -125,7 +200,7 @@ func TestPointsKnowHowManyRecordsWait(t *testing.T) {
 	windows[0].EndToEnd.RecordN(3*time.Millisecond, 10)
 	windows[1].EndToEnd.RecordN(2*time.Millisecond, 5)
 	var points Points
-	a, b := points.Next(&windows[0]), points.Next(&windows[1])
+	a, b := points.Of(windows[:1], host.Sample{})[0], points.Of(windows[1:], host.Sample{})[0]
 	joined := join(a, b)
 	want := Point{
 		Seconds: 2, Consumed: 15, ConsumedBytes: 150, Backlog: 300, Events: 3,

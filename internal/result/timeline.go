@@ -115,7 +115,7 @@ func (t *timeline) explain(from, to time.Duration) string {
 	events := inOrder(t.events)
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.Exec} {
 		for _, e := range events {
-			if e.Kind != kind || e.At < from-time.Second || e.At > to { // a stall is known to the second
+			if e.Kind != kind || e.At < from-time.Second || e.At > to {
 				continue
 			}
 			what := e.Text

@@ -19,6 +19,7 @@ type load struct {
 	warmup int                   // seconds
 	failed map[int]int64
 	full   func(second int) bool // nil: all are
+	gaps   map[int]stats.Gap     // by the second in which they are told
 }
 
 func (l load) fold() *Fold {
@@ -27,7 +28,7 @@ func (l load) fold() *Fold {
 		at := time.Duration(i) * time.Second
 		w := stats.Window{
 			Start: at, End: at + time.Second, Warmup: i < l.warmup, Offered: 1000, Acknowledged: rate, Failed: l.failed[i],
-			ShardTime: time.Second, Events: l.events[i],
+			ShardTime: time.Second, Events: l.events[i], Outage: l.gaps[i],
 		}
 		if l.full != nil && !l.full(i) {
 			w.ShardTime /= 2
@@ -275,7 +276,7 @@ func TestAnEventThatIsToldLateStandsWhereItBelongs(t *testing.T) {
 func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 	broker := at(12.9, stats.BrokerGone)
 	broker.Text = "broker 2 does not answer"
-	const told = "nothing was acknowledged for 4 s, from second 10 on, although records were outstanding"
+	const told = "nothing was acknowledged for 3.96s, from 10.0s on, although records were outstanding"
 	for _, tc := range []struct {
 		name   string
 		events []stats.Event
@@ -288,7 +289,9 @@ func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 		{"long before", []stats.Event{at(8.9, stats.BrokerGone)}, told + "; senders waited"},
 		{"and after", []stats.Event{at(14.1, stats.BrokerGone)}, told + "; senders waited"},
 	} {
-		f := load{rates: rates(steadily(10, 1000), steadily(4, 0), steadily(10, 1000)), events: map[int][]stats.Event{16: tc.events}}.fold()
+		f := load{rates: rates(steadily(10, 1000), steadily(4, 0), steadily(10, 1000)), events: map[int][]stats.Event{16: tc.events}, gaps: map[int]stats.Gap{
+			14: {From: 10_040 * time.Millisecond, Length: 3960 * time.Millisecond},
+		}}.fold()
 		if v := f.Verdict(); v.Limit != LimitStall || !strings.HasPrefix(v.Evidence, tc.want) {
 			t.Errorf("%s: bound by %q (%s), want %q", tc.name, v.Limit, v.Evidence, tc.want)
 		}
@@ -297,7 +300,7 @@ func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 
 func TestTheLongestGapNeedsNoEvent(t *testing.T) {
 	f := NewFold(header(0))
-	f.AddWindow(stats.Window{End: time.Second, Outage: stats.Gap{From: time.Millisecond, Length: 2 * time.Millisecond}})
+	f.AddWindow(stats.Window{End: time.Second, Offered: 1, Outage: stats.Gap{From: time.Millisecond, Length: 2 * time.Millisecond}})
 	f.AddWindow(stats.Window{
 		Start: time.Second, End: 2 * time.Second, Outage: stats.Gap{From: time.Second, Length: 700 * time.Millisecond},
 		Partitions: map[int32]stats.Partition{2: {Records: 1, Outage: stats.Gap{From: time.Second, Length: 800 * time.Millisecond}}},

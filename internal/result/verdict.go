@@ -55,6 +55,10 @@ const (
 	failuresShow  = 0.01 // of the records offered
 	stallShows    = 2 * time.Second
 
+	// stallShowsAtRate is how long a stall must be at a fixed rate, where each record that
+	// was due in it has waited.
+	stallShowsAtRate = time.Second
+
 	// waitingShows is how much of a fixed-rate load may wait for its acknowledgement when
 	// sending ends, if that is more than 1 - rateKept of all of it: beyond a second of it
 	// is no latency any more, but a queue.
@@ -90,7 +94,7 @@ type evidence struct {
 	acked  float64 // records a second acknowledged
 	wait   float64 // records that waited for their acknowledgement when sending ended
 	parts  int     // processes that made the load
-	stall  stall
+	stall  stats.Gap
 	cause  string  // of the stall, as far as events tell
 	noAcks bool    // acks=0
 	slack  float64 // of the target that rate may fall short by
@@ -102,21 +106,21 @@ type evidence struct {
 
 func (f *Fold) evidence() evidence {
 	w := &f.total[stats.Measured]
-	e := evidence{w: w, use: f.client(w), target: f.header.Plan.RecordsPerSecond(), stall: f.stall, noAcks: f.setting("acks") == "0"}
+	e := evidence{w: w, use: f.client(w), target: f.header.Plan.RecordsPerSecond(), stall: w.Outage, noAcks: f.setting("acks") == "0"}
 	e.single, e.read = f.header.Plan.Load.OneAtATime, f.readingEvidence(w)
-	if e.stall.longest >= stallShows {
-		e.cause = f.line.explain(e.stall.from, e.stall.from+e.stall.longest)
-	}
 	e.lagP99 = w.OwnLag.Quantile(0.99)
 	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
 	t := throughputOf(w, e.target)
 	e.rate, e.acked, e.wait, e.parts = t.OfferedRecordsPerSecond, t.RecordsPerSecond, float64(f.waiting), 1
 	if e.told = f.told; e.told != nil {
 		e.rate, e.use.CPUCores = e.told.offered, e.told.cores
-		e.acked, e.wait, e.parts = e.told.acked, e.told.waiting, e.told.parts
+		e.acked, e.wait, e.parts, e.stall = e.told.acked, e.told.waiting, e.told.parts, e.told.stall
 		if e.read != nil {
 			e.read.fetch.RecordsPerSecond = e.told.read
 		}
+	}
+	if e.stalls() {
+		e.cause = f.line.explain(e.stall.From, e.stall.From+e.stall.Length)
 	}
 	e.slack = 1 - rateKept
 	if f.header.Plan.Load.Arrivals == plan.Poisson {
@@ -188,6 +192,20 @@ func (e *evidence) carried() bool {
 	return e.wait <= max(float64(e.parts), waitingShows.Seconds()*e.target, (1-rateKept)*float64(e.w.Offered))
 }
 
+// missed returns the share of the target that was reached, and reports whether that is too
+// little, by what the run was bound by.
+func (e *evidence) missed(by Limit) (share float64, missed bool) {
+	if e.target == 0 || by == LimitNone || by == LimitUnknown {
+		return 0, false
+	}
+	reached := e.acked
+	if e.read != nil && e.read.only {
+		reached = e.read.fetch.RecordsPerSecond
+	}
+	share = reached / e.target
+	return share, share < 1-e.slack
+}
+
 // verdict names the limit: kt's own faults first, then what the brokers said,
 // then what was full.
 func (e *evidence) verdict() Verdict {
@@ -205,8 +223,8 @@ func (e *evidence) verdict() Verdict {
 	case e.read != nil && e.read.only:
 		return e.readVerdict(cpu, host)
 	case e.lost() >= failuresShow:
-		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s; %s", 100*e.lost(), e.worst(), full)}
-	case e.stall.longest >= stallShows:
+		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s; %s", 100*e.lost(), e.worst(), e.stallToo(), full)}
+	case e.stalls():
 		return e.stalled(full + "; " + cpu)
 	case e.told != nil && e.told.apart != "":
 		return e.told.unknown()
@@ -257,11 +275,33 @@ func (e *evidence) queued(busy string) Verdict {
 		theme.Plural(e.rate, "record", "records"), theme.Amount(e.acked), did, theme.Plural(e.wait, "record", "records"), e.wait/e.target, busy)}
 }
 
+// stalls reports whether the longest time without an acknowledgement is worth a verdict.
+func (e *evidence) stalls() bool {
+	if e.target > 0 {
+		return e.stall.Length >= stallShowsAtRate
+	}
+	return e.stall.Length >= stallShows
+}
+
+// stallText is written as the summary writes the longest gap, of which the document has
+// the milliseconds: it is the same one.
+func (e *evidence) stallText() string {
+	length := e.stall.Length.Truncate(time.Millisecond)
+	return fmt.Sprintf("nothing was acknowledged for %s, from %s on", theme.Duration(length), theme.Duration(e.stall.From))
+}
+
+// stallToo names a stall beside a graver verdict.
+func (e *evidence) stallToo() string {
+	if !e.stalls() {
+		return ""
+	}
+	return "; " + e.stallText()
+}
+
 // stalled points to what happened meanwhile, if something did: what was busy tells
 // little then.
 func (e *evidence) stalled(busy string) Verdict {
-	s := fmt.Sprintf("nothing was acknowledged for %.0f s, from second %.0f on, although records were outstanding",
-		e.stall.longest.Seconds(), e.stall.from.Seconds())
+	s := e.stallText() + ", although records were outstanding"
 	if e.cause != "" {
 		return Verdict{LimitStall, s + ": " + e.cause}
 	}

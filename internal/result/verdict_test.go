@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -266,30 +267,68 @@ func TestATargetIsKeptToOnePercent(t *testing.T) {
 	}
 }
 
-func TestSecondsWithoutAcknowledgementsAreAStall(t *testing.T) {
+func TestTheLongestGapIsAStall(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		rate      float64
+		gap, more time.Duration // both are told, one after the other
+		want      string        // "": no stall
+	}{
+		{"less than a second at a rate", 1000, 999 * time.Millisecond, 0, ""},
+		{"a second", 1000, time.Second, 0, "nothing was acknowledged for 1.00s, from 3.96s on, although"},
+		{"a broker that stood still for 2 s", 1000, 1960 * time.Millisecond, 0, "nothing was acknowledged for 1.96s, from 3.96s on, although"},
+		{"one that goes on", 1000, 1040 * time.Millisecond, 2720 * time.Millisecond, "nothing was acknowledged for 2.72s, from 3.96s on, although"},
+		{"a shorter one after it", 1000, 2720 * time.Millisecond, time.Second, "nothing was acknowledged for 2.72s, from 3.96s on, although"},
+		{"where nothing is due", 0, 1960 * time.Millisecond, 0, ""},
+		{"where nothing is due, longer", 0, 2 * time.Second, 0, "nothing was acknowledged for 2.00s, from 3.96s on, although"},
+	} {
+		f := NewFold(header(tc.rate))
+		for i := range 12 {
+			at := time.Duration(i) * time.Second
+			w := stats.Window{
+				Start: at, End: at + time.Second, Offered: 1000, Acknowledged: 1000, ShardTime: time.Second,
+				LastDue: at + time.Second, LastSent: at + time.Second, LastAck: at + time.Second,
+			}
+			switch i { // each second has acknowledgements: what counts is the time between two of them
+			case 5:
+				w.Outage = stats.Gap{From: 3960 * time.Millisecond, Length: tc.gap}
+			case 6:
+				w.Outage = stats.Gap{From: 3960 * time.Millisecond, Length: tc.more}
+			}
+			f.AddWindow(w)
+		}
+		v := f.Verdict()
+		if stall := v.Limit == LimitStall; stall != (tc.want != "") || !strings.HasPrefix(v.Evidence, tc.want) {
+			t.Errorf("%s: bound by %q: %s; want %q", tc.name, v.Limit, v.Evidence, tc.want)
+		}
+		if r := f.Result(); *r.Outage.LongestGapMS != max(tc.gap, tc.more).Milliseconds() {
+			t.Errorf("%s: the longest gap is %d ms", tc.name, *r.Outage.LongestGapMS)
+		}
+	}
+}
+
+func TestAStallIsNamedBesideWhatIsGraver(t *testing.T) {
 	f := NewFold(header(1000))
-	second := func(i, offered, acked int64) {
-		at := time.Duration(i) * time.Second
-		f.AddWindow(stats.Window{
-			Start: at, End: at + time.Second, Offered: offered, Acknowledged: acked, ShardTime: time.Second,
-			LastDue: at + time.Second, LastSent: at + time.Second, LastAck: time.Duration(acked) * (at + time.Second) / time.Duration(max(acked, 1)),
-		})
+	f.AddWindow(stats.Window{
+		End: 10 * time.Second, Offered: 10_000, Acknowledged: 5000, Failed: 5000, Errors: map[string]int64{"client:DELIVERY_TIMEOUT": 5000},
+		LastAck: 5 * time.Second, LastDue: 10 * time.Second, LastSent: 10 * time.Second, ShardTime: 10 * time.Second,
+		Outage: stats.Gap{From: 5 * time.Second, Length: 4 * time.Second},
+	})
+	const want = "most of them client:DELIVERY_TIMEOUT; nothing was acknowledged for 4.00s, from 5.00s on"
+	if v := f.Verdict(); v.Limit != LimitFailures || !strings.Contains(v.Evidence, want) {
+		t.Errorf("bound by %q: %s; want %q in it", v.Limit, v.Evidence, want)
 	}
-	second(0, 1000, 1000)
-	second(1, 1000, 0)
-	if got := f.Verdict().Limit; got == LimitStall {
-		t.Errorf("one second without an answer is called %q", got)
-	}
-	second(2, 1000, 0)
-	second(3, 1000, 0)
-	v := f.Verdict()
-	if v.Limit != LimitStall || !strings.Contains(v.Evidence, "for 3 s, from second 1 on") {
-		t.Errorf("bound by %q: %s", v.Limit, v.Evidence)
-	}
-	second(4, 0, 3000)
-	second(5, 1000, 1000)
-	if v := f.Verdict(); v.Limit != LimitStall {
-		t.Errorf("the stall was forgotten: bound by %q", v.Limit)
+}
+
+func TestAGapCountsFromTheFirstMeasuredRecord(t *testing.T) {
+	f := NewFold(header(1000))
+	f.AddWindow(stats.Window{End: 2 * time.Second, Warmup: true, Offered: 2000, Acknowledged: 500, Outage: stats.Gap{From: 500 * time.Millisecond, Length: 1500 * time.Millisecond}})
+	f.AddWindow(stats.Window{
+		Start: 2 * time.Second, End: 3 * time.Second, Offered: 1000, FirstDue: 2 * time.Second, LastSent: 3 * time.Second,
+		Outage: stats.Gap{From: 500 * time.Millisecond, Length: 2200 * time.Millisecond},
+	})
+	if o := f.Result().Outage; *o.LongestGapMS != 700 || *o.LongestGapFromSeconds != 2 {
+		t.Errorf("the gap is of %d ms from %v s on, want 700 ms from 2 s on", *o.LongestGapMS, *o.LongestGapFromSeconds)
 	}
 }
 
@@ -317,14 +356,29 @@ func TestWithoutAcksAFullBufferIsTheConnections(t *testing.T) {
 	}
 }
 
-func TestRecordsOfTheWarmupThatAreStillAcknowledgedAreNoStall(t *testing.T) {
-	f := NewFold(header(1000))
-	for i := range 4 {
-		at := time.Duration(i) * time.Second
-		f.AddWindow(stats.Window{Start: at, End: at + time.Second, Warmup: true, Acknowledged: 1000})
-		f.AddWindow(stats.Window{Start: at, End: at + time.Second, Offered: 1000, ShardTime: time.Second, LastSent: at + time.Second})
-	}
-	if v := f.Verdict(); v.Limit == LimitStall {
-		t.Errorf("bound by %q: %s", v.Limit, v.Evidence)
+func TestAMissedTargetIsToldWithItsShare(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		offered, acked int64
+		seconds        int
+		share          float64 // 0: it is not missed
+	}{
+		{"kept", 10_000, 10_000, 10, 0},
+		{"kept, and the last are acknowledged late", 10_000, 9950, 10, 0},
+		{"half of it was offered", 5000, 5000, 10, 0.5},
+		{"all was offered, and half acknowledged", 10_000, 5000, 10, 0.5},
+		{"too short to tell", 400, 400, 0, 0},
+	} {
+		f := NewFold(header(1000))
+		end := max(time.Duration(tc.seconds)*time.Second, 800*time.Millisecond)
+		f.AddWindow(stats.Window{
+			End: end, Offered: tc.offered, Acknowledged: tc.acked, LastDue: end, LastSent: end, LastAck: end, ShardTime: end, BufferFull: end / 2,
+		})
+		switch r := f.Result(); {
+		case (r.TargetReached != nil) != (tc.share > 0):
+			t.Errorf("%s: the share is %v, bound by %+v", tc.name, r.TargetReached, r.BoundBy)
+		case r.TargetReached != nil && math.Abs(*r.TargetReached-tc.share) > 1e-3:
+			t.Errorf("%s: the share is %v, want %v", tc.name, *r.TargetReached, tc.share)
+		}
 	}
 }

@@ -128,7 +128,7 @@ func (r *Recorder) wait(partition int32) *Wait {
 	return &r.waits[partition]
 }
 
-// FailedIn notes the partition of a record that failed.
+// FailedIn notes the partition of a record that failed, or was given up.
 func (r *Recorder) FailedIn(phase int, partition int32, sent, at time.Duration) {
 	p := r.partition(phase, partition)
 	p.Outage = p.Outage.longer(r.wait(partition).Failed(sent, at))

@@ -132,7 +132,7 @@ func (c *canned) fetches(w *stats.Window, n int64) {
 	for _, id := range []int32{1, 2, 3} {
 		b := w.Brokers[id]
 		b.Fetch = stats.Traffic{
-			Requests: 120, Batches: n / 3 / 15800, Records: n / 3, Bytes: n / 3 * 1024,
+			Requests: 120, Batches: n / 3 / 15, Records: n / 3, Bytes: n / 3 * 1024,
 			WireBytes: int64(float64(n) / 3 * 1024 / 3.1 * (0.98 + 0.04*c.rng.Float64())),
 		}
 		for range 120 {

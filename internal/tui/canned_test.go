@@ -177,7 +177,7 @@ func (c *canned) brokers(w *stats.Window, second int, n int64) {
 			continue
 		}
 		b := stats.Broker{Traffic: stats.Traffic{
-			Requests: 400, Batches: n / 3 / 15800, Records: n / 3, Bytes: n / 3 * 1024,
+			Requests: 400, Batches: n / 3 / 15, Records: n / 3, Bytes: n / 3 * 1024,
 			WireBytes: int64(float64(n) / 3 * 1024 / 3.1 * (0.98 + 0.04*c.rng.Float64())),
 		}}
 		slow := 1.0

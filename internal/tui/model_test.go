@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // calls counts what the model asks for.
@@ -265,5 +266,45 @@ func TestTheChartMovesByWholeColumnsOnly(t *testing.T) {
 			t.Fatalf("after %d s the axis goes back", i)
 		}
 		before = x.To
+	}
+}
+
+// A producer fills one batch after the other: of a paused load the last seconds hold too few.
+func TestPartitionsAreComparedOnlyByEnoughBatches(t *testing.T) {
+	var p partitions
+	tick := func(batches int64) {
+		p.add(&stats.Window{End: time.Second, Brokers: map[int32]stats.Broker{
+			1: {Traffic: stats.Traffic{Batches: batches / 2}}, 2: {Traffic: stats.Traffic{Batches: batches - batches/2}},
+		}}, acked)
+	}
+	tick(3*leastBatches - 1)
+	if p.comparable(3) {
+		t.Error("three partitions are compared by fewer batches than it takes")
+	}
+	tick(1)
+	if !p.comparable(3) || p.comparable(4) {
+		t.Error("enough batches for three partitions, and not for four")
+	}
+	for range recentTicks {
+		tick(0)
+	}
+	if p.comparable(3) {
+		t.Error("the batches of long ago count")
+	}
+}
+
+func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
+	for _, s := range []*scene{{data: &data{role: role{writes: true}}}, {data: &data{role: role{writes: true, reads: true}}}, {data: &data{role: role{reads: true}}}} {
+		columns, _ := s.columns("–")
+		for _, c := range columns {
+			got := c.value(&broker{})
+			if (c.name == "p99" || c.name == "mean" || c.name == "wait") && got != muted("–") {
+				t.Errorf("%s is %+v", c.name, got)
+			}
+		}
+	}
+	columns, _ := (&scene{data: &data{role: role{writes: true}}}).columns("–")
+	if got := columns[1].value(&broker{p99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
+		t.Errorf("p99 is %+v", got)
 	}
 }

@@ -158,16 +158,22 @@ type brokerColumn struct {
 }
 
 // columns are what is shown of a broker, and what the gauge after the first is of.
-func (s *scene) columns() (columns []brokerColumn, gauge func(*broker) float64) {
+func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*broker) float64) {
 	written := func(b *broker) float64 { return b.wire }
 	fetched := func(b *broker) float64 { return b.fetched }
 	stream := func(name string, bytes func(*broker) float64) brokerColumn {
 		return brokerColumn{name, func(b *broker) part { return plain(s.unit.write(bytes(b))) }}
 	}
-	tail := brokerColumn{"p99", func(b *broker) part { return colored(theme.Good, theme.Duration(b.p99)) }}
-	mean := brokerColumn{"mean", func(b *broker) part { return plain(theme.Duration(b.mean)) }}
+	took := func(d time.Duration, c theme.Color) part {
+		if d == 0 { // nothing was answered
+			return muted(missing)
+		}
+		return colored(c, theme.Duration(d))
+	}
+	tail := brokerColumn{"p99", func(b *broker) part { return took(b.p99, theme.Good) }}
+	mean := brokerColumn{"mean", func(b *broker) part { return took(b.mean, theme.Text) }}
 	fetches := brokerColumn{"fetch/s", func(b *broker) part { return plain(theme.Rate(b.fetches)) }}
-	wait := brokerColumn{"wait", func(b *broker) part { return plain(theme.Duration(b.wait)) }}
+	wait := brokerColumn{"wait", func(b *broker) part { return took(b.wait, theme.Text) }}
 	throttle := brokerColumn{"throttle", func(b *broker) part {
 		if b.throttle > 0 {
 			return colored(theme.Warn, theme.Duration(b.throttle))
@@ -196,7 +202,7 @@ type brokerTable struct {
 
 func newBrokerTable(c chart.Canvas, s *scene, ids []int32) brokerTable {
 	t := brokerTable{c: c, s: s}
-	t.columns, t.gauged = s.columns()
+	t.columns, t.gauged = s.columns(string(c.Theme().Glyphs.Missing))
 	w, _ := c.Size()
 	rest := max(w-idWidth-len(t.columns)*numberWidth-2, 0)
 	t.host = chart.Width("host")

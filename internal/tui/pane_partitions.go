@@ -28,7 +28,8 @@ func drawPartitions(c chart.Canvas, s *scene) {
 		text, color := s.backlogValue(c.Theme())
 		b.right = append(b.right, line{muted("backlog "), emphasis(color, text)})
 	}
-	if len(rates) > 1 && !idle && s.main != read { // who only reads takes what there is
+	uneven := s.main != read && s.parts.comparable(len(rates)) // who only reads takes what there is
+	if len(rates) > 1 && !idle && uneven {
 		b.right = append(b.right, skew(rates, coldest, hottest, usual)...)
 	}
 	if !idle {
@@ -46,7 +47,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	}
 	bars := chart.Bars{Values: rates, Style: func(i int) theme.Style {
 		switch {
-		case s.main == read:
+		case !uneven:
 		case rates[i] < coldShare*usual:
 			return theme.Style{FG: theme.Bad}
 		case rates[i]*coldShare > usual:

@@ -25,6 +25,7 @@ type partitions struct {
 type partitionTick struct {
 	records []int64
 	changes []int64 // of the backlog, but for the one by which it became known
+	batches int64   // written, of all partitions
 	length  time.Duration
 }
 
@@ -33,7 +34,10 @@ func (p *partitions) add(w *stats.Window, main way) {
 	p.next++
 	clear(t.records)
 	clear(t.changes)
-	t.length = w.End - w.Start
+	t.length, t.batches = w.End-w.Start, 0
+	for _, b := range w.Brokers {
+		t.batches += b.Batches
+	}
 	for id, q := range w.Partitions {
 		if id < 0 {
 			continue
@@ -64,6 +68,20 @@ func grown[T any](s []T, n int) []T {
 // were seen.
 func (p *partitions) rates(atLeast int) []float64 {
 	return p.perSecond(atLeast, func(t *partitionTick) []int64 { return t.records })
+}
+
+// leastBatches is how many batches the mean partition must have had before partitions are
+// compared. A producer picks the partition of each batch by chance: of so many, 40 % more or
+// less than usual is three standard deviations.
+const leastBatches = 50
+
+// comparable reports whether so many partitions had enough batches to be compared.
+func (p *partitions) comparable(partitions int) bool {
+	var batches int64
+	for i := range p.ticks {
+		batches += p.ticks[i].batches
+	}
+	return batches >= int64(leastBatches*partitions)
 }
 
 // trends are how the backlogs change, by partition, beside the rates.

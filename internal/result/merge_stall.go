@@ -1,0 +1,90 @@
+package result
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// noteGap keeps a gap of the part that may be a stall. One that is still open is told anew
+// with each window.
+func (p *mergedPart) noteGap(g stats.Gap) {
+	n := len(p.gaps)
+	switch {
+	case g.Length < stallShowsAtRate:
+	case n > 0 && p.gaps[n-1].From == g.From:
+		p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)
+	default:
+		p.gaps = append(p.gaps, g)
+	}
+}
+
+// stall is the longest time in which records of some part waited, and none of any part was
+// acknowledged.
+func (m *merge) stall() (longest stats.Gap) {
+	var gaps []stretch
+	for _, p := range m.counted() {
+		for _, g := range p.gaps {
+			gaps = append(gaps, stretch{g.From + p.shift, g.From + g.Length + p.shift})
+		}
+	}
+	gaps = fused(gaps)
+	for _, p := range m.counted() {
+		if p.fold.total[stats.Measured].Offered > 0 {
+			gaps = common(gaps, p.silent())
+		}
+	}
+	for _, s := range gaps {
+		if s.to-s.from > longest.Length {
+			longest = stats.Gap{From: s.from, Length: s.to - s.from}
+		}
+	}
+	return longest
+}
+
+// silent is when the part had no acknowledgement: in its gaps, before its first record, and
+// after its last acknowledgement.
+func (p *mergedPart) silent() []stretch {
+	t := &p.fold.total[stats.Measured]
+	times := []stretch{{math.MinInt64, t.FirstDue + p.shift}, {max(t.LastAck, t.FirstDue) + p.shift, math.MaxInt64}}
+	for _, g := range p.gaps {
+		times = append(times, stretch{g.From + p.shift, g.From + g.Length + p.shift})
+	}
+	return fused(times)
+}
+
+// stretch is the time between two moments.
+type stretch struct{ from, to time.Duration }
+
+// fused puts times in order, and makes one of those that overlap. What ended a gap lies
+// between it and the next, even if both have that moment.
+func fused(times []stretch) []stretch {
+	slices.SortFunc(times, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
+	var out []stretch
+	for _, s := range times {
+		if n := len(out); n > 0 && s.from < out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// common is the time that lies in both, which are in order.
+func common(a, b []stretch) (both []stretch) {
+	for len(a) > 0 && len(b) > 0 {
+		if s := (stretch{max(a[0].from, b[0].from), min(a[0].to, b[0].to)}); s.from < s.to {
+			both = append(both, s)
+		}
+		if a[0].to < b[0].to {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return both
+}
