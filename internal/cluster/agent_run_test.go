@@ -289,7 +289,7 @@ func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
 			o.Producer[fmt.Sprint("p", k)] = plan.Given{Value: strings.Repeat("x", 50<<10)}
 		}
 		_, say := w.talkTo(t, "b")
-		if m := say(toAgent{Offer: o}); m.Refused == nil || !strings.Contains(m.Refused.Text, "262144 are the most") {
+		if m := say(toAgent{Offer: o}); m.Refused == nil || !strings.Contains(m.Refused.Text, "longer than 262144 bytes") {
 			t.Errorf("it is answered by %+v", m)
 		}
 	})

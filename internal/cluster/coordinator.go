@@ -256,6 +256,7 @@ type session struct {
 	giveUp   context.CancelFunc // ends the fetching of files; nil: there is none
 
 	view   *view
+	quota  *quota // of what hosts make this one write
 	copies *copies
 	screen *screen
 }
@@ -265,13 +266,17 @@ func newSession(c *Client, o Order, opts RunOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	copies, err := newCopies(opts.Dir)
+	quota, err := newQuota(opts.Dir, c.free)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := newCopies(opts.Dir, quota)
 	if err != nil {
 		return nil, err
 	}
 	return &session{
 		c: c, order: o, opts: opts, links: links, events: make(chan event, 256), ticker: time.NewTicker(sessionTick),
-		view: newView(), copies: copies, screen: newScreen(opts.Observe),
+		view: newView(), quota: quota, copies: copies, screen: newScreen(opts.Observe),
 	}, nil
 }
 
