@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -40,6 +43,34 @@ func FuzzOrder(f *testing.F) {
 			t.Errorf("%q is left of %q", rest, data)
 		}
 	})
+}
+
+func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
+	producer, _, err := kafka.ParseProducer(nil, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, _, err := kafka.ParseConsumer(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(propertyNames(producer.All()), propertyNames(consumer.All())...) {
+		// Whoever adds a property decides here whether other hosts may set it.
+		local := name == "bootstrap.servers" || name == "config.providers"
+		if cluster.AllowsProperty(name) == local {
+			t.Errorf("%s: agents take it: %v", name, !local)
+		}
+	}
+}
+
+func TestWhatKTDoesNotKnowStaysAtHome(t *testing.T) {
+	given := map[string]plan.Given{"acks": {Value: "1"}, "spring.kafka": {Value: "x"}, "bootstrap.servers": {Value: "b:9092"}, "group.id": {Value: "g"}}
+	if got := slices.Collect(maps.Keys(travelling(given, kafka.IsProducerProperty))); !slices.Equal(got, []string{"acks"}) {
+		t.Errorf("%q travel, want acks alone", got)
+	}
+	if len(given) != 4 {
+		t.Error("what was given has changed")
+	}
 }
 
 func TestAnOrderThatIsTooLongIsAnError(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -112,7 +113,7 @@ func (r *remote) findHosts(ctx context.Context) error {
 	}
 	r.order = cluster.Order{
 		Run: name, Epoch: epoch, Args: append([]string{"kt"}, r.env.Args...), Plan: p,
-		Producer: travelling(l.Properties), Consumer: travelling(l.ConsumerProperties),
+		Producer: travelling(l.Properties, kafka.IsProducerProperty), Consumer: travelling(l.ConsumerProperties, kafka.IsConsumerProperty),
 		Load: on, Watch: watched, Processes: l.Hosts.Processes,
 	}
 	if err := r.order.Check(); err != nil {
@@ -121,10 +122,11 @@ func (r *remote) findHosts(ctx context.Context) error {
 	return nil
 }
 
-// travelling are the properties that other hosts get: the addresses are in the plan.
-func travelling(properties map[string]plan.Given) map[string]plan.Given {
+// travelling are the properties that other hosts get: those of the client. The addresses are
+// in the plan, and what kt does not know was warned of here.
+func travelling(properties map[string]plan.Given, known func(name string) bool) map[string]plan.Given {
 	out := maps.Clone(properties)
-	delete(out, "bootstrap.servers")
+	maps.DeleteFunc(out, func(name string, _ plan.Given) bool { return name == "bootstrap.servers" || !known(name) })
 	return out
 }
 

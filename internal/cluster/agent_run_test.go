@@ -266,7 +266,7 @@ func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
 			}
 			o := *offered
 			o.Part.Epoch = fmt.Sprint("E", k)
-			o.Producer = map[string]plan.Given{"a": {Value: strings.Repeat("a", 60<<10)}, "b": {Value: strings.Repeat("b", 60<<10)}}
+			o.Producer = map[string]plan.Given{"client.id": {Value: strings.Repeat("a", 60<<10)}, "client.rack": {Value: strings.Repeat("b", 60<<10)}}
 			s, say := w.talkTo(t, "b")
 			if m := say(toAgent{Offer: &o}); m.Accepted == nil {
 				t.Fatalf("offer %d: %+v", k, m.Refused)
