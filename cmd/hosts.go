@@ -208,19 +208,19 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 		return fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
 	for _, path := range o.Files {
-		if err := m.add(path); err != nil {
+		if err := m.addFetched(path); err != nil {
 			return err
 		}
 	}
 	if err := m.set.Select(r.order.Epoch); err != nil {
-		return err
+		return errors.Join(append(m.corrupt, err)...)
 	}
 	res, err := m.set.Result(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
 	r.tellParts(&res, o)
-	err = errors.Join(m.fill(file), r.out.write(res, file.path))
+	err = errors.Join(append(m.lost(), m.fill(file), r.out.write(res, file.path))...)
 	judged := judge(res, r.stop.code(), r.load.Output)
 	if judged == nil {
 		judged = judgeParts(&res, o)
