@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -301,5 +302,16 @@ func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
 		if got := notice(step.tick); got != step.want {
 			t.Errorf("tick %d: %q, want %q", i, got, step.want)
 		}
+	}
+}
+
+func TestTheScreenCountsTheCoresOfAMachineOnce(t *testing.T) {
+	used := []host.Sample{{ProcessCPU: 1, Cores: 4, HostCores: 4}}
+	on := func(name, machine string) cluster.HostTick {
+		return cluster.HostTick{Name: name, Machine: machine, Processes: 1, Samples: used, Vitals: &host.Vitals{CPU: 3, Cores: 4}}
+	}
+	got := sampleOf(cluster.Tick{Hosts: []cluster.HostTick{on("a", "one"), on("b", "b"), on("c", "one"), {Name: "watched", Machine: "other"}}})
+	if got.Cores != 8 || got.HostCores != 8 || got.HostCPU != 6 || got.ProcessCPU != 3 {
+		t.Errorf("%+v, want 8 cores, of which 6 are busy, 3 by kt", got)
 	}
 }

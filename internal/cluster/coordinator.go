@@ -88,6 +88,7 @@ type Tick struct {
 // HostTick is the state of one host.
 type HostTick struct {
 	Name, Role string
+	Machine    string        // hosts that have the same one share its cores; its name, where that is not known
 	Processes  int           // that make a load; 0: it is only watched
 	State      string        // lobby, preparing, ready, running, draining, done, away, lost or watching
 	Window     stats.Window  // of its processes, since the tick before

@@ -34,7 +34,7 @@ type lines struct {
 	upTo int    // the last line that is read; 0: all are
 
 	totals stats.Totals
-	torn bool   // the last line was incomplete, as a kill leaves it, and passed over
+	torn   bool // the last line was incomplete, as a kill leaves it, and passed over
 }
 
 func newLines(r io.Reader) *lines {

@@ -36,15 +36,15 @@ type mergedPart struct {
 	shift   time.Duration // from its own time to the common one
 	ranOn   time.Duration // by its own time: until when most others did, after it was stopped; 0: they did not
 
-	topics  []int32 // where its partitions are among those of all: see topics.places
-	fold    *Fold   // of itself
-	flow    flow    // what was done
-	warm    flow    // likewise, of the warm-up
-	sent    flow    // what was offered
-	bad     *badLine
-	out     chan *moment
-	head    *moment  // the next one of out; nil: there is no more
-	machine hardware // as its samples tell
+	topics []int32 // where its partitions are among those of all: see topics.places
+	fold   *Fold   // of itself
+	flow   flow    // what was done
+	warm   flow    // likewise, of the warm-up
+	sent   flow    // what was offered
+	bad    *badLine
+	out    chan *moment
+	head   *moment  // the next one of out; nil: there is no more
+	has    hardware // as its samples tell
 }
 
 // newMerge finds out what became of each part, and which count.

@@ -184,6 +184,9 @@ func (s *source) host() string {
 	return s.header.Environment.Host.Hostname
 }
 
+// machine is what the host is of: several hosts may share one.
+func (s *source) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
+
 // process is the part's number on its host; 0 when it has none.
 func (s *source) process() int {
 	if p := s.header.Part; p != nil {
