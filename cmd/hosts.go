@@ -82,6 +82,10 @@ func (r *remote) findHosts(ctx context.Context) error {
 	if err != nil {
 		return usageError(err)
 	}
+	if n := l.Hosts.Hosts; n > 0 && n != len(on) {
+		return usageError(fmt.Errorf("--hosts %d: --on %s is %d now (%s): kt peers tells who is there, and an agent that was just started may take seconds to join",
+			n, strings.Join(l.Hosts.On, ","), len(on), strings.Join(namesOf(on), ", ")))
+	}
 	watched, err := r.watched(found, on)
 	if err != nil {
 		return usageError(err)
@@ -158,7 +162,7 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 		return cluster.Outcome{}, usageError(err)
 	}
 	r.fold = result.NewFold(h)
-	if !r.load.Quiet && r.out.screen == nil {
+	if !r.load.Quiet {
 		fmt.Fprintf(r.env.Stderr, "kt: run %s on %s\n", r.order.Run, hostList(r.order))
 	}
 	r.client.Log = r.say
@@ -184,21 +188,25 @@ const leaveHosts = 20 * time.Second
 
 // hostList names the hosts of an order.
 func hostList(o cluster.Order) string {
-	var names, watched []string
-	for _, p := range o.Load {
-		names = append(names, p.Name)
+	s := "1 host: "
+	if n := len(o.Load); n != 1 {
+		s = fmt.Sprintf("%d hosts: ", n)
 	}
-	for _, p := range o.Watch {
-		watched = append(watched, p.Name)
-	}
-	s := strings.Join(names, ", ")
+	s += strings.Join(namesOf(o.Load), ", ")
 	if o.Processes > 1 {
 		s += fmt.Sprintf(" (%d processes each)", o.Processes)
 	}
-	if len(watched) > 0 {
-		s += "; watching " + strings.Join(watched, ", ")
+	if len(o.Watch) > 0 {
+		s += "; watching " + strings.Join(namesOf(o.Watch), ", ")
 	}
 	return s
+}
+
+func namesOf(peers []cluster.Peer) (names []string) {
+	for _, p := range peers {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // finish merges what the hosts measured: from their files, as kt collect does.

@@ -187,7 +187,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		w := newWorld(t)
 		w.add("a", "client")
 		limited := func(lasts time.Duration) time.Duration {
-			a, err := newAgent(AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}})
+			a, err := newAgent(t.Context(), AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}})
 			if err != nil {
 				t.Fatal(err)
 			}
