@@ -36,7 +36,7 @@ func agent(ts *testscript.TestScript, neg bool, args []string) {
 			break
 		}
 	}
-	if open := !slices.Contains(args, "--key-file"); open && !(lines.Scan() && strings.Contains(lines.Text(), "it serves every user of this host")) {
+	if open := !slices.Contains(args, "--key-file"); open && (!lines.Scan() || !strings.Contains(lines.Text(), "it serves every user of this host")) {
 		ts.Fatalf("agent %s has no key, and does not say whom it serves: %q", name, lines.Text())
 	}
 	var told []string
