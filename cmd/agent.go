@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
@@ -132,17 +133,19 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 		}
 	}()
 	err = cluster.Serve(ctx, o, func(addr string) {
-		if flags.Quiet {
-			return
+		if !flags.Quiet {
+			fmt.Fprintf(env.Stderr, "kt: agent %s (%s) listens on %s; results in %s\n", o.Info.Name, o.Info.Role, addr, o.Dir)
 		}
-		fmt.Fprintf(env.Stderr, "kt: agent %s (%s) listens on %s; results in %s\n", o.Info.Name, o.Info.Role, addr, o.Dir)
 		if o.Key == nil {
-			fmt.Fprintln(env.Stderr, "kt: without a key only this host reaches it: kt keygen FILE makes one, --key-file FILE uses it")
+			fmt.Fprintln(env.Stderr, "kt: without a key it serves every user of this host, and no other host: kt keygen FILE makes one, --key-file FILE uses it")
 		}
 	})
+	var option *gossip.OptionError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil
+	case errors.As(err, &option):
+		return usageError(err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w; an agent may run here already (kt peers tells); --bind takes another address", err)
 	}

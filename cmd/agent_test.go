@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,9 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -40,6 +44,34 @@ func FuzzOrder(f *testing.F) {
 			t.Errorf("%q is left of %q", rest, data)
 		}
 	})
+}
+
+func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
+	producer, _, err := kafka.ParseProducer(nil, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, _, err := kafka.ParseConsumer(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(propertyNames(producer.All()), propertyNames(consumer.All())...) {
+		// Whoever adds a property decides here whether other hosts may set it.
+		local := name == "bootstrap.servers" || name == "config.providers"
+		if cluster.AllowsProperty(name) == local {
+			t.Errorf("%s: agents take it: %v", name, !local)
+		}
+	}
+}
+
+func TestWhatKTDoesNotKnowStaysAtHome(t *testing.T) {
+	given := map[string]plan.Given{"acks": {Value: "1"}, "spring.kafka": {Value: "x"}, "bootstrap.servers": {Value: "b:9092"}, "group.id": {Value: "g"}}
+	if got := slices.Collect(maps.Keys(travelling(given, kafka.IsProducerProperty))); !slices.Equal(got, []string{"acks"}) {
+		t.Errorf("%q travel, want acks alone", got)
+	}
+	if len(given) != 4 {
+		t.Error("what was given has changed")
+	}
 }
 
 func TestAnOrderThatIsTooLongIsAnError(t *testing.T) {
@@ -270,5 +302,16 @@ func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
 		if got := notice(step.tick); got != step.want {
 			t.Errorf("tick %d: %q, want %q", i, got, step.want)
 		}
+	}
+}
+
+func TestTheScreenCountsTheCoresOfAMachineOnce(t *testing.T) {
+	used := []host.Sample{{ProcessCPU: 1, Cores: 4, HostCores: 4}}
+	on := func(name, machine string) cluster.HostTick {
+		return cluster.HostTick{Name: name, Machine: machine, Processes: 1, Samples: used, Vitals: &host.Vitals{CPU: 3, Cores: 4}}
+	}
+	got := sampleOf(cluster.Tick{Hosts: []cluster.HostTick{on("a", "one"), on("b", "b"), on("c", "one"), {Name: "watched", Machine: "other"}}})
+	if got.Cores != 8 || got.HostCores != 8 || got.HostCPU != 6 || got.ProcessCPU != 3 {
+		t.Errorf("%+v, want 8 cores, of which 6 are busy, 3 by kt", got)
 	}
 }

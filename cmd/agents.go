@@ -59,7 +59,7 @@ func choose(flag string, words []string, among []cluster.Peer) ([]cluster.Peer, 
 			}
 		})
 		if len(found) == 0 {
-			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name or tag%s", flag, word, known(word, among)))
+			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name, tag or role%s", flag, word, known(word, among)))
 		}
 		for _, p := range found {
 			if !isAmong(chosen, &p) {
@@ -93,23 +93,38 @@ const (
 	roleBroker = "broker"
 )
 
-// known tells which names and tags there are.
+// known tells which agents there are, and which of their names, tags and roles is near.
 func known(word string, among []cluster.Peer) string {
-	var names []string
-	for _, p := range among {
-		names = append(names, p.Name)
-		names = append(names, p.Tags...)
-	}
-	if len(names) > 0 {
-		names = append(names, "all", roleClient+"s", roleBroker+"s")
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	switch n := suggest.Nearest(word, names); {
-	case n != "":
-		return fmt.Sprintf("; did you mean %s?", n)
-	case len(names) == 0:
+	if len(among) == 0 {
 		return ": there is no agent at all"
 	}
-	return fmt.Sprintf("; there are %s", strings.Join(names, ", "))
+	var words, there []string
+	for _, p := range among {
+		words = append(append(words, p.Name), p.Tags...)
+		if p.Role != "" {
+			words = append(words, p.Role+"s")
+		}
+		there = append(there, described(&p))
+	}
+	slices.Sort(words)
+	text := "; there are " + strings.Join(there, ", ")
+	switch near := suggest.Nearest(word, slices.Compact(words)); {
+	case word == "all":
+		return "; all leaves out the hosts of brokers, which have to be named" + text
+	case near != "" && word != roleClient+"s" && word != roleBroker+"s":
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return text
+}
+
+// described is an agent with its role and tags.
+func described(p *cluster.Peer) string {
+	what := p.Role
+	if what == "" {
+		what = "does not answer"
+	}
+	if len(p.Tags) > 0 {
+		what += "; tags " + strings.Join(p.Tags, " ")
+	}
+	return fmt.Sprintf("%s (%s)", p.Name, what)
 }

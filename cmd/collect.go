@@ -60,40 +60,25 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 			return usageError(err)
 		}
 	}
-	var problems []error
-	if flags.Fetch {
-		client, err := env.client(&flags.Agents)
-		if err != nil {
-			return err
-		}
-		found, err := peers(ctx, client, &flags.Agents)
-		if err != nil {
-			return err
-		}
-		dir, remove, err := scratch(env)
-		if err != nil {
-			return err
-		}
-		defer remove()
-		fetched, errs := client.Results(ctx, found, flags.Name, dir)
-		problems = errs
-		for _, path := range fetched {
-			if err := m.add(path); err != nil {
-				return err
-			}
-		}
-		if len(fetched) == 0 && len(files) == 0 {
-			return nothingFetched(problems)
-		}
+	problems, err := m.fetch(ctx, flags)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 && m.set.Len() == 0 && len(m.corrupt) == 0 {
+		return nothingFetched(problems)
+	}
+	if m.set.Len() == 0 {
+		return usageError(errors.Join(append(problems, m.corrupt...)...))
 	}
 	problems = append(problems, m.going())
 	if err := m.set.Select(flags.Run); err != nil {
-		return usageError(err)
+		return usageError(errors.Join(append(m.corrupt, err)...))
 	}
 	res, err := m.set.Result(ctx)
 	if err != nil {
 		return err
 	}
+	problems = append(problems, m.lost()...)
 	path, err := m.write(flags.ResultFile, &res)
 	if err != nil {
 		return err
@@ -105,6 +90,33 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 		fmt.Fprintf(env.Stderr, "kt: collection %s\n", path)
 	}
 	return errors.Join(report.Formats[flags.Output](env.Stdout, res, o), errors.Join(problems...), apart(&res))
+}
+
+// fetch adds the files that agents have of a run, if they are to be asked.
+func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []error, err error) {
+	if !flags.Fetch {
+		return nil, nil
+	}
+	client, err := m.env.client(&flags.Agents)
+	if err != nil {
+		return nil, err
+	}
+	found, err := peers(ctx, client, &flags.Agents)
+	if err != nil {
+		return nil, err
+	}
+	dir, remove, err := scratch(m.env)
+	if err != nil {
+		return nil, err
+	}
+	m.remove = remove
+	fetched, problems := client.Results(ctx, found, flags.Name, dir)
+	for _, path := range fetched {
+		if err := m.addFetched(path); err != nil {
+			return nil, err
+		}
+	}
+	return problems, nil
 }
 
 // nothingFetched is why no agent has given a file.
@@ -141,6 +153,9 @@ type merger struct {
 	set    *result.Set
 	open   []*os.File
 	atWork []string // the paths of files that are being written
+
+	corrupt []error // files of which not even the header could be read
+	remove  func()  // removes what was fetched; may be nil
 }
 
 func newMerger(env *Env) *merger { return &merger{env: env, set: result.NewSet()} }
@@ -149,6 +164,18 @@ func (m *merger) close() {
 	for _, f := range m.open {
 		_ = f.Close() // it was only read
 	}
+	if m.remove != nil {
+		m.remove()
+	}
+}
+
+// lost tells of the files that are corrupt.
+func (m *merger) lost() []error {
+	var errs []error
+	for _, err := range append(slices.Clone(m.corrupt), m.set.Corrupt()...) {
+		errs = append(errs, fmt.Errorf("%w; its part counts as lost", err))
+	}
+	return errs
 }
 
 // addPath adds a file, or the run files of a directory.
@@ -196,7 +223,14 @@ func escapeGlob(path string) string {
 	return string(b)
 }
 
-func (m *merger) add(path string) error {
+func (m *merger) add(path string) error { return m.addAs(path, path) }
+
+// addFetched adds a file that came from a host, under the name that tells which: the folder
+// that it lies in goes away.
+func (m *merger) addFetched(path string) error { return m.addAs(filepath.Base(path), path) }
+
+// addAs adds a file under a name. One that is corrupt costs no other.
+func (m *merger) addAs(name, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, cause(err))
@@ -213,7 +247,10 @@ func (m *merger) add(path string) error {
 	if atWork {
 		m.atWork = append(m.atWork, path)
 	}
-	return m.set.Add(path, f, info.Size())
+	if err := m.set.Add(name, f, info.Size()); err != nil {
+		m.corrupt = append(m.corrupt, err)
+	}
+	return nil
 }
 
 // write writes the collection: to a file of that name, or to a new one in the state

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -81,6 +82,10 @@ func (r *remote) findHosts(ctx context.Context) error {
 	if err != nil {
 		return usageError(err)
 	}
+	if n := l.Hosts.Hosts; n > 0 && n != len(on) {
+		return usageError(fmt.Errorf("--hosts %d: --on %s is %d now (%s): kt peers tells who is there, and an agent that was just started may take seconds to join",
+			n, strings.Join(l.Hosts.On, ","), len(on), strings.Join(namesOf(on), ", ")))
+	}
 	watched, err := r.watched(found, on)
 	if err != nil {
 		return usageError(err)
@@ -112,7 +117,7 @@ func (r *remote) findHosts(ctx context.Context) error {
 	}
 	r.order = cluster.Order{
 		Run: name, Epoch: epoch, Args: append([]string{"kt"}, r.env.Args...), Plan: p,
-		Producer: travelling(l.Properties), Consumer: travelling(l.ConsumerProperties),
+		Producer: travelling(l.Properties, kafka.IsProducerProperty), Consumer: travelling(l.ConsumerProperties, kafka.IsConsumerProperty),
 		Load: on, Watch: watched, Processes: l.Hosts.Processes,
 	}
 	if err := r.order.Check(); err != nil {
@@ -121,10 +126,11 @@ func (r *remote) findHosts(ctx context.Context) error {
 	return nil
 }
 
-// travelling are the properties that other hosts get: the addresses are in the plan.
-func travelling(properties map[string]plan.Given) map[string]plan.Given {
+// travelling are the properties that other hosts get: those of the client. The addresses are
+// in the plan, and what kt does not know was warned of here.
+func travelling(properties map[string]plan.Given, known func(name string) bool) map[string]plan.Given {
 	out := maps.Clone(properties)
-	delete(out, "bootstrap.servers")
+	maps.DeleteFunc(out, func(name string, _ plan.Given) bool { return name == "bootstrap.servers" || !known(name) })
 	return out
 }
 
@@ -156,7 +162,7 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 		return cluster.Outcome{}, usageError(err)
 	}
 	r.fold = result.NewFold(h)
-	if !r.load.Quiet && r.out.screen == nil {
+	if !r.load.Quiet {
 		fmt.Fprintf(r.env.Stderr, "kt: run %s on %s\n", r.order.Run, hostList(r.order))
 	}
 	r.client.Log = r.say
@@ -182,21 +188,25 @@ const leaveHosts = 20 * time.Second
 
 // hostList names the hosts of an order.
 func hostList(o cluster.Order) string {
-	var names, watched []string
-	for _, p := range o.Load {
-		names = append(names, p.Name)
+	s := "1 host: "
+	if n := len(o.Load); n != 1 {
+		s = fmt.Sprintf("%d hosts: ", n)
 	}
-	for _, p := range o.Watch {
-		watched = append(watched, p.Name)
-	}
-	s := strings.Join(names, ", ")
+	s += strings.Join(namesOf(o.Load), ", ")
 	if o.Processes > 1 {
 		s += fmt.Sprintf(" (%d processes each)", o.Processes)
 	}
-	if len(watched) > 0 {
-		s += "; watching " + strings.Join(watched, ", ")
+	if len(o.Watch) > 0 {
+		s += "; watching " + strings.Join(namesOf(o.Watch), ", ")
 	}
 	return s
+}
+
+func namesOf(peers []cluster.Peer) (names []string) {
+	for _, p := range peers {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // finish merges what the hosts measured: from their files, as kt collect does.
@@ -206,19 +216,19 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 		return fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
 	for _, path := range o.Files {
-		if err := m.add(path); err != nil {
+		if err := m.addFetched(path); err != nil {
 			return err
 		}
 	}
 	if err := m.set.Select(r.order.Epoch); err != nil {
-		return err
+		return errors.Join(append(m.corrupt, err)...)
 	}
 	res, err := m.set.Result(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
 	r.tellParts(&res, o)
-	err = errors.Join(m.fill(file), r.out.write(res, file.path))
+	err = errors.Join(append(m.lost(), m.fill(file), r.out.write(res, file.path))...)
 	judged := judge(res, r.stop.code(), r.load.Output)
 	if judged == nil {
 		judged = judgeParts(&res, o)

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
@@ -129,25 +131,35 @@ func notice(t cluster.Tick) string {
 // sampleOf is how busy the hosts of the load were together.
 func sampleOf(t cluster.Tick) host.Sample {
 	sum := host.Sample{At: t.At, Interval: time.Second}
+	type machine struct{ own, all, busy float64 } // cores that its processes may use, that it has, and that are busy
+	machines := make(map[string]*machine)
 	for i := range t.Hosts {
 		h := &t.Hosts[i]
 		if h.Processes == 0 {
 			continue
 		}
-		own, all := 0.0, 0.0 // cores that its processes may use, and that it has
+		m := machines[h.Machine]
+		if m == nil {
+			m = new(machine)
+			machines[h.Machine] = m
+		}
 		for _, p := range h.Samples {
 			sum.ProcessCPU += p.ProcessCPU
 			sum.RSS += p.RSS
 			sum.GCPauseMax = max(sum.GCPauseMax, p.GCPauseMax)
 			sum.GCCPU += p.GCCPU
-			own += p.Cores
-			all = max(all, p.HostCores)
+			m.own += p.Cores
+			m.all = max(m.all, p.HostCores)
 		}
-		sum.Cores += min(own, all) // which they share
-		sum.HostCores += all
 		if h.Vitals != nil {
-			sum.HostCPU += h.Vitals.CPU
+			m.busy = max(m.busy, h.Vitals.CPU)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(machines)) {
+		m := machines[name]
+		sum.Cores += min(m.own, m.all) // which they share
+		sum.HostCores += m.all
+		sum.HostCPU += m.busy
 	}
 	return sum
 }

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bufio"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -34,6 +35,9 @@ func agent(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Setenv(args[0], addr)
 			break
 		}
+	}
+	if open := !slices.Contains(args, "--key-file"); open && (!lines.Scan() || !strings.Contains(lines.Text(), "it serves every user of this host")) {
+		ts.Fatalf("agent %s has no key, and does not say whom it serves: %q", name, lines.Text())
 	}
 	var told []string
 	drained := make(chan struct{})

@@ -60,7 +60,7 @@ var _ stream = (*wire.Conn)(nil)
 // Serve is an agent until ctx ends; then it stops what it runs, and waits for it.
 // listening is called with the address when others can reach it.
 func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) error {
-	a, err := newAgent(o)
+	a, err := newAgent(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,12 @@ const maxRemembered = 200
 // or a command line of 64 KiB, with room.
 const maxOffer = 256 << 10
 
-func newAgent(o AgentOptions) (*agent, error) {
+func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
 	if err := o.Info.check(); err != nil {
 		return nil, err
 	}
 	o.Parallel = max(o.Parallel, 1)
-	store, err := openStore(o.Dir, o.Shared, o.Keep, o.Now)
+	store, err := openStore(ctx, o.Dir, o.Shared, o.Keep, o.Now)
 	if err != nil {
 		return nil, err
 	}

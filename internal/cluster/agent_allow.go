@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -88,27 +87,6 @@ func ends(p *plan.Plan) bool {
 		return true
 	}
 	return !p.Writes() && (p.Read.ToEnd || p.Read.Timeout > 0)
-}
-
-// localFile is what a property is called that names a file or a program of the host
-// that reads it. "jaas" can name a keytab, a config provider reads any file.
-var localFile = regexp.MustCompile(`(?i)(\.(location|file|path|dir|directory|cmd)$)|jaas|keytab|config\.providers`)
-
-// allowProperties refuses what would make this host read a file or start a program.
-func allowProperties(properties map[string]plan.Given) error {
-	var errs []error
-	for name, g := range properties {
-		value := strings.ToLower(strings.TrimSpace(g.Value))
-		switch {
-		case name == "" || name != clean(name, 200):
-			errs = append(errs, fmt.Errorf("property %q: it is no name", clean(name, 64)))
-		case localFile.MatchString(name):
-			errs = append(errs, fmt.Errorf("property %s: it names a file or a program, and a load on other hosts uses none of theirs", name))
-		case strings.HasPrefix(value, "file:") || strings.Contains(value, "${"):
-			errs = append(errs, fmt.Errorf("property %s: its value stands for a file, and a load on other hosts reads none of theirs", name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // demand is what a host's own share of a load takes.

@@ -179,15 +179,21 @@ func (c *child) hear(m *FromProcess) {
 // travelling is a header that fits a message. What is left out where there are very many
 // partitions is in the run file.
 func travelling(h *result.Header) *result.Header {
-	if b, err := json.Marshal(h); err == nil && len(b) <= maxHeader {
+	if travels(h) {
 		return h
 	}
 	short := *h
 	short.Environment.Topic.Leaders, short.Environment.Topics = nil, nil
-	if b, err := json.Marshal(short); err == nil && len(b) <= maxHeader {
+	if travels(&short) {
 		return &short
 	}
 	return nil
+}
+
+// travels reports whether a header fits a message.
+func travels(h *result.Header) bool {
+	b, err := json.Marshal(h)
+	return err == nil && len(b) <= maxHeader && elements(b) <= maxElements-maxTags // with room for the rest of the message
 }
 
 // exited notes that the process is gone. The caller holds run.mu.

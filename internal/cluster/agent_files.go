@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,25 @@ type store struct {
 // listings is how many listings are made at a time: each reads whole files.
 const listings = 2
 
-func openStore(dir, shared string, keep int, now func() time.Time) (*store, error) {
+// claimWithin is how long the agent may take that had the folder before: one that is told to
+// go says goodbye to the others first.
+const claimWithin = 5 * time.Second
+
+// claim waits until nobody else has a folder, and reports whether that was in time.
+func claim(ctx context.Context, dir *os.File) bool {
+	ctx, cancel := context.WithTimeout(ctx, claimWithin)
+	defer cancel()
+	for !result.TryClaim(dir) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return true
+}
+
+func openStore(ctx context.Context, dir, shared string, keep int, now func() time.Time) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the run files: %w", err)
 	}
@@ -51,8 +70,11 @@ func openStore(dir, shared string, keep int, now func() time.Time) (*store, erro
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the folder of the run files: %w", err), root.Close())
 	}
-	if !result.TryClaim(own) {
+	if !claim(ctx, own) {
 		_, _ = own.Close(), root.Close() // they were only looked at
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		return nil, fmt.Errorf("another agent has its run files in %s: give each a folder of its own with --results", dir)
 	}
 	s := &store{dir: dir, root: root, own: own, shared: shared, keep: keep, now: now, inUse: make(map[string]bool), hash: make(chan struct{}, listings)}

@@ -18,7 +18,7 @@ import (
 func shelf(t *testing.T) (s *store, path string) {
 	t.Helper()
 	shared := t.TempDir()
-	s, err := openStore(t.TempDir(), shared, 0, time.Now)
+	s, err := openStore(t.Context(), t.TempDir(), shared, 0, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		w := newWorld(t)
 		w.add("a", "client")
 		limited := func(lasts time.Duration) time.Duration {
-			a, err := newAgent(AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}})
+			a, err := newAgent(t.Context(), AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +266,7 @@ func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
 			}
 			o := *offered
 			o.Part.Epoch = fmt.Sprint("E", k)
-			o.Producer = map[string]plan.Given{"a": {Value: strings.Repeat("a", 60<<10)}, "b": {Value: strings.Repeat("b", 60<<10)}}
+			o.Producer = map[string]plan.Given{"client.id": {Value: strings.Repeat("a", 60<<10)}, "client.rack": {Value: strings.Repeat("b", 60<<10)}}
 			s, say := w.talkTo(t, "b")
 			if m := say(toAgent{Offer: &o}); m.Accepted == nil {
 				t.Fatalf("offer %d: %+v", k, m.Refused)
@@ -289,7 +289,7 @@ func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
 			o.Producer[fmt.Sprint("p", k)] = plan.Given{Value: strings.Repeat("x", 50<<10)}
 		}
 		_, say := w.talkTo(t, "b")
-		if m := say(toAgent{Offer: o}); m.Refused == nil || !strings.Contains(m.Refused.Text, "262144 are the most") {
+		if m := say(toAgent{Offer: o}); m.Refused == nil || !strings.Contains(m.Refused.Text, "longer than 262144 bytes") {
 			t.Errorf("it is answered by %+v", m)
 		}
 	})

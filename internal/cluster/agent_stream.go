@@ -45,7 +45,7 @@ func (a *agent) handle(ctx context.Context, s stream) {
 		}
 		received := a.o.Now()
 		var m *toAgent
-		if b, err = unpack(kind, b); err == nil {
+		if b, err = unpack(kind, b, largeToAgent); err == nil {
 			m, err = decodeToAgent(b)
 		}
 		if err != nil {

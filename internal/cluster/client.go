@@ -22,6 +22,7 @@ type Client struct {
 	Log     func(text string) // gets a line for whoever ran the command
 
 	dial func(ctx context.Context, addr string) (stream, error) // nil: a wire.Conn
+	free func(dir string) (int64, error)                        // bytes that may be written; nil: freeSpace
 }
 
 // Peer is an agent as a client sees it.

@@ -28,8 +28,12 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 		return nil, []error{fmt.Errorf("open the folder for run files: %w", err)}
 	}
 	defer func() { _ = root.Close() }() // a folder
-	var going []string                  // hosts
-	for i, f := range c.fetchAll(ctx, peers, run, root) {
+	quota, err := newQuota(dir, c.free)
+	if err != nil {
+		return nil, []error{err}
+	}
+	var going []string // hosts
+	for i, f := range c.fetchAll(ctx, peers, wanted{run: run, most: maxRunFile, quota: quota}, root) {
 		for _, g := range f.files {
 			files = append(files, filepath.Join(dir, g.name))
 			if g.entry.AtWork {

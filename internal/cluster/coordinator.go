@@ -88,6 +88,7 @@ type Tick struct {
 // HostTick is the state of one host.
 type HostTick struct {
 	Name, Role string
+	Machine    string        // hosts that have the same one share its cores; its name, where that is not known
 	Processes  int           // that make a load; 0: it is only watched
 	State      string        // lobby, preparing, ready, running, draining, done, away, lost or watching
 	Window     stats.Window  // of its processes, since the tick before
@@ -256,6 +257,7 @@ type session struct {
 	giveUp   context.CancelFunc // ends the fetching of files; nil: there is none
 
 	view   *view
+	quota  *quota // of what hosts make this one write
 	copies *copies
 	screen *screen
 }
@@ -265,13 +267,17 @@ func newSession(c *Client, o Order, opts RunOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	copies, err := newCopies(opts.Dir)
+	quota, err := newQuota(opts.Dir, c.free)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := newCopies(opts.Dir, quota)
 	if err != nil {
 		return nil, err
 	}
 	return &session{
 		c: c, order: o, opts: opts, links: links, events: make(chan event, 256), ticker: time.NewTicker(sessionTick),
-		view: newView(), copies: copies, screen: newScreen(opts.Observe),
+		view: newView(), quota: quota, copies: copies, screen: newScreen(opts.Observe),
 	}, nil
 }
 

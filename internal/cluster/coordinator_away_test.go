@@ -484,20 +484,31 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 }
 
 func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
-	options := AgentOptions{Info: Info{Name: "a", Role: "client"}, Dir: t.TempDir(), Now: time.Now}
-	a, err := newAgent(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := newAgent(options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
-		t.Errorf("the error is %v", err)
-	}
-	a.close()
-	b, err := newAgent(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.close()
+	synctest.Test(t, func(t *testing.T) {
+		options := AgentOptions{Info: Info{Name: "a", Role: "client"}, Dir: t.TempDir(), Now: time.Now}
+		a, err := newAgent(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newAgent(t.Context(), options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
+			t.Errorf("the error is %v", err)
+		}
+		// One that is about to go is waited for.
+		go func() {
+			time.Sleep(claimWithin / 2)
+			a.close()
+		}()
+		b, err := newAgent(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := newAgent(ctx, options); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one that is ended while it waits: %v", err)
+		}
+		b.close()
+	})
 }
 
 func TestAnAgentThatWantsAKeyIsThere(t *testing.T) {

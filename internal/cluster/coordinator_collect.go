@@ -59,7 +59,8 @@ func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 	defer giveUp()
 	s.giveUp = giveUp
 	done := make(chan []fetched, 1)
-	go func() { done <- s.c.fetchAll(fetching, peers, s.order.Epoch, s.copies.root) }()
+	want := wanted{run: s.order.Epoch, of: s.expects, most: fileMost(s.elapsed()), quota: s.quota}
+	go func() { done <- s.c.fetchAll(fetching, peers, want, s.copies.root) }()
 	var all []fetched
 	arrived := func() bool {
 		select {
@@ -81,14 +82,18 @@ func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 	return got, nil
 }
 
+// expects reports whether a run file is of a host itself, and of a process that it was asked
+// for. Agents that share a folder list each other's files too.
+func (s *session) expects(p *Peer, e fileEntry) bool {
+	return e.Host == p.Name && (e.Process == 0 || e.Process <= s.order.Processes)
+}
+
 // outcome tells what is there and what is not.
 func (s *session) outcome(got map[string]fetched) (Outcome, error) {
 	o := Outcome{Done: make(map[string][]Done)}
 	var errs []error
 	for _, l := range s.links {
 		f := got[l.peer.Name]
-		// Agents that share a folder hand out each other's files too.
-		f.files = slices.DeleteFunc(f.files, func(g gotFile) bool { return g.entry.Host != l.peer.Name })
 		s.settle(l, f.files)
 		for _, text := range s.lostOf(l, f) {
 			o.Lost = append(o.Lost, l.peer.Name+": "+text)

@@ -133,6 +133,16 @@ func (l *link) set(s stream) {
 	l.mu.Unlock()
 }
 
+// machine is what the host is of, as the headers of its processes tell.
+func (l *link) machine() string {
+	for i := range l.parts {
+		if h := l.parts[i].header; h != nil && h.Environment.Host.BootID != "" {
+			return h.Environment.Host.BootID
+		}
+	}
+	return l.peer.Name
+}
+
 // settled tells whether all processes of the host have nothing more to say.
 func (l *link) settled() bool {
 	for i := range l.parts {

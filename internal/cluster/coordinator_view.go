@@ -170,7 +170,7 @@ func (s *session) tick(windows []stats.Window) Tick {
 	t := Tick{Stage: s.stage, At: s.elapsed(), Windows: windows}
 	for _, l := range s.links {
 		h := HostTick{
-			Name: l.peer.Name, Role: l.peer.Role, Processes: len(l.parts), State: s.hostState(l),
+			Name: l.peer.Name, Role: l.peer.Role, Machine: l.machine(), Processes: len(l.parts), State: s.hostState(l),
 			Window: tallyOf(s.view.hosts, l.peer.Name).window(), Vitals: l.vitals,
 			CPU: l.peer.CPU, Cores: l.peer.Cores, Offset: l.clock.offset, Bound: l.clock.bound(),
 			Seen: l.silence(time.Now()), Until: l.until, Note: l.note(),

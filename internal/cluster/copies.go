@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -14,23 +15,45 @@ import (
 // one whose host does not come back. A copy reads as a run file that was cut off, and has
 // the id of the whole one, which takes its place wherever both are.
 type copies struct {
-	dir  string
-	root *os.Root
-	open map[partName]*partCopy
+	dir   string
+	root  *os.Root
+	quota *quota
+	open  map[partName]*partCopy
 }
 
 type partCopy struct {
 	name string
-	disk *os.File
+	disk *capped
 	file *result.RunFile
 }
 
-func newCopies(dir string) (*copies, error) {
+// capped is a file that grows no faster than a run file does, and no further than there is
+// room. A host decides what is written to it.
+type capped struct {
+	*os.File
+	since   time.Time
+	written int64
+	quota   *quota
+}
+
+func (c *capped) Write(b []byte) (int, error) {
+	n := int64(len(b))
+	if most := fileMost(time.Since(c.since)); c.written+n > most {
+		return 0, fmt.Errorf("the host sends more than %d MiB, the most of a run of this length", most>>20)
+	}
+	if err := c.quota.take(n); err != nil {
+		return 0, err
+	}
+	c.written += n
+	return c.File.Write(b)
+}
+
+func newCopies(dir string, q *quota) (*copies, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for run files: %w", err)
 	}
-	return &copies{dir: dir, root: root, open: make(map[partName]*partCopy)}, nil
+	return &copies{dir: dir, root: root, quota: q, open: make(map[partName]*partCopy)}, nil
 }
 
 // begin starts the copy of a process whose header and start are known.
@@ -40,10 +63,11 @@ func (c *copies) begin(l *link, process int, p *part) error {
 		return nil
 	}
 	file := fmt.Sprintf("%s-p%d-%s-cut.ktr", name.host, process, p.header.RunID)
-	disk, err := c.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	to, err := c.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
+	disk := &capped{File: to, since: time.Now(), quota: c.quota}
 	f, err := result.NewRunFile(disk, *p.header)
 	k := &partCopy{name: file, disk: disk, file: f}
 	if err != nil {
@@ -84,6 +108,7 @@ func (c *copies) remove(host string, process int) error {
 }
 
 func (c *copies) discard(k *partCopy) error {
+	c.quota.put(k.disk.written)
 	return errors.Join(k.disk.Close(), c.root.Remove(k.name))
 }
 

@@ -33,8 +33,17 @@ type gotFile struct {
 	name  string // in the folder
 }
 
+// wanted is what is fetched of a run: of each host the files that it should have, and of
+// these no more than the quota has room for.
+type wanted struct {
+	run   string                             // its name or epoch
+	of    func(peer *Peer, e fileEntry) bool // whether a file of the run is wanted; nil: all are
+	most  int64                              // bytes of a file
+	quota *quota
+}
+
 // fetchAll fetches from all peers, a few at a time.
-func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, root *os.Root) []fetched {
+func (c *Client) fetchAll(ctx context.Context, peers []Peer, want wanted, root *os.Root) []fetched {
 	all := make([]fetched, len(peers))
 	slots := make(chan struct{}, fetchAtOnce)
 	var fetching sync.WaitGroup
@@ -42,18 +51,18 @@ func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, root *o
 		fetching.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			all[i] = c.fetchFrom(ctx, p, run, root)
+			all[i] = c.fetchFrom(ctx, p, want, root)
 		})
 	}
 	fetching.Wait()
 	return all
 }
 
-func (c *Client) fetchFrom(ctx context.Context, p Peer, run string, root *os.Root) fetched {
-	f := &fetch{c: c, peer: p, root: root}
+func (c *Client) fetchFrom(ctx context.Context, p Peer, want wanted, root *os.Root) fetched {
+	f := &fetch{c: c, peer: p, want: want, root: root}
 	defer f.hangUp()
 	var got fetched
-	found, err := f.list(ctx, run)
+	found, err := f.list(ctx, want.run)
 	if err != nil {
 		return fetched{problems: []error{err}}
 	}
@@ -61,9 +70,15 @@ func (c *Client) fetchFrom(ctx context.Context, p Peer, run string, root *os.Roo
 		got.problems = append(got.problems, fmt.Errorf("%d of its files could not be read", found.Unread))
 	}
 	for _, e := range found.Files {
+		if want.of != nil && !want.of(&p, e) {
+			continue
+		}
 		name, err := f.file(ctx, e)
 		if err != nil {
 			got.problems = append(got.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+			if errors.Is(err, errForeign) {
+				break // what else it has is not asked for
+			}
 			continue
 		}
 		got.files = append(got.files, gotFile{entry: e, name: name})
@@ -75,6 +90,7 @@ func (c *Client) fetchFrom(ctx context.Context, p Peer, run string, root *os.Roo
 type fetch struct {
 	c    *Client
 	peer Peer
+	want wanted
 	root *os.Root
 	s    stream // nil: there is none
 }
@@ -156,9 +172,19 @@ func (f *fetch) file(ctx context.Context, e fileEntry) (string, error) {
 	if f.there(name, e) {
 		return name, nil
 	}
+	if e.Run != f.want.run && e.Epoch != f.want.run {
+		return "", errForeign
+	}
+	if e.Bytes > f.want.most {
+		return "", fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, f.want.most>>20)
+	}
+	if err := f.want.quota.take(e.Bytes); err != nil {
+		return "", err
+	}
 	temporary := name + "." + rand.Text()[:8] + ".part"
 	to, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
+		f.want.quota.put(e.Bytes)
 		return "", err
 	}
 	err = errors.Join(f.bytes(ctx, e, to), to.Close())
@@ -166,6 +192,7 @@ func (f *fetch) file(ctx context.Context, e fileEntry) (string, error) {
 		err = f.root.Rename(temporary, name)
 	}
 	if err != nil {
+		f.want.quota.put(e.Bytes)
 		return "", errors.Join(err, f.root.Remove(temporary))
 	}
 	return name, nil
@@ -188,12 +215,16 @@ func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 // bytes fetches the contents of a file. A stream that breaks is resumed where it broke.
 func (f *fetch) bytes(ctx context.Context, e fileEntry, to io.Writer) error {
 	sum := sha256.New()
+	first := firstLine{entry: e}
 	at := int64(0)
 	for at < e.Bytes {
 		err := f.again(ctx, func(ctx context.Context) (bool, error) {
 			b, err := f.chunk(ctx, chunkAsked{RunID: e.RunID, Bytes: e.Bytes, Offset: at})
 			if err != nil {
 				return false, err
+			}
+			if err := first.add(b); err != nil {
+				return false, &agentError{err}
 			}
 			at += int64(len(b))
 			_, _ = sum.Write(b) // a hash has no errors
@@ -205,6 +236,9 @@ func (f *fetch) bytes(ctx context.Context, e fileEntry, to io.Writer) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := first.end(); err != nil {
+		return err
 	}
 	if got := hexOf(sum); got != e.SHA256 {
 		return fmt.Errorf("its checksum is %.12s…, and %.12s… was promised", got, e.SHA256)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -108,7 +109,7 @@ type twisted struct{ stream }
 func (w *twisted) Receive(ctx context.Context) (wire.Kind, []byte, error) {
 	kind, b, err := w.stream.Receive(ctx)
 	if kind == kindChunk {
-		b[0] ^= 1
+		b[len(b)-1] ^= 1
 	}
 	return kind, b, err
 }
@@ -159,6 +160,112 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 			t.Errorf("a stream that breaks at once: %v after %v", problems, time.Since(began))
 		}
 		w.end()
+	})
+}
+
+// rogue is a stream of an agent that lists files it has not got, and sends what it likes.
+type rogue struct {
+	stream
+	list filesFound
+	sent []byte // the first piece; zeros follow, for ever
+	told int64  // bytes
+}
+
+func (r *rogue) Receive(ctx context.Context) (wire.Kind, []byte, error) {
+	kind, b, err := r.stream.Receive(ctx)
+	if err != nil {
+		return kind, b, err
+	}
+	if m, e := readFromAgent(kind, b); e == nil && (m.Files != nil || m.Problem != nil) {
+		if m.Files != nil {
+			b, err = json.Marshal(fromAgent{Files: &r.list})
+			return kindJSON, b, err
+		}
+		piece := make([]byte, chunkBytes)
+		if r.told == 0 {
+			copy(piece, r.sent)
+		}
+		r.told += chunkBytes
+		return kindChunk, piece, nil
+	}
+	return kind, b, err
+}
+
+func TestARogueAgentFillsNoDisk(t *testing.T) {
+	header := func(run string) []byte {
+		return fmt.Appendf(nil, `{"header":{"schema":1,"run_id":"R","part":{"run":%q,"host":"a","process":1}}}`+"\n", run)
+	}
+	for name, tc := range map[string]struct {
+		run   string // of the listed files
+		bytes int64  // of each
+		sent  []byte
+		want  string
+		most  int64 // bytes that are asked for
+	}{
+		"more than there is room for": {"n", 600 << 20, header("n"), "not enough space on this disk", 0},
+		"a file that is none":         {"n", 400 << 20, nil, "does not begin with the header of this run", maxFirstLine + chunkBytes},
+		"a file of another run":       {"n", 400 << 20, header("other"), "does not begin with the header of this run", chunkBytes},
+		"files of another run":        {"other", 400 << 20, header("other"), "does not begin with the header of this run", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.add("a", "client")
+				r := &rogue{sent: tc.sent}
+				for i := range 20 {
+					r.list.Files = append(r.list.Files, fileEntry{
+						RunID: "R", Run: tc.run, Host: "a", Process: 1, Bytes: tc.bytes, SHA256: fmt.Sprintf("%064x", i),
+					})
+				}
+				c := w.client()
+				c.free = func(string) (int64, error) { return 1 << 30, nil }
+				c.dial = func(ctx context.Context, addr string) (stream, error) {
+					s, err := w.dial(ctx, addr)
+					r.stream = s
+					return r, err
+				}
+				dir := t.TempDir()
+				files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
+				if len(files) > 0 || len(problems) == 0 || !strings.Contains(problems[0].Error(), tc.want) {
+					t.Errorf("files %q, problems %v", files, problems)
+				}
+				if r.told > tc.most {
+					t.Errorf("%d KiB were asked for, want at most %d", r.told>>10, tc.most>>10)
+				}
+				if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
+					t.Errorf("the folder holds %q", here)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		fill := func(c *capped) (n int) {
+			for ; ; n++ {
+				if _, err := c.Write(make([]byte, 1<<20)); err != nil {
+					return n
+				}
+			}
+		}
+		c := &capped{File: f, since: time.Now(), quota: &quota{left: 1 << 40}}
+		if n := fill(c); n != 16 {
+			t.Errorf("%d MiB are written at once, want 16", n)
+		}
+		<-time.After(10 * time.Second)
+		if n := fill(c); n != 40 {
+			t.Errorf("%d MiB are written in 10 s, want 40", n)
+		}
+		if n := fill(&capped{File: f, since: time.Now(), quota: &quota{left: 3 << 20}}); n != 3 {
+			t.Errorf("%d MiB are written where there is room for 3", n)
+		}
 	})
 }
 

@@ -17,9 +17,31 @@ const (
 	// A second of one process is some 20 KiB of JSON, most of it histograms, and packs to
 	// less than half in an eighth of a millisecond.
 	packAbove = 2 << 10
-	// What a message may unpack to: far above any, and little to hold in memory.
-	maxUnpacked = 8 << 20
+
+	// maxMessage is the most bytes of a message's JSON, unless its kind has more.
+	maxMessage = 64 << 10
+
+	// maxElements is the most values in a message: a list of windows takes two bytes of JSON
+	// each, and 704 in memory. A listing of maxListed files has 18,000 values.
+	maxElements = 50_000
 )
+
+// What kinds of messages may have more than maxMessage bytes, by the field that is set.
+var (
+	largeToAgent = map[string]int{"offer": maxOffer}
+	// A second of 1,000 brokers, a listing of maxListed files, and 1,000 agents with all tags.
+	largeFromAgent = map[string]int{"second": 4 << 20, "part": maxHeader + maxMessage, "vitals": 256 << 10, "files": 1 << 20, "looked": 1 << 20}
+)
+
+// most is how many bytes a message may have that begins like this.
+func most(text []byte, large map[string]int) int {
+	rest, ok := bytes.CutPrefix(text, []byte(`{"`))
+	kind, _, ended := bytes.Cut(rest[:min(len(rest), 32)], []byte(`":`))
+	if n := large[string(kind)]; ok && ended && n > 0 {
+		return n
+	}
+	return maxMessage
+}
 
 // packers are kept, for each holds more than half a megabyte.
 var packers = sync.Pool{New: func() any {
@@ -55,23 +77,38 @@ func pack(b []byte) []byte {
 	return packed.Bytes()
 }
 
-// unpack is the JSON of a message.
-func unpack(kind wire.Kind, b []byte) ([]byte, error) {
+// unpack returns the JSON of a message, which is short enough to be decoded. large are the
+// kinds that may have more than maxMessage bytes. No more is unpacked than a message of its
+// kind may have.
+func unpack(kind wire.Kind, b []byte, large map[string]int) ([]byte, error) {
 	switch kind {
 	case kindJSON:
-		return b, nil
 	case kindPacked:
-		text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxUnpacked+1))
+		in := flate.NewReader(bytes.NewReader(b))
+		text, err := io.ReadAll(io.LimitReader(in, maxMessage+1))
+		if n := most(text, large); err == nil && len(text) > maxMessage && n > maxMessage {
+			var more []byte
+			more, err = io.ReadAll(io.LimitReader(in, int64(n-maxMessage)))
+			text = append(text, more...)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errProtocol, err)
 		}
-		if len(text) > maxUnpacked {
-			return nil, fmt.Errorf("%w: it is longer than %d bytes", errProtocol, maxUnpacked)
-		}
-		return text, nil
+		b = text
+	default:
+		return nil, fmt.Errorf("%w: kind %d", errProtocol, kind)
 	}
-	return nil, fmt.Errorf("%w: kind %d", errProtocol, kind)
+	if n := most(b, large); len(b) > n {
+		return nil, fmt.Errorf("%w: it is longer than %d bytes", errProtocol, n)
+	}
+	if elements(b) > maxElements {
+		return nil, fmt.Errorf("%w: it has more than %d values", errProtocol, maxElements)
+	}
+	return b, nil
 }
+
+// elements is at least how many values a text of JSON has.
+func elements(text []byte) int { return bytes.Count(text, []byte(",")) + 1 }
 
 // receive reads the next message of an agent.
 func receive(ctx context.Context, s stream) (*fromAgent, error) {
@@ -83,7 +120,7 @@ func receive(ctx context.Context, s stream) (*fromAgent, error) {
 }
 
 func readFromAgent(kind wire.Kind, b []byte) (*fromAgent, error) {
-	text, err := unpack(kind, b)
+	text, err := unpack(kind, b, largeFromAgent)
 	if err != nil {
 		return nil, err
 	}

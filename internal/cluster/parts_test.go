@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -287,16 +289,85 @@ func TestALargeMessageIsPackedAndReadsTheSame(t *testing.T) {
 			t.Errorf("%.20q was sent as kind %d, %d bytes", text, s.kind, len(s.b))
 		}
 	}
-	if _, err := unpack(kindPacked, pack(make([]byte, maxUnpacked+1))); !errors.Is(err, errProtocol) {
-		t.Errorf("a message that unpacks to too much: %v", err)
-	}
-	if b, err := unpack(kindPacked, pack(make([]byte, maxUnpacked))); err != nil || len(b) != maxUnpacked {
-		t.Errorf("one that just fits: %v", err)
-	}
 	for _, kind := range []wire.Kind{0, kindChunk, 9} {
-		if _, err := unpack(kind, []byte("{}")); !errors.Is(err, errProtocol) {
+		if _, err := unpack(kind, []byte("{}"), nil); !errors.Is(err, errProtocol) {
 			t.Errorf("kind %d: %v", kind, err)
 		}
+	}
+}
+
+func TestAMessageIsOnlyUnpackedAsFarAsItsKindMayBe(t *testing.T) {
+	text := func(begins string, length int) []byte {
+		return append([]byte(begins), bytes.Repeat([]byte("x"), length-len(begins))...)
+	}
+	for _, tc := range []struct {
+		begins string
+		large  map[string]int
+		most   int
+	}{
+		{`{"offer":`, largeToAgent, maxOffer},
+		{`{"open":`, largeToAgent, maxMessage},
+		{`{"second":`, largeToAgent, maxMessage}, // no coordinator sends one
+		{`{ "offer":`, largeToAgent, maxMessage},
+		{`{"offer`, largeToAgent, maxMessage},
+		{``, largeToAgent, maxMessage},
+		{`{"second":`, largeFromAgent, 4 << 20},
+		{`{"part":`, largeFromAgent, maxHeader + maxMessage},
+		{`{"welcome":`, largeFromAgent, maxMessage},
+	} {
+		for kind, pack := range map[wire.Kind]func([]byte) []byte{kindJSON: bytes.Clone, kindPacked: pack} {
+			whole := text(tc.begins, tc.most)
+			if got, err := unpack(kind, pack(whole), tc.large); err != nil || !bytes.Equal(got, whole) {
+				t.Errorf("%s, kind %d: what just fits gives %d bytes of %d, %v", tc.begins, kind, len(got), tc.most, err)
+			}
+			if _, err := unpack(kind, pack(text(tc.begins, tc.most+1)), tc.large); !errors.Is(err, errProtocol) {
+				t.Errorf("%s, kind %d: %d bytes: %v", tc.begins, kind, tc.most+1, err)
+			}
+		}
+	}
+}
+
+// What a message takes while it is refused is in proportion to what it may say, and not to
+// what it unpacks to, or to what the shortest JSON becomes.
+func TestASmallMessageTakesLittleMemory(t *testing.T) {
+	many := func(begins, one string, size int) []byte {
+		return pack([]byte(begins + strings.Repeat(one, size/len(one))))
+	}
+	for name, take := range map[string]func(){
+		"an offer of processes": func() { refuseToAgent(t, many(`{"offer":{"shares":[`, "{},", 8<<20)) },
+		"an offer of hosts":     func() { refuseToAgent(t, many(`{"offer":{"part":{"roster":[`, "0,", 8<<20)) },
+		"an order":              func() { refuseToAgent(t, many(`{"open":{"processes":[`, "1,", 8<<20)) },
+		"windows": func() {
+			refuseFromAgent(t, many(`{"second":{"second":{"windows":[`, "0,", 8<<20))
+			refuseFromAgent(t, many(`{"second":{"second":{"windows":[`, "{},", 3<<20))
+		},
+		"files": func() { refuseFromAgent(t, many(`{"files":{"files":[`, "{},", 8<<20)) },
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		take()
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 48<<20 {
+			t.Errorf("%s took %d MiB, with its making", name, took>>20)
+		}
+	}
+}
+
+func refuseToAgent(t *testing.T, packed []byte) {
+	t.Helper()
+	text, err := unpack(kindPacked, packed, largeToAgent)
+	if err == nil {
+		_, err = decodeToAgent(text)
+	}
+	if !errors.Is(err, errProtocol) {
+		t.Errorf("a message of %d bytes, packed: %v", len(packed), err)
+	}
+}
+
+func refuseFromAgent(t *testing.T, packed []byte) {
+	t.Helper()
+	if _, err := readFromAgent(kindPacked, packed); !errors.Is(err, errProtocol) {
+		t.Errorf("a message of %d bytes, packed: %v", len(packed), err)
 	}
 }
 
@@ -317,7 +388,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(pack([]byte("{}")))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if text, err := unpack(kindPacked, b); err == nil && len(text) > maxUnpacked {
+		if text, err := unpack(kindPacked, b, largeToAgent); err == nil && len(text) > maxOffer {
 			t.Errorf("%d bytes", len(text))
 		}
 	})

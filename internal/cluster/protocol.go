@@ -306,6 +306,9 @@ func decodeFromAgent(b []byte) (*fromAgent, error) {
 
 // decodeHello reads how the other side begins: its version, whatever else it says.
 func decodeHello(b []byte) (hello, error) {
+	if len(b) > maxMessage {
+		return hello{}, fmt.Errorf("%w: it is longer than %d bytes", errProtocol, maxMessage)
+	}
 	var m struct {
 		Hello   *hello `json:"hello"`
 		Welcome *hello `json:"welcome"`

@@ -108,7 +108,7 @@ func (w *world) add(name, role string, change ...func(*AgentOptions)) *testHost 
 }
 
 func (h *testHost) start(o AgentOptions) {
-	a, err := newAgent(o)
+	a, err := newAgent(context.Background(), o)
 	if err != nil {
 		h.w.t.Fatal(err)
 	}

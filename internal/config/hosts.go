@@ -80,6 +80,7 @@ func withPort(addr string) (string, error) {
 type Hosts struct {
 	On        []string // names, tags, or "all"; empty: this process makes it
 	Watch     []string // names, tags, "all" or "none": hosts that are only watched; empty: the brokers' hosts
+	Hosts     int      // how many On has to mean; 0: any number
 	Processes int      // on each host
 	Agents
 
@@ -90,6 +91,7 @@ func (f *Flags) defineHosts() {
 	set := f.set
 	set.StringVar(&f.run, "run", "", "`NAME` of the run: kt collect --run NAME merges all that have it")
 	set.StringSliceVar(&f.hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all (but brokers' hosts); what is asked for is shared out among them")
+	set.IntVar(&f.hosts.Hosts, "hosts", 0, "refuse to begin unless --on means exactly `N` hosts (default any number)")
 	set.IntVar(&f.hosts.Processes, "processes", 1, "`N` processes on each host of --on")
 	set.StringSliceVar(&f.hosts.Watch, "watch", nil, "only watch these `HOSTS`: names, tags, all or none (default with --on: those with the role broker)")
 	f.hosts.define(set)
@@ -111,12 +113,15 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 			b.bad("--on: it names no host")
 			return h
 		}
-		for _, name := range []string{"processes", "watch", "join", "peers", "key-file"} {
+		for _, name := range []string{"hosts", "processes", "watch", "join", "peers", "key-file"} {
 			if b.from[name] == fromFlag { // the rest speaks to every command
 				b.bad("--%s: it goes with --on", name)
 			}
 		}
 		return h
+	}
+	if b.given("hosts") && h.Hosts < 1 {
+		b.bad("--hosts %d: it must be 1 or more", h.Hosts)
 	}
 	if n := h.Processes; n < 1 || n > maxProcesses {
 		b.bad("--processes %d: it must be from 1 to %d", n, maxProcesses)

@@ -50,6 +50,7 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 		{"agents of a load of one process", plan.Produce, append(produce, "--join", "vm1"), "--join: it goes with --on"},
 		{"exactly these agents", plan.Produce, append(produce, "--peers", "vm1"), "--peers: it goes with --on"},
 		{"their key", plan.Produce, append(produce, "--key-file", "k"), "--key-file: it goes with --on"},
+		{"a number of hosts", plan.Produce, append(produce, "--hosts", "2"), "--hosts: it goes with --on"},
 		{"a number of processes", plan.Produce, append(produce, "--processes", "2"), "--processes: it goes with --on"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

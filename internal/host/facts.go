@@ -12,6 +12,7 @@ type Facts struct {
 	OS          string `json:"os"` // "linux", "darwin"
 	Kernel      string `json:"kernel_version"`
 	Arch        string `json:"arch"`              // "amd64", "arm64"
+	BootID      string `json:"boot_id,omitempty"` // drawn by the kernel at its start: hosts that have one are of one machine
 	Machine     string `json:"machine,omitempty"` // maker and model, as the firmware has them: "Amazon EC2 c7g.4xlarge"
 	CPUModel    string `json:"cpu_model"`
 	LogicalCPUs int    `json:"logical_cpus"`
@@ -35,6 +36,7 @@ type Facts struct {
 
 // readLinux fills in what /proc and /sys tell.
 func (f *Facts) readLinux(tree FS) {
+	f.BootID, _ = tree.Text("proc/sys/kernel/random/boot_id") // without it each host is a machine
 	f.ask("machine", func() (err error) { f.Machine, err = tree.machine(); return })
 	f.ask("clock_source", func() (err error) {
 		f.ClockSource, err = tree.Text("sys/devices/system/clocksource/clocksource0/current_clocksource")

@@ -22,6 +22,9 @@ type Set struct {
 	sources map[string]*source // by run id
 }
 
+// Len is how many files are in the set.
+func (s *Set) Len() int { return len(s.sources) }
+
 // NewSet makes an empty set.
 func NewSet() *Set { return &Set{sources: make(map[string]*source)} }
 

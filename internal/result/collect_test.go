@@ -362,8 +362,6 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		{"another JSON document", `{"topic":"x"}`, "line 1: it is not the header of a run file"},
 		{"a window first", `{"window":{}}` + "\n", "line 1: it is not the header"},
 		{"another schema", `{"header":{"schema":2}}`, "line 1: its schema is 2, and this kt reads 1"},
-		{"two run files in one", run + run, "line 4: it is a second header"},
-		{"a torn start that is not the last", run[:strings.Index(run, "\n")+1] + `{"start":{"at` + "\n" + `{"trailer":{"ended":"completed"}}`, "line 2: it is not a line of a run file"},
 		{"one line without end", `{"window":` + strings.Repeat("x", maxLine), "line 1: it is longer than 67108864 bytes"},
 		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 processes on 1001 hosts"},
 		{"a roster of too many processes", roster(11, 1000), "line 1: its roster has 11000 processes on 11 hosts"},
@@ -400,12 +398,62 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 	}
 }
 
-func TestATornLineIsFoundWhenTheResultIsMade(t *testing.T) {
-	files := someRun(t, 3)
-	files[0] = bytes.Replace(files[0], []byte(`{"sample":{`), []byte(`{"sample":{{`), 1)
-	_, err := setOf(t, files...).Result(t.Context()) // the other parts wait for that one
-	if err == nil || !strings.HasPrefix(err.Error(), "file 0: line ") {
-		t.Errorf("the error is %v", err)
+func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
+	good := someRun(t, 3)
+	whole := merged(t, good...)
+	in := func(file []byte, old, with string) []byte {
+		bad := bytes.Replace(file, []byte(old), []byte(with), 1)
+		if bytes.Equal(bad, file) {
+			t.Fatalf("there is no %s in\n%.2000s", old, file)
+		}
+		return bad
+	}
+	for name, tc := range map[string]struct {
+		old, with string
+		want      string // of the reason
+	}{
+		"a line that is none":            {`{"sample":{`, `{"sample":{{`, "it is not a line of a run file"},
+		"a start that is none":           {`{"start":{`, `{"start":[`, "line 2: it is not a line of a run file"},
+		"a second header":                {`{"start":{`, `{"header":{"schema":1}}` + "\n" + `{"start":{`, "line 2: it is a second header"},
+		"a trailer that is none":         {`{"trailer":{`, `{"trailer":{{}}` + "\n" + `{"trailer":{`, "it is not a line of a run file"},
+		"a count below 0":                {`"acknowledged":`, `"acknowledged":-`, "acknowledged is -"},
+		"a count above all others":       {`"bytes":`, `"bytes":9000000000000000000`, "line"},
+		"a count that no run has":        {`"shard_time_ns":`, `"shard_time_ns":8000000000000000000,"x":`, "add up to more than any run has"},
+		"more outcomes than were sent":   {`"offered":`, `"offered":0,"x":`, "have an outcome"},
+		"fewer than its partitions have": {`"acknowledged":`, `"acknowledged":0,"x":`, "its partitions have"},
+		"failures without a reason":      {`"acknowledged":`, `"failed":7,"acknowledged":`, "7 records failed, and 0 have an error"},
+		"a time below 0":                 {`"elapsed_seconds":`, `"elapsed_seconds":-`, "it lasted -"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := append([][]byte{in(good[0], tc.old, tc.with)}, good[1:]...)
+			s := setOf(t, files...)
+			r, err := s.Result(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if errs := s.Corrupt(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.want) {
+				t.Errorf("corrupt are %v, want one with %q", errs, tc.want)
+			}
+			if len(r.Processes) != len(whole.Processes) {
+				t.Fatalf("%d processes, want %d", len(r.Processes), len(whole.Processes))
+			}
+			for i, row := range r.Processes {
+				want := whole.Processes[i]
+				if row.RunID == whole.Sources[0].RunID {
+					if row.State != PartLost || row.Counted || !strings.HasPrefix(row.Note, "its file is corrupt: line ") || !strings.Contains(row.Note, tc.want) {
+						t.Errorf("the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
+					}
+				} else if row.Records != want.Records || row.Counted != want.Counted {
+					t.Errorf("%s/%d has %+v, want %+v", row.Host, row.Process, row.Records, want.Records)
+				}
+			}
+			// As all that is merged, it is the same when it is merged again.
+			file := collection(t, s)
+			again, err := Read(bytes.NewReader(file), int64(len(file)))
+			if diff := cmp.Diff(string(marshal(t, r)), string(marshal(t, again))); err != nil || diff != "" {
+				t.Errorf("read again: %v (-want +got):\n%s", err, diff)
+			}
+		})
 	}
 }
 

@@ -31,7 +31,10 @@ type lines struct {
 	r    *bufio.Reader
 	long []byte // a line that does not fit into r's buffer; reused
 	n    int    // lines so far
-	torn bool   // the last line was incomplete, as a kill leaves it, and passed over
+	upTo int    // the last line that is read; 0: all are
+
+	totals stats.Totals
+	torn   bool // the last line was incomplete, as a kill leaves it, and passed over
 }
 
 func newLines(r io.Reader) *lines {
@@ -50,7 +53,7 @@ func (l *lines) next() (line, error) {
 		return line{}, l.wrap(err)
 	}
 	if w, ok := scanWindow(text); ok {
-		return line{Window: &w}, nil
+		return l.checked(line{Window: &w})
 	}
 	var decoded line
 	switch err := json.Unmarshal(text, &decoded); {
@@ -60,7 +63,35 @@ func (l *lines) next() (line, error) {
 	case err != nil:
 		return line{}, l.wrap(fmt.Errorf("it is not a line of a run file: %w", err))
 	}
-	return decoded, nil
+	return l.checked(decoded)
+}
+
+// checked refuses a line whose numbers no run has.
+func (l *lines) checked(of line) (line, error) {
+	var err error
+	switch {
+	case of.Window != nil:
+		err = l.totals.Add(of.Window)
+	case of.Trailer != nil:
+		err = errors.Join(of.Trailer.check(), l.totals.End())
+	}
+	if err != nil {
+		return line{}, l.wrap(fmt.Errorf("its numbers cannot be: %w", err))
+	}
+	return of, nil
+}
+
+// longest is more seconds than any run has.
+const longest = 100 * 365 * 24 * 3600
+
+// check reports what a trailer cannot have.
+func (t *Trailer) check() error {
+	for _, s := range []float64{t.ElapsedSeconds, t.SendingSeconds} {
+		if s < 0 || s > longest {
+			return fmt.Errorf("it lasted %g s", s)
+		}
+	}
+	return nil
 }
 
 // scanWindow reads a line that is a window, as most are, the fast way.
@@ -77,10 +108,23 @@ func scanWindow(text []byte) (stats.Window, bool) {
 }
 
 // wrap adds the number of the current line to an error.
-func (l *lines) wrap(err error) error { return fmt.Errorf("line %d: %w", l.n, err) }
+func (l *lines) wrap(err error) error { return &badLine{l.n, err} }
+
+// badLine is a line that is no line of a run file.
+type badLine struct {
+	n   int
+	err error
+}
+
+func (b *badLine) Error() string { return fmt.Sprintf("line %d: %v", b.n, b.err) }
+
+func (b *badLine) Unwrap() error { return b.err }
 
 // text is the bytes of the next line, until the call after this one.
 func (l *lines) text() ([]byte, error) {
+	if l.upTo > 0 && l.n >= l.upTo {
+		return nil, io.EOF
+	}
 	l.n++
 	l.long = l.long[:0]
 	for {

@@ -36,15 +36,16 @@ type mergedPart struct {
 	shift   time.Duration // from its own time to the common one
 	ranOn   time.Duration // by its own time: until when most others did, after it was stopped; 0: they did not
 
-	topics  []int32     // where its partitions are among those of all: see topics.places
-	fold    *Fold       // of itself
-	flow    flow        // what was done
-	warm    flow        // likewise, of the warm-up
-	sent    flow        // what was offered
-	gaps    []stats.Gap // in which nothing was acknowledged, by its own time
-	out     chan *moment
-	head    *moment  // the next one of out; nil: there is no more
-	machine hardware // as its samples tell
+	topics []int32     // where its partitions are among those of all: see topics.places
+	fold   *Fold       // of itself
+	flow   flow        // what was done
+	warm   flow        // likewise, of the warm-up
+	sent   flow        // what was offered
+	gaps   []stats.Gap // in which nothing was acknowledged, by its own time
+	bad    *badLine
+	out    chan *moment
+	head   *moment  // the next one of out; nil: there is no more
+	has    hardware // as its samples tell
 }
 
 // newMerge finds out what became of each part, and which count.
@@ -189,11 +190,34 @@ func (m *merge) listSources() []Source {
 }
 
 // Result merges the set: its parts must be of one run, which Select sees to. It reads
-// each file once more.
+// each file once more, and all again when some prove to be corrupt: their parts are lost.
 func (s *Set) Result(ctx context.Context) (Result, error) {
 	if err := s.Select(""); err != nil {
 		return Result{}, err
 	}
+	for {
+		r, err := s.merged(ctx)
+		if !errors.Is(err, errSpoilt) {
+			return r, err
+		}
+	}
+}
+
+// errSpoilt: files were found to be corrupt, and it is noted from which line on.
+var errSpoilt = errors.New("files are corrupt")
+
+// Corrupt returns an error for each file that Add or Result found to be corrupt, by its name.
+func (s *Set) Corrupt() []error {
+	var errs []error
+	for _, one := range s.inOrder() {
+		if one.corrupt != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", one.name, one.corrupt))
+		}
+	}
+	return errs
+}
+
+func (s *Set) merged(ctx context.Context) (Result, error) {
 	sources := s.inOrder()
 	m := newMerge(sources)
 	if len(m.parts) == 0 {
@@ -216,14 +240,25 @@ func (m *merge) read(ctx context.Context, whole *Fold) error {
 		p.out = make(chan *moment, 1) // the next second is made while this one is added up
 		reading.Go(func() {
 			defer close(p.out)
-			if err := p.read(ctx); err != nil {
+			err := p.read(ctx)
+			if err != nil && !errors.As(err, &p.bad) { // the others find out whether they are
 				cancel(fmt.Errorf("%s: %w", p.name, err))
 			}
 		})
 	}
 	m.combine(whole)
 	reading.Wait()
-	return context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	var err error
+	for _, p := range m.parts {
+		if p.bad != nil {
+			p.spoil(p.bad)
+			err = errSpoilt
+		}
+	}
+	return err
 }
 
 // combine adds up what the parts that count have in each second.

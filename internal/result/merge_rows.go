@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,6 +50,8 @@ const NothingMeasured = "nothing was measured in it"
 // note is what happened to the part, "" when nothing did.
 func (p *mergedPart) note(r *Result, measured bool) string {
 	switch {
+	case p.corrupt != nil:
+		return fmt.Sprintf("its file is corrupt: %v; what is there of it before ends at %.1f s", p.corrupt, p.end().Seconds())
 	case p.state == PartLost:
 		return fmt.Sprintf("its file has no end: what is there of it ends at %.1f s", p.end().Seconds())
 	case p.state == PartLate && p.agreed().Late < 0:
@@ -197,7 +200,13 @@ func (m *merge) busy(hosts []HostRow, o Overlap) error {
 	for _, s := range m.watched {
 		shift := s.began().Sub(m.zero)
 		seconds := func(at float64) time.Duration { return time.Duration(at*float64(time.Second)) - shift }
-		if err := entry(&sums, s.host()).read(s, seconds(from), seconds(to)); err != nil {
+		err := entry(&sums, s.host()).read(s, seconds(from), seconds(to))
+		var bad *badLine
+		if errors.As(err, &bad) {
+			s.spoil(bad)
+			err = errSpoilt
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -188,44 +188,42 @@ type hardware struct {
 }
 
 // sample is how busy processes and hosts were in the second, all together. A host counts
-// once, whatever the number of its processes.
+// once, whatever the number of its processes; so do the CPUs of a machine with several hosts.
 func (s *slotSum) sample(parts []*mergedPart) (host.Sample, bool) {
 	if len(s.used) == 0 {
 		return host.Sample{}, false
 	}
 	var sum host.Sample
-	var process, gc float64 // core-seconds
-	hosts := make(map[string]*hostUse)
+	var process, gc float64     // core-seconds
+	var hosts map[string]*int64 // bytes sent
+	var machines map[string]*machineUse
 	for _, u := range s.used {
 		var length time.Duration
 		var rss, sent int64
-		h := hosts[u.part.host()]
-		if h == nil {
-			h = new(hostUse)
-			hosts[u.part.host()] = h
-		}
+		h, machine := entry(&hosts, u.part.host()), entry(&machines, u.part.machine())
 		for _, one := range u.samples {
 			d := one.Interval.Seconds()
 			length += one.Interval
 			process += one.ProcessCPU * d
 			gc += one.GCCPU * d
-			h.cpu += one.HostCPU * d
-			h.seconds += d
+			machine.cpu += one.HostCPU * d
+			machine.seconds += d
 			sent += one.NetSent
 			rss = max(rss, one.RSS)
 			sum.GCPauseMax = max(sum.GCPauseMax, one.GCPauseMax)
 			sum.Unread += one.Unread
-			u.part.machine = hardware{one.Cores, one.HostCores, one.NetSpeed}
+			u.part.has = hardware{one.Cores, one.HostCores, one.NetSpeed}
 		}
-		h.sent = max(h.sent, sent)
+		*h = max(*h, sent)
 		sum.RSS += rss
 		sum.Interval = s.within(max(sum.Interval, length))
 	}
-	for _, name := range slices.Sorted(maps.Keys(hosts)) {
-		h := hosts[name]
-		sum.NetSent += h.sent
-		if h.seconds > 0 {
-			sum.HostCPU += h.cpu / h.seconds
+	for _, sent := range hosts {
+		sum.NetSent += *sent
+	}
+	for _, name := range slices.Sorted(maps.Keys(machines)) {
+		if m := machines[name]; m.seconds > 0 {
+			sum.HostCPU += m.cpu / m.seconds
 		}
 	}
 	if d := sum.Interval.Seconds(); d > 0 {
@@ -239,29 +237,28 @@ func (s *slotSum) sample(parts []*mergedPart) (host.Sample, bool) {
 	return sum, true
 }
 
-type hostUse struct {
-	cpu, seconds float64
-	sent         int64
-}
+type machineUse struct{ cpu, seconds float64 }
 
 // hardwareOf is what all parts may use, as far as they have told. What processes of one
-// host may use is no more than it has.
+// machine may use is no more than it has. A network belongs to a host.
 func hardwareOf(parts []*mergedPart) (all hardware) {
-	var host hardware
-	for i, p := range parts { // those of one host follow each other
-		host.cores += p.machine.cores
-		host.hostCores = max(host.hostCores, p.machine.hostCores)
-		host.speed = max(host.speed, p.machine.speed)
-		if i+1 < len(parts) && parts[i+1].host() == p.host() {
-			continue
+	var machines, hosts map[string]*hardware
+	for _, p := range parts {
+		m, h := entry(&machines, p.machine()), entry(&hosts, p.host())
+		m.cores += p.has.cores
+		m.hostCores = max(m.hostCores, p.has.hostCores)
+		h.speed = max(h.speed, p.has.speed)
+	}
+	for _, name := range slices.Sorted(maps.Keys(machines)) {
+		m := machines[name]
+		if m.hostCores > 0 {
+			m.cores = min(m.cores, m.hostCores)
 		}
-		if host.hostCores > 0 {
-			host.cores = min(host.cores, host.hostCores)
-		}
-		all.cores += host.cores
-		all.hostCores += host.hostCores
-		all.speed += host.speed
-		host = hardware{}
+		all.cores += m.cores
+		all.hostCores += m.hostCores
+	}
+	for _, h := range hosts {
+		all.speed += h.speed
 	}
 	return all
 }

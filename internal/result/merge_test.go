@@ -349,6 +349,34 @@ func TestAHostCountsOnceInWhatWasUsed(t *testing.T) {
 	}
 }
 
+func TestCoresThatHostsOfOneMachineShareCountOnce(t *testing.T) {
+	part := func(host1, boot string, process int) []byte {
+		events := steady(0, 5, 100)
+		for s := range 5 {
+			events = slices.Insert(events, 2*s+1, event{sample: &host.Sample{
+				At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, ProcessCPU: 1, HostCPU: 3, HostCores: 4, NetSent: 1 << 20, NetSpeed: 1000,
+			}})
+		}
+		return partFile{run: "r", epoch: "e", host: host1, process: process, events: events, trailer: trailerOf(5), change: func(h *Header) {
+			h.Environment.Host.BootID = boot
+		}}.bytes(t)
+	}
+	for _, tc := range []struct {
+		name         string
+		c            string // boot id
+		cores, hosts float64
+	}{
+		{"two hosts of one machine, and another", "other", 8, 6},
+		{"three of one", "one", 4, 3},
+	} {
+		// Hosts of one machine do not follow each other.
+		c := merged(t, part("a", "one", 1), part("b", tc.c, 1), part("c", "one", 1), part("c", "one", 2)).Client
+		if c.CoresAvailable != tc.cores || c.HostCores != tc.cores || c.HostCPUCores != tc.hosts || c.CPUCores != 4 || c.NetSentMiBPerSecond != 3 {
+			t.Errorf("%s: %+v, want %v cores of which %v are busy, 4 by kt, and 3 MiB/s", tc.name, c, tc.cores, tc.hosts)
+		}
+	}
+}
+
 func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
 	part := func(process int, late time.Duration, events ...stats.Event) []byte {
 		seconds := steady(0, 6, 100)

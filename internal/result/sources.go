@@ -24,7 +24,14 @@ type source struct {
 	header  Header
 	start   *Start
 	trailer *Trailer // nil: the file has no end
+
+	// A file that is corrupt counts up to its last good line, as one that was cut off there.
+	upTo    int      // that line; 0: all are good, as far as it is known
+	corrupt *badLine // the next one; nil: there is none
 }
+
+// spoil notes that a line is none.
+func (s *source) spoil(bad *badLine) { s.upTo, s.corrupt, s.trailer = bad.n-1, bad, nil }
 
 // The bounds on what the header of a run file may ask of memory.
 const (
@@ -36,7 +43,8 @@ const (
 	maxTopicParts = 1_000_000 // partitions of a run's topics
 )
 
-// readSource reads a run file once, for what a source knows.
+// readSource reads a run file once, for what a source knows. Of a corrupt one at least the
+// header has to be whole.
 func readSource(name string, r io.ReaderAt, size int64) (*source, error) {
 	s := &source{name: name, r: r, size: size}
 	hash := sha256.New()
@@ -45,15 +53,24 @@ func readSource(name string, r io.ReaderAt, size int64) (*source, error) {
 	for n := 1; ; n++ {
 		text, err := notable(in, n == 1)
 		last := errors.Is(err, io.EOF)
-		if err != nil && !last {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+		if last {
+			err = nil
 		}
-		if len(text) > 0 {
-			err := s.take(text, n)
-			torn := last && n > 1 && errors.As(err, new(notALine))
-			if err != nil && !torn {
-				return nil, fmt.Errorf("line %d: %w", n, err)
+		if err == nil && len(text) > 0 {
+			err = s.take(text, n)
+			if last && n > 1 && errors.As(err, new(notALine)) {
+				err = nil // torn, as a kill leaves it
 			}
+		}
+		switch {
+		case err != nil && n == 1:
+			return nil, &badLine{n, err}
+		case err != nil:
+			s.spoil(&badLine{n, err})
+			if _, err := io.Copy(io.Discard, in); err != nil { // for the checksum
+				return nil, err
+			}
+			last = true
 		}
 		if last {
 			break
@@ -153,7 +170,11 @@ func bulk(text []byte) bool {
 }
 
 // lines reads the file from its start.
-func (s *source) lines() *lines { return newLines(io.NewSectionReader(s.r, 0, s.size)) }
+func (s *source) lines() *lines {
+	l := newLines(io.NewSectionReader(s.r, 0, s.size))
+	l.upTo = s.upTo
+	return l
+}
 
 // host is where the part ran.
 func (s *source) host() string {
@@ -162,6 +183,9 @@ func (s *source) host() string {
 	}
 	return s.header.Environment.Host.Hostname
 }
+
+// machine is what the host is of: several hosts may share one.
+func (s *source) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
 
 // process is the part's number on its host; 0 when it has none.
 func (s *source) process() int {

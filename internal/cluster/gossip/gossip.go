@@ -72,17 +72,23 @@ type Gossip struct {
 // rounds of gossip.
 const leaveTimeout = 1500 * time.Millisecond
 
+// OptionError is an error of what was given: nothing was started, and the same will fail again.
+type OptionError struct{ error }
+
+// Unwrap returns the reason.
+func (e *OptionError) Unwrap() error { return e.error }
+
 // Start listens and joins. It does not wait for the others: those that are not there yet
-// are tried until Close. Errors name the flag that is to be changed.
+// are tried until Close. Errors name the flag that is to be changed, as an OptionError.
 func Start(o Options) (*Gossip, error) {
 	start := rand.Text()[:startLimit]
 	meta, err := o.Info.encode(start)
 	if err != nil {
-		return nil, err
+		return nil, &OptionError{err}
 	}
 	for _, j := range o.Join {
 		if _, _, err := split(j); err != nil {
-			return nil, fmt.Errorf("--join: %w", err)
+			return nil, &OptionError{fmt.Errorf("--join: %w", err)}
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -103,24 +109,28 @@ func Start(o Options) (*Gossip, error) {
 	return g, nil
 }
 
-// listen opens the port and starts memberlist on it.
-func (g *Gossip) listen(ctx context.Context, o Options) error {
+// addresses are where to listen and what to advertise: port 0 is the one where it listens.
+func (g *Gossip) addresses(ctx context.Context, o Options) (ip netip.Addr, port int, own netip.Addr, ownPort int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	ip, port, err := bindAddr(ctx, o.Bind)
-	if err != nil {
-		return err
+	if ip, port, err = bindAddr(ctx, o.Bind); err != nil {
+		return ip, 0, own, 0, err
 	}
 	if g.open && !ip.IsLoopback() {
-		return fmt.Errorf("listen on %s: whoever is not on this machine must prove who it is: give --key-file (kt keygen makes one), or --bind 127.0.0.1:%d", o.Bind, port)
+		return ip, 0, own, 0, fmt.Errorf("listen on %s: whoever is not on this machine must prove who it is: give --key-file (kt keygen makes one), or --bind 127.0.0.1:%d", o.Bind, port)
 	}
+	if own, ownPort, err = advertised(ctx, o.Advertise, ip, o.Join); err == nil && g.open && !own.IsLoopback() {
+		err = fmt.Errorf("--advertise: %s is not on this machine alone, and there is no key: give --key-file", own)
+	}
+	return ip, port, own, ownPort, err
+}
+
+// listen opens the port and starts memberlist on it.
+func (g *Gossip) listen(ctx context.Context, o Options) error {
 	// Before the port is open: what arrives there has nobody to take it until the end.
-	own, ownPort, err := advertised(ctx, o.Advertise, ip, o.Join)
+	ip, port, own, ownPort, err := g.addresses(ctx, o)
 	if err != nil {
-		return err
-	}
-	if g.open && !own.IsLoopback() {
-		return fmt.Errorf("--advertise: %s is not on this machine alone, and there is no key: give --key-file", own)
+		return &OptionError{err}
 	}
 	logger := log.New(delegate{g}, "", 0)
 	inner, err := openPort(ip, port, logger)
@@ -197,8 +207,8 @@ func settings(key *[32]byte) *memberlist.Config {
 }
 
 // label begins every packet and stream of gossip, in the clear, so that networks of other
-// programs, and of other keys, never mix. With a key nobody can guess it: what does not
-// begin so is dropped before memberlist, which answers errors, sees it.
+// programs, and of other keys, never mix. It is the same on all hosts of a key, and everybody
+// between them can read it: so it keeps out who came to the wrong port, and nobody else.
 func label(key *[32]byte) string {
 	if key == nil {
 		return "kt"

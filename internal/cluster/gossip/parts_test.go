@@ -238,6 +238,9 @@ func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
 		if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
 		}
+		if given := errors.As(err, new(*OptionError)); given == strings.HasPrefix(c.want, "listen on") {
+			t.Errorf("%s: %v: it is an error of what was given: %v", c.what, err, given)
+		}
 	}
 }
 

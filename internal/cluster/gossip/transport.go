@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -17,6 +18,15 @@ const (
 	// through one, and little enough for the usual 1,024 open files.
 	maxUntold = 256
 	maxGossip = 128
+
+	// maxPerAddress is how many connections of one address are gossip at a time; others wait
+	// for their turn. An exchange takes milliseconds, and each of them may hold maxStream.
+	maxPerAddress = 4
+
+	// maxStream is the most bytes that are read of one connection: memberlist reads a whole
+	// message, up to 20 MiB, before it finds out whether it was sealed with the key. A table
+	// of 1,000 agents takes some 180 KiB, and one of 380 that say as much as they may.
+	maxStream = 256 << 10
 
 	labelMagic = 244 // begins memberlist's connections and packets when there is a label
 )
@@ -46,10 +56,12 @@ func newTransport(inner *memberlist.NetTransport, label string, untold time.Dura
 		NetTransport: inner,
 		mux: wire.Mux{
 			Streams: streams,
-			// Whoever does not know the label never gets as far as memberlist.
+			// Strangers and other networks never get as far as memberlist. It is no proof of
+			// the key: the label is sent in the clear.
 			Prefix:     append([]byte{labelMagic, byte(len(label))}, label...),
 			MaxPending: maxUntold,
 			MaxRest:    maxGossip,
+			MaxSource:  maxPerAddress,
 			Timeout:    untold,
 			Log:        log,
 		},
@@ -135,15 +147,28 @@ func (t *transport) handOn() {
 	}
 }
 
-// bind makes a connection end with the transport: memberlist waits for its own up to ten
-// seconds.
+// bind makes a connection end with the transport, for memberlist waits for its own up to ten
+// seconds, and bounds what is read of it.
 func (t *transport) bind(c net.Conn) net.Conn {
-	return &bound{c, context.AfterFunc(t.ctx, func() { _ = c.Close() })}
+	return &bound{Conn: c, unbind: context.AfterFunc(t.ctx, func() { _ = c.Close() }), left: maxStream}
 }
 
 type bound struct {
 	net.Conn
 	unbind func() bool
+	left   int // bytes that may still be read
+}
+
+var errTooMuch = fmt.Errorf("it sends more than %d KiB", maxStream>>10)
+
+// Read reads until the bound.
+func (b *bound) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errTooMuch
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // Close closes the connection.

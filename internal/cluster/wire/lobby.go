@@ -160,7 +160,8 @@ func drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// source is who is counted as one: an address, of IPv6 the network that one host has.
+// source is who is counted as one: an address, of IPv6 the network that one host has, and
+// this machine with all its loopback addresses.
 func source(addr net.Addr) netip.Prefix {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -168,8 +169,11 @@ func source(addr net.Addr) netip.Prefix {
 	}
 	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
 	bits := ip.BitLen()
-	if ip.Is6() {
+	switch {
+	case ip.Is6():
 		bits = 64
+	case ip.IsLoopback():
+		bits = 8
 	}
 	p, _ := ip.Prefix(bits) // the zero prefix of no address
 	return p

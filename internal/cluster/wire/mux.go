@@ -3,6 +3,7 @@ package wire
 import (
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -18,6 +19,7 @@ type Mux struct {
 	Prefix     []byte
 	MaxPending int           // connections that are not told apart yet; 0: 64
 	MaxRest    int           // connections that the others hold at a time; 0: 256
+	MaxSource  int           // of them from one address; 0: MaxRest
 	Timeout    time.Duration // for a connection to be told apart; 0: HandshakeTimeout
 	Log        func(string)  // as a Server's
 
@@ -26,6 +28,7 @@ type Mux struct {
 	news  *news
 	rest  chan net.Conn
 	slots chan struct{} // one for each connection that the others hold
+	turns turns
 }
 
 func (m *Mux) init() {
@@ -43,6 +46,10 @@ func (m *Mux) init() {
 	m.lobby.told = func(g *guest, why string) { m.news.tell(g.conn.RemoteAddr(), why) }
 	m.rest = make(chan net.Conn)
 	m.slots = make(chan struct{}, m.MaxRest)
+	if m.MaxSource == 0 {
+		m.MaxSource = m.MaxRest
+	}
+	m.turns = turns{most: m.MaxSource, of: make(map[netip.Prefix]*turn)}
 }
 
 // Take takes over a connection, of which nothing was read. It does not block.
@@ -108,17 +115,62 @@ func (m *Mux) read(conn net.Conn) (head []byte, err error) {
 // handOn waits in the lobby until the others take the connection.
 func (m *Mux) handOn(g *guest, head []byte) {
 	m.lobby.park(g, "the gossip has as many connections as it may")
+	leave, ok := m.turns.take(g)
+	if !ok {
+		return
+	}
 	select {
 	case m.slots <- struct{}{}:
 	case <-g.gone:
+		leave()
 		return
 	}
-	conn := &peeked{Conn: g.conn, head: head, closed: sync.OnceFunc(func() { <-m.slots })}
+	conn := &peeked{Conn: g.conn, head: head, closed: sync.OnceFunc(func() { <-m.slots; leave() })}
 	select {
 	case m.rest <- conn:
 		m.lobby.leave(g) // if it was dropped at this moment, whoever reads it is told
 	case <-g.gone:
 		conn.closed()
+	}
+}
+
+// turns bounds the connections of each source that are held at a time.
+type turns struct {
+	most int
+
+	mu sync.Mutex
+	of map[netip.Prefix]*turn // of the sources that have a connection, held or waiting
+}
+
+type turn struct {
+	slots chan struct{}
+	users int // guarded by turns.mu: connections, held or waiting
+}
+
+// take waits until another connection of the guest's source may be held; false: the guest was
+// dropped before.
+func (t *turns) take(g *guest) (leave func(), ok bool) {
+	t.mu.Lock()
+	own := t.of[g.from]
+	if own == nil {
+		own = &turn{slots: make(chan struct{}, t.most)}
+		t.of[g.from] = own
+	}
+	own.users++
+	t.mu.Unlock()
+	gone := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(t.of, g.from)
+		}
+	}
+	select {
+	case own.slots <- struct{}{}:
+		return func() { <-own.slots; gone() }, true
+	case <-g.gone:
+		gone()
+		return nil, false
 	}
 }
 

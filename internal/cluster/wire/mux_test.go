@@ -242,3 +242,51 @@ func TestAllThatProveNothingAreEndedAtOneTime(t *testing.T) {
 		}
 	}
 }
+
+func TestGossipHoldsFewConnectionsOfOneAddressAndTheOthersGetTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &Mux{Streams: func(net.Conn) { t.Error("a stream came") }, MaxSource: 2}
+		come := func(addr string) net.Conn {
+			near, far := net.Pipe()
+			m.Take(from{far, addr})
+			_, _ = near.Write([]byte{6})
+			return near
+		}
+		held := func() (all []net.Conn) {
+			for {
+				synctest.Wait()
+				select {
+				case c := <-m.Rest():
+					all = append(all, c)
+				default:
+					return all
+				}
+			}
+		}
+		for range 5 {
+			come("10.0.0.9:1")
+		}
+		first := held()
+		if len(first) != 2 {
+			t.Fatalf("%d connections of one address are held, want 2", len(first))
+		}
+		come("10.0.0.7:1")
+		if other := held(); len(other) != 1 {
+			t.Errorf("%d connections of another address got through, want 1", len(other))
+		} else {
+			_ = other[0].Close()
+		}
+		for range 3 { // each that ends makes room for the next
+			_ = first[0].Close()
+			first = append(first[1:], held()...)
+			if len(first) != 2 {
+				t.Fatalf("%d are held, want 2", len(first))
+			}
+		}
+		_, _ = first[0].Close(), first[1].Close()
+		m.Close()
+		if n := len(m.turns.of); n != 0 {
+			t.Errorf("%d addresses are remembered, of which there is no connection", n)
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// allowed are the Java properties that an agent takes from other hosts: those that kt knows
+// and that name no file, no program and no place to look values up. One that is not here is
+// refused, so a property that kt learns later is closed until somebody has thought about it.
+var allowed = strings.Fields(`
+	acks batch.size buffer.memory client.dns.lookup client.id client.rack compression.gzip.level
+	compression.lz4.level compression.type compression.zstd.level connections.max.idle.ms
+	delivery.timeout.ms enable.idempotence enable.metrics.push interceptor.classes key.serializer
+	linger.ms max.block.ms max.in.flight.requests.per.connection max.request.size metadata.max.age.ms
+	metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
+	metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+	partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class
+	partitioner.ignore.keys partitioner.rack.aware receive.buffer.bytes reconnect.backoff.max.ms
+	reconnect.backoff.ms request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms
+	security.protocol send.buffer.bytes socket.connection.setup.timeout.max.ms
+	socket.connection.setup.timeout.ms transaction.timeout.ms transaction.two.phase.commit.enable
+	transactional.id value.serializer
+
+	allow.auto.create.topics auto.commit.interval.ms auto.offset.reset check.crcs default.api.timeout.ms
+	enable.auto.commit exclude.internal.topics fetch.max.bytes fetch.max.wait.ms fetch.min.bytes
+	group.id group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms
+	isolation.level key.deserializer max.partition.fetch.bytes max.poll.interval.ms max.poll.records
+	partition.assignment.strategy session.timeout.ms share.acknowledgement.mode share.acquire.mode
+	value.deserializer`)
+
+// AllowsProperty reports whether an agent takes a Java property from another host.
+func AllowsProperty(name string) bool { return slices.Contains(allowed, name) }
+
+// allowProperties refuses what an agent does not take from others, and values that stand for
+// the contents of a file.
+func allowProperties(properties map[string]plan.Given) error {
+	var errs []error
+	for name, g := range properties {
+		value := strings.ToLower(strings.TrimSpace(g.Value))
+		switch {
+		case !AllowsProperty(name):
+			errs = append(errs, fmt.Errorf("property %q: agents do not take it from other hosts: leave it out", clean(name, 64)))
+		case strings.HasPrefix(value, "file:") || strings.Contains(value, "${"):
+			errs = append(errs, fmt.Errorf("property %s: its value stands for a file, and a load on other hosts reads none of theirs", name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// What a process may write of its run: several times what a topic of 10,000 partitions takes.
+const (
+	fileAtLeast   = int64(16) << 20
+	filePerSecond = int64(4) << 20
+)
+
+// fileMost is how many bytes a run file has at most, of a run that lasted so long.
+func fileMost(lasted time.Duration) int64 {
+	return fileAtLeast + int64(max(0, lasted).Seconds()*float64(filePerSecond))
+}
+
+// quota bounds what hosts make this one write: half of the space that is free when it is
+// made. Any goroutine may use it.
+type quota struct {
+	mu   sync.Mutex
+	left int64 // bytes
+}
+
+func newQuota(dir string, free func(string) (int64, error)) (*quota, error) {
+	if free == nil {
+		free = freeSpace
+	}
+	n, err := free(dir)
+	if err != nil {
+		return nil, fmt.Errorf("look how much space %s has: %w", dir, err)
+	}
+	return &quota{left: n / 2}, nil
+}
+
+// take sets bytes apart, or is an error.
+func (q *quota) take(n int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n > q.left {
+		return fmt.Errorf("%w for %d MiB more: half of what was free may be used, and %d MiB are left of it", errNoSpace, n>>20, q.left>>20)
+	}
+	q.left -= n
+	return nil
+}
+
+var errNoSpace = errors.New("there is not enough space on this disk")
+
+// put gives back what was not used.
+func (q *quota) put(n int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.left += n
+}
+
+// freeSpace is how many bytes a user may still write.
+func freeSpace(dir string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
+
+// maxFirstLine bounds the header of a file that is fetched, in bytes: one of 200,000
+// partitions has 3 MiB.
+const maxFirstLine = 8 << 20
+
+// firstLine checks that a file begins as a run file, and the one that was listed.
+type firstLine struct {
+	entry fileEntry
+	text  []byte
+	whole bool
+}
+
+var errForeign = errors.New("it does not begin with the header of this run")
+
+// add takes the next bytes of the file. What follows the first line is not looked at.
+func (f *firstLine) add(b []byte) error {
+	if f.whole {
+		return nil
+	}
+	end := bytes.IndexByte(b, '\n')
+	if end >= 0 {
+		b = b[:end+1]
+	}
+	if len(f.text)+len(b) > maxFirstLine {
+		return errForeign
+	}
+	f.text = append(f.text, b...)
+	if end < 0 {
+		return nil
+	}
+	h, e := readHeader(bytes.NewReader(f.text)), &f.entry
+	f.text, f.whole = nil, true
+	if h == nil || h.RunID != e.RunID || h.Part.Run != e.Run || h.Part.Epoch != e.Epoch || h.Part.Host != e.Host || h.Part.Process != e.Process {
+		return errForeign
+	}
+	return nil
+}
+
+// end is an error where the first line never ended.
+func (f *firstLine) end() error {
+	if !f.whole {
+		return errForeign
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// maxTotal is the most that the numbers of one run may add up to, in records, bytes and
+// nanoseconds alike: far beyond any run, and far enough from where an int64 ends that runs can
+// be added up.
+const maxTotal = int64(1) << 60
+
+// Totals checks the windows of one run, as they come from a file that somebody else wrote. The
+// zero value is ready to use.
+type Totals struct {
+	offered, settled int64
+	sum              int64 // of all numbers
+	err              error
+}
+
+// Add reports what in a window cannot be, alone or after those before it.
+func (t *Totals) Add(w *Window) error {
+	t.window(w)
+	t.read(&w.Read)
+	t.parts(w)
+	if t.err != nil {
+		return t.err
+	}
+	t.offered += w.Offered
+	t.settled += w.Acknowledged + w.Failed + w.Unknown
+	switch {
+	case w.Start > w.End:
+		return fmt.Errorf("it is from %v to %v", w.Start, w.End)
+	case w.Service.all() > w.Acknowledged:
+		return fmt.Errorf("%d records were acknowledged, and %d have a service time", w.Acknowledged, w.Service.all())
+	case total(w.Errors) != w.Failed:
+		return fmt.Errorf("%d records failed, and %d have an error", w.Failed, total(w.Errors))
+	case w.EndToEnd.all() > w.Consumed:
+		return fmt.Errorf("%d records were read, and %d have an end-to-end time", w.Consumed, w.EndToEnd.all())
+	}
+	return nil
+}
+
+// End reports what cannot be when there are no more windows.
+func (t *Totals) End() error {
+	if t.settled > t.offered {
+		return fmt.Errorf("%d records were sent, and %d have an outcome", t.offered, t.settled)
+	}
+	return nil
+}
+
+// number takes one that is not below 0.
+func (t *Totals) number(name string, n int64) {
+	switch {
+	case t.err != nil:
+	case n < 0:
+		t.err = fmt.Errorf("%s is %d, below 0", name, n)
+	case n > maxTotal-t.sum:
+		t.err = fmt.Errorf("%s is %d: the numbers of all windows add up to more than any run has", name, n)
+	default:
+		t.sum += n
+	}
+}
+
+func (t *Totals) duration(name string, d time.Duration) { t.number(name, int64(d)) }
+
+func (t *Totals) window(w *Window) {
+	t.number("offered", w.Offered)
+	t.number("acknowledged", w.Acknowledged)
+	t.number("failed", w.Failed)
+	t.number("unknown", w.Unknown)
+	t.number("unsent", w.Unsent)
+	t.number("bytes", w.Bytes)
+	t.number("transactions", w.Transactions)
+	t.number("aborted", w.Aborted)
+	t.duration("shard_time_ns", w.ShardTime)
+	t.duration("buffer_full_ns", w.BufferFull)
+	t.duration("in_flight_use_ns", w.InFlightUse)
+	t.duration("conn_time_ns", w.ConnTime)
+	for _, n := range w.Errors {
+		t.number("errors", n)
+	}
+}
+
+func (t *Totals) read(r *Read) {
+	t.number("consumed", r.Consumed)
+	t.number("consumed_bytes", r.ConsumedBytes)
+	t.number("backlog", magnitude(r.Backlog))
+	t.duration("read_time_ns", r.ReadTime)
+	t.duration("read_wait_ns", r.ReadWait)
+	t.duration("read_held_ns", r.ReadHeld)
+	t.number("fetches", r.Fetches)
+	t.duration("join_time_ns", r.JoinTime)
+	t.number("rebalances", r.Rebalances)
+	t.duration("rebalance_time_ns", r.RebalanceTime)
+	t.duration("rebalance_max_ns", r.RebalanceMax)
+	t.number("commits", r.Commits)
+	t.duration("commit_time_ns", r.CommitTime)
+	for _, n := range r.FetchErrors {
+		t.number("fetch_errors", n)
+	}
+}
+
+// parts takes what a window has of partitions and brokers. Those of partitions are parts of
+// the window's.
+func (t *Totals) parts(w *Window) {
+	var of Partition
+	for _, p := range w.Partitions {
+		t.number("records of a partition", p.Records)
+		t.number("bytes of a partition", p.Bytes)
+		t.number("consumed of a partition", p.Consumed)
+		t.number("consumed_bytes of a partition", p.ConsumedBytes)
+		t.number("backlog of a partition", magnitude(p.Backlog))
+		t.duration("service_sum_ns of a partition", p.ServiceSum)
+		t.duration("service_max_ns of a partition", p.ServiceMax)
+		of.Records, of.Bytes = of.Records+p.Records, of.Bytes+p.Bytes
+		of.Consumed, of.ConsumedBytes = of.Consumed+p.Consumed, of.ConsumedBytes+p.ConsumedBytes
+	}
+	if t.err == nil && (of.Records > w.Acknowledged || of.Bytes > w.Bytes || of.Consumed > w.Consumed || of.ConsumedBytes > w.ConsumedBytes) {
+		t.err = fmt.Errorf("its partitions have %d records and %d read, more than the %d and %d of all", of.Records, of.Consumed, w.Acknowledged, w.Consumed)
+	}
+	for _, b := range w.Brokers {
+		for _, f := range []*Traffic{&b.Traffic, &b.Fetch} {
+			t.number("requests of a broker", f.Requests)
+			t.number("failed of a broker", f.Failed)
+			t.number("batches of a broker", f.Batches)
+			t.number("records of a broker", f.Records)
+			t.number("bytes of a broker", f.Bytes)
+			t.number("wire_bytes of a broker", f.WireBytes)
+			t.duration("throttle_ns of a broker", f.Throttle)
+		}
+	}
+}
+
+// magnitude is what a change of a count adds to the totals at most.
+func magnitude(n int64) int64 {
+	switch {
+	case n == math.MinInt64:
+		return math.MaxInt64
+	case n < 0:
+		return -n
+	}
+	return n
+}
+
+func total(of map[string]int64) (n int64) {
+	for _, k := range of {
+		n += k
+	}
+	return n
+}
+
+// all is how many durations were recorded, also those that are out of range.
+func (h *Histogram) all() int64 { return saturated(h.n, h.outOfRange) }

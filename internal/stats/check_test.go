@@ -1,0 +1,66 @@
+package stats
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
+	good := func() Window {
+		var h Histogram
+		h.RecordN(time.Millisecond, 10)
+		return Window{
+			End: time.Second, Offered: 12, Acknowledged: 10, Failed: 2, Bytes: 1000, Service: h, Response: h, Errors: map[string]int64{"X": 2},
+			Partitions: map[int32]Partition{0: {Records: 4, Bytes: 400, Backlog: -3}, 1: {Records: 6, Bytes: 600}},
+			Brokers:    map[int32]Broker{1: {Traffic: Traffic{Requests: 3, Records: 10}}}, Read: Read{Backlog: -3},
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*Window)
+		want   string // "": it is taken
+	}{
+		"a good one":                      {func(*Window) {}, ""},
+		"a count below 0":                 {func(w *Window) { w.Unsent = -1 }, "unsent is -1, below 0"},
+		"a time below 0":                  {func(w *Window) { w.ReadWait = -1 }, "read_wait_ns is -1"},
+		"an error below 0":                {func(w *Window) { w.Errors = map[string]int64{"X": 3, "Y": -1} }, "errors is -1"},
+		"a count of a broker below 0":     {func(w *Window) { w.Brokers[1] = Broker{Fetch: Traffic{Bytes: -1}} }, "bytes of a broker is -1"},
+		"a count of a partition below 0":  {func(w *Window) { w.Partitions[0] = Partition{Records: -4} }, "records of a partition is -4"},
+		"a sum that overflows":            {func(w *Window) { w.Offered = math.MaxInt64 }, "offered is 9223372036854775807: the numbers of all windows"},
+		"a backlog that overflows":        {func(w *Window) { w.Backlog = math.MinInt64 }, "backlog is 9223372036854775807"},
+		"more in partitions than in all":  {func(w *Window) { w.Partitions[1] = Partition{Records: 7, Bytes: 600} }, "its partitions have 11 records"},
+		"bytes likewise":                  {func(w *Window) { w.Partitions[1] = Partition{Records: 6, Bytes: 601} }, "its partitions have"},
+		"fewer acknowledged than timed":   {func(w *Window) { w.Acknowledged, w.Partitions = 9, nil }, "9 records were acknowledged, and 10 have a service time"},
+		"failed records without an error": {func(w *Window) { w.Errors = nil }, "2 records failed, and 0 have an error"},
+		"an end before its start":         {func(w *Window) { w.Start = 2 * time.Second }, "it is from 2s to 1s"},
+		"times of records nobody read":    {func(w *Window) { w.EndToEnd = w.Service }, "0 records were read, and 10 have an end-to-end time"},
+	} {
+		w := good()
+		tc.change(&w)
+		var all Totals
+		err := all.Add(&w)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+func TestNoMoreRecordsHaveAnOutcomeThanWereSent(t *testing.T) {
+	var all Totals
+	// In a window of its own there may be: they were sent in one before, or are counted in the next.
+	for _, w := range []Window{{Offered: 5}, {Acknowledged: 7}, {Offered: 3, Unknown: 1}} {
+		if err := all.Add(&w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := all.End(); err != nil {
+		t.Errorf("as many as were sent: %v", err)
+	}
+	if err := all.Add(&Window{Acknowledged: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := all.End(); err == nil || err.Error() != "8 records were sent, and 9 have an outcome" {
+		t.Errorf("one more: %v", err)
+	}
+}
