@@ -42,6 +42,9 @@ func checkLoad(env *Env, run *config.Run) (*load, error) {
 			return nil, err
 		}
 		l.producer, warnings, err = kafka.ParseProducer(run.Properties, p.Payload.MaxBytes(), run.Lenient)
+		if err == nil {
+			l.producer = l.producer.FitBatches(*p, l.values)
+		}
 	}
 	if p.Reads() {
 		var bad error

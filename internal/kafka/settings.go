@@ -30,6 +30,7 @@ type Setting struct {
 type Settings struct {
 	settings
 	recordMax int // bytes of key, value and headers in the largest record
+	fitted    int // bytes before compression of a batch that is full; 0: batch.size
 }
 
 // settings are properties in effect by name, of a producer or of a consumer.
@@ -60,7 +61,7 @@ func (s Settings) MaxInFlight() int { return s.int("max.in.flight.requests.per.c
 // TransactionalID is "" without transactions.
 func (s Settings) TransactionalID() string { return s.value("transactional.id") }
 
-// BatchSize is batch.size in bytes, as given; franz-go's limit may be higher.
+// BatchSize is batch.size in bytes, as given; franz-go's limit may be another.
 func (s Settings) BatchSize() int { return s.int("batch.size") }
 
 // Linger is how long a batch waits for more records.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pierrec/lz4/v4"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -30,6 +29,8 @@ func option(cl *kgo.Client, name string) any {
 	switch got := cl.OptValue(name).(type) {
 	case kgo.Partitioner:
 		return describePartitioner(got)
+	case compressor:
+		return got.codec.String()
 	default:
 		return got
 	}
@@ -89,7 +90,6 @@ func deliveryMappings() []mapping {
 }
 
 func batchMappings() []mapping {
-	codecs := func(c kgo.CompressionCodec) []kgo.CompressionCodec { return []kgo.CompressionCodec{c} }
 	return []mapping{
 		{"Java's batches", "", "ProducerBatchMaxBytes", int32(16384)},
 		{"larger batches", "batch.size=131072", "ProducerBatchMaxBytes", int32(131072)},
@@ -101,17 +101,15 @@ func batchMappings() []mapping {
 		{"requests no smaller than a batch", "max.request.size=2000 client.id=", "BrokerMaxWriteBytes", int32(16384 + requestOverhead)},
 		{"no limit on records", "", "MaxBufferedRecords", int64(math.MaxInt32)},
 		{"no limit on bytes", "buffer.memory=100000", "MaxBufferedBytes", int64(0)},
-		{"no compression by default", "", "ProducerBatchCompression", codecs(kgo.NoCompression())},
-		{"snappy", "compression.type=snappy", "ProducerBatchCompression", codecs(kgo.SnappyCompression())},
-		{"gzip", "compression.type=gzip", "ProducerBatchCompression", codecs(kgo.GzipCompression())},
-		{"gzip, fast", "compression.type=gzip compression.gzip.level=1", "ProducerBatchCompression", codecs(kgo.GzipCompression().WithLevel(1))},
-		{"lz4, fast as in Java", "compression.type=lz4", "ProducerBatchCompression", codecs(kgo.Lz4Compression())},
-		{"lz4 at 1", "compression.type=lz4 compression.lz4.level=1", "ProducerBatchCompression", codecs(kgo.Lz4Compression().WithLevel(int(lz4.Level1)))},
-		{"lz4 at 8", "compression.type=lz4 compression.lz4.level=8", "ProducerBatchCompression", codecs(kgo.Lz4Compression().WithLevel(int(lz4.Level8)))},
-		{"lz4 at 17", "compression.type=lz4 compression.lz4.level=17", "ProducerBatchCompression", codecs(kgo.Lz4Compression().WithLevel(int(lz4.Level9)))},
-		{"zstd", "compression.type=zstd", "ProducerBatchCompression", codecs(kgo.ZstdCompression().WithLevel(2))},
-		{"zstd, fast", "compression.type=zstd compression.zstd.level=-5", "ProducerBatchCompression", codecs(kgo.ZstdCompression().WithLevel(1))},
-		{"zstd, thorough", "compression.type=zstd compression.zstd.level=22", "ProducerBatchCompression", codecs(kgo.ZstdCompression().WithLevel(4))},
+		{"no compression by default", "", "ProducerBatchCompression", []kgo.CompressionCodec{kgo.NoCompression()}},
+		{"snappy", "compression.type=snappy", "WithCompressor", "snappy"},
+		{"gzip", "compression.type=gzip", "WithCompressor", "gzip:6"},
+		{"gzip, fast", "compression.type=gzip compression.gzip.level=1", "WithCompressor", "gzip:1"},
+		{"lz4, fast as in Java", "compression.type=lz4", "WithCompressor", "lz4:9"},
+		{"lz4 at 17", "compression.type=lz4 compression.lz4.level=17", "WithCompressor", "lz4:17"},
+		{"zstd", "compression.type=zstd", "WithCompressor", "zstd:3"},
+		{"zstd, fast", "compression.type=zstd compression.zstd.level=-5", "WithCompressor", "zstd:-5"},
+		{"zstd, thorough", "compression.type=zstd compression.zstd.level=22", "WithCompressor", "zstd:22"},
 	}
 }
 

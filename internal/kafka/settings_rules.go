@@ -112,8 +112,10 @@ func (s Settings) noteBatchLimit() {
 	switch limit := s.batchMax(); {
 	case s.BatchSize() == 0:
 		s.note("batch.size", fmt.Sprintf("franz-go has no smaller limit than %d bytes, so records that fit in together may still share a batch.", limit))
-	case limit > s.BatchSize():
+	case limit > s.batchTarget():
 		s.note("batch.size", fmt.Sprintf("franz-go's limit is raised to %d: Java sends a larger record alone, franz-go would fail it.", limit))
+	case s.fitted > 0:
+		s.note("batch.size", fmt.Sprintf("Counts compressed bytes, as in Java; franz-go's limit, before compression, is %d for this payload.", limit))
 	}
 }
 

@@ -116,8 +116,8 @@ func TestARaisedBatchLimitIsNoted(t *testing.T) {
 		limit     int
 		note      string
 	}{
-		{"a small record", 100, "", 16384, "Java counts compressed bytes"},
-		{"the largest that fits", 16384 - recordRoom, "", 16384, "Java counts compressed bytes"},
+		{"a small record", 100, "", 16384, ""},
+		{"the largest that fits", 16384 - recordRoom, "", 16384, ""},
 		{"a larger one", 20_000, "", 20_128, "raised to 20128"},
 		{"a target below franz-go's least", 100, "batch.size=200", 512, "raised to 512"},
 		{"no batches", 100, "batch.size=0", 512, "no smaller limit than 512 bytes"},

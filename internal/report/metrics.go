@@ -55,8 +55,8 @@ func producerMetrics(r result.Result) []metric {
 	add("buffer-total-bytes", number(setting(r.Config, "buffer.memory")))
 	add("bufferpool-wait-ratio", r.Client.BufferFullShare)
 	add("byte-rate", t.MiBPerSecond*mibBytes)
-	if b.CompressionRatio > 0 {
-		add("compression-rate-avg", 1/b.CompressionRatio)
+	if b.CompressedShare > 0 {
+		add("compression-rate-avg", b.CompressedShare)
 	}
 	add("record-error-total", float64(rec.Failed))
 	add("record-send-rate", t.RecordsPerSecond)

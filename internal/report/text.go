@@ -255,7 +255,7 @@ func (t *text) records(r result.Result) {
 	if b := r.Batches; b.Count > 0 {
 		ratio := "not compressed"
 		if setting(r.Config, "compression.type") != "none" {
-			ratio = "compressed " + theme.Ratio(b.CompressionRatio)
+			ratio = fmt.Sprintf("compressed %s (rate %.3f)", theme.Ratio(b.CompressionRatio), b.CompressedShare)
 		}
 		t.row("batches", plain, fmt.Sprintf("%s records, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
 	}

@@ -178,7 +178,7 @@ func TestRowsOfPartitionsAndBrokers(t *testing.T) {
 	if diff := cmp.Diff(brokers, r.Brokers); diff != "" {
 		t.Errorf("brokers (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(Batches{Count: 2, RecordsMean: 3, BytesMean: 300, CompressionRatio: 4}, r.Batches); diff != "" {
+	if diff := cmp.Diff(Batches{Count: 2, RecordsMean: 3, BytesMean: 300, CompressionRatio: 4, CompressedShare: 0.25}, r.Batches); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
 	}
 }

@@ -155,6 +155,7 @@ type Batches struct {
 	RecordsMean      float64 `json:"records_mean"`
 	BytesMean        float64 `json:"bytes_mean"`        // before compression
 	CompressionRatio float64 `json:"compression_ratio"` // bytes before over after; 1: none
+	CompressedShare  float64 `json:"compressed_share"`  // bytes after over before, as Kafka's compression-rate-avg
 }
 
 // ClientUse is what kt itself used.

@@ -75,8 +75,9 @@ func (f *Fold) brokers(w *stats.Window) ([]BrokerRow, Batches) {
 		batches.RecordsMean = float64(records) / float64(batches.Count)
 		batches.BytesMean = float64(bytes) / float64(batches.Count)
 	}
-	if wire > 0 {
+	if wire > 0 && bytes > 0 {
 		batches.CompressionRatio = float64(bytes) / float64(wire)
+		batches.CompressedShare = float64(wire) / float64(bytes)
 	}
 	return rows, batches
 }

@@ -1,0 +1,106 @@
+//go:build integration
+
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// payloadDelimiter parts the payloads of a file. Random bytes do not hold it by chance.
+const payloadDelimiter = "<|end of payload|>"
+
+// writePayloads writes a file of so many payloads.
+func writePayloads(t *testing.T, n int, payload func(*rand.Rand) []byte) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 4))
+	var all []byte
+	for range n {
+		all = append(append(all, payload(rng)...), payloadDelimiter...)
+	}
+	path := filepath.Join(t.TempDir(), "payloads")
+	if err := os.WriteFile(path, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func uniform(rng *rand.Rand, first byte, span int) []byte {
+	b := make([]byte, 1024)
+	for i := range b {
+		b[i] = first + byte(rng.IntN(span))
+	}
+	return b
+}
+
+func jsonOrder(rng *rand.Rand) []byte {
+	b := fmt.Appendf(nil, `{"id":"%016x","at":"2026-11-%02dT%02d:%02d:%02dZ","status":%q,"lines":[`,
+		rng.Uint64(), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), []string{"new", "paid", "sent"}[rng.IntN(3)])
+	for i := range 1 + rng.IntN(9) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"sku":"SKU-%06d","quantity":%d,"price":%d.%02d,"warehouse":%q}`,
+			rng.IntN(1_000_000), 1+rng.IntN(9), rng.IntN(500), rng.IntN(100), []string{"Berlin", "Paris", "Tokyo"}[rng.IntN(3)])
+	}
+	return append(b, `],"currency":"EUR"}`...)
+}
+
+// Both clients send the same payloads with their defaults, at full speed.
+func TestCompressionIsThatOfTheJavaClient(t *testing.T) {
+	t.Parallel()
+	k := startCluster(t, 1, 31492)
+	payloads := map[string]string{
+		"letters": writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 'A', 26) }),
+		"random":  writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 0, 256) }),
+		"json":    writePayloads(t, 20_000, jsonOrder),
+	}
+	records := map[string]string{"letters": "8000", "random": "4000", "json": "20000"}
+	type load struct{ payload, method, level string }
+	var loads []load
+	for _, payload := range []string{"letters", "json", "random"} {
+		for _, method := range []string{"gzip", "snappy", "lz4", "zstd"} {
+			loads = append(loads, load{payload, method, "default"})
+		}
+	}
+	// Letters and random bytes hardly depend on the level.
+	loads = append(loads, load{"json", "gzip", "1"}, load{"json", "gzip", "9"}, load{"json", "lz4", "1"}, load{"json", "lz4", "12"},
+		load{"json", "zstd", "1"}, load{"json", "zstd", "7"})
+	args := []string{"tool", "testdata/CompressionRate.java", k.brokers, payloadDelimiter}
+	for _, l := range loads {
+		args = append(args, "java-"+l.payload+"-"+l.method, payloads[l.payload], l.method, l.level, records[l.payload])
+	}
+	java := exec.Command("../scripts/kafka", args...)
+	var stderr bytes.Buffer
+	java.Stderr = &stderr
+	out, err := java.Output()
+	rates := strings.Fields(string(out))
+	if err != nil || len(rates) != len(loads) {
+		t.Fatalf("%v, %d of %d rates\n%s", err, len(rates), len(loads), stderr.String())
+	}
+	for i, l := range loads {
+		want, err := strconv.ParseFloat(rates[i], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compression := l.method
+		if l.level != "default" {
+			compression += ":" + l.level
+		}
+		doc, _ := k.start("--topic", fmt.Sprint("kt-", i), "--num-records", records[l.payload], "--compression", compression,
+			"--payload-file", payloads[l.payload], "--payload-delimiter", payloadDelimiter).wait()
+		got := doc.Batches.CompressedShare
+		off := 100 * (got/want - 1)
+		t.Logf("%-8s %-8s Java %.3f, kt %.3f: %+.1f %%", l.payload, compression, want, got, off)
+		if strconv.FormatInt(doc.Records.Acknowledged, 10) != records[l.payload] || off < -5 || off > 5 {
+			t.Errorf("%s, %s: %d records, compressed to %.3f, Java to %.3f: %+.1f %%", l.payload, compression, doc.Records.Acknowledged, got, want, off)
+		}
+	}
+}
