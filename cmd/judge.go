@@ -96,7 +96,7 @@ func judgeReading(res result.Result, output string) error {
 		return &exitError{exitFailed, fmt.Errorf("%d records were acknowledged and %d read: none came for %s (--timeout)", res.Records.Acknowledged, res.Records.Consumed, p.Read.Timeout)}
 	}
 	if v := res.Verify; v != nil && v.Unchecked+v.Undecided > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%d acknowledged records were not checked%s: they are no longer there to be read, or were not reached", v.Unchecked+v.Undecided, inGroups(v))}
+		return &exitError{exitFailed, fmt.Errorf("%d acknowledged records were not checked%s: they are no longer there to be read, were not reached, or may have been cut off since", v.Unchecked+v.Undecided, inGroups(v))}
 	}
 	return nil
 }

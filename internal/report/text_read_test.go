@@ -122,6 +122,7 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, "NOT AS IT SHOULD BE: 1 corrupted, 3 duplicated", theme.Bad},
 		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups read every acknowledged record once, in order", theme.Good},
 		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
+		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "not every record could be checked", theme.Warn},
 		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "not every record could be checked", theme.Warn},
 	} {
 		if got, style := verdictOf(&tc.v); !strings.HasPrefix(got, tc.want) && !strings.Contains(got, tc.want) || style.FG != tc.color {

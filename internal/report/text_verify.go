@@ -32,8 +32,11 @@ func (t *text) verification(r result.Result) {
 	if v.Inexact {
 		t.sentence("", warn, "outcomes were too mixed to remember all: what is certain is counted, and may be more")
 	}
-	if v.Rewritten > 0 {
-		t.sentence("", warn, "a log was cut off and written again below what had been read, "+plural(v.Rewritten, "time")+": read it again from its start to know")
+	if v.ReadAgain > 0 {
+		t.sentence("", warn, "logs had been cut off below what was read, so kt read again "+plural(v.ReadAgain, "time")+" what a partition holds; that counts")
+	}
+	if v.Unconfirmed > 0 {
+		t.sentence("", warn, theme.Count(v.Unconfirmed)+" were read, but it could not be found out whether the logs still hold them: check again with kt consume --verify LEDGER")
 	}
 	for _, why := range v.Blame {
 		t.sentence("", muted, why)
