@@ -101,7 +101,7 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 // readsAgain says that kt reads partitions again before it judges.
 func (r *runner) readsAgain(partitions int) {
 	if !r.load.Quiet {
-		fmt.Fprintf(r.env.Stderr, "kt: %d logs were cut off below what had been read: reading those partitions again\n", partitions)
+		fmt.Fprintf(r.env.Stderr, "kt: logs were cut off below what had been read (partitions: %d): reading those again\n", partitions)
 	}
 }
 

@@ -33,7 +33,7 @@ func (t *text) verification(r result.Result) {
 		t.sentence("", warn, "outcomes were too mixed to remember all: what is certain is counted, and may be more")
 	}
 	if v.ReadAgain > 0 {
-		t.sentence("", warn, "logs had been cut off below what was read, so kt read again "+plural(v.ReadAgain, "time")+" what a partition holds; that counts")
+		t.sentence("", warn, readAgain(v.ReadAgain))
 	}
 	if v.Unconfirmed > 0 {
 		t.sentence("", warn, theme.Count(v.Unconfirmed)+" were read, but it could not be found out whether the logs still hold them: check again with kt consume --verify LEDGER")
@@ -65,6 +65,13 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and as sent", v.Readers), good
 	}
 	return "every acknowledged record was read once, in order and as it was sent", good
+}
+
+func readAgain(n int64) string {
+	if n == 1 {
+		return "a log was cut off below what had been read: kt read the partition again, and counts what is there now"
+	}
+	return "logs were cut off below what had been read: kt read partitions again, " + plural(n, "time") + ", and counts what is there now"
 }
 
 func of(run string) string {
