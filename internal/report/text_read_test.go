@@ -66,7 +66,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec), records failed after 850ms, acknowledged again after 3.95s, new leaders after 2.15s",
 			"the rate back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
 			"NOT AS IT SHOULD BE: 122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed and read all the same, 7 redelivered, 40 without a stamp",
-			"5 more such places", "what had been read, 1 time:", "too mixed to remember all",
+			"5 more such places", "kt read the partition again", "too mixed to remember all",
 		}, []string{"never back", "summary has no room"}},
 	} {
 		text := written(t, Text, tc.of, Options{})
