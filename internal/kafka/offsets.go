@@ -197,19 +197,30 @@ func listed(ctx context.Context, l *layout, list func() (kadm.ListedOffsets, err
 }
 
 // listedOffsets asks for offsets until every partition has told its own, or ctx ends: a
-// leader that has just gone away has a successor in a moment.
+// leader that has just gone away has a successor in a moment. What was told by then is
+// returned with the error.
 func listedOffsets(ctx context.Context, list func() (kadm.ListedOffsets, error)) (kadm.ListedOffsets, error) {
+	told := make(kadm.ListedOffsets)
 	for {
 		offsets, err := list()
 		if err == nil {
 			err = offsets.Error()
 		}
+		offsets.Each(func(o kadm.ListedOffset) {
+			if o.Err != nil {
+				return
+			}
+			if told[o.Topic] == nil {
+				told[o.Topic] = make(map[int32]kadm.ListedOffset)
+			}
+			told[o.Topic][o.Partition] = o
+		})
 		if err == nil || ctx.Err() != nil || refusedForGood(err) {
-			return offsets, plainly(err)
+			return told, plainly(err)
 		}
 		select {
 		case <-ctx.Done():
-			return offsets, plainly(err)
+			return told, plainly(err)
 		case <-time.After(listAgain):
 		}
 	}

@@ -83,10 +83,10 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 	if len(portions) == 0 {
 		return nil, nil
 	}
-	// A run that is left at once has its result nevertheless.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
+	ctx = context.WithoutCancel(ctx) // a run that is left at once has its result nevertheless
+	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
-	ends, err := d.cluster.lastOffsets(ctx, &d.layout)
+	ends, err := d.cluster.lastOffsets(asking, &d.layout)
 	if err != nil {
 		err = fmt.Errorf("find the last offsets: %w", err)
 	}
@@ -95,6 +95,9 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 	known := make([]bool, len(portions)) // to be cut off
 	for i, p := range portions {
 		tips[i], known[i] = d.log(p).Tips()
+		if ends[p.number] < 0 {
+			continue // no broker leads it, and waiting for one would keep the others from being asked
+		}
 		for _, tip := range tips[i] {
 			questions[epochOf{p.number, tip.Epoch}] = true
 		}
@@ -102,14 +105,17 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 			questions[epochOf{p.number, epoch}] = true
 		}
 	}
-	answers, unanswered := d.cluster.epochEnds(ctx, &d.layout, slices.Collect(maps.Keys(questions)))
+	asking, cancel = context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	answers, unanswered := d.cluster.epochEnds(asking, &d.layout, slices.Collect(maps.Keys(questions)))
 	if unanswered != nil {
 		err = errors.Join(err, fmt.Errorf("find the last offsets of earlier leaders: %w", unanswered))
 	}
 	for i, p := range portions {
 		d.books[p.group].ReadTo(p.number, d.at.groups[p.group].next[p.number].Load(), ends[p.number])
 		held, asked := true, true
-		if start, ok := answers[epochOf{p.number, d.Book.StartEpoch(p.number)}]; ok && start.end >= 0 && start.end < p.from {
+		start, ok := answers[epochOf{p.number, d.Book.StartEpoch(p.number)}]
+		if ok && start.end >= 0 && start.end < p.from && !d.elsewhere(p.number) {
 			held, p.from = false, start.end // all that the run wrote since lies behind it
 		}
 		for _, tip := range tips[i] {

@@ -242,6 +242,24 @@ func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {
 	}
 }
 
+// A partition that has no leader in the end keeps no other from being confirmed.
+func TestAPartitionWithoutLeaderIsUncheckedAndTheOthersAreNot(t *testing.T) {
+	s := newScene(t, 3)
+	b := stamped(t, s.addrs, 3, 3000)
+	d := s.reader(reading(nil), b)
+	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
+		t.Fatal(err)
+	}
+	s.fake.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.OffsetForLeaderEpoch}, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: -1,
+	})
+	readings, err := d.Readings(t.Context())
+	v := b.Verify(readings...)
+	if err == nil || v.Unconfirmed == 0 || v.Unchecked != v.Unconfirmed || v.AcknowledgedRead != 3000-v.Unchecked || v.AcknowledgedRead == 0 {
+		t.Errorf("error %v, verdict %+v, want what is in partition 1 unconfirmed, and the rest read", err, v)
+	}
+}
+
 func TestATimestampOfTheBrokerIsNotCompared(t *testing.T) {
 	value := make([]byte, 100)
 	stamp := ledger.Stamp{Run: testRun, Due: time.Now().UnixNano()}
