@@ -3,11 +3,17 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -20,6 +26,7 @@ func TestEveryRecordIsAccountedForWhenBrokersFail(t *testing.T) {
 	k := startCluster(t, 3, 31292, "--property", "broker.session.timeout.ms=6000", "--property", "replica.lag.time.max.ms=5000")
 	t.Run("nothing is lost", k.nothingIsLost)
 	t.Run("an unclean election is found out", k.uncleanElectionIsFoundOut)
+	t.Run("what was read and cut off is lost", k.whatWasCutOffIsLost)
 }
 
 func (k *kafkaCluster) nothingIsLost(t *testing.T) {
@@ -147,12 +154,115 @@ func (k *kafkaCluster) uncleanElectionIsFoundOut(t *testing.T) {
 	}
 }
 
+// A record that was acknowledged and read may be gone all the same. Two round trips and
+// a consumer live through an unclean election; each must find what the log holds in the
+// end, whatever it had read.
+func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
+	k = k.in(t)
+	dir := t.TempDir()
+	topics := []string{"cut-acks-1", "cut-acks-all", "cut-replayed"}
+	for _, topic := range topics {
+		k.leaderAndFollower(topic)
+	}
+	ledgerOf := func(topic string) string { return filepath.Join(dir, topic+".ledger") }
+	load := func(command, topic, acks string) *ktRun {
+		return k.kt(command, "--topic", topic, "--acks", acks, "--rate", "1000", "--record-size", "100", "--duration", "3m",
+			"--verify", "--ledger", ledgerOf(topic))
+	}
+	roundtrips := map[string]*ktRun{topics[0]: load("roundtrip", topics[0], "1"), topics[1]: load("roundtrip", topics[1], "all")}
+	producer := load("produce", topics[2], "1")
+	for _, topic := range topics {
+		k.awaitEnd(topic, 1000)
+	}
+	k.script("kill", "2")
+	ends := make(map[string]int64) // behind which only the leader has records
+	for _, topic := range topics {
+		k.await("one replica in sync in "+topic, func() bool { _, isr := k.leaderOf(topic); return len(isr) == 1 })
+		ends[topic] = k.awaitEnd(topic, 0)
+	}
+	for _, topic := range topics {
+		k.awaitEnd(topic, ends[topic]+2000)
+	}
+	producer.interrupt()
+	producer.wait()
+	all := k.awaitEnd(topics[2], 0)
+	replay := k.kt("consume", "--verify", ledgerOf(topics[2]), "--timeout", "10s", "--rate", fmt.Sprint(all/20)) // it takes 20 s
+	time.Sleep(6 * time.Second)                                                                                  // it has read what was in sync
+	k.script("kill", "1")
+	k.script("start", "2")
+	for _, topic := range topics {
+		k.await("another leader of "+topic, func() bool { leader, _ := k.leaderOf(topic); return leader == 2 })
+		ends[topic] = k.awaitEnd(topic, 0)
+	}
+	for topic, run := range roundtrips {
+		k.awaitEnd(topic, ends[topic])
+		run.interrupt()
+	}
+	for topic, run := range roundtrips {
+		lost := k.isLost(t, topic, run)
+		again := k.isLost(t, topic+" read once more", k.kt("consume", "--verify", ledgerOf(topic)))
+		if lost != again {
+			t.Errorf("%s: %d records are lost, and a second reading finds %d", topic, lost, again)
+		}
+	}
+	k.isLost(t, topics[2], replay)
+	k.script("start", "1")
+}
+
+// awaitEnd waits until a topic goes on behind an offset, and returns its end.
+func (k *kafkaCluster) awaitEnd(topic string, offset int64) (end int64) {
+	k.t.Helper()
+	k.await(fmt.Sprintf("records behind offset %d of %s", offset, topic), func() bool {
+		n, err := k.tryEndOffsets(topic)
+		end = n
+		return err == nil && end > offset
+	})
+	return end
+}
+
+// isLost checks that a run found lost records, and accounts for all, and returns how many.
+func (k *kafkaCluster) isLost(t *testing.T, name string, run *ktRun) int64 {
+	t.Helper()
+	r, code := run.wait()
+	v := r.Verify
+	if v == nil {
+		t.Fatalf("%s: no verdict, exit code %d\n%s", name, code, run.stderr.String())
+	}
+	t.Logf("%s: exit code %d, verdict %+v\n%s", name, code, *v, run.stderr.String())
+	if code != exitLost || v.Lost == 0 || v.AcknowledgedRead == 0 || v.AcknowledgedRead+v.Lost != v.Acknowledged {
+		t.Errorf("%s: exit code %d, %d acknowledged, %d of them read, %d lost and %d unchecked; want some lost, the rest read, and exit code %d",
+			name, code, v.Acknowledged, v.AcknowledgedRead, v.Lost, v.Unchecked, exitLost)
+	}
+	return v.Lost
+}
+
 // leaderAndFollower makes a topic with one partition on two brokers, of which any may
 // lead, and returns who does and who does not.
 func (k *kafkaCluster) leaderAndFollower(topic string) (leader, follower int32) {
 	k.t.Helper()
-	const partition = "1:2"
-	k.script("tool", "TopicCommand", "--bootstrap-server", k.brokers, "--create", "--topic", topic,
-		"--replica-assignment", partition, "--config", "unclean.leader.election.enable=true", "--config", "min.insync.replicas=1")
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer client.Close()
+	t := kmsg.NewCreateTopicsRequestTopic()
+	t.Topic, t.NumPartitions, t.ReplicationFactor = topic, -1, -1 // the assignment says both
+	assignment := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+	assignment.Replicas = []int32{1, 2}
+	t.ReplicaAssignment = append(t.ReplicaAssignment, assignment)
+	for name, value := range map[string]string{"unclean.leader.election.enable": "true", "min.insync.replicas": "1"} {
+		c := kmsg.NewCreateTopicsRequestTopicConfig()
+		c.Name, c.Value = name, &value
+		t.Configs = append(t.Configs, c)
+	}
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.Topics = append(request.Topics, t)
+	answer, err := request.RequestWith(context.Background(), client)
+	if err == nil {
+		err = kerr.ErrorForCode(answer.Topics[0].ErrorCode)
+	}
+	if err != nil {
+		k.t.Fatalf("create topic %s: %v", topic, err)
+	}
 	return 1, 2
 }

@@ -80,23 +80,58 @@ func (k *kafkaCluster) script(command string, args ...string) string {
 // endOffsets is the sum of the end offsets of a topic's partitions.
 func (k *kafkaCluster) endOffsets(topic string) int64 {
 	k.t.Helper()
+	sum, err := k.tryEndOffsets(topic)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return sum
+}
+
+// tryEndOffsets is endOffsets while brokers come and go.
+func (k *kafkaCluster) tryEndOffsets(topic string) (sum int64, err error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...))
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	offsets, err := kadm.NewClient(client).ListEndOffsets(context.Background(), topic)
+	if err != nil {
+		return 0, err
+	}
+	offsets.Each(func(o kadm.ListedOffset) {
+		if o.Err != nil {
+			err = fmt.Errorf("end offset of %s-%d: %w", o.Topic, o.Partition, o.Err)
+		}
+		sum += o.Offset
+	})
+	return sum, err
+}
+
+// leaderOf is the leader of the first partition of a topic, -1 if it has none, and its
+// replicas in sync.
+func (k *kafkaCluster) leaderOf(topic string) (leader int32, isr []int32) {
+	k.t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...))
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	defer client.Close()
-	offsets, err := kadm.NewClient(client).ListEndOffsets(context.Background(), topic)
+	m, err := kadm.NewClient(client).Metadata(context.Background(), topic)
 	if err != nil {
-		k.t.Fatal(err)
+		return -1, nil // the brokers may be about to start
 	}
-	var sum int64
-	offsets.Each(func(o kadm.ListedOffset) {
-		if o.Err != nil {
-			k.t.Fatalf("end offset of %s-%d: %v", o.Topic, o.Partition, o.Err)
+	p := m.Topics[topic].Partitions[0]
+	return p.Leader, p.ISR
+}
+
+// await waits until something is so.
+func (k *kafkaCluster) await(what string, is func() bool) {
+	k.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			k.t.Fatalf("waited a minute for %s", what)
 		}
-		sum += o.Offset
-	})
-	return sum
+	}
 }
 
 // ktRun is a kt that was started.
@@ -128,6 +163,14 @@ func (k *kafkaCluster) kt(command string, args ...string) *ktRun {
 		k.t.Fatal(err)
 	}
 	return r
+}
+
+// interrupt is Ctrl-C.
+func (r *ktRun) interrupt() {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // wait returns the result and the exit code.

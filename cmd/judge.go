@@ -97,7 +97,7 @@ func judgeReading(res result.Result, output string) error {
 		return &exitError{exitFailed, fmt.Errorf("%s acknowledged and %s read: none came for %s (--timeout)", theme.Plural(res.Records.Acknowledged, "record was", "records were"), theme.Count(res.Records.Consumed), p.Read.Timeout)}
 	}
 	if v := res.Verify; v != nil && v.Unchecked+v.Undecided > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%s not checked%s: they are no longer there to be read, or were not reached", theme.Plural(v.Unchecked+v.Undecided, "acknowledged record was", "acknowledged records were"), inGroups(v))}
+		return &exitError{exitFailed, fmt.Errorf("%s not checked%s: they are no longer there to be read, were not reached, or may have been cut off since", theme.Plural(v.Unchecked+v.Undecided, "acknowledged record was", "acknowledged records were"), inGroups(v))}
 	}
 	return nil
 }

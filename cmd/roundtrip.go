@@ -23,8 +23,9 @@ With --one-at-a-time a record is written when the one before has been read, as
 kafka-e2e-latency does: the latency of an idle cluster, and no throughput.
 
 With --verify the run also says whether every record that was acknowledged was read
-(exit code 5 if not), once, in order and as it was sent (exit code 1 if not, unless
-the producer's settings allow it).
+and is still in the log (exit code 5 if not), once, in order and as it was sent (exit
+code 1 if not, unless the producer's settings allow it). Where a log was cut off, by
+an unclean election say, kt reads it again before it judges.
 
 A Java property goes to the client that has it, to both if both have it. ` + everyFlag + `
 Where no broker is configured, kt starts one inside its process, to try kt and not

@@ -56,7 +56,7 @@ func (r *runner) run(ctx context.Context) error {
 		return errors.Join(runErr, r.target.undo(ctx))
 	}
 	trailer := trailerOf(end)
-	verdict, accountErr := r.account(context.WithoutCancel(ctx))
+	verdict, accountErr := r.account(ctx)
 	trailer.Verify = verdict
 	res, err := feed.finish(trailer)
 	r.file.used = true
@@ -131,7 +131,7 @@ func (r *runner) openConsumer(ctx context.Context) (err error) {
 		reading.Run, reading.Written = r.producer.Run, r.producer.Acked
 	}
 	if r.verifies() {
-		reading.Book = r.book
+		reading.Book, reading.Again = r.book, r.readsAgain
 	}
 	r.consumer, err = kafka.NewConsumer(ctx, r.target.cluster, reading)
 	return err

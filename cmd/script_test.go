@@ -253,11 +253,11 @@ func forge(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		value := make([]byte, 100)
 		stamp := ledger.Stamp{Run: run, Seq: seq, Due: time.Now().UnixNano()}
-		stamp.Put(value)
+		stamp.Put(value, ledger.Around{})
 		if damaged {
 			value[99]++
 		}
-		writeTo(ts, client, args[0], value)
+		ts.Check(client.ProduceSync(context.Background(), &kgo.Record{Topic: args[0], Value: value, Timestamp: stamp.Time()}).FirstErr())
 	}
 	book := &ledger.Book{
 		Run: 1, Topic: cmp.Or(given["topic"], args[0]), Idempotent: given["idempotent"] != "false", Acks: "all", Retries: true,

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -64,12 +63,12 @@ func (l *load) checkBook(t kafka.Topic) error {
 // newBook opens the account of what this run writes.
 func (r *runner) newBook(ctx context.Context, id string) (*ledger.Book, error) {
 	t := r.target.topic()
-	ends, err := r.target.cluster.Ends(ctx, *t)
+	ends, epochs, err := r.target.cluster.Ends(ctx, *t)
 	if err != nil {
 		return nil, fmt.Errorf("find the last offsets of topic %s: %w", t.Name, err)
 	}
 	return &ledger.Book{
-		Run: stampRun(id), Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends,
+		Run: stampRun(id), Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends, StartEpochs: epochs,
 		Idempotent: r.load.producer.Idempotent(), Acks: r.load.producer.Acks(), Retries: r.load.producer.Retries(),
 	}, nil
 }
@@ -88,11 +87,9 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 	if r.consumer == nil || !r.verifies() {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, endsTimeout)
-	defer cancel()
 	readings, unknown := r.consumer.Readings(ctx)
 	if unknown != nil {
-		fmt.Fprintf(r.env.Stderr, "kt: where the partitions end is not known, so records that were not read count as unchecked, and not as lost: %v\n", unknown)
+		fmt.Fprintf(r.env.Stderr, "kt: what the logs of some partitions hold is not known, so their records count as unchecked: %v\n", once(unknown))
 	}
 	v := r.book.Verify(readings...)
 	if v.OfAnotherRun {
@@ -101,9 +98,12 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 	return &v, err
 }
 
-// endsTimeout is how long the brokers may take to say where the partitions end, when
-// the run is over.
-const endsTimeout = 10 * time.Second
+// readsAgain says that kt reads partitions again before it judges.
+func (r *runner) readsAgain(partitions int) {
+	if !r.load.Quiet {
+		fmt.Fprintf(r.env.Stderr, "kt: logs were cut off below what had been read (partitions: %d): reading those again\n", partitions)
+	}
+}
 
 // verifies tells whether what is read is held against a ledger.
 func (r *runner) verifies() bool { return r.load.Plan.Verify || r.load.book != nil }

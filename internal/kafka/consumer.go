@@ -2,14 +2,11 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -29,6 +26,10 @@ type Reading struct {
 	// wrote. Readers may see it a moment later than its writer, and do not stop before.
 	// nil: it writes nothing.
 	Written func() []int64
+
+	// Again is called when partitions are to be read again, because their logs were cut
+	// off below what was read. nil: nobody wants to know.
+	Again func(partitions int)
 }
 
 // Consumer is the driver that reads. NewConsumer makes it.
@@ -64,7 +65,9 @@ func NewConsumer(ctx context.Context, c *Cluster, r Reading) (*Consumer, error) 
 		return nil, err
 	}
 	if r.Book != nil && !r.Plan.Writes() { // a round trip begins where it was told to
-		d.startAt(r.Book)
+		if err := d.startAt(ctx, r.Book); err != nil {
+			return nil, err
+		}
 	}
 	groups := max(1, r.Plan.Read.Groups)
 	d.at = newPositions(groups, d.starts, ends)
@@ -80,13 +83,29 @@ func NewConsumer(ctx context.Context, c *Cluster, r Reading) (*Consumer, error) 
 }
 
 // startAt starts reading where the book does: what was there before is none of its.
-func (d *Consumer) startAt(book *ledger.Book) {
-	d.starts = slices.Clone(d.starts)
-	for i, first := range book.Start {
-		if i < len(d.starts) {
-			d.starts[i] = max(d.starts[i], first)
+// Where the log was cut off below that since, the book's records go on from there.
+func (d *Consumer) startAt(ctx context.Context, book *ledger.Book) error {
+	var questions []epochOf
+	for number := range int32(d.layout.count) {
+		if epoch := book.StartEpoch(number); epoch >= 0 {
+			questions = append(questions, epochOf{number, epoch})
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	answers, err := d.cluster.epochEnds(ctx, &d.layout, questions)
+	if err != nil {
+		return fmt.Errorf("find the last offsets of earlier leaders: %w", err)
+	}
+	d.starts = slices.Clone(d.starts)
+	for i := range d.starts {
+		first := book.StartOffset(int32(i))
+		if a, ok := answers[epochOf{int32(i), book.StartEpoch(int32(i))}]; ok && a.end >= 0 {
+			first = min(first, a.end)
+		}
+		d.starts[i] = max(d.starts[i], first)
+	}
+	return nil
 }
 
 // lookUpGroup finds where a group stopped reading before. Where it has not read a
@@ -169,23 +188,6 @@ func (d *Consumer) Backlog() *Backlog {
 // Layout is what to add to the partition numbers of each topic that is read.
 func (d *Consumer) Layout() map[string]int32 { return d.layout.base }
 
-// Readings are what was read of the records to verify, one reading a group. Call it
-// when the run is over. An error says why it is not known where the partitions end: what
-// was not reached counts as unchecked then.
-func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
-	ends, err := d.cluster.ends(ctx, &d.layout, false) // what waits behind an open transaction is there, and not lost
-	for g, r := range d.books {
-		for number := range d.layout.count {
-			end := int64(-1)
-			if err == nil {
-				end = ends[number]
-			}
-			r.ReadTo(int32(number), d.at.groups[g].next[number].Load(), end)
-		}
-	}
-	return d.books, err
-}
-
 // Aim ends reading where the partitions end now. It tries again while brokers are
 // away.
 func (d *Consumer) Aim(ctx context.Context) error {
@@ -193,9 +195,7 @@ func (d *Consumer) Aim(ctx context.Context) error {
 		ends, err := d.cluster.ends(ctx, &d.layout, d.Settings.ReadCommitted())
 		if err == nil {
 			if d.Written != nil {
-				for i, next := range d.Written() {
-					ends[i] = max(ends[i], next)
-				}
+				d.awaitWritten(ctx, ends)
 			}
 			for i := range ends {
 				if d.elsewhere(int32(i)) {
@@ -210,6 +210,26 @@ func (d *Consumer) Aim(ctx context.Context) error {
 			return fmt.Errorf("find the last offsets: %w", err)
 		case <-time.After(time.Second):
 		}
+	}
+}
+
+// awaitWritten moves ends to behind what was written, as far as the logs still hold it:
+// what was cut off cannot be waited for.
+func (d *Consumer) awaitWritten(ctx context.Context, ends []int64) {
+	written := d.Written()
+	behind := false
+	for i, next := range written {
+		behind = behind || next > ends[i]
+	}
+	if !behind {
+		return
+	}
+	last, _ := d.cluster.lastOffsets(ctx, &d.layout) // not known: it is waited for
+	for i, next := range written {
+		if last[i] >= 0 {
+			next = min(next, last[i])
+		}
+		ends[i] = max(ends[i], next)
 	}
 }
 
@@ -263,8 +283,7 @@ func (d *Consumer) joined() {
 
 // fatal tells whether there is no going on after an error of a fetch.
 func fatal(err error) bool {
-	var loss *kgo.ErrDataLoss
-	if errors.As(err, &loss) {
+	if lostData(err) {
 		return false // the client has gone back to where the log ends now
 	}
 	return fatalCodes[errorCode(err)]

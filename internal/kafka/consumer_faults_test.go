@@ -386,11 +386,11 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 	for seq := range int64(10) {
 		value := make([]byte, 100)
 		stamp := ledger.Stamp{Run: testRun, Seq: seq}
-		stamp.Put(value)
+		stamp.Put(value, ledger.Around{})
 		if seq == 4 {
 			value[77]++ // the checksum of its batch is right
 		}
-		if err := raw.ProduceSync(t.Context(), kgo.SliceRecord(value)).FirstErr(); err != nil {
+		if err := raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -543,9 +543,9 @@ func TestAnAbortedTransactionIsNotLost(t *testing.T) {
 		for range 10 {
 			value := make([]byte, 100)
 			stamp := ledger.Stamp{Run: testRun, Seq: seq}
-			stamp.Put(value)
+			stamp.Put(value, ledger.Around{})
 			seq++
-			if err := raw.ProduceSync(t.Context(), kgo.SliceRecord(value)).FirstErr(); err != nil {
+			if err := raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 		}

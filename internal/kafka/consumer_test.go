@@ -240,8 +240,8 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 	write := func(producer uint16, seq int64) {
 		value := make([]byte, 60)
 		s := ledger.Stamp{Run: testRun, Seq: seq, Producer: producer, Due: time.Now().UnixNano()}
-		s.Put(value)
-		if err := raw.ProduceSync(t.Context(), kgo.SliceRecord(value)).FirstErr(); err != nil {
+		s.Put(value, ledger.Around{})
+		if err := raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: s.Time()}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -231,6 +231,9 @@ func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error 
 	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) {
 		return nil
 	}
+	if d := r.driver; d.books != nil && lostData(p.Err) {
+		d.books[r.group].Log(d.layout.base[p.Topic] + p.Partition).Cut()
+	}
 	code := errorCode(p.Err)
 	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
 	if !fatal(p.Err) {
@@ -289,7 +292,7 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		stamped := false
 		switch {
 		case log != nil:
-			stamped = log.Add(record.Offset, record.LeaderEpoch, record.Value, &s) == ledger.Stamped
+			stamped = account(log, record, &s) == ledger.Stamped
 		case look:
 			stamped = ledger.PeekStamp(record.Value, &s)
 		}

@@ -73,10 +73,12 @@ func (c *Cluster) alike(ctx context.Context, name string) string {
 	return ""
 }
 
-// Ends is where each partition of one topic ends.
-func (c *Cluster) Ends(ctx context.Context, t Topic) ([]int64, error) {
+// Ends is where each partition of one topic ends, and the epoch of its leader.
+func (c *Cluster) Ends(ctx context.Context, t Topic) (ends []int64, epochs []int32, err error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
 	l := newLayout([]Topic{t})
-	return c.ends(ctx, &l, false)
+	return c.logEnds(ctx, &l)
 }
 
 // ends is where the partitions end, by number: for stable reading, where the first
@@ -91,20 +93,134 @@ func (c *Cluster) ends(ctx context.Context, l *layout, stable bool) ([]int64, er
 	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return list(ctx, l.names()...) })
 }
 
-// listed asks for offsets until every partition has told its own, or ctx ends: a
-// leader that has just gone away has a successor in a moment.
+// logEnds is where the partitions end, by number, and the epochs of their leaders; -1
+// where that is not known.
+func (c *Cluster) logEnds(ctx context.Context, l *layout) (ends []int64, epochs []int32, err error) {
+	offsets, err := listedOffsets(ctx, func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, l.names()...) })
+	epochs = make([]int32, l.count)
+	l.each(func(topic string, partition, number int32) {
+		epochs[number] = -1
+		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
+			epochs[number] = o.LeaderEpoch
+		}
+	})
+	return l.byNumber(offsets), epochs, err
+}
+
+// lastOffsets is where the logs end, by number: behind the records too that nobody can
+// read yet, because they are not replicated. -1 where that is not known.
+func (c *Cluster) lastOffsets(ctx context.Context, l *layout) ([]int64, error) {
+	ends, epochs, err := c.logEnds(ctx, l)
+	var questions []epochOf
+	for number, epoch := range epochs {
+		if epoch >= 0 {
+			questions = append(questions, epochOf{int32(number), epoch})
+		}
+	}
+	answers, _ := c.epochEnds(ctx, l, questions) // without an answer, what can be read is all that is known
+	for q, a := range answers {
+		ends[q.number] = max(ends[q.number], a.end)
+	}
+	return ends, err
+}
+
+// epochOf is a leader epoch of a partition.
+type epochOf struct{ number, epoch int32 }
+
+// epochEnd is where the records end that the leader of an epoch wrote, or that of the
+// next lower one if it wrote none.
+type epochEnd struct {
+	epoch int32
+	end   int64
+}
+
+// epochEnds is where leader epochs end. It asks until each question has an answer, or
+// ctx ends.
+func (c *Cluster) epochEnds(ctx context.Context, l *layout, questions []epochOf) (map[epochOf]epochEnd, error) {
+	answers := make(map[epochOf]epochEnd, len(questions))
+	for {
+		var request kadm.OffsetForLeaderEpochRequest
+		asked := make(map[int32]epochOf) // a request has one question for each partition
+		for _, q := range questions {
+			if _, done := answers[q]; !done {
+				asked[q.number] = q
+			}
+		}
+		if len(asked) == 0 {
+			return answers, nil
+		}
+		l.each(func(topic string, partition, number int32) {
+			if q, ok := asked[number]; ok {
+				request.Add(topic, partition, q.epoch)
+			}
+		})
+		told, err := c.admin.OffsetForLeaderEpoch(ctx, request)
+		before := len(answers)
+		l.each(func(topic string, partition, number int32) {
+			a, ok := told[topic][partition]
+			switch {
+			case !ok:
+			case a.Err != nil:
+				err = errors.Join(err, a.Err)
+			default:
+				answers[asked[number]] = epochEnd{a.LeaderEpoch, a.EndOffset}
+			}
+		})
+		if len(answers) > before {
+			continue
+		}
+		if err == nil {
+			err = errors.New("a broker did not answer for its partitions")
+		}
+		if ctx.Err() != nil || refusedForGood(err) {
+			return answers, plainly(err)
+		}
+		select {
+		case <-ctx.Done():
+			return answers, plainly(err)
+		case <-time.After(listAgain):
+		}
+	}
+}
+
+// begins is where the partitions begin, by number.
+func (c *Cluster) begins(ctx context.Context, l *layout) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.names()...) })
+}
+
+// listed is listedOffsets, by number.
 func listed(ctx context.Context, l *layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
+	offsets, err := listedOffsets(ctx, list)
+	return l.byNumber(offsets), err
+}
+
+// listedOffsets asks for offsets until every partition has told its own, or ctx ends: a
+// leader that has just gone away has a successor in a moment. What was told by then is
+// returned with the error.
+func listedOffsets(ctx context.Context, list func() (kadm.ListedOffsets, error)) (kadm.ListedOffsets, error) {
+	told := make(kadm.ListedOffsets)
 	for {
 		offsets, err := list()
 		if err == nil {
 			err = offsets.Error()
 		}
+		offsets.Each(func(o kadm.ListedOffset) {
+			if o.Err != nil {
+				return
+			}
+			if told[o.Topic] == nil {
+				told[o.Topic] = make(map[int32]kadm.ListedOffset)
+			}
+			told[o.Topic][o.Partition] = o
+		})
 		if err == nil || ctx.Err() != nil || refusedForGood(err) {
-			return l.byNumber(offsets), plainly(err)
+			return told, plainly(err)
 		}
 		select {
 		case <-ctx.Done():
-			return l.byNumber(offsets), plainly(err)
+			return told, plainly(err)
 		case <-time.After(listAgain):
 		}
 	}
@@ -133,8 +249,7 @@ func plainly(err error) error {
 func (c *Cluster) starts(ctx context.Context, l *layout, from plan.From, ends []int64) (starts, begins []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	begins, err = listed(ctx, l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.names()...) })
-	if err != nil {
+	if begins, err = c.begins(ctx, l); err != nil {
 		return nil, nil, fmt.Errorf("find the first offsets: %w", err)
 	}
 	switch {

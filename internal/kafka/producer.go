@@ -181,10 +181,10 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 		}
 	}
 	w.source.fill(r, op.Index)
+	r.Timestamp = op.Wall
 	if w.stamps != nil {
 		w.stamps.put(r, op)
 	}
-	r.Timestamp = op.Wall
 	op.Bytes = len(r.Key) + len(r.Value)
 	w.client.Produce(context.Background(), &r.Record, r.done)
 	return waited

@@ -20,7 +20,8 @@ type stamper struct {
 	account    *ledger.Producer
 	number     uint16
 	shard      *engine.Shard
-	blind      bool // acks=0: the brokers do not say where a record is
+	headers    uint32 // the checksum of those that every record has
+	blind      bool   // acks=0: the brokers do not say where a record is
 	byKey      kgo.TopicPartitioner
 	ignoreKeys bool    // partitioner.ignore.keys
 	adaptive   bool    // partitioner.adaptive.partitioning.enable
@@ -43,6 +44,7 @@ const passOver = 2
 func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
+		headers:    headerSum(recordHeaders(p.Plan.Payload.Headers)),
 		blind:      p.Settings.Acks() == "0",
 		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
 		ignoreKeys: p.Settings.bool("partitioner.ignore.keys"),
@@ -63,7 +65,8 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 	return t
 }
 
-// put chooses the record's partition and writes its stamp.
+// put chooses the record's partition and writes its stamp. The record's timestamp is
+// then the stamp's.
 func (t *stamper) put(r *record, op *engine.Op) {
 	if r.Key != nil && !t.ignoreKeys {
 		r.Partition = t.partitions[t.byKey.Partition(&r.Record, len(t.partitions))]
@@ -75,7 +78,29 @@ func (t *stamper) put(r *record, op *engine.Op) {
 		Run: t.run, Seq: r.seq, Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
 		Partition: r.Partition, Warmup: op.Warmup(),
 	}
-	stamp.Put(r.Value)
+	stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: t.headers})
+	r.Timestamp = stamp.Time()
+}
+
+// headerSum is the checksum of headers, as a stamp covers it.
+func headerSum(headers []kgo.RecordHeader) (sum uint32) {
+	for i := range headers {
+		sum = ledger.AddHeader(sum, headers[i].Key, headers[i].Value)
+	}
+	return sum
+}
+
+// account adds a record that was read to the ledger.
+func account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.Kind {
+	const byProducer = 0 // message.timestamp.type is CreateTime
+	read := ledger.Record{
+		Offset: r.Offset, Epoch: r.LeaderEpoch, Value: r.Value, Millis: -1,
+		Around: ledger.Around{Key: r.Key, Headers: headerSum(r.Headers)},
+	}
+	if r.Attrs.TimestampType() == byProducer {
+		read.Millis = r.Timestamp.UnixMilli()
+	}
+	return log.Add(&read, s)
 }
 
 // turn is the partition whose turn it is.

@@ -87,7 +87,7 @@ func TestStampsNumberTheRecordsOfEachPartition(t *testing.T) {
 	for i := range 1000 {
 		r := s.next("", 50+i%300)
 		var stamp ledger.Stamp
-		if kind := ledger.ReadStamp(r.Value, &stamp); kind != ledger.Stamped {
+		if kind := ledger.ReadStamp(r.Value, ledger.Around{}, &stamp); kind != ledger.Stamped {
 			t.Fatalf("record %d is %s", i, kind)
 		}
 		if stamp.Run != testRun || stamp.Partition != r.Partition || stamp.Seq != next[r.Partition] {

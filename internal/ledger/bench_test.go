@@ -13,7 +13,7 @@ func BenchmarkStampPut(b *testing.B) {
 			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
 				s.Seq++
-				s.Put(value)
+				s.Put(value, Around{})
 			}
 		})
 	}
@@ -24,10 +24,10 @@ func BenchmarkReadStamp(b *testing.B) {
 		b.Run(size.name, func(b *testing.B) {
 			value := make([]byte, size.bytes)
 			s := Stamp{Run: 1, Producer: 2, Partition: 3}
-			s.Put(value)
+			s.Put(value, Around{})
 			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
-				if ReadStamp(value, &s) != Stamped {
+				if ReadStamp(value, Around{}, &s) != Stamped {
 					b.Fatal("not stamped")
 				}
 			}
@@ -38,7 +38,7 @@ func BenchmarkReadStamp(b *testing.B) {
 func BenchmarkPeekStamp(b *testing.B) {
 	value := make([]byte, 100)
 	var s Stamp
-	s.Put(value)
+	s.Put(value, Around{})
 	for b.Loop() {
 		if !PeekStamp(value, &s) {
 			b.Fatal("not stamped")
@@ -154,7 +154,7 @@ func BenchmarkReaderAdd(b *testing.B) {
 				b.StopTimer()
 				for i := range values {
 					s = Stamp{Run: 1, Seq: r.seq + int64(benchBatch-r.left), Producer: uint16(r.producer), Partition: int32(r.partition)}
-					s.Put(values[i][:])
+					s.Put(values[i][:], Around{})
 					if r.left--; r.left == 0 {
 						r.turn(benchBatch)
 					}
@@ -164,7 +164,7 @@ func BenchmarkReaderAdd(b *testing.B) {
 			}
 			value := values[next][:]
 			partition := int32(binary.BigEndian.Uint32(value[atPartition:]))
-			if logs[partition].Add(offset, 0, value, &s) != Stamped {
+			if logs[partition].Add(&Record{Offset: offset, Value: value, Millis: -1}, &s) != Stamped {
 				b.Fatal("not stamped")
 			}
 			offset++

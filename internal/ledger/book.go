@@ -9,6 +9,10 @@ type Book struct {
 	TopicID string
 	Start   []int64 // end offsets of the topic before the run, by partition; 0 for those not in it
 
+	// StartEpochs is the leader epochs at Start, by partition: where they end now tells
+	// whether the log was cut off below Start since. Those not in it are not known.
+	StartEpochs []int32
+
 	// SameTopic says that what is read is beyond doubt the topic that was written to:
 	// by this process, or by the topic's id. It is not in the file.
 	SameTopic bool
@@ -44,12 +48,21 @@ func (l *Lane) id() laneID { return laneID{l.Producer, l.Partition} }
 // Unknown is how many records were sent and never answered.
 func (l *Lane) Unknown() int64 { return l.Issued - l.Acknowledged.Count() - l.Failed.Count() }
 
-// start is the offset of a partition from which the run's records can be.
-func (b *Book) start(partition int32) int64 {
+// StartOffset returns the offset of a partition from which on the run's records are,
+// unless its log was cut off below it.
+func (b *Book) StartOffset(partition int32) int64 {
 	if uint(partition) < uint(len(b.Start)) {
 		return b.Start[partition]
 	}
 	return 0
+}
+
+// StartEpoch returns the leader epoch of a partition when the run began, -1: not known.
+func (b *Book) StartEpoch(partition int32) int32 {
+	if uint(partition) < uint(len(b.StartEpochs)) {
+		return b.StartEpochs[partition]
+	}
+	return -1
 }
 
 // unordered tells whether the client may write records in another order than it

@@ -9,10 +9,11 @@ const reach = 50_000
 // finding is what became of the records of one lane in one reading; the fields are
 // those of Verdict.
 type finding struct {
-	read, lost, unchecked, undecided, aborted, abortedRead int64
-	resurrected, unknownRead, unissued                     int64
-	inexact                                                bool
-	gaps                                                   []Gap
+	read, lost, unchecked, unconfirmed           int64
+	undecided, aborted, abortedRead, resurrected int64
+	unknownRead, unissued                        int64
+	inexact                                      bool
+	gaps                                         []Gap
 }
 
 // compare tells what became of a lane.
@@ -40,6 +41,10 @@ func (b *Book) compare(l *Lane, log *Log) finding {
 	for _, z := range c.zones {
 		c.inZone(z, missing)
 	}
+	if log.unconfirmed {
+		c.unchecked += c.read
+		c.read, c.unconfirmed = 0, c.read
+	}
 	c.provable(log, rl)
 	return c.finding
 }
@@ -59,7 +64,7 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 		}
 	}
 	var set Ranges
-	if log.begin < 0 || log.begin > b.start(l.Partition) {
+	if log.begin < 0 || log.begin > b.StartOffset(l.Partition) {
 		set = append(set, Range{From: 0, To: rl.first + far})
 	}
 	next := log.nextOffset()
@@ -185,18 +190,25 @@ func within(rs Ranges, z Range) int64 {
 
 // provable finds the one record that is lost beyond doubt although all that is
 // missing may lie where the reader could not look: the last of the lane that was
-// acknowledged, whose offset is known, was passed over.
+// acknowledged, whose offset is known. It was passed over, or the log ends before it.
 func (c *comparison) provable(log *Log, rl *readLane) {
 	l := c.lane
-	if c.lost > 0 || c.undecided > 0 || c.unchecked == 0 || len(l.Aborted) > 0 || log.begin < 0 {
+	if c.lost > 0 || c.undecided > 0 || c.unchecked == 0 || len(l.Aborted) > 0 {
 		return
 	}
-	looked := l.LastOffset >= max(log.begin, log.skipped) && l.LastOffset < log.nextOffset()
-	if !looked || rl.offset >= l.LastOffset {
+	looked := log.begin >= 0 && l.LastOffset >= max(log.begin, log.skipped) && l.LastOffset < log.nextOffset()
+	switch {
+	case log.end >= 0 && l.LastOffset >= log.end:
+	case !looked || rl.offset >= l.LastOffset || log.unconfirmed:
 		return
 	}
 	c.lost++
 	c.unchecked--
+	if len(c.gaps) == 0 || log.unconfirmed { // it may have been read before the log was cut off
+		none := &gap{before: -1, after: -1}
+		c.gap(0, l.Issued-1, 1, none, none)
+		return
+	}
 	last := &c.gaps[len(c.gaps)-1]
 	c.gap(c.gaps[0].From, last.To-1, 1, &c.gaps[0], last)
 }

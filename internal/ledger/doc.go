@@ -9,7 +9,7 @@
 //
 //	p := ledger.NewProducer(0)
 //	stamp := ledger.Stamp{Run: run, Seq: p.Next(partition), Due: due, Partition: partition}
-//	stamp.Put(value)                          // then send it
+//	stamp.Put(value, around)                  // then send it, with the timestamp stamp.Time()
 //	p.Acknowledged(partition, stamp.Seq, offset) // or p.Failed
 //	…
 //	book := &ledger.Book{Run: run, Start: ends, Lanes: p.Lanes()}
@@ -18,9 +18,10 @@
 //	r.Begin(partition, logStart)
 //	log := r.Log(partition)
 //	log.Lock()
-//	log.Add(offset, epoch, value, &stamp) // each record of a chunk, in the order of offsets
+//	log.Add(&record, &stamp) // each record of a chunk, in the order of offsets
 //	log.Unlock()
 //	r.ReadTo(partition, next, logEnd)
+//	tips, cut := log.Tips() // does the log still hold them? If not: log.Again, and read again
 //	verdict := book.Verify(r)
 //
 // Memory is bounded by producers and partitions, never by records. Where outcomes

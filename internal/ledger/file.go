@@ -14,8 +14,9 @@ import (
 	"strconv"
 )
 
-// Schema is the version of the ledger file that WriteFile writes.
-const Schema = 1
+// Schema is the version of the ledger file that WriteFile writes, and the only one
+// that ReadFile reads: with the layout of the stamps it changes too.
+const Schema = 2
 
 // line is one line of a ledger file: exactly one of the fields is set. The first
 // is a header, the last an end, and all others are lanes.
@@ -32,6 +33,7 @@ type header struct {
 	Topic      string  `json:"topic"`
 	TopicID    string  `json:"topic_id,omitempty"`
 	Start      []int64 `json:"start_offsets"` // by partition
+	Epochs     []int32 `json:"start_epochs,omitempty"`
 	Idempotent bool    `json:"idempotent"`
 	Acks       string  `json:"acks"`
 	Retries    bool    `json:"retries"`
@@ -97,7 +99,7 @@ func encode(w io.Writer, b *Book) error {
 	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
 	err := lines.Encode(line{Header: &header{
 		Schema: Schema, RunID: fmt.Sprintf("%016x", b.Run), Topic: b.Topic, TopicID: b.TopicID,
-		Start: b.Start, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
+		Start: b.Start, Epochs: b.StartEpochs, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
 	}})
 	for i := 0; i < len(b.Lanes) && err == nil; i++ {
 		err = lines.Encode(line{Lane: &b.Lanes[i]})
@@ -109,7 +111,7 @@ func encode(w io.Writer, b *Book) error {
 }
 
 // ReadFile reads what WriteFile wrote. A file that is no ledger, that ends too
-// early, that was changed or that a newer kt wrote is an error that says so.
+// early, that was changed or that a kt with another Schema wrote is an error that says so.
 func ReadFile(path string) (*Book, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -176,11 +178,18 @@ func readHeader(text []byte) (*Book, error) {
 	if json.Unmarshal(text, &any) != nil || any.Header == nil {
 		return nil, errNoLedger
 	}
-	if any.Header.Schema > Schema {
-		return nil, fmt.Errorf("its schema is %d, and this kt reads up to %d: a newer kt wrote it", any.Header.Schema, Schema)
+	switch n := any.Header.Schema; {
+	case n < 1:
+		return nil, errNoLedger
+	case n != Schema:
+		age := "older"
+		if n > Schema {
+			age = "newer"
+		}
+		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the %s kt that wrote it", n, Schema, age)
 	}
 	var l line
-	if err := json.Unmarshal(text, &l); err != nil || l.Header.Schema < 1 {
+	if err := json.Unmarshal(text, &l); err != nil {
 		return nil, errNoLedger
 	}
 	h := l.Header
@@ -189,7 +198,7 @@ func readHeader(text []byte) (*Book, error) {
 		return nil, fmt.Errorf("its run id %.20q is not 16 hexadecimal digits", h.RunID)
 	}
 	b := &Book{
-		Run: run, Topic: h.Topic, TopicID: h.TopicID, Start: h.Start,
+		Run: run, Topic: h.Topic, TopicID: h.TopicID, Start: h.Start, StartEpochs: h.Epochs,
 		Idempotent: h.Idempotent, Acks: h.Acks, Retries: h.Retries,
 	}
 	return b, b.checkStart()
@@ -266,8 +275,8 @@ func (b *Book) check() error {
 }
 
 func (b *Book) checkStart() error {
-	if len(b.Start) > maxPartitions {
-		return fmt.Errorf("%d partitions are more than %d", len(b.Start), maxPartitions)
+	if n := max(len(b.Start), len(b.StartEpochs)); n > maxPartitions {
+		return fmt.Errorf("%d partitions are more than %d", n, maxPartitions)
 	}
 	for p, offset := range b.Start {
 		if offset < 0 {

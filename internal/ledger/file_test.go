@@ -17,7 +17,7 @@ import (
 
 func sample() *Book {
 	return &Book{
-		Run: 0xfedcba9876543210, Topic: "orders", TopicID: "AbC-_", Start: []int64{0, 17}, Idempotent: true, Acks: "all", Retries: true,
+		Run: 0xfedcba9876543210, Topic: "orders", TopicID: "AbC-_", Start: []int64{0, 17}, StartEpochs: []int32{-1, 3}, Idempotent: true, Acks: "all", Retries: true,
 		Lanes: []Lane{
 			{Producer: 0, Partition: 0, Issued: 100, Acknowledged: Ranges{{0, 50, 7}, {51, 90, 0}}, Failed: Ranges{{50, 51, 0}}, LastOffset: 99},
 			{Producer: 0, Partition: 1, Issued: 5, Aborted: Ranges{{1, 3, 0}}, LastOffset: -1},
@@ -41,7 +41,7 @@ func sealed(lanes int, lines ...string) []byte {
 	return fmt.Appendf(nil, "%s{\"end\":{\"lanes\":%d,\"crc32c\":\"%08x\"}}\n", text, lanes, crc32.Checksum([]byte(text), crcTable))
 }
 
-const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
+const someHeader = `{"ledger":{"schema":2,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
 
 func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
@@ -132,9 +132,10 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 		{"other JSON lines", []byte("{\"header\":{\"schema\":3}}\n"), "not a ledger"},
 		{"no schema", sealed(0, `{"ledger":{"run_id":"0000000000000001"}}`), "not a ledger"},
 		{"a first line without end", bytes.Repeat([]byte("x"), maxLine+1), "not a ledger"},
-		{"a newer schema", sealed(0, `{"ledger":{"schema":2,"run_id":{"new":1}}}`), "a newer kt"},
-		{"a run id that is none", sealed(0, `{"ledger":{"schema":1,"run_id":"12"}}`), "run id"},
-		{"a negative start", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
+		{"a newer schema", sealed(0, `{"ledger":{"schema":3,"run_id":{"new":1}}}`), "its schema is 3, and this kt reads 2: check it with the newer kt that wrote it"},
+		{"an older schema", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001"}}`), "its schema is 1, and this kt reads 2: check it with the older kt that wrote it"},
+		{"a run id that is none", sealed(0, `{"ledger":{"schema":2,"run_id":"12"}}`), "run id"},
+		{"a negative start", sealed(0, `{"ledger":{"schema":2,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
 		{"the header alone", []byte(someHeader + "\n"), "cut off after line 1"},
 		{"no last line", []byte(whole[:strings.LastIndex(whole[:len(whole)-1], "\n")+1]), "cut off after line 4"},
 		{"half a last line", []byte(whole[:len(whole)-3]), "cut off after line 4"},
@@ -189,7 +190,7 @@ func FuzzReadFile(f *testing.F) {
 		r.Begin(0, 0)
 		value := make([]byte, StampSize)
 		for i, seq := range []int64{0, 3, 2, 2, 7} {
-			(&Stamp{Run: b.Run, Seq: seq, Producer: 1}).Put(value)
+			(&Stamp{Run: b.Run, Seq: seq, Producer: 1}).Put(value, Around{})
 			add(r, int64(i), value)
 		}
 		r.ReadTo(0, 5, 5)

@@ -15,7 +15,17 @@ type Log struct {
 	run       uint64
 	partition int32
 	limit     int // of the gaps of a lane
+	found
+	history
+}
 
+// history is what Again keeps.
+type history struct {
+	rewritten, redelivered, readAgain int64
+}
+
+// found is what Again forgets.
+type found struct {
 	begin   int64 // first offset that could be read, -1: not told
 	skipped int64 // some offsets below it were deleted while the reading went on, -1: none
 	next    int64 // the offset that would be read next
@@ -23,17 +33,39 @@ type Log struct {
 
 	last  int64 // offset read last
 	epoch int32 // of the leader that wrote the record read last, -1: not known
+	tips  []Tip // of the epochs before that one
 	lanes []*readLane
 
-	checked, duplicated, reordered, late       int64
-	corrupted, unstamped, foreign, redelivered int64
-	epochsBehind, rewritten                    int64
+	cut         bool // the log was cut off below what had been read
+	unconfirmed bool // it is not known whether the log still holds what was read
+
+	checked, duplicated, reordered, late int64
+	corrupted, unstamped, foreign        int64
+	epochsBehind                         int64
 
 	// other is the run of which most of the foreign records are, if more than half
 	// are of one; votes is how far it is ahead.
 	other uint64
 	votes int64
 }
+
+// newLog is the empty account of a partition.
+func newLog(run uint64, partition int32, limit int) *Log {
+	return &Log{run: run, partition: partition, limit: limit, found: unread(-1)}
+}
+
+// unread is the account of a reading that begins at an offset.
+func unread(begin int64) found { return found{begin: begin, skipped: -1, end: -1, last: -1, epoch: -1} }
+
+// Tip is the newest record that was read of those that one leader wrote. Two logs
+// that agree in it agree in all that lies before it.
+type Tip struct {
+	Offset int64
+	Epoch  int32 // of the leader
+}
+
+// maxTips bounds the memory for changes of the leader.
+const maxTips = 1000
 
 // readLane is what was read of one producer in one partition.
 type readLane struct {
@@ -57,31 +89,41 @@ type gap struct {
 	skipped       bool // offsets that could not be read lie between
 }
 
-// Add accounts for one record and tells what it is; epoch is the leader epoch of
-// its batch, or -1. s holds the stamp of a record that is Stamped, Foreign or
-// Corrupted. The log must be locked.
-func (l *Log) Add(offset int64, epoch int32, value []byte, s *Stamp) Kind {
-	if offset <= l.last {
+// Record is a record as it was read.
+type Record struct {
+	Offset int64
+	Epoch  int32 // of the leader that wrote its batch, -1: not known
+	Value  []byte
+	Around
+	Millis int64 // its timestamp, -1 if that is not its producer's (LogAppendTime)
+}
+
+// Add accounts for one record and returns what it is. s holds the stamp of a record
+// that is Stamped, Foreign or Corrupted. The log must be locked.
+func (l *Log) Add(r *Record, s *Stamp) Kind {
+	if r.Offset <= l.last {
 		// In a log, epochs do not fall as offsets rise. Below the record read last there
 		// is no higher epoch, unless a new leader cut the log off and wrote on.
-		if epoch <= l.epoch || l.epoch < 0 {
+		if r.Epoch <= l.epoch || l.epoch < 0 {
 			l.redelivered++
 			return Redelivered
 		}
 		l.rewritten++
+		l.cut = true
 	}
-	return l.count(offset, epoch, ReadStamp(value, s), s)
+	kind := ReadStamp(r.Value, r.Around, s)
+	if kind == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
+		kind = Corrupted
+	}
+	return l.count(r.Offset, r.Epoch, kind, s)
 }
 
-// count is Add without looking at the value.
+// count is Add without looking at the record.
 func (l *Log) count(offset int64, epoch int32, kind Kind, s *Stamp) Kind {
-	l.last = offset
 	if epoch != l.epoch && epoch >= 0 {
-		if epoch < l.epoch {
-			l.epochsBehind++
-		}
-		l.epoch = epoch
+		l.turn(epoch)
 	}
+	l.last = offset
 	switch {
 	case kind == Unstamped:
 		l.unstamped++
@@ -113,6 +155,68 @@ func (l *Log) count(offset int64, epoch int32, kind Kind, s *Stamp) Kind {
 	}
 	lane.offset = offset
 	return Stamped
+}
+
+// turn notes that the next record is of another leader.
+func (l *Log) turn(epoch int32) {
+	if epoch < l.epoch {
+		l.epochsBehind++
+	}
+	switch {
+	case l.epoch < 0:
+	case len(l.tips) == maxTips:
+		l.cut = true // perhaps: too much to ask for
+	default:
+		l.tips = append(l.tips, Tip{Offset: l.last, Epoch: l.epoch})
+	}
+	l.epoch = epoch
+}
+
+// Cut says that the log was cut off below what had been read: the client has found
+// that out, or the brokers said so.
+func (l *Log) Cut() {
+	l.Lock()
+	defer l.Unlock()
+	l.cut = true
+}
+
+// Tips returns the tip of each leader whose records were read, to be looked for in the
+// log when the reading is over: the log holds what was read if it holds them all. cut
+// reports whether it is known already that it does not.
+func (l *Log) Tips() (tips []Tip, cut bool) {
+	l.Lock()
+	defer l.Unlock()
+	tips = slices.Clone(l.tips)
+	if l.epoch >= 0 {
+		tips = append(tips, Tip{Offset: l.last, Epoch: l.epoch})
+	}
+	return tips, l.cut
+}
+
+// Again forgets what was read, because the partition is read again, and returns the
+// offset to begin at: where the reading began, or from if that is lower. start is where
+// the log begins now.
+func (l *Log) Again(from, start int64) (begin int64) {
+	l.Lock()
+	defer l.Unlock()
+	l.readAgain++
+	l.found = unread(max(min(l.begin, from), start))
+	return l.begin
+}
+
+// First returns the first offset that could be read.
+func (l *Log) First() int64 {
+	l.Lock()
+	defer l.Unlock()
+	return l.begin
+}
+
+// Unconfirmed says that it could not be found out whether the log still holds what was
+// read. Then nothing counts as read.
+func (l *Log) Unconfirmed() {
+	l.Lock()
+	defer l.Unlock()
+	l.unconfirmed = true
 }
 
 // lane is that of a producer, nil before its first record.

@@ -123,7 +123,7 @@ func (w *world) happen(id recordID, luck int, offsets []int64, visible bool) {
 	put := func(intact bool) {
 		value := make([]byte, StampSize+w.rng.IntN(20))
 		s := Stamp{Run: w.book.Run, Seq: id.seq, Due: *offset * 1000, Producer: id.producer, Partition: id.partition}
-		s.Put(value)
+		s.Put(value, Around{})
 		if !intact {
 			value[4+w.rng.IntN(len(value)-4)] ^= 1
 		}
@@ -182,10 +182,10 @@ func (w *world) noise(partition int32, offset *int64) {
 	switch w.rng.IntN(3) {
 	case 0:
 		s := Stamp{Run: 0xbad, Partition: partition}
-		s.Put(value)
+		s.Put(value, Around{})
 	case 1:
 		s := Stamp{Run: w.book.Run, Partition: partition + 1}
-		s.Put(value)
+		s.Put(value, Around{})
 	}
 	w.logs[partition] = append(w.logs[partition], entry{*offset, value, recordID{producer: 999}, false})
 	*offset++
@@ -255,7 +255,7 @@ func (w *world) readLog(r *Reader, p int32, log []entry) {
 		i++
 		var s Stamp
 		l.Lock()
-		kind := l.Add(e.offset, 1, e.value, &s)
+		kind := l.Add(at(e.offset, 1, e.value), &s)
 		l.Unlock()
 		if e.offset < next {
 			if kind == Redelivered {
@@ -347,7 +347,7 @@ func addsUp(t *testing.T, v Verdict) {
 	if v.Failed+v.Unknown+v.Acknowledged != v.Issued || v.Resurrected > v.Failed*int64(v.Readers) || v.UnknownRead > v.Unknown*int64(v.Readers) {
 		t.Fatalf("contradicts itself: %+v", v)
 	}
-	found := v.AcknowledgedRead + v.AbortedRead + v.Resurrected + v.UnknownRead + v.Unissued + v.Duplicated
+	found := v.AcknowledgedRead + v.Unconfirmed + v.AbortedRead + v.Resurrected + v.UnknownRead + v.Unissued + v.Duplicated
 	if !v.Inexact && v.Checked != found {
 		t.Fatalf("%d checked, and %d found: %+v", v.Checked, found, v)
 	}

@@ -24,7 +24,7 @@ func (r *Reader) Log(partition int32) *Log {
 	defer r.mu.Unlock()
 	l := r.logs[partition]
 	if l == nil {
-		l = &Log{run: r.run, partition: partition, limit: r.limit, begin: -1, skipped: -1, last: -1, epoch: -1, end: -1}
+		l = newLog(r.run, partition, r.limit)
 		r.logs[partition] = l
 	}
 	return l
@@ -54,5 +54,8 @@ func (r *Reader) ReadTo(partition int32, next, logEnd int64) {
 	l := r.Log(partition)
 	l.Lock()
 	defer l.Unlock()
-	l.next, l.end = max(l.next, next), max(l.end, logEnd)
+	l.next = max(l.next, next)
+	if logEnd >= 0 {
+		l.end = logEnd
+	}
 }

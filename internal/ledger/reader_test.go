@@ -3,19 +3,26 @@ package ledger
 import (
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // put makes the value of a record of run 1.
 func put(producer uint16, partition int32, seq int64) []byte {
 	value := make([]byte, StampSize+8)
-	(&Stamp{Run: 1, Seq: seq, Due: 1000 * seq, Producer: producer, Partition: partition}).Put(value)
+	(&Stamp{Run: 1, Seq: seq, Due: 1000 * seq, Producer: producer, Partition: partition}).Put(value, Around{})
 	return value
+}
+
+// at is a record that was read at an offset, with a timestamp of the broker's.
+func at(offset int64, epoch int32, value []byte) *Record {
+	return &Record{Offset: offset, Epoch: epoch, Value: value, Millis: -1}
 }
 
 func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 	ours := func(seq int64) []byte { return put(0, 0, seq) }
 	foreign := make([]byte, StampSize)
-	(&Stamp{Run: 2}).Put(foreign)
+	(&Stamp{Run: 2}).Put(foreign, Around{})
 	broken := ours(0)
 	broken[45] = 1
 	for _, tc := range []struct {
@@ -62,7 +69,7 @@ func add(r *Reader, offset int64, value []byte) Kind {
 	l := r.Log(0)
 	l.Lock()
 	defer l.Unlock()
-	return l.Add(offset, 0, value, new(Stamp))
+	return l.Add(at(offset, 0, value), new(Stamp))
 }
 
 func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
@@ -84,12 +91,12 @@ func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
 func TestALeaderEpochThatGoesBackIsCounted(t *testing.T) {
 	r := NewReader(1)
 	l := r.Log(0)
-	l.Add(0, -1, put(0, 0, 0), new(Stamp))
-	if kind := l.Add(0, 1, put(0, 0, 0), new(Stamp)); kind != Redelivered {
+	l.Add(at(0, -1, put(0, 0, 0)), new(Stamp))
+	if kind := l.Add(at(0, 1, put(0, 0, 0)), new(Stamp)); kind != Redelivered {
 		t.Errorf("with an epoch that was not known the first time it is %v", kind)
 	}
 	for i, epoch := range []int32{-1, 3, 3, -1, 5, 4, 4, 6, 0} {
-		l.Add(int64(i)+1, epoch, put(0, 0, int64(i)+1), new(Stamp))
+		l.Add(at(int64(i)+1, epoch, put(0, 0, int64(i)+1)), new(Stamp))
 	}
 	if v := new(Book).Verify(r); v.EpochRegressions != 2 {
 		t.Errorf("%d times, want 2: from 5 to 4 and from 6 to 0", v.EpochRegressions)
@@ -100,18 +107,46 @@ func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
 	r := NewReader(1)
 	l := r.Log(0)
 	for i := range int64(10) {
-		l.Add(i, 1, put(0, 0, i), new(Stamp))
+		l.Add(at(i, 1, put(0, 0, i)), new(Stamp))
 	}
 	for i := int64(6); i < 12; i++ { // 6 to 9 are gone
-		if kind := l.Add(i, 2, put(0, 0, i+4), new(Stamp)); kind != Stamped {
+		if kind := l.Add(at(i, 2, put(0, 0, i+4)), new(Stamp)); kind != Stamped {
 			t.Errorf("offset %d: %v", i, kind)
 		}
 	}
-	if kind := l.Add(6, 2, put(0, 0, 10), new(Stamp)); kind != Redelivered {
+	if kind := l.Add(at(6, 2, put(0, 0, 10)), new(Stamp)); kind != Redelivered {
 		t.Errorf("offset 6 once more: %v", kind)
 	}
 	if v := new(Book).Verify(r); v.Rewritten != 1 || v.Redelivered != 1 || v.Checked != 16 || v.Duplicated+v.Reordered+v.EpochRegressions > 0 {
 		t.Errorf("%+v", v)
+	}
+}
+
+func TestALogIsFollowedFromLeaderToLeader(t *testing.T) {
+	l := NewReader(1).Log(0)
+	if tips, cut := l.Tips(); len(tips) != 0 || cut {
+		t.Errorf("nothing was read, and the tips are %v, cut %v", tips, cut)
+	}
+	for i, epoch := range []int32{-1, 3, 3, -1, 3, 5, 5} {
+		l.Add(at(int64(i), epoch, put(0, 0, int64(i))), new(Stamp))
+	}
+	tips, cut := l.Tips()
+	if diff := cmp.Diff([]Tip{{Offset: 4, Epoch: 3}, {Offset: 6, Epoch: 5}}, tips); diff != "" || cut {
+		t.Errorf("cut %v, tips -want +got:\n%s", cut, diff)
+	}
+	l.Add(at(2, 6, put(0, 0, 7)), new(Stamp)) // a new leader has cut it off
+	if tips, cut = l.Tips(); len(tips) != 3 || !cut {
+		t.Errorf("cut %v, tips %v", cut, tips)
+	}
+	l.Again(0, 0)
+	if tips, cut = l.Tips(); len(tips) != 0 || cut {
+		t.Errorf("it is to be read again, and the tips are %v, cut %v", tips, cut)
+	}
+	for i := range int32(2 * maxTips) {
+		l.Add(at(int64(i), i, put(0, 0, int64(i))), new(Stamp))
+	}
+	if tips, cut = l.Tips(); len(tips) != maxTips+1 || !cut {
+		t.Errorf("%d tips, cut %v, want no more than can be asked for, and doubt", len(tips), cut)
 	}
 }
 
@@ -129,7 +164,7 @@ func TestConsumersMayHandAPartitionOver(t *testing.T) {
 				l := r.Log(0)
 				l.Lock()
 				for seq := from; seq < from+chunk; seq++ {
-					l.Add(seq, 0, put(0, 0, seq), new(Stamp))
+					l.Add(at(seq, 0, put(0, 0, seq)), new(Stamp))
 				}
 				l.Unlock()
 				next = from + chunk - from%3 // the next owner goes back a little
@@ -152,8 +187,8 @@ func TestAddingDoesNotAllocate(t *testing.T) {
 	value, s, offset := put(0, 0, 0), Stamp{Run: 1}, int64(0)
 	if n := testing.AllocsPerRun(1000, func() {
 		s.Seq = offset
-		s.Put(value)
-		l.Add(offset, 0, value, &s)
+		s.Put(value, Around{})
+		l.Add(at(offset, 0, value), &s)
 		offset++
 	}); n > 0 {
 		t.Errorf("%v allocations a record", n)

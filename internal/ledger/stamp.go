@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"time"
 )
 
 // StampSize is how many bytes at the head of a value the stamp takes, and so the
@@ -11,11 +12,11 @@ const StampSize = 40
 
 // magic begins every stamp: two letters, a byte that is in no text, and the
 // version of the layout.
-const magic = 0x6b74b101
+const magic = 0x6b74b102
 
 // Where the fields of a stamp lie; all are big endian.
 const (
-	atSum       = 4 // CRC-32C of all that follows it: the rest of the stamp and of the value
+	atSum       = 4 // see checksum
 	atRun       = 8
 	atSeq       = 16
 	atDue       = 24
@@ -32,6 +33,9 @@ const warmupFlag = 1
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
 // Stamp says which record a value belongs to.
+//
+// The record's timestamp is the millisecond in which it was due (Time), so that a
+// timestamp that was changed is found out without room for a second one.
 type Stamp struct {
 	Run       uint64
 	Seq       int64 // number within the producer's lane of the partition, from 0
@@ -46,9 +50,9 @@ type Kind uint8
 
 // What ReadStamp and Log.Add tell of a value.
 const (
-	Stamped   Kind = iota // a stamp, and the value as it was sent
+	Stamped   Kind = iota // a stamp, and the record as it was sent
 	Unstamped             // no stamp: nothing that a verified load wrote
-	Corrupted             // a stamp, but not the value as it was sent, or not where it was sent to
+	Corrupted             // a stamp, but not the record as it was sent, or not where it was sent to
 
 	Foreign     // only of Log.Add: of another run
 	Redelivered // only of Log.Add: at an offset that was read before; nothing else was looked at
@@ -71,10 +75,51 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Put writes the stamp over the first StampSize bytes of value, with the checksum
-// of the whole value: call it when the rest is in place. It panics if value is
-// shorter than that.
-func (s *Stamp) Put(value []byte) {
+// Around is what lies around a record's value, and is checked with it.
+type Around struct {
+	Key     []byte // nil is another key than an empty one
+	Headers uint32 // AddHeader of each, from 0 on
+}
+
+// AddHeader returns the checksum of headers with one more behind them.
+func AddHeader(sum uint32, key string, value []byte) uint32 {
+	const prime = 16777619 // of FNV-1a: keys are short, and strings
+	for i := range len(key) {
+		sum = (sum ^ uint32(key[i])) * prime
+	}
+	return crc32.Update(mix(sum, len(key), value), crcTable, value)
+}
+
+// mix returns a checksum to start the next one from. It tells apart where one byte
+// string ends and the next begins, and nil from empty.
+func mix(sum uint32, length int, next []byte) uint32 {
+	x := uint64(sum)<<32 | uint64(uint32(length+1))
+	if next == nil {
+		x = ^x
+	}
+	x *= 0x9e3779b97f4a7c15 // the golden ratio: any input bit reaches the upper half
+	return uint32(x>>32) ^ uint32(x)
+}
+
+// checksum is the CRC-32C of the value behind the sum and of the key. It starts from
+// the checksum of the headers and the length of the value.
+func checksum(value []byte, a Around) uint32 {
+	sum := crc32.Update(mix(a.Headers, len(value), a.Key), crcTable, value[atRun:])
+	if len(a.Key) > 0 {
+		sum = crc32.Update(sum, crcTable, a.Key)
+	}
+	return sum
+}
+
+// Time is the timestamp of the record.
+func (s *Stamp) Time() time.Time { return time.UnixMilli(s.millis()) }
+
+func (s *Stamp) millis() int64 { return s.Due / int64(time.Millisecond) }
+
+// Put writes the stamp over the first StampSize bytes of value, with the checksum of
+// the whole value and of what lies around it: call it when all that is in place. It
+// panics if value is shorter than that.
+func (s *Stamp) Put(value []byte, a Around) {
 	head := value[:StampSize:StampSize]
 	binary.BigEndian.PutUint32(head, magic)
 	binary.BigEndian.PutUint64(head[atRun:], s.Run)
@@ -87,24 +132,24 @@ func (s *Stamp) Put(value []byte) {
 	}
 	binary.BigEndian.PutUint16(head[atFlags:], flags)
 	binary.BigEndian.PutUint32(head[atPartition:], uint32(s.Partition))
-	binary.BigEndian.PutUint32(head[atSum:], crc32.Checksum(value[atRun:], crcTable))
+	binary.BigEndian.PutUint32(head[atSum:], checksum(value, a))
 }
 
-// ReadStamp reads the stamp of a value into s and checks the whole value against
-// it. Of an unstamped value s is left alone; of a corrupted one it holds what the
-// value says, which may be anything.
-func ReadStamp(value []byte, s *Stamp) Kind {
+// ReadStamp reads the stamp of a value into s and checks the whole value, and what
+// lies around it, against it. Of an unstamped value s is left alone; of a corrupted
+// one it holds what the value says, which may be anything.
+func ReadStamp(value []byte, a Around, s *Stamp) Kind {
 	if !PeekStamp(value, s) {
 		return Unstamped
 	}
-	if crc32.Checksum(value[atRun:], crcTable) != binary.BigEndian.Uint32(value[atSum:]) {
+	if checksum(value, a) != binary.BigEndian.Uint32(value[atSum:]) {
 		return Corrupted
 	}
 	return Stamped
 }
 
 // PeekStamp reads the stamp of a value into s without looking at the checksum. It
-// tells whether there is one; if not, s is left alone.
+// reports whether there is one; if not, s is left alone.
 func PeekStamp(value []byte, s *Stamp) bool {
 	if len(value) < StampSize || binary.BigEndian.Uint32(value) != magic {
 		return false

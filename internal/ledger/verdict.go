@@ -15,7 +15,7 @@ import (
 //
 // and, unless it is inexact,
 //
-//	checked = acknowledged_read + aborted_read + resurrected + unknown_read + unissued + duplicated
+//	checked = acknowledged_read + unconfirmed + aborted_read + resurrected + unknown_read + unissued + duplicated
 type Verdict struct {
 	Readers int `json:"readers"`
 
@@ -26,10 +26,11 @@ type Verdict struct {
 
 	Checked          int64 `json:"checked"` // records of the run that were read and compared
 	AcknowledgedRead int64 `json:"acknowledged_read"`
-	Lost             int64 `json:"lost"`                // acknowledged, and certainly not where the reader looked
-	Unchecked        int64 `json:"unchecked,omitempty"` // acknowledged, and perhaps where the reader could not look
-	Undecided        int64 `json:"undecided,omitempty"` // acknowledged, and read or lost: that is forgotten
-	Aborted          int64 `json:"aborted,omitempty"`   // acknowledged in a transaction that was not committed
+	Lost             int64 `json:"lost"`                  // acknowledged, and certainly not where the reader looked
+	Unchecked        int64 `json:"unchecked,omitempty"`   // acknowledged, and perhaps where the reader could not look
+	Unconfirmed      int64 `json:"unconfirmed,omitempty"` // acknowledged and read, but perhaps cut off since: they count as unchecked, or as lost
+	Undecided        int64 `json:"undecided,omitempty"`   // acknowledged, and read or lost: that is forgotten
+	Aborted          int64 `json:"aborted,omitempty"`     // acknowledged in a transaction that was not committed
 	AbortedRead      int64 `json:"aborted_read,omitempty"`
 	Resurrected      int64 `json:"resurrected"`        // reported failed, and read
 	UnknownRead      int64 `json:"unknown_read"`       // never answered, and read
@@ -44,10 +45,13 @@ type Verdict struct {
 	Redelivered      int64 `json:"redelivered,omitempty"`    // read again: the reader went back, the log is not at fault
 	EpochRegressions int64 `json:"epoch_regressions,omitempty"`
 
-	// Rewritten is how often the log had been cut off, and written again from there
-	// on by a new leader, below what was read already. What was read and cut off
-	// counts as read; only another reading from the start misses it.
+	// Rewritten is how often a reader came upon a log that had been cut off, and written
+	// again from there on by a new leader, below what was read already.
 	Rewritten int64 `json:"rewritten,omitempty"`
+
+	// ReadAgain is how often a partition was read again from the start, because its log
+	// had been cut off below what was read. What the last reading found counts.
+	ReadAgain int64 `json:"read_again,omitempty"`
 
 	// Inexact tells that some lane had more than it can remember: the counts of
 	// what is certain are then too low, and Undecided and LateUndecided hold the
@@ -126,7 +130,7 @@ func (b *Book) Verify(readers ...*Reader) Verdict {
 func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unread := &Log{begin: -1, skipped: -1, last: -1, end: -1}
+	unread := newLog(b.Run, -1, 0)
 	for i := range b.Lanes {
 		l := &b.Lanes[i]
 		log := r.logs[l.Partition]
@@ -139,6 +143,7 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 		v.AcknowledgedRead += f.read
 		v.Lost += f.lost
 		v.Unchecked += f.unchecked
+		v.Unconfirmed += f.unconfirmed
 		v.Undecided += f.undecided
 		v.Aborted += f.aborted
 		v.AbortedRead += f.abortedRead
@@ -175,6 +180,7 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		v.Redelivered += l.redelivered
 		v.EpochRegressions += l.epochsBehind
 		v.Rewritten += l.rewritten
+		v.ReadAgain += l.readAgain
 		v.Inexact = v.Inexact || l.late > 0
 		if l.foreign > most {
 			most, v.OtherRun = l.foreign, fmt.Sprintf("%016x", l.other)

@@ -228,13 +228,13 @@ func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
 	r.Begin(0, 0)
 	for i, run := range []uint64{7, 8, 8, 7, 7, 9, 7} {
 		value := make([]byte, StampSize)
-		(&Stamp{Run: run}).Put(value)
+		(&Stamp{Run: run}).Put(value, Around{})
 		add(r, int64(i), value)
 	}
 	r.ReadTo(0, 500, 500)
 	one := NewReader(1)
 	value := make([]byte, StampSize)
-	(&Stamp{Run: 3}).Put(value)
+	(&Stamp{Run: 3}).Put(value, Around{})
 	add(one, 0, value)
 	v := ten().Verify(one, r)
 	if !v.OfAnotherRun || v.OtherRun != "0000000000000007" || v.Foreign != 8 {
@@ -248,7 +248,7 @@ func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
 
 func TestATotalLossIsNotTakenForTheLedgerOfAnotherRun(t *testing.T) {
 	foreign := make([]byte, StampSize)
-	(&Stamp{Run: 7}).Put(foreign)
+	(&Stamp{Run: 7}).Put(foreign, Around{})
 	for _, tc := range []struct {
 		name               string
 		same               bool // the topic is
@@ -361,5 +361,101 @@ func TestAVerdictTravelsAsJSON(t *testing.T) {
 		if !strings.Contains(string(b), `"`+key+`":0`) {
 			t.Errorf("%s is not in %s", key, b)
 		}
+	}
+}
+
+// The ten records were read, and then the log was cut off below them and written on.
+func TestWhatWasReadAndCutOffIsLost(t *testing.T) {
+	cut := func() *Reader {
+		r := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+		if begin := r.Log(0).Again(100, 40); begin != 100 {
+			t.Fatalf("it is to be read from offset %d, want 100", begin)
+		}
+		for seq := range int64(6) {
+			add(r, 100+seq, put(0, 0, seq))
+		}
+		return r
+	}
+	r := cut()
+	add(r, 106, put(0, 0, 10)) // never answered
+	r.ReadTo(0, 107, 107)
+	b := ten()
+	b.Lanes[0].Issued = 11
+	v := b.Verify(r)
+	addsUp(t, v)
+	if v.AcknowledgedRead != 6 || v.Lost != 4 || v.ReadAgain != 1 || v.Checked != 7 {
+		t.Errorf("read again: %+v, want 4 lost", v)
+	}
+	r = cut()
+	r.ReadTo(0, 106, 200)
+	v = ten().Verify(r)
+	addsUp(t, v)
+	if v.AcknowledgedRead != 6 || v.Lost != 0 || v.Unchecked != 4 {
+		t.Errorf("not read again to its end: %+v, want 4 unchecked", v)
+	}
+}
+
+// A replica that was away before the run began cuts the log off below the run's start.
+func TestTheLogIsReadAgainFromWhereItWasCutOff(t *testing.T) {
+	r := reading(100, 0, 1, 2)
+	if begin := r.Log(0).Again(40, 0); begin != 40 {
+		t.Fatalf("it is to be read from offset %d, want 40", begin)
+	}
+	for seq := int64(3); seq < 10; seq++ {
+		add(r, 40+seq, put(0, 0, seq))
+	}
+	r.ReadTo(0, 50, 50)
+	if v := ten().Verify(r); v.AcknowledgedRead != 7 || v.Lost != 3 || v.Unchecked != 0 {
+		t.Errorf("%+v, want 7 read and 3 lost", v)
+	}
+}
+
+func TestWhatIsDeletedBeforeItIsReadAgainIsUnchecked(t *testing.T) {
+	r := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	if begin := r.Log(0).Again(100, 104); begin != 104 {
+		t.Fatalf("it is to be read from offset %d, want 104", begin)
+	}
+	for seq := int64(4); seq < 9; seq++ {
+		add(r, 100+seq, put(0, 0, seq))
+	}
+	r.ReadTo(0, 110, 110)
+	if v := ten().Verify(r); v.AcknowledgedRead != 5 || v.Unchecked != 4 || v.Lost != 1 {
+		t.Errorf("%+v, want 4 unchecked and the last one lost", v)
+	}
+}
+
+// That it was read once proves nothing if the log may have been cut off since.
+func TestWhatMayHaveBeenCutOffIsUnchecked(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		seqs      []int64
+		end       int64
+		lost      int64
+		unchecked int64
+	}{
+		{"all read, the end is not known", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, -1, 0, 10},
+		{"all read, the log is long enough", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 200, 0, 10},
+		{"all read, the log ends before the last", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 109, 1, 9},
+		{"some read, the log ends before the last", []int64{0, 1, 2}, 103, 7, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := reading(100, tc.seqs...)
+			r.ReadTo(0, 100+int64(len(tc.seqs)), tc.end)
+			r.Log(0).Unconfirmed()
+			v := ten().Verify(r)
+			addsUp(t, v)
+			if v.AcknowledgedRead != 0 || v.Lost != tc.lost || v.Unchecked != tc.unchecked || v.Unconfirmed != int64(len(tc.seqs)) {
+				t.Errorf("%+v, want %d lost and %d unchecked", v, tc.lost, tc.unchecked)
+			}
+		})
+	}
+}
+
+// What is known of the log's end is proof enough, however little was read.
+func TestWhatWasAcknowledgedBeyondTheEndOfTheLogIsLost(t *testing.T) {
+	r := NewReader(1)
+	r.ReadTo(0, 0, 105) // it was never begun
+	if v := ten().Verify(r); v.Lost != 1 || v.Unchecked != 9 {
+		t.Errorf("%+v, want the last one lost, and the others unchecked", v)
 	}
 }

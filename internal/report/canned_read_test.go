@@ -204,7 +204,7 @@ func outage() *result.Fold {
 	f.Finish(result.Trailer{
 		Ended: result.Completed, ElapsedSeconds: 40.5, SendingSeconds: 40, Reading: result.ReadAll, Verify: &ledger.Verdict{
 			Readers: 1, Issued: 39_300, Acknowledged: 38_100, Failed: 1200, Checked: 38_009, AcknowledgedRead: 37_977, Lost: 122, Unchecked: 1,
-			Resurrected: 30, Duplicated: 2, Redelivered: 7, Unstamped: 40, Inexact: true, Rewritten: 1, Gaps: gaps, GapsBeyond: 3,
+			Resurrected: 30, Duplicated: 2, Redelivered: 7, Unstamped: 40, Inexact: true, Rewritten: 1, ReadAgain: 1, Gaps: gaps, GapsBeyond: 3,
 			Blame: []string{"acks=all: every in-sync replica had the lost records; with min.insync.replicas=1 or unclean leader election the topic's settings allow it"},
 		},
 	})

@@ -67,7 +67,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec), records failed after 850ms, acknowledged again after 3.95s, new leaders after 2.15s",
 			"the rate back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
 			"NOT AS IT SHOULD BE: 122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed and read all the same, 7 redelivered, 40 without a stamp",
-			"5 more such places", "what had been read, 1 time:", "too mixed to remember all",
+			"5 more such places", "kt read the partition again", "too mixed to remember all",
 		}, []string{"not back when", "summary has no room"}},
 	} {
 		text := written(t, Text, tc.of, Options{})
@@ -123,6 +123,7 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, "NOT AS IT SHOULD BE: 1 corrupted, 3 duplicated", theme.Bad},
 		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups read every acknowledged record once, in order", theme.Good},
 		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
+		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "not every record could be checked", theme.Warn},
 		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "not every record could be checked", theme.Warn},
 	} {
 		if got, style := verdictOf(&tc.v); !strings.HasPrefix(got, tc.want) && !strings.Contains(got, tc.want) || style.FG != tc.color {

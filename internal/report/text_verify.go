@@ -32,8 +32,11 @@ func (t *text) verification(r result.Result) {
 	if v.Inexact {
 		t.sentence("", warn, "outcomes were too mixed to remember all: what is certain is counted, and may be more")
 	}
-	if v.Rewritten > 0 {
-		t.sentence("", warn, "a log was cut off and written again below what had been read, "+plural(v.Rewritten, "time")+": read it again from its start to know")
+	if v.ReadAgain > 0 {
+		t.sentence("", warn, readAgain(v.ReadAgain))
+	}
+	if v.Unconfirmed > 0 {
+		t.sentence("", warn, theme.Count(v.Unconfirmed)+" were read, but it could not be found out whether the logs still hold them: check again with kt consume --verify LEDGER")
 	}
 	for _, why := range v.Blame {
 		t.sentence("", muted, why)
@@ -62,6 +65,13 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and as sent", v.Readers), good
 	}
 	return "every acknowledged record was read once, in order and as it was sent", good
+}
+
+func readAgain(n int64) string {
+	if n == 1 {
+		return "a log was cut off below what had been read: kt read the partition again, and counts what is there now"
+	}
+	return "logs were cut off below what had been read: kt read partitions again, " + plural(n, "time") + ", and counts what is there now"
 }
 
 func of(run string) string {

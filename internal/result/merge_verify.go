@@ -65,6 +65,7 @@ func addVerdict(sum, v *ledger.Verdict, others bool) {
 	sum.AcknowledgedRead += v.AcknowledgedRead
 	sum.Lost += lost
 	sum.Unchecked += unchecked
+	sum.Unconfirmed += v.Unconfirmed
 	sum.Undecided += v.Undecided
 	sum.Aborted += v.Aborted
 	sum.AbortedRead += v.AbortedRead
@@ -80,5 +81,6 @@ func addVerdict(sum, v *ledger.Verdict, others bool) {
 	sum.Redelivered += v.Redelivered
 	sum.EpochRegressions += v.EpochRegressions
 	sum.Rewritten += v.Rewritten
+	sum.ReadAgain += v.ReadAgain
 	sum.Inexact = sum.Inexact || v.Inexact
 }
