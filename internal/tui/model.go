@@ -19,6 +19,11 @@ type Options struct {
 	// them is called, once. Abort asks to leave without waiting for acks, and is
 	// called at most once. Each runs on a goroutine of its own. nil: nothing.
 	Stop, Interrupt, Abort func()
+
+	// Oldest returns since when the oldest record without an outcome has waited, and the
+	// time now, both from the start of the run; waits is false when none does. It is
+	// called with each frame. nil: the windows of the ticks say it.
+	Oldest func() (since, now time.Duration, waits bool)
 }
 
 // defaultFPS is enough for a clock; charts move once a second.
@@ -54,7 +59,9 @@ func NewModel(h Header, o Options) Model {
 		o.Now = time.Now
 	}
 	now := o.Now()
-	return Model{options: o, data: newData(h), scene: scene{span: defaultSpan, chart: paneThroughput}, started: now, now: now}
+	d := newData(h)
+	d.looksItself = o.Oldest != nil
+	return Model{options: o, data: d, scene: scene{span: defaultSpan, chart: paneThroughput}, started: now, now: now}
 }
 
 // Init starts the clock.
@@ -71,10 +78,12 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.w, m.h = msg.Width, msg.Height
 	case clockMsg:
 		m.now = m.options.Now()
+		m.look()
 		return m, m.clock()
 	case Tick:
 		m.now = m.options.Now()
 		m.data.observe(msg)
+		m.look()
 		if !m.data.unheard() {
 			m.ticked = m.now
 		}
@@ -82,6 +91,18 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m.key(msg.String())
 	}
 	return m, nil
+}
+
+// look looks at the oldest record between two ticks: a stall is to be seen at once.
+func (m Model) look() {
+	if m.options.Oldest == nil {
+		return
+	}
+	since, now, waits := m.options.Oldest()
+	if !waits {
+		since = now
+	}
+	m.data.lookAtOldest(since, now)
 }
 
 // key does what a key is for.
