@@ -28,13 +28,13 @@ const (
 
 // stall follows the oldest record without an outcome. Times are from the start of the run.
 type stall struct {
-	on      bool
-	age     time.Duration // of the oldest record, if it stands out; 0: none does
-	began   time.Duration // when the oldest record was due
-	oldest  time.Duration // since when it has been the oldest
-	looked  time.Duration // at the last look
-	p99     [recentTicks]time.Duration
-	ticks   int // that had acknowledgements
+	on     bool
+	age    time.Duration // of the oldest record, if it stands out; 0: none does
+	began  time.Duration // when the oldest record was due
+	oldest time.Duration // since when it has been the oldest
+	looked time.Duration // at the last look
+	p99    [recentTicks]time.Duration
+	ticks  int // that had acknowledgements
 }
 
 // learn takes in the p99 of the acknowledgements of a tick.
