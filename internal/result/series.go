@@ -48,6 +48,7 @@ func PointOf(w *stats.Window) Point {
 		Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes,
 		EndToEndP50: e2e(0.5), EndToEndP90: e2e(0.9), EndToEndP99: e2e(0.99), EndToEndP999: e2e(0.999),
 		EndToEndMax: w.EndToEnd.Max().Microseconds(), Events: int64(len(w.Events)),
+		Oldest: w.Oldest.Microseconds(),
 	}
 }
 
@@ -106,7 +107,7 @@ func join(a, b Point) Point {
 		Consumed: a.Consumed + b.Consumed, ConsumedBytes: a.ConsumedBytes + b.ConsumedBytes, Backlog: b.Backlog,
 		EndToEndP50: max(a.EndToEndP50, b.EndToEndP50), EndToEndP90: max(a.EndToEndP90, b.EndToEndP90),
 		EndToEndP99: max(a.EndToEndP99, b.EndToEndP99), EndToEndP999: max(a.EndToEndP999, b.EndToEndP999),
-		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events,
+		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events, Oldest: max(a.Oldest, b.Oldest),
 	}
 }
 
