@@ -21,7 +21,12 @@ type terminal struct {
 // exit code is shown as "exit=N".
 func openTerminal(t *testing.T, w, h int, command string) *terminal {
 	t.Helper()
-	term := &terminal{t: t, name: strings.ReplaceAll(fmt.Sprintf("kt-it-%s", t.Name()), "/", "-")}
+	term := &terminal{t: t, name: "kt-it-" + strings.Map(func(r rune) rune {
+		if r == '/' || r == '[' || r == ']' {
+			return '-'
+		}
+		return r
+	}, t.Name())}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-L", term.name, "kill-server").Run() }) // it may have ended by itself
 	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", "kt", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h),
 		"env -u TMUX -u CI -u NO_COLOR TERM=xterm-256color LC_ALL=C.UTF-8 "+command+`; echo "exit=$?"; sleep 60`)
@@ -111,6 +116,27 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 			t.Errorf("the screen is still there:\n%s", last)
 		}
 	})
+
+	// tmux 3.3a shows rows of a screen that was left above what was there before, if the
+	// terminal has grown meanwhile.
+	sizes := [][][2]int{{{120, 36}}, {{60, 15}, {200, 60}, {120, 36}}, {{200, 60}, {60, 15}}, {{100, 30}, {101, 31}, {81, 25}}}
+	for i := range 12 {
+		resized := sizes[i%len(sizes)]
+		t.Run(fmt.Sprintf("nothing of it is left after zoom %d and sizes %v", i%8, resized), func(t *testing.T) {
+			term := openTerminal(t, 80, 24, load)
+			term.await("RUN")
+			term.keys(fmt.Sprint(i % 8))
+			for _, size := range resized {
+				term.tmux("resize-window", "-t", "kt", "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
+				time.Sleep(time.Duration(i) * 40 * time.Millisecond) // in the middle of a frame, too
+			}
+			term.keys("q")
+			term.await("exit=")
+			if all := term.tmux("capture-pane", "-p", "-S", "-", "-t", "kt"); strings.ContainsAny(all, "│╭╰┤") {
+				t.Errorf("the screen is still there:\n%s", all)
+			}
+		})
+	}
 
 	t.Run("the end by Ctrl-C", func(t *testing.T) {
 		term := openTerminal(t, 80, 24, load)

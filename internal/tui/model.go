@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
 // Options are what the screen needs beside the run itself.
@@ -37,6 +38,7 @@ type Model struct {
 	scene   scene // data is nil: frame fills it in
 
 	w, h    int
+	left    bool      // what is shown is empty: see leave
 	ticked  time.Time // when the last tick came from which the clock goes on
 	started time.Time
 	now     time.Time
@@ -46,6 +48,9 @@ var _ tea.Model = Model{}
 
 // clockMsg comes with every frame.
 type clockMsg struct{}
+
+// leaveMsg ends the program.
+type leaveMsg struct{}
 
 // NewModel returns the model of a run that is about to begin.
 func NewModel(h Header, o Options) Model {
@@ -87,10 +92,19 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if !m.data.unheard() {
 			m.ticked = m.now
 		}
+	case leaveMsg:
+		return m.leave()
 	case tea.KeyPressMsg:
 		return m.key(msg.String())
 	}
 	return m, nil
+}
+
+// leave ends the program with an empty screen: some terminals that were resized show
+// rows of it again, above what was there before.
+func (m Model) leave() (tea.Model, tea.Cmd) {
+	m.left = true
+	return m, tea.Quit
 }
 
 // look looks at the oldest record between two ticks: a stall is to be seen at once.
@@ -183,9 +197,9 @@ func (s *scene) back() {
 func (m Model) stop(ask func()) (tea.Model, tea.Cmd) {
 	switch {
 	case m.data.state == Done:
-		return m, tea.Quit
+		return m.leave()
 	case m.scene.stopping:
-		return m, tea.Sequence(call(m.options.Abort), tea.Quit)
+		return m, tea.Sequence(call(m.options.Abort), func() tea.Msg { return leaveMsg{} })
 	}
 	m.scene.stopping = true
 	return m, call(ask)
@@ -227,6 +241,9 @@ func (m Model) View() tea.View {
 
 // frame is the screen as text.
 func (m Model) frame() string {
+	if m.left {
+		return chart.New(m.w, m.h, m.options.Theme).String()
+	}
 	s := m.scene
 	if !s.frozen {
 		s.data, s.clock = m.data, m.elapsed()
