@@ -21,12 +21,7 @@ type terminal struct {
 // exit code is shown as "exit=N".
 func openTerminal(t *testing.T, w, h int, command string) *terminal {
 	t.Helper()
-	term := &terminal{t: t, name: "kt-it-" + strings.Map(func(r rune) rune {
-		if r == '/' || r == '[' || r == ']' {
-			return '-'
-		}
-		return r
-	}, t.Name())}
+	term := &terminal{t: t, name: strings.ReplaceAll(fmt.Sprintf("kt-it-%s", t.Name()), "/", "-")}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-L", term.name, "kill-server").Run() }) // it may have ended by itself
 	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", "kt", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h),
 		"env -u TMUX -u CI -u NO_COLOR TERM=xterm-256color LC_ALL=C.UTF-8 "+command+`; echo "exit=$?"; sleep 60`)
@@ -122,7 +117,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 	sizes := [][][2]int{{{120, 36}}, {{60, 15}, {200, 60}, {120, 36}}, {{200, 60}, {60, 15}}, {{100, 30}, {101, 31}, {81, 25}}}
 	for i := range 12 {
 		resized := sizes[i%len(sizes)]
-		t.Run(fmt.Sprintf("nothing of it is left after zoom %d and sizes %v", i%8, resized), func(t *testing.T) {
+		t.Run(fmt.Sprintf("nothing of it is left, %d", i), func(t *testing.T) {
 			term := openTerminal(t, 80, 24, load)
 			term.await("RUN")
 			term.keys(fmt.Sprint(i % 8))
@@ -133,10 +128,21 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 			term.keys("q")
 			term.await("exit=")
 			if all := term.tmux("capture-pane", "-p", "-S", "-", "-t", "kt"); strings.ContainsAny(all, "│╭╰┤") {
-				t.Errorf("the screen is still there:\n%s", all)
+				t.Errorf("zoom %d and sizes %v: the screen is still there:\n%s", i%8, resized, all)
 			}
 		})
 	}
+
+	t.Run("a stall, and its end", func(t *testing.T) {
+		term := openTerminal(t, 120, 36, load)
+		term.await("RUN", "avg")
+		k.script("pause", "1")
+		term.await("STALL", "oldest", "bound by: a stall", "no acknowledgement for", "stall: a record stays unanswered", "!was kept")
+		k.script("resume", "1")
+		term.await("RUN", "!oldest", "records are answered again")
+		term.keys("q")
+		term.await("exit=")
+	})
 
 	t.Run("the end by Ctrl-C", func(t *testing.T) {
 		term := openTerminal(t, 80, 24, load)

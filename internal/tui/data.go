@@ -142,13 +142,13 @@ func (d *data) follow(w *stats.Window) {
 		d.stamp()
 	}
 	d.last = d.numbersOf(w, w.End-w.Start)
+	if w.Acknowledged > 0 {
+		d.stall.learn(d.ackLatency(w).Quantile(quantiles[p99].share))
+	}
 	d.points = appendPoint(d.points, d.newPoint(w), d.mostPoints())
 	d.parts.add(w, d.main)
 	d.observeBrokers(w)
 	d.timeline.listen(w, d)
-	if h := d.ackLatency(w); w.Acknowledged > 0 {
-		d.stall.learn(h.Quantile(quantiles[p99].share))
-	}
 	if !d.looksItself {
 		d.lookAtOldest(w.End-w.Oldest, w.End)
 	}
