@@ -158,7 +158,7 @@ func (r *remote) watched(found, on []cluster.Peer) ([]cluster.Peer, error) {
 func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	h := r.header()
 	var err error
-	if r.out, err = newOutput(r.env, r.load, r.stop, h, r.screenHeader); err != nil {
+	if r.out, err = newOutput(r.env, r.load, r.stop, h, r.screenHeader, nil); err != nil {
 		return cluster.Outcome{}, usageError(err)
 	}
 	r.fold = result.NewFold(h)

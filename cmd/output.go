@@ -40,7 +40,7 @@ type output struct {
 
 // newOutput decides what there is to see. The screen is for people: only without
 // --output, or with --output tui, and on a terminal that is no log.
-func newOutput(env *Env, l *load, stop *stopper, h result.Header, screen func(result.Header) tui.Header) (*output, error) {
+func newOutput(env *Env, l *load, stop *stopper, h result.Header, screen func(result.Header) tui.Header, oldest func() (since, now time.Duration, waits bool)) (*output, error) {
 	o := &output{env: env, load: l, format: l.Output}
 	if l.Plan.Writes() {
 		o.drainTimeout = l.producer.DeliveryTimeout()
@@ -58,7 +58,7 @@ func newOutput(env *Env, l *load, stop *stopper, h result.Header, screen func(re
 	}
 	th := theme.New(theme.Options{Profile: env.profile(w, l.NoColor), ASCII: env.ascii(l.ASCII), Dark: true})
 	model := tui.NewModel(screen(h), tui.Options{
-		Theme: th, FPS: l.FPS, Now: env.Now,
+		Theme: th, FPS: l.FPS, Now: env.Now, Oldest: oldest,
 		Stop:      func() { stop.stop(nil) },
 		Interrupt: func() { stop.stop(os.Interrupt) },
 		Abort:     func() { stop.stop(nil) },

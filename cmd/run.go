@@ -43,7 +43,7 @@ func (r *runner) run(ctx context.Context) error {
 		return errors.Join(misfitIsUsage(err), r.target.undo(ctx))
 	}
 	defer r.closeWatcher()
-	out, err := newOutput(r.env, r.load, r.stop, header, r.screenHeader)
+	out, err := newOutput(r.env, r.load, r.stop, header, r.screenHeader, r.status.Oldest)
 	if err != nil {
 		return errors.Join(usageError(err), r.target.undo(ctx))
 	}

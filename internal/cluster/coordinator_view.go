@@ -68,9 +68,12 @@ func newView() *view {
 // broke is in the run files alone.
 func (v *view) add(host string, process int, w stats.Window, elapsed time.Duration) {
 	name := partName{host, process}
-	tallyOf(v.hosts, host).add(name, &w, w.End-w.Start)
 	// No window ends after now, whatever its process says.
 	slot := min(int(math.Round(w.End.Seconds())), int(elapsed.Seconds())+1)
+	if slot <= v.shown {
+		w.Oldest = 0 // the age of then is not that of now
+	}
+	tallyOf(v.hosts, host).add(name, &w, w.End-w.Start)
 	v.last[name] = max(v.last[name], slot)
 	lasted := w.End - w.Start
 	if lasted > time.Second*3/2 {

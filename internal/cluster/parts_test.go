@@ -173,9 +173,14 @@ func TestWindowsOfManyProcessesMakeOneSecond(t *testing.T) {
 	}
 	// Host b comes back, with what it did meanwhile.
 	v.add("b", 1, w(1, 3, 16), 3*time.Second)
-	v.add("b", 2, w(0, 1, 32), 3*time.Second)
+	late := w(0, 1, 32)
+	late.Oldest = 900 * time.Millisecond
+	v.add("b", 2, late, 3*time.Second)
+	if age := v.hosts["b"].window().Oldest; age != 0 {
+		t.Errorf("the oldest record of then, of %v, is one of now", age)
+	}
 	got, ok = v.next(always, 3*time.Second)
-	if !ok || len(got) != 1 || got[0].Acknowledged != 48 || got[0].Start != 2*time.Second || got[0].End != 3*time.Second {
+	if !ok || got[0].Oldest != 0 || len(got) != 1 || got[0].Acknowledged != 48 || got[0].Start != 2*time.Second || got[0].End != 3*time.Second {
 		t.Errorf("late windows are shown as %+v", got)
 	}
 	v.add("a", 1, w(2.001, 3.001, 200), 4*time.Second)

@@ -82,6 +82,8 @@ type Status struct {
 	Stage    atomic.Int32 // a Stage
 	Buffered atomic.Int64 // bytes waiting for acks, at the last tick
 	Requests atomic.Int64 // in flight, of all shards
+
+	run atomic.Pointer[run] // while it goes on
 }
 
 // End is how a run ended.
@@ -181,6 +183,8 @@ func (r *run) run(ctx context.Context) End {
 	}
 
 	r.feed = newFeed(r.sinks)
+	r.opts.Status.run.Store(r)
+	defer r.opts.Status.run.Store(nil)
 	if r.opts.Started != nil {
 		r.opts.Started()
 	}

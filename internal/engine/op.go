@@ -17,6 +17,7 @@ type Op struct {
 	State any           // the worker's own, kept while the Op is reused
 
 	shard       *Shard
+	waits       time.Duration // since when, as oldest counts; guarded by the shard's mu
 	phase       int8
 	outstanding bool
 }

@@ -83,7 +83,7 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 		waited, s.debt = true, true
 	}
 	// The op may have its outcome by now, but only this goroutine uses it again.
-	s.burst = append(s.burst, sentRecord{due: due, lag: op.Sent - due, phase: int8(phase), own: !s.debt && !s.closed})
+	s.burst = append(s.burst, sentRecord{op: op, due: due, lag: op.Sent - due, phase: int8(phase), own: !s.debt && !s.closed})
 	s.sent.ops++
 	s.sent.bytes += int64(op.Bytes)
 	return true, waited
@@ -129,10 +129,12 @@ func (s *Shard) grow() bool {
 	}
 	slab := make([]Op, n)
 	for i := range slab {
-		slab[i].shard = s
+		slab[i].shard, slab[i].waits = s, never
 		s.local = append(s.local, &slab[i])
 	}
+	s.mu.Lock()
 	s.slabs = append(s.slabs, slab)
+	s.mu.Unlock()
 	return true
 }
 
@@ -197,8 +199,12 @@ func (s *Shard) refuse(phase int, due time.Duration) {
 func (s *Shard) publish(next int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, b := range s.burst {
+	for i := range s.burst {
+		b := &s.burst[i]
 		s.rec.Sent(int(b.phase), b.due, b.lag, b.own)
+		if b.op.outstanding {
+			b.op.waits = b.due
+		}
 	}
 	if len(s.burst) > 0 && s.handed.ops <= s.settled.ops {
 		s.asked = s.burst[0].due + s.burst[0].lag
@@ -208,6 +214,7 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	if s.closed {
 		due = s.Now()
 	}
+	s.next = due
 	s.phase = s.warm.phase(next, due)
 }
 

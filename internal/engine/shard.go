@@ -21,7 +21,7 @@ type Shard struct {
 	closed bool   // no schedule: a record is due when it can go
 	debt   bool   // behind because something held the sender up, and not caught up since
 	local  []*Op  // free ops
-	slabs  [][]Op // every op there is
+	slabs  [][]Op // every op there is; it grows with mu held, because oldest looks at it
 	burst  []sentRecord
 	sent   gauge // records handed to the worker
 	seen   gauge // records with an outcome, as of the last look
@@ -35,6 +35,7 @@ type Shard struct {
 	handed   gauge // records handed to the worker, as of the last burst
 	settled  gauge // records with an outcome
 	returned []*Op
+	next     time.Duration // when the record is due that comes next
 	waiting  gauge         // the sender waits until settled reaches this; zero: it does not wait
 	blocked  bool          // the sender is held up by a full buffer, until it has woken
 	waitFrom time.Duration // since when, or since the last window
@@ -65,6 +66,7 @@ func (w warmup) phase(index int64, due time.Duration) int {
 
 // sentRecord is what the sender has to count of one record that it handed over.
 type sentRecord struct {
+	op    *Op
 	due   time.Duration
 	lag   time.Duration
 	phase int8
@@ -110,6 +112,7 @@ func (s *Shard) Requests(change int) { s.run.opts.Status.Requests.Add(int64(chan
 // free takes back an op that has its outcome. The caller holds mu.
 func (s *Shard) free(o *Op) {
 	o.outstanding = false
+	o.waits = never
 	s.returned = append(s.returned, o)
 	s.settled.ops++
 	s.settled.bytes += int64(o.Bytes)
@@ -138,6 +141,7 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 	if s.sending {
 		sending = end - start
 	}
+	s.rec.Oldest(s.phase, max(0, end-s.oldest()))
 	return s.rec.Take(fresh, s.phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
 }
 
@@ -151,6 +155,7 @@ func (s *Shard) giveUp() {
 		for i := range slab {
 			if o := &slab[i]; o.outstanding {
 				o.outstanding = false
+				o.waits = never
 				s.rec.Unknown(int(o.phase), now-o.Due)
 				s.rec.Outage(s.phase, s.run.beside.outage(now, o.Sent))
 				if p, ok := o.State.(Placed); ok && s.answered > 0 {

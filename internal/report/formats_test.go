@@ -191,6 +191,8 @@ func TestProgressIsOneLine(t *testing.T) {
 	now := time.Date(2026, 11, 21, 13, 10, 25, 999, time.FixedZone("CET", 3600))
 	sample := host.Sample{ProcessCPU: 1.234, Cores: 4}
 	warm, running, empty := second(4, true, nil), second(64, false, withErrors), stats.Window{}
+	warm.Oldest = 52 * time.Millisecond // others waited as long
+	stalled := stats.Window{Start: 5 * time.Second, End: 6 * time.Second, Oldest: 1620 * time.Millisecond}
 	for _, tc := range []struct {
 		name string
 		w    *stats.Window
@@ -204,6 +206,10 @@ func TestProgressIsOneLine(t *testing.T) {
 		{
 			"with errors, of a known length", &running, 2 * time.Minute,
 			"2026-11-21T12:10:25Z  01:05/02:00  1.00k records/s  0.49 MiB/s  p50 14.7ms  p99 51.2ms  p99.9 52.2ms  err 1,200  cpu 1.23/4 cores\n",
+		},
+		{
+			"in a stall", &stalled, 0,
+			"2026-11-21T12:10:25Z  00:06  0 records/s  0.00 MiB/s  p50 -  p99 -  p99.9 -  oldest unanswered 1.62s  err 0  cpu 1.23/4 cores\n",
 		},
 		{
 			"with nothing", &empty, 0,

@@ -14,9 +14,9 @@ import (
 // when it ended; of is the planned length of the run, 0 when it has none.
 func Progress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of time.Duration) error {
 	q := func(q float64) string { return quantile(&s.Response, q) }
-	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s  err %s  cpu %.2f/%.0f cores\n",
+	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s%s  err %s  cpu %.2f/%.0f cores\n",
 		now.UTC().Format(time.RFC3339), progressClock(s, of), theme.Rate(s.RecordsPerSecond()), theme.MiB(s.BytesPerSecond()),
-		q(0.5), q(0.99), q(0.999), theme.Count(s.Failed), h.ProcessCPU, h.Cores)
+		q(0.5), q(0.99), q(0.999), oldest(s), theme.Count(s.Failed), h.ProcessCPU, h.Cores)
 	return err
 }
 
@@ -30,6 +30,16 @@ func progressClock(s *stats.Window, of time.Duration) string {
 		clock += "  warm-up"
 	}
 	return clock
+}
+
+// oldest is the age of a record that has waited longer than any that was answered in the
+// interval: what the quantiles cannot have. Empty when there is none.
+func oldest(s *stats.Window) string {
+	const shows = 100 * time.Millisecond // a shorter time is no news
+	if s.Oldest < shows || s.Oldest <= s.Response.Max() {
+		return ""
+	}
+	return "  oldest unanswered " + theme.Duration(s.Oldest)
 }
 
 // quantile is a dash where there is nothing: a latency of 0 would be the best there is.

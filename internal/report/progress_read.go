@@ -26,6 +26,9 @@ func ReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p 
 	if p.Writes() || s.EndToEnd.Count() > 0 {
 		parts = append(parts, "end to end p50 "+quantile(&s.EndToEnd, 0.5), "p99 "+quantile(&s.EndToEnd, 0.99))
 	}
+	if text := oldest(s); text != "" {
+		parts = append(parts, strings.TrimSpace(text))
+	}
 	failed := s.Failed
 	for _, n := range s.FetchErrors {
 		failed += n

@@ -222,6 +222,7 @@ func TestReadProgressIsOneLine(t *testing.T) {
 	plain.EndToEnd, plain.FetchErrors = stats.Histogram{}, map[string]int64{"NOT_LEADER_OR_FOLLOWER": 3}
 	both, empty := second(64, false, reads), stats.Window{}
 	both.Failed = 2
+	stalled := stats.Window{End: time.Second, Oldest: 900 * time.Millisecond}
 	for _, tc := range []struct {
 		name    string
 		w       *stats.Window
@@ -240,6 +241,10 @@ func TestReadProgressIsOneLine(t *testing.T) {
 		{
 			"a roundtrip", &both, &roundtrip, 7,
 			"2026-11-21T12:10:25Z  01:05/01:00  sent 1.00k/s  read 1.00k/s  0.49 MiB/s  backlog 7  end to end p50 18.0ms  p99 61.7ms  err 2  cpu 1.23/4 cores\n",
+		},
+		{
+			"a roundtrip in a stall", &stalled, &roundtrip, 0,
+			"2026-11-21T12:10:25Z  00:01/01:00  sent 0/s  read 0/s  0.00 MiB/s  backlog 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0  cpu 1.23/4 cores\n",
 		},
 		{
 			"one that has read nothing", &empty, &roundtrip, 0,

@@ -108,6 +108,7 @@ func PointOf(w *stats.Window) Point {
 		StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup,
 		Acknowledged: w.Acknowledged, Failed: w.Failed, Bytes: w.Bytes,
 		Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes, Events: int64(len(w.Events)),
+		Oldest: w.Oldest.Microseconds(),
 	}
 	p.distributions(w)
 	return p
@@ -198,6 +199,6 @@ func join(a, b Point) Point {
 		Consumed: a.Consumed + b.Consumed, ConsumedBytes: a.ConsumedBytes + b.ConsumedBytes, Backlog: b.Backlog,
 		EndToEndP50: max(a.EndToEndP50, b.EndToEndP50), EndToEndP90: max(a.EndToEndP90, b.EndToEndP90),
 		EndToEndP99: max(a.EndToEndP99, b.EndToEndP99), EndToEndP999: max(a.EndToEndP999, b.EndToEndP999),
-		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events,
+		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events, Oldest: max(a.Oldest, b.Oldest),
 	}
 }

@@ -71,6 +71,13 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 	}
 }
 
+func TestTheSeriesHasTheAgeOfTheOldestRecord(t *testing.T) {
+	a, b := PointOf(&stats.Window{Oldest: time.Second}), PointOf(&stats.Window{Oldest: 2 * time.Second})
+	if a.Oldest != 1e6 || join(a, b).Oldest != 2e6 || join(b, a).Oldest != 2e6 {
+		t.Errorf("%d and %d µs, joined %d", a.Oldest, b.Oldest, join(a, b).Oldest)
+	}
+}
+
 func TestJoinedLatenciesAreTheWorstAndCPUIsWeighted(t *testing.T) {
 	a := Point{StartSeconds: 5, Seconds: 1, Acknowledged: 1, Failed: 2, Bytes: 3, P50: 10, P90: 1, P99: 30, P999: 4, Max: 50, LagP99: 6, CPUCores: 4}
 	b := Point{StartSeconds: 6, Seconds: 3, Acknowledged: 10, Failed: 20, Bytes: 30, P50: 1, P90: 20, P99: 3, P999: 40, Max: 5, LagP99: 60}

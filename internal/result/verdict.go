@@ -102,6 +102,7 @@ type evidence struct {
 	single bool    // one record at a time
 	read   *reading
 	told   *partsSay // of a merged run
+	now    bool      // sending goes on: the verdict is of now
 }
 
 func (f *Fold) evidence() evidence {
@@ -142,8 +143,12 @@ func (f *Fold) setting(name string) string {
 	return ""
 }
 
-// Verdict is what the run was bound by so far.
-func (f *Fold) Verdict() Verdict { e := f.evidence(); return e.verdict() }
+// Verdict is what the run is bound by, as far as it has come.
+func (f *Fold) Verdict() Verdict {
+	e := f.evidence()
+	e.now = f.loading
+	return e.verdict()
+}
 
 // invalid gives the reasons why a fixed-rate run does not measure what it says:
 // kt itself did not keep the schedule. Back-pressure of the brokers is no such
@@ -271,8 +276,12 @@ func (e *evidence) queued(busy string) Verdict {
 	if e.noAcks {
 		limit, did = LimitSockets, "taken by the connections"
 	}
-	return Verdict{limit, fmt.Sprintf("%s/s were offered and %s/s %s: %s, %.1f s of the load, waited when sending ended; %s",
-		theme.Plural(e.rate, "record", "records"), theme.Amount(e.acked), did, theme.Plural(e.wait, "record", "records"), e.wait/e.target, busy)}
+	when := "waited when sending ended"
+	if e.now {
+		when = "wait now"
+	}
+	return Verdict{limit, fmt.Sprintf("%s/s were offered and %s/s %s: %s, %.1f s of the load, %s; %s",
+		theme.Plural(e.rate, "record", "records"), theme.Amount(e.acked), did, theme.Plural(e.wait, "record", "records"), e.wait/e.target, when, busy)}
 }
 
 // stalls reports whether the longest time without an acknowledgement is worth a verdict.

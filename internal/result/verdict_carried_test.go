@@ -25,6 +25,25 @@ func lagging(seconds, offered, acked int) []event {
 	return events
 }
 
+func TestWhatWaitsWhileSendingGoesOnIsSaidOfNow(t *testing.T) {
+	f := NewFold(header(6000))
+	var said []string
+	for _, e := range lagging(20, 6000, 5000) {
+		if e.window.Offered == 0 {
+			e.window.ShardTime = 0
+		}
+		f.AddWindow(*e.window)
+		said = append(said, f.Verdict().Evidence)
+	}
+	const then = "s of the load, waited when sending ended"
+	if sending := said[6]; !strings.Contains(sending, "1.2 s of the load, wait now") {
+		t.Errorf("after 7 of 20 seconds: %q", sending)
+	}
+	if ended := said[20]; !strings.Contains(ended, then) {
+		t.Errorf("when sending has ended: %q, want %q", ended, then)
+	}
+}
+
 func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
@@ -135,7 +154,7 @@ func TestWithoutAcksAQueueIsTheConnections(t *testing.T) {
 	f.AddWindow(stats.Window{
 		End: 10 * time.Second, Offered: 1000, Acknowledged: 800, LastDue: 10 * time.Second, LastSent: 10 * time.Second, LastAck: 10 * time.Second, ShardTime: 10 * time.Second,
 	})
-	if v := f.Verdict(); v.Limit != LimitSockets || !strings.Contains(v.Evidence, "80/s taken by the connections: 200 records, 2.0 s of the load, waited") {
+	if v := f.Verdict(); v.Limit != LimitSockets || !strings.Contains(v.Evidence, "80/s taken by the connections: 200 records, 2.0 s of the load, wait now") {
 		t.Errorf("bound by %+v", v)
 	}
 }

@@ -120,6 +120,11 @@ func (r *Recorder) Outage(phase int, g Gap) {
 	r.cur[phase].Outage = r.cur[phase].Outage.longer(g)
 }
 
+// Oldest notes the age of the oldest record without an outcome.
+func (r *Recorder) Oldest(phase int, age time.Duration) {
+	r.cur[phase].Oldest = max(r.cur[phase].Oldest, age)
+}
+
 // wait is the partition's.
 func (r *Recorder) wait(partition int32) *Wait {
 	if int(partition) >= len(r.waits) {

@@ -41,6 +41,7 @@ func (s *scanner) window(w *Window) {
 	integer(s, `"transactions":`, &w.Transactions)
 	integer(s, `"aborted":`, &w.Aborted)
 	s.gap(`"outage":`, &w.Outage)
+	integer(s, `"oldest_ns":`, &w.Oldest)
 	s.read(&w.Read)
 	s.partitions(`"partitions":`, &w.Partitions)
 	s.brokers(`"brokers":`, &w.Brokers)

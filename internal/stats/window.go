@@ -54,6 +54,10 @@ type Window struct {
 	// acknowledged any.
 	Outage Gap `json:"outage,omitzero"`
 
+	// Oldest is the age since it was due, at End, of the oldest record without an outcome,
+	// whatever its phase; 0: there is none. A merged window has the highest age.
+	Oldest time.Duration `json:"oldest_ns,omitempty"`
+
 	Read
 
 	Partitions map[int32]Partition `json:"partitions,omitempty"`
@@ -123,7 +127,7 @@ func Merge(a, b Window) Window {
 
 // IsZero tells whether the window holds nothing at all and has no place in time.
 func (w *Window) IsZero() bool {
-	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Empty()
+	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Oldest == 0 && w.Empty()
 }
 
 // Empty tells whether nothing was recorded and no time was spent.
@@ -200,6 +204,7 @@ func (w *Window) add(o *Window) {
 	w.Transactions += o.Transactions
 	w.Aborted += o.Aborted
 	w.Outage = w.Outage.longer(o.Outage)
+	w.Oldest = max(w.Oldest, o.Oldest)
 	w.Read.add(&o.Read)
 	w.addPartitions(o.Partitions)
 	w.addBrokers(o.Brokers)

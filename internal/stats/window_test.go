@@ -64,7 +64,7 @@ func randomWindow(rng *rand.Rand) Window {
 		}
 		w.Brokers[rng.Int32N(3)] = Broker{Traffic: randomTraffic(rng), Fetch: randomTraffic(rng)}
 	}
-	w.Outage = randomGap(rng)
+	w.Outage, w.Oldest = randomGap(rng), span()
 	if w.Consumed = some(); w.Consumed > 0 {
 		w.FirstRead = span()
 	}
@@ -191,6 +191,7 @@ var mergedBy = map[string]func(a, b int64) int64{
 	"Window.LastDue":       func(a, b int64) int64 { return max(a, b) },
 	"Window.LastSent":      func(a, b int64) int64 { return max(a, b) },
 	"Window.LastAck":       func(a, b int64) int64 { return max(a, b) },
+	"Window.Oldest":        func(a, b int64) int64 { return max(a, b) },
 	"Partition.ServiceMax": func(a, b int64) int64 { return max(a, b) },
 	"Read.FirstRead":       func(a, b int64) int64 { return min(a, b) },
 	"Read.LastRead":        func(a, b int64) int64 { return max(a, b) },
@@ -305,7 +306,7 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 			if diff := sameWindow(Merge(Window{}, w), w); diff != "" {
 				t.Errorf("0+w is not w:\n%s", diff)
 			}
-			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead"
+			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead" || name == "Oldest"
 			if w.Empty() != isFrame {
 				t.Errorf("Empty() = %v, want %v", w.Empty(), isFrame)
 			}

@@ -105,6 +105,10 @@ func (c *canned) hostWindow(h *cannedHost, second int) stats.Window {
 	if c.hiccup(second) {
 		n = n * 6 / 10
 	}
+	if c.gone(second) {
+		w.Offered, w.Oldest = 1000, time.Duration(second-c.failover+1)*time.Second
+		return w
+	}
 	slow := max(h.slow, 1)
 	if c.header.Command == "consume" {
 		w.Consumed, w.ConsumedBytes, w.ReadTime, w.ReadWait = n, n*1024, time.Second, 400*time.Millisecond
@@ -198,6 +202,13 @@ func hostsPaced() *canned {
 	hosts[2].rate, hosts[2].cpu = 600e3, 0.5
 	c := manyHosts(hosts...)
 	c.header.TargetRate = 3e6
+	return c
+}
+
+// hostsStalled wait for brokers that have acknowledged nothing for four seconds.
+func hostsStalled() *canned {
+	c := hostsPaced()
+	c.failover, c.seconds = 40, 44
 	return c
 }
 

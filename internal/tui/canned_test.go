@@ -83,6 +83,7 @@ func (c *canned) tick(second int) Tick {
 	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024
 	w.ConnTime, w.InFlightUse = 3*time.Second, 2700*time.Millisecond
 	if c.gone(second) {
+		w.Oldest = time.Duration(second-c.failover+1) * time.Second
 		w.Failed = 1200
 		w.Errors = map[string]int64{"NOT_LEADER_OR_FOLLOWER": 1100, "REQUEST_TIMED_OUT": 100}
 	}

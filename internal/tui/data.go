@@ -42,6 +42,8 @@ type data struct {
 	timeline   timeline
 
 	outstanding int64 // records without an outcome
+	stall       stall
+	looksItself bool // the age of the oldest record is looked at between ticks, and not taken from them
 
 	silent   int           // ticks since any load was told of, where kt hears of it; forever: it never was
 	hosts    []*hostData   // of a run on many
@@ -140,10 +142,16 @@ func (d *data) follow(w *stats.Window) {
 		d.stamp()
 	}
 	d.last = d.numbersOf(w, w.End-w.Start)
+	if w.Acknowledged > 0 {
+		d.stall.learn(d.ackLatency(w).Quantile(quantiles[p99].share))
+	}
 	d.points = appendPoint(d.points, d.newPoint(w), d.mostPoints())
 	d.parts.add(w, d.main)
 	d.observeBrokers(w)
 	d.timeline.listen(w, d)
+	if !d.looksItself {
+		d.lookAtOldest(w.End-w.Oldest, w.End)
+	}
 }
 
 // stamp notes that what is read has latencies. The heat map showed fetches until
@@ -278,12 +286,15 @@ func (d *data) current() numbers {
 // bound by: connections open and clients warm up in its first seconds.
 const earliestVerdict = 5 * time.Second
 
-// bounded is what the run is bound by; nothing while it is too early to tell.
-func (d *data) bounded() result.Verdict {
-	if d.state != Done && d.total.End-d.total.Start < earliestVerdict {
+// bounded is what the run is bound by now; nothing while it is too early to tell.
+func (s *scene) bounded() result.Verdict {
+	if v, stalled := s.stallVerdict(); stalled {
+		return v
+	}
+	if s.state != Done && s.total.End-s.total.Start < earliestVerdict {
 		return result.Verdict{}
 	}
-	return d.verdict
+	return s.verdict
 }
 
 // traffic are the requests that carry the main flow.

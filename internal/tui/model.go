@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
 // Options are what the screen needs beside the run itself.
@@ -19,6 +20,11 @@ type Options struct {
 	// them is called, once. Abort asks to leave without waiting for acks, and is
 	// called at most once. Each runs on a goroutine of its own. nil: nothing.
 	Stop, Interrupt, Abort func()
+
+	// Oldest returns since when the oldest record without an outcome has waited, and the
+	// time now, both from the start of the run; waits is false when none does. It is
+	// called with each frame. nil: the windows of the ticks say it.
+	Oldest func() (since, now time.Duration, waits bool)
 }
 
 // defaultFPS is enough for a clock; charts move once a second.
@@ -32,6 +38,7 @@ type Model struct {
 	scene   scene // data is nil: frame fills it in
 
 	w, h    int
+	left    bool      // what is shown is empty: see leave
 	ticked  time.Time // when the last tick came from which the clock goes on
 	started time.Time
 	now     time.Time
@@ -41,6 +48,9 @@ var _ tea.Model = Model{}
 
 // clockMsg comes with every frame.
 type clockMsg struct{}
+
+// leaveMsg ends the program.
+type leaveMsg struct{}
 
 // NewModel returns the model of a run that is about to begin.
 func NewModel(h Header, o Options) Model {
@@ -54,7 +64,9 @@ func NewModel(h Header, o Options) Model {
 		o.Now = time.Now
 	}
 	now := o.Now()
-	return Model{options: o, data: newData(h), scene: scene{span: defaultSpan, chart: paneThroughput}, started: now, now: now}
+	d := newData(h)
+	d.looksItself = o.Oldest != nil
+	return Model{options: o, data: d, scene: scene{span: defaultSpan, chart: paneThroughput}, started: now, now: now}
 }
 
 // Init starts the clock.
@@ -71,17 +83,40 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.w, m.h = msg.Width, msg.Height
 	case clockMsg:
 		m.now = m.options.Now()
+		m.look()
 		return m, m.clock()
 	case Tick:
 		m.now = m.options.Now()
 		m.data.observe(msg)
+		m.look()
 		if !m.data.unheard() {
 			m.ticked = m.now
 		}
+	case leaveMsg:
+		return m.leave()
 	case tea.KeyPressMsg:
 		return m.key(msg.String())
 	}
 	return m, nil
+}
+
+// leave ends the program with an empty screen: some terminals that were resized show
+// rows of it again, above what was there before.
+func (m Model) leave() (tea.Model, tea.Cmd) {
+	m.left = true
+	return m, tea.Quit
+}
+
+// look looks at the oldest record between two ticks: a stall is to be seen at once.
+func (m Model) look() {
+	if m.options.Oldest == nil {
+		return
+	}
+	since, now, waits := m.options.Oldest()
+	if !waits {
+		since = now
+	}
+	m.data.lookAtOldest(since, now)
 }
 
 // key does what a key is for.
@@ -162,9 +197,9 @@ func (s *scene) back() {
 func (m Model) stop(ask func()) (tea.Model, tea.Cmd) {
 	switch {
 	case m.data.state == Done:
-		return m, tea.Quit
+		return m.leave()
 	case m.scene.stopping:
-		return m, tea.Sequence(call(m.options.Abort), tea.Quit)
+		return m, tea.Sequence(call(m.options.Abort), func() tea.Msg { return leaveMsg{} })
 	}
 	m.scene.stopping = true
 	return m, call(ask)
@@ -206,6 +241,9 @@ func (m Model) View() tea.View {
 
 // frame is the screen as text.
 func (m Model) frame() string {
+	if m.left {
+		return chart.New(m.w, m.h, m.options.Theme).String()
+	}
 	s := m.scene
 	if !s.frozen {
 		s.data, s.clock = m.data, m.elapsed()

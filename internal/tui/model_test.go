@@ -308,3 +308,17 @@ func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
 		t.Errorf("p99 is %+v", got)
 	}
 }
+
+func TestTheScreenIsEmptyWhenItIsLeft(t *testing.T) {
+	over := func(m Model) Model { m.data.state = Done; return m }
+	for name, leave := range map[string]func(m Model) Model{
+		"by the end of the load": func(m Model) Model { return send(m, leaveMsg{}) },
+		"by a key":               func(m Model) Model { return send(over(m), press("q")) },
+	} {
+		m, _ := newModel(newCanned(), nil)
+		m = leave(send(m, tea.WindowSizeMsg{Width: 120, Height: 36}))
+		if v := m.View(); !v.AltScreen || strings.TrimSpace(v.Content) != "" || strings.Count(v.Content, "\n") != 35 {
+			t.Errorf("%s: the last frame is\n%s", name, v.Content)
+		}
+	}
+}

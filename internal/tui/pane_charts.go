@@ -2,6 +2,7 @@ package tui
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
@@ -103,13 +104,21 @@ func (s *scene) warming(x chart.TimeAxis) func(float64) bool {
 	return func(second float64) bool { return second < x.Warmup }
 }
 
-// latencyLooks are the lines of the quantiles. Without colour, dashes tell them
-// apart, and without braille a character of their own.
-var latencyLooks = [len(quantiles)]struct {
+// latencyLook is a line of latencies.
+type latencyLook struct {
 	color   theme.Color
 	mark    rune
 	on, off int
-}{{theme.Good, '_', 1, 0}, {theme.Warn, '-', 6, 2}, {theme.Hot, '=', 3, 3}, {theme.Bad, '#', 1, 3}}
+}
+
+// ageLook is the line of the oldest record's age, where there is something to see.
+var ageLook = latencyLook{theme.Info, '!', 1, 0}
+
+const ageName = "age"
+
+// latencyLooks are the lines of the quantiles. Without colour, dashes tell them
+// apart, and without braille a character of their own.
+var latencyLooks = [len(quantiles)]latencyLook{{theme.Good, '_', 1, 0}, {theme.Warn, '-', 6, 2}, {theme.Hot, '=', 3, 3}, {theme.Bad, '#', 1, 3}}
 
 // latencyName is what the latency of this run is the time between.
 func (s *scene) latencyName() string {
@@ -176,6 +185,9 @@ func drawLatency(c chart.Canvas, s *scene) {
 		}
 		legend = append(legend, colored(latencyLooks[i].color, q.name))
 	}
+	if slices.ContainsFunc(s.points, func(p point) bool { return p.age > 0 }) {
+		legend = append(legend, part{text: " "}, colored(ageLook.color, ageName))
+	}
 	b := box{digit: s.digit(paneLatency), name: s.latencyTitle(), right: []line{legend}, bottom: s.latencyRemark()}
 	w, _ := c.Size()
 	// A legend says nothing without its colours: then the lines carry their names.
@@ -192,18 +204,22 @@ func drawLatency(c chart.Canvas, s *scene) {
 	points := since(s.points, x.From)
 	lo, hi := math.Inf(1), math.Inf(-1)
 	p := chart.Plot{X: x, Gutter: gutter, Label: labelSeconds, Names: named}
-	for i, look := range latencyLooks {
-		series := samples(points, func(p *point) float64 { return p.latency[i] })
+	add := func(name string, look latencyLook, value func(*point) float64) {
+		series := samples(points, value)
 		for _, v := range series {
 			if v.Value > 0 {
 				lo, hi = min(lo, v.Value), max(hi, v.Value)
 			}
 		}
 		p.Series = append(p.Series, chart.Series{
-			Name: quantiles[i].name, Samples: series, Combine: chart.Max, Muted: s.warming(x),
+			Name: name, Samples: series, Combine: chart.Max, Muted: s.warming(x),
 			Style: theme.Style{FG: look.color}, Mark: look.mark, On: look.on, Off: look.off,
 		})
 	}
+	for i, look := range latencyLooks {
+		add(quantiles[i].name, look, func(p *point) float64 { return p.latency[i] })
+	}
+	add(ageName, ageLook, func(p *point) float64 { return p.age })
 	p.Y = latencyAxis(lo, hi)
 	p.Draw(inner)
 }

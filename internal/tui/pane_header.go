@@ -67,6 +67,10 @@ func (s *scene) figureLine(c chart.Canvas, w int) line {
 		}
 		figures = slices.Insert(figures, errors+1, hosts...)
 	}
+	if age := s.oldestAge(); age > 0 {
+		figures = slices.Insert(figures, 1, figure("oldest", theme.Bad, theme.Duration(age)))
+		errors++
+	}
 	if s.failed+s.refused == 0 {
 		return fit(figures, gap, w)
 	}
@@ -106,6 +110,8 @@ func (s *scene) badge(c chart.Canvas) line {
 		return line{emphasis(theme.Info, dot+"FROZEN")}
 	case s.joining() && !s.stopping:
 		name = "joining the group…"
+	case state < Draining && s.goingOn() != "":
+		color, name = theme.Bad, "STALL"
 	case state == Draining && !s.writes: // there is nothing to drain
 		name = "STOP"
 	case state == Running || state == Done:

@@ -95,6 +95,9 @@ func (s *scene) tinyFigures(c chart.Canvas) []line {
 		at = 1
 	}
 	out = slices.Insert(out, at, s.errorFigure())
+	if age := s.oldestAge(); age > 0 {
+		out = slices.Insert(out, 1, figure("oldest", theme.Bad, theme.Duration(age)))
+	}
 	switch {
 	case !s.many():
 	case s.present() < len(s.hosts):

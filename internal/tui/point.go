@@ -16,6 +16,7 @@ type point struct {
 	rate       [ways]float64           // records a second
 	backlog    float64                 // records; NaN: not known
 	latency    [len(quantiles)]float64 // seconds; NaN: there is none
+	age        float64                 // seconds, of the oldest record without an outcome; NaN: it does not stand out
 	heat       [heatBins]uint32
 	failed     bool // some record or fetch failed
 	throttled  bool // some broker asked to wait
@@ -54,6 +55,9 @@ func (d *data) newPoint(w *stats.Window) point {
 		if n.measured {
 			p.latency[i] = n.quantiles[i].Seconds()
 		}
+	}
+	if p.age = math.NaN(); w.Oldest > 0 && (!n.measured || w.Oldest >= d.stall.standsOut()) {
+		p.age = w.Oldest.Seconds()
 	}
 	for _, b := range w.Brokers {
 		p.throttled = p.throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
@@ -105,6 +109,9 @@ func join(a, b point) point {
 		if math.IsNaN(a.latency[i]) || v > a.latency[i] {
 			a.latency[i] = v
 		}
+	}
+	if math.IsNaN(a.age) || b.age > a.age {
+		a.age = b.age
 	}
 	for i, n := range b.heat {
 		a.heat[i] = addClamped(a.heat[i], int64(n))

@@ -102,7 +102,7 @@ func (s *Screen) forward(program *tea.Program, over <-chan struct{}) {
 			program.Send(*tick)
 		}
 		if leaving {
-			program.Quit()
+			program.Send(leaveMsg{})
 		}
 	}
 }

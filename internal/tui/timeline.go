@@ -30,7 +30,12 @@ func (t *timeline) add(w *stats.Window) {
 			t.partition, t.worst = id, gap
 		}
 	}
-	t.events = append(t.events, w.Events...)
+	t.tell(w.Events...)
+}
+
+// tell adds events.
+func (t *timeline) tell(events ...stats.Event) {
+	t.events = append(t.events, events...)
 	// Who saw an event may have told of it a second later than another did.
 	slices.SortStableFunc(t.events, func(a, b stats.Event) int { return cmp.Compare(a.At, b.At) })
 	if n := len(t.events) - maxEvents; n > 0 {
@@ -80,7 +85,9 @@ func (s *scene) goingOn() string {
 	switch {
 	case s.state == Done:
 		return ""
-	case t.acks.now.Length >= silenceShows:
+	case s.stalled():
+		return s.stallText()
+	case t.acks.now.Length >= silenceShows: // records fail, and none is old
 		return "no acknowledgement for " + seconds(t.acks.now.Length)
 	case t.reads.now.Length >= silenceShows && !s.joining():
 		return "nothing read for " + seconds(t.reads.now.Length) + ", and " + theme.Rate(s.waiting.level()) + " wait"
@@ -112,9 +119,9 @@ func badnessOf(k stats.EventKind) badness {
 	switch k {
 	case stats.Exec, stats.ExecEnded:
 		return notBad
-	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess, kindBack:
+	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess, kindBack, kindResumed:
 		return better
-	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, kindLost:
+	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, kindLost, kindStalled:
 		return worst
 	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance, kindAway:
 		return worse

@@ -1,0 +1,179 @@
+package tui
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// good is the verdict that a stall must not stand beside.
+var good = result.Verdict{Limit: result.LimitNone, Evidence: "the target of 20000 records/s was kept"}
+
+// secondOf is a second that began with records waiting for so long, and in which some
+// were acknowledged after 5 ms.
+func secondOf(i int, acknowledged int64, oldest time.Duration) stats.Window {
+	at := time.Duration(i) * time.Second
+	w := stats.Window{Start: at, End: at + time.Second, Offered: 20_000, Acknowledged: acknowledged, Oldest: oldest}
+	w.Response.RecordN(5*time.Millisecond, acknowledged)
+	return w
+}
+
+// looked is a model of a run at 20,000 records/s that has been well for eight seconds,
+// and whose oldest record is looked at.
+func looked(since, now *time.Duration) (Model, *fakeClock) {
+	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	m := NewModel(Header{Command: "produce", TargetRate: 20e3}, Options{
+		Now:    func() time.Time { return clock.now },
+		Oldest: func() (time.Duration, time.Duration, bool) { return *since, *now, *since < *now },
+	})
+	for i := range 8 {
+		*now = time.Duration(i+1) * time.Second
+		*since = *now - 5*time.Millisecond
+		clock.now = clock.now.Add(time.Second)
+		m = send(m, Tick{Windows: []stats.Window{secondOf(i, 20_000, 5*time.Millisecond)}, State: Running, Verdict: good})
+	}
+	return m, clock
+}
+
+// pass is the frames of a time in which no tick comes.
+func pass(m Model, clock *fakeClock, now *time.Duration, d time.Duration) Model {
+	const frame = 250 * time.Millisecond
+	for ; d > 0; d -= frame {
+		*now += frame
+		clock.now = clock.now.Add(frame)
+		m = send(m, clockMsg{})
+	}
+	return m
+}
+
+func frameOf(m Model) string { m.w, m.h = 120, 36; return m.frame() }
+
+func TestAStallIsSeenWithinASecondAndNoGreenVerdictStandsOverIt(t *testing.T) {
+	for _, early := range []time.Duration{0, 60, 120, 180, 240} { // milliseconds before the next frame
+		var since, now time.Duration
+		m, clock := looked(&since, &now)
+		if f := frameOf(m); !strings.Contains(f, "● RUN") || !strings.Contains(f, "bound by: nothing") || strings.Contains(f, "oldest") {
+			t.Fatalf("before the stall:\n%s", f)
+		}
+		since = now - early*time.Millisecond // nothing is answered from here on
+		m = pass(m, clock, &now, 750*time.Millisecond)
+		f := frameOf(m)
+		for _, want := range []string{"● STALL", "oldest ", "bound by: a stall", "stall: a record stays unanswered"} {
+			if !strings.Contains(f, want) {
+				t.Errorf("%v ms and 0.75 s after the last answer there is no %q:\n%s", int64(early), want, f)
+			}
+		}
+		if strings.Contains(f, "was kept") {
+			t.Errorf("a green verdict stands over a stall:\n%s", f)
+		}
+	}
+}
+
+func TestTheAgeIsThereAsSoonAsItStandsOut(t *testing.T) {
+	var since, now time.Duration
+	m, clock := looked(&since, &now)
+	m = pass(m, clock, &now, 250*time.Millisecond)
+	if f := frameOf(m); !strings.Contains(f, "oldest 255ms") || strings.Contains(f, "STALL") {
+		t.Errorf("a quarter of a second is an age and no stall yet:\n%s", f)
+	}
+}
+
+func TestAStallEndsWithAnEventAndTheNewestWord(t *testing.T) {
+	var since, now time.Duration
+	m, clock := looked(&since, &now)
+	m = pass(m, clock, &now, 3*time.Second)
+	since = now + 245*time.Millisecond
+	m = pass(m, clock, &now, 250*time.Millisecond)
+	f := frameOf(m)
+	if strings.Contains(f, "STALL") || strings.Contains(f, "oldest") || !strings.Contains(f, "records are answered again") {
+		t.Errorf("after the stall:\n%s", f)
+	}
+	var kinds []stats.EventKind
+	for _, e := range m.data.timeline.events {
+		kinds = append(kinds, e.Kind)
+	}
+	if len(kinds) != 2 || kinds[0] != kindStalled || kinds[1] != kindResumed {
+		t.Errorf("its events are %v", kinds)
+	}
+}
+
+// Where records are old because the queue is long, the oldest is another one all the time.
+func TestALongQueueIsNoStall(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		ages func(i int) time.Duration // at the end of second i
+		p99  time.Duration
+		want bool
+	}{
+		{"catching up", func(i int) time.Duration { return time.Duration(8-i) * time.Second }, 5 * time.Millisecond, false},
+		{"behind a quarter of the target", func(i int) time.Duration { return time.Duration(i+1) * 750 * time.Millisecond }, 5 * time.Millisecond, false},
+		{"a deep queue", func(int) time.Duration { return 1900 * time.Millisecond }, 1800 * time.Millisecond, false},
+		{"nothing moves", func(i int) time.Duration { return time.Duration(i+1) * time.Second }, 5 * time.Millisecond, true},
+		{"nothing moves in one partition of slow ones", func(i int) time.Duration { return time.Duration(i+1) * time.Second }, 300 * time.Millisecond, true},
+	} {
+		d := newData(Header{Command: "produce"})
+		for i := range 7 {
+			w := secondOf(i, 0, row.ages(i))
+			w.Acknowledged = 20_000
+			w.Service.RecordN(row.p99, 20_000)
+			d.observe(Tick{Windows: []stats.Window{w}, State: Running})
+		}
+		if d.stalled() != row.want {
+			t.Errorf("%s: stalled is %v: %+v", row.name, d.stalled(), d.stall)
+		}
+	}
+}
+
+func TestConnectionsMayTakeTwoSecondsToOpen(t *testing.T) {
+	d := newData(Header{Command: "produce", TargetRate: 20e3})
+	d.observe(Tick{Windows: []stats.Window{secondOf(0, 0, time.Second)}})
+	if d.stalled() {
+		t.Error("the first second is a stall")
+	}
+	d.observe(Tick{Windows: []stats.Window{secondOf(1, 0, 2*time.Second)}})
+	if s := (&scene{data: d}); s.goingOn() != "no acknowledgement for 2.00s" {
+		t.Errorf("after two seconds: %q", s.goingOn())
+	}
+}
+
+func TestALateLookChangesNothing(t *testing.T) {
+	var s stall
+	s.learn(5 * time.Millisecond)
+	s.look(time.Second, 3*time.Second)
+	s.look(2990*time.Millisecond, 3100*time.Millisecond)
+	if _, happened := s.look(time.Second, 3*time.Second); happened || s.on {
+		t.Error("what was seen before the end of the stall begins it anew")
+	}
+}
+
+func TestTheLatencyChartShowsTheAgeInsteadOfAGap(t *testing.T) {
+	d := newData(Header{Command: "produce", TargetRate: 20e3})
+	for i := range 4 {
+		d.observe(Tick{Windows: []stats.Window{secondOf(i, 20_000, 5*time.Millisecond)}})
+	}
+	for i := range 3 {
+		d.observe(Tick{Windows: []stats.Window{secondOf(4+i, 0, time.Duration(i+1)*time.Second)}})
+	}
+	for i, p := range d.points {
+		want := math.NaN()
+		if i >= 4 {
+			want = float64(i - 3)
+		}
+		if p.age != want && !(math.IsNaN(p.age) && math.IsNaN(want)) {
+			t.Errorf("second %d: the age is %v, want %v", i, p.age, want)
+		}
+	}
+	joined := join(d.points[3], d.points[4])
+	if joined = join(joined, d.points[5]); joined.age != 2 {
+		t.Errorf("joined, the age is %v, want 2", joined.age)
+	}
+	m, _ := newModel(silent(), nil)
+	m = send(m, press("2"))
+	if f := frameOf(m); !strings.Contains(f, "p99.9") || !strings.Contains(f, ageName) {
+		t.Errorf("the chart has no line of the age:\n%s", f)
+	}
+}
