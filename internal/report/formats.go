@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"io"
 	"strconv"
 
@@ -50,19 +49,19 @@ func JSONLines(w io.Writer, r result.Result, _ Options) error {
 
 // JSONInterval writes one point of a series, as it comes.
 func JSONInterval(w io.Writer, p result.Point) error {
-	return json.NewEncoder(w).Encode(struct {
+	return theme.JSON(w, struct {
 		Type string `json:"type"`
 		result.Point
-	}{"interval", p})
+	}{"interval", p}, "")
 }
 
 // JSONSummary writes the last line of JSONLines.
 func JSONSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
-	return json.NewEncoder(w).Encode(struct {
+	return theme.JSON(w, struct {
 		Type string `json:"type"`
 		result.Result
-	}{"summary", r})
+	}{"summary", r}, "")
 }
 
 // csvHeader names the columns of CSV.
@@ -75,12 +74,22 @@ var csvHeader = []string{
 
 // CSV writes the series with a header line.
 func CSV(w io.Writer, r result.Result, _ Options) error {
-	c := csv.NewWriter(w)
-	if err := c.Write(csvHeader); err != nil {
-		return err
-	}
+	rows := [][]string{csvHeader}
 	for _, p := range r.Series {
-		if err := c.Write(csvRow(p)); err != nil {
+		rows = append(rows, csvRow(p))
+	}
+	return writeCSV(w, rows)
+}
+
+// writeCSV writes rows with clean fields.
+func writeCSV(w io.Writer, rows [][]string) error {
+	c := csv.NewWriter(w)
+	for _, row := range rows {
+		clean := make([]string, len(row))
+		for i, field := range row {
+			clean[i] = theme.Clean(field)
+		}
+		if err := c.Write(clean); err != nil {
 			return err
 		}
 	}
