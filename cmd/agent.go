@@ -133,9 +133,9 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 		if flags.Quiet {
 			return
 		}
-		fmt.Fprintf(env.Stderr, "kt: agent %s (%s) listens on %s; results in %s\n", o.Info.Name, o.Info.Role, addr, o.Dir)
+		env.say("agent %s (%s) listens on %s; results in %s", o.Info.Name, o.Info.Role, addr, o.Dir)
 		if o.Key == nil {
-			fmt.Fprintln(env.Stderr, "kt: without a key only this host reaches it: kt keygen FILE makes one, --key-file FILE uses it")
+			env.say("without a key only this host reaches it: kt keygen FILE makes one, --key-file FILE uses it")
 		}
 	})
 	switch {
@@ -185,7 +185,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 		Limits: limits, Parallel: flags.Parallel, Keep: flags.Keep, Dir: dir, Shared: shared,
 		Spawn: spawnPart, Now: env.Now,
 		Watch: func(func() time.Duration) func(at time.Duration) host.Vitals { return watch.New(tree).Sample },
-		Log:   func(text string) { fmt.Fprintln(env.Stderr, "kt: "+text) },
+		Log:   func(text string) { env.say("%s", text) },
 	}, nil
 }
 

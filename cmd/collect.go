@@ -101,7 +101,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if path != "" && flags.Output == "text" {
 		o.RunFile = path
 	} else if path != "" && !flags.Quiet {
-		fmt.Fprintf(env.Stderr, "kt: collection %s\n", path)
+		env.say("collection %s", path)
 	}
 	return errors.Join(report.Formats[flags.Output](env.Stdout, res, o), errors.Join(problems...), apart(&res))
 }

@@ -51,7 +51,7 @@ func fitEmbedded(env *Env, l *load) {
 	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
 		if !l.Quiet {
-			fmt.Fprintf(env.Stderr, "kt: the broker inside kt keeps in memory what was not read yet, so it is offered %d records a second; set another with --rate\n", embeddedRate)
+			env.say("the broker inside kt keeps in memory what was not read yet, so it is offered %d records a second; set another with --rate", embeddedRate)
 		}
 	}
 	p.Topic.Configs = maps.Clone(p.Topic.Configs)
@@ -77,7 +77,7 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 		}
 	}
 	for _, u := range t.cluster.Unreached {
-		fmt.Fprintf(env.Stderr, "kt: bootstrap server %v; going on with the others\n", u)
+		env.say("bootstrap server %v; going on with the others", u)
 	}
 	if l.Plan.Writes() {
 		err = t.ensureTopic(ctx, env, l)
@@ -104,7 +104,7 @@ func (t *target) ensureTopic(ctx context.Context, env *Env, l *load) error {
 	}
 	t.topics = []kafka.Topic{topic}
 	if topic.Created && t.embedded == nil && !l.Quiet {
-		fmt.Fprintf(env.Stderr, "kt: created topic %s (partitions %d, replication factor %d)\n", topic.Name, topic.Partitions, topic.ReplicationFactor)
+		env.say("created topic %s (partitions %d, replication factor %d)", topic.Name, topic.Partitions, topic.ReplicationFactor)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 	defer cancel()
 	readings, unknown := r.consumer.Readings(ctx)
 	if unknown != nil {
-		fmt.Fprintf(r.env.Stderr, "kt: where the partitions end is not known, so records that were not read count as unchecked, and not as lost: %v\n", unknown)
+		r.env.say("where the partitions end is not known, so records that were not read count as unchecked, and not as lost: %v", unknown)
 	}
 	v := r.book.Verify(readings...)
 	if v.OfAnotherRun {
@@ -122,7 +122,7 @@ func (r *runner) writeLedger() error {
 		return fmt.Errorf("ledger %s: %w", path, cause(err))
 	}
 	if !r.load.Quiet {
-		fmt.Fprintf(r.env.Stderr, "kt: ledger %s; check the topic against it with: kt consume --verify %s --bootstrap-server %s\n",
+		r.env.say("ledger %s; check the topic against it with: kt consume --verify %s --bootstrap-server %s",
 			path, path, strings.Join(r.target.bootstrap, ","))
 	}
 	return nil
