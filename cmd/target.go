@@ -64,7 +64,11 @@ func fitEmbedded(env *Env, l *load) {
 }
 
 func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
-	if t.cluster, err = kafka.Connect(ctx, t.bootstrap); err != nil {
+	within := l.consumer.ReachTimeout()
+	if l.Plan.Writes() {
+		within = l.producer.ReachTimeout()
+	}
+	if t.cluster, err = kafka.ConnectWithin(ctx, t.bootstrap, within); err != nil {
 		var bad *kafka.AddressError
 		if errors.As(err, &bad) {
 			return usageError(err)
