@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -138,7 +137,7 @@ func apart(res *result.Result) error {
 type merger struct {
 	env    *Env
 	set    *result.Set
-	open   []*os.File
+	open   []*runInput
 	atWork []string // the paths of files that are being written
 }
 
@@ -146,7 +145,7 @@ func newMerger(env *Env) *merger { return &merger{env: env, set: result.NewSet()
 
 func (m *merger) close() {
 	for _, f := range m.open {
-		_ = f.Close() // it was only read
+		f.close()
 	}
 }
 
@@ -159,12 +158,9 @@ func (m *merger) addPath(path string) error {
 	if !info.IsDir() {
 		return m.add(path)
 	}
-	files, err := filepath.Glob(filepath.Join(escapeGlob(path), "*.ktr"))
-	if err == nil && len(files) == 0 {
-		err = errors.New("there is no .ktr file in it")
-	}
+	files, err := runFilesIn(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	slices.Sort(files)
 	for _, f := range files {
@@ -196,23 +192,15 @@ func escapeGlob(path string) string {
 }
 
 func (m *merger) add(path string) error {
-	f, err := os.Open(path)
+	f, err := openRun(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, cause(err))
+		return err
 	}
 	m.open = append(m.open, f)
-	atWork := result.Claimed(f) // before its size: what nobody has claimed does not grow
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, cause(err))
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: it is no file", path)
-	}
-	if atWork {
+	if f.atWork {
 		m.atWork = append(m.atWork, path)
 	}
-	return m.set.Add(path, f, info.Size())
+	return m.set.Add(path, f, f.size)
 }
 
 // write writes the collection: to a file of that name, or to a new one in the state

@@ -17,7 +17,10 @@ import (
 // configSystem is what the configuration of a command is loaded from that has no profiles
 // of flags.
 func (e *Env) configSystem() config.System {
-	return config.System{Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir}
+	return config.System{
+		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir,
+		Warn: func(text string) { e.say("%s", text) },
+	}
 }
 
 // interruptible runs something that a signal ends by way of its context. The exit

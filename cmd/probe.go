@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -81,9 +81,10 @@ func readProbe(path string, dirs []string) (*probe.Report, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	const most = 64 * input.MiB // every test of many directories
+	text, err := input.Read(path, most)
 	if err != nil {
-		return nil, fmt.Errorf("--compare %s: %w", path, cause(err))
+		return nil, fmt.Errorf("--compare %s: %w", path, err)
 	}
 	r, err := probe.Earlier(text)
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -28,9 +29,14 @@ func (l *load) readLedger() error {
 	if l.LedgerFile == "" {
 		return nil
 	}
-	book, err := ledger.ReadFile(l.LedgerFile)
+	f, err := input.Open(l.LedgerFile)
 	if err != nil {
-		return fmt.Errorf("--verify: %w", err) // it names the file
+		return fmt.Errorf("--verify %s: %w", l.LedgerFile, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	book, err := ledger.Read(f)
+	if err != nil {
+		return fmt.Errorf("--verify: read ledger %s: %w", l.LedgerFile, err)
 	}
 	if err := plan.CheckTopic(book.Topic); err != nil { // whoever wrote the file: it is printed, and goes into a path
 		return fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", l.LedgerFile, book.Topic, err)
