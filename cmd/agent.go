@@ -134,10 +134,10 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 	}()
 	err = cluster.Serve(ctx, o, func(addr string) {
 		if !flags.Quiet {
-			fmt.Fprintf(env.Stderr, "kt: agent %s (%s) listens on %s; results in %s\n", o.Info.Name, o.Info.Role, addr, o.Dir)
+			env.say("agent %s (%s) listens on %s; results in %s", o.Info.Name, o.Info.Role, addr, o.Dir)
 		}
 		if o.Key == nil {
-			fmt.Fprintln(env.Stderr, "kt: without a key it serves every user of this host, and no other host: kt keygen FILE makes one, --key-file FILE uses it")
+			env.say("without a key it serves every user of this host, and no other host: kt keygen FILE makes one, --key-file FILE uses it")
 		}
 	})
 	var option *gossip.OptionError
@@ -190,7 +190,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 		Limits: limits, Parallel: flags.Parallel, Keep: flags.Keep, Dir: dir, Shared: shared,
 		Spawn: spawnPart, Now: env.Now,
 		Watch: func(func() time.Duration) func(at time.Duration) host.Vitals { return watch.New(tree).Sample },
-		Log:   func(text string) { fmt.Fprintln(env.Stderr, "kt: "+text) },
+		Log:   func(text string) { env.say("%s", text) },
 	}, nil
 }
 

@@ -21,7 +21,7 @@ func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
 	}
 	return &cluster.Client{
 		Key: key, Version: buildVersion().String(), Now: e.Now,
-		Log: func(text string) { fmt.Fprintln(e.Stderr, "kt: "+text) },
+		Log: func(text string) { e.say("%s", text) },
 	}, nil
 }
 

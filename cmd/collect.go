@@ -87,7 +87,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if path != "" && flags.Output == "text" {
 		o.RunFile = path
 	} else if path != "" && !flags.Quiet {
-		fmt.Fprintf(env.Stderr, "kt: collection %s\n", path)
+		env.say("collection %s", path)
 	}
 	return errors.Join(report.Formats[flags.Output](env.Stdout, res, o), errors.Join(problems...), apart(&res))
 }
@@ -151,7 +151,7 @@ func apart(res *result.Result) error {
 type merger struct {
 	env    *Env
 	set    *result.Set
-	open   []*os.File
+	open   []*runInput
 	atWork []string // the paths of files that are being written
 
 	corrupt []error // files of which not even the header could be read
@@ -162,7 +162,7 @@ func newMerger(env *Env) *merger { return &merger{env: env, set: result.NewSet()
 
 func (m *merger) close() {
 	for _, f := range m.open {
-		_ = f.Close() // it was only read
+		f.close()
 	}
 	if m.remove != nil {
 		m.remove()
@@ -187,12 +187,9 @@ func (m *merger) addPath(path string) error {
 	if !info.IsDir() {
 		return m.add(path)
 	}
-	files, err := filepath.Glob(filepath.Join(escapeGlob(path), "*.ktr"))
-	if err == nil && len(files) == 0 {
-		err = errors.New("there is no .ktr file in it")
-	}
+	files, err := runFilesIn(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	slices.Sort(files)
 	for _, f := range files {
@@ -231,23 +228,15 @@ func (m *merger) addFetched(path string) error { return m.addAs(filepath.Base(pa
 
 // addAs adds a file under a name. One that is corrupt costs no other.
 func (m *merger) addAs(name, path string) error {
-	f, err := os.Open(path)
+	f, err := openRun(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, cause(err))
+		return err
 	}
 	m.open = append(m.open, f)
-	atWork := result.Claimed(f) // before its size: what nobody has claimed does not grow
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, cause(err))
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: it is no file", path)
-	}
-	if atWork {
+	if f.atWork {
 		m.atWork = append(m.atWork, path)
 	}
-	if err := m.set.Add(name, f, info.Size()); err != nil {
+	if err := m.set.Add(name, f, f.size); err != nil {
 		m.corrupt = append(m.corrupt, err)
 	}
 	return nil

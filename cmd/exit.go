@@ -1,9 +1,6 @@
 package cmd
 
-import (
-	"errors"
-	"strings"
-)
+import "errors"
 
 // The exit codes of every command.
 const (
@@ -68,16 +65,4 @@ func exitCode(err error) int {
 		return e.code
 	}
 	return exitFailed
-}
-
-// message is what to tell of an error: a line for each problem, or "". What has told
-// everything may be a part of it, or within it.
-func message(err error) string {
-	var b strings.Builder
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if line != "" {
-			b.WriteString("kt: " + line + "\n")
-		}
-	}
-	return b.String()
 }

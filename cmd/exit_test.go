@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -21,10 +22,15 @@ func TestWhatHasToldEverythingPrintsNothingMore(t *testing.T) {
 		{"by itself", told, "", exitInterrupted},
 		{"as a signal ends what it has ended", &exitError{exitInterrupted, told}, "", exitInterrupted},
 		{"beside an error", errors.Join(errors.New("a"), told, errors.New("b")), "kt: a\nkt: b\n", exitInterrupted},
-		{"an error of two lines", usageError(errors.New("a\nb")), "kt: a\nkt: b\n", exitUsage},
+		{"problems within what was tried", usageError(fmt.Errorf("reach: %w; go on", errors.Join(errors.New("a"), errors.New("b")))), "kt: reach: a\nkt: b; go on\n", exitUsage},
+		{"a sentence of two lines", usageError(fmt.Errorf("create: %w", errors.New("a\nkt: b\x1b[2J"))), "kt: create: a kt: b?[2J\n", exitUsage},
+		{"a text around one of another", fmt.Errorf("%w\n: %w", errors.New("a"), errors.New("b")), "kt: a : b\n", exitFailed},
 	} {
-		if got := message(c.err); got != c.want || exitCode(c.err) != c.code {
-			t.Errorf("%s: %q with code %d, want %q with %d", c.what, got, exitCode(c.err), c.want, c.code)
+		var said strings.Builder
+		env := Env{Stderr: &said}
+		env.sayError(c.err)
+		if said.String() != c.want || exitCode(c.err) != c.code {
+			t.Errorf("%s: %q with code %d, want %q with %d", c.what, said.String(), exitCode(c.err), c.want, c.code)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (r *remote) watched(found, on []cluster.Peer) ([]cluster.Peer, error) {
 		switch {
 		case len(words) > 0 || p.Role != roleBroker:
 		case p.Err != nil:
-			fmt.Fprintf(r.env.Stderr, "kt: %s is not watched: %v\n", p.Name, p.Err)
+			r.env.say("%s is not watched: %v", p.Name, p.Err)
 		default:
 			chosen = append(chosen, p)
 		}
@@ -163,7 +163,7 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	}
 	r.fold = result.NewFold(h)
 	if !r.load.Quiet {
-		fmt.Fprintf(r.env.Stderr, "kt: run %s on %s\n", r.order.Run, hostList(r.order))
+		r.env.say("run %s on %s", r.order.Run, hostList(r.order))
 	}
 	r.client.Log = r.say
 	abort := make(chan struct{})

@@ -28,7 +28,7 @@ func (r *remote) say(text string) {
 
 func (r *remote) tell(text string) {
 	r.told = append(r.told, text)
-	fmt.Fprintln(r.env.Stderr, "kt: "+text)
+	r.env.say("%s", text)
 }
 
 // header is what is known of the whole run before it begins. It is not written down: the

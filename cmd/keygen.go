@@ -50,6 +50,6 @@ func writeKey(env *Env, path, text string) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", path, cause(err)), os.Remove(path))
 	}
-	fmt.Fprintf(env.Stderr, "kt: wrote a new key to %s; give the same file to every agent (kt agent --key-file) and to who uses them\n", path)
+	env.say("wrote a new key to %s; give the same file to every agent (kt agent --key-file) and to who uses them", path)
 	return nil
 }

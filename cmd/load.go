@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // load is a run that was asked for, with everything that can be known of it before a
@@ -52,7 +53,7 @@ func checkLoad(env *Env, run *config.Run) (*load, error) {
 		err = errors.Join(err, bad)
 	}
 	for _, w := range append(warnings, more...) {
-		fmt.Fprintln(env.Stderr, "kt: "+w)
+		env.say("%s", w)
 	}
 	var badDate error
 	if l.date, badDate = report.ParseDateFormat(run.DateFormat); badDate != nil {
@@ -69,7 +70,7 @@ func checkLoad(env *Env, run *config.Run) (*load, error) {
 func once(err error) error {
 	var lines []error
 	seen := make(map[string]bool)
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for _, line := range problems(err) {
 		if !seen[line] {
 			seen[line] = true
 			lines = append(lines, errors.New(line))
@@ -92,7 +93,7 @@ func runLoad(ctx context.Context, env *Env, run *config.Run) error {
 	defer abort()
 	stop := newStopper(abort, env.Exit, func(text string) {
 		if _, screen := env.screen(); !screen || run.Quiet {
-			fmt.Fprintln(env.Stderr, text)
+			env.say("%s", text)
 		}
 	})
 	signals, ignore := env.Signals()
@@ -174,7 +175,7 @@ func (l *load) printConfig(w io.Writer) error {
 		if name == "help" || l.Sources[name] == "default" && (l.Flags[name] == "" || l.Flags[name] == "0") {
 			continue // nothing is set, and the default is not the flag's
 		}
-		fmt.Fprintf(&b, "%-42s %-24s %s\n", name, l.Flags[name], l.Sources[name])
+		printRow(&b, "%-42s %-24s %s", name, l.Flags[name], l.Sources[name])
 	}
 	if l.Plan.Writes() {
 		printSettings(&b, "producer", l.producer.All())
@@ -189,6 +190,11 @@ func (l *load) printConfig(w io.Writer) error {
 func printSettings(b *strings.Builder, client string, settings []kafka.Setting) {
 	fmt.Fprintf(b, "\n# %s properties\n", client)
 	for _, set := range settings {
-		fmt.Fprintf(b, "%-42s %-24s %-18s %s\n", set.Name, set.Value, set.Source, strings.TrimSpace(set.Client+"  "+set.Note))
+		printRow(b, "%-42s %-24s %-18s %s", set.Name, set.Value, set.Source, strings.TrimSpace(set.Client+"  "+set.Note))
 	}
+}
+
+// printRow writes one line, whatever the values hold.
+func printRow(b *strings.Builder, format string, args ...any) {
+	b.WriteString(theme.Clean(fmt.Sprintf(format, args...)) + "\n")
 }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 
@@ -33,7 +32,7 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 		sys.Profiles = shipped
 		r, err := flags.Load(sys, clients())
 		for _, w := range r.Warnings {
-			fmt.Fprintln(env.Stderr, w)
+			env.line(w)
 		}
 		if err != nil {
 			return usageError(err)

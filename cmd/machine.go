@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -20,7 +19,7 @@ import (
 func (e *Env) configSystem() config.System {
 	return config.System{
 		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir,
-		Warn: func(text string) { fmt.Fprintln(e.Stderr, "kt: "+text) },
+		Warn: func(text string) { e.say("%s", text) },
 	}
 }
 
@@ -29,7 +28,7 @@ func (e *Env) configSystem() config.System {
 func (e *Env) interruptible(ctx context.Context, run func(context.Context) error) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	stop := newStopper(abort, e.Exit, func(text string) { fmt.Fprintln(e.Stderr, text) })
+	stop := newStopper(abort, e.Exit, func(text string) { e.say("%s", text) })
 	signals, ignore := e.Signals()
 	defer ignore()
 	defer stop.listen(signals)()
@@ -45,6 +44,9 @@ var errNobodyToAsk = errors.New("there is no terminal to ask on: add --yes to go
 
 // width is how many columns stdout has, 0 where it is no terminal.
 func (e *Env) width() int { return terminalWidth(e.Stdout, e.StdoutTTY) }
+
+// stderrWidth is the same of stderr, which is a terminal.
+func (e *Env) stderrWidth() int { return terminalWidth(e.Stderr, true) }
 
 func terminalWidth(w io.Writer, tty bool) int {
 	f, ok := w.(interface{ Fd() uintptr })
@@ -64,7 +66,7 @@ func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
 	if !e.StdinTTY {
 		return false, usageError(errNobodyToAsk)
 	}
-	fmt.Fprint(e.Stderr, question+" [y/N] ")
+	e.ask(question)
 	answered := make(chan string, 1)
 	go func() { // reading cannot be interrupted: the goroutine ends with the process, or the answer
 		line, _ := bufio.NewReader(e.Stdin).ReadString('\n') // the end of input is a no
@@ -75,7 +77,7 @@ func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
 		answer := strings.ToLower(strings.TrimSpace(line))
 		return answer == "y" || answer == "yes", nil
 	case <-ctx.Done():
-		fmt.Fprintln(e.Stderr)
+		e.gap()
 		return false, ctx.Err()
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
@@ -44,7 +42,7 @@ const (
 	// command has failed: processes that it has left in the background may write on.
 	lastWords = 100 * time.Millisecond
 
-	momentPrefix  = "kt: exec: "
+	momentPrefix  = prefix + "exec: "
 	maxMomentLine = 64 << 10 // a longer line is written in pieces
 	maxReason     = 200      // characters of a line in an event
 )
@@ -166,7 +164,7 @@ func (m *moments) pass(r io.Reader, last *lastLine) {
 		}
 		last.set(line)
 		m.writing.Lock()
-		fmt.Fprintf(m.stderr, "%s%s\n", momentPrefix, line)
+		passOn(m.stderr, momentPrefix, line)
 		m.writing.Unlock()
 	}
 }
@@ -183,18 +181,10 @@ type lastLine struct {
 	text string
 }
 
-// set keeps of a line what fits an event and a terminal.
+// set keeps of a line what fits an event.
 func (l *lastLine) set(line []byte) {
-	text := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
-			return ' '
-		case r == utf8.RuneError || !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, string(line))
-	if text = strings.TrimSpace(text); text == "" {
+	text := strings.TrimSpace(string(line))
+	if text == "" {
 		return
 	}
 	if runes := []rune(text); len(runes) > maxReason {

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -155,7 +154,7 @@ func (o *output) show(ctx context.Context) {
 	}
 	if err := o.screen.Run(ctx); err != nil && ctx.Err() == nil {
 		o.broken.Store(true)
-		fmt.Fprintf(o.env.Stderr, "kt: the screen failed, and the run goes on without it: %v\n", err)
+		o.env.say("the screen failed, and the run goes on without it: %v", err)
 	}
 }
 
@@ -200,7 +199,7 @@ func (o *output) tell(s second) {
 	defer func() { o.pending, o.used, o.sampled = stats.Window{}, 0, 0 }()
 	switch {
 	case o.pending.Empty() && s.stage == engine.Draining && !o.load.Quiet && o.format != "perf-test":
-		fmt.Fprintf(o.env.Stderr, "kt: waiting for the acknowledgements of %s; %s at most\n",
+		o.env.say("waiting for the acknowledgements of %s; %s at most",
 			theme.Bytes(s.buffered), theme.Duration(o.drainTimeout))
 	case o.pending.Empty():
 	case s.stage == engine.Finished && o.pending.End-o.pending.Start < time.Second/2:
@@ -233,7 +232,7 @@ func (o *output) progress(s second) {
 // there is no room for it; the end of the run tells it again.
 func (o *output) warn(err error) {
 	if o.screen == nil {
-		fmt.Fprintf(o.env.Stderr, "kt: %v; the run goes on\n", err)
+		o.env.say("%v; the run goes on", err)
 	}
 }
 
@@ -256,7 +255,7 @@ func (o *output) result(res result.Result, opts report.Options) error {
 		return errors.Join(o.err, o.rows.Finish(res))
 	}
 	if o.format != "text" && opts.RunFile != "" && !o.load.Quiet {
-		fmt.Fprintf(o.env.Stderr, "kt: run file %s\n", opts.RunFile)
+		o.env.say("run file %s", opts.RunFile)
 	}
 	return errors.Join(o.err, report.Formats[o.format](o.env.Stdout, res, opts))
 }

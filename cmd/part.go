@@ -248,8 +248,5 @@ func (p *part) done(ctx context.Context, err error) bool {
 
 // textOf is what there is to say of an error, without kt's name before it.
 func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return strings.TrimSpace(strings.ReplaceAll(message(err), "kt: ", ""))
+	return strings.Join(problems(err), "\n")
 }

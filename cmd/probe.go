@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -81,9 +81,10 @@ func readProbe(path string, dirs []string) (*probe.Report, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	const most = 64 * input.MiB // every test of many directories
+	text, err := input.Read(path, most)
 	if err != nil {
-		return nil, fmt.Errorf("--compare %s: %w", path, cause(err))
+		return nil, fmt.Errorf("--compare %s: %w", path, err)
 	}
 	r, err := probe.Earlier(text)
 	if err == nil {
@@ -98,7 +99,7 @@ func readProbe(path string, dirs []string) (*probe.Report, error) {
 func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, before *probe.Report) error {
 	brokers, err := tune.DirsInUse(host.System(), host.SystemCalls("/"))
 	if err != nil && !p.Force && probe.Mode(p.Mode) != probe.Live { // which does no harm anywhere
-		return usageError(fmt.Errorf("%w\nso kt cannot tell whether a broker uses %s: ask as root, or add --force", err, strings.Join(dirs, ", ")))
+		return usageError(fmt.Errorf("%w; so kt cannot tell whether a broker uses %s: ask as root, or add --force", err, strings.Join(dirs, ", ")))
 	}
 	o := probe.Options{
 		Dirs: dirs, Mode: probe.Mode(p.Mode), Tests: p.Tests, Size: p.Size, Duration: p.Duration,
@@ -145,7 +146,7 @@ func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	o := probe.Options{Dirs: dirs, Mode: probe.Quick, Brokers: brokers}
 	if m.Process != nil || len(brokers) > 0 { // its load would be measured too, and disturbed
 		o.Mode = probe.Live
-		fmt.Fprintln(t.env.Stderr, "kt: a broker runs here: --probe measures gently, as kt probe --mode live, and finds no rate to plan with")
+		t.env.say("a broker runs here: --probe measures gently, as kt probe --mode live, and finds no rate to plan with")
 	} else if err != nil {
 		return usageError(fmt.Errorf("--probe: %w", err))
 	}
@@ -200,9 +201,9 @@ func (p *probeProgress) begin(plan probe.Plan) {
 		return
 	}
 	for _, d := range plan.Directories {
-		fmt.Fprintf(p.env.Stderr, "kt: %s: fills at most %s, over and over\n", d.Path, theme.Bytes(d.SizeBytes))
+		p.env.say("%s: fills at most %s, over and over", d.Path, theme.Bytes(d.SizeBytes))
 	}
-	fmt.Fprintf(p.env.Stderr, "kt: takes %s at most\n", theme.Duration(plan.Duration.Round(time.Second)))
+	p.env.say("takes %s at most", theme.Duration(plan.Duration.Round(time.Second)))
 }
 
 // between is how much time lies between two lines of one test.
@@ -213,11 +214,11 @@ func (p *probeProgress) tell(now probe.Progress) {
 	case p.none:
 		return
 	case p.tty:
-		fmt.Fprint(p.env.Stderr, "\r\x1b[K"+report.ProbeLine(now, terminalWidth(p.env.Stderr, true)))
+		p.env.redraw(report.ProbeLine(now, p.env.stderrWidth()))
 	case now.Step != p.step:
-		fmt.Fprintf(p.env.Stderr, "kt: %d/%d %s: %s\n", now.Step, now.Steps, now.Dir, now.Test)
+		p.env.say("%d/%d %s: %s", now.Step, now.Steps, now.Dir, now.Test)
 	case now.Elapsed >= p.told+between:
-		fmt.Fprintln(p.env.Stderr, "kt: "+report.ProbeLine(now, 0))
+		p.env.say("%s", report.ProbeLine(now, 0))
 	default:
 		return
 	}
@@ -226,6 +227,6 @@ func (p *probeProgress) tell(now probe.Progress) {
 
 func (p *probeProgress) end() {
 	if p.tty && !p.none && p.step > 0 {
-		fmt.Fprint(p.env.Stderr, "\r\x1b[K")
+		p.env.redraw("")
 	}
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -42,16 +41,15 @@ format. A run that was killed is read up to its last second.`,
 }
 
 func writeReport(env *Env, path, format string, o report.Options) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return usageError(fmt.Errorf("%s: %w", path, cause(err)))
+	if err := notADirectory(path); err != nil {
+		return usageError(err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	info, err := f.Stat()
+	f, err := openRun(path)
 	if err != nil {
-		return usageError(fmt.Errorf("%s: %w", path, cause(err)))
+		return usageError(err)
 	}
-	res, err := result.Read(f, info.Size())
+	defer f.close()
+	res, err := result.Read(f, f.size)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"strings"
 
@@ -29,7 +28,7 @@ func Main(env Env) int {
 		err = usageError(err)
 	}
 	if err != nil {
-		_, _ = io.WriteString(env.Stderr, message(err)) // there is nobody left to tell
+		env.sayError(err)
 	}
 	return exitCode(err)
 }

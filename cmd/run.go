@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -270,7 +269,7 @@ func (r *runner) deleteTopic(ctx context.Context) error {
 		return nil
 	}
 	if !t.Created {
-		fmt.Fprintf(r.env.Stderr, "kt: topic %s was there before this run, so --delete-topic leaves it\n", t.Name)
+		r.env.say("topic %s was there before this run, so --delete-topic leaves it", t.Name)
 		return nil
 	}
 	return r.target.cluster.DeleteTopic(context.WithoutCancel(ctx), t.Name)

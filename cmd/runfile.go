@@ -40,7 +40,7 @@ func openRunFile(env *Env, path, stem string) (*runFile, error) {
 	if path == "" {
 		f, err := defaultRunFile(env, stem)
 		if err != nil {
-			fmt.Fprintf(env.Stderr, "kt: no run file is kept: %v; name one with --result FILE\n", err)
+			env.say("no run file is kept: %v; name one with --result FILE", err)
 			return &runFile{}, nil
 		}
 		return f, nil

@@ -52,7 +52,7 @@ func fitEmbedded(env *Env, l *load) {
 	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
 		if !l.Quiet {
-			fmt.Fprintf(env.Stderr, "kt: the broker inside kt keeps in memory what was not read yet, so it is offered %s records a second; set another with --rate\n", theme.Count(embeddedRate))
+			env.say("the broker inside kt keeps in memory what was not read yet, so it is offered %s records a second; set another with --rate", theme.Count(embeddedRate))
 		}
 	}
 	p.Topic.Configs = maps.Clone(p.Topic.Configs)
@@ -65,7 +65,11 @@ func fitEmbedded(env *Env, l *load) {
 }
 
 func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
-	if t.cluster, err = kafka.Connect(ctx, t.bootstrap); err != nil {
+	within := l.consumer.ReachTimeout()
+	if l.Plan.Writes() {
+		within = l.producer.ReachTimeout()
+	}
+	if t.cluster, err = kafka.ConnectWithin(ctx, t.bootstrap, within); err != nil {
 		var bad *kafka.AddressError
 		if errors.As(err, &bad) {
 			return usageError(err)
@@ -78,7 +82,7 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 		}
 	}
 	for _, u := range t.cluster.Unreached {
-		fmt.Fprintf(env.Stderr, "kt: bootstrap server %v; going on with the others\n", u)
+		env.say("bootstrap server %v; going on with the others", u)
 	}
 	if l.Plan.Writes() {
 		err = t.ensureTopic(ctx, env, l)
@@ -105,7 +109,7 @@ func (t *target) ensureTopic(ctx context.Context, env *Env, l *load) error {
 	}
 	t.topics = []kafka.Topic{topic}
 	if topic.Created && t.embedded == nil && !l.Quiet {
-		fmt.Fprintf(env.Stderr, "kt: created topic %s (partitions %d, replication factor %d)\n", topic.Name, topic.Partitions, topic.ReplicationFactor)
+		env.say("created topic %s (partitions %d, replication factor %d)", topic.Name, topic.Partitions, topic.ReplicationFactor)
 	}
 	return nil
 }

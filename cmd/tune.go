@@ -120,7 +120,7 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 	} else if len(t.settings) == 0 {
 		errs = append(errs, errors.New("--only and --skip leave no check"))
 	}
-	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), os.ReadFile); err != nil {
+	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), readSettings); err != nil {
 		errs = append(errs, err)
 	}
 	if t.Action == config.ActionExplain {
@@ -267,7 +267,7 @@ func (t *tuner) checkMachine() bool { return runtime.GOOS == "linux" || filepath
 func tuneProfiles() ([]*tune.Profile, error) {
 	var all []*tune.Profile
 	for _, name := range tune.ProfileNames(profiles.Of("tune")) {
-		p, err := tune.LoadProfile(name, profiles.Of("tune"), os.ReadFile)
+		p, err := tune.LoadProfile(name, profiles.Of("tune"), readSettings)
 		if err != nil {
 			return nil, err
 		}

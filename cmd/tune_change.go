@@ -34,7 +34,7 @@ func (t *tuner) dryRun(r *tune.Report) error {
 		return report.Indented(t.env.Stdout, append([]tune.Change{}, r.Changes()...))
 	}
 	if len(r.Changes()) == 0 {
-		fmt.Fprintln(t.env.Stderr, "kt: there is nothing to change")
+		t.env.say("there is nothing to change")
 	}
 	return report.TuneDiff(t.env.Stdout, r, report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Left: true, Width: t.env.width()})
 }
@@ -57,7 +57,7 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	}
 	changes := r.Changes()
 	if len(changes) == 0 {
-		fmt.Fprintln(t.env.Stderr, "kt: there is nothing to change")
+		t.env.say("there is nothing to change")
 		return nil
 	}
 	o := report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Width: t.env.width()}
@@ -65,15 +65,17 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 		return err
 	}
 	if left := len(r.Commands()); left > 0 {
-		fmt.Fprintf(t.env.Stderr, "\nkt: more is left to you (%d): kt tune --dry-run%s shows it\n", left, t.Again())
+		t.env.gap()
+		t.env.say("more is left to you (%d): kt tune --dry-run%s shows it", left, t.Again())
 	}
 	if !t.Yes {
-		yes, err := t.env.confirm(ctx, "\n"+question(len(changes)))
+		t.env.gap()
+		yes, err := t.env.confirm(ctx, question(len(changes)))
 		if err != nil {
 			return err
 		}
 		if !yes {
-			fmt.Fprintln(t.env.Stderr, "kt: nothing was changed")
+			t.env.say("nothing was changed")
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -27,9 +28,14 @@ func (l *load) readLedger() error {
 	if l.LedgerFile == "" {
 		return nil
 	}
-	book, err := ledger.ReadFile(l.LedgerFile)
+	f, err := input.Open(l.LedgerFile)
 	if err != nil {
-		return fmt.Errorf("--verify: %w", err) // it names the file
+		return fmt.Errorf("--verify %s: %w", l.LedgerFile, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	book, err := ledger.Read(f)
+	if err != nil {
+		return fmt.Errorf("--verify: read ledger %s: %w", l.LedgerFile, err)
 	}
 	if err := plan.CheckTopic(book.Topic); err != nil { // whoever wrote the file: it is printed, and goes into a path
 		return fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", l.LedgerFile, book.Topic, err)
@@ -89,7 +95,7 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 	}
 	readings, unknown := r.consumer.Readings(ctx)
 	if unknown != nil {
-		fmt.Fprintf(r.env.Stderr, "kt: what the logs of some partitions hold is not known, so their records count as unchecked: %v\n", once(unknown))
+		r.env.say("what the logs of some partitions hold is not known, so their records count as unchecked: %v", once(unknown))
 	}
 	v := r.book.Verify(readings...)
 	if v.OfAnotherRun {
@@ -101,7 +107,7 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 // readsAgain says that kt reads partitions again before it judges.
 func (r *runner) readsAgain(partitions int) {
 	if !r.load.Quiet {
-		fmt.Fprintf(r.env.Stderr, "kt: logs were cut off below what had been read (partitions: %d): reading those again\n", partitions)
+		r.env.say("logs were cut off below what had been read (partitions: %d): reading those again", partitions)
 	}
 }
 
@@ -122,7 +128,7 @@ func (r *runner) writeLedger() error {
 		return fmt.Errorf("ledger %s: %w", path, cause(err))
 	}
 	if !r.load.Quiet {
-		fmt.Fprintf(r.env.Stderr, "kt: ledger %s; check the topic against it with: kt consume --verify %s --bootstrap-server %s\n",
+		r.env.say("ledger %s; check the topic against it with: kt consume --verify %s --bootstrap-server %s",
 			path, path, strings.Join(r.target.bootstrap, ","))
 	}
 	return nil

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/kt-bench/kt/internal/input"
 )
 
 // envPrefix starts the name of every environment variable that sets a flag.
@@ -166,20 +168,31 @@ func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error 
 
 // readFile reads the configuration file: keys are flag names, at the top for
 // every command that has such a flag, and in a section with the command's name
-// for that command alone. Without --config a missing file is no error.
+// for that command alone. Without --config a missing file is no error, and one that may not be read
+// is a warning.
 func (l *layers) readFile(path string) (*viper.Viper, string, error) {
-	if path == "" {
+	asked := path != ""
+	if !asked {
 		if l.sys.ConfigDir == "" {
 			return nil, "", nil
 		}
 		path = filepath.Join(l.sys.ConfigDir, "kt", "config.yaml")
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, "", nil
-		}
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, "", fmt.Errorf("--config: %w", err)
+	data, err := input.Read(path, input.Settings)
+	var refused syscall.Errno
+	switch {
+	case err == nil:
+	case !asked && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
+		return nil, "", nil
+	case !asked && errors.As(err, &refused): // as in a container with a user of its own
+		if l.sys.Warn != nil {
+			l.sys.Warn(fmt.Sprintf("the configuration file %s is left out, because it cannot be read: %v; name another with --config", path, err))
+		}
+		return nil, "", nil
+	case !asked:
+		return nil, "", fmt.Errorf("configuration file %s: %w", path, err)
+	default:
+		return nil, "", fmt.Errorf("--config %s: %w", path, err)
 	}
 	v, err := l.decode(path, data, l.all)
 	return v, path, err

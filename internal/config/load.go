@@ -83,7 +83,8 @@ func (b *builder) bad(format string, args ...any) {
 func (b *builder) err() error {
 	var errs []error
 	told := make(map[string]bool)
-	for line := range strings.SplitSeq(errorText(errors.Join(b.errs...)), "\n") {
+	for _, one := range flat(errors.Join(b.errs...)) {
+		line := one.Error()
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "--"), " ")
 		name = strings.TrimSuffix(name, ":")
 		if source := b.sources[name]; source != "" && source != "--"+name && b.given(name) {
@@ -97,11 +98,20 @@ func (b *builder) err() error {
 	return errors.Join(errs...)
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return ""
+// flat returns the errors that were joined, one in another.
+func flat(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return []error{err}
 	}
-	return err.Error()
+	var all []error
+	for _, one := range joined.Unwrap() {
+		all = append(all, flat(one)...)
+	}
+	return all
 }
 
 // value is what a flag of this command is set to, as text.

@@ -209,7 +209,7 @@ func TestTheConfigurationFileMayBeNamed(t *testing.T) {
 			t.Errorf("%s: the topic is %q from %q, want mine from %q", name, p.Plan.Topic.Name, p.Sources["topic"], named)
 		}
 	}
-	if _, err := load(t, given{args: []string{"--config", "no/such.yaml"}}); err == nil || !strings.Contains(err.Error(), "--config: open no/such.yaml") {
+	if _, err := load(t, given{args: []string{"--config", "no/such.yaml"}}); err == nil || !strings.Contains(err.Error(), "--config no/such.yaml: no such file") {
 		t.Errorf("a file that is named and missing gives %v", err)
 	}
 }
@@ -442,8 +442,8 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		{"--topic-config retention", []string{`--topic-config "retention"`}},
 		{"--command-property acks", []string{`--command-property "acks"`}},
 		{"--producer-props acks=1 --command-property acks=1", []string{"--command-property and --producer-props exclude"}},
-		{"--producer.config a --command-config b", []string{"--command-config and --producer.config exclude", "--command-config: open b"}},
-		{"--command-config no/such", []string{"--command-config: open no/such"}},
+		{"--producer.config a --command-config b", []string{"--command-config and --producer.config exclude", "--command-config b: no such file"}},
+		{"--command-config no/such", []string{"--command-config no/such: no such file"}},
 		{"--batch-size big", []string{"--batch-size: "}},
 		{"--linger 0.5", []string{`--linger "0.5"`}},
 		{"--linger -1", []string{`--linger "-1"`}},

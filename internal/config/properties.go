@@ -2,13 +2,13 @@ package config
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/magiconair/properties"
 
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -95,9 +95,9 @@ func (b *builder) readProperties(c *client, flag, path string) {
 	// As Java reads them: Latin-1, and no ${…}, which would turn a password with
 	// a dollar sign into an empty one.
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
-	data, err := os.ReadFile(path)
+	data, err := input.Read(path, input.Settings)
 	if err != nil {
-		b.bad("--%s: %w", flag, err)
+		b.bad("--%s %s: %w", flag, path, err)
 		return
 	}
 	// The loader takes \r\n for two ends of line, which breaks a continued line.

@@ -161,7 +161,7 @@ func TestEveryProblemOfARoundtripIsReportedOnce(t *testing.T) {
 		"--commit sync":                                      "--commit sync: it needs a --group",
 		"--record-size 10-2000":                              "--record-size 10-2000: a record that is followed to its reader carries a stamp of 40 bytes",
 		"--command-property acks":                            `--command-property "acks": write key=value`,
-		"--command-config no/such":                           "--command-config: open no/such",
+		"--command-config no/such":                           "--command-config no/such: no such file",
 		"--linger x":                                         `--linger "x"`,
 		"--producer.config " + a + " --consumer.config " + b: "bootstrap.servers: the producer's are a:1 (from " + a + "), the consumer's b:1",
 	} {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -47,14 +46,25 @@ const (
 	adminTimeout = 15 * time.Second
 )
 
+// ReachTimeout is how long Connect waits for an address to answer.
+const ReachTimeout = 5 * time.Second
+
 // Connect connects to a cluster. Its errors name the addresses that were tried
-// and what each of them said.
+// and what answered there.
 func Connect(ctx context.Context, bootstrap []string) (*Cluster, error) {
+	return ConnectWithin(ctx, bootstrap, ReachTimeout)
+}
+
+// ConnectWithin is Connect with another time for an address to answer.
+func ConnectWithin(ctx context.Context, bootstrap []string, within time.Duration) (*Cluster, error) {
 	bootstrap, err := normaliseBootstrap(bootstrap)
 	if err != nil {
 		return nil, err
 	}
-	reached, unreached := dialAll(ctx, bootstrap)
+	reached, unreached := reachAll(ctx, bootstrap, within)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if len(reached) == 0 {
 		return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
 	}
@@ -74,7 +84,7 @@ func Connect(ctx context.Context, bootstrap []string) (*Cluster, error) {
 	c.admin.SetTimeoutMillis(int32(adminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("%s accepts connections, but does not answer as a Kafka broker in plain text: %w", strings.Join(reached, ","), errorCause(err))
+		return nil, fmt.Errorf("%s answers as a Kafka broker, but does not tell of its cluster (does it want SASL, which kt does not speak?): %w", strings.Join(reached, ","), errorCause(err))
 	}
 	return c, nil
 }
@@ -172,33 +182,6 @@ func normaliseBootstrap(addrs []string) ([]string, error) {
 		errs = append(errs, &AddressError{"no bootstrap server given: write HOST:PORT, as in localhost:9092"})
 	}
 	return out, errors.Join(errs...)
-}
-
-// dialAll tries every address at once and tells those that accept a connection
-// from those that do not, each with its reason.
-func dialAll(ctx context.Context, addrs []string) (reached []string, unreached []error) {
-	errs := make([]error, len(addrs))
-	var wg sync.WaitGroup
-	for i, addr := range addrs {
-		wg.Go(func() {
-			d := net.Dialer{Timeout: dialTimeout}
-			conn, err := d.DialContext(ctx, "tcp", addr)
-			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w", addr, errorCause(err))
-				return
-			}
-			_ = conn.Close() // it was only to see whether somebody listens
-		})
-	}
-	wg.Wait()
-	for i, err := range errs {
-		if err == nil {
-			reached = append(reached, addrs[i])
-		} else {
-			unreached = append(unreached, err)
-		}
-	}
-	return reached, unreached
 }
 
 // errorCause strips what the caller says anyway: the operation and the address or

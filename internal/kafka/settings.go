@@ -82,6 +82,16 @@ func (s Settings) DeliveryTimeout() time.Duration { return s.duration("delivery.
 // RequestTimeout is how long a broker may take to answer.
 func (s Settings) RequestTimeout() time.Duration { return s.duration("request.timeout.ms") }
 
+// ReachTimeout is how long a bootstrap server may take to answer: what was given for a
+// connection, else the package's.
+func (s settings) ReachTimeout() time.Duration {
+	const name = "socket.connection.setup.timeout.ms"
+	if source := s[name].Source; source == SourceDefault || source == SourceDerived {
+		return ReachTimeout
+	}
+	return s.duration(name)
+}
+
 func (s settings) value(name string) string { return s[name].Value }
 
 func (s settings) bool(name string) bool { return s.value(name) == "true" }

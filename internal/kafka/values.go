@@ -2,11 +2,12 @@ package kafka
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -30,8 +31,10 @@ const (
 	// constant bytes.
 	blockSize = 64
 
-	// maxPayloadFile bounds the memory that a payload file takes.
+	// maxPayloadFile and maxPayloads bound the memory that a payload file takes: 96 MiB
+	// tell where its payloads begin and end.
 	maxPayloadFile = 256 << 20
+	maxPayloads    = 4 << 20
 )
 
 // MakeValues makes what the plan's records hold. For a payload file it also
@@ -74,22 +77,21 @@ func mixedPool(n int, compressibility float64, rng *rand.Rand) []byte {
 }
 
 func readLines(p *plan.Payload) (*Values, error) {
-	info, err := os.Stat(p.File)
-	if err != nil {
-		return nil, fmt.Errorf("--payload-file %s: %w", p.File, errorCause(err))
+	data, err := input.Read(p.File, maxPayloadFile)
+	if errors.Is(err, input.ErrTooLong) {
+		err = fmt.Errorf("%w: a sample of it will do", err)
 	}
-	if info.Size() > maxPayloadFile {
-		return nil, fmt.Errorf("--payload-file %s: %d bytes is above the limit of %d; a sample of it will do", p.File, info.Size(), maxPayloadFile)
-	}
-	data, err := os.ReadFile(p.File)
 	if err != nil {
-		return nil, fmt.Errorf("--payload-file %s: %w", p.File, errorCause(err))
+		return nil, fmt.Errorf("--payload-file %s: %w", p.File, err)
 	}
 	v := &Values{}
 	total := 0
-	for _, line := range bytes.Split(data, []byte(p.Delimiter)) {
+	for line := range bytes.SplitSeq(data, []byte(p.Delimiter)) {
 		if len(line) == 0 {
 			continue // a file ends with a delimiter
+		}
+		if len(v.lines) == maxPayloads {
+			return nil, fmt.Errorf("--payload-file %s: it holds more than %d payloads: a sample of them will do", p.File, maxPayloads)
 		}
 		v.lines = append(v.lines, line)
 		total += len(line)

@@ -117,14 +117,15 @@ func ReadFile(path string) (*Book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)
 	}
-	b, err := decode(f)
+	b, err := Read(f)
 	if err != nil {
 		err = fmt.Errorf("read ledger %s: %w", path, err)
 	}
 	return b, errors.Join(err, f.Close())
 }
 
-func decode(r io.Reader) (*Book, error) {
+// Read is ReadFile of what is open already. Its memory is bounded, however much there is.
+func Read(r io.Reader) (*Book, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	text, err := readLine(lines)
 	if err != nil {

@@ -157,7 +157,7 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 		{"more outcomes than records", sealed(1, someHeader, `{"lane":{"issued":4,"acknowledged":[[0,4,1]],"failed":[[0,4,1]]}}`), "some are both"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b, err := decode(bytes.NewReader(tc.file))
+			b, err := Read(bytes.NewReader(tc.file))
 			if err == nil || !strings.Contains(err.Error(), tc.say) {
 				t.Errorf("%+v, error %v; want one that says %q", b, err, tc.say)
 			}
@@ -175,11 +175,11 @@ func FuzzReadFile(f *testing.F) {
 		if seal { // else hardly any would pass
 			file = sealed(strings.Count(string(file), "\n"), string(file))
 		}
-		b, err := decode(bytes.NewReader(file))
+		b, err := Read(bytes.NewReader(file))
 		if err != nil {
 			return
 		}
-		again, err := decode(bytes.NewReader(encoded(t, b)))
+		again, err := Read(bytes.NewReader(encoded(t, b)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func applyingTo(r *result.Result) *applying {
 }
 
 // document is v in JSON, on one line. path is where v is in a result.
-func (a *applying) document(path string, v any) ([]byte, error) {
+func (a *applying) document(path string, v any) (json.RawMessage, error) {
 	var whole bytes.Buffer
 	e := json.NewEncoder(&whole)
 	e.SetEscapeHTML(false)
@@ -93,7 +93,6 @@ func (a *applying) document(path string, v any) ([]byte, error) {
 	if err := a.value(path, a.run); err != nil {
 		return nil, err
 	}
-	a.to.WriteByte('\n')
 	return a.to.Bytes(), nil
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"io"
 	"strconv"
 
@@ -40,12 +39,7 @@ func JSON(w io.Writer, r result.Result, _ Options) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, line, "", "  "); err != nil {
-		return err
-	}
-	_, err = w.Write(b.Bytes())
-	return err
+	return theme.JSON(w, line, "  ")
 }
 
 // JSONLines writes one object a line: {"type":"interval",…} for each point of the
@@ -73,8 +67,7 @@ func jsonInterval(w io.Writer, p result.Point, a *applying) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(line)
-	return err
+	return theme.JSON(w, line, "")
 }
 
 // JSONSummary writes the last line of JSONLines.
@@ -87,8 +80,7 @@ func JSONSummary(w io.Writer, r result.Result) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(line)
-	return err
+	return theme.JSON(w, line, "")
 }
 
 // csvHeader names the columns of CSV.
@@ -102,12 +94,22 @@ var csvHeader = []string{
 // CSV writes the series with a header line. A field is empty where nothing was measured, as
 // is the rate of a row that is too short for one.
 func CSV(w io.Writer, r result.Result, _ Options) error {
-	c := csv.NewWriter(w)
-	if err := c.Write(csvHeader); err != nil {
-		return err
-	}
+	rows := [][]string{csvHeader}
 	for _, p := range r.Series {
-		if err := c.Write(csvRow(p)); err != nil {
+		rows = append(rows, csvRow(p))
+	}
+	return writeCSV(w, rows)
+}
+
+// writeCSV writes rows with clean fields.
+func writeCSV(w io.Writer, rows [][]string) error {
+	c := csv.NewWriter(w)
+	for _, row := range rows {
+		clean := make([]string, len(row))
+		for i, field := range row {
+			clean[i] = theme.Clean(field)
+		}
+		if err := c.Write(clean); err != nil {
 			return err
 		}
 	}

@@ -201,7 +201,7 @@ const maxName = 20
 
 // name is a name that a peer gave, for a table: printable, and cut in its middle, as
 // names of hosts differ at either end.
-func (t *text) name(s string) string { return middle(printable(s), maxName, t.th) }
+func (t *text) name(s string) string { return middle(s, maxName, t.th) }
 
 // middle shortens text to so many characters by what is in its middle.
 func middle(s string, width int, th *theme.Theme) string {

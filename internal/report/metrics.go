@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Metrics writes the client's metrics as --print-metrics of Kafka's own tools
@@ -22,7 +23,7 @@ func Metrics(w io.Writer, r result.Result) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\n%-*s   %s\n", width, "Metric Name", "Value")
 		for _, m := range rows {
-			fmt.Fprintf(b, "%-*s : %.3f\n", width, m.name, m.value)
+			fmt.Fprintf(b, "%-*s : %.3f\n", width, theme.Clean(m.name), m.value)
 		}
 	})
 }

@@ -37,11 +37,8 @@ type PeerRow struct {
 
 // Peers writes for people who is there, in the order of names.
 func Peers(w io.Writer, peers []PeerRow, o Options) error {
-	if o.Theme == nil {
-		o.Theme = theme.New(theme.Options{})
-	}
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: o.Theme, width: o.Width}
+		t := newText(b, o.Theme, o.Width)
 		t.line("")
 		if len(peers) == 0 {
 			for _, line := range wrapText("nobody is there: start kt agent on each host, and name one of them with --join", t.wrapAt()-margin) {
@@ -78,18 +75,18 @@ func (t *text) peers(peers []PeerRow) *grid {
 		if p.Problem != "" {
 			style = warn
 		}
-		g.add(style, t.name(p.Name), printable(p.Address), printable(cmp.Or(p.Role, none)), t.short(cmp.Or(strings.Join(p.Tags, ","), none)),
-			t.short(cmp.Or(p.Version, none)), printable(p.State), t.short(cmp.Or(p.Run, none)), cpu, clock, theme.Count(int64(p.Results)))
+		g.add(style, t.name(p.Name), p.Address, cmp.Or(p.Role, none), t.short(cmp.Or(strings.Join(p.Tags, ","), none)),
+			t.short(cmp.Or(p.Version, none)), p.State, t.short(cmp.Or(p.Run, none)), cpu, clock, theme.Count(int64(p.Results)))
 	}
 	return g
 }
 
 // short is a text of a peer's that may be cut at its end.
-func (t *text) short(s string) string { return cut(printable(s), maxName, t.th) }
+func (t *text) short(s string) string { return cut(s, maxName, t.th) }
 
 // problem says under the table what is the matter with a peer.
 func (t *text) problem(p PeerRow) {
-	for i, line := range wrapText(t.name(p.Name)+": "+printable(p.Problem), t.wrapAt()-6) {
+	for i, line := range wrapText(t.name(p.Name)+": "+p.Problem, t.wrapAt()-6) {
 		mark := "  "
 		if i == 0 {
 			mark = string(t.th.Glyphs.Alert) + " "

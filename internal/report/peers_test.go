@@ -14,10 +14,10 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// newText is a summary that is written into a buffer.
-func newText(o theme.Options) (text, *bytes.Buffer) {
+// textOf is a summary that is written into a buffer.
+func textOf(o theme.Options) (text, *bytes.Buffer) {
 	var b bytes.Buffer
-	return text{Buffer: &b, th: theme.New(o)}, &b
+	return newText(&b, theme.New(o), 0), &b
 }
 
 func peers() []PeerRow {

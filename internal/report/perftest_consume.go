@@ -8,6 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // ConsumerRows is how the rows of kafka-consumer-perf-test are to be.
@@ -142,5 +143,5 @@ func (c *ConsumerPerf) mean(d time.Duration) time.Duration {
 }
 
 func (c *ConsumerPerf) date(at time.Duration) string {
-	return c.rows.Date.Format(c.started.Add(at).In(c.rows.Zone))
+	return theme.Clean(c.rows.Date.Format(c.started.Add(at).In(c.rows.Zone))) // of the pattern, the user's own text
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -34,7 +33,7 @@ var ProbeFormats = map[string]ProbeFormat{
 // ProbeLine is the progress of a probe in a line of fewer columns than width; 0 is no
 // limit. A line that wraps could not be written over.
 func ProbeLine(p probe.Progress, width int) string {
-	what := fmt.Sprintf("%d/%d %s %s", p.Step, p.Steps, printable(p.Dir), p.Test)
+	what := fmt.Sprintf("%d/%d %s %s", p.Step, p.Steps, theme.Clean(p.Dir), p.Test)
 	if p.Preparing {
 		what += " (preparing)"
 	}
@@ -83,7 +82,6 @@ func rateText(v float64) string {
 
 // ProbeCSV writes a line for each test of each directory, and for each row of dd.
 func ProbeCSV(w io.Writer, r probe.Report, _ ProbeOptions) error {
-	c := csv.NewWriter(w)
 	rows := [][]string{{
 		"directory", "test", "block_bytes", "direct", "mib_per_second", "device_mib_per_second", "sustained_mib_per_second",
 		"p50_us", "p90_us", "p99_us", "p99_9_us", "max_us", "over_10_ms", "over_50_ms", "over_500_ms", "cpu_seconds", "grade", "dd_mb_per_second", "dd_command",
@@ -113,7 +111,7 @@ func ProbeCSV(w io.Writer, r probe.Report, _ ProbeOptions) error {
 			})
 		}
 	}
-	return c.WriteAll(rows)
+	return writeCSV(w, rows)
 }
 
 // ProbeMarkdown writes the tables for a wiki or a ticket.
@@ -126,13 +124,14 @@ func ProbeMarkdown(w io.Writer, r probe.Report, o ProbeOptions) error {
 				head := append(probeHead, "grade")
 				fmt.Fprintf(b, "\n| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
 				for _, t := range d.Results {
-					fmt.Fprintf(b, "| %s | %s |\n", strings.Join(probeRow(t), " | "), t.Grade)
+					t.Test = cell(t.Test)
+					fmt.Fprintf(b, "| %s | %s |\n", strings.Join(probeRow(t), " | "), cell(string(t.Grade)))
 				}
 			}
 			if len(d.DD) > 0 {
 				b.WriteString("\n| block | direct | MB/s | CPU | dd |\n|---|---|---|---|---|\n")
 				for _, row := range d.DD {
-					fmt.Fprintf(b, "| %d | %s | %s | %.0f %% | `%s` |\n", row.Block, yesNo(row.Direct), rateText(row.MBPerSecond), row.CPUPercent, row.Command)
+					fmt.Fprintf(b, "| %d | %s | %s | %.0f %% | `%s` |\n", row.Block, yesNo(row.Direct), rateText(row.MBPerSecond), row.CPUPercent, cell(row.Command))
 				}
 			}
 			if d.Plan != "" {

@@ -13,15 +13,12 @@ import (
 
 // ProbeText writes the tables for people.
 func ProbeText(w io.Writer, r probe.Report, o ProbeOptions) error {
-	if o.Theme == nil {
-		o.Theme = theme.New(theme.Options{})
-	}
 	return buffered(w, func(b *bytes.Buffer) {
-		t := probeText{text{Buffer: b, th: o.Theme}}
+		t := probeText{newText(b, o.Theme, 0)}
 		m := r.Machine
 		t.line("")
 		t.line("  " + t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt probe") + "  " + t.th.Paint(muted, strings.Join([]string{
-			printable(m.Hostname), "Linux " + printable(m.Kernel), theme.Bytes(m.MemoryBytes), string(r.Mode), theme.Duration(seconds(r.Seconds)),
+			m.Hostname, "Linux " + m.Kernel, theme.Bytes(m.MemoryBytes), string(r.Mode), theme.Duration(seconds(r.Seconds)),
 		}, t.sep())))
 		for _, limit := range m.CgroupIO {
 			t.note("the control group limits kt: " + limit)
@@ -47,7 +44,7 @@ func (t *probeText) note(s string) { t.noteAt(4, s) }
 
 // noteAt writes what is worth a sentence, below what it is about.
 func (t *probeText) noteAt(indent int, s string) {
-	for i, line := range wrapText(printable(s), lineWidth-indent-4) {
+	for i, line := range wrapText(s, lineWidth-indent-4) {
 		mark := string(t.th.Glyphs.Separator)
 		if i > 0 {
 			mark = " "
@@ -58,8 +55,8 @@ func (t *probeText) noteAt(indent int, s string) {
 
 func (t *probeText) directory(d probe.Directory) {
 	t.line("")
-	t.line("  " + t.th.Paint(strong, printable(d.Path)))
-	for _, line := range wrapText(printable(strings.Join(aboutDirectory(d), t.sep())), lineWidth-4) {
+	t.line("  " + t.th.Paint(strong, d.Path))
+	for _, line := range wrapText(strings.Join(aboutDirectory(d), t.sep()), lineWidth-4) {
 		t.line("    " + t.th.Paint(muted, line))
 	}
 	if len(d.Results) > 0 {
@@ -73,7 +70,7 @@ func (t *probeText) directory(d probe.Directory) {
 	}
 	if d.Plan != "" {
 		t.line("")
-		t.line("    " + t.th.Paint(theme.Style{FG: theme.Flow, Bold: true}, string(t.th.Glyphs.Arrow)+" "+printable(d.Plan)))
+		t.line("    " + t.th.Paint(theme.Style{FG: theme.Flow, Bold: true}, string(t.th.Glyphs.Arrow)+" "+d.Plan))
 	}
 }
 
@@ -116,7 +113,7 @@ func (t *probeText) grade(g probe.Grade) (rune, theme.Style) {
 
 // detail says what a test did, and what is not good about its figures.
 func (t *probeText) detail(r probe.Result) {
-	t.line("        " + t.th.Paint(muted, printable(r.What)))
+	t.line("        " + t.th.Paint(muted, r.What))
 	if a := r.Append; a != nil {
 		t.line("        " + t.th.Paint(plain, fmt.Sprintf("burst %s MiB/s, sustained %s MiB/s", rateText(a.BurstMiBPerSecond), rateText(a.SustainedMiBPerSecond))) +
 			t.th.Paint(muted, " ("+sustainedFrom(a)+")"))
@@ -152,7 +149,7 @@ func (t *probeText) dd(rows []probe.Row) {
 	t.line("")
 	t.line("      " + t.th.Paint(muted, fmt.Sprintf("%12s  %-6s %10s  %5s  %s", "block", "direct", "MB/s", "CPU", "the same with dd")))
 	for _, r := range rows {
-		t.line(fmt.Sprintf("      %12d  %-6s %10s  %3.0f %%  ", r.Block, yesNo(r.Direct), rateText(r.MBPerSecond), r.CPUPercent) + t.th.Paint(muted, printable(r.Command)))
+		t.line(fmt.Sprintf("      %12d  %-6s %10s  %3.0f %%  ", r.Block, yesNo(r.Direct), rateText(r.MBPerSecond), r.CPUPercent) + t.th.Paint(muted, r.Command))
 		if r.PageCache {
 			t.noteAt(8, "this is the page cache, at least in part, and not the disk")
 		}
@@ -169,7 +166,7 @@ func (t *probeText) parallel(r probe.Report) {
 		t.th.Paint(plain, fmt.Sprintf("%s MiB/s together, %s of what they write one at a time", rateText(p.Sum), theme.Percent(p.Efficiency))))
 	for i, d := range r.Directories {
 		if i < len(p.MiBPerSecond) && i < len(p.AloneMiBPerSecond) {
-			t.line("      " + pad(printable(d.Path), 40) + padLeft(rateText(p.MiBPerSecond[i]), 9) + " MiB/s" +
+			t.line("      " + pad(d.Path, 40) + padLeft(rateText(p.MiBPerSecond[i]), 9) + " MiB/s" +
 				t.th.Paint(muted, "   alone "+rateText(p.AloneMiBPerSecond[i])))
 		}
 	}
@@ -187,9 +184,9 @@ func us(v float64) string { return theme.Duration(time.Duration(v * float64(time
 // compared writes what has changed since an earlier probe.
 func (t *probeText) compared(c probe.Comparison, earlier string, several bool) {
 	t.line("")
-	t.line("  " + t.th.Paint(strong, "Compared with "+printable(earlier)))
+	t.line("  " + t.th.Paint(strong, "Compared with "+earlier))
 	for _, s := range c.Settings {
-		t.line("    " + t.th.Paint(plain, printable(s.Name)) + t.th.Paint(muted, "  "+printable(s.Before)+" → "+printable(s.After)))
+		t.line("    " + t.th.Paint(plain, s.Name) + t.th.Paint(muted, "  "+s.Before+" → "+s.After))
 	}
 	if len(c.Changes) > 0 {
 		t.line("      " + t.th.Paint(muted, pad("test", 18)+pad("figure", 20)+padLeft("before", 12)+padLeft("after", 12)+padLeft("change", 10)))
@@ -197,7 +194,7 @@ func (t *probeText) compared(c probe.Comparison, earlier string, several bool) {
 	dir := ""
 	for _, ch := range c.Changes {
 		if ch.Dir != dir && several {
-			t.line("    " + t.th.Paint(strong, printable(ch.Dir)))
+			t.line("    " + t.th.Paint(strong, ch.Dir))
 		}
 		dir = ch.Dir
 		style, glyph := muted, ' '
@@ -208,7 +205,7 @@ func (t *probeText) compared(c probe.Comparison, earlier string, several bool) {
 			style, glyph = warn, t.th.Glyphs.Alert
 		case probe.Unchanged:
 		}
-		t.line("    " + t.th.Paint(style, string(glyph)) + " " + pad(printable(ch.Test), 18) + pad(strings.TrimSpace(printable(ch.Metric)+" "+ch.Unit), 20) +
+		t.line("    " + t.th.Paint(style, string(glyph)) + " " + pad(ch.Test, 18) + pad(strings.TrimSpace(ch.Metric+" "+ch.Unit), 20) +
 			padLeft(rateText(ch.Before), 12) + padLeft(rateText(ch.After), 12) + t.th.Paint(style, padLeft(fmt.Sprintf("%+.0f %%", 100*ch.Change), 10)))
 	}
 	for _, n := range append(c.Missing, c.Notes...) {

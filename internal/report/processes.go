@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
@@ -25,7 +24,7 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 	for _, p := range processesOf(r) {
 		rows = append(rows, processRow(p, hosts[p.Host]))
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return writeCSV(w, rows)
 }
 
 // processesOf are the processes of a result. One that stands for itself is its own.
@@ -95,9 +94,6 @@ func processRow(p result.ProcessRow, h result.HostRow) []string {
 	}
 	row = append(row, f(p.CPUCores), f(p.CoresAvailable), i(p.PeakResidentBytes), strconv.FormatBool(p.Valid), strings.Join(p.Invalid, "; "),
 		string(p.BoundBy.Limit), p.BoundBy.Evidence, errorCounts(p.Errors))
-	for k := range row {
-		row[k] = printable(row[k])
-	}
 	return row
 }
 

@@ -17,11 +17,8 @@ import (
 
 // Text writes the summary for people.
 func Text(w io.Writer, r result.Result, o Options) error {
-	if o.Theme == nil {
-		o.Theme = theme.New(theme.Options{})
-	}
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: o.Theme, width: o.Width}
+		t := newText(b, o.Theme, o.Width)
 		t.title(r)
 		t.figures(r)
 		if merged(r) {
@@ -44,11 +41,19 @@ func Text(w io.Writer, r result.Result, o Options) error {
 	})
 }
 
+// newText begins a summary. th may be nil, for one without colours.
+func newText(b *bytes.Buffer, th *theme.Theme, width int) text {
+	if th == nil {
+		th = theme.New(theme.Options{})
+	}
+	return text{Buffer: b, th: th.Marked(), width: width}
+}
+
 // text is a summary while it is written.
 type text struct {
 	*bytes.Buffer
-	th    *theme.Theme
-	width int // of the terminal; 0: none is known
+	th    *theme.Theme // marked: line tells what it paints from what is data
+	width int          // of the terminal; 0: none is known
 }
 
 var (

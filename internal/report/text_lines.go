@@ -8,10 +8,10 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// line writes a line of the summary. What users, peers and brokers gave cannot move the
-// cursor, or worse.
+// line writes a line of the summary. It is the one way into it, and cleans what users, peers,
+// brokers and files gave.
 func (t *text) line(s string) {
-	s = t.safe(s)
+	s = t.th.Clean(s)
 	if t.th.ASCII() {
 		s = strings.Map(ascii, comparisons.Replace(s))
 	}
@@ -51,8 +51,8 @@ func (t *text) row(label string, s theme.Style, value string) {
 		return
 	}
 	room := t.limit() - labelled
-	head, rest := breakLine(t.measured(value), room)
-	for ; rest != ""; head, rest = breakLine(rest, room) {
+	head, rest := t.breakLine(t.measured(value), room)
+	for ; rest != ""; head, rest = t.breakLine(rest, room) {
 		t.whole(label, s, t.word(head, room))
 		label = ""
 	}
@@ -70,8 +70,8 @@ func (t *text) word(s string, room int) string {
 // breakLine takes from text what fits a line of so many characters, up to a space; a
 // longer word is a line of its own. The spaces within the line stay, colours count for
 // nothing.
-func breakLine(s string, width int) (head, rest string) {
-	if utf8.RuneCountInString(colors.ReplaceAllString(s, "")) <= width {
+func (t *text) breakLine(s string, width int) (head, rest string) {
+	if t.th.Width(s) <= width {
 		return s, ""
 	}
 	runes, end := 0, -1

@@ -17,7 +17,7 @@ func merged(r result.Result) bool { return len(r.Processes) > 0 }
 func party(r result.Result) []string {
 	var tags []string
 	if r.Part != nil && r.Part.Run != "" {
-		tags = append(tags, "run "+printable(r.Part.Run))
+		tags = append(tags, "run "+r.Part.Run)
 	}
 	hosts := make(map[string]bool)
 	for _, p := range r.Processes {
@@ -169,7 +169,7 @@ func fate(p result.ProcessRow) []string {
 	if n := p.Records.Consumed; n > 0 {
 		parts = append(parts, plural(n, "record")+" read")
 	}
-	return append(parts, cmp.Or(printable(p.Note), stateReasons[p.State]))
+	return append(parts, cmp.Or(p.Note, stateReasons[p.State]))
 }
 
 // sources says what a merged result was made of.

@@ -187,37 +187,6 @@ func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
 	}
 }
 
-// hostile are escape sequences and signs that would show something else than what is there.
-const hostile = "x\x1b[2J\x1b]0;gone\a\r\n\u202e\u009b2J"
-
-func TestNothingThatAPeerSaysMovesTheCursor(t *testing.T) {
-	r := mergedMixed()
-	r.Part.Run, r.Notice, r.ReadError, r.Plan.Topic.Name = hostile, hostile, hostile, hostile
-	r.BoundBy, r.Invalid = result.Verdict{Limit: hostile, Evidence: hostile}, []string{hostile}
-	r.Errors = result.Errors{hostile: 1}
-	r.Brokers[0].Addr = hostile
-	r.Events = []result.Event{{Text: hostile}}
-	for i := range r.Hosts {
-		h := &r.Hosts[i]
-		h.Host, h.Role, h.Tags = hostile+strconv.Itoa(i), hostile, []string{hostile}
-		h.Busy = &result.Busy{Disks: []result.BusyDisk{{Name: hostile}}, Networks: []result.BusyNetwork{{Name: hostile}}}
-	}
-	for i := range r.Processes {
-		p := &r.Processes[i]
-		p.Host, p.Note, p.State, p.Counted, p.Invalid = hostile+strconv.Itoa(i), hostile, hostile, false, []string{hostile}
-	}
-	for _, name := range []string{"text", "processes"} {
-		text := written(t, Formats[name], r, Options{})
-		if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
-			t.Errorf("%s has %q", name, text[at:min(at+20, len(text))])
-		}
-	}
-	colored := written(t, Text, r, Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor})})
-	if text := escapes.ReplaceAllString(colored, ""); strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-		t.Errorf("more than colours in %q", text)
-	}
-}
-
 // Whatever a line is made of, nothing but printable characters is written, and, where
 // there are colours, the sequences that switch them.
 func FuzzLine(f *testing.F) {
@@ -226,7 +195,7 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, o := range []theme.Options{{}, {ASCII: true}, {Profile: colorprofile.TrueColor}} {
-			tx, b := newText(o)
+			tx, b := textOf(o)
 			tx.line(s)
 			text := strings.TrimSuffix(b.String(), "\n")
 			if o.Profile != 0 {

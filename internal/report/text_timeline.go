@@ -41,7 +41,7 @@ func (t *text) timeline(r result.Result) {
 	}
 	whose := "nothing was acknowledged"
 	if merged(r) { // others may have gone on
-		whose = cmp.Or(printable(o.LongestGapOf), "one process") + " had no acknowledgement"
+		whose = cmp.Or(o.LongestGapOf, "one process") + " had no acknowledgement"
 	}
 	s := fmt.Sprintf("%s for %s, from %s on", whose, theme.Duration(millis(o.LongestGapMS)), at(o.LongestGapFromSeconds))
 	if p := worstGap(r); p.LongestGap != nil && p.LongestGap.LengthMS >= *o.LongestGapMS {

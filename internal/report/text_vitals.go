@@ -44,7 +44,7 @@ func (t *text) vitals(r result.Result) {
 		if b.MemoryBytes > 0 {
 			cache, dirty = theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax)
 		}
-		g.add(plain, t.name(h.Host), cmp.Or(printable(h.Role), none), cpu, steal, cache, dirty, t.disk(b.Disks), t.network(b.Networks), heap, gc)
+		g.add(plain, t.name(h.Host), cmp.Or(h.Role, none), cpu, steal, cache, dirty, t.disk(b.Disks), t.network(b.Networks), heap, gc)
 	}
 	t.draw(g)
 	if n := len(rows) - maxWatched; n > 0 {

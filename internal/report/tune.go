@@ -2,8 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"io"
 	"strings"
 
@@ -42,28 +40,19 @@ func TuneJSON(w io.Writer, r *tune.Report, o TuneOptions) error {
 }
 
 // Indented writes a value as JSON for people and programs.
-func Indented(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
+func Indented(w io.Writer, v any) error { return theme.JSON(w, v, "  ") }
 
 // TuneCSV writes a line for each check.
 func TuneCSV(w io.Writer, r *tune.Report, _ TuneOptions) error {
-	c := csv.NewWriter(w)
 	rows := [][]string{{"id", "group", "verdict", "current", "persisted", "persisted_in", "wanted", "severity", "confidence", "note", "why", "source", "command"}}
 	for _, d := range r.Document(true).Checks {
 		row := []string{
 			d.ID, string(d.Group), string(d.Verdict), d.Current, d.Persisted, d.PersistedIn, d.Wanted,
 			string(d.Severity), string(d.Confidence), d.Note, d.Why, d.Source, d.Command,
 		}
-		for i := range row {
-			row[i] = printable(row[i])
-		}
 		rows = append(rows, row)
 	}
-	return c.WriteAll(rows)
+	return writeCSV(w, rows)
 }
 
 // TuneMarkdown writes a table for each group, for a wiki or a ticket.
@@ -87,5 +76,5 @@ func TuneMarkdown(w io.Writer, r *tune.Report, o TuneOptions) error {
 // cell is text as a cell of a Markdown table. What a machine's files hold is not
 // Markdown: nothing in it may end the cell or begin a tag.
 func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;", ">", "&gt;", "`", "'").Replace(printable(s))
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;", ">", "&gt;", "`", "'").Replace(theme.Clean(s))
 }

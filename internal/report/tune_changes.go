@@ -24,7 +24,7 @@ type OutcomeOptions struct {
 func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
-		t := changeText{text{Buffer: b, th: o.Theme}, columns(o.Width)}
+		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
 		t.line("")
 		for _, c := range all {
 			count[c.State]++
@@ -33,7 +33,7 @@ func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int
 		t.line("")
 		t.line("  " + countStates(count, tune.Applied, tune.Kept, tune.Unchanged, tune.Skipped, tune.Failed))
 		if count[tune.Applied]+count[tune.Kept] > 0 {
-			t.line("  " + o.Theme.Paint(muted, "look at it: kt tune --status"+o.Root+"    put it back: sudo kt tune --rollback"+o.Root))
+			t.line("  " + t.th.Paint(muted, "look at it: kt tune --status"+o.Root+"    put it back: sudo kt tune --rollback"+o.Root))
 		}
 		if o.Files {
 			t.afterWriting(ownFiles(all))
@@ -71,7 +71,7 @@ func (t *text) afterWriting(files []string) {
 func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
-		t := changeText{text{Buffer: b, th: o.Theme}, columns(o.Width)}
+		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
 		t.line("")
 		if len(all) == 0 {
 			t.line("  kt has changed nothing on this machine: there is nothing to put back")
@@ -92,7 +92,7 @@ func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, e
 		t.afterWriting(files)
 		t.line("  " + countStates(count, tune.Restored, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
 		if count[tune.Drifted] > 0 && o.Force != "" {
-			t.line("  " + o.Theme.Paint(muted, "what somebody else changed since was left; to put it back too: "+o.Force))
+			t.line("  " + t.th.Paint(muted, "what somebody else changed since was left; to put it back too: "+o.Force))
 		}
 	})
 	return count[tune.Failed] + count[tune.Drifted], err
@@ -101,7 +101,7 @@ func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, e
 // TuneStatus writes what kt has changed on a machine.
 func TuneStatus(w io.Writer, held []tune.Undone, o OutcomeOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := changeText{text{Buffer: b, th: o.Theme}, columns(o.Width)}
+		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
 		t.line("")
 		if len(held) == 0 {
 			t.line("  kt has changed nothing on this machine")
@@ -122,7 +122,7 @@ func TuneStatus(w io.Writer, held []tune.Undone, o OutcomeOptions) error {
 		if count[tune.Drifted] > 0 {
 			back += "; with --force what somebody else changed since, too"
 		}
-		t.line("  " + o.Theme.Paint(muted, back))
+		t.line("  " + t.th.Paint(muted, back))
 	})
 }
 
@@ -166,7 +166,6 @@ func (t *changeText) became(s tune.State, setting, what string, why error) {
 	if setting == "" {
 		setting = "file of kt's"
 	}
-	what = printable(what)
 	line := "  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth))
 	if 4+idWidth+1+utf8.RuneCountInString(what+stateNames[s])+2 <= t.width {
 		t.line(line + " " + what + "  " + t.th.Paint(muted, stateNames[s]))
@@ -194,26 +193,26 @@ func countStates(count map[tune.State]int, states ...tune.State) string {
 // server.properties file that sets them.
 func TuneHints(w io.Writer, m *tune.Machine, hints []tune.Hint, th *theme.Theme) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: th}
+		t := newText(b, th, 0)
 		t.line("")
-		t.line("  " + th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune --hints") + "  " +
-			th.Paint(muted, strings.Join(append([]string{printable(m.Hostname)}, aboutMachine(m)...), t.sep())))
+		t.line("  " + t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune --hints") + "  " +
+			t.th.Paint(muted, strings.Join(append([]string{m.Hostname}, aboutMachine(m)...), t.sep())))
 		last := tune.Where("")
 		for _, h := range hints {
 			if h.Where != last {
 				t.line("")
-				t.line("  " + th.Paint(strong, capital(hintPlaces[h.Where])))
+				t.line("  " + t.th.Paint(strong, capital(hintPlaces[h.Where])))
 				last = h.Where
 			}
-			t.line("    " + th.Paint(plain, pad(h.Name, 38)) + " " + printable(h.Value))
+			t.line("    " + t.th.Paint(plain, pad(h.Name, 38)) + " " + h.Value)
 			t.advice(h.Formula, lineWidth)
 			t.advice("source: "+h.Source, lineWidth)
 		}
 		t.line("")
-		t.line("  " + th.Paint(strong, "As a part of server.properties"))
+		t.line("  " + t.th.Paint(strong, "As a part of server.properties"))
 		t.line("")
 		for line := range splitLines(tune.Fragment(hints)) {
-			t.line(printable(line))
+			t.line(line)
 		}
 	})
 }

@@ -19,7 +19,7 @@ type DiffOptions struct {
 // TuneDiff writes what kt is about to change.
 func TuneDiff(w io.Writer, r *tune.Report, o DiffOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: o.Theme}
+		t := newText(b, o.Theme, 0)
 		width := columns(o.Width)
 		if left := r.Commands(); o.Left && len(left) > 0 {
 			t.left(left, width)
@@ -28,17 +28,17 @@ func TuneDiff(w io.Writer, r *tune.Report, o DiffOptions) error {
 		for _, c := range r.Changes() {
 			if c.Setting != last {
 				t.line("")
-				t.line("  " + o.Theme.Paint(strong, c.Setting))
+				t.line("  " + t.th.Paint(strong, c.Setting))
 				last = c.Setting
 			}
 			if c.Kind != tune.KeepOnly && o.Mode.Now() {
-				t.line("    " + o.Theme.Paint(warn, "~ ") + printable(c.Describe()))
+				t.line("    " + t.th.Paint(warn, "~ ") + c.Describe())
 			}
 			if !o.Mode.Later() {
 				continue
 			}
 			for _, k := range c.Keep {
-				t.line("    " + o.Theme.Paint(good, "+ ") + o.Theme.Paint(muted, k.File+": ") + printable(k.Text))
+				t.line("    " + t.th.Paint(good, "+ ") + t.th.Paint(muted, k.File+": ") + k.Text)
 			}
 			if c.Advice != "" {
 				t.advice("to make it last: "+c.Advice, width)
@@ -53,16 +53,16 @@ func (t *text) left(all []tune.Finding, width int) {
 	t.line("  " + t.th.Paint(strong, "Left to you") + "  " + t.th.Paint(muted, "kt does not do these by itself"))
 	for _, f := range all {
 		t.line("")
-		t.line("    " + t.th.Paint(plain, f.ID) + "  " + t.th.Paint(muted, printable(f.Current)))
+		t.line("    " + t.th.Paint(plain, f.ID) + "  " + t.th.Paint(muted, f.Current))
 		t.advice(reason(f, false), width)
 		for line := range splitLines(f.Command) {
-			t.line("      " + printable(line))
+			t.line("      " + line)
 		}
 	}
 }
 
 func (t *text) advice(s string, width int) {
 	for _, line := range wrapText(s, width-8) {
-		t.line("      " + t.th.Paint(muted, printable(line)))
+		t.line("      " + t.th.Paint(muted, line))
 	}
 }

@@ -14,13 +14,10 @@ import (
 // Explain writes all that kt knows of a setting, and what it found on this machine
 // when r has it.
 func Explain(w io.Writer, s *tune.Setting, profiles []*tune.Profile, f *tune.Finding, th *theme.Theme) error {
-	if th == nil {
-		th = theme.New(theme.Options{})
-	}
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: th}
+		t := newText(b, th, 0)
 		t.line("")
-		t.line("  " + th.Paint(strong, s.ID) + "  " + th.Paint(muted, s.Title))
+		t.line("  " + t.th.Paint(strong, s.ID) + "  " + t.th.Paint(muted, s.Title))
 		t.line("")
 		if f != nil {
 			t.here(*f)
@@ -48,23 +45,23 @@ func Explain(w io.Writer, s *tune.Setting, profiles []*tune.Profile, f *tune.Fin
 func (t *text) here(f tune.Finding) {
 	glyphs := tuneText{text: *t}
 	glyph, style := glyphs.look(f.Verdict)
-	current := printable(f.Current)
+	current := f.Current
 	if current == "" {
 		current = string(t.th.Glyphs.Missing)
 	}
 	t.row("here", plain, current+"  "+t.th.Paint(style, string(glyph)+" "+strings.ReplaceAll(string(f.Verdict), "_", " ")))
 	if f.Persisted != "" {
-		t.row("after boot", plain, printable(f.Persisted+"  ("+f.PersistedIn+")"))
+		t.row("after boot", plain, f.Persisted+"  ("+f.PersistedIn+")")
 	}
 	if f.Note != "" {
-		t.sentence("note", plain, printable(f.Note))
+		t.sentence("note", plain, f.Note)
 	}
 	for i, c := range f.Changes {
-		t.row([]string{"kt sets", ""}[min(i, 1)], plain, printable(c.Describe()))
+		t.row([]string{"kt sets", ""}[min(i, 1)], plain, c.Describe())
 	}
 	if f.Command != "" {
 		for i, line := range strings.Split(f.Command, "\n") {
-			t.row([]string{"command", ""}[min(i, 1)], plain, printable(line))
+			t.row([]string{"command", ""}[min(i, 1)], plain, line)
 		}
 	}
 	t.line("")
@@ -110,7 +107,7 @@ func changeOf(s *tune.Setting) string {
 // TuneList writes a line for each setting.
 func TuneList(w io.Writer, settings []*tune.Setting, th *theme.Theme) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := text{Buffer: b, th: th}
+		t := newText(b, th, 0)
 		width := 0
 		for _, s := range settings {
 			width = max(width, len(s.ID))

@@ -21,11 +21,8 @@ var groupTitles = map[tune.Group]string{
 
 // TuneText writes the findings for people.
 func TuneText(w io.Writer, r *tune.Report, o TuneOptions) error {
-	if o.Theme == nil {
-		o.Theme = theme.New(theme.Options{})
-	}
 	return buffered(w, func(b *bytes.Buffer) {
-		t := tuneText{text{Buffer: b, th: o.Theme}, o}
+		t := tuneText{newText(b, o.Theme, 0), o}
 		t.o.Width = columns(o.Width)
 		t.heading(r.Machine)
 		for _, g := range tune.Groups {
@@ -50,7 +47,7 @@ type tuneText struct {
 }
 
 func (t *tuneText) heading(m *tune.Machine) {
-	about := strings.Join(append([]string{printable(m.Hostname)}, aboutMachine(m)...), t.sep())
+	about := strings.Join(append([]string{m.Hostname}, aboutMachine(m)...), t.sep())
 	role := strings.Join(aboutRole(m), t.sep())
 	t.line("")
 	for i, line := range append(wrapText(about, t.o.Width-11), wrapText(role, t.o.Width-11)...) {
@@ -64,10 +61,10 @@ func (t *tuneText) heading(m *tune.Machine) {
 
 // aboutMachine is what the machine is.
 func aboutMachine(m *tune.Machine) []string {
-	tags := []string{"Linux " + printable(m.Kernel), cores(m.CPUs), theme.Bytes(m.Memory)}
+	tags := []string{"Linux " + m.Kernel, cores(m.CPUs), theme.Bytes(m.Memory)}
 	for _, s := range []string{m.Container, m.Virtual, m.Cloud} {
 		if s != "" {
-			tags = append(tags, printable(s))
+			tags = append(tags, s)
 		}
 	}
 	return tags
@@ -79,7 +76,7 @@ func aboutRole(m *tune.Machine) []string {
 	if p := m.Process; p != nil {
 		about := "Kafka is process " + strconv.Itoa(p.PID)
 		if p.Unit != "" {
-			about += " of " + printable(p.Unit)
+			about += " of " + p.Unit
 		}
 		tags = append(tags, about)
 	}
@@ -148,7 +145,7 @@ var verdictNames = map[tune.Verdict]string{
 
 func (t *tuneText) finding(f tune.Finding) {
 	glyph, style := t.look(f.Verdict)
-	current, wanted := printable(f.Current), strings.ReplaceAll(printable(f.Wanted), "- - ", "… ") // any of the first two will do
+	current, wanted := f.Current, strings.ReplaceAll(f.Wanted, "- - ", "… ") // any of the first two will do
 	current = cut(current, t.o.Width-4-idWidth-1-6-min(utf8.RuneCountInString(wanted), wantedWidth), t.th)
 	wanted = cut(wanted, t.o.Width-4-idWidth-1-max(utf8.RuneCountInString(current), currentWidth)-3, t.th)
 	becomes := "→"
@@ -197,9 +194,9 @@ func (t *tuneText) look(v tune.Verdict) (rune, theme.Style) {
 // reason is why a finding is shown: what is special here, and of what is not as
 // wanted what happens otherwise.
 func reason(f tune.Finding, verbose bool) string {
-	parts := []string{printable(f.Note)}
+	parts := []string{f.Note}
 	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK {
-		parts = append(parts, printable(f.Persisted+" after the next boot ("+f.PersistedIn+")"))
+		parts = append(parts, f.Persisted+" after the next boot ("+f.PersistedIn+")")
 	}
 	if f.Verdict == tune.Fail || f.Verdict == tune.Warn || verbose && f.Verdict != tune.NotApplicable && f.Verdict != tune.Unknown {
 		parts = append(parts, f.Why)

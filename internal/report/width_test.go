@@ -138,6 +138,7 @@ func TestColumnsGoInTheOrderThatIsWritten(t *testing.T) {
 }
 
 func TestALineIsBrokenAtSpacesAlone(t *testing.T) {
+	tx, _ := textOf(theme.Options{})
 	for _, tc := range []struct {
 		s          string
 		width      int
@@ -151,7 +152,7 @@ func TestALineIsBrokenAtSpacesAlone(t *testing.T) {
 		{"±±± ±±±", 3, "±±±", "±±±"},
 		{"", 3, "", ""},
 	} {
-		if head, rest := breakLine(tc.s, tc.width); head != tc.head || rest != tc.rest {
+		if head, rest := tx.breakLine(tc.s, tc.width); head != tc.head || rest != tc.rest {
 			t.Errorf("%q at %d: %q and %q, want %q and %q", tc.s, tc.width, head, rest, tc.head, tc.rest)
 		}
 	}

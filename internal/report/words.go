@@ -2,43 +2,11 @@ package report
 
 import (
 	"iter"
-	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
-
-// printable is text of a machine's file that cannot move the cursor, or worse.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '?'
-		}
-		return r
-	}, s)
-}
-
-// colors are the escape sequences that the theme writes.
-var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-// safe is text without any other escape sequence or control character.
-func (t *text) safe(s string) string {
-	if !t.th.Colored() {
-		return printable(s)
-	}
-	var b strings.Builder
-	end := 0
-	for _, at := range colors.FindAllStringIndex(s, -1) {
-		b.WriteString(printable(s[end:at[0]]) + s[at[0]:at[1]])
-		end = at[1]
-	}
-	return b.String() + printable(s[end:])
-}
 
 // comparisons are signs that need two characters in ASCII to say the same.
 var comparisons = strings.NewReplacer("≤", "<=", "≥", ">=", "→", "->", "±", "+/-")

@@ -28,6 +28,8 @@ type Theme struct {
 	options Options
 	fg, bg  [numColors]string // escape sequences that switch a colour on
 	bold    string
+	reset   string // ends every style
+	mark    string // before each sequence of a Marked theme; "" elsewhere
 }
 
 // Style is how a piece of text looks. The zero Style is the terminal's own.
@@ -35,9 +37,6 @@ type Style struct {
 	FG, BG Color
 	Bold   bool
 }
-
-// reset ends every style.
-const reset = "\x1b[m"
 
 // New makes the theme for a terminal.
 func New(o Options) *Theme {
@@ -48,6 +47,7 @@ func New(o Options) *Theme {
 	if !t.Colored() {
 		return t
 	}
+	t.reset = "\x1b[m"
 	t.bold = opening(lipgloss.NewStyle().Bold(true))
 	for c := Default + 1; c < numColors; c++ {
 		value := t.resolve(c)
@@ -95,7 +95,7 @@ func (t *Theme) Paint(s Style, text string) string {
 	if !t.Colored() || s == (Style{}) {
 		return text
 	}
-	return t.fg[s.FG] + t.bg[s.BG] + t.boldIf(s) + text + reset
+	return t.fg[s.FG] + t.bg[s.BG] + t.boldIf(s) + text + t.reset
 }
 
 // Append ends the style before, begins s, and returns the longer buffer. It is
@@ -105,7 +105,7 @@ func (t *Theme) Append(dst []byte, s Style) []byte {
 	if !t.Colored() {
 		return dst
 	}
-	dst = append(dst, reset...)
+	dst = append(dst, t.reset...)
 	dst = append(dst, t.fg[s.FG]...)
 	dst = append(dst, t.bg[s.BG]...)
 	return append(dst, t.boldIf(s)...)

@@ -120,7 +120,7 @@ func (d *data) heat(w *stats.Window) []*stats.Histogram {
 // observe takes one tick in.
 func (d *data) observe(t Tick) {
 	d.state, d.verdict, d.buffered, d.inFlight = t.State, t.Verdict, t.Buffered, t.InFlight
-	d.notice = drawable(t.Notice)
+	d.notice = bounded(t.Notice)
 	if t.Sample.Interval > 0 || t.Sample.Cores > 0 {
 		d.sample = t.Sample
 	}

@@ -73,7 +73,7 @@ func (t *hostTable) loadColumns() []hostColumn {
 func (t *hostTable) stateColumn(rank int) hostColumn {
 	return hostColumn{name: "state", width: 13, rank: rank, left: true, draw: func(c chart.Canvas, h *hostData) {
 		g, color := c.Theme().Glyphs, stateColor(h.State)
-		mark, text := g.Dot, drawable(h.State)
+		mark, text := g.Dot, bounded(h.State)
 		switch h.State {
 		case hostRunning:
 			text = "run"

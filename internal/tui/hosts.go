@@ -2,9 +2,7 @@ package tui
 
 import (
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -12,7 +10,7 @@ import (
 // hostData is what is known about one host of many.
 type hostData struct {
 	HostState         // the latest, without its window
-	name, note string // as they may be drawn
+	name, note string // bounded
 	short      string // the name in at most longestHost cells
 	share      float64
 	told       string // the state of which there was an event; "": it is there
@@ -43,7 +41,7 @@ const (
 func newHost(run *Header, host HostHeader) *hostData {
 	h := &hostData{
 		HostState: HostState{Name: host.Name, Processes: host.Processes, State: hostLobby},
-		name:      drawable(host.Name), share: host.Share,
+		name:      bounded(host.Name), share: host.Share,
 	}
 	share := host.Share
 	if share == 0 {
@@ -68,15 +66,8 @@ func (h *Header) loaders() int {
 // longestText bounds what is kept of a text that a host says of itself.
 const longestText = 200
 
-// drawable is a text of another host as it may be drawn: on one line, and without what
-// a terminal would take for a command.
-func drawable(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, text)
+// bounded returns what is kept of a text that another host says of itself.
+func bounded(text string) string {
 	if r := []rune(text); len(r) > longestText {
 		text = string(r[:longestText])
 	}
@@ -120,7 +111,7 @@ func (d *data) observeHosts(t *Tick) {
 func (h *hostData) observe(now HostState, state State) {
 	w := now.Window
 	now.Window = stats.Window{} // its histograms need not be kept
-	h.HostState, h.note = now, drawable(now.Note)
+	h.HostState, h.note = now, bounded(now.Note)
 	if v := now.Vitals; v != nil && v.Cores > 0 {
 		h.cpu[h.samples%recentTicks] = v.CPU / v.Cores
 		h.samples++

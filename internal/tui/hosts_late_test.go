@@ -179,7 +179,7 @@ func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
 		stopping bool
 		want     string // how the footer begins
 	}{
-		{Tick{State: Running, Notice: notice + "\x1b[2J"}, false, notice + "[2J  ↑↓ host"},
+		{Tick{State: Running, Notice: notice + "\x1b[2J"}, false, notice + "?[2J  ↑↓ host"},
 		{Tick{State: Running, Notice: notice}, true, notice + "  ↑↓ host"},
 		{Tick{State: Draining}, true, "draining: waiting for acks; q again to leave"},
 		{Tick{State: Running}, false, "q stop+report"},

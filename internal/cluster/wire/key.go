@@ -7,9 +7,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Key is the secret that the kts of one network share.
@@ -66,6 +68,9 @@ func derive(k Key, salt []byte, info string) [32]byte {
 	return [32]byte(out)
 }
 
+// patience is how long somebody may take to write the key to a pipe.
+const patience = 3 * time.Second
+
 // maxKeyFile is the most bytes that a key file may have: room for space around the key.
 const maxKeyFile = 4096
 
@@ -81,9 +86,10 @@ func ReadKeyFile(path string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("key file: %w", err)
 	}
-	if !info.Mode().IsRegular() {
-		return Key{}, fmt.Errorf("key file %s: it is no regular file", path)
+	if info.Mode().Type()&^fs.ModeNamedPipe != 0 {
+		return Key{}, fmt.Errorf("key file %s: it is no file and no pipe", path)
 	}
+	_ = f.SetReadDeadline(time.Now().Add(patience)) // of a pipe; it fails on a file, which does not wait
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return Key{}, fmt.Errorf("key file %s: others than its owner may use it (mode %04o): chmod 600 %s", path, mode, path)
 	}

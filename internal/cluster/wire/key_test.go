@@ -86,8 +86,8 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 		{"all may read it", write("all", k.Text(), 0o604), "chmod 600 " + path("all")},
 		{"others may write to it", write("writable", k.Text(), 0o602), "chmod 600 " + path("writable")},
 		{"not there", path("none"), "no such file"},
-		{"a directory", dir, "no regular file"},
-		{"a pipe to which nobody writes", pipe, "no regular file"},
+		{"a directory", dir, "no file and no pipe"},
+		{"a pipe to which nobody writes", pipe, "one line of 44 characters"},
 		{"too long", write("long", k.Text()+strings.Repeat(" ", maxKeyFile), 0o600), "over 4096 bytes"},
 		{"as long as it may be", write("longest", k.Text()+strings.Repeat(" ", maxKeyFile-44), 0o600), ""},
 		{"empty", write("empty", "", 0o600), "one line of 44 characters"},
@@ -99,6 +99,33 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 		case row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), row.path)):
 			t.Errorf("%s: error %v, want one that names %s and says %q", row.name, err, row.path, row.want)
 		}
+	}
+}
+
+// A secret store gives the key on a pipe: --key-file <(pass kt).
+func TestAKeyMayComeThroughAPipe(t *testing.T) {
+	k := NewKey()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteString(k.Text() + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := os.OpenFile(pipe, os.O_RDONLY, 0) // keeps what was written
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadKeyFile(pipe); err != nil || got != k {
+		t.Errorf("%v, the same key: %v", err, got == k)
 	}
 }
 

@@ -62,8 +62,9 @@ func (c Canvas) Set(x, y int, r rune, s theme.Style) {
 	c.cells[(c.y+y)*c.stride+c.x+x] = cell{r, s}
 }
 
-// Text writes from x to the right and returns where it ended. A character that
-// would not take exactly one cell is shown as a question mark.
+// Text writes from x to the right and returns where it ended. It is the one way for text onto the
+// screen: a character that a terminal would obey, or that would not take exactly one cell, is shown
+// as a question mark.
 func (c Canvas) Text(x, y int, text string, s theme.Style) int {
 	for _, r := range text {
 		c.Set(x, y, c.narrow(r), s)
@@ -96,7 +97,7 @@ func (c Canvas) narrow(r rune) rune {
 	case r == 'µ' || r >= 0x2500 && r < 0x25fd || r >= 0x2800 && r < 0x2900:
 		return r // frames, blocks and braille: known to be narrow, and most of what is drawn
 	}
-	if r == utf8.RuneError || ansi.StringWidth(string(r)) != 1 {
+	if theme.CleanRune(r) != r || r == utf8.RuneError || ansi.StringWidth(string(r)) != 1 {
 		return '?'
 	}
 	return r

@@ -1,0 +1,85 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// This file has all ways of text into the conversation, stderr. Whatever a name, a file, a broker or
+// a command put into it: it is text there, on a line that kt began. A test finds other ways.
+
+const (
+	prefix  = "kt: " // before every line that kt says
+	restart = "\r\x1b[K"
+)
+
+// say says one line.
+func (e *Env) say(format string, args ...any) { e.line(prefix + fmt.Sprintf(format, args...)) }
+
+// line writes one line as it is.
+func (e *Env) line(text string) { e.print(theme.Clean(text) + "\n") }
+
+// sayError says what went wrong, a line for each problem.
+func (e *Env) sayError(err error) {
+	for _, problem := range problems(err) {
+		e.say("%s", problem)
+	}
+}
+
+// ask asks a question; the answer stands behind it.
+func (e *Env) ask(question string) { e.print(theme.Clean(question) + " [y/N] ") }
+
+// redraw writes a line of a terminal again; "" wipes it.
+func (e *Env) redraw(line string) { e.print(restart + theme.Clean(line)) }
+
+// gap writes an empty line.
+func (e *Env) gap() { e.print("\n") }
+
+// print writes to stderr. Whoever closed that does not want to know.
+func (e *Env) print(text string) { _, _ = io.WriteString(e.Stderr, text) }
+
+// passOn writes a line that somebody else wrote, with what says so before it.
+func passOn(w io.Writer, before string, line []byte) {
+	_, _ = io.WriteString(w, before+theme.Clean(string(line))+"\n")
+}
+
+// problems are the lines that an error takes: one for each that was joined, wherever. Within one
+// there is none: a broker's sentence or a file's name with a line break in it must not look like
+// two errors of kt's.
+func problems(err error) []string {
+	if err == nil || err.Error() == "" {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoined(err, many.Unwrap()) {
+		var all []string
+		for _, one := range many.Unwrap() {
+			all = append(all, problems(one)...)
+		}
+		return all
+	}
+	inner := errors.Unwrap(err)
+	if inner == nil {
+		return []string{theme.Clean(err.Error())}
+	}
+	all := problems(inner)
+	before, after, found := strings.Cut(err.Error(), inner.Error())
+	if !found || len(all) == 0 {
+		return []string{theme.Clean(err.Error())}
+	}
+	all[0] = theme.Clean(before) + all[0]
+	all[len(all)-1] += theme.Clean(after)
+	return all
+}
+
+// isJoined reports whether an error is others, each on a line, as errors.Join has them.
+func isJoined(err error, parts []error) bool {
+	var texts []string
+	for _, part := range parts {
+		texts = append(texts, part.Error())
+	}
+	return err.Error() == strings.Join(texts, "\n")
+}

@@ -1,0 +1,170 @@
+package input
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fifo makes a named pipe.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// feed writes to a named pipe until its reader has gone.
+func feed(t *testing.T, path, text string, times int) {
+	t.Helper()
+	done := make(chan struct{})
+	t.Cleanup(func() { <-done })
+	go func() {
+		defer close(done)
+		w, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = w.Close() }()
+		for range times {
+			if _, err := w.WriteString(text); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+func TestAFileIsReadUpToItsLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, size := range []int{0, 1, MiB} {
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := Read(path, MiB); err != nil || len(data) != size {
+			t.Errorf("of %d bytes %d are read: %v", size, len(data), err)
+		}
+	}
+	if err := os.Truncate(path, 1<<40); err != nil { // a hole, so it takes no room
+		t.Skip(err)
+	}
+	if _, err := Read(path, MiB); !errors.Is(err, ErrTooLong) || !strings.HasPrefix(err.Error(), "it is over 1 MiB long") {
+		t.Errorf("of 1 TiB: %v", err)
+	}
+}
+
+// A file of /proc has size 0 and text all the same.
+func TestALimitIsKeptWhateverAFileSaysOfItsSize(t *testing.T) {
+	if _, err := os.Stat("/proc/cpuinfo"); err != nil {
+		t.Skip(err)
+	}
+	if data, err := Read("/proc/cpuinfo", MiB); err != nil || len(data) == 0 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if _, err := Read("/proc/cpuinfo", 10); !errors.Is(err, ErrTooLong) {
+		t.Errorf("of more than 10 bytes: %v", err)
+	}
+}
+
+func TestAPipeIsWelcomeUpToTheSameLimit(t *testing.T) {
+	path := fifo(t)
+	feed(t, path, "text", 2)
+	if data, err := Read(path, 8); err != nil || string(data) != "texttext" {
+		t.Errorf("%q, %v", data, err)
+	}
+	feed(t, path, strings.Repeat("x", 1000), 1<<30)
+	if _, err := Read(path, MiB); !errors.Is(err, ErrTooLong) {
+		t.Errorf("of an endless pipe: %v", err)
+	}
+}
+
+// A process substitution is a path to a pipe without a name.
+func TestAPipeMayHaveNoName(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	path := filepath.Join("/proc/self/fd", fdOf(t, r))
+	if _, err := os.Stat(path); err != nil {
+		t.Skip(err)
+	}
+	go func() {
+		_, _ = w.WriteString("late")
+		_ = w.Close()
+	}()
+	if data, err := Read(path, 8); err != nil || string(data) != "late" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func fdOf(t *testing.T, f *os.File) string {
+	t.Helper()
+	links, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	want, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if got, err := os.Stat(filepath.Join("/proc/self/fd", l.Name())); err == nil && os.SameFile(got, want) {
+			return l.Name()
+		}
+	}
+	t.Fatal("there is no such descriptor")
+	return ""
+}
+
+func TestAPipeToWhichNobodyWritesIsRefused(t *testing.T) {
+	const soon = 50 * time.Millisecond
+	nobody := fifo(t)
+	held := fifo(t)
+	holder, err := os.OpenFile(held, os.O_RDWR, 0) // a writer that writes nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Close() }()
+	for what, path := range map[string]string{"no writer": nobody, "a silent writer": held} {
+		_, err := open(path, soon)
+		if err == nil || !strings.HasPrefix(err.Error(), "nobody has written to this pipe for 50ms") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestWhatIsNoFileIsRefusedByName(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("/dev/zero", link); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		dir: "it is a directory", socket: "it is a socket", "/dev/zero": "it is a device", link: "it is a device",
+	} {
+		if _, err := Read(path, MiB); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if _, err := Read(filepath.Join(dir, "none"), MiB); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), dir) {
+		t.Errorf("one that is not there: %v", err)
+	}
+	if data, err := Read(os.DevNull, MiB); err != nil || len(data) != 0 {
+		t.Errorf("%s: %q, %v", os.DevNull, data, err)
+	}
+}

@@ -1,0 +1,120 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// listen starts a server that does with each connection what serve does.
+func listen(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				serve(conn)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// silent takes what comes and says nothing.
+func silent(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+
+func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = nil
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = gone.Close()
+	for _, c := range []struct {
+		what, addr string
+		within     time.Duration
+		want       string
+	}{
+		{"a web server", web.Listener.Addr().String(), time.Minute, "an HTTP server answers"},
+		{"a web server of old", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("<!DOCTYPE HTML>\n<html lang=en>")) }), time.Minute, "an HTTP server answers"},
+		{"a web server with TLS", secure.Listener.Addr().String(), time.Minute, "a TLS port answers"},
+		{"TLS that says so", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0x15, 3, 1, 0, 2, 2, 70}) }), time.Minute, "a TLS port answers"},
+		{"a server of lines", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.6\r\n")) }), time.Minute, `it answers "SSH-2.0-OpenSSH_9.6\r"`},
+		{"one that says nothing", listen(t, silent), 50 * time.Millisecond, "it accepts connections and does not answer within 50ms"},
+		{"one that begins an answer", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0, 0}); silent(c) }), 50 * time.Millisecond, "does not answer within 50ms"},
+		{"one that hangs up", listen(t, func(net.Conn) {}), time.Minute, "it hangs up"},
+		{"nobody", gone.Addr().String(), time.Minute, "connection refused"},
+	} {
+		_, err := ConnectWithin(t.Context(), []string{c.addr}, c.within)
+		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+c.addr+": ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+}
+
+func TestAWrongPortAmongBrokersIsLeftOut(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	c := connect(t, []string{web.Listener.Addr().String(), fake.ListenAddrs()[0]})
+	if len(c.Unreached) != 1 || !strings.Contains(c.Unreached[0].Error(), "an HTTP server answers") {
+		t.Errorf("unreached: %v", c.Unreached)
+	}
+}
+
+// However long it may wait, it leaves when it is told to.
+func TestConnectingEndsWhenItIsInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	addr := listen(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 1)) // the request is there
+		interrupt()
+		silent(c)
+	})
+	if _, err := ConnectWithin(ctx, []string{addr}, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("gives %v", err)
+	}
+}
+
+func TestABootstrapServerMayTakeAsLongAsAConnection(t *testing.T) {
+	for given, want := range map[string]time.Duration{"": 5 * time.Second, "700": 700 * time.Millisecond} {
+		properties := map[string]plan.Given{}
+		if given != "" {
+			properties["socket.connection.setup.timeout.ms"] = plan.Given{Value: given, Source: "--command-property"}
+		}
+		s, _, err := ParseProducer(properties, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.ReachTimeout(); got != want {
+			t.Errorf("%q: %v, want %v", given, got, want)
+		}
+	}
+}

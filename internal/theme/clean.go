@@ -1,0 +1,116 @@
+package theme
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Clean returns text that a terminal can only show: one line, without escape sequences,
+// control characters (C1 too), or the marks that hide text or turn its direction. What it
+// replaces stays visible, as a question mark, and takes as many characters as before. Everything
+// that kt did not write itself goes through here on its way out: what users, files, peers, brokers
+// and commands gave.
+func Clean(s string) string { return strings.Map(CleanRune, s) }
+
+// CleanRune is Clean for one character.
+func CleanRune(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t' || unicode.Is(unicode.Zs, r):
+		return ' '
+	case !unicode.IsPrint(r):
+		return '?'
+	}
+	return r
+}
+
+// Marked returns the same theme for text that mixes what the theme paints with what others
+// gave: Clean tells the two apart. The theme's sequences carry a mark, which is drawn now,
+// so nothing that was there before can hold it.
+func (t *Theme) Marked() *Theme {
+	m := *t
+	if !t.Colored() {
+		return &m
+	}
+	m.mark = rand.Text()
+	for c := range m.fg {
+		m.fg[c], m.bg[c] = m.marked(t.fg[c]), m.marked(t.bg[c])
+	}
+	m.bold, m.reset = m.marked(t.bold), m.marked(t.reset)
+	return &m
+}
+
+func (t *Theme) marked(sequence string) string {
+	if sequence == "" {
+		return ""
+	}
+	return t.mark + sequence
+}
+
+// Clean returns a line in which the sequences that a Marked theme wrote work, and
+// everything else is clean.
+func (t *Theme) Clean(line string) string {
+	return t.split(line, func(sequence string) string { return sequence })
+}
+
+// Width is how many characters of a line a terminal shows, whatever a Marked theme painted.
+func (t *Theme) Width(line string) int {
+	return utf8.RuneCountInString(t.split(line, func(string) string { return "" }))
+}
+
+// split cleans what lies between the theme's own sequences, and writes these as own has them.
+func (t *Theme) split(line string, own func(sequence string) string) string {
+	if t.mark == "" {
+		return Clean(line)
+	}
+	var b strings.Builder
+	for i, piece := range strings.Split(line, t.mark) {
+		end := 0
+		if i > 0 {
+			end = strings.IndexByte(piece, 'm') + 1 // as every sequence that sets a style
+			b.WriteString(own(piece[:end]))
+		}
+		b.WriteString(Clean(piece[end:]))
+	}
+	return b.String()
+}
+
+// JSON writes a value as JSON in one line, or indented. What Clean would replace is written as
+// \u and its number: so programs get every character as it was, and terminals only text.
+func JSON(w io.Writer, v any, indent string) error {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetIndent("", indent)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, escaped(b.String()))
+	return err
+}
+
+// escaped is a JSON document without characters that do not print. Outside of strings, only
+// the ends of its lines are such.
+func escaped(doc string) string {
+	bad := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	if !strings.ContainsFunc(doc, bad) {
+		return doc
+	}
+	var b strings.Builder
+	for _, r := range doc {
+		switch high, low := utf16.EncodeRune(r); {
+		case !bad(r):
+			b.WriteRune(r)
+		case high == unicode.ReplacementChar: // one unit
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,70 @@
+package theme
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/colorprofile"
+)
+
+// hostile would clear the screen, set the title, forge a line, turn text around and colour it, and
+// ends in a C1 control as a character and as a byte.
+const hostile = "x\x1b[2J\x1b]0;gone\a\r\nkt: all is well\u202e\u2066\u200b\u061c\x1b[32mgreen\x1b[m\u009b2J\x9b2J\x7f"
+
+func TestCleanTextIsOneLineThatATerminalCanOnlyShow(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                        "",
+		"kafka-1:9092 – größer 界": "kafka-1:9092 – größer 界",
+		"a\tb\nc\u00a0d":          "a b c d",
+		"\x1b[31mred\x1b[m":       "?[31mred?[m",
+		"a\r\nkt: fine":           "a? kt: fine",
+		"\u009b2J\x9b\x7f":        "?2J\ufffd?",
+		"\u202eabc\u2066\ufeff":   "?abc??",
+	} {
+		if got := Clean(in); got != want {
+			t.Errorf("%q gives %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestAMarkedThemeTellsItsOwnColoursFromOthers(t *testing.T) {
+	plain := New(Options{Profile: colorprofile.TrueColor, Dark: true})
+	marked := plain.Marked()
+	good := Style{FG: Good, Bold: true}
+	forged := plain.Paint(good, "forged")
+	line := forged + marked.Paint(good, "own "+hostile) + hostile
+	want := Clean(forged) + plain.Paint(good, "own "+Clean(hostile)) + Clean(hostile)
+	if got := marked.Clean(line); got != want {
+		t.Errorf("gives %q\nwant  %q", got, want)
+	}
+	if got, want := marked.Width(line), utf8.RuneCountInString(forged+"own "+hostile+hostile); got != want {
+		t.Errorf("%d characters are seen, want %d", got, want)
+	}
+	if got := plain.Marked().Clean(marked.Paint(good, "x")); strings.Contains(got, "\x1b") {
+		t.Errorf("the mark of another theme is believed: %q", got)
+	}
+	if got := New(Options{}).Marked().Clean(forged); strings.Contains(got, "\x1b") {
+		t.Errorf("without colours %q", got)
+	}
+}
+
+func TestJSONShowsATerminalTextAndGivesAProgramEveryCharacter(t *testing.T) {
+	in := map[string]string{"text": hostile + "\U000e0041<b>"}
+	var b strings.Builder
+	if err := JSON(&b, in, "  "); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsFunc(b.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		t.Errorf("a terminal would get %q", b.String())
+	}
+	var out map[string]string
+	if err := json.Unmarshal([]byte(b.String()), &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.ToValidUTF8(in["text"], "\ufffd"); out["text"] != want {
+		t.Errorf("a program gets %q, want %q", out["text"], want)
+	}
+}
