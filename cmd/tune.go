@@ -193,7 +193,7 @@ func (t *tuner) run(ctx context.Context) error {
 		return tune.Ansible(t.env.Stdout, r.Changes(), t.applyOptions())
 	}
 	o := report.TuneOptions{
-		Theme: t.th, Verbose: t.Verbose, Quiet: t.Quiet, Strict: t.Strict, Width: t.env.width(), Again: t.Again(), Root: t.root(),
+		Theme: t.th, Verbose: t.Verbose, Quiet: t.Quiet, Strict: t.Strict, Width: t.env.width(), Again: t.again(r.Machine), Root: t.root(),
 	}
 	if err := report.TuneFormats[t.Output](t.env.Stdout, r, o); err != nil {
 		return err

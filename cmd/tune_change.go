@@ -28,6 +28,15 @@ func (t *tuner) root() string {
 	return " --root " + config.Quoted(t.Root)
 }
 
+// again are the flags with which a suggested command looks at the same broker, also where
+// several run and none was named.
+func (t *tuner) again(m *tune.Machine) string {
+	if m.Brokers > 1 && t.PID == 0 {
+		return t.Again(m.Process.PID)
+	}
+	return t.Again(0)
+}
+
 // dryRun shows what apply would do, and what it leaves to a person.
 func (t *tuner) dryRun(r *tune.Report) error {
 	if t.Output == "json" {
@@ -53,7 +62,7 @@ func (t *tuner) mayApply() error {
 // apply shows the changes, asks, and makes them.
 func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	if n := r.Machine.Brokers; n > 1 && t.PID == 0 {
-		return usageError(fmt.Errorf("%d brokers run here: say by --pid for which the machine is to be changed (the first is process %d)", n, r.Machine.Process.PID))
+		return usageError(fmt.Errorf("%d brokers run here, and the machine is changed for one: sudo kt tune --apply%s is for the first, another --pid for another", n, t.again(r.Machine)))
 	}
 	changes := r.Changes()
 	if len(changes) == 0 {
@@ -66,7 +75,7 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	}
 	if left := len(r.Commands()); left > 0 {
 		t.env.gap()
-		t.env.say("more is left to you (%d): kt tune --dry-run%s shows it", left, t.Again())
+		t.env.say("more is left to you (%d): kt tune --dry-run%s shows it", left, t.again(r.Machine))
 	}
 	if !t.Yes {
 		t.env.gap()

@@ -137,6 +137,10 @@ func (t *Tune) Load(sys System, nearest Nearest) error {
 }
 
 func (t *Tune) act(name string) error {
+	if t.Action == ActionApply && name == ActionDryRun {
+		t.Action = name // as everybody types it: an apply that only shows
+		return nil
+	}
 	if t.Action != "" {
 		return fmt.Errorf("--%s and --%s: kt tune does one thing at a time", t.Action, name)
 	}
@@ -154,7 +158,7 @@ func (t *Tune) fits() error {
 	}{
 		{"runtime", changes},
 		{"persist", changes},
-		{"yes", []string{ActionApply}},
+		{"yes", t.applying()},
 		{"force", []string{ActionRollback}},
 		{"strict", []string{ActionCheck}},
 		{"probe", []string{ActionCheck, ActionApply, ActionDryRun, ActionScript, ActionAnsible}},
@@ -184,6 +188,14 @@ func (t *Tune) fits() error {
 	return errors.Join(errs...)
 }
 
+// applying are the actions that --yes goes with: also --dry-run, where --apply is given too.
+func (t *Tune) applying() []string {
+	if *t.asked[ActionApply] {
+		return []string{ActionApply, ActionDryRun}
+	}
+	return []string{ActionApply}
+}
+
 // outputsOf are the forms of output that an action has.
 func outputsOf(action string) []string {
 	switch action {
@@ -196,12 +208,17 @@ func outputsOf(action string) []string {
 }
 
 // Again are the flags that were typed and say what is checked, as they are typed once
-// more: an --apply after a --check is to look at the same machine in the same way.
-func (t *Tune) Again() string {
+// more: an --apply after a --check is to look at the same machine in the same way. A pid that is not
+// 0 takes the place of --pid and --unit.
+func (t *Tune) Again(pid int) string {
 	var b strings.Builder
 	for _, name := range []string{"role", "profile", "dirs", "pid", "unit", "root", "only", "skip"} {
 		f := t.set.Lookup(name)
-		if !typedOn(f) {
+		if name == "pid" && pid != 0 {
+			fmt.Fprintf(&b, " --pid %d", pid)
+			continue
+		}
+		if !typedOn(f) || name == "unit" && pid != 0 {
 			continue
 		}
 		value := f.Value.String()

@@ -212,7 +212,7 @@ func Select(settings []*Setting, only, skip []string) ([]*Setting, error) {
 	var problems []error
 	for _, n := range slices.Concat(only, skip) {
 		if !slices.Contains(names, n) {
-			problems = append(problems, fmt.Errorf("there is no check %s%s", n, cmp.Or(didYouMean(n, names), "; kt tune --list names them all")))
+			problems = append(problems, fmt.Errorf("there is no check %q%s", n, cmp.Or(didYouMean(n, names), "; kt tune --list names them all")))
 		}
 	}
 	named := func(in []string, s *Setting) bool {
@@ -247,13 +247,24 @@ func Find(settings []*Setting, id string) (*Setting, error) {
 		}
 		ids = append(ids, s.ID)
 	}
-	return nil, fmt.Errorf("there is no check %s%s", id, cmp.Or(didYouMean(id, ids), "; kt tune --list names them all"))
+	return nil, fmt.Errorf("there is no check %q%s", id, cmp.Or(didYouMean(id, ids), "; kt tune --list names them all"))
 }
 
-// didYouMean is "; did you mean X?" for the name most like another, or "".
+// didYouMean is "; did you mean X?" for the name most like another, or "". The last part of a
+// name will do: "swappiness" is vm.swappiness.
 func didYouMean(name string, names []string) string {
-	if n := suggest.Nearest(name, names); n != "" {
-		return "; did you mean " + n + "?"
+	n := suggest.Nearest(name, names)
+	if n == "" {
+		last := make([]string, len(names))
+		for i, full := range names {
+			last[i] = full[strings.LastIndexByte(full, '.')+1:]
+		}
+		if n = suggest.Nearest(name, last); n != "" {
+			n = names[slices.Index(last, n)]
+		}
 	}
-	return ""
+	if n == "" {
+		return ""
+	}
+	return "; did you mean " + n + "?"
 }

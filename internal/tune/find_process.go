@@ -45,6 +45,12 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 		m.Unit = p.Unit
 	}
 	m.Brokers = found
+	switch {
+	case found > 1 || found > 0 && o.PID != 0:
+		m.pick = fmt.Sprintf(" --pid %d", m.Process.PID)
+	case o.Unit != "":
+		m.pick = " --unit " + quote(m.Unit)
+	}
 	if found == 0 && o.PID != 0 {
 		return 0, fmt.Errorf("--pid %d: there is no such process", o.PID)
 	}

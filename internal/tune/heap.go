@@ -126,6 +126,39 @@ func heapChosen(m *Machine) bool {
 	return by != "" && (limit != scriptHeap || m.Memory < 8*gib || !runsBroker(m))
 }
 
+// heapRange is what a broker's heap may be on the machine, and the best in between.
+func heapRange(m *Machine) (low, best, high int64) {
+	best = heapFor(m.Memory, partitionsHere(m))
+	return best / 2, best, max(best, min(8*gib, m.Memory/2))
+}
+
+// mostHeap is the largest heap that leaves a container room for the rest.
+func mostHeap(room int64) int64 { return room * 2 / 3 }
+
+// advisedHeap is the heap that every check suggests: the one that was chosen, if all checks of
+// its size agree with it. A check that the profile leaves alone has no say. It is 0 if nothing
+// is known.
+func advisedHeap(m *Machine) int64 {
+	advised, _ := heapLimit(m)
+	switch low, best, high := heapRange(m); {
+	case !runsBroker(m):
+		if !m.Profile.leaves("jvm.controller_heap") {
+			advised = min(max(advised, 1*gib), 4*gib)
+		}
+	case best <= 0: // the memory is not known
+	case !heapChosen(m):
+		if advised == 0 || !m.Profile.leaves("jvm.heap_set") {
+			advised = best
+		}
+	case (advised < low || advised > high) && !m.Profile.leaves("jvm.heap_size"):
+		advised = best
+	}
+	if room := m.Cgroup.Memory; room > 0 && advised > mostHeap(room) {
+		advised = heapFor(room, 0)
+	}
+	return advised
+}
+
 func checkHeapSet(m *Machine, want Rule) Reading {
 	limit, by := heapLimit(m)
 	chosen := heapChosen(m)
@@ -141,7 +174,7 @@ func checkHeapSet(m *Machine, want Rule) Reading {
 	if by != "" {
 		r.Note = fmt.Sprintf("1 GiB is what Kafka's script takes when nothing is set; this machine has %s", theme.Bytes(m.Memory))
 	}
-	if n := heapFor(m.Memory, partitionsHere(m)); wrong && n > 0 && runsBroker(m) {
+	if n := advisedHeap(m); wrong && n > 0 && runsBroker(m) {
 		r.Command = heapOptions(n)
 	}
 	return r
@@ -169,7 +202,7 @@ func checkHeapEqual(m *Machine, want Rule) Reading {
 	}
 	r, wrong := question(start == limit, want, Info, current, "-Xms = -Xmx")
 	if wrong && start != limit {
-		r.Command = heapOptions(limit)
+		r.Command = heapOptions(advisedHeap(m))
 	}
 	return r
 }
@@ -185,8 +218,7 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 	case m.Memory <= 0:
 		return Reading{Verdict: Unknown, Current: theme.Bytes(limit), Note: "the machine's memory is not known"}
 	}
-	best := heapFor(m.Memory, partitionsHere(m))
-	low, high := best/2, max(best, min(8*gib, m.Memory/2))
+	low, _, high := heapRange(m)
 	name, _ := collector(m)
 	r, wrong := question(limit >= low && limit <= high, want, Warn,
 		fmt.Sprintf("%s (%.0f %%)", theme.Bytes(limit), 100*float64(limit)/float64(m.Memory)),
@@ -204,7 +236,7 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 		r.Note = "small for this machine"
 	}
 	if wrong {
-		r.Command = heapOptions(best)
+		r.Command = heapOptions(advisedHeap(m))
 	}
 	return r
 }
@@ -219,7 +251,7 @@ func checkControllerHeap(m *Machine, want Rule) Reading {
 	}
 	r, wrong := question(limit >= 1*gib && limit <= 4*gib, want, Info, theme.Bytes(limit), "1 GiB to 4 GiB")
 	if wrong {
-		r.Command = heapOptions(min(max(limit, 1*gib), 4*gib))
+		r.Command = heapOptions(advisedHeap(m))
 	}
 	return r
 }
@@ -233,7 +265,7 @@ func checkContainerHeap(m *Machine, _ Rule) Reading {
 	if by == "" {
 		return Absent("no largest heap is set: the JVM takes a quarter of the limit of %s", theme.Bytes(room))
 	}
-	most := room * 2 / 3
+	most := mostHeap(room)
 	r := Reading{
 		Verdict: OK,
 		Current: fmt.Sprintf("%s of %s", theme.Bytes(limit), theme.Bytes(room)),
@@ -246,7 +278,7 @@ func checkContainerHeap(m *Machine, _ Rule) Reading {
 		r.Verdict, r.Note = Warn, "little is left for direct buffers, threads and the page cache"
 	}
 	if r.Verdict != OK {
-		r.Command = heapOptions(heapFor(room, 0))
+		r.Command = heapOptions(advisedHeap(m))
 	}
 	return r
 }

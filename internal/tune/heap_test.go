@@ -91,3 +91,43 @@ func TestSizesAsJavaWritesThem(t *testing.T) {
 		}
 	}
 }
+
+// All checks that suggest a heap suggest the same one, whichever of them finds something wrong.
+func TestOneHeapIsSuggested(t *testing.T) {
+	crowded := limited(machineWith(heapFlags(1*gib, 4*gib)))
+	crowded.Dirs = []Dir{{Partitions: 9000}}
+	keptSmall := machineWith(heapFlags(256*mib, 512*mib))
+	keptSmall.Profile = &Profile{rules: map[string]Rule{"jvm.heap_size": {}}}
+	for _, row := range []struct {
+		name string
+		m    *Machine
+		want string
+		from int // how many checks suggest it
+	}{
+		{"too small, and not equal", machineWith(heapFlags(256*mib, 512*mib)), "6g", 2},
+		{"Kafka's own, and not equal", machineWith(heapFlags(512*mib, 1*gib)), "6g", 2},
+		{"only not equal", machineWith(heapFlags(1*gib, 6*gib)), "6g", 1},
+		{"too large for the container, with many partitions", crowded, "2g", 3},
+		{"a controller's too small, and not equal", controller(machineWith(heapFlags(256*mib, 512*mib))), "1g", 2},
+		{"a size that the profile leaves alone", keptSmall, "512m", 1},
+	} {
+		suggested := 0
+		for _, s := range heapSettings() {
+			rule := Rule{Op: Equal, Value: "yes"}
+			if row.m.Profile.leaves(s.ID) {
+				rule = Rule{}
+			}
+			r := s.Check(row.m, rule)
+			if r.Command == "" {
+				continue
+			}
+			suggested++
+			if want := `KAFKA_HEAP_OPTS="-Xms` + row.want + " -Xmx" + row.want + `"`; r.Command != want {
+				t.Errorf("%s: %s suggests %s, want %s", row.name, s.ID, r.Command, want)
+			}
+		}
+		if suggested != row.from {
+			t.Errorf("%s: %d checks suggest a heap, want %d", row.name, suggested, row.from)
+		}
+	}
+}

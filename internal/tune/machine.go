@@ -57,6 +57,7 @@ type Machine struct {
 	own    []host.Mount // the mounts that kt sees
 	ownErr error
 
+	pick   string   // the flag with which a suggested kt tune looks at the same broker, with a space before it
 	unkept []Change // of values that kt set for now only
 }
 

@@ -30,6 +30,15 @@ func (p *Profile) Rule(s *Setting) Rule {
 	return r
 }
 
+// leaves reports whether a profile, which may be nil, leaves a setting alone.
+func (p *Profile) leaves(id string) bool {
+	if p == nil {
+		return false
+	}
+	r, ok := p.rules[id]
+	return ok && r.Leave()
+}
+
 // profileFile is a profile as YAML.
 type profileFile struct {
 	Description string               `yaml:"description"`

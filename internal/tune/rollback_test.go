@@ -330,11 +330,11 @@ func (k governed) Write(f *os.File, value string) error {
 		return syscall.EBUSY
 	}
 	if strings.HasSuffix(file, governorFile) && value == "performance" {
-		if err := k.folderKernel.write(k.root+preferenceFile, "performance"); err != nil {
+		if err := k.write(k.root+preferenceFile, "performance"); err != nil {
 			return err
 		}
 	}
-	return k.folderKernel.write(file, value)
+	return k.write(file, value)
 }
 
 func TestValuesThatDependOnEachOtherArePutBack(t *testing.T) {

@@ -289,6 +289,25 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 	is("after undoing it", "relatime", old)
 }
 
+// TestAScriptRefusesAnOldValueOfTwoLines: the undo is a comment, of which a second line would be run.
+func TestAScriptRefusesAnOldValueOfTwoLines(t *testing.T) {
+	evil := "60\ntouch /tmp/kt-x"
+	for name, c := range map[string]Change{
+		"a value":                   {Setting: "a", Kind: WriteFile, Path: swappinessFile, Old: evil, New: "1"},
+		"a chosen word":             {Setting: "a", Kind: WriteFile, Path: hugePagesFile, Old: "[" + evil + "]", New: "never"},
+		"the other one of a pair":   {Setting: "a", Kind: WriteFile, Path: dirtyBytesFile, Old: "0", New: "1", Pair: dirtyRatioFile, PairOld: evil},
+		"a carriage return":         {Setting: "a", Kind: WriteFile, Path: swappinessFile, Old: "60\rx", New: "1"},
+		"a limit":                   {Setting: "a", Kind: Prlimit, Path: "/proc/1/limits", Old: "1 1\nx", New: "2 2", PID: 1},
+		"a limit that is none":      {Setting: "a", Kind: Prlimit, Path: "/proc/1/limits", Old: "$(touch x)", New: "2 2", PID: 1},
+		"how access times are kept": {Setting: "a", Kind: Remount, Path: "/data", Old: "relatime $(touch x)", New: "noatime"},
+	} {
+		var b strings.Builder
+		if err := Script(&b, []Change{c}, ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "change of a: ") || b.Len() > 0 {
+			t.Errorf("%s: Script = %v, and wrote %d bytes; want an error and nothing", name, err, b.Len())
+		}
+	}
+}
+
 func TestAScriptSaysHowToUndoIt(t *testing.T) {
 	got := undoOf(t, scriptOf(t, planOfAll(), ApplyOptions{}))
 	for _, want := range []string{

@@ -48,7 +48,7 @@ func bufferMax(key, option string) func(*Machine, Rule) Reading {
 			r.Verdict, r.Changes = Info, nil
 			r.Note = "the broker leaves its buffers to the kernel, which goes by tcp_rmem and tcp_wmem instead"
 		default:
-			r.bound(asked, option)
+			r.bound(m, asked, option)
 		}
 		return r
 	}
@@ -66,7 +66,7 @@ func bufferRange(key, option string) func(*Machine, Rule) Reading {
 		case !configKnown(m):
 			r.Verdict, r.Note = Info, "it counts for a broker with "+option+"=-1"
 		default:
-			r.bound(asked, option)
+			r.bound(m, asked, option)
 		}
 		return r
 	}
@@ -77,10 +77,10 @@ func configKnown(m *Machine) bool { return m.Config.File != "" && m.Config.Err =
 
 // bound takes back a change that would do nothing for a broker that asks for a buffer
 // of its own: that comes first.
-func (r *Reading) bound(asked int64, option string) {
+func (r *Reading) bound(m *Machine, asked int64, option string) {
 	r.Verdict, r.Changes = Info, nil
 	r.Note = fmt.Sprintf("no effect on a broker that asks for %d itself", asked)
-	r.Command = option + "=-1 in server.properties, then kt tune --apply"
+	r.Command = option + "=-1 in server.properties, then kt tune --apply" + m.pick
 }
 
 func netMemMax(key, option, title string) *Setting {

@@ -235,7 +235,7 @@ func (m *Machine) allowedNofile(n int64) int64 {
 // capAdvice adds to an advice what is to be done where fs.nr_open allows less than wanted.
 func (m *Machine) capAdvice(wanted int64, advice string) string {
 	if allowed := m.allowedNofile(wanted); allowed < wanted {
-		advice += fmt.Sprintf("; fs.nr_open allows no more than %d: raise it, and run kt tune --apply again", allowed)
+		advice += fmt.Sprintf("; fs.nr_open allows no more than %d: raise it, and run kt tune --apply%s again", allowed, m.pick)
 	}
 	return advice
 }

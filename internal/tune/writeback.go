@@ -256,7 +256,7 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 		r.Verdict = OK
 	}
 	if len(r.Changes) > 0 && blind {
-		r.Changes, r.Command = nil, "kt tune --probe --apply"
+		r.Changes, r.Command = nil, "kt tune --probe --apply"+m.pick
 		r.addNote("without knowing what the disks can write, %s of %s would be %s unwritten",
 			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))
 	}
