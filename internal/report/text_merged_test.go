@@ -25,7 +25,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	early.Overlap.ClockErrorUS = -1
 	short := mergedProduce()
 	short.Overlap.Seconds, short.Throughput.Seconds, short.Processes[0].CPUCores = 0, 0.4, 0
-	short.Client.CPUCores = 0
+	short.Client.CPUCores, short.Client.CPUSecondsPerMillion = 0, 0
 	lone := mergedProduce()
 	lone.Processes = lone.Processes[:1]
 	brief := lone
