@@ -188,19 +188,11 @@ func (t *text) figures(r result.Result) {
 	}
 }
 
-// idleClient is how many cores kt needs about nothing: below it, what records cost
-// cannot be told from what timers, the screen and the garbage collector do.
-const idleClient = 0.25
-
-// leastCost is what is written of the CPU time of a million records at least: where no
-// record was, there is none.
-const leastCost = 0.005
-
 // client writes what kt itself used.
 func (t *text) client(r result.Result) {
 	c := r.Client
 	cost := ""
-	if c.CPUCores >= idleClient && c.CPUSecondsPerMillion >= leastCost {
+	if c.CPUSecondsPerMillion > 0 { // less than a core tells nothing of it
 		cost = fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
 	}
 	label := "this client"

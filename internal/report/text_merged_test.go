@@ -12,6 +12,8 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -25,7 +27,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	early.Overlap.ClockErrorUS = -1
 	short := mergedProduce()
 	short.Overlap.Seconds, short.Throughput.Seconds, short.Processes[0].CPUCores = 0, 0.4, 0
-	short.Client.CPUCores = 0
+	short.Client.CPUCores, short.Client.CPUSecondsPerMillion = 0, 0
 	lone := mergedProduce()
 	lone.Processes = lone.Processes[:1]
 	brief := lone
@@ -230,5 +232,45 @@ func TestTheLinesOfProcessesAddUpToTheWhole(t *testing.T) {
 	}
 	if len(rows) != 1+len(r.Processes) || sum != r.Records.Acknowledged {
 		t.Errorf("%d lines of %d records, want %d of %d", len(rows)-1, sum, len(r.Processes), r.Records.Acknowledged)
+	}
+}
+
+func TestRatesInATableAddUp(t *testing.T) {
+	r := mergedProduce()
+	host := func(name string, rates ...float64) (h result.HostRow) {
+		h.Host, h.Processes, h.Counted = name, len(rates), len(rates)
+		for i, rate := range rates {
+			p := result.ProcessRow{Host: name, Process: i + 1, Command: "produce", State: result.PartComplete, Counted: true, Valid: true}
+			p.RecordsPerSecond = rate
+			h.RecordsPerSecond += rate
+			r.Processes = append(r.Processes, p)
+		}
+		r.Throughput.RecordsPerSecond += h.RecordsPerSecond
+		return h
+	}
+	r.Processes, r.Throughput.RecordsPerSecond = nil, 0
+	r.Hosts = []result.HostRow{host("vm14", 999.4, 999.3), host("vm15", 999.4, 999.3)} // 1998.7 each, 3997.4 together
+	lost := r.Processes[0]
+	lost.Process, lost.Counted, lost.RecordsPerSecond = 3, false, 777.4
+	r.Processes = append(r.Processes, lost)
+	got := adding(r)
+	var rates []float64
+	for _, h := range got.Hosts {
+		rates = append(rates, h.RecordsPerSecond)
+	}
+	for _, p := range got.Processes {
+		rates = append(rates, p.RecordsPerSecond)
+	}
+	if diff := cmp.Diff([]float64{1999, 1998, 1000, 999, 999, 999, 777.4}, rates); diff != "" {
+		t.Errorf("rates of hosts and processes (-want +got):\n%s", diff)
+	}
+	text := oneSpace(written(t, Text, r, Options{}))
+	for _, want := range []string{"vm14 1,999 ", " 1 1,000 ", " 2 999 ", "vm15 1,998 ", "total 3,997 "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+	if r.Hosts[0].RecordsPerSecond == 1999 {
+		t.Error("the result itself was rounded")
 	}
 }

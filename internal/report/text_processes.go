@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -160,12 +163,62 @@ func (t *text) processes(r result.Result) {
 			left:  map[int]bool{len(heads) - 1: true},
 			leave: []string{"mean", "p99.9", "MiB/s", "cores", "p50", "max"},
 		}
+		r := adding(r)
 		more := t.processRows(g, a, r, p)
 		whole, n, of := a.whole(r)
 		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing), p), share(n, of))
 		t.draw(g)
 		if more > 0 {
 			t.line("    " + t.th.Paint(muted, fmt.Sprintf("%c %s more: --output processes lists all", t.th.Glyphs.Ellipsis, theme.Count(int64(more)))))
+		}
+	}
+}
+
+// adding is a result of which the rates in a table are whole numbers that add up: those of
+// the hosts to the total, and those of a host's processes to the host's.
+func adding(r result.Result) result.Result {
+	r.Hosts, r.Processes = slices.Clone(r.Hosts), slices.Clone(r.Processes)
+	for _, rate := range []func(*result.Figures) *float64{
+		func(f *result.Figures) *float64 { return &f.RecordsPerSecond },
+		func(f *result.Figures) *float64 { return &f.ConsumedPerSecond },
+	} {
+		whole := wholeFigures(r)
+		var hosts []*float64
+		for i := range r.Hosts {
+			hosts = append(hosts, rate(&r.Hosts[i].Figures))
+		}
+		roundTo(math.Round(*rate(&whole)), hosts)
+		for i := range r.Hosts {
+			var parts []*float64
+			for k := range r.Processes {
+				if p := &r.Processes[k]; p.Host == r.Hosts[i].Host && p.Counted {
+					parts = append(parts, rate(&p.Figures))
+				}
+			}
+			roundTo(*rate(&r.Hosts[i].Figures), parts)
+		}
+	}
+	return r
+}
+
+// roundTo rounds numbers to whole ones that add up to sum, if they themselves nearly do: those
+// with the greatest fractions are rounded up.
+func roundTo(sum float64, parts []*float64) {
+	exact, down := 0.0, 0.0
+	for _, p := range parts {
+		exact += *p
+		down += math.Floor(*p)
+	}
+	if math.Abs(exact-sum) > 1 {
+		return // the sum is not of these
+	}
+	order := slices.Clone(parts)
+	slices.SortStableFunc(order, func(a, b *float64) int {
+		return cmp.Compare(*b-math.Floor(*b), *a-math.Floor(*a))
+	})
+	for i, p := range order {
+		if *p = math.Floor(*p); float64(i) < sum-down {
+			*p++
 		}
 	}
 }

@@ -201,13 +201,13 @@ func TestALongTimelineIsCut(t *testing.T) {
 func TestWhatRecordsCostIsToldOfAClientThatIsBusy(t *testing.T) {
 	r := results()["fixed"]
 	for _, tc := range []struct {
-		cores float64
-		want  string
+		cost float64
+		want string
 	}{
-		{0.25, "this client 0.25 of 4 cores (92.44 s per million records), "},
-		{0.24, "this client 0.24 of 4 cores, "},
+		{2.4, "this client 1.50 of 4 cores (2.40 s per million records), "},
+		{0, "this client 1.50 of 4 cores, "}, // it is not known
 	} {
-		r.Client.CPUCores, r.Client.CPUSecondsPerMillion = tc.cores, 92.44
+		r.Client.CPUSecondsPerMillion = tc.cost
 		if text := oneSpace(written(t, Text, r, Options{})); !strings.Contains(text, tc.want) {
 			t.Errorf("%q is not in:\n%s", tc.want, text)
 		}

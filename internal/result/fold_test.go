@@ -237,3 +237,15 @@ func TestTheDocumentReadsBackAsItWasWritten(t *testing.T) {
 		t.Errorf("it differs (-written +read):\n%s", diff)
 	}
 }
+
+// What kt takes about nothing is no cost of records: at a low rate it would be all of it.
+func TestOnlyABusyClientTellsWhatARecordCosts(t *testing.T) {
+	for _, tc := range []struct{ cores, want float64 }{{0.42, 0}, {0.99, 0}, {1, 250}, {2, 500}} {
+		f := NewFold(header(4000))
+		f.AddWindow(stats.Window{End: time.Second, Offered: 4000, Acknowledged: 4000, LastSent: time.Second, LastAck: time.Second, ShardTime: time.Second})
+		f.AddSample(host.Sample{At: time.Second, Interval: time.Second, Cores: 4, ProcessCPU: tc.cores})
+		if c := f.Result().Client; c.CPUSecondsPerMillion != tc.want || c.CPUCores != tc.cores {
+			t.Errorf("%v cores: %v s per million, want %v", tc.cores, c.CPUSecondsPerMillion, tc.want)
+		}
+	}
+}

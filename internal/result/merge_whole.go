@@ -18,7 +18,7 @@ import (
 // over the overlap, and a row for each process and host.
 func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result, error) {
 	o, f := m.overlap()
-	told := &partsSay{apart: f.apart, parts: len(m.counted())}
+	told := &partsSay{apart: f.apart, parts: len(m.counted()), stall: m.stall()}
 	apart := &Apart{Reasons: []string{}}
 	var records Records
 	var rates done
@@ -51,7 +51,6 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 		told.cores += hosts[i].CPUCores
 	}
 	told.offered, told.acked, told.read = rates.offered, rates.acknowledged, rates.consumed
-	told.stall = m.stall()
 	told.waiting = math.Round((rates.offered - rates.acknowledged - rates.failed) * f.seconds())
 	verify, all := verifyTogether(verdicts)
 	if verify != nil && !all {

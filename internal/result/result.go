@@ -160,8 +160,8 @@ type Batches struct {
 
 // ClientUse is what kt itself used.
 type ClientUse struct {
-	CPUSeconds           float64 `json:"cpu_seconds"`                     // user and system, of the sampled time
-	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records"` // acknowledged; of a run that only reads, read
+	CPUSeconds           float64 `json:"cpu_seconds"`                               // user and system, of the sampled time
+	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records,omitempty"` // acknowledged; of a run that only reads, read; 0: most of it is a fixed cost
 	CPUCores             float64 `json:"cpu_cores_mean"`
 	CoresAvailable       float64 `json:"cores_available"`
 	HostCPUCores         float64 `json:"host_cpu_cores_mean"`

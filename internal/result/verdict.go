@@ -59,6 +59,11 @@ const (
 	// was due in it has waited.
 	stallShowsAtRate = time.Second
 
+	// costShows is how many cores a process must use before its CPU time is a cost of its
+	// records: timers, the screen and the garbage collector take a quarter of a core and
+	// more about nothing.
+	costShows = 1.0
+
 	// waitingShows is how much of a fixed-rate load may wait for its acknowledgement when
 	// sending ends, if that is more than 1 - rateKept of all of it: beyond a second of it
 	// is no latency any more, but a queue.
@@ -119,6 +124,9 @@ func (f *Fold) evidence() evidence {
 		if e.read != nil {
 			e.read.fetch.RecordsPerSecond = e.told.read
 		}
+	}
+	if e.use.CPUCores < costShows*float64(e.parts) {
+		e.use.CPUSecondsPerMillion = 0
 	}
 	if e.stalls() {
 		e.cause = f.line.explain(e.stall.From, e.stall.From+e.stall.Length)
