@@ -22,13 +22,18 @@ LDFLAGS = -s -w -X $(VARS).version=$(VERSION) -X $(VARS).commit=$(COMMIT) -X $(V
 
 FUZZTIME ?= 30s
 
+# All that is not built for the race detector has the flags of `make build`: with others
+# each package, and the standard library, would be compiled a second time.
+export CGO_ENABLED = 0
+export GOFLAGS := $(GOFLAGS) -trimpath
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
 build: ## build bin/kt, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(LDFLAGS)' -o bin/kt .
+	$(GO) build -ldflags='$(LDFLAGS)' -o bin/kt .
 
 .PHONY: test
 test: check integration ## run everything: check, and the tests against a real Kafka
@@ -36,10 +41,12 @@ test: check integration ## run everything: check, and the tests against a real K
 .PHONY: check
 check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, generated files, tests
 
+# The linter vets. Most of the tests that run beside each other are scripts, which wait for
+# what a load does in its seconds: more of them at once than there are cores.
 .PHONY: unit
 unit: ## run the tests with the race detector (the architecture's among them)
 	scripts/check-tools --install go cc
-	$(GO) test -race -timeout 10m ./...
+	CGO_ENABLED=1 $(GO) test -race -vet=off -parallel 6 -timeout 10m ./...
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other. What needs no Kafka has been run
@@ -49,7 +56,7 @@ INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' c
 .PHONY: integration
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip
-	$(GO) test -tags integration -timeout 15m -p 1 -skip '^TestScripts$$' $(INTEGRATION)
+	$(GO) test -tags integration -vet=off -timeout 15m -p 1 -skip '^TestScripts$$' $(INTEGRATION)
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.
