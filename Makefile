@@ -22,13 +22,21 @@ LDFLAGS = -s -w -X $(VARS).version=$(VERSION) -X $(VARS).commit=$(COMMIT) -X $(V
 
 FUZZTIME ?= 30s
 
+# A pattern of the tests in some files.
+names = ^($(shell grep -hoE '^func Test[A-Za-z0-9_]+' $(1) | cut -c6- | paste -sd '|'))$$
+
+# All that is not built for the race detector has the flags of `make build`: with others
+# each package, and the standard library, would be compiled a second time.
+export CGO_ENABLED = 0
+export GOFLAGS := $(GOFLAGS) -trimpath
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
 build: ## build bin/kt, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(LDFLAGS)' -o bin/kt .
+	$(GO) build -ldflags='$(LDFLAGS)' -o bin/kt .
 
 # The linter computes while the tests against a Kafka mostly wait.
 .PHONY: test
@@ -41,30 +49,29 @@ test: scripts generated unit ## run everything: check, and the tests against a r
 .PHONY: check
 check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, generated files, tests
 
-# The race detector makes a test five to ten times slower, and finds something only
-# where goroutines are started. So the packages that start none are tested without it,
-# and so are the long tests of single goroutines in the others.
+# The linter vets. The race detector makes a test five to ten times slower, and finds
+# something only where goroutines are started: packages without any are tested without it.
+# Tests in files with `//go:build !race` are long and of one goroutine. Scripts wait for
+# what a load does in its seconds, so more of them run at once than there are cores.
 CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
-ALONE_IN = ./internal/ledger ./internal/result ./internal/tui
-ALONE = ^Test(EveryFrameFillsItsTerminalExactly|WhatIsMergedDoesNotDependOnOrderNamesRepetitionOrCollections|TheSumsOfAMergedRunAreThoseOfItsParts|MemoryDoesNotGrowWithTheLengthOfARun|ARunFileThatWasCutOffGivesTheResultUntilThen|ARunThatIsReplayedGivesTheResultOfTheLiveRun|AWholeReadingFindsExactlyWhatHappened|APartialReadingCallsNothingLostThatMayBeThere|TooLittleMemoryIsSaidAndClaimsNothingFalse)$$
-
+UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd internal)
 .PHONY: unit
 unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
-	$(GO) test -race -timeout 10m -skip '$(ALONE)' $(CONCURRENT)
-	$(GO) test -timeout 10m -run '$(ALONE)' $(ALONE_IN)
-	$(GO) test -timeout 10m $(filter-out $(CONCURRENT),$(TESTED))
+	CGO_ENABLED=1 $(GO) test -race -vet=off -parallel 6 -timeout 10m $(CONCURRENT)
+	$(GO) test -vet=off -timeout 10m $(filter-out $(CONCURRENT),$(TESTED))
+	$(GO) test -vet=off -timeout 10m -run '$(call names,$(UNRACED))' $(sort $(dir $(UNRACED:%=./%)))
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other. What needs no Kafka has been run
 # by check.
-INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' cmd internal)
 
 .PHONY: integration
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip
-	$(GO) test -tags integration -timeout 15m -p 1 -skip '^TestScripts$$' $(INTEGRATION)
+	$(GO) test -tags integration -vet=off -timeout 15m -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.

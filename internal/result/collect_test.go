@@ -154,57 +154,6 @@ func someRun(t testing.TB, seed uint64) [][]byte {
 	return append(files, watch.bytes(t))
 }
 
-func TestWhatIsMergedDoesNotDependOnOrderNamesRepetitionOrCollections(t *testing.T) {
-	for seed := range uint64(6) {
-		files := someRun(t, seed)
-		all := setOf(t, files...)
-		wantBytes, want := collection(t, all), marshal(t, merged(t, files...))
-		rng := rand.New(rand.NewPCG(seed, 0))
-		for try := range 8 {
-			// A random tree: files, some of them twice, are put into sets, and sets into sets as
-			// collections, until one is left.
-			var nodes [][]byte
-			for _, f := range files {
-				nodes = append(nodes, f)
-				if rng.IntN(3) == 0 {
-					nodes = append(nodes, f)
-				}
-			}
-			for len(nodes) > 1 {
-				rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-				n := 1 + rng.IntN(min(4, len(nodes)))
-				node := collection(t, setOf(t, nodes[:n]...))
-				nodes = append(nodes[n:], node)
-				if len(nodes) == 1 || rng.IntN(4) > 0 {
-					continue
-				}
-				nodes = append(nodes, node) // and once more
-				if len(nodes) > 12 {
-					nodes = append(nodes[:0:0], collection(t, setOf(t, nodes...)))
-				}
-			}
-			last := setOf(t, nodes...)
-			if got := collection(t, last); !bytes.Equal(got, wantBytes) {
-				t.Fatalf("seed %d, try %d: the collections differ (-want +got):\n%s", seed, try, cmp.Diff(head(wantBytes), head(got)))
-			}
-			r, err := last.Result(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, marshal(t, r)); diff != "" {
-				t.Fatalf("seed %d, try %d: the documents differ (-want +got):\n%s", seed, try, diff)
-			}
-		}
-		read, err := Read(bytes.NewReader(wantBytes), int64(len(wantBytes)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, marshal(t, read)); diff != "" {
-			t.Fatalf("seed %d: a collection that is read differs (-want +got):\n%s", seed, diff)
-		}
-	}
-}
-
 // head is the lines of a collection that are its own.
 func head(b []byte) []string {
 	var lines []string

@@ -142,24 +142,3 @@ func BenchmarkMerge(b *testing.B) {
 		b.ReportMetric(float64(n)*float64(files[0].size())/mib, "files-MiB")
 	}
 }
-
-func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
-	merge := func(seconds int) int64 {
-		files := manyParts(t, 4, seconds)
-		return peak(func() {
-			s := NewSet()
-			for _, f := range files {
-				if err := s.Add("f", f, f.size()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if _, err := s.Result(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	short, longer := merge(20), merge(200)
-	if longer > 2*short+64*mib {
-		t.Errorf("20 s take %d MiB, 200 s %d MiB", short/mib, longer/mib)
-	}
-}

@@ -192,28 +192,6 @@ func press(key string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: r, Text: key}
 }
 
-func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
-	sizes := []size{{20, 2}, {40, 2}, {40, 5}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
-	kept := map[string]bool{}
-	for i, base := range models() {
-		state := states[i]
-		for _, look := range looks {
-			base.options.Theme = theme.New(look.options)
-			for _, size := range sizes {
-				frame := send(base, tea.WindowSizeMsg{Width: size.w, Height: size.h}).frame()
-				name := fmt.Sprintf("%s %v %s", state.name, size, look.name)
-				checkFrame(t, name, look.options, frame, size.w, size.h)
-				if strings.Contains(" "+state.keep+" ", fmt.Sprintf(" %v/%s ", size, look.name)) {
-					file := strings.ReplaceAll(name, " ", "_") + ".txt"
-					kept[file] = true
-					golden(t, file, frame)
-				}
-			}
-		}
-	}
-	checkNoOthers(t, kept)
-}
-
 // checkFrame checks what holds for all frames.
 func checkFrame(t *testing.T, name string, look theme.Options, frame string, w, h int) {
 	t.Helper()

@@ -1,0 +1,37 @@
+//go:build !race
+
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// These tests are long and of one goroutine: the race detector would find nothing.
+
+func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
+	sizes := []size{{20, 2}, {40, 2}, {40, 5}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
+	kept := map[string]bool{}
+	for i, base := range models() {
+		state := states[i]
+		for _, look := range looks {
+			base.options.Theme = theme.New(look.options)
+			for _, size := range sizes {
+				frame := send(base, tea.WindowSizeMsg{Width: size.w, Height: size.h}).frame()
+				name := fmt.Sprintf("%s %v %s", state.name, size, look.name)
+				checkFrame(t, name, look.options, frame, size.w, size.h)
+				if strings.Contains(" "+state.keep+" ", fmt.Sprintf(" %v/%s ", size, look.name)) {
+					file := strings.ReplaceAll(name, " ", "_") + ".txt"
+					kept[file] = true
+					golden(t, file, frame)
+				}
+			}
+		}
+	}
+	checkNoOthers(t, kept)
+}
