@@ -224,7 +224,7 @@ func (d *Consumer) awaitWritten(ctx context.Context, ends []int64) {
 	if !behind {
 		return
 	}
-	last, _ := d.cluster.lastOffsets(ctx, &d.layout) // not known: it is waited for
+	last, _, _ := d.cluster.lastOffsets(ctx, &d.layout) // not known: it is waited for
 	for i, next := range written {
 		if last[i] >= 0 {
 			next = min(next, last[i])

@@ -108,9 +108,10 @@ func (c *Cluster) logEnds(ctx context.Context, l *layout) (ends []int64, epochs 
 }
 
 // lastOffsets is where the logs end, by number: behind the records too that nobody can
-// read yet, because they are not replicated. -1 where that is not known.
-func (c *Cluster) lastOffsets(ctx context.Context, l *layout) ([]int64, error) {
-	ends, epochs, err := c.logEnds(ctx, l)
+// read yet, because they are not replicated. The epochs are those of the leaders now; -1
+// where either is not known.
+func (c *Cluster) lastOffsets(ctx context.Context, l *layout) (ends []int64, epochs []int32, err error) {
+	ends, epochs, err = c.logEnds(ctx, l)
 	var questions []epochOf
 	for number, epoch := range epochs {
 		if epoch >= 0 {
@@ -121,7 +122,7 @@ func (c *Cluster) lastOffsets(ctx context.Context, l *layout) ([]int64, error) {
 	for q, a := range answers {
 		ends[q.number] = max(ends[q.number], a.end)
 	}
-	return ends, err
+	return ends, epochs, err
 }
 
 // epochOf is a leader epoch of a partition.

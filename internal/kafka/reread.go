@@ -41,6 +41,7 @@ type portion struct {
 	group  int
 	number int32
 	from   int64 // where the run's records can begin
+	leader int32 // epoch of the leader when it began to be read again, -1: it was not
 }
 
 // Readings returns what was read of the records to verify, one reading a group. Call it
@@ -51,7 +52,7 @@ func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
 	var all []portion
 	for g := range d.books {
 		for number := range int32(d.layout.count) {
-			p := portion{group: g, number: number}
+			p := portion{group: g, number: number, leader: -1}
 			p.from = min(d.Book.StartOffset(number), d.log(p).First())
 			all = append(all, p)
 		}
@@ -86,7 +87,7 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 	ctx = context.WithoutCancel(ctx) // a run that is left at once has its result nevertheless
 	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
-	ends, err := d.cluster.lastOffsets(asking, &d.layout)
+	ends, epochs, err := d.cluster.lastOffsets(asking, &d.layout)
 	if err != nil {
 		err = fmt.Errorf("find the last offsets: %w", err)
 	}
@@ -118,6 +119,9 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 		if ok && start.end >= 0 && start.end < p.from && !d.elsewhere(p.number) {
 			held, p.from = false, start.end // all that the run wrote since lies behind it
 		}
+		if p.leader >= 0 && p.leader == epochs[p.number] {
+			tips[i] = nil // it was read again from one leader, who cuts nothing off
+		}
 		for _, tip := range tips[i] {
 			answer, ok := answers[epochOf{p.number, tip.Epoch}]
 			asked = asked && ok
@@ -144,18 +148,25 @@ type rereading struct {
 // No group is needed for it, and nothing is measured. Where a log begins or ends is not
 // known of every partition while a broker is away: then the others are read.
 func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
+	asking, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
 	begins, err := d.cluster.begins(ctx, &d.layout)
-	ends, noEnds := d.cluster.ends(ctx, &d.layout, d.Settings.ReadCommitted())
+	ends, epochs, noEnds := d.cluster.logEnds(asking, &d.layout)
+	if d.Settings.ReadCommitted() {
+		ends, noEnds = d.cluster.ends(ctx, &d.layout, true)
+	}
 	if err = errors.Join(err, noEnds); err != nil {
 		err = fmt.Errorf("find the offsets to read again: %w", err)
 	}
 	again := rereading{driver: d, portions: make(map[int32][]portion), left: make(map[int32]int64)}
 	from := make(map[int32]int64)
-	for _, p := range portions {
+	for i := range portions {
+		p := &portions[i]
 		if begins[p.number] < 0 || ends[p.number] < 0 {
 			continue
 		}
-		begin := d.log(p).Again(p.from, begins[p.number])
+		p.leader = epochs[p.number]
+		begin := d.log(*p).Again(p.from, begins[p.number])
 		d.at.groups[p.group].next[p.number].Store(begin)
 		if begin >= ends[p.number] {
 			continue
@@ -163,7 +174,7 @@ func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
 		if first, ok := from[p.number]; !ok || begin < first {
 			from[p.number] = begin
 		}
-		again.portions[p.number] = append(again.portions[p.number], p)
+		again.portions[p.number] = append(again.portions[p.number], *p)
 		again.left[p.number] = ends[p.number]
 	}
 	return errors.Join(err, again.start(ctx, from))

@@ -110,7 +110,7 @@ func (e *election) book() *ledger.Book {
 // written at its offsets since.
 func TestWhatWasReadAndThenCutOffIsLost(t *testing.T) {
 	for name, tc := range map[string]struct{ later int }{
-		"the log is shorter":          {1},
+		"the log is shorter":          {0}, // here the broker knows nothing of the old epoch: what was read again from one leader is there
 		"it was written on a little":  {10},
 		"it was written on and on":    {90},
 		"it is exactly as long again": {40},
