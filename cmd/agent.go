@@ -131,11 +131,11 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 		}
 	}()
 	err = cluster.Serve(ctx, o, func(addr string) {
+		if o.Key == nil {
+			fmt.Fprintln(env.Stderr, "kt: without a key this agent serves every user of this host, and no other host: kt keygen FILE makes one, --key-file FILE uses it")
+		}
 		if !flags.Quiet {
 			fmt.Fprintf(env.Stderr, "kt: agent %s (%s) listens on %s; results in %s\n", o.Info.Name, o.Info.Role, addr, o.Dir)
-		}
-		if o.Key == nil {
-			fmt.Fprintln(env.Stderr, "kt: without a key it serves every user of this host, and no other host: kt keygen FILE makes one, --key-file FILE uses it")
 		}
 	})
 	var option *gossip.OptionError
