@@ -119,7 +119,7 @@ func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
 		{"all are all but brokers, and one does not answer", []string{"all"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
 		{"a tag of one that does not answer", []string{"slow"}, []string{"vm15"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
 		{"one that does not answer and is not meant", []string{"vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
-		{"nobody", []string{"vm17"}, nil, "--on vm17: no agent has that name or tag; did you mean vm14?"},
+		{"nobody", []string{"vm17"}, nil, "--on vm17: no agent has that name, tag or role; did you mean vm14?"},
 	} {
 		got, err := choose("on", r.words, among)
 		var names []string
@@ -132,6 +132,20 @@ func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
 		}
 		if !slices.Equal(names, r.want) || text != r.err {
 			t.Errorf("%s: %q, %q, want %q, %q", r.name, names, text, r.want, r.err)
+		}
+	}
+}
+
+func TestWhoIsThereIsToldWhenNobodyIsMeant(t *testing.T) {
+	broker := cluster.Peer{}
+	broker.Name, broker.Role, broker.Tags = "kafka1", "broker", []string{"fast"}
+	for word, want := range map[string]string{
+		"clients": "--on clients: no agent has that name, tag or role; there are kafka1 (broker; tags fast)",
+		"all":     "--on all: no agent has that name, tag or role; all leaves out the hosts of brokers, which have to be named; there are kafka1 (broker; tags fast)",
+		"broker":  "--on broker: no agent has that name, tag or role; did you mean brokers?",
+	} {
+		if _, err := choose("on", []string{word}, []cluster.Peer{broker}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
