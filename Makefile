@@ -30,16 +30,31 @@ help: ## list the targets
 build: ## build bin/kt, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='$(LDFLAGS)' -o bin/kt .
 
+# The linter computes while the tests against a Kafka mostly wait.
 .PHONY: test
-test: check integration ## run everything: check, and the tests against a real Kafka
+test: scripts generated unit ## run everything: check, and the tests against a real Kafka
+	mkdir -p build
+	nice $(MAKE) lint >build/lint.txt 2>&1 & lint=$$!; failed=0; \
+	$(MAKE) integration || failed=1; \
+	wait $$lint || failed=1; cat build/lint.txt; exit $$failed
 
 .PHONY: check
 check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, generated files, tests
 
+# The race detector takes three to six times the CPU, and finds something only
+# where goroutines are started. So the packages that start none are tested without it,
+# and so are the long tests of single goroutines in the others.
+CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+ALONE_IN = ./internal/ledger ./internal/result ./internal/tui
+ALONE = ^Test(EveryFrameFillsItsTerminalExactly|WhatIsMergedDoesNotDependOnOrderNamesRepetitionOrCollections|TheSumsOfAMergedRunAreThoseOfItsParts|MemoryDoesNotGrowWithTheLengthOfARun|ARunFileThatWasCutOffGivesTheResultUntilThen|ARunThatIsReplayedGivesTheResultOfTheLiveRun|AWholeReadingFindsExactlyWhatHappened|APartialReadingCallsNothingLostThatMayBeThere|TooLittleMemoryIsSaidAndClaimsNothingFalse)$$
+
 .PHONY: unit
-unit: ## run the tests with the race detector (the architecture's among them)
+unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
-	$(GO) test -race -timeout 10m ./...
+	$(GO) test -race -timeout 10m -skip '$(ALONE)' $(CONCURRENT)
+	$(GO) test -timeout 10m -run '$(ALONE)' $(ALONE_IN)
+	$(GO) test -timeout 10m $(filter-out $(CONCURRENT),$(TESTED))
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other. What needs no Kafka has been run

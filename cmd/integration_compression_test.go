@@ -55,7 +55,8 @@ func jsonOrder(rng *rand.Rand) []byte {
 
 // Both clients send the same payloads with their defaults, at full speed.
 func TestCompressionIsThatOfTheJavaClient(t *testing.T) {
-	k := startCluster(t, 1, 19092)
+	t.Parallel()
+	k := startCluster(t, 1, 31492)
 	payloads := map[string]string{
 		"letters": writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 'A', 26) }),
 		"random":  writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 0, 256) }),
@@ -72,7 +73,7 @@ func TestCompressionIsThatOfTheJavaClient(t *testing.T) {
 	// Letters and random bytes hardly depend on the level.
 	loads = append(loads, load{"json", "gzip", "1"}, load{"json", "gzip", "9"}, load{"json", "lz4", "1"}, load{"json", "lz4", "12"},
 		load{"json", "zstd", "1"}, load{"json", "zstd", "7"})
-	args := []string{"tool", "testdata/CompressedShare.java", k.brokers, payloadDelimiter}
+	args := []string{"tool", "testdata/CompressionRate.java", k.brokers, payloadDelimiter}
 	for _, l := range loads {
 		args = append(args, "java-"+l.payload+"-"+l.method, payloads[l.payload], l.method, l.level, records[l.payload])
 	}

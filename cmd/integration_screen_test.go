@@ -79,7 +79,8 @@ func shows(screen string, texts []string) bool {
 }
 
 func TestTheScreenInARealTerminal(t *testing.T) {
-	k := startCluster(t, 1, 19092)
+	t.Parallel()
+	k := startCluster(t, 1, 31592)
 	kt, err := binary()
 	if err != nil {
 		t.Fatal(err)

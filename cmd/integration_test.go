@@ -214,7 +214,7 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 	k := startCluster(t, 1, 19092)
 	const (
 		rate    = 50_000
-		seconds = 30
+		seconds = 15
 		frozen  = 2 * time.Second
 	)
 	quiet, _ := k.start("--topic", "quiet", "--partitions", "7", "--acks", "1", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s")).wait()
@@ -226,7 +226,7 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 	}
 
 	run := k.start("--topic", "frozen", "--partitions", "7", "--acks", "1", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s"))
-	time.Sleep(10 * time.Second)
+	time.Sleep(5 * time.Second)
 	k.script("pause", "1")
 	time.Sleep(frozen)
 	k.script("resume", "1")
