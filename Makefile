@@ -49,13 +49,14 @@ test: scripts generated unit ## run everything: check, and the tests against a r
 .PHONY: check
 check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, generated files, tests
 
-# The linter vets. The race detector makes a test five to ten times slower, and finds
+# The linter vets. The race detector takes three to six times the CPU, and finds
 # something only where goroutines are started: packages without any are tested without it.
 # Tests in files with `//go:build !race` are long and of one goroutine. Scripts wait for
 # what a load does in its seconds, so more of them run at once than there are cores.
 CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd internal)
+
 .PHONY: unit
 unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
