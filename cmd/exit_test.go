@@ -21,6 +21,7 @@ func TestWhatHasToldEverythingPrintsNothingMore(t *testing.T) {
 	}{
 		{"by itself", told, "", exitInterrupted},
 		{"as a signal ends what it has ended", &exitError{exitInterrupted, told}, "", exitInterrupted},
+		{"two at once", &exitError{exitInterrupted, errors.Join(told, told)}, "", exitInterrupted},
 		{"beside an error", errors.Join(errors.New("a"), told, errors.New("b")), "kt: a\nkt: b\n", exitInterrupted},
 		{"problems within what was tried", usageError(fmt.Errorf("reach: %w; go on", errors.Join(errors.New("a"), errors.New("b")))), "kt: reach: a\nkt: b; go on\n", exitUsage},
 		{"a sentence of two lines", usageError(fmt.Errorf("create: %w", errors.New("a\nkt: b\x1b[2J"))), "kt: create: a kt: b?[2J\n", exitUsage},

@@ -58,7 +58,10 @@ func TestARebalanceIsReported(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1, 31192)
 	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "2000", "--duration", "28s")
-	time.Sleep(3 * time.Second) // the topic is there
+	k.await("the topic", func() bool {
+		n, err := k.tryEndOffsets("shared")
+		return err == nil && n > 0
+	})
 	stay := k.kt("consume", "--topic", "shared", "--group", "g", "--consumers", "2", "--duration", "22s")
 	leave := k.kt("consume", "--topic", "shared", "--group", "g", "--duration", "10s")
 	left, code := leave.wait()

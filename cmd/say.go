@@ -51,7 +51,7 @@ func passOn(w io.Writer, before string, line []byte) {
 // there is none: a broker's sentence or a file's name with a line break in it must not look like
 // two errors of kt's.
 func problems(err error) []string {
-	if err == nil || err.Error() == "" {
+	if err == nil || strings.TrimSpace(err.Error()) == "" { // joined errors without a text are line breaks
 		return nil
 	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoined(err, many.Unwrap()) {

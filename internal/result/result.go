@@ -251,7 +251,7 @@ type Point struct {
 	EndToEndP999  int64 `json:"end_to_end_p999_us,omitempty"`
 	EndToEndMax   int64 `json:"end_to_end_max_us,omitempty"`
 	Events        int64 `json:"events,omitempty"`
-	Oldest        int64 `json:"oldest_us,omitempty"` // age of the oldest record without an outcome, at the end of the step
+	Oldest        int64 `json:"oldest_us,omitempty" of:"writing"` // age of the oldest record without an outcome, at the end of the step
 }
 
 // Histograms are the distributions themselves, so that results can be merged.
