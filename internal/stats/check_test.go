@@ -46,6 +46,23 @@ func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
 	}
 }
 
+// A million records that wait for a second each, in every second of a day, wait for longer than
+// an int64 has nanoseconds.
+func TestALongQueueIsNoCorruptFile(t *testing.T) {
+	var all Totals
+	var sum Window
+	w := Window{Offered: 1e6, Acknowledged: 1e6, Partitions: map[int32]Partition{0: {Records: 1e6, ServiceSum: 1e6 * time.Second, ServiceMax: time.Second}}}
+	for range 24 * 3600 {
+		if err := all.Add(&w); err != nil {
+			t.Fatal(err)
+		}
+		sum.Add(&w)
+	}
+	if got := sum.Partitions[0].ServiceSum; got != math.MaxInt64 {
+		t.Errorf("the sum is %d, want the greatest there is", got)
+	}
+}
+
 func TestNoMoreRecordsHaveAnOutcomeThanWereSent(t *testing.T) {
 	var all Totals
 	// In a window of its own there may be: they were sent in one before, or are counted in the next.
