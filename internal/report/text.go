@@ -87,7 +87,7 @@ func (t *text) title(r result.Result) {
 		t.alert(missedTarget(r, *share))
 	}
 	if r.Ended != result.Completed {
-		t.alert(r.Ended+" after "+theme.Duration(seconds(r.ElapsedSeconds)))
+		t.alert(r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)))
 	}
 	t.line("")
 }
