@@ -13,7 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 )
 
-// A reader may have read what is in no log any more: with an unclean election a replica
+// A reader may have read records that no log holds any more: with an unclean election a replica
 // that never had the newest records becomes the leader, cuts them off everywhere, and
 // others are written at their offsets.
 //

@@ -196,7 +196,7 @@ func (s *source) host() string {
 	return s.header.Environment.Host.Hostname
 }
 
-// machine is what the host is of: several hosts may share one.
+// machine returns a key of the machine that the host runs on: several hosts may share one.
 func (s *source) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
 
 // process is the part's number on its host; 0 when it has none.

@@ -34,7 +34,7 @@ var (
 	formerFolders  = []string{path.Dir(formerFolder), formerFolder}
 )
 
-// distrustError says why kt does not believe what is in a place.
+// distrustError is the reason why kt does not trust a file or folder.
 type distrustError struct{ path, why string }
 
 func (e *distrustError) Error() string { return e.path + " " + e.why }
@@ -111,7 +111,7 @@ func openFolderIn(folder *os.File, p string, create func(in *os.File, p string) 
 // journalFolder opens the journal's folder, if nobody but root may put another in its place.
 func (t *Tree) journalFolder() (*os.File, error) { return t.walk(JournalFolder, onlyOurs, nil) }
 
-// makeJournalFolder makes what is missing of the journal's folder and those that it is in.
+// makeJournalFolder makes the journal's folder and the missing ones above it.
 func (t *Tree) makeJournalFolder() (made []string, err error) {
 	f, err := t.walk(JournalFolder, onlyOurs, func(in *os.File, p string) error {
 		fresh, err := t.makeIn(in, p)
