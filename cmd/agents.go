@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -30,9 +31,14 @@ func readKey(path string) (*wire.Key, error) {
 	if path == "" {
 		return nil, nil
 	}
-	key, err := wire.ReadKeyFile(path)
+	f, err := input.Open(path)
 	if err != nil {
-		return nil, usageError(fmt.Errorf("--key-file: %w", err))
+		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	key, err := wire.ReadKey(f)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
 	}
 	return &key, nil
 }

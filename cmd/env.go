@@ -47,8 +47,8 @@ type product struct {
 	env *Env
 }
 
-// errUnread is what is left to say to a reader that has gone: nothing, but by the exit code
-// of a process that SIGPIPE has ended.
+// errUnread is the error of a write to stdout whose reader has gone. It has no text, and the
+// exit code of a process that SIGPIPE has ended.
 var errUnread = &exitError{exitUnread, nil}
 
 func (p *product) Write(b []byte) (int, error) {

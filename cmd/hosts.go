@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // remote is a run that other hosts make together.
@@ -188,11 +189,7 @@ const leaveHosts = 20 * time.Second
 
 // hostList names the hosts of an order.
 func hostList(o cluster.Order) string {
-	s := "1 host: "
-	if n := len(o.Load); n != 1 {
-		s = fmt.Sprintf("%d hosts: ", n)
-	}
-	s += strings.Join(namesOf(o.Load), ", ")
+	s := theme.Plural(len(o.Load), "host", "hosts") + ": " + strings.Join(namesOf(o.Load), ", ")
 	if o.Processes > 1 {
 		s += fmt.Sprintf(" (%d processes each)", o.Processes)
 	}

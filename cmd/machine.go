@@ -66,6 +66,7 @@ func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
 	if !e.StdinTTY {
 		return false, usageError(errNobodyToAsk)
 	}
+	e.gap()
 	e.ask(question)
 	answered := make(chan string, 1)
 	go func() { // reading cannot be interrupted: the goroutine ends with the process, or the answer

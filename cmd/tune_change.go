@@ -78,7 +78,6 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 		t.env.say("more is left to you (%d): kt tune --dry-run%s shows it", left, t.again(r.Machine))
 	}
 	if !t.Yes {
-		t.env.gap()
 		yes, err := t.env.confirm(ctx, question(len(changes)))
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func (r *runner) account(ctx context.Context) (*ledger.Verdict, error) {
 	}
 	readings, unknown := r.consumer.Readings(ctx)
 	if unknown != nil {
-		r.env.say("what the logs of some partitions hold is not known, so their records count as unchecked: %v", once(unknown))
+		r.env.say("what the logs of some partitions hold is not known, so their records count as unchecked: %s", strings.Join(problems(once(unknown)), "; "))
 	}
 	v := r.book.Verify(readings...)
 	if v.OfAnotherRun {

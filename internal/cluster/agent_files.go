@@ -40,8 +40,8 @@ type store struct {
 // listings is how many listings are made at a time: each reads whole files.
 const listings = 2
 
-// claimWithin is how long the agent may take that had the folder before: one that is told to
-// go says goodbye to the others first.
+// claimWithin is how long an agent that is ending may hold the folder: it leaves the gossip
+// first.
 const claimWithin = 5 * time.Second
 
 // claim waits until nobody else has a folder, and reports whether that was in time.

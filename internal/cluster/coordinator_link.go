@@ -133,7 +133,8 @@ func (l *link) set(s stream) {
 	l.mu.Unlock()
 }
 
-// machine is what the host is of, as the headers of its processes tell.
+// machine returns a key of the machine that the host runs on: its boot id from the header of
+// a process, or else the host's name.
 func (l *link) machine() string {
 	for i := range l.parts {
 		if h := l.parts[i].header; h != nil && h.Environment.Host.BootID != "" {

@@ -33,8 +33,8 @@ type gotFile struct {
 	name  string // in the folder
 }
 
-// wanted is what is fetched of a run: of each host the files that it should have, and of
-// these no more than the quota has room for.
+// wanted selects the files of a run that are fetched from each host. The quota bounds their
+// sum.
 type wanted struct {
 	run   string                             // its name or epoch
 	of    func(peer *Peer, e fileEntry) bool // whether a file of the run is wanted; nil: all are

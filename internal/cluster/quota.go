@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
 // What a process may write of its run: several times what a topic of 10,000 partitions takes.
@@ -16,7 +17,7 @@ const (
 	filePerSecond = int64(4) << 20
 )
 
-// fileMost is how many bytes a run file has at most, of a run that lasted so long.
+// fileMost returns the most bytes that the file of a run of this length may have.
 func fileMost(lasted time.Duration) int64 {
 	return fileAtLeast + int64(max(0, lasted).Seconds()*float64(filePerSecond))
 }
@@ -59,13 +60,14 @@ func (q *quota) put(n int64) {
 	q.left += n
 }
 
-// freeSpace is how many bytes a user may still write.
+// freeSpace returns how many bytes a user may still write.
 func freeSpace(dir string) (int64, error) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
-		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return 0, err
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	space, err := host.SystemCalls("/").Space(dir)
+	return space.Free, err
 }
 
 // maxFirstLine bounds the header of a file that is fetched, in bytes: one of 200,000

@@ -31,7 +31,7 @@ type System struct {
 	ConfigDir string   // of the user; "" when there is none
 	Profiles  fs.FS    // of the command: NAME.yaml
 
-	Warn func(text string) // is told what is odd and no error; nil: nobody is
+	Warn func(text string) // takes warnings; may be nil
 }
 
 // envName is the environment variable of a flag: KT_BOOTSTRAP_SERVER for

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// never is since when an op waits that does not.
+// never is the waits of an op that does not wait.
 const never time.Duration = math.MaxInt64
 
 // oldest returns since when the oldest record of the shard has waited for its outcome,

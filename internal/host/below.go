@@ -70,16 +70,16 @@ func OpenBelow(dir, name string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Settle(f); err != nil {
+	if err := settle(f); err != nil {
 		_ = f.Close() // the first error is the one that tells why
 		return nil, err
 	}
 	return f, nil
 }
 
-// Settle checks that a file which was opened with O_NONBLOCK is a regular one or a folder, and
+// settle checks that a file which was opened with O_NONBLOCK is a regular one or a folder, and
 // lets reads of it wait again.
-func Settle(f *os.File) error {
+func settle(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

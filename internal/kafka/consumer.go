@@ -28,7 +28,7 @@ type Reading struct {
 	Written func() []int64
 
 	// Again is called when partitions are to be read again, because their logs were cut
-	// off below what was read. nil: nobody wants to know.
+	// off below what was read. It may be nil.
 	Again func(partitions int)
 }
 

@@ -107,22 +107,31 @@ func (c *Cluster) logEnds(ctx context.Context, l *layout) (ends []int64, epochs 
 	return l.byNumber(offsets), epochs, err
 }
 
-// lastOffsets is where the logs end, by number: behind the records too that nobody can
+// lastOffsets returns where the logs end, by number: behind the records too that nobody can
 // read yet, because they are not replicated. The epochs are those of the leaders now; -1
-// where either is not known.
+// where either is not known. Its two questions take confirmTimeout each at most: a partition
+// without a leader uses up the time of the first, and the others need the second.
 func (c *Cluster) lastOffsets(ctx context.Context, l *layout) (ends []int64, epochs []int32, err error) {
-	ends, epochs, err = c.logEnds(ctx, l)
+	listing, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	ends, epochs, err = c.logEnds(listing, l)
 	var questions []epochOf
 	for number, epoch := range epochs {
 		if epoch >= 0 {
 			questions = append(questions, epochOf{int32(number), epoch})
 		}
 	}
-	answers, _ := c.epochEnds(ctx, l, questions) // without an answer, what can be read is all that is known
-	for q, a := range answers {
-		ends[q.number] = max(ends[q.number], a.end)
+	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	answers, unanswered := c.epochEnds(asking, l, questions)
+	for _, q := range questions {
+		if a, ok := answers[q]; ok {
+			ends[q.number] = max(ends[q.number], a.end)
+		} else {
+			ends[q.number] = -1 // records behind those that can be read would look lost
+		}
 	}
-	return ends, epochs, err
+	return ends, epochs, errors.Join(err, unanswered)
 }
 
 // epochOf is a leader epoch of a partition.

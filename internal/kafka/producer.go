@@ -144,8 +144,8 @@ type record struct {
 
 var _ engine.Placed = (*record)(nil)
 
-// Place returns the partition that the client has chosen. It does so within Do, once it
-// knows the topic, as it does when there has been an answer.
+// Place returns the partition that the client has chosen. After the first answer the client
+// knows the topic, and chooses within Do.
 func (r *record) Place() int32 { return r.Partition }
 
 func (w *worker) newRecord(op *engine.Op) *record {

@@ -92,7 +92,7 @@ func askVersions(ctx context.Context, conn net.Conn) (answer []byte, err error) 
 	return answer, nil
 }
 
-// who is what listens at a port.
+// who is a kind of server.
 type who int
 
 const (
@@ -102,7 +102,7 @@ const (
 	tlsPort
 )
 
-// speaks tells from the first bytes of an answer who gave it.
+// speaks returns the kind of server whose answer begins like this.
 func speaks(answer []byte) who {
 	const sizeBytes, alert = 4, 0x15
 	switch {

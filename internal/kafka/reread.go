@@ -13,7 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 )
 
-// A reader may have read what is in no log any more: with an unclean election a replica
+// A reader may have read records that no log holds any more: with an unclean election a replica
 // that never had the newest records becomes the leader, cuts them off everywhere, and
 // others are written at their offsets.
 //
@@ -29,7 +29,8 @@ import (
 // be cut off once more meanwhile.
 const maxReadings = 3
 
-// confirmTimeout is how long the brokers may take to say what their logs hold.
+// confirmTimeout is how long the brokers may take to answer each question about what their
+// logs hold.
 const confirmTimeout = 10 * time.Second
 
 // rereadIdle ends reading again when no record has come for so long, where the plan
@@ -85,9 +86,7 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 		return nil, nil
 	}
 	ctx = context.WithoutCancel(ctx) // a run that is left at once has its result nevertheless
-	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
-	defer cancel()
-	ends, epochs, err := d.cluster.lastOffsets(asking, &d.layout)
+	ends, epochs, err := d.cluster.lastOffsets(ctx, &d.layout)
 	if err != nil {
 		err = fmt.Errorf("find the last offsets: %w", err)
 	}
@@ -106,7 +105,7 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 			questions[epochOf{p.number, epoch}] = true
 		}
 	}
-	asking, cancel = context.WithTimeout(ctx, confirmTimeout)
+	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	answers, unanswered := d.cluster.epochEnds(asking, &d.layout, slices.Collect(maps.Keys(questions)))
 	if unanswered != nil {
@@ -148,9 +147,9 @@ type rereading struct {
 // No group is needed for it, and nothing is measured. Where a log begins or ends is not
 // known of every partition while a broker is away: then the others are read.
 func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
-	asking, cancel := context.WithTimeout(ctx, adminTimeout)
-	defer cancel()
 	begins, err := d.cluster.begins(ctx, &d.layout)
+	asking, cancel := context.WithTimeout(ctx, adminTimeout) // begins has used up its own
+	defer cancel()
 	ends, epochs, noEnds := d.cluster.logEnds(asking, &d.layout)
 	if d.Settings.ReadCommitted() {
 		ends, noEnds = d.cluster.ends(ctx, &d.layout, true)

@@ -15,7 +15,7 @@ import (
 )
 
 // Schema is the version of the ledger file that WriteFile writes, and the only one
-// that ReadFile reads: with the layout of the stamps it changes too.
+// that Read reads: with the layout of the stamps it changes too.
 const Schema = 2
 
 // line is one line of a ledger file: exactly one of the fields is set. The first
@@ -110,21 +110,9 @@ func encode(w io.Writer, b *Book) error {
 	return errors.Join(err, buffered.Flush())
 }
 
-// ReadFile reads what WriteFile wrote. A file that is no ledger, that ends too
-// early, that was changed or that a kt with another Schema wrote is an error that says so.
-func ReadFile(path string) (*Book, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
-	}
-	b, err := Read(f)
-	if err != nil {
-		err = fmt.Errorf("read ledger %s: %w", path, err)
-	}
-	return b, errors.Join(err, f.Close())
-}
-
-// Read is ReadFile of what is open already. Its memory is bounded, however much there is.
+// Read reads what WriteFile wrote. A file that is no ledger, that ends too early, that was
+// changed or that a kt with another Schema wrote is an error that says so. Memory is bounded,
+// however long the file is.
 func Read(r io.Reader) (*Book, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	text, err := readLine(lines)
@@ -260,7 +248,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// check tells whether ReadFile would take the book.
+// check returns why Read would not take the book, or nil.
 func (b *Book) check() error {
 	if err := b.checkStart(); err != nil {
 		return err

@@ -172,7 +172,7 @@ func (l *Log) turn(epoch int32) {
 	l.epoch = epoch
 }
 
-// Cut says that the log was cut off below what had been read: the client has found
+// Cut notes that the log was cut off below what had been read: the client has found
 // that out, or the brokers said so.
 func (l *Log) Cut() {
 	l.Lock()
@@ -211,7 +211,7 @@ func (l *Log) First() int64 {
 	return l.begin
 }
 
-// Unconfirmed says that it could not be found out whether the log still holds what was
+// Unconfirmed notes that the brokers did not tell whether the log still holds what was
 // read. Then nothing counts as read.
 func (l *Log) Unconfirmed() {
 	l.Lock()

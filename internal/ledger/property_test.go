@@ -379,7 +379,7 @@ func TestABookIsReadBackFromItsFileAsItWas(t *testing.T) {
 		if err := WriteFile(path, w.book); err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadFile(path)
+		got, err := readFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

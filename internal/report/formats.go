@@ -46,8 +46,9 @@ func JSON(w io.Writer, r result.Result, _ Options) error {
 // series and {"type":"summary",…}, the whole document with an empty series, at
 // the end.
 func JSONLines(w io.Writer, r result.Result, _ Options) error {
+	run := applyingTo(&r).run // once: a series has thousands of points, and a run a thousand processes
 	for _, p := range r.Series {
-		if err := jsonInterval(w, p, applyingTo(&r)); err != nil {
+		if err := jsonInterval(w, p, &applying{run: run}); err != nil {
 			return err
 		}
 	}

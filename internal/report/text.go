@@ -81,28 +81,24 @@ func (t *text) title(r result.Result) {
 	}
 	t.heading(what+about, tags)
 	if r.Notice != "" {
-		for i, line := range wrapText(r.Notice, t.wrapAt()-4) {
-			t.alert(i == 0, line)
-		}
+		t.alert(r.Notice)
 	}
 	if share := r.TargetReached; share != nil {
-		for i, line := range wrapText(missedTarget(r, *share), t.wrapAt()-4) {
-			t.alert(i == 0, line)
-		}
+		t.alert(missedTarget(r, *share))
 	}
 	if r.Ended != result.Completed {
-		t.alert(true, r.Ended+" after "+theme.Duration(seconds(r.ElapsedSeconds)))
+		t.alert(r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)))
 	}
 	t.line("")
 }
 
-// alert writes a line under the title that nobody may overlook, or one that continues it.
-func (t *text) alert(first bool, s string) {
-	mark := "  "
-	if first {
-		mark = string(t.th.Glyphs.Alert) + " "
+// alert writes a sentence under the title that nobody may overlook.
+func (t *text) alert(s string) {
+	mark := string(t.th.Glyphs.Alert) + " "
+	for _, line := range wrapText(s, t.wrapAt()-4) {
+		t.line("  " + t.th.Paint(warn, mark+line))
+		mark = "  "
 	}
-	t.line("  " + t.th.Paint(warn, mark+s))
 }
 
 // missedTarget says by how much a run missed its target, and why.
@@ -145,7 +141,7 @@ func subject(h result.Header) string {
 
 // plural is a number of things.
 func plural[N int | int64](n N, thing string) string {
-	return theme.Count(int64(n)) + " " + either(n, thing, thing+"s")
+	return theme.Plural(n, thing, thing+"s")
 }
 
 // either is the word that goes with a number: of one, or of several.

@@ -497,3 +497,12 @@ func FuzzCollect(f *testing.F) {
 		}
 	})
 }
+
+// A header that also holds what no header has would be read as good by Add, and as corrupt by
+// Result, again and again.
+func TestAHeaderHoldsNothingElse(t *testing.T) {
+	file := bytes.Replace(someRun(t, 1)[0], []byte("}\n"), []byte(`,"window":{"offered":-1}}`+"\n"), 1)
+	if err := NewSet().Add("x", bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), "line 1: its header has more") {
+		t.Errorf("got %v, want an error about its header", err)
+	}
+}

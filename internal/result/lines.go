@@ -69,10 +69,10 @@ func (l *lines) next() (line, error) {
 // checked refuses a line whose numbers no run has.
 func (l *lines) checked(of line) (line, error) {
 	var err error
-	switch {
-	case of.Window != nil:
+	if of.Window != nil {
 		err = l.totals.Add(of.Window)
-	case of.Trailer != nil:
+	}
+	if err == nil && of.Trailer != nil { // also in one line with a window
 		err = errors.Join(of.Trailer.check(), l.totals.End())
 	}
 	if err != nil {

@@ -254,8 +254,7 @@ func (m *merge) read(ctx context.Context, whole *Fold) error {
 	var err error
 	for _, p := range m.parts {
 		if p.bad != nil {
-			p.spoil(p.bad)
-			err = errSpoilt
+			err = errors.Join(err, p.spoilt(p.bad))
 		}
 	}
 	return err

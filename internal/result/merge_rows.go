@@ -203,8 +203,7 @@ func (m *merge) busy(hosts []HostRow, o Overlap) error {
 		err := entry(&sums, s.host()).read(s, seconds(from), seconds(to))
 		var bad *badLine
 		if errors.As(err, &bad) {
-			s.spoil(bad)
-			err = errSpoilt
+			err = s.spoilt(bad)
 		}
 		if err != nil {
 			return err

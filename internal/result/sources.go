@@ -33,6 +33,16 @@ type source struct {
 // spoil notes that a line is none.
 func (s *source) spoil(bad *badLine) { s.upTo, s.corrupt, s.trailer = bad.n-1, bad, nil }
 
+// spoilt notes a line that is none and returns errSpoilt. Without its header a file counts for
+// nothing, so reading it again would not help: that is another error.
+func (s *source) spoilt(bad *badLine) error {
+	if bad.n == 1 {
+		return fmt.Errorf("%s: %w", s.name, bad)
+	}
+	s.spoil(bad)
+	return errSpoilt
+}
+
 // The bounds on what the header of a run file may ask of memory.
 const (
 	maxRoster     = 1000      // hosts
@@ -104,6 +114,8 @@ func (s *source) take(text []byte, n int) error {
 		return errors.New("it is not the header of a run file")
 	case n == 1 && l.Header.Schema != Schema:
 		return fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, Schema)
+	case n == 1 && l != (line{Header: l.Header}):
+		return errors.New("its header has more than a header has")
 	case n == 1:
 		s.header = *l.Header
 		return s.checkHeader()
@@ -184,7 +196,7 @@ func (s *source) host() string {
 	return s.header.Environment.Host.Hostname
 }
 
-// machine is what the host is of: several hosts may share one.
+// machine returns a key of the machine that the host runs on: several hosts may share one.
 func (s *source) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
 
 // process is the part's number on its host; 0 when it has none.

@@ -24,6 +24,8 @@ func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
 		"a good one":                      {func(*Window) {}, ""},
 		"a count below 0":                 {func(w *Window) { w.Unsent = -1 }, "unsent is -1, below 0"},
 		"a time below 0":                  {func(w *Window) { w.ReadWait = -1 }, "read_wait_ns is -1"},
+		"an age below 0":                  {func(w *Window) { w.Oldest = -1 }, "oldest_ns is -1"},
+		"a gap below 0":                   {func(w *Window) { w.Outage.Length = -1 }, "the length of the outage is -1"},
 		"an error below 0":                {func(w *Window) { w.Errors = map[string]int64{"X": 3, "Y": -1} }, "errors is -1"},
 		"a count of a broker below 0":     {func(w *Window) { w.Brokers[1] = Broker{Fetch: Traffic{Bytes: -1}} }, "bytes of a broker is -1"},
 		"a count of a partition below 0":  {func(w *Window) { w.Partitions[0] = Partition{Records: -4} }, "records of a partition is -4"},
@@ -43,6 +45,23 @@ func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
+	}
+}
+
+// A million records that wait for a second each, in every second of a day, wait for longer than
+// an int64 has nanoseconds.
+func TestALongQueueIsNoCorruptFile(t *testing.T) {
+	var all Totals
+	var sum Window
+	w := Window{Offered: 1e6, Acknowledged: 1e6, Partitions: map[int32]Partition{0: {Records: 1e6, ServiceSum: 1e6 * time.Second, ServiceMax: time.Second}}}
+	for range 24 * 3600 {
+		if err := all.Add(&w); err != nil {
+			t.Fatal(err)
+		}
+		sum.Add(&w)
+	}
+	if got := sum.Partitions[0].ServiceSum; got != math.MaxInt64 {
+		t.Errorf("the sum is %d, want the greatest there is", got)
 	}
 }
 

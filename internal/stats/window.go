@@ -219,7 +219,7 @@ func (w *Window) addPartitions(o map[int32]Partition) {
 		q := w.Partitions[id]
 		q.Records += p.Records
 		q.Bytes += p.Bytes
-		q.ServiceSum += p.ServiceSum
+		q.ServiceSum = time.Duration(saturated(int64(q.ServiceSum), int64(p.ServiceSum)))
 		q.ServiceMax = max(q.ServiceMax, p.ServiceMax)
 		q.Outage = q.Outage.longer(p.Outage)
 		q.Consumed += p.Consumed

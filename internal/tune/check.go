@@ -7,9 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Report is what the checks found on a machine.
@@ -53,13 +53,13 @@ func (m *Machine) check(s *Setting) Reading {
 	return r
 }
 
-// harmless replaces what could do more to a terminal than be read: files of the
-// machine, or the names of its devices, may hold anything.
+// harmless is theme.CleanRune for text of several lines: files of the machine, and the names of
+// its devices, may hold anything.
 func harmless(c rune) rune {
-	if c != '\n' && !unicode.IsPrint(c) {
-		return '?'
+	if c == '\n' {
+		return c
 	}
-	return c
+	return theme.CleanRune(c)
 }
 
 // persisted notes what a kernel setting will be after the next boot, if a file says

@@ -9,8 +9,8 @@ import (
 )
 
 // This file is about a machine whose journal, of an earlier kt, lies where others than root could
-// have written it: systemd gave its folder to the user of the agent. What is surely root's
-// is undone, and the rest is shown.
+// have written it: systemd gave its folder to the user of the agent. Files of kt's
+// that are surely root's are removed, and values are only shown.
 
 // undoProven removes kt's own files, which nobody but root could have made, and says of each
 // value that the journal tells of why it is left.
@@ -62,8 +62,8 @@ func (t *Tree) provenFiles() []string {
 	return proven
 }
 
-// claimed is a journal that anybody may have written, and its values with what is there now.
-// None of them is written back by it. The journal is nil if it is none.
+// claimed returns a journal that anybody may have written, and its values beside those of the
+// machine. Nothing is written. The journal is nil if there is none that can be read.
 func (t *Tree) claimed(doubt error) (*journal, []Undone) {
 	b, err := t.readFormerBy(anybodys)
 	var j *journal

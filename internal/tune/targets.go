@@ -113,10 +113,10 @@ func (c *Change) checkKnown() error {
 	return nil
 }
 
-// otherOfPair is the file of which the kernel makes 0 when another one is written; "" for none.
+// otherOfPair returns the file that the kernel sets to 0 when another one is written; "" for none.
 func otherOfPair(p string) string {
 	for _, ends := range [][2]string{{"_ratio", "_bytes"}, {"_bytes", "_ratio"}} {
-		if name, ok := strings.CutSuffix(p, ends[0]); ok && strings.HasPrefix(name, "/proc/sys/vm/dirty_") || ok && name == "/proc/sys/vm/dirty" {
+		if name, ok := strings.CutSuffix(p, ends[0]); ok && strings.HasPrefix(name, "/proc/sys/vm/dirty") {
 			return name + ends[1]
 		}
 	}

@@ -34,7 +34,7 @@ var (
 	formerFolders  = []string{path.Dir(formerFolder), formerFolder}
 )
 
-// distrustError says why kt does not believe what is in a place.
+// distrustError is the reason why kt does not trust a file or folder.
 type distrustError struct{ path, why string }
 
 func (e *distrustError) Error() string { return e.path + " " + e.why }
@@ -108,10 +108,10 @@ func openFolderIn(folder *os.File, p string, create func(in *os.File, p string) 
 	return f, nil
 }
 
-// JournalFolder opens the journal's folder, if nobody but root may put another in its place.
+// journalFolder opens the journal's folder, if nobody but root may put another in its place.
 func (t *Tree) journalFolder() (*os.File, error) { return t.walk(JournalFolder, onlyOurs, nil) }
 
-// makeJournalFolder makes what is missing of the journal's folder and those that it is in.
+// makeJournalFolder makes the journal's folder and the missing ones above it.
 func (t *Tree) makeJournalFolder() (made []string, err error) {
 	f, err := t.walk(JournalFolder, onlyOurs, func(in *os.File, p string) error {
 		fresh, err := t.makeIn(in, p)
@@ -126,7 +126,7 @@ func (t *Tree) makeJournalFolder() (made []string, err error) {
 	return made, f.Close()
 }
 
-// anybodys is no check.
+// anybodys is no check: whoever owns a folder or a file, walk and readChecked go on.
 func anybodys(*os.File, string) error { return nil }
 
 // readChecked reads a regular file of an open folder. check looks at the open file before
@@ -166,7 +166,8 @@ func (t *Tree) readState() ([]byte, error) {
 
 // readFormer reads a journal that an earlier kt left in the agent's folder. Whose the
 // folders are does not matter, for root alone can give a file to root: one that is
-// root's, and has no other name, was written by root. It is gone for who may not look.
+// root's, and has no other name, was written by root. For a user who may not read it,
+// there is none.
 func (t *Tree) readFormer() ([]byte, error) { return t.readFormerBy(onlyOurs) }
 
 func (t *Tree) readFormerBy(check func(f *os.File, p string) error) ([]byte, error) {
@@ -193,7 +194,8 @@ func (t *Tree) takeOver(j *journal) error {
 		}
 		j.onDisk, j.former = j.former, nil
 	}
-	// Of an older kt that wrote another one since the turn comes when this one is undone.
+	// A former journal with other values was written by an older kt since. It is taken over once
+	// the changes of this one are undone.
 	if former, err := t.readFormer(); err != nil || !bytes.Equal(j.onDisk, former) {
 		return nil //nolint:nilerr // there is none, or none that may be believed
 	}

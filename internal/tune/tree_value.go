@@ -158,7 +158,7 @@ func (t *Tree) set(s subject, value string) error {
 	return nil
 }
 
-// with opens what is below the root for a function, and closes it.
+// with opens a file or folder below the root for a function, and closes it.
 func (t *Tree) with(p string, flag int, do func(*os.File) error) error {
 	f, err := host.OpenBelow(t.root, host.Rel(p), flag)
 	if err != nil {

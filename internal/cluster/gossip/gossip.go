@@ -208,7 +208,7 @@ func settings(key *[32]byte) *memberlist.Config {
 
 // label begins every packet and stream of gossip, in the clear, so that networks of other
 // programs, and of other keys, never mix. It is the same on all hosts of a key, and everybody
-// between them can read it: so it keeps out who came to the wrong port, and nobody else.
+// between them can read it: it keeps out connections to a wrong port, and no attacker.
 func label(key *[32]byte) string {
 	if key == nil {
 		return "kt"

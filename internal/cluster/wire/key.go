@@ -7,11 +7,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // Key is the secret that the kts of one network share.
@@ -68,43 +65,27 @@ func derive(k Key, salt []byte, info string) [32]byte {
 	return [32]byte(out)
 }
 
-// patience is how long somebody may take to write the key to a pipe.
-const patience = 3 * time.Second
-
 // maxKeyFile is the most bytes that a key file may have: room for space around the key.
 const maxKeyFile = 4096
 
-// ReadKeyFile reads a file that holds a key, and that only its owner may read.
-func ReadKeyFile(path string) (Key, error) {
-	// Of a pipe opened like this, nobody has to write to the other end.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return Key{}, fmt.Errorf("key file: %w", err)
-	}
-	defer func() { _ = f.Close() }()
+// ReadKey reads a key from an open file or pipe that only its owner may use. Errors leave out
+// its name.
+func ReadKey(f *os.File) (Key, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return Key{}, fmt.Errorf("key file: %w", err)
+		return Key{}, err
 	}
-	if info.Mode().Type()&^fs.ModeNamedPipe != 0 {
-		return Key{}, fmt.Errorf("key file %s: it is no file and no pipe", path)
-	}
-	_ = f.SetReadDeadline(time.Now().Add(patience)) // of a pipe; it fails on a file, which does not wait
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return Key{}, fmt.Errorf("key file %s: others than its owner may use it (mode %04o): chmod 600 %s", path, mode, path)
+		return Key{}, fmt.Errorf("others than its owner may use it (mode %04o): chmod 600 %s", mode, f.Name())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
-		return Key{}, fmt.Errorf("key file: %w", err)
+		return Key{}, err
 	}
 	if len(text) > maxKeyFile {
-		return Key{}, fmt.Errorf("key file %s: it is over %d bytes long; make a key with kt keygen", path, maxKeyFile)
+		return Key{}, fmt.Errorf("it is over %d bytes long; make a key with kt keygen", maxKeyFile)
 	}
-	k, err := ParseKey(string(text))
-	if err != nil {
-		return Key{}, fmt.Errorf("key file %s: %w", path, err)
-	}
-	return k, nil
+	return ParseKey(string(text))
 }
 
 // nobodys is the key of those who have none. Everybody knows it; so it is only used

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/input"
 )
 
 func TestKeyIsNotShownByAnyVerb(t *testing.T) {
@@ -57,6 +59,20 @@ func TestParseKeyRefusesWhatKeygenDidNotWrite(t *testing.T) {
 	}
 }
 
+// readKeyFile reads a key as --key-file does.
+func readKeyFile(path string) (Key, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return Key{}, fmt.Errorf("%s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	k, err := ReadKey(f)
+	if err != nil {
+		return Key{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
 func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 	k := NewKey()
 	dir := t.TempDir()
@@ -74,10 +90,6 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 	if err := os.Symlink(write("linked", k.Text(), 0o600), link); err != nil {
 		t.Fatal(err)
 	}
-	pipe := path("pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, row := range []struct{ name, path, want string }{
 		{"as kt keygen writes it", write("good", k.Text()+"\n", 0o600), ""},
 		{"with space around it, for its owner to read only", write("space", "\r\n  "+k.Text()+" \r\n", 0o400), ""},
@@ -86,13 +98,12 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 		{"all may read it", write("all", k.Text(), 0o604), "chmod 600 " + path("all")},
 		{"others may write to it", write("writable", k.Text(), 0o602), "chmod 600 " + path("writable")},
 		{"not there", path("none"), "no such file"},
-		{"a directory", dir, "no file and no pipe"},
-		{"a pipe to which nobody writes", pipe, "one line of 44 characters"},
+		{"a directory", dir, "it is a directory"},
 		{"too long", write("long", k.Text()+strings.Repeat(" ", maxKeyFile), 0o600), "over 4096 bytes"},
 		{"as long as it may be", write("longest", k.Text()+strings.Repeat(" ", maxKeyFile-44), 0o600), ""},
 		{"empty", write("empty", "", 0o600), "one line of 44 characters"},
 	} {
-		got, err := ReadKeyFile(row.path)
+		got, err := readKeyFile(row.path)
 		switch {
 		case row.want == "" && (err != nil || got != k):
 			t.Errorf("%s: %v, the same key: %v", row.name, err, got == k)
@@ -102,30 +113,20 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 	}
 }
 
-// A secret store gives the key on a pipe: --key-file <(pass kt).
+// A secret store gives the key on a pipe, as --key-file <(pass kt), and begins after kt.
 func TestAKeyMayComeThroughAPipe(t *testing.T) {
 	k := NewKey()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a reader
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.WriteString(k.Text() + "\n"); err != nil {
-		t.Fatal(err)
-	}
-	r, err := os.OpenFile(pipe, os.O_RDONLY, 0) // keeps what was written
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = r.Close() }()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := ReadKeyFile(pipe); err != nil || got != k {
+	wrote := make(chan error, 1)
+	go func() { wrote <- os.WriteFile(pipe, []byte(k.Text()+"\n"), 0o600) }() // waits for a reader
+	if got, err := readKeyFile(pipe); err != nil || got != k {
 		t.Errorf("%v, the same key: %v", err, got == k)
+	}
+	if err := <-wrote; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -160,8 +160,8 @@ func drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// source is who is counted as one: an address, of IPv6 the network that one host has, and
-// this machine with all its loopback addresses.
+// source returns the addresses that are counted as one: an IPv4 address, the /64 network of an
+// IPv6 address, or all loopback addresses.
 func source(addr net.Addr) netip.Prefix {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
