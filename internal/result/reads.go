@@ -18,6 +18,7 @@ const replayed = 0.90
 type reads struct {
 	sum   readTimes // up to the second of the newest record
 	since readTimes // from then on; before the first record, all that there is
+	stall readStall // the longest time without a record
 	going bool      // the last window had records
 	seen  bool      // there were windows before the first record: how many waited is known
 	old   int64     // so many waited when reading began
@@ -46,6 +47,7 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 		r.seen = true
 		return
 	}
+	r.stall.add(w, before, after)
 	if r.going && r.sum.window.Consumed == 0 {
 		r.since = readTimes{outside: max(0, w.FirstRead-w.Start)}
 		if r.old = before; !r.seen {

@@ -29,7 +29,7 @@ const (
 	LimitHostCPU    Limit = "host CPU"           // this machine had none left, and kt was not what used it
 	LimitSchedule   Limit = "kt's schedule"      // kt sent late with nothing in its way
 	LimitFailures   Limit = "failed records"     // so many were not acknowledged that nothing else can be told
-	LimitStall      Limit = "a stall"            // the brokers acknowledged nothing for seconds, or gave nothing to read until the end
+	LimitStall      Limit = "a stall"            // the brokers acknowledged nothing, or gave nothing to read, for seconds
 	LimitSockets    Limit = "broker connections" // acks=0, and the connections took no more
 	LimitThrottle   Limit = "broker throttle"    // a quota
 	LimitBrokerAcks Limit = "broker acks"        // the buffer was full, and as many requests in flight as allowed
@@ -127,6 +127,9 @@ func (f *Fold) evidence() evidence {
 	}
 	if e.use.CPUCores < costShows*float64(e.parts) {
 		e.use.CPUSecondsPerMillion = 0
+	}
+	if e.read != nil && e.read.only {
+		e.stall = f.reads.stall.longest
 	}
 	if e.stalls() {
 		e.cause = f.line.explain(e.stall.From, e.stall.From+e.stall.Length)
@@ -292,7 +295,8 @@ func (e *evidence) queued(busy string) Verdict {
 		theme.Plural(e.rate, "record", "records"), theme.Amount(e.acked), did, theme.Plural(e.wait, "record", "records"), e.wait/e.target, when, busy)}
 }
 
-// stalls reports whether the longest time without an acknowledgement is worth a verdict.
+// stalls reports whether the longest time without an acknowledgement, or of a run that only
+// reads without a record, is worth a verdict.
 func (e *evidence) stalls() bool {
 	if e.target > 0 {
 		return e.stall.Length >= stallShowsAtRate
@@ -304,7 +308,11 @@ func (e *evidence) stalls() bool {
 // the milliseconds: it is the same one.
 func (e *evidence) stallText() string {
 	length := e.stall.Length.Truncate(time.Millisecond)
-	return fmt.Sprintf("nothing was acknowledged for %s, from %s on", theme.Duration(length), theme.Duration(e.stall.From))
+	did := "acknowledged"
+	if e.read != nil && e.read.only {
+		did = "read"
+	}
+	return fmt.Sprintf("nothing was %s for %s, from %s on", did, theme.Duration(length), theme.Duration(e.stall.From))
 }
 
 // stallToo names a stall beside a graver verdict.
@@ -319,6 +327,9 @@ func (e *evidence) stallToo() string {
 // little then.
 func (e *evidence) stalled(busy string) Verdict {
 	s := e.stallText() + ", although records were outstanding"
+	if e.read != nil && e.read.only {
+		s = e.stallText() + ", although records waited"
+	}
 	if e.cause != "" {
 		return Verdict{LimitStall, s + ": " + e.cause}
 	}

@@ -136,6 +136,8 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 		return Verdict{LimitClientCPU, cpu + "; give it more, or read from more hosts"}
 	case throttled >= throttleShows:
 		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
+	case r.unshared < rebalanceShows && e.stalls():
+		return e.stalled(cpu)
 	case e.readKept():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %s/s was kept (%s/s read); %s", theme.Plural(e.target, "record", "records"), theme.Amount(r.fetch.RecordsPerSecond), cpu)}
 	case r.backlog.KeptUp != nil && r.there < backlogThere && r.wait+r.held >= waitShows:
