@@ -266,8 +266,8 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 	time.Sleep(frozen)
 	k.script("resume", "1")
 	doc, _ := run.wait()
-	if doc.Records.Acknowledged != rate*seconds {
-		t.Errorf("%d records acknowledged, want %d: %v", doc.Records.Acknowledged, rate*seconds, doc.Errors)
+	if r := doc.Records; r.Acknowledged != r.Offered || r.Offered+r.Unsent != rate*seconds { // a busy machine sends fewer
+		t.Errorf("%+v, want %d records acknowledged or never sent: %v", r, rate*seconds, doc.Errors)
 	}
 	resp := doc.Latency.Response
 	if resp.Max < frozen.Microseconds() {

@@ -5,11 +5,12 @@ import "strings"
 
 // Nearest returns the candidate a person most likely meant by name, or "" when
 // none is close enough to be worth suggesting. Case and the separators ".",
-// "-" and "_" do not count. Two kinds of slip are caught, the first before the
-// second:
+// "-" and "_" do not count. Three kinds of slip are caught, the first before the
+// second, and that before the third:
 //
 //	batch.sizes, lniger.ms   a few letters wrong, missing, extra or swapped
 //	linger, retry.backoff    a name cut short; the shortest completion wins
+//	compression-type         a name with words added; the longest beginning wins
 //
 // Among equals the earlier candidate wins, so a sorted list gives a stable answer.
 func Nearest(name string, candidates []string) string {
@@ -26,6 +27,14 @@ func Nearest(name string, candidates []string) string {
 	}
 	for _, c := range candidates {
 		if strings.HasPrefix(fold(c), given) && (best == "" || len(c) < len(best)) {
+			best = c
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, c := range candidates {
+		if strings.HasPrefix(given, fold(c)+".") && len(c) > len(best) {
 			best = c
 		}
 	}

@@ -15,6 +15,7 @@ func TestNearestFindsWhatWasMeant(t *testing.T) {
 		{"the end left out", "linger", "linger.ms"},
 		{"the shortest of several completions", "compression", "compression.type"},
 		{"the shorter backoff", "retry.backoff", "retry.backoff.ms"},
+		{"words added", "acks-required", "acks"},
 		{"nothing alike", "number.of.goats", ""},
 		{"too short to tell", "x", ""},
 		{"nothing", "", ""},
