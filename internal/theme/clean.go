@@ -29,9 +29,9 @@ func CleanRune(r rune) rune {
 	return r
 }
 
-// Marked returns the same theme for text that mixes what the theme paints with what others
-// gave: Clean tells the two apart. The theme's sequences carry a mark, which is drawn now,
-// so nothing that was there before can hold it.
+// Marked returns a copy of the theme whose colour sequences carry a random mark. Clean keeps
+// marked sequences and replaces all others. Data that was there before the mark was drawn
+// cannot hold it.
 func (t *Theme) Marked() *Theme {
 	m := *t
 	if !t.Colored() {

@@ -90,16 +90,16 @@ func TestAJournalThatOthersPutThereIsNotBelieved(t *testing.T) {
 			giveAway(t, tree.at(agents))
 		}},
 		{"it is a link to a file of root's", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, "/root/journal.json", evilJournal)
+			putText(t, tree.root, "/elsewhere/journal.json", evilJournal)
 			putText(t, tree.root, formerFolder+"/x", "")
-			ok(t, os.Symlink("/root/journal.json", tree.at(formerJournal)))
+			ok(t, os.Symlink("/elsewhere/journal.json", tree.at(formerJournal)))
 			giveAway(t, tree.at(agents))
 		}},
 		{"it is another name of a file of root's", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, "/root/journal.json", evilJournal)
+			putText(t, tree.root, "/elsewhere/journal.json", evilJournal)
 			putText(t, tree.root, formerFolder+"/x", "")
 			giveAway(t, tree.at(agents))
-			ok(t, os.Link(tree.at("/root/journal.json"), tree.at(formerJournal)))
+			ok(t, os.Link(tree.at("/elsewhere/journal.json"), tree.at(formerJournal)))
 		}},
 		{"it is root's, and the agent may write it by its group", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, formerJournal, evilJournal)
