@@ -38,6 +38,7 @@ public class CompressionRate {
                 }
             }
             config.put("compression.type", method);
+            config.put("linger.ms", "100"); // a busy machine sends no shorter batches
             if (!level.equals("default"))
                 config.put("compression." + method + ".level", level);
             if (unknown)
