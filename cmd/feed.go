@@ -59,7 +59,7 @@ func (f *feed) Observe(windows []stats.Window) {
 	f.out.observe(second{
 		windows: windows, sample: sample, verdict: f.fold.Verdict(),
 		stage: engine.Stage(f.status.Stage.Load()), buffered: f.status.Buffered.Load(),
-		inFlight: int(f.status.Requests.Load()), backlog: f.fold.Backlog(),
+		inFlight: int(f.status.Requests.Load()), consumerLag: f.fold.ConsumerLag(),
 	})
 }
 
@@ -75,11 +75,11 @@ func (f *feed) finish(t result.Trailer) (result.Result, error) {
 
 // second is what happened in one second of a run.
 type second struct {
-	windows  []stats.Window
-	sample   host.Sample
-	verdict  result.Verdict
-	stage    engine.Stage
-	buffered int64
-	inFlight int
-	backlog  int64
+	windows     []stats.Window
+	sample      host.Sample
+	verdict     result.Verdict
+	stage       engine.Stage
+	buffered    int64
+	inFlight    int
+	consumerLag int64
 }

@@ -85,7 +85,7 @@ func (r *remote) observe(t cluster.Tick) {
 		r.fold.AddWindow(w)
 	}
 	r.fold.AddSample(s.sample)
-	s.verdict, s.backlog = r.fold.Verdict(), t.Backlog
+	s.verdict, s.consumerLag = r.fold.Verdict(), t.ConsumerLag
 	if r.out.screen != nil && !r.out.broken.Load() {
 		show := tick(s)
 		show.Hosts, show.StartsIn, show.Notice = hostStates(t), max(0, -t.At), notice(t)

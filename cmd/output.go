@@ -222,7 +222,7 @@ func (o *output) progress(s second) {
 		s.sample.ProcessCPU = o.used / o.sampled.Seconds()
 	}
 	if p.Reads() {
-		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.sample, p, s.backlog)
+		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.sample, p, s.consumerLag)
 		return
 	}
 	_ = report.Progress(o.env.Stderr, now, &o.pending, s.sample, p.Load.Duration.Std())

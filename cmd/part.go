@@ -219,7 +219,7 @@ func (p *part) began(now time.Time) result.Start {
 // second tells of one second, without what a screen does not show.
 func (p *part) second(s second) {
 	told := cluster.Second{
-		Sample: s.sample, Stage: int32(s.stage), Buffered: s.buffered, InFlight: s.inFlight, Backlog: s.backlog, BoundBy: s.verdict,
+		Sample: s.sample, Stage: int32(s.stage), Buffered: s.buffered, InFlight: s.inFlight, ConsumerLag: s.consumerLag, BoundBy: s.verdict,
 	}
 	for i := range s.windows {
 		told.Windows = append(told.Windows, s.windows[i].Slim())

@@ -149,7 +149,7 @@ func (r *runner) sources() []engine.Source {
 		sources = append(sources, r.watcher)
 	}
 	if r.consumer != nil {
-		sources = append(sources, r.consumer.Backlog())
+		sources = append(sources, r.consumer.ConsumerLag())
 		if r.target.embedded != nil {
 			sources = append(sources, r.target.embedded.Trimmer(r.consumer))
 		}

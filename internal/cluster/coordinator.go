@@ -80,9 +80,9 @@ type Tick struct {
 	Hosts   []HostTick     // by name
 
 	// Of all processes that run, as they said last.
-	Buffered int64 // bytes
-	InFlight int
-	Backlog  int64
+	Buffered    int64 // bytes
+	InFlight    int
+	ConsumerLag int64
 }
 
 // HostTick is the state of one host.

@@ -110,7 +110,7 @@ func (s *session) second(l *link, m *partSecond) {
 		return
 	}
 	p := &l.parts[m.Process-1]
-	p.stage, p.buffered, p.inFlight, p.backlog = m.Second.Stage, m.Second.Buffered, m.Second.InFlight, m.Second.Backlog
+	p.stage, p.buffered, p.inFlight, p.consumerLag = m.Second.Stage, m.Second.Buffered, m.Second.InFlight, m.Second.ConsumerLag
 	sample := m.Second.Sample // and none of the histograms
 	p.sample = &sample
 	if err := s.copies.add(l, m.Process, &m.Second); err != nil {

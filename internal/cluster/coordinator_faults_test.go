@@ -299,15 +299,15 @@ func TestATickSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
 		l := newLink(Peer{}, offer{Shares: make([]jobShare, 2)})
 		l.lost = lost
 		for i := range l.parts {
-			l.parts[i].state, l.parts[i].buffered, l.parts[i].inFlight, l.parts[i].backlog = state, 100, 10, 1
+			l.parts[i].state, l.parts[i].buffered, l.parts[i].inFlight, l.parts[i].consumerLag = state, 100, 10, 1
 		}
 		return l
 	}
 	s := &session{c: &Client{Now: time.Now}, view: newView(), links: []*link{
 		told(partRunning, ""), told(partRunning, ""), told(partDone, ""), told(partRunning, "it was not heard"),
 	}}
-	if got := s.tick(nil); got.Buffered != 400 || got.InFlight != 40 || got.Backlog != 4 {
-		t.Errorf("%d bytes, %d requests, %d records", got.Buffered, got.InFlight, got.Backlog)
+	if got := s.tick(nil); got.Buffered != 400 || got.InFlight != 40 || got.ConsumerLag != 4 {
+		t.Errorf("%d bytes, %d requests, %d records", got.Buffered, got.InFlight, got.ConsumerLag)
 	}
 }
 

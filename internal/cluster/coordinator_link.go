@@ -78,11 +78,11 @@ type part struct {
 	stopped bool // then, when the user had stopped the load
 
 	// As it said last.
-	stage    int32 // an engine.Stage
-	sample   *host.Sample
-	buffered int64
-	inFlight int
-	backlog  int64
+	stage       int32 // an engine.Stage
+	sample      *host.Sample
+	buffered    int64
+	inFlight    int
+	consumerLag int64
 }
 
 func (p *part) settled() bool { return p.state.settled() }

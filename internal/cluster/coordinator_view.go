@@ -185,7 +185,7 @@ func (s *session) tick(windows []stats.Window) Tick {
 			if p := &l.parts[i]; p.state == partRunning && l.lost == "" {
 				t.Buffered += p.buffered
 				t.InFlight += p.inFlight
-				t.Backlog += p.backlog
+				t.ConsumerLag += p.consumerLag
 			}
 		}
 		if l.vitals != nil {

@@ -399,7 +399,7 @@ func (s *told) Start(_ context.Context, now func() time.Duration) { s.now = now 
 func (s *told) Wait() {}
 
 func (s *told) Take() stats.Window {
-	return stats.Window{Events: []stats.Event{{At: s.now(), Kind: stats.LeaderMoved}}, Read: stats.Read{Backlog: 3}}
+	return stats.Window{Events: []stats.Event{{At: s.now(), Kind: stats.LeaderMoved}}, Read: stats.Read{ConsumerLag: 3}}
 }
 
 // lastWords is a source that finds something when it is ended.
@@ -452,8 +452,8 @@ func TestWhatSourcesFindJoinsTheWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := c.all()
-		if n := int64(len(w.Events)); n < 4 || w.Backlog != 3*n {
-			t.Errorf("%d events and a backlog of %d", n, w.Backlog)
+		if n := int64(len(w.Events)); n < 4 || w.ConsumerLag != 3*n {
+			t.Errorf("%d events and consumer lag of %d", n, w.ConsumerLag)
 		}
 		if got := c.total[stats.Warmup].Acknowledged; got != 200 {
 			t.Errorf("%d records in the warm-up, want 200: a source must not change the phase", got)

@@ -173,9 +173,9 @@ func (d *Consumer) group(index int) string {
 	return name
 }
 
-// Backlog is the source of how many records wait to be read.
-func (d *Consumer) Backlog() *Backlog {
-	b := &Backlog{
+// ConsumerLag is the source of how many records wait to be read.
+func (d *Consumer) ConsumerLag() *ConsumerLag {
+	b := &ConsumerLag{
 		cluster: d.cluster, layout: &d.layout, at: d.at, stable: d.Settings.ReadCommitted(),
 		later: d.Plan.Share.Consumer > 0, told: make([]int64, d.layout.count),
 	}

@@ -170,7 +170,7 @@ func (s *scene) read(p plan.Plan, b *ledger.Book, properties ...string) (stats.W
 // readWith reads with the readers of from, which are those of d if nothing is between.
 func (s *scene) readWith(from engine.ReadDriver, d *Consumer, b *ledger.Book, o engine.Options) (stats.Window, engine.End, ledger.Verdict) {
 	s.Helper()
-	o.Sources = []engine.Source{d.Backlog()}
+	o.Sources = []engine.Source{d.ConsumerLag()}
 	var sum total
 	end, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Read: from}, o, &sum)
 	if err != nil {
@@ -238,7 +238,7 @@ func (s *scene) roundtrip(records int64, rate float64, change func(*plan.Plan), 
 	d := s.reader(*p, b, read...)
 	d.Written = send.Acked
 	var sum total
-	end, err := engine.Run(s.Context(), *p, engine.Drivers{Send: send, Read: d}, engine.Options{Sources: []engine.Source{d.Backlog()}}, &sum)
+	end, err := engine.Run(s.Context(), *p, engine.Drivers{Send: send, Read: d}, engine.Options{Sources: []engine.Source{d.ConsumerLag()}}, &sum)
 	if err != nil {
 		s.Fatal(err)
 	}

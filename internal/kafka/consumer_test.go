@@ -123,7 +123,7 @@ func read(t *testing.T, c *Cluster, addrs []string, p plan.Plan, b *ledger.Book)
 		t.Fatal(err)
 	}
 	var sum total
-	end, err := engine.Run(t.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d.Backlog()}}, &sum)
+	end, err := engine.Run(t.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d.ConsumerLag()}}, &sum)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +165,8 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 			if inPartitions != w.Consumed || w.ConsumedBytes != 100*w.Consumed {
 				t.Errorf("%d records in partitions and %d bytes, want %d and %d", inPartitions, w.ConsumedBytes, w.Consumed, 100*w.Consumed)
 			}
-			if tc.why == engine.ReadAll && w.Backlog != 0 {
-				t.Errorf("backlog %d at the end, want 0", w.Backlog)
+			if tc.why == engine.ReadAll && w.ConsumerLag != 0 {
+				t.Errorf("consumer lag %d at the end, want 0", w.ConsumerLag)
 			}
 		})
 	}
@@ -296,7 +296,7 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 			}
 			reader.Run = send.Run
 			var sum total
-			end, err := engine.Run(t.Context(), p, engine.Drivers{Send: send, Read: reader}, engine.Options{Sources: []engine.Source{reader.Backlog()}}, &sum)
+			end, err := engine.Run(t.Context(), p, engine.Drivers{Send: send, Read: reader}, engine.Options{Sources: []engine.Source{reader.ConsumerLag()}}, &sum)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -119,7 +119,7 @@ func TestAGroupInTwoProcessesReachesTheEnd(t *testing.T) {
 		d := s.reader(p, nil)
 		go func() {
 			var sum total
-			end, err := engine.Run(s.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d.Backlog()}}, &sum)
+			end, err := engine.Run(s.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d.ConsumerLag()}}, &sum)
 			if err != nil {
 				t.Error(err)
 			}

@@ -50,7 +50,7 @@ func (e *Embedded) Addrs() []string { return e.cluster.ListenAddrs() }
 func (e *Embedded) Close() { e.cluster.Close() }
 
 // Trimmer takes away what all readers have read, so that the embedded cluster's
-// memory holds the backlog and little more.
+// memory holds the consumer lag and little more.
 type Trimmer struct {
 	embedded *Embedded
 	consumer *Consumer

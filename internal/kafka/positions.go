@@ -176,12 +176,12 @@ func (g *groupPositions) settled() bool {
 	return false
 }
 
-// backlogPoll is how often the ends of the partitions are asked for. In between, the
+// lagPoll is how often the ends of the partitions are asked for. In between, the
 // readers know them from what they fetch.
-const backlogPoll = time.Second
+const lagPoll = time.Second
 
-// Backlog is the source of how many records wait to be read.
-type Backlog struct {
+// ConsumerLag is the source of how many records wait to be read.
+type ConsumerLag struct {
 	cluster *Cluster
 	asking  sync.WaitGroup
 	groups  []string // their names; "" has no committed offsets
@@ -192,11 +192,11 @@ type Backlog struct {
 	told    []int64 // by partition: what the windows so far add up to
 }
 
-var _ engine.Source = (*Backlog)(nil)
+var _ engine.Source = (*ConsumerLag)(nil)
 
 // Start begins to ask for the ends of the partitions.
-func (b *Backlog) Start(ctx context.Context, _ func() time.Duration) {
-	b.asking.Go(func() { every(ctx, backlogPoll, func() { b.ask(ctx) }) })
+func (b *ConsumerLag) Start(ctx context.Context, _ func() time.Duration) {
+	b.asking.Go(func() { every(ctx, lagPoll, func() { b.ask(ctx) }) })
 }
 
 // every calls f at each interval, until ctx ends.
@@ -214,11 +214,11 @@ func every(ctx context.Context, interval time.Duration, f func()) {
 }
 
 // Wait returns when nobody asks any more.
-func (b *Backlog) Wait() { b.asking.Wait() }
+func (b *ConsumerLag) Wait() { b.asking.Wait() }
 
 // ask looks where the partitions end, and how far other processes are that share a
 // group with this one. What a broker that is away does not tell stays as it was.
-func (b *Backlog) ask(ctx context.Context) {
+func (b *ConsumerLag) ask(ctx context.Context) {
 	if ends, err := b.cluster.ends(ctx, b.layout, b.stable); err == nil {
 		for i, end := range ends {
 			if end >= 0 {
@@ -241,8 +241,8 @@ func (b *Backlog) ask(ctx context.Context) {
 	}
 }
 
-// Take tells by how much the backlog has changed.
-func (b *Backlog) Take() stats.Window {
+// Take tells by how much the consumer lag has changed.
+func (b *ConsumerLag) Take() stats.Window {
 	var w stats.Window
 	othersCount := make([]bool, len(b.at.groups))
 	for g := range othersCount {
@@ -262,8 +262,8 @@ func (b *Backlog) Take() stats.Window {
 		if w.Partitions == nil {
 			w.Partitions = make(map[int32]stats.Partition)
 		}
-		w.Partitions[int32(i)] = stats.Partition{Backlog: change}
-		w.Backlog += change
+		w.Partitions[int32(i)] = stats.Partition{ConsumerLag: change}
+		w.ConsumerLag += change
 	}
 	return w
 }

@@ -176,7 +176,7 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 				d := s.reader(share, nil, "auto.commit.interval.ms=600000", "heartbeat.interval.ms=50")
 				go func() {
 					var sum total
-					end, err := engine.Run(s.Context(), share, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d.Backlog()}}, &sum)
+					end, err := engine.Run(s.Context(), share, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{d.ConsumerLag()}}, &sum)
 					if err != nil || end.Reading != engine.ReadAll {
 						t.Errorf("end %q (%v, %v), want all", end.Reading, end.ReadErr, err)
 					}
@@ -187,8 +187,8 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 			if tc.partitions > 1 && min(first.Consumed, second.Consumed) == 0 {
 				t.Error("one process has read all")
 			}
-			if first.Consumed+second.Consumed != records || first.Backlog+second.Backlog != 0 {
-				t.Errorf("%d and %d records, backlogs of %d and %d; want %d, none left", first.Consumed, second.Consumed, first.Backlog, second.Backlog, records)
+			if first.Consumed+second.Consumed != records || first.ConsumerLag+second.ConsumerLag != 0 {
+				t.Errorf("%d and %d records, consumer lags of %d and %d; want %d, none left", first.Consumed, second.Consumed, first.ConsumerLag, second.ConsumerLag, records)
 			}
 		})
 	}
@@ -217,8 +217,8 @@ func TestWhatWaitsForAGroupIsCountedByOneProcess(t *testing.T) {
 				at.groups[0].elsewhere[0].Store(v.elsewhere)
 				at.groups[0].owned[0].Store(v.owned)
 				d := &Consumer{Reading: Reading{Plan: plan.Plan{Share: plan.Share{Consumer: i, Consumers: 2}}}, layout: layout{count: 1}, at: at}
-				if w := d.Backlog().Take(); w.Backlog != tc.want[i] {
-					t.Errorf("process %d tells of %d records, want %d", i, w.Backlog, tc.want[i])
+				if w := d.ConsumerLag().Take(); w.ConsumerLag != tc.want[i] {
+					t.Errorf("process %d tells of %d records, want %d", i, w.ConsumerLag, tc.want[i])
 				}
 			}
 		})

@@ -65,9 +65,9 @@ func onlyReads(w *stats.Window) {
 // waiting changes how many records wait in a partition.
 func waiting(w *stats.Window, partition int32, change int64) {
 	p := w.Partitions[partition]
-	p.Backlog += change
+	p.ConsumerLag += change
 	w.Partitions[partition] = p
-	w.Backlog += change
+	w.ConsumerLag += change
 }
 
 // readResults are the cases of runs that read.

@@ -42,7 +42,7 @@ func consumerMetrics(r result.Result) []metric {
 	fetch("fetch-throttle-time-avg", throttle/max(1, float64(f.Requests)))
 	var lag int64
 	for _, p := range r.Partitions {
-		lag = max(lag, p.Backlog)
+		lag = max(lag, p.ConsumerLag)
 	}
 	fetch("records-lag-max", float64(lag))
 

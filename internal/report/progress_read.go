@@ -12,9 +12,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// ReadProgress is Progress of a run that reads. backlog is how many records wait at
+// ReadProgress is Progress of a run that reads. consumerLag is how many records wait at
 // the end of the interval.
-func ReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p *plan.Plan, backlog int64) error {
+func ReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p *plan.Plan, consumerLag int64) error {
 	parts := []string{now.UTC().Format(time.RFC3339), progressClock(s, p.Load.Duration.Std())}
 	if p.Writes() {
 		parts = append(parts, "sent "+theme.Rate(s.RecordsPerSecond())+"/s")
@@ -22,7 +22,7 @@ func ReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p 
 	parts = append(parts,
 		"read "+theme.Rate(s.ConsumedPerSecond())+"/s",
 		theme.MiB(per(float64(s.ConsumedBytes), s.End-s.Start))+" MiB/s",
-		"backlog "+theme.Rate(float64(backlog)))
+		"consumer lag "+theme.Rate(float64(consumerLag)))
 	if p.Writes() || s.EndToEnd.Count() > 0 {
 		parts = append(parts, "end to end p50 "+quantile(&s.EndToEnd, 0.5), "p99 "+quantile(&s.EndToEnd, 0.99))
 	}

@@ -145,8 +145,8 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 	unit := regexp.MustCompile(`(^|_)(ns|us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
 	plain := []string{
-		"aborted_transactions", "acknowledged", "all_consumers", "all_producers", "backlog", "collections", "commits", "compressibility",
-		"consumed", "consumers", "count", "counted_processes", "dropped_packets", "events", "events_left_out",
+		"aborted_transactions", "acknowledged", "all_consumers", "all_producers", "collections", "commits", "compressibility",
+		"consumed", "consumer_lag", "consumers", "count", "counted_processes", "dropped_packets", "events", "events_left_out",
 		"failed", "first_consumer", "first_producer", "gomaxprocs", "groups", "offered", "out_of_range", "partition_count", "partition_slot",
 		"partition_slots", "partitions", "pid", "polls", "process", "processes", "producers",
 		"record_key_range", "replication_factor", "schema", "seed", "transactions", "unknown", "unsent",

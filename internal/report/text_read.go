@@ -98,7 +98,7 @@ func (t *text) readers(r result.Result) {
 	if f.Commits > 0 {
 		t.row("commits", plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
 	}
-	t.backlog(r)
+	t.consumerLag(r)
 }
 
 // waits writes what the readers' time went to, if they read something.
@@ -157,8 +157,8 @@ func group(r result.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-func (t *text) backlog(r result.Result) {
-	b := r.Backlog
+func (t *text) consumerLag(r result.Result) {
+	b := r.ConsumerLag
 	if b == nil {
 		return
 	}
@@ -176,11 +176,11 @@ func (t *text) backlog(r result.Result) {
 	}
 	switch {
 	case b.KeptUp == nil:
-		t.row("backlog", plain, s)
+		t.row("consumer lag", plain, s)
 	case *b.KeptUp:
-		t.row("backlog", plain, s+": kept up")
+		t.row("consumer lag", plain, s+": kept up")
 	default:
-		t.row("backlog", warn, s+": NOT kept up")
+		t.row("consumer lag", warn, s+": NOT kept up")
 	}
 	if b.Left > 0 && writes(r.Header) {
 		t.row("", warn, theme.Count(b.Left)+" "+either(b.Left, "was", "were")+" not read in the end")
@@ -192,15 +192,15 @@ func (t *text) backlog(r result.Result) {
 
 // fullest names the partitions in which most records wait, "" when it is all one.
 func fullest(r result.Result) string {
-	rows := slices.DeleteFunc(slices.Clone(r.Partitions), func(p result.PartitionRow) bool { return p.Backlog <= 0 })
+	rows := slices.DeleteFunc(slices.Clone(r.Partitions), func(p result.PartitionRow) bool { return p.ConsumerLag <= 0 })
 	if len(rows) == 0 || r.Environment.Partitions() < 2 {
 		return ""
 	}
-	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(b.Backlog, a.Backlog) })
+	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(b.ConsumerLag, a.ConsumerLag) })
 	const most = 3
 	var parts []string
 	for _, p := range rows[:min(most, len(rows))] {
-		parts = append(parts, fmt.Sprintf("%s (%s)", place(p), theme.Count(p.Backlog)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", place(p), theme.Count(p.ConsumerLag)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -26,7 +26,7 @@ func TestTextTellsOfReading(t *testing.T) {
 	paced := all["consume"]
 	paced.Throughput.TargetRecordsPerSecond = 1000
 	single := consumed().Result()
-	single.Backlog.Records, single.Warmup.Records.Consumed = 1, 1
+	single.ConsumerLag.Records, single.Warmup.Records.Consumed = 1, 1
 	one := *all["outage"].Outage
 	one.RecordsFailed = new(int64)
 	*one.RecordsFailed = 1
@@ -45,10 +45,10 @@ func TestTextTellsOfReading(t *testing.T) {
 		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised: with stamps of another machine these figures mean nothing"}, []string{"at most 16"}},
 		{
 			"reading that found nothing", unread().Result(),
-			[]string{"records 0 read, until none came for 10.0s", "backlog 0 records at the end", "this client 1.00 of 4 cores, 96 MiB"},
+			[]string{"records 0 read, until none came for 10.0s", "consumer lag 0 records at the end", "this client 1.00 of 4 cores, 96 MiB"},
 			[]string{"waited for records", "of the time", "per million", "kept up"},
 		},
-		{"one of each", single, []string{"backlog 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{"1 records"}},
+		{"one of each", single, []string{"consumer lag 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{"1 records"}},
 		{"reading that could not go on", failed, []string{"until it could not go on", "TOPIC_AUTHORIZATION_FAILED: orders"}, nil},
 		{"several topics", all["consume_timeout"], []string{
 			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "fetch errors 12 NOT_LEADER", "8 rebalances of 400ms in all, the longest 80.0ms",
@@ -224,35 +224,35 @@ func TestReadProgressIsOneLine(t *testing.T) {
 	both.Failed = 2
 	stalled := stats.Window{End: time.Second, Oldest: 900 * time.Millisecond}
 	for _, tc := range []struct {
-		name    string
-		w       *stats.Window
-		p       *plan.Plan
-		backlog int64
-		want    string
+		name        string
+		w           *stats.Window
+		p           *plan.Plan
+		consumerLag int64
+		want        string
 	}{
 		{
 			"reading, in the warm-up", &stamped, &consume, 12_345,
-			"2026-11-21T12:10:25Z  00:05  warm-up  read 1.00k/s  0.49 MiB/s  backlog 12.3k  end to end p50 18.0ms  p99 61.7ms  err 0  cpu 1.23/4 cores\n",
+			"2026-11-21T12:10:25Z  00:05  warm-up  read 1.00k/s  0.49 MiB/s  consumer lag 12.3k  end to end p50 18.0ms  p99 61.7ms  err 0  cpu 1.23/4 cores\n",
 		},
 		{
 			"reading what has no stamp", &plain, &consume, 0,
-			"2026-11-21T12:10:25Z  00:05  read 1.00k/s  0.49 MiB/s  backlog 0  err 3  cpu 1.23/4 cores\n",
+			"2026-11-21T12:10:25Z  00:05  read 1.00k/s  0.49 MiB/s  consumer lag 0  err 3  cpu 1.23/4 cores\n",
 		},
 		{
 			"a roundtrip", &both, &roundtrip, 7,
-			"2026-11-21T12:10:25Z  01:05/01:00  sent 1.00k/s  read 1.00k/s  0.49 MiB/s  backlog 7  end to end p50 18.0ms  p99 61.7ms  err 2  cpu 1.23/4 cores\n",
+			"2026-11-21T12:10:25Z  01:05/01:00  sent 1.00k/s  read 1.00k/s  0.49 MiB/s  consumer lag 7  end to end p50 18.0ms  p99 61.7ms  err 2  cpu 1.23/4 cores\n",
 		},
 		{
 			"a roundtrip in a stall", &stalled, &roundtrip, 0,
-			"2026-11-21T12:10:25Z  00:01/01:00  sent 0/s  read 0/s  0.00 MiB/s  backlog 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0  cpu 1.23/4 cores\n",
+			"2026-11-21T12:10:25Z  00:01/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0  cpu 1.23/4 cores\n",
 		},
 		{
 			"one that has read nothing", &empty, &roundtrip, 0,
-			"2026-11-21T12:10:25Z  00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  backlog 0  end to end p50 -  p99 -  err 0  cpu 1.23/4 cores\n",
+			"2026-11-21T12:10:25Z  00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  err 0  cpu 1.23/4 cores\n",
 		},
 	} {
 		var b bytes.Buffer
-		if err := ReadProgress(&b, now, tc.w, sample, tc.p, tc.backlog); err != nil {
+		if err := ReadProgress(&b, now, tc.w, sample, tc.p, tc.consumerLag); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, b.String()); diff != "" {

@@ -45,8 +45,8 @@ func cannedReading(seed uint64, seconds int) []event {
 		rec.OffsetsCommitted(phase, 2*time.Millisecond)
 		rec.Outage(phase, stats.Gap{From: w.Start, Length: time.Duration(rng.IntN(1000)) * time.Millisecond})
 		read := rec.Take(new(stats.Phases), phase, w.Start, w.End, 0)[phase]
-		read.Backlog = int64(rng.IntN(100) - 40)
-		read.Add(&stats.Window{Partitions: map[int32]stats.Partition{0: {Backlog: read.Backlog}}, Warmup: w.Warmup, Start: w.Start, End: w.End})
+		read.ConsumerLag = int64(rng.IntN(100) - 40)
+		read.Add(&stats.Window{Partitions: map[int32]stats.Partition{0: {ConsumerLag: read.ConsumerLag}}, Warmup: w.Warmup, Start: w.Start, End: w.End})
 		if w.End > time.Duration(seconds/2)*time.Second {
 			read.Events = []stats.Event{{At: w.Start, Kind: stats.LeaderMoved, Broker: 1, To: 2, Partitions: []int32{1}, Count: 1, Text: "moved"}}
 		}

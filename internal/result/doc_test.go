@@ -54,8 +54,8 @@ func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
 		fmt.Sprintf("| `%s` | one record at a time", LimitNone),
 		fmt.Sprintf("| `%s` | the readers of what is written did not keep up", LimitConsumers),
 		fmt.Sprintf("| `%s` | the target was kept: at least %s of the rate was read", LimitNone, percent(rateKept)),
-		fmt.Sprintf("| `%s` | the readers kept up with what was written: less than %s of the time there was a backlog, more than they read in %.0f s, "+
-			"and they waited or were held back at least %s of the time", LimitNone, percent(backlogThere), backlogShows.Seconds(), percent(waitShows)),
+		fmt.Sprintf("| `%s` | the readers kept up with what was written: less than %s of the time there was consumer lag of more than they read in %.0f s, "+
+			"and they waited or were held back at least %s of the time", LimitNone, percent(lagThere), lagShows.Seconds(), percent(waitShows)),
 		fmt.Sprintf("| `%s` | readers had no partitions for at least %s", LimitRebalances, percent(rebalanceShows)),
 		fmt.Sprintf("| `%s` | `--processing-time` and `--rate` took at least %s", LimitProcessing, percent(heldShows)),
 		fmt.Sprintf("| `%s` | readers waited for records at least %s of the time, with a fetch at the busiest broker at least %s of the time",
@@ -64,7 +64,7 @@ func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
 		fmt.Sprintf("| `%s` | reading ended because no record came for `--timeout`", LimitStall),
 		fmt.Sprintf("| `%s` | it took less than %.0f s from the first record to the last", LimitUnknown, shortest.Seconds()),
 		fmt.Sprintf("If %s of what was read had been there when reading began", percent(replayed)),
-		fmt.Sprintf("the slope is at most %s of what was written a second, or when what waits is no more than they read in %.0f s", percent(backlogGrows), backlogShows.Seconds()),
+		fmt.Sprintf("the slope is at most %s of what was written a second, or when what waits is no more than they read in %.0f s", percent(lagGrows), lagShows.Seconds()),
 		fmt.Sprintf("at least %s of the median rate of the up to %.0f s before, if the median of the %.0f s from then on", percent(recovered), normalTime.Seconds(), stayTime.Seconds()),
 		fmt.Sprintf("no second from then on was below %s of the median before", percent(recovered)),
 		fmt.Sprintf("none of them is below %s of that", percent(collapsed)),

@@ -15,19 +15,19 @@ const mib = 1 << 20
 // Fold makes a result of the windows and samples of a run. Its memory is bounded
 // whatever the run's length.
 type Fold struct {
-	header  Header
-	start   *Start
-	trailer Trailer
-	total   stats.Phases
-	series  series
-	points  Points
-	second  []stats.Window // those that no sample has come after: of one second
-	use     usage
-	loading bool  // in the second of the last windows
-	waiting int64 // measured records without an outcome, when the last one was offered
-	backlog backlog
-	reads   reads // of a run that only reads
-	line    timeline
+	header      Header
+	start       *Start
+	trailer     Trailer
+	total       stats.Phases
+	series      series
+	points      Points
+	second      []stats.Window // those that no sample has come after: of one second
+	use         usage
+	loading     bool  // in the second of the last windows
+	waiting     int64 // measured records without an outcome, when the last one was offered
+	consumerLag consumerLag
+	reads       reads // of a run that only reads
+	line        timeline
 
 	lean bool      // of one part of many: only what the row of a process tells
 	told *partsSay // of a merged run; nil: the run stands for itself
@@ -66,10 +66,10 @@ func (f *Fold) Begin(s Start) { f.start = &s }
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
 	loading, full, rate := f.load(&w)
-	waiting := f.backlog.now
-	f.backlog.add(&w, loading)
+	waiting := f.consumerLag.now
+	f.consumerLag.add(&w, loading)
 	if readsOnly(&f.header.Plan) {
-		f.reads.add(&w, waiting, f.backlog.now)
+		f.reads.add(&w, waiting, f.consumerLag.now)
 	}
 	f.line.add(&w, rate, full)
 	if f.lean {
@@ -170,8 +170,8 @@ func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 
 func readsOnly(p *plan.Plan) bool { return p.Reads() && !p.Writes() }
 
-// Backlog is how many records wait to be read now.
-func (f *Fold) Backlog() int64 { return f.backlog.now }
+// ConsumerLag is how many records wait to be read now.
+func (f *Fold) ConsumerLag() int64 { return f.consumerLag.now }
 
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {
@@ -269,7 +269,7 @@ func (f *Fold) reading(r *Result) {
 	r.Fetch = fetchOf(m)
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
-	r.Backlog = f.backlog.result(r.Fetch.RecordsPerSecond, f.replay())
+	r.ConsumerLag = f.consumerLag.result(r.Fetch.RecordsPerSecond, f.replay())
 	if r.Fetch.Seconds < shortest.Seconds() {
 		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = 0, 0
 	}

@@ -18,7 +18,7 @@ type tiles struct {
 
 // tile makes the rows of a series follow each other, in each phase: their seconds add up
 // to the time that it covers, and each has of every window of every part as much as lies
-// in its time. Latencies, cores, events and the backlog stay those of the windows that
+// in its time. Latencies, cores, events and the consumer lag stay those of the windows that
 // ended about when the row does: they cannot be divided. The series of one part is right
 // as it is.
 func (m *merge) tile(points []Point) {

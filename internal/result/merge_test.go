@@ -327,15 +327,15 @@ func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
 	}
 }
 
-func TestBacklogsAddUp(t *testing.T) {
+func TestConsumerLagsAddUp(t *testing.T) {
 	part := func(process int, group string, seconds int) []byte {
 		h := readHeader(plan.Consume, 0)
 		h.Plan.Read.Group = group
 		var events []event
 		for s := range seconds {
 			end := time.Duration(s+1) * time.Second
-			w := stats.Window{Start: end - time.Second, End: end, Read: stats.Read{Consumed: 10, Backlog: 5, FirstRead: end, LastRead: end, ReadTime: time.Second}}
-			w.Partitions = map[int32]stats.Partition{0: {Consumed: 10, Backlog: 5}}
+			w := stats.Window{Start: end - time.Second, End: end, Read: stats.Read{Consumed: 10, ConsumerLag: 5, FirstRead: end, LastRead: end, ReadTime: time.Second}}
+			w.Partitions = map[int32]stats.Partition{0: {Consumed: 10, ConsumerLag: 5}}
 			events = append(events, event{window: &w})
 		}
 		return partFile{run: "r", epoch: "e", host: "a", process: process, plan: h.Plan, events: events, trailer: trailerOf(float64(seconds))}.bytes(t)
@@ -348,8 +348,8 @@ func TestBacklogsAddUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const want = 20 + 25 + 30
 			r := merged(t, part(1, groups[0], 4), part(2, groups[1], 5), part(3, groups[2], 6))
-			if r.Backlog.Left != want || r.Partitions[0].Backlog != want || r.Records.Consumed != 150 {
-				t.Errorf("%d records wait, %d in the partition, and %d were read; want %d", r.Backlog.Left, r.Partitions[0].Backlog, r.Records.Consumed, want)
+			if r.ConsumerLag.Left != want || r.Partitions[0].ConsumerLag != want || r.Records.Consumed != 150 {
+				t.Errorf("%d records wait, %d in the partition, and %d were read; want %d", r.ConsumerLag.Left, r.Partitions[0].ConsumerLag, r.Records.Consumed, want)
 			}
 		})
 	}

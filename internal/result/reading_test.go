@@ -71,7 +71,7 @@ func TestARunThatDoesNotReadHasNothingToSayOfIt(t *testing.T) {
 		e.to(f)
 	}
 	r := f.Result()
-	if r.Fetch != nil || r.Rebalances != nil || r.Backlog != nil || r.Latency.EndToEnd != nil || r.Warmup.EndToEnd != nil || r.Outage != nil || r.Events != nil {
+	if r.Fetch != nil || r.Rebalances != nil || r.ConsumerLag != nil || r.Latency.EndToEnd != nil || r.Warmup.EndToEnd != nil || r.Outage != nil || r.Events != nil {
 		t.Errorf("a run that only writes has parts of one that reads: %s", marshal(t, r))
 	}
 }
@@ -105,12 +105,12 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 		{Name: "b", Partitions: 3, Leaders: map[int32]int32{0: 3}},
 	}
 	f := NewFold(h)
-	f.AddWindow(stats.Window{End: 1, Warmup: true, Read: stats.Read{Consumed: 1}, Partitions: map[int32]stats.Partition{4: {Backlog: 9}, 3: {Records: 1}}})
-	f.AddWindow(stats.Window{Start: 1, End: 2, Partitions: map[int32]stats.Partition{1: {Consumed: 2, ConsumedBytes: mib, Backlog: -1}, 2: {Consumed: 1}}})
+	f.AddWindow(stats.Window{End: 1, Warmup: true, Read: stats.Read{Consumed: 1}, Partitions: map[int32]stats.Partition{4: {ConsumerLag: 9}, 3: {Records: 1}}})
+	f.AddWindow(stats.Window{Start: 1, End: 2, Partitions: map[int32]stats.Partition{1: {Consumed: 2, ConsumedBytes: mib, ConsumerLag: -1}, 2: {Consumed: 1}}})
 	want := []PartitionRow{
-		{Topic: "a", ID: 1, Leader: 2, RecordsPerSecond: new(0.0), Consumed: 2, ConsumedMiB: 1, Backlog: -1},
+		{Topic: "a", ID: 1, Leader: 2, RecordsPerSecond: new(0.0), Consumed: 2, ConsumedMiB: 1, ConsumerLag: -1},
 		{Topic: "b", ID: 0, Leader: 3, RecordsPerSecond: new(0.0), Consumed: 1},
-		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), Backlog: 9}, // nothing was read of it, and that since the warm-up
+		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), ConsumerLag: 9}, // nothing was read of it, and that since the warm-up
 	}
 	if diff := cmp.Diff(want, f.Result().Partitions); diff != "" {
 		t.Errorf("partitions (-want +got):\n%s", diff)
@@ -123,15 +123,15 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 	}
 }
 
-// backlogs folds seconds with so many records waiting at the end of each, of which
+// consumerLags folds seconds with so many records waiting at the end of each, of which
 // the load goes on in the first.
-func backlogs(loading int, read int64, waiting ...int64) *Fold {
+func consumerLags(loading int, read int64, waiting ...int64) *Fold {
 	f := NewFold(readHeader(plan.Roundtrip, 0))
 	before := int64(0)
 	for i, n := range waiting {
 		at := time.Duration(i) * time.Second
 		w := stats.Window{Start: at, End: at + time.Second, Read: stats.Read{
-			Consumed: read, FirstRead: at, LastRead: at + time.Second, Backlog: n - before, ReadTime: time.Second,
+			Consumed: read, FirstRead: at, LastRead: at + time.Second, ConsumerLag: n - before, ReadTime: time.Second,
 		}}
 		if i < loading {
 			w.ShardTime = time.Second
@@ -142,39 +142,39 @@ func backlogs(loading int, read int64, waiting ...int64) *Fold {
 	return f
 }
 
-func TestTheBacklogTellsWhetherTheReadersKeptUp(t *testing.T) {
+func TestTheConsumerLagTellsWhetherTheReadersKeptUp(t *testing.T) {
 	is := func(kept bool) *bool { return &kept }
 	yes, no := is(true), is(false)
 	for _, tc := range []struct {
 		name string
 		fold *Fold
-		want Backlog
+		want ConsumerLag
 	}{
-		{"nothing waits", backlogs(3, 1000, 0, 0, 0), Backlog{Appended: 1000, KeptUp: yes}},
-		{"it grows", backlogs(3, 1000, 2000, 3000, 4000), Backlog{Records: 4000, Left: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
-		{"it grows by one percent of what is written", backlogs(3, 990, 2000, 2010, 2020), Backlog{Records: 2020, Left: 2020, Max: 2020, Slope: 10, Appended: 1000, KeptUp: yes}},
-		{"it grows by more", backlogs(3, 990, 2000, 2011, 2022), Backlog{Records: 2022, Left: 2022, Max: 2022, Slope: 11, Appended: 1001, KeptUp: no}},
-		{"it grows, and is read in a second", backlogs(3, 1000, 800, 900, 1000), Backlog{Records: 1000, Left: 1000, Max: 1000, Slope: 100, Appended: 1100, KeptUp: yes}},
-		{"it is a lot, and falls", backlogs(3, 1000, 9000, 8000, 7000), Backlog{Records: 7000, Left: 7000, Max: 9000, Slope: -1000, KeptUp: yes}},
-		{"it is read when sending has ended", backlogs(3, 1000, 2000, 3000, 4000, 2000, 0), Backlog{Records: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
-		{"too short for a slope", backlogs(1, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
-		{"over before the first second was", backlogs(0, 1000, 5000), Backlog{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
+		{"nothing waits", consumerLags(3, 1000, 0, 0, 0), ConsumerLag{Appended: 1000, KeptUp: yes}},
+		{"it grows", consumerLags(3, 1000, 2000, 3000, 4000), ConsumerLag{Records: 4000, Left: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
+		{"it grows by one percent of what is written", consumerLags(3, 990, 2000, 2010, 2020), ConsumerLag{Records: 2020, Left: 2020, Max: 2020, Slope: 10, Appended: 1000, KeptUp: yes}},
+		{"it grows by more", consumerLags(3, 990, 2000, 2011, 2022), ConsumerLag{Records: 2022, Left: 2022, Max: 2022, Slope: 11, Appended: 1001, KeptUp: no}},
+		{"it grows, and is read in a second", consumerLags(3, 1000, 800, 900, 1000), ConsumerLag{Records: 1000, Left: 1000, Max: 1000, Slope: 100, Appended: 1100, KeptUp: yes}},
+		{"it is a lot, and falls", consumerLags(3, 1000, 9000, 8000, 7000), ConsumerLag{Records: 7000, Left: 7000, Max: 9000, Slope: -1000, KeptUp: yes}},
+		{"it is read when sending has ended", consumerLags(3, 1000, 2000, 3000, 4000, 2000, 0), ConsumerLag{Records: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
+		{"too short for a slope", consumerLags(1, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
+		{"over before the first second was", consumerLags(0, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
 	} {
-		if diff := cmp.Diff(&tc.want, tc.fold.Result().Backlog, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		if diff := cmp.Diff(&tc.want, tc.fold.Result().ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
 }
 
-func TestWhatWaitedSinceTheWarmupIsInTheBacklog(t *testing.T) {
+func TestTheConsumerLagCountsFromTheWarmup(t *testing.T) {
 	f := NewFold(readHeader(plan.Consume, 0))
-	f.AddWindow(stats.Window{End: time.Second, Warmup: true, Read: stats.Read{Backlog: 5000, Consumed: 7}})
-	f.AddWindow(stats.Window{Start: time.Second, End: 2 * time.Second, Read: stats.Read{Backlog: -1000, ReadTime: time.Second}})
+	f.AddWindow(stats.Window{End: time.Second, Warmup: true, Read: stats.Read{ConsumerLag: 5000, Consumed: 7}})
+	f.AddWindow(stats.Window{Start: time.Second, End: 2 * time.Second, Read: stats.Read{ConsumerLag: -1000, ReadTime: time.Second}})
 	r := f.Result()
-	if f.Backlog() != 4000 || r.Backlog.Records != 4000 || r.Backlog.Max != 4000 {
-		t.Errorf("%d wait; of the measured part %+v", f.Backlog(), *r.Backlog)
+	if f.ConsumerLag() != 4000 || r.ConsumerLag.Records != 4000 || r.ConsumerLag.Max != 4000 {
+		t.Errorf("%d wait; of the measured part %+v", f.ConsumerLag(), *r.ConsumerLag)
 	}
-	if got := []int64{r.Series[0].Backlog, r.Series[1].Backlog}; got[0] != 5000 || got[1] != 4000 {
+	if got := []int64{r.Series[0].ConsumerLag, r.Series[1].ConsumerLag}; got[0] != 5000 || got[1] != 4000 {
 		t.Errorf("points end with %v", got)
 	}
 	if r.Warmup == nil || r.Warmup.Records.Consumed != 7 || r.Warmup.Rebalances == nil {

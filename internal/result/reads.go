@@ -34,7 +34,7 @@ type readTimes struct {
 	window    stats.Window  // their times and records, without histograms
 	outside   time.Duration // of the windows, before the first record and after the last
 	total     time.Duration // length of the windows
-	behind    time.Duration // of those that ended with a backlog
+	behind    time.Duration // of those that ended with consumer lag
 	replaying time.Duration // of those too that began before all that is old had been read
 	fetching  map[int32]time.Duration
 	use       usage
@@ -82,7 +82,7 @@ func (r *reads) usage() usage {
 	return r.since.use
 }
 
-// there is the share of the time with a backlog: of a replay, all of the time until
+// there is the share of the time with consumer lag: of a replay, all of the time until
 // everything had been read, for what waits at the end of a second shows too little
 // of a run of few seconds.
 func (r *reads) there() float64 {
@@ -124,7 +124,7 @@ func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
 	t.window.Add(&lean)
 	length := w.End - w.Start
 	t.total += length
-	behind := float64(waiting)*length.Seconds() > float64(w.Consumed)*backlogShows.Seconds()
+	behind := float64(waiting)*length.Seconds() > float64(w.Consumed)*lagShows.Seconds()
 	if behind {
 		t.behind += length
 	}

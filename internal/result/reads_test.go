@@ -39,7 +39,7 @@ func readSeconds(readers int, seconds ...readSecond) *Fold {
 		length := time.Duration(s.length * float64(time.Second))
 		part := func(share float64) time.Duration { return time.Duration(share * float64(length)) }
 		w := stats.Window{Start: at, End: at + length, Warmup: s.warmup, Read: stats.Read{
-			Consumed: s.read, Backlog: s.left - left, ReadTime: time.Duration(readers) * length, ReadWait: time.Duration(readers) * part(s.wait),
+			Consumed: s.read, ConsumerLag: s.left - left, ReadTime: time.Duration(readers) * length, ReadWait: time.Duration(readers) * part(s.wait),
 		}}
 		if s.read > 0 {
 			w.FirstRead, w.LastRead = at+part(s.first), at+part(s.last)
@@ -70,7 +70,7 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 				readSecond{read: million, left: 2 * million, wait: 0.94, fetching: 0.9, cores: 0.5},
 				readSecond{read: million, left: million, wait: 0.94, fetching: 0.9, cores: 0.5},
 				readSecond{read: million, wait: 0.94, fetching: 0.9, cores: 0.5, length: 0.9},
-			), LimitFetches, []string{"waited for records 94 % of the time although a backlog was there 100 %", "busiest broker 90 %", "0.50 of 4 cores"},
+			), LimitFetches, []string{"waited for records 94 % of the time although there was consumer lag 100 %", "busiest broker 90 %", "0.50 of 4 cores"},
 		},
 		{
 			"one that reads all the time", old(
@@ -90,7 +90,7 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 				readSecond{left: 4 * million, wait: 1}, readSecond{left: 4 * million, wait: 1},
 				readSecond{read: million, left: 3 * million, first: 0.5, wait: 0.5},
 				readSecond{read: 3 * million, fetching: 0.3},
-			), LimitReader, []string{"waited for records 0 %", "a backlog was there 100 %"},
+			), LimitReader, []string{"waited for records 0 %", "there was consumer lag 100 %"},
 		},
 		{
 			"and then nothing until it gives up", old(
@@ -104,12 +104,12 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 				readSecond{read: million, left: 2 * million, wait: 0.9, warmup: true},
 				readSecond{read: million, left: million, wait: 0.9, fetching: 0.9},
 				readSecond{read: million, wait: 0.9, fetching: 0.9, length: 0.5},
-			), LimitFetches, []string{"a backlog was there 100 %"},
+			), LimitFetches, []string{"there was consumer lag 100 %"},
 		},
 		{
 			"an old topic that is soon read, and then what is written", old(
 				readSecond{read: million, wait: 0.9, fetching: 0.9}, readSecond{read: 10, wait: 1}, readSecond{read: 10, wait: 1}, readSecond{read: 10, wait: 1},
-			), LimitNone, []string{"kept up with what was written: readers waited for records 98 %", "a backlog was there 25 %"},
+			), LimitNone, []string{"kept up with what was written: readers waited for records 98 %", "there was consumer lag 25 %"},
 		},
 		{
 			"what is written, from the first moment on", old(
@@ -176,18 +176,18 @@ func TestAReplayDoesNotTellWhetherReadersKeepUp(t *testing.T) {
 		{"what is written, too slowly", []readSecond{{read: 100, left: 900}, {read: 100, left: 1800}, {read: 100, left: 2700}}, &no},
 		{"that, once the group has been joined", []readSecond{{}, {read: 100, left: 900}, {read: 100, left: 1800}}, &no},
 	} {
-		if diff := cmp.Diff(tc.want, readSeconds(1, tc.in...).Result().Backlog.KeptUp); diff != "" {
+		if diff := cmp.Diff(tc.want, readSeconds(1, tc.in...).Result().ConsumerLag.KeptUp); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
 	f := readSeconds(1, readSecond{read: 1000, left: 1000}, readSecond{read: 1500})
 	f.header.Plan.Read.ToEnd = true
-	if kept := f.Result().Backlog.KeptUp; kept != nil {
+	if kept := f.Result().ConsumerLag.KeptUp; kept != nil {
 		t.Errorf("up to where the partitions ended: kept up is %t", *kept)
 	}
 	f = readSeconds(1, readSecond{read: 1000})
 	f.header.Plan.Read.From.Latest = true
-	if kept := f.Result().Backlog.KeptUp; kept == nil || !*kept {
+	if kept := f.Result().ConsumerLag.KeptUp; kept == nil || !*kept {
 		t.Error("what was written in a single second: nobody has kept up with it")
 	}
 }

@@ -32,10 +32,10 @@ type Result struct {
 	Note       string     `json:"headline_note"`
 
 	// Of a run that reads.
-	Fetch      *Fetch      `json:"fetch,omitempty"`
-	JoinMS     int64       `json:"join_ms,omitempty"` // longest, from the start of a reader to its first partitions
-	Rebalances *Rebalances `json:"rebalances,omitempty"`
-	Backlog    *Backlog    `json:"backlog,omitempty"`
+	Fetch       *Fetch       `json:"fetch,omitempty"`
+	JoinMS      int64        `json:"join_ms,omitempty"` // longest, from the start of a reader to its first partitions
+	Rebalances  *Rebalances  `json:"rebalances,omitempty"`
+	ConsumerLag *ConsumerLag `json:"consumer_lag,omitempty"`
 
 	Outage        *Outage `json:"outage,omitempty"`
 	Events        []Event `json:"events,omitempty"` // the first maxEvents
@@ -193,9 +193,9 @@ type PartitionRow struct {
 
 	Consumed    int64   `json:"consumed,omitempty"`
 	ConsumedMiB float64 `json:"consumed_mib,omitempty"`
-	Backlog     int64   `json:"backlog,omitempty"` // records that wait to be read at the end
+	ConsumerLag int64   `json:"consumer_lag,omitempty"` // records that wait to be read at the end
 
-	BacklogSlope float64 `json:"backlog_slope_per_second,omitempty"` // as that of the whole Backlog
+	ConsumerLagSlope float64 `json:"consumer_lag_slope_per_second,omitempty"` // as that of the whole ConsumerLag
 
 	LongestGap *Gap `json:"longest_gap,omitempty"`
 }
@@ -244,7 +244,7 @@ type Point struct {
 
 	Consumed      int64 `json:"consumed,omitempty"`
 	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
-	Backlog       int64 `json:"backlog,omitempty"` // at the end of the step
+	ConsumerLag   int64 `json:"consumer_lag,omitempty"` // at the end of the step
 	EndToEndP50   int64 `json:"end_to_end_p50_us,omitempty"`
 	EndToEndP90   int64 `json:"end_to_end_p90_us,omitempty"`
 	EndToEndP99   int64 `json:"end_to_end_p99_us,omitempty"`

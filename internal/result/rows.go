@@ -14,7 +14,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	warmup := &f.total[stats.Warmup]
 	ids := w.PartitionIDs()
 	for _, id := range warmup.PartitionIDs() {
-		if _, ok := w.Partitions[id]; !ok && warmup.Partitions[id].Backlog != 0 {
+		if _, ok := w.Partitions[id]; !ok && warmup.Partitions[id].ConsumerLag != 0 {
 			ids = append(ids, id)
 		}
 	}
@@ -28,7 +28,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
 			ServiceMaxUS:  p.ServiceMax.Microseconds(),
 			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
-			Backlog: p.Backlog + warmup.Partitions[id].Backlog, BacklogSlope: f.backlog.slope(id), LongestGap: gapOf(p.Outage),
+			ConsumerLag: p.ConsumerLag + warmup.Partitions[id].ConsumerLag, ConsumerLagSlope: f.consumerLag.slope(id), LongestGap: gapOf(p.Outage),
 		}
 		if len(f.header.Environment.Topics) > 0 {
 			row.Topic = topic.Name

@@ -32,8 +32,8 @@ type slot struct {
 // Points makes the points of the windows of a run, which it must be given in their
 // order. The zero value is ready.
 type Points struct {
-	backlog int64
-	begun   bool // the measured part
+	consumerLag int64
+	begun       bool // the measured part
 }
 
 // Of is the points of the windows of one second, in which the machine was as h tells. It
@@ -51,9 +51,9 @@ func (p *Points) Of(windows []stats.Window, h host.Sample) []Point {
 func (p *Points) of(windows []stats.Window, h host.Sample) []Point {
 	points := make([]Point, len(windows))
 	for i := range windows {
-		p.backlog += windows[i].Backlog
+		p.consumerLag += windows[i].ConsumerLag
 		points[i] = PointOf(&windows[i])
-		points[i].Backlog = p.backlog
+		points[i].ConsumerLag = p.consumerLag
 	}
 	if len(points) == 2 && points[0].Warmup && !points[1].Warmup {
 		p.divide(windows, points)
@@ -196,7 +196,7 @@ func join(a, b Point) Point {
 		P999: max(a.P999, b.P999), Max: max(a.Max, b.Max), LagP99: max(a.LagP99, b.LagP99),
 		CPUCores: cpu,
 
-		Consumed: a.Consumed + b.Consumed, ConsumedBytes: a.ConsumedBytes + b.ConsumedBytes, Backlog: b.Backlog,
+		Consumed: a.Consumed + b.Consumed, ConsumedBytes: a.ConsumedBytes + b.ConsumedBytes, ConsumerLag: b.ConsumerLag,
 		EndToEndP50: max(a.EndToEndP50, b.EndToEndP50), EndToEndP90: max(a.EndToEndP90, b.EndToEndP90),
 		EndToEndP99: max(a.EndToEndP99, b.EndToEndP99), EndToEndP999: max(a.EndToEndP999, b.EndToEndP999),
 		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events, Oldest: max(a.Oldest, b.Oldest),

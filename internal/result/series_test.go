@@ -201,8 +201,8 @@ func TestAPointHoldsTheQuantilesOfItsWindow(t *testing.T) {
 
 func TestPointsKnowHowManyRecordsWait(t *testing.T) {
 	windows := []stats.Window{
-		{End: time.Second, Read: stats.Read{Backlog: 500, Consumed: 10, ConsumedBytes: 100}, Events: make([]stats.Event, 2)},
-		{Start: time.Second, End: 2 * time.Second, Read: stats.Read{Backlog: -200, Consumed: 5, ConsumedBytes: 50}, Events: make([]stats.Event, 1)},
+		{End: time.Second, Read: stats.Read{ConsumerLag: 500, Consumed: 10, ConsumedBytes: 100}, Events: make([]stats.Event, 2)},
+		{Start: time.Second, End: 2 * time.Second, Read: stats.Read{ConsumerLag: -200, Consumed: 5, ConsumedBytes: 50}, Events: make([]stats.Event, 1)},
 	}
 	windows[0].EndToEnd.RecordN(3*time.Millisecond, 10)
 	windows[1].EndToEnd.RecordN(2*time.Millisecond, 5)
@@ -210,10 +210,10 @@ func TestPointsKnowHowManyRecordsWait(t *testing.T) {
 	a, b := points.Of(windows[:1], host.Sample{})[0], points.Of(windows[1:], host.Sample{})[0]
 	joined := join(a, b)
 	want := Point{
-		Seconds: 2, Consumed: 15, ConsumedBytes: 150, Backlog: 300, Events: 3,
+		Seconds: 2, Consumed: 15, ConsumedBytes: 150, ConsumerLag: 300, Events: 3,
 		EndToEndP50: 3000, EndToEndP90: 3000, EndToEndP99: 3000, EndToEndP999: 3000, EndToEndMax: 3000,
 	}
-	if joined != want || a.Backlog != 500 || b.Backlog != 300 {
-		t.Errorf("points with %d and %d waiting; joined they are %+v, want %+v", a.Backlog, b.Backlog, joined, want)
+	if joined != want || a.ConsumerLag != 500 || b.ConsumerLag != 300 {
+		t.Errorf("points with %d and %d waiting; joined they are %+v, want %+v", a.ConsumerLag, b.ConsumerLag, joined, want)
 	}
 }

@@ -256,7 +256,7 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitThrottle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*throttled)}
 	case e.single:
 		return Verdict{LimitNone, "one record was in flight at a time: nothing is loaded, and its latency is what there is; " + cpu}
-	case e.read != nil && e.read.backlog.behind():
+	case e.read != nil && e.read.consumerLag.behind():
 		return Verdict{LimitConsumers, e.read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.target > 0 && e.kept() && e.carried():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %s/s was kept (%s/s offered); %s", theme.Plural(e.target, "record", "records"), theme.Amount(e.rate), cpu)}

@@ -11,7 +11,7 @@ import (
 // The thresholds of the verdict on reading, as little to be believed as the others:
 // each verdict prints its number.
 const (
-	backlogThere   = 0.50 // of the time: then there was something to read
+	lagThere       = 0.50 // of the time: then there was something to read
 	waitShows      = 0.10 // of the readers' time
 	heldShows      = 0.50 // of the readers' time
 	rebalanceShows = 0.10 // of the readers' time
@@ -20,17 +20,17 @@ const (
 
 // reading is what the judgement knows of a run's readers.
 type reading struct {
-	only    bool // nobody writes
-	failed  bool
-	err     string
-	fetch   *Fetch
-	backlog *Backlog
-	process time.Duration
-	idle    time.Duration // for so long no record came before reading was given up
-	cause   string        // of that, as far as events tell
+	only        bool // nobody writes
+	failed      bool
+	err         string
+	fetch       *Fetch
+	consumerLag *ConsumerLag
+	process     time.Duration
+	idle        time.Duration // for so long no record came before reading was given up
+	cause       string        // of that, as far as events tell
 
 	// From the first record to the last, of a run that only reads.
-	there    float64 // share of the time with a backlog
+	there    float64 // share of the time with consumer lag
 	wait     float64 // share of the time of the readers that have partitions
 	held     float64 // share of the time in which a rate or a processing time held them back
 	unshared float64 // share of the time without partitions, in rebalances
@@ -47,7 +47,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *reading {
 		only: readsOnly(p), failed: f.trailer.Reading == ReadFailed, err: f.trailer.ReadError,
 		fetch: fetchOf(w), process: p.Read.Processing.Std(),
 	}
-	r.backlog = f.backlog.result(r.fetch.RecordsPerSecond, f.replay())
+	r.consumerLag = f.consumerLag.result(r.fetch.RecordsPerSecond, f.replay())
 	if !r.only {
 		return r
 	}
@@ -79,10 +79,10 @@ func (r *reading) failure() Verdict {
 // stalled is the verdict on a run that was given up although records wait.
 func (r *reading) stalled(cpu string) Verdict {
 	wait := "wait"
-	if r.backlog.Left == 1 {
+	if r.consumerLag.Left == 1 {
 		wait = "waits"
 	}
-	s := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.idle.Seconds(), theme.Count(r.backlog.Left), wait)
+	s := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.idle.Seconds(), theme.Count(r.consumerLag.Left), wait)
 	if r.cause != "" {
 		return Verdict{LimitStall, s + ": " + r.cause}
 	}
@@ -93,8 +93,8 @@ func rebalances(n int64) string { return theme.Plural(n, "rebalance", "rebalance
 
 // behind says by how much the readers are too slow.
 func (r *reading) behind() string {
-	s := fmt.Sprintf("the backlog grew by %s/s to %s: %s/s were written and %s/s read",
-		theme.Plural(r.backlog.Slope, "record", "records"), theme.Count(r.backlog.Records), theme.Amount(r.backlog.Appended), theme.Amount(r.backlog.Appended-r.backlog.Slope))
+	s := fmt.Sprintf("the consumer lag grew by %s/s to %s: %s/s were written and %s/s read",
+		theme.Plural(r.consumerLag.Slope, "record", "records"), theme.Count(r.consumerLag.Records), theme.Amount(r.consumerLag.Appended), theme.Amount(r.consumerLag.Appended-r.consumerLag.Slope))
 	if r.process > 0 {
 		s += fmt.Sprintf("; the processing time of %s for each record took %.0f %% of the readers' time", r.process, 100*r.fetch.HeldShare)
 	}
@@ -120,11 +120,11 @@ func (e *evidence) readInvalid() []string {
 func (e *evidence) readVerdict(cpu, host string) Verdict {
 	r := e.read
 	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.wait)
-	backlog := fmt.Sprintf("a backlog was there %.0f %% of the time", 100*r.there)
+	consumerLag := fmt.Sprintf("there was consumer lag %.0f %% of the time", 100*r.there)
 	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of it", 100*r.fetching)
 	throttled := e.throttled()
 	switch {
-	case r.idle > 0 && r.backlog.Left > 0:
+	case r.idle > 0 && r.consumerLag.Left > 0:
 		return r.stalled(cpu)
 	case e.w.Consumed == 0:
 		return Verdict{LimitUnknown, "nothing was read: too little to tell"}
@@ -140,8 +140,8 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 		return e.stalled(cpu)
 	case e.readKept():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %s/s was kept (%s/s read); %s", theme.Plural(e.target, "record", "records"), theme.Amount(r.fetch.RecordsPerSecond), cpu)}
-	case r.backlog.KeptUp != nil && r.there < backlogThere && r.wait+r.held >= waitShows:
-		return Verdict{LimitNone, fmt.Sprintf("the readers kept up with what was written: %s; %s; %s", waited, backlog, cpu)}
+	case r.consumerLag.KeptUp != nil && r.there < lagThere && r.wait+r.held >= waitShows:
+		return Verdict{LimitNone, fmt.Sprintf("the readers kept up with what was written: %s; %s; %s", waited, consumerLag, cpu)}
 	case r.unshared >= rebalanceShows:
 		return Verdict{LimitRebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %s; %s",
 			100*r.unshared, rebalances(e.w.Rebalances), cpu)}
@@ -151,8 +151,8 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + waited}
 	case r.wait >= waitShows && r.fetching >= fetchShows:
 		return Verdict{LimitFetches, fmt.Sprintf("%s although %s, and %s: the broker, from its page cache or disk, or the network gave no more; %s, %s",
-			waited, backlog, fetching, cpu, host)}
+			waited, consumerLag, fetching, cpu, host)}
 	}
 	return Verdict{LimitReader, fmt.Sprintf("%s, %s, and %s: the brokers were not what took the time; %s, %s; more --consumers may read more",
-		waited, backlog, fetching, cpu, host)}
+		waited, consumerLag, fetching, cpu, host)}
 }

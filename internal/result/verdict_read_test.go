@@ -55,7 +55,7 @@ func (e readEvidence) fold() *Fold {
 			waiting = 0
 		}
 		w := stats.Window{Start: start, End: start + time.Second, Read: stats.Read{
-			Consumed: e.read, FirstRead: start, LastRead: start + time.Second, Backlog: waiting - before,
+			Consumed: e.read, FirstRead: start, LastRead: start + time.Second, ConsumerLag: waiting - before,
 			ReadTime: readers * time.Second, ReadWait: part(e.wait), ReadHeld: part(e.held),
 			Rebalances: 1, RebalanceTime: part(e.unshared),
 		}, Brokers: map[int32]stats.Broker{2: {Fetch: stats.Traffic{Requests: 10, Throttle: part(e.throttle)}}}}
@@ -91,13 +91,13 @@ func TestTheVerdictOnReadingNamesTheLimitAndItsNumbers(t *testing.T) {
 		{"a rate that was kept", readEvidence{target: 1000, waiting: much, held: 0.9}, LimitNone, []string{"target of 1,000 records/s was kept", "1,000/s read"}, true},
 		{"so with all of the CPU", readEvidence{target: 1000, waiting: much, cores: 4}, LimitNone, []string{"was kept"}, true},
 		{"a rate that was not kept for lack of records", readEvidence{target: 2000, wait: 0.8}, LimitNone, []string{"kept up", "80 % of the time"}, true},
-		{"readers that wait for what is written", readEvidence{wait: 0.9, fetching: 1}, LimitNone, []string{"kept up with what was written", "waited for records 90 %", "a backlog was there 0 %"}, true},
+		{"readers that wait for what is written", readEvidence{wait: 0.9, fetching: 1}, LimitNone, []string{"kept up with what was written", "waited for records 90 %", "there was consumer lag 0 %"}, true},
 		{"readers that take their time, and keep up", readEvidence{held: 0.9, processing: time.Millisecond}, LimitNone, []string{"kept up"}, true},
 		{"less waits than is read in a second", readEvidence{waiting: 1000, wait: 0.5}, LimitNone, []string{"kept up"}, true},
 		{"rebalances", readEvidence{waiting: much, unshared: 0.15, wait: 1}, LimitRebalances, []string{"no partitions for 15 %", "10 rebalances"}, true},
 		{"the processing time", readEvidence{waiting: much, held: 0.8, processing: time.Millisecond}, LimitProcessing, []string{"1ms for each record", "80 % of the readers' time"}, true},
 		{"another on this machine", readEvidence{waiting: much, wait: 0.5, fetching: 1, cores: 1, host: 7.8}, LimitHostCPU, []string{"97 % busy", "1.00 of 4 cores"}, true},
-		{"brokers that give too little", readEvidence{waiting: much, wait: 0.1, fetching: 0.5, cores: 1}, LimitFetches, []string{"waited for records 10 %", "a backlog was there 100 %", "busiest broker 50 %", "page cache or disk"}, true},
+		{"brokers that give too little", readEvidence{waiting: much, wait: 0.1, fetching: 0.5, cores: 1}, LimitFetches, []string{"waited for records 10 %", "there was consumer lag 100 %", "busiest broker 50 %", "page cache or disk"}, true},
 		{"a client that is busy with what it has", readEvidence{waiting: much, wait: 0.05, fetching: 1, cores: 1}, LimitReader, []string{"more --consumers"}, true},
 		{"a client that does not ask", readEvidence{waiting: much, wait: 0.5, fetching: 0.3, cores: 1}, LimitReader, []string{"busiest broker 30 %"}, true},
 		{"readers without partitions do not wait for records", readEvidence{waiting: much, consumers: 12, wait: 0.52, fetching: 1}, LimitReader, []string{"waited for records 4 %"}, true},
@@ -147,7 +147,7 @@ func roundtripOf(target float64, change func(*Header, *stats.Window)) *Fold {
 }
 
 func TestARoundtripIsJudgedByItsProducersAndByWhetherItsReadersKeepUp(t *testing.T) {
-	behind := func(w *stats.Window) { w.Backlog = 200; w.Consumed = 150 }
+	behind := func(w *stats.Window) { w.ConsumerLag = 200; w.Consumed = 150 }
 	for _, tc := range []struct {
 		name     string
 		target   float64
@@ -207,7 +207,7 @@ func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {
 				w.Consumed, w.FirstRead, w.LastRead = 1000, start, w.End
 			}
 			if i == 0 {
-				w.Backlog = tc.left
+				w.ConsumerLag = tc.left
 			}
 			if i == 5 {
 				w.Events = tc.events

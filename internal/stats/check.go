@@ -94,7 +94,7 @@ func (t *Totals) window(w *Window) {
 func (t *Totals) read(r *Read) {
 	t.number("consumed", r.Consumed)
 	t.number("consumed_bytes", r.ConsumedBytes)
-	t.number("backlog", magnitude(r.Backlog))
+	t.number("consumer lag", magnitude(r.ConsumerLag))
 	t.duration("read_time_ns", r.ReadTime)
 	t.duration("read_wait_ns", r.ReadWait)
 	t.duration("read_held_ns", r.ReadHeld)
@@ -119,7 +119,7 @@ func (t *Totals) parts(w *Window) {
 		t.number("bytes of a partition", p.Bytes)
 		t.number("consumed of a partition", p.Consumed)
 		t.number("consumed_bytes of a partition", p.ConsumedBytes)
-		t.number("backlog of a partition", magnitude(p.Backlog))
+		t.number("consumer lag of a partition", magnitude(p.ConsumerLag))
 		// A million records that always wait are 2^60 ns in 19 minutes: Merge bounds this sum.
 		t.natural("service_sum_ns of a partition", int64(p.ServiceSum))
 		t.natural("service_max_ns of a partition", int64(p.ServiceMax))

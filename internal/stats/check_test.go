@@ -13,8 +13,8 @@ func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
 		h.RecordN(time.Millisecond, 10)
 		return Window{
 			End: time.Second, Offered: 12, Acknowledged: 10, Failed: 2, Bytes: 1000, Service: h, Response: h, Errors: map[string]int64{"X": 2},
-			Partitions: map[int32]Partition{0: {Records: 4, Bytes: 400, Backlog: -3}, 1: {Records: 6, Bytes: 600}},
-			Brokers:    map[int32]Broker{1: {Traffic: Traffic{Requests: 3, Records: 10}}}, Read: Read{Backlog: -3},
+			Partitions: map[int32]Partition{0: {Records: 4, Bytes: 400, ConsumerLag: -3}, 1: {Records: 6, Bytes: 600}},
+			Brokers:    map[int32]Broker{1: {Traffic: Traffic{Requests: 3, Records: 10}}}, Read: Read{ConsumerLag: -3},
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -30,7 +30,7 @@ func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
 		"a count of a broker below 0":     {func(w *Window) { w.Brokers[1] = Broker{Fetch: Traffic{Bytes: -1}} }, "bytes of a broker is -1"},
 		"a count of a partition below 0":  {func(w *Window) { w.Partitions[0] = Partition{Records: -4} }, "records of a partition is -4"},
 		"a sum that overflows":            {func(w *Window) { w.Offered = math.MaxInt64 }, "offered is 9223372036854775807: the numbers of all windows"},
-		"a backlog that overflows":        {func(w *Window) { w.Backlog = math.MinInt64 }, "backlog is 9223372036854775807"},
+		"consumer lag that overflows":     {func(w *Window) { w.ConsumerLag = math.MinInt64 }, "consumer lag is 9223372036854775807"},
 		"more in partitions than in all":  {func(w *Window) { w.Partitions[1] = Partition{Records: 7, Bytes: 600} }, "its partitions have 11 records"},
 		"bytes likewise":                  {func(w *Window) { w.Partitions[1] = Partition{Records: 6, Bytes: 601} }, "its partitions have"},
 		"fewer acknowledged than timed":   {func(w *Window) { w.Acknowledged, w.Partitions = 9, nil }, "9 records were acknowledged, and 10 have a service time"},

@@ -13,9 +13,9 @@ type Read struct {
 	// in the run.
 	EndToEnd Histogram `json:"end_to_end,omitzero"`
 
-	// Backlog is by how many records more, or fewer, wait to be read than before:
+	// ConsumerLag is by how many records more, or fewer, wait to be read than before:
 	// the windows since the start add up to how many wait.
-	Backlog int64 `json:"backlog,omitempty"`
+	ConsumerLag int64 `json:"consumer_lag,omitempty"`
 
 	ReadTime time.Duration `json:"read_time_ns,omitempty"` // running time of the readers
 	ReadWait time.Duration `json:"read_wait_ns,omitempty"` // part of it in which they waited for records
@@ -33,7 +33,7 @@ type Read struct {
 }
 
 func (r *Read) nothingRead() bool {
-	return r.Consumed == 0 && r.ConsumedBytes == 0 && r.EndToEnd.empty() && r.Backlog == 0 &&
+	return r.Consumed == 0 && r.ConsumedBytes == 0 && r.EndToEnd.empty() && r.ConsumerLag == 0 &&
 		r.ReadTime == 0 && r.ReadWait == 0 && r.ReadHeld == 0 && r.Fetches == 0 && len(r.FetchErrors) == 0 &&
 		r.JoinTime == 0 && r.Rebalances == 0 && r.RebalanceTime == 0 && r.RebalanceMax == 0 &&
 		r.Commits == 0 && r.CommitTime == 0
@@ -51,7 +51,7 @@ func (r *Read) add(o *Read) {
 	r.Consumed += o.Consumed
 	r.ConsumedBytes += o.ConsumedBytes
 	r.EndToEnd.add(&o.EndToEnd)
-	r.Backlog += o.Backlog
+	r.ConsumerLag += o.ConsumerLag
 	r.ReadTime += o.ReadTime
 	r.ReadWait += o.ReadWait
 	r.ReadHeld += o.ReadHeld

@@ -54,7 +54,7 @@ func (s *scanner) read(r *Read) {
 	integer(s, `"first_read_ns":`, &r.FirstRead)
 	integer(s, `"last_read_ns":`, &r.LastRead)
 	s.histogramField(`"end_to_end":`, &r.EndToEnd)
-	integer(s, `"backlog":`, &r.Backlog)
+	integer(s, `"consumer_lag":`, &r.ConsumerLag)
 	integer(s, `"read_time_ns":`, &r.ReadTime)
 	integer(s, `"read_wait_ns":`, &r.ReadWait)
 	integer(s, `"read_held_ns":`, &r.ReadHeld)
@@ -84,7 +84,7 @@ func (s *scanner) partitions(name string, to *map[int32]Partition) {
 		s.gap(`"outage":`, &p.Outage)
 		integer(s, `"consumed":`, &p.Consumed)
 		integer(s, `"consumed_bytes":`, &p.ConsumedBytes)
-		integer(s, `"backlog":`, &p.Backlog)
+		integer(s, `"consumer_lag":`, &p.ConsumerLag)
 		s.end()
 		(*to)[id] = p
 	}

@@ -25,7 +25,7 @@ func TestAScannedWindowIsTheOneThatWasWritten(t *testing.T) {
 	next := int64(1000)
 	fill(t, reflect.ValueOf(&full).Elem(), &next)
 	full.Events = nil
-	windows := []Window{{}, full, {Start: -5, Read: Read{Backlog: -7}, Errors: map[string]int64{"client:RECORD_TIMEOUT": 1}}}
+	windows := []Window{{}, full, {Start: -5, Read: Read{ConsumerLag: -7}, Errors: map[string]int64{"client:RECORD_TIMEOUT": 1}}}
 	for seed := range uint64(20) {
 		w := randomWindow(rand.New(rand.NewPCG(seed, 10)))
 		w.Events = nil

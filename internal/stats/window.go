@@ -77,7 +77,7 @@ type Partition struct {
 
 	Consumed      int64 `json:"consumed,omitempty"`
 	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
-	Backlog       int64 `json:"backlog,omitempty"` // as the Window's
+	ConsumerLag   int64 `json:"consumer_lag,omitempty"` // as the Window's
 }
 
 // Broker counts produce requests to one broker, and fetches from it.
@@ -224,7 +224,7 @@ func (w *Window) addPartitions(o map[int32]Partition) {
 		q.Outage = q.Outage.longer(p.Outage)
 		q.Consumed += p.Consumed
 		q.ConsumedBytes += p.ConsumedBytes
-		q.Backlog += p.Backlog
+		q.ConsumerLag += p.ConsumerLag
 		w.Partitions[id] = q
 	}
 }

@@ -56,7 +56,7 @@ func randomWindow(rng *rand.Rand) Window {
 		if w.Partitions == nil {
 			w.Partitions = make(map[int32]Partition)
 		}
-		w.Partitions[rng.Int32N(5)] = Partition{Records: some(), Bytes: some(), ServiceSum: span(), ServiceMax: span(), Outage: randomGap(rng), Consumed: some(), ConsumedBytes: some(), Backlog: some()}
+		w.Partitions[rng.Int32N(5)] = Partition{Records: some(), Bytes: some(), ServiceSum: span(), ServiceMax: span(), Outage: randomGap(rng), Consumed: some(), ConsumedBytes: some(), ConsumerLag: some()}
 	}
 	for range rng.IntN(3) {
 		if w.Brokers == nil {
@@ -68,7 +68,7 @@ func randomWindow(rng *rand.Rand) Window {
 	if w.Consumed = some(); w.Consumed > 0 {
 		w.FirstRead = span()
 	}
-	w.LastRead, w.ConsumedBytes, w.Backlog, w.EndToEnd = span(), some(), some()-500_000, randomHistogram(rng)
+	w.LastRead, w.ConsumedBytes, w.ConsumerLag, w.EndToEnd = span(), some(), some()-500_000, randomHistogram(rng)
 	w.ReadTime, w.ReadWait, w.ReadHeld, w.JoinTime = span(), span(), span(), span()
 	w.Fetches, w.Rebalances, w.Commits = some(), some(), some()
 	w.RebalanceTime, w.RebalanceMax, w.CommitTime = span(), span(), span()

@@ -112,7 +112,7 @@ func (c *canned) hostWindow(h *cannedHost, second int) stats.Window {
 	slow := max(h.slow, 1)
 	if c.header.Command == "consume" {
 		w.Consumed, w.ConsumedBytes, w.ReadTime, w.ReadWait = n, n*1024, time.Second, 400*time.Millisecond
-		w.Backlog = 40_000 - int64(second)*300
+		w.ConsumerLag = 40_000 - int64(second)*300
 		return w
 	}
 	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024

@@ -16,7 +16,7 @@ type reading struct {
 	appended  float64 // records a second that others write
 	rebalance int     // second in which the group rebalances; 0: never
 
-	backlog []int64 // by partition, as of the last tick; it begins empty
+	consumerLag []int64 // by partition, as of the last tick; it begins empty
 }
 
 func cannedConsumer() *canned {
@@ -68,26 +68,26 @@ func (c *canned) consume(w *stats.Window, second int, written int64) {
 		w.Partitions = map[int32]stats.Partition{}
 	}
 	partitions := int64(c.header.Partitions)
-	if r.backlog == nil {
-		r.backlog = make([]int64, partitions)
-		w.Backlog = r.waiting
-		for id := range r.backlog {
-			r.backlog[id] = r.waiting / partitions
-			c.wait(w, int32(id), r.backlog[id])
+	if r.consumerLag == nil {
+		r.consumerLag = make([]int64, partitions)
+		w.ConsumerLag = r.waiting
+		for id := range r.consumerLag {
+			r.consumerLag[id] = r.waiting / partitions
+			c.wait(w, int32(id), r.consumerLag[id])
 		}
 	}
-	for id := range r.backlog {
+	for id := range r.consumerLag {
 		part := float64(n) / float64(partitions)
 		if id == 13 && r.waiting > 0 {
 			part *= 0.3
 		}
 		change := int64(float64(written)/float64(partitions) - part)
 		if r.waiting == 0 { // what is on its way at the end of the second
-			change = int64(float64(n)/float64(partitions)*0.002*(1+c.rng.Float64())) - r.backlog[id]
+			change = int64(float64(n)/float64(partitions)*0.002*(1+c.rng.Float64())) - r.consumerLag[id]
 		}
-		change = max(change, -r.backlog[id])
-		r.backlog[id] += change
-		w.Backlog += change
+		change = max(change, -r.consumerLag[id])
+		r.consumerLag[id] += change
+		w.ConsumerLag += change
 		c.wait(w, int32(id), change)
 		p := w.Partitions[int32(id)]
 		p.Consumed, p.ConsumedBytes = int64(part), int64(part)*1024
@@ -120,7 +120,7 @@ func (c *canned) consume(w *stats.Window, second int, written int64) {
 
 func (c *canned) wait(w *stats.Window, id int32, change int64) {
 	p := w.Partitions[id]
-	p.Backlog += change
+	p.ConsumerLag += change
 	w.Partitions[id] = p
 }
 

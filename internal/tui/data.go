@@ -36,7 +36,7 @@ type data struct {
 	parts    partitions
 	brokers  map[int32]broker
 
-	waiting    backlog
+	waiting    consumerLag
 	join       time.Duration // 0: no reader has partitions yet
 	rebalances int64
 	timeline   timeline
@@ -179,7 +179,7 @@ func (d *data) tally(w *stats.Window) {
 	d.waiting.known = d.waiting.known || d.join > 0 // had anything waited, it would have been told
 	d.rebalances += w.Rebalances
 	d.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
-	d.waiting.add(w.Consumed, w.Backlog)
+	d.waiting.add(w.Consumed, w.ConsumerLag)
 }
 
 // measure adds the windows that count to the whole run.

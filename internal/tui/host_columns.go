@@ -56,7 +56,7 @@ func (t *hostTable) loadColumns() []hostColumn {
 		{name: trendName, width: leastTrend + columnGap, rank: 10, left: true, draw: t.trend},
 	}
 	if t.s.untimed() {
-		columns = append(columns, t.number("backlog", 9, 3, t.backlog))
+		columns = append(columns, t.number("lag", 9, 3, t.consumerLag))
 	} else {
 		columns = append(columns,
 			t.number("p50", 9, 9, t.latency(p50)),

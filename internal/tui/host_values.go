@@ -38,8 +38,8 @@ func (t *hostTable) latency(quantile int) func(*hostData) part {
 	}
 }
 
-// backlog is how many records wait for a host's readers.
-func (t *hostTable) backlog(h *hostData) part {
+// consumerLag is how many records wait for a host's readers.
+func (t *hostTable) consumerLag(h *hostData) part {
 	if _, ok := t.rates(h); !ok {
 		return t.missing()
 	}

@@ -40,12 +40,12 @@ func TestThePanelOfAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 	}
 }
 
-func TestTheBacklogOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T) {
+func TestTheConsumerLagOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T) {
 	d := newData(Header{Command: "consume", Hosts: []HostHeader{{Name: "a", Processes: 1}, {Name: "b", Processes: 1}}})
 	read := func(at int) HostState {
 		start := time.Duration(at) * time.Second
 		w := stats.Window{Start: start, End: start + time.Second}
-		w.Consumed, w.Backlog = 100, 1000
+		w.Consumed, w.ConsumerLag = 100, 1000
 		return HostState{Name: "b", Processes: 1, State: hostRunning, Window: w}
 	}
 	for i := range 12 {
@@ -56,8 +56,8 @@ func TestTheBacklogOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T) {
 	told := func() [3]string {
 		th := theme.New(theme.Options{})
 		table := newHostTable(chart.New(118, 10, th), s)
-		level, _ := s.subject().backlogValue(th)
-		return [3]string{table.backlog(d.hosts[1]).text, level, s.subject().backlogOutlook()}
+		level, _ := s.subject().lagValue(th)
+		return [3]string{table.consumerLag(d.hosts[1]).text, level, s.subject().lagOutlook()}
 	}
 	if diff := cmp.Diff([3]string{"12.0k", "12.0k ↑", "grows by 1.00k a second"}, told()); diff != "" {
 		t.Errorf("while it tells: %s", diff)
@@ -97,7 +97,7 @@ func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
 		m = send(m, Tick{State: Running})
 	}
 	figures := strings.Split(m.frame(), "\n")[1]
-	for _, want := range []string{"acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "backlog –"} {
+	for _, want := range []string{"acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "lag –"} {
 		if !strings.Contains(figures, want) {
 			t.Errorf("there is no %q in %q", want, figures)
 		}

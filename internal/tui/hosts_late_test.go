@@ -111,15 +111,15 @@ func TestWhatIsAnsweredLateIsOutstandingNoLonger(t *testing.T) {
 
 // A host of which one process is heard again tells of a time that another one has told of.
 func TestTimeThatIsToldOfTwiceHasNoTrendAndKeepsItsPlace(t *testing.T) {
-	of := func(from, to time.Duration, backlog float64) point {
-		return point{start: from * time.Second, end: to * time.Second, backlog: backlog}
+	of := func(from, to time.Duration, consumerLag float64) point {
+		return point{start: from * time.Second, end: to * time.Second, consumerLag: consumerLag}
 	}
 	for _, points := range [][]point{
 		{of(1, 2, 5), of(0, 2, 9)},
 		{of(1, 2, 5), of(0, 1, 9)},
 	} {
-		if got := (&scene{data: &data{points: points}}).backlogTrend(); got != (trend{}) {
-			t.Errorf("the backlog changes by %v a second", got.change)
+		if got := (&scene{data: &data{points: points}}).lagTrend(); got != (trend{}) {
+			t.Errorf("the consumer lag changes by %v a second", got.change)
 		}
 		if p := join(points[0], points[1]); p.start != 0 || p.end != 2*time.Second {
 			t.Errorf("joined, they are from %v to %v", p.start, p.end)

@@ -195,7 +195,7 @@ func TestMemoryIsBoundedAndNoRecordIsLostByThinning(t *testing.T) {
 	var points []point
 	const seconds = 4 * maxPoints
 	for i := range seconds {
-		p := point{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second, rate: [ways]float64{acked: 10}, backlog: float64(i % 5)}
+		p := point{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second, rate: [ways]float64{acked: 10}, consumerLag: float64(i % 5)}
 		p.heat[3] = 2
 		p.latency[p99] = float64(i % 7)
 		p.failed = i == 5
@@ -220,8 +220,8 @@ func TestMemoryIsBoundedAndNoRecordIsLostByThinning(t *testing.T) {
 	if points[0].latency[p99] != 6 {
 		t.Errorf("the worst latency became %v", points[0].latency[p99])
 	}
-	if points[0].backlog != 4 {
-		t.Errorf("the longest backlog became %v", points[0].backlog)
+	if points[0].consumerLag != 4 {
+		t.Errorf("the longest consumer lag became %v", points[0].consumerLag)
 	}
 }
 

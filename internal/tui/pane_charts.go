@@ -79,8 +79,8 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 			look := flowLooks[way]
 			out = append(out, line{colored(look.color, look.name+" "), emphasis(look.color, theme.Rate(last[way].rate))})
 		}
-		text, color := s.backlogValue(th)
-		out = append(out, line{muted("backlog "), colored(color, text)})
+		text, color := s.lagValue(th)
+		out = append(out, line{muted("lag "), colored(color, text)})
 	} else {
 		out = append(out, line{emphasis(theme.Flow, theme.Rate(last[s.main].rate)+" rec/s")})
 	}

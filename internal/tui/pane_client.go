@@ -90,7 +90,7 @@ func (s *scene) loads(th *theme.Theme) []load {
 	add("kt CPU", m.ProcessCPU, m.Cores, theme.Tick(m.ProcessCPU)+" of "+theme.Tick(m.Cores)+" cores")
 	add("host CPU", m.HostCPU, m.HostCores, theme.Tick(m.HostCPU)+" of "+theme.Tick(m.HostCores)+" cores")
 	if !s.writes {
-		return append(s.backlogLoad(out, th), s.collections()...)
+		return append(s.lagLoad(out, th), s.collections()...)
 	}
 	if n := s.header.BufferBytes; n > 0 && len(s.points) > 0 {
 		add("buffer", float64(s.buffered), float64(n), theme.MiB(float64(s.buffered))+" of "+theme.Bytes(n))
@@ -99,7 +99,7 @@ func (s *scene) loads(th *theme.Theme) []load {
 		add("in-flight", float64(s.inFlight), float64(n), fmt.Sprintf("%d of %d requests", s.inFlight, n))
 	}
 	if s.reads {
-		out = s.backlogLoad(s.readerLoads(out), th)
+		out = s.lagLoad(s.readerLoads(out), th)
 	}
 	if m.NetSpeed > 0 && m.Interval > 0 {
 		const giga = 1e9
@@ -137,23 +137,23 @@ func (s *scene) readerLoads(out []load) []load {
 	return out
 }
 
-// backlogLoad adds the backlog over the last minute.
-func (s *scene) backlogLoad(out []load, th *theme.Theme) []load {
+// lagLoad adds the consumer lag over the last minute.
+func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
 	if !s.waiting.known {
 		return out
 	}
-	text, color := s.backlogValue(th)
-	return append(out, load{name: "backlog", text: text + " records", color: color, trend: s.backlogValues()})
+	text, color := s.lagValue(th)
+	return append(out, load{name: "lag", text: text + " records", color: color, trend: s.lagValues()})
 }
 
-// backlogValues are the backlogs of the last ticks, as many as the widest gauge has
+// lagValues are the consumer lags of the last ticks, as many as the widest gauge has
 // cells for.
-func (s *scene) backlogValues() []float64 {
+func (s *scene) lagValues() []float64 {
 	const widest = 256
 	points := s.points[max(len(s.points)-widest, 0):]
 	values := make([]float64, len(points))
 	for i := range points {
-		values[i] = points[i].backlog
+		values[i] = points[i].consumerLag
 	}
 	return values
 }

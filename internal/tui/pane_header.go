@@ -169,8 +169,8 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 		lines = append(lines, figure(s.unit.name(), theme.Flow, value))
 	}
 	waiting := func() {
-		text, color := s.backlogValue(c.Theme())
-		lines = append(lines, figure("backlog", color, text))
+		text, color := s.lagValue(c.Theme())
+		lines = append(lines, figure("lag", color, text))
 	}
 	latencies := func(before string) {
 		lines = append(lines,

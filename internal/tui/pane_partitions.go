@@ -12,8 +12,8 @@ import (
 // look from its inverse on.
 const coldShare = 0.7
 
-// backlogRows is the height from which the backlogs are drawn below the rates.
-const backlogRows = 7
+// lagRows is the height from which the consumer lags are drawn below the rates.
+const lagRows = 7
 
 // drawPartitions is the rate of each partition over the last ticks, and what waits
 // in it below.
@@ -25,8 +25,8 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	idle := len(rates) == 0 || rates[hottest] == 0
 	b := box{digit: s.digit(panePartitions), name: "Partitions"}
 	if s.reads && s.waiting.known {
-		text, color := s.backlogValue(c.Theme())
-		b.right = append(b.right, line{muted("backlog "), emphasis(color, text)})
+		text, color := s.lagValue(c.Theme())
+		b.right = append(b.right, line{muted("lag "), emphasis(color, text)})
 	}
 	uneven := s.main != read && s.parts.comparable(len(rates)) // who only reads takes what there is
 	if len(rates) > 1 && !idle && uneven {
@@ -40,7 +40,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	w, h := inner.Size()
-	both := s.reads && h >= backlogRows
+	both := s.reads && h >= lagRows
 	if idle && (!both || len(levels) == 0 || slices.Max(levels) == 0) {
 		inner.Text(1, 0, s.idleText(), theme.Style{FG: theme.Muted})
 		return
@@ -62,7 +62,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	bars.Bare = true
 	upper := (h - 1) / 2
 	bars.Draw(scaled(inner.Sub(0, 0, w, upper), rates, "rec/s", 0))
-	s.drawBacklogs(scaled(inner.Sub(0, upper, w, h-upper), levels, "waiting", 1), levels, s.parts.trends(rates))
+	s.drawPartitionLags(scaled(inner.Sub(0, upper, w, h-upper), levels, "waiting", 1), levels, s.parts.trends(rates))
 }
 
 // scaled writes before bars what a full one is, from a row on, and returns the
@@ -80,9 +80,9 @@ func scaled(c chart.Canvas, values []float64, unit string, row int) chart.Canvas
 	return c.Sub(width, 0, w-width, h)
 }
 
-// drawBacklogs is what waits in each partition, below an arrow that tells whether
+// drawPartitionLags is what waits in each partition, below an arrow that tells whether
 // it becomes more.
-func (s *scene) drawBacklogs(c chart.Canvas, levels []float64, trends []trend) {
+func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []trend) {
 	if n := len(levels) - len(trends); n > 0 {
 		trends = append(trends, make([]trend, n)...)
 	}

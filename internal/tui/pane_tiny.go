@@ -82,8 +82,8 @@ func (s *scene) tinyFigures(c chart.Canvas) []line {
 		at = 3
 	}
 	if s.reads {
-		text, color := s.backlogValue(c.Theme())
-		out = append(out, figure("backlog", color, text))
+		text, color := s.lagValue(c.Theme())
+		out = append(out, figure("lag", color, text))
 	}
 	if !s.untimed() {
 		out = append(out,

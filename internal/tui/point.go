@@ -11,15 +11,15 @@ import (
 
 // point is one tick, as the charts need it.
 type point struct {
-	start, end time.Duration
-	warmup     bool
-	rate       [ways]float64           // records a second
-	backlog    float64                 // records; NaN: not known
-	latency    [len(quantiles)]float64 // seconds; NaN: there is none
-	age        float64                 // seconds, of the oldest record without an outcome; NaN: it does not stand out
-	heat       [heatBins]uint32
-	failed     bool // some record or fetch failed
-	throttled  bool // some broker asked to wait
+	start, end  time.Duration
+	warmup      bool
+	rate        [ways]float64           // records a second
+	consumerLag float64                 // records; NaN: not known
+	latency     [len(quantiles)]float64 // seconds; NaN: there is none
+	age         float64                 // seconds, of the oldest record without an outcome; NaN: it does not stand out
+	heat        [heatBins]uint32
+	failed      bool // some record or fetch failed
+	throttled   bool // some broker asked to wait
 }
 
 // A point counts latencies in bins of a twelfth of a decade from 1 µs, which is
@@ -46,7 +46,7 @@ func (d *data) mostPoints() int {
 // newPoint makes the point of a window that was taken in.
 func (d *data) newPoint(w *stats.Window) point {
 	n := &d.last
-	p := point{start: w.Start, end: w.End, warmup: w.Warmup, backlog: d.waiting.level(), failed: w.Failed > 0 || len(w.FetchErrors) > 0}
+	p := point{start: w.Start, end: w.End, warmup: w.Warmup, consumerLag: d.waiting.level(), failed: w.Failed > 0 || len(w.FetchErrors) > 0}
 	for i := range p.rate {
 		p.rate[i] = n.flow[i].rate
 	}
@@ -102,8 +102,8 @@ func join(a, b point) point {
 			a.rate[i] = (a.rate[i]*la + b.rate[i]*lb) / (la + lb)
 		}
 	}
-	if math.IsNaN(a.backlog) || b.backlog > a.backlog {
-		a.backlog = b.backlog
+	if math.IsNaN(a.consumerLag) || b.consumerLag > a.consumerLag {
+		a.consumerLag = b.consumerLag
 	}
 	for i, v := range b.latency {
 		if math.IsNaN(a.latency[i]) || v > a.latency[i] {

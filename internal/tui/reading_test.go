@@ -8,9 +8,9 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// consumed is a second in which n records were read and the backlog changed.
-func consumed(n, backlog int64) stats.Window {
-	return stats.Window{Read: stats.Read{Consumed: n, ConsumedBytes: n * 100, Backlog: backlog, ReadTime: time.Second}}
+// consumed is a second in which n records were read and the consumer lag changed.
+func consumed(n, consumerLag int64) stats.Window {
+	return stats.Window{Read: stats.Read{Consumed: n, ConsumedBytes: n * 100, ConsumerLag: consumerLag, ReadTime: time.Second}}
 }
 
 func TestTheCommandDecidesWhatIsCounted(t *testing.T) {
@@ -37,18 +37,18 @@ func TestTheCommandDecidesWhatIsCounted(t *testing.T) {
 	}
 }
 
-func TestTheBacklogIsTheSumOfItsChanges(t *testing.T) {
+func TestTheConsumerLagIsTheSumOfItsChanges(t *testing.T) {
 	d := observed(Header{Command: "consume"}, stats.Window{}, consumed(0, 900), consumed(100, -100), consumed(700, -850))
 	var got []float64
 	for _, p := range d.points {
-		got = append(got, p.backlog)
+		got = append(got, p.consumerLag)
 	}
 	if !math.IsNaN(got[0]) || got[1] != 900 || got[2] != 800 || got[3] != 0 {
-		t.Errorf("%v", got) // what was read before it was known to wait is no negative backlog
+		t.Errorf("%v", got) // what was read before it was known to wait is no negative consumer lag
 	}
 }
 
-func TestTheFirstLevelOfABacklogIsNoTrend(t *testing.T) {
+func TestTheFirstConsumerLagIsNoTrend(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		windows []stats.Window
@@ -62,16 +62,16 @@ func TestTheFirstLevelOfABacklogIsNoTrend(t *testing.T) {
 	} {
 		d := observed(Header{Command: "consume"}, row.windows...)
 		s := &scene{data: d}
-		if got := s.backlogTrend().direction(); got != row.want {
+		if got := s.lagTrend().direction(); got != row.want {
 			t.Errorf("%s: %d, want %d", row.name, got, row.want)
 		}
 	}
 }
 
-func TestThePartitionsHaveBacklogsAndTrendsOfTheirOwn(t *testing.T) {
+func TestThePartitionsHaveConsumerLagsAndTrendsOfTheirOwn(t *testing.T) {
 	window := func(n, a, b int64) stats.Window {
 		w := consumed(2*n, a+b)
-		w.Partitions = map[int32]stats.Partition{0: {Consumed: n, Backlog: a}, 2: {Consumed: n, Backlog: b}}
+		w.Partitions = map[int32]stats.Partition{0: {Consumed: n, ConsumerLag: a}, 2: {Consumed: n, ConsumerLag: b}}
 		return w
 	}
 	d := observed(Header{Command: "consume", Partitions: 4}, window(10, 500, 40), window(10, -10, 20), window(10, -10, 30))

@@ -19,12 +19,12 @@ const recentTicks = 10
 type partitions struct {
 	ticks   [recentTicks]partitionTick
 	next    int
-	waiting []backlog // by partition
+	waiting []consumerLag // by partition
 }
 
 type partitionTick struct {
 	records []int64
-	changes []int64 // of the backlog, but for the one by which it became known
+	changes []int64 // of the consumer lag, but for the one by which it became known
 	batches int64   // written, of all partitions
 	length  time.Duration
 }
@@ -50,9 +50,9 @@ func (p *partitions) add(w *stats.Window, main way) {
 		}
 		b := &p.waiting[id]
 		if b.known {
-			t.changes[id] = q.Backlog
+			t.changes[id] = q.ConsumerLag
 		}
-		b.add(q.Consumed, q.Backlog)
+		b.add(q.Consumed, q.ConsumerLag)
 	}
 }
 
@@ -84,7 +84,7 @@ func (p *partitions) comparable(partitions int) bool {
 	return batches >= int64(leastBatches*partitions)
 }
 
-// trends are how the backlogs change, by partition, beside the rates.
+// trends are how the consumer lags change, by partition, beside the rates.
 func (p *partitions) trends(rates []float64) []trend {
 	changes := p.perSecond(len(rates), func(t *partitionTick) []int64 { return t.changes })
 	trends := make([]trend, len(changes))
@@ -94,7 +94,7 @@ func (p *partitions) trends(rates []float64) []trend {
 	return trends
 }
 
-// levels are the backlogs, by partition.
+// levels are the consumer lags, by partition.
 func (p *partitions) levels(atLeast int) []float64 {
 	levels := make([]float64, max(atLeast, len(p.waiting)))
 	for i := range p.waiting {

@@ -51,7 +51,7 @@ func TestASilenceIsToldOfWhileItLasts(t *testing.T) {
 }
 
 func TestReadersAreSilentOnlyWhenTheyCouldRead(t *testing.T) {
-	waits := stats.Window{Read: stats.Read{Backlog: 1000, Consumed: 1, ReadTime: time.Second}}
+	waits := stats.Window{Read: stats.Read{ConsumerLag: 1000, Consumed: 1, ReadTime: time.Second}}
 	idle := stats.Window{Read: stats.Read{ReadTime: time.Second}}
 	held := stats.Window{Read: stats.Read{ReadTime: time.Second, ReadHeld: time.Second}}
 	none := stats.Window{Read: stats.Read{Consumed: 1, ReadTime: time.Second}}

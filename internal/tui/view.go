@@ -14,7 +14,7 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 		drawSubject(c, s)
 	case paneLatency:
 		if sub := s.subject(); sub.untimed() {
-			drawBacklog(c, sub)
+			drawConsumerLag(c, sub)
 		} else {
 			drawLatency(c, sub)
 		}

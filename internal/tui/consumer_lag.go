@@ -8,38 +8,38 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// backlog is how many records wait to be read: the sum of the changes.
-type backlog struct {
+// consumerLag is how many records wait to be read: the sum of the changes.
+type consumerLag struct {
 	records int64
 	known   bool
 }
 
-func (b *backlog) add(consumed, change int64) {
+func (b *consumerLag) add(consumed, change int64) {
 	b.records += change
 	b.known = b.known || change != 0 || consumed > 0
 }
 
-// level is the backlog as a value of a chart; NaN before it is known. What was read
+// level is the consumer lag as a value of a chart; NaN before it is known. What was read
 // may be told of before what waited is: then nothing waits.
-func (b *backlog) level() float64 {
+func (b *consumerLag) level() float64 {
 	if !b.known {
 		return math.NaN()
 	}
 	return float64(max(b.records, 0))
 }
 
-// trend is by how many records a second a backlog changes, beside the rate at which
+// trend is by how many records a second consumer lag changes, beside the rate at which
 // it is read.
 type trend struct {
 	change float64
 	rate   float64
 }
 
-// steadyShare is the part of the rate by which a backlog may change and still count
+// steadyShare is the part of the rate by which consumer lag may change and still count
 // as steady: it is looked at between two polls, and so differs by chance.
 const steadyShare = 0.01
 
-// direction is -1 for a backlog that falls and 1 for one that grows.
+// direction is -1 for falling consumer lag, 1 for growing, else 0.
 func (t trend) direction() int {
 	switch slack := steadyShare * t.rate; {
 	case t.change > slack:
@@ -65,10 +65,10 @@ func (t trend) color() theme.Color {
 	return [...]theme.Color{theme.Good, theme.Info, theme.Warn}[t.direction()+1]
 }
 
-// backlogTrend is the trend of the whole backlog over the last ticks.
-func (s *scene) backlogTrend() trend {
+// lagTrend is the trend of the whole consumer lag over the last ticks.
+func (s *scene) lagTrend() trend {
 	points := s.points[max(len(s.points)-1-recentTicks, 0):]
-	for len(points) > 0 && math.IsNaN(points[0].backlog) {
+	for len(points) > 0 && math.IsNaN(points[0].consumerLag) {
 		points = points[1:]
 	}
 	if len(points) < 2 {
@@ -78,29 +78,29 @@ func (s *scene) backlogTrend() trend {
 	if last.end <= first.end { // two processes of a host told of one time, one after the other
 		return trend{}
 	}
-	t := trend{change: (last.backlog - first.backlog) / (last.end - first.end).Seconds()}
+	t := trend{change: (last.consumerLag - first.consumerLag) / (last.end - first.end).Seconds()}
 	for i := range points {
 		t.rate += points[i].rate[read] / float64(len(points))
 	}
 	return t
 }
 
-// backlogValue is the backlog with its direction.
-func (s *scene) backlogValue(th *theme.Theme) (string, theme.Color) {
+// lagValue is the consumer lag with its direction.
+func (s *scene) lagValue(th *theme.Theme) (string, theme.Color) {
 	if !s.waiting.known || s.silent >= patience {
 		return string(th.Glyphs.Missing), theme.Info
 	}
-	t := s.backlogTrend()
+	t := s.lagTrend()
 	return theme.Rate(s.waiting.level()) + " " + string(t.arrow(th)), t.color()
 }
 
-// backlogOutlook is what the trend of the backlog means; empty when it is steady,
+// lagOutlook is what the trend of the consumer lag means; empty when it is steady,
 // or about to be another.
-func (s *scene) backlogOutlook() string {
+func (s *scene) lagOutlook() string {
 	if s.goingOn() != "" || s.silent >= patience {
 		return ""
 	}
-	switch t := s.backlogTrend(); t.direction() {
+	switch t := s.lagTrend(); t.direction() {
 	case 1:
 		return "grows by " + theme.Rate(t.change) + " a second"
 	case -1:
@@ -116,15 +116,15 @@ func (s *scene) backlogOutlook() string {
 // seconds writes a time in whole seconds.
 func seconds(d time.Duration) string { return theme.TickDuration(d.Round(time.Second)) }
 
-// drawBacklog is how many records wait, over time: in the place of the latency,
+// drawConsumerLag is how many records wait, over time: in the place of the latency,
 // where there is none.
-func drawBacklog(c chart.Canvas, s *scene) {
-	b := box{digit: s.digit(paneLatency), name: s.titled("Backlog (records waiting)")}
+func drawConsumerLag(c chart.Canvas, s *scene) {
+	b := box{digit: s.digit(paneLatency), name: s.titled("Consumer lag (records)")}
 	if s.waiting.known {
-		text, color := s.backlogValue(c.Theme())
+		text, color := s.lagValue(c.Theme())
 		b.right = []line{{emphasis(color, text)}}
 	}
-	if outlook := s.backlogOutlook(); outlook != "" {
+	if outlook := s.lagOutlook(); outlook != "" {
 		b.bottom = []line{{muted(outlook)}}
 	}
 	inner := b.draw(c)
@@ -133,12 +133,12 @@ func drawBacklog(c chart.Canvas, s *scene) {
 	points := since(s.points, x.From)
 	top := 0.0
 	for i := range points {
-		top = max(top, points[i].backlog) // NaN stays out of it
+		top = max(top, points[i].consumerLag) // NaN stays out of it
 	}
 	chart.Plot{
 		Y: chart.Linear(top*headroom, 4), X: x, Gutter: gutter, Label: theme.Tick,
 		Series: []chart.Series{{
-			Samples: samples(points, func(p *point) float64 { return p.backlog }), Combine: chart.Max, Mark: '*',
+			Samples: samples(points, func(p *point) float64 { return p.consumerLag }), Combine: chart.Max, Mark: '*',
 			Style: theme.Style{FG: theme.Info}, Fill: theme.Style{FG: theme.Grid}, Muted: s.warming(x),
 		}},
 	}.Draw(inner)

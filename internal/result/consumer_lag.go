@@ -6,8 +6,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Backlog is how many records waited to be read: of several groups, the sum.
-type Backlog struct {
+// ConsumerLag is how many records waited to be read: of several groups, the sum.
+type ConsumerLag struct {
 	Records  int64   `json:"records"`          // when sending ended; of a run that only reads, at its end
 	Left     int64   `json:"left_records"`     // at the end of the run
 	Max      int64   `json:"max_records"`      // at the end of a second
@@ -17,36 +17,36 @@ type Backlog struct {
 }
 
 // behind tells that the readers are known not to have kept up.
-func (b *Backlog) behind() bool { return b.KeptUp != nil && !*b.KeptUp }
+func (b *ConsumerLag) behind() bool { return b.KeptUp != nil && !*b.KeptUp }
 
 // The bounds of what still counts as keeping up.
 const (
-	// backlogGrows is by which share of what is written the backlog may grow: what
+	// lagGrows is by which share of what is written the consumer lag may grow: what
 	// kt calls a rate that was kept may be off by as much.
-	backlogGrows = 0.01
+	lagGrows = 0.01
 
-	// backlogShows is how much reading may wait: a poll and a look at the ends of
+	// lagShows is how much reading may wait: a poll and a look at the ends of
 	// the partitions, once a second, are that far apart.
-	backlogShows = time.Second
+	lagShows = time.Second
 )
 
-// backlog follows how many records wait to be read.
-type backlog struct {
+// consumerLag follows how many records wait to be read.
+type consumerLag struct {
 	now, max, at int64
 	fit          fit
 	judged       bool // there were seconds of the load
 
-	partitions map[int32]*partitionBacklog // those in which records have ever waited
+	partitions map[int32]*partitionLag // those in which records have ever waited
 }
 
-// partitionBacklog is how many records of one partition wait.
-type partitionBacklog struct {
+// partitionLag is how many records of one partition wait.
+type partitionLag struct {
 	now int64
 	fit fit
 }
 
-// slope is by how many records a second a partition's backlog grew.
-func (b *backlog) slope(partition int32) float64 {
+// slope is by how many records a second a partition's consumer lag grew.
+func (b *consumerLag) slope(partition int32) float64 {
 	if p := b.partitions[partition]; p != nil {
 		return p.fit.slope()
 	}
@@ -55,19 +55,19 @@ func (b *backlog) slope(partition int32) float64 {
 
 // add takes a window. steady tells that the load went on in it: when senders have
 // stopped, readers only catch up.
-func (b *backlog) add(w *stats.Window, steady bool) {
-	b.now += w.Backlog
+func (b *consumerLag) add(w *stats.Window, steady bool) {
+	b.now += w.ConsumerLag
 	for id, p := range w.Partitions {
-		if p.Backlog == 0 {
+		if p.ConsumerLag == 0 {
 			continue
 		}
 		if b.partitions == nil {
-			b.partitions = make(map[int32]*partitionBacklog)
+			b.partitions = make(map[int32]*partitionLag)
 		}
 		if b.partitions[id] == nil {
-			b.partitions[id] = new(partitionBacklog)
+			b.partitions[id] = new(partitionLag)
 		}
-		b.partitions[id].now += p.Backlog
+		b.partitions[id].now += p.ConsumerLag
 	}
 	if w.Warmup {
 		return
@@ -86,14 +86,14 @@ func (b *backlog) add(w *stats.Window, steady bool) {
 
 // result is what it was, with so many records read a second. replay tells that all
 // of them were there before: then nobody can tell whether the readers keep up.
-func (b *backlog) result(read float64, replay bool) *Backlog {
-	r := &Backlog{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
+func (b *consumerLag) result(read float64, replay bool) *ConsumerLag {
+	r := &ConsumerLag{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
 	if !b.judged {
 		r.Records = b.now
 	}
 	r.Appended = max(0, read+r.Slope)
 	if !replay {
-		kept := r.Slope <= backlogGrows*r.Appended || float64(r.Records) <= read*backlogShows.Seconds()
+		kept := r.Slope <= lagGrows*r.Appended || float64(r.Records) <= read*lagShows.Seconds()
 		r.KeptUp = &kept
 	}
 	return r
