@@ -41,10 +41,10 @@ func (r *remote) header() result.Header {
 	}
 	h.Environment.Topic = result.Topic{Name: l.Plan.Topic.Name, Partitions: int(l.Plan.Topic.Partitions), ReplicationFactor: int(l.Plan.Topic.ReplicationFactor)}
 	if l.Plan.Writes() {
-		h.Config = settings(l.producer.All())
+		h.Config = l.producer.All()
 	}
 	if l.Plan.Reads() {
-		h.ConsumerConfig = settings(l.consumer.All())
+		h.ConsumerConfig = l.consumer.All()
 	}
 	return h
 }

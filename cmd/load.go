@@ -187,7 +187,7 @@ func (l *load) printConfig(w io.Writer) error {
 	return err
 }
 
-func printSettings(b *strings.Builder, client string, settings []kafka.Setting) {
+func printSettings(b *strings.Builder, client string, settings []result.Setting) {
 	fmt.Fprintf(b, "\n# %s properties\n", client)
 	for _, set := range settings {
 		printRow(b, "%-42s %-24s %-18s %s", set.Name, set.Value, set.Source, strings.TrimSpace(set.Client+"  "+set.Note))

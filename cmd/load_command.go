@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -53,7 +54,7 @@ func clients() config.Kafka {
 	}
 }
 
-func propertyNames(all []kafka.Setting) []string {
+func propertyNames(all []result.Setting) []string {
 	var names []string
 	for _, s := range all {
 		names = append(names, s.Name)

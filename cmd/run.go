@@ -211,7 +211,6 @@ func (r *runner) boundWaiting(opts *engine.Options) {
 const embeddedMemory = 384 << 20
 
 func (r *runner) header() result.Header {
-	c := r.target.cluster.Info
 	args := append([]string{"kt"}, r.env.Args...)
 	if r.load.part != nil {
 		args = r.load.part.job.Args
@@ -221,35 +220,19 @@ func (r *runner) header() result.Header {
 		Args: args, Part: r.load.partOf(), Embedded: r.target.embedded != nil, Plan: r.load.Plan,
 		Environment: result.Environment{
 			Host: host.ReadFacts(), Clock: host.ReadClock(),
-			Cluster: result.Cluster{ID: c.ID, Version: c.Version, Controller: c.Controller},
-			Topic:   result.Topic(*r.target.topic()),
+			Cluster: r.target.cluster.Info, Topic: *r.target.topic(),
 		},
 	}
-	for _, b := range c.Brokers {
-		h.Environment.Cluster.Brokers = append(h.Environment.Cluster.Brokers, result.Broker(b))
-	}
 	if len(r.target.topics) > 1 {
-		for _, t := range r.target.topics {
-			h.Environment.Topics = append(h.Environment.Topics, result.Topic(t))
-		}
+		h.Environment.Topics = r.target.topics
 	}
 	if r.load.Plan.Writes() {
-		h.Config = settings(r.load.producer.All())
+		h.Config = r.load.producer.All()
 	}
 	if r.load.Plan.Reads() {
-		h.ConsumerConfig = settings(r.load.consumer.All())
+		h.ConsumerConfig = r.load.consumer.All()
 	}
 	return h
-}
-
-func settings(in []kafka.Setting) []result.Setting {
-	var out []result.Setting
-	for _, s := range in {
-		out = append(out, result.Setting{
-			Name: s.Name, Value: s.Value, Default: s.Default, Source: s.Source, Client: s.Client, Note: s.Note,
-		})
-	}
-	return out
 }
 
 func (r *runner) newFeed(h result.Header, out *output) (*feed, error) {

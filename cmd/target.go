@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -16,7 +17,7 @@ type target struct {
 	bootstrap []string
 	embedded  *kafka.Embedded // nil: a real cluster
 	cluster   *kafka.Cluster
-	topics    []kafka.Topic // the one that is written to, or all that are read
+	topics    []result.Topic // the one that is written to, or all that are read
 }
 
 // openTarget connects, or starts the embedded broker when none is configured
@@ -107,7 +108,7 @@ func (t *target) ensureTopic(ctx context.Context, env *Env, l *load) error {
 	if err != nil {
 		return err
 	}
-	t.topics = []kafka.Topic{topic}
+	t.topics = []result.Topic{topic}
 	if topic.Created && t.embedded == nil && !l.Quiet {
 		env.say("created topic %s (partitions %d, replication factor %d)", topic.Name, topic.Partitions, topic.ReplicationFactor)
 	}
@@ -125,7 +126,7 @@ func misfitIsUsage(err error) error {
 }
 
 // topic is the one that is written to, or the first that is read.
-func (t *target) topic() *kafka.Topic { return &t.topics[0] }
+func (t *target) topic() *result.Topic { return &t.topics[0] }
 
 // undo deletes the topic that was created for a load that never began.
 func (t *target) undo(ctx context.Context) error {

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/input"
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // stampRun is the run's id as the stamps carry it.
@@ -52,7 +52,7 @@ func (l *load) readLedger() error {
 
 // checkBook checks that the topic is still the one that the ledger is about, and
 // that it keeps what is written to it.
-func (l *load) checkBook(t kafka.Topic) error {
+func (l *load) checkBook(t result.Topic) error {
 	if (l.book != nil || l.Plan.Verify) && strings.Contains(t.Configs["cleanup.policy"], "compact") {
 		return fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): records that a later one replaces are meant to go", t.Name, t.Configs["cleanup.policy"])
 	}

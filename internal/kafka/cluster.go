@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Cluster is a connection for asking: who is there, which topics, with which
@@ -22,23 +24,8 @@ import (
 type Cluster struct {
 	admin *kadm.Client
 
-	Info      ClusterInfo
+	Info      result.Cluster
 	Unreached []error // bootstrap addresses that did not answer, while another did
-}
-
-// ClusterInfo is what kt records of the cluster under test.
-type ClusterInfo struct {
-	ID         string       `json:"cluster_id"`
-	Version    string       `json:"broker_version"` // guessed from the API versions that the brokers offer
-	Controller int32        `json:"controller_id"`
-	Brokers    []BrokerInfo `json:"brokers"`
-}
-
-// BrokerInfo is one broker.
-type BrokerInfo struct {
-	ID   int32  `json:"id"`
-	Addr string `json:"address"`
-	Rack string `json:"rack,omitempty"`
 }
 
 const (
@@ -102,15 +89,15 @@ func (c *Cluster) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Info = ClusterInfo{ID: m.Cluster, Controller: m.Controller}
+	c.Info = result.Cluster{ID: m.Cluster, Controller: m.Controller}
 	for _, b := range m.Brokers {
-		info := BrokerInfo{ID: b.NodeID, Addr: net.JoinHostPort(b.Host, fmt.Sprint(b.Port))}
+		info := result.Broker{ID: b.NodeID, Addr: net.JoinHostPort(b.Host, fmt.Sprint(b.Port))}
 		if b.Rack != nil {
 			info.Rack = *b.Rack
 		}
 		c.Info.Brokers = append(c.Info.Brokers, info)
 	}
-	slices.SortFunc(c.Info.Brokers, func(a, b BrokerInfo) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(c.Info.Brokers, func(a, b result.Broker) int { return cmp.Compare(a.ID, b.ID) })
 	versions, err := c.admin.ApiVersions(ctx)
 	if err != nil {
 		return err

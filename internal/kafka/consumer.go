@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Reading is what a Consumer reads, and how.
@@ -18,7 +19,7 @@ type Reading struct {
 	Bootstrap []string
 	Plan      plan.Plan
 	Settings  ConsumerSettings
-	Topics    []Topic
+	Topics    []result.Topic
 	Run       uint64       // only the stamps of this run tell end-to-end latency; 0: those of any
 	Book      *ledger.Book // of the run to verify; nil: nothing is verified
 

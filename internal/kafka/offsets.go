@@ -12,11 +12,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // ReadTopics finds the topics that the plan reads, in the order of their names.
-func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]Topic, error) {
+func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	if p.Read.Include == "" {
@@ -31,7 +32,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]Topic, error) 
 			return nil, err
 		}
 		t.Configs = c.topicConfigs(ctx, t.Name)
-		return []Topic{*t}, nil
+		return []result.Topic{*t}, nil
 	}
 	wanted, err := p.Read.Pattern()
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]Topic, error) 
 	if err != nil {
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
-	var topics []Topic
+	var topics []result.Topic
 	for _, name := range all.Names() {
 		if !wanted.MatchString(name) {
 			continue
@@ -57,7 +58,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]Topic, error) 
 	if len(topics) == 0 {
 		return nil, misfit("--include %q matches none of the cluster's %s", p.Read.Include, counted(int64(len(all)), "topic"))
 	}
-	slices.SortFunc(topics, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(topics, func(a, b result.Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics, nil
 }
 
@@ -74,10 +75,10 @@ func (c *Cluster) alike(ctx context.Context, name string) string {
 }
 
 // Ends is where each partition of one topic ends, and the epoch of its leader.
-func (c *Cluster) Ends(ctx context.Context, t Topic) (ends []int64, epochs []int32, err error) {
+func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epochs []int32, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	l := newLayout([]Topic{t})
+	l := newLayout([]result.Topic{t})
 	return c.logEnds(ctx, &l)
 }
 

@@ -9,18 +9,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // layout numbers the partitions of the topics that are read, counting on from one
 // topic to the next.
 type layout struct {
-	topics []Topic
+	topics []result.Topic
 	base   map[string]int32 // the number of each topic's partition 0
 	count  int
 }
 
-func newLayout(topics []Topic) layout {
+func newLayout(topics []result.Topic) layout {
 	l := layout{topics: topics, base: make(map[string]int32, len(topics))}
 	for _, t := range topics {
 		l.base[t.Name] = int32(l.count)

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// What Setting.Client says of a property that no franz-go option expresses.
+// What the Client of a result.Setting says of a property that no franz-go option expresses.
 const (
 	actsItself = ""        // kt does the work, or refuses every value but the default
 	hasNoTwin  = "ignored" // franz-go has nothing like it; giving it earns a warning

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Sources of the values that nobody gave.
@@ -13,17 +15,6 @@ const (
 	SourceDefault = "default" // Kafka's, or kt's where Kafka has none
 	SourceDerived = "derived" // follows from other properties, as in Java
 )
-
-// Setting is one property in effect.
-type Setting struct {
-	Name    string
-	Value   string // as Java writes it
-	Default string
-	Source  string // a plan.Given's source, SourceDefault or SourceDerived
-	Doc     string // what the property sets, one sentence
-	Client  string // the franz-go options it becomes, "" when kt itself acts on it, "ignored" when nothing does
-	Note    string // where franz-go's meaning differs, or why the value is not the one given; one sentence or none
-}
 
 // Settings are the producer properties in effect: every property Kafka's Java
 // producer has, given or not. ParseProducer makes them.
@@ -34,15 +25,15 @@ type Settings struct {
 }
 
 // settings are properties in effect by name, of a producer or of a consumer.
-type settings map[string]Setting
+type settings map[string]result.Setting
 
 // All returns every setting, sorted by name.
-func (s settings) All() []Setting {
-	var all []Setting
+func (s settings) All() []result.Setting {
+	var all []result.Setting
 	for _, setting := range s {
 		all = append(all, setting)
 	}
-	slices.SortFunc(all, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b result.Setting) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

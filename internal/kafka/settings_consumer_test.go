@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 func parseConsumer(t *testing.T, words ...string) ConsumerSettings {
@@ -185,9 +186,8 @@ func TestEveryConsumerSettingTellsWhereItCameFrom(t *testing.T) {
 		if s.Name != "fetch.min.bytes" && s.Name != "group.id" && s.Source != SourceDefault {
 			t.Errorf("%s from %q", s.Name, s.Source)
 		}
-		want := Setting{
+		want := result.Setting{
 			Name: "fetch.min.bytes", Value: "20", Default: "1", Source: "--command-property", Client: "FetchMinBytes",
-			Doc: "Bytes a broker waits for before it answers.",
 		}
 		if s.Name == "fetch.min.bytes" && s != want {
 			t.Error(cmp.Diff(want, s))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -69,10 +70,10 @@ func resolve[S reader](client string, table []property[S], given map[string]plan
 
 // resolve returns the property's setting. A value that fails its check leaves
 // the default, so that the rules between properties still have one to work on.
-func (p property[S]) resolve(given map[string]plan.Given) (Setting, error) {
-	s := Setting{
+func (p property[S]) resolve(given map[string]plan.Given) (result.Setting, error) {
+	s := result.Setting{
 		Name: p.name, Value: p.preset, Default: p.preset, Source: SourceDefault,
-		Doc: p.doc, Client: p.client, Note: p.note,
+		Client: p.client, Note: p.note,
 	}
 	g, ok := given[p.name]
 	if !ok {
@@ -111,7 +112,7 @@ func isSecurity(name string) bool {
 }
 
 // cite quotes a setting in a message, with its source.
-func cite(s Setting) string { return s.Name + "=" + s.Value + from(s.Source) }
+func cite(s result.Setting) string { return s.Name + "=" + s.Value + from(s.Source) }
 
 func from(source string) string {
 	switch source {

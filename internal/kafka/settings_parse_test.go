@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // given makes properties from one source out of "name=value" words.
@@ -56,9 +57,8 @@ func TestAllIsSortedAndTellsWhereEachValueCameFrom(t *testing.T) {
 		if s.Name != "linger.ms" && s.Source != SourceDefault {
 			t.Errorf("%s from %q", s.Name, s.Source)
 		}
-		want := Setting{
+		want := result.Setting{
 			Name: "linger.ms", Value: "20", Default: "5", Source: "--command-property", Client: "ProducerLinger",
-			Doc: "Time a batch that is not full waits for more records.",
 		}
 		if s.Name == "linger.ms" && s != want {
 			t.Error(cmp.Diff(want, s))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // applyRules settles what depends on more than one property, in an order where
@@ -29,7 +31,7 @@ func (s Settings) settleIdempotence() error {
 	}
 	var conflicts []error
 	reason := ""
-	needs := func(want string, have Setting) {
+	needs := func(want string, have result.Setting) {
 		reason = cite(have)
 		conflicts = append(conflicts, fmt.Errorf("%s needs %s, not %s", s.cite("enable.idempotence"), want, reason))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -120,7 +121,7 @@ func memberID(t *testing.T, p plan.Plan, index int) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Consumer{Reading: Reading{Plan: p, Settings: settings}, layout: newLayout([]Topic{{Name: "t", Partitions: 1}})}
+	d := &Consumer{Reading: Reading{Plan: p, Settings: settings}, layout: newLayout([]result.Topic{{Name: "t", Partitions: 1}})}
 	r := &fetcher{driver: d, shard: &engine.Shard{Index: index}, hooks: &fetchHooks{}, group: index / p.Read.Consumers}
 	client, err := kgo.NewClient(r.groupOptions()...)
 	if err != nil {

@@ -13,18 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
-
-// Topic is the topic under test as the cluster has it.
-type Topic struct {
-	Name              string            `json:"name"`
-	ID                string            `json:"id,omitempty"` // Kafka's, which another topic of that name does not have
-	Partitions        int               `json:"partitions"`
-	ReplicationFactor int               `json:"replication_factor"`
-	Leaders           map[int32]int32   `json:"leaders"` // partition → broker, at the start
-	Created           bool              `json:"created"` // by this run
-	Configs           map[string]string `json:"configs,omitempty"`
-}
 
 // MisfitError tells that the plan does not fit the cluster: someone has to change
 // one of them.
@@ -42,31 +32,31 @@ const batchOverhead = 128
 
 // EnsureTopic checks that the plan can be carried out on this cluster and creates
 // the topic when it is missing. Every check comes before the creation.
-func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, s Settings) (Topic, error) {
+func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, s Settings) (result.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*adminTimeout)
 	defer cancel()
 	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
-		return Topic{}, misfit("--replication-factor %d: the cluster has %d broker(s)", n, len(c.Info.Brokers))
+		return result.Topic{}, misfit("--replication-factor %d: the cluster has %d broker(s)", n, len(c.Info.Brokers))
 	}
 	found, err := c.lookUp(ctx, p.Topic.Name)
 	if err != nil {
-		return Topic{}, err
+		return result.Topic{}, err
 	}
 	if found != nil {
 		if err := matches(*found, p.Topic); err != nil {
-			return Topic{}, err
+			return result.Topic{}, err
 		}
 	}
 	limit, where, err := c.messageLimit(ctx, p.Topic, found != nil)
 	if err != nil {
-		return Topic{}, err
+		return result.Topic{}, err
 	}
 	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && s.Compression() == "none" {
-		return Topic{}, misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
+		return result.Topic{}, misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
 	}
 	if found == nil {
 		if found, err = c.createOrFind(ctx, p.Topic); err != nil {
-			return Topic{}, err
+			return result.Topic{}, err
 		}
 	}
 	found.Configs = c.topicConfigs(ctx, p.Topic.Name)
@@ -75,7 +65,7 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, s Settings) (Top
 
 // createOrFind makes a topic, unless another process makes it at the same moment: then
 // it must be what was wanted.
-func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*Topic, error) {
+func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic, error) {
 	err := c.create(ctx, t)
 	theirs := errors.Is(err, kerr.TopicAlreadyExists)
 	if err != nil && !theirs {
@@ -96,7 +86,7 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*Topic, error
 }
 
 // lookUp returns the topic as it is, or nil when there is none.
-func (c *Cluster) lookUp(ctx context.Context, name string) (*Topic, error) {
+func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error) {
 	m, err := c.admin.Metadata(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("look up topic %s: %w", name, err)
@@ -108,7 +98,7 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*Topic, error) {
 	if d.Err != nil {
 		return nil, fmt.Errorf("look up topic %s: %w", name, d.Err)
 	}
-	t := &Topic{Name: name, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32)}
+	t := &result.Topic{Name: name, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32)}
 	for id, part := range d.Partitions {
 		t.Leaders[id] = part.Leader
 		t.ReplicationFactor = max(t.ReplicationFactor, len(part.Replicas))
@@ -116,7 +106,7 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*Topic, error) {
 	return t, nil
 }
 
-func matches(have Topic, want plan.Topic) error {
+func matches(have result.Topic, want plan.Topic) error {
 	var errs []error
 	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
 		errs = append(errs, misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
@@ -249,13 +239,13 @@ const leaderPoll = 50 * time.Millisecond
 
 // awaitLeaders waits until every partition of a new topic has a leader that serves
 // it.
-func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*Topic, error) {
+func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic, error) {
 	for {
 		t, err := c.lookUp(ctx, name)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, kerr.LeaderNotAvailable) {
 			return nil, err
 		}
-		if err == nil && t != nil && t.led() && c.serves(ctx, name) {
+		if err == nil && t != nil && led(t) && c.serves(ctx, name) {
 			return t, nil
 		}
 		select {
@@ -274,7 +264,7 @@ func (c *Cluster) serves(ctx context.Context, name string) bool {
 	return err == nil && offsets.Error() == nil
 }
 
-func (t *Topic) led() bool {
+func led(t *result.Topic) bool {
 	for _, leader := range t.Leaders {
 		if leader < 0 {
 			return false

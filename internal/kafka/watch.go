@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -63,12 +64,12 @@ const (
 // NewWatcher makes a watcher of these topics on the brokers that info names, and
 // on those that they come to name. An event has the partition's number in its
 // topic plus the topic's base; a topic without base counts from 0.
-func NewWatcher(info ClusterInfo, topics []string, base map[string]int32) (*Watcher, error) {
+func NewWatcher(info result.Cluster, topics []string, base map[string]int32) (*Watcher, error) {
 	return newWatcher(info, topics, base, kgo.DialTimeout(watchTimeout))
 }
 
 // newWatcher makes a watcher whose clients dial as the options say.
-func newWatcher(info ClusterInfo, topics []string, base map[string]int32, dial ...kgo.Opt) (*Watcher, error) {
+func newWatcher(info result.Cluster, topics []string, base map[string]int32, dial ...kgo.Opt) (*Watcher, error) {
 	w := &Watcher{
 		topics: topics, base: base,
 		options: append([]kgo.Opt{

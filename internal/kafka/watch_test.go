@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -228,7 +229,7 @@ func TestTheEventsOfARunAreBounded(t *testing.T) {
 }
 
 func TestAWatcherThatWasNeverStartedCloses(t *testing.T) {
-	w, err := NewWatcher(ClusterInfo{Brokers: []BrokerInfo{{ID: 1, Addr: "127.0.0.1:1"}}}, []string{"t"}, nil)
+	w, err := NewWatcher(result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}, []string{"t"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,9 +286,9 @@ func watch(t *testing.T, test func(c *watchedCluster)) {
 const metadataKey, versionsKey = 3, 18
 
 func (c *watchedCluster) start() {
-	var info ClusterInfo
+	var info result.Cluster
 	for i, addr := range c.ListenAddrs() {
-		info.Brokers = append(info.Brokers, BrokerInfo{ID: int32(i), Addr: addr})
+		info.Brokers = append(info.Brokers, result.Broker{ID: int32(i), Addr: addr})
 	}
 	var err error
 	if c.watcher, err = newWatcher(info, []string{"t"}, nil, kgo.Dialer(c.network.dial), kgo.WithHooks(c)); err != nil {

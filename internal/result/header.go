@@ -29,14 +29,14 @@ type Header struct {
 	Part *Part `json:"part,omitempty"` // nil: the run stands for itself
 }
 
-// Setting is one effective setting of the client.
+// Setting is one property of a client, in effect.
 type Setting struct {
 	Name    string `json:"name"`
-	Value   string `json:"value"`
+	Value   string `json:"value"` // as Java writes it
 	Default string `json:"default"`
-	Source  string `json:"source"`         // "default", or the flag, file or variable that set it
-	Client  string `json:"client"`         // the franz-go option it became
-	Note    string `json:"note,omitempty"` // where franz-go's meaning differs from Java's
+	Source  string `json:"source"`         // "default", "derived" from other properties, or the flag, file or variable that set it
+	Client  string `json:"client"`         // the franz-go options it became, "" when kt itself acts on it, "ignored" when nothing does
+	Note    string `json:"note,omitempty"` // where franz-go's meaning differs from Java's, or why the value is not the one given
 }
 
 // Environment is where a run took place.
