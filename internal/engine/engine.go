@@ -149,7 +149,7 @@ type run struct {
 	stop     chan struct{} // closed: senders finish
 	stopOnce sync.Once
 	stopped  time.Duration // when it was closed
-	feed     *feed
+	feed     *Feed[[]stats.Window]
 	ticker   *time.Ticker
 	taken    time.Duration // end of the last window
 	spare    *stats.Phases
@@ -182,7 +182,11 @@ func (r *run) run(ctx context.Context) End {
 		r.setStage(Running)
 	}
 
-	r.feed = newFeed(r.sinks)
+	r.feed = NewFeed(func(windows []stats.Window) {
+		for _, sink := range r.sinks {
+			sink.Observe(windows)
+		}
+	}, MergeWindows)
 	r.opts.Status.run.Store(r)
 	defer r.opts.Status.run.Store(nil)
 	if r.opts.Started != nil {
@@ -208,7 +212,7 @@ func (r *run) run(ctx context.Context) End {
 		source.Wait()
 	}
 	r.take()
-	r.feed.close()
+	<-r.feed.Close()
 	return end
 }
 
@@ -346,7 +350,7 @@ func (r *run) take() {
 		}
 		windows = append(windows, merged[phase])
 	}
-	r.feed.send(windows)
+	r.feed.Send(windows)
 }
 
 func (r *run) close() {

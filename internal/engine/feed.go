@@ -6,78 +6,85 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// feed gives windows to the sinks on a goroutine of its own. A sink may hang, on a
-// pipe that nobody reads say; the run must not. Windows that wait are merged,
-// phase by phase.
-type feed struct {
-	sinks []Sink
-	done  chan struct{} // closed: all was given
+// Feed gives values to a receiver on a goroutine of its own. The receiver may hang, on a
+// pipe that nobody reads for instance, and the sender does not wait for it. Values that
+// wait are merged into one.
+type Feed[T any] struct {
+	give  func(T)
+	merge func(pending, next T) T
+	done  chan struct{} // closed: everything was given
 	wake  chan struct{} // holds one: there is something to look at
 
 	mu      sync.Mutex // guards the rest
-	pending []stats.Window
+	pending T
+	waiting bool // pending is to be given
 	closed  bool
 }
 
-func newFeed(sinks []Sink) *feed {
-	f := &feed{sinks: sinks, done: make(chan struct{}), wake: make(chan struct{}, 1)}
+// NewFeed starts a feed to give. merge makes one value of two. The first pending value is
+// merged with the zero T, so merge can copy what it must not share.
+func NewFeed[T any](give func(T), merge func(pending, next T) T) *Feed[T] {
+	f := &Feed[T]{give: give, merge: merge, done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go f.run()
 	return f
 }
 
-// send hands windows over. It does not wait.
-func (f *feed) send(windows []stats.Window) {
+// Send hands a value over. It does not wait.
+func (f *Feed[T]) Send(v T) {
 	f.mu.Lock()
-	for i := range windows {
-		f.add(&windows[i])
-	}
+	f.pending, f.waiting = f.merge(f.pending, v), true
 	f.mu.Unlock()
 	f.notify()
 }
 
-func (f *feed) add(w *stats.Window) {
-	for i := range f.pending {
-		if f.pending[i].Warmup == w.Warmup {
-			f.pending[i] = stats.Merge(f.pending[i], *w)
-			return
-		}
-	}
-	f.pending = append(f.pending, *w)
-}
-
-// close waits until all is given.
-func (f *feed) close() {
+// Close ends the feed. The channel that it returns is closed when everything was given.
+func (f *Feed[T]) Close() <-chan struct{} {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
 	f.notify()
-	<-f.done
+	return f.done
 }
 
-func (f *feed) notify() {
+func (f *Feed[T]) notify() {
 	select {
 	case f.wake <- struct{}{}:
-	default: // it has been woken and not looked yet
+	default: // the goroutine has been woken and has not looked yet
 	}
 }
 
-func (f *feed) run() {
+func (f *Feed[T]) run() {
 	defer close(f.done)
 	for range f.wake {
 		f.mu.Lock()
-		windows, closed := f.pending, f.closed
-		f.pending = nil
+		value, waiting, closed := f.pending, f.waiting, f.closed
+		var none T
+		f.pending, f.waiting = none, false
 		f.mu.Unlock()
-		if len(windows) > 0 {
-			for _, sink := range f.sinks {
-				sink.Observe(windows)
-			}
+		if waiting {
+			f.give(value)
 		}
-		if closed && len(windows) == 0 {
+		if closed && !waiting {
 			return
 		}
 		if closed {
 			f.notify()
 		}
 	}
+}
+
+// MergeWindows merges the windows of consecutive seconds, phase by phase. It changes
+// neither next nor the windows in it; pending is its own from an earlier call, or nil.
+func MergeWindows(pending, next []stats.Window) []stats.Window {
+next:
+	for i := range next {
+		for k := range pending {
+			if pending[k].Warmup == next[i].Warmup {
+				pending[k] = stats.Merge(pending[k], next[i])
+				continue next
+			}
+		}
+		pending = append(pending, next[i])
+	}
+	return pending
 }

@@ -18,3 +18,21 @@ type Sample struct {
 	NetSpeed   int64   `json:"net_speed_bits"`    // sum of the speeds of those that are up; 0: not known
 	Unread     int     `json:"unread,omitempty"`  // sources that could not be read: their fields are 0
 }
+
+// Add makes s the sample of its own interval and of next, the one after it.
+func (s *Sample) Add(next Sample) {
+	sum := next
+	sum.Interval += s.Interval
+	sum.NetSent += s.NetSent
+	sum.GCPauseMax = max(sum.GCPauseMax, s.GCPauseMax)
+	sum.Unread = max(sum.Unread, s.Unread)
+	for _, rate := range []struct {
+		sum    *float64
+		before float64
+	}{{&sum.ProcessCPU, s.ProcessCPU}, {&sum.HostCPU, s.HostCPU}, {&sum.GCCPU, s.GCCPU}} {
+		if sum.Interval > 0 {
+			*rate.sum += (rate.before - *rate.sum) * s.Interval.Seconds() / sum.Interval.Seconds()
+		}
+	}
+	*s = sum
+}

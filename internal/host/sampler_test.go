@@ -145,3 +145,17 @@ func TestACollectionShowsAsAPause(t *testing.T) {
 		t.Errorf("longest pause after a collection = %v, want some", got)
 	}
 }
+
+func TestTheSampleOfTwoIntervalsHasTheirMeanRates(t *testing.T) {
+	m := &fakeMachine{}
+	s := m.sampler()
+	m.run(time.Second, 1.5, 3, 0.1)
+	m.sent += 10
+	got := s.Sample(m.now)
+	m.run(3*time.Second, 0.5, 2, 0.3)
+	m.sent += 5
+	got.Add(s.Sample(m.now))
+	m.compare(t, got, Sample{
+		At: 4 * time.Second, Interval: 4 * time.Second, ProcessCPU: 0.75, HostCPU: 2.25, GCCPU: 0.25, RSS: 64 << 20, NetSent: 15,
+	})
+}
