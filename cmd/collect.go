@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -150,7 +151,7 @@ func apart(res *result.Result) error {
 // merger merges files, which stay open until it is closed.
 type merger struct {
 	env    *Env
-	set    *result.Set
+	set    *merge.Set
 	open   []*runInput
 	atWork []string // the paths of files that are being written
 
@@ -158,7 +159,7 @@ type merger struct {
 	remove  func()  // removes what was fetched; may be nil
 }
 
-func newMerger(env *Env) *merger { return &merger{env: env, set: result.NewSet()} }
+func newMerger(env *Env) *merger { return &merger{env: env, set: merge.NewSet()} }
 
 func (m *merger) close() {
 	for _, f := range m.open {

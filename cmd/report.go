@@ -7,7 +7,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -49,7 +49,7 @@ func writeReport(env *Env, path, format string, o report.Options) error {
 		return usageError(err)
 	}
 	defer f.close()
-	res, err := result.Read(f, f.size)
+	res, err := merge.Read(f, f.size)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}

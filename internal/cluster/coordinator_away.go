@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 )
 
 // This file has what a session does about hosts that are away: those that cannot be
@@ -123,7 +124,7 @@ func (s *session) stateOf(name string) result.PartState {
 	if err != nil {
 		return result.PartLost
 	}
-	set := result.NewSet()
+	set := merge.NewSet()
 	if err := set.Add(name, f, info.Size()); err != nil {
 		return result.PartLost
 	}

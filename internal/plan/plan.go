@@ -37,6 +37,9 @@ func (p *Plan) Writes() bool { return p.Producers > 0 }
 // Reads is the other half of Writes.
 func (p *Plan) Reads() bool { return p.Read.Consumers > 0 }
 
+// ReadsOnly reports whether the plan has records read, and none written.
+func (p *Plan) ReadsOnly() bool { return p.Reads() && !p.Writes() }
+
 // Topic is where the records go.
 type Topic struct {
 	Name       string `json:"name"`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 )
 
 // file is a run file in memory.
@@ -57,7 +58,7 @@ func watch(out *result.RunFile) {
 }
 
 func TestWhatIsMergedFromRunFilesFitsTheSchemaAndIsShown(t *testing.T) {
-	set := result.NewSet()
+	set := merge.NewSet()
 	for name, text := range map[string][]byte{
 		"a": recorded(t, "vm15", 1, "client", load), "b": recorded(t, "vm16", 1, "client", load), "c": recorded(t, "vm14", 0, "broker", watch),
 	} {

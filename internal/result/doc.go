@@ -1,4 +1,4 @@
-// Package result is the finished run as a document, and what it means.
+// Package result is the finished run as a document, and its meaning.
 //
 //	fold := result.NewFold(header)
 //	fold.AddWindow(window) // each window of the run, as it comes
@@ -11,6 +11,6 @@
 // header, then windows and samples as they come, then a trailer; one that was cut
 // off by a kill still gives the result up to its last second.
 //
-// Fold is the only place that draws conclusions: whether the run is valid, and
-// what it was bound by.
+// The package knows no Kafka client, no terminal, and nothing of many hosts: package
+// merge makes one result of many run files.
 package result

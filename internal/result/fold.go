@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -30,34 +29,12 @@ type Fold struct {
 	line        timeline
 
 	lean bool      // of one part of many: only what the row of a process tells
-	told *partsSay // of a merged run; nil: the run stands for itself
-}
-
-// partsSay is what the parts of a merged run find by themselves: whether each kept its
-// own schedule is not to be seen in their sum.
-type partsSay struct {
-	offered float64 // records a second handed over, as all rates over the overlap
-	acked   float64 // acknowledged: likewise
-	read    float64 // records a second read: likewise
-	waiting float64 // whole records offered in the overlap, and without an outcome at its end
-	parts   int     // that count
-	stall   stats.Gap
-	cores   float64 // that processes used, each by its own samples
-	apart   string  // why there is no overlap
-	invalid []string
+	told *Together // of a merged run; nil: the run stands for itself
 }
 
 // NewFold starts a result. Until Finish is called the run counts as cut off.
 func NewFold(h Header) *Fold {
 	return &Fold{header: h, trailer: Trailer{Ended: CutOff}}
-}
-
-// newPartFold starts the result of one part of many: it has no series, partitions or
-// brokers, so that hundreds of them fit into memory.
-func newPartFold(h Header) *Fold {
-	f := NewFold(h)
-	f.lean = true
-	return f
 }
 
 // Begin notes when the load began.
@@ -68,7 +45,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	loading, full, rate := f.load(&w)
 	waiting := f.consumerLag.now
 	f.consumerLag.add(&w, loading)
-	if readsOnly(&f.header.Plan) {
+	if f.header.Plan.ReadsOnly() {
 		f.reads.add(&w, waiting, f.consumerLag.now)
 	}
 	f.line.add(&w, rate, full)
@@ -78,7 +55,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 		f.gather(w)
 	}
 	w.Events = nil // the timeline has them, as many as it keeps
-	w.Outage = f.measuredGap(&w)
+	w.Outage = f.MeasuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	if w.Warmup {
 		return
@@ -118,8 +95,8 @@ func (f *Fold) allPoints() []Point {
 	return points
 }
 
-// measuredGap is the part of a window's gap in which measured records waited.
-func (f *Fold) measuredGap(w *stats.Window) stats.Gap {
+// MeasuredGap returns the part of a window's gap in which measured records waited.
+func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
 	g, first := w.Outage, w.FirstDue
 	if m := &f.total[stats.Measured]; m.Offered > 0 {
 		first = m.FirstDue
@@ -161,14 +138,12 @@ func leanWindow(w stats.Window) stats.Window {
 func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	p := &f.header.Plan
 	took, clients, rate := w.ShardTime, p.Producers, w.RecordsPerSecond()
-	if readsOnly(p) {
+	if p.ReadsOnly() {
 		took, clients, rate = w.ReadTime, p.Read.Clients(), w.ConsumedPerSecond()
 	}
 	const most = 0.9 // of the time: the clock ticks roughly
 	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate
 }
-
-func readsOnly(p *plan.Plan) bool { return p.Reads() && !p.Writes() }
 
 // ConsumerLag is how many records wait to be read now.
 func (f *Fold) ConsumerLag() int64 { return f.consumerLag.now }
@@ -181,7 +156,7 @@ func (f *Fold) AddSample(s host.Sample) {
 	draining := !f.loading && f.use.seconds > 0 // it would dilute what the load took
 	switch {
 	case warming || draining:
-	case readsOnly(&f.header.Plan):
+	case f.header.Plan.ReadsOnly():
 		f.reads.sample(s)
 	default:
 		f.use.add(s)
@@ -192,7 +167,7 @@ func (f *Fold) AddSample(s host.Sample) {
 // second of the first record to that of the last.
 func (f *Fold) client(m *stats.Window) ClientUse {
 	u := f.use
-	if readsOnly(&f.header.Plan) {
+	if f.header.Plan.ReadsOnly() {
 		u = f.reads.usage()
 	}
 	return u.client(m)
@@ -214,8 +189,8 @@ func (f *Fold) Result() Result {
 		Errors:     errorsOf(m),
 		Throughput: throughputOf(m, e.target),
 		Latency: Latencies{
-			Response: latencyOf(&m.Response), Service: latencyOf(&m.Service),
-			Lag: latencyOf(&m.Lag), OwnLag: latencyOf(&m.OwnLag), EndToEnd: endToEndOf(&m.EndToEnd),
+			Response: LatencyOf(&m.Response), Service: LatencyOf(&m.Service),
+			Lag: LatencyOf(&m.Lag), OwnLag: LatencyOf(&m.OwnLag), EndToEnd: EndToEndOf(&m.EndToEnd),
 		},
 		Client:     e.use,
 		Series:     f.allPoints(),
@@ -250,9 +225,9 @@ func (f *Fold) warmup() *Warmup {
 		return nil
 	}
 	r := &Warmup{
-		Records: f.records(w), Bytes: w.Bytes, Response: latencyOf(&w.Response), Errors: errorsOf(w),
+		Records: f.records(w), Bytes: w.Bytes, Response: LatencyOf(&w.Response), Errors: errorsOf(w),
 		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: stats.Distribution{Histogram: w.Response},
-		ConsumedBytes: w.ConsumedBytes, EndToEnd: endToEndOf(&w.EndToEnd),
+		ConsumedBytes: w.ConsumedBytes, EndToEnd: EndToEndOf(&w.EndToEnd),
 	}
 	if f.header.Plan.Reads() {
 		r.Rebalances = rebalancesOf(w)
@@ -270,10 +245,10 @@ func (f *Fold) reading(r *Result) {
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
 	r.ConsumerLag = f.consumerLag.result(r.Fetch.RecordsPerSecond, f.replay())
-	if r.Fetch.Seconds < shortest.Seconds() {
+	if r.Fetch.Seconds < Shortest.Seconds() {
 		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = 0, 0
 	}
-	if readsOnly(&f.header.Plan) {
+	if f.header.Plan.ReadsOnly() {
 		r.Fetch.TargetRecordsPerSecond = r.Throughput.TargetRecordsPerSecond
 	}
 }
@@ -282,7 +257,7 @@ func (f *Fold) reading(r *Result) {
 func (f *Fold) replay() bool {
 	p := &f.header.Plan
 	switch {
-	case !readsOnly(p):
+	case !p.ReadsOnly():
 		return false
 	case p.Read.From.Latest && f.reads.within > 0: // what came in the first second was written in it
 		return false

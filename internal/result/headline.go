@@ -5,7 +5,7 @@ import "github.com/kt-bench/kt/internal/plan"
 // headline is which figure to quote, and why.
 func headline(p *plan.Plan, target float64) (name, note string) {
 	switch {
-	case readsOnly(p):
+	case p.ReadsOnly():
 		return "throughput", "what was read from the first record to the last; what it took to get to the first is told apart"
 	case p.Load.OneAtATime:
 		return "end_to_end", "one record is in flight at a time and due when it is sent, so nothing queues: this is the least that a record takes"

@@ -12,8 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// line is one line of a run file: exactly one of the fields is set.
-type line struct {
+// Line is one line of a run file: exactly one of the fields is set.
+type Line struct {
 	Header  *Header       `json:"header,omitempty"`
 	Window  *stats.Window `json:"window,omitempty"`
 	Sample  *host.Sample  `json:"sample,omitempty"`
@@ -22,52 +22,60 @@ type line struct {
 	Trailer *Trailer      `json:"trailer,omitempty"`
 }
 
-// maxLine bounds one line of a run file: a window with 100,000 partitions and
+// MaxLine bounds one line of a run file: a window with 100,000 partitions and
 // 1,000 brokers stays below it.
-const maxLine = 64 << 20
+const MaxLine = 64 << 20
 
-// lines reads a run file line by line.
-type lines struct {
+// Lines reads a run file line by line.
+type Lines struct {
 	r    *bufio.Reader
 	long []byte // a line that does not fit into r's buffer; reused
 	n    int    // lines so far
-	upTo int    // the last line that is read; 0: all are
+	last int    // the last line that is read; 0: all are
 
 	totals stats.Totals
 	torn   bool // the last line was incomplete, as a kill leaves it, and passed over
 }
 
-func newLines(r io.Reader) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 64<<10)}
+// NewLines reads all lines of a run file.
+func NewLines(r io.Reader) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next is the next line, which shares no memory with l. At the end it is io.EOF; any
-// other error tells the number of the line.
-func (l *lines) next() (line, error) {
+// NewLinesUpTo reads the lines up to one of a number; 0: all.
+func NewLinesUpTo(r io.Reader, last int) *Lines {
+	l := NewLines(r)
+	l.last = last
+	return l
+}
+
+// Next returns the next line, which shares no memory with l. At the end the error is io.EOF.
+// Any other error has the number of the line.
+func (l *Lines) Next() (Line, error) {
 	text, err := l.text()
 	last := errors.Is(err, io.EOF)
 	switch {
 	case last && len(text) == 0:
-		return line{}, io.EOF
+		return Line{}, io.EOF
 	case err != nil && !last:
-		return line{}, l.wrap(err)
+		return Line{}, l.wrap(err)
 	}
 	if w, ok := scanWindow(text); ok {
-		return l.checked(line{Window: &w})
+		return l.checked(Line{Window: &w})
 	}
-	var decoded line
+	var decoded Line
 	switch err := json.Unmarshal(text, &decoded); {
 	case err != nil && last && l.n > 1:
 		l.torn = true
-		return line{}, io.EOF
+		return Line{}, io.EOF
 	case err != nil:
-		return line{}, l.wrap(fmt.Errorf("it is not a line of a run file: %w", err))
+		return Line{}, l.wrap(fmt.Errorf("it is not a line of a run file: %w", err))
 	}
 	return l.checked(decoded)
 }
 
 // checked refuses a line whose numbers no run has.
-func (l *lines) checked(of line) (line, error) {
+func (l *Lines) checked(of Line) (Line, error) {
 	var err error
 	if of.Window != nil {
 		err = l.totals.Add(of.Window)
@@ -76,7 +84,7 @@ func (l *lines) checked(of line) (line, error) {
 		err = errors.Join(of.Trailer.check(), l.totals.End())
 	}
 	if err != nil {
-		return line{}, l.wrap(fmt.Errorf("its numbers cannot be: %w", err))
+		return Line{}, l.wrap(fmt.Errorf("its numbers cannot be: %w", err))
 	}
 	return of, nil
 }
@@ -108,29 +116,29 @@ func scanWindow(text []byte) (stats.Window, bool) {
 }
 
 // wrap adds the number of the current line to an error.
-func (l *lines) wrap(err error) error { return &badLine{l.n, err} }
+func (l *Lines) wrap(err error) error { return &BadLine{l.n, err} }
 
-// badLine is a line that is no line of a run file.
-type badLine struct {
-	n   int
-	err error
+// BadLine is the error of a line that no kt writes into a run file.
+type BadLine struct {
+	Number int // from 1
+	Err    error
 }
 
-func (b *badLine) Error() string { return fmt.Sprintf("line %d: %v", b.n, b.err) }
+func (b *BadLine) Error() string { return fmt.Sprintf("line %d: %v", b.Number, b.Err) }
 
-func (b *badLine) Unwrap() error { return b.err }
+func (b *BadLine) Unwrap() error { return b.Err }
 
 // text is the bytes of the next line, until the call after this one.
-func (l *lines) text() ([]byte, error) {
-	if l.upTo > 0 && l.n >= l.upTo {
+func (l *Lines) text() ([]byte, error) {
+	if l.last > 0 && l.n >= l.last {
 		return nil, io.EOF
 	}
 	l.n++
 	l.long = l.long[:0]
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if len(l.long)+len(part) > maxLine {
-			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", maxLine)
+		if len(l.long)+len(part) > MaxLine {
+			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", MaxLine)
 		}
 		if len(l.long) == 0 && !errors.Is(err, bufio.ErrBufferFull) {
 			return part, err

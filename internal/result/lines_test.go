@@ -47,11 +47,11 @@ func busy(seconds int) []event {
 }
 
 // readLines reads all lines.
-func readLines(t testing.TB, r io.Reader) (all []line) {
+func readLines(t testing.TB, r io.Reader) (all []Line) {
 	t.Helper()
-	lines := newLines(r)
+	lines := NewLines(r)
 	for {
-		l, err := lines.next()
+		l, err := lines.Next()
 		if errors.Is(err, io.EOF) {
 			return all
 		}
@@ -69,7 +69,7 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 			got := readLines(t, iotest.HalfReader(bytes.NewReader(file)))
 			i := 0
 			for text := range bytes.Lines(file) {
-				var want line
+				var want Line
 				if err := json.Unmarshal(text, &want); err != nil {
 					t.Fatal(err)
 				}
@@ -126,10 +126,10 @@ func TestATornLineIsPassedOverAtTheEndOnly(t *testing.T) {
 		{"nothing", "", 0, false, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			lines := newLines(strings.NewReader(tc.text))
+			lines := NewLines(strings.NewReader(tc.text))
 			n := 0
 			for {
-				_, err := lines.next()
+				_, err := lines.Next()
 				if errors.Is(err, io.EOF) {
 					err = nil
 				} else if err == nil {
@@ -207,9 +207,9 @@ func BenchmarkReplay(b *testing.B) {
 		read func() error
 	}{
 		{"lines", func() error {
-			lines := newLines(bytes.NewReader(file))
+			lines := NewLines(bytes.NewReader(file))
 			for {
-				if _, err := lines.next(); err != nil {
+				if _, err := lines.Next(); err != nil {
 					return err
 				}
 			}

@@ -109,6 +109,10 @@ type Figures struct {
 	PeakResidentBytes int64   `json:"peak_resident_bytes"`
 }
 
+// NothingMeasured is the note of a process whose file is whole and has no record that
+// counts.
+const NothingMeasured = "nothing was measured in it"
+
 // ProcessRow is one process of a merged result.
 type ProcessRow struct {
 	Host    string    `json:"host"`

@@ -53,7 +53,7 @@ func fetchOf(w *stats.Window) *Fetch {
 		f.MiBPerSecond = float64(w.ConsumedBytes) / mib / f.Seconds
 	}
 	all := fetches(w)
-	f.Requests, f.FailedRequests, f.Latency = all.Requests, all.Failed, latencyOf(&all.Latency)
+	f.Requests, f.FailedRequests, f.Latency = all.Requests, all.Failed, LatencyOf(&all.Latency)
 	if n := all.Requests - all.Failed; n > 0 {
 		f.RequestRecords = float64(all.Records) / float64(n)
 		f.RequestBytes = float64(all.WireBytes) / float64(n)

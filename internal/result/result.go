@@ -115,16 +115,17 @@ type Latency struct {
 	OutOfRange int64 `json:"out_of_range"` // longer than the histogram's hour, or below 0; in no other figure here
 }
 
-// endToEndOf is nil when nothing was measured.
-func endToEndOf(h *stats.Histogram) *Latency {
-	l := latencyOf(h)
+// EndToEndOf returns the end-to-end latency, nil when nothing was measured.
+func EndToEndOf(h *stats.Histogram) *Latency {
+	l := LatencyOf(h)
 	if l == (Latency{}) {
 		return nil
 	}
 	return &l
 }
 
-func latencyOf(h *stats.Histogram) Latency {
+// LatencyOf returns the figures of a distribution.
+func LatencyOf(h *stats.Histogram) Latency {
 	us := func(d time.Duration) int64 { return d.Microseconds() }
 	return Latency{
 		Count: h.Count(), Mean: us(h.Mean()), Min: us(h.Min()), Max: us(h.Max()),

@@ -57,12 +57,12 @@ func (f *Fold) brokers(w *stats.Window) ([]BrokerRow, Batches) {
 		b := w.Brokers[id]
 		row := BrokerRow{
 			ID: id, Addr: addrs[id], Requests: b.Requests, Failed: b.Failed, Records: b.Records,
-			MiB: float64(b.WireBytes) / mib, Latency: latencyOf(&b.Latency), ThrottleMS: b.Throttle.Milliseconds(),
+			MiB: float64(b.WireBytes) / mib, Latency: LatencyOf(&b.Latency), ThrottleMS: b.Throttle.Milliseconds(),
 		}
 		if t := &b.Fetch; !t.IsZero() {
 			row.Fetch = &BrokerFetch{
 				Requests: t.Requests, Failed: t.Failed, Records: t.Records, MiB: float64(t.WireBytes) / mib,
-				Latency: latencyOf(&t.Latency), ThrottleMS: t.Throttle.Milliseconds(),
+				Latency: LatencyOf(&t.Latency), ThrottleMS: t.Throttle.Milliseconds(),
 			}
 		}
 		rows = append(rows, row)
@@ -80,4 +80,12 @@ func (f *Fold) brokers(w *stats.Window) ([]BrokerRow, Batches) {
 		batches.CompressedShare = float64(wire) / float64(bytes)
 	}
 	return rows, batches
+}
+
+// per returns a quotient, 0 where the divisor is.
+func per(sum, of float64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return sum / of
 }

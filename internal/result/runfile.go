@@ -21,33 +21,33 @@ type RunFile struct {
 // NewRunFile starts a run file on w, which it closes in the end.
 func NewRunFile(w io.WriteCloser, h Header) (*RunFile, error) {
 	f := &RunFile{w: w}
-	f.write(line{Header: &h})
+	f.write(Line{Header: &h})
 	return f, f.err
 }
 
 // AddWindow writes a window.
-func (f *RunFile) AddWindow(w stats.Window) { f.write(line{Window: &w}) }
+func (f *RunFile) AddWindow(w stats.Window) { f.write(Line{Window: &w}) }
 
 // AddSample writes a sample.
-func (f *RunFile) AddSample(s host.Sample) { f.write(line{Sample: &s}) }
+func (f *RunFile) AddSample(s host.Sample) { f.write(Line{Sample: &s}) }
 
 // Begin writes when the load began.
-func (f *RunFile) Begin(s Start) { f.write(line{Start: &s}) }
+func (f *RunFile) Begin(s Start) { f.write(Line{Start: &s}) }
 
 // AddVitals writes how busy the machine was: of a file that tells of a machine that
 // was watched, and not of a load.
-func (f *RunFile) AddVitals(v host.Vitals) { f.write(line{Vitals: &v}) }
+func (f *RunFile) AddVitals(v host.Vitals) { f.write(Line{Vitals: &v}) }
 
 // Err is why nothing more is written, nil while all is well.
 func (f *RunFile) Err() error { return f.err }
 
 // Close writes the trailer and closes the file.
 func (f *RunFile) Close(t Trailer) error {
-	f.write(line{Trailer: &t})
+	f.write(Line{Trailer: &t})
 	return errors.Join(f.err, f.w.Close())
 }
 
-func (f *RunFile) write(l line) {
+func (f *RunFile) write(l Line) {
 	if f.err != nil {
 		return
 	}
@@ -64,10 +64,10 @@ func (f *RunFile) write(l line) {
 // last line, as a kill leaves it, is passed over; anything else that is not a run
 // file of this schema is an error.
 func Replay(r io.Reader) (*Fold, error) {
-	lines := newLines(r)
+	lines := NewLines(r)
 	var f *Fold
 	for {
-		l, err := lines.next()
+		l, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF) && f == nil:
 			return nil, errors.New("it is empty, not a run file")
@@ -83,7 +83,7 @@ func Replay(r io.Reader) (*Fold, error) {
 }
 
 // replayLine adds one line to the fold, which it makes of the first.
-func replayLine(f *Fold, l line) (*Fold, error) {
+func replayLine(f *Fold, l Line) (*Fold, error) {
 	switch {
 	case f == nil && l.Header == nil:
 		return nil, errors.New("it is not the header of a run file")

@@ -51,7 +51,7 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 		{"a field of another kind", head + `{"window":{"offered":"many"}}` + "\n{}", "line 2: it is not a line of a run file"},
 		{"a histogram of nothing", head + `{"window":{"lag":{"hdr_v2_base64":"AAAA"}}}` + "\n{}", "line 2: it is not a line of a run file"},
 		{"a histogram that is none", head + `{"window":{"lag":{"hdr_v2_base64":"%"}}}` + "\n{}", "line 2: it is not a line of a run file: decode histogram"},
-		{"one line without end", strings.Repeat("x", maxLine+1), "line 1: it is longer than 67108864 bytes"},
+		{"one line without end", strings.Repeat("x", MaxLine+1), "line 1: it is longer than 67108864 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, err := Replay(strings.NewReader(tc.text))

@@ -7,9 +7,9 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// maxPoints bounds a series: an hour of seconds. A longer run's points are
+// MaxPoints bounds a series: an hour of seconds. A longer run's points are
 // joined two by two, as often as it takes.
-const maxPoints = 3600
+const MaxPoints = 3600
 
 // ShortRow is the length in seconds below which a step has no row of its own, no rate and
 // no CPU: the end of a run is a few milliseconds after its last second.
@@ -152,7 +152,7 @@ func (s *series) add(p Point, w *stats.Window) {
 		l.window = stats.Window{Start: w.Start, End: w.End, Warmup: w.Warmup, Lag: w.Lag, Response: w.Response, Read: stats.Read{EndToEnd: w.EndToEnd}}
 	}
 	s.points = append(s.points, p)
-	if len(s.points) > maxPoints {
+	if len(s.points) > MaxPoints {
 		s.halve()
 	}
 }

@@ -4,7 +4,6 @@ package result
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -17,57 +16,6 @@ import (
 )
 
 // These tests are long and of one goroutine: the race detector would find nothing.
-
-func TestWhatIsMergedDoesNotDependOnOrderNamesRepetitionOrCollections(t *testing.T) {
-	for seed := range uint64(6) {
-		files := someRun(t, seed)
-		all := setOf(t, files...)
-		wantBytes, want := collection(t, all), marshal(t, merged(t, files...))
-		rng := rand.New(rand.NewPCG(seed, 0))
-		for try := range 8 {
-			// A random tree: files, some of them twice, are put into sets, and sets into sets as
-			// collections, until one is left.
-			var nodes [][]byte
-			for _, f := range files {
-				nodes = append(nodes, f)
-				if rng.IntN(3) == 0 {
-					nodes = append(nodes, f)
-				}
-			}
-			for len(nodes) > 1 {
-				rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-				n := 1 + rng.IntN(min(4, len(nodes)))
-				node := collection(t, setOf(t, nodes[:n]...))
-				nodes = append(nodes[n:], node)
-				if len(nodes) == 1 || rng.IntN(4) > 0 {
-					continue
-				}
-				nodes = append(nodes, node) // and once more
-				if len(nodes) > 12 {
-					nodes = append(nodes[:0:0], collection(t, setOf(t, nodes...)))
-				}
-			}
-			last := setOf(t, nodes...)
-			if got := collection(t, last); !bytes.Equal(got, wantBytes) {
-				t.Fatalf("seed %d, try %d: the collections differ (-want +got):\n%s", seed, try, cmp.Diff(head(wantBytes), head(got)))
-			}
-			r, err := last.Result(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, marshal(t, r)); diff != "" {
-				t.Fatalf("seed %d, try %d: the documents differ (-want +got):\n%s", seed, try, diff)
-			}
-		}
-		read, err := Read(bytes.NewReader(wantBytes), int64(len(wantBytes)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, marshal(t, read)); diff != "" {
-			t.Fatalf("seed %d: a collection that is read differs (-want +got):\n%s", seed, diff)
-		}
-	}
-}
 
 func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 	headers := map[string]Header{"at a rate": header(120), "unlimited": header(0), "embedded": header(0), "with nothing known": {Schema: Schema}}
@@ -159,103 +107,5 @@ func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
 	}
 	if want := len(whole) - 1 - ends[2]; cutOffs != want {
 		t.Errorf("%d of %d were cut off, want %d: all but those with the whole trailer", cutOffs, len(whole)-ends[2]+1, want)
-	}
-}
-
-func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
-	overlaps := 0
-	for seed := range uint64(24) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		command, made := plan.Produce, canned
-		if seed%3 == 2 {
-			command, made = plan.Roundtrip, cannedReading
-		}
-		var files [][]byte
-		for i := range 2 + rng.IntN(5) {
-			seconds := 8 + rng.IntN(6)
-			files = append(files, partFile{
-				run: "r", host: string(rune('a' + i/2)), process: 1 + i%2, late: time.Duration(rng.IntN(900)) * time.Millisecond, alone: seed%2 == 0,
-				plan: readHeader(command, 1000).Plan, events: made(rng.Uint64(), seconds), trailer: trailerOf(float64(seconds)),
-			}.bytes(t))
-		}
-		r := merged(t, files...)
-		if len(r.Processes) != len(files) {
-			t.Fatalf("%d processes, want %d", len(r.Processes), len(files))
-		}
-		sum := Figures{Errors: Errors{}}
-		var whole stats.Window
-		for i, f := range files {
-			one := replayed1(t, f)
-			row := r.Processes[i]
-			if diff := cmp.Diff([]any{one.Records, one.Errors, one.Latency.Response, one.Latency.Service, one.Latency.EndToEnd, one.Throughput.Bytes},
-				[]any{row.Records, row.Errors, row.Response, row.Service, row.EndToEnd, row.Bytes}); diff != "" {
-				t.Fatalf("seed %d: row %d is not what the file says by itself (-file +row):\n%s", seed, i, diff)
-			}
-			sum.add(&row.Figures)
-			whole.Add(&stats.Window{
-				Response: one.Histograms.Response.Histogram, Service: one.Histograms.Service.Histogram, Lag: one.Histograms.Lag.Histogram,
-				Read: stats.Read{EndToEnd: one.Histograms.EndToEnd.Histogram},
-			})
-		}
-		hosts := Figures{Errors: Errors{}}
-		for i := range r.Hosts {
-			hosts.add(&r.Hosts[i].Figures)
-		}
-		if diff := cmp.Diff(sum, hosts, approx); diff != "" {
-			t.Errorf("seed %d: the hosts do not add up to the processes (-processes +hosts):\n%s", seed, diff)
-		}
-		got := []any{r.Records, r.Errors, r.Throughput.Bytes, latencyOf(&whole.Response), latencyOf(&whole.Service), latencyOf(&whole.Lag), endToEndOf(&whole.EndToEnd)}
-		want := []any{sum.Records, sum.Errors, sum.Bytes, r.Latency.Response, r.Latency.Service, r.Latency.Lag, r.Latency.EndToEnd}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d: the whole is not the sum of its parts (-parts +whole):\n%s", seed, diff)
-		}
-		rates, wantRates := []float64{r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond}, []float64{sum.RecordsPerSecond, sum.MiBPerSecond}
-		if r.Fetch != nil {
-			rates, wantRates = append(rates, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond), append(wantRates, sum.ConsumedPerSecond, sum.ConsumedMiB)
-		}
-		if diff := cmp.Diff(wantRates, rates, approx); diff != "" {
-			t.Errorf("seed %d: the rows' rates do not add up to the total (-rows +total):\n%s", seed, diff)
-		}
-		var points, acks int64
-		for _, p := range r.Series {
-			points += p.Acknowledged
-		}
-		acks = r.Records.Acknowledged
-		if r.Warmup != nil {
-			acks += r.Warmup.Records.Acknowledged
-		}
-		if points != acks {
-			t.Errorf("seed %d: the points of the series have %d acknowledgements, the run %d", seed, points, acks)
-		}
-		if r.Overlap.Seconds > 0 {
-			overlaps++
-		}
-		if r.Overlap.Agreed != (seed%2 == 1) {
-			t.Errorf("seed %d: overlap %+v", seed, r.Overlap)
-		}
-	}
-	if overlaps < 3 {
-		t.Errorf("only %d of the runs overlap", overlaps)
-	}
-}
-
-func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
-	merge := func(seconds int) int64 {
-		files := manyParts(t, 4, seconds)
-		return peak(func() {
-			s := NewSet()
-			for _, f := range files {
-				if err := s.Add("f", f, f.size()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if _, err := s.Result(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	short, longer := merge(20), merge(200)
-	if longer > 2*short+64*mib {
-		t.Errorf("20 s take %d MiB, 200 s %d MiB", short/mib, longer/mib)
 	}
 }

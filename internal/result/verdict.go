@@ -47,7 +47,7 @@ const (
 // a resource has so little left that it shows, and each verdict prints its number.
 const (
 	cpuSaturated  = 0.90 // of the cores that kt may use: the scheduler, GC and the kernel's share need the rest
-	hostSaturated = 0.95 // of the machine's cores
+	HostSaturated = 0.95 // of the machine's cores
 	throttleShows = 0.05 // of the time
 	bufferShows   = 0.10 // of the senders' time
 	inFlightShows = 0.50 // of the requests allowed in flight
@@ -55,9 +55,9 @@ const (
 	failuresShow  = 0.01 // of the records offered
 	stallShows    = 2 * time.Second
 
-	// stallShowsAtRate is how long a stall must be at a fixed rate, where each record that
+	// StallShowsAtRate is how long a stall must be at a fixed rate, where each record that
 	// was due in it has waited.
-	stallShowsAtRate = time.Second
+	StallShowsAtRate = time.Second
 
 	// costShows is how many cores a process must use before its CPU time is a cost of its
 	// records: timers, the screen and the garbage collector take a quarter of a core and
@@ -85,8 +85,8 @@ const (
 	lagShare = 0.10
 )
 
-// shortest is the least measured time from which kt draws conclusions.
-const shortest = time.Second
+// Shortest is the least measured time from which kt draws conclusions.
+const Shortest = time.Second
 
 // evidence is what the judgement looks at.
 type evidence struct {
@@ -106,7 +106,7 @@ type evidence struct {
 	busy   float64 // of the cores kt may use
 	single bool    // one record at a time
 	read   *reading
-	told   *partsSay // of a merged run
+	told   *Together // of a merged run
 	now    bool      // sending goes on: the verdict is of now
 }
 
@@ -119,10 +119,10 @@ func (f *Fold) evidence() evidence {
 	t := throughputOf(w, e.target)
 	e.rate, e.acked, e.wait, e.parts = t.OfferedRecordsPerSecond, t.RecordsPerSecond, float64(f.waiting), 1
 	if e.told = f.told; e.told != nil {
-		e.rate, e.use.CPUCores = e.told.offered, e.told.cores
-		e.acked, e.wait, e.parts, e.stall = e.told.acked, e.told.waiting, e.told.parts, e.told.stall
+		e.rate, e.use.CPUCores = e.told.OfferedPerSecond, e.told.Cores
+		e.acked, e.wait, e.parts, e.stall = e.told.AcknowledgedPerSecond, e.told.Waiting, e.told.Parts, e.told.Stall
 		if e.read != nil {
-			e.read.fetch.RecordsPerSecond = e.told.read
+			e.read.fetch.RecordsPerSecond = e.told.ReadPerSecond
 		}
 	}
 	if e.use.CPUCores < costShows*float64(e.parts) {
@@ -167,7 +167,7 @@ func (f *Fold) Verdict() Verdict {
 func (e *evidence) invalid() []string {
 	reasons := []string{}
 	if e.told != nil {
-		return append(reasons, e.told.invalid...)
+		return append(reasons, e.told.Invalid...)
 	}
 	if e.read != nil && e.read.only {
 		return e.readInvalid()
@@ -242,9 +242,9 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitFailures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s; %s", 100*e.lost(), e.worst(), e.stallToo(), full)}
 	case e.stalls():
 		return e.stalled(full + "; " + cpu)
-	case e.told != nil && e.told.apart != "":
+	case e.told != nil && e.told.NoOverlap != "":
 		return e.told.unknown()
-	case e.w.End-e.w.Start < shortest:
+	case e.w.End-e.w.Start < Shortest:
 		return Verdict{LimitUnknown, "too short: less than 1 s was measured"}
 	case e.w.Acknowledged == 0:
 		return Verdict{LimitUnknown, "nothing was acknowledged: too little to tell"}
@@ -260,7 +260,7 @@ func (e *evidence) verdict() Verdict {
 		return Verdict{LimitConsumers, e.read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.target > 0 && e.kept() && e.carried():
 		return Verdict{LimitNone, fmt.Sprintf("the target of %s/s was kept (%s/s offered); %s", theme.Plural(e.target, "record", "records"), theme.Amount(e.rate), cpu)}
-	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
+	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*HostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + full}
 	case e.target > 0 && e.kept():
 		return e.queued(cpu + ", " + host)
@@ -274,11 +274,11 @@ func (e *evidence) verdict() Verdict {
 }
 
 // unknown is the verdict where parts have no overlap.
-func (p *partsSay) unknown() Verdict {
-	if p.apart == saysShort {
-		return Verdict{LimitUnknown, "too short: " + p.apart}
+func (p *Together) unknown() Verdict {
+	if p.Short {
+		return Verdict{LimitUnknown, "too short: " + p.NoOverlap}
 	}
-	return Verdict{LimitUnknown, p.apart}
+	return Verdict{LimitUnknown, p.NoOverlap}
 }
 
 // queued is of a target that was offered and not carried.
@@ -299,7 +299,7 @@ func (e *evidence) queued(busy string) Verdict {
 // reads without a record, is worth a verdict.
 func (e *evidence) stalls() bool {
 	if e.target > 0 {
-		return e.stall.Length >= stallShowsAtRate
+		return e.stall.Length >= StallShowsAtRate
 	}
 	return e.stall.Length >= stallShows
 }

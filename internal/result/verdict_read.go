@@ -44,7 +44,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *reading {
 		return nil
 	}
 	r := &reading{
-		only: readsOnly(p), failed: f.trailer.Reading == ReadFailed, err: f.trailer.ReadError,
+		only: p.ReadsOnly(), failed: f.trailer.Reading == ReadFailed, err: f.trailer.ReadError,
 		fetch: fetchOf(w), process: p.Read.Processing.Std(),
 	}
 	r.consumerLag = f.consumerLag.result(r.fetch.RecordsPerSecond, f.replay())
@@ -128,9 +128,9 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 		return r.stalled(cpu)
 	case e.w.Consumed == 0:
 		return Verdict{LimitUnknown, "nothing was read: too little to tell"}
-	case e.told != nil && e.told.apart != "":
+	case e.told != nil && e.told.NoOverlap != "":
 		return e.told.unknown()
-	case r.fetch.Seconds < shortest.Seconds():
+	case r.fetch.Seconds < Shortest.Seconds():
 		return Verdict{LimitUnknown, fmt.Sprintf("too short: it took %.2f s from the first record to the last: too little to tell", r.fetch.Seconds)}
 	case e.busy >= cpuSaturated && !e.readKept():
 		return Verdict{LimitClientCPU, cpu + "; give it more, or read from more hosts"}
@@ -147,7 +147,7 @@ func (e *evidence) readVerdict(cpu, host string) Verdict {
 			100*r.unshared, rebalances(e.w.Rebalances), cpu)}
 	case r.process > 0 && r.held >= heldShows:
 		return Verdict{LimitProcessing, fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time; %s", r.process, 100*r.held, cpu)}
-	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*hostSaturated:
+	case percent(e.use.HostCPUCores, e.use.HostCores) >= 100*HostSaturated:
 		return Verdict{LimitHostCPU, host + ", " + cpu + "; " + waited}
 	case r.wait >= waitShows && r.fetching >= fetchShows:
 		return Verdict{LimitFetches, fmt.Sprintf("%s although %s, and %s: the broker, from its page cache or disk, or the network gave no more; %s, %s",

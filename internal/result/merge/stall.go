@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -14,7 +15,7 @@ import (
 func (p *mergedPart) noteGap(g stats.Gap) {
 	n := len(p.gaps)
 	switch {
-	case g.Length < stallShowsAtRate:
+	case g.Length < result.StallShowsAtRate:
 	case n > 0 && p.gaps[n-1].From == g.From:
 		p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)
 	default:
@@ -33,7 +34,7 @@ func (m *merge) stall() (longest stats.Gap) {
 	}
 	gaps = fused(gaps)
 	for _, p := range m.counted() {
-		if p.fold.total[stats.Measured].Offered > 0 {
+		if p.fold.Total(stats.Measured).Offered > 0 {
 			gaps = common(gaps, p.silent())
 		}
 	}
@@ -48,7 +49,7 @@ func (m *merge) stall() (longest stats.Gap) {
 // silent is when the part had no acknowledgement: in its gaps, before its first record, and
 // after its last acknowledgement.
 func (p *mergedPart) silent() []stretch {
-	t := &p.fold.total[stats.Measured]
+	t := p.fold.Total(stats.Measured)
 	times := []stretch{{math.MinInt64, t.FirstDue + p.shift}, {max(t.LastAck, t.FirstDue) + p.shift, math.MaxInt64}}
 	for _, g := range p.gaps {
 		times = append(times, stretch{g.From + p.shift, g.From + g.Length + p.shift})

@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -17,7 +18,7 @@ func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
 		at    int // seconds
 		state string
 	}
-	done, stop := func(at int) end { return end{at, Completed} }, func(at int) end { return end{at, Interrupted} }
+	done, stop := func(at int) end { return end{at, result.Completed} }, func(at int) end { return end{at, result.Interrupted} }
 	for _, tc := range []struct {
 		name   string
 		ends   []end
@@ -89,7 +90,7 @@ func TestPartsOfOneRecordEachRanTogetherIfTheirRunsDid(t *testing.T) {
 }
 
 func TestTheRosterTellsTheRolesOfHosts(t *testing.T) {
-	roster := []Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}}
+	roster := []result.Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}}
 	r := merged(t, partFile{run: "r", epoch: "e", host: "a", process: 1, roster: roster, events: steady(0, 5, 100), trailer: trailerOf(5)}.bytes(t))
 	var roles []string
 	for _, h := range r.Hosts {
@@ -104,7 +105,7 @@ func TestTheRosterTellsTheRolesOfHosts(t *testing.T) {
 }
 
 func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {
-	roster := []Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}, {Host: "c", Role: "broker"}}
+	roster := []result.Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}, {Host: "c", Role: "broker"}}
 	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: roster, plan: header(0).Plan, events: steady(0, 60, 100), trailer: trailerOf(60)}
 	watch := func(name string, seconds int, cpu float64) []byte {
 		p := partFile{run: "r", epoch: "e", host: name, roster: roster}
@@ -176,7 +177,7 @@ func TestAStallOfTheWholeIsThatOfAllParts(t *testing.T) {
 		{"of one, with two of the other in it", []stats.Gap{gap(4000, 6000)}, []stats.Gap{gap(4500, 1200), gap(6000, 2500)}, "nothing was acknowledged for 2.50s, from 6.00s on"},
 	} {
 		r := merged(t, part(1, 1000, tc.a...), part(2, 1000, tc.b...))
-		if got, _, _ := strings.Cut(r.BoundBy.Evidence, ", although"); r.BoundBy.Limit != LimitStall && tc.want != "" || r.BoundBy.Limit == LimitStall && got != tc.want {
+		if got, _, _ := strings.Cut(r.BoundBy.Evidence, ", although"); r.BoundBy.Limit != result.LimitStall && tc.want != "" || r.BoundBy.Limit == result.LimitStall && got != tc.want {
 			t.Errorf("%s: bound by %+v, want %q", tc.name, r.BoundBy, tc.want)
 		}
 	}

@@ -1,16 +1,18 @@
-package result
+package merge
 
 import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // tiles are the rows of a merged series in one phase, which follow each other without a
 // gap: what several parts did in windows of their own, which do not begin together, is
 // shared out among them.
 type tiles struct {
-	rows  []*Point
+	rows  []*result.Point
 	start []time.Duration // of each row, in common time: it lasts until the next one starts
 	to    time.Duration   // the end of the last
 	done  []done
@@ -21,7 +23,7 @@ type tiles struct {
 // in its time. Latencies, cores, events and the consumer lag stay those of the windows that
 // ended about when the row does: they cannot be divided. The series of one part is right
 // as it is.
-func (m *merge) tile(points []Point) {
+func (m *merge) tile(points []result.Point) {
 	parts := m.counted()
 	if len(parts) < 2 {
 		return
@@ -38,7 +40,7 @@ func (m *merge) tile(points []Point) {
 				flows, shifts = append(flows, f), append(shifts, p.shift)
 			}
 		}
-		var rows []*Point
+		var rows []*result.Point
 		for i := range points {
 			if points[i].Warmup == warmup {
 				rows = append(rows, &points[i])
@@ -59,7 +61,7 @@ func (m *merge) tile(points []Point) {
 
 // newTiles finds out when each row begins: where its windows do, which a part whose
 // windows lie elsewhere in the second may have moved.
-func newTiles(rows []*Point, flows []*flow, shifts []time.Duration) *tiles {
+func newTiles(rows []*result.Point, flows []*flow, shifts []time.Duration) *tiles {
 	t := &tiles{rows: rows, done: make([]done, len(rows)), to: flows[0].to + shifts[0]}
 	first := flows[0].from + shifts[0]
 	for i, f := range flows {

@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // maxWatched bounds what one host may have of disks, networks and brokers.
@@ -48,7 +49,7 @@ type brokerSum struct {
 func (b *busySum) read(s *source, from, to time.Duration) error {
 	lines := s.lines()
 	for {
-		l, err := lines.next()
+		l, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -129,25 +130,25 @@ func entry[K comparable, V any](m *map[K]*V, key K) *V {
 }
 
 // result is nil when nothing was added.
-func (b *busySum) result() *Busy {
+func (b *busySum) result() *result.Busy {
 	if b.seconds == 0 {
 		return nil
 	}
-	r := &Busy{
+	r := &result.Busy{
 		Seconds: b.seconds, Cores: per(b.cores, b.cpuSeconds),
 		CPUShare: per(b.cpu, b.cores), StealShare: per(b.steal, b.cores), IOWaitShare: per(b.iowait, b.cores), AgentCores: b.agent / b.seconds,
 		MemoryBytes: b.memory, CacheBytes: int64(per(b.cache, b.cacheSeconds)), DirtyBytesMax: b.dirty,
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
 		d := b.disks[name]
-		r.Disks = append(r.Disks, BusyDisk{
+		r.Disks = append(r.Disks, result.BusyDisk{
 			Name: name, BusyShare: d.busy / d.seconds, BusyShareMax: d.most,
 			ReadMiB: float64(d.read) / mib / d.seconds, WrittenMiB: float64(d.written) / mib / d.seconds,
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.networks)) {
 		n := b.networks[name]
-		row := BusyNetwork{
+		row := result.BusyNetwork{
 			Name: name, SpeedBits: n.speed, Dropped: n.dropped,
 			SentMiB: float64(n.sent) / mib / n.seconds, ReceivedMiB: float64(n.received) / mib / n.seconds,
 		}
@@ -159,7 +160,7 @@ func (b *busySum) result() *Busy {
 	}
 	for _, pid := range slices.Sorted(maps.Keys(b.brokers)) {
 		s := b.brokers[pid]
-		r.Brokers = append(r.Brokers, BusyBroker{
+		r.Brokers = append(r.Brokers, result.BusyBroker{
 			PID: pid, HeapUsedMax: s.used, HeapMax: s.max, Collections: s.collections, GCShare: per(s.gc.Seconds(), s.seconds),
 		})
 	}

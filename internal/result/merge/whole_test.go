@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
@@ -21,13 +22,13 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 		name     string
 		files    [][]byte
 		offered  float64
-		limit    Limit
+		limit    result.Limit
 		evidence string
 	}{
-		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, LimitNone, "the target of 200 records/s was kept (200/s offered)"},
-		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, LimitNone, "was kept (200/s offered)"},
-		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, LimitUnknown, "the parts did not run together"},
-		{"for half a second", [][]byte{part("a", 0, 10, 100), part("b", 9500*time.Millisecond, 10, 100)}, 2000 / 19.5, LimitUnknown, "too short: the parts were measured together for less than 1 s"},
+		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, result.LimitNone, "the target of 200 records/s was kept (200/s offered)"},
+		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, result.LimitNone, "was kept (200/s offered)"},
+		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, result.LimitUnknown, "the parts did not run together"},
+		{"for half a second", [][]byte{part("a", 0, 10, 100), part("b", 9500*time.Millisecond, 10, 100)}, 2000 / 19.5, result.LimitUnknown, "too short: the parts were measured together for less than 1 s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, tc.files...)
@@ -82,8 +83,8 @@ func TestAPartThatIsLostDoesNotHideWhatWasAskedFor(t *testing.T) {
 		files         [][]byte
 		target, asked float64
 	}{
-		"all count":   {[][]byte{part("a", Completed), part("b", Completed)}, 2000, 0},
-		"one is lost": {[][]byte{part("a", Completed), part("b", Completed), part("c", "")}, 2000, 3000},
+		"all count":   {[][]byte{part("a", result.Completed), part("b", result.Completed)}, 2000, 0},
+		"one is lost": {[][]byte{part("a", result.Completed), part("b", result.Completed), part("c", "")}, 2000, 3000},
 	} {
 		r := merged(t, tc.files...).Throughput
 		if diff := cmp.Diff([]float64{tc.target, tc.asked}, []float64{r.TargetRecordsPerSecond, r.AskedRecordsPerSecond}, approx); diff != "" {
@@ -96,7 +97,7 @@ func TestAPartThatIsLostDoesNotHideWhatWasAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	only := partFile{run: "r", epoch: "e", host: "a", process: 1, plan: shares[0], roster: []Member{{Host: "a", Processes: 3}}, events: steady(0, 3, 333), trailer: trailerOf(3)}.bytes(t)
+	only := partFile{run: "r", epoch: "e", host: "a", process: 1, plan: shares[0], roster: []result.Member{{Host: "a", Processes: 3}}, events: steady(0, 3, 333), trailer: trailerOf(3)}.bytes(t)
 	if r := merged(t, only).Throughput; math.Abs(r.AskedRecordsPerSecond-1000) > 1e-9 {
 		t.Errorf("of shares of which some are missing: %+v", r)
 	}
@@ -115,11 +116,11 @@ func TestWhatCouldNotBeReadOfAHostIsNotIdle(t *testing.T) {
 		}
 		watch.vitals = append(watch.vitals, v)
 	}
-	want := &Busy{
+	want := &result.Busy{
 		Seconds: 4, OfSeconds: 4, Cores: 4, CPUShare: 0.5, StealShare: 0.25, MemoryBytes: 64, CacheBytes: 10,
-		Disks:    []BusyDisk{{Name: "sda", BusyShare: 0.8, BusyShareMax: 0.8, WrittenMiB: 1}},
-		Networks: []BusyNetwork{{Name: "eth0", SpeedBits: 10e6, SentMiB: 1e6 / mib, SentShare: 0.8}},
-		Brokers:  []BusyBroker{{PID: 7, HeapUsedMax: 5, HeapMax: 9, GCShare: 0.1}, {PID: 8}},
+		Disks:    []result.BusyDisk{{Name: "sda", BusyShare: 0.8, BusyShareMax: 0.8, WrittenMiB: 1}},
+		Networks: []result.BusyNetwork{{Name: "eth0", SpeedBits: 10e6, SentMiB: 1e6 / mib, SentShare: 0.8}},
+		Brokers:  []result.BusyBroker{{PID: 7, HeapUsedMax: 5, HeapMax: 9, GCShare: 0.1}, {PID: 8}},
 	}
 	r := merged(t, load.bytes(t), watch.bytes(t))
 	if diff := cmp.Diff(want, r.Hosts[1].Busy, approx); diff != "" {

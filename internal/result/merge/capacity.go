@@ -1,9 +1,11 @@
-package result
+package merge
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // kind is what a host may run short of. It reads well behind the host's name.
@@ -37,7 +39,7 @@ func (c capacity) name() string { return c.host + "'s " + string(c.kind) }
 
 // capacitiesOf are those of all hosts that were watched, the most used for its threshold
 // first, and brokers before clients.
-func capacitiesOf(hosts []HostRow) []capacity {
+func capacitiesOf(hosts []result.HostRow) []capacity {
 	var all []capacity
 	for _, h := range hosts {
 		if watched(h) {
@@ -64,12 +66,12 @@ func rank(c capacity) int {
 }
 
 // watched tells whether a host was watched, and for long enough to be believed.
-func watched(h HostRow) bool {
+func watched(h result.HostRow) bool {
 	return h.Busy != nil && h.Busy.Seconds > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
 }
 
 // fragment tells for how long a host was watched, where that is too short; else it is "".
-func fragment(h HostRow) string {
+func fragment(h result.HostRow) string {
 	if h.Busy == nil || h.Busy.Seconds <= 0 || watched(h) {
 		return ""
 	}
@@ -78,12 +80,12 @@ func fragment(h HostRow) string {
 
 // isBroker believes what was said of a host. Where nobody said anything, a broker that was
 // seen makes it one.
-func isBroker(h HostRow) bool {
+func isBroker(h result.HostRow) bool {
 	return h.Role == "broker" || h.Role == "" && h.Busy != nil && len(h.Busy.Brokers) > 0
 }
 
 // hostCapacities has one capacity of each kind: that of the fullest disk or link.
-func hostCapacities(h HostRow) []capacity {
+func hostCapacities(h result.HostRow) []capacity {
 	b, broker := h.Busy, isBroker(h)
 	fullest := make(map[kind]capacity)
 	add := func(k kind, share, shows float64, format string, args ...any) {
@@ -131,7 +133,7 @@ func hostCapacities(h HostRow) []capacity {
 }
 
 // tellsSpeed tells whether an interface has a speed, and one that can be its own.
-func tellsSpeed(n BusyNetwork) bool {
+func tellsSpeed(n result.BusyNetwork) bool {
 	return n.SpeedBits > 0 && max(n.SentShare, n.ReceivedShare) <= overSpeed
 }
 

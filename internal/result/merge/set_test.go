@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -33,11 +34,11 @@ type partFile struct {
 	late             time.Duration // after noon
 	alone            bool          // with a start by its own clock
 	whole            bool          // without a Part
-	roster           []Member
+	roster           []result.Member
 	events           []event
 	vitals           []host.Vitals
-	trailer          Trailer // zero: the file has no end
-	change           func(*Header)
+	trailer          result.Trailer // zero: the file has no end
+	change           func(*result.Header)
 }
 
 func (p partFile) bytes(t testing.TB) []byte {
@@ -52,17 +53,17 @@ func (p partFile) bytes(t testing.TB) []byte {
 	}
 	h.Environment.Host.Hostname = p.host
 	if !p.whole {
-		h.Part = &Part{Run: p.run, Epoch: p.epoch, Host: p.host, Process: p.process, Roster: p.roster}
+		h.Part = &result.Part{Run: p.run, Epoch: p.epoch, Host: p.host, Process: p.process, Roster: p.roster}
 	}
 	if p.change != nil {
 		p.change(&h)
 	}
-	start := Start{At: noon.Add(p.late)}
+	start := result.Start{At: noon.Add(p.late)}
 	if !p.alone && !p.whole {
-		start.Agreed = &Agreed{At: noon, Late: p.late, Offset: -3 * time.Millisecond, Bound: 200 * time.Microsecond}
+		start.Agreed = &result.Agreed{At: noon, Late: p.late, Offset: -3 * time.Millisecond, Bound: 200 * time.Microsecond}
 	}
 	var m memory
-	f, err := NewRunFile(&m, h)
+	f, err := result.NewRunFile(&m, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +87,8 @@ func (p partFile) bytes(t testing.TB) []byte {
 }
 
 // trailerOf is the trailer of a run that ended after some seconds.
-func trailerOf(seconds float64) Trailer {
-	return Trailer{Ended: Completed, ElapsedSeconds: seconds, SendingSeconds: seconds}
+func trailerOf(seconds float64) result.Trailer {
+	return result.Trailer{Ended: result.Completed, ElapsedSeconds: seconds, SendingSeconds: seconds}
 }
 
 func setOf(t testing.TB, files ...[]byte) *Set {
@@ -114,7 +115,7 @@ func collection(t testing.TB, s *Set) []byte {
 	return b.Bytes()
 }
 
-func merged(t testing.TB, files ...[]byte) Result {
+func merged(t testing.TB, files ...[]byte) result.Result {
 	t.Helper()
 	r, err := setOf(t, files...).Result(t.Context())
 	if err != nil {
@@ -127,7 +128,7 @@ func merged(t testing.TB, files ...[]byte) Result {
 // copy that tells less, one that is late, and a host that was watched.
 func someRun(t testing.TB, seed uint64) [][]byte {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	roster := []Member{{Host: "a", Processes: 3}, {Host: "b", Processes: 2}, {Host: "c", Processes: 0}}
+	roster := []result.Member{{Host: "a", Processes: 3}, {Host: "b", Processes: 2}, {Host: "c", Processes: 0}}
 	var files [][]byte
 	for _, m := range roster {
 		for n := 1; n <= m.Processes; n++ {
@@ -141,13 +142,13 @@ func someRun(t testing.TB, seed uint64) [][]byte {
 			}
 			files = append(files, p.bytes(t))
 			if m.Host == "a" && n == 2 {
-				p.trailer = Trailer{}
+				p.trailer = result.Trailer{}
 				p.events = p.events[:len(p.events)/2]
 				files = append(files, p.bytes(t))
 			}
 		}
 	}
-	watch := partFile{run: "nightly", epoch: "e1", host: "c", roster: roster, trailer: trailerOf(9), change: func(h *Header) { h.Part.Role = "broker" }}
+	watch := partFile{run: "nightly", epoch: "e1", host: "c", roster: roster, trailer: trailerOf(9), change: func(h *result.Header) { h.Part.Role = "broker" }}
 	for s := range 9 {
 		watch.vitals = append(watch.vitals, host.Vitals{At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, CPU: rng.Float64() * 4})
 	}
@@ -295,11 +296,11 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 	source := fmt.Sprintf(`{"source":{"sha256":"%s","bytes":%d}}`+"\n", hex.EncodeToString(sum[:]), len(run))
 	const first = `{"collection":{"schema":1,"sources":1}}` + "\n"
 	roster := func(n, processes int) string {
-		h := Header{Schema: 1, Part: &Part{Host: "a", Process: 1}}
+		h := result.Header{Schema: 1, Part: &result.Part{Host: "a", Process: 1}}
 		for range n {
-			h.Part.Roster = append(h.Part.Roster, Member{Host: "h", Processes: processes})
+			h.Part.Roster = append(h.Part.Roster, result.Member{Host: "h", Processes: processes})
 		}
-		b, err := json.Marshal(line{Header: &h})
+		b, err := json.Marshal(result.Line{Header: &h})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +312,7 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		{"another JSON document", `{"topic":"x"}`, "line 1: it is not the header of a run file"},
 		{"a window first", `{"window":{}}` + "\n", "line 1: it is not the header"},
 		{"another schema", `{"header":{"schema":2}}`, "line 1: its schema is 2, and this kt reads 1"},
-		{"one line without end", `{"window":` + strings.Repeat("x", maxLine), "line 1: it is longer than 67108864 bytes"},
+		{"one line without end", `{"window":` + strings.Repeat("x", result.MaxLine), "line 1: it is longer than 67108864 bytes"},
 		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 processes on 1001 hosts"},
 		{"a roster of too many processes", roster(11, 1000), "line 1: its roster has 11000 processes on 11 hosts"},
 		{"a host of too many", roster(1, 1001), "line 1: its roster has 1001 processes on a host"},
@@ -389,7 +390,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			for i, row := range r.Processes {
 				want := whole.Processes[i]
 				if row.RunID == whole.Sources[0].RunID {
-					if row.State != PartLost || row.Counted || !strings.HasPrefix(row.Note, "its file is corrupt: line ") || !strings.Contains(row.Note, tc.want) {
+					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its file is corrupt: line ") || !strings.Contains(row.Note, tc.want) {
 						t.Errorf("the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
 					}
 				} else if row.Records != want.Records || row.Counted != want.Counted {
@@ -467,7 +468,7 @@ func TestAFileOfAMachineThatWasWatchedIsNoResult(t *testing.T) {
 func FuzzCollect(f *testing.F) {
 	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Partitions: map[int32]stats.Partition{5: {Records: 1}}}
 	w.Response.Record(time.Millisecond)
-	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: []Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 0}}, events: []event{
+	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: []result.Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 0}}, events: []event{
 		{window: &w}, {sample: &host.Sample{At: time.Second, Interval: time.Second, HostCores: 2}},
 	}, trailer: trailerOf(1)}.bytes(f)
 	watch := partFile{run: "r", epoch: "e", host: "b", vitals: []host.Vitals{{At: time.Second, Interval: time.Second, Disks: []host.DiskVitals{{Name: "sda"}}}}}.bytes(f)

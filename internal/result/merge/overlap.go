@@ -1,9 +1,10 @@
-package result
+package merge
 
 import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -76,7 +77,7 @@ func (f *flow) put(w *stats.Window, what done, last time.Duration) {
 		return
 	}
 	f.steps, f.fill = append(f.steps, s), 1
-	if len(f.steps) <= maxPoints {
+	if len(f.steps) <= result.MaxPoints {
 		return
 	}
 	kept := f.steps[:0] // two by two, as a series does
@@ -117,7 +118,7 @@ func (f *flow) within(from, to time.Duration) (sum done) {
 // measured is when the part was measured, by its own time: from the first record that
 // was due, or read, to when sending or reading was over. ok is false when nothing was.
 func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
-	m := &p.fold.total[stats.Measured]
+	m := p.fold.Total(stats.Measured)
 	switch {
 	case m.Offered > 0:
 		return m.FirstDue, max(m.FirstDue, m.LastSent, m.LastDue), true
@@ -129,12 +130,15 @@ func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
 
 // end is when the part was over, by its own time.
 func (p *mergedPart) end() time.Duration {
-	end := max(p.fold.total[stats.Measured].End, p.fold.total[stats.Warmup].End)
+	end := max(p.fold.Total(stats.Measured).End, p.fold.Total(stats.Warmup).End)
 	if p.trailer != nil {
 		end = max(end, time.Duration(p.trailer.ElapsedSeconds*float64(time.Second)))
 	}
 	return end
 }
+
+// mib is the unit of Kafka's own tools, which print it as MB.
+const mib = 1 << 20
 
 // frame is the time that rates are over.
 type frame struct {
@@ -152,7 +156,7 @@ func (f frame) seconds() float64 { return (f.to - f.from).Seconds() }
 
 // overlap finds out when all parts that count were measured. Those in which nothing was
 // do not shorten it.
-func (m *merge) overlap() (o Overlap, f frame) {
+func (m *merge) overlap() (o result.Overlap, f frame) {
 	parts := m.counted()
 	measured := 0
 	var first, last, end, late time.Duration
@@ -186,7 +190,7 @@ func (m *merge) overlap() (o Overlap, f frame) {
 	if f.from < f.to {
 		o.FromSeconds, o.ToSeconds = f.from.Seconds(), f.to.Seconds()
 	}
-	if f.to-f.from < shortest {
+	if f.to-f.from < result.Shortest {
 		return o, frame{from: first, to: last, apart: saysShort}
 	}
 	o.Seconds = f.seconds()
@@ -221,10 +225,10 @@ func (m *merge) clockError(agreed bool) int64 {
 // rates are what was done in the frame, a second; none in so short a time that a record
 // more or less would make them others.
 func (p *mergedPart) rates(f frame) (a done) {
-	if f.to-f.from < shortest {
+	if f.to-f.from < result.Shortest {
 		return a
 	}
-	if total := &p.fold.total[stats.Measured]; f.apart != "" {
+	if total := p.fold.Total(stats.Measured); f.apart != "" {
 		a.add(doneIn(total), 1/f.seconds())
 		a.add(done{offered: float64(total.Offered)}, 1/f.seconds())
 		return a

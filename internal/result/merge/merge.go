@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -21,8 +22,8 @@ import (
 type merge struct {
 	parts   []*mergedPart // that make a load, in order
 	watched []*source
-	roster  map[string]Member // each host that takes part
-	zero    time.Time         // common time 0: the start of the earliest part that counts
+	roster  map[string]result.Member // each host that takes part
+	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
 }
 
@@ -30,19 +31,19 @@ type merge struct {
 type mergedPart struct {
 	*source
 	number  int // of the process, in the result
-	state   PartState
+	state   result.PartState
 	counted bool
 	one     bool          // of several that count: what happened to it alone is told with its name
 	shift   time.Duration // from its own time to the common one
 	ranOn   time.Duration // by its own time: until when most others did, after it was stopped; 0: they did not
 
-	topics []int32     // where its partitions are among those of all: see topics.places
-	fold   *Fold       // of itself
-	flow   flow        // what was done
-	warm   flow        // likewise, of the warm-up
-	sent   flow        // what was offered
-	gaps   []stats.Gap // in which nothing was acknowledged, by its own time
-	bad    *badLine
+	topics []int32      // where its partitions are among those of all: see topics.places
+	fold   *result.Fold // of itself
+	flow   flow         // what was done
+	warm   flow         // likewise, of the warm-up
+	sent   flow         // what was offered
+	gaps   []stats.Gap  // in which nothing was acknowledged, by its own time
+	bad    *result.BadLine
 	out    chan *moment
 	head   *moment  // the next one of out; nil: there is no more
 	has    hardware // as its samples tell
@@ -50,12 +51,12 @@ type mergedPart struct {
 
 // newMerge finds out what became of each part, and which count.
 func newMerge(sources []*source) *merge {
-	m := &merge{roster: make(map[string]Member)}
+	m := &merge{roster: make(map[string]result.Member)}
 	for _, s := range sources {
 		if p := s.header.Part; p != nil {
 			for _, member := range p.Roster {
 				known := m.roster[member.Host]
-				m.roster[member.Host] = Member{member.Host, cmp.Or(known.Role, member.Role), max(known.Processes, member.Processes)}
+				m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
 			}
 		}
 		if s.watched() {
@@ -115,7 +116,7 @@ const (
 func (m *merge) leftBehind() {
 	ended := make(map[string][]time.Time) // when each part of an epoch did
 	for _, p := range m.parts {
-		if p.state == PartComplete || p.state == PartStopped {
+		if p.state == result.PartComplete || p.state == result.PartStopped {
 			ended[p.group().epoch] = append(ended[p.group().epoch], p.over())
 		}
 	}
@@ -123,7 +124,7 @@ func (m *merge) leftBehind() {
 		slices.SortFunc(all, time.Time.Compare)
 		until := all[len(all)/2]
 		for _, p := range m.parts {
-			if epoch == "" || p.group().epoch != epoch || p.state != PartStopped {
+			if epoch == "" || p.group().epoch != epoch || p.state != result.PartStopped {
 				continue // who began by himself may end when he likes
 			}
 			most := until.Sub(p.began())
@@ -137,7 +138,7 @@ func (m *merge) leftBehind() {
 // count decides which parts count: those that have an end, unless they were stopped well
 // before the others, else those that are lost, else those that were late.
 func (m *merge) count() {
-	for _, states := range [][]PartState{{PartComplete, PartStopped}, {PartLost}, {PartLate}} {
+	for _, states := range [][]result.PartState{{result.PartComplete, result.PartStopped}, {result.PartLost}, {result.PartLate}} {
 		for _, p := range m.parts {
 			p.counted = slices.Contains(states, p.state) && p.ranOn == 0
 		}
@@ -161,16 +162,16 @@ func (m *merge) counted() []*mergedPart {
 }
 
 // listSources lists all sources in their order.
-func (m *merge) listSources() []Source {
-	of := func(s *source, state PartState) Source {
-		return Source{
+func (m *merge) listSources() []result.Source {
+	of := func(s *source, state result.PartState) result.Source {
+		return result.Source{
 			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(),
 			State: state, KTVersion: s.header.KTVersion,
 		}
 	}
 	type row struct {
 		*source
-		Source
+		result.Source
 	}
 	var rows []row
 	for _, p := range m.parts {
@@ -182,7 +183,7 @@ func (m *merge) listSources() []Source {
 		rows = append(rows, row{s, of(s, s.state())})
 	}
 	slices.SortFunc(rows, func(a, b row) int { return a.inOrder(b.source) })
-	list := make([]Source, len(rows))
+	list := make([]result.Source, len(rows))
 	for i := range rows {
 		list[i] = rows[i].Source
 	}
@@ -191,9 +192,9 @@ func (m *merge) listSources() []Source {
 
 // Result merges the set: its parts must be of one run, which Select sees to. It reads
 // each file once more, and all again when some prove to be corrupt: their parts are lost.
-func (s *Set) Result(ctx context.Context) (Result, error) {
+func (s *Set) Result(ctx context.Context) (result.Result, error) {
 	if err := s.Select(""); err != nil {
-		return Result{}, err
+		return result.Result{}, err
 	}
 	for {
 		r, err := s.merged(ctx)
@@ -217,22 +218,22 @@ func (s *Set) Corrupt() []error {
 	return errs
 }
 
-func (s *Set) merged(ctx context.Context) (Result, error) {
+func (s *Set) merged(ctx context.Context) (result.Result, error) {
 	sources := s.inOrder()
 	m := newMerge(sources)
 	if len(m.parts) == 0 {
-		return Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
+		return result.Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
 	h, notes := m.header(sources)
-	whole := NewFold(h)
+	whole := result.NewFold(h)
 	if err := m.read(ctx, whole); err != nil {
-		return Result{}, err
+		return result.Result{}, err
 	}
 	return m.result(ctx, whole, notes)
 }
 
 // read reads all parts, each into its own fold and those that count into the whole.
-func (m *merge) read(ctx context.Context, whole *Fold) error {
+func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
@@ -261,7 +262,7 @@ func (m *merge) read(ctx context.Context, whole *Fold) error {
 }
 
 // combine adds up what the parts that count have in each second.
-func (m *merge) combine(whole *Fold) {
+func (m *merge) combine(whole *result.Fold) {
 	parts := m.counted()
 	for _, p := range parts {
 		p.head = <-p.out

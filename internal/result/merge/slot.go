@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -41,7 +42,7 @@ func (s *phaseSum) add(w *stats.Window) {
 // read reads the part: all of it into its own fold, and if it counts each second into
 // out.
 func (p *mergedPart) read(ctx context.Context) error {
-	p.fold = newPartFold(p.header)
+	p.fold = result.NewPartFold(p.header)
 	lines := p.lines()
 	var now *moment
 	give := func() {
@@ -58,7 +59,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil // whoever ended it tells why
 		}
-		l, err := lines.next()
+		l, err := lines.Next()
 		if errors.Is(err, io.EOF) {
 			give()
 			return nil
@@ -68,7 +69,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 		}
 		switch {
 		case l.Window != nil:
-			l.Window.Outage = p.fold.measuredGap(l.Window)
+			l.Window.Outage = p.fold.MeasuredGap(l.Window)
 			p.noteGap(l.Window.Outage)
 			p.fold.AddWindow(*l.Window)
 			p.flows(l.Window)

@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"bytes"
@@ -16,13 +16,14 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // replayed1 is the result of one run file by itself.
-func replayed1(t testing.TB, file []byte) Result {
+func replayed1(t testing.TB, file []byte) result.Result {
 	t.Helper()
-	f, err := Replay(bytes.NewReader(file))
+	f, err := result.Replay(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +41,9 @@ func TestOneRunMergedIsThatRun(t *testing.T) {
 		}
 		file := partFile{run: "r", host: "h", process: 1, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
 		one, r := replayed1(t, file), merged(t, file)
-		ignored := cmpopts.IgnoreFields(Result{}, "Header", "Overlap", "Hosts", "Processes", "Sources", "Invalid", "BoundBy", "TargetReached")
-		rates := cmpopts.IgnoreFields(Throughput{}, "RecordsPerSecond", "MiBPerSecond", "OfferedRecordsPerSecond", "Seconds", "FirstDueSeconds")
-		partitions := cmpopts.IgnoreFields(PartitionRow{}, "RecordsPerSecond")
+		ignored := cmpopts.IgnoreFields(result.Result{}, "Header", "Overlap", "Hosts", "Processes", "Sources", "Invalid", "BoundBy", "TargetReached")
+		rates := cmpopts.IgnoreFields(result.Throughput{}, "RecordsPerSecond", "MiBPerSecond", "OfferedRecordsPerSecond", "Seconds", "FirstDueSeconds")
+		partitions := cmpopts.IgnoreFields(result.PartitionRow{}, "RecordsPerSecond")
 		if diff := cmp.Diff(one, r, ignored, rates, partitions, approx, cmp.Comparer(func(a, b stats.Distribution) bool { return marshal(t, a) == marshal(t, b) })); diff != "" {
 			t.Errorf("seed %d (-alone +merged):\n%s", seed, diff)
 		}
@@ -121,39 +122,39 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		parts   []partFile
-		overlap Overlap
+		overlap result.Overlap
 		rate    float64
 		notice  string
 	}{
-		{"one part is its own overlap", []partFile{part("a", 0, 0, 10, 100)}, Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, Together: true, ClockErrorUS: -1}, 100, ""},
+		{"one part is its own overlap", []partFile{part("a", 0, 0, 10, 100)}, result.Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, Together: true, ClockErrorUS: -1}, 100, ""},
 		{
 			"the overlap begins with the last and ends with the first",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 4*time.Second, 0, 10, 50)},
-			Overlap{FromSeconds: 4, ToSeconds: 10, Seconds: 6, Together: true, SpanSeconds: 14, StartSpreadUS: 4_000_000, ClockErrorUS: -1},
+			result.Overlap{FromSeconds: 4, ToSeconds: 10, Seconds: 6, Together: true, SpanSeconds: 14, StartSpreadUS: 4_000_000, ClockErrorUS: -1},
 			150, "",
 		},
 		{
 			"in the middle of a second",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 3500*time.Millisecond, 1, 5, 50)},
-			Overlap{FromSeconds: 4.5, ToSeconds: 8.5, Seconds: 4, Together: true, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1},
+			result.Overlap{FromSeconds: 4.5, ToSeconds: 8.5, Seconds: 4, Together: true, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1},
 			150, "",
 		},
 		{
 			"parts one after the other have none",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 10*time.Second, 0, 10, 50)},
-			Overlap{SpanSeconds: 20, StartSpreadUS: 10_000_000, ClockErrorUS: -1},
+			result.Overlap{SpanSeconds: 20, StartSpreadUS: 10_000_000, ClockErrorUS: -1},
 			75, "the parts did not run together: rates are over all of the 20.0 s",
 		},
 		{
 			"less than a second is none",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 9500*time.Millisecond, 0, 10, 50)},
-			Overlap{FromSeconds: 9.5, ToSeconds: 10, Together: true, SpanSeconds: 19.5, StartSpreadUS: 9_500_000, ClockErrorUS: -1},
+			result.Overlap{FromSeconds: 9.5, ToSeconds: 10, Together: true, SpanSeconds: 19.5, StartSpreadUS: 9_500_000, ClockErrorUS: -1},
 			1500 / 19.5, "the parts were measured together for less than 1 s: rates are over all of the 19.5 s",
 		},
 		{
 			"a part in which nothing was measured does not shorten it",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 0, 0, 0, 0)},
-			Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, Together: true, ClockErrorUS: -1},
+			result.Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, Together: true, ClockErrorUS: -1},
 			100, "nothing was measured in 1 of 2 processes: b/1",
 		},
 	} {
@@ -177,13 +178,13 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 }
 
 func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
-	roster := []Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 1}}
+	roster := []result.Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 1}}
 	part := func(host string, process int, late time.Duration, end string) partFile {
 		p := partFile{run: "r", epoch: "e", host: host, process: process, late: late, roster: roster, events: steady(0, 10, 100), trailer: trailerOf(10)}
 		p.trailer.Ended = end
 		return p
 	}
-	a1, a2, b1 := part("a", 1, 0, Completed), part("a", 2, 0, Completed), part("b", 1, 0, Completed)
+	a1, a2, b1 := part("a", 1, 0, result.Completed), part("a", 2, 0, result.Completed), part("b", 1, 0, result.Completed)
 	with := func(p partFile, late time.Duration, end string) partFile { return part(p.host, p.process, late, end) }
 	for _, tc := range []struct {
 		name    string
@@ -194,15 +195,15 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 		reason  string
 	}{
 		{"all is well", []partFile{a1, a2, b1}, "[complete] [complete] [complete]", 3000, 0, ""},
-		{"one was stopped", []partFile{a1, with(a2, 0, Interrupted), b1}, "[complete] [interrupted] [complete]", 3000, 0, ""},
+		{"one was stopped", []partFile{a1, with(a2, 0, result.Interrupted), b1}, "[complete] [interrupted] [complete]", 3000, 0, ""},
 		{"one has no end", []partFile{a1, with(a2, 0, ""), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost: its file has no end: what is there of it ends at 10.0 s"},
-		{"one has an end that is none", []partFile{a1, with(a2, 0, CutOff), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost"},
-		{"one began a second late", []partFile{a1, with(a2, time.Second, Completed), b1}, "[complete] [complete] [complete]", 3000, 0, ""},
-		{"one began later", []partFile{a1, with(a2, time.Second+time.Millisecond, Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 1.001s after the agreed start"},
-		{"one began too early", []partFile{a1, with(a2, -2*time.Second, Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 2s before the agreed start"},
+		{"one has an end that is none", []partFile{a1, with(a2, 0, result.CutOff), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost"},
+		{"one began a second late", []partFile{a1, with(a2, time.Second, result.Completed), b1}, "[complete] [complete] [complete]", 3000, 0, ""},
+		{"one began later", []partFile{a1, with(a2, time.Second+time.Millisecond, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 1.001s after the agreed start"},
+		{"one began too early", []partFile{a1, with(a2, -2*time.Second, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 2s before the agreed start"},
 		{"of one nothing is there", []partFile{a1, b1}, "[complete] missing [complete]", 2000, 0, "a/2 is missing: nothing is there of it"},
 		{"no part has an end", []partFile{with(a1, 0, ""), with(a2, 0, "")}, "[lost] [lost] missing", 2000, 0, "b/1 is missing"},
-		{"all that is there was late", []partFile{with(a1, 3*time.Second, Completed)}, "[late] missing missing", 1000, 0, "a/2 is missing"},
+		{"all that is there was late", []partFile{with(a1, 3*time.Second, result.Completed)}, "[late] missing missing", 1000, 0, "a/2 is missing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var files [][]byte
@@ -240,8 +241,8 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 func TestARunIsInterruptedIfAPartWas(t *testing.T) {
 	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 5, 10), trailer: trailerOf(5)}
 	q := p
-	q.process, q.trailer.Ended, q.trailer.DrainTimedOut, q.late, q.trailer.ElapsedSeconds = 2, Interrupted, true, 250*time.Millisecond, 4
-	want := Trailer{Ended: Interrupted, ElapsedSeconds: 5, SendingSeconds: 5.25, DrainTimedOut: true}
+	q.process, q.trailer.Ended, q.trailer.DrainTimedOut, q.late, q.trailer.ElapsedSeconds = 2, result.Interrupted, true, 250*time.Millisecond, 4
+	want := result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 5, SendingSeconds: 5.25, DrainTimedOut: true}
 	if diff := cmp.Diff(want, merged(t, p.bytes(t), q.bytes(t)).Trailer); diff != "" {
 		t.Errorf("trailer (-want +got):\n%s", diff)
 	}
@@ -258,7 +259,7 @@ func TestAHostCountsOnceInWhatWasUsed(t *testing.T) {
 		return partFile{run: "r", epoch: "e", host: host1, process: process, events: events, trailer: trailerOf(5)}.bytes(t)
 	}
 	c := merged(t, part("a", 1, 1), part("a", 2, 1.5), part("b", 1, 0.25)).Client
-	want := ClientUse{
+	want := result.ClientUse{
 		CPUSeconds: 4 * 2.75, CPUCores: 2.75, CoresAvailable: 8, HostCPUCores: 6, HostCores: 8, PeakResidentBytes: 300, NetSentMiBPerSecond: 2,
 		CPUSecondsPerMillion: 4 * 2.75 / 1500 * 1e6,
 	}
@@ -280,7 +281,7 @@ func TestCoresThatHostsOfOneMachineShareCountOnce(t *testing.T) {
 				At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, ProcessCPU: 1, HostCPU: 3, HostCores: 4, NetSent: 1 << 20, NetSpeed: 1000,
 			}})
 		}
-		return partFile{run: "r", epoch: "e", host: host1, process: process, events: events, trailer: trailerOf(5), change: func(h *Header) {
+		return partFile{run: "r", epoch: "e", host: host1, process: process, events: events, trailer: trailerOf(5), change: func(h *result.Header) {
 			h.Environment.Host.BootID = boot
 		}}.bytes(t)
 	}
@@ -361,8 +362,8 @@ func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
 		for _, e := range events {
 			e.window.Partitions = map[int32]stats.Partition{0: {Records: 1}, int32(partitions - 1): {Records: int64(process)}}
 		}
-		return partFile{run: "r", host: "a", process: process, events: events, trailer: trailerOf(3), change: func(h *Header) {
-			h.Environment.Topic = Topic{Name: topic, Partitions: partitions, Created: process == 2, Leaders: map[int32]int32{0: int32(process)}}
+		return partFile{run: "r", host: "a", process: process, events: events, trailer: trailerOf(3), change: func(h *result.Header) {
+			h.Environment.Topic = result.Topic{Name: topic, Partitions: partitions, Created: process == 2, Leaders: map[int32]int32{0: int32(process)}}
 			h.Plan.Topic.Name = topic
 		}}.bytes(t)
 	}
@@ -400,27 +401,27 @@ func TestSharesOfALoadAreThatLoadAgain(t *testing.T) {
 }
 
 func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
-	part := func(host string, process int, change func(*Header)) []byte {
+	part := func(host string, process int, change func(*result.Header)) []byte {
 		return partFile{run: "r", host: host, process: process, events: steady(0, 3, 10), trailer: trailerOf(3), change: change}.bytes(t)
 	}
 	r := merged(
 		t,
-		part("a", 1, func(h *Header) {
-			h.Config = []Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: "5"}, {Name: "only.here", Value: "1"}}
+		part("a", 1, func(h *result.Header) {
+			h.Config = []result.Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: "5"}, {Name: "only.here", Value: "1"}}
 			h.KTVersion = "v2"
 		}),
-		part("b", 1, func(h *Header) {
-			h.Config = []Setting{{Name: "linger.ms", Value: "0"}, {Name: "acks", Value: "all"}}
+		part("b", 1, func(h *result.Header) {
+			h.Config = []result.Setting{{Name: "linger.ms", Value: "0"}, {Name: "acks", Value: "all"}}
 			h.KTVersion, h.Args = "v1", []string{"kt", "produce"}
 			h.StartedAt = h.StartedAt.Add(-time.Hour)
 		}),
-		part("c", 1, func(h *Header) {
+		part("c", 1, func(h *result.Header) {
 			h.Config, h.KTVersion = nil, "v1"
 			h.Plan = readHeader(plan.Consume, 0).Plan
 			h.Environment.Cluster.ID = "another"
 		}),
 	)
-	want := []Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: Differs}, {Name: "only.here", Value: Differs}}
+	want := []result.Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: Differs}, {Name: "only.here", Value: Differs}}
 	if diff := cmp.Diff(want, r.Config); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -439,7 +440,7 @@ func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
 
 func TestHowBusyAHostWasIsOfTheOverlap(t *testing.T) {
 	load := partFile{run: "r", epoch: "e", host: "a", process: 1, events: steady(2, 6, 10), trailer: trailerOf(6)}
-	watch := partFile{run: "r", epoch: "e", host: "b", late: 500 * time.Millisecond, trailer: trailerOf(8), change: func(h *Header) { h.Part.Role, h.Part.Tags = "broker", []string{"rack1"} }}
+	watch := partFile{run: "r", epoch: "e", host: "b", late: 500 * time.Millisecond, trailer: trailerOf(8), change: func(h *result.Header) { h.Part.Role, h.Part.Tags = "broker", []string{"rack1"} }}
 	for s := range 8 { // by the common time the middle of each is at s + 1
 		in := int64(1)
 		if s < 1 || s > 5 {
@@ -453,11 +454,11 @@ func TestHowBusyAHostWasIsOfTheOverlap(t *testing.T) {
 		})
 	}
 	r := merged(t, load.bytes(t), watch.bytes(t))
-	want := &Busy{
+	want := &result.Busy{
 		Seconds: 5, OfSeconds: 4, Cores: 4, CPUShare: 0.5, StealShare: 0.1, IOWaitShare: 0.25, AgentCores: 0.01, MemoryBytes: 64, CacheBytes: 10, DirtyBytesMax: 5,
-		Disks:    []BusyDisk{{Name: "sda"}, {Name: "sdb", BusyShare: 0.3, BusyShareMax: 0.5, WrittenMiB: 1}},
-		Networks: []BusyNetwork{{Name: "eth0", SpeedBits: 10e6, SentMiB: 1e6 / mib, ReceivedMiB: 1, SentShare: 0.8, ReceivedShare: 8 * mib / 10e6, Dropped: 5}, {Name: "veth", SentMiB: 1}},
-		Brokers:  []BusyBroker{{PID: 7, HeapUsedMax: 5, HeapMax: 9, Collections: 5, GCShare: 0.1}},
+		Disks:    []result.BusyDisk{{Name: "sda"}, {Name: "sdb", BusyShare: 0.3, BusyShareMax: 0.5, WrittenMiB: 1}},
+		Networks: []result.BusyNetwork{{Name: "eth0", SpeedBits: 10e6, SentMiB: 1e6 / mib, ReceivedMiB: 1, SentShare: 0.8, ReceivedShare: 8 * mib / 10e6, Dropped: 5}, {Name: "veth", SentMiB: 1}},
+		Brokers:  []result.BusyBroker{{PID: 7, HeapUsedMax: 5, HeapMax: 9, Collections: 5, GCShare: 0.1}},
 	}
 	if diff := cmp.Diff(want, r.Hosts[1].Busy, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
 		t.Errorf("busy (-want +got):\n%s", diff)
@@ -512,11 +513,11 @@ func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 
 func TestALongRunsFlowIsCoarsenedWithoutLoss(t *testing.T) {
 	var f flow
-	const seconds = 4*maxPoints + 77
+	const seconds = 4*result.MaxPoints + 77
 	for s := range seconds {
 		f.add(&stats.Window{Start: time.Duration(s) * time.Second, End: time.Duration(s+1) * time.Second, Acknowledged: int64(s)})
 	}
-	if len(f.steps) > maxPoints {
+	if len(f.steps) > result.MaxPoints {
 		t.Errorf("%d steps", len(f.steps))
 	}
 	if got := f.within(0, seconds*time.Second).acknowledged; got != seconds*(seconds-1)/2 {

@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"context"
@@ -10,62 +10,63 @@ import (
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // result is the merged result: what the fold of the whole makes of the sums, with rates
 // over the overlap, and a row for each process and host.
-func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result, error) {
+func (m *merge) result(ctx context.Context, whole *result.Fold, notes []string) (result.Result, error) {
 	o, f := m.overlap()
-	told := &partsSay{apart: f.apart, parts: len(m.counted()), stall: m.stall()}
-	apart := &Apart{Reasons: []string{}}
-	var records Records
+	told := result.Together{NoOverlap: f.apart, Short: f.apart == saysShort, Parts: len(m.counted()), Stall: m.stall(), Invalid: []string{}}
+	apart := &result.Apart{Reasons: []string{}}
+	var records result.Records
 	var rates done
 	var verdicts []*ledger.Verdict
-	processes, hosts := m.rows(f, func(p *mergedPart, r *Result) {
+	processes, hosts := m.rows(f, func(p *mergedPart, r *result.Result) {
 		if !p.counted {
 			return
 		}
 		for _, reason := range r.Invalid {
-			told.invalid = append(told.invalid, p.label()+": "+reason)
+			told.Invalid = append(told.Invalid, p.label()+": "+reason)
 		}
-		records = records.plus(r.Records)
+		records = plus(records, r.Records)
 		rates.add(p.rates(f), 1)
 		verdicts = append(verdicts, p.verdict())
 	})
 	if err := ctx.Err(); err != nil {
-		return Result{}, err
+		return result.Result{}, err
 	}
 	if err := m.busy(hosts, o); err != nil {
-		return Result{}, err
+		return result.Result{}, err
 	}
 	for i := range processes {
 		if row := &processes[i]; !row.Counted {
 			apart.Processes++
-			apart.Records = apart.Records.plus(row.Records)
+			apart.Records = plus(apart.Records, row.Records)
 			apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
 		}
 	}
 	for i := range hosts {
-		told.cores += hosts[i].CPUCores
+		told.Cores += hosts[i].CPUCores
 	}
-	told.offered, told.acked, told.read = rates.offered, rates.acknowledged, rates.consumed
-	told.waiting = math.Round((rates.offered - rates.acknowledged - rates.failed) * f.seconds())
+	told.OfferedPerSecond, told.AcknowledgedPerSecond, told.ReadPerSecond = rates.offered, rates.acknowledged, rates.consumed
+	told.Waiting = math.Round((rates.offered - rates.acknowledged - rates.failed) * f.seconds())
 	verify, all := verifyTogether(verdicts)
 	if verify != nil && !all {
 		notes = append(notes, "not all parts looked what became of their records")
 	}
-	whole.told = told
+	whole.JoinParts(told)
 	whole.Begin(m.start())
 	whole.Finish(m.trailer(verify))
 	r := whole.Result()
 	m.tile(r.Series)
 	r.Records = records
-	r.setRates(rates, f)
+	setWholeRates(&r, rates, f)
 	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
-		if r.Fetch != nil && readsOnly(&r.Plan) {
+		if r.Fetch != nil && r.Plan.ReadsOnly() {
 			r.Fetch.AskedRecordsPerSecond = asked
 		}
 	}
@@ -80,20 +81,20 @@ func (m *merge) result(ctx context.Context, whole *Fold, notes []string) (Result
 }
 
 // nameGap says which process waited longest.
-func (m *merge) nameGap(o *Outage) {
+func (m *merge) nameGap(o *result.Outage) {
 	if o == nil || o.LongestGapMS == nil {
 		return
 	}
 	longest := time.Duration(0)
 	for _, p := range m.counted() {
-		if gap := p.fold.total[stats.Measured].Outage.Length; gap > longest {
+		if gap := p.fold.Total(stats.Measured).Outage.Length; gap > longest {
 			longest, o.LongestGapOf = gap, p.label()
 		}
 	}
 }
 
-// setRates makes the rates those of the frame.
-func (r *Result) setRates(a done, f frame) {
+// setWholeRates makes the rates those of the frame.
+func setWholeRates(r *result.Result, a done, f frame) {
 	t := &r.Throughput
 	t.RecordsPerSecond, t.MiBPerSecond, t.OfferedRecordsPerSecond = a.acknowledged, a.bytes/mib, a.offered
 	t.FirstDueSeconds, t.Seconds = f.from.Seconds(), f.seconds()
@@ -118,12 +119,12 @@ func (m *merge) asked() float64 {
 }
 
 // notices says what a reader must know before any figure. why tells why there is no overlap.
-func (m *merge) notices(r *Result, why string) []string {
+func (m *merge) notices(r *result.Result, why string) []string {
 	var say []string
 	if r.Embedded {
-		say = append(say, EmbeddedNotice)
+		say = append(say, result.EmbeddedNotice)
 	}
-	if p := m.counted()[0]; p.state == PartLost || p.state == PartLate {
+	if p := m.counted()[0]; p.state == result.PartLost || p.state == result.PartLate {
 		say = append(say, fmt.Sprintf("no part of the run is whole: these figures are of parts that are %s", p.state))
 	}
 	if a := r.Apart; a != nil {
@@ -143,7 +144,7 @@ func (m *merge) notices(r *Result, why string) []string {
 	if why == "" || len(m.counted()) < 2 {
 		return say
 	}
-	if r.Throughput.Seconds < shortest.Seconds() {
+	if r.Throughput.Seconds < result.Shortest.Seconds() {
 		return append(say, why+": too little for a rate")
 	}
 	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", why, r.Throughput.Seconds))
@@ -163,7 +164,7 @@ func (m *merge) empty() []string {
 
 // blindSpots tells which hosts that were only to be watched were not, or not to the end:
 // what they ran short of is not known.
-func (m *merge) blindSpots(hosts []HostRow, o *Overlap) string {
+func (m *merge) blindSpots(hosts []result.HostRow, o *result.Overlap) string {
 	var lost []string
 	for _, h := range hosts {
 		if member, ok := m.roster[h.Host]; !ok || member.Processes > 0 {
@@ -186,13 +187,13 @@ func (m *merge) blindSpots(hosts []HostRow, o *Overlap) string {
 }
 
 // start is that of the earliest part.
-func (m *merge) start() Start {
+func (m *merge) start() result.Start {
 	for _, p := range m.counted() {
 		if p.shift == 0 && p.start != nil {
 			return *p.start
 		}
 	}
-	return Start{At: m.zero}
+	return result.Start{At: m.zero}
 }
 
 func (p *mergedPart) verdict() *ledger.Verdict {
@@ -204,24 +205,24 @@ func (p *mergedPart) verdict() *ledger.Verdict {
 
 // trailer is the end of the whole: it was interrupted, or cut off, if any part was that
 // counts, and ended with the last of them.
-func (m *merge) trailer(verify *ledger.Verdict) Trailer {
-	t := Trailer{Ended: Completed, Verify: verify}
+func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
+	t := result.Trailer{Ended: result.Completed, Verify: verify}
 	for _, p := range m.counted() {
 		if p.trailer == nil {
-			t.Ended = CutOff
+			t.Ended = result.CutOff
 			continue
 		}
 		at := func(seconds float64) float64 { return p.shift.Seconds() + seconds }
 		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, at(p.trailer.ElapsedSeconds))
 		t.SendingSeconds = math.Max(t.SendingSeconds, at(p.trailer.SendingSeconds))
 		t.DrainTimedOut = t.DrainTimedOut || p.trailer.DrainTimedOut
-		if p.trailer.Ended == Interrupted && t.Ended == Completed {
-			t.Ended = Interrupted
+		if p.trailer.Ended == result.Interrupted && t.Ended == result.Completed {
+			t.Ended = result.Interrupted
 		}
 		switch reading := p.trailer.Reading; {
 		case t.Reading == "":
 			t.Reading = reading
-		case reading == ReadFailed || reading == ReadIdle && t.Reading != ReadFailed:
+		case reading == result.ReadFailed || reading == result.ReadIdle && t.Reading != result.ReadFailed:
 			t.Reading = reading
 		}
 		if err := p.trailer.ReadError; err != "" && t.ReadError == "" {

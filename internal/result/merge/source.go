@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // source is one run file of a set: where it is, and what its header, its start and its
@@ -21,22 +23,22 @@ type source struct {
 	r       io.ReaderAt
 	size    int64
 	sum     string // SHA-256, in hexadecimal digits
-	header  Header
-	start   *Start
-	trailer *Trailer // nil: the file has no end
+	header  result.Header
+	start   *result.Start
+	trailer *result.Trailer // nil: the file has no end
 
 	// A file that is corrupt counts up to its last good line, as one that was cut off there.
-	upTo    int      // that line; 0: all are good, as far as it is known
-	corrupt *badLine // the next one; nil: there is none
+	upTo    int             // that line; 0: all are good, as far as it is known
+	corrupt *result.BadLine // the next one; nil: there is none
 }
 
 // spoil notes that a line is none.
-func (s *source) spoil(bad *badLine) { s.upTo, s.corrupt, s.trailer = bad.n-1, bad, nil }
+func (s *source) spoil(bad *result.BadLine) { s.upTo, s.corrupt, s.trailer = bad.Number-1, bad, nil }
 
 // spoilt notes a line that is none and returns errSpoilt. Without its header a file counts for
 // nothing, so reading it again would not help: that is another error.
-func (s *source) spoilt(bad *badLine) error {
-	if bad.n == 1 {
+func (s *source) spoilt(bad *result.BadLine) error {
+	if bad.Number == 1 {
 		return fmt.Errorf("%s: %w", s.name, bad)
 	}
 	s.spoil(bad)
@@ -74,9 +76,9 @@ func readSource(name string, r io.ReaderAt, size int64) (*source, error) {
 		}
 		switch {
 		case err != nil && n == 1:
-			return nil, &badLine{n, err}
+			return nil, &result.BadLine{Number: n, Err: err}
 		case err != nil:
-			s.spoil(&badLine{n, err})
+			s.spoil(&result.BadLine{Number: n, Err: err})
 			if _, err := io.Copy(io.Discard, in); err != nil { // for the checksum
 				return nil, err
 			}
@@ -105,16 +107,16 @@ func (e notALine) Unwrap() error { return e.error }
 
 // take takes what a line tells that is no window, sample or vitals.
 func (s *source) take(text []byte, n int) error {
-	var l line
+	var l result.Line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return notALine{err}
 	}
 	switch {
 	case n == 1 && l.Header == nil:
 		return errors.New("it is not the header of a run file")
-	case n == 1 && l.Header.Schema != Schema:
-		return fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, Schema)
-	case n == 1 && l != (line{Header: l.Header}):
+	case n == 1 && l.Header.Schema != result.Schema:
+		return fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, result.Schema)
+	case n == 1 && l != (result.Line{Header: l.Header}):
 		return errors.New("its header has more than a header has")
 	case n == 1:
 		s.header = *l.Header
@@ -162,8 +164,8 @@ func notable(in *bufio.Reader, all bool) ([]byte, error) {
 	for first := true; ; first = false {
 		part, err := in.ReadSlice('\n')
 		length += len(part)
-		if length > maxLine {
-			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", maxLine)
+		if length > result.MaxLine {
+			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", result.MaxLine)
 		}
 		if first {
 			passing = !all && bulk(part)
@@ -182,10 +184,8 @@ func bulk(text []byte) bool {
 }
 
 // lines reads the file from its start.
-func (s *source) lines() *lines {
-	l := newLines(io.NewSectionReader(s.r, 0, s.size))
-	l.upTo = s.upTo
-	return l
+func (s *source) lines() *result.Lines {
+	return result.NewLinesUpTo(io.NewSectionReader(s.r, 0, s.size), s.upTo)
 }
 
 // host is where the part ran.
@@ -293,7 +293,7 @@ func (s *source) lasted() (d time.Duration) {
 		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
 	}
 	for lines := s.lines(); ; {
-		l, err := lines.next()
+		l, err := lines.Next()
 		switch {
 		case err != nil: // what is wrong with the file is told when it is merged
 			return d
@@ -321,7 +321,7 @@ func (s *source) over() time.Time {
 	return s.began().Add(time.Duration(s.trailer.SendingSeconds * float64(time.Second)))
 }
 
-func (s *source) agreed() *Agreed {
+func (s *source) agreed() *result.Agreed {
 	if s.start == nil {
 		return nil
 	}
@@ -333,16 +333,16 @@ func (s *source) agreed() *Agreed {
 const lateAfter = time.Second
 
 // state is what became of the part.
-func (s *source) state() PartState {
+func (s *source) state() result.PartState {
 	switch a := s.agreed(); {
-	case s.trailer == nil || s.trailer.Ended != Completed && s.trailer.Ended != Interrupted:
-		return PartLost
+	case s.trailer == nil || s.trailer.Ended != result.Completed && s.trailer.Ended != result.Interrupted:
+		return result.PartLost
 	case a != nil && (a.Late > lateAfter || a.Late < -lateAfter):
-		return PartLate
-	case s.trailer.Ended == Interrupted:
-		return PartStopped
+		return result.PartLate
+	case s.trailer.Ended == result.Interrupted:
+		return result.PartStopped
 	}
-	return PartComplete
+	return result.PartComplete
 }
 
 // inOrder is the order of sources in a collection, and of rows in a result.

@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"crypto/sha256"
@@ -11,18 +11,19 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Differs is the value of a setting that not all parts of a run have alike.
 const Differs = "differs"
 
 // header is that of the whole, and what to know of it: where the parts are not alike.
-func (m *merge) header(sources []*source) (h Header, notes []string) {
+func (m *merge) header(sources []*source) (h result.Header, notes []string) {
 	parts := m.counted()
 	first := parts[0]
-	h = Header{Schema: Schema, RunID: runID(sources), StartedAt: first.header.StartedAt, Args: first.header.Args}
+	h = result.Header{Schema: result.Schema, RunID: runID(sources), StartedAt: first.header.StartedAt, Args: first.header.Args}
 	var plans []plan.Plan
-	var configs, consumerConfigs [][]Setting
+	var configs, consumerConfigs [][]result.Setting
 	versions := make(map[string]bool)
 	for _, p := range parts {
 		if p.header.StartedAt.Before(h.StartedAt) {
@@ -48,7 +49,7 @@ func (m *merge) header(sources []*source) (h Header, notes []string) {
 	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {
-		h.Part = &Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
+		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
 	}
 	var clusters bool
 	if h.Environment, clusters = m.environment(); clusters {
@@ -67,8 +68,8 @@ func runID(sources []*source) string {
 }
 
 // members is the roster of all parts, in the order of hosts.
-func (m *merge) members() []Member {
-	var all []Member
+func (m *merge) members() []result.Member {
+	var all []result.Member
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
 		all = append(all, m.roster[name])
 	}
@@ -77,8 +78,8 @@ func (m *merge) members() []Member {
 
 // sharedSettings is the settings of parts that have some, in the order of the first.
 // Where parts are not alike the value is Differs.
-func sharedSettings(lists [][]Setting) []Setting {
-	var shared []Setting
+func sharedSettings(lists [][]result.Setting) []result.Setting {
+	var shared []result.Setting
 	at := make(map[string]int)
 	count := make(map[string]int)
 	having := 0
@@ -111,7 +112,7 @@ func sharedSettings(lists [][]Setting) []Setting {
 }
 
 // environment is where the parts that count ran. clusters tells that it was not one.
-func (m *merge) environment() (e Environment, clusters bool) {
+func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
 	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
 	id := ""
@@ -154,14 +155,14 @@ func sharedFacts(a, b host.Facts) host.Facts {
 
 // topics are those of all parts, in the order of their names.
 type topics struct {
-	all  []Topic
+	all  []result.Topic
 	from map[string]int32 // the number of each one's first partition
 }
 
 func topicsOf(parts []*mergedPart) topics {
-	byName := make(map[string]Topic)
+	byName := make(map[string]result.Topic)
 	for _, p := range parts {
-		for _, t := range p.header.Environment.allTopics() {
+		for _, t := range allTopics(&p.header.Environment) {
 			known, ok := byName[t.Name]
 			created := known.Created || t.Created
 			if !ok || t.Partitions > known.Partitions || len(known.Leaders) == 0 && len(t.Leaders) > 0 {
@@ -181,18 +182,18 @@ func topicsOf(parts []*mergedPart) topics {
 	return t
 }
 
-func (e *Environment) allTopics() []Topic {
+func allTopics(e *result.Environment) []result.Topic {
 	if len(e.Topics) > 0 {
 		return e.Topics
 	}
-	return []Topic{e.Topic}
+	return []result.Topic{e.Topic}
 }
 
 // places is where each partition of a part is among those of all; nil: where it was.
-func (t topics) places(e *Environment) []int32 {
+func (t topics) places(e *result.Environment) []int32 {
 	same := true
 	var at []int32
-	for _, topic := range e.allTopics() {
+	for _, topic := range allTopics(e) {
 		for n := range topic.Partitions {
 			place := t.from[topic.Name] + int32(n)
 			same = same && place == int32(len(at))

@@ -1,192 +1,200 @@
-package result
+package merge
 
 import (
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // watchedHost is a host of 16 cores with a link of 10 Gb/s, on which nothing happens.
-func watchedHost(name, role string, change ...func(*Busy)) HostRow {
-	b := &Busy{Seconds: 60, Cores: 16, Networks: []BusyNetwork{{Name: "eth0", SpeedBits: 10e9}}}
+func watchedHost(name, role string, change ...func(*result.Busy)) result.HostRow {
+	b := &result.Busy{Seconds: 60, Cores: 16, Networks: []result.BusyNetwork{{Name: "eth0", SpeedBits: 10e9}}}
 	if role == "broker" {
-		b.Disks = []BusyDisk{{Name: "nvme0n1"}}
-		b.Brokers = []BusyBroker{{PID: 1}}
+		b.Disks = []result.BusyDisk{{Name: "nvme0n1"}}
+		b.Brokers = []result.BusyBroker{{PID: 1}}
 	}
 	for _, c := range change {
 		c(b)
 	}
-	return HostRow{Host: name, Role: role, Busy: b}
+	return result.HostRow{Host: name, Role: role, Busy: b}
 }
 
-func cpu(share float64) func(*Busy)   { return func(b *Busy) { b.CPUShare = share } }
-func steal(share float64) func(*Busy) { return func(b *Busy) { b.StealShare = share } }
-func sent(share float64) func(*Busy)  { return func(b *Busy) { b.Networks[0].SentShare = share } }
-func received(share float64) func(*Busy) {
-	return func(b *Busy) { b.Networks[0].ReceivedShare = share }
+func cpu(share float64) func(*result.Busy)   { return func(b *result.Busy) { b.CPUShare = share } }
+func steal(share float64) func(*result.Busy) { return func(b *result.Busy) { b.StealShare = share } }
+func sent(share float64) func(*result.Busy) {
+	return func(b *result.Busy) { b.Networks[0].SentShare = share }
 }
-func disk(share float64) func(*Busy) { return func(b *Busy) { b.Disks[0].BusyShare = share } }
-func gc(share float64) func(*Busy)   { return func(b *Busy) { b.Brokers[0].GCShare = share } }
+func received(share float64) func(*result.Busy) {
+	return func(b *result.Busy) { b.Networks[0].ReceivedShare = share }
+}
+func disk(share float64) func(*result.Busy) {
+	return func(b *result.Busy) { b.Disks[0].BusyShare = share }
+}
+func gc(share float64) func(*result.Busy) {
+	return func(b *result.Busy) { b.Brokers[0].GCShare = share }
+}
 
 // speechless is a link that does not tell its speed.
-func speechless(mib float64) func(*Busy) {
-	return func(b *Busy) { b.Networks[0] = BusyNetwork{Name: "ens5", SentMiB: mib, ReceivedMiB: 1} }
+func speechless(mib float64) func(*result.Busy) {
+	return func(b *result.Busy) { b.Networks[0] = result.BusyNetwork{Name: "ens5", SentMiB: mib, ReceivedMiB: 1} }
 }
 
-func oneBroker(change ...func(*Busy)) []HostRow {
-	return []HostRow{watchedHost("vm14", "broker", change...), watchedHost("vm16", "client")}
+func oneBroker(change ...func(*result.Busy)) []result.HostRow {
+	return []result.HostRow{watchedHost("vm14", "broker", change...), watchedHost("vm16", "client")}
 }
 
-func oneClient(change ...func(*Busy)) []HostRow {
-	return []HostRow{watchedHost("vm14", "broker"), watchedHost("vm16", "client", change...)}
+func oneClient(change ...func(*result.Busy)) []result.HostRow {
+	return []result.HostRow{watchedHost("vm14", "broker"), watchedHost("vm16", "client", change...)}
 }
 
 // parts are processes of hosts that count, each with its own verdict; those bound by
 // kt's schedule are not valid.
-func parts(limits ...Limit) []ProcessRow {
-	var rows []ProcessRow
+func parts(limits ...result.Limit) []result.ProcessRow {
+	var rows []result.ProcessRow
 	for i, l := range limits {
-		rows = append(rows, ProcessRow{
+		rows = append(rows, result.ProcessRow{
 			Host: "vm" + string(rune('6'+i)), Process: i + 1, Counted: true,
-			Valid: l != LimitSchedule, BoundBy: Verdict{l, "it was so"},
+			Valid: l != result.LimitSchedule, BoundBy: result.Verdict{Limit: l, Evidence: "it was so"},
 		})
 	}
 	return rows
 }
 
 func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
-	acks := Verdict{LimitBrokerAcks, "senders waited"}
-	kept := Verdict{LimitNone, "the target was kept"}
-	content := parts(LimitNone, LimitNone, LimitNone)
-	healthy := parts(LimitBrokerAcks, LimitBrokerAcks, LimitBrokerAcks)
+	acks := result.Verdict{Limit: result.LimitBrokerAcks, Evidence: "senders waited"}
+	kept := result.Verdict{Limit: result.LimitNone, Evidence: "the target was kept"}
+	content := parts(result.LimitNone, result.LimitNone, result.LimitNone)
+	healthy := parts(result.LimitBrokerAcks, result.LimitBrokerAcks, result.LimitBrokerAcks)
 	for _, row := range []struct {
 		says      string
-		hosts     []HostRow
-		processes []ProcessRow
-		merged    Verdict
-		want      Limit
+		hosts     []result.HostRow
+		processes []result.ProcessRow
+		merged    result.Verdict
+		want      result.Limit
 		evidence  string // all of it
 	}{
 		{
 			"records that failed, whatever is saturated",
-			oneBroker(sent(1)), parts(LimitSchedule),
-			Verdict{LimitFailures, "half of them"},
-			LimitFailures, "half of them",
+			oneBroker(sent(1)), parts(result.LimitSchedule),
+			result.Verdict{Limit: result.LimitFailures, Evidence: "half of them"},
+			result.LimitFailures, "half of them",
 		},
-		{"a stall, whatever is saturated", oneBroker(sent(1)), healthy, Verdict{LimitStall, "for 9 s"}, LimitStall, "for 9 s"},
-		{"reading that could not go on", oneBroker(sent(1)), healthy, Verdict{LimitReadFailed, "gone"}, LimitReadFailed, "gone"},
+		{"a stall, whatever is saturated", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitStall, Evidence: "for 9 s"}, result.LimitStall, "for 9 s"},
+		{"reading that could not go on", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitReadFailed, Evidence: "gone"}, result.LimitReadFailed, "gone"},
 		{
 			"one process that missed its schedule makes the whole not valid",
-			oneBroker(sent(1)), parts(LimitBrokerAcks, LimitSchedule, LimitNone), acks,
+			oneBroker(sent(1)), parts(result.LimitBrokerAcks, result.LimitSchedule, result.LimitNone), acks,
 			"kt's schedule on vm7", "1 of 3 processes; process 2 of vm7: it was so",
 		},
 		{
 			"half of the processes had no CPU left",
-			oneBroker(sent(1)), parts(LimitClientCPU, LimitBrokerAcks, LimitClientCPU, LimitNone), acks,
+			oneBroker(sent(1)), parts(result.LimitClientCPU, result.LimitBrokerAcks, result.LimitClientCPU, result.LimitNone), acks,
 			"client CPU on vm6 and vm8", "2 of 4 processes; process 1 of vm6: it was so",
 		},
 		{
 			"all of many had none",
-			oneBroker(sent(1)), parts(LimitClientCPU, LimitClientCPU, LimitClientCPU, LimitClientCPU), acks,
+			oneBroker(sent(1)), parts(result.LimitClientCPU, result.LimitClientCPU, result.LimitClientCPU, result.LimitClientCPU), acks,
 			"client CPU on 4 hosts", "4 of 4 processes; process 1 of vm6: it was so",
 		},
 		{
 			"less than half of them had none, and a broker is saturated",
-			oneBroker(sent(0.97), disk(0.41)), parts(LimitClientCPU, LimitBrokerAcks, LimitBrokerAcks), acks,
+			oneBroker(sent(0.97), disk(0.41)), parts(result.LimitClientCPU, result.LimitBrokerAcks, result.LimitBrokerAcks), acks,
 			"vm14's network", "97 % of 10 Gb/s sent; its disks at 41 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
 		},
 		{
 			"less than half of them had none, and nothing is saturated",
-			oneBroker(cpu(0.5)), parts(LimitClientCPU, LimitBrokerAcks, LimitBrokerAcks), acks,
-			LimitBrokerAcks, "senders waited; 1 of 3 processes had no CPU left, on vm6; " +
+			oneBroker(cpu(0.5)), parts(result.LimitClientCPU, result.LimitBrokerAcks, result.LimitBrokerAcks), acks,
+			result.LimitBrokerAcks, "senders waited; 1 of 3 processes had no CPU left, on vm6; " +
 				"nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
 		},
 		{
 			"a process that does not count is none of them",
 			oneBroker(cpu(0.5)),
-			[]ProcessRow{{Host: "vm6", Process: 1, BoundBy: Verdict{LimitSchedule, "late"}}},
+			[]result.ProcessRow{{Host: "vm6", Process: 1, BoundBy: result.Verdict{Limit: result.LimitSchedule, Evidence: "late"}}},
 			acks,
-			LimitBrokerAcks, "senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
+			result.LimitBrokerAcks, "senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
 		},
-		{"only all together had no CPU left", oneBroker(sent(1)), healthy, Verdict{LimitClientCPU, "3.9 of 4"}, LimitClientCPU, "3.9 of 4"},
+		{"only all together had no CPU left", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitClientCPU, Evidence: "3.9 of 4"}, result.LimitClientCPU, "3.9 of 4"},
 		{
 			"a stall of one host's processes only",
-			oneBroker(sent(1)), parts(LimitNone, LimitStall, LimitNone),
-			Verdict{LimitStall, "nothing came"},
+			oneBroker(sent(1)), parts(result.LimitNone, result.LimitStall, result.LimitNone),
+			result.Verdict{Limit: result.LimitStall, Evidence: "nothing came"},
 			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so",
 		},
-		{"a stall of all", oneBroker(sent(1)), parts(LimitStall, LimitStall), Verdict{LimitStall, "nothing came"}, LimitStall, "nothing came"},
-		{"a stall of none by itself", oneBroker(sent(1)), healthy, Verdict{LimitStall, "nothing came"}, LimitStall, "nothing came"},
-		{"a quota", oneBroker(sent(1)), healthy, Verdict{LimitThrottle, "half of the time"}, LimitThrottle, "half of the time"},
+		{"a stall of all", oneBroker(sent(1)), parts(result.LimitStall, result.LimitStall), result.Verdict{Limit: result.LimitStall, Evidence: "nothing came"}, result.LimitStall, "nothing came"},
+		{"a stall of none by itself", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitStall, Evidence: "nothing came"}, result.LimitStall, "nothing came"},
+		{"a quota", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitThrottle, Evidence: "half of the time"}, result.LimitThrottle, "half of the time"},
 		{
 			"a target that was kept",
-			oneBroker(cpu(0.3)), content, kept, LimitNone,
+			oneBroker(cpu(0.3)), content, kept, result.LimitNone,
 			"the target was kept; nothing that was watched was saturated, nearest to it was vm14's CPU: 30 % of its 16 cores in use",
 		},
 		{
 			"a target that was kept with a broker at its limit",
-			oneBroker(sent(0.95)), content, kept, LimitNone,
+			oneBroker(sent(0.95)), content, kept, result.LimitNone,
 			"the target was kept; saturated all the same: vm14's network, 95 % of 10 Gb/s sent",
 		},
-		{"a target that was kept while nobody watched", nil, content, kept, LimitNone, "the target was kept"},
+		{"a target that was kept while nobody watched", nil, content, kept, result.LimitNone, "the target was kept"},
 		{
 			"a target that was kept, but for one process",
-			oneBroker(cpu(0.3)), parts(LimitNone, LimitStall, LimitNone), kept,
+			oneBroker(cpu(0.3)), parts(result.LimitNone, result.LimitStall, result.LimitNone), kept,
 			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so; nothing that was watched was saturated, nearest to it was vm14's CPU: 30 % of its 16 cores in use",
 		},
 		{
 			"a target that was kept, but for one process, with a broker at its limit",
-			oneBroker(cpu(0.9995)), parts(LimitNone, LimitStall, LimitNone), kept,
+			oneBroker(cpu(0.9995)), parts(result.LimitNone, result.LimitStall, result.LimitNone), kept,
 			"vm14's CPU", "100 % of its 16 cores in use; a stall on vm7: 1 of 3 processes; process 2 of vm7: it was so; " +
 				"its network at 0 %, its disks at 0 %, clients' network at 0 %, clients' CPU at 0 %",
 		},
 		{
 			"a target that was kept, but for the gravest of what processes say",
-			nil, parts(LimitBrokerAcks, LimitStall, LimitBrokerAcks), kept,
+			nil, parts(result.LimitBrokerAcks, result.LimitStall, result.LimitBrokerAcks), kept,
 			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so; no host was watched: start kt agent on the brokers' hosts and the clients'",
 		},
-		{"what is kt itself is not held against a target that was kept", nil, parts(LimitNone, LimitClient, LimitClientCPU), kept, LimitNone, "the target was kept"},
+		{"what is kt itself is not held against a target that was kept", nil, parts(result.LimitNone, result.LimitClient, result.LimitClientCPU), kept, result.LimitNone, "the target was kept"},
 		{
 			"too little to tell, with a broker at its limit",
 			oneBroker(sent(0.95)), healthy,
-			Verdict{LimitUnknown, "too short"},
-			LimitUnknown,
+			result.Verdict{Limit: result.LimitUnknown, Evidence: "too short"},
+			result.LimitUnknown,
 			"too short; saturated all the same: vm14's network, 95 % of 10 Gb/s sent",
 		},
 		{
 			"nobody watched anything",
-			[]HostRow{{Host: "vm14", Role: "broker"}, {Host: "vm16"}},
-			healthy, acks, LimitBrokerAcks,
+			[]result.HostRow{{Host: "vm14", Role: "broker"}, {Host: "vm16"}},
+			healthy, acks, result.LimitBrokerAcks,
 			"senders waited; no host was watched: start kt agent on the brokers' hosts and the clients'",
 		},
 		{
 			"vitals of no time are none",
-			[]HostRow{{Host: "vm14", Role: "broker", Busy: &Busy{Cores: 4, CPUShare: 1}}},
-			healthy, acks, LimitBrokerAcks,
+			[]result.HostRow{{Host: "vm14", Role: "broker", Busy: &result.Busy{Cores: 4, CPUShare: 1}}},
+			healthy, acks, result.LimitBrokerAcks,
 			"senders waited; no host was watched: start kt agent on the brokers' hosts and the clients'",
 		},
 		{
 			"only clients were watched",
-			[]HostRow{watchedHost("vm16", "client", cpu(0.2))},
-			healthy, acks, LimitBrokerAcks,
+			[]result.HostRow{watchedHost("vm16", "client", cpu(0.2))},
+			healthy, acks, result.LimitBrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm16's CPU: 20 % of its 16 cores in use; " +
 				"no broker host was watched: start kt agent on them",
 		},
 		{
 			"only clients were watched, and one is saturated",
-			[]HostRow{watchedHost("vm16", "client", sent(0.96)), watchedHost("vm18", "client", sent(0.5))},
+			[]result.HostRow{watchedHost("vm16", "client", sent(0.96)), watchedHost("vm18", "client", sent(0.5))},
 			healthy, acks, "vm16's network",
 			"96 % of 10 Gb/s sent; its CPU at 0 %, other clients' network at 50 %; no broker host was watched: start kt agent on them",
 		},
 		{
 			"one of two brokers was not watched",
-			append(oneBroker(disk(0.93)), HostRow{Host: "vm15", Role: "broker"}), healthy, acks, "vm14's disks",
+			append(oneBroker(disk(0.93)), result.HostRow{Host: "vm15", Role: "broker"}), healthy, acks, "vm14's disks",
 			"nvme0n1 busy for 93 % of the time; its network at 0 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %; not watched: vm15",
 		},
 		{
 			"several are saturated: the one that is most so for its threshold",
-			[]HostRow{
+			[]result.HostRow{
 				watchedHost("vm14", "broker", received(0.92), steal(0.2)), watchedHost("vm15", "broker", received(0.91)),
 				watchedHost("vm13", "broker", received(0.89)), watchedHost("vm16", "client", cpu(0.96)),
 			},
@@ -197,7 +205,7 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		},
 		{
 			"more than can be read of",
-			[]HostRow{
+			[]result.HostRow{
 				watchedHost("a", "broker", sent(0.96)), watchedHost("b", "broker", sent(0.95)), watchedHost("c", "broker", sent(0.94)),
 				watchedHost("d", "broker", sent(0.93)), watchedHost("e", "broker", sent(0.92)), watchedHost("f", "broker", sent(0.91)),
 			},
@@ -207,27 +215,27 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		},
 		{
 			"a broker before a client, when both are as full",
-			[]HostRow{watchedHost("a", "client", sent(0.95)), watchedHost("z", "broker", sent(0.95))},
+			[]result.HostRow{watchedHost("a", "client", sent(0.95)), watchedHost("z", "broker", sent(0.95))},
 			healthy, acks, "z's network",
 			"95 % of 10 Gb/s sent; a's network too: 95 % of 10 Gb/s sent; its disks at 0 %, its CPU at 0 %, clients' CPU at 0 %",
 		},
 		{
 			"the network before the CPU, and the first of two hosts, when all are as full",
-			[]HostRow{watchedHost("b", "broker", sent(0.95), cpu(0.95)), watchedHost("a", "broker", sent(0.95), cpu(0.95))},
+			[]result.HostRow{watchedHost("b", "broker", sent(0.95), cpu(0.95)), watchedHost("a", "broker", sent(0.95), cpu(0.95))},
 			healthy, acks, "a's network",
 			"95 % of 10 Gb/s sent; b's network too: 95 % of 10 Gb/s sent; its CPU too: 95 % of its 16 cores in use; " +
 				"b's CPU too: 95 % of its 16 cores in use; its disks at 0 %",
 		},
 		{
 			"of several links the fullest is named",
-			oneBroker(func(b *Busy) {
-				b.Networks = append(b.Networks, BusyNetwork{Name: "eth1", SpeedBits: 2_500_000_000, SentShare: 0.2, ReceivedShare: 0.99})
+			oneBroker(func(b *result.Busy) {
+				b.Networks = append(b.Networks, result.BusyNetwork{Name: "eth1", SpeedBits: 2_500_000_000, SentShare: 0.2, ReceivedShare: 0.99})
 			}), healthy, acks, "vm14's network",
 			"eth1 at 99 % of 2.5 Gb/s received; its disks at 0 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
 		},
 		{
 			"a link that does not tell its speed is not named, but told of",
-			oneBroker(speechless(830)), healthy, acks, LimitBrokerAcks,
+			oneBroker(speechless(830)), healthy, acks, result.LimitBrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm14's disks: nvme0n1 busy for 0 % of the time; " +
 				"vm14's ens5 sent 830 MiB/s, and does not tell its speed",
 		},
@@ -239,29 +247,29 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		},
 		{
 			"a link that carried more than its speed says told something else",
-			oneBroker(func(b *Busy) {
-				b.Networks[0] = BusyNetwork{Name: "tap0", SpeedBits: 10e6, ReceivedShare: 90, ReceivedMiB: 107}
-			}), healthy, acks, LimitBrokerAcks,
+			oneBroker(func(b *result.Busy) {
+				b.Networks[0] = result.BusyNetwork{Name: "tap0", SpeedBits: 10e6, ReceivedShare: 90, ReceivedMiB: 107}
+			}), healthy, acks, result.LimitBrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm14's disks: nvme0n1 busy for 0 % of the time; " +
 				"vm14's tap0 received 107 MiB/s, and does not tell its speed",
 		},
 		{
 			"a host that is called a client is one, whoever runs there too",
-			[]HostRow{watchedHost("vm14", "client", cpu(0.92), func(b *Busy) { b.Brokers = []BusyBroker{{PID: 1, GCShare: 0.3}} })},
-			healthy, acks, LimitBrokerAcks,
+			[]result.HostRow{watchedHost("vm14", "client", cpu(0.92), func(b *result.Busy) { b.Brokers = []result.BusyBroker{{PID: 1, GCShare: 0.3}} })},
+			healthy, acks, result.LimitBrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 92 % of its 16 cores in use; " +
 				"no broker host was watched: start kt agent on them",
 		},
 		{
 			"a host of which nobody said anything is a broker with a broker's JVM on it",
-			[]HostRow{watchedHost("vm14", "", func(b *Busy) { b.Brokers = []BusyBroker{{PID: 1, GCShare: 0.3}} })},
+			[]result.HostRow{watchedHost("vm14", "", func(b *result.Busy) { b.Brokers = []result.BusyBroker{{PID: 1, GCShare: 0.3}} })},
 			healthy, acks,
 			"vm14's garbage collection", "it stopped the broker for 30 % of the time; its network at 0 %, its CPU at 0 %",
 		},
 		{
 			"what readers could not do gives way to what is saturated",
 			oneBroker(disk(0.99)), healthy,
-			Verdict{LimitFetches, "readers waited"},
+			result.Verdict{Limit: result.LimitFetches, Evidence: "readers waited"},
 			"vm14's disks",
 			"nvme0n1 busy for 99 % of the time; its network at 0 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
 		},
@@ -279,25 +287,25 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 }
 
 func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
-	acks := Verdict{LimitBrokerAcks, "senders waited"}
+	acks := result.Verdict{Limit: result.LimitBrokerAcks, Evidence: "senders waited"}
 	for _, row := range []struct {
 		says  string
-		at    func(float64) []HostRow
+		at    func(float64) []result.HostRow
 		shows float64
-		want  Limit
+		want  result.Limit
 	}{
-		{"a broker's link out", func(s float64) []HostRow { return oneBroker(sent(s)) }, 0.90, "vm14's network"},
-		{"a broker's link in", func(s float64) []HostRow { return oneBroker(received(s)) }, 0.90, "vm14's network"},
-		{"a broker's disk", func(s float64) []HostRow { return oneBroker(disk(s)) }, 0.90, "vm14's disks"},
-		{"a broker's CPU", func(s float64) []HostRow { return oneBroker(cpu(s)) }, 0.90, "vm14's CPU"},
-		{"a broker's steal", func(s float64) []HostRow { return oneBroker(steal(s)) }, 0.10, "vm14's hypervisor"},
-		{"a broker's collections", func(s float64) []HostRow { return oneBroker(gc(s)) }, 0.10, "vm14's garbage collection"},
-		{"a client's link out", func(s float64) []HostRow { return oneClient(sent(s)) }, 0.90, "vm16's network"},
-		{"a client's link in", func(s float64) []HostRow { return oneClient(received(s)) }, 0.90, "vm16's network"},
-		{"a client's CPU", func(s float64) []HostRow { return oneClient(cpu(s)) }, 0.95, "vm16's CPU"},
-		{"a client's steal", func(s float64) []HostRow { return oneClient(steal(s)) }, 0.10, "vm16's hypervisor"},
+		{"a broker's link out", func(s float64) []result.HostRow { return oneBroker(sent(s)) }, 0.90, "vm14's network"},
+		{"a broker's link in", func(s float64) []result.HostRow { return oneBroker(received(s)) }, 0.90, "vm14's network"},
+		{"a broker's disk", func(s float64) []result.HostRow { return oneBroker(disk(s)) }, 0.90, "vm14's disks"},
+		{"a broker's CPU", func(s float64) []result.HostRow { return oneBroker(cpu(s)) }, 0.90, "vm14's CPU"},
+		{"a broker's steal", func(s float64) []result.HostRow { return oneBroker(steal(s)) }, 0.10, "vm14's hypervisor"},
+		{"a broker's collections", func(s float64) []result.HostRow { return oneBroker(gc(s)) }, 0.10, "vm14's garbage collection"},
+		{"a client's link out", func(s float64) []result.HostRow { return oneClient(sent(s)) }, 0.90, "vm16's network"},
+		{"a client's link in", func(s float64) []result.HostRow { return oneClient(received(s)) }, 0.90, "vm16's network"},
+		{"a client's CPU", func(s float64) []result.HostRow { return oneClient(cpu(s)) }, 0.95, "vm16's CPU"},
+		{"a client's steal", func(s float64) []result.HostRow { return oneClient(steal(s)) }, 0.10, "vm16's hypervisor"},
 	} {
-		if got := boundAcross(row.at(row.shows-0.001), nil, acks); got.Limit != LimitBrokerAcks {
+		if got := boundAcross(row.at(row.shows-0.001), nil, acks); got.Limit != result.LimitBrokerAcks {
 			t.Errorf("%s: below its threshold it is %q: %s", row.says, got.Limit, got.Evidence)
 		}
 		if got := boundAcross(row.at(row.shows), nil, acks); got.Limit != row.want {
@@ -306,12 +314,12 @@ func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
 	}
 	for _, row := range []struct {
 		says  string
-		hosts []HostRow
-		want  Limit
+		hosts []result.HostRow
+		want  result.Limit
 	}{
-		{"a client's disk, which no load makes use of", oneClient(func(b *Busy) { b.Disks = []BusyDisk{{Name: "sda", BusyShare: 1}} }), LimitBrokerAcks},
+		{"a client's disk, which no load makes use of", oneClient(func(b *result.Busy) { b.Disks = []result.BusyDisk{{Name: "sda", BusyShare: 1}} }), result.LimitBrokerAcks},
 		{"a little more than a link can carry, which the clocks explain", oneBroker(sent(1.10)), "vm14's network"},
-		{"more than they explain", oneBroker(sent(1.11)), LimitBrokerAcks},
+		{"more than they explain", oneBroker(sent(1.11)), result.LimitBrokerAcks},
 	} {
 		if got := boundAcross(row.hosts, nil, acks); got.Limit != row.want {
 			t.Errorf("%s: it is %q: %s", row.says, got.Limit, got.Evidence)
@@ -320,13 +328,13 @@ func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
 }
 
 func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
-	hosts := []HostRow{
+	hosts := []result.HostRow{
 		watchedHost("a", "client", sent(0.95)), watchedHost("b", "broker", sent(0.95), disk(0.95)),
 		watchedHost("c", "broker", sent(0.95), gc(0.1)), watchedHost("d", "broker", speechless(10)), watchedHost("e", "client", speechless(10)),
 		{Host: "f", Role: "broker"},
 		{Host: "g", Role: "broker"},
 	}
-	merged := Verdict{LimitBrokerAcks, "senders waited"}
+	merged := result.Verdict{Limit: result.LimitBrokerAcks, Evidence: "senders waited"}
 	want := boundAcross(hosts, nil, merged)
 	for range len(hosts) {
 		hosts = append(hosts[1:], hosts[0])
@@ -338,7 +346,7 @@ func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
 
 // The thresholds are promised to users: the page and the constants must say the same.
 func TestTheThresholdsAreThoseOfTheDocument(t *testing.T) {
-	page, err := os.ReadFile("../../docs/limits.md")
+	page, err := os.ReadFile("../../../docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}

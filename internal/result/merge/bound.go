@@ -1,10 +1,11 @@
-package result
+package merge
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -12,12 +13,12 @@ import (
 // behind it: they are where so little is left that it shows. docs/limits.md says the same
 // to users.
 const (
-	linkFull      = 0.90          // of its speed, which has headers and gaps between frames in it: data get 94 to 98 %
-	diskFull      = 0.90          // of the time with a request: whatever comes next waits
-	brokerCPUFull = 0.90          // of its cores: threads wait for each other well before the last core is full
-	clientCPUFull = hostSaturated // of its cores: as in a run of one host, so that both say the same
-	stealShows    = 0.10          // of all cores' time: each tenth of a second is somebody else's
-	gcShows       = 0.10          // of the time: while a collection stops a broker, all of its clients wait
+	linkFull      = 0.90                 // of its speed, which has headers and gaps between frames in it: data get 94 to 98 %
+	diskFull      = 0.90                 // of the time with a request: whatever comes next waits
+	brokerCPUFull = 0.90                 // of its cores: threads wait for each other well before the last core is full
+	clientCPUFull = result.HostSaturated // of its cores: as in a run of one host, so that both say the same
+	stealShows    = 0.10                 // of all cores' time: each tenth of a second is somebody else's
+	gcShows       = 0.10                 // of the time: while a collection stops a broker, all of its clients wait
 
 	// overSpeed is how much of its speed a link cannot have carried, counters being
 	// read a little early or late: what it says is not its speed.
@@ -45,66 +46,66 @@ const (
 //   - what was saturated on a host: the most for its threshold
 //   - what parts say that were bound by something other than kt, where the whole was not
 //   - what the merged verdict says
-func boundAcross(hosts []HostRow, processes []ProcessRow, merged Verdict) Verdict {
-	processes = slices.DeleteFunc(slices.Clone(processes), func(p ProcessRow) bool { return !p.Counted })
+func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged result.Verdict) result.Verdict {
+	processes = slices.DeleteFunc(slices.Clone(processes), func(p result.ProcessRow) bool { return !p.Counted })
 	count := len(processes)
-	switch who := partsAt(processes, LimitStall); {
-	case merged.Limit == LimitStall && len(who) > 0 && len(hostsIn(who)) < len(hostsIn(processes)):
-		return partsVerdict(who, count, LimitStall, merged)
-	case slices.Contains([]Limit{LimitFailures, LimitStall, LimitReadFailed}, merged.Limit):
+	switch who := partsAt(processes, result.LimitStall); {
+	case merged.Limit == result.LimitStall && len(who) > 0 && len(hostsIn(who)) < len(hostsIn(processes)):
+		return partsVerdict(who, count, result.LimitStall, merged)
+	case slices.Contains([]result.Limit{result.LimitFailures, result.LimitStall, result.LimitReadFailed}, merged.Limit):
 		return merged
 	}
-	for _, limit := range []Limit{LimitClientCPU, LimitSchedule} {
+	for _, limit := range []result.Limit{result.LimitClientCPU, result.LimitSchedule} {
 		who := partsAt(processes, limit)
 		most := len(who) > 0 && float64(len(who)) >= partsShow*float64(count)
 		if most || spoilt(who) || merged.Limit == limit {
 			return partsVerdict(who, count, limit, merged)
 		}
 	}
-	if merged.Limit == LimitThrottle {
+	if merged.Limit == result.LimitThrottle {
 		return merged
 	}
 	all := capacitiesOf(hosts)
-	said, some := Verdict{}, false // what parts say of a load that was carried as a whole
-	if merged.Limit == LimitNone {
+	said, some := result.Verdict{}, false // what parts say of a load that was carried as a whole
+	if merged.Limit == result.LimitNone {
 		said, some = heldUp(processes, merged)
 	}
 	switch {
-	case merged.Limit == LimitUnknown || merged.Limit == LimitNone && !some:
+	case merged.Limit == result.LimitUnknown || merged.Limit == result.LimitNone && !some:
 		blind := ""
 		if len(all) > 0 {
 			blind = unwatched(hosts)
 		}
-		return Verdict{merged.Limit, sentence(merged.Evidence, nearest(all), blind)}
+		return result.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, nearest(all), blind)}
 	case len(all) > 0 && all[0].saturated():
 		top, parts := all[0], ""
 		if some {
 			parts = fmt.Sprintf("%s: %s", said.Limit, said.Evidence)
 		}
-		return Verdict{Limit(top.name()), sentence(top.words, parts, beside(all), mute(hosts), unwatched(hosts))}
+		return result.Verdict{Limit: result.Limit(top.name()), Evidence: sentence(top.words, parts, beside(all), mute(hosts), unwatched(hosts))}
 	case some:
-		return Verdict{said.Limit, sentence(said.Evidence, nearest(all), mute(hosts), unwatched(hosts))}
+		return result.Verdict{Limit: said.Limit, Evidence: sentence(said.Evidence, nearest(all), mute(hosts), unwatched(hosts))}
 	}
 	short := ""
-	if who := partsAt(processes, LimitClientCPU); len(who) > 0 {
+	if who := partsAt(processes, result.LimitClientCPU); len(who) > 0 {
 		short = fmt.Sprintf("%d of %s had no CPU left, on %s", len(who), theme.Plural(count, "process", "processes"), hostsOf(who))
 	}
-	return Verdict{merged.Limit, sentence(merged.Evidence, short, nearest(all), mute(hosts), unwatched(hosts))}
+	return result.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, short, nearest(all), mute(hosts), unwatched(hosts))}
 }
 
 // outside are the limits of a part that are neither kt nor what it was asked for, the
 // gravest first.
-var outside = []Limit{LimitFailures, LimitStall, LimitThrottle, LimitHostCPU, LimitSockets, LimitBrokerAcks, LimitFetches}
+var outside = []result.Limit{result.LimitFailures, result.LimitStall, result.LimitThrottle, result.LimitHostCPU, result.LimitSockets, result.LimitBrokerAcks, result.LimitFetches}
 
 // heldUp is what parts say that were bound by something other than kt: others made up for
 // them, or were spared. ok is false when there are none.
-func heldUp(processes []ProcessRow, merged Verdict) (v Verdict, ok bool) {
+func heldUp(processes []result.ProcessRow, merged result.Verdict) (v result.Verdict, ok bool) {
 	for _, limit := range outside {
 		if who := partsAt(processes, limit); len(who) > 0 {
 			return partsVerdict(who, len(processes), limit, merged), true
 		}
 	}
-	return Verdict{}, false
+	return result.Verdict{}, false
 }
 
 // nearest tells what was closest to its limit.
@@ -119,8 +120,8 @@ func nearest(all []capacity) string {
 }
 
 // partsAt are the processes that were bound by something by themselves.
-func partsAt(processes []ProcessRow, limit Limit) []ProcessRow {
-	var who []ProcessRow
+func partsAt(processes []result.ProcessRow, limit result.Limit) []result.ProcessRow {
+	var who []result.ProcessRow
 	for _, p := range processes {
 		if p.BoundBy.Limit == limit {
 			who = append(who, p)
@@ -130,25 +131,25 @@ func partsAt(processes []ProcessRow, limit Limit) []ProcessRow {
 }
 
 // spoilt tells whether one of the processes makes the whole not valid.
-func spoilt(who []ProcessRow) bool {
-	return slices.ContainsFunc(who, func(p ProcessRow) bool { return !p.Valid })
+func spoilt(who []result.ProcessRow) bool {
+	return slices.ContainsFunc(who, func(p result.ProcessRow) bool { return !p.Valid })
 }
 
 // partsVerdict names the hosts on which parts were the limit themselves.
-func partsVerdict(who []ProcessRow, of int, limit Limit, merged Verdict) Verdict {
+func partsVerdict(who []result.ProcessRow, of int, limit result.Limit, merged result.Verdict) result.Verdict {
 	if len(who) == 0 {
 		return merged // only all of them together
 	}
 	first := who[0]
-	return Verdict{
-		Limit: limit + Limit(" on "+hostsOf(who)),
+	return result.Verdict{
+		Limit: limit + result.Limit(" on "+hostsOf(who)),
 		Evidence: sentence(fmt.Sprintf("%d of %s; process %d of %s: %s",
 			len(who), theme.Plural(of, "process", "processes"), first.Process, first.Host, first.BoundBy.Evidence)),
 	}
 }
 
 // hostsOf names the hosts of processes: "vm16", "vm16 and vm18", "4 hosts".
-func hostsOf(who []ProcessRow) string {
+func hostsOf(who []result.ProcessRow) string {
 	names := hostsIn(who)
 	if len(names) > mostNamed {
 		return fmt.Sprintf("%d hosts", len(names))
@@ -157,7 +158,7 @@ func hostsOf(who []ProcessRow) string {
 }
 
 // hostsIn are the hosts of processes, each once.
-func hostsIn(processes []ProcessRow) []string {
+func hostsIn(processes []result.ProcessRow) []string {
 	var names []string
 	for _, p := range processes {
 		names = append(names, p.Host)
@@ -218,7 +219,7 @@ func beside(all []capacity) string {
 }
 
 // mute tells of the busiest link whose speed is not known: nobody can say how full it is.
-func mute(hosts []HostRow) string {
+func mute(hosts []result.HostRow) string {
 	most, text := 0.0, ""
 	for _, h := range hosts {
 		if !watched(h) {
@@ -240,7 +241,7 @@ func mute(hosts []HostRow) string {
 
 // unwatched tells which brokers nothing is known of, and which hosts were watched for a
 // part of the time only; "" when each was watched.
-func unwatched(hosts []HostRow) string {
+func unwatched(hosts []result.HostRow) string {
 	parts, blind := blindHosts(hosts)
 	seen, some := len(parts) > 0, len(parts) > 0
 	for _, h := range hosts {
@@ -267,7 +268,7 @@ func unwatched(hosts []HostRow) string {
 
 // blindHosts are the hosts that were watched for too short a time, each with how long that
 // was, and those that were not watched at all and are brokers', or were only to be watched.
-func blindHosts(hosts []HostRow) (parts, blind []string) {
+func blindHosts(hosts []result.HostRow) (parts, blind []string) {
 	for _, h := range hosts {
 		if s := fragment(h); s != "" {
 			parts = append(parts, s)

@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"cmp"
@@ -8,22 +8,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // row is a process of a merged result.
-func (p *mergedPart) row(r *Result, f frame) ProcessRow {
-	row := ProcessRow{
+func (p *mergedPart) row(r *result.Result, f frame) result.ProcessRow {
+	row := result.ProcessRow{
 		Host: p.host(), Process: p.number, RunID: p.header.RunID, Command: string(p.header.Plan.Command),
 		State: p.state, Counted: p.counted, CoresAvailable: r.Client.CoresAvailable,
 		Valid: r.Valid, Invalid: r.Invalid, BoundBy: r.BoundBy,
-		Figures: Figures{
+		Figures: result.Figures{
 			Records: r.Records, Errors: r.Errors, Bytes: r.Throughput.Bytes,
 			Response: r.Latency.Response, Service: r.Latency.Service, EndToEnd: r.Latency.EndToEnd,
 			CPUCores: r.Client.CPUCores, PeakResidentBytes: r.Client.PeakResidentBytes,
 		},
 	}
-	row.ConsumedBytes = p.fold.total[stats.Measured].ConsumedBytes
+	row.ConsumedBytes = p.fold.Total(stats.Measured).ConsumedBytes
 	if a := p.agreed(); a != nil {
 		late := a.Late.Microseconds()
 		row.StartLateUS = &late
@@ -32,55 +33,51 @@ func (p *mergedPart) row(r *Result, f frame) ProcessRow {
 	if ok {
 		row.FromSeconds, row.ToSeconds = (from + p.shift).Seconds(), (to + p.shift).Seconds()
 	}
-	if to-from < shortest {
+	if to-from < result.Shortest {
 		row.CPUCores = 0 // not known: its samples are of moments
 	}
 	if !p.counted {
 		f = frame{from: from, to: to, apart: saysApart}
 	}
-	row.setRates(p.rates(f))
+	setRates(&row.Figures, p.rates(f))
 	row.Note = p.note(r, ok)
 	return row
 }
 
-// NothingMeasured is the note of a process that has a whole file, and no record in it
-// that counts.
-const NothingMeasured = "nothing was measured in it"
-
 // note is what happened to the part, "" when nothing did.
-func (p *mergedPart) note(r *Result, measured bool) string {
+func (p *mergedPart) note(r *result.Result, measured bool) string {
 	switch {
 	case p.corrupt != nil:
 		return fmt.Sprintf("its file is corrupt: %v; what is there of it before ends at %.1f s", p.corrupt, p.end().Seconds())
-	case p.state == PartLost:
+	case p.state == result.PartLost:
 		return fmt.Sprintf("its file has no end: what is there of it ends at %.1f s", p.end().Seconds())
-	case p.state == PartLate && p.agreed().Late < 0:
+	case p.state == result.PartLate && p.agreed().Late < 0:
 		return fmt.Sprintf("it began %s before the agreed start", -p.agreed().Late.Round(time.Millisecond))
-	case p.state == PartLate:
+	case p.state == result.PartLate:
 		return fmt.Sprintf("it began %s after the agreed start", p.agreed().Late.Round(time.Millisecond))
 	case p.ranOn > 0 && !measured:
 		return fmt.Sprintf("somebody ended it at %.1f s, before its first record: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
 	case p.ranOn > 0:
 		return fmt.Sprintf("somebody ended it at %.1f s: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
-	case r.Reading == ReadFailed:
+	case r.Reading == result.ReadFailed:
 		return "reading could not go on: " + r.ReadError
 	case !measured:
-		return NothingMeasured
-	case p.state == PartStopped:
+		return result.NothingMeasured
+	case p.state == result.PartStopped:
 		return "somebody ended it"
 	}
 	return ""
 }
 
-func (f *Figures) setRates(a done) {
+func setRates(f *result.Figures, a done) {
 	f.RecordsPerSecond, f.MiBPerSecond = a.acknowledged, a.bytes/mib
 	f.ConsumedPerSecond, f.ConsumedMiB = a.consumed, a.consumedBytes/mib
 }
 
-// add adds the counts and rates of a process to those of its host. Latencies come from
+// addFigures adds the counts and rates of a process to those of its host. Latencies come from
 // histograms.
-func (f *Figures) add(o *Figures) {
-	f.Records = f.Records.plus(o.Records)
+func addFigures(f, o *result.Figures) {
+	f.Records = plus(f.Records, o.Records)
 	for code, n := range o.Errors {
 		f.Errors[code] += n
 	}
@@ -94,15 +91,15 @@ func (f *Figures) add(o *Figures) {
 	f.PeakResidentBytes += o.PeakResidentBytes
 }
 
-func (r Records) plus(o Records) Records {
-	return Records{
+func plus(r, o result.Records) result.Records {
+	return result.Records{
 		Offered: r.Offered + o.Offered, Acknowledged: r.Acknowledged + o.Acknowledged, Failed: r.Failed + o.Failed,
 		Unknown: r.Unknown + o.Unknown, Unsent: r.Unsent + o.Unsent, Consumed: r.Consumed + o.Consumed,
 	}
 }
 
 // missing is the processes of the roster of which nothing is there.
-func (m *merge) missing() []ProcessRow {
+func (m *merge) missing() []result.ProcessRow {
 	there := make(map[string]map[int]bool)
 	for _, p := range m.parts {
 		if there[p.host()] == nil {
@@ -110,15 +107,15 @@ func (m *merge) missing() []ProcessRow {
 		}
 		there[p.host()][p.number] = true
 	}
-	var rows []ProcessRow
+	var rows []result.ProcessRow
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
 		for n := 1; n <= m.roster[name].Processes; n++ {
 			if there[name][n] {
 				continue
 			}
-			rows = append(rows, ProcessRow{
-				Host: name, Process: n, State: PartMissing, Note: "nothing is there of it",
-				Figures: Figures{Errors: Errors{}}, Invalid: []string{}, BoundBy: Verdict{Limit: LimitUnknown, Evidence: "nothing was measured"},
+			rows = append(rows, result.ProcessRow{
+				Host: name, Process: n, State: result.PartMissing, Note: "nothing is there of it",
+				Figures: result.Figures{Errors: result.Errors{}}, Invalid: []string{}, BoundBy: result.Verdict{Limit: result.LimitUnknown, Evidence: "nothing was measured"},
 			})
 		}
 	}
@@ -127,12 +124,12 @@ func (m *merge) missing() []ProcessRow {
 
 // rows are the processes and hosts of the merged result. whole tells of each part what
 // its own fold made of it.
-func (m *merge) rows(f frame, each func(*mergedPart, *Result)) ([]ProcessRow, []HostRow) {
+func (m *merge) rows(f frame, each func(*mergedPart, *result.Result)) ([]result.ProcessRow, []result.HostRow) {
 	processes := m.missing()
-	hosts := make(map[string]*HostRow)
-	host := func(name string) *HostRow {
+	hosts := make(map[string]*result.HostRow)
+	host := func(name string) *result.HostRow {
 		if hosts[name] == nil {
-			hosts[name] = &HostRow{Host: name, Figures: Figures{Errors: Errors{}}}
+			hosts[name] = &result.HostRow{Host: name, Figures: result.Figures{Errors: result.Errors{}}}
 		}
 		return hosts[name]
 	}
@@ -146,29 +143,29 @@ func (m *merge) rows(f frame, each func(*mergedPart, *Result)) ([]ProcessRow, []
 		each(p, &r)
 		processes = append(processes, row)
 		h := host(row.Host)
-		h.know(p.source)
+		know(h, p.source)
 		if !p.counted {
 			continue
 		}
 		h.Counted++
-		h.add(&row.Figures)
-		t := &p.fold.total[stats.Measured]
+		addFigures(&h.Figures, &row.Figures)
+		t := p.fold.Total(stats.Measured)
 		entry(&sums, row.Host).Add(&stats.Window{Response: t.Response, Service: t.Service, Read: stats.Read{EndToEnd: t.EndToEnd}})
 	}
 	for _, s := range m.watched {
-		host(s.host()).know(s)
+		know(host(s.host()), s)
 	}
 	for i := range processes {
 		host(processes[i].Host).Processes++
 	}
-	slices.SortStableFunc(processes, func(a, b ProcessRow) int {
+	slices.SortStableFunc(processes, func(a, b result.ProcessRow) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Process, b.Process))
 	})
-	var list []HostRow
+	var list []result.HostRow
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		h := hosts[name]
 		if sum := sums[name]; sum != nil {
-			h.Response, h.Service, h.EndToEnd = latencyOf(&sum.Response), latencyOf(&sum.Service), endToEndOf(&sum.EndToEnd)
+			h.Response, h.Service, h.EndToEnd = result.LatencyOf(&sum.Response), result.LatencyOf(&sum.Service), result.EndToEndOf(&sum.EndToEnd)
 		}
 		list = append(list, *h)
 	}
@@ -176,7 +173,7 @@ func (m *merge) rows(f frame, each func(*mergedPart, *Result)) ([]ProcessRow, []
 }
 
 // know takes what a source tells of its host.
-func (h *HostRow) know(s *source) {
+func know(h *result.HostRow, s *source) {
 	if p := s.header.Part; p != nil {
 		h.Role = cmp.Or(h.Role, p.Role)
 		if len(h.Tags) == 0 {
@@ -191,7 +188,7 @@ func (h *HostRow) know(s *source) {
 
 // busy tells how busy each host was that was watched, in the overlap, or if there is none
 // in all the time of the run.
-func (m *merge) busy(hosts []HostRow, o Overlap) error {
+func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	from, to := o.FromSeconds, o.ToSeconds
 	if o.Seconds == 0 {
 		from, to = 0, o.SpanSeconds
@@ -201,7 +198,7 @@ func (m *merge) busy(hosts []HostRow, o Overlap) error {
 		shift := s.began().Sub(m.zero)
 		seconds := func(at float64) time.Duration { return time.Duration(at*float64(time.Second)) - shift }
 		err := entry(&sums, s.host()).read(s, seconds(from), seconds(to))
-		var bad *badLine
+		var bad *result.BadLine
 		if errors.As(err, &bad) {
 			err = s.spoilt(bad)
 		}

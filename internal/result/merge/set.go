@@ -1,4 +1,4 @@
-package result
+package merge
 
 import (
 	"bufio"
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Set is run files whose runs are parts of one bigger run. A set is what is in it: it
@@ -98,8 +100,8 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*source, error) {
 		return nil, err
 	case head.Collection == nil:
 		return nil, errNoCollection
-	case head.Collection.Schema != Schema:
-		return nil, fmt.Errorf("the collection's schema is %d, and this kt reads %d", head.Collection.Schema, Schema)
+	case head.Collection.Schema != result.Schema:
+		return nil, fmt.Errorf("the collection's schema is %d, and this kt reads %d", head.Collection.Schema, result.Schema)
 	}
 	var all []*source
 	for n := 1; at < size; n++ {
@@ -220,7 +222,7 @@ func severalRuns(first map[group]*source) error {
 }
 
 // Sources lists what is in the set, in its order, with what became of each part.
-func (s *Set) Sources() []Source { return newMerge(s.inOrder()).listSources() }
+func (s *Set) Sources() []result.Source { return newMerge(s.inOrder()).listSources() }
 
 // WriteTo writes the set as a collection: its files as they are, each behind a line that
 // has its checksum and its length. Sets that are equal are written as the same bytes.
@@ -239,7 +241,7 @@ func (s *Set) WriteTo(w io.Writer) (int64, error) {
 func (s *Set) writeTo(out *counted) error {
 	lines := json.NewEncoder(out)
 	all := s.inOrder()
-	if err := lines.Encode(collectionLine{Collection: &collectionHead{Schema: Schema, Sources: len(all)}}); err != nil {
+	if err := lines.Encode(collectionLine{Collection: &collectionHead{Schema: result.Schema, Sources: len(all)}}); err != nil {
 		return err
 	}
 	for _, one := range all {
@@ -270,18 +272,18 @@ func (c *counted) Write(b []byte) (int, error) {
 }
 
 // Read is the result of a run file, or the merged one of a collection.
-func Read(r io.ReaderAt, size int64) (Result, error) {
+func Read(r io.ReaderAt, size int64) (result.Result, error) {
 	if !isCollection(r, size) {
-		fold, err := Replay(io.NewSectionReader(r, 0, size))
+		fold, err := result.Replay(io.NewSectionReader(r, 0, size))
 		if err != nil {
-			return Result{}, err
+			return result.Result{}, err
 		}
 		return fold.Result(), nil
 	}
 	s := NewSet()
 	sources, err := readCollection("the collection", r, size)
 	if err != nil {
-		return Result{}, err
+		return result.Result{}, err
 	}
 	for _, one := range sources {
 		s.add(one)

@@ -1,0 +1,147 @@
+package merge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// lagging is a load at a fixed rate of which only so many records a second are
+// acknowledged while it is sent: the others are in the drain.
+func lagging(seconds, offered, acked int) []event {
+	events := steady(0, seconds+1, offered)
+	for i, e := range events {
+		w := e.window
+		w.Acknowledged = int64(acked)
+		if i == seconds {
+			w.Acknowledged = int64(seconds * (offered - acked))
+			w.Offered, w.FirstDue, w.LastDue, w.LastSent = 0, 0, 0, 0
+		}
+	}
+	return events
+}
+
+func TestWhatWaitsWhileSendingGoesOnIsSaidOfNow(t *testing.T) {
+	f := result.NewFold(header(6000))
+	var said []string
+	for _, e := range lagging(20, 6000, 5000) {
+		if e.window.Offered == 0 {
+			e.window.ShardTime = 0
+		}
+		f.AddWindow(*e.window)
+		said = append(said, f.Verdict().Evidence)
+	}
+	const then = "s of the load, waited when sending ended"
+	if sending := said[6]; !strings.Contains(sending, "1.2 s of the load, wait now") {
+		t.Errorf("after 7 of 20 seconds: %q", sending)
+	}
+	if ended := said[20]; !strings.Contains(ended, then) {
+		t.Errorf("when sending has ended: %q, want %q", ended, then)
+	}
+}
+
+func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		seconds, acked int // of 6000 records/s
+		want           result.Limit
+		alone, merged  string
+	}{
+		{"all", 20, 6000, result.LimitNone, "the target of 6,000 records/s was kept", "the target of 12,000 records/s was kept"},
+		{"less than a second of it waits", 20, 5710, result.LimitNone, "was kept", "was kept"},
+		{
+			"a second of it and more", 20, 5659, result.LimitBrokerAcks,
+			"6,000 records/s were offered and 5,714/s acknowledged: 6,820 records, 1.1 s of the load, waited when sending ended",
+			"12,000 records/s were offered and 11,318/s acknowledged: 13,640 records, 1.1 s of the load, waited when sending ended",
+		},
+		{"a second, and less than a hundredth of it", 200, 5969, result.LimitNone, "was kept", "was kept"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			part := func(host string) []byte {
+				return partFile{
+					run: "r", epoch: "e", host: host, process: 1, plan: header(6000).Plan,
+					events: lagging(tc.seconds, 6000, tc.acked), trailer: trailerOf(float64(tc.seconds) + 1),
+				}.bytes(t)
+			}
+			one, r := replayed1(t, part("a")), merged(t, part("a"), part("b"))
+			if one.BoundBy.Limit != tc.want || !strings.Contains(one.BoundBy.Evidence, tc.alone) {
+				t.Errorf("alone bound by %+v, want %s, %q", one.BoundBy, tc.want, tc.alone)
+			}
+			if r.BoundBy.Limit != tc.want && !strings.HasPrefix(string(r.BoundBy.Limit), string(tc.want)) || !strings.Contains(r.BoundBy.Evidence, tc.merged) {
+				t.Errorf("merged bound by %+v, want %s, %q", r.BoundBy, tc.want, tc.merged)
+			}
+		})
+	}
+}
+
+// rare is a load of a record every so many seconds. Of as many as are waiting, the last and
+// every other one before it, the acknowledgement comes after all others, when nothing is
+// sent any more: so there is no stall.
+func rare(every, records, waiting int) []event {
+	events := steady(0, (records-1)*every+2, 1)
+	for i, e := range events {
+		w := e.window
+		w.LastDue, w.LastSent, w.LastAck = w.Start, w.Start+time.Millisecond, w.Start+300*time.Millisecond
+		number := i / every
+		switch back := records - 1 - number; {
+		case i == len(events)-1:
+			w.Offered, w.Acknowledged, w.FirstDue, w.LastDue, w.LastSent = 0, int64(waiting), 0, 0, 0
+		case i%every > 0:
+			w.Offered, w.Acknowledged, w.FirstDue, w.LastDue, w.LastSent, w.LastAck = 0, 0, 0, 0, 0, 0
+		case back%2 == 0 && back/2 < waiting:
+			w.Acknowledged, w.LastAck = 0, 0
+		}
+	}
+	return events
+}
+
+func TestTheLastRecordOfAProcessIsNoQueue(t *testing.T) {
+	part := func(host string, records, waiting int) []byte {
+		return partFile{
+			run: "r", epoch: "e", host: host, process: 1, plan: header(1).Plan, events: rare(1, records, waiting), trailer: trailerOf(float64(records) + 1),
+		}.bytes(t)
+	}
+	for _, tc := range []struct {
+		name             string
+		records, waiting int
+		want             result.Limit
+		evidence         string
+	}{
+		{"all are acknowledged", 5, 0, result.LimitNone, "the target of 1 record/s was kept"},
+		{"the last is on its way", 5, 1, result.LimitNone, "the target of 1 record/s was kept"},
+		{"two are on their way", 5, 2, result.LimitBrokerAcks, "2 records, 2.0 s of the load, waited when sending ended"},
+		{"the only one is on its way", 1, 1, result.LimitNone, "the target of 1 record/s was kept"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := replayed1(t, part("a", tc.records, tc.waiting))
+			if r.BoundBy.Limit != tc.want || !strings.Contains(r.BoundBy.Evidence, tc.evidence) {
+				t.Errorf("bound by %+v, want %s, %q", r.BoundBy, tc.want, tc.evidence)
+			}
+		})
+	}
+	for waiting := range 2 {
+		var files [][]byte
+		for i := range 19 {
+			files = append(files, part(fmt.Sprintf("h%d", i), 5, 0))
+		}
+		files = append(files, part("h19", 5, waiting))
+		if r := merged(t, files...); r.BoundBy.Limit != result.LimitNone {
+			t.Errorf("20 processes, %d records of the last are on their way: bound by %+v", waiting, r.BoundBy)
+		}
+	}
+}
+
+func TestOneRecordOfEachProcessIsNoQueueOfAll(t *testing.T) {
+	var files [][]byte
+	for i := range 20 { // of a record every 2 s: the last of each is 2 s of the load
+		files = append(files, partFile{
+			run: "r", epoch: "e", host: fmt.Sprintf("h%d", i), process: 1, plan: header(0.5).Plan, events: rare(2, 5, 1), trailer: trailerOf(10),
+		}.bytes(t))
+	}
+	if r := merged(t, files...); r.BoundBy.Limit != result.LimitNone {
+		t.Errorf("bound by %+v", r.BoundBy)
+	}
+}

@@ -1,0 +1,9 @@
+// Package merge makes one result of the run files of many processes.
+//
+//	set := merge.NewSet()
+//	err := set.Add(name, file, size) // each file; a collection adds all of its files
+//	doc, err := set.Result(ctx)
+//
+// Each part is shifted to the time of the earliest one, and their seconds are fed to one
+// [result.Fold]. The package knows no terminal and no network.
+package merge
