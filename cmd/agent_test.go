@@ -17,7 +17,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -47,11 +47,11 @@ func FuzzOrder(f *testing.F) {
 }
 
 func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
-	producer, _, err := kafka.ParseProducer(nil, 0, false)
+	producer, _, err := javaconf.ParseProducer(nil, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, _, err := kafka.ParseConsumer(nil, false)
+	consumer, _, err := javaconf.ParseConsumer(nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
 
 func TestWhatKTDoesNotKnowStaysAtHome(t *testing.T) {
 	given := map[string]plan.Given{"acks": {Value: "1"}, "spring.kafka": {Value: "x"}, "bootstrap.servers": {Value: "b:9092"}, "group.id": {Value: "g"}}
-	if got := slices.Collect(maps.Keys(travelling(given, kafka.IsProducerProperty))); !slices.Equal(got, []string{"acks"}) {
+	if got := slices.Collect(maps.Keys(travelling(given, javaconf.IsProducerProperty))); !slices.Equal(got, []string{"acks"}) {
 		t.Errorf("%q travel, want acks alone", got)
 	}
 	if len(given) != 4 {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -118,7 +118,7 @@ func (r *remote) findHosts(ctx context.Context) error {
 	}
 	r.order = cluster.Order{
 		Run: name, Epoch: epoch, Args: append([]string{"kt"}, r.env.Args...), Plan: p,
-		Producer: travelling(l.Properties, kafka.IsProducerProperty), Consumer: travelling(l.ConsumerProperties, kafka.IsConsumerProperty),
+		Producer: travelling(l.Properties, javaconf.IsProducerProperty), Consumer: travelling(l.ConsumerProperties, javaconf.IsConsumerProperty),
 		Load: on, Watch: watched, Processes: l.Hosts.Processes,
 	}
 	if err := r.order.Check(); err != nil {

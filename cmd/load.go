@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -24,12 +25,12 @@ import (
 // broker is.
 type load struct {
 	*config.Run
-	producer kafka.Settings         // when it writes
-	values   *kafka.Values          // when it writes
-	consumer kafka.ConsumerSettings // when it reads
-	date     report.DateFormat      // of the output perf-test
-	part     *part                  // nil: the run is not one that an agent makes
-	book     *ledger.Book           // of an earlier run, whose records are looked for; nil: none
+	producer javaconf.Producer // when it writes
+	values   *kafka.Values     // when it writes
+	consumer javaconf.Consumer // when it reads
+	date     report.DateFormat // of the output perf-test
+	part     *part             // nil: the run is not one that an agent makes
+	book     *ledger.Book      // of an earlier run, whose records are looked for; nil: none
 }
 
 // checkLoad checks all that.
@@ -42,14 +43,14 @@ func checkLoad(env *Env, run *config.Run) (*load, error) {
 		if l.values, err = kafka.MakeValues(p); err != nil {
 			return nil, err
 		}
-		l.producer, warnings, err = kafka.ParseProducer(run.Properties, p.Payload.MaxBytes(), run.Lenient)
+		l.producer, warnings, err = javaconf.ParseProducer(run.Properties, p.Payload.MaxBytes(), run.Lenient)
 		if err == nil {
-			l.producer = l.producer.FitBatches(*p, l.values)
+			l.producer = kafka.FitBatches(l.producer, *p, l.values)
 		}
 	}
 	if p.Reads() {
 		var bad error
-		l.consumer, more, bad = kafka.ParseConsumer(run.ConsumerProperties, run.Lenient)
+		l.consumer, more, bad = javaconf.ParseConsumer(run.ConsumerProperties, run.Lenient)
 		err = errors.Join(err, bad)
 	}
 	for _, w := range append(warnings, more...) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -45,12 +45,12 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 
 // clients passes what the Kafka package knows of properties on to the configuration.
 func clients() config.Kafka {
-	producer, _, _ := kafka.ParseProducer(nil, 0, false) // the defaults fit together, so there
-	consumer, _, _ := kafka.ParseConsumer(nil, false)    // is no error, and every property is there
+	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together, so there
+	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there
 	return config.Kafka{
 		Nearest:  suggest.Nearest,
-		Producer: config.Client{Has: kafka.IsProducerProperty, Names: propertyNames(producer.All())},
-		Consumer: config.Client{Has: kafka.IsConsumerProperty, Names: propertyNames(consumer.All())},
+		Producer: config.Client{Has: javaconf.IsProducerProperty, Names: propertyNames(producer.All())},
+		Consumer: config.Client{Has: javaconf.IsConsumerProperty, Names: propertyNames(consumer.All())},
 	}
 }
 

@@ -202,7 +202,7 @@ func (r *runner) boundWaiting(opts *engine.Options) {
 	// say so.
 	opts.DrainTimeout = s.DeliveryTimeout() + 5*time.Second
 	if p.Load.Rate.IsUnlimited() {
-		opts.BufferOps = min(engine.DefaultBufferOps, s.PipelineRecords(r.target.topic().Partitions, p.Payload.MeanBytes()))
+		opts.BufferOps = min(engine.DefaultBufferOps, kafka.PipelineRecords(s, r.target.topic().Partitions, p.Payload.MeanBytes()))
 	}
 }
 

@@ -104,7 +104,7 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 }
 
 func (t *target) ensureTopic(ctx context.Context, env *Env, l *load) error {
-	topic, err := t.cluster.EnsureTopic(ctx, l.Plan, l.producer)
+	topic, err := t.cluster.EnsureTopic(ctx, l.Plan, l.producer.Compression() != "none")
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -112,24 +113,20 @@ func BenchmarkKtPerRecord(b *testing.B) {
 	}
 }
 
-func benchBroker(b *testing.B) (*Embedded, Settings) {
+func benchBroker(b *testing.B) (*Embedded, javaconf.Producer) {
 	b.Helper()
 	broker, err := StartEmbedded(false)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(broker.Close)
-	settings, _, err := ParseProducer(map[string]plan.Given{"acks": {Value: "1"}}, 512, false)
-	if err != nil {
-		b.Fatal(err)
-	}
 	cluster, err := Connect(context.Background(), broker.Addrs())
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer cluster.Close()
-	if _, err := cluster.EnsureTopic(context.Background(), benchPlan(1), settings); err != nil {
+	if _, err := cluster.EnsureTopic(context.Background(), benchPlan(1), false); err != nil {
 		b.Fatal(err)
 	}
-	return broker, settings
+	return broker, producing(b, 512, "acks=1")
 }

@@ -42,13 +42,13 @@ func Connect(ctx context.Context, bootstrap []string) (*Cluster, error) {
 	return ConnectWithin(ctx, bootstrap, ReachTimeout)
 }
 
-// ConnectWithin is Connect with another time for an address to answer.
+// ConnectWithin is Connect with another time for an address to answer, unless it is 0.
 func ConnectWithin(ctx context.Context, bootstrap []string, within time.Duration) (*Cluster, error) {
 	bootstrap, err := normaliseBootstrap(bootstrap)
 	if err != nil {
 		return nil, err
 	}
-	reached, unreached := reachAll(ctx, bootstrap, within)
+	reached, unreached := reachAll(ctx, bootstrap, cmp.Or(within, ReachTimeout))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -2,57 +2,12 @@ package kafka
 
 import (
 	"bytes"
-	"slices"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/kt-bench/kt/internal/codec"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 )
-
-// compressor compresses batches to the sizes of the Java client, with one method and no
-// fallback: a run must not report one compression and use another.
-type compressor struct {
-	codec *codec.Codec
-	kind  kgo.CompressionCodecType
-}
-
-var _ kgo.Compressor = compressor{}
-
-// Compress is franz-go's hook. The client keeps dst for the next batch, so dst
-// grows here and not in the codec.
-func (c compressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
-	if c.kind == kgo.CodecZstd && slices.Contains(flags, kgo.CompressDisableZstd) {
-		return src, kgo.CodecNone // the broker is older than zstd
-	}
-	dst.Grow(len(src) + len(src)/16 + 1024)
-	return c.codec.Append(dst.AvailableBuffer(), src), c.kind
-}
-
-// compressor returns what compresses this producer's batches; nil: nothing does.
-func (s Settings) compressor() kgo.Compressor {
-	switch s.Compression() {
-	case "gzip":
-		return compressor{codec.Gzip(s.int("compression.gzip.level")), kgo.CodecGzip}
-	case "snappy":
-		return compressor{codec.Snappy(), kgo.CodecSnappy}
-	case "lz4":
-		return compressor{codec.LZ4(s.int("compression.lz4.level")), kgo.CodecLz4}
-	case "zstd":
-		return compressor{codec.Zstd(s.int("compression.zstd.level")), kgo.CodecZstd}
-	}
-	return nil
-}
-
-// compressionOptions say NoCompression where nothing compresses: franz-go's own
-// default is snappy.
-func compressionOptions(s Settings) []kgo.Opt {
-	if c := s.compressor(); c != nil {
-		return []kgo.Opt{kgo.WithCompressor(c)}
-	}
-	return []kgo.Opt{kgo.ProducerBatchCompression(kgo.NoCompression())}
-}
 
 const (
 	// Java expects a batch to compress as those before it did, and 5 % worse. It
@@ -70,8 +25,8 @@ const (
 // do. Java compares batch.size with the compressed size as it estimates it, franz-go
 // with the size before compression. So a batch of the payload is compressed here,
 // before the run, and franz-go's limit is raised by what that saves.
-func (s Settings) FitBatches(p plan.Plan, v *Values) Settings {
-	c := s.compressor()
+func FitBatches(s javaconf.Producer, p plan.Plan, v *Values) javaconf.Producer {
+	c := s.Compressor()
 	if c == nil || s.BatchSize() == 0 {
 		return s
 	}
@@ -84,11 +39,9 @@ func (s Settings) FitBatches(p plan.Plan, v *Values) Settings {
 		ratio := min(float64(len(compressed))/float64(len(records)), 1)
 		// Java adds a record while the estimate and that record fit.
 		room := float64(max(s.BatchSize()-batchHeader-largest, 0))
-		size = min(int(room/(estimateMargin*(ratio+estimateExcess)))+largest, s.int("max.request.size"))
+		size = min(int(room/(estimateMargin*(ratio+estimateExcess)))+largest, s.MaxRequestSize())
 	}
-	s.fitted = size + batchHeader
-	s.noteBatchLimit()
-	return s
+	return s.WithBatches(size + batchHeader)
 }
 
 // batchHeader is what surrounds the records of a batch.

@@ -36,7 +36,7 @@ func TestLettersWithoutRepetitionsAreCompressed(t *testing.T) {
 	for codec, want := range map[string]struct{ low, high float64 }{
 		"gzip": {0.60, 0.64}, "zstd": {0.59, 0.62}, "lz4": {0.99, 1.01}, "snappy": {0.99, 1.01}, // Kafka's own tool: 0.632, 0.606
 	} {
-		compressed, kind := parse(t, 1024, "compression.type="+codec).compressor().Compress(new(bytes.Buffer), records)
+		compressed, kind := producing(t, 1024, "compression.type="+codec).Compressor().Compress(new(bytes.Buffer), records)
 		ratio := float64(len(compressed)) / float64(len(records))
 		if ratio < want.low || ratio > want.high {
 			t.Errorf("%s: %.3f, want %.2f to %.2f", codec, ratio, want.low, want.high)
@@ -61,21 +61,14 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, v := payload(t, tc.file)
-			s := parse(t, 1024, strings.Fields(tc.words)...).FitBatches(p, v)
-			if got := s.batchMax(); got < tc.low || got > tc.high {
+			client, err := kgo.NewClient(FitBatches(producing(t, 1024, strings.Fields(tc.words)...), p, v).Options()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			if got := int(client.OptValue(kgo.ProducerBatchMaxBytes).(int32)); got < tc.low || got > tc.high {
 				t.Errorf("a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)
 			}
-			if s.fitted > 0 && !strings.Contains(s.settings["batch.size"].Note, "for this payload") {
-				t.Errorf("note %q", s.settings["batch.size"].Note)
-			}
 		})
-	}
-}
-
-func TestABrokerThatIsOlderThanZstdGetsNoZstd(t *testing.T) {
-	records := []byte(strings.Repeat("a", 1000))
-	c := parse(t, 1000, "compression.type=zstd").compressor()
-	if got, kind := c.Compress(new(bytes.Buffer), records, kgo.CompressDisableZstd); kind != kgo.CodecNone || !bytes.Equal(got, records) {
-		t.Errorf("codec %d, %d bytes", kind, len(got))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -18,7 +19,7 @@ import (
 type Reading struct {
 	Bootstrap []string
 	Plan      plan.Plan
-	Settings  ConsumerSettings
+	Settings  javaconf.Consumer
 	Topics    []result.Topic
 	Run       uint64       // only the stamps of this run tell end-to-end latency; 0: those of any
 	Book      *ledger.Book // of the run to verify; nil: nothing is verified

@@ -114,10 +114,7 @@ func (s *scene) sender(records int64, properties ...string) *Producer {
 	d := producer(s.T, s.addrs, s.partitions)
 	d.Plan.Load.Records = records
 	d.Plan.Producers = 1
-	var err error
-	if d.Settings, _, err = ParseProducer(given("the test", properties...), d.Plan.Payload.MaxBytes(), false); err != nil {
-		s.Fatal(err)
-	}
+	d.Settings = producing(s.T, d.Plan.Payload.MaxBytes(), properties...)
 	return d
 }
 
@@ -141,19 +138,14 @@ func bookOf(d *Producer) *ledger.Book {
 // reader is a consumer with such properties.
 func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consumer {
 	s.Helper()
-	all := given("the test", properties...)
 	if p.Read.Group != "" {
-		all["group.id"] = plan.Given{Value: p.Read.Group, Source: "--group"}
-	}
-	settings, _, err := ParseConsumer(all, false)
-	if err != nil {
-		s.Fatal(err)
+		properties = append(properties, "group.id="+p.Read.Group)
 	}
 	topics, err := s.cluster.ReadTopics(s.Context(), p)
 	if err != nil {
 		s.Fatal(err)
 	}
-	d, err := NewConsumer(s.Context(), s.cluster, Reading{Bootstrap: s.addrs, Plan: p, Settings: settings, Topics: topics, Book: b})
+	d, err := NewConsumer(s.Context(), s.cluster, Reading{Bootstrap: s.addrs, Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
 	if err != nil {
 		s.Fatal(err)
 	}

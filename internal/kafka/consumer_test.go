@@ -78,11 +78,7 @@ func producer(t *testing.T, addrs []string, partitions int) *Producer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, _, err := ParseProducer(nil, p.Payload.MaxBytes(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Producer{Bootstrap: addrs, Plan: p, Settings: settings, Values: values, Partitions: partitions, Run: testRun}
+	return &Producer{Bootstrap: addrs, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Partitions: partitions, Run: testRun}
 }
 
 // reading is what a test reads.
@@ -99,20 +95,15 @@ func reading(change func(*plan.Plan)) plan.Plan {
 
 func consumer(ctx context.Context, t *testing.T, c *Cluster, addrs []string, p plan.Plan, b *ledger.Book) (*Consumer, error) {
 	t.Helper()
-	given := make(map[string]plan.Given)
+	var properties []string
 	if p.Read.Group != "" {
-		given["group.id"] = plan.Given{Value: p.Read.Group, Source: "--group"}
-		given["heartbeat.interval.ms"] = plan.Given{Value: "50", Source: "the test"} // a member hears with it that another one has come
-	}
-	settings, _, err := ParseConsumer(given, false)
-	if err != nil {
-		t.Fatal(err)
+		properties = []string{"group.id=" + p.Read.Group, "heartbeat.interval.ms=50"} // a member hears with it that another one has come
 	}
 	topics, err := c.ReadTopics(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return NewConsumer(ctx, c, Reading{Bootstrap: addrs, Plan: p, Settings: settings, Topics: topics, Book: b})
+	return NewConsumer(ctx, c, Reading{Bootstrap: addrs, Plan: p, Settings: consuming(t, properties...), Topics: topics, Book: b})
 }
 
 // read reads and returns everything that was counted.

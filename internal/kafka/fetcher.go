@@ -122,7 +122,7 @@ func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Off
 // does not do that, but where the cluster does not offer this, it falls back to the
 // old one without a word.
 func (r *fetcher) joining() {
-	if r.driver.Settings.Protocol() == nextGen {
+	if r.driver.Settings.NextGen() {
 		r.fellBack.Store(true)
 	}
 	r.rebalancing()

@@ -1,6 +1,10 @@
 package kafka
 
-import "math"
+import (
+	"math"
+
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+)
 
 const (
 	// pipelineSlack is how many times the records that fill every request in
@@ -19,8 +23,8 @@ const (
 // unlimited rate kt stops there, although buffer.memory may have room: 50,000
 // records instead of 4,096 cost 40 % more CPU a record here, for they do not stay
 // in the processor's cache, and brought no throughput.
-func (s Settings) PipelineRecords(partitions int, meanBytes float64) int {
-	perBatch := float64(s.batchTarget()) / math.Max(1, meanBytes)
+func PipelineRecords(s javaconf.Producer, partitions int, meanBytes float64) int {
+	perBatch := float64(s.BatchTarget()) / math.Max(1, meanBytes)
 	n := pipelineSlack * float64(s.MaxInFlight()) * float64(partitions) * math.Max(1, perBatch)
 	return int(math.Min(math.MaxInt32, math.Max(minPipeline, n)))
 }

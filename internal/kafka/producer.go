@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -16,7 +17,7 @@ import (
 type Producer struct {
 	Bootstrap  []string
 	Plan       plan.Plan
-	Settings   Settings
+	Settings   javaconf.Producer
 	Values     *Values // what the records hold
 	Partitions int     // of the topic, for records that carry a stamp
 	Run        uint64  // in the stamps

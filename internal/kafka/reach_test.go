@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
-
-	"github.com/kt-bench/kt/internal/plan"
 )
 
 // listen starts a server that does with each connection what serve does.
@@ -100,21 +98,5 @@ func TestConnectingEndsWhenItIsInterrupted(t *testing.T) {
 	})
 	if _, err := ConnectWithin(ctx, []string{addr}, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("gives %v", err)
-	}
-}
-
-func TestABootstrapServerMayTakeAsLongAsAConnection(t *testing.T) {
-	for given, want := range map[string]time.Duration{"": 5 * time.Second, "700": 700 * time.Millisecond} {
-		properties := map[string]plan.Given{}
-		if given != "" {
-			properties["socket.connection.setup.timeout.ms"] = plan.Given{Value: given, Source: "--command-property"}
-		}
-		s, _, err := ParseProducer(properties, 1, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.ReachTimeout(); got != want {
-			t.Errorf("%q: %v, want %v", given, got, want)
-		}
 	}
 }

@@ -106,7 +106,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 
 func transactionalID(t *testing.T, addrs []string, p plan.Plan, index int) any {
 	t.Helper()
-	d := &Producer{Bootstrap: addrs, Plan: p, Values: &Values{}, Settings: parse(t, 0, "transactional.id=x")}
+	d := &Producer{Bootstrap: addrs, Plan: p, Values: &Values{}, Settings: producing(t, 0, "transactional.id=x")}
 	w, err := d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers})
 	if err != nil {
 		t.Fatal(err)
@@ -117,10 +117,7 @@ func transactionalID(t *testing.T, addrs []string, p plan.Plan, index int) any {
 
 func memberID(t *testing.T, p plan.Plan, index int) any {
 	t.Helper()
-	settings, _, err := ParseConsumer(given("the test", "group.id=g", "group.instance.id=x"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := consuming(t, "group.id=g", "group.instance.id=x")
 	d := &Consumer{Reading: Reading{Plan: p, Settings: settings}, layout: newLayout([]result.Topic{{Name: "t", Partitions: 1}})}
 	r := &fetcher{driver: d, shard: &engine.Shard{Index: index}, hooks: &fetchHooks{}, group: index / p.Read.Consumers}
 	client, err := kgo.NewClient(r.groupOptions()...)

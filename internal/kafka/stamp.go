@@ -47,8 +47,8 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 		headers:    headerSum(recordHeaders(p.Plan.Payload.Headers)),
 		blind:      p.Settings.Acks() == "0",
 		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
-		ignoreKeys: p.Settings.bool("partitioner.ignore.keys"),
-		adaptive:   p.Settings.bool("partitioner.adaptive.partitioning.enable"),
+		ignoreKeys: p.Settings.IgnoresKeys(),
+		adaptive:   p.Settings.Adaptive(),
 		batch:      p.Settings.BatchSize(),
 		most:       p.Settings.MaxInFlight() + passOver,
 		acked:      make([]atomic.Int64, p.Partitions),
@@ -59,7 +59,7 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 		}
 	}
 	t.at = s.Index % len(t.partitions)
-	if p.Settings.value("partitioner.class") == roundRobin {
+	if p.Settings.RoundRobin() {
 		t.ignoreKeys, t.adaptive, t.batch = true, false, 0 // each record has the next partition
 	}
 	return t

@@ -21,7 +21,7 @@ func stamping(t *testing.T, partitions int) *stamper {
 	t.Helper()
 	var shard *engine.Shard
 	_, _ = engine.Run(t.Context(), plan.Plan{Command: plan.Produce, Producers: 1}, engine.Drivers{Send: shardTaker{&shard}}, engine.Options{}) // it sends nothing
-	d := &Producer{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: parse(t, 0, "batch.size=1000"), Partitions: partitions, Run: testRun}
+	d := &Producer{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Partitions: partitions, Run: testRun}
 	return newStamper(d, shard)
 }
 
@@ -107,7 +107,7 @@ func TestAKeyDecidesThePartitionAsItDoesInTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	plain, err := kgo.NewClient(append(parse(t, 0).Options(), kgo.SeedBrokers(addrs...), kgo.DefaultProduceTopic("t"))...)
+	plain, err := kgo.NewClient(append(producing(t, 0).Options(), kgo.SeedBrokers(addrs...), kgo.DefaultProduceTopic("t"))...)
 	if err != nil {
 		t.Fatal(err)
 	}

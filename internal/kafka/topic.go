@@ -31,8 +31,9 @@ func (e *MisfitError) Unwrap() error { return e.err }
 const batchOverhead = 128
 
 // EnsureTopic checks that the plan can be carried out on this cluster and creates
-// the topic when it is missing. Every check comes before the creation.
-func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, s Settings) (result.Topic, error) {
+// the topic when it is missing. Every check comes before the creation. Compressed
+// records may be larger than the topic takes.
+func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool) (result.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*adminTimeout)
 	defer cancel()
 	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
@@ -51,7 +52,7 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, s Settings) (res
 	if err != nil {
 		return result.Topic{}, err
 	}
-	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && s.Compression() == "none" {
+	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && !compressed {
 		return result.Topic{}, misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
 	}
 	if found == nil {

@@ -15,10 +15,6 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer broker.Close()
-	settings, _, err := ParseProducer(nil, 100, false)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := plan.Plan{Topic: plan.Topic{Name: "shared", Partitions: 4}}
 	var all sync.WaitGroup
 	var made atomic.Int32
@@ -27,7 +23,7 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 		cluster := connect(t, broker.Addrs())
 		all.Go(func() {
 			<-start
-			topic, err := cluster.EnsureTopic(context.Background(), p, settings)
+			topic, err := cluster.EnsureTopic(context.Background(), p, false)
 			if err != nil {
 				t.Error(err)
 			}

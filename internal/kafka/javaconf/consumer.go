@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// ConsumerSettings are the consumer properties in effect: every property Kafka's
-// Java consumer has, given or not. ParseConsumer makes them.
-type ConsumerSettings struct{ settings }
+// Consumer is the consumer properties in effect: every property Kafka's
+// Java consumer has, given or not. ParseConsumer makes it.
+type Consumer struct{ settings }
 
 // ParseConsumer is ParseProducer for the properties of Kafka's Java consumer 4.x.
 // What a command decides for itself, such as the group or where to begin, it gives
 // as properties too.
-func ParseConsumer(given map[string]plan.Given, lenient bool) (ConsumerSettings, []string, error) {
+func ParseConsumer(given map[string]plan.Given, lenient bool) (Consumer, []string, error) {
 	in, warnings, err := resolve("consumer", consumerProperties(), given, lenient)
-	s := ConsumerSettings{in}
+	s := Consumer{in}
 	if err := errors.Join(err, s.applyRules()); err != nil {
-		return ConsumerSettings{}, warnings, err
+		return Consumer{}, warnings, err
 	}
 	return s, warnings, nil
 }
@@ -34,7 +34,7 @@ func IsConsumerProperty(name string) bool { return has(consumerProperties(), nam
 // Options returns the franz-go options for one client that need no group. The
 // caller adds the brokers to start from, what to read and where to begin, hooks and
 // pools.
-func (s ConsumerSettings) Options() []kgo.Opt { return options(clientProperties(), s) }
+func (s Consumer) Options() []kgo.Opt { return options(clientProperties(), s) }
 
 // GroupOptions returns the further options for one member of the group, none
 // without a group. The caller adds InstanceID, which no two members may share.
@@ -42,7 +42,7 @@ func (s ConsumerSettings) Options() []kgo.Opt { return options(clientProperties(
 // With Protocol "consumer" franz-go joins with the classic protocol all the same,
 // and says so to its log only, when the broker does not offer the other one. Who
 // measures must look which requests are sent: JoinGroup is classic.
-func (s ConsumerSettings) GroupOptions() []kgo.Opt {
+func (s Consumer) GroupOptions() []kgo.Opt {
 	if s.Group() == "" {
 		return nil
 	}
@@ -50,55 +50,58 @@ func (s ConsumerSettings) GroupOptions() []kgo.Opt {
 }
 
 // Group is group.id, "" without a group.
-func (s ConsumerSettings) Group() string { return s.value("group.id") }
+func (s Consumer) Group() string { return s.value("group.id") }
 
 // InstanceID is what makes members static, "" when they are not.
-func (s ConsumerSettings) InstanceID() string { return s.value("group.instance.id") }
+func (s Consumer) InstanceID() string { return s.value("group.instance.id") }
 
 // Protocol is "classic", or "consumer" when the broker assigns partitions.
-func (s ConsumerSettings) Protocol() string { return s.value("group.protocol") }
+func (s Consumer) Protocol() string { return s.value("group.protocol") }
+
+// NextGen reports whether the broker assigns the partitions.
+func (s Consumer) NextGen() bool { return s.Protocol() == nextGen }
 
 // ReadCommitted tells whether only records of committed transactions are read,
 // beside those of none.
-func (s ConsumerSettings) ReadCommitted() bool { return s.value("isolation.level") == "read_committed" }
+func (s Consumer) ReadCommitted() bool { return s.value("isolation.level") == "read_committed" }
 
 // CheckCRCs tells whether checksums are verified.
-func (s ConsumerSettings) CheckCRCs() bool { return s.bool("check.crcs") }
+func (s Consumer) CheckCRCs() bool { return s.bool("check.crcs") }
 
 // AutoCommit tells whether offsets are committed in the background; never without
 // a group.
-func (s ConsumerSettings) AutoCommit() bool { return s.bool("enable.auto.commit") }
+func (s Consumer) AutoCommit() bool { return s.bool("enable.auto.commit") }
 
 // AutoCommitInterval is the time between two such commits.
-func (s ConsumerSettings) AutoCommitInterval() time.Duration {
+func (s Consumer) AutoCommitInterval() time.Duration {
 	return s.duration("auto.commit.interval.ms")
 }
 
 // MaxPollRecords is how many records a poll may return, as PollRecords takes it: 0
 // is no limit. The caller passes it.
-func (s ConsumerSettings) MaxPollRecords() int { return s.int("max.poll.records") }
+func (s Consumer) MaxPollRecords() int { return s.int("max.poll.records") }
 
 // FetchMaxBytes is how much a broker may answer at a time.
-func (s ConsumerSettings) FetchMaxBytes() int { return s.int("fetch.max.bytes") }
+func (s Consumer) FetchMaxBytes() int { return s.int("fetch.max.bytes") }
 
 // FetchMinBytes is how much a broker waits for before it answers.
-func (s ConsumerSettings) FetchMinBytes() int { return s.int("fetch.min.bytes") }
+func (s Consumer) FetchMinBytes() int { return s.int("fetch.min.bytes") }
 
 // FetchMaxWait is how long it waits.
-func (s ConsumerSettings) FetchMaxWait() time.Duration { return s.duration("fetch.max.wait.ms") }
+func (s Consumer) FetchMaxWait() time.Duration { return s.duration("fetch.max.wait.ms") }
 
 // MaxPartitionFetchBytes is how much of an answer one partition may take.
-func (s ConsumerSettings) MaxPartitionFetchBytes() int { return s.int("max.partition.fetch.bytes") }
+func (s Consumer) MaxPartitionFetchBytes() int { return s.int("max.partition.fetch.bytes") }
 
 // OffsetReset is auto.offset.reset: "earliest", "latest", "none", or "by_duration:"
 // and a duration as Java writes it.
-func (s ConsumerSettings) OffsetReset() string { return s.value("auto.offset.reset") }
+func (s Consumer) OffsetReset() string { return s.value("auto.offset.reset") }
 
 // From is the place to start reading from where a group has committed no offset: the
 // one given, unless that is the earliest and auto.offset.reset says more. Its
 // duration counts back from now, as in Java. refuse tells that there is none: a
 // partition without a committed offset is not to be read.
-func (s ConsumerSettings) From(given plan.From, now time.Time) (from plan.From, refuse bool) {
+func (s Consumer) From(given plan.From, now time.Time) (from plan.From, refuse bool) {
 	reset := s.OffsetReset()
 	if given != (plan.From{}) {
 		return given, false
@@ -111,7 +114,7 @@ func (s ConsumerSettings) From(given plan.From, now time.Time) (from plan.From, 
 }
 
 // applyRules settles what depends on more than one property.
-func (s ConsumerSettings) applyRules() error {
+func (s Consumer) applyRules() error {
 	s.settleFetch()
 	return errors.Join(
 		s.settleProtocol(),
@@ -122,7 +125,7 @@ func (s ConsumerSettings) applyRules() error {
 
 // settleFetch lets kt's own fetch.max.bytes, which is lower than Kafka's, give way
 // to what was asked for from each partition.
-func (s ConsumerSettings) settleFetch() {
+func (s Consumer) settleFetch() {
 	if s.MaxPartitionFetchBytes() <= s.FetchMaxBytes() || s.isGiven("fetch.max.bytes") {
 		return
 	}
@@ -131,7 +134,7 @@ func (s ConsumerSettings) settleFetch() {
 
 // settleProtocol refuses what the group's protocol leaves to the other side, as Java
 // does.
-func (s ConsumerSettings) settleProtocol() error {
+func (s Consumer) settleProtocol() error {
 	const remote = "group.remote.assignor"
 	if s.Protocol() == classic {
 		if s.value(remote) != "" {
@@ -152,9 +155,9 @@ func (s ConsumerSettings) settleProtocol() error {
 
 // checkHeartbeat wants several heartbeats to fit into a session, or one at least.
 // Like Java, it does not mind without a group.
-func (s ConsumerSettings) checkHeartbeat() error {
+func (s Consumer) checkHeartbeat() error {
 	const beat, session = "heartbeat.interval.ms", "session.timeout.ms"
-	if s.Group() == "" || s.Protocol() == nextGen || s.int(beat) < s.int(session) {
+	if s.Group() == "" || s.NextGen() || s.int(beat) < s.int(session) {
 		return nil
 	}
 	return fmt.Errorf("%s: must be less than %s", s.cite(beat), s.cite(session))
@@ -162,7 +165,7 @@ func (s ConsumerSettings) checkHeartbeat() error {
 
 // settleCommits turns commits off where there is nobody to keep them. Asked for by
 // name, they are a conflict instead.
-func (s ConsumerSettings) settleCommits() error {
+func (s Consumer) settleCommits() error {
 	const name = "enable.auto.commit"
 	if s.Group() != "" || !s.AutoCommit() {
 		return nil

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-func parseConsumer(t *testing.T, words ...string) ConsumerSettings {
+func parseConsumer(t *testing.T, words ...string) Consumer {
 	t.Helper()
 	s, _, err := ParseConsumer(given("--command-property", words...), false)
 	if err != nil {
@@ -26,7 +26,7 @@ func parseConsumer(t *testing.T, words ...string) ConsumerSettings {
 
 // consumerClient makes a franz-go client, which connects to nothing until it is
 // used.
-func consumerClient(t *testing.T, s ConsumerSettings) *kgo.Client {
+func consumerClient(t *testing.T, s Consumer) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append(s.Options(), s.GroupOptions()...)...)
 	if err != nil {

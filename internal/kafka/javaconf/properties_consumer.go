@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"errors"
@@ -30,20 +30,20 @@ const (
 )
 
 // consumerProperties returns the consumer's whole table, in no particular order.
-func consumerProperties() []property[ConsumerSettings] {
+func consumerProperties() []property[Consumer] {
 	return append(clientProperties(), groupProperties()...)
 }
 
 // clientProperties are the consumer's rows that hold whether it reads in a group or
 // not.
-func clientProperties() []property[ConsumerSettings] {
+func clientProperties() []property[Consumer] {
 	return slices.Concat(fetchProperties(), consumerRequestProperties(), consumerConnectionProperties(),
-		connectionProperties[ConsumerSettings](), consumerOtherProperties(), otherProperties[ConsumerSettings]())
+		connectionProperties[Consumer](), consumerOtherProperties(), otherProperties[Consumer]())
 }
 
 // fetchProperties are the rows that decide what is read and how much at a time.
-func fetchProperties() []property[ConsumerSettings] {
-	return []property[ConsumerSettings]{
+func fetchProperties() []property[Consumer] {
+	return []property[Consumer]{
 		{
 			name: "fetch.max.bytes", preset: "2097152", check: byteCount(gib), // franz-go's limit
 			doc:    "Most bytes a broker puts into one answer; a single larger batch still comes whole.",
@@ -54,19 +54,19 @@ func fetchProperties() []property[ConsumerSettings] {
 			doc:    "Most bytes of one partition in an answer; a single larger batch still comes whole.",
 			note:   "franz-go asks for no more than fetch.max.bytes.",
 			client: "FetchMaxPartitionBytes",
-			apply: func(s ConsumerSettings) []kgo.Opt {
+			apply: func(s Consumer) []kgo.Opt {
 				return []kgo.Opt{kgo.FetchMaxPartitionBytes(int32(s.MaxPartitionFetchBytes()))}
 			},
 		}, {
 			name: "fetch.min.bytes", preset: "1", check: byteCount(math.MaxInt32),
 			doc:    "Bytes a broker waits for before it answers.",
 			client: "FetchMinBytes",
-			apply:  func(s ConsumerSettings) []kgo.Opt { return []kgo.Opt{kgo.FetchMinBytes(int32(s.FetchMinBytes()))} },
+			apply:  func(s Consumer) []kgo.Opt { return []kgo.Opt{kgo.FetchMinBytes(int32(s.FetchMinBytes()))} },
 		}, {
 			name: "fetch.max.wait.ms", preset: "500", check: millis(10, math.MaxInt32), // franz-go accepts no less than 10 ms
 			doc:    "Longest time a broker waits for fetch.min.bytes.",
 			client: "FetchMaxWait",
-			apply:  func(s ConsumerSettings) []kgo.Opt { return []kgo.Opt{kgo.FetchMaxWait(s.FetchMaxWait())} },
+			apply:  func(s Consumer) []kgo.Opt { return []kgo.Opt{kgo.FetchMaxWait(s.FetchMaxWait())} },
 		}, {
 			name: "max.poll.records", preset: "0", check: number(0, math.MaxInt32),
 			doc:    "Most records the client hands over at a time; 0, which Java does not have, is no limit.",
@@ -92,14 +92,14 @@ func fetchProperties() []property[ConsumerSettings] {
 
 // consumerRequestProperties are the rows that decide how long the consumer waits
 // for an answer and when it asks again.
-func consumerRequestProperties() []property[ConsumerSettings] {
-	return []property[ConsumerSettings]{
+func consumerRequestProperties() []property[Consumer] {
+	return []property[Consumer]{
 		{
 			name: "request.timeout.ms", preset: "30000", check: millis(100, 900_000), // franz-go's limits
 			doc:    "Time the broker has to answer a request.",
 			note:   "franz-go waits for a fetch longer by fetch.max.wait.ms.",
 			client: "RequestTimeoutOverhead",
-			apply: func(s ConsumerSettings) []kgo.Opt {
+			apply: func(s Consumer) []kgo.Opt {
 				return []kgo.Opt{kgo.RequestTimeoutOverhead(s.duration("request.timeout.ms"))}
 			},
 		}, {
@@ -111,7 +111,7 @@ func consumerRequestProperties() []property[ConsumerSettings] {
 			name: "retry.backoff.ms", preset: "100", check: millis(0, math.MaxInt32),
 			doc:    "Pause before a request is sent again; it doubles with each failure in a row.",
 			note:   "kt also lets franz-go refresh its metadata this soon.",
-			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[ConsumerSettings],
+			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Consumer],
 		}, {
 			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
 			doc:    "Longest pause between retries.",
@@ -122,18 +122,18 @@ func consumerRequestProperties() []property[ConsumerSettings] {
 
 // consumerConnectionProperties are the rows about connections that the consumer has
 // for itself.
-func consumerConnectionProperties() []property[ConsumerSettings] {
-	id := clientID[ConsumerSettings]("perf-consumer-client")
+func consumerConnectionProperties() []property[Consumer] {
+	id := clientID[Consumer]("perf-consumer-client")
 	id.note = "Kafka's own consumer test calls itself the same."
-	buffer := receiveBuffer[ConsumerSettings]("2097152")
+	buffer := receiveBuffer[Consumer]("2097152")
 	buffer.note = "Kafka's default is 65536; kt takes as much as Kafka's own consumer test."
-	return []property[ConsumerSettings]{id, buffer}
+	return []property[Consumer]{id, buffer}
 }
 
 // consumerOtherProperties are the rows of otherProperties that the consumer has for
 // itself.
-func consumerOtherProperties() []property[ConsumerSettings] {
-	return []property[ConsumerSettings]{
+func consumerOtherProperties() []property[Consumer] {
+	return []property[Consumer]{
 		{
 			name: "allow.auto.create.topics", preset: "false", check: boolean,
 			doc: "Whether asking for a topic may create it.", note: "Kafka's default is true; kt creates no topic by reading it.", client: hasNoTwin,
@@ -161,7 +161,7 @@ func consumerOtherProperties() []property[ConsumerSettings] {
 
 // applyFetchMax also raises franz-go's limit for an answer, which it refuses to
 // have below the most that is asked for.
-func applyFetchMax(s ConsumerSettings) []kgo.Opt {
+func applyFetchMax(s Consumer) []kgo.Opt {
 	most := s.FetchMaxBytes()
 	return []kgo.Opt{
 		kgo.FetchMaxBytes(int32(most)),
@@ -169,14 +169,14 @@ func applyFetchMax(s ConsumerSettings) []kgo.Opt {
 	}
 }
 
-func applyIsolation(s ConsumerSettings) []kgo.Opt {
+func applyIsolation(s Consumer) []kgo.Opt {
 	if s.ReadCommitted() {
 		return []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadCommitted())}
 	}
 	return []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadUncommitted())}
 }
 
-func applyChecksums(s ConsumerSettings) []kgo.Opt {
+func applyChecksums(s Consumer) []kgo.Opt {
 	if s.bool("check.crcs") {
 		return nil
 	}

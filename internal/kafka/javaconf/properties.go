@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"errors"
@@ -48,10 +48,10 @@ type reader interface {
 type check func(value string) (string, error)
 
 // properties returns the producer's whole table, in no particular order.
-func properties() []property[Settings] {
+func properties() []property[Producer] {
 	return slices.Concat(deliveryProperties(), batchProperties(), producerConnectionProperties(),
-		connectionProperties[Settings](), partitionProperties(),
-		producerOtherProperties(), otherProperties[Settings]())
+		connectionProperties[Producer](), partitionProperties(),
+		producerOtherProperties(), otherProperties[Producer]())
 }
 
 // names returns the names in a table, sorted.

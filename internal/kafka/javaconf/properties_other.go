@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import "math"
 
@@ -10,8 +10,8 @@ func anything(value string) (string, error) { return value, nil }
 
 // producerOtherProperties are the rows of otherProperties that the producer has
 // for itself.
-func producerOtherProperties() []property[Settings] {
-	return []property[Settings]{
+func producerOtherProperties() []property[Producer] {
+	return []property[Producer]{
 		{
 			name: "interceptor.classes", preset: "", check: anything,
 			doc: "Classes that see each record before it is sent.", note: "kt runs no Java classes.", client: hasNoTwin,

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"math"
@@ -7,8 +7,8 @@ import (
 )
 
 // partitionProperties are the rows that choose each record's partition.
-func partitionProperties() []property[Settings] {
-	return []property[Settings]{
+func partitionProperties() []property[Producer] {
+	return []property[Producer]{
 		{
 			name: "partitioner.class", preset: "", check: checkPartitioner,
 			doc:    "Class that chooses partitions; empty is Kafka's own, which fills one batch per partition in turn.",
@@ -38,16 +38,14 @@ func partitionProperties() []property[Settings] {
 
 // applyPartitioner turns to another partition after batch.size bytes, as Java
 // does, whatever franz-go's limit for a batch was raised to.
-func applyPartitioner(s Settings) []kgo.Opt {
-	if s.value("partitioner.class") == roundRobin {
+func applyPartitioner(s Producer) []kgo.Opt {
+	if s.RoundRobin() {
 		return []kgo.Opt{kgo.RecordPartitioner(kgo.RoundRobinPartitioner())}
 	}
-	adaptive := s.bool("partitioner.adaptive.partitioning.enable")
-	keys := !s.bool("partitioner.ignore.keys")
-	return []kgo.Opt{kgo.RecordPartitioner(kgo.UniformBytesPartitioner(max(s.BatchSize(), 1), adaptive, keys, nil))}
+	return []kgo.Opt{kgo.RecordPartitioner(kgo.UniformBytesPartitioner(max(s.BatchSize(), 1), s.Adaptive(), !s.IgnoresKeys(), nil))}
 }
 
-func applyRackAware(s Settings) []kgo.Opt {
+func applyRackAware(s Producer) []kgo.Opt {
 	if !s.bool("partitioner.rack.aware") {
 		return nil
 	}

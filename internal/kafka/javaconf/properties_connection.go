@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"math"
@@ -8,10 +8,10 @@ import (
 
 // producerConnectionProperties are the rows about connections that the producer
 // has for itself.
-func producerConnectionProperties() []property[Settings] {
-	id := clientID[Settings]("kt-producer")
+func producerConnectionProperties() []property[Producer] {
+	id := clientID[Producer]("kt-producer")
 	id.note = "Kafka's own producer test calls itself perf-producer-client."
-	return []property[Settings]{id, receiveBuffer[Settings]("32768")}
+	return []property[Producer]{id, receiveBuffer[Producer]("32768")}
 }
 
 // connectionProperties are the rows about connections, metadata and identity that

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // client makes a franz-go client, which connects to nothing until it is used.
-func client(t *testing.T, s Settings) *kgo.Client {
+func client(t *testing.T, s Producer) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(s.Options()...)
 	if err != nil {

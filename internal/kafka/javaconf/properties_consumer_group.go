@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 
 // groupProperties are the consumer's rows that matter only when it reads in a
 // group.
-func groupProperties() []property[ConsumerSettings] {
+func groupProperties() []property[Consumer] {
 	return slices.Concat(membershipProperties(), assignmentProperties(), commitProperties())
 }
 
 // membershipProperties are the rows that decide who belongs to the group.
-func membershipProperties() []property[ConsumerSettings] {
-	return []property[ConsumerSettings]{
+func membershipProperties() []property[Consumer] {
+	return []property[Consumer]{
 		{
 			name: "group.id", preset: "", check: checkGroupID,
 			doc:    "Group that shares the partitions among its members and keeps their offsets.",
 			client: "ConsumerGroup",
-			apply:  func(s ConsumerSettings) []kgo.Opt { return []kgo.Opt{kgo.ConsumerGroup(s.Group())} },
+			apply:  func(s Consumer) []kgo.Opt { return []kgo.Opt{kgo.ConsumerGroup(s.Group())} },
 		}, {
 			name: "group.instance.id", preset: "", check: checkInstanceID,
 			doc:    "Name under which a member that comes back gets its partitions again.",
@@ -42,7 +42,7 @@ func membershipProperties() []property[ConsumerSettings] {
 			doc:    "Time a member may take between two polls, and to give partitions up.",
 			note:   "franz-go applies it to rebalances only, and does not watch the time between two polls.",
 			client: "RebalanceTimeout",
-			apply: func(s ConsumerSettings) []kgo.Opt {
+			apply: func(s Consumer) []kgo.Opt {
 				return []kgo.Opt{kgo.RebalanceTimeout(s.duration("max.poll.interval.ms"))}
 			},
 		},
@@ -50,8 +50,8 @@ func membershipProperties() []property[ConsumerSettings] {
 }
 
 // assignmentProperties are the rows that decide which member gets which partition.
-func assignmentProperties() []property[ConsumerSettings] {
-	return []property[ConsumerSettings]{
+func assignmentProperties() []property[Consumer] {
+	return []property[Consumer]{
 		{
 			name: "group.protocol", preset: classic, check: inLowerCase(oneOf(classic, nextGen)),
 			doc:    "Whether the members assign the partitions (classic) or the broker does (consumer).",
@@ -73,8 +73,8 @@ func assignmentProperties() []property[ConsumerSettings] {
 }
 
 // commitProperties are the rows that decide when offsets are committed.
-func commitProperties() []property[ConsumerSettings] {
-	return []property[ConsumerSettings]{
+func commitProperties() []property[Consumer] {
+	return []property[Consumer]{
 		{
 			name: "enable.auto.commit", preset: "true", check: boolean,
 			doc:    "Whether offsets are committed in the background.",
@@ -84,7 +84,7 @@ func commitProperties() []property[ConsumerSettings] {
 			doc:    "Time between two commits in the background.",
 			note:   "franz-go commits on this clock, Java at the first poll after it.",
 			client: "AutoCommitInterval",
-			apply: func(s ConsumerSettings) []kgo.Opt {
+			apply: func(s Consumer) []kgo.Opt {
 				return []kgo.Opt{kgo.AutoCommitInterval(s.AutoCommitInterval())}
 			},
 		},
@@ -105,8 +105,8 @@ func classicOnly() []string {
 
 // applyMembership leaves franz-go's own times with group.protocol=consumer, where
 // the broker says how often it wants a heartbeat.
-func applyMembership(s ConsumerSettings) []kgo.Opt {
-	if s.Protocol() == nextGen {
+func applyMembership(s Consumer) []kgo.Opt {
+	if s.NextGen() {
 		return nil
 	}
 	return []kgo.Opt{
@@ -115,7 +115,7 @@ func applyMembership(s ConsumerSettings) []kgo.Opt {
 	}
 }
 
-func applyProtocol(s ConsumerSettings) []kgo.Opt {
+func applyProtocol(s Consumer) []kgo.Opt {
 	if s.Protocol() == classic {
 		return nil
 	}
@@ -124,8 +124,8 @@ func applyProtocol(s ConsumerSettings) []kgo.Opt {
 
 // applyAssignors also says which assignor the broker shall use: franz-go asks for
 // uniform if its first balancer is the sticky one, and for range if it is that.
-func applyAssignors(s ConsumerSettings) []kgo.Opt {
-	if s.Protocol() == nextGen {
+func applyAssignors(s Consumer) []kgo.Opt {
+	if s.NextGen() {
 		if s.value("group.remote.assignor") == "range" {
 			return []kgo.Opt{kgo.Balancers(kgo.RangeBalancer())}
 		}
@@ -138,7 +138,7 @@ func applyAssignors(s ConsumerSettings) []kgo.Opt {
 	return []kgo.Opt{kgo.Balancers(balancers...)}
 }
 
-func applyAutoCommit(s ConsumerSettings) []kgo.Opt {
+func applyAutoCommit(s Consumer) []kgo.Opt {
 	if s.AutoCommit() {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"math"
@@ -16,9 +16,9 @@ const (
 	SourceDerived = "derived" // follows from other properties, as in Java
 )
 
-// Settings are the producer properties in effect: every property Kafka's Java
-// producer has, given or not. ParseProducer makes them.
-type Settings struct {
+// Producer is the producer properties in effect: every property Kafka's Java
+// producer has, given or not. ParseProducer makes it.
+type Producer struct {
 	settings
 	recordMax int // bytes of key, value and headers in the largest record
 	fitted    int // bytes before compression of a batch that is full; 0: batch.size
@@ -38,47 +38,67 @@ func (s settings) All() []result.Setting {
 }
 
 // Acks is "0", "1" or "all".
-func (s Settings) Acks() string { return s.value("acks") }
+func (s Producer) Acks() string { return s.value("acks") }
 
 // Idempotent tells whether brokers drop duplicates.
-func (s Settings) Idempotent() bool { return s.bool("enable.idempotence") }
+func (s Producer) Idempotent() bool { return s.bool("enable.idempotence") }
 
 // Retries tells whether a request that was not answered is sent again.
-func (s Settings) Retries() bool { return s.int64("retries") > 0 }
+func (s Producer) Retries() bool { return s.int64("retries") > 0 }
 
 // MaxInFlight is how many produce requests a broker may have unanswered.
-func (s Settings) MaxInFlight() int { return s.int("max.in.flight.requests.per.connection") }
+func (s Producer) MaxInFlight() int { return s.int("max.in.flight.requests.per.connection") }
 
 // TransactionalID is "" without transactions.
-func (s Settings) TransactionalID() string { return s.value("transactional.id") }
+func (s Producer) TransactionalID() string { return s.value("transactional.id") }
 
 // BatchSize is batch.size in bytes, as given; franz-go's limit may be another.
-func (s Settings) BatchSize() int { return s.int("batch.size") }
+func (s Producer) BatchSize() int { return s.int("batch.size") }
+
+// MaxRequestSize is the most bytes of batches in a request, and of a record.
+func (s Producer) MaxRequestSize() int { return s.int("max.request.size") }
+
+// IgnoresKeys reports whether records with a key are spread like those without.
+func (s Producer) IgnoresKeys() bool { return s.bool("partitioner.ignore.keys") }
+
+// Adaptive reports whether partitions on faster brokers get more records.
+func (s Producer) Adaptive() bool { return s.bool("partitioner.adaptive.partitioning.enable") }
+
+// RoundRobin reports whether each record goes to the next partition.
+func (s Producer) RoundRobin() bool { return s.value("partitioner.class") == roundRobin }
+
+// WithBatches returns the settings with batches that are full at so many bytes before
+// compression.
+func (s Producer) WithBatches(size int) Producer {
+	s.fitted = size
+	s.noteBatchLimit()
+	return s
+}
 
 // Linger is how long a batch waits for more records.
-func (s Settings) Linger() time.Duration { return s.duration("linger.ms") }
+func (s Producer) Linger() time.Duration { return s.duration("linger.ms") }
 
 // Compression is "none", "gzip", "snappy", "lz4" or "zstd".
-func (s Settings) Compression() string { return s.value("compression.type") }
+func (s Producer) Compression() string { return s.value("compression.type") }
 
 // BufferMemory is how many bytes of records may wait. kt enforces it.
-func (s Settings) BufferMemory() int64 { return s.int64("buffer.memory") }
+func (s Producer) BufferMemory() int64 { return s.int64("buffer.memory") }
 
 // MaxBlock is how long a record may wait for memory. kt enforces it.
-func (s Settings) MaxBlock() time.Duration { return s.duration("max.block.ms") }
+func (s Producer) MaxBlock() time.Duration { return s.duration("max.block.ms") }
 
 // DeliveryTimeout is how long a record may take to succeed.
-func (s Settings) DeliveryTimeout() time.Duration { return s.duration("delivery.timeout.ms") }
+func (s Producer) DeliveryTimeout() time.Duration { return s.duration("delivery.timeout.ms") }
 
 // RequestTimeout is how long a broker may take to answer.
-func (s Settings) RequestTimeout() time.Duration { return s.duration("request.timeout.ms") }
+func (s Producer) RequestTimeout() time.Duration { return s.duration("request.timeout.ms") }
 
 // ReachTimeout is how long a bootstrap server may take to answer: what was given for a
-// connection, else the package's.
+// connection, else 0.
 func (s settings) ReachTimeout() time.Duration {
 	const name = "socket.connection.setup.timeout.ms"
 	if source := s[name].Source; source == SourceDefault || source == SourceDerived {
-		return ReachTimeout
+		return 0
 	}
 	return s.duration(name)
 }

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 // applyRules settles what depends on more than one property, in an order where
 // each rule finds what it reads already settled.
-func (s Settings) applyRules() error {
+func (s Producer) applyRules() error {
 	s.noteBatchLimit()
 	return errors.Join(
 		s.settleIdempotence(),
@@ -25,7 +25,7 @@ func (s Settings) applyRules() error {
 
 // settleIdempotence gives idempotence up when acks or retries rule it out, as
 // Java does. Asked for by name, it is a conflict instead.
-func (s Settings) settleIdempotence() error {
+func (s Producer) settleIdempotence() error {
 	if !s.Idempotent() {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s Settings) settleIdempotence() error {
 // and does so even where acks then turns idempotence off. From 1 to 4, Java
 // obeys; franz-go allows 5 whenever idempotence is on, and kt does not run
 // another test than the one asked for.
-func (s Settings) checkInFlight() error {
+func (s Producer) checkInFlight() error {
 	const name = "max.in.flight.requests.per.connection"
 	idempotence := s.settings["enable.idempotence"]
 	askedOff := idempotence.Value == "false" && idempotence.Source != SourceDerived
@@ -68,7 +68,7 @@ func (s Settings) checkInFlight() error {
 	return nil
 }
 
-func (s Settings) settleTransactions() error {
+func (s Producer) settleTransactions() error {
 	if s.TransactionalID() == "" {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (s Settings) settleTransactions() error {
 
 // settleDelivery makes room for one linger and one request, as Java does: the
 // default gives way, a given value is an error.
-func (s Settings) settleDelivery() error {
+func (s Producer) settleDelivery() error {
 	least := min(s.int64("linger.ms")+s.int64("request.timeout.ms"), math.MaxInt32)
 	if s.int64("delivery.timeout.ms") >= least {
 		return nil
@@ -95,7 +95,7 @@ func (s Settings) settleDelivery() error {
 }
 
 // checkSizes refuses records and batches that no send could succeed with.
-func (s Settings) checkSizes() error {
+func (s Producer) checkSizes() error {
 	var problems []error
 	record := int64(s.recordMax) + javaOverhead
 	for _, name := range []string{"max.request.size", "buffer.memory"} {
@@ -110,18 +110,18 @@ func (s Settings) checkSizes() error {
 	return errors.Join(problems...)
 }
 
-func (s Settings) noteBatchLimit() {
+func (s Producer) noteBatchLimit() {
 	switch limit := s.batchMax(); {
 	case s.BatchSize() == 0:
 		s.note("batch.size", fmt.Sprintf("franz-go has no smaller limit than %d bytes, so records that fit in together may still share a batch.", limit))
-	case limit > s.batchTarget():
+	case limit > s.BatchTarget():
 		s.note("batch.size", fmt.Sprintf("franz-go's limit is raised to %d: Java sends a larger record alone, franz-go would fail it.", limit))
 	case s.fitted > 0:
 		s.note("batch.size", fmt.Sprintf("Counts compressed bytes, as in Java; franz-go's limit, before compression, is %d for this payload.", limit))
 	}
 }
 
-func (s Settings) checkRack() error {
+func (s Producer) checkRack() error {
 	if s.bool("partitioner.rack.aware") && s.value("client.rack") == "" {
 		return fmt.Errorf("%s needs client.rack", s.cite("partitioner.rack.aware"))
 	}

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // Options returns the franz-go options for one client: everything but the
 // brokers to start from and the hooks.
-func (s Settings) Options() []kgo.Opt { return options(properties(), s) }
+func (s Producer) Options() []kgo.Opt { return options(properties(), s) }
 
 func options[S reader](table []property[S], s S) []kgo.Opt {
 	var opts []kgo.Opt

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 // ParseProducer turns the properties that were given, and the defaults of
-// Kafka's Java producer 4.x for the rest, into Settings. It follows Java's rules
+// Kafka's Java producer 4.x for the rest, into settings. It follows Java's rules
 // for how properties depend on each other, and reports every problem it finds,
 // joined. recordMax is the size of the largest record's key, value and headers.
 //
@@ -22,11 +22,11 @@ import (
 // security property is always an error, because a run without the security it
 // asks for is another run. Warnings also name the properties that franz-go has
 // no counterpart for.
-func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Settings, []string, error) {
+func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Producer, []string, error) {
 	in, warnings, err := resolve("producer", properties(), given, lenient)
-	s := Settings{settings: in, recordMax: max(recordMax, 0)}
+	s := Producer{settings: in, recordMax: max(recordMax, 0)}
 	if err := errors.Join(err, s.applyRules()); err != nil {
-		return Settings{}, warnings, err
+		return Producer{}, warnings, err
 	}
 	return s, warnings, nil
 }

@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"math"
@@ -26,23 +26,23 @@ const (
 )
 
 // batchProperties are the rows that decide how records become requests.
-func batchProperties() []property[Settings] {
-	return []property[Settings]{
+func batchProperties() []property[Producer] {
+	return []property[Producer]{
 		{
 			name: "batch.size", preset: "16384", check: byteCount(gib),
 			doc:    "Size at which a batch of records is full; 0 puts each record in its own.",
 			client: "ProducerBatchMaxBytes",
-			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.ProducerBatchMaxBytes(int32(s.batchMax()))} },
+			apply:  func(s Producer) []kgo.Opt { return []kgo.Opt{kgo.ProducerBatchMaxBytes(int32(s.batchMax()))} },
 		}, {
 			name: "linger.ms", preset: "5", check: millis(0, 60_000), // franz-go accepts no more than a minute
 			doc:    "Time a batch that is not full waits for more records.",
 			client: "ProducerLinger",
-			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.ProducerLinger(s.Linger())} },
+			apply:  func(s Producer) []kgo.Opt { return []kgo.Opt{kgo.ProducerLinger(s.Linger())} },
 		}, {
 			name: "max.request.size", preset: "1048576", check: byteCount(gib),
 			doc:    "Most bytes of batches in a request, and the largest record.",
 			client: "BrokerMaxWriteBytes",
-			apply:  func(s Settings) []kgo.Opt { return []kgo.Opt{kgo.BrokerMaxWriteBytes(int32(s.writeMax()))} },
+			apply:  func(s Producer) []kgo.Opt { return []kgo.Opt{kgo.BrokerMaxWriteBytes(int32(s.writeMax()))} },
 		}, {
 			name: "buffer.memory", preset: "33554432", check: byteCount(math.MaxInt64),
 			doc:    "Memory for records that wait to be sent.",
@@ -72,13 +72,13 @@ func batchProperties() []property[Settings] {
 // batchMax is franz-go's limit for a batch. Java's batch.size is a target that
 // a larger record may exceed on its own; franz-go's is a limit that such a
 // record fails at, so it is raised to hold the largest record. With compression
-// the target is what FitBatches found.
-func (s Settings) batchMax() int {
-	return min(max(s.batchTarget(), s.recordMax+recordRoom, smallestBatch), gib)
+// the target is what WithBatches says.
+func (s Producer) batchMax() int {
+	return min(max(s.BatchTarget(), s.recordMax+recordRoom, smallestBatch), gib)
 }
 
-// batchTarget is the size before compression at which a batch is full.
-func (s Settings) batchTarget() int {
+// BatchTarget is the size before compression at which a batch is full.
+func (s Producer) BatchTarget() int {
 	if s.fitted > 0 {
 		return s.fitted
 	}
@@ -88,7 +88,7 @@ func (s Settings) batchTarget() int {
 // writeMax is franz-go's limit for a request: max.request.size as Java counts
 // it, of the batches alone, plus the rest of the request. As in Java, one batch
 // may exceed it.
-func (s Settings) writeMax() int {
+func (s Producer) writeMax() int {
 	names := len(s.value("client.id")) + len(s.TransactionalID())
 	return min(max(s.int("max.request.size"), s.batchMax())+requestOverhead+names, gib)
 }
@@ -97,6 +97,6 @@ func (s Settings) writeMax() int {
 // the way. kt holds buffer.memory and max.block.ms itself, so that waiting for
 // memory is measured; blocked inside franz-go it would pass unseen, and
 // franz-go stops lingering while anything blocks.
-func applyBuffer(Settings) []kgo.Opt {
+func applyBuffer(Producer) []kgo.Opt {
 	return []kgo.Opt{kgo.MaxBufferedRecords(math.MaxInt32)}
 }

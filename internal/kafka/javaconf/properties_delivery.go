@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"math"
@@ -11,8 +11,8 @@ const plainTextOnly = "security settings are not supported yet; kt connects in p
 
 // deliveryProperties are the rows that decide when a record counts as
 // delivered, when it is tried again and when it is given up.
-func deliveryProperties() []property[Settings] {
-	return []property[Settings]{
+func deliveryProperties() []property[Producer] {
+	return []property[Producer]{
 		{
 			name: "acks", preset: "all", check: checkAcks,
 			doc:    "Replicas that must have a record before the broker acknowledges it.",
@@ -48,7 +48,7 @@ func deliveryProperties() []property[Settings] {
 			name: "retry.backoff.ms", preset: "100", check: millis(0, math.MaxInt32),
 			doc:    "Pause before the first retry; it doubles with each failure in a row.",
 			note:   "franz-go pauses the whole broker where Java pauses the batch; kt also lets it refresh metadata this soon.",
-			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Settings],
+			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Producer],
 		}, {
 			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
 			doc:    "Longest pause between retries.",
@@ -70,7 +70,7 @@ func deliveryProperties() []property[Settings] {
 	}
 }
 
-func applyAcks(s Settings) []kgo.Opt {
+func applyAcks(s Producer) []kgo.Opt {
 	acks := kgo.AllISRAcks()
 	switch s.Acks() {
 	case "0":
@@ -81,7 +81,7 @@ func applyAcks(s Settings) []kgo.Opt {
 	return []kgo.Opt{kgo.RequiredAcks(acks)}
 }
 
-func applyIdempotence(s Settings) []kgo.Opt {
+func applyIdempotence(s Producer) []kgo.Opt {
 	if s.Idempotent() {
 		return nil
 	}
@@ -90,7 +90,7 @@ func applyIdempotence(s Settings) []kgo.Opt {
 
 // applyInFlight sets the limit only when idempotence is off: franz-go then
 // falls to 1 by itself, and with idempotence on it refuses the option.
-func applyInFlight(s Settings) []kgo.Opt {
+func applyInFlight(s Producer) []kgo.Opt {
 	if s.Idempotent() {
 		return nil
 	}
@@ -100,14 +100,14 @@ func applyInFlight(s Settings) []kgo.Opt {
 // applyRetries also lifts franz-go's separate limit of 4 answers of "unknown
 // topic": brokers give that answer while leadership moves, and Java counts it
 // like any other failure.
-func applyRetries(s Settings) []kgo.Opt {
+func applyRetries(s Producer) []kgo.Opt {
 	return []kgo.Opt{kgo.RecordRetries(s.int("retries")), kgo.UnknownTopicRetries(-1)}
 }
 
 // applyDelivery makes the timeout hold for records in flight too, as in Java.
 // Left alone, franz-go waits for the fate of an idempotent record however long
 // it takes. Under a transactional id franz-go refuses to do otherwise.
-func applyDelivery(s Settings) []kgo.Opt {
+func applyDelivery(s Producer) []kgo.Opt {
 	opts := []kgo.Opt{kgo.RecordDeliveryTimeout(s.DeliveryTimeout())}
 	if s.Idempotent() && s.TransactionalID() == "" {
 		opts = append(opts, kgo.AllowIdempotentProduceCancellation())
@@ -119,7 +119,7 @@ func applyDelivery(s Settings) []kgo.Opt {
 // is told the full time, as Java tells it: a shorter one would fail acks=all
 // writes that a slow replica merely delays. What comes on top covers the
 // network, and is also franz-go's limit for writes and for other requests.
-func applyRequestTimeout(s Settings) []kgo.Opt {
+func applyRequestTimeout(s Producer) []kgo.Opt {
 	timeout := s.RequestTimeout()
 	return []kgo.Opt{
 		kgo.ProduceRequestTimeout(timeout),
@@ -139,7 +139,7 @@ func applyBackoff[S reader](s S) []kgo.Opt {
 	}
 }
 
-func applyTransactions(s Settings) []kgo.Opt {
+func applyTransactions(s Producer) []kgo.Opt {
 	if s.TransactionalID() == "" {
 		return nil
 	}

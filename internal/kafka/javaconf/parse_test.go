@@ -1,4 +1,4 @@
-package kafka
+package javaconf
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ func given(source string, words ...string) map[string]plan.Given {
 	return g
 }
 
-func parse(t *testing.T, recordMax int, words ...string) Settings {
+func parse(t *testing.T, recordMax int, words ...string) Producer {
 	t.Helper()
 	s, _, err := ParseProducer(given("--command-property", words...), recordMax, false)
 	if err != nil {
@@ -42,6 +42,15 @@ func TestDefaultsAreJavas(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestABootstrapServerMayTakeAsLongAsAConnectionThatSomebodyLimited(t *testing.T) {
+	if got := parse(t, 1).ReachTimeout(); got != 0 {
+		t.Errorf("by default: %v", got)
+	}
+	if got := parse(t, 1, "socket.connection.setup.timeout.ms=700").ReachTimeout(); got != 700*time.Millisecond {
+		t.Errorf("700: %v", got)
 	}
 }
 
