@@ -287,8 +287,8 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 		t.Errorf("%d records took %s or longer, want %d at least: the stall is underweighted", slow, frozen/2, want)
 	}
 	// What the full buffer held up was due long before it was sent.
-	if doc.Latency.Lag.Max == 0 || doc.Latency.Service.Max > resp.Max {
-		t.Errorf("lag max %d µs, service max %d µs, response max %d µs", doc.Latency.Lag.Max, doc.Latency.Service.Max, resp.Max)
+	if doc.Latency.SendDelay.Max == 0 || doc.Latency.Service.Max > resp.Max {
+		t.Errorf("send delay max %d µs, service max %d µs, response max %d µs", doc.Latency.SendDelay.Max, doc.Latency.Service.Max, resp.Max)
 	}
 }
 

@@ -144,7 +144,7 @@ func FuzzReadHeader(f *testing.F) {
 	f.Add(`{"header":{"run_id":"../R","part":{"run":"n","host":"vm1"}}}` + "\n")
 	f.Add(`{"header":{"run_id":"R","part":{"run":"n","epoch":"/","host":"vm1"}}}` + "\n")
 	f.Add(`{"header":{"part":null}}` + "\n")
-	f.Add(`{"collection":{"schema":1}}` + "\n")
+	f.Add(`{"collection":{"schema":2}}` + "\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		h := readHeader(strings.NewReader(text))

@@ -20,8 +20,8 @@ func BenchmarkSecond(b *testing.B) {
 		d := time.Duration(r.ExpFloat64() * float64(5*time.Millisecond))
 		w.Response.Record(d)
 		w.Service.Record(d)
-		w.OwnLag.Record(d / 50)
-		w.Lag.Record(d / 50)
+		w.OwnSendDelay.Record(d / 50)
+		w.SendDelay.Record(d / 50)
 	}
 	for p := range int32(21) {
 		w.Partitions[p] = stats.Partition{Records: 2381}

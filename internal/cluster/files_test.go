@@ -56,7 +56,7 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		_ = os.WriteFile(filepath.Join(shared, "10.ktr"), []byte(`{"header":{"part":null}}`+"\n"), 0o600) // has no run
 		_ = os.WriteFile(filepath.Join(shared, "12.ktr"), nil, 0o600)                                     // was not begun
 		_ = os.WriteFile(filepath.Join(shared, "13.ktr"), one[:bytes.IndexByte(one, '\n')], 0o600)        // is being begun
-		_ = os.WriteFile(filepath.Join(shared, "14.ktr"), append([]byte(`{"collection":{"schema":1}}`+"\n"), one...), 0o600)
+		_ = os.WriteFile(filepath.Join(shared, "14.ktr"), append([]byte(`{"collection":{"schema":2}}`+"\n"), one...), 0o600)
 		if err := os.Mkdir(filepath.Join(shared, "11.ktr"), 0o700); err != nil { // is a folder
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func (r *rogue) Receive(ctx context.Context) (wire.Kind, []byte, error) {
 
 func TestARogueAgentFillsNoDisk(t *testing.T) {
 	header := func(run string) []byte {
-		return fmt.Appendf(nil, `{"header":{"schema":1,"run_id":"R","part":{"run":%q,"host":"a","process":1}}}`+"\n", run)
+		return fmt.Appendf(nil, `{"header":{"schema":2,"run_id":"R","part":{"run":%q,"host":"a","process":1}}}`+"\n", run)
 	}
 	for name, tc := range map[string]struct {
 		run   string // of the listed files

@@ -71,7 +71,7 @@ func TestADriftIsToldOnlyWhenItIsCertain(t *testing.T) {
 func second(from, to time.Duration, n int64) *Second {
 	w := stats.Window{Start: from, End: to, Offered: n, Acknowledged: n, Partitions: map[int32]stats.Partition{1: {Records: n}}}
 	w.Response.RecordN(time.Millisecond, n)
-	w.Lag.RecordN(time.Millisecond, n)
+	w.SendDelay.RecordN(time.Millisecond, n)
 	return &Second{Windows: []stats.Window{w}, Sample: host.Sample{At: to}}
 }
 
@@ -96,7 +96,7 @@ func TestASlowStreamGetsMergedSecondsAndTheNewestOfAllElse(t *testing.T) {
 	if len(windows) != 2 || windows[0].Acknowledged != 30 || windows[0].End != 3*time.Second || windows[1].Acknowledged != 5 || !windows[1].Warmup {
 		t.Errorf("the windows of process 1 are %+v", windows)
 	}
-	if w := windows[0]; len(w.Partitions) > 0 || w.Lag.Count() > 0 || w.Response.Count() != 30 {
+	if w := windows[0]; len(w.Partitions) > 0 || w.SendDelay.Count() > 0 || w.Response.Count() != 30 {
 		t.Errorf("the window is not slim: %+v", w)
 	}
 	if v := got[3].Vitals; v.Vitals.At != 3*time.Second || v.Passed != 2 {

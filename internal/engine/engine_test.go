@@ -51,8 +51,8 @@ func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
 				if m.Service.Min() != f.latency || m.Service.Max() != f.latency || m.Response.Max() > f.latency+time.Millisecond {
 					t.Errorf("service %v to %v, response up to %v; want %v and a tick more", m.Service.Min(), m.Service.Max(), m.Response.Max(), f.latency)
 				}
-				if m.OwnLag.Count() != m.Offered || m.OwnLag.Max() > time.Millisecond || m.BufferFull != 0 {
-					t.Errorf("%d own lags up to %v, buffer full for %v; want %d up to 1ms, 0", m.OwnLag.Count(), m.OwnLag.Max(), m.BufferFull, m.Offered)
+				if m.OwnSendDelay.Count() != m.Offered || m.OwnSendDelay.Max() > time.Millisecond || m.BufferFull != 0 {
+					t.Errorf("%d own send delays up to %v, buffer full for %v; want %d up to 1ms, 0", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.BufferFull, m.Offered)
 				}
 				if end.Stopped || end.TimedOut || !within(end.Elapsed, m.LastSent, f.latency) {
 					t.Errorf("it ended with %+v, want soon after %v", end, m.LastSent)
@@ -101,8 +101,8 @@ func TestAStallShowsInResponseAtFullWeightAndIsNotBlamedOnKt(t *testing.T) {
 				if p99 := m.Service.Quantile(0.99); p99 > 2*time.Millisecond {
 					t.Errorf("service p99 %v: this driver hides the stall from all but 50 records", p99)
 				}
-				if m.OwnLag.Max() > time.Millisecond || m.OwnLag.Count() > 8200 || m.Lag.Max() < 1900*time.Millisecond {
-					t.Errorf("%d own lags up to %v, lag up to %v; want about 8000 up to 1ms, 2s", m.OwnLag.Count(), m.OwnLag.Max(), m.Lag.Max())
+				if m.OwnSendDelay.Max() > time.Millisecond || m.OwnSendDelay.Count() > 8200 || m.SendDelay.Max() < 1900*time.Millisecond {
+					t.Errorf("%d own send delays up to %v, send delay up to %v; want about 8000 up to 1ms, 2s", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.SendDelay.Max())
 				}
 				if !within(m.BufferFull, 1900*time.Millisecond, 200*time.Millisecond) {
 					t.Errorf("the buffer was full for %v, want about the 2s of the stall", m.BufferFull)
@@ -129,13 +129,13 @@ func TestLagCountsTheTimeThatTheBrokerHoldsUpTheSender(t *testing.T) {
 		}}
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(1000), Records: 3500}), f, Options{})
 		m := &c.total[stats.Measured]
-		if !within(m.Lag.Max(), commit, 2*time.Millisecond) || !within(m.Response.Max(), commit, 4*time.Millisecond) {
-			t.Errorf("lag up to %v, response up to %v; want %v and a little", m.Lag.Max(), m.Response.Max(), commit)
+		if !within(m.SendDelay.Max(), commit, 2*time.Millisecond) || !within(m.Response.Max(), commit, 4*time.Millisecond) {
+			t.Errorf("send delay up to %v, response up to %v; want %v and a little", m.SendDelay.Max(), m.Response.Max(), commit)
 		}
-		if m.OwnLag.Max() > time.Millisecond || m.Service.Max() > time.Millisecond {
-			t.Errorf("own lag up to %v, service up to %v; want 1ms", m.OwnLag.Max(), m.Service.Max())
+		if m.OwnSendDelay.Max() > time.Millisecond || m.Service.Max() > time.Millisecond {
+			t.Errorf("own send delay up to %v, service up to %v; want 1ms", m.OwnSendDelay.Max(), m.Service.Max())
 		}
-		if held := m.Lag.Count() - m.OwnLag.Count(); held < 300 || held > 320 {
+		if held := m.SendDelay.Count() - m.OwnSendDelay.Count(); held < 300 || held > 320 {
 			t.Errorf("%d records were held up, want the 100 of each of three commits", held)
 		}
 	})
@@ -261,8 +261,8 @@ func TestARecordThatFindsNoRoomInTimeFails(t *testing.T) {
 		if m.BufferFull != 2*time.Second {
 			t.Errorf("the buffer was full for %v, want the 2s until the end", m.BufferFull)
 		}
-		if m.OwnLag.Count() != 10 {
-			t.Errorf("%d own lags, want those of the 10 records before", m.OwnLag.Count())
+		if m.OwnSendDelay.Count() != 10 {
+			t.Errorf("%d own send delays, want those of the 10 records before", m.OwnSendDelay.Count())
 		}
 	})
 }
@@ -324,8 +324,8 @@ func TestAnUnlimitedRateSendsWhatTheBufferTakes(t *testing.T) {
 		if m.Service.Max() != 10*time.Millisecond || m.Response.Max() != 20*time.Millisecond {
 			t.Errorf("service up to %v, response up to %v; want 10ms, and 20ms with the wait for the buffer", m.Service.Max(), m.Response.Max())
 		}
-		if m.OwnLag.Count()+w.OwnLag.Count() != 0 || m.Unsent+w.Unsent != 0 {
-			t.Errorf("%d own lags and %d unsent, but nothing was due", m.OwnLag.Count()+w.OwnLag.Count(), m.Unsent+w.Unsent)
+		if m.OwnSendDelay.Count()+w.OwnSendDelay.Count() != 0 || m.Unsent+w.Unsent != 0 {
+			t.Errorf("%d own send delays and %d unsent, but nothing was due", m.OwnSendDelay.Count()+w.OwnSendDelay.Count(), m.Unsent+w.Unsent)
 		}
 		if !within(w.BufferFull, 490*time.Millisecond, 20*time.Millisecond) || !within(m.BufferFull, 1480*time.Millisecond, 20*time.Millisecond) {
 			t.Errorf("the buffer was full for %v in warm-up and %v after, want about 0.5s and 1.5s", w.BufferFull, m.BufferFull)
@@ -572,8 +572,8 @@ func TestPoissonArrivalsAreSentWhenTheyAreDue(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(2000), Records: 20_000, Arrivals: plan.Poisson})
 		p.Producers = 2
 		_, c := mustRun(t.Context(), t, p, f, Options{})
-		if m := &c.total[stats.Measured]; m.Acknowledged != 20_000 || m.OwnLag.Max() > time.Millisecond || !within(m.LastSent, 9500*time.Millisecond, time.Second) {
-			t.Errorf("%d records until %v, own lag up to %v; want 20000 until about 10s, 1ms", m.Acknowledged, m.LastSent, m.OwnLag.Max())
+		if m := &c.total[stats.Measured]; m.Acknowledged != 20_000 || m.OwnSendDelay.Max() > time.Millisecond || !within(m.LastSent, 9500*time.Millisecond, time.Second) {
+			t.Errorf("%d records until %v, own send delay up to %v; want 20000 until about 10s, 1ms", m.Acknowledged, m.LastSent, m.OwnSendDelay.Max())
 		}
 	})
 }

@@ -203,8 +203,8 @@ func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options)
 		if n := w.Response.Count() + w.Response.OutOfRange(); n != w.Offered+w.Unsent {
 			t.Errorf("%d response times for %d records offered and %d unsent", n, w.Offered, w.Unsent)
 		}
-		if w.Service.Count() != w.Acknowledged || w.Lag.Count() != w.Offered {
-			t.Errorf("%d service times for %d acknowledged, %d lags for %d offered", w.Service.Count(), w.Acknowledged, w.Lag.Count(), w.Offered)
+		if w.Service.Count() != w.Acknowledged || w.SendDelay.Count() != w.Offered {
+			t.Errorf("%d service times for %d acknowledged, %d send delays for %d offered", w.Service.Count(), w.Acknowledged, w.SendDelay.Count(), w.Offered)
 		}
 		var failed int64
 		for _, n := range w.Errors {

@@ -83,7 +83,7 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 		waited, s.debt = true, true
 	}
 	// The op may have its outcome by now, but only this goroutine uses it again.
-	s.burst = append(s.burst, sentRecord{op: op, due: due, lag: op.Sent - due, phase: int8(phase), own: !s.debt && !s.closed})
+	s.burst = append(s.burst, sentRecord{op: op, due: due, delay: op.Sent - due, phase: int8(phase), own: !s.debt && !s.closed})
 	s.sent.ops++
 	s.sent.bytes += int64(op.Bytes)
 	return true, waited
@@ -201,13 +201,13 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	defer s.mu.Unlock()
 	for i := range s.burst {
 		b := &s.burst[i]
-		s.rec.Sent(int(b.phase), b.due, b.lag, b.own)
+		s.rec.Sent(int(b.phase), b.due, b.delay, b.own)
 		if b.op.outstanding {
 			b.op.waits = b.due
 		}
 	}
 	if len(s.burst) > 0 && s.handed.ops <= s.settled.ops {
-		s.asked = s.burst[0].due + s.burst[0].lag
+		s.asked = s.burst[0].due + s.burst[0].delay
 	}
 	s.burst = s.burst[:0]
 	s.handed = s.sent

@@ -68,7 +68,7 @@ func (w warmup) phase(index int64, due time.Duration) int {
 type sentRecord struct {
 	op    *Op
 	due   time.Duration
-	lag   time.Duration
+	delay time.Duration
 	phase int8
 	own   bool // nothing but kt held it up
 }

@@ -34,7 +34,7 @@ func TestAFieldThatDoesNotApplyIsAbsent(t *testing.T) {
 		"series.acknowledged", "series.failed", "series.response_p99_us", "brokers.requests", "brokers.request_latency_us",
 		"partitions.records", "partitions.records_per_second", "plan.producers", "plan.payload",
 	}
-	rate := []string{"throughput.target_records_per_second", "latency_us.lag", "latency_us.own_lag", "histograms.lag", "series.lag_p99_us"}
+	rate := []string{"throughput.target_records_per_second", "latency_us.send_delay", "latency_us.own_send_delay", "histograms.send_delay", "series.send_delay_p99_us"}
 	reading := []string{"records.consumed", "fetch.records_per_second", "fetch.request_latency_us.p99", "series.consumed", "brokers.fetch"}
 	all := results()
 	for _, tc := range []struct {
@@ -94,7 +94,7 @@ func TestALatencyOfNothingIsAbsent(t *testing.T) {
 	r := results()["fixed"]
 	r.Latency, r.Warmup.Response, r.Brokers[0].Latency = result.Latencies{}, result.Latency{}, result.Latency{}
 	whole := decoded(t, written(t, JSON, r, Options{}))
-	for _, path := range []string{"latency_us.response", "latency_us.lag", "warmup.response_us", "brokers.request_latency_us"} {
+	for _, path := range []string{"latency_us.response", "latency_us.send_delay", "warmup.response_us", "brokers.request_latency_us"} {
 		if v, ok := field(whole, path); ok {
 			t.Errorf("%s is %v", path, v)
 		}

@@ -62,11 +62,11 @@ func second(i int, warmup bool, shape func(*stats.Window)) stats.Window {
 	}
 	for n := range 1000 {
 		service := 2*time.Millisecond + time.Duration(n*n)*50*time.Nanosecond
-		lag := time.Duration(n%10) * 43 * time.Microsecond
-		w.Lag.Record(lag)
-		w.OwnLag.Record(lag)
+		delay := time.Duration(n%10) * 43 * time.Microsecond
+		w.SendDelay.Record(delay)
+		w.OwnSendDelay.Record(delay)
 		w.Service.Record(service)
-		w.Response.Record(lag + service)
+		w.Response.Record(delay + service)
 	}
 	for id, records := range map[int32]int64{0: 500, 1: 300, 2: 200} {
 		w.Partitions[id] = stats.Partition{Records: records, Bytes: 512 * records, ServiceSum: time.Duration(records) * 9 * time.Millisecond, ServiceMax: 52 * time.Millisecond}
@@ -153,7 +153,7 @@ func unlimitedRun(h result.Header) *result.Fold {
 }
 
 // late is kt being late with nothing in its way.
-func late(w *stats.Window) { w.OwnLag.RecordN(25*time.Millisecond, 50) }
+func late(w *stats.Window) { w.OwnSendDelay.RecordN(25*time.Millisecond, 50) }
 
 // withErrors is a second with records of every fate.
 func withErrors(w *stats.Window) {

@@ -87,7 +87,7 @@ func JSONSummary(w io.Writer, r result.Result) error {
 // csvHeader names the columns of CSV.
 var csvHeader = []string{
 	"start_seconds", "seconds", "warmup", "records", "records_per_second", "mib_per_second", "failed",
-	"response_p50_us", "response_p90_us", "response_p99_us", "response_p999_us", "response_max_us", "lag_p99_us", "cpu_cores",
+	"response_p50_us", "response_p90_us", "response_p99_us", "response_p999_us", "response_max_us", "send_delay_p99_us", "cpu_cores",
 	"consumed", "consumed_per_second", "consumed_mib_per_second", "consumer_lag",
 	"end_to_end_p50_us", "end_to_end_p90_us", "end_to_end_p99_us", "end_to_end_p999_us", "end_to_end_max_us", "events",
 }
@@ -139,7 +139,7 @@ func csvRow(p result.Point) []string {
 	}
 	return []string{
 		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), rate(float64(p.Acknowledged), 1), rate(float64(p.Bytes), mibBytes), i(p.Failed),
-		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(p.LagP99), cores,
+		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(p.SendDelayP99), cores,
 		i(p.Consumed), rate(float64(p.Consumed), 1), rate(float64(p.ConsumedBytes), mibBytes), i(p.ConsumerLag),
 		us(p.EndToEndP50), us(p.EndToEndP90), us(p.EndToEndP99), us(p.EndToEndP999), us(p.EndToEndMax), i(p.Events),
 	}

@@ -121,15 +121,15 @@ func TestJSONLinesAreThePointsAndASummary(t *testing.T) {
 		}
 	}
 	var summary struct {
-		Type   string          `json:"type"`
-		Schema int             `json:"schema"`
-		Series json.RawMessage `json:"series"`
-		Lag    result.Records  `json:"records"`
+		Type      string          `json:"type"`
+		Schema    int             `json:"schema"`
+		Series    json.RawMessage `json:"series"`
+		SendDelay result.Records  `json:"records"`
 	}
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &summary); err != nil {
 		t.Fatal(err)
 	}
-	if summary.Type != "summary" || summary.Schema != result.Schema || string(summary.Series) != "[]" || summary.Lag != r.Records {
+	if summary.Type != "summary" || summary.Schema != result.Schema || string(summary.Series) != "[]" || summary.SendDelay != r.Records {
 		t.Errorf("the summary is %+v", summary)
 	}
 }
@@ -154,7 +154,7 @@ func TestCSVHasTheSeriesInColumnsWithUnits(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"start_seconds": 1, "seconds": 1, "records": 1000, "records_per_second": 1000, "mib_per_second": 0.488, "failed": 1200,
-		"response_p50_us": float64(r.Series[1].P50), "response_max_us": float64(r.Series[1].Max), "lag_p99_us": float64(r.Series[1].LagP99), "cpu_cores": 1,
+		"response_p50_us": float64(r.Series[1].P50), "response_max_us": float64(r.Series[1].Max), "send_delay_p99_us": float64(r.Series[1].SendDelayP99), "cpu_cores": 1,
 	} {
 		if got, err := strconv.ParseFloat(rows[2][column(name)], 64); err != nil || math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s is %s, want %v", name, rows[2][column(name)], want)

@@ -107,7 +107,7 @@ func TestTextSaysWhatMattersFirst(t *testing.T) {
 		of       string
 		has, not []string
 	}{
-		{"a rate is judged by response", "fixed", []string{"target 1,000", "response", "due → acknowledged", "service", "lag"}, []string{"NOT VALID", "mostly queueing", "▲"}},
+		{"a rate is judged by response", "fixed", []string{"target 1,000", "response", "due → acknowledged", "service", "send delay"}, []string{"NOT VALID", "mostly queueing", "▲"}},
 		{"an unlimited one by throughput", "unlimited", []string{"mostly queueing: the rate is unlimited", "bound by     broker acks", "not compressed"}, []string{"target", "response"}},
 		{"what is not valid says so", "invalid", []string{"NOT VALID", "more than 25ms late (bound: 5.12ms)"}, nil},
 		{"the embedded broker is named at once", "embedded", []string{"▲ " + result.EmbeddedNotice}, []string{"partitions 1,"}},

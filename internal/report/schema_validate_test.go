@@ -19,8 +19,8 @@ func TestEveryDocumentFitsTheSchema(t *testing.T) {
 func TestTheSchemaRefusesWhatIsNoResult(t *testing.T) {
 	schema := compiled(t)
 	for _, tc := range []struct{ name, old, change string }{
-		{"another version", `"schema": 1`, `"schema": 2`},
-		{"a field that is not there", `"schema": 1`, `"schema": 1, "extra": 1`},
+		{"another version", `"schema": 2`, `"schema": 3`},
+		{"a field that is not there", `"schema": 2`, `"schema": 2, "extra": 1`},
 		{"one inside another", `"offered": 3000`, `"offered": 3000, "lost": 0`},
 		{"a field that is missing", `"valid": true,`, ``},
 		{"a limit that kt does not know", `"limit": "nothing"`, `"limit": "the moon"`},

@@ -228,7 +228,7 @@ func (t *text) latencies(r result.Result) {
 	case r.Throughput.TargetRecordsPerSecond > 0:
 		t.latency("response", r.Latency.Response, "due → acknowledged")
 		t.latency("service", r.Latency.Service, "sent → acknowledged")
-		t.latency("lag", r.Latency.Lag, "due → sent")
+		t.latency("send delay", r.Latency.SendDelay, "due → sent")
 	case r.Plan.Load.OneAtATime:
 		t.latency("response", r.Latency.Response, "sent → acknowledged")
 	default:

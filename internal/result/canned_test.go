@@ -68,23 +68,23 @@ func canned(seed uint64, seconds int) []event {
 		phase := stats.PhaseOf(s < warmup)
 		for range rng.IntN(200) {
 			due := start + time.Duration(rng.Int64N(int64(time.Second)))
-			lag := time.Duration(rng.ExpFloat64() * float64(time.Millisecond))
+			delay := time.Duration(rng.ExpFloat64() * float64(time.Millisecond))
 			service := time.Duration(rng.ExpFloat64() * float64(20*time.Millisecond))
 			of := phase
 			if s == warmup && rng.IntN(4) == 0 {
 				of = stats.Warmup // was due in the warm-up
 			}
-			rec.Sent(of, due, lag, rng.IntN(2) == 0)
+			rec.Sent(of, due, delay, rng.IntN(2) == 0)
 			broker := int32(1 + rng.IntN(3))
 			switch rng.IntN(50) {
 			case 0:
-				rec.Failed(of, []string{"NOT_LEADER_OR_FOLLOWER", "client:RECORD_TIMEOUT", "<&>"}[rng.IntN(3)], lag+service)
+				rec.Failed(of, []string{"NOT_LEADER_OR_FOLLOWER", "client:RECORD_TIMEOUT", "<&>"}[rng.IntN(3)], delay+service)
 			case 1:
-				rec.Unknown(of, lag+service)
+				rec.Unknown(of, delay+service)
 			case 2:
 				rec.Acknowledged(of, int32(rng.IntN(6)), 100, 2*time.Hour, 2*time.Hour, end) // out of range
 			default:
-				rec.Acknowledged(of, int32(rng.IntN(6)), 100, service, lag+service, min(end, due+lag+service))
+				rec.Acknowledged(of, int32(rng.IntN(6)), 100, service, delay+service, min(end, due+delay+service))
 			}
 			rec.Request(of, broker, service, rng.IntN(30) == 0)
 			rec.Batch(of, broker, 3, 300, 100+rng.IntN(200))

@@ -115,9 +115,9 @@ func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
 // leanWindow is a window without what only the whole run's result tells. It shares
 // memory with w.
 func leanWindow(w stats.Window) stats.Window {
-	w.Partitions, w.Lag = nil, stats.Histogram{}
+	w.Partitions, w.SendDelay = nil, stats.Histogram{}
 	if w.Warmup {
-		w.OwnLag, w.Service, w.Response, w.EndToEnd = stats.Histogram{}, stats.Histogram{}, stats.Histogram{}, stats.Histogram{}
+		w.OwnSendDelay, w.Service, w.Response, w.EndToEnd = stats.Histogram{}, stats.Histogram{}, stats.Histogram{}, stats.Histogram{}
 	}
 	brokers := w.Brokers
 	w.Brokers = nil
@@ -190,7 +190,7 @@ func (f *Fold) Result() Result {
 		Throughput: throughputOf(m, e.target),
 		Latency: Latencies{
 			Response: LatencyOf(&m.Response), Service: LatencyOf(&m.Service),
-			Lag: LatencyOf(&m.Lag), OwnLag: LatencyOf(&m.OwnLag), EndToEnd: EndToEndOf(&m.EndToEnd),
+			SendDelay: LatencyOf(&m.SendDelay), OwnSendDelay: LatencyOf(&m.OwnSendDelay), EndToEnd: EndToEndOf(&m.EndToEnd),
 		},
 		Client:     e.use,
 		Series:     f.allPoints(),

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -10,7 +11,19 @@ import (
 
 // Schema is the version of the result document and of the run file. It changes
 // when a field changes its meaning or goes away, not when one is added.
-const Schema = 1
+const Schema = 2
+
+// CheckSchema returns an error that names both versions, unless this kt reads n.
+func CheckSchema(n int) error {
+	if n == Schema {
+		return nil
+	}
+	age := "older"
+	if n > Schema {
+		age = "newer"
+	}
+	return fmt.Errorf("its schema is %d, and this kt reads %d: read it with the %s kt that wrote it", n, Schema, age)
+}
 
 // Header is what is known of a run before its first record.
 type Header struct {

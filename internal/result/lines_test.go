@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -32,9 +31,9 @@ func busy(seconds int) []event {
 		start, end := time.Duration(s)*time.Second, time.Duration(s+1)*time.Second
 		for i := range 5000 {
 			due := start + time.Duration(i)*200*time.Microsecond
-			lag, service := spread(300*time.Microsecond), spread(4*time.Millisecond)
-			rec.Sent(stats.Measured, due, lag, true)
-			rec.Acknowledged(stats.Measured, int32(i%21), 1000, service, lag+service, min(end, due+lag+service))
+			delay, service := spread(300*time.Microsecond), spread(4*time.Millisecond)
+			rec.Sent(stats.Measured, due, delay, true)
+			rec.Acknowledged(stats.Measured, int32(i%21), 1000, service, delay+service, min(end, due+delay+service))
 			if i%5 == 0 {
 				rec.Request(stats.Measured, int32(1+i%3), service, false)
 				rec.Batch(stats.Measured, int32(1+i%3), 5, 5000, 5100)
@@ -109,7 +108,7 @@ func TestALineSharesNoMemoryWithTheNext(t *testing.T) {
 }
 
 func TestATornLineIsPassedOverAtTheEndOnly(t *testing.T) {
-	const head, window = `{"header":{"schema":1}}` + "\n", `{"window":{"end_ns":5}}`
+	const head, window = `{"header":{"schema":2}}` + "\n", `{"window":{"end_ns":5}}`
 	for _, tc := range []struct {
 		name, text string
 		lines      int
@@ -145,56 +144,6 @@ func TestATornLineIsPassedOverAtTheEndOnly(t *testing.T) {
 				t.Errorf("%d lines, torn %v; want %d, %v", n, lines.torn, tc.lines, tc.torn)
 			}
 		})
-	}
-}
-
-// The file was written before windows had their counts as they have now.
-func TestARunFileOfAnEarlierVersionIsStillRead(t *testing.T) {
-	text, err := os.ReadFile("testdata/hdr.ktr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := Replay(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := f.Result()
-	for name, tc := range map[string]struct{ got, want Latency }{
-		"response": {r.Latency.Response, Latency{Count: 127, Mean: 20663, Min: 76, P50: 12791, P90: 43871, P95: 79103, P99: 104703, P999: 128939, P9999: 128939, Max: 128939, OutOfRange: 3}},
-		"lag":      {r.Latency.Lag, Latency{Count: 130, Mean: 1170, Min: 3, P50: 730, P90: 2791, P95: 3657, P99: 4559, P999: 5070, P9999: 5070, Max: 5070}},
-		"requests": {r.Brokers[1].Latency, Latency{Count: 34, Mean: 15703, Min: 151, P50: 9823, P90: 31039, P95: 35231, P99: 64696, P999: 64696, P9999: 64696, Max: 64696}},
-	} {
-		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	var again memory
-	var file *RunFile
-	all := readLines(t, bytes.NewReader(text))
-	for _, l := range all {
-		switch {
-		case l.Header != nil:
-			file, err = NewRunFile(&again, *l.Header)
-		case l.Window != nil:
-			file.AddWindow(*l.Window)
-		case l.Sample != nil:
-			file.AddSample(*l.Sample)
-		case l.Trailer != nil:
-			err = file.Close(*l.Trailer)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if strings.Contains(again.String(), "hdr_v2_base64") {
-		t.Error("it was written again as it was")
-	}
-	g, err := Replay(&again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(marshal(t, r), marshal(t, g.Result())); diff != "" {
-		t.Errorf("written again it gives another result (-was +is):\n%s", diff)
 	}
 }
 

@@ -91,10 +91,10 @@ type Throughput struct {
 
 // Latencies are the distributions of the run.
 type Latencies struct {
-	Response Latency `json:"response,omitzero" of:"writing"` // due → acknowledged
-	Service  Latency `json:"service,omitzero" of:"writing"`  // handed to the client → acknowledged
-	Lag      Latency `json:"lag,omitzero" of:"rate"`         // due → handed to the client
-	OwnLag   Latency `json:"own_lag,omitzero" of:"rate"`     // lag of the records that no back-pressure held up: kt's own lateness
+	Response     Latency `json:"response,omitzero" of:"writing"`    // due → acknowledged
+	Service      Latency `json:"service,omitzero" of:"writing"`     // handed to the client → acknowledged
+	SendDelay    Latency `json:"send_delay,omitzero" of:"rate"`     // due → handed to the client
+	OwnSendDelay Latency `json:"own_send_delay,omitzero" of:"rate"` // of the records that no back-pressure held up: kt's own lateness
 
 	// EndToEnd is due → polled, of the records that carry kt's stamp; nil: none did.
 	EndToEnd *Latency `json:"end_to_end,omitempty"`
@@ -240,7 +240,7 @@ type Point struct {
 	P99          int64   `json:"response_p99_us,omitempty"`
 	P999         int64   `json:"response_p999_us,omitempty"`
 	Max          int64   `json:"response_max_us,omitempty"`
-	LagP99       int64   `json:"lag_p99_us,omitempty" of:"rate"`
+	SendDelayP99 int64   `json:"send_delay_p99_us,omitempty" of:"rate"`
 	CPUCores     float64 `json:"cpu_cores,omitempty"`
 
 	Consumed      int64 `json:"consumed,omitempty"`
@@ -257,13 +257,13 @@ type Point struct {
 
 // Histograms are the distributions themselves, so that results can be merged.
 type Histograms struct {
-	Response stats.Distribution `json:"response,omitzero" of:"writing"`
-	Service  stats.Distribution `json:"service,omitzero" of:"writing"`
-	Lag      stats.Distribution `json:"lag,omitzero" of:"rate"`
-	EndToEnd stats.Distribution `json:"end_to_end,omitzero"`
+	Response  stats.Distribution `json:"response,omitzero" of:"writing"`
+	Service   stats.Distribution `json:"service,omitzero" of:"writing"`
+	SendDelay stats.Distribution `json:"send_delay,omitzero" of:"rate"`
+	EndToEnd  stats.Distribution `json:"end_to_end,omitzero"`
 }
 
 func histogramsOf(w *stats.Window) Histograms {
 	of := func(h stats.Histogram) stats.Distribution { return stats.Distribution{Histogram: h} }
-	return Histograms{Response: of(w.Response), Service: of(w.Service), Lag: of(w.Lag), EndToEnd: of(w.EndToEnd)}
+	return Histograms{Response: of(w.Response), Service: of(w.Service), SendDelay: of(w.SendDelay), EndToEnd: of(w.EndToEnd)}
 }

@@ -88,7 +88,7 @@ func replayLine(f *Fold, l Line) (*Fold, error) {
 	case f == nil && l.Header == nil:
 		return nil, errors.New("it is not the header of a run file")
 	case f == nil && l.Header.Schema != Schema:
-		return nil, fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, Schema)
+		return nil, CheckSchema(l.Header.Schema)
 	case f == nil && l.Header.Part != nil && l.Header.Part.Process == 0:
 		return nil, errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load")
 	case f == nil:

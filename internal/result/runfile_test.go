@@ -35,7 +35,7 @@ func TestACutOffRunAccountsForItsRecordsAndItsTime(t *testing.T) {
 }
 
 func TestWhatIsNoRunFileIsRefused(t *testing.T) {
-	const head = `{"header":{"schema":1}}` + "\n"
+	const head = `{"header":{"schema":2}}` + "\n"
 	for _, tc := range []struct{ name, text, want string }{
 		{"nothing", "", "it is empty"},
 		{"text", "hello\n", "line 1: it is not a line of a run file"},
@@ -43,14 +43,14 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 		{"another JSON document", `{"topic": "x"}`, "line 1: it is not the header of a run file"},
 		{"no JSON object", "[1]\n", "line 1: it is not a line of a run file"},
 		{"a window first", `{"window":{}}` + "\n" + head, "line 1: it is not the header"},
-		{"another schema", `{"header":{"schema":2}}`, "line 1: its schema is 2, and this kt reads 1"},
-		{"no schema", `{"header":{}}`, "line 1: its schema is 0, and this kt reads 1"},
+		{"another schema", `{"header":{"schema":1}}`, "line 1: its schema is 1, and this kt reads 2: read it with the older kt"},
+		{"no schema", `{"header":{}}`, "line 1: its schema is 0, and this kt reads 2"},
 		{"two run files in one", head + head, "line 2: it is a second header"},
 		{"a torn line that is not the last", head + `{"window":{"sta` + "\n" + `{"trailer":{"ended":"completed"}}`, "line 2: it is not a line of a run file"},
 		{"an empty line", head + "\n" + head, "line 2: it is not a line of a run file"},
 		{"a field of another kind", head + `{"window":{"offered":"many"}}` + "\n{}", "line 2: it is not a line of a run file"},
-		{"a histogram of nothing", head + `{"window":{"lag":{"hdr_v2_base64":"AAAA"}}}` + "\n{}", "line 2: it is not a line of a run file"},
-		{"a histogram that is none", head + `{"window":{"lag":{"hdr_v2_base64":"%"}}}` + "\n{}", "line 2: it is not a line of a run file: decode histogram"},
+		{"a histogram of nothing", head + `{"window":{"send_delay":{"hdr_v2_base64":"AAAA"}}}` + "\n{}", "line 2: it is not a line of a run file"},
+		{"a histogram that is none", head + `{"window":{"send_delay":{"hdr_v2_base64":"%"}}}` + "\n{}", "line 2: it is not a line of a run file: decode histogram"},
 		{"one line without end", strings.Repeat("x", MaxLine+1), "line 1: it is longer than 67108864 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 }
 
 func TestALineOfALaterVersionIsPassedOver(t *testing.T) {
-	f, err := Replay(strings.NewReader(`{"header":{"schema":1,"new":1}}` + "\n" + `{"event":{}}` + "\n" + `{"trailer":{"ended":"completed"}}` + "\n"))
+	f, err := Replay(strings.NewReader(`{"header":{"schema":2,"new":1}}` + "\n" + `{"event":{}}` + "\n" + `{"trailer":{"ended":"completed"}}` + "\n"))
 	if err != nil || f.Result().Ended != Completed {
 		t.Errorf("Replay = %v, %v", f, err)
 	}
@@ -151,8 +151,8 @@ func FuzzReplay(f *testing.F) {
 	whole := runFile(f, Header{Schema: Schema}, []event{{window: &w}, {sample: &host.Sample{At: time.Second, Interval: 1}}}, completed)
 	f.Add(whole)
 	f.Add(whole[:len(whole)*2/3])
-	f.Add([]byte(`{"header":{"schema":1}}` + "\n" + `{"window":{"start_ns":5,"partitions":{"-1":{}},"brokers":{"7":{"throttle_ns":-9}}}}`))
-	f.Add([]byte(`{"header":{"schema":1,"plan":{"load":{"rate":"1e9"}}}}` + "\n" + `{"sample":{"interval_ns":-1}}` + "\n" + `{"window":{"warmup":true,"offered":-1}}`))
+	f.Add([]byte(`{"header":{"schema":2}}` + "\n" + `{"window":{"start_ns":5,"partitions":{"-1":{}},"brokers":{"7":{"throttle_ns":-9}}}}`))
+	f.Add([]byte(`{"header":{"schema":2,"plan":{"load":{"rate":"1e9"}}}}` + "\n" + `{"sample":{"interval_ns":-1}}` + "\n" + `{"window":{"warmup":true,"offered":-1}}`))
 	f.Add([]byte("\n\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fold, err := Replay(bytes.NewReader(data))

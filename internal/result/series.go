@@ -126,7 +126,7 @@ func (p *Point) distributions(w *stats.Window) {
 	r, e := &w.Response, &w.EndToEnd
 	p.P50, p.P90, p.P99, p.P999, p.Max = us(r, 0.5), us(r, 0.9), us(r, 0.99), us(r, 0.999), us(r, 1)
 	p.EndToEndP50, p.EndToEndP90, p.EndToEndP99, p.EndToEndP999, p.EndToEndMax = us(e, 0.5), us(e, 0.9), us(e, 0.99), us(e, 0.999), us(e, 1)
-	p.LagP99 = w.Lag.Quantile(0.99).Microseconds()
+	p.SendDelayP99 = w.SendDelay.Quantile(0.99).Microseconds()
 }
 
 // add adds the point of a window. A short one goes to the point before it, or is continued
@@ -149,7 +149,7 @@ func (s *series) add(p Point, w *stats.Window) {
 	}
 	*l = slot{at: len(s.points), fill: 1}
 	if s.stride == 1 {
-		l.window = stats.Window{Start: w.Start, End: w.End, Warmup: w.Warmup, Lag: w.Lag, Response: w.Response, Read: stats.Read{EndToEnd: w.EndToEnd}}
+		l.window = stats.Window{Start: w.Start, End: w.End, Warmup: w.Warmup, SendDelay: w.SendDelay, Response: w.Response, Read: stats.Read{EndToEnd: w.EndToEnd}}
 	}
 	s.points = append(s.points, p)
 	if len(s.points) > MaxPoints {
@@ -193,7 +193,7 @@ func join(a, b Point) Point {
 		StartSeconds: min(a.StartSeconds, b.StartSeconds), Seconds: seconds, Warmup: a.Warmup,
 		Acknowledged: a.Acknowledged + b.Acknowledged, Failed: a.Failed + b.Failed, Bytes: a.Bytes + b.Bytes,
 		P50: max(a.P50, b.P50), P90: max(a.P90, b.P90), P99: max(a.P99, b.P99),
-		P999: max(a.P999, b.P999), Max: max(a.Max, b.Max), LagP99: max(a.LagP99, b.LagP99),
+		P999: max(a.P999, b.P999), Max: max(a.Max, b.Max), SendDelayP99: max(a.SendDelayP99, b.SendDelayP99),
 		CPUCores: cpu,
 
 		Consumed: a.Consumed + b.Consumed, ConsumedBytes: a.ConsumedBytes + b.ConsumedBytes, ConsumerLag: b.ConsumerLag,

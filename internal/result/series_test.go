@@ -32,7 +32,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 				v := rng.Int64N(1000)
 				p := Point{
 					StartSeconds: float64(i), Seconds: 1, Warmup: tc.warmup(i), Acknowledged: v, Failed: v % 3, Bytes: 10 * v,
-					P50: v, P90: 2 * v, P99: 3 * v, P999: 4 * v, Max: 5 * v, LagP99: 6 * v,
+					P50: v, P90: 2 * v, P99: 3 * v, P999: 4 * v, Max: 5 * v, SendDelayP99: 6 * v,
 				}
 				p.CPUCores = 2
 				s.add(p, new(stats.Window))
@@ -42,7 +42,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 				w := want[p.Warmup]
 				w = Point{
 					Seconds: w.Seconds + 1, Acknowledged: w.Acknowledged + v, Failed: w.Failed + v%3, Bytes: w.Bytes + 10*v,
-					P50: max(w.P50, v), P90: max(w.P90, 2*v), P99: max(w.P99, 3*v), P999: max(w.P999, 4*v), Max: max(w.Max, 5*v), LagP99: max(w.LagP99, 6*v),
+					P50: max(w.P50, v), P90: max(w.P90, 2*v), P99: max(w.P99, 3*v), P999: max(w.P999, 4*v), Max: max(w.Max, 5*v), SendDelayP99: max(w.SendDelayP99, 6*v),
 				}
 				want[p.Warmup] = w
 			}
@@ -57,7 +57,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 				w := got[p.Warmup]
 				w = Point{
 					Seconds: w.Seconds + p.Seconds, Acknowledged: w.Acknowledged + p.Acknowledged, Failed: w.Failed + p.Failed, Bytes: w.Bytes + p.Bytes,
-					P50: max(w.P50, p.P50), P90: max(w.P90, p.P90), P99: max(w.P99, p.P99), P999: max(w.P999, p.P999), Max: max(w.Max, p.Max), LagP99: max(w.LagP99, p.LagP99),
+					P50: max(w.P50, p.P50), P90: max(w.P90, p.P90), P99: max(w.P99, p.P99), P999: max(w.P999, p.P999), Max: max(w.Max, p.Max), SendDelayP99: max(w.SendDelayP99, p.SendDelayP99),
 				}
 				got[p.Warmup] = w
 			}
@@ -79,9 +79,9 @@ func TestTheSeriesHasTheAgeOfTheOldestRecord(t *testing.T) {
 }
 
 func TestJoinedLatenciesAreTheWorstAndCPUIsWeighted(t *testing.T) {
-	a := Point{StartSeconds: 5, Seconds: 1, Acknowledged: 1, Failed: 2, Bytes: 3, P50: 10, P90: 1, P99: 30, P999: 4, Max: 50, LagP99: 6, CPUCores: 4}
-	b := Point{StartSeconds: 6, Seconds: 3, Acknowledged: 10, Failed: 20, Bytes: 30, P50: 1, P90: 20, P99: 3, P999: 40, Max: 5, LagP99: 60}
-	want := Point{StartSeconds: 5, Seconds: 4, Acknowledged: 11, Failed: 22, Bytes: 33, P50: 10, P90: 20, P99: 30, P999: 40, Max: 50, LagP99: 60, CPUCores: 1}
+	a := Point{StartSeconds: 5, Seconds: 1, Acknowledged: 1, Failed: 2, Bytes: 3, P50: 10, P90: 1, P99: 30, P999: 4, Max: 50, SendDelayP99: 6, CPUCores: 4}
+	b := Point{StartSeconds: 6, Seconds: 3, Acknowledged: 10, Failed: 20, Bytes: 30, P50: 1, P90: 20, P99: 3, P999: 40, Max: 5, SendDelayP99: 60}
+	want := Point{StartSeconds: 5, Seconds: 4, Acknowledged: 11, Failed: 22, Bytes: 33, P50: 10, P90: 20, P99: 30, P999: 40, Max: 50, SendDelayP99: 60, CPUCores: 1}
 	if diff := cmp.Diff(want, join(a, b)); diff != "" {
 		t.Errorf("join(a, b) (-want +got):\n%s", diff)
 	}
@@ -189,10 +189,10 @@ func TestAPointHoldsTheQuantilesOfItsWindow(t *testing.T) {
 	for i := range 1000 {
 		w.Response.Record(time.Duration(i+1) * time.Microsecond)
 	}
-	w.Lag.Record(42 * time.Microsecond)
+	w.SendDelay.Record(42 * time.Microsecond)
 	want := Point{
 		StartSeconds: 3, Seconds: 1.5, Warmup: true, Acknowledged: 1000, Failed: 1, Bytes: 7,
-		P50: 500, P90: 900, P99: 990, P999: 999, Max: 1000, LagP99: 42,
+		P50: 500, P90: 900, P99: 990, P999: 999, Max: 1000, SendDelayP99: 42,
 	}
 	if diff := cmp.Diff(want, PointOf(&w)); diff != "" {
 		t.Errorf("PointOf (-want +got):\n%s", diff)

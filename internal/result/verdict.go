@@ -76,13 +76,13 @@ const poissonSpread = 3
 
 // The bound on kt's own lateness, by which a fixed-rate run is judged.
 const (
-	// lagFloor is five ticks of the sender: what a busy two-core host does to a
+	// sendDelayFloor is five ticks of the sender: what a busy two-core host does to a
 	// one-millisecond timer at its 99th percentile is well below.
-	lagFloor = 5 * time.Millisecond
+	sendDelayFloor = 5 * time.Millisecond
 
-	// lagShare is the share of the measured p99 that kt's own lateness may make
+	// sendDelayShare is the share of the measured p99 that kt's own lateness may make
 	// up before it distorts the figure.
-	lagShare = 0.10
+	sendDelayShare = 0.10
 )
 
 // Shortest is the least measured time from which kt draws conclusions.
@@ -90,32 +90,32 @@ const Shortest = time.Second
 
 // evidence is what the judgement looks at.
 type evidence struct {
-	w      *stats.Window
-	use    ClientUse
-	target float64 // records a second; 0: unlimited
-	lagP99 time.Duration
-	bound  time.Duration
-	rate   float64 // records a second handed over
-	acked  float64 // records a second acknowledged
-	wait   float64 // records that waited for their acknowledgement when sending ended
-	parts  int     // processes that made the load
-	stall  stats.Gap
-	cause  string  // of the stall, as far as events tell
-	noAcks bool    // acks=0
-	slack  float64 // of the target that rate may fall short by
-	busy   float64 // of the cores kt may use
-	single bool    // one record at a time
-	read   *reading
-	told   *Together // of a merged run
-	now    bool      // sending goes on: the verdict is of now
+	w            *stats.Window
+	use          ClientUse
+	target       float64 // records a second; 0: unlimited
+	sendDelayP99 time.Duration
+	bound        time.Duration
+	rate         float64 // records a second handed over
+	acked        float64 // records a second acknowledged
+	wait         float64 // records that waited for their acknowledgement when sending ended
+	parts        int     // processes that made the load
+	stall        stats.Gap
+	cause        string  // of the stall, as far as events tell
+	noAcks       bool    // acks=0
+	slack        float64 // of the target that rate may fall short by
+	busy         float64 // of the cores kt may use
+	single       bool    // one record at a time
+	read         *reading
+	told         *Together // of a merged run
+	now          bool      // sending goes on: the verdict is of now
 }
 
 func (f *Fold) evidence() evidence {
 	w := &f.total[stats.Measured]
 	e := evidence{w: w, use: f.client(w), target: f.header.Plan.RecordsPerSecond(), stall: w.Outage, noAcks: f.setting("acks") == "0"}
 	e.single, e.read = f.header.Plan.Load.OneAtATime, f.readingEvidence(w)
-	e.lagP99 = w.OwnLag.Quantile(0.99)
-	e.bound = max(lagFloor, time.Duration(lagShare*float64(w.Response.Quantile(0.99))))
+	e.sendDelayP99 = w.OwnSendDelay.Quantile(0.99)
+	e.bound = max(sendDelayFloor, time.Duration(sendDelayShare*float64(w.Response.Quantile(0.99))))
 	t := throughputOf(w, e.target)
 	e.rate, e.acked, e.wait, e.parts = t.OfferedRecordsPerSecond, t.RecordsPerSecond, float64(f.waiting), 1
 	if e.told = f.told; e.told != nil {
@@ -175,10 +175,10 @@ func (e *evidence) invalid() []string {
 	if e.target == 0 || e.w.Offered == 0 || e.single {
 		return reasons
 	}
-	if e.lagP99 > e.bound {
+	if e.sendDelayP99 > e.bound {
 		reasons = append(reasons, fmt.Sprintf(
 			"kt missed its own schedule: of the records that nothing held up, 1 %% left more than %s late (bound: %s)",
-			round(e.lagP99), round(e.bound)))
+			round(e.sendDelayP99), round(e.bound)))
 	}
 	switch {
 	case e.kept():

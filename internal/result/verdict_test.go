@@ -13,20 +13,20 @@ import (
 
 // evidenceOf is what a run of ten seconds leaves behind.
 type evidenceOf struct {
-	target   float64 // records a second; 0: unlimited
-	offered  int64
-	acked    int64
-	unsent   int64
-	poisson  bool
-	seconds  float64       // 0: ten
-	ownLag   time.Duration // of every record
-	lag      time.Duration // of the records that back-pressure held up
-	response time.Duration // of every record; 0: 50 ms
-	cores    float64       // used by kt, of 4
-	host     float64       // used on the machine, of 8
-	full     float64       // share of time
-	inFlight float64
-	throttle float64
+	target       float64 // records a second; 0: unlimited
+	offered      int64
+	acked        int64
+	unsent       int64
+	poisson      bool
+	seconds      float64       // 0: ten
+	ownSendDelay time.Duration // of every record
+	sendDelay    time.Duration // of the records that back-pressure held up
+	response     time.Duration // of every record; 0: 50 ms
+	cores        float64       // used by kt, of 4
+	host         float64       // used on the machine, of 8
+	full         float64       // share of time
+	inFlight     float64
+	throttle     float64
 }
 
 func (e evidenceOf) fold() *Fold {
@@ -48,10 +48,10 @@ func (e evidenceOf) fold() *Fold {
 		ConnTime: 3 * length, InFlightUse: part(e.inFlight, 3*length),
 		Brokers: map[int32]stats.Broker{1: {Traffic: stats.Traffic{Throttle: part(e.throttle, length) / 2}}, 2: {Traffic: stats.Traffic{Throttle: part(e.throttle, length) / 2}}},
 	}
-	w.OwnLag.RecordN(e.ownLag, 100)
-	w.Lag.RecordN(e.ownLag, 100)
-	if e.lag > 0 {
-		w.Lag.RecordN(e.lag, 100)
+	w.OwnSendDelay.RecordN(e.ownSendDelay, 100)
+	w.SendDelay.RecordN(e.ownSendDelay, 100)
+	if e.sendDelay > 0 {
+		w.SendDelay.RecordN(e.sendDelay, 100)
 	}
 	w.Response.RecordN(e.response, 100)
 	f := NewFold(h)
@@ -120,7 +120,7 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 		},
 		{
 			"kt late with nothing in its way",
-			evidenceOf{target: 1000, offered: 10_000, acked: 10_000, ownLag: 8 * time.Millisecond, cores: 2, host: 7.9},
+			evidenceOf{target: 1000, offered: 10_000, acked: 10_000, ownSendDelay: 8 * time.Millisecond, cores: 2, host: 7.9},
 			LimitSchedule,
 			[]string{"more than 8ms late", "bound: 5ms", "2.00 of 4 cores", "99 % busy"},
 			false,
@@ -212,17 +212,17 @@ func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
 		want string // in the reason; "": valid
 	}{
 		{"on time", ok, ""},
-		{"late by the bound", with(func(e *evidenceOf) { e.ownLag = lagFloor }), ""},
-		{"late by more", with(func(e *evidenceOf) { e.ownLag = lagFloor + 100*time.Microsecond }), "more than 5.1ms late (bound: 5ms)"},
+		{"late by the bound", with(func(e *evidenceOf) { e.ownSendDelay = sendDelayFloor }), ""},
+		{"late by more", with(func(e *evidenceOf) { e.ownSendDelay = sendDelayFloor + 100*time.Microsecond }), "more than 5.1ms late (bound: 5ms)"},
 		{
 			"late by more, where that is little of what was measured",
-			with(func(e *evidenceOf) { e.ownLag, e.response = 9*time.Millisecond, 100*time.Millisecond }), "",
+			with(func(e *evidenceOf) { e.ownSendDelay, e.response = 9*time.Millisecond, 100*time.Millisecond }), "",
 		},
 		{
 			"late by more than a tenth of what was measured",
-			with(func(e *evidenceOf) { e.ownLag, e.response = 12*time.Millisecond, 100*time.Millisecond }), "more than 12ms late (bound: 10ms",
+			with(func(e *evidenceOf) { e.ownSendDelay, e.response = 12*time.Millisecond, 100*time.Millisecond }), "more than 12ms late (bound: 10ms",
 		},
-		{"late only because the brokers held kt up", with(func(e *evidenceOf) { e.lag, e.response = time.Minute, time.Minute }), ""},
+		{"late only because the brokers held kt up", with(func(e *evidenceOf) { e.sendDelay, e.response = time.Minute, time.Minute }), ""},
 		{"half the load left unsent, because the brokers held kt up", with(func(e *evidenceOf) { e.offered, e.unsent, e.full = 5000, 5000, 1 }), ""},
 		{
 			"short of CPU and short of the target", with(func(e *evidenceOf) { e.offered, e.acked, e.cores = 5000, 5000, 3.6 }),
@@ -230,8 +230,8 @@ func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
 		},
 		{"short of CPU alone", with(func(e *evidenceOf) { e.cores = 4 }), ""},
 		{"short of CPU, with much unsent at the end", with(func(e *evidenceOf) { e.cores, e.unsent = 4, 200 }), "4.00 of 4 cores"},
-		{"an unlimited rate has no schedule to miss", with(func(e *evidenceOf) { e.target, e.ownLag, e.cores = 0, time.Minute, 4 }), ""},
-		{"nothing was offered", with(func(e *evidenceOf) { e.offered, e.acked, e.unsent, e.ownLag = 0, 0, 10_000, time.Minute }), ""},
+		{"an unlimited rate has no schedule to miss", with(func(e *evidenceOf) { e.target, e.ownSendDelay, e.cores = 0, time.Minute, 4 }), ""},
+		{"nothing was offered", with(func(e *evidenceOf) { e.offered, e.acked, e.unsent, e.ownSendDelay = 0, 0, 10_000, time.Minute }), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.in.fold().Result()

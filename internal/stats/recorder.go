@@ -34,7 +34,7 @@ type Recorder struct {
 // runs are the last values and how often they came. The records of a burst were
 // sent at one moment, and those of a batch answered at one: equal times come in
 // runs, and a run costs a histogram as much as a value.
-type runs struct{ lag, own, service, response, endToEnd run }
+type runs struct{ delay, own, service, response, endToEnd run }
 
 type run struct {
 	d time.Duration
@@ -66,22 +66,22 @@ func NewRecorder() *Recorder {
 	return r
 }
 
-// Sent counts one record handed to the client, lag after it was due. Records come
+// Sent counts one record handed to the client, delay after it was due. Records come
 // in the order in which they are due. own tells that nothing but kt itself held it
-// up: only then the lag counts as OwnLag.
-func (r *Recorder) Sent(phase int, due, lag time.Duration, own bool) {
+// up: only then the delay counts as OwnSendDelay.
+func (r *Recorder) Sent(phase int, due, delay time.Duration, own bool) {
 	w := &r.cur[phase]
 	if w.Offered == 0 {
 		w.FirstDue = due
 	}
-	w.LastDue, w.LastSent = due, due+lag
+	w.LastDue, w.LastSent = due, due+delay
 	w.Offered++
 	runs := &r.runs[phase]
 	if own {
-		runs.own.record(&w.OwnLag, lag) // Take adds them to Lag, all at once
+		runs.own.record(&w.OwnSendDelay, delay) // Take adds them to SendDelay, all at once
 		return
 	}
-	runs.lag.record(&w.Lag, lag)
+	runs.delay.record(&w.SendDelay, delay)
 }
 
 // Acknowledged counts one record that the broker took. at is the time since the
@@ -240,9 +240,9 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 		w := &taken[i]
 		w.Start, w.End = start, end
 		runs := &r.runs[i]
-		runs.lag.end(&w.Lag)
-		runs.own.end(&w.OwnLag)
-		w.Lag.add(&w.OwnLag)
+		runs.delay.end(&w.SendDelay)
+		runs.own.end(&w.OwnSendDelay)
+		w.SendDelay.add(&w.OwnSendDelay)
 		runs.service.end(&w.Service)
 		runs.response.end(&w.Response)
 		runs.endToEnd.end(&w.EndToEnd)
@@ -267,10 +267,10 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 func (p *Phases) Reset() {
 	for i := range p {
 		w := &p[i]
-		lag, own, service, response, endToEnd := w.Lag, w.OwnLag, w.Service, w.Response, w.EndToEnd
-		for _, h := range []*Histogram{&lag, &own, &service, &response, &endToEnd} {
+		delay, own, service, response, endToEnd := w.SendDelay, w.OwnSendDelay, w.Service, w.Response, w.EndToEnd
+		for _, h := range []*Histogram{&delay, &own, &service, &response, &endToEnd} {
 			h.reset()
 		}
-		*w = Window{Lag: lag, OwnLag: own, Service: service, Response: response, Read: Read{EndToEnd: endToEnd}}
+		*w = Window{SendDelay: delay, OwnSendDelay: own, Service: service, Response: response, Read: Read{EndToEnd: endToEnd}}
 	}
 }

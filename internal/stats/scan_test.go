@@ -70,13 +70,13 @@ func TestWhatCannotBeScannedIsLeft(t *testing.T) {
 		{"a name without an end", `{"errors":{"a`},
 		{"a partition beyond all", `{"partitions":{"4294967296":{}}}`},
 		{"a partition without a number", `{"partitions":{"x":{}}}`},
-		{"no base64", `{"lag":{"counts":"?"}}`},
-		{"base64 with a line end", `{"lag":{"counts":"CQ` + "\n" + `I=","sum_us":5,"min_us":5,"max_us":5}}`},
-		{"counts without an end", `{"lag":{"counts":"CQI=`},
-		{"counts that contradict", `{"lag":{"counts":"CQI=","sum_us":5,"min_us":4,"max_us":5}}`},
-		{"more counts than there are", `{"lag":{"counts":"` + strings.Repeat("A", maxEncoded+4) + `"}}`},
-		{"the encoding of earlier versions", `{"lag":` + string(marshal(t, Distribution{histogramOf(time.Second)})) + `}`},
-		{"null", `{"lag":null}`},
+		{"no base64", `{"send_delay":{"counts":"?"}}`},
+		{"base64 with a line end", `{"send_delay":{"counts":"CQ` + "\n" + `I=","sum_us":5,"min_us":5,"max_us":5}}`},
+		{"counts without an end", `{"send_delay":{"counts":"CQI=`},
+		{"counts that contradict", `{"send_delay":{"counts":"CQI=","sum_us":5,"min_us":4,"max_us":5}}`},
+		{"more counts than there are", `{"send_delay":{"counts":"` + strings.Repeat("A", maxEncoded+4) + `"}}`},
+		{"the encoding of a document", `{"send_delay":` + string(marshal(t, Distribution{histogramOf(time.Second)})) + `}`},
+		{"null", `{"send_delay":null}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if w, ok := ScanWindow([]byte(tc.text)); ok || !w.IsZero() {
@@ -96,7 +96,7 @@ func FuzzScanWindow(f *testing.F) {
 		w.Events = nil
 		f.Add(marshal(f, w))
 	}
-	f.Add([]byte(`{"start_ns":5,"errors":{"X":1,"X":2},"lag":{"counts":"CQI=","sum_us":5,"min_us":5,"max_us":5}}`))
+	f.Add([]byte(`{"start_ns":5,"errors":{"X":1,"X":2},"send_delay":{"counts":"CQI=","sum_us":5,"min_us":5,"max_us":5}}`))
 	f.Add([]byte(`{"start_ns":-0,"warmup":true,"partitions":{"-1":{},"1":{"outage":{}}},"brokers":{"7":{"fetch":{"latency":{}}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, ok := ScanWindow(text)

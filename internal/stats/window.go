@@ -35,10 +35,10 @@ type Window struct {
 	// the client gave up by itself.
 	Errors map[string]int64 `json:"errors,omitempty"`
 
-	Lag      Histogram `json:"lag"`      // due → handed to the client
-	OwnLag   Histogram `json:"own_lag"`  // the same, of records that no back-pressure held up: kt's own fault
-	Service  Histogram `json:"service"`  // handed to the client → acknowledged
-	Response Histogram `json:"response"` // due → acknowledged, or its age so far when it never was
+	SendDelay    Histogram `json:"send_delay"`     // due → handed to the client
+	OwnSendDelay Histogram `json:"own_send_delay"` // the same, of records that no back-pressure held up: kt's own fault
+	Service      Histogram `json:"service"`        // handed to the client → acknowledged
+	Response     Histogram `json:"response"`       // due → acknowledged, or its age so far when it never was
 
 	// ShardTime is the sum of the shards' running time, and BufferFull the part of
 	// it in which senders waited for room.
@@ -135,7 +135,7 @@ func (w *Window) Empty() bool {
 	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 && w.Unsent == 0 &&
 		w.Bytes == 0 && w.Transactions == 0 && w.Aborted == 0 &&
 		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
-		w.Lag.empty() && w.OwnLag.empty() && w.Service.empty() && w.Response.empty() &&
+		w.SendDelay.empty() && w.OwnSendDelay.empty() && w.Service.empty() && w.Response.empty() &&
 		w.Outage == Gap{} && w.nothingRead() &&
 		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0 && len(w.Events) == 0
 }
@@ -193,8 +193,8 @@ func (w *Window) add(o *Window) {
 		}
 		w.Errors[code] += n
 	}
-	w.Lag.add(&o.Lag)
-	w.OwnLag.add(&o.OwnLag)
+	w.SendDelay.add(&o.SendDelay)
+	w.OwnSendDelay.add(&o.OwnSendDelay)
 	w.Service.add(&o.Service)
 	w.Response.add(&o.Response)
 	w.ShardTime += o.ShardTime
@@ -282,10 +282,10 @@ func (w *Window) Shift(d time.Duration) {
 }
 
 // Slim is the window as a screen needs it: without its partitions, and without the
-// histograms of lag and of each broker's requests. It shares memory with w.
+// histograms of send delay and of each broker's requests. It shares memory with w.
 func (w Window) Slim() Window {
 	w.Partitions = nil
-	w.Lag = Histogram{}
+	w.SendDelay = Histogram{}
 	brokers := w.Brokers
 	w.Brokers = nil
 	if len(brokers) > 0 {

@@ -45,7 +45,7 @@ func randomWindow(rng *rand.Rand) Window {
 	w.Acknowledged, w.Failed, w.Unknown, w.Unsent, w.Bytes = some(), some(), some(), some(), some()
 	w.LastDue, w.LastSent, w.LastAck = span(), span(), span()
 	w.ShardTime, w.BufferFull, w.InFlightUse, w.ConnTime, w.Transactions = span(), span(), span(), span(), some()
-	w.Lag, w.OwnLag, w.Service, w.Response = randomHistogram(rng), randomHistogram(rng), randomHistogram(rng), randomHistogram(rng)
+	w.SendDelay, w.OwnSendDelay, w.Service, w.Response = randomHistogram(rng), randomHistogram(rng), randomHistogram(rng), randomHistogram(rng)
 	for range rng.IntN(3) {
 		if w.Errors == nil {
 			w.Errors = make(map[string]int64)
@@ -162,7 +162,7 @@ func TestMergeLeavesItsInputsAloneAndSharesNothingWithThem(t *testing.T) {
 		for _, m := range []Window{Merge(a, b), Merge(a, Window{}), Merge(Window{}, b)} {
 			m.Add(&a)
 			m.Add(&b)
-			for _, h := range []*Histogram{&m.Lag, &m.OwnLag, &m.Service, &m.Response, &m.EndToEnd} {
+			for _, h := range []*Histogram{&m.SendDelay, &m.OwnSendDelay, &m.Service, &m.Response, &m.EndToEnd} {
 				h.Record(time.Second)
 			}
 			for code := range m.Errors {
@@ -315,7 +315,7 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 }
 
 func TestOutOfRangeValuesAloneAreSomething(t *testing.T) {
-	w := Window{Lag: histogramOf(-1)}
+	w := Window{SendDelay: histogramOf(-1)}
 	if w.IsZero() || w.Empty() {
 		t.Errorf("IsZero %v, Empty %v; want false", w.IsZero(), w.Empty())
 	}
@@ -476,7 +476,7 @@ func TestASlimWindowKeepsWhatAScreenShows(t *testing.T) {
 	was := copyOf(t, w)
 	slim := w.Slim()
 	want := copyOf(t, w)
-	want.Partitions, want.Lag = nil, Histogram{}
+	want.Partitions, want.SendDelay = nil, Histogram{}
 	for id, b := range want.Brokers {
 		b.Latency, b.Fetch.Latency = Histogram{}, Histogram{}
 		want.Brokers[id] = b
@@ -495,7 +495,7 @@ func BenchmarkMerge(b *testing.B) {
 			rng := rand.New(rand.NewPCG(6, 6))
 			var w Window
 			w.Offered = int64(values)
-			for _, h := range []*Histogram{&w.Lag, &w.OwnLag, &w.Service, &w.Response} {
+			for _, h := range []*Histogram{&w.SendDelay, &w.OwnSendDelay, &w.Service, &w.Response} {
 				for range values {
 					h.Record(time.Duration((1 + rng.ExpFloat64()) * float64(5*time.Millisecond)))
 				}

@@ -215,7 +215,7 @@ func readSpan(w *stats.Window) time.Duration {
 // slim is a window without what is not read from the total.
 func (d *data) slim(w *stats.Window) stats.Window {
 	slim := *w
-	slim.Lag, slim.OwnLag, slim.Partitions, slim.Events = stats.Histogram{}, stats.Histogram{}, nil, nil
+	slim.SendDelay, slim.OwnSendDelay, slim.Partitions, slim.Events = stats.Histogram{}, stats.Histogram{}, nil, nil
 	slim.Brokers = slimBrokers(w.Brokers)
 	if d.header.TargetRate > 0 {
 		slim.Service = stats.Histogram{}

@@ -28,15 +28,15 @@ func long(seconds int) []event {
 			Partitions: make(map[int32]stats.Partition), Brokers: make(map[int32]stats.Broker),
 		}
 		for range 2000 {
-			lag := time.Duration(rng.ExpFloat64() * float64(300*time.Microsecond))
+			delay := time.Duration(rng.ExpFloat64() * float64(300*time.Microsecond))
 			service := 2*time.Millisecond + time.Duration(rng.ExpFloat64()*float64(3*time.Millisecond))
 			if rng.IntN(100) == 0 {
 				service *= 10
 			}
-			w.Lag.RecordN(lag, 10)
-			w.OwnLag.RecordN(lag, 9)
+			w.SendDelay.RecordN(delay, 10)
+			w.OwnSendDelay.RecordN(delay, 9)
 			w.Service.RecordN(service, 10)
-			w.Response.RecordN(lag+service, 10)
+			w.Response.RecordN(delay+service, 10)
 		}
 		w.Offered, w.Acknowledged, w.Bytes = 20_000, 20_000, 20_000*512
 		for p := range int32(21) {

@@ -501,7 +501,7 @@ func TestVerdictsOfPartsAddUp(t *testing.T) {
 func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 	slow := steady(0, 10, 100)
 	for _, e := range slow {
-		e.window.OwnLag.RecordN(time.Second, 100)
+		e.window.OwnSendDelay.RecordN(time.Second, 100)
 	}
 	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 10, 1000), trailer: trailerOf(10)}
 	q := partFile{run: "r", host: "b", process: 3, events: slow, trailer: trailerOf(10)}

@@ -101,7 +101,7 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*source, error) {
 	case head.Collection == nil:
 		return nil, errNoCollection
 	case head.Collection.Schema != result.Schema:
-		return nil, fmt.Errorf("the collection's schema is %d, and this kt reads %d", head.Collection.Schema, result.Schema)
+		return nil, result.CheckSchema(head.Collection.Schema)
 	}
 	var all []*source
 	for n := 1; at < size; n++ {

@@ -176,7 +176,7 @@ func TestACollectionHasEachFileAsItIs(t *testing.T) {
 	}
 	sum := sha256.Sum256(files[0])
 	want := fmt.Sprintf("{\"source\":{\"sha256\":\"%s\",\"bytes\":%d}}\n%s", hex.EncodeToString(sum[:]), len(files[0]), files[0])
-	first := "{\"collection\":{\"schema\":1,\"sources\":6}}\n"
+	first := "{\"collection\":{\"schema\":2,\"sources\":6}}\n"
 	if !strings.HasPrefix(string(b), first+want) {
 		t.Errorf("the collection begins with %.300q", b)
 	}
@@ -294,9 +294,9 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 	run := string(partFile{run: "r", host: "a", process: 1, trailer: trailerOf(1)}.bytes(t))
 	sum := sha256.Sum256([]byte(run))
 	source := fmt.Sprintf(`{"source":{"sha256":"%s","bytes":%d}}`+"\n", hex.EncodeToString(sum[:]), len(run))
-	const first = `{"collection":{"schema":1,"sources":1}}` + "\n"
+	const first = `{"collection":{"schema":2,"sources":1}}` + "\n"
 	roster := func(n, processes int) string {
-		h := result.Header{Schema: 1, Part: &result.Part{Host: "a", Process: 1}}
+		h := result.Header{Schema: result.Schema, Part: &result.Part{Host: "a", Process: 1}}
 		for range n {
 			h.Part.Roster = append(h.Part.Roster, result.Member{Host: "h", Processes: processes})
 		}
@@ -311,15 +311,15 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		{"text", "hello\n", "line 1: it is not a line of a run file"},
 		{"another JSON document", `{"topic":"x"}`, "line 1: it is not the header of a run file"},
 		{"a window first", `{"window":{}}` + "\n", "line 1: it is not the header"},
-		{"another schema", `{"header":{"schema":2}}`, "line 1: its schema is 2, and this kt reads 1"},
+		{"another schema", `{"header":{"schema":1}}`, "line 1: its schema is 1, and this kt reads 2: read it with the older kt"},
 		{"one line without end", `{"window":` + strings.Repeat("x", result.MaxLine), "line 1: it is longer than 67108864 bytes"},
 		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 processes on 1001 hosts"},
 		{"a roster of too many processes", roster(11, 1000), "line 1: its roster has 11000 processes on 11 hosts"},
 		{"a host of too many", roster(1, 1001), "line 1: its roster has 1001 processes on a host"},
-		{"a process below 0", `{"header":{"schema":1,"part":{"process":-1}}}`, "line 1: it is part -1"},
-		{"topics of too many partitions", `{"header":{"schema":1,"environment":{"topic":{"partitions":2000000000}}}}`, "line 1: its topics have 2000000000 partitions"},
-		{"a collection of another schema", `{"collection":{"schema":7}}` + "\n", "the collection's schema is 7, and this kt reads 1"},
-		{"a collection without an end of line", `{"collection":{"schema":1}}`, "this is not a line of a collection"},
+		{"a process below 0", `{"header":{"schema":2,"part":{"process":-1}}}`, "line 1: it is part -1"},
+		{"topics of too many partitions", `{"header":{"schema":2,"environment":{"topic":{"partitions":2000000000}}}}`, "line 1: its topics have 2000000000 partitions"},
+		{"a collection of another schema", `{"collection":{"schema":7}}` + "\n", "its schema is 7, and this kt reads 2: read it with the newer kt"},
+		{"a collection without an end of line", `{"collection":{"schema":2}}`, "this is not a line of a collection"},
 		{"a collection of something else", first + "hello\n", "source 1: this is not a line of a collection"},
 		{"a run file without its line", first + run, "source 1: this is not a line of a collection"},
 		{"a collection within a collection", first + first + source + run, "source 1: this is not a line of a collection"},
@@ -364,7 +364,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 	}{
 		"a line that is none":            {`{"sample":{`, `{"sample":{{`, "it is not a line of a run file"},
 		"a start that is none":           {`{"start":{`, `{"start":[`, "line 2: it is not a line of a run file"},
-		"a second header":                {`{"start":{`, `{"header":{"schema":1}}` + "\n" + `{"start":{`, "line 2: it is a second header"},
+		"a second header":                {`{"start":{`, `{"header":{"schema":2}}` + "\n" + `{"start":{`, "line 2: it is a second header"},
 		"a trailer that is none":         {`{"trailer":{`, `{"trailer":{{}}` + "\n" + `{"trailer":{`, "it is not a line of a run file"},
 		"a count below 0":                {`"acknowledged":`, `"acknowledged":-`, "acknowledged is -"},
 		"a count above all others":       {`"bytes":`, `"bytes":9000000000000000000`, "line"},
@@ -475,9 +475,9 @@ func FuzzCollect(f *testing.F) {
 	f.Add(load)
 	f.Add(load[:len(load)*2/3])
 	f.Add(collection(f, setOf(f, load, watch)))
-	f.Add([]byte(`{"header":{"schema":1,"started_at":"0001-01-01T00:00:00Z"}}` + "\n" + `{"start":{"at":"9999-01-01T00:00:00Z","agreed":{"late_ns":-9223372036854775808}}}` + "\n" +
+	f.Add([]byte(`{"header":{"schema":2,"started_at":"0001-01-01T00:00:00Z"}}` + "\n" + `{"start":{"at":"9999-01-01T00:00:00Z","agreed":{"late_ns":-9223372036854775808}}}` + "\n" +
 		`{"window":{"start_ns":9223372036854775807,"end_ns":-5,"offered":1,"consumed":3,"partitions":{"-1":{}},"events":[{"kind":"broker_gone"}]}}` + "\n" + `{"trailer":{"ended":"completed","elapsed_seconds":1e300,"verify":{}}}`))
-	f.Add([]byte(`{"collection":{"schema":1,"sources":1}}` + "\n" + `{"source":{"bytes":1}}` + "\n{"))
+	f.Add([]byte(`{"collection":{"schema":2,"sources":1}}` + "\n" + `{"source":{"bytes":1}}` + "\n{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := NewSet()
 		if s.Add("f", bytes.NewReader(data), int64(len(data))) != nil {

@@ -115,7 +115,7 @@ func (s *source) take(text []byte, n int) error {
 	case n == 1 && l.Header == nil:
 		return errors.New("it is not the header of a run file")
 	case n == 1 && l.Header.Schema != result.Schema:
-		return fmt.Errorf("its schema is %d, and this kt reads %d", l.Header.Schema, result.Schema)
+		return result.CheckSchema(l.Header.Schema)
 	case n == 1 && l != (result.Line{Header: l.Header}):
 		return errors.New("its header has more than a header has")
 	case n == 1:

@@ -99,7 +99,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 			}
 			addFigures(&sum, &row.Figures)
 			whole.Add(&stats.Window{
-				Response: one.Histograms.Response.Histogram, Service: one.Histograms.Service.Histogram, Lag: one.Histograms.Lag.Histogram,
+				Response: one.Histograms.Response.Histogram, Service: one.Histograms.Service.Histogram, SendDelay: one.Histograms.SendDelay.Histogram,
 				Read: stats.Read{EndToEnd: one.Histograms.EndToEnd.Histogram},
 			})
 		}
@@ -110,8 +110,8 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 		if diff := cmp.Diff(sum, hosts, approx); diff != "" {
 			t.Errorf("seed %d: the hosts do not add up to the processes (-processes +hosts):\n%s", seed, diff)
 		}
-		got := []any{r.Records, r.Errors, r.Throughput.Bytes, result.LatencyOf(&whole.Response), result.LatencyOf(&whole.Service), result.LatencyOf(&whole.Lag), result.EndToEndOf(&whole.EndToEnd)}
-		want := []any{sum.Records, sum.Errors, sum.Bytes, r.Latency.Response, r.Latency.Service, r.Latency.Lag, r.Latency.EndToEnd}
+		got := []any{r.Records, r.Errors, r.Throughput.Bytes, result.LatencyOf(&whole.Response), result.LatencyOf(&whole.Service), result.LatencyOf(&whole.SendDelay), result.EndToEndOf(&whole.EndToEnd)}
+		want := []any{sum.Records, sum.Errors, sum.Bytes, r.Latency.Response, r.Latency.Service, r.Latency.SendDelay, r.Latency.EndToEnd}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("seed %d: the whole is not the sum of its parts (-parts +whole):\n%s", seed, diff)
 		}
