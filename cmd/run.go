@@ -151,7 +151,7 @@ func (r *runner) sources() []engine.Source {
 	if r.consumer != nil {
 		sources = append(sources, r.consumer.ConsumerLag())
 		if r.target.embedded != nil {
-			sources = append(sources, r.target.embedded.Trimmer(r.consumer))
+			sources = append(sources, r.target.embedded.RecordDeleter(r.consumer))
 		}
 	}
 	return sources

@@ -40,10 +40,11 @@ type ReadDriver interface {
 	// of the last shard is ready, and so are those before, when it returns. ctx is that
 	// of the run: when it ends, the reader waits for nothing any more.
 	OpenReader(ctx context.Context, s *Shard) (Reader, error)
-	// Aim sets where reading is over: where the partitions end now.
-	Aim(ctx context.Context) error
-	// Reached tells whether everything up to there was read. Any goroutine may ask.
-	Reached() bool
+	// SetEndOffsets looks up the partitions' current end offsets. Reading is over there.
+	SetEndOffsets(ctx context.Context) error
+	// AtEndOffsets reports whether everything up to the end offsets was read. Any
+	// goroutine may ask. It is false before SetEndOffsets.
+	AtEndOffsets() bool
 	// Elsewhere grows while other processes read partitions of the same groups, as far
 	// as it is known. Any goroutine may ask.
 	Elsewhere() int64

@@ -64,7 +64,7 @@ func (r *run) openReaders(ctx context.Context) error {
 		rs.shards = append(rs.shards, newReadShard(r, i, n))
 	}
 	if p.Read.ToEnd {
-		if err := rs.driver.Aim(ctx); err != nil {
+		if err := rs.driver.SetEndOffsets(ctx); err != nil {
 			return err
 		}
 	}
@@ -186,9 +186,9 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	timeout := r.plan.Read.Timeout.Std()
 	var cutoff time.Duration
 	if r.plan.Writes() {
-		aiming, giveUp := context.WithCancel(ctx)
+		asking, giveUp := context.WithCancel(ctx)
 		defer giveUp()
-		go r.aim(aiming)
+		go r.readToEnd(asking)
 		if end.Stopped && (timeout == 0 || timeout > r.opts.StopTimeout) {
 			timeout = r.opts.StopTimeout
 		}
@@ -218,10 +218,10 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	rs.mu.Unlock()
 }
 
-// aim ends reading where what the senders sent ends. Brokers that are away may keep
-// it waiting.
-func (r *run) aim(ctx context.Context) {
-	if err := r.readers.driver.Aim(ctx); err != nil {
+// readToEnd has reading end at the end offsets of what was sent. It waits for brokers
+// that are away.
+func (r *run) readToEnd(ctx context.Context) {
+	if err := r.readers.driver.SetEndOffsets(ctx); err != nil {
 		r.readers.stop(ReadFailed, err)
 		return
 	}
@@ -335,10 +335,9 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 	}
 }
 
-// over tells whether everything was read up to where it is to end, and then ends
-// reading.
+// over ends reading at the end offsets, and reports whether they have been reached.
 func (r *run) over() bool {
-	if !r.readers.driver.Reached() {
+	if !r.readers.driver.AtEndOffsets() {
 		return false
 	}
 	r.readers.stop(ReadAll, nil)

@@ -23,7 +23,7 @@ type fakeLog struct {
 
 	began time.Time
 	read  atomic.Int64
-	aim   atomic.Int64 // -1: none
+	end   atomic.Int64 // -1: not set
 }
 
 func (l *fakeLog) there() int64 {
@@ -33,9 +33,9 @@ func (l *fakeLog) there() int64 {
 	return min(l.records.Load(), int64(l.perSecond*time.Since(l.began).Seconds()))
 }
 
-func (l *fakeLog) Aim(context.Context) error { l.aim.Store(l.there()); return nil }
+func (l *fakeLog) SetEndOffsets(context.Context) error { l.end.Store(l.there()); return nil }
 
-func (l *fakeLog) Reached() bool { a := l.aim.Load(); return a >= 0 && l.read.Load() >= a }
+func (l *fakeLog) AtEndOffsets() bool { end := l.end.Load(); return end >= 0 && l.read.Load() >= end }
 
 func (l *fakeLog) Elsewhere() int64 { return 0 }
 
@@ -117,7 +117,7 @@ func TestWhoLeavesAtOnceDoesNotWaitForWhatIsOnItsWay(t *testing.T) {
 func newLog(perSecond float64, records int64) *fakeLog {
 	l := &fakeLog{perSecond: perSecond, batch: 100, began: time.Now()}
 	l.records.Store(records)
-	l.aim.Store(-1)
+	l.end.Store(-1)
 	return l
 }
 
@@ -300,7 +300,7 @@ func TestSendingEndsWhenReadingFails(t *testing.T) {
 // timeout.
 func TestAnAimThatNeverComesEndsWithTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &aimless{newLog(0, 0)}
+		log := &endless{newLog(0, 0)}
 		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(2)})
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(3)}
 		c := &collector{}
@@ -317,10 +317,10 @@ func TestAnAimThatNeverComesEndsWithTheTimeout(t *testing.T) {
 	})
 }
 
-// aimless is a log that cannot be asked where it ends.
-type aimless struct{ *fakeLog }
+// endless is a log whose end offset cannot be looked up.
+type endless struct{ *fakeLog }
 
-func (l *aimless) Aim(ctx context.Context) error {
+func (l *endless) SetEndOffsets(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -21,7 +21,7 @@ type Space struct {
 	Magic            int64 // f_type of statfs(2)
 }
 
-// Ethernet is what ethtool shows of a network card. 0 is not told.
+// Ethernet is what ethtool shows of a NIC. 0 is not told.
 type Ethernet struct {
 	Driver                               string
 	RXRing, RXRingMax, TXRing, TXRingMax int
@@ -31,7 +31,7 @@ type Ethernet struct {
 }
 
 // SystemCalls are the answers of the machine that kt runs on, with paths below
-// root. Network cards are those of the network namespace that kt is in. Each answer
+// root. NICs are those of the network namespace that kt is in. Each answer
 // takes well under a millisecond, but for a file system whose server does not answer.
 func SystemCalls(root string) Calls { return systemCalls{root} }
 

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whatever cards the machine has: what their drivers tell makes sense.
+// Whatever NICs the machine has: what their drivers tell makes sense.
 func TestTheCardsOfThisMachine(t *testing.T) {
 	word := regexp.MustCompile(`^[[:graph:]]([[:print:]]*[[:graph:]])?$`)
 	nics, err := System().Names(classNet)
 	if err != nil {
-		t.Skip("the network cards may not be listed here: ", err)
+		t.Skip("the NICs may not be listed here: ", err)
 	}
 	for _, nic := range nics {
 		got, err := SystemCalls("/").Ethernet(nic)
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
-			continue // bonding_masters is no card
+			continue // bonding_masters is no NIC
 		}
 		if err != nil || got.RXRing > got.RXRingMax || got.TXRing > got.TXRingMax || got.Channels > got.ChannelsMax {
 			t.Errorf("Ethernet(%s) = %+v, %v", nic, got, err)

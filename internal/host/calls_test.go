@@ -66,7 +66,7 @@ func TestTheLoopbackHasNoDriverButFeatures(t *testing.T) {
 		t.Skip("this sandbox has a network without an ordinary loopback: ", err)
 	}
 	if err != nil || !got.Features["tcp-segmentation-offload"] || got.RXRing != 0 {
-		t.Errorf("Ethernet(lo) = %+v, %v, want segmentation left to the card, and no rings", got, err)
+		t.Errorf("Ethernet(lo) = %+v, %v, want segmentation left to the NIC, and no rings", got, err)
 	}
 	for _, nic := range []string{"no-such-nic", "a name that is too long for one", ""} {
 		if got, err := SystemCalls("/").Ethernet(nic); !errors.Is(err, fs.ErrNotExist) {

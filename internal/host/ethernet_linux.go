@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ethernet asks the card's driver, which any user may. A card that is not there is
+// Ethernet asks the NIC's driver, which any user may. A NIC that is not there is
 // fs.ErrNotExist. What the driver does not know, or fails to tell, stays 0; if that
 // is everything, the error is that of the first question: errors.ErrUnsupported, as
 // a rule.
@@ -47,10 +47,10 @@ func (systemCalls) Ethernet(nic string) (Ethernet, error) {
 }
 
 func noCard(nic string) error {
-	return fmt.Errorf("there is no network card %q: %w", nic, fs.ErrNotExist)
+	return fmt.Errorf("there is no NIC %q: %w", nic, fs.ErrNotExist)
 }
 
-// ethtool asks one card by ioctl. Questions and answers are buffers of 32-bit
+// ethtool asks one NIC by ioctl. Questions and answers are buffers of 32-bit
 // numbers in the machine's byte order that begin with the command, see
 // linux/ethtool.h.
 type ethtool struct {

@@ -48,7 +48,7 @@ func (f *Facts) readLinux(tree FS) {
 		f.CPULimitCores, f.MemoryLimitBytes = c.Cores, c.Memory
 		return err
 	})
-	f.NetworkSpeed = tree.networkSpeed(tree.Cards())
+	f.NetworkSpeed = tree.networkSpeed(tree.NICs())
 	f.Container = tree.Container()
 }
 

@@ -15,7 +15,7 @@ func fixture(name string) FS { return NewFS(os.DirFS(filepath.Join("testdata", "
 
 func TestFactsComeFromTheFileTree(t *testing.T) {
 	for name, want := range map[string]Facts{
-		// A bond, a bridge and a card that is down add nothing to two cards.
+		// A bond, a bridge and a NIC that is down add nothing to two NICs.
 		"server": {
 			Machine:      "Supermicro AS -1115CS-TNR",
 			NetworkSpeed: 50_000_000_000,
@@ -31,7 +31,7 @@ func TestFactsComeFromTheFileTree(t *testing.T) {
 			Hypervisor:       true,
 			Container:        "kubernetes",
 		},
-		// Version 1 of cgroups, a device tree, a card that hides its speed.
+		// Version 1 of cgroups, a device tree, a NIC that hides its speed.
 		"old-vm": {
 			Machine:          "Virtual Board",
 			CPULimitCores:    1.5,

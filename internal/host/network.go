@@ -7,28 +7,28 @@ import (
 
 const classNet = "sys/class/net"
 
-// Cards are the interfaces whose bytes leave the machine, each byte
+// NICs are the interfaces whose bytes leave the machine, each byte
 // counted once. Where there is hardware, those are the interfaces with a device
 // behind them: a bridge, a bond, a VLAN or a container's veth would count the
 // same bytes again. A container sees no hardware, so there every interface
 // counts that is not loopback. It is nil where the tree does not tell.
-func (f FS) Cards() []string {
+func (f FS) NICs() []string {
 	entries, err := fs.ReadDir(f.tree, classNet)
 	if err != nil {
 		return nil
 	}
-	var cards, others []string
+	var nics, others []string
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case f.isLoopback(name):
 		case f.Exists(path.Join(classNet, name, "device")):
-			cards = append(cards, name)
+			nics = append(nics, name)
 		case f.Exists(path.Join(classNet, name, "operstate")): // bonding_masters is a file among the folders
 			others = append(others, name)
 		}
 	}
-	if len(cards) > 0 {
-		return cards
+	if len(nics) > 0 {
+		return nics
 	}
 	return others
 }

@@ -14,7 +14,7 @@ type Sample struct {
 	RSS        int64   `json:"resident_bytes"`    // of kt
 	GCPauseMax int64   `json:"gc_pause_max_ns"`   // longest stop of the world in the interval
 	GCCPU      float64 `json:"gc_cpu_cores"`      // part of ProcessCPU spent collecting
-	NetSent    int64   `json:"net_sent_bytes"`    // by the network cards; in a container by all interfaces but loopback
+	NetSent    int64   `json:"net_sent_bytes"`    // by the NICs; in a container by all interfaces but loopback
 	NetSpeed   int64   `json:"net_speed_bits"`    // sum of the speeds of those that are up; 0: not known
 	Unread     int     `json:"unread,omitempty"`  // sources that could not be read: their fields are 0
 }

@@ -52,10 +52,10 @@ func ReadFacts() Facts {
 // change during a run, and the lookup is most of what a Sample would cost.
 func NewSampler(start time.Time) *Sampler {
 	tree := System()
-	cards := tree.Cards()
-	s := newSampler(func() time.Duration { return time.Since(start) }, systemSources(cards))
+	nics := tree.NICs()
+	s := newSampler(func() time.Duration { return time.Since(start) }, systemSources(nics))
 	s.cores = logicalCPUs()
-	s.speed = tree.networkSpeed(cards)
+	s.speed = tree.networkSpeed(nics)
 	return s
 }
 

@@ -190,9 +190,9 @@ func (d *Consumer) ConsumerLag() *ConsumerLag {
 // Layout is what to add to the partition numbers of each topic that is read.
 func (d *Consumer) Layout() map[string]int32 { return d.layout.base }
 
-// Aim ends reading where the partitions end now. It tries again while brokers are
-// away.
-func (d *Consumer) Aim(ctx context.Context) error {
+// SetEndOffsets ends reading at the partitions' current end offsets. It tries again
+// while brokers are away.
+func (d *Consumer) SetEndOffsets(ctx context.Context) error {
 	for {
 		ends, err := d.cluster.ends(ctx, &d.layout, d.Settings.ReadCommitted())
 		if err == nil {
@@ -204,7 +204,7 @@ func (d *Consumer) Aim(ctx context.Context) error {
 					ends[i] = 0
 				}
 			}
-			d.at.aimAt(ends)
+			d.at.setEndOffsets(ends)
 			return nil
 		}
 		select {
@@ -235,8 +235,8 @@ func (d *Consumer) awaitWritten(ctx context.Context, ends []int64) {
 	}
 }
 
-// Reached tells whether every partition was read up to the aim.
-func (d *Consumer) Reached() bool { return d.at.reached() }
+// AtEndOffsets reports whether every partition was read up to its end offset.
+func (d *Consumer) AtEndOffsets() bool { return d.at.atEndOffsets() }
 
 // Elsewhere is how far the readers of other processes of the same load are. Whoever else
 // is in the group is none of its business.

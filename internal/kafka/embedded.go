@@ -23,7 +23,7 @@ type Embedded struct{ cluster *kfake.Cluster }
 
 // StartEmbedded starts it. Where nobody reads it checks the batches it gets and
 // forgets them, so it needs the same memory however long it runs. Where somebody
-// does it keeps them until a Trimmer takes them away.
+// does it keeps them until a RecordDeleter deletes them.
 func StartEmbedded(read bool) (*Embedded, error) {
 	opts := []kfake.Opt{
 		kfake.NumBrokers(embeddedBrokers),
@@ -39,8 +39,8 @@ func StartEmbedded(read bool) (*Embedded, error) {
 	return &Embedded{cluster: c}, nil
 }
 
-// EmbeddedSegment is the segment.bytes of a topic that a Trimmer works on: it can
-// only take whole segments away.
+// EmbeddedSegment is the segment.bytes of a topic that a RecordDeleter works on: only
+// whole segments can be deleted.
 const EmbeddedSegment = 1 << 20
 
 // Addrs are the addresses to bootstrap from.
@@ -49,41 +49,43 @@ func (e *Embedded) Addrs() []string { return e.cluster.ListenAddrs() }
 // Close stops it.
 func (e *Embedded) Close() { e.cluster.Close() }
 
-// Trimmer takes away what all readers have read, so that the embedded cluster's
-// memory holds the consumer lag and little more.
-type Trimmer struct {
+// RecordDeleter deletes the records that all readers have read, so that the embedded
+// cluster's memory holds the unread ones and little more.
+type RecordDeleter struct {
 	embedded *Embedded
 	consumer *Consumer
-	trimming sync.WaitGroup
+	deleting sync.WaitGroup
 }
 
-var _ engine.Source = (*Trimmer)(nil)
+var _ engine.Source = (*RecordDeleter)(nil)
 
-// Trimmer is the one for the topics that the consumer reads.
-func (e *Embedded) Trimmer(c *Consumer) *Trimmer { return &Trimmer{embedded: e, consumer: c} }
+// RecordDeleter returns the one for the topics that the consumer reads.
+func (e *Embedded) RecordDeleter(c *Consumer) *RecordDeleter {
+	return &RecordDeleter{embedded: e, consumer: c}
+}
 
-// trimEvery is how often that is done: at 50,000 records of 512 bytes a second, 6 MiB
+// deleteEvery is the time between two deletions: at 50,000 records of 512 bytes a second, 6 MiB
 // come in between.
-const trimEvery = 250 * time.Millisecond
+const deleteEvery = 250 * time.Millisecond
 
-// Start begins to take away.
-func (t *Trimmer) Start(ctx context.Context, _ func() time.Duration) {
-	t.trimming.Go(func() { every(ctx, trimEvery, t.trim) })
+// Start begins to delete.
+func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
+	d.deleting.Go(func() { every(ctx, deleteEvery, d.deleteRead) })
 }
 
-// Wait returns when nothing is taken away any more.
-func (t *Trimmer) Wait() { t.trimming.Wait() }
+// Wait returns when nothing is deleted any more.
+func (d *RecordDeleter) Wait() { d.deleting.Wait() }
 
-func (t *Trimmer) trim() {
-	at := t.consumer.at
-	t.consumer.layout.each(func(topic string, partition, number int32) {
+func (d *RecordDeleter) deleteRead() {
+	at := d.consumer.at
+	d.consumer.layout.each(func(topic string, partition, number int32) {
 		read := at.groups[0].next[number].Load()
 		for g := range at.groups {
 			read = min(read, at.groups[g].next[number].Load())
 		}
-		_ = t.embedded.cluster.DeleteRecords(topic, partition, read) // the topic may be gone at the end of the run
+		_ = d.embedded.cluster.DeleteRecords(topic, partition, read) // the topic may be gone at the end of the run
 	})
 }
 
 // Take has nothing to tell.
-func (t *Trimmer) Take() stats.Window { return stats.Window{} }
+func (d *RecordDeleter) Take() stats.Window { return stats.Window{} }

@@ -66,8 +66,8 @@ type positions struct {
 	groups []groupPositions
 	ends   []atomic.Int64 // by partition: the newest end that is known
 
-	mu  sync.Mutex // guards the rest
-	aim []int64    // by partition: where reading is over; nil: nowhere
+	mu         sync.Mutex // guards the rest
+	endOffsets []int64    // by partition: reading is over there; nil: not known yet
 }
 
 // groupPositions are those of one group, or of the readers that need none.
@@ -102,29 +102,29 @@ func (p *positions) sawEnd(number int32, end int64) {
 	}
 }
 
-// aimAt sets where reading is over.
-func (p *positions) aimAt(ends []int64) {
+// setEndOffsets sets where reading is over.
+func (p *positions) setEndOffsets(ends []int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.aim = ends
+	p.endOffsets = ends
 }
 
-// passes tells whether reading on from one offset to another reaches the aim.
+// passes reports whether reading on from one offset to another reaches the end offset.
 func (p *positions) passes(number int32, from, to int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.aim != nil && from < p.aim[number] && to >= p.aim[number]
+	return p.endOffsets != nil && from < p.endOffsets[number] && to >= p.endOffsets[number]
 }
 
-// reached tells whether every group has read every partition up to the aim.
-func (p *positions) reached() bool {
+// atEndOffsets reports whether every group has read every partition up to its end offset.
+func (p *positions) atEndOffsets() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.aim == nil {
+	if p.endOffsets == nil {
 		return false
 	}
 	for g := range p.groups {
-		for i, end := range p.aim {
+		for i, end := range p.endOffsets {
 			if group := &p.groups[g]; group.next[i].Load() < end && group.elsewhere[i].Load() < end {
 				return false
 			}

@@ -73,11 +73,11 @@ func (t *text) disk(disks []result.BusyDisk) string {
 
 // network is the interface that was used most for its speed; among those that do not
 // tell it, most of all.
-func (t *text) network(cards []result.BusyNetwork) string {
-	if len(cards) == 0 {
+func (t *text) network(nics []result.BusyNetwork) string {
+	if len(nics) == 0 {
 		return string(t.th.Glyphs.Missing)
 	}
-	n := slices.MaxFunc(cards, func(a, b result.BusyNetwork) int {
+	n := slices.MaxFunc(nics, func(a, b result.BusyNetwork) int {
 		return cmp.Or(cmp.Compare(max(a.SentShare, a.ReceivedShare), max(b.SentShare, b.ReceivedShare)),
 			cmp.Compare(a.SentMiB+a.ReceivedMiB, b.SentMiB+b.ReceivedMiB))
 	})

@@ -42,7 +42,7 @@ func Look(ctx context.Context, tree host.FS, calls host.Calls, o Options) (*Mach
 	}
 	m.OtherNetwork = m.otherNetwork()
 	m.Sysctls, _ = tree.Sysctls() // none are known then
-	for _, name := range tree.Cards() {
+	for _, name := range tree.NICs() {
 		ethernet, err := calls.Ethernet(name)
 		m.NICs = append(m.NICs, NIC{name, ethernet, err})
 	}

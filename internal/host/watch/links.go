@@ -19,7 +19,7 @@ const classNet = "sys/class/net"
 // findLinks finds the interfaces and their speeds. It is nil where the tree does not tell.
 func findLinks(tree host.FS) []link {
 	var links []link
-	for _, name := range tree.Cards() {
+	for _, name := range tree.NICs() {
 		l := link{name: name}
 		// A driver without hardware makes its speed up: 10 Mb/s of a tunnel, 10 Gb/s of
 		// a pair of interfaces. So does one whose link is down, as -1.
