@@ -97,8 +97,9 @@ type End struct {
 	ReadErr  error         // of ReadFailed
 }
 
-// tick is how often windows are taken.
-const tick = time.Second
+// second is the length of a window. Windows are cut at whole seconds from the start
+// of the load, so that those of many processes line up.
+const second = time.Second
 
 // Run makes the load of p with workers from d and gives the sinks the windows of
 // each second. It returns when every
@@ -151,7 +152,7 @@ type run struct {
 	stopped  time.Duration // when it was closed
 	feed     *Feed[[]stats.Window]
 	ticker   *time.Ticker
-	taken    time.Duration // end of the last window
+	taken    time.Duration // the end of the last window
 	spare    *stats.Phases
 }
 
@@ -173,7 +174,7 @@ func (r *run) run(ctx context.Context) End {
 	r.began.Store(int64(time.Since(r.made)))
 	r.begun.Store(true)
 	r.readers.forget()
-	r.ticker = time.NewTicker(tick)
+	r.ticker = time.NewTicker(second)
 	defer r.ticker.Stop()
 	r.spare = new(stats.Phases)
 	if r.plan.Load.Warmup != (plan.Warmup{}) {
@@ -211,7 +212,7 @@ func (r *run) run(ctx context.Context) End {
 	for _, source := range r.opts.Sources {
 		source.Wait()
 	}
-	r.take()
+	r.cutLast(end.Elapsed)
 	<-r.feed.Close()
 	return end
 }
@@ -262,7 +263,7 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 		case <-done:
 			return stopped || ctx.Err() != nil // which may have ended what we waited for
 		case <-r.ticker.C:
-			r.take()
+			r.cut(r.now())
 		case <-over:
 			halt()
 		case <-stop:
@@ -319,10 +320,28 @@ func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, c
 	return seen
 }
 
-// take merges what the shards recorded since the last window into one window a
-// phase and gives it to the sinks.
-func (r *run) take() {
-	start, end := r.taken, r.now()
+// cut ends the window at the last whole second up to now. A late tick makes a window
+// of several seconds when it missed one.
+//
+// A count belongs to the window in which it is taken: one made between the end of a
+// second and a late tick counts in that second, and is missing from the next.
+func (r *run) cut(now time.Duration) {
+	if end := now.Truncate(second); end > r.taken {
+		r.take(end)
+	}
+}
+
+// cutLast ends the last window, at the end of the run. A second that is over before has a
+// window of its own, as all have.
+func (r *run) cutLast(end time.Duration) {
+	r.cut(end - 1)
+	r.take(end)
+}
+
+// take merges all that the shards have recorded and not handed over into one window a
+// phase, which lasts until end, and gives it to the sinks.
+func (r *run) take(end time.Duration) {
+	start := r.taken
 	r.taken = end
 	var merged stats.Phases
 	var buffered int64

@@ -8,7 +8,8 @@ import (
 
 // Window is what happened between two moments of a run: counters and
 // histograms. It is immutable once it has left its maker. Start and End are
-// offsets from the start of the run, so that the windows of many hosts line up.
+// offsets from the start of the run. They are whole seconds, but for the last End, so
+// that the windows of many hosts line up.
 //
 // A record belongs to the window in which its outcome became known; whether it
 // counts as warm-up is decided by when it was due.
