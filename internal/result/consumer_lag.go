@@ -53,6 +53,18 @@ func (b *consumerLag) slope(partition int32) float64 {
 	return 0
 }
 
+// levels returns the records that wait now, by partition.
+func (b *consumerLag) levels() map[int32]int64 {
+	if len(b.partitions) == 0 {
+		return nil
+	}
+	levels := make(map[int32]int64, len(b.partitions))
+	for id, p := range b.partitions {
+		levels[id] = p.now
+	}
+	return levels
+}
+
 // add takes a window. steady tells that the load went on in it: when senders have
 // stopped, readers only catch up.
 func (b *consumerLag) add(w *stats.Window, steady bool) {

@@ -27,6 +27,8 @@ type Fold struct {
 	consumerLag consumerLag
 	reads       reads // of a run that only reads
 	line        timeline
+	now         now
+	hosted      *hosted // nil: this is no host of many
 
 	lean bool      // of one part of many: only what the row of a process tells
 	told *Together // of a merged run; nil: the run stands for itself
@@ -34,7 +36,7 @@ type Fold struct {
 
 // NewFold starts a result. Until Finish is called the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}}
+	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h)}
 }
 
 // Begin notes when the load began.
@@ -68,7 +70,6 @@ func (f *Fold) AddWindow(w stats.Window) {
 
 // gather keeps a window until all of its second are there.
 func (f *Fold) gather(w stats.Window) {
-	w.Partitions, w.Brokers = nil, nil
 	if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
 		f.place(host.Sample{})
 	}
@@ -77,22 +78,40 @@ func (f *Fold) gather(w stats.Window) {
 
 // place makes points of the windows of a second.
 func (f *Fold) place(h host.Sample) {
+	if len(f.second) == 0 {
+		return
+	}
 	for i, p := range f.points.of(f.second, h) {
 		f.series.add(p, &f.second[i])
+		f.now.point(p)
+	}
+	f.now.follow(f.second, f.points.consumerLag)
+	if f.hosted != nil {
+		f.hosted.add(f.headline(&f.now.second))
 	}
 	f.second = f.second[:0]
 }
 
+// headline returns the latency that a run is judged by.
+func (f *Fold) headline(w *stats.Window) *stats.Histogram {
+	if f.header.Plan.Reads() {
+		return &w.EndToEnd
+	}
+	return &w.Response
+}
+
 // allPoints are those of all windows, as they are now.
 func (f *Fold) allPoints() []Point {
-	now := Fold{points: f.points, second: slices.Clone(f.second), series: f.series}
-	now.series.points = slices.Clone(f.series.points)
-	now.place(host.Sample{})
-	points := append([]Point{}, now.series.points...)
-	for i := range points {
-		points[i].CPUCores = points[i].knownCPU()
+	points, series := f.points, f.series
+	series.points = slices.Clone(series.points)
+	for i, p := range points.of(f.second, host.Sample{}) {
+		series.add(p, &f.second[i])
 	}
-	return points
+	all := append([]Point{}, series.points...)
+	for i := range all {
+		all[i].CPUCores = all[i].knownCPU()
+	}
+	return all
 }
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
@@ -151,6 +170,7 @@ func (f *Fold) ConsumerLag() int64 { return f.consumerLag.now }
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {
 	f.place(s)
+	f.now.sample = s
 	m := &f.total[stats.Measured]
 	warming := m.IsZero() || s.At <= m.Start
 	draining := !f.loading && f.use.seconds > 0 // it would dilute what the load took
@@ -214,7 +234,9 @@ func (f *Fold) Result() Result {
 	r.Warmup = f.warmup()
 	f.reading(&r)
 	r.Partitions = f.partitions(m)
-	r.Brokers, r.Batches = f.brokers(m)
+	r.Brokers = f.brokers(m)
+	produced, _ := m.Traffic()
+	r.Batches = batchesOf(&produced)
 	return r
 }
 

@@ -52,7 +52,7 @@ func fetchOf(w *stats.Window) *Fetch {
 		f.RecordsPerSecond = float64(w.Consumed) / f.Seconds
 		f.MiBPerSecond = float64(w.ConsumedBytes) / mib / f.Seconds
 	}
-	all := fetches(w)
+	_, all := w.Traffic()
 	f.Requests, f.FailedRequests, f.Latency = all.Requests, all.Failed, LatencyOf(&all.Latency)
 	if n := all.Requests - all.Failed; n > 0 {
 		f.RequestRecords = float64(all.Records) / float64(n)
@@ -62,15 +62,6 @@ func fetchOf(w *stats.Window) *Fetch {
 		f.PollRecords = float64(w.Consumed) / float64(f.Polls)
 	}
 	return f
-}
-
-// fetches are the fetches from all brokers.
-func fetches(w *stats.Window) stats.Traffic {
-	var sum stats.Window
-	for _, b := range w.Brokers {
-		sum.Add(&stats.Window{Brokers: map[int32]stats.Broker{0: {Fetch: b.Fetch}}})
-	}
-	return sum.Brokers[0].Fetch
 }
 
 // Rebalances are how often partitions were shared out anew, after the readers had

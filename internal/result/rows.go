@@ -45,14 +45,12 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	return rows
 }
 
-func (f *Fold) brokers(w *stats.Window) ([]BrokerRow, Batches) {
+func (f *Fold) brokers(w *stats.Window) []BrokerRow {
 	addrs := make(map[int32]string)
 	for _, b := range f.header.Environment.Cluster.Brokers {
 		addrs[b.ID] = b.Addr
 	}
 	rows := []BrokerRow{}
-	var batches Batches
-	var records, bytes, wire int64
 	for _, id := range w.BrokerIDs() {
 		b := w.Brokers[id]
 		row := BrokerRow{
@@ -66,20 +64,22 @@ func (f *Fold) brokers(w *stats.Window) ([]BrokerRow, Batches) {
 			}
 		}
 		rows = append(rows, row)
-		batches.Count += b.Batches
-		records += b.Records
-		bytes += b.Bytes
-		wire += b.WireBytes
 	}
-	if batches.Count > 0 {
-		batches.RecordsMean = float64(records) / float64(batches.Count)
-		batches.BytesMean = float64(bytes) / float64(batches.Count)
+	return rows
+}
+
+// batchesOf returns the record batches that requests carried.
+func batchesOf(t *stats.Traffic) Batches {
+	b := Batches{Count: t.Batches}
+	if b.Count > 0 {
+		b.RecordsMean = float64(t.Records) / float64(b.Count)
+		b.BytesMean = float64(t.Bytes) / float64(b.Count)
 	}
-	if wire > 0 && bytes > 0 {
-		batches.CompressionRatio = float64(bytes) / float64(wire)
-		batches.CompressedShare = float64(wire) / float64(bytes)
+	if t.WireBytes > 0 && t.Bytes > 0 {
+		b.CompressionRatio = float64(t.Bytes) / float64(t.WireBytes)
+		b.CompressedShare = float64(t.WireBytes) / float64(t.Bytes)
 	}
-	return rows, batches
+	return b
 }
 
 // per returns a quotient, 0 where the divisor is.

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -19,6 +20,22 @@ type series struct {
 	points []Point
 	stride int     // windows a point
 	last   [2]slot // the last point of each phase
+	most   int     // points; 0: MaxPoints
+	shared int     // points that a snapshot holds: they do not change
+}
+
+// share returns the points so far. They stay as they are.
+func (s *series) share() []Point {
+	s.shared = len(s.points)
+	return s.points[:s.shared:s.shared]
+}
+
+// join joins a point with a later one.
+func (s *series) join(at int, p Point) {
+	if at < s.shared {
+		s.points, s.shared = slices.Clone(s.points), 0
+	}
+	s.points[at] = join(s.points[at], p)
 }
 
 // slot is a point that may still be filled.
@@ -136,14 +153,14 @@ func (s *series) add(p Point, w *stats.Window) {
 	l := &s.last[stats.PhaseOf(p.Warmup)]
 	switch {
 	case l.fill > 0 && min(p.Seconds, s.points[l.at].Seconds) < ShortRow:
-		s.points[l.at] = join(s.points[l.at], p)
+		s.join(l.at, p)
 		if !l.window.IsZero() {
 			l.window = stats.Merge(l.window, *w)
 			s.points[l.at].distributions(&l.window)
 		}
 		return
 	case l.fill > 0 && l.fill < s.stride:
-		s.points[l.at] = join(s.points[l.at], p)
+		s.join(l.at, p)
 		l.fill++
 		return
 	}
@@ -152,7 +169,7 @@ func (s *series) add(p Point, w *stats.Window) {
 		l.window = stats.Window{Start: w.Start, End: w.End, Warmup: w.Warmup, SendDelay: w.SendDelay, Response: w.Response, Read: stats.Read{EndToEnd: w.EndToEnd}}
 	}
 	s.points = append(s.points, p)
-	if len(s.points) > MaxPoints {
+	if len(s.points) > cmp.Or(s.most, MaxPoints) {
 		s.halve()
 	}
 }
@@ -160,7 +177,7 @@ func (s *series) add(p Point, w *stats.Window) {
 // halve joins the points of each phase two by two. Where the phases overlap,
 // their points take turns.
 func (s *series) halve() {
-	kept := s.points[:0]
+	kept := make([]Point, 0, len(s.points))
 	var open [2]slot // the last point of each phase, and of how many it is made
 	for _, p := range s.points {
 		o := &open[stats.PhaseOf(p.Warmup)]
@@ -172,7 +189,7 @@ func (s *series) halve() {
 			kept = append(kept, p)
 		}
 	}
-	s.points = kept
+	s.points, s.shared = kept, 0
 	s.stride *= 2
 	for i := range open {
 		if open[i].fill > 0 {

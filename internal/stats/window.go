@@ -282,19 +282,44 @@ func (w *Window) Shift(d time.Duration) {
 	}
 }
 
+// Counts returns the counts and times of a window: without histograms, partitions and
+// events. It shares no memory with w.
+func (w *Window) Counts() Window {
+	c := *w
+	c.Partitions, c.Events = nil, nil
+	c.SendDelay, c.OwnSendDelay, c.Service, c.Response, c.EndToEnd = Histogram{}, Histogram{}, Histogram{}, Histogram{}, Histogram{}
+	c.Errors, c.FetchErrors = maps.Clone(w.Errors), maps.Clone(w.FetchErrors)
+	c.Brokers = countsOf(w.Brokers)
+	return c
+}
+
+// countsOf returns brokers without histograms.
+func countsOf(brokers map[int32]Broker) map[int32]Broker {
+	if len(brokers) == 0 {
+		return nil
+	}
+	counts := make(map[int32]Broker, len(brokers))
+	for id, b := range brokers {
+		b.Latency, b.Fetch.Latency = Histogram{}, Histogram{}
+		counts[id] = b
+	}
+	return counts
+}
+
+// Traffic returns the produce requests and the fetches of all brokers together.
+func (w *Window) Traffic() (produced, fetched Traffic) {
+	for _, b := range w.Brokers {
+		produced.addTraffic(&b.Traffic)
+		fetched.addTraffic(&b.Fetch)
+	}
+	return produced, fetched
+}
+
 // Slim is the window as a screen needs it: without its partitions, and without the
 // histograms of send delay and of each broker's requests. It shares memory with w.
 func (w Window) Slim() Window {
 	w.Partitions = nil
 	w.SendDelay = Histogram{}
-	brokers := w.Brokers
-	w.Brokers = nil
-	if len(brokers) > 0 {
-		w.Brokers = make(map[int32]Broker, len(brokers))
-	}
-	for id, b := range brokers {
-		b.Latency, b.Fetch.Latency = Histogram{}, Histogram{}
-		w.Brokers[id] = b
-	}
+	w.Brokers = countsOf(w.Brokers)
 	return w
 }

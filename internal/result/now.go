@@ -1,0 +1,207 @@
+package result
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Bounds of what a fold keeps of the newest seconds.
+const (
+	recentPoints = 600 // ten minutes
+	recentEvents = 1000
+	tailTime     = 10 * time.Second // a producer fills one batch after the other: within one second, partitions differ by chance
+)
+
+// now is what a fold keeps for its snapshots alone: the newest seconds.
+type now struct {
+	second         stats.Window // the newest, of both phases
+	sample         host.Sample
+	peak, peakRead float64 // records a second
+	recent         newest[Point]
+	events         newest[stats.Event]
+	tail           tail
+	brokers        brokersNow
+	lag            LagNow
+	lagKnown       map[int32]bool // of partitions
+	outstanding    int64          // records without an outcome
+	unanswered     stats.Gap      // that goes on
+	unread         Silence
+	worst          PartitionGap
+}
+
+// LagNow is the consumer lag at the end of a second.
+type LagNow struct {
+	Records int64 // what was read may be counted before what waited is: 0 at least
+	Known   bool
+	Since   time.Duration // from then on it is known
+
+	// Growth is in records a second over the last ten seconds, without the change by which
+	// the lag became known.
+	Growth float64
+}
+
+// Silence is a time in which something was waited for and nothing came.
+type Silence struct {
+	Now     stats.Gap // that goes on, in whole seconds
+	Longest stats.Gap
+}
+
+// PartitionGap is the longest time in which records of one producer waited for a
+// partition, and none was acknowledged.
+type PartitionGap struct {
+	ID int32
+	stats.Gap
+}
+
+func newNow(h *Header) now {
+	n := now{recent: newest[Point]{most: recentPoints}, events: newest[stats.Event]{most: recentEvents}, brokers: brokersNow{}}
+	for _, b := range h.Environment.Cluster.Brokers {
+		n.brokers.know(b.ID)
+	}
+	return n
+}
+
+// point takes a point that was placed.
+func (n *now) point(p Point) {
+	if p.Seconds < ShortRow && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0 {
+		return
+	}
+	p.CPUCores = p.knownCPU()
+	n.recent.add(p)
+	if p.Seconds >= ShortRow && !p.Warmup {
+		n.peak = max(n.peak, float64(p.Acknowledged)/p.Seconds)
+		n.peakRead = max(n.peakRead, float64(p.Consumed)/p.Seconds)
+	}
+}
+
+// follow takes the windows of a second, and the consumer lag at its end. A window without
+// length came late: it counts, and is no second of its own.
+func (n *now) follow(windows []stats.Window, lag int64) {
+	for i := range windows {
+		w := &windows[i]
+		n.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
+		for _, e := range w.Events {
+			n.happened(e)
+		}
+		for id, p := range w.Partitions {
+			if p.Outage.Length > n.worst.Length || p.Outage.Length == n.worst.Length && id < n.worst.ID {
+				n.worst = PartitionGap{id, p.Outage}
+			}
+		}
+	}
+	second := whole(windows)
+	first := n.learnLag(&second, lag)
+	n.brokers.happened(second.Events)
+	if second.End <= second.Start {
+		return
+	}
+	n.second = second
+	n.tail.add(n.slim(&second, first))
+	n.brokers.add(&second)
+	n.listen(&second)
+}
+
+// whole returns all windows of a second as one.
+func whole(windows []stats.Window) stats.Window {
+	if len(windows) == 1 {
+		return windows[0]
+	}
+	var sum stats.Window
+	for i := range windows {
+		sum.Add(&windows[i])
+	}
+	return sum
+}
+
+// learnLag notes the consumer lag, and reports whether it became known in this second.
+func (n *now) learnLag(w *stats.Window, lag int64) (first bool) {
+	n.lag.Records = max(lag, 0)
+	if n.lag.Known || w.ConsumerLag == 0 && w.Consumed == 0 && w.JoinTime == 0 {
+		return false
+	}
+	n.lag.Known, n.lag.Since = true, w.End
+	return true
+}
+
+// slim returns counts and partitions of a second, without the changes by which a consumer
+// lag became known: they are no growth.
+func (n *now) slim(w *stats.Window, first bool) stats.Window {
+	slim := w.Counts()
+	if first {
+		slim.ConsumerLag = 0
+	}
+	slim.Partitions = w.Partitions
+	shared := true
+	for id, p := range w.Partitions {
+		if n.lagKnown[id] || p.ConsumerLag == 0 && p.Consumed == 0 {
+			continue
+		}
+		if n.lagKnown == nil {
+			n.lagKnown = make(map[int32]bool)
+		}
+		if shared {
+			slim.Partitions, shared = maps.Clone(w.Partitions), false
+		}
+		n.lagKnown[id] = true
+		p.ConsumerLag = 0
+		slim.Partitions[id] = p
+	}
+	return slim
+}
+
+// listen follows the times in which nothing came.
+func (n *now) listen(w *stats.Window) {
+	n.unanswered = silent(n.unanswered, w, n.outstanding > 0 && w.Acknowledged == 0)
+	n.unread.Now = silent(n.unread.Now, w, n.lag.Known && n.lag.Records > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
+	if n.unread.Now.Length > n.unread.Longest.Length {
+		n.unread.Longest = n.unread.Now
+	}
+}
+
+// silent returns a gap after one more window.
+func silent(g stats.Gap, w *stats.Window, is bool) stats.Gap {
+	switch {
+	case !is:
+		return stats.Gap{}
+	case g.Length == 0:
+		g.From = w.Start
+	}
+	g.Length = w.End - g.From
+	return g
+}
+
+// happened adds an event in the order of their times: different sources may report one
+// second later than others.
+func (n *now) happened(e stats.Event) {
+	list := n.events.values
+	at := sort.Search(len(list), func(i int) bool { return list[i].At > e.At })
+	n.events.add(e)
+	if at < len(list) { // a snapshot may hold the list
+		n.events.values = slices.Insert(slices.Clone(list), at, e)
+	}
+}
+
+// newest keeps the newest values of many. A list that it returned does not change.
+type newest[T any] struct {
+	values []T
+	most   int
+	seen   int64 // values added
+}
+
+func (n *newest[T]) add(v T) {
+	if len(n.values) >= 2*n.most {
+		n.values = slices.Clone(n.list())
+	}
+	n.values = append(n.values, v)
+	n.seen++
+}
+
+func (n *newest[T]) list() []T {
+	end := len(n.values)
+	return n.values[max(0, end-n.most):end:end]
+}

@@ -1,0 +1,144 @@
+package result
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Snapshot is a run up to the end of one second: everything that a screen, a line of
+// progress or an exporter shows of it. It does not change after it was taken, and its
+// size does not depend on the length of the run.
+type Snapshot struct {
+	Live
+
+	At      time.Duration // the end of the newest second, from the start of the run
+	Sample  host.Sample   // the newest; zero: none came
+	Verdict Verdict       // so far; zero of one host of many
+
+	All    stats.Window // counts from the start, with the warm-up
+	Run    Numbers      // of the measured part
+	Second Numbers      // of the newest second
+	Tail   Numbers      // of the last ten seconds, without quantiles
+	Lately Quantiles    // of one host of many: the headline latency of the last five to ten seconds
+
+	// Peak and PeakRead are the highest rates of one measured second, in records a second.
+	Peak, PeakRead float64
+
+	Stamped     bool // some record that was read has an end-to-end latency
+	ConsumerLag LagNow
+	Unanswered  Silence // records waited, and no broker acknowledged any
+	Unread      Silence // records waited, and readers that were ready got none
+	WorstGap    PartitionGap
+
+	Points []Point // of the whole run, as the series of its result
+	Recent []Point // of the newest seconds, one for each phase, none joined with another
+	Placed int64   // number of points that Recent ever held
+
+	Events  []stats.Event // the newest, in the order of their times
+	Brokers []BrokerNow   // by number
+
+	seconds []stats.Window  // counts and partitions of the last ten seconds
+	lags    map[int32]int64 // records that wait, by partition
+}
+
+// Live is the state of a run that no run file holds. The maker of the run sets it.
+type Live struct {
+	Stage    Stage
+	Buffered int64 // bytes that wait for acknowledgements
+	InFlight int   // requests
+}
+
+// Stage is the stage of a run that goes on.
+type Stage int
+
+// The stages of a run, in order. Only a run on many hosts is in one before WarmingUp,
+// the zero Stage.
+const (
+	Gathering Stage = iota - 2 // hosts are looked for
+	Preparing                  // hosts open their clients and wait for the start
+	WarmingUp
+	Running
+	Draining // no more load; waiting for acknowledgements
+	Finished
+)
+
+// Numbers are the figures of a span of time.
+type Numbers struct {
+	Counts       stats.Window // without histograms, partitions and events
+	Acknowledged Rate         // of the measured part as in its result
+	Read         Rate         // likewise; 0 over less than a second
+	Response     Quantiles
+	EndToEnd     Quantiles
+	Batches      Batches // of produce requests
+	Fetched      Batches
+}
+
+// Rate is an amount a second.
+type Rate struct{ Records, Bytes float64 }
+
+// Quantiles are those of a distribution; all are 0 where Count is.
+type Quantiles struct {
+	Count                    int64
+	P50, P90, P99, P999, Max time.Duration
+}
+
+// quantilesOf returns the quantiles of a histogram.
+func quantilesOf(h *stats.Histogram) Quantiles {
+	if h.Count() == 0 {
+		return Quantiles{}
+	}
+	return Quantiles{h.Count(), h.Quantile(0.5), h.Quantile(0.9), h.Quantile(0.99), h.Quantile(0.999), h.Max()}
+}
+
+// Snapshot returns the run as it is now. It is meant to be called once a second, after
+// the second's windows and sample.
+func (f *Fold) Snapshot() Snapshot {
+	if len(f.second) > 0 { // no sample came
+		f.place(host.Sample{})
+	}
+	n := &f.now
+	warmup, measured := &f.total[stats.Warmup], &f.total[stats.Measured]
+	s := Snapshot{
+		At: n.second.End, Sample: n.sample, All: stats.Merge(warmup.Counts(), measured.Counts()),
+		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Peak: n.peak, PeakRead: n.peakRead,
+		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
+		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
+		Points: f.series.share(), Recent: n.recent.list(), Placed: n.recent.seen,
+		Events: n.events.list(), Brokers: n.brokers.rows(), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(),
+	}
+	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)
+	s.ConsumerLag.Growth = over(s.Tail.Counts.ConsumerLag, n.tail.length().Seconds())
+	if f.hosted == nil {
+		s.Verdict = f.Verdict()
+	} else {
+		s.Lately = f.hosted.quantiles()
+	}
+	return s
+}
+
+// numbersOf returns the numbers of a window, over its length.
+func numbersOf(w *stats.Window) Numbers {
+	n := Numbers{Counts: w.Counts(), Response: quantilesOf(&w.Response), EndToEnd: quantilesOf(&w.EndToEnd)}
+	if s := w.Seconds(); s > 0 {
+		n.Acknowledged = Rate{float64(w.Acknowledged) / s, float64(w.Bytes) / s}
+		n.Read = Rate{float64(w.Consumed) / s, float64(w.ConsumedBytes) / s}
+	}
+	produced, fetched := n.Counts.Traffic()
+	n.Batches, n.Fetched = batchesOf(&produced), batchesOf(&fetched)
+	return n
+}
+
+// ratesOf returns the rates of the measured part as its result has them: from the first
+// record to the last one. Reading has none over less than a second.
+func ratesOf(w *stats.Window) (acknowledged, read Rate) {
+	if t := throughputOf(w, 0); t.Seconds > 0 {
+		acknowledged = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}
+	}
+	if s := (w.LastRead - w.FirstRead).Seconds(); w.Consumed > 0 && s >= Shortest.Seconds() {
+		read = Rate{float64(w.Consumed) / s, float64(w.ConsumedBytes) / s}
+	}
+	return acknowledged, read
+}

@@ -1,0 +1,261 @@
+package result
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// everyField lets cmp look into all types: a snapshot holds windows for later.
+var everyField = cmp.Options{cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()}
+
+func TestASnapshotEqualsTheFoldOfTheRunFileUpToItsSecond(t *testing.T) {
+	const seconds = 40
+	for _, tc := range []struct {
+		name   string
+		header Header
+		events []event
+	}{
+		{"produce", header(0), canned(3, seconds)},
+		{"produce at a rate", header(100), canned(4, seconds)},
+		{"roundtrip", readHeader(plan.Roundtrip, 100), cannedReading(5, seconds)},
+		{"consume", readHeader(plan.Consume, 0), cannedReading(6, seconds)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			live := NewFold(tc.header)
+			var snapshots []Snapshot
+			var upTo []int
+			for i, e := range tc.events {
+				e.to(live)
+				if e.sample != nil {
+					snapshots, upTo = append(snapshots, live.Snapshot()), append(upTo, i+1)
+				}
+			}
+			for k, want := range snapshots { // they did not change since
+				file := runFile(t, tc.header, tc.events[:upTo[k]], completed)
+				replayed, err := Replay(bytes.NewReader(file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, replayed.Snapshot(), everyField); diff != "" {
+					t.Fatalf("second %d (-live +replayed):\n%s", k+1, diff)
+				}
+				got := replayed.Snapshot()
+				if diff := cmp.Diff(want.Partitions(), got.Partitions()); diff != "" {
+					t.Fatalf("partitions of second %d (-live +replayed):\n%s", k+1, diff)
+				}
+			}
+			if got, want := live.Snapshot().Points, live.Result().Series; len(got) != len(want) {
+				t.Errorf("%d points, and %d in the result", len(got), len(want))
+			}
+		})
+	}
+}
+
+func TestTheTotalsOfASnapshotAreThoseOfTheResult(t *testing.T) {
+	f := NewFold(readHeader(plan.Roundtrip, 100))
+	for _, e := range cannedReading(5, 40) {
+		e.to(f)
+	}
+	s, r := f.Snapshot(), f.Result()
+	if s.Run.Counts.Acknowledged != r.Records.Acknowledged || s.All.Acknowledged != r.Records.Acknowledged+r.Warmup.Records.Acknowledged {
+		t.Errorf("%d measured records and %d in all, want %d and %d more", s.Run.Counts.Acknowledged, s.All.Acknowledged, r.Records.Acknowledged, r.Warmup.Records.Acknowledged)
+	}
+	if s.Run.Acknowledged.Records != r.Throughput.RecordsPerSecond || s.Run.Read.Records != r.Fetch.RecordsPerSecond {
+		t.Errorf("rates %v and %v, want %v and %v", s.Run.Acknowledged, s.Run.Read, r.Throughput.RecordsPerSecond, r.Fetch.RecordsPerSecond)
+	}
+	if s.Run.Batches != r.Batches || s.Verdict != r.BoundBy || s.Run.Response.P99.Microseconds() != r.Latency.Response.P99 {
+		t.Errorf("batches %+v, verdict %+v, p99 %v", s.Run.Batches, s.Verdict, s.Run.Response.P99)
+	}
+}
+
+// observed is the snapshot after seconds in which this happened.
+func observed(command plan.Command, windows ...stats.Window) Snapshot {
+	h := header(0)
+	h.Plan.Command = command
+	f := NewFold(h)
+	for i, w := range windows {
+		w.Start, w.End = time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
+		f.AddWindow(w)
+	}
+	return f.Snapshot()
+}
+
+// consumed is a second in which n records were read and the consumer lag changed.
+func consumed(n, lag int64) stats.Window {
+	return stats.Window{Read: stats.Read{Consumed: n, ConsumedBytes: n * 100, ConsumerLag: lag, ReadTime: time.Second}}
+}
+
+func TestASilenceIsThereWhileItLasts(t *testing.T) {
+	sent, nothing := stats.Window{Offered: 5}, stats.Window{ShardTime: 1}
+	acked := stats.Window{Offered: 5, Acknowledged: 5}
+	waits := consumed(1, 1000)
+	idle := stats.Window{Read: stats.Read{ReadTime: time.Second}}
+	held := stats.Window{Read: stats.Read{ReadTime: time.Second, ReadHeld: time.Second}}
+	for _, tc := range []struct {
+		name           string
+		windows        []stats.Window
+		unacked, empty time.Duration
+	}{
+		{"records wait", []stats.Window{acked, sent, nothing}, 2 * time.Second, 0},
+		{"nothing waits", []stats.Window{acked, nothing, nothing}, 0, 0},
+		{"an answer ends it", []stats.Window{sent, nothing, {Acknowledged: 1}}, 0, 0},
+		{"other records failed", []stats.Window{sent, {Failed: 2}, {Failed: 2}}, 3 * time.Second, 0},
+		{"all failed", []stats.Window{sent, nothing, {Failed: 4, Unknown: 1}}, 0, 0},
+		{"records wait to be read", []stats.Window{waits, idle, idle}, 0, 2 * time.Second},
+		{"a rate holds readers back", []stats.Window{waits, held, held}, 0, 0},
+		{"nothing waits to be read", []stats.Window{consumed(1, 0), idle, idle}, 0, 0},
+	} {
+		s := observed(plan.Roundtrip, tc.windows...)
+		if s.Unanswered.Now.Length != tc.unacked || s.Unread.Now.Length != tc.empty {
+			t.Errorf("%s: no acknowledgement for %v, no record for %v; want %v and %v", tc.name, s.Unanswered.Now.Length, s.Unread.Now.Length, tc.unacked, tc.empty)
+		}
+	}
+}
+
+func TestTheFirstLevelOfAConsumerLagIsNoGrowth(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		windows []stats.Window
+		known   bool
+		records int64
+		growth  float64
+	}{
+		{"nothing is known", []stats.Window{{ShardTime: 1}, {ShardTime: 1}}, false, 0, 0},
+		{"it has just become known", []stats.Window{{ShardTime: 1}, consumed(0, 1e6)}, true, 1e6, 0},
+		{"then it falls", []stats.Window{consumed(0, 1e6), consumed(100, -100)}, true, 1e6 - 100, -50},
+		{"or grows", []stats.Window{consumed(0, 1e6), consumed(100, 100)}, true, 1e6 + 100, 50},
+		{"what was read is counted before what waited", []stats.Window{consumed(10, 5), consumed(100, -90)}, true, 0, -45},
+	} {
+		got := observed(plan.Consume, tc.windows...).ConsumerLag
+		if got.Known != tc.known || got.Records != tc.records || got.Growth != tc.growth {
+			t.Errorf("%s: %+v", tc.name, got)
+		}
+	}
+}
+
+func TestPartitionsAreThoseOfTheLastTenSeconds(t *testing.T) {
+	window := func(n, a, b int64) stats.Window {
+		w := consumed(2*n, a+b)
+		w.Partitions = map[int32]stats.Partition{0: {Consumed: n, ConsumerLag: a}, 2: {Records: n, Consumed: n, ConsumerLag: b}}
+		return w
+	}
+	windows := []stats.Window{window(990, 500, 40)}
+	for range 10 {
+		windows = append(windows, window(10, -10, 20))
+	}
+	s := observed(plan.Consume, windows...)
+	want := []PartitionNow{{ID: 0, Read: 10, ConsumerLag: 400, Growth: -10}, {ID: 2, Acknowledged: 10, Read: 10, ConsumerLag: 240, Growth: 20}}
+	if diff := cmp.Diff(want, s.Partitions()); diff != "" {
+		t.Errorf("partitions (-want +got):\n%s", diff)
+	}
+	if s.Tail.Read.Records != 20 {
+		t.Errorf("%v records a second are read", s.Tail.Read.Records)
+	}
+	first := observed(plan.Consume, windows[0])
+	if got := first.Partitions()[0].Growth; got != 0 {
+		t.Errorf("the first level is a growth of %v", got)
+	}
+}
+
+func TestABrokerIsSilentRefusingOrGone(t *testing.T) {
+	answer := func(p99 time.Duration) stats.Broker {
+		b := stats.Broker{Traffic: stats.Traffic{Requests: 1, WireBytes: 50}}
+		b.Latency.Record(p99)
+		return b
+	}
+	both := stats.Window{Brokers: map[int32]stats.Broker{1: answer(time.Millisecond), 2: answer(9 * time.Millisecond)}}
+	one := stats.Window{Brokers: map[int32]stats.Broker{1: answer(3 * time.Millisecond), 2: {Traffic: stats.Traffic{Requests: 1, Failed: 1}}}}
+	one.Events = []stats.Event{{Kind: stats.BrokerGone, Broker: 2}, {Kind: stats.BrokerGone, Broker: -1}}
+	none := stats.Window{Events: []stats.Event{{Kind: stats.BrokerBack, Broker: 2}}}
+	rows := observed(plan.Produce, both, one).Brokers
+	if len(rows) != 3 || rows[2].Asked { // the header has a third
+		t.Fatalf("%+v", rows)
+	}
+	if b := rows[0]; b.Gone || b.Refusing || b.Silent != 0 || b.Written != 50 || b.UsualP99 != 3*time.Millisecond {
+		t.Errorf("broker 1: %+v", b)
+	}
+	if b := rows[1]; !b.Gone || !b.Refusing || b.Silent != 1 || b.Written != 0 || b.UsualP99 != 9*time.Millisecond {
+		t.Errorf("broker 2: %+v", b)
+	}
+	if b := observed(plan.Produce, both, one, none).Brokers[1]; b.Gone || b.Refusing || b.Silent != 2 {
+		t.Errorf("broker 2 is back: %+v", b)
+	}
+}
+
+func TestASnapshotIsBoundedAndKeepsTheNewest(t *testing.T) {
+	f := NewFold(header(0))
+	var held []Snapshot
+	const seconds = 3*MaxPoints/2 + 1
+	for i := range seconds {
+		at := time.Duration(i) * time.Second
+		events := []stats.Event{{At: at + 2, Text: fmt.Sprint(i)}, {At: at + 1}} // of two sources
+		f.AddWindow(stats.Window{Start: at, End: at + time.Second, Acknowledged: int64(i), Events: events})
+		if i%500 == 0 {
+			held = append(held, f.Snapshot())
+		}
+	}
+	s := f.Snapshot()
+	if len(s.Points) > MaxPoints || len(s.Recent) != recentPoints || len(s.Events) != recentEvents || s.Placed != seconds {
+		t.Fatalf("%d points, %d recent of %d, %d events", len(s.Points), len(s.Recent), s.Placed, len(s.Events))
+	}
+	if last := s.Recent[recentPoints-1]; last.Acknowledged != seconds-1 || s.Peak != seconds-1 {
+		t.Errorf("the newest point is %+v, the peak %v", last, s.Peak)
+	}
+	for i := range s.Events[1:] {
+		if s.Events[i].At > s.Events[i+1].At {
+			t.Fatalf("%v before %v", s.Events[i].At, s.Events[i+1].At)
+		}
+	}
+	for i, h := range held {
+		sum := int64(0)
+		for _, p := range h.Points {
+			sum += p.Acknowledged
+		}
+		if n := int64(500 * i); sum != n*(n+1)/2 {
+			t.Errorf("the snapshot of second %d changed: its points have %d records", n, sum)
+		}
+	}
+}
+
+func TestLatenciesOfAHostForgetWhatIsLongAgo(t *testing.T) {
+	f := NewHostFold(header(0))
+	for i := range 11 {
+		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
+		w.Response.RecordN(time.Millisecond, 1)
+		if i == 0 {
+			w.Response.RecordN(time.Second, 1000)
+		}
+		f.AddWindow(w)
+		got := f.Snapshot().Lately
+		if i == 4 && got.Max != time.Second {
+			t.Errorf("the slow second is forgotten after four: %+v", got)
+		}
+		if i == 2 && got.P50 != time.Second {
+			t.Errorf("they are merged and not averaged: %+v", got)
+		}
+	}
+	if got := f.Snapshot().Lately.Max; got != time.Millisecond {
+		t.Errorf("after eleven seconds the longest is %v", got)
+	}
+}
+
+// BenchmarkSnapshot is the cost of a snapshot once a second.
+func BenchmarkSnapshot(b *testing.B) {
+	f := NewFold(readHeader(plan.Roundtrip, 100))
+	for _, e := range cannedReading(5, 60) {
+		e.to(f)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = f.Snapshot()
+	}
+}

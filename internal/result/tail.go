@@ -1,0 +1,87 @@
+package result
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// tail holds counts and partitions of the newest seconds.
+type tail []stats.Window
+
+func (t *tail) add(w stats.Window) {
+	*t = append(*t, w)
+	for (*t)[0].End <= w.End-tailTime {
+		*t = slices.Delete(*t, 0, 1)
+	}
+}
+
+// length returns the time that the seconds cover: a host that was away reported none of
+// its time.
+func (t tail) length() time.Duration {
+	var length, end time.Duration
+	for i := range t {
+		from := max(t[i].Start, end)
+		if t[i].End > from {
+			length += t[i].End - from
+			end = t[i].End
+		}
+	}
+	return length
+}
+
+// numbers returns the numbers of the seconds, without quantiles.
+func (t tail) numbers() Numbers {
+	var sum stats.Window
+	for i := range t {
+		w := t[i]
+		w.Partitions = nil
+		sum.Add(&w)
+	}
+	n := numbersOf(&sum)
+	if s := t.length().Seconds(); s > 0 {
+		n.Acknowledged = Rate{float64(sum.Acknowledged) / s, float64(sum.Bytes) / s}
+		n.Read = Rate{float64(sum.Consumed) / s, float64(sum.ConsumedBytes) / s}
+	}
+	return n
+}
+
+// PartitionNow is one partition over the last ten seconds.
+type PartitionNow struct {
+	ID           int32
+	Acknowledged float64 // records a second
+	Read         float64 // records a second
+	ConsumerLag  int64   // records that wait
+	Growth       float64 // of the consumer lag, a second
+}
+
+// Partitions returns a row for each partition that the last ten seconds or the consumer
+// lag know, by number. It adds up as it is called: call it once for a snapshot.
+func (s *Snapshot) Partitions() []PartitionNow {
+	var sum stats.Window
+	for i := range s.seconds {
+		sum.Add(&stats.Window{Partitions: s.seconds[i].Partitions})
+	}
+	seconds := tail(s.seconds).length().Seconds()
+	ids := slices.AppendSeq(sum.PartitionIDs(), maps.Keys(s.lags))
+	slices.Sort(ids)
+	var rows []PartitionNow
+	for _, id := range slices.Compact(ids) {
+		p := sum.Partitions[id]
+		rows = append(rows, PartitionNow{
+			ID: id, Acknowledged: over(p.Records, seconds), Read: over(p.Consumed, seconds),
+			ConsumerLag: max(s.lags[id], 0), Growth: over(p.ConsumerLag, seconds),
+		})
+	}
+	return rows
+}
+
+// over returns a rate, 0 over no time.
+func over(n int64, seconds float64) float64 {
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(n) / seconds
+}
