@@ -95,7 +95,7 @@ func (r *runner) openDrivers(ctx context.Context, id string) error {
 	}
 	if p.Writes() {
 		r.producer = &kafka.Producer{
-			Bootstrap: t.bootstrap, Plan: *p, Settings: l.producer, Values: l.values, Partitions: t.topic().Partitions,
+			Cluster: t.cluster, Plan: *p, Settings: l.producer, Values: l.values, Partitions: t.topic().Partitions,
 		}
 		if r.book != nil {
 			r.producer.Run = r.book.Run
@@ -118,13 +118,13 @@ func (r *runner) openDrivers(ctx context.Context, id string) error {
 		base = r.consumer.Layout()
 	}
 	var err error
-	r.watcher, err = kafka.NewWatcher(t.cluster.Info, names, base)
+	r.watcher, err = kafka.NewWatcher(t.cluster, names, base)
 	return err
 }
 
 func (r *runner) openConsumer(ctx context.Context) (err error) {
 	reading := kafka.Reading{
-		Bootstrap: r.target.bootstrap, Plan: r.load.Plan, Settings: r.load.consumer, Topics: r.target.topics,
+		Plan: r.load.Plan, Settings: r.load.consumer, Topics: r.target.topics,
 	}
 	if r.producer != nil {
 		reading.Run, reading.Written = r.producer.Run, r.producer.Acked

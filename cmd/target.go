@@ -70,7 +70,7 @@ func (t *target) prepare(ctx context.Context, env *Env, l *load) (err error) {
 	if l.Plan.Writes() {
 		within = l.producer.ReachTimeout()
 	}
-	if t.cluster, err = kafka.ConnectWithin(ctx, t.bootstrap, within); err != nil {
+	if t.cluster, err = kafka.Connect(ctx, kafka.Access{Bootstrap: t.bootstrap, ClientID: "kt-admin", Timeout: within}); err != nil {
 		var bad *kafka.AddressError
 		if errors.As(err, &bad) {
 			return usageError(err)

@@ -80,8 +80,8 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 // BenchmarkFranzGoPerRecord is a plain loop around franz-go with the same settings
 // and the embedded broker, whose part of the work is in the figure.
 func BenchmarkFranzGoPerRecord(b *testing.B) {
-	broker, settings := benchBroker(b)
-	client, err := kgo.NewClient(append(settings.Options(), kgo.SeedBrokers(broker.Addrs()...), kgo.MaxBufferedRecords(50_000))...)
+	cluster, settings := benchCluster(b)
+	client, err := cluster.Client(append(settings.Options(), kgo.MaxBufferedRecords(50_000))...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -99,13 +99,13 @@ func BenchmarkFranzGoPerRecord(b *testing.B) {
 
 // BenchmarkKtPerRecord is the same load through all of kt.
 func BenchmarkKtPerRecord(b *testing.B) {
-	broker, settings := benchBroker(b)
+	cluster, settings := benchCluster(b)
 	p := benchPlan(b.N)
 	values, err := MakeValues(&p)
 	if err != nil {
 		b.Fatal(err)
 	}
-	driver := &Producer{Bootstrap: broker.Addrs(), Plan: p, Settings: settings, Values: values}
+	driver := &Producer{Cluster: cluster, Plan: p, Settings: settings, Values: values}
 	b.ReportAllocs()
 	b.ResetTimer()
 	if _, err := engine.Run(context.Background(), p, engine.Drivers{Send: driver}, engine.Options{}, discard{}); err != nil {
@@ -113,20 +113,20 @@ func BenchmarkKtPerRecord(b *testing.B) {
 	}
 }
 
-func benchBroker(b *testing.B) (*Embedded, javaconf.Producer) {
+func benchCluster(b *testing.B) (*Cluster, javaconf.Producer) {
 	b.Helper()
 	broker, err := StartEmbedded(false)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(broker.Close)
-	cluster, err := Connect(context.Background(), broker.Addrs())
+	cluster, err := Connect(context.Background(), Access{Bootstrap: broker.Addrs()})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer cluster.Close()
+	b.Cleanup(cluster.Close)
 	if _, err := cluster.EnsureTopic(context.Background(), benchPlan(1), false); err != nil {
 		b.Fatal(err)
 	}
-	return broker, producing(b, 512, "acks=1")
+	return cluster, producing(b, 512, "acks=1")
 }

@@ -19,10 +19,11 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Cluster is a connection for asking: who is there, which topics, with which
-// settings. It carries no load.
+// Cluster is a cluster that kt is connected to. It is asked for brokers, topics, settings
+// and offsets, and makes the clients that carry a load.
 type Cluster struct {
-	admin *kadm.Client
+	access Access
+	admin  *kadm.Client
 
 	Info      result.Cluster
 	Unreached []error // bootstrap addresses that did not answer, while another did
@@ -33,31 +34,22 @@ const (
 	adminTimeout = 15 * time.Second
 )
 
-// ReachTimeout is how long Connect waits for an address to answer.
-const ReachTimeout = 5 * time.Second
-
 // Connect connects to a cluster. Its errors name the addresses that were tried
 // and what answered there.
-func Connect(ctx context.Context, bootstrap []string) (*Cluster, error) {
-	return ConnectWithin(ctx, bootstrap, ReachTimeout)
-}
-
-// ConnectWithin is Connect with another time for an address to answer, unless it is 0.
-func ConnectWithin(ctx context.Context, bootstrap []string, within time.Duration) (*Cluster, error) {
-	bootstrap, err := normaliseBootstrap(bootstrap)
-	if err != nil {
+func Connect(ctx context.Context, a Access) (*Cluster, error) {
+	var err error
+	if a.Bootstrap, err = normaliseBootstrap(a.Bootstrap); err != nil {
 		return nil, err
 	}
-	reached, unreached := reachAll(ctx, bootstrap, cmp.Or(within, ReachTimeout))
+	reached, unreached := reachAll(ctx, a.Bootstrap, a.timeout())
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(reached) == 0 {
 		return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
 	}
-	client, err := kgo.NewClient(
+	client, err := a.client(
 		kgo.SeedBrokers(reached...),
-		kgo.ClientID("kt-admin"),
 		kgo.RequestRetries(adminRetries),
 		kgo.DialTimeout(dialTimeout),
 		kgo.RequestTimeoutOverhead(dialTimeout),
@@ -67,7 +59,7 @@ func ConnectWithin(ctx context.Context, bootstrap []string, within time.Duration
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{admin: kadm.NewClient(client), Unreached: unreached}
+	c := &Cluster{access: a, admin: kadm.NewClient(client), Unreached: unreached}
 	c.admin.SetTimeoutMillis(int32(adminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
 		c.Close()
@@ -79,7 +71,11 @@ func ConnectWithin(ctx context.Context, bootstrap []string, within time.Duration
 // adminRetries is low: who asks for a cluster that is not there wants to know.
 const adminRetries = 3
 
-// Close closes the connection.
+// Client returns a client with connections of its own, which its caller closes. The options
+// win over those of the Access; seed brokers among them must be brokers of this cluster.
+func (c *Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return c.access.client(opts...) }
+
+// Close closes the connection that the Cluster itself has.
 func (c *Cluster) Close() { c.admin.Close() }
 
 func (c *Cluster) describe(ctx context.Context) error {

@@ -31,7 +31,7 @@ func TestACommitOutlivesReading(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, 1)
-			stamped(t, s.addrs, 1, 1000)
+			stamped(t, s.cluster, 1, 1000)
 			d := &between{Consumer: s.reader(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Read.ToEnd = tc.how, false }), nil)}
 			over, stop := make(chan struct{}), make(chan struct{})
 			stopReading := sync.OnceFunc(func() { close(stop) })
@@ -100,7 +100,7 @@ func TestACommitThatHangsDoesNotHoldUpWhoLeavesAtOnce(t *testing.T) {
 	for _, how := range []plan.Commit{plan.CommitSync, plan.CommitAsync} {
 		t.Run(string(how), func(t *testing.T) {
 			s := newScene(t, 1)
-			stamped(t, s.addrs, 1, 1000)
+			stamped(t, s.cluster, 1, 1000)
 			d := &between{Consumer: s.reader(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Read.ToEnd = how, false }), nil)}
 			d.read = func(ctx context.Context, limit int, patience time.Duration) (int, error) {
 				d.read = nil // the next time it is not needed

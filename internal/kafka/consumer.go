@@ -17,12 +17,11 @@ import (
 
 // Reading is what a Consumer reads, and how.
 type Reading struct {
-	Bootstrap []string
-	Plan      plan.Plan
-	Settings  javaconf.Consumer
-	Topics    []result.Topic
-	Run       uint64       // only the stamps of this run tell end-to-end latency; 0: those of any
-	Book      *ledger.Book // of the run to verify; nil: nothing is verified
+	Plan     plan.Plan
+	Settings javaconf.Consumer
+	Topics   []result.Topic
+	Run      uint64       // only the stamps of this run tell end-to-end latency; 0: those of any
+	Book     *ledger.Book // of the run to verify; nil: nothing is verified
 
 	// Written is, by partition, the offset after the newest record that this process
 	// wrote. Readers may see it a moment later than its writer, and do not stop before.

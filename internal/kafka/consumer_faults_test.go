@@ -26,7 +26,6 @@ type scene struct {
 	fake       *kfake.Cluster
 	wire       *wire
 	cluster    *Cluster
-	addrs      []string
 	partitions int
 }
 
@@ -41,8 +40,7 @@ func newScene(t *testing.T, partitions int32) *scene {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.fake.Close)
-	s.addrs = s.fake.ListenAddrs()
-	s.cluster = connect(t, s.addrs)
+	s.cluster = connect(t, s.fake.ListenAddrs())
 	return s
 }
 
@@ -111,7 +109,7 @@ func (t *tap) Write(p []byte) (int, error) {
 // sender is a producer with such properties.
 func (s *scene) sender(records int64, properties ...string) *Producer {
 	s.Helper()
-	d := producer(s.T, s.addrs, s.partitions)
+	d := producer(s.T, s.cluster, s.partitions)
 	d.Plan.Load.Records = records
 	d.Plan.Producers = 1
 	d.Settings = producing(s.T, d.Plan.Payload.MaxBytes(), properties...)
@@ -145,7 +143,7 @@ func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consu
 	if err != nil {
 		s.Fatal(err)
 	}
-	d, err := NewConsumer(s.Context(), s.cluster, Reading{Bootstrap: s.addrs, Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
+	d, err := NewConsumer(s.Context(), s.cluster, Reading{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -263,7 +261,7 @@ func TestReadingGoesOnWhenALeaderRefusesForAWhile(t *testing.T) {
 	} {
 		t.Run(code.Message, func(t *testing.T) {
 			s := newScene(t, 3)
-			b := stamped(t, s.addrs, 3, 2000)
+			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 3})
 			w, end, v := s.read(reading(nil), b)
 			if end.Reading != engine.ReadAll || w.Consumed != 2000 {
@@ -310,7 +308,7 @@ func flip(answer []byte) bool {
 
 func TestABatchThatIsCorruptedOnItsWayIsReadAgain(t *testing.T) {
 	s := newScene(t, 1)
-	b := stamped(t, s.addrs, 1, 1000)
+	b := stamped(t, s.cluster, 1, 1000)
 	var answers atomic.Int32
 	corrupt := onAnswer(func(answer []byte) bool {
 		if answers.Load() < 2 && flip(answer) {
@@ -331,7 +329,7 @@ func TestABatchThatIsCorruptedOnItsWayIsReadAgain(t *testing.T) {
 
 func TestABatchThatStaysCorruptedEndsReadingWhenItsTimeIsOver(t *testing.T) {
 	s := newScene(t, 1)
-	b := stamped(t, s.addrs, 1, 1000)
+	b := stamped(t, s.cluster, 1, 1000)
 	corrupt := onAnswer(func(answer []byte) bool {
 		if len(answer) > 150 { // without records it is shorter
 			answer[len(answer)-10] ^= 1 // of the last batch: what is before it can be read
@@ -358,7 +356,7 @@ func TestABatchThatStaysCorruptedEndsReadingWhenItsTimeIsOver(t *testing.T) {
 // Without check.crcs, kt's default, the stamp has a checksum of its own.
 func TestAPayloadThatIsNotAsItWasSentIsFound(t *testing.T) {
 	s := newScene(t, 1)
-	b := stamped(t, s.addrs, 1, 1000)
+	b := stamped(t, s.cluster, 1, 1000)
 	corrupt := onAnswer(func(answer []byte) bool {
 		if i := bytes.LastIndexByte(answer, 'A'); len(answer) > 2000 && i > 0 { // values are letters
 			answer[i] = 'a'
@@ -398,7 +396,7 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 // client is a client that is not kt's.
 func (s *scene) client(opts ...kgo.Opt) *kgo.Client {
 	s.Helper()
-	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(s.addrs...))...)
+	c, err := s.cluster.Client(opts...)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -570,7 +568,7 @@ func TestAnAbortedTransactionIsNotLost(t *testing.T) {
 // What retention takes while a reader is on its way is not lost.
 func TestWhatRetentionTakesMeanwhileIsNotLost(t *testing.T) {
 	s := newScene(t, 1)
-	b := stamped(t, s.addrs, 1, 5000)
+	b := stamped(t, s.cluster, 1, 5000)
 	s.nth(kmsg.Fetch, 2, func() {
 		if err := s.fake.DeleteRecords("t", 0, 4000); err != nil {
 			t.Error(err)

@@ -37,7 +37,7 @@ func TestAGroupGoesOnWhenItsCoordinatorRefusesForAWhile(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tc.key.Name(), " ", tc.code.Message), func(t *testing.T) {
 			s := newScene(t, 3)
-			b := stamped(t, s.addrs, 3, 2000)
+			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{tc.key}, Group: "g", Err: tc.code, Count: 2})
 			w, end, v := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit = plan.CommitSync }), b)
 			if end.Reading != engine.ReadAll || w.Consumed != 2000 {
@@ -53,7 +53,7 @@ func TestAGroupGoesOnWhenItsCoordinatorRefusesForAWhile(t *testing.T) {
 
 func TestAGroupThatMayNotBeReadEndsReading(t *testing.T) {
 	s := newScene(t, 1)
-	stamped(t, s.addrs, 1, 10)
+	stamped(t, s.cluster, 1, 10)
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: "g", Err: kerr.GroupAuthorizationFailed, Count: -1})
 	_, end, _ := s.read(reading(inGroup), nil)
 	if end.Reading != engine.ReadFailed || end.ReadErr == nil {
@@ -65,7 +65,7 @@ func TestACommitThatFailsIsCounted(t *testing.T) {
 	for _, how := range []plan.Commit{plan.CommitSync, plan.CommitAsync} {
 		t.Run(string(how), func(t *testing.T) {
 			s := newScene(t, 1)
-			stamped(t, s.addrs, 1, 1000)
+			stamped(t, s.cluster, 1, 1000)
 			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Group: "g", Err: kerr.OffsetMetadataTooLarge, Count: -1})
 			w, end, _ := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Load.Rate = how, inPolls }), nil)
 			if end.Reading != engine.ReadAll || w.Consumed != 1000 {
@@ -90,7 +90,7 @@ func TestASecondRunOfAGroupGoesOnWhereTheFirstStopped(t *testing.T) {
 	} {
 		t.Run(string(tc.how), func(t *testing.T) {
 			s := newScene(t, 3)
-			b := stamped(t, s.addrs, 3, 3000)
+			b := stamped(t, s.cluster, 3, 3000)
 			w, _, _ := s.read(reading(func(p *plan.Plan) {
 				inGroup(p)
 				p.Read.Commit, p.Load.Records, p.Read.ToEnd, p.Load.Rate = tc.how, 1000, false, inPolls
@@ -124,7 +124,7 @@ func TestAMemberThatComesAndGoes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, 4)
-			b := stamped(t, s.addrs, 4, 4000)
+			b := stamped(t, s.cluster, 4, 4000)
 			properties := []string{"group.protocol=" + tc.protocol}
 			opts := []kgo.Opt{kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit(), kgo.FetchMaxPartitionBytes(2000)}
 			if tc.balancer != nil {
@@ -185,7 +185,7 @@ func untilBack(d *between, gone <-chan struct{}) func(context.Context, int, time
 // have, and leaves. It returns how many it read.
 func (s *scene) visit(opts []kgo.Opt, reads int) int {
 	has := make(chan struct{}, 100)
-	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(s.addrs...),
+	client, err := s.cluster.Client(append(opts,
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
 			if len(partitions) > 0 {
 				has <- struct{}{}
@@ -219,7 +219,7 @@ func (s *scene) visit(opts []kgo.Opt, reads int) int {
 // must have been counted by then.
 func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 	s := newScene(t, 4)
-	b := stamped(t, s.addrs, 4, 4000)
+	b := stamped(t, s.cluster, 4, 4000)
 	p := reading(func(p *plan.Plan) {
 		inGroup(p)
 		p.Read.Commit = plan.CommitSync

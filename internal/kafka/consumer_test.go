@@ -29,19 +29,19 @@ func (t *total) Observe(windows []stats.Window) {
 const testRun = 42
 
 // testCluster is an in-process cluster with a topic of so many partitions.
-func testCluster(t *testing.T, topic string, partitions int32) (*Cluster, []string) {
+func testCluster(t *testing.T, topic string, partitions int32) *Cluster {
 	t.Helper()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(partitions, topic))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(fake.Close)
-	return connect(t, fake.ListenAddrs()), fake.ListenAddrs()
+	return connect(t, fake.ListenAddrs())
 }
 
 func connect(t *testing.T, addrs []string) *Cluster {
 	t.Helper()
-	c, err := Connect(t.Context(), addrs)
+	c, err := Connect(t.Context(), Access{Bootstrap: addrs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +50,9 @@ func connect(t *testing.T, addrs []string) *Cluster {
 }
 
 // stamped writes records with stamps to the topic t and returns the book of it.
-func stamped(t *testing.T, addrs []string, partitions int, records int64) *ledger.Book {
+func stamped(t *testing.T, c *Cluster, partitions int, records int64) *ledger.Book {
 	t.Helper()
-	d := producer(t, addrs, partitions)
+	d := producer(t, c, partitions)
 	d.Plan.Load.Records = records
 	var sum total
 	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum); err != nil {
@@ -68,7 +68,7 @@ func book(d *Producer) *ledger.Book {
 	return &ledger.Book{Run: d.Run, Topic: d.Plan.Topic.Name, Idempotent: true, Acks: "all", Retries: true, Lanes: d.Lanes()}
 }
 
-func producer(t *testing.T, addrs []string, partitions int) *Producer {
+func producer(t *testing.T, c *Cluster, partitions int) *Producer {
 	t.Helper()
 	p := plan.Plan{
 		Command: plan.Produce, Topic: plan.Topic{Name: "t"}, Producers: 2,
@@ -78,7 +78,7 @@ func producer(t *testing.T, addrs []string, partitions int) *Producer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Producer{Bootstrap: addrs, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Partitions: partitions, Run: testRun}
+	return &Producer{Cluster: c, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Partitions: partitions, Run: testRun}
 }
 
 // reading is what a test reads.
@@ -93,7 +93,7 @@ func reading(change func(*plan.Plan)) plan.Plan {
 	return p
 }
 
-func consumer(ctx context.Context, t *testing.T, c *Cluster, addrs []string, p plan.Plan, b *ledger.Book) (*Consumer, error) {
+func consumer(ctx context.Context, t *testing.T, c *Cluster, p plan.Plan, b *ledger.Book) (*Consumer, error) {
 	t.Helper()
 	var properties []string
 	if p.Read.Group != "" {
@@ -103,13 +103,13 @@ func consumer(ctx context.Context, t *testing.T, c *Cluster, addrs []string, p p
 	if err != nil {
 		return nil, err
 	}
-	return NewConsumer(ctx, c, Reading{Bootstrap: addrs, Plan: p, Settings: consuming(t, properties...), Topics: topics, Book: b})
+	return NewConsumer(ctx, c, Reading{Plan: p, Settings: consuming(t, properties...), Topics: topics, Book: b})
 }
 
 // read reads and returns everything that was counted.
-func read(t *testing.T, c *Cluster, addrs []string, p plan.Plan, b *ledger.Book) (stats.Window, engine.End, *Consumer) {
+func read(t *testing.T, c *Cluster, p plan.Plan, b *ledger.Book) (stats.Window, engine.End, *Consumer) {
 	t.Helper()
-	d, err := consumer(t.Context(), t, c, addrs, p, b)
+	d, err := consumer(t.Context(), t, c, p, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func read(t *testing.T, c *Cluster, addrs []string, p plan.Plan, b *ledger.Book)
 
 func TestAConsumerReadsWhatIsThere(t *testing.T) {
 	t.Parallel() // one of them waits until no more come
-	c, addrs := testCluster(t, "t", 7)
-	stamped(t, addrs, 7, 5000)
+	c := testCluster(t, "t", 7)
+	stamped(t, c, 7, 5000)
 	for _, tc := range []struct {
 		name   string
 		change func(*plan.Plan)
@@ -145,7 +145,7 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 		{"a regular expression", func(p *plan.Plan) { p.Topic.Name, p.Read.Include = "", "t|nothing" }, 5000, engine.ReadAll},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w, end, _ := read(t, c, addrs, reading(tc.change), nil)
+			w, end, _ := read(t, c, reading(tc.change), nil)
 			if w.Consumed != tc.want || end.Reading != tc.why || end.ReadErr != nil {
 				t.Errorf("%d records, end %q (%v); want %d, %q", w.Consumed, end.Reading, end.ReadErr, tc.want, tc.why)
 			}
@@ -164,7 +164,7 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsSaidBefore(t *testing.T) {
-	c, addrs := testCluster(t, "orders", 2)
+	c := testCluster(t, "orders", 2)
 	for _, tc := range []struct {
 		name   string
 		change func(*plan.Plan)
@@ -180,7 +180,7 @@ func TestWhatCannotBeReadIsSaidBefore(t *testing.T) {
 		}, "no record is that young"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := consumer(t.Context(), t, c, addrs, reading(tc.change), nil)
+			_, err := consumer(t.Context(), t, c, reading(tc.change), nil)
 			var misfit *MisfitError
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.As(err, &misfit) {
 				t.Errorf("error %v, want a misfit with %q", err, tc.want)
@@ -190,8 +190,8 @@ func TestWhatCannotBeReadIsSaidBefore(t *testing.T) {
 }
 
 func TestEveryRecordIsAccountedFor(t *testing.T) {
-	c, addrs := testCluster(t, "t", 5)
-	b := stamped(t, addrs, 5, 3000)
+	c := testCluster(t, "t", 5)
+	b := stamped(t, c, 5, 3000)
 	for _, tc := range []struct {
 		name   string
 		change func(*plan.Plan)
@@ -202,7 +202,7 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 		{"two groups", func(p *plan.Plan) { p.Read.Group, p.Read.Groups = "w", 2 }, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, _, d := read(t, c, addrs, reading(tc.change), b)
+			_, _, d := read(t, c, reading(tc.change), b)
 			readings, err := d.Readings(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -217,13 +217,13 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 
 // What a raw client writes beside the load is found.
 func TestADuplicateAndAReorderingAreFound(t *testing.T) {
-	c, addrs := testCluster(t, "t", 1)
-	d := producer(t, addrs, 1)
+	c := testCluster(t, "t", 1)
+	d := producer(t, c, 1)
 	d.Plan.Load.Records = 10
 	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &total{}); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.DefaultProduceTopic("t"))
+	raw, err := c.Client(kgo.DefaultProduceTopic("t"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 	}
 	b := book(d)
 	b.Lanes = append(b.Lanes, ledger.Lane{Producer: 7, Issued: 3, Acknowledged: ledger.Ranges{{From: 0, To: 3}}, LastOffset: 13})
-	_, _, reader := read(t, c, addrs, reading(nil), b)
+	_, _, reader := read(t, c, reading(nil), b)
 	readings, err := reader.Readings(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -258,8 +258,8 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 
 func TestARoundTripReadsWhatItWrites(t *testing.T) {
 	t.Parallel() // it waits more than it works
-	c, addrs := testCluster(t, "t", 3)
-	d := producer(t, addrs, 3)
+	c := testCluster(t, "t", 3)
+	d := producer(t, c, 3)
 	p := d.Plan
 	p.Command = plan.Roundtrip
 	p.Read = plan.Read{Consumers: 2, Commit: plan.CommitNone, From: plan.From{Latest: true}, Timeout: plan.Duration(10 * time.Second)}
@@ -278,10 +278,10 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := p
 			tc.change(&p)
-			send := producer(t, addrs, 3)
+			send := producer(t, c, 3)
 			send.Plan, send.Run = p, uint64(tc.want)<<8|uint64(len(tc.name))
 			b := &ledger.Book{Run: send.Run, Topic: "t", Acks: "all", Idempotent: true}
-			reader, err := consumer(t.Context(), t, c, addrs, p, b)
+			reader, err := consumer(t.Context(), t, c, p, b)
 			if err != nil {
 				t.Fatal(err)
 			}

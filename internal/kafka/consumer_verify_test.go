@@ -16,7 +16,7 @@ import (
 // What is there and cannot be read yet is not lost.
 func TestWhatWaitsBehindAnOpenTransactionIsNotLost(t *testing.T) {
 	s := newScene(t, 1)
-	other, err := kgo.NewClient(kgo.SeedBrokers(s.addrs...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("open"))
+	other, err := s.cluster.Client(kgo.DefaultProduceTopic("t"), kgo.TransactionalID("open"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestWhatWaitsBehindAnOpenTransactionIsNotLost(t *testing.T) {
 	if err := other.ProduceSync(t.Context(), kgo.StringRecord("of somebody else")).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	b := stamped(t, s.addrs, 1, 100)
+	b := stamped(t, s.cluster, 1, 100)
 	_, _, v := s.read(reading(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(time.Second) }), b, "isolation.level=read_committed")
 	if v.Lost != 0 || v.Unchecked != 100 {
 		t.Errorf("verdict %+v, want 100 unchecked and none lost", v)
@@ -76,7 +76,7 @@ func TestConsumersThatShareACountCommitWhatTheyRead(t *testing.T) {
 	for _, how := range []plan.Commit{plan.CommitSync, plan.CommitAsync} {
 		t.Run(string(how), func(t *testing.T) {
 			s := newScene(t, 4)
-			stamped(t, s.addrs, 4, 4000)
+			stamped(t, s.cluster, 4, 4000)
 			w, _, _ := s.read(reading(func(p *plan.Plan) {
 				inGroup(p)
 				p.Read.Commit, p.Read.Consumers, p.Load.Records, p.Read.ToEnd = how, 2, 4000, false
@@ -92,7 +92,7 @@ func TestConsumersThatShareACountCommitWhatTheyRead(t *testing.T) {
 // A rate is that of all consumers together, whatever each of them has.
 func TestARateIsKeptByThoseWhoHaveSomethingToRead(t *testing.T) {
 	s := newScene(t, 1)
-	stamped(t, s.addrs, 1, 2000)
+	stamped(t, s.cluster, 1, 2000)
 	w, end, _ := s.read(reading(func(p *plan.Plan) {
 		p.Read.Consumers, p.Load.Rate = 4, plan.Rate{PerSecond: 2000}
 	}), nil)
@@ -105,7 +105,7 @@ func TestARateIsKeptByThoseWhoHaveSomethingToRead(t *testing.T) {
 // Two processes of one group read to the end together.
 func TestAGroupInTwoProcessesReachesTheEnd(t *testing.T) {
 	s := newScene(t, 4)
-	stamped(t, s.addrs, 4, 2000)
+	stamped(t, s.cluster, 4, 2000)
 	p := reading(func(p *plan.Plan) {
 		inGroup(p)
 		p.Read.Commit, p.Load.Rate, p.Read.Timeout = plan.CommitSync, plan.Rate{PerSecond: 1000}, plan.Duration(10*time.Second)

@@ -2,7 +2,7 @@
 // application would.
 //
 //	settings, warnings, err := javaconf.ParseProducer(given, p.Payload.MaxBytes(), false)
-//	cluster, err := kafka.Connect(ctx, bootstrap)
+//	cluster, err := kafka.Connect(ctx, kafka.Access{Bootstrap: []string{"localhost:9092"}})
 //	topic, err := cluster.EnsureTopic(ctx, p, settings.Compression() != "none")
 //	end, err := engine.Run(ctx, p, engine.Drivers{Send: &kafka.Producer{…}}, …)
 //

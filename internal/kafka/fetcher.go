@@ -41,7 +41,7 @@ type fetcher struct {
 func (r *fetcher) connect() error {
 	d := r.driver
 	opts := append(d.Settings.Options(),
-		kgo.SeedBrokers(d.Bootstrap...), kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
+		kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
 		kgo.KeepControlRecords()) // they take an offset each: without them a position would stop before it
 	if d.group(r.group) == "" {
 		opts = append(opts, kgo.ConsumePartitions(r.share()))
@@ -50,7 +50,7 @@ func (r *fetcher) connect() error {
 	}
 	r.began = r.shard.Now()
 	r.living, r.end = context.WithCancel(context.Background())
-	client, err := kgo.NewClient(append(opts, kgo.WithContext(r.living))...)
+	client, err := d.cluster.Client(append(opts, kgo.WithContext(r.living))...)
 	r.client = client
 	return err
 }

@@ -15,7 +15,7 @@ import (
 
 // Producer is the driver that writes.
 type Producer struct {
-	Bootstrap  []string
+	Cluster    *Cluster
 	Plan       plan.Plan
 	Settings   javaconf.Producer
 	Values     *Values // what the records hold
@@ -31,7 +31,7 @@ var _ engine.Driver = (*Producer)(nil)
 // idempotence, its producer id is known, so that neither is timed.
 func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	h := newHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
-	opts := append(p.Settings.Options(), kgo.SeedBrokers(p.Bootstrap...), kgo.WithHooks(h))
+	opts := append(p.Settings.Options(), kgo.WithHooks(h))
 	number, all := p.Plan.Shard(s.Index)
 	if id := p.Settings.TransactionalID(); id != "" && all > 1 {
 		// Two producers with one id would fence each other, whichever process they are in.
@@ -43,7 +43,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		p.stampers = append(p.stampers, stamps)
 		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
-	client, err := kgo.NewClient(opts...)
+	client, err := p.Cluster.Client(opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
 		{"one that hangs up", listen(t, func(net.Conn) {}), time.Minute, "it hangs up"},
 		{"nobody", gone.Addr().String(), time.Minute, "connection refused"},
 	} {
-		_, err := ConnectWithin(t.Context(), []string{c.addr}, c.within)
+		_, err := Connect(t.Context(), Access{Bootstrap: []string{c.addr}, Timeout: c.within})
 		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+c.addr+": ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
@@ -96,7 +96,7 @@ func TestConnectingEndsWhenItIsInterrupted(t *testing.T) {
 		interrupt()
 		silent(c)
 	})
-	if _, err := ConnectWithin(ctx, []string{addr}, time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := Connect(ctx, Access{Bootstrap: []string{addr}, Timeout: time.Hour}); !errors.Is(err, context.Canceled) {
 		t.Errorf("gives %v", err)
 	}
 }

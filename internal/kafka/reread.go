@@ -192,8 +192,8 @@ func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
 		}
 	})
 	living, end := context.WithCancel(ctx)
-	client, err := kgo.NewClient(append(d.Settings.Options(),
-		kgo.SeedBrokers(d.Bootstrap...), kgo.WithPools(recordPool), kgo.WithContext(living),
+	client, err := d.cluster.Client(append(d.Settings.Options(),
+		kgo.WithPools(recordPool), kgo.WithContext(living),
 		kgo.KeepControlRecords(), kgo.ConsumePartitions(offsets))...)
 	if err != nil {
 		end()

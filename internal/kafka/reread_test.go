@@ -44,7 +44,7 @@ func newElection(t *testing.T) *election {
 		t.Fatal(err)
 	}
 	e.start(e.leader, kfake.SeedTopics(1, "t"))
-	e.cluster = connect(t, e.addrs)
+	e.cluster = connect(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))})
 	t.Cleanup(func() { e.fake.Close() })
 	return e
 }
@@ -55,7 +55,7 @@ func (e *election) start(dir string, opts ...kfake.Opt) {
 	if err != nil {
 		e.Fatal(err)
 	}
-	e.fake, e.addrs = fake, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))}
+	e.fake = fake
 }
 
 // fallBehind leaves the second broker with what is in the log now.
@@ -81,7 +81,7 @@ func (e *election) elect() {
 // write writes the next records of the run.
 func (e *election) write(records int) {
 	e.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(e.addrs...), kgo.DefaultProduceTopic("t"))
+	client, err := e.cluster.Client(kgo.DefaultProduceTopic("t"))
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestWhatCannotBeReadAgainIsNotCalledRead(t *testing.T) {
 
 func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {
 	s := newScene(t, 1)
-	b := stamped(t, s.addrs, 1, 100)
+	b := stamped(t, s.cluster, 1, 100)
 	d := s.reader(reading(nil), b)
 	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {
 // A partition that has no leader in the end keeps no other from being confirmed.
 func TestAPartitionWithoutLeaderIsUncheckedAndTheOthersAreNot(t *testing.T) {
 	s := newScene(t, 3)
-	b := stamped(t, s.addrs, 3, 3000)
+	b := stamped(t, s.cluster, 3, 3000)
 	d := s.reader(reading(nil), b)
 	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
 		t.Fatal(err)

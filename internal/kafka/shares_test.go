@@ -69,7 +69,7 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 }
 
 func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
-	_, addrs := testCluster(t, "t", 1)
+	c := testCluster(t, "t", 1)
 	for _, tc := range []struct {
 		name              string
 		producers, groups int
@@ -89,7 +89,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 				var names []any
 				for _, share := range sharesOf(t, p, processes) {
 					for i := range share.Producers {
-						names = append(names, transactionalID(t, addrs, share, i))
+						names = append(names, transactionalID(t, c, share, i))
 					}
 					for i := range share.Read.Clients() {
 						names = append(names, memberID(t, share, i))
@@ -104,9 +104,9 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 	}
 }
 
-func transactionalID(t *testing.T, addrs []string, p plan.Plan, index int) any {
+func transactionalID(t *testing.T, c *Cluster, p plan.Plan, index int) any {
 	t.Helper()
-	d := &Producer{Bootstrap: addrs, Plan: p, Values: &Values{}, Settings: producing(t, 0, "transactional.id=x")}
+	d := &Producer{Cluster: c, Plan: p, Values: &Values{}, Settings: producing(t, 0, "transactional.id=x")}
 	w, err := d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, tc.partitions)
 			records := 1000 * int64(tc.partitions)
-			stamped(t, s.addrs, int(tc.partitions), records)
+			stamped(t, s.cluster, int(tc.partitions), records)
 			p := reading(func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Read.Commit = 2, tc.commit })
 			p.Load.Rate = plan.Rate{PerSecond: 2000} // so slow that both join before all is read
 			p.Read.Timeout = plan.Duration(tc.timeout)

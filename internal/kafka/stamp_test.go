@@ -101,13 +101,13 @@ func TestStampsNumberTheRecordsOfEachPartition(t *testing.T) {
 // A key's records go where franz-go's client would put them that is told nothing.
 func TestAKeyDecidesThePartitionAsItDoesInTheClient(t *testing.T) {
 	const partitions = 7
-	_, addrs := testCluster(t, "t", partitions)
-	client, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.DefaultProduceTopic("t"))
+	c := testCluster(t, "t", partitions)
+	client, err := c.Client(kgo.DefaultProduceTopic("t"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	plain, err := kgo.NewClient(append(producing(t, 0).Options(), kgo.SeedBrokers(addrs...), kgo.DefaultProduceTopic("t"))...)
+	plain, err := c.Client(append(producing(t, 0).Options(), kgo.DefaultProduceTopic("t"))...)
 	if err != nil {
 		t.Fatal(err)
 	}

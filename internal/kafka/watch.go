@@ -25,9 +25,9 @@ import (
 // that was cut off goes on telling how things were. What the answers say together
 // is made out in view.
 type Watcher struct {
-	topics  []string
-	base    map[string]int32
-	options []kgo.Opt // of every client, beside its broker
+	topics []string
+	base   map[string]int32
+	client func(addr string) (*kgo.Client, error) // makes one of a single broker
 
 	stop     context.CancelFunc // nil before Start
 	watching sync.WaitGroup
@@ -61,22 +61,29 @@ const (
 	maxWatchEvents = 1000 // of a run: a cluster that goes to and fro must not fill the memory
 )
 
-// NewWatcher makes a watcher of these topics on the brokers that info names, and
+// NewWatcher makes a watcher of these topics on the brokers of the cluster, and
 // on those that they come to name. An event has the partition's number in its
 // topic plus the topic's base; a topic without base counts from 0.
-func NewWatcher(info result.Cluster, topics []string, base map[string]int32) (*Watcher, error) {
-	return newWatcher(info, topics, base, kgo.DialTimeout(watchTimeout))
+func NewWatcher(c *Cluster, topics []string, base map[string]int32) (*Watcher, error) {
+	return newWatcher(c.Info, topics, base, func(addr string) (*kgo.Client, error) {
+		return c.Client(append(watchOptions(addr), kgo.DialTimeout(watchTimeout))...)
+	})
 }
 
-// newWatcher makes a watcher whose clients dial as the options say.
-func newWatcher(info result.Cluster, topics []string, base map[string]int32, dial ...kgo.Opt) (*Watcher, error) {
+// watchOptions are those of a client of one broker.
+func watchOptions(addr string) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.SeedBrokers(addr),
+		kgo.ClientID("kt-watch"),
+		kgo.RequestTimeoutOverhead(hungTimeout),
+		kgo.DisableClientMetrics(),
+	}
+}
+
+// newWatcher makes a watcher whose clients the function makes.
+func newWatcher(info result.Cluster, topics []string, base map[string]int32, client func(addr string) (*kgo.Client, error)) (*Watcher, error) {
 	w := &Watcher{
-		topics: topics, base: base,
-		options: append([]kgo.Opt{
-			kgo.ClientID("kt-watch"),
-			kgo.RequestTimeoutOverhead(hungTimeout),
-			kgo.DisableClientMetrics(),
-		}, dial...),
+		topics: topics, base: base, client: client,
 		brokers: make(map[int32]*watched),
 		view:    view{partitions: make(map[int32]*partitionView)},
 		catchUp: catchUp{measured: make(chan measurement), brokers: make(map[int32]*laggard)},

@@ -46,7 +46,7 @@ const failuresToGo = 2
 
 // add makes a client of a broker and puts it in the place of the one that it had.
 func (w *Watcher) add(id int32, addr string) error {
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr)}, w.options...)...)
+	client, err := w.client(addr)
 	if err != nil {
 		return fmt.Errorf("watch broker %d at %s: %w", id, addr, err)
 	}

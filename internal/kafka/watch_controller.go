@@ -81,7 +81,7 @@ func (w *Watcher) lookForController() {
 // its own, for a broker answers the questions of one connection in turn.
 func (w *Watcher) followQuorum(ctx context.Context, now func() time.Duration) {
 	known := controller{id: -1}
-	q := quorum{options: w.options}
+	q := quorum{make: w.client}
 	defer q.close()
 	round := time.NewTicker(quorumInterval)
 	defer round.Stop()
@@ -115,7 +115,7 @@ func (w *Watcher) followQuorum(ctx context.Context, now func() time.Duration) {
 
 // quorum asks one broker after the other.
 type quorum struct {
-	options []kgo.Opt
+	make    func(addr string) (*kgo.Client, error)
 	addr    string
 	client  *kgo.Client // nil at first
 	offered bool        // the broker knows the question
@@ -127,7 +127,7 @@ func (q *quorum) leader(ctx context.Context, addr string) (id, epoch int32, err 
 	defer cancel()
 	if q.client == nil || q.addr != addr {
 		q.close()
-		if q.client, err = kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr)}, q.options...)...); err != nil {
+		if q.client, err = q.make(addr); err != nil {
 			return 0, 0, err
 		}
 		q.addr, q.offered = addr, false

@@ -100,7 +100,7 @@ func (w *Watcher) measure(ctx context.Context, now func() time.Duration, asking 
 	})
 	clients := make(map[int32]*kgo.Client)
 	for broker := range questions {
-		client, err := w.brokers[broker].lagClient(w.options)
+		client, err := w.brokers[broker].lagClient(w.client)
 		if err != nil {
 			return // no client could be made for its address before, either
 		}
@@ -133,10 +133,10 @@ func (w *Watcher) measure(ctx context.Context, now func() time.Duration, asking 
 }
 
 // lagClient is the client for these questions, made when it is first needed.
-func (b *watched) lagClient(options []kgo.Opt) (*kgo.Client, error) {
+func (b *watched) lagClient(client func(addr string) (*kgo.Client, error)) (*kgo.Client, error) {
 	var err error
 	if b.lag == nil {
-		b.lag, err = kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.addr)}, options...)...)
+		b.lag, err = client(b.addr)
 	}
 	return b.lag, err
 }

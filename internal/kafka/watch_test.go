@@ -229,7 +229,7 @@ func TestTheEventsOfARunAreBounded(t *testing.T) {
 }
 
 func TestAWatcherThatWasNeverStartedCloses(t *testing.T) {
-	w, err := NewWatcher(result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}, []string{"t"}, nil)
+	w, err := NewWatcher(&Cluster{Info: result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}}, []string{"t"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,10 @@ func (c *watchedCluster) start() {
 		info.Brokers = append(info.Brokers, result.Broker{ID: int32(i), Addr: addr})
 	}
 	var err error
-	if c.watcher, err = newWatcher(info, []string{"t"}, nil, kgo.Dialer(c.network.dial), kgo.WithHooks(c)); err != nil {
+	client := func(addr string) (*kgo.Client, error) {
+		return kgo.NewClient(append(watchOptions(addr), kgo.Dialer(c.network.dial), kgo.WithHooks(c))...)
+	}
+	if c.watcher, err = newWatcher(info, []string{"t"}, nil, client); err != nil {
 		c.t.Fatal(err)
 	}
 	var ctx context.Context
