@@ -90,15 +90,15 @@ func TestAStallShowsInResponseAtFullWeightAndIsNotBlamedOnKt(t *testing.T) {
 				if m.Acknowledged != 10_000 || m.Unsent != 0 {
 					t.Fatalf("acknowledged %d, unsent %d; want 10000, 0", m.Acknowledged, m.Unsent)
 				}
-				if !within(m.Response.Max(), 1999*time.Millisecond, 5*time.Millisecond) || !within(m.Response.Quantile(0.999), 1980*time.Millisecond, 20*time.Millisecond) {
-					t.Errorf("response p99.9 %v, max %v; want the 2s of the stall", m.Response.Quantile(0.999), m.Response.Max())
+				if !within(m.Response.Max(), 1999*time.Millisecond, 5*time.Millisecond) || !within(m.Response.ValueAtQuantile(0.999), 1980*time.Millisecond, 20*time.Millisecond) {
+					t.Errorf("response p99.9 %v, max %v; want the 2s of the stall", m.Response.ValueAtQuantile(0.999), m.Response.Max())
 				}
 				// One record in five was due during the stall, evenly spread over it.
-				if p90 := m.Response.Quantile(0.90); !within(p90, 950*time.Millisecond, 150*time.Millisecond) {
+				if p90 := m.Response.ValueAtQuantile(0.90); !within(p90, 950*time.Millisecond, 150*time.Millisecond) {
 					t.Errorf("response p90 %v, want about 1s: half of the stall", p90)
 				}
 				// Only the 50 that filled the buffer know of it from their service time.
-				if p99 := m.Service.Quantile(0.99); p99 > 2*time.Millisecond {
+				if p99 := m.Service.ValueAtQuantile(0.99); p99 > 2*time.Millisecond {
 					t.Errorf("service p99 %v: this driver hides the stall from all but 50 records", p99)
 				}
 				if m.OwnSendDelay.Max() > time.Millisecond || m.OwnSendDelay.Count() > 8200 || m.SendDelay.Max() < 1900*time.Millisecond {

@@ -31,7 +31,7 @@ func PerfTest(w io.Writer, r result.Result, o Options) error {
 // latency of every thousandth record, which kt does not keep.
 func endToEnd(w io.Writer, r result.Result) error {
 	h := r.Histograms.EndToEnd
-	q := func(q float64) int64 { return h.Quantile(q).Milliseconds() }
+	q := func(q float64) int64 { return h.ValueAtQuantile(q).Milliseconds() }
 	_, err := fmt.Fprintf(w, "Avg latency: %.4f ms\nPercentiles: 50th = %d, 99th = %d, 99.9th = %d\n", ms(h.Mean()), q(0.5), q(0.99), q(0.999))
 	return err
 }
@@ -79,7 +79,7 @@ func PerfInterval(w io.Writer, s *stats.Window) error {
 }
 
 func perfTotal(b *bytes.Buffer, s *stats.Window, kind string, per rate) {
-	q := func(q float64) int64 { return s.Response.Quantile(q).Milliseconds() }
+	q := func(q float64) int64 { return s.Response.ValueAtQuantile(q).Milliseconds() }
 	fmt.Fprintf(b, "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
 		s.Acknowledged, kind, per.records, per.mib, ms(s.Response.Mean()), ms(s.Response.Max()),
 		q(0.5), q(0.95), q(0.99), q(0.999))

@@ -47,5 +47,5 @@ func quantile(h *stats.Histogram, q float64) string {
 	if h.Count() == 0 {
 		return "-"
 	}
-	return theme.Duration(h.Quantile(q))
+	return theme.Duration(h.ValueAtQuantile(q))
 }

@@ -55,7 +55,7 @@ func (m brokersNow) add(w *stats.Window) {
 		}
 		v.Written, v.Fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
 		v.Fetches = float64(b.Fetch.Requests) / length
-		v.P99, v.Mean, v.FetchMean = b.Latency.Quantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
+		v.P99, v.Mean, v.FetchMean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
 		v.Throttle = b.Throttle + b.Fetch.Throttle
 		v.p99[v.next%len(v.p99)] = v.P99
 		v.next++

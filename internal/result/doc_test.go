@@ -70,7 +70,7 @@ func TestThePageQuotesTheThresholdsOfTheVerdict(t *testing.T) {
 		fmt.Sprintf("none of them is below %s of that", percent(collapsed)),
 		fmt.Sprintf("lists the first %d,%03d of them", maxEvents/1000, maxEvents%1000),
 		fmt.Sprintf("at most %d,%03d points", MaxPoints/1000, MaxPoints%1000),
-		fmt.Sprintf("from 1 to %s at 3 significant digits", grouped(stats.MaxTrackable.Microseconds())),
+		fmt.Sprintf("from 1 to %s at 3 significant digits", grouped(stats.HighestTrackableValue.Microseconds())),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("docs/result.md does not say %q", want)

@@ -129,8 +129,8 @@ func LatencyOf(h *stats.Histogram) Latency {
 	us := func(d time.Duration) int64 { return d.Microseconds() }
 	return Latency{
 		Count: h.Count(), Mean: us(h.Mean()), Min: us(h.Min()), Max: us(h.Max()),
-		P50: us(h.Quantile(0.5)), P90: us(h.Quantile(0.9)), P95: us(h.Quantile(0.95)),
-		P99: us(h.Quantile(0.99)), P999: us(h.Quantile(0.999)), P9999: us(h.Quantile(0.9999)),
+		P50: us(h.ValueAtQuantile(0.5)), P90: us(h.ValueAtQuantile(0.9)), P95: us(h.ValueAtQuantile(0.95)),
+		P99: us(h.ValueAtQuantile(0.99)), P999: us(h.ValueAtQuantile(0.999)), P9999: us(h.ValueAtQuantile(0.9999)),
 		OutOfRange: h.OutOfRange(),
 	}
 }

@@ -138,12 +138,12 @@ func (p *Point) distributions(w *stats.Window) {
 		if h.Count() == 0 {
 			return 0
 		}
-		return max(1, h.Quantile(q).Microseconds())
+		return max(1, h.ValueAtQuantile(q).Microseconds())
 	}
 	r, e := &w.Response, &w.EndToEnd
 	p.P50, p.P90, p.P99, p.P999, p.Max = us(r, 0.5), us(r, 0.9), us(r, 0.99), us(r, 0.999), us(r, 1)
 	p.EndToEndP50, p.EndToEndP90, p.EndToEndP99, p.EndToEndP999, p.EndToEndMax = us(e, 0.5), us(e, 0.9), us(e, 0.99), us(e, 0.999), us(e, 1)
-	p.SendDelayP99 = w.SendDelay.Quantile(0.99).Microseconds()
+	p.SendDelayP99 = w.SendDelay.ValueAtQuantile(0.99).Microseconds()
 }
 
 // add adds the point of a window. A short one goes to the point before it, or is continued

@@ -90,7 +90,7 @@ func quantilesOf(h *stats.Histogram) Quantiles {
 	if h.Count() == 0 {
 		return Quantiles{}
 	}
-	return Quantiles{h.Count(), h.Quantile(0.5), h.Quantile(0.9), h.Quantile(0.99), h.Quantile(0.999), h.Max()}
+	return Quantiles{h.Count(), h.ValueAtQuantile(0.5), h.ValueAtQuantile(0.9), h.ValueAtQuantile(0.99), h.ValueAtQuantile(0.999), h.Max()}
 }
 
 // Snapshot returns the run as it is now. It is meant to be called once a second, after

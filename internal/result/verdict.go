@@ -114,8 +114,8 @@ func (f *Fold) evidence() evidence {
 	w := &f.total[stats.Measured]
 	e := evidence{w: w, use: f.client(w), target: f.header.Plan.RecordsPerSecond(), stall: w.Outage, noAcks: f.setting("acks") == "0"}
 	e.single, e.read = f.header.Plan.Load.OneAtATime, f.readingEvidence(w)
-	e.sendDelayP99 = w.OwnSendDelay.Quantile(0.99)
-	e.bound = max(sendDelayFloor, time.Duration(sendDelayShare*float64(w.Response.Quantile(0.99))))
+	e.sendDelayP99 = w.OwnSendDelay.ValueAtQuantile(0.99)
+	e.bound = max(sendDelayFloor, time.Duration(sendDelayShare*float64(w.Response.ValueAtQuantile(0.99))))
 	t := throughputOf(w, e.target)
 	e.rate, e.acked, e.wait, e.parts = t.OfferedRecordsPerSecond, t.RecordsPerSecond, float64(f.waiting), 1
 	if e.told = f.told; e.told != nil {

@@ -7,7 +7,7 @@
 //	…
 //	phases := recorder.Take(new(stats.Phases), stats.Measured, start, end, sending)
 //	total = stats.Merge(total, phases[stats.Measured])
-//	fmt.Println(total.Acknowledged, total.Response.Quantile(0.99))
+//	fmt.Println(total.Acknowledged, total.Response.ValueAtQuantile(0.99))
 //
 // Window is the one currency of kt: a live run, a run read back from its file
 // and a run on twenty hosts differ only in who makes the windows. Merge is

@@ -8,9 +8,9 @@ import (
 // Every histogram of kt has one geometry, so that any two can be merged:
 // microseconds from 0 to one hour at three significant digits.
 
-// MaxTrackable is the longest duration that a histogram holds. A longer one is
+// HighestTrackableValue is the longest duration that a histogram holds. A longer one is
 // counted as out of range.
-const MaxTrackable = time.Hour
+const HighestTrackableValue = time.Hour
 
 // Histogram is an HdrHistogram of durations in microseconds. The zero value is
 // empty and ready for use. It is not safe for concurrent use.
@@ -28,7 +28,7 @@ type Histogram struct {
 	outOfRange int64
 }
 
-// Record adds one duration. A negative one, or one over MaxTrackable, is
+// Record adds one duration. A negative one, or one over HighestTrackableValue, is
 // counted by OutOfRange and left out of everything else.
 func (h *Histogram) Record(d time.Duration) { h.RecordN(d, 1) }
 
@@ -37,7 +37,7 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 	if n <= 0 {
 		return
 	}
-	if d < 0 || d > MaxTrackable || n > math.MaxInt64-h.n {
+	if d < 0 || d > HighestTrackableValue || n > math.MaxInt64-h.n {
 		h.outOfRange = saturated(h.outOfRange, n)
 		return
 	}
@@ -48,8 +48,8 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 	if h.dense == nil {
 		h.open(newDense)
 	}
-	bucket := bucketOf(us)
-	h.dense.page(bucket >> pageBits)[bucket&(pageSize-1)] += n
+	index := countsIndex(us)
+	h.dense.page(index >> pageBits)[index&(pageSize-1)] += n
 	h.n += n
 	h.min = min(h.min, us)
 	h.max = max(h.max, us)
@@ -66,7 +66,7 @@ func (h *Histogram) open(room func() *dense) {
 // Count is the number of durations held, without those out of range.
 func (h *Histogram) Count() int64 { return h.n }
 
-// OutOfRange is the number of durations that were negative or over MaxTrackable.
+// OutOfRange is the number of durations that were negative or over HighestTrackableValue.
 func (h *Histogram) OutOfRange() int64 { return h.outOfRange }
 
 // Min is the shortest duration, exact to the microsecond; 0 when empty.
@@ -93,36 +93,36 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(float64(h.sum) / float64(h.n) * float64(time.Microsecond))
 }
 
-// Quantile is the value below which the share q (0 to 1) of the durations lie,
+// ValueAtQuantile is the value below which the share q (0 to 1) of the durations lie,
 // to three significant digits, and never above Max; 0 when empty.
-func (h *Histogram) Quantile(q float64) time.Duration {
+func (h *Histogram) ValueAtQuantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
 	}
-	var bucket int
-	if rank := rankOf(q, h.n); h.dense != nil {
-		bucket = h.dense.reach(rank)
+	var index int
+	if count := countAtQuantile(q, h.n); h.dense != nil {
+		index = h.dense.indexAtCount(count)
 	} else {
-		bucket = h.packed.reach(rank)
+		index = h.packed.indexAtCount(count)
 	}
-	v := mostOf(bucket)
+	v := highestEquivalentValue(index)
 	if q <= 0 {
-		v = leastOf(bucket)
+		v = lowestEquivalentValue(index)
 	}
 	return micros(min(max(v, h.min), h.max))
 }
 
-// Each calls f for every bucket that holds a value, shortest first, with the
-// bucket's highest duration and its count.
+// Each calls f for every sub-bucket that holds a value, shortest first, with the
+// sub-bucket's highest duration and its count.
 func (h *Histogram) Each(f func(upTo time.Duration, count int64)) {
-	h.each(func(bucket int, count int64) bool {
-		f(micros(mostOf(bucket)), count)
+	h.each(func(index int, count int64) bool {
+		f(micros(highestEquivalentValue(index)), count)
 		return true
 	})
 }
 
-// each calls f for every bucket that holds a value, least first, until f gives false.
-func (h *Histogram) each(f func(bucket int, count int64) bool) {
+// each calls f for every sub-bucket that holds a value, least first, until f gives false.
+func (h *Histogram) each(f func(index int, count int64) bool) {
 	if h.dense != nil {
 		h.dense.each(f)
 		return
@@ -167,7 +167,7 @@ func (h *Histogram) addCounts(o *Histogram) {
 		o.packed.addTo(h.dense)
 		return
 	}
-	for p := bucketOf(o.min) >> pageBits; p <= bucketOf(o.max)>>pageBits; p++ {
+	for p := countsIndex(o.min) >> pageBits; p <= countsIndex(o.max)>>pageBits; p++ {
 		if o.dense[p] == nil {
 			continue
 		}
@@ -182,7 +182,7 @@ func (h *Histogram) addCounts(o *Histogram) {
 func (h *Histogram) reset() {
 	kept := h.dense
 	if kept != nil && h.n > 0 {
-		for p := bucketOf(h.min) >> pageBits; p <= bucketOf(h.max)>>pageBits; p++ {
+		for p := countsIndex(h.min) >> pageBits; p <= countsIndex(h.max)>>pageBits; p++ {
 			if kept[p] != nil {
 				*kept[p] = page{}
 			}

@@ -81,15 +81,15 @@ func unpackHDR(text string) (packed, error) {
 		return nil, err
 	}
 	if hdr.SignificantFigures() != significantDigits || hdr.LowestTrackableValue() != 1 ||
-		hdr.HighestTrackableValue() != MaxTrackable.Microseconds() {
+		hdr.HighestTrackableValue() != HighestTrackableValue.Microseconds() {
 		return nil, fmt.Errorf("its range is %d to %d at %d digits, kt's is 1 to %d at %d",
 			hdr.LowestTrackableValue(), hdr.HighestTrackableValue(), hdr.SignificantFigures(),
-			MaxTrackable.Microseconds(), significantDigits)
+			HighestTrackableValue.Microseconds(), significantDigits)
 	}
-	return pack(func(f func(bucket int, count int64) bool) {
-		for bucket, n := range hdr.Export().Counts {
+	return pack(func(f func(index int, count int64) bool) {
+		for index, n := range hdr.Export().Counts {
 			if n > 0 {
-				f(bucket, n)
+				f(index, n)
 			}
 		}
 	}), nil
@@ -110,8 +110,8 @@ func (j *histogramJSON) histogram() (Histogram, error) {
 	n := float64(h.n)
 	sum, least, most := float64(h.sum), float64(h.min)*n, float64(h.max)*n // all 0 when it is empty
 	const rounding = 1e-9
-	if h.outOfRange < 0 || h.min < 0 || h.min > h.max || h.max > MaxTrackable.Microseconds() ||
-		bucketOf(h.min) != first || bucketOf(h.max) != last ||
+	if h.outOfRange < 0 || h.min < 0 || h.min > h.max || h.max > HighestTrackableValue.Microseconds() ||
+		countsIndex(h.min) != first || countsIndex(h.max) != last ||
 		sum < least*(1-rounding) || sum > most*(1+rounding) {
 		return Histogram{}, fmt.Errorf("decode histogram: %d values from %d to %d with a sum of %d and %d out of range contradict each other",
 			h.n, h.min, h.max, h.sum, h.outOfRange)
@@ -130,10 +130,10 @@ type Distribution struct{ Histogram }
 func (d Distribution) MarshalJSON() ([]byte, error) {
 	j := d.json()
 	if d.n > 0 {
-		hdr := hdrhistogram.New(1, MaxTrackable.Microseconds(), significantDigits)
+		hdr := hdrhistogram.New(1, HighestTrackableValue.Microseconds(), significantDigits)
 		var err error
-		d.each(func(bucket int, count int64) bool {
-			err = hdr.RecordValues(leastOf(bucket), count)
+		d.each(func(index int, count int64) bool {
+			err = hdr.RecordValues(lowestEquivalentValue(index), count)
 			return err == nil
 		})
 		text, encodeErr := hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)

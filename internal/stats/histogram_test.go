@@ -47,9 +47,9 @@ func near(got, want time.Duration) bool {
 
 func TestAnEmptyHistogramHasNothingToSay(t *testing.T) {
 	var h Histogram
-	if h.Count() != 0 || h.Min() != 0 || h.Max() != 0 || h.Mean() != 0 || h.Quantile(0.5) != 0 || h.OutOfRange() != 0 {
+	if h.Count() != 0 || h.Min() != 0 || h.Max() != 0 || h.Mean() != 0 || h.ValueAtQuantile(0.5) != 0 || h.OutOfRange() != 0 {
 		t.Errorf("count %d, min %v, max %v, mean %v, median %v, out of range %d; want all 0",
-			h.Count(), h.Min(), h.Max(), h.Mean(), h.Quantile(0.5), h.OutOfRange())
+			h.Count(), h.Min(), h.Max(), h.Mean(), h.ValueAtQuantile(0.5), h.OutOfRange())
 	}
 	h.Each(func(upTo time.Duration, n int64) { t.Errorf("Each gives %d up to %v", n, upTo) })
 }
@@ -95,8 +95,8 @@ func TestQuantilesHaveThreeSignificantDigits(t *testing.T) {
 	}
 	slices.Sort(raw)
 	for _, q := range []float64{0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1} {
-		if got, want := h.Quantile(q), quantile(raw, q); !near(got, want) {
-			t.Errorf("Quantile(%v) = %v, want %v", q, got, want)
+		if got, want := h.ValueAtQuantile(q), quantile(raw, q); !near(got, want) {
+			t.Errorf("ValueAtQuantile(%v) = %v, want %v", q, got, want)
 		}
 	}
 }
@@ -104,14 +104,14 @@ func TestQuantilesHaveThreeSignificantDigits(t *testing.T) {
 func TestQuantilesLieBetweenMinAndMax(t *testing.T) {
 	h := histogramOf(1_234_567*time.Microsecond, 1_234_568*time.Microsecond) // one bucket, which spans more
 	for _, q := range []float64{0, 0.5, 1} {
-		if got := h.Quantile(q); got < h.Min() || got > h.Max() {
-			t.Errorf("Quantile(%v) = %v, outside %v to %v", q, got, h.Min(), h.Max())
+		if got := h.ValueAtQuantile(q); got < h.Min() || got > h.Max() {
+			t.Errorf("ValueAtQuantile(%v) = %v, outside %v to %v", q, got, h.Min(), h.Max())
 		}
 	}
 }
 
 func TestEachGivesEveryValueOnceAndInOrder(t *testing.T) {
-	h := histogramOf(0, time.Millisecond, time.Millisecond, time.Minute, MaxTrackable)
+	h := histogramOf(0, time.Millisecond, time.Millisecond, time.Minute, HighestTrackableValue)
 	var got []int64
 	last := time.Duration(-1)
 	h.Each(func(upTo time.Duration, n int64) {
@@ -133,8 +133,8 @@ func TestOutOfRangeIsCountedAndNeverClamped(t *testing.T) {
 		out  int64
 	}{
 		{"nothing is in range", 0, 0},
-		{"an hour is in range", MaxTrackable, 0},
-		{"a nanosecond more than an hour is not", MaxTrackable + 1, 1},
+		{"an hour is in range", HighestTrackableValue, 0},
+		{"a nanosecond more than an hour is not", HighestTrackableValue + 1, 1},
 		{"a century is not", 876_000 * time.Hour, 1},
 		{"a negative duration is not", -1, 1},
 		{"the most negative duration is not", math.MinInt64, 1},
@@ -155,7 +155,7 @@ func TestAHistogramIsReadBackFromJSONAsItWas(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var many Histogram
 	for range 10_000 {
-		many.RecordN(time.Duration(rng.Int64N(int64(MaxTrackable+time.Minute))), rng.Int64N(1e6))
+		many.RecordN(time.Duration(rng.Int64N(int64(HighestTrackableValue+time.Minute))), rng.Int64N(1e6))
 	}
 	for _, tc := range []struct {
 		name string
@@ -163,7 +163,7 @@ func TestAHistogramIsReadBackFromJSONAsItWas(t *testing.T) {
 	}{
 		{"empty", Histogram{}},
 		{"one value", histogramOf(1_234_567 * time.Microsecond)},
-		{"zero and the longest", histogramOf(0, MaxTrackable)},
+		{"zero and the longest", histogramOf(0, HighestTrackableValue)},
 		{"only out of range", histogramOf(-1, -1)},
 		{"ten thousand values", many},
 	} {
@@ -190,7 +190,7 @@ func TestAHistogramIsReadBackFromJSONAsItWas(t *testing.T) {
 }
 
 func newHDR() *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, MaxTrackable.Microseconds(), significantDigits)
+	return hdrhistogram.New(1, HighestTrackableValue.Microseconds(), significantDigits)
 }
 
 func encodeHDR(t testing.TB, h *hdrhistogram.Histogram) string {
@@ -270,8 +270,8 @@ func TestAHistogramOfAnyFormSaysWhatHdrHistogramSays(t *testing.T) {
 			}
 			for _, q := range []float64{-1, 0, 1e-9, rng.Float64(), 0.5, 0.9, 0.999, 0.999999, 1, 2, math.NaN()} {
 				v := min(max(want.ValueAtPercentile(q*100), h.Min().Microseconds()), h.Max().Microseconds())
-				if got := h.Quantile(q).Microseconds(); got != v {
-					t.Fatalf("seed %d, %s: Quantile(%v) = %d µs, want %d", seed, form, q, got, v)
+				if got := h.ValueAtQuantile(q).Microseconds(); got != v {
+					t.Fatalf("seed %d, %s: ValueAtQuantile(%v) = %d µs, want %d", seed, form, q, got, v)
 				}
 			}
 		}
@@ -410,7 +410,7 @@ func TestAHistogramThatCannotBeMergedIsRefused(t *testing.T) {
 // sense (quantiles between its ends, its ends in range), and written and read
 // again it is the same.
 func FuzzHistogramUnmarshal(f *testing.F) {
-	for _, h := range []Histogram{{}, histogramOf(time.Second), histogramOf(0, time.Millisecond, MaxTrackable, -1)} {
+	for _, h := range []Histogram{{}, histogramOf(time.Second), histogramOf(0, time.Millisecond, HighestTrackableValue, -1)} {
 		b, err := json.Marshal(h)
 		if err != nil {
 			f.Fatal(err)
@@ -429,12 +429,12 @@ func FuzzHistogramUnmarshal(f *testing.F) {
 		if json.Unmarshal(b, &h) != nil {
 			return
 		}
-		if h.Min() < 0 || h.Min() > h.Max() || h.Max() > MaxTrackable || h.Count() < 0 || h.OutOfRange() < 0 {
+		if h.Min() < 0 || h.Min() > h.Max() || h.Max() > HighestTrackableValue || h.Count() < 0 || h.OutOfRange() < 0 {
 			t.Fatalf("%d values from %v to %v, %d out of range", h.Count(), h.Min(), h.Max(), h.OutOfRange())
 		}
 		for _, q := range []float64{0, 0.5, 0.999, 1} {
-			if v := h.Quantile(q); v < h.Min() || v > h.Max() {
-				t.Fatalf("Quantile(%v) = %v, outside %v to %v", q, v, h.Min(), h.Max())
+			if v := h.ValueAtQuantile(q); v < h.Min() || v > h.Max() {
+				t.Fatalf("ValueAtQuantile(%v) = %v, outside %v to %v", q, v, h.Min(), h.Max())
 			}
 		}
 		again, err := json.Marshal(h)

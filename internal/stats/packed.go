@@ -6,16 +6,16 @@ import (
 )
 
 // packed is the counts of a histogram as they travel: the payload of HdrHistogram's V2
-// encoding. It has a number for each bucket in turn, up to the last that counts
-// something: how many values it counts, or by a negative number that so many buckets
-// count nothing; one such bucket alone is a 0. Numbers are in ZigZag LEB128, in as few
+// encoding. It has a number for each sub-bucket in turn, up to the last that counts
+// something: how many values it counts, or by a negative number that so many sub-buckets
+// count nothing; one such sub-bucket alone is a 0. Numbers are in ZigZag LEB128, in as few
 // bytes as they take, of which a ninth is the last and has 8 bits.
 //
 // A packed histogram is never changed.
 type packed []byte
 
 // maxPacked is how long counts may get.
-const maxPacked = 9 * buckets
+const maxPacked = 9 * countsLength
 
 // number is the number at the start of b and what it takes; 0 bytes when b ends in it.
 func number(b []byte) (n int64, size int) {
@@ -46,18 +46,18 @@ func appendNumber(b []byte, n int64) []byte {
 }
 
 // pack gives the counts that each calls its function with.
-func pack(each func(func(bucket int, count int64) bool)) packed {
+func pack(each func(func(index int, count int64) bool)) packed {
 	var b packed
 	next := 0
-	each(func(bucket int, count int64) bool {
-		switch gap := bucket - next; {
+	each(func(index int, count int64) bool {
+		switch gap := index - next; {
 		case gap == 1:
 			b = append(b, 0)
 		case gap > 1:
 			b = appendNumber(b, -int64(gap))
 		}
 		b = appendNumber(b, count)
-		next = bucket + 1
+		next = index + 1
 		return true
 	})
 	return b
@@ -65,14 +65,14 @@ func pack(each func(func(bucket int, count int64) bool)) packed {
 
 var errPacked = errors.New("decode histogram: its counts are no HdrHistogram payload of kt's range")
 
-// check tells how many values are counted, and which are the first bucket and the last
-// that count some. What goes beyond the last bucket or an int64, or ends in a gap, is
+// check tells how many values are counted, and which are the first sub-bucket and the last
+// that count some. What goes beyond the last sub-bucket or an int64, or ends in a gap, is
 // an error.
 func (b packed) check() (total int64, first, last int, err error) {
 	if len(b) == 0 || len(b) > maxPacked {
 		return 0, 0, 0, errPacked
 	}
-	next := 0       // bucket
+	next := 0       // sub-bucket
 	var small int64 // total of what numbers of one byte count: no text is so long that it overflows
 	var c byte      // the number's first, which tells whether it is one of a gap
 	for i := 0; i < len(b); i++ {
@@ -82,18 +82,18 @@ func (b packed) check() (total int64, first, last int, err error) {
 			continue
 		}
 		count, step, size := large(b[i:])
-		if size == 0 || count == 0 && step <= 1 || step > buckets || count > math.MaxInt64-total {
+		if size == 0 || count == 0 && step <= 1 || step > countsLength || count > math.MaxInt64-total {
 			return 0, 0, 0, errPacked
 		}
 		total += count
 		next += step
 		i += size - 1
 	}
-	if c == 0 || c&1 == 1 || next > buckets || small > math.MaxInt64-total {
+	if c == 0 || c&1 == 1 || next > countsLength || small > math.MaxInt64-total {
 		return 0, 0, 0, errPacked
 	}
-	b.each(func(bucket int, _ int64) bool {
-		first = bucket
+	b.each(func(index int, _ int64) bool {
+		first = index
 		return false
 	})
 	return total + small, first, next - 1, nil
@@ -106,7 +106,7 @@ func (b packed) check() (total int64, first, last int, err error) {
 // countOf is what a number of one byte counts; 0 when it is of a gap.
 func countOf(c byte) int64 { return int64(c>>1) & (int64(c&1) - 1) }
 
-// stepOf is how many buckets it is about.
+// stepOf is how many sub-buckets it is about.
 func stepOf(c byte) int { return 1 + int(c>>1)&-int(c&1) }
 
 // large is both of the number of several bytes at the start of b, and its size; 0 when b
@@ -119,9 +119,9 @@ func large(b []byte) (count int64, step, size int) {
 	return n, 1, size
 }
 
-// each calls f for every bucket that holds a value, least first, until f gives false.
+// each calls f for every sub-bucket that holds a value, least first, until f gives false.
 // The counts have been checked.
-func (b packed) each(f func(bucket int, count int64) bool) {
+func (b packed) each(f func(index int, count int64) bool) {
 	next := 0
 	for i := 0; i < len(b); i++ {
 		count, step, size := countOf(b[i]), stepOf(b[i]), 1
@@ -136,15 +136,15 @@ func (b packed) each(f func(bucket int, count int64) bool) {
 	}
 }
 
-// reach is the first bucket up to which so many values were counted.
-func (b packed) reach(rank int64) int {
+// indexAtCount is the first sub-bucket up to which so many values were counted.
+func (b packed) indexAtCount(left int64) int {
 	next := 0
 	for i := 0; i < len(b); i++ {
 		count, step, size := countOf(b[i]), stepOf(b[i]), 1
 		if b[i] >= 0x80 {
 			count, step, size = large(b[i:])
 		}
-		if rank -= count; rank <= 0 {
+		if left -= count; left <= 0 {
 			break
 		}
 		next += step

@@ -45,21 +45,21 @@ func TestNumbersAreReadBackAsTheyWere(t *testing.T) {
 }
 
 func TestCountsThatMakeNoSenseAreRefused(t *testing.T) {
-	beyond := append(numbers(-buckets+1, 1), 2)
+	beyond := append(numbers(-countsLength+1, 1), 2)
 	for _, tc := range []struct {
 		name string
 		text packed
 		good bool
 	}{
 		{"the first bucket", numbers(1), true},
-		{"the last bucket", numbers(-buckets+1, 1), true},
+		{"the last bucket", numbers(-countsLength+1, 1), true},
 		{"as many as there can be", numbers(math.MaxInt64-1, 1), true},
 		{"a single bucket without values written as a gap", numbers(-1, 1), true},
 		{"nothing", nil, false},
 		{"a bucket beyond the last", beyond, false},
-		{"a gap beyond the last", numbers(-buckets, 1), false},
+		{"a gap beyond the last", numbers(-countsLength, 1), false},
 		{"a gap that fits into no int", numbers(math.MinInt64, 1), false},
-		{"gaps that add up to more than there are buckets", numbers(-buckets/2, -buckets/2, 1), false},
+		{"gaps that add up to more than there are buckets", numbers(-countsLength/2, -countsLength/2, 1), false},
 		{"a gap at the end", numbers(1, -2), false},
 		{"a bucket without values at the end", numbers(1, 0), false},
 		{"a long gap at the end", numbers(1, -2000), false},
@@ -67,7 +67,7 @@ func TestCountsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"more than can be counted in large numbers", numbers(math.MaxInt64, math.MaxInt64), false},
 		{"half a number", packed{2, 0x80}, false},
 		{"nothing in several bytes", packed{0x80, 0x00}, false},
-		{"more numbers than there are buckets", bytes.Repeat([]byte{2}, buckets+1), false},
+		{"more numbers than there are buckets", bytes.Repeat([]byte{2}, countsLength+1), false},
 		{"more bytes than counts take", bytes.Repeat([]byte{0}, maxPacked+1), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestCountsThatMakeNoSenseAreRefused(t *testing.T) {
 //   - Packed again it is the same, and takes no more bytes.
 func FuzzPacked(f *testing.F) {
 	for _, b := range []packed{
-		nil, numbers(1), numbers(-buckets+1, 1), numbers(5, 0, 7, -3, 1<<40, -9000, 3), numbers(-1, -1, 1), numbers(1, -2),
+		nil, numbers(1), numbers(-countsLength+1, 1), numbers(5, 0, 7, -3, 1<<40, -9000, 3), numbers(-1, -1, 1), numbers(1, -2),
 		numbers(math.MaxInt64, 1), numbers(math.MinInt64),
 		{0x80},
 		{0x82, 0x00},
@@ -101,19 +101,19 @@ func FuzzPacked(f *testing.F) {
 		}
 		var at []int
 		sum := int64(0)
-		b.each(func(bucket int, count int64) bool {
-			if count <= 0 || bucket < 0 || bucket >= buckets || len(at) > 0 && bucket <= at[len(at)-1] {
-				t.Fatalf("bucket %d counts %d, after %v", bucket, count, at)
+		b.each(func(index int, count int64) bool {
+			if count <= 0 || index < 0 || index >= countsLength || len(at) > 0 && index <= at[len(at)-1] {
+				t.Fatalf("bucket %d counts %d, after %v", index, count, at)
 			}
-			at = append(at, bucket)
+			at = append(at, index)
 			sum += count
 			return true
 		})
 		if sum != total || at[0] != first || at[len(at)-1] != last {
 			t.Fatalf("buckets %v with %d values, want %d from %d to %d", at, sum, total, first, last)
 		}
-		if b.reach(1) != first || b.reach(total) != last {
-			t.Fatalf("the least is in bucket %d and the greatest in %d, want %d and %d", b.reach(1), b.reach(total), first, last)
+		if b.indexAtCount(1) != first || b.indexAtCount(total) != last {
+			t.Fatalf("the least is in bucket %d and the greatest in %d, want %d and %d", b.indexAtCount(1), b.indexAtCount(total), first, last)
 		}
 		again := pack(b.each)
 		var d dense

@@ -22,7 +22,7 @@ func sameWindow(a, b Window) string {
 
 func randomHistogram(rng *rand.Rand) (h Histogram) {
 	for range rng.IntN(4) {
-		h.RecordN(time.Duration(rng.Int64N(int64(MaxTrackable)>>rng.IntN(30))), 1+rng.Int64N(1000))
+		h.RecordN(time.Duration(rng.Int64N(int64(HighestTrackableValue)>>rng.IntN(30))), 1+rng.Int64N(1000))
 	}
 	h.RecordN(-1, rng.Int64N(2))
 	return h
@@ -356,13 +356,13 @@ func TestMergedPercentilesAreThoseOfAllValuesAndAveragedOnesAreNot(t *testing.T)
 	slices.Sort(all)
 	merged := Merge(hosts[0], Merge(hosts[1], hosts[2]))
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
-		if got, want := merged.Response.Quantile(q), quantile(all, q); !near(got, want) {
-			t.Errorf("merged Quantile(%v) = %v, want %v", q, got, want)
+		if got, want := merged.Response.ValueAtQuantile(q), quantile(all, q); !near(got, want) {
+			t.Errorf("merged ValueAtQuantile(%v) = %v, want %v", q, got, want)
 		}
 	}
 	var average time.Duration
 	for i := range hosts {
-		average += hosts[i].Response.Quantile(0.99) / time.Duration(len(hosts))
+		average += hosts[i].Response.ValueAtQuantile(0.99) / time.Duration(len(hosts))
 	}
 	if want := quantile(all, 0.99); average > want/10 && average < want*10 {
 		t.Errorf("the average of the p99s is %v and the p99 is %v: this test shows nothing", average, want)

@@ -143,7 +143,7 @@ func (d *data) follow(w *stats.Window) {
 	}
 	d.last = d.numbersOf(w, w.End-w.Start)
 	if w.Acknowledged > 0 {
-		d.stall.learn(d.ackLatency(w).Quantile(quantiles[p99].share))
+		d.stall.learn(d.ackLatency(w).ValueAtQuantile(quantiles[p99].share))
 	}
 	d.points = appendPoint(d.points, d.newPoint(w), d.mostPoints())
 	d.parts.add(w, d.main)
@@ -242,12 +242,12 @@ func (d *data) numbersOf(w *stats.Window, readSpan time.Duration) numbers {
 	latency := d.latency(w)
 	if n.measured = latency.Count() > 0; n.measured {
 		for i, q := range quantiles {
-			n.quantiles[i] = latency.Quantile(q.share)
+			n.quantiles[i] = latency.ValueAtQuantile(q.share)
 		}
 		n.max = latency.Max()
 	}
 	if d.reads && d.writes {
-		n.ackP99 = d.ackLatency(w).Quantile(quantiles[p99].share)
+		n.ackP99 = d.ackLatency(w).ValueAtQuantile(quantiles[p99].share)
 	}
 	n.waited, n.held = math.NaN(), math.NaN()
 	if all := w.ReadTime.Seconds(); all > 0 {

@@ -189,7 +189,7 @@ func (d *data) observeBrokers(w *stats.Window) {
 		}
 		v.wire, v.fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
 		v.fetches = float64(b.Fetch.Requests) / length
-		v.p99, v.mean = b.Latency.Quantile(0.99), b.Latency.Mean()
+		v.p99, v.mean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean()
 		v.wait = b.Fetch.Latency.Mean()
 		v.throttle = b.Throttle + b.Fetch.Throttle
 		v.recent[v.next%recentTicks] = v.p99
