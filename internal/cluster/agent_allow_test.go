@@ -111,7 +111,7 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 func consumes(include string) func(*offer) {
 	return func(o *offer) {
 		o.Plan = plan.Plan{
-			Command: plan.Consume, Bootstrap: o.Plan.Bootstrap, Seed: 1,
+			Command: plan.Consume, Engine: plan.Client, Bootstrap: o.Plan.Bootstrap, Seed: 1,
 			Load: plan.Load{Arrivals: plan.Uniform}, Read: plan.Read{Include: include, ToEnd: true, Commit: plan.CommitNone},
 		}
 		for i := range o.Shares {

@@ -512,7 +512,7 @@ func (w *world) order(load []string, watched ...string) Order {
 		Run: "nightly", Epoch: rand.Text(), Args: []string{"kt", "produce"}, Processes: 2,
 		Load: w.peers(load...), Watch: w.peers(watched...),
 		Plan: plan.Plan{
-			Command: plan.Produce, Bootstrap: []string{"broker:9092"}, Topic: plan.Topic{Name: "t", Partitions: 6}, Producers: 12,
+			Command: plan.Produce, Engine: plan.Client, Bootstrap: []string{"broker:9092"}, Topic: plan.Topic{Name: "t", Partitions: 6}, Producers: 12,
 			Load:    plan.Load{Rate: plan.Rate{PerSecond: 1200}, Duration: plan.Duration(5 * time.Second), Arrivals: plan.Uniform},
 			Payload: plan.Payload{Kind: plan.Letters, Size: size, Keys: plan.NoKeys}, Seed: 1,
 		},

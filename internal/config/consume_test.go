@@ -93,7 +93,7 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 func TestConsumeDefaults(t *testing.T) {
 	r := consume(t)
 	want := plan.Plan{
-		Command: plan.Consume, Bootstrap: []string{"b:9092"}, Topic: plan.Topic{Name: "t"},
+		Command: plan.Consume, Engine: plan.Client, Bootstrap: []string{"b:9092"}, Topic: plan.Topic{Name: "t"},
 		Load: plan.Load{Arrivals: plan.Uniform},
 		Read: plan.Read{Consumers: 1, Group: r.Plan.Read.Group, Commit: plan.CommitNone, ToEnd: true, Timeout: plan.Duration(10 * time.Second)},
 	}

@@ -668,7 +668,7 @@ func TestWhatIsVerifiedIsStamped(t *testing.T) {
 func TestWhatIsNotGivenHasItsDefault(t *testing.T) {
 	got := mustLoad(t, given{})
 	want := plan.Plan{
-		Command: "produce", Topic: plan.Topic{Name: "kt-bench"}, Producers: 1, Seed: 1,
+		Command: "produce", Engine: plan.Client, Topic: plan.Topic{Name: "kt-bench"}, Producers: 1, Seed: 1,
 		Load:    plan.Load{Duration: plan.Duration(time.Minute), Arrivals: plan.Uniform},
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(512), Keys: plan.NoKeys},
 	}

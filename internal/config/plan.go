@@ -24,7 +24,7 @@ const (
 func (b *builder) plan() plan.Plan {
 	f := b.f
 	p := plan.Plan{
-		Command: f.command, Bootstrap: b.bootstrap(), Topic: b.topic(), Seed: f.seed,
+		Command: f.command, Engine: plan.Client, Bootstrap: b.bootstrap(), Topic: b.topic(), Seed: f.seed,
 		Verify: f.verify || f.verifyFile != "",
 	}
 	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: b.warmup()}

@@ -20,7 +20,7 @@ func roundtrip(t *testing.T, args string) Run {
 func TestRoundtripDefaults(t *testing.T) {
 	r := roundtrip(t, "")
 	want := plan.Plan{
-		Command: plan.Roundtrip, Topic: plan.Topic{Name: "kt-bench"}, Producers: 1, Seed: 1,
+		Command: plan.Roundtrip, Engine: plan.Client, Topic: plan.Topic{Name: "kt-bench"}, Producers: 1, Seed: 1,
 		Load:    plan.Load{Duration: plan.Duration(time.Minute), Arrivals: plan.Uniform},
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(512), Keys: plan.NoKeys, Stamp: true},
 		Read:    plan.Read{Consumers: 1, Commit: plan.CommitNone, From: plan.From{Latest: true}, Timeout: plan.Duration(10 * time.Second)},

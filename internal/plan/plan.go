@@ -10,6 +10,7 @@ import (
 // comment says; there is no "unset" beside that.
 type Plan struct {
 	Command   Command  `json:"command"`
+	Engine    Engine   `json:"engine"`
 	Bootstrap []string `json:"bootstrap_server"` // empty: the embedded broker
 	Topic     Topic    `json:"topic"`
 	Producers int      `json:"producers" of:"writing"` // clients in this process, each with connections of its own; 0: nobody writes
@@ -30,6 +31,15 @@ const (
 	Consume   Command = "consume"
 	Roundtrip Command = "roundtrip" // both at once
 )
+
+// Engine is the kind of client that carries the load.
+type Engine string
+
+// Client is Kafka's client as an application uses it: one call for each record.
+const Client Engine = "client"
+
+// Engines are the values of Engine.
+var Engines = []Engine{Client}
 
 // Writes and Reads tell what the plan does.
 func (p *Plan) Writes() bool { return p.Producers > 0 }

@@ -12,7 +12,8 @@ import (
 // good is a plan with nothing wrong.
 func good() Plan {
 	return Plan{
-		Command:   "produce",
+		Command:   Produce,
+		Engine:    Client,
 		Topic:     Topic{Name: "bench"},
 		Producers: 1,
 		Load:      Load{Rate: Rate{PerSecond: 1000}, Duration: Duration(time.Minute), Arrivals: Uniform},
@@ -103,13 +104,21 @@ func TestValidateRefusesWhatCannotRunAndNamesTheFlag(t *testing.T) {
 	}
 }
 
+func TestValidateNamesTheEnginesThereAre(t *testing.T) {
+	p := good()
+	p.Engine = "wire"
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), `"wire"`) || !strings.Contains(err.Error(), string(Client)) {
+		t.Errorf("Validate: %v; want the engine that is not there, and those that are", err)
+	}
+}
+
 func TestValidateReportsEveryProblemAtOnce(t *testing.T) {
 	p := Plan{Topic: Topic{Name: "?"}, Load: Load{Records: -1}, Payload: Payload{Compressibility: 2}}
 	err := p.Validate()
 	if err == nil {
 		t.Fatal("Validate accepts it")
 	}
-	for _, flag := range []string{"--topic", "--producers", "--num-records", "--arrivals", "payload kind", "--compressibility", "--key-distribution"} {
+	for _, flag := range []string{"engine", "--topic", "--producers", "--num-records", "--arrivals", "payload kind", "--compressibility", "--key-distribution"} {
 		if !strings.Contains(err.Error(), flag) {
 			t.Errorf("Validate: %q does not name %s", err, flag)
 		}

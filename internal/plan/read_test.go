@@ -11,7 +11,7 @@ import (
 // reading is a plan to consume with nothing wrong.
 func reading() Plan {
 	return Plan{
-		Command: Consume, Bootstrap: []string{"b:9092"}, Topic: Topic{Name: "bench"},
+		Command: Consume, Engine: Client, Bootstrap: []string{"b:9092"}, Topic: Topic{Name: "bench"},
 		Load: Load{Arrivals: Uniform},
 		Read: Read{Consumers: 1, Commit: CommitNone, ToEnd: true},
 	}

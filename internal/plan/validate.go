@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // The largest values that a plan may hold. They are far above what anyone needs
@@ -30,6 +31,9 @@ func (p *Plan) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
+	if !slices.Contains(Engines, p.Engine) {
+		bad("engine %q: it must be one of %q", p.Engine, Engines)
+	}
 	errs = append(errs, p.validateTopic()...)
 	errs = append(errs, p.Load.validate()...)
 	if err := p.Share.validate(p); err != nil {

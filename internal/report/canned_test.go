@@ -16,7 +16,7 @@ func header(rate float64) result.Header {
 		Schema: result.Schema, RunID: "0123456789abcdef", KTVersion: "1.2.3",
 		StartedAt: time.Date(2026, 11, 21, 12, 10, 25, 0, time.UTC), Args: []string{"kt", "produce", "--topic", "orders"},
 		Plan: plan.Plan{
-			Command: "produce", Bootstrap: []string{"kafka-1:9092"}, Producers: 2, Seed: 1,
+			Command: "produce", Engine: plan.Client, Bootstrap: []string{"kafka-1:9092"}, Producers: 2, Seed: 1,
 			Topic: plan.Topic{Name: "orders", Partitions: 4, ReplicationFactor: 3, Configs: map[string]string{"min.insync.replicas": "2"}},
 			Load: plan.Load{
 				Rate: plan.Rate{PerSecond: rate}, Arrivals: plan.Uniform, Duration: plan.Duration(time.Minute), Records: 1_000_000,
@@ -119,7 +119,7 @@ func produceResults() map[string]result.Result {
 	interrupted.Finish(result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 65, SendingSeconds: 64, DrainTimedOut: true})
 
 	nothing := result.NewFold(result.Header{Schema: result.Schema, Plan: plan.Plan{
-		Command: "produce", Topic: plan.Topic{Name: "t"}, Load: plan.Load{Arrivals: plan.Uniform},
+		Command: "produce", Engine: plan.Client, Topic: plan.Topic{Name: "t"}, Load: plan.Load{Arrivals: plan.Uniform},
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1), Keys: plan.NoKeys},
 	}})
 	nothing.Finish(result.Trailer{Ended: result.Completed})

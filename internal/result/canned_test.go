@@ -19,7 +19,7 @@ func header(rate float64) Header {
 		Schema: Schema, RunID: "0123456789abcdef", KTVersion: "test",
 		StartedAt: time.Date(2026, 11, 21, 12, 10, 25, 123456789, time.UTC), Args: []string{"kt", "produce", "--topic", "orders"},
 		Plan: plan.Plan{
-			Command: "produce", Bootstrap: []string{"a:9092"}, Producers: 1, Seed: 1,
+			Command: "produce", Engine: plan.Client, Bootstrap: []string{"a:9092"}, Producers: 1, Seed: 1,
 			Topic:   plan.Topic{Name: "orders", Configs: map[string]string{"min.insync.replicas": "2"}},
 			Load:    plan.Load{Rate: plan.Rate{PerSecond: rate}, Arrivals: plan.Uniform, Duration: plan.Duration(time.Minute)},
 			Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys},
