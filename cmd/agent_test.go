@@ -161,8 +161,8 @@ func (s stopping) Write(b []byte) (int, error) {
 func TestAProcessThatIsStoppedWhenItHasBegunDrains(t *testing.T) {
 	aborted := false
 	stop := newStopper(func() { aborted = true }, func(int) {}, func(string) {})
-	r := &runner{env: &Env{Now: time.Now}, stop: stop}
-	if r.started(&feed{part: &part{out: json.NewEncoder(stopping{stop})}, fold: result.NewFold(result.Header{})}); aborted || stop.code() != exitOK {
+	p := &part{out: json.NewEncoder(stopping{stop})}
+	if p.began(stop, time.Now()); aborted || stop.code() != exitOK {
 		t.Errorf("aborted %v, code %d", aborted, stop.code())
 	}
 	select {

@@ -13,9 +13,11 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -183,7 +185,7 @@ func (m *merger) lost() []error {
 func (m *merger) addPath(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, cause(err))
+		return fmt.Errorf("%s: %w", path, input.Cause(err))
 	}
 	if !info.IsDir() {
 		return m.add(path)
@@ -246,26 +248,18 @@ func (m *merger) addAs(name, path string) error {
 // write writes the collection: to a file of that name, or to a new one in the state
 // folder.
 func (m *merger) write(name string, res *result.Result) (path string, err error) {
-	file, err := openRunFile(m.env, name, "collect-"+runStem(&res.Plan))
+	file, err := openRunFile(m.env, name, "collect-"+run.Stem(&res.Plan))
 	if err != nil {
 		return "", usageError(err)
 	}
-	defer file.discardUnused()
-	return file.path, m.fill(file)
+	return file.Path(), m.fill(file)
 }
 
-// fill writes the collection to a file that was opened for it.
-func (m *merger) fill(file *runFile) error {
-	if file.file == nil {
-		return nil
-	}
-	_, err := m.set.WriteTo(file.file)
-	if err == nil {
-		file.used = true // and not to be discarded
-		err = file.file.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("write the collection %s: %w", file.path, cause(err))
+// fill writes the collection to a file that was created for it.
+func (m *merger) fill(file *run.File) error {
+	defer file.Discard()
+	if err := file.Fill(m.set); err != nil {
+		return fmt.Errorf("write the collection %s: %w", file.Path(), input.Cause(err))
 	}
 	return nil
 }

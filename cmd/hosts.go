@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -34,11 +35,11 @@ type remote struct {
 
 // runRemote makes a load on other hosts, and writes the merged result.
 func (l *load) runRemote(ctx context.Context, env *Env, stop *stopper) error {
-	file, err := openRunFile(env, l.ResultFile, runStem(&l.Plan))
+	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
 	if err != nil {
 		return usageError(err)
 	}
-	defer file.discardUnused()
+	defer file.Discard()
 	r := &remote{env: env, load: l, stop: stop}
 	if r.client, err = env.client(&l.Hosts.Agents); err != nil {
 		return err
@@ -158,10 +159,7 @@ func (r *remote) watched(found, on []cluster.Peer) ([]cluster.Peer, error) {
 // run makes the load, behind the screen if there is one.
 func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	h := r.header()
-	var err error
-	if r.out, err = newOutput(r.env, r.load, r.stop, h, r.screenHeader, nil); err != nil {
-		return cluster.Outcome{}, usageError(err)
-	}
+	r.out = newOutput(r.env, r.load, r.stop, nil)
 	r.fold = result.NewFold(h)
 	if !r.load.Quiet {
 		r.env.say("run %s on %s", r.order.Run, hostList(r.order))
@@ -169,14 +167,9 @@ func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	r.client.Log = r.say
 	abort := make(chan struct{})
 	r.stop.elsewhere(sync.OnceFunc(func() { close(abort) }), leaveHosts)
-	var outcome cluster.Outcome
-	var running sync.WaitGroup
-	running.Go(func() {
-		defer r.out.quit()
-		outcome, err = r.client.Run(ctx, r.order, cluster.RunOptions{Stop: r.stop.asked, Abort: abort, Observe: r.observe, Dir: dir})
-	})
-	r.out.show(ctx)
-	running.Wait()
+	r.out.openScreen(ctx, r.screenHeader(h))
+	outcome, err := r.client.Run(ctx, r.order, cluster.RunOptions{Stop: r.stop.asked, Abort: abort, Observe: r.observe, Dir: dir})
+	r.out.close()
 	for _, text := range r.said {
 		r.tell(text)
 	}
@@ -207,7 +200,7 @@ func namesOf(peers []cluster.Peer) (names []string) {
 }
 
 // finish merges what the hosts measured: from their files, as kt collect does.
-func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster.Outcome) error {
+func (r *remote) finish(ctx context.Context, m *merger, file *run.File, o cluster.Outcome) error {
 	r.tellLost(o)
 	if len(o.Files) == 0 {
 		return fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
@@ -225,7 +218,7 @@ func (r *remote) finish(ctx context.Context, m *merger, file *runFile, o cluster
 		return err
 	}
 	r.tellParts(&res, o)
-	err = errors.Join(append(m.lost(), m.fill(file), r.out.write(res, file.path))...)
+	err = errors.Join(append(m.lost(), m.fill(file), r.out.write(res, file.Path()))...)
 	judged := judge(res, r.stop.code(), r.load.Output)
 	if judged == nil {
 		judged = judgeParts(&res, o)

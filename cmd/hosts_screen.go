@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/tui"
 )
 
@@ -40,12 +41,7 @@ func (r *remote) header() result.Header {
 		Args: r.order.Args, Plan: r.order.Plan,
 	}
 	h.Environment.Topic = result.Topic{Name: l.Plan.Topic.Name, Partitions: int(l.Plan.Topic.Partitions), ReplicationFactor: int(l.Plan.Topic.ReplicationFactor)}
-	if l.Plan.Writes() {
-		h.Config = l.producer.All()
-	}
-	if l.Plan.Reads() {
-		h.ConsumerConfig = l.consumer.All()
-	}
+	l.system.Describe(&h)
 	return h
 }
 
@@ -57,7 +53,7 @@ func (r *remote) screenHeader(h result.Header) tui.Header {
 		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
 	}
 	if p.Writes() {
-		s.BufferBytes = r.load.producer.BufferMemory() * int64(p.Producers)
+		s.BufferBytes = r.load.system.Producer.BufferMemory() * int64(p.Producers)
 	}
 	for i, peer := range r.order.Load {
 		s.Hosts = append(s.Hosts, tui.HostHeader{Name: peer.Name, Processes: r.order.Processes, Share: r.shares[i]})
@@ -80,12 +76,12 @@ var waits = map[cluster.Stage]tui.State{
 
 // observe shows one second of the whole. It is called by one goroutine of the client's.
 func (r *remote) observe(t cluster.Tick) {
-	s := second{windows: t.Windows, stage: stages[t.Stage], sample: sampleOf(t), buffered: t.Buffered, inFlight: t.InFlight}
+	s := run.Second{Windows: t.Windows, Stage: stages[t.Stage], Sample: sampleOf(t), Buffered: t.Buffered, InFlight: t.InFlight}
 	for _, w := range t.Windows {
 		r.fold.AddWindow(w)
 	}
-	r.fold.AddSample(s.sample)
-	s.verdict, s.consumerLag = r.fold.Verdict(), t.ConsumerLag
+	r.fold.AddSample(s.Sample)
+	s.Verdict, s.ConsumerLag = r.fold.Verdict(), t.ConsumerLag
 	if r.out.screen != nil && !r.out.broken.Load() {
 		show := tick(s)
 		show.Hosts, show.StartsIn, show.Notice = hostStates(t), max(0, -t.At), notice(t)
@@ -96,7 +92,7 @@ func (r *remote) observe(t cluster.Tick) {
 		return
 	}
 	if len(t.Windows) > 0 {
-		r.out.observe(s)
+		r.out.Observe(s)
 	}
 }
 

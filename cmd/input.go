@@ -58,7 +58,7 @@ func openRun(path string) (*runInput, error) {
 		r.ReaderAt, r.size = bytes.NewReader(data), int64(len(data))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, cause(err)), f.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, input.Cause(err)), f.Close())
 	}
 	return r, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/input"
 )
 
 func newKeygen(env *Env) *cobra.Command {
@@ -44,11 +45,11 @@ func writeKey(env *Env, path, text string) error {
 		return usageError(fmt.Errorf("%s: it exists, and kt does not overwrite keys; name another file or remove it", path))
 	}
 	if err != nil {
-		return usageError(fmt.Errorf("%s: %w", path, cause(err)))
+		return usageError(fmt.Errorf("%s: %w", path, input.Cause(err)))
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", path, cause(err)), os.Remove(path))
+		return errors.Join(fmt.Errorf("%s: %w", path, input.Cause(err)), os.Remove(path))
 	}
 	env.say("wrote a new key to %s; give the same file to every agent (kt agent --key-file) and to who uses them", path)
 	return nil

@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka"
-	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -25,45 +30,31 @@ import (
 // broker is.
 type load struct {
 	*config.Run
-	producer javaconf.Producer // when it writes
-	values   *kafka.Values     // when it writes
-	consumer javaconf.Consumer // when it reads
-	date     report.DateFormat // of the output perf-test
-	part     *part             // nil: the run is not one that an agent makes
-	book     *ledger.Book      // of an earlier run, whose records are looked for; nil: none
+	system *system.System
+	date   report.DateFormat // of the output perf-test
+	book   *ledger.Book      // of an earlier run, whose records are looked for; nil: none
 }
 
 // checkLoad checks all that.
-func checkLoad(env *Env, run *config.Run) (*load, error) {
-	l := &load{Run: run}
-	var warnings, more []string
+func checkLoad(env *Env, asked *config.Run) (*load, error) {
+	l := &load{Run: asked}
+	var warnings []string
 	var err error
-	p := &run.Plan
-	if p.Writes() {
-		if l.values, err = kafka.MakeValues(p); err != nil {
-			return nil, err
-		}
-		l.producer, warnings, err = javaconf.ParseProducer(run.Properties, p.Payload.MaxBytes(), run.Lenient)
-		if err == nil {
-			l.producer = kafka.FitBatches(l.producer, *p, l.values)
-		}
-	}
-	if p.Reads() {
-		var bad error
-		l.consumer, more, bad = javaconf.ParseConsumer(run.ConsumerProperties, run.Lenient)
-		err = errors.Join(err, bad)
-	}
-	for _, w := range append(warnings, more...) {
+	l.system, warnings, err = system.New(&l.Plan, l.Properties, l.ConsumerProperties, l.Lenient)
+	for _, w := range warnings {
 		env.say("%s", w)
 	}
 	var badDate error
-	if l.date, badDate = report.ParseDateFormat(run.DateFormat); badDate != nil {
+	if l.date, badDate = report.ParseDateFormat(l.DateFormat); badDate != nil {
 		err = errors.Join(err, fmt.Errorf("--date-format: %w", badDate))
 	}
 	if err != nil {
 		return nil, once(err)
 	}
-	return l, l.readLedger()
+	if l.LedgerFile != "" {
+		l.book, err = run.ReadBook(l.LedgerFile, &l.Plan)
+	}
+	return l, err
 }
 
 // once tells each problem once: what is wrong with a property that both clients have
@@ -82,18 +73,18 @@ func once(err error) error {
 
 // runLoad checks everything that can be checked, makes the load and writes the
 // result. What it opened or created is closed or undone in the reverse order.
-func runLoad(ctx context.Context, env *Env, run *config.Run) error {
-	l, err := checkLoad(env, run)
+func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
+	l, err := checkLoad(env, asked)
 	if err != nil {
 		return usageError(err)
 	}
-	if run.PrintConfig {
+	if l.PrintConfig {
 		return l.printConfig(env.Stdout)
 	}
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
 	stop := newStopper(abort, env.Exit, func(text string) {
-		if _, screen := env.screen(); !screen || run.Quiet {
+		if _, screen := env.screen(); !screen || l.Quiet {
 			env.say("%s", text)
 		}
 	})
@@ -102,10 +93,10 @@ func runLoad(ctx context.Context, env *Env, run *config.Run) error {
 	defer stop.listen(signals)()
 	env.unread = func() { stop.stop(syscall.SIGPIPE) }
 
-	if len(run.Hosts.On) > 0 {
+	if len(l.Hosts.On) > 0 {
 		err = l.runRemote(ctx, env, stop)
 	} else {
-		err = l.carryOut(ctx, env, stop)
+		err = l.runHere(ctx, env, stop)
 	}
 	code := stop.code()
 	if err == nil || code == exitOK || exitCode(err) == exitLost {
@@ -117,47 +108,105 @@ func runLoad(ctx context.Context, env *Env, run *config.Run) error {
 	return &exitError{code, err}
 }
 
-// carryOut makes the run itself.
-func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
-	if !l.Plan.Writes() {
-		tuneMemory(env)
-	}
-	file, err := openRunFile(env, l.ResultFile, runStem(&l.Plan))
+// runHere makes the run in this process.
+func (l *load) runHere(ctx context.Context, env *Env, stop *stopper) error {
+	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
 	if err != nil {
 		return usageError(err)
 	}
-	defer file.discardUnused()
+	tuneProcess(env, l)
+	var status engine.Status
+	out := newOutput(env, l, stop, status.Oldest)
+	r := l.request(env, file, stop)
+	r.Status, r.Notify = &status, out.notify
+	r.Opened = func(h result.Header) error { return out.open(ctx, h) }
+	r.Began = func(at time.Time) result.Start {
+		stop.begin()
+		return result.Start{At: at.UTC()}
+	}
+	res, err := run.Run(ctx, r, out)
+	out.close()
+	if res.RunID == "" {
+		return runError(err)
+	}
+	err = errors.Join(err, out.write(res, file.Path()))
+	return worse(judge(res, stop.code(), l.Output), err)
+}
 
-	r := &runner{env: env, load: l, file: file, stop: stop}
-	if err := r.checkLedger(); err != nil {
+// request is the run that was asked for.
+func (l *load) request(env *Env, file *run.File, stop *stopper) run.Request {
+	return run.Request{
+		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: append([]string{"kt"}, env.Args...),
+		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
+		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Stop: stop.asked,
+	}
+}
+
+// runError gives an error of a request that does not fit the exit code of a wrong command
+// line.
+func runError(err error) error {
+	var misfit *run.MisfitError
+	if errors.As(err, &misfit) {
 		return usageError(err)
 	}
-	if r.target, err = openTarget(ctx, env, l); err != nil {
-		return err
-	}
-	defer r.target.close()
-	return r.run(ctx)
+	return err
 }
 
-// readerGC is the GOGC of a run that only reads: what is fetched is garbage as soon as it
-// was counted, while little lives, so the collector would run many times a second.
-// With 450 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
-// consume).
-const readerGC = 450
+// noRunFile is the value of --result that means: no run file.
+const noRunFile = "none"
 
-func tuneMemory(env *Env) {
-	if env.Getenv("GOGC") == "" {
+// openRunFile creates the run file before anything else is made, so that a run is never made
+// that cannot be kept. path is --result; without that the file is named after the time and
+// stem. nil: no file is kept.
+func openRunFile(env *Env, path, stem string) (*run.File, error) {
+	if path == noRunFile {
+		return nil, nil
+	}
+	if path == "" {
+		f, err := (*run.File)(nil), errors.New("there is no home folder")
+		if dir := env.stateDir(); dir != "" {
+			f, err = run.CreateFileIn(filepath.Join(dir, "runs"), stem, env.Now())
+		}
+		if err != nil {
+			env.say("no run file is kept: %v; name one with --result FILE", err)
+		}
+		return f, nil
+	}
+	f, err := run.CreateFile(path)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("--result %s: it exists, and kt does not overwrite results; name another file or remove it", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--result %s: %w", path, input.Cause(err))
+	}
+	return f, nil
+}
+
+const (
+	// readerGC is the GOGC of a run that only reads: what is fetched is garbage as soon as
+	// it was counted, while little lives, so the collector would run many times a second.
+	// With 450 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
+	// consume).
+	readerGC = 450
+
+	// embeddedMemory is what the Go runtime aims to stay below with the embedded broker;
+	// with what is not the heap, kt stays below 512 MiB.
+	embeddedMemory = 384 << 20
+)
+
+// tuneProcess sets the garbage collector for the one load that this process makes.
+func tuneProcess(env *Env, l *load) {
+	if !l.Plan.Writes() && env.Getenv("GOGC") == "" {
 		debug.SetGCPercent(readerGC)
 	}
+	if l.Plan.Embedded() {
+		debug.SetMemoryLimit(embeddedMemory)
+	}
 }
 
-// partOf is which part of a bigger run this one is: what the agent says, or what --run
-// does.
+// partOf is the part that --run makes of this run; nil: the run stands for itself.
 func (l *load) partOf() *result.Part {
-	switch {
-	case l.part != nil:
-		return &l.part.job.Part
-	case l.Name == "":
+	if l.Name == "" {
 		return nil
 	}
 	name, err := os.Hostname()
@@ -179,10 +228,10 @@ func (l *load) printConfig(w io.Writer) error {
 		printRow(&b, "%-42s %-24s %s", name, l.Flags[name], l.Sources[name])
 	}
 	if l.Plan.Writes() {
-		printSettings(&b, "producer", l.producer.All())
+		printSettings(&b, "producer", l.system.Producer.All())
 	}
 	if l.Plan.Reads() {
-		printSettings(&b, "consumer", l.consumer.All())
+		printSettings(&b, "consumer", l.system.Consumer.All())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

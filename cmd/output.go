@@ -14,6 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui"
@@ -23,13 +24,14 @@ import (
 type output struct {
 	env    *Env
 	load   *load
-	format string               // of the result, on stdout
-	rows   *report.ConsumerPerf // of the output perf-test, where nothing is written
-	screen *tui.Screen          // nil: none
-	broken atomic.Bool          // the screen has failed
-	err    error                // the first of writing intervals
-
-	drainTimeout time.Duration
+	stop   *stopper
+	format string                                        // of the result, on stdout
+	oldest func() (since, now time.Duration, waits bool) // of the engine; nil: the run is elsewhere
+	rows   *report.ConsumerPerf                          // of the output perf-test, where nothing is written
+	screen *tui.Screen                                   // nil: none
+	shown  chan struct{}                                 // closed: the screen is over
+	broken atomic.Bool                                   // the screen has failed
+	err    error                                         // the first of writing intervals
 
 	pending stats.Window  // seen and not yet told
 	used    float64       // core-seconds in it
@@ -37,33 +39,66 @@ type output struct {
 	points  result.Points // of the output jsonl
 }
 
-// newOutput decides what there is to see. The screen is for people: only without
-// --output, or with --output tui, and on a terminal that is no log.
-func newOutput(env *Env, l *load, stop *stopper, h result.Header, screen func(result.Header) tui.Header, oldest func() (since, now time.Duration, waits bool)) (*output, error) {
-	o := &output{env: env, load: l, format: l.Output}
-	if l.Plan.Writes() {
-		o.drainTimeout = l.producer.DeliveryTimeout()
-	}
-	asked := o.format == "" || o.format == "tui"
-	if asked {
+var _ run.Observer = (*output)(nil)
+
+func newOutput(env *Env, l *load, stop *stopper, oldest func() (since, now time.Duration, waits bool)) *output {
+	o := &output{env: env, load: l, stop: stop, format: l.Output, oldest: oldest}
+	if o.format == "" || o.format == "tui" {
 		o.format = "text"
 	}
-	w, tty := env.screen()
-	if o.format == "perf-test" && !l.Plan.Writes() {
-		return o, o.openRows(h)
+	return o
+}
+
+// open begins to show the run of a header.
+func (o *output) open(ctx context.Context, h result.Header) error {
+	if o.format == "perf-test" && !h.Plan.Writes() {
+		return o.openRows(h)
 	}
-	if !asked || !tty || l.Quiet {
-		return o, nil
+	o.openScreen(ctx, o.screenHeader(h))
+	return nil
+}
+
+// openScreen shows the screen, which is for people: only without --output, or with --output
+// tui, and on a terminal that is no log.
+func (o *output) openScreen(ctx context.Context, h tui.Header) {
+	l, env := o.load, o.env
+	w, tty := env.screen()
+	if asked := l.Output == "" || l.Output == "tui"; !asked || !tty || l.Quiet {
+		return
 	}
 	th := theme.New(theme.Options{Profile: env.profile(w, l.NoColor), ASCII: env.ascii(l.ASCII), Dark: true})
-	model := tui.NewModel(screen(h), tui.Options{
-		Theme: th, FPS: l.FPS, Now: env.Now, Oldest: oldest,
-		Stop:      func() { stop.stop(nil) },
-		Interrupt: func() { stop.stop(os.Interrupt) },
-		Abort:     func() { stop.stop(nil) },
+	model := tui.NewModel(h, tui.Options{
+		Theme: th, FPS: l.FPS, Now: env.Now, Oldest: o.oldest,
+		Stop:      func() { o.stop.stop(nil) },
+		Interrupt: func() { o.stop.stop(os.Interrupt) },
+		Abort:     func() { o.stop.stop(nil) },
 	})
-	o.screen = tui.NewScreen(model, nil, w)
-	return o, nil
+	o.screen, o.shown = tui.NewScreen(model, nil, w), make(chan struct{})
+	go func() {
+		defer close(o.shown)
+		if err := o.screen.Run(ctx); err != nil && ctx.Err() == nil {
+			o.broken.Store(true)
+			env.say("the screen failed, and the run goes on without it: %v", err)
+		}
+	}()
+}
+
+// close ends the screen.
+func (o *output) close() {
+	if o.screen != nil {
+		o.screen.Quit()
+		<-o.shown
+	}
+}
+
+// notify shows a notice of the run. There is no room for one on the screen: the end of the
+// run tells again of a run file that could not be written, and the events have how commands
+// ended.
+func (o *output) notify(n run.Notice) {
+	screen := o.screen != nil && (n.Kind == run.CommandOutput || n.Kind == run.FileFailed)
+	if !screen {
+		o.env.notify(n, o.load.Quiet)
+	}
 }
 
 // openRows begins the output of Kafka's own consumer test.
@@ -72,15 +107,6 @@ func (o *output) openRows(h result.Header) error {
 		HideHeader: o.load.HideHeader, Detailed: o.load.ShowDetailed, Date: o.load.date, Interval: o.load.Interval,
 	})
 	return o.rows.Header()
-}
-
-// conversation is where a command of the user's own may write, line by line: not on
-// the screen.
-func (o *output) conversation() io.Writer {
-	if o.screen != nil || o.load.Quiet {
-		return io.Discard
-	}
-	return o.env.Stderr
 }
 
 // screen is where the screen can be drawn: stdout, or stderr when only stdout is
@@ -124,15 +150,12 @@ func (e *Env) ascii(asked bool) bool {
 	return asked
 }
 
-func (r *runner) screenHeader(h result.Header) tui.Header {
-	p := h.Plan
+func (o *output) screenHeader(h result.Header) tui.Header {
+	p := &h.Plan
 	th := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
-		Duration: p.Load.Duration.Std(), Records: p.Load.Records,
+		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
 		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
-	}
-	for _, t := range r.target.topics {
-		th.Partitions += int32(t.Partitions)
 	}
 	if th.Topic == "" {
 		th.Topic = p.Read.Include
@@ -140,52 +163,33 @@ func (r *runner) screenHeader(h result.Header) tui.Header {
 	for _, b := range h.Environment.Cluster.Brokers {
 		th.Brokers[b.ID] = b.Addr
 	}
-	if p.Writes() {
-		th.BufferBytes = r.load.producer.BufferMemory() * int64(p.Producers)
-		th.MaxInFlight = r.load.producer.MaxInFlight() * len(th.Brokers) * p.Producers
+	if s := &o.load.system.Producer; p.Writes() {
+		th.BufferBytes = s.BufferMemory() * int64(p.Producers)
+		th.MaxInFlight = s.MaxInFlight() * len(th.Brokers) * p.Producers
 	}
 	return th
 }
 
-// show shows the screen until the run is over; without one it returns at once.
-func (o *output) show(ctx context.Context) {
-	if o.screen == nil {
-		return
-	}
-	if err := o.screen.Run(ctx); err != nil && ctx.Err() == nil {
-		o.broken.Store(true)
-		o.env.say("the screen failed, and the run goes on without it: %v", err)
-	}
-}
-
-// quit ends the screen.
-func (o *output) quit() {
-	if o.screen != nil {
-		o.screen.Quit()
-	}
-}
-
-// observe shows one second. It is called by the engine's one goroutine.
-func (o *output) observe(s second) {
-	if o.load.part != nil {
-		o.load.part.second(s)
-		return
-	}
+// Observe shows one second. With the last one the screen ends.
+func (o *output) Observe(s run.Second) {
 	if o.screen != nil && !o.broken.Load() {
 		o.screen.Send(tick(s))
+		if s.Stage == engine.Finished {
+			o.close()
+		}
 		return
 	}
 	if o.format == "jsonl" {
-		for _, point := range o.points.Of(s.windows, s.sample) {
+		for _, point := range o.points.Of(s.Windows, s.Sample) {
 			o.note(report.JSONInterval(o.env.Stdout, point, &o.load.Plan))
 		}
 	}
-	for i := range s.windows {
-		o.pending.Add(&s.windows[i])
+	for i := range s.Windows {
+		o.pending.Add(&s.Windows[i])
 	}
-	o.used += s.sample.ProcessCPU * s.sample.Interval.Seconds()
-	o.sampled += s.sample.Interval
-	if o.pending.End-o.pending.Start >= o.load.Interval-intervalSlack || s.stage == engine.Finished {
+	o.used += s.Sample.ProcessCPU * s.Sample.Interval.Seconds()
+	o.sampled += s.Sample.Interval
+	if o.pending.End-o.pending.Start >= o.load.Interval-intervalSlack || s.Stage == engine.Finished {
 		o.tell(s)
 	}
 }
@@ -195,14 +199,14 @@ const intervalSlack = 100 * time.Millisecond
 
 // tell writes the line of an interval: in perf-test output it belongs to the
 // product, and else to the conversation.
-func (o *output) tell(s second) {
+func (o *output) tell(s run.Second) {
 	defer func() { o.pending, o.used, o.sampled = stats.Window{}, 0, 0 }()
 	switch {
-	case o.pending.Empty() && s.stage == engine.Draining && !o.load.Quiet && o.format != "perf-test":
+	case o.pending.Empty() && s.Stage == engine.Draining && !o.load.Quiet && o.format != "perf-test":
 		o.env.say("waiting for the acknowledgements of %s; %s at most",
-			theme.Bytes(s.buffered), theme.Duration(o.drainTimeout))
+			theme.Bytes(s.Buffered), theme.Duration(o.load.system.Producer.DeliveryTimeout()))
 	case o.pending.Empty():
-	case s.stage == engine.Finished && o.pending.End-o.pending.Start < time.Second/2:
+	case s.Stage == engine.Finished && o.pending.End-o.pending.Start < time.Second/2:
 		// The moment after the last second would read as a collapse.
 	case o.rows != nil:
 		o.note(o.rows.Interval(&o.pending))
@@ -216,24 +220,16 @@ func (o *output) tell(s second) {
 
 // progress tells of an interval on stderr. Who closed that does not want to know; the
 // run goes on.
-func (o *output) progress(s second) {
+func (o *output) progress(s run.Second) {
 	now, p := o.env.Now(), &o.load.Plan
 	if o.sampled > 0 {
-		s.sample.ProcessCPU = o.used / o.sampled.Seconds()
+		s.Sample.ProcessCPU = o.used / o.sampled.Seconds()
 	}
 	if p.Reads() {
-		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.sample, p, s.consumerLag)
+		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.Sample, p, s.ConsumerLag)
 		return
 	}
-	_ = report.Progress(o.env.Stderr, now, &o.pending, s.sample, p.Load.Duration.Std())
-}
-
-// warn tells of something that went wrong while the run goes on. On the screen
-// there is no room for it; the end of the run tells it again.
-func (o *output) warn(err error) {
-	if o.screen == nil {
-		o.env.say("%v; the run goes on", err)
-	}
+	_ = report.Progress(o.env.Stderr, now, &o.pending, s.Sample, p.Load.Duration.Std())
 }
 
 func (o *output) note(err error) {
@@ -244,9 +240,6 @@ func (o *output) note(err error) {
 
 // result writes the result to stdout, even when an interval before could not be.
 func (o *output) result(res result.Result, opts report.Options) error {
-	if o.load.part != nil {
-		return nil // the agent has the run file
-	}
 	opts.Theme, opts.Width = o.env.theme(o.load.NoColor, o.load.ASCII), o.env.width()
 	switch {
 	case o.format == "jsonl":
@@ -288,9 +281,9 @@ var states = map[engine.Stage]tui.State{
 }
 
 // tick is a second as the screen takes it.
-func tick(s second) tui.Tick {
+func tick(s run.Second) tui.Tick {
 	return tui.Tick{
-		Windows: s.windows, Sample: s.sample, Verdict: s.verdict, State: states[s.stage],
-		Buffered: s.buffered, InFlight: s.inFlight,
+		Windows: s.Windows, Sample: s.Sample, Verdict: s.Verdict, State: states[s.Stage],
+		Buffered: s.Buffered, InFlight: s.InFlight,
 	}
 }

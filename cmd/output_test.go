@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -24,15 +25,15 @@ func TestALineOfProgressTellsTheCPUOfItsInterval(t *testing.T) {
 	}
 	at := time.Duration(0)
 	for i, length := range []time.Duration{time.Second, time.Second, time.Second, 2 * time.Millisecond} {
-		s := second{
-			windows: []stats.Window{{Start: at, End: at + length, Offered: 1, Acknowledged: 1}},
-			sample:  host.Sample{Interval: length, Cores: 4, ProcessCPU: []float64{0.5, 1.5, 0.25, 3}[i]},
-			stage:   engine.Running,
+		s := run.Second{
+			Windows: []stats.Window{{Start: at, End: at + length, Offered: 1, Acknowledged: 1}},
+			Sample:  host.Sample{Interval: length, Cores: 4, ProcessCPU: []float64{0.5, 1.5, 0.25, 3}[i]},
+			Stage:   engine.Running,
 		}
 		if i == 3 {
-			s.stage = engine.Finished
+			s.Stage = engine.Finished
 		}
-		o.observe(s)
+		o.Observe(s)
 		at += length
 	}
 	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")

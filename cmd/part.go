@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 // newPart is how an agent makes a load: in a process of its own, which gets its job on
@@ -46,17 +47,38 @@ func runPart(ctx context.Context, env *Env) error {
 	defer stop.listen(signals)()
 	go p.listen(ctx, in, stop) // it ends with the load, or the process
 
-	l, err := checkLoad(env, p.run())
-	if err == nil {
-		l.part = p
-		err = l.carryOut(ctx, env, stop)
-	}
+	err := p.make(ctx, env, stop)
 	switch {
 	case p.told: // it ends with what it has told
 	case err != nil:
 		p.failed(err)
 	}
 	return err
+}
+
+// make makes the run.
+func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
+	l, err := checkLoad(env, p.asked())
+	if err != nil {
+		return err
+	}
+	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
+	if err != nil {
+		return usageError(err)
+	}
+	tuneProcess(env, l)
+	r := l.request(env, file, stop)
+	r.Args, r.Part, r.Follows = p.job.Args, &p.job.Part, !p.job.CreateTopic
+	r.Notify = func(n run.Notice) { env.notify(n, l.Quiet) }
+	r.Ready = p.await
+	r.Began = func(at time.Time) result.Start { return p.began(stop, at) }
+	judged := func(res result.Result, err error) error { return worse(judge(res, stop.code(), l.Output), err) }
+	r.Done = func(ctx context.Context, res result.Result, err error) bool { return p.done(ctx, judged(res, err)) }
+	res, err := run.Run(ctx, r, p)
+	if res.RunID == "" {
+		return runError(err)
+	}
+	return judged(res, err)
 }
 
 // part is the conversation with the agent.
@@ -72,8 +94,8 @@ type part struct {
 	out *json.Encoder
 }
 
-// run is the load that a job asks for.
-func (p *part) run() *config.Run {
+// asked is the load that a job asks for.
+func (p *part) asked() *config.Run {
 	r := &config.Run{
 		Plan: p.job.Plan, Properties: p.job.Producer, ConsumerProperties: p.job.Consumer,
 		ResultFile: p.job.RunFile, Output: "text", Quiet: true, Interval: time.Second, DateFormat: "yyyy",
@@ -208,7 +230,8 @@ func (p *part) await(ctx context.Context, h result.Header) error {
 }
 
 // began is how the load began, which it tells the agent too.
-func (p *part) began(now time.Time) result.Start {
+func (p *part) began(stop *stopper, now time.Time) result.Start {
+	stop.begin() // before the agent hears of it: what it orders then is no undoing
 	at := now.UTC()
 	p.tell(cluster.FromProcess{Began: &at})
 	agreed := p.order.Agreed
@@ -216,13 +239,13 @@ func (p *part) began(now time.Time) result.Start {
 	return result.Start{At: at, Agreed: &agreed}
 }
 
-// second tells of one second, without what a screen does not show.
-func (p *part) second(s second) {
+// Observe tells the agent of one second, without what a screen does not show.
+func (p *part) Observe(s run.Second) {
 	told := cluster.Second{
-		Sample: s.sample, Stage: int32(s.stage), Buffered: s.buffered, InFlight: s.inFlight, ConsumerLag: s.consumerLag, BoundBy: s.verdict,
+		Sample: s.Sample, Stage: int32(s.Stage), Buffered: s.Buffered, InFlight: s.InFlight, ConsumerLag: s.ConsumerLag, BoundBy: s.Verdict,
 	}
-	for i := range s.windows {
-		told.Windows = append(told.Windows, s.windows[i].Slim())
+	for i := range s.Windows {
+		told.Windows = append(told.Windows, s.Windows[i].Slim())
 	}
 	p.tell(cluster.FromProcess{Second: &told})
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -42,9 +43,15 @@ func (e *Env) gap() { e.print("\n") }
 // print writes to stderr. Whoever closed that does not want to know.
 func (e *Env) print(text string) { _, _ = io.WriteString(e.Stderr, text) }
 
-// passOn writes a line that somebody else wrote, with what says so before it.
-func passOn(w io.Writer, before string, line []byte) {
-	_, _ = io.WriteString(w, before+theme.Clean(string(line))+"\n")
+// notify says a notice of a run, with quiet only a warning.
+func (e *Env) notify(n run.Notice, quiet bool) {
+	switch {
+	case quiet && !n.Kind.Warning():
+	case n.Kind == run.CommandOutput:
+		e.say("exec: %s", n.Text)
+	default:
+		e.say("%s", n.Text)
+	}
 }
 
 // problems are the lines that an error takes: one for each that was joined, wherever. Within one

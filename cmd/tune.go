@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -151,7 +152,7 @@ func (t *tuner) checkRoot() error {
 	}
 	switch info, err := os.Stat(t.Root); {
 	case err != nil:
-		return fmt.Errorf("--root %s: %w", t.Root, cause(err))
+		return fmt.Errorf("--root %s: %w", t.Root, input.Cause(err))
 	case !info.IsDir():
 		return fmt.Errorf("--root %s: it is no directory", t.Root)
 	}

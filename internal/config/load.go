@@ -33,7 +33,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Plan = b.plan()
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
 	r.Name, r.Hosts = f.run, b.hostsOf(&r.Plan)
-	r.Moments = b.moments(r.Plan.Load.Duration.Std())
+	r.Execs = b.execs(r.Plan.Load.Duration.Std())
 	r.Interval = b.interval()
 	r.Output = b.output()
 	b.checkVerify()

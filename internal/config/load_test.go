@@ -606,15 +606,15 @@ func TestSettingsOfOtherCommandsAreNoMistakes(t *testing.T) {
 	}
 }
 
-func TestMomentsAreCommandsInPairs(t *testing.T) {
+func TestCommandsBesideALoadComeInPairs(t *testing.T) {
 	got := mustLoad(t, given{args: []string{"--at", "10s", "--exec", "kill 1", "--exec", "echo a=b, c", "--at", "1.5", "--at", "0", "--exec", "true"}})
-	want := []Moment{{10 * time.Second, "kill 1"}, {1500 * time.Millisecond, "echo a=b, c"}, {0, "true"}}
-	if diff := cmp.Diff(want, got.Moments); diff != "" {
-		t.Errorf("moments (-want +got):\n%s", diff)
+	want := []plan.Exec{{After: 10 * time.Second, Command: "kill 1"}, {After: 1500 * time.Millisecond, Command: "echo a=b, c"}, {After: 0, Command: "true"}}
+	if diff := cmp.Diff(want, got.Execs); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 	got = mustLoad(t, given{command: plan.Roundtrip, file: "at: [1s, 2s]\nexec: [a, b]"})
-	if diff := cmp.Diff([]Moment{{time.Second, "a"}, {2 * time.Second, "b"}}, got.Moments); diff != "" {
-		t.Errorf("moments of a file (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]plan.Exec{{After: time.Second, Command: "a"}, {After: 2 * time.Second, Command: "b"}}, got.Execs); diff != "" {
+		t.Errorf("commands of a file (-want +got):\n%s", diff)
 	}
 	for args, want := range map[string]string{
 		"--at 1s":                           `--at "1s": there is no command to run then`,

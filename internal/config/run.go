@@ -18,9 +18,9 @@ type Run struct {
 	Name  string // of the run, by which it is merged with others; "": none
 	Hosts Hosts
 
-	Moments    []Moment // in the order in which they were given
-	LedgerFile string   // of an earlier run, whose records are looked for; "": none
-	Ledger     string   // where to leave one when the plan says Verify; "": beside the run file
+	Execs      []plan.Exec // in the order in which they were given
+	LedgerFile string      // of an earlier run, whose records are looked for; "": none
+	Ledger     string      // where to leave one when the plan says Verify; "": beside the run file
 
 	Output     string // "" means: the screen when there is a terminal, text when not
 	ResultFile string // "": the state folder; "none": no file
@@ -42,12 +42,6 @@ type Run struct {
 	Warnings []string          // to be shown before the run
 	Flags    map[string]string // flag → its value
 	Sources  map[string]string // flag → where that came from
-}
-
-// Moment is a command of the user's own, and when to run it.
-type Moment struct {
-	After   time.Duration // from the start of the run
-	Command string
 }
 
 // Outputs are the forms of output of a load command.

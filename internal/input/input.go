@@ -40,7 +40,7 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	tooLong := fmt.Errorf("it is over %d MiB long, which %w", limit/MiB, ErrTooLong)
 	info, err := f.Stat()
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	if info.Size() > limit {
 		return nil, tooLong
@@ -48,7 +48,7 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(info.Size()) + bytes.MinRead) // of a pipe it is 0
 	if _, err := b.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	if int64(b.Len()) > limit {
 		return nil, tooLong
@@ -62,7 +62,7 @@ func Open(path string) (*os.File, error) { return open(path, Patience) }
 func open(path string, patience time.Duration) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	switch mode := info.Mode(); {
 	case mode.IsRegular(), mode&fs.ModeNamedPipe != 0, path == os.DevNull:
@@ -76,7 +76,7 @@ func open(path string, patience time.Duration) (*os.File, error) {
 	// Whatever has taken its place since: opening does not wait.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	if info.Mode()&fs.ModeNamedPipe == 0 {
 		return f, nil
@@ -91,7 +91,7 @@ func open(path string, patience time.Duration) (*os.File, error) {
 func await(f *os.File, patience time.Duration) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return cause(err)
+		return Cause(err)
 	}
 	const pause = 10 * time.Millisecond
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -103,7 +103,7 @@ func await(f *os.File, patience time.Duration) error {
 		})
 		switch {
 		case err != nil:
-			return cause(err)
+			return Cause(err)
 		case ready[0].Revents&unix.POLLIN != 0:
 			return nil
 		case failed != nil && !errors.Is(failed, unix.EINTR):
@@ -115,11 +115,15 @@ func await(f *os.File, patience time.Duration) error {
 	return fmt.Errorf("nobody has written to this pipe for %s: name a file, or write to it", patience)
 }
 
-// cause is what went wrong, without the operation and the path.
-func cause(err error) error {
+// Cause returns the error below the operation and the path, which the caller names.
+func Cause(err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
 		return p.Err
+	case errors.As(err, &l):
+		return l.Err
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package cmd
+package run
 
 import (
 	"bytes"
@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/config"
-
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -29,7 +28,7 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 		{" true\nfalse\n", "true; false: exit 1"},
 	} {
 		t.Run(r.command, func(t *testing.T) {
-			p := play(t, config.Moment{After: 5 * time.Millisecond, Command: r.command})
+			p := play(t, plan.Exec{After: 5 * time.Millisecond, Command: r.command})
 			p.await(2)
 			began, ended := p.events[0], p.events[1]
 			name, _, _ := strings.Cut(r.ends, ": ")
@@ -44,7 +43,7 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 }
 
 func TestCommandsRunAtTheirOwnMomentsWhateverTheirOrder(t *testing.T) {
-	p := play(t, config.Moment{After: 30 * time.Millisecond, Command: "echo two"}, config.Moment{Command: "echo one"})
+	p := play(t, plan.Exec{After: 30 * time.Millisecond, Command: "echo two"}, plan.Exec{Command: "echo one"})
 	p.await(4)
 	p.end()
 	for _, e := range p.events {
@@ -52,7 +51,7 @@ func TestCommandsRunAtTheirOwnMomentsWhateverTheirOrder(t *testing.T) {
 			t.Errorf("the second command ran at %v", e.At)
 		}
 	}
-	for _, want := range []string{"kt: exec: one\n", "kt: exec: two\n"} {
+	for _, want := range []string{"one\n", "two\n"} {
 		if got := p.stderr.String(); !strings.Contains(got, want) {
 			t.Errorf("stderr:\n%swant:\n%s", got, want)
 		}
@@ -60,7 +59,7 @@ func TestCommandsRunAtTheirOwnMomentsWhateverTheirOrder(t *testing.T) {
 }
 
 func TestACommandOfALaterMomentDoesNotRun(t *testing.T) {
-	p := play(t, config.Moment{After: time.Hour, Command: "true"})
+	p := play(t, plan.Exec{After: time.Hour, Command: "true"})
 	p.end()
 	if p.events != nil {
 		t.Errorf("events %v, want none", p.events)
@@ -68,11 +67,11 @@ func TestACommandOfALaterMomentDoesNotRun(t *testing.T) {
 }
 
 func TestWhatACommandWritesIsPassedOnByLines(t *testing.T) {
-	long := strings.Repeat("x", maxMomentLine+1)
-	p := play(t, config.Moment{Command: fmt.Sprintf("echo out; echo err >&2; printf %s; printf '\\nno end'; cat", long)})
+	long := strings.Repeat("x", maxExecLine+1)
+	p := play(t, plan.Exec{Command: fmt.Sprintf("echo out; echo err >&2; printf %s; printf '\\nno end'; cat", long)})
 	p.await(2)
 	p.end()
-	want := "kt: exec: out\nkt: exec: err\nkt: exec: " + long[1:] + "\nkt: exec: x\nkt: exec: no end\n"
+	want := "out\nerr\n" + long[1:] + "\nx\nno end\n"
 	if got := p.stderr.String(); got != want {
 		t.Errorf("stderr has %d bytes, want %d: %.80q", len(got), len(want), got)
 	}
@@ -86,7 +85,7 @@ func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
 		{"in time to say a last word", "trap 'echo bye; exit 7' TERM; echo on; while :; do sleep 0.01; done", "exit 7: bye"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			p := play(t, config.Moment{Command: r.command})
+			p := play(t, plan.Exec{Command: r.command})
 			p.await(1)
 			if strings.Contains(r.command, "trap") {
 				p.stderr.await(t, "on\n") // the trap is set
@@ -123,7 +122,7 @@ func TestTheLastLineOfACommandIsCut(t *testing.T) {
 }
 
 func TestACommandThatFailedDoesNotWaitForWhatItLeft(t *testing.T) {
-	p := play(t, config.Moment{Command: "echo why; sleep 60 & exit 2"})
+	p := play(t, plan.Exec{Command: "echo why; sleep 60 & exit 2"})
 	p.await(2)
 	p.end()
 	if got := p.events[1]; !strings.HasSuffix(got.Text, ": exit 2: why") {
@@ -134,7 +133,7 @@ func TestACommandThatFailedDoesNotWaitForWhatItLeft(t *testing.T) {
 // A broker that a command starts is to outlive it, and the run.
 func TestWhatACommandLeftInTheBackgroundGoesOn(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "go-on")
-	p := play(t, config.Moment{Command: fmt.Sprintf("mkfifo %[1]s; (read line <%[1]s; echo $line >%[1]s.done) & echo left", pipe)})
+	p := play(t, plan.Exec{Command: fmt.Sprintf("mkfifo %[1]s; (read line <%[1]s; echo $line >%[1]s.done) & echo left", pipe)})
 	p.await(2)
 	p.end()
 	if err := os.WriteFile(pipe, []byte("alive\n"), 0); err != nil {
@@ -146,22 +145,22 @@ func TestWhatACommandLeftInTheBackgroundGoesOn(t *testing.T) {
 	})
 }
 
-// played is a run with nothing in it but moments.
+// played is a run with nothing in it but commands.
 type played struct {
-	*moments
+	*execs
 	t      *testing.T
 	cancel context.CancelFunc
 	stderr *lines
 	events []stats.Event // those seen
 }
 
-func play(t *testing.T, list ...config.Moment) *played {
+func play(t *testing.T, list ...plan.Exec) *played {
 	t.Helper()
 	p := &played{t: t, stderr: &lines{}}
-	p.moments = newMoments(list, p.stderr)
+	p.execs = newExecs(list, p.stderr.note)
 	p.patience = 20 * time.Millisecond
-	if slices.ContainsFunc(list, func(m config.Moment) bool { return strings.Contains(m.Command, "bye") }) {
-		p.patience = momentPatience
+	if slices.ContainsFunc(list, func(m plan.Exec) bool { return strings.Contains(m.Command, "bye") }) {
+		p.patience = execPatience
 	}
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(t.Context())
@@ -186,16 +185,16 @@ func (p *played) await(n int) {
 	})
 }
 
-// lines is a writer that can be read at the same time.
+// lines are the notices so far, a line each.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *lines) note(n Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.text.Write(b)
+	l.text.WriteString(n.Text + "\n")
 }
 
 func (l *lines) String() string {

@@ -1,4 +1,4 @@
-package cmd
+package run
 
 import (
 	"bufio"
@@ -13,74 +13,73 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// moments runs the commands and tells when each began and ended. What they write goes
-// to the conversation, line by line. A screen or --quiet leaves none: so the last line
-// of a command that failed goes into the event of its end too.
-type moments struct {
-	list     []config.Moment
-	stderr   io.Writer     // the conversation
+// execs runs the commands beside a load and reports when each began and ended. Each line
+// that they write is a notice. Not everybody shows notices, so the last line of a command
+// that failed is in the event of its end too.
+type execs struct {
+	list     []plan.Exec
+	notify   func(Notice)
 	patience time.Duration // from SIGTERM to SIGKILL
 
 	running sync.WaitGroup
-	writing sync.Mutex // one line after the other; apart from mu, for a terminal may take nothing
+	writing sync.Mutex // one line after the other; apart from mu, because whoever is notified may hang
 
 	mu     sync.Mutex // guards events
 	events []stats.Event
 }
 
-var _ engine.Source = (*moments)(nil)
+var _ engine.Source = (*execs)(nil)
 
 const (
-	momentPatience = 2 * time.Second
+	execPatience = 2 * time.Second
 
 	// lastWords is how long kt reads on what was written, once the run has ended or a
 	// command has failed: processes that it has left in the background may write on.
 	lastWords = 100 * time.Millisecond
 
-	momentPrefix  = prefix + "exec: "
-	maxMomentLine = 64 << 10 // a longer line is written in pieces
-	maxReason     = 200      // characters of a line in an event
+	maxExecLine = 64 << 10 // a longer line is written in pieces
+	maxReason   = 200      // characters of a line in an event
 )
 
-func newMoments(list []config.Moment, stderr io.Writer) *moments {
-	return &moments{list: list, stderr: stderr, patience: momentPatience}
+func newExecs(list []plan.Exec, notify func(Notice)) *execs {
+	return &execs{list: list, notify: notify, patience: execPatience}
 }
 
-// Start waits for the moments, until ctx ends. A command that still runs then is
+// Start waits until each command is due, or ctx ends. A command that still runs then is
 // ended.
-func (m *moments) Start(ctx context.Context, now func() time.Duration) {
-	for _, one := range m.list {
-		m.running.Go(func() {
+func (e *execs) Start(ctx context.Context, now func() time.Duration) {
+	for _, one := range e.list {
+		e.running.Go(func() {
 			due := time.NewTimer(one.After - now())
 			defer due.Stop()
 			select {
 			case <-ctx.Done():
 			case <-due.C:
-				m.run(ctx, one.Command, now)
+				e.run(ctx, one.Command, now)
 			}
 		})
 	}
 }
 
 // Take hands over the events since the last call.
-func (m *moments) Take() stats.Window {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	events := m.events
-	m.events = nil
+func (e *execs) Take() stats.Window {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	events := e.events
+	e.events = nil
 	return stats.Window{Events: events}
 }
 
 // Wait returns when no command runs any more.
-func (m *moments) Wait() { m.running.Wait() }
+func (e *execs) Wait() { e.running.Wait() }
 
 // run carries out one command.
-func (m *moments) run(ctx context.Context, command string, now func() time.Duration) {
+func (e *execs) run(ctx context.Context, command string, now func() time.Duration) {
 	name := strings.ReplaceAll(strings.TrimSpace(command), "\n", "; ") // an event is one line
 	cmd := exec.Command("sh", "-c", command)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C is kt's alone, and its children end with it
@@ -93,16 +92,16 @@ func (m *moments) run(ctx context.Context, command string, now func() time.Durat
 		_ = w.Close() // the command has a copy
 	}
 	if err != nil {
-		m.tell(stats.ExecEnded, now(), fmt.Sprintf("%s: %v", name, err))
+		e.tell(stats.ExecEnded, now(), fmt.Sprintf("%s: %v", name, err))
 		return
 	}
-	m.tell(stats.Exec, now(), "ran: "+name)
+	e.tell(stats.Exec, now(), "ran: "+name)
 
 	heard, ended := make(chan struct{}), make(chan struct{})
 	var last lastLine
 	go func() {
 		defer close(heard)
-		m.pass(r, &last)
+		e.pass(r, &last)
 	}()
 	var at time.Duration
 	go func() {
@@ -113,7 +112,7 @@ func (m *moments) run(ctx context.Context, command string, now func() time.Durat
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		m.end(cmd.Process.Pid, ended)
+		e.end(cmd.Process.Pid, ended)
 	}
 	text := name + ": " + exitText(err)
 	if failed(err) {
@@ -125,7 +124,7 @@ func (m *moments) run(ctx context.Context, command string, now func() time.Durat
 			text += ": " + said
 		}
 	}
-	m.tell(stats.ExecEnded, at, text)
+	e.tell(stats.ExecEnded, at, text)
 	// What it has left in the background may go on writing until the run ends, and
 	// running after that: a broker that it has started, say.
 	select {
@@ -138,7 +137,7 @@ func (m *moments) run(ctx context.Context, command string, now func() time.Durat
 }
 
 // end ends a command with all that it has started: politely first.
-func (m *moments) end(pid int, ended <-chan struct{}) {
+func (e *execs) end(pid int, ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
@@ -148,31 +147,31 @@ func (m *moments) end(pid int, ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
-	case <-time.After(m.patience):
+	case <-time.After(e.patience):
 	}
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
 	<-ended
 }
 
-// pass writes what a command writes, as it comes, and keeps the last line of it.
-func (m *moments) pass(r io.Reader, last *lastLine) {
-	lines := bufio.NewReaderSize(r, maxMomentLine)
+// pass makes a notice of each line that a command writes, and keeps the last one.
+func (e *execs) pass(r io.Reader, last *lastLine) {
+	lines := bufio.NewReaderSize(r, maxExecLine)
 	for {
 		line, _, err := lines.ReadLine()
 		if err != nil {
 			return
 		}
 		last.set(line)
-		m.writing.Lock()
-		passOn(m.stderr, momentPrefix, line)
-		m.writing.Unlock()
+		e.writing.Lock()
+		e.notify(Notice{Kind: CommandOutput, Text: string(line)})
+		e.writing.Unlock()
 	}
 }
 
-func (m *moments) tell(kind stats.EventKind, at time.Duration, text string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.events = append(m.events, stats.Event{At: at, Kind: kind, Broker: -1, To: -1, Text: text})
+func (e *execs) tell(kind stats.EventKind, at time.Duration, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, stats.Event{At: at, Kind: kind, Broker: -1, To: -1, Text: text})
 }
 
 // lastLine is the last line that a command has written which holds anything.
@@ -201,8 +200,8 @@ func (l *lastLine) get() string {
 	return l.text
 }
 
-// failed tells whether a command has ended by itself and not well; who is killed has
-// no reason to tell.
+// failed reports whether a command has ended by itself with an error. One that was killed
+// has no reason to give.
 func failed(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.Exited()

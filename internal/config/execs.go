@@ -3,11 +3,13 @@ package config
 import (
 	"strings"
 	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
-// moments pairs every --at with its --exec, in the order in which they were given.
-// length is how long the run lasts, 0 when nobody knows.
-func (b *builder) moments(length time.Duration) []Moment {
+// execs pairs every --at with its --exec, in the order in which they were given.
+// length is how long the run lasts; 0: not known.
+func (b *builder) execs(length time.Duration) []plan.Exec {
 	at, commands := b.f.at, b.f.exec
 	switch {
 	case len(at) > len(commands):
@@ -17,7 +19,7 @@ func (b *builder) moments(length time.Duration) []Moment {
 		b.bad("--exec %q: there is no time to run it at: give it an --at TIME of its own", commands[len(at)])
 		return nil
 	}
-	var all []Moment
+	var all []plan.Exec
 	for i, text := range at {
 		after, err := parseTime(text, time.Second)
 		switch {
@@ -28,7 +30,7 @@ func (b *builder) moments(length time.Duration) []Moment {
 		case strings.TrimSpace(commands[i]) == "":
 			b.bad("--exec %q: it is no command", commands[i])
 		}
-		all = append(all, Moment{after, commands[i]})
+		all = append(all, plan.Exec{After: after, Command: commands[i]})
 	}
 	return all
 }

@@ -1,0 +1,142 @@
+package system
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// session is a cluster and its topics, for one run.
+type session struct {
+	*System
+	plan      *plan.Plan
+	options   run.Options
+	bootstrap []string
+	embedded  *kafka.Embedded // nil: a real cluster
+	cluster   *kafka.Cluster
+	topics    []result.Topic // the one that is written to, or all that are read
+
+	producer *kafka.Producer // nil: nobody writes
+	consumer *kafka.Consumer // nil: nobody reads
+	watcher  *kafka.Watcher  // nil: nobody watches
+}
+
+// Describe completes a header with the settings, the cluster and the topics.
+func (s *session) Describe(h *result.Header) {
+	s.System.Describe(h)
+	h.Embedded = s.embedded != nil
+	h.Environment.Cluster, h.Environment.Topic = s.cluster.Info, s.topics[0]
+	if len(s.topics) > 1 {
+		h.Environment.Topics = s.topics
+	}
+}
+
+// NewBook opens the account of what is about to be written.
+func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
+	t := &s.topics[0]
+	ends, epochs, err := s.cluster.Ends(ctx, *t)
+	if err != nil {
+		return nil, fmt.Errorf("find the last offsets of topic %s: %w", t.Name, err)
+	}
+	return &ledger.Book{
+		Topic: t.Name, TopicID: t.ID, SameTopic: true, Start: ends, StartEpochs: epochs,
+		Idempotent: s.Producer.Idempotent(), Acks: s.Producer.Acks(), Retries: s.Producer.Retries(),
+	}, nil
+}
+
+// Open makes the drivers, and what is watched beside them.
+func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, err error) {
+	if s.writes {
+		s.producer = &kafka.Producer{
+			Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: s.topics[0].Partitions,
+		}
+		if book != nil {
+			s.producer.Run = book.Run
+		}
+		c.Send, c.Limits = s.producer, s.limits()
+	}
+	if s.reads {
+		if err := s.openConsumer(ctx, book); err != nil {
+			return c, misfit(err)
+		}
+		c.Read = s.consumer
+	}
+	c.Sources, err = s.sources()
+	return c, err
+}
+
+func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (err error) {
+	reading := kafka.Reading{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
+	if s.producer != nil {
+		reading.Run, reading.Written = s.producer.Run, s.producer.Acked
+	}
+	if s.plan.Verify {
+		reading.Book, reading.Again = book, s.readsAgain
+	}
+	s.consumer, err = kafka.NewConsumer(ctx, s.cluster, reading)
+	return err
+}
+
+func (s *session) readsAgain(partitions int) {
+	s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below what had been read (partitions: %d): reading those again", partitions)})
+}
+
+// sources are what is watched beside the load.
+func (s *session) sources() (all []engine.Source, err error) {
+	if s.embedded == nil && s.options.Watch {
+		var names []string
+		for i := range s.topics {
+			names = append(names, s.topics[i].Name)
+		}
+		var base map[string]int32
+		if s.consumer != nil {
+			base = s.consumer.Layout()
+		}
+		if s.watcher, err = kafka.NewWatcher(s.cluster, names, base); err != nil {
+			return nil, err
+		}
+		all = append(all, s.watcher)
+	}
+	if s.consumer != nil {
+		all = append(all, s.consumer.ConsumerLag())
+		if s.embedded != nil {
+			all = append(all, s.embedded.RecordDeleter(s.consumer))
+		}
+	}
+	return all, nil
+}
+
+// Lanes returns what the producers wrote.
+func (s *session) Lanes() []ledger.Lane { return s.producer.Lanes() }
+
+// Readings returns what the consumers read, one reading for each group.
+func (s *session) Readings(ctx context.Context) ([]*ledger.Reader, error) {
+	return s.consumer.Readings(ctx)
+}
+
+// Delete deletes the topic that was created for the load.
+func (s *session) Delete(ctx context.Context) error {
+	if t := &s.topics[0]; t.Created {
+		return s.cluster.DeleteTopic(ctx, t.Name)
+	}
+	return nil
+}
+
+// Close frees the connections, and stops the embedded broker.
+func (s *session) Close() {
+	if s.watcher != nil {
+		s.watcher.Close()
+	}
+	if s.cluster != nil {
+		s.cluster.Close()
+	}
+	if s.embedded != nil {
+		s.embedded.Close()
+	}
+}

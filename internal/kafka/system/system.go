@@ -1,0 +1,175 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// System is Kafka, with the settings of the clients of one plan. New makes it.
+type System struct {
+	Producer javaconf.Producer // of a plan that writes
+	Consumer javaconf.Consumer // of a plan that reads
+
+	values        *kafka.Values
+	writes, reads bool
+}
+
+var _ run.System = (*System)(nil)
+
+// New checks the Java properties of the clients of a plan, and makes what its records hold.
+// It completes the plan with what a payload file says. With lenient, a property that a
+// client does not have is a warning.
+func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (*System, []string, error) {
+	s := &System{writes: p.Writes(), reads: p.Reads()}
+	var warnings []string
+	var err error
+	if s.writes {
+		if s.values, err = kafka.MakeValues(p); err != nil {
+			return nil, nil, err
+		}
+		s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
+		if err == nil {
+			s.Producer = kafka.FitBatches(s.Producer, *p, s.values)
+		}
+	}
+	if s.reads {
+		settings, more, bad := javaconf.ParseConsumer(consumer, lenient)
+		s.Consumer, warnings, err = settings, append(warnings, more...), errors.Join(err, bad)
+	}
+	return s, warnings, err
+}
+
+// Describe completes a header with the settings of the clients.
+func (s *System) Describe(h *result.Header) {
+	if s.writes {
+		h.Config = s.Producer.All()
+	}
+	if s.reads {
+		h.ConsumerConfig = s.Consumer.All()
+	}
+}
+
+// Connect connects to the cluster of the plan, or starts the embedded broker where the plan
+// names none. It never does the second because the first failed.
+func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
+	c := &session{System: s, plan: p, options: o, bootstrap: p.Bootstrap}
+	if p.Embedded() {
+		embedded, err := kafka.StartEmbedded(p.Reads())
+		if err != nil {
+			return nil, err
+		}
+		c.embedded, c.bootstrap = embedded, embedded.Addrs()
+		fitEmbedded(p, o.Notify)
+	}
+	if err := c.connect(ctx); err != nil {
+		c.Close()
+		return nil, misfit(err)
+	}
+	return c, nil
+}
+
+// embeddedRate is what a round trip offers the embedded broker without a rate, in records a
+// second. The broker holds unread records in memory: unlimited, a reader that falls behind
+// would fill it.
+const embeddedRate = 50_000
+
+// fitEmbedded fits the plan of a round trip to the embedded broker.
+func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
+	if !p.Reads() {
+		return
+	}
+	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
+		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
+		notify(run.Notice{Kind: run.RateChosen, Count: embeddedRate, Text: fmt.Sprintf("the broker inside kt keeps in memory what was not read yet, so it is offered %s records a second; set another with --rate", theme.Count(embeddedRate))})
+	}
+	configs := maps.Clone(p.Topic.Configs)
+	if configs == nil {
+		configs = make(map[string]string)
+	}
+	if _, given := configs["segment.bytes"]; !given {
+		configs["segment.bytes"] = fmt.Sprint(kafka.EmbeddedSegment)
+	}
+	p.Topic.Configs = configs
+}
+
+// connect reaches the cluster and prepares the topics.
+func (s *session) connect(ctx context.Context) (err error) {
+	within := s.Consumer.ReachTimeout()
+	if s.writes {
+		within = s.Producer.ReachTimeout()
+	}
+	if s.cluster, err = kafka.Connect(ctx, kafka.Access{Bootstrap: s.bootstrap, ClientID: "kt-admin", Timeout: within}); err != nil {
+		return err
+	}
+	if s.options.All {
+		if err := s.cluster.Reach(ctx); err != nil {
+			return err
+		}
+	}
+	for _, u := range s.cluster.Unreached {
+		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("bootstrap server %v; going on with the others", u)})
+	}
+	if !s.writes {
+		s.topics, err = s.cluster.ReadTopics(ctx, *s.plan)
+	} else {
+		err = s.ensureTopic(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	t := s.topics[0]
+	if policy := t.Configs["cleanup.policy"]; s.plan.Verify && strings.Contains(policy, "compact") {
+		err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): records that a later one replaces are meant to go", t.Name, policy)
+		return errors.Join(&run.MisfitError{Err: err}, s.Delete(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+func (s *session) ensureTopic(ctx context.Context) error {
+	t, err := s.cluster.EnsureTopic(ctx, *s.plan, s.Producer.Compression() != "none")
+	if err != nil {
+		return err
+	}
+	s.topics = []result.Topic{t}
+	if t.Created && s.embedded == nil {
+		s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created topic %s (partitions %d, replication factor %d)", t.Name, t.Partitions, t.ReplicationFactor)})
+	}
+	return nil
+}
+
+// misfit marks the errors of a plan that does not fit the cluster.
+func misfit(err error) error {
+	var plan *kafka.MisfitError
+	var address *kafka.AddressError
+	if errors.As(err, &plan) || errors.As(err, &address) {
+		return &run.MisfitError{Err: err}
+	}
+	return err
+}
+
+// limits are how much may wait for acknowledgements, and how long.
+func (s *session) limits() engine.Options {
+	o := engine.Options{
+		BufferBytes: s.Producer.BufferMemory(),
+		MaxBlock:    max(s.Producer.MaxBlock(), 1), // 0 means the default there, and not to wait in Java
+		// The client gives up by itself at delivery.timeout.ms. The rest is for it to
+		// report that.
+		DrainTimeout: s.Producer.DeliveryTimeout() + 5*time.Second,
+	}
+	if s.plan.Load.Rate.IsUnlimited() {
+		o.BufferOps = min(engine.DefaultBufferOps, kafka.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
+	}
+	return o
+}

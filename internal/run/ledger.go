@@ -1,0 +1,156 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// stampRun is the run's id as the stamps carry it.
+func stampRun(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
+}
+
+// ReadBook reads the ledger of an earlier run, whose records a plan is to look for. A plan
+// that names no topic gets the ledger's.
+func ReadBook(path string, p *plan.Plan) (*ledger.Book, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--verify %s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	book, err := ledger.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("--verify: read ledger %s: %w", path, err)
+	}
+	if err := plan.CheckTopic(book.Topic); err != nil { // anybody may have written the file, and the name goes into a path
+		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %.60q: %w", path, book.Topic, err)
+	}
+	switch {
+	case p.Topic.Name == "" && p.Read.Include == "":
+		p.Topic.Name = book.Topic
+	case p.Read.Include != "" || p.Topic.Name != book.Topic:
+		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %s: read that one", path, book.Topic)
+	}
+	return book, nil
+}
+
+// checkBook checks that the topic is still the one that the ledger is about.
+func (m *maker) checkBook(t *result.Topic) error {
+	if m.Book == nil || m.Book.TopicID == "" {
+		return nil
+	}
+	if m.Book.TopicID != t.ID {
+		return misfit("--verify %s: topic %s was deleted and made again since: none of the ledger's records can be there", m.BookName, t.Name)
+	}
+	m.Book.SameTopic = true
+	return nil
+}
+
+// account closes the books: what was written goes into the ledger file, and what was read
+// is compared with it.
+func (m *maker) account(ctx context.Context) (*ledger.Verdict, error) {
+	if m.book == nil {
+		return nil, nil
+	}
+	var err error
+	if m.Plan.Writes() {
+		m.book.Lanes = m.session.Lanes()
+		err = m.writeLedger()
+	}
+	if !m.Plan.Reads() || !m.Plan.Verify {
+		return nil, err
+	}
+	readings, unknown := m.session.Readings(ctx)
+	if unknown != nil {
+		m.Notify(Notice{Kind: LogsUnknown, Text: "what the logs of some partitions hold is not known, so their records count as unchecked: " + strings.Join(reasons(unknown), "; ")})
+	}
+	v := m.book.Verify(readings...)
+	if v.OfAnotherRun {
+		err = errors.Join(err, fmt.Errorf("--verify %s: the topic holds records of another run and none of this ledger's", m.BookName))
+	}
+	return &v, err
+}
+
+// reasons are the different lines of an error.
+func reasons(err error) (lines []string) {
+	seen := make(map[string]bool)
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !seen[line] {
+			seen[line] = true
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// writeLedger leaves the ledger of a run with Verify.
+func (m *maker) writeLedger() error {
+	path := m.ledgerPath()
+	if path == "" {
+		return nil
+	}
+	err := ledger.WriteFile(path, m.book)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("ledger %s: it was made while the run went on, and kt does not overwrite ledgers", path)
+	}
+	if err != nil {
+		return fmt.Errorf("ledger %s: %w", path, input.Cause(err))
+	}
+	at := m.Plan.Bootstrap
+	if len(at) == 0 {
+		for _, b := range m.header.Environment.Cluster.Brokers {
+			at = append(at, b.Addr)
+		}
+	}
+	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: fmt.Sprintf("ledger %s; check the topic against it with: kt consume --verify %s --bootstrap-server %s", path, path, strings.Join(at, ","))})
+	return nil
+}
+
+// ledgerPath is where the ledger goes: where the request says, else beside the run file;
+// "" when there is none.
+func (m *maker) ledgerPath() string {
+	switch {
+	case !m.Plan.Verify || !m.Plan.Writes(), m.together(): // it is of one process
+		return ""
+	case m.Ledger != "":
+		return m.Ledger
+	case m.File == nil:
+		return ""
+	}
+	return strings.TrimSuffix(m.File.path, filepath.Ext(m.File.path)) + ".ledger"
+}
+
+// checkLedger checks, before anything is made, that the ledger can be left.
+func (m *maker) checkLedger() error {
+	path := m.ledgerPath()
+	if path == "" {
+		if m.Plan.Verify && !m.Plan.Reads() {
+			return misfit("--verify: there is no run file that the ledger could lie beside; name it with --ledger FILE")
+		}
+		return nil
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return misfit("--ledger %s: it exists, and kt does not overwrite ledgers; name another file or remove it", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".kt-*")
+	if err != nil {
+		return misfit("--ledger %s: %w", path, input.Cause(err))
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil { // it was only to see whether one can be made
+		return &MisfitError{err}
+	}
+	return nil
+}

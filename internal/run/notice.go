@@ -1,0 +1,34 @@
+package run
+
+// Notice is a message of a run while it goes on, for whoever has asked for it.
+type Notice struct {
+	Kind  NoticeKind
+	Text  string // a sentence for people; of CommandOutput the line as it is
+	Path  string // of LedgerWritten
+	Count int64  // of RateChosen: records a second; of ReadingAgain: partitions
+}
+
+// NoticeKind tells what a notice is about.
+type NoticeKind int
+
+// The kinds of notices.
+const (
+	BrokerUnreached NoticeKind = iota // an address does not answer, while another does
+	RateChosen                        // the plan has no rate, and the system needs one
+	TopicCreated
+	TopicKept     // what existed before the run is not deleted
+	FileFailed    // the run file cannot be written any more, and the run goes on
+	ReadingAgain  // logs were cut off below what was read
+	LogsUnknown   // the logs of some partitions cannot be read, so their records are unchecked
+	LedgerWritten // and where
+	CommandOutput // a line that a command beside the load has written
+)
+
+// Warning reports whether the notice is of something that is not as it was asked for.
+func (k NoticeKind) Warning() bool {
+	switch k {
+	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown:
+		return true
+	}
+	return false
+}

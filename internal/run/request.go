@@ -1,0 +1,88 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Request is everything that a run needs, as values. Plan and System are required. The zero
+// value of each other field means what its comment says.
+type Request struct {
+	Plan   plan.Plan
+	System System
+
+	Version string           // of kt, for the header
+	Args    []string         // the command line, for the header
+	Part    *result.Part     // of a bigger run; nil: the run stands for itself
+	Follows bool             // another process of the same load watches the system
+	Execs   []plan.Exec      // commands to run beside the load
+	Now     func() time.Time // the wall clock; nil: time.Now
+
+	File     *File        // the run file, which Run completes or discards; nil: none
+	Ledger   string       // the ledger file of a verified load; "": beside the run file
+	Book     *ledger.Book // of an earlier run, whose records are looked for; nil: none
+	BookName string       // for messages: the file that Book was read from
+
+	Stop   <-chan struct{} // closed: stop sending, drain and finish; nil: never
+	Notify func(Notice)    // called from several goroutines; nil: nobody listens
+	Status *engine.Status  // kept up to date while the load goes on; nil: nobody looks
+
+	// Opened is called when the system has been reached, before any client is open. An
+	// error ends the run.
+	Opened func(h result.Header) error
+
+	// Ready is called when every client is open. The load begins when it returns, or never
+	// if that is an error.
+	Ready func(ctx context.Context, h result.Header) error
+
+	// Began is called when the load begins. It returns the start to write down. nil: by the
+	// clock of this host.
+	Began func(at time.Time) result.Start
+
+	// Done is called when the result is complete and the run file is written. It reports
+	// whether what the run made may be deleted now. err is of what went wrong beside the
+	// load. nil: it may.
+	Done func(ctx context.Context, res result.Result, err error) bool
+}
+
+// Observer follows a run. Observe is called once a second from one goroutine, in order. It
+// must not change what it gets. A slow observer gets merged seconds. It holds up neither the
+// run nor other observers, except that Run waits for it at the end, until its ctx ends.
+type Observer interface{ Observe(Second) }
+
+// Second is what happened in one second of a run, or in several for a slow observer.
+type Second struct {
+	Windows     []stats.Window // one for each phase that had something to count, warm-up first
+	Sample      host.Sample
+	Verdict     result.Verdict // so far
+	Stage       engine.Stage
+	Buffered    int64 // bytes waiting for acknowledgements
+	InFlight    int   // requests
+	ConsumerLag int64 // records waiting to be read
+}
+
+// merge returns the second that spans an older one and s.
+func (s Second) merge(older Second) Second {
+	s.Windows = engine.MergeWindows(older.Windows, s.Windows)
+	older.Sample.Add(s.Sample)
+	s.Sample = older.Sample
+	return s
+}
+
+// Func makes a run: Run does here, others do on many hosts.
+type Func func(ctx context.Context, r Request, observers ...Observer) (result.Result, error)
+
+// MisfitError is an error of a request that does not fit the system or the files beside
+// it: nothing was done, and somebody has to change one of them.
+type MisfitError struct{ Err error }
+
+func (e *MisfitError) Error() string { return e.Err.Error() }
+
+func (e *MisfitError) Unwrap() error { return e.Err }

@@ -1,0 +1,191 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Run makes one run. Where an error comes with a result (whose RunID is set), the load was
+// made, and the error is of what went wrong beside it. When ctx ends, the run ends at once,
+// and what is outstanding is counted as unknown.
+func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, error) {
+	m := &maker{Request: r}
+	defer m.File.Discard()
+	m.setDefaults()
+	if err := m.checkLedger(); err != nil {
+		return result.Result{}, err
+	}
+	session, err := m.System.Connect(ctx, &m.Plan, Options{All: m.together(), Watch: !m.Follows, Notify: m.Notify})
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer session.Close()
+	m.session = session
+	end, err := m.load(ctx, observers)
+	if err != nil {
+		return result.Result{}, errors.Join(err, session.Delete(context.WithoutCancel(ctx)))
+	}
+	return m.finish(ctx, end)
+}
+
+// maker makes one run.
+type maker struct {
+	Request
+
+	session Session
+	header  result.Header
+	book    *ledger.Book // nil: no record is accounted for
+	feed    *feed
+}
+
+func (m *maker) setDefaults() {
+	if m.Now == nil {
+		m.Now = time.Now
+	}
+	if m.Notify == nil {
+		m.Notify = func(Notice) {}
+	}
+	if m.Status == nil {
+		m.Status = new(engine.Status)
+	}
+}
+
+// together reports whether the run was started together with others, of one load.
+func (m *maker) together() bool { return m.Part != nil && m.Part.Epoch != "" }
+
+// load makes the load. An error means that none was made.
+func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, error) {
+	m.describe()
+	if err := m.checkTopic(); err != nil {
+		return engine.End{}, err
+	}
+	m.book = m.Book
+	if m.Plan.Payload.Stamp {
+		book, err := m.session.NewBook(ctx)
+		if err != nil {
+			return engine.End{}, err
+		}
+		book.Run = stampRun(m.header.RunID)
+		m.book = book
+	}
+	clients, err := m.session.Open(ctx, m.book)
+	if err != nil {
+		return engine.End{}, err
+	}
+	if m.Opened != nil {
+		if err := m.Opened(m.header); err != nil {
+			return engine.End{}, err
+		}
+	}
+	if m.feed, err = m.newFeed(observers); err != nil {
+		return engine.End{}, err
+	}
+	defer m.feed.close(ctx)
+	return engine.Run(ctx, m.Plan, clients.Drivers, m.options(clients), m.feed)
+}
+
+// options completes the limits of the clients with what is the run's.
+func (m *maker) options(c Clients) engine.Options {
+	o := c.Limits
+	o.Stop, o.Status = m.Stop, m.Status
+	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, c.Sources...)
+	o.Started = func() { m.feed.begin(m.start()) }
+	if m.Ready != nil {
+		o.Ready = func(ctx context.Context) error { return m.Ready(ctx, m.header) }
+	}
+	return o
+}
+
+// start is called when the load begins.
+func (m *maker) start() (time.Time, result.Start) {
+	now := m.Now()
+	if m.Began != nil {
+		return now, m.Began(now)
+	}
+	return now, result.Start{At: now.UTC()}
+}
+
+// describe writes down what is known before the first record.
+func (m *maker) describe() {
+	m.header = result.Header{
+		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
+		Args: m.Args, Part: m.Part, Plan: m.Plan,
+		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
+	}
+	m.session.Describe(&m.header)
+}
+
+// checkTopic checks that the plan can be carried out on the topic.
+func (m *maker) checkTopic() error {
+	t := &m.header.Environment.Topic
+	if n := m.Plan.Share.Slots; n > t.Partitions {
+		return misfit("topic %s has %s: each of %d processes reads what it wrote, from partitions of its own; give it more, or fewer --processes", t.Name, theme.Plural(t.Partitions, "partition", "partitions"), n)
+	}
+	return m.checkBook(t)
+}
+
+// finish verifies, writes down the end, and cleans up.
+func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, error) {
+	trailer := trailerOf(end)
+	var err error
+	trailer.Verify, err = m.account(ctx)
+	res, fileErr := m.feed.finish(trailer)
+	if m.File != nil {
+		m.File.kept = true
+	}
+	err = errors.Join(fileErr, err)
+	if m.Done == nil || m.Done(ctx, res, err) {
+		err = errors.Join(err, m.delete(ctx))
+	}
+	return res, err
+}
+
+// delete deletes the topic if the plan says so and this run created it.
+func (m *maker) delete(ctx context.Context) error {
+	t := &m.header.Environment.Topic
+	switch {
+	case !m.Plan.Topic.Delete:
+		return nil
+	case !t.Created:
+		m.Notify(Notice{Kind: TopicKept, Text: fmt.Sprintf("topic %s was there before this run, so --delete-topic leaves it", t.Name)})
+		return nil
+	}
+	return m.session.Delete(context.WithoutCancel(ctx))
+}
+
+func trailerOf(end engine.End) result.Trailer {
+	t := result.Trailer{
+		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(),
+		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, Reading: string(end.Reading),
+	}
+	if end.Stopped {
+		t.Ended = result.Interrupted
+	}
+	if end.ReadErr != nil {
+		t.ReadError = end.ReadErr.Error()
+	}
+	return t
+}
+
+func misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
+
+var _ Func = Run
+
+// Stem is the part of a run file's name that tells what the load was.
+func Stem(p *plan.Plan) string {
+	topic := p.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
+	if topic == "" {
+		topic = "topics" // that match a pattern, which would be no name for a file
+	}
+	return fmt.Sprintf("%s-%s", p.Command, topic)
+}

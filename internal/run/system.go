@@ -1,0 +1,55 @@
+package run
+
+import (
+	"context"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// System is a kind of system that loads are made on, with the settings of its clients.
+type System interface {
+	// Connect reaches the system that p names, makes what p writes to and finds what it
+	// reads. Where p names no system, it starts one inside the process if it can, and fits
+	// p to that. On an error nothing is left behind.
+	Connect(ctx context.Context, p *plan.Plan, o Options) (Session, error)
+}
+
+// Options tell a System more than a plan does.
+type Options struct {
+	All    bool // every broker has to answer: other hosts share the load
+	Watch  bool // report what happens to the system while the load goes on
+	Notify func(Notice)
+}
+
+// Session is a system that was reached for one run. Its methods are called one after the
+// other.
+type Session interface {
+	// Describe completes a header with the settings of the clients and with what the load
+	// goes to.
+	Describe(h *result.Header)
+	// NewBook opens the account of what is about to be written.
+	NewBook(ctx context.Context) (*ledger.Book, error)
+	// Open makes what carries the load. book may be nil. If it is the one that NewBook
+	// made, what is written is stamped as its records.
+	Open(ctx context.Context, book *ledger.Book) (Clients, error)
+	// Lanes returns what was written, record by record. It is called when the load is over.
+	Lanes() []ledger.Lane
+	// Readings returns what was read of the records of the book, one reading for each group.
+	// It is called when the load is over, of a plan with Verify that reads. The error says
+	// which logs are not known: the records there count as unchecked.
+	Readings(ctx context.Context) ([]*ledger.Reader, error)
+	// Delete deletes what Connect has made, and nothing else.
+	Delete(ctx context.Context) error
+	// Close ends the session.
+	Close()
+}
+
+// Clients are what carries a load, and what is watched beside it.
+type Clients struct {
+	engine.Drivers
+	Sources []engine.Source
+	Limits  engine.Options // how much may wait for acknowledgements, and how long
+}
