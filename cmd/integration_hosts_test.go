@@ -144,6 +144,23 @@ func (h *hosts) run(host string, args ...string) []byte {
 	return out
 }
 
+// collect merges a run that may still be going on, once it is over.
+func (h *hosts) collect(host, run string) []byte {
+	h.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		c := h.command(host, "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", run, "--output", "json", "--result", "none")
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		out, err := c.Output()
+		if err == nil {
+			return out
+		}
+		if !strings.Contains(stderr.String(), "still going on") || time.Now().After(deadline) {
+			h.t.Fatalf("kt collect --run %s on %s: %v\n%s", run, host, err, stderr.String())
+		}
+	}
+}
+
 // agent starts an agent, and returns once it listens.
 func (h *hosts) agent(host, role string, flags ...string) *exec.Cmd {
 	h.t.Helper()
@@ -298,8 +315,7 @@ func deadCoordinator(t *testing.T, h *hosts) {
 	time.Sleep(6 * time.Second)
 	_ = r.cmd.Process.Kill()
 	_ = r.cmd.Wait()
-	time.Sleep(9 * time.Second) // the run goes on to its end, and the agents note that nobody asks for it
-	out := h.run("h1", "collect", "--join", h.addr["b1"], "--key-file", h.key, "--run", "dead", "--output", "json", "--result", "none")
+	out := h.collect("h1", "dead")
 	var doc result.Result
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatal(err)
