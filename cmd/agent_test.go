@@ -263,8 +263,8 @@ func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {
 
 func TestAHostThatIsLostIsToldOnce(t *testing.T) {
 	const why = "its agent was started anew, and its processes are gone"
-	gone, died := cluster.Done{Code: exitFailed, Text: why}, cluster.Done{Code: exitFailed, Text: "no room"}
-	o := cluster.Outcome{Lost: []string{"vm1: " + why}, Done: map[string][]cluster.Done{"vm1": {gone, gone}, "vm2": {{}, died}}}
+	gone, died := cluster.Ended{Code: exitFailed, Text: why}, cluster.Ended{Code: exitFailed, Text: "no room"}
+	o := cluster.Outcome{Lost: []string{"vm1: " + why}, Ended: map[string][]cluster.Ended{"vm1": {gone, gone}, "vm2": {{}, died}}}
 	var res result.Result
 	for _, p := range []struct {
 		host    string
@@ -286,7 +286,7 @@ func TestAHostThatIsLostIsToldOnce(t *testing.T) {
 	if n := strings.Count(stderr.String(), why); n != 1 {
 		t.Errorf("what was told before is told %d times", n)
 	}
-	delete(o.Done, "vm2")
+	delete(o.Ended, "vm2")
 	if err := judgeParts(&res, o); exitCode(err) != exitFailed || err.Error() != "3 of 4 parts are not in the figures: see the rows" {
 		t.Errorf("it ends with %v", err)
 	}

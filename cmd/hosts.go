@@ -242,7 +242,7 @@ func (r *remote) tellLost(o cluster.Outcome) {
 // may have had no room for that.
 func (r *remote) tellParts(res *result.Result, o cluster.Outcome) {
 	for _, row := range res.Processes {
-		done := o.Done[row.Host]
+		done := o.Ended[row.Host]
 		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(done) && done[i].Text != "" && !isLost(o, row.Host, done[i].Text) {
 			r.tell(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, done[i].Text))
 		}
@@ -262,8 +262,8 @@ func isLost(o cluster.Outcome, host, text string) bool {
 // why was told. A signal to a process over there is none to this one.
 func judgeParts(res *result.Result, o cluster.Outcome) error {
 	var worst *exitError
-	for _, name := range slices.Sorted(maps.Keys(o.Done)) {
-		for _, d := range o.Done[name] {
+	for _, name := range slices.Sorted(maps.Keys(o.Ended)) {
+		for _, d := range o.Ended[name] {
 			if d.Code != exitOK && d.Code < exitHungUp && (worst == nil || d.Code > worst.code) {
 				worst = &exitError{d.Code, fmt.Errorf("%s: %s", name, d.Text)}
 				if isLost(o, name, d.Text) {

@@ -254,7 +254,7 @@ func (p *part) Observe(s run.Second) {
 // drained: only then a topic may be deleted.
 func (p *part) done(ctx context.Context, err error) bool {
 	p.told = true
-	p.tell(cluster.FromProcess{Done: &cluster.Done{Code: exitCode(err), Text: textOf(err)}})
+	p.tell(cluster.FromProcess{Ended: &cluster.Ended{Code: exitCode(err), Text: textOf(err)}})
 	select {
 	case <-p.finish:
 		return ctx.Err() == nil // who is told to leave at once does not know of the others

@@ -49,8 +49,8 @@ type AgentOptions struct {
 
 // stream is one connection to a peer: a wire.Conn.
 type stream interface {
-	Send(ctx context.Context, kind wire.Kind, payload []byte) error
-	Receive(ctx context.Context) (wire.Kind, []byte, error)
+	Send(ctx context.Context, typ wire.FrameType, payload []byte) error
+	Receive(ctx context.Context) (wire.FrameType, []byte, error)
 	Close() error
 	RemoteAddr() net.Addr
 }

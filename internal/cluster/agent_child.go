@@ -38,11 +38,11 @@ func newChild(r *run, j Job) *child {
 }
 
 // tell gives an order to the process, once. The caller holds run.mu.
-func (c *child) tell(kind string, m ToProcess) {
-	if c.given[kind] || c.hungUp {
+func (c *child) tell(order string, m ToProcess) {
+	if c.given[order] || c.hungUp {
 		return
 	}
-	c.given[kind] = true
+	c.given[order] = true
 	c.orders <- m
 }
 
@@ -164,9 +164,9 @@ func (c *child) hear(m *FromProcess) {
 			agreed := c.run.start.Agreed
 			agreed.Late = m.Began.Sub(c.run.start.At)
 			s.State, s.Start = partRunning, &result.Start{At: *m.Began, Agreed: &agreed}
-		case m.Done != nil && !c.settled():
-			s.State, s.Done = partDone, m.Done
-			s.Done.Text = clean(s.Done.Text, maxText)
+		case m.Ended != nil && !c.settled():
+			s.State, s.Ended = partDone, m.Ended
+			s.Ended.Text = clean(s.Ended.Text, maxText)
 			if !c.run.undo {
 				c.killAt = time.Time{} // it has obeyed, and may have to wait for other hosts
 			}
@@ -229,7 +229,7 @@ func decodeFromProcess(line []byte) (*FromProcess, error) {
 	if err := decodeStrict(line, m); err != nil {
 		return nil, fmt.Errorf("the process said what is no message: %w", err)
 	}
-	if err := one(m.Ready != nil, m.Began != nil, m.Second != nil, m.Done != nil, m.Failed != nil); err != nil {
+	if err := one(m.Ready != nil, m.Began != nil, m.Second != nil, m.Ended != nil, m.Failed != nil); err != nil {
 		return nil, fmt.Errorf("the process said what is no message: %w", err)
 	}
 	if m.Second != nil {

@@ -107,15 +107,15 @@ type reader struct {
 	left *int
 }
 
-func (r *reader) Receive(ctx context.Context) (wire.Kind, []byte, error) {
-	kind, b, err := r.stream.Receive(ctx)
-	if m, e := readFromAgent(kind, b); err == nil && e == nil && m.Files != nil && *r.left > 0 {
+func (r *reader) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
+	typ, b, err := r.stream.Receive(ctx)
+	if m, e := readFromAgent(typ, b); err == nil && e == nil && m.Files != nil && *r.left > 0 {
 		*r.left--
 		text := "3 of the 9 files of run n " + stillReading
 		b, err = json.Marshal(fromAgent{Problem: &text})
-		return kindJSON, b, err
+		return frameJSON, b, err
 	}
-	return kind, b, err
+	return typ, b, err
 }
 
 func TestAListingThatTakesLongIsAskedForAgain(t *testing.T) {

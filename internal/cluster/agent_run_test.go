@@ -89,7 +89,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 				if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
 					t.Errorf("it took %v, want %v and a little", took, tc.within)
 				}
-				if d := out.Done["a"]; d[0].Code != 0 || d[1].Code != 1 {
+				if d := out.Ended["a"]; d[0].Code != 0 || d[1].Code != 1 {
 					t.Errorf("the processes ended %+v: only the second is to be killed", d)
 				}
 				if n := w.topics(); n != 0 {
@@ -297,7 +297,7 @@ func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
 
 func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
-		w.hosts["a"].behave = func(p int) behaviour { return behaviour{done: Done{Code: p}} }
+		w.hosts["a"].behave = func(p int) behaviour { return behaviour{done: Ended{Code: p}} }
 		o := w.order([]string{"a"})
 		if _, _, err := w.run(o); err != nil {
 			t.Fatal(err)
@@ -312,7 +312,7 @@ func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
 			}
 			said = append(said, m)
 		}
-		if p := said[2].Part; p == nil || p.Done == nil || p.Done.Code != 2 || p.Header != nil {
+		if p := said[2].Part; p == nil || p.Ended == nil || p.Ended.Code != 2 || p.Header != nil {
 			t.Errorf("of the second process it says %+v", p)
 		}
 	})

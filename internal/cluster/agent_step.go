@@ -112,15 +112,15 @@ func (r *run) undone(now time.Time) bool {
 
 // tellAll gives an order to each process that is there; one that is still there after
 // the grace is killed.
-func (r *run) tellAll(now time.Time, kind string, m ToProcess, grace time.Duration) {
+func (r *run) tellAll(now time.Time, order string, m ToProcess, grace time.Duration) {
 	for _, c := range r.children {
 		if !c.spawned || c.gone {
 			continue
 		}
-		if !c.given[kind] {
+		if !c.given[order] {
 			c.due(now.Add(grace))
 		}
-		c.tell(kind, m)
+		c.tell(order, m)
 	}
 }
 

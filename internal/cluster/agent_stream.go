@@ -38,14 +38,14 @@ func (a *agent) handle(ctx context.Context, s stream) {
 	}
 	for {
 		waiting, cancel := context.WithTimeout(ctx, idleTimeout)
-		kind, b, err := s.Receive(waiting)
+		typ, b, err := s.Receive(waiting)
 		cancel()
 		if err != nil {
 			return
 		}
 		received := a.o.Now()
 		var m *toAgent
-		if b, err = unpack(kind, b, largeToAgent); err == nil {
+		if b, err = unpack(typ, b, largeToAgent); err == nil {
 			m, err = decodeToAgent(b)
 		}
 		if err != nil {
@@ -182,7 +182,7 @@ func (t *talk) chunk(ctx context.Context, c *chunkAsked) error {
 	if err != nil {
 		return t.orProblem(ctx, fromAgent{}, err)
 	}
-	return t.s.Send(ctx, kindChunk, b)
+	return t.s.Send(ctx, frameChunk, b)
 }
 
 func (t *talk) orProblem(ctx context.Context, m fromAgent, err error) error {

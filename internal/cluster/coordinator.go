@@ -106,9 +106,9 @@ type HostTick struct {
 type Outcome struct {
 	Files []string // paths of the run files, sorted: whole ones, and cut-off copies of what was lost
 	Lost  []string // a sentence for everything that is not there
-	// Done is how each process of each host ended, in their order. One that died has
+	// Ended is how each process of each host ended, in their order. One that died has
 	// code 1 and says why.
-	Done map[string][]Done
+	Ended map[string][]Ended
 }
 
 // RefusedError is what agents answer to the offer of a load that they do not make: nothing

@@ -108,7 +108,7 @@ func (s *session) settle(l *link, files []gotFile) {
 		}
 		state := s.stateOf(g.name)
 		if state == result.PartComplete || state == result.PartLate || state == result.PartStopped && p.stopped {
-			p.state, p.done, p.unheard = partDone, &Done{}, false
+			p.state, p.done, p.unheard = partDone, &Ended{}, false
 		}
 	}
 }

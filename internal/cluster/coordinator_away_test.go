@@ -57,7 +57,7 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 		if err != nil || len(out.Lost) > 0 || took < 40*time.Second || took > 50*time.Second {
 			t.Fatalf("lost %q after %v, error %v", out.Lost, took, err)
 		}
-		if d := out.Done["b"]; len(d) != 2 || d[0] != (Done{}) || d[1] != (Done{}) {
+		if d := out.Ended["b"]; len(d) != 2 || d[0] != (Ended{}) || d[1] != (Ended{}) {
 			t.Errorf("host b ended %+v", d)
 		}
 		for _, f := range out.Files {
@@ -334,11 +334,11 @@ type tardy struct {
 	late time.Duration
 }
 
-func (s *tardy) Send(ctx context.Context, kind wire.Kind, b []byte) error {
-	if kind == kindJSON && strings.Contains(string(b), `"do":"stop"`) {
+func (s *tardy) Send(ctx context.Context, typ wire.FrameType, b []byte) error {
+	if typ == frameJSON && strings.Contains(string(b), `"do":"stop"`) {
 		<-time.After(s.late)
 	}
-	return s.stream.Send(ctx, kind, b)
+	return s.stream.Send(ctx, typ, b)
 }
 
 func TestConsumersThatWillReadNothingAreTold(t *testing.T) {

@@ -90,7 +90,7 @@ func (s *session) expects(p *Peer, e fileEntry) bool {
 
 // outcome tells what is there and what is not.
 func (s *session) outcome(got map[string]fetched) (Outcome, error) {
-	o := Outcome{Done: make(map[string][]Done)}
+	o := Outcome{Ended: make(map[string][]Ended)}
 	var errs []error
 	for _, l := range s.links {
 		f := got[l.peer.Name]
@@ -99,7 +99,7 @@ func (s *session) outcome(got map[string]fetched) (Outcome, error) {
 			o.Lost = append(o.Lost, l.peer.Name+": "+text)
 		}
 		if len(l.parts) > 0 {
-			o.Done[l.peer.Name] = l.doneOf()
+			o.Ended[l.peer.Name] = l.doneOf()
 		}
 		for _, g := range f.files {
 			o.Files = append(o.Files, filepath.Join(s.opts.Dir, g.name))

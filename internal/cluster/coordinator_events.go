@@ -85,7 +85,7 @@ func (s *session) part(l *link, p *partStatus) error {
 		return nil // of another run: stale
 	}
 	known := &l.parts[p.Process-1]
-	known.state, known.done, known.text = p.State, p.Done, p.Text
+	known.state, known.done, known.text = p.State, p.Ended, p.Text
 	if h := p.Header; h != nil && h.Part.Host == l.peer.Name && h.Part.Process == p.Process && h.Part.Epoch == p.Epoch {
 		known.header = h
 	}
@@ -200,11 +200,11 @@ func (s *session) hostState(l *link) string {
 }
 
 // doneOf is how a host's processes ended, in their order.
-func (l *link) doneOf() []Done {
-	var all []Done
+func (l *link) doneOf() []Ended {
+	var all []Ended
 	for i := range l.parts {
 		p := &l.parts[i]
-		d := Done{Code: 1, Text: p.text}
+		d := Ended{Code: 1, Text: p.text}
 		switch {
 		case p.done != nil:
 			d = *p.done

@@ -71,7 +71,7 @@ type part struct {
 	state  partState
 	header *result.Header
 	start  *result.Start
-	done   *Done
+	done   *Ended
 	text   string
 
 	unheard bool // it ended, and nobody told how

@@ -250,14 +250,14 @@ func (f *fetch) chunk(ctx context.Context, c chunkAsked) ([]byte, error) {
 	if err := send(ctx, f.s, toAgent{Read: &c}); err != nil {
 		return nil, err
 	}
-	kind, b, err := f.s.Receive(ctx)
+	typ, b, err := f.s.Receive(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if kind == kindChunk && len(b) > 0 && int64(len(b)) <= min(chunkBytes, c.Bytes-c.Offset) {
+	if typ == frameChunk && len(b) > 0 && int64(len(b)) <= min(chunkBytes, c.Bytes-c.Offset) {
 		return b, nil
 	}
-	m, err := readFromAgent(kind, b)
+	m, err := readFromAgent(typ, b)
 	if err == nil && m.Problem != nil {
 		return nil, &agentError{errors.New(*m.Problem)}
 	}

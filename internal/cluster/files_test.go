@@ -96,7 +96,7 @@ type flaky struct {
 	left *int
 }
 
-func (f *flaky) Receive(ctx context.Context) (wire.Kind, []byte, error) {
+func (f *flaky) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
 	if *f.left--; *f.left < 0 {
 		return 0, nil, errors.Join(wire.ErrClosed, f.Close())
 	}
@@ -106,12 +106,12 @@ func (f *flaky) Receive(ctx context.Context) (wire.Kind, []byte, error) {
 // twisted is a stream on which bytes of files change.
 type twisted struct{ stream }
 
-func (w *twisted) Receive(ctx context.Context) (wire.Kind, []byte, error) {
-	kind, b, err := w.stream.Receive(ctx)
-	if kind == kindChunk {
+func (w *twisted) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
+	typ, b, err := w.stream.Receive(ctx)
+	if typ == frameChunk {
 		b[len(b)-1] ^= 1
 	}
-	return kind, b, err
+	return typ, b, err
 }
 
 func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
@@ -171,24 +171,24 @@ type rogue struct {
 	told int64  // bytes
 }
 
-func (r *rogue) Receive(ctx context.Context) (wire.Kind, []byte, error) {
-	kind, b, err := r.stream.Receive(ctx)
+func (r *rogue) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
+	typ, b, err := r.stream.Receive(ctx)
 	if err != nil {
-		return kind, b, err
+		return typ, b, err
 	}
-	if m, e := readFromAgent(kind, b); e == nil && (m.Files != nil || m.Problem != nil) {
+	if m, e := readFromAgent(typ, b); e == nil && (m.Files != nil || m.Problem != nil) {
 		if m.Files != nil {
 			b, err = json.Marshal(fromAgent{Files: &r.list})
-			return kindJSON, b, err
+			return frameJSON, b, err
 		}
 		piece := make([]byte, chunkBytes)
 		if r.told == 0 {
 			copy(piece, r.sent)
 		}
 		r.told += chunkBytes
-		return kindChunk, piece, nil
+		return frameChunk, piece, nil
 	}
-	return kind, b, err
+	return typ, b, err
 }
 
 func TestARogueAgentFillsNoDisk(t *testing.T) {
@@ -346,7 +346,7 @@ type counting struct {
 	bytes int
 }
 
-func (c *counting) Send(_ context.Context, _ wire.Kind, b []byte) error {
+func (c *counting) Send(_ context.Context, _ wire.FrameType, b []byte) error {
 	c.bytes += len(b)
 	return nil
 }

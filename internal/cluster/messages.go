@@ -40,12 +40,12 @@ type FromProcess struct {
 	Ready  *result.Header `json:"ready,omitempty"`  // every client is open, every broker was reached
 	Began  *time.Time     `json:"began,omitempty"`  // the load did, by this host's clock
 	Second *Second        `json:"second,omitempty"` // once a second
-	Done   *Done          `json:"done,omitempty"`   // the run file is written
+	Ended  *Ended         `json:"ended,omitempty"`  // the run file is written
 	Failed *string        `json:"failed,omitempty"` // no load was made: why, for people
 }
 
-// Done is how the run of one process ended.
-type Done struct {
+// Ended is how the run of one process ended.
+type Ended struct {
 	Code int    `json:"exit_code"`
 	Text string `json:"text,omitempty"` // what is to be said of it; "" when all is well
 }
@@ -58,7 +58,7 @@ type ToProcess struct {
 	Stop  bool        `json:"stop,omitempty"`  // drain and finish, as after the first Ctrl-C
 	Abort bool        `json:"abort,omitempty"` // leave at once, as after the second
 
-	// Finish, after Done: all processes have drained. The one that made the topic
+	// Finish, after Ended: all processes have drained. The one that made the topic
 	// deletes it if the plan says so.
 	Finish bool `json:"finish,omitempty"`
 }

@@ -36,8 +36,8 @@ var (
 // most is how many bytes a message may have that begins like this.
 func most(text []byte, large map[string]int) int {
 	rest, ok := bytes.CutPrefix(text, []byte(`{"`))
-	kind, _, ended := bytes.Cut(rest[:min(len(rest), 32)], []byte(`":`))
-	if n := large[string(kind)]; ok && ended && n > 0 {
+	typ, _, ended := bytes.Cut(rest[:min(len(rest), 32)], []byte(`":`))
+	if n := large[string(typ)]; ok && ended && n > 0 {
 		return n
 	}
 	return maxMessage
@@ -60,9 +60,9 @@ func send(ctx context.Context, s stream, m any) error {
 		return fmt.Errorf("write message: %w", err)
 	}
 	if len(b) <= packAbove {
-		return s.Send(ctx, kindJSON, b)
+		return s.Send(ctx, frameJSON, b)
 	}
-	return s.Send(ctx, kindPacked, pack(b))
+	return s.Send(ctx, framePacked, pack(b))
 }
 
 func pack(b []byte) []byte {
@@ -80,10 +80,10 @@ func pack(b []byte) []byte {
 // unpack returns the JSON of a message, which is short enough to be decoded. large are the
 // kinds that may have more than maxMessage bytes. No more is unpacked than a message of its
 // kind may have.
-func unpack(kind wire.Kind, b []byte, large map[string]int) ([]byte, error) {
-	switch kind {
-	case kindJSON:
-	case kindPacked:
+func unpack(typ wire.FrameType, b []byte, large map[string]int) ([]byte, error) {
+	switch typ {
+	case frameJSON:
+	case framePacked:
 		in := flate.NewReader(bytes.NewReader(b))
 		text, err := io.ReadAll(io.LimitReader(in, maxMessage+1))
 		if n := most(text, large); err == nil && len(text) > maxMessage && n > maxMessage {
@@ -96,7 +96,7 @@ func unpack(kind wire.Kind, b []byte, large map[string]int) ([]byte, error) {
 		}
 		b = text
 	default:
-		return nil, fmt.Errorf("%w: kind %d", errProtocol, kind)
+		return nil, fmt.Errorf("%w: frame type %d", errProtocol, typ)
 	}
 	if n := most(b, large); len(b) > n {
 		return nil, fmt.Errorf("%w: it is longer than %d bytes", errProtocol, n)
@@ -112,15 +112,15 @@ func elements(text []byte) int { return bytes.Count(text, []byte(",")) + 1 }
 
 // receive reads the next message of an agent.
 func receive(ctx context.Context, s stream) (*fromAgent, error) {
-	kind, b, err := s.Receive(ctx)
+	typ, b, err := s.Receive(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return readFromAgent(kind, b)
+	return readFromAgent(typ, b)
 }
 
-func readFromAgent(kind wire.Kind, b []byte) (*fromAgent, error) {
-	text, err := unpack(kind, b, largeFromAgent)
+func readFromAgent(typ wire.FrameType, b []byte) (*fromAgent, error) {
+	text, err := unpack(typ, b, largeFromAgent)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func TestASlowStreamGetsMergedSecondsAndTheNewestOfAllElse(t *testing.T) {
 // stuck is a stream on which nothing can be sent.
 type stuck struct{ stream }
 
-func (s *stuck) Send(ctx context.Context, _ wire.Kind, _ []byte) error {
+func (s *stuck) Send(ctx context.Context, _ wire.FrameType, _ []byte) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -286,17 +286,17 @@ func TestALargeMessageIsPackedAndReadsTheSame(t *testing.T) {
 		if err := send(t.Context(), s, fromAgent{Refused: &refused{Text: text}}); err != nil {
 			t.Fatal(err)
 		}
-		m, err := readFromAgent(s.kind, s.b)
+		m, err := readFromAgent(s.typ, s.b)
 		if err != nil || m.Refused.Text != clean(text, maxText) {
 			t.Errorf("%.20q reads as %+v, %v", text, m, err)
 		}
-		if (s.kind == kindPacked) != (text == large) || len(s.b) > packAbove {
-			t.Errorf("%.20q was sent as kind %d, %d bytes", text, s.kind, len(s.b))
+		if (s.typ == framePacked) != (text == large) || len(s.b) > packAbove {
+			t.Errorf("%.20q was sent as frame type %d, %d bytes", text, s.typ, len(s.b))
 		}
 	}
-	for _, kind := range []wire.Kind{0, kindChunk, 9} {
-		if _, err := unpack(kind, []byte("{}"), nil); !errors.Is(err, errProtocol) {
-			t.Errorf("kind %d: %v", kind, err)
+	for _, typ := range []wire.FrameType{0, frameChunk, 9} {
+		if _, err := unpack(typ, []byte("{}"), nil); !errors.Is(err, errProtocol) {
+			t.Errorf("frame type %d: %v", typ, err)
 		}
 	}
 }
@@ -320,13 +320,13 @@ func TestAMessageIsOnlyUnpackedAsFarAsItsKindMayBe(t *testing.T) {
 		{`{"part":`, largeFromAgent, maxHeader + maxMessage},
 		{`{"welcome":`, largeFromAgent, maxMessage},
 	} {
-		for kind, pack := range map[wire.Kind]func([]byte) []byte{kindJSON: bytes.Clone, kindPacked: pack} {
+		for typ, pack := range map[wire.FrameType]func([]byte) []byte{frameJSON: bytes.Clone, framePacked: pack} {
 			whole := text(tc.begins, tc.most)
-			if got, err := unpack(kind, pack(whole), tc.large); err != nil || !bytes.Equal(got, whole) {
-				t.Errorf("%s, kind %d: what just fits gives %d bytes of %d, %v", tc.begins, kind, len(got), tc.most, err)
+			if got, err := unpack(typ, pack(whole), tc.large); err != nil || !bytes.Equal(got, whole) {
+				t.Errorf("%s, frame type %d: what just fits gives %d bytes of %d, %v", tc.begins, typ, len(got), tc.most, err)
 			}
-			if _, err := unpack(kind, pack(text(tc.begins, tc.most+1)), tc.large); !errors.Is(err, errProtocol) {
-				t.Errorf("%s, kind %d: %d bytes: %v", tc.begins, kind, tc.most+1, err)
+			if _, err := unpack(typ, pack(text(tc.begins, tc.most+1)), tc.large); !errors.Is(err, errProtocol) {
+				t.Errorf("%s, frame type %d: %d bytes: %v", tc.begins, typ, tc.most+1, err)
 			}
 		}
 	}
@@ -361,7 +361,7 @@ func TestASmallMessageTakesLittleMemory(t *testing.T) {
 
 func refuseToAgent(t *testing.T, packed []byte) {
 	t.Helper()
-	text, err := unpack(kindPacked, packed, largeToAgent)
+	text, err := unpack(framePacked, packed, largeToAgent)
 	if err == nil {
 		_, err = decodeToAgent(text)
 	}
@@ -372,19 +372,19 @@ func refuseToAgent(t *testing.T, packed []byte) {
 
 func refuseFromAgent(t *testing.T, packed []byte) {
 	t.Helper()
-	if _, err := readFromAgent(kindPacked, packed); !errors.Is(err, errProtocol) {
+	if _, err := readFromAgent(framePacked, packed); !errors.Is(err, errProtocol) {
 		t.Errorf("a message of %d bytes, packed: %v", len(packed), err)
 	}
 }
 
 type keeping struct {
 	stream
-	kind wire.Kind
-	b    []byte
+	typ wire.FrameType
+	b   []byte
 }
 
-func (k *keeping) Send(_ context.Context, kind wire.Kind, b []byte) error {
-	k.kind, k.b = kind, b
+func (k *keeping) Send(_ context.Context, typ wire.FrameType, b []byte) error {
+	k.typ, k.b = typ, b
 	return nil
 }
 
@@ -394,7 +394,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(pack([]byte("{}")))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if text, err := unpack(kindPacked, b, largeToAgent); err == nil && len(text) > maxOffer {
+		if text, err := unpack(framePacked, b, largeToAgent); err == nil && len(text) > maxOffer {
 			t.Errorf("%d bytes", len(text))
 		}
 	})

@@ -19,9 +19,9 @@ const Protocol = 1
 
 // The kinds of messages on a stream.
 const (
-	kindJSON   = 1 // a toAgent or a fromAgent
-	kindChunk  = 2 // bytes of a run file, as the read before asked for
-	kindPacked = 3 // the same as kindJSON, compressed by deflate
+	frameJSON   = 1 // a toAgent or a fromAgent
+	frameChunk  = 2 // bytes of a run file, as the read before asked for
+	framePacked = 3 // the same as frameJSON, compressed by deflate
 )
 
 // The most that a peer may ask for at once. They are far above what a load needs, and
@@ -212,7 +212,7 @@ type partStatus struct {
 	State   partState      `json:"state"`
 	Header  *result.Header `json:"header,omitempty"` // of its run file; nil: not ready yet, or larger than maxHeader
 	Start   *result.Start  `json:"start,omitempty"`
-	Done    *Done          `json:"done,omitempty"`
+	Ended   *Ended         `json:"ended,omitempty"`
 	Text    string         `json:"text,omitempty"` // why it failed or died
 }
 

@@ -216,8 +216,8 @@ func (p *partStatus) check() error {
 		return fmt.Errorf("no process is %q", clean(string(p.State), 64))
 	}
 	p.Text = clean(p.Text, maxText)
-	if p.Done != nil {
-		p.Done.Text = clean(p.Done.Text, maxText)
+	if p.Ended != nil {
+		p.Ended.Text = clean(p.Ended.Text, maxText)
 	}
 	if s := p.Start; s != nil && (!plausible(s.At) || s.Agreed == nil || !plausible(s.Agreed.At)) {
 		return errors.New("its start is out of range")

@@ -24,7 +24,7 @@ func raw(t *testing.T, w *world, messages ...string) string {
 	messages = append([]string{`{"hello":{"protocol":1,"name":"","role":"","version":"x"}}`}, messages...)
 	answer := ""
 	for _, m := range messages {
-		if err := s.Send(t.Context(), kindJSON, []byte(m)); err != nil {
+		if err := s.Send(t.Context(), frameJSON, []byte(m)); err != nil {
 			return ""
 		}
 		_, b, err := s.Receive(t.Context())
@@ -179,7 +179,7 @@ func seeds(t testing.TB) (to, from []any) {
 		fromAgent{Starting: &epoch},
 		fromAgent{Ended: &epoch},
 		fromAgent{Part: &partStatus{Epoch: "E1", Process: 1, State: partReady, Header: &header}},
-		fromAgent{Part: &partStatus{Epoch: "E1", Process: 1, State: partDone, Done: &Done{Text: text}, Start: &result.Start{At: now, Agreed: &result.Agreed{At: now}}}},
+		fromAgent{Part: &partStatus{Epoch: "E1", Process: 1, State: partDone, Ended: &Ended{Text: text}, Start: &result.Start{At: now, Agreed: &result.Agreed{At: now}}}},
 		fromAgent{Second: &partSecond{"E1", 1, second}},
 		fromAgent{Vitals: &hostVitals{"E1", host.Vitals{Disks: []host.DiskVitals{{Name: text}}}, 1}},
 		fromAgent{Written: &written{"E1", text}},
@@ -297,7 +297,7 @@ func FuzzFromAgent(f *testing.F) {
 func FuzzFromProcess(f *testing.F) {
 	began, why := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), "why"
 	for _, m := range []FromProcess{
-		{Ready: &result.Header{Schema: 1}}, {Began: &began}, {Second: &Second{Windows: []stats.Window{{End: 1}}}}, {Done: &Done{}}, {Failed: &why},
+		{Ready: &result.Header{Schema: 1}}, {Began: &began}, {Second: &Second{Windows: []stats.Window{{End: 1}}}}, {Ended: &Ended{}}, {Failed: &why},
 	} {
 		b, _ := json.Marshal(m)
 		f.Add(b)

@@ -100,8 +100,8 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		if len(loads(out.Files)) != 6 || len(out.Files) != 10 {
 			t.Errorf("the files are %q, want two of each host's load and one of what was watched on each", out.Files)
 		}
-		want := map[string][]Done{"a": {{}, {}}, "b": {{}, {}}, "c": {{}, {}}}
-		if diff := cmp.Diff(want, out.Done); diff != "" {
+		want := map[string][]Ended{"a": {{}, {}}, "b": {{}, {}}, "c": {{}, {}}}
+		if diff := cmp.Diff(want, out.Ended); diff != "" {
 			t.Errorf("done (-want +got):\n%s", diff)
 		}
 		acked := int64(0)
@@ -407,7 +407,7 @@ func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 		if want := []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}; !slices.Equal(out.Lost, want) {
 			t.Errorf("lost %q, want %q", out.Lost, want)
 		}
-		if d := out.Done["b"]; d[0].Code != 1 || d[1].Code != 0 {
+		if d := out.Ended["b"]; d[0].Code != 1 || d[1].Code != 0 {
 			t.Errorf("host b ended %+v", d)
 		}
 		ended := make(map[string]int)
@@ -722,7 +722,7 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		b := w.hosts["b"]
 		b.agent.store.create = roomy(8 << 10)
 		b.behave = func(int) behaviour {
-			return behaviour{done: Done{Code: 1, Text: "write run file: no space left on device"}}
+			return behaviour{done: Ended{Code: 1, Text: "write run file: no space left on device"}}
 		}
 		var notes []string
 		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *RunOptions) {
@@ -738,7 +738,7 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		if !slices.ContainsFunc(out.Lost, func(l string) bool { return strings.Contains(l, "b: "+broken) }) {
 			t.Errorf("lost %q", out.Lost)
 		}
-		if d := out.Done["b"]; len(d) != 2 || d[0].Text != "write run file: no space left on device" {
+		if d := out.Ended["b"]; len(d) != 2 || d[0].Text != "write run file: no space left on device" {
 			t.Errorf("host b ended %+v", d)
 		}
 		if len(loads(out.Files)) != 6 {
@@ -762,7 +762,7 @@ func TestAPeerOfAnotherVersionIsToldSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		future := fmt.Sprintf(`{"hello":{"protocol":%d,"version":"9.9","name":"x","role":"y","colour":"green"},"more":1}`, Protocol+1)
-		if err := s.Send(t.Context(), kindJSON, []byte(future)); err != nil {
+		if err := s.Send(t.Context(), frameJSON, []byte(future)); err != nil {
 			t.Fatal(err)
 		}
 		_, b, err := s.Receive(t.Context())
@@ -780,7 +780,7 @@ func TestAPeerOfAnotherVersionIsToldSo(t *testing.T) {
 		c.dial = func(context.Context, string) (stream, error) {
 			here, there := pair(w.hosts["a"])
 			welcome := fmt.Sprintf(`{"welcome":{"protocol":%d,"version":"9.9","name":"x","colour":"green"}}`, Protocol+1)
-			return here, there.Send(t.Context(), kindJSON, []byte(welcome))
+			return here, there.Send(t.Context(), frameJSON, []byte(welcome))
 		}
 		_, err = c.Peers(t.Context(), []string{"x:1"}, false)
 		if want := fmt.Sprintf("it speaks version %d of kt's protocol (kt 9.9), this kt %d (kt test): use the same kt on all hosts", Protocol+1, Protocol); err == nil || !strings.Contains(err.Error(), want) {

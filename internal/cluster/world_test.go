@@ -62,7 +62,7 @@ type behaviour struct {
 	failed   string // instead of becoming ready
 	diesAt   time.Duration
 	noise    string // said instead of the first second
-	done     Done
+	done     Ended
 	deaf     bool // to a stop
 	readyIn  time.Duration
 	exitLate time.Duration // after a finish
@@ -219,7 +219,7 @@ type memory struct {
 }
 
 type frame struct {
-	kind    wire.Kind
+	typ     wire.FrameType
 	payload []byte
 }
 
@@ -229,7 +229,7 @@ func pair(h *testHost) (*memory, *memory) {
 	return &memory{h, a, b, closed, once}, &memory{h, b, a, closed, once}
 }
 
-func (m *memory) Send(ctx context.Context, kind wire.Kind, payload []byte) error {
+func (m *memory) Send(ctx context.Context, typ wire.FrameType, payload []byte) error {
 	if len(payload) > wire.MaxFrame {
 		return wire.ErrTooLarge
 	}
@@ -245,7 +245,7 @@ func (m *memory) Send(ctx context.Context, kind wire.Kind, payload []byte) error
 	default:
 	}
 	select {
-	case out <- frame{kind, slices.Clone(payload)}:
+	case out <- frame{typ, slices.Clone(payload)}:
 		return nil
 	case <-m.closed:
 		return wire.ErrClosed
@@ -254,15 +254,15 @@ func (m *memory) Send(ctx context.Context, kind wire.Kind, payload []byte) error
 	}
 }
 
-func (m *memory) Receive(ctx context.Context) (wire.Kind, []byte, error) {
+func (m *memory) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
 	select {
 	case f := <-m.in:
-		return f.kind, f.payload, nil
+		return f.typ, f.payload, nil
 	default:
 	}
 	select {
 	case f := <-m.in:
-		return f.kind, f.payload, nil
+		return f.typ, f.payload, nil
 	case <-m.closed:
 		return 0, nil, wire.ErrClosed
 	case <-ctx.Done():
@@ -450,7 +450,7 @@ func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 	if err := f.Close(t); err != nil {
 		return err
 	}
-	p.say(FromProcess{Done: &p.how.done})
+	p.say(FromProcess{Ended: &p.how.done})
 	for {
 		m, err := p.next()
 		switch {

@@ -38,7 +38,7 @@ func (s *Shard) turn(to activity, now time.Duration) {
 		case held:
 			heldBack = took
 		}
-		s.rec.Reading(s.phase, took, waited, heldBack)
+		s.rec.ReadTimes(s.phase, took, waited, heldBack)
 	}
 	s.activity, s.since = to, max(now, s.since)
 }

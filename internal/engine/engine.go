@@ -97,9 +97,9 @@ type End struct {
 	ReadErr  error         // of ReadFailed
 }
 
-// second is the length of a window. Windows are cut at whole seconds from the start
+// windowLength is the length of a window. Windows are cut at whole seconds from the start
 // of the load, so that those of many processes line up.
-const second = time.Second
+const windowLength = time.Second
 
 // Run makes the load of p with workers from d and gives the sinks the windows of
 // each second. It returns when every
@@ -174,7 +174,7 @@ func (r *run) run(ctx context.Context) End {
 	r.began.Store(int64(time.Since(r.made)))
 	r.begun.Store(true)
 	r.readers.forget()
-	r.ticker = time.NewTicker(second)
+	r.ticker = time.NewTicker(windowLength)
 	defer r.ticker.Stop()
 	r.spare = new(stats.Phases)
 	if r.plan.Load.Warmup != (plan.Warmup{}) {
@@ -326,7 +326,7 @@ func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, c
 // A count belongs to the window in which it is taken: one made between the end of a
 // second and a late tick counts in that second, and is missing from the next.
 func (r *run) cut(now time.Duration) {
-	if end := now.Truncate(second); end > r.taken {
+	if end := now.Truncate(windowLength); end > r.taken {
 		r.take(end)
 	}
 }

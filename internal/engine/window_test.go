@@ -49,10 +49,10 @@ func TestASecondThatIsOverBeforeTheEndHasAWindowOfItsOwn(t *testing.T) {
 			cuts = append(cuts, next[0].End)
 			return next
 		})
-		for _, end := range []time.Duration{2*second + 1, 3 * second, 3 * second} {
+		for _, end := range []time.Duration{2*windowLength + 1, 3 * windowLength, 3 * windowLength} {
 			r.cutLast(end)
 		}
-		want := []time.Duration{2 * second, 2*second + 1, 3 * second, 3 * second}
+		want := []time.Duration{2 * windowLength, 2*windowLength + 1, 3 * windowLength, 3 * windowLength}
 		if <-r.feed.Close(); !slices.Equal(cuts, want) {
 			t.Errorf("windows end at %v, want %v", cuts, want)
 		}

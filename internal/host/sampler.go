@@ -10,18 +10,18 @@ import (
 // Sampler measures how busy the machine and the process are, from one Sample to
 // the next. It is not safe for concurrent use.
 type Sampler struct {
-	since   func() time.Duration // the clock: time since the start of the run
-	last    time.Duration
-	cores   float64 // logical CPUs of the machine
-	speed   int64
-	sources sources
+	since  func() time.Duration // the clock: time since the start of the run
+	last   time.Duration
+	cores  float64 // logical CPUs of the machine
+	speed  int64
+	meters meters
 
 	process, machine, collector, sent counter
 	pauses                            *pauses
 }
 
-// sources are where a Sampler looks. Each may fail at any time.
-type sources struct {
+// meters are where a Sampler looks. Each may fail at any time.
+type meters struct {
 	processCPU func() (float64, error) // seconds since the process began
 	hostCPU    func() (float64, error) // seconds since the machine began, of all its CPUs
 	gcCPU      func() (float64, error) // seconds since the process began
@@ -30,8 +30,8 @@ type sources struct {
 }
 
 // newSampler begins to measure.
-func newSampler(since func() time.Duration, from sources) *Sampler {
-	s := &Sampler{since: since, sources: from, pauses: newPauses()}
+func newSampler(since func() time.Duration, from meters) *Sampler {
+	s := &Sampler{since: since, meters: from, pauses: newPauses()}
 	s.last = since()
 	for _, c := range []struct {
 		counter *counter
@@ -68,7 +68,7 @@ func (s *Sampler) Sample(at time.Duration) Sample {
 	sent, err := s.sent.advance(now)
 	out.note(err)
 	out.NetSent = int64(sent.grown)
-	if rss, err := s.sources.resident(); err != nil {
+	if rss, err := s.meters.resident(); err != nil {
 		out.note(err)
 	} else {
 		out.RSS = rss

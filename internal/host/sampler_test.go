@@ -23,7 +23,7 @@ func (m *fakeMachine) sampler() *Sampler {
 	from := func(v *float64) func() (float64, error) {
 		return func() (float64, error) { return *v, m.broken }
 	}
-	s := newSampler(func() time.Duration { return m.now }, sources{
+	s := newSampler(func() time.Duration { return m.now }, meters{
 		processCPU: from(&m.processCPU),
 		hostCPU:    from(&m.hostCPU),
 		gcCPU:      from(&m.gc),

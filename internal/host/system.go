@@ -53,16 +53,16 @@ func ReadFacts() Facts {
 func NewSampler(start time.Time) *Sampler {
 	tree := System()
 	nics := tree.NICs()
-	s := newSampler(func() time.Duration { return time.Since(start) }, systemSources(nics))
+	s := newSampler(func() time.Duration { return time.Since(start) }, systemMeters(nics))
 	s.cores = logicalCPUs()
 	s.speed = tree.networkSpeed(nics)
 	return s
 }
 
-// systemSources are the sources of the machine that kt runs on.
-func systemSources(interfaces []string) sources {
+// systemMeters are the meters of the machine that kt runs on.
+func systemMeters(interfaces []string) meters {
 	self := &process.Process{Pid: int32(os.Getpid())}
-	return sources{
+	return meters{
 		processCPU: ProcessCPU,
 		hostCPU:    hostCPU,
 		gcCPU:      gcCPU(),

@@ -267,7 +267,7 @@ func TestATimestampOfTheBrokerIsNotCompared(t *testing.T) {
 	for _, tc := range []struct {
 		by   int8
 		late time.Duration
-		want ledger.Kind
+		want ledger.StampStatus
 	}{
 		{0, 0, ledger.Stamped},
 		{0, time.Second, ledger.Corrupted},

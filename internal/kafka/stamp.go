@@ -91,7 +91,7 @@ func headerSum(headers []kgo.RecordHeader) (sum uint32) {
 }
 
 // account adds a record that was read to the ledger.
-func account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.Kind {
+func account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus {
 	const byProducer = 0 // message.timestamp.type is CreateTime
 	read := ledger.Record{
 		Offset: r.Offset, Epoch: r.LeaderEpoch, Value: r.Value, Millis: -1,

@@ -100,7 +100,7 @@ type Record struct {
 
 // Add accounts for one record and returns what it is. s holds the stamp of a record
 // that is Stamped, Foreign or Corrupted. The log must be locked.
-func (l *Log) Add(r *Record, s *Stamp) Kind {
+func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	if r.Offset <= l.last {
 		// In a log, epochs do not fall as offsets rise. Below the record read last there
 		// is no higher epoch, unless a new leader cut the log off and wrote on.
@@ -111,24 +111,24 @@ func (l *Log) Add(r *Record, s *Stamp) Kind {
 		l.rewritten++
 		l.cut = true
 	}
-	kind := ReadStamp(r.Value, r.Around, s)
-	if kind == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
-		kind = Corrupted
+	status := ReadStamp(r.Value, r.Around, s)
+	if status == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
+		status = Corrupted
 	}
-	return l.count(r.Offset, r.Epoch, kind, s)
+	return l.count(r.Offset, r.Epoch, status, s)
 }
 
 // count is Add without looking at the record.
-func (l *Log) count(offset int64, epoch int32, kind Kind, s *Stamp) Kind {
+func (l *Log) count(offset int64, epoch int32, status StampStatus, s *Stamp) StampStatus {
 	if epoch != l.epoch && epoch >= 0 {
 		l.turn(epoch)
 	}
 	l.last = offset
 	switch {
-	case kind == Unstamped:
+	case status == Unstamped:
 		l.unstamped++
 		return Unstamped
-	case kind == Corrupted:
+	case status == Corrupted:
 		l.corrupted++
 		return Corrupted
 	case s.Run != l.run:

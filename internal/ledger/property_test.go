@@ -255,10 +255,10 @@ func (w *world) readLog(r *Reader, p int32, log []entry) {
 		i++
 		var s Stamp
 		l.Lock()
-		kind := l.Add(at(e.offset, 1, e.value), &s)
+		status := l.Add(at(e.offset, 1, e.value), &s)
 		l.Unlock()
 		if e.offset < next {
-			if kind == Redelivered {
+			if status == Redelivered {
 				w.want.Redelivered++
 			}
 			continue

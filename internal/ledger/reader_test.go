@@ -28,7 +28,7 @@ func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		values [][]byte
-		kind   Kind // of the last
+		status StampStatus // of the last
 		want   Verdict
 	}{
 		{"in order", [][]byte{ours(0), ours(1), ours(2)}, Stamped, Verdict{Checked: 3}},
@@ -50,12 +50,12 @@ func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := NewReader(1)
-			var kind Kind
+			var status StampStatus
 			for i, value := range tc.values {
-				kind = add(r, int64(i), value)
+				status = add(r, int64(i), value)
 			}
-			if kind != tc.kind {
-				t.Errorf("the last is %v, want %v", kind, tc.kind)
+			if status != tc.status {
+				t.Errorf("the last is %v, want %v", status, tc.status)
 			}
 			got := (&Book{SameTopic: true}).Verify(r)
 			got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
@@ -65,7 +65,7 @@ func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 }
 
 // add reads a record of partition 0.
-func add(r *Reader, offset int64, value []byte) Kind {
+func add(r *Reader, offset int64, value []byte) StampStatus {
 	l := r.Log(0)
 	l.Lock()
 	defer l.Unlock()
@@ -77,8 +77,8 @@ func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
 	add(r, 10, put(0, 0, 0))
 	add(r, 11, put(0, 0, 1))
 	for _, value := range [][]byte{put(0, 0, 0), put(0, 0, 1), []byte("?"), nil} {
-		if kind := add(r, 11, value); kind != Redelivered {
-			t.Errorf("it is %v", kind)
+		if status := add(r, 11, value); status != Redelivered {
+			t.Errorf("it is %v", status)
 		}
 	}
 	add(r, 20, put(0, 0, 2)) // holes are normal
@@ -92,8 +92,8 @@ func TestALeaderEpochThatGoesBackIsCounted(t *testing.T) {
 	r := NewReader(1)
 	l := r.Log(0)
 	l.Add(at(0, -1, put(0, 0, 0)), new(Stamp))
-	if kind := l.Add(at(0, 1, put(0, 0, 0)), new(Stamp)); kind != Redelivered {
-		t.Errorf("with an epoch that was not known the first time it is %v", kind)
+	if status := l.Add(at(0, 1, put(0, 0, 0)), new(Stamp)); status != Redelivered {
+		t.Errorf("with an epoch that was not known the first time it is %v", status)
 	}
 	for i, epoch := range []int32{-1, 3, 3, -1, 5, 4, 4, 6, 0} {
 		l.Add(at(int64(i)+1, epoch, put(0, 0, int64(i)+1)), new(Stamp))
@@ -110,12 +110,12 @@ func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
 		l.Add(at(i, 1, put(0, 0, i)), new(Stamp))
 	}
 	for i := int64(6); i < 12; i++ { // 6 to 9 are gone
-		if kind := l.Add(at(i, 2, put(0, 0, i+4)), new(Stamp)); kind != Stamped {
-			t.Errorf("offset %d: %v", i, kind)
+		if status := l.Add(at(i, 2, put(0, 0, i+4)), new(Stamp)); status != Stamped {
+			t.Errorf("offset %d: %v", i, status)
 		}
 	}
-	if kind := l.Add(at(6, 2, put(0, 0, 10)), new(Stamp)); kind != Redelivered {
-		t.Errorf("offset 6 once more: %v", kind)
+	if status := l.Add(at(6, 2, put(0, 0, 10)), new(Stamp)); status != Redelivered {
+		t.Errorf("offset 6 once more: %v", status)
 	}
 	if v := new(Book).Verify(r); v.Rewritten != 1 || v.Redelivered != 1 || v.Checked != 16 || v.Duplicated+v.Reordered+v.EpochRegressions > 0 {
 		t.Errorf("%+v", v)

@@ -45,22 +45,22 @@ type Stamp struct {
 	Warmup    bool
 }
 
-// Kind is what a value was found to be.
-type Kind uint8
+// StampStatus is what a value was found to be.
+type StampStatus uint8
 
 // What ReadStamp and Log.Add tell of a value.
 const (
-	Stamped   Kind = iota // a stamp, and the record as it was sent
-	Unstamped             // no stamp: nothing that a verified load wrote
-	Corrupted             // a stamp, but not the record as it was sent, or not where it was sent to
+	Stamped   StampStatus = iota // a stamp, and the record as it was sent
+	Unstamped                    // no stamp: nothing that a verified load wrote
+	Corrupted                    // a stamp, but not the record as it was sent, or not where it was sent to
 
 	Foreign     // only of Log.Add: of another run
 	Redelivered // only of Log.Add: at an offset that was read before; nothing else was looked at
 )
 
-// String is the kind as a word.
-func (k Kind) String() string {
-	switch k {
+// String returns the status as a word.
+func (s StampStatus) String() string {
+	switch s {
 	case Stamped:
 		return "stamped"
 	case Unstamped:
@@ -138,7 +138,7 @@ func (s *Stamp) Put(value []byte, a Around) {
 // ReadStamp reads the stamp of a value into s and checks the whole value, and what
 // lies around it, against it. Of an unstamped value s is left alone; of a corrupted
 // one it holds what the value says, which may be anything.
-func ReadStamp(value []byte, a Around, s *Stamp) Kind {
+func ReadStamp(value []byte, a Around, s *Stamp) StampStatus {
 	if !PeekStamp(value, s) {
 		return Unstamped
 	}

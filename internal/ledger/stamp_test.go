@@ -91,7 +91,7 @@ func TestAChangedTimestampIsFoundWhereItIsTheProducers(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		millis int64
-		want   Kind
+		want   StampStatus
 	}{
 		"as sent":         {sent, Stamped},
 		"a millisecond":   {sent + 1, Corrupted},
@@ -115,8 +115,8 @@ func TestAStampIsReadBackAsItWas(t *testing.T) {
 			value := bytes.Repeat([]byte{7}, size)
 			s.Put(value, Around{})
 			var got, peeked Stamp
-			if kind := ReadStamp(value, Around{}, &got); kind != Stamped || got != s {
-				t.Errorf("ReadStamp gives %v %+v, want %+v", kind, got, s)
+			if status := ReadStamp(value, Around{}, &got); status != Stamped || got != s {
+				t.Errorf("ReadStamp gives %v %+v, want %+v", status, got, s)
 			}
 			if !PeekStamp(value, &peeked) || peeked != s {
 				t.Errorf("PeekStamp gives %+v, want %+v", peeked, s)
@@ -152,8 +152,8 @@ func TestWhatIsNoStampIsUnstampedAndLeavesTheStampAlone(t *testing.T) {
 		"nothing": nil, "one byte short": stamped[:StampSize-1], "letters": bytes.Repeat([]byte("kt"), 100),
 	} {
 		s := Stamp{Seq: 5}
-		if kind := ReadStamp(value, Around{}, &s); kind != Unstamped || PeekStamp(value, &s) || s.Seq != 5 {
-			t.Errorf("%s: %v, and the stamp is %+v", name, kind, s)
+		if status := ReadStamp(value, Around{}, &s); status != Unstamped || PeekStamp(value, &s) || s.Seq != 5 {
+			t.Errorf("%s: %v, and the stamp is %+v", name, status, s)
 		}
 	}
 }
@@ -183,14 +183,14 @@ func FuzzReadStamp(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		before := bytes.Clone(value)
 		var s, peeked Stamp
-		kind := ReadStamp(value, Around{}, &s)
+		status := ReadStamp(value, Around{}, &s)
 		if !bytes.Equal(before, value) {
 			t.Fatal("reading changed the value")
 		}
-		if PeekStamp(value, &peeked) != (kind != Unstamped) || peeked != s {
-			t.Fatalf("%v: %+v, and peeked %+v", kind, s, peeked)
+		if PeekStamp(value, &peeked) != (status != Unstamped) || peeked != s {
+			t.Fatalf("%v: %+v, and peeked %+v", status, s, peeked)
 		}
-		if kind != Stamped || value[atFlags] != 0 || value[atFlags+1]&^warmupFlag != 0 {
+		if status != Stamped || value[atFlags] != 0 || value[atFlags+1]&^warmupFlag != 0 {
 			return
 		}
 		s.Put(value, Around{})

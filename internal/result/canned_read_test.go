@@ -39,7 +39,7 @@ func cannedReading(seed uint64, seconds int) []event {
 			rec.FetchBatch(phase, 1, 10, 1000, 500)
 		}
 		rec.FetchFailed(phase, "NOT_LEADER_OR_FOLLOWER")
-		rec.Reading(phase, time.Second, time.Duration(rng.IntN(1000))*time.Millisecond, 0)
+		rec.ReadTimes(phase, time.Second, time.Duration(rng.IntN(1000))*time.Millisecond, 0)
 		rec.Joined(phase, time.Second)
 		rec.Rebalanced(phase, 20*time.Millisecond)
 		rec.OffsetsCommitted(phase, 2*time.Millisecond)

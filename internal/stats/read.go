@@ -94,15 +94,15 @@ func (r *Recorder) Consumed(phase int, partition int32, records, bytes int, at t
 
 // EndToEnd counts the time from when a record was due to its poll.
 func (r *Recorder) EndToEnd(phase int, d time.Duration) {
-	r.runs[phase].endToEnd.record(&r.cur[phase].EndToEnd, d)
+	r.repeats[phase].endToEnd.record(&r.cur[phase].EndToEnd, d)
 }
 
 // Polled counts a poll that brought records.
 func (r *Recorder) Polled(phase int) { r.cur[phase].Fetches++ }
 
-// Reading adds running time of a reader, and the parts of it in which it waited for
+// ReadTimes adds running time of a reader, and the parts of it in which it waited for
 // records and in which it was held back.
-func (r *Recorder) Reading(phase int, total, waited, held time.Duration) {
+func (r *Recorder) ReadTimes(phase int, total, waited, held time.Duration) {
 	w := &r.cur[phase]
 	w.ReadTime += total
 	w.ReadWait += waited

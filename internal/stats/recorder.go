@@ -25,24 +25,24 @@ func PhaseOf(warmup bool) int {
 // is counted for each record allocates nothing once the first values of each kind
 // are in.
 type Recorder struct {
-	cur   *Phases
-	parts [2][]Partition // by partition number; folded into the window's map by Take
-	waits []Wait         // by partition
-	runs  [2]runs        // values that came several times in a row, not yet in the histograms
+	cur        *Phases
+	partitions [2][]Partition // by partition number; folded into the window's map by Take
+	waits      []Wait         // by partition
+	repeats    [2]repeats     // values that came several times in a row, not yet in the histograms
 }
 
-// runs are the last values and how often they came. The records of a burst were
+// repeats are the last values and how often they came. The records of a burst were
 // sent at one moment, and those of a batch answered at one: equal times come in
-// runs, and a run costs a histogram as much as a value.
-type runs struct{ delay, own, service, response, endToEnd run }
+// repeats, and a repeat costs a histogram as much as a value.
+type repeats struct{ delay, own, service, response, endToEnd repeat }
 
-type run struct {
+type repeat struct {
 	d time.Duration
 	n int64
 }
 
-// record adds a value to a run, or ends the run and begins another.
-func (r *run) record(h *Histogram, d time.Duration) {
+// record adds a value to a repeat, or ends the repeat and begins another.
+func (r *repeat) record(h *Histogram, d time.Duration) {
 	if d == r.d {
 		r.n++
 		return
@@ -51,8 +51,8 @@ func (r *run) record(h *Histogram, d time.Duration) {
 	r.d, r.n = d, 1
 }
 
-// end puts the run into its histogram.
-func (r *run) end(h *Histogram) {
+// end puts the repeat into its histogram.
+func (r *repeat) end(h *Histogram) {
 	if r.n > 0 {
 		h.RecordN(r.d, r.n)
 		r.n = 0
@@ -76,12 +76,12 @@ func (r *Recorder) Sent(phase int, due, delay time.Duration, own bool) {
 	}
 	w.LastDue, w.LastSent = due, due+delay
 	w.Offered++
-	runs := &r.runs[phase]
+	repeats := &r.repeats[phase]
 	if own {
-		runs.own.record(&w.OwnSendDelay, delay) // Take adds them to SendDelay, all at once
+		repeats.own.record(&w.OwnSendDelay, delay) // Take adds them to SendDelay, all at once
 		return
 	}
-	runs.delay.record(&w.SendDelay, delay)
+	repeats.delay.record(&w.SendDelay, delay)
 }
 
 // Acknowledged counts one record that the broker took. at is the time since the
@@ -91,9 +91,9 @@ func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, 
 	w.Acknowledged++
 	w.Bytes += int64(bytes)
 	w.LastAck = max(w.LastAck, at)
-	runs := &r.runs[phase]
-	runs.service.record(&w.Service, service)
-	runs.response.record(&w.Response, response)
+	repeats := &r.repeats[phase]
+	repeats.service.record(&w.Service, service)
+	repeats.response.record(&w.Response, response)
 	if partition < 0 {
 		return
 	}
@@ -109,10 +109,10 @@ func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, 
 
 // partition is the place where a partition is counted.
 func (r *Recorder) partition(phase int, id int32) *Partition {
-	if int(id) >= len(r.parts[phase]) {
-		r.parts[phase] = append(r.parts[phase], make([]Partition, int(id)+1-len(r.parts[phase]))...)
+	if int(id) >= len(r.partitions[phase]) {
+		r.partitions[phase] = append(r.partitions[phase], make([]Partition, int(id)+1-len(r.partitions[phase]))...)
 	}
-	return &r.parts[phase][id]
+	return &r.partitions[phase][id]
 }
 
 // Outage notes a time in which records waited and no broker acknowledged any.
@@ -239,15 +239,15 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 	for i := range taken {
 		w := &taken[i]
 		w.Start, w.End = start, end
-		runs := &r.runs[i]
-		runs.delay.end(&w.SendDelay)
-		runs.own.end(&w.OwnSendDelay)
+		repeats := &r.repeats[i]
+		repeats.delay.end(&w.SendDelay)
+		repeats.own.end(&w.OwnSendDelay)
 		w.SendDelay.add(&w.OwnSendDelay)
-		runs.service.end(&w.Service)
-		runs.response.end(&w.Response)
-		runs.endToEnd.end(&w.EndToEnd)
-		for id := range r.parts[i] {
-			p := &r.parts[i][id]
+		repeats.service.end(&w.Service)
+		repeats.response.end(&w.Response)
+		repeats.endToEnd.end(&w.EndToEnd)
+		for id := range r.partitions[i] {
+			p := &r.partitions[i][id]
 			if *p == (Partition{}) {
 				continue
 			}

@@ -49,7 +49,7 @@ type Gossip struct {
 	addr    string         // advertised
 	bound   netip.AddrPort // where it listens
 	open    bool           // no key
-	second  time.Duration  // that it counts in, which is one but in tests
+	tick    time.Duration  // that it counts in, which is one but in tests
 	since   time.Time
 	table   *table
 	speak   *speaker
@@ -148,7 +148,7 @@ func (g *Gossip) listen(ctx context.Context, o Options) error {
 	if o.tune != nil {
 		o.tune(c)
 	}
-	g.second = 2 * c.GossipInterval
+	g.tick = 2 * c.GossipInterval
 	c.Name, c.Logger = g.name, logger
 	c.BindAddr, c.BindPort = ip.String(), port
 	c.AdvertiseAddr, c.AdvertisePort = own.String(), ownPort

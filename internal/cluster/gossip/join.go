@@ -182,7 +182,7 @@ func (g *Gossip) isContested() bool { return time.Now().UnixNano() < g.contested
 
 // scaled is a time of an agent whose seconds may be shorter, in tests.
 func (g *Gossip) scaled(d time.Duration) time.Duration {
-	return time.Duration(d.Seconds() * float64(g.second))
+	return time.Duration(d.Seconds() * float64(g.tick))
 }
 
 // pause waits as long as said, a quarter more or less: agents that start together must

@@ -34,14 +34,14 @@ func newConn(conn net.Conn) *Conn {
 // when it returns; nothing tells whether it has arrived. It is ErrTooLarge over MaxFrame,
 // ErrClosed when the stream has ended, or the context's error. A context that ends in the
 // middle of a message ends the stream, and so does a peer that takes nothing.
-func (c *Conn) Send(ctx context.Context, kind Kind, payload []byte) error {
-	if err := c.send(ctx, kind, payload); err != nil {
+func (c *Conn) Send(ctx context.Context, typ FrameType, payload []byte) error {
+	if err := c.send(ctx, typ, payload); err != nil {
 		return fmt.Errorf("send to %s: %w", c.conn.RemoteAddr(), err)
 	}
 	return nil
 }
 
-func (c *Conn) send(ctx context.Context, kind Kind, payload []byte) error {
+func (c *Conn) send(ctx context.Context, typ FrameType, payload []byte) error {
 	if len(payload) > MaxFrame {
 		return fmt.Errorf("%w: it has %d bytes, and may have %d", ErrTooLarge, len(payload), MaxFrame)
 	}
@@ -60,7 +60,7 @@ func (c *Conn) send(ctx context.Context, kind Kind, payload []byte) error {
 	}
 	release := interrupt(ctx, c.conn.SetWriteDeadline, limit)
 	defer release()
-	_, err := c.conn.Write(c.out.next(kind, payload))
+	_, err := c.conn.Write(c.out.next(typ, payload))
 	if err == nil {
 		return nil
 	}
@@ -74,15 +74,15 @@ func (c *Conn) send(ctx context.Context, kind Kind, payload []byte) error {
 // Receive waits for the next message, whose payload is the caller's. A context that ends
 // loses nothing: the next call goes on. It is ErrClosed when the stream has ended, and
 // ErrForged or ErrTooLarge ends it.
-func (c *Conn) Receive(ctx context.Context) (Kind, []byte, error) {
+func (c *Conn) Receive(ctx context.Context) (FrameType, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, nil, err
 	}
 	release := interrupt(ctx, c.conn.SetReadDeadline, time.Time{})
 	defer release()
-	kind, payload, err := c.in.next(c.conn)
+	typ, payload, err := c.in.next(c.conn)
 	if err == nil {
-		return kind, payload, nil
+		return typ, payload, nil
 	}
 	if errors.Is(err, ErrForged) || errors.Is(err, ErrTooLarge) {
 		_ = c.conn.Close()

@@ -88,9 +88,9 @@ func TestReceiveGoesOnWhereItsContextEnded(t *testing.T) {
 			cancel()
 		}
 		go func() { _, _ = served.conn.Write(frame[20:]) }()
-		kind, got, err := c.Receive(t.Context())
-		if err != nil || kind != 3 || string(got) != "in pieces" {
-			t.Errorf("Receive = %d, %q, %v", kind, got, err)
+		typ, got, err := c.Receive(t.Context())
+		if err != nil || typ != 3 || string(got) != "in pieces" {
+			t.Errorf("Receive = %d, %q, %v", typ, got, err)
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestManySendersAtOnceSendWholeMessagesInTheirOrder(t *testing.T) {
 			for i := range messages {
 				// A size of its own: were frames mixed up, nothing would open.
 				payload := bytes.Repeat([]byte{byte(i)}, 1+(s*messages+i)*7%5000)
-				if err := c.Send(t.Context(), Kind(s), payload); err != nil {
+				if err := c.Send(t.Context(), FrameType(s), payload); err != nil {
 					t.Error(err)
 					return
 				}
@@ -177,14 +177,14 @@ func TestManySendersAtOnceSendWholeMessagesInTheirOrder(t *testing.T) {
 	}
 	var next [senders]int
 	for range senders * messages {
-		kind, payload, err := c.Receive(t.Context())
+		typ, payload, err := c.Receive(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := next[kind]
-		next[kind]++
-		if want := bytes.Repeat([]byte{byte(i)}, 1+(int(kind)*messages+i)*7%5000); !bytes.Equal(payload, want) {
-			t.Fatalf("message %d of sender %d is not what was sent", i, kind)
+		i := next[typ]
+		next[typ]++
+		if want := bytes.Repeat([]byte{byte(i)}, 1+(int(typ)*messages+i)*7%5000); !bytes.Equal(payload, want) {
+			t.Fatalf("message %d of sender %d is not what was sent", i, typ)
 		}
 	}
 	wg.Wait()

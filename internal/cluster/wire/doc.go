@@ -14,10 +14,10 @@
 // one key can tell each other that they are not of one version.
 //
 //	conn, err := wire.Dial(ctx, "10.0.0.7:7946", key)
-//	err = conn.Send(ctx, kind, payload)
-//	kind, payload, err := conn.Receive(ctx)
+//	err = conn.Send(ctx, frameType, payload)
+//	frameType, payload, err := conn.Receive(ctx)
 //
-// A frame holds one message, its kind and at most [MaxFrame] bytes. It is sealed with
+// A frame holds one message, its type and at most [MaxFrame] bytes. It is sealed with
 // AES-256-GCM under a key of the stream and the direction, its nonce is its number in the
 // stream: what is changed, left out, repeated, or sent back is refused, and ends the stream.
 //

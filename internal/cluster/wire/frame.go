@@ -12,14 +12,14 @@ import (
 // MaxFrame is the longest payload of a message, in bytes.
 const MaxFrame = 1 << 20
 
-// Kind says what a message is; what the kinds are is up to who uses the stream.
-type Kind byte
+// FrameType tells messages of a stream apart. Its user assigns the values.
+type FrameType byte
 
 const (
 	lengthSize = 4
-	kindSize   = 1
+	typeSize   = 1
 	tagSize    = 16                 // of AES-GCM
-	overhead   = kindSize + tagSize // of a sealed frame, beside its payload
+	overhead   = typeSize + tagSize // of a sealed frame, beside its payload
 )
 
 // counter numbers the frames of one direction. Each has a key of its own, so that no
@@ -44,10 +44,10 @@ type sealer struct {
 }
 
 // next is the next frame: a length, and so many sealed bytes. It is good until the next.
-func (s *sealer) next(kind Kind, payload []byte) []byte {
+func (s *sealer) next(typ FrameType, payload []byte) []byte {
 	f := slices.Grow(s.frame[:0], lengthSize+overhead+len(payload))
 	f = binary.BigEndian.AppendUint32(f, uint32(overhead+len(payload)))
-	f = append(append(f, byte(kind)), payload...)
+	f = append(append(f, byte(typ)), payload...)
 	sealed := s.seal.Seal(f[lengthSize:lengthSize], s.number.next(), f[lengthSize:], f[:lengthSize])
 	s.frame = f[:lengthSize+len(sealed)]
 	return s.frame
@@ -68,7 +68,7 @@ type opener struct {
 
 // next reads a frame. Errors of the reader are returned as they are, but an end within a
 // frame is io.ErrUnexpectedEOF. After ErrTooLarge and ErrForged there is no going on.
-func (o *opener) next(r io.Reader) (Kind, []byte, error) {
+func (o *opener) next(r io.Reader) (FrameType, []byte, error) {
 	if err := fill(r, o.length[:], &o.hasLength); err != nil {
 		if errors.Is(err, io.EOF) && o.hasLength > 0 {
 			err = io.ErrUnexpectedEOF
@@ -99,7 +99,7 @@ func (o *opener) next(r io.Reader) (Kind, []byte, error) {
 	if err != nil {
 		return 0, nil, fmt.Errorf("frame %d: %w", o.number.n-1, ErrForged)
 	}
-	return Kind(plain[0]), plain[kindSize:], nil
+	return FrameType(plain[0]), plain[typeSize:], nil
 }
 
 // fill reads what is missing in a buffer. Unlike io.ReadFull it keeps count of what it

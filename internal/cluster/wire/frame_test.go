@@ -28,8 +28,8 @@ func newDirection(k *Key) direction {
 	}
 }
 
-func (d direction) frame(kind Kind, payload string) []byte {
-	return bytes.Clone(d.out.next(kind, []byte(payload)))
+func (d direction) frame(typ FrameType, payload string) []byte {
+	return bytes.Clone(d.out.next(typ, []byte(payload)))
 }
 
 func TestFramesComeAsTheyWereSent(t *testing.T) {
@@ -37,14 +37,14 @@ func TestFramesComeAsTheyWereSent(t *testing.T) {
 	var stream []byte
 	payloads := []string{"", "a", "hello", string(make([]byte, 70_000)), string(bytes.Repeat([]byte("x"), MaxFrame)), ""}
 	for i, p := range payloads {
-		stream = append(stream, d.frame(Kind(i), p)...)
+		stream = append(stream, d.frame(FrameType(i), p)...)
 	}
 	for _, reader := range []io.Reader{bytes.NewReader(stream), iotest.HalfReader(bytes.NewReader(stream)), iotest.DataErrReader(bytes.NewReader(stream))} {
 		in := &opener{seal: d.in.seal, max: MaxFrame}
 		for i, want := range payloads {
-			kind, got, err := in.next(reader)
-			if err != nil || kind != Kind(i) || string(got) != want {
-				t.Fatalf("frame %d: kind %d, %d bytes, %v; want %d bytes", i, kind, len(got), err, len(want))
+			typ, got, err := in.next(reader)
+			if err != nil || typ != FrameType(i) || string(got) != want {
+				t.Fatalf("frame %d: type %d, %d bytes, %v; want %d bytes", i, typ, len(got), err, len(want))
 			}
 		}
 		if _, _, err := in.next(reader); !errors.Is(err, io.EOF) {
@@ -127,7 +127,7 @@ func FuzzFrames(f *testing.F) {
 	payloads := []string{"one", "", "three and more"}
 	var good []byte
 	for i, p := range payloads {
-		good = append(good, out.next(Kind(i), []byte(p))...)
+		good = append(good, out.next(FrameType(i), []byte(p))...)
 	}
 	f.Add(good)
 	f.Add(good[:len(good)-1])
@@ -138,7 +138,7 @@ func FuzzFrames(f *testing.F) {
 		in := opener{seal: seal, max: 1000}
 		reader := bytes.NewReader(stream)
 		for i := 0; ; i++ {
-			kind, got, err := in.next(reader)
+			typ, got, err := in.next(reader)
 			if cap(in.body) > 1000+overhead+512 {
 				t.Fatalf("%d bytes were taken for a frame", cap(in.body))
 			}
@@ -148,8 +148,8 @@ func FuzzFrames(f *testing.F) {
 				}
 				return
 			}
-			if i >= len(payloads) || kind != Kind(i) || string(got) != payloads[i] {
-				t.Fatalf("frame %d is kind %d, %q: that was not sent", i, kind, got)
+			if i >= len(payloads) || typ != FrameType(i) || string(got) != payloads[i] {
+				t.Fatalf("frame %d is type %d, %q: that was not sent", i, typ, got)
 			}
 		}
 	})

@@ -36,7 +36,7 @@ type guest struct {
 
 // enter takes a connection in until a moment, and sees to it in a goroutine.
 func (l *lobby) enter(conn net.Conn, until time.Time, see func(*guest)) {
-	g := &guest{conn: conn, from: source(conn.RemoteAddr()), gone: make(chan struct{}), why: "it did not prove that it has the key"}
+	g := &guest{conn: conn, from: addressBlock(conn.RemoteAddr()), gone: make(chan struct{}), why: "it did not prove that it has the key"}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -160,9 +160,9 @@ func drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// source returns the addresses that are counted as one: an IPv4 address, the /64 network of an
+// addressBlock returns the addresses that are counted as one: an IPv4 address, the /64 network of an
 // IPv6 address, or all loopback addresses.
-func source(addr net.Addr) netip.Prefix {
+func addressBlock(addr net.Addr) netip.Prefix {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}

@@ -11,9 +11,9 @@ import (
 
 // What the handshake says in sealed frames; no message of a user is read before.
 const (
-	confirm     Kind = 0 // of the side that dials: it has the key now, and not a recording of who had it
-	welcome     Kind = 1 // of the side that listens, one byte long
-	welcomeSize      = 1
+	confirm     FrameType = 0 // of the side that dials: it has the key now, and not a recording of who had it
+	welcome     FrameType = 1 // of the side that listens, one byte long
+	welcomeSize           = 1
 
 	accepted byte = 0
 	tooMany  byte = 1

@@ -16,12 +16,12 @@ type echo struct{ streams, messages atomic.Int64 }
 func (e *echo) handle(ctx context.Context, c *Conn) {
 	e.streams.Add(1)
 	for {
-		kind, payload, err := c.Receive(ctx)
+		typ, payload, err := c.Receive(ctx)
 		if err != nil {
 			return
 		}
 		e.messages.Add(1)
-		if c.Send(ctx, kind, payload) != nil {
+		if c.Send(ctx, typ, payload) != nil {
 			return
 		}
 	}
@@ -70,17 +70,17 @@ func dial(t testing.TB, addr string, key *Key) *Conn {
 }
 
 // ask sends a message and wants it back.
-func ask(t testing.TB, c *Conn, kind Kind, payload []byte) {
+func ask(t testing.TB, c *Conn, typ FrameType, payload []byte) {
 	t.Helper()
-	if err := c.Send(t.Context(), kind, payload); err != nil {
+	if err := c.Send(t.Context(), typ, payload); err != nil {
 		t.Fatal(err)
 	}
-	gotKind, got, err := c.Receive(t.Context())
+	gotType, got, err := c.Receive(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gotKind != kind || !bytes.Equal(got, payload) {
-		t.Fatalf("sent kind %d, %d bytes; the echo is kind %d, %d bytes", kind, len(payload), gotKind, len(got))
+	if gotType != typ || !bytes.Equal(got, payload) {
+		t.Fatalf("sent type %d, %d bytes; the echo is type %d, %d bytes", typ, len(payload), gotType, len(got))
 	}
 }
 

@@ -11,9 +11,9 @@ const mostCounted = 1 << 53
 
 // counters are numbers that only grow, as they were when last read: those of one thing,
 // a disk say, together.
-type counters map[string]reading
+type counters map[string]counterValues
 
-type reading struct {
+type counterValues struct {
 	values []int64
 	at     time.Duration
 }
@@ -46,7 +46,7 @@ func (g *growth) of(name string, values ...int64) (grown []int64, ok bool) {
 		g.note(false)
 		return grown, false
 	}
-	g.counters[name] = reading{values, g.now}
+	g.counters[name] = counterValues{values, g.now}
 	for i, v := range values {
 		ok = ok && v >= was.values[i]
 	}

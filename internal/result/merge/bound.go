@@ -186,7 +186,7 @@ func beside(all []capacity) string {
 		case len(parts) == mostNamed:
 			more++
 		case c.host == top.host:
-			parts = append(parts, fmt.Sprintf("its %s too: %s", c.kind, c.words))
+			parts = append(parts, fmt.Sprintf("its %s too: %s", c.resource, c.words))
 		default:
 			parts = append(parts, c.name()+" too: "+c.words)
 		}
@@ -195,11 +195,11 @@ func beside(all []capacity) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	var rest []string
-	tell := func(whose string, which []kind, is func(capacity) bool) {
+	tell := func(whose string, which []resource, is func(capacity) bool) {
 		for _, k := range which {
 			most := capacity{share: -1}
 			for _, c := range all {
-				if c.kind == k && is(c) && !c.saturated() && c.share > most.share {
+				if c.resource == k && is(c) && !c.saturated() && c.share > most.share {
 					most = c
 				}
 			}
@@ -212,9 +212,9 @@ func beside(all []capacity) string {
 	if top.broker {
 		mine, yours = "other brokers'", "clients'"
 	}
-	tell("its", []kind{kindNetwork, kindDisks, kindCPU}, func(c capacity) bool { return c.host == top.host })
-	tell(mine, []kind{top.kind}, func(c capacity) bool { return c.host != top.host && c.broker == top.broker })
-	tell(yours, []kind{kindNetwork, kindDisks, kindCPU}, func(c capacity) bool { return c.host != top.host && c.broker != top.broker })
+	tell("its", []resource{resourceNetwork, resourceDisks, resourceCPU}, func(c capacity) bool { return c.host == top.host })
+	tell(mine, []resource{top.resource}, func(c capacity) bool { return c.host != top.host && c.broker == top.broker })
+	tell(yours, []resource{resourceNetwork, resourceDisks, resourceCPU}, func(c capacity) bool { return c.host != top.host && c.broker != top.broker })
 	return sentence(append(parts, strings.Join(rest, ", "))...)
 }
 

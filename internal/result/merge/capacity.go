@@ -8,34 +8,34 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// kind is what a host may run short of. It reads well behind the host's name.
-type kind string
+// resource is what a host may run short of. It reads well behind the host's name.
+type resource string
 
 const (
-	kindNetwork kind = "network"
-	kindDisks   kind = "disks"
-	kindCPU     kind = "CPU"
-	kindSteal   kind = "hypervisor"
-	kindGC      kind = "garbage collection"
+	resourceNetwork resource = "network"
+	resourceDisks   resource = "disks"
+	resourceCPU     resource = "CPU"
+	resourceSteal   resource = "hypervisor"
+	resourceGC      resource = "garbage collection"
 )
 
-// kinds are in the order in which they are told.
-var kinds = []kind{kindNetwork, kindDisks, kindCPU, kindSteal, kindGC}
+// resources are in the order in which they are told.
+var resources = []resource{resourceNetwork, resourceDisks, resourceCPU, resourceSteal, resourceGC}
 
 // capacity is how much of one thing was in use on one host.
 type capacity struct {
-	host   string
-	broker bool
-	kind   kind
-	share  float64
-	shows  float64 // from this share on it is saturated
-	words  string  // the share, and of what
+	host     string
+	broker   bool
+	resource resource
+	share    float64
+	shows    float64 // from this share on it is saturated
+	words    string  // the share, and of what
 }
 
 func (c capacity) saturated() bool { return c.share >= c.shows }
 
 // name is "vm14's network".
-func (c capacity) name() string { return c.host + "'s " + string(c.kind) }
+func (c capacity) name() string { return c.host + "'s " + string(c.resource) }
 
 // capacitiesOf are those of all hosts that were watched, the most used for its threshold
 // first, and brokers before clients.
@@ -56,11 +56,11 @@ func capacitiesOf(hosts []result.HostRow) []capacity {
 	return all
 }
 
-// rank orders what is as full as each other: brokers, and then by kind.
+// rank orders what is as full as each other: brokers, and then by resource.
 func rank(c capacity) int {
-	n := slices.Index(kinds, c.kind)
+	n := slices.Index(resources, c.resource)
 	if !c.broker {
-		n += len(kinds)
+		n += len(resources)
 	}
 	return n
 }
@@ -84,11 +84,11 @@ func isBroker(h result.HostRow) bool {
 	return h.Role == "broker" || h.Role == "" && h.Busy != nil && len(h.Busy.Brokers) > 0
 }
 
-// hostCapacities has one capacity of each kind: that of the fullest disk or link.
+// hostCapacities has one capacity of each resource: that of the fullest disk or link.
 func hostCapacities(h result.HostRow) []capacity {
 	b, broker := h.Busy, isBroker(h)
-	fullest := make(map[kind]capacity)
-	add := func(k kind, share, shows float64, format string, args ...any) {
+	fullest := make(map[resource]capacity)
+	add := func(k resource, share, shows float64, format string, args ...any) {
 		if old, ok := fullest[k]; !ok || share > old.share {
 			fullest[k] = capacity{h.Host, broker, k, share, shows, fmt.Sprintf(format, args...)}
 		}
@@ -101,30 +101,30 @@ func hostCapacities(h result.HostRow) []capacity {
 		if len(b.Networks) > 1 {
 			name = n.Name + " at "
 		}
-		add(kindNetwork, n.SentShare, linkFull, "%s%.0f %% of %s sent", name, 100*n.SentShare, bitRate(n.SpeedBits))
-		add(kindNetwork, n.ReceivedShare, linkFull, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, bitRate(n.SpeedBits))
+		add(resourceNetwork, n.SentShare, linkFull, "%s%.0f %% of %s sent", name, 100*n.SentShare, bitRate(n.SpeedBits))
+		add(resourceNetwork, n.ReceivedShare, linkFull, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, bitRate(n.SpeedBits))
 	}
 	if b.Cores > 0 {
 		shows := clientCPUFull
 		if broker {
 			shows = brokerCPUFull
 		}
-		add(kindCPU, b.CPUShare, shows, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
-		add(kindSteal, b.StealShare, stealShows, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
+		add(resourceCPU, b.CPUShare, shows, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
+		add(resourceSteal, b.StealShare, stealShows, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
 	}
 	if broker { // a load makes no use of a client's disks
 		for _, d := range b.Disks {
-			add(kindDisks, d.BusyShare, diskFull, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
+			add(resourceDisks, d.BusyShare, diskFull, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
 		}
 		for _, j := range b.Brokers {
 			if !j.Known() {
 				continue
 			}
-			add(kindGC, j.GCShare, gcShows, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
+			add(resourceGC, j.GCShare, gcShows, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
 		}
 	}
 	var all []capacity
-	for _, k := range kinds {
+	for _, k := range resources {
 		if c, ok := fullest[k]; ok {
 			all = append(all, c)
 		}

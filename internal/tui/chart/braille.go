@@ -11,12 +11,12 @@ const (
 // brailleBits are the bits of a dot in U+2800 and above, by row and column.
 var brailleBits = [dotsY][dotsX]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// kind is what a cell of the raster shows. A cell has one colour only, so that it
-// shows one kind: the highest that was drawn there, in whatever order.
-type kind uint8
+// dot is what a cell of the raster shows. A cell has one colour only, so that it
+// shows one dot: the highest that was drawn there, in whatever order.
+type dot uint8
 
 const (
-	dotNone kind = iota
+	dotNone dot = iota
 	dotArea
 	dotMark
 	dotCurve
@@ -26,26 +26,26 @@ const (
 type dots struct {
 	c     Canvas
 	bits  []uint8
-	kinds []kind
+	shown []dot
 	ink   []theme.Style
 }
 
 func newDots(c Canvas) *dots {
 	n := c.w * c.h
-	return &dots{c: c, bits: make([]uint8, n), kinds: make([]kind, n), ink: make([]theme.Style, n)}
+	return &dots{c: c, bits: make([]uint8, n), shown: make([]dot, n), ink: make([]theme.Style, n)}
 }
 
 // set draws a dot.
-func (d *dots) set(x, y int, k kind, s theme.Style) {
+func (d *dots) set(x, y int, k dot, s theme.Style) {
 	if x < 0 || y < 0 || x >= d.c.w*dotsX || y >= d.c.h*dotsY {
 		return
 	}
 	i := y/dotsY*d.c.w + x/dotsX
 	switch {
-	case k < d.kinds[i]:
+	case k < d.shown[i]:
 		return
-	case k > d.kinds[i]:
-		d.bits[i], d.kinds[i] = 0, k
+	case k > d.shown[i]:
+		d.bits[i], d.shown[i] = 0, k
 	}
 	d.bits[i] |= brailleBits[y%dotsY][x%dotsX]
 	d.ink[i] = s
