@@ -29,10 +29,11 @@ type Cluster struct {
 	Unreached []error // bootstrap addresses that did not answer, while another did
 }
 
-const (
-	dialTimeout  = 5 * time.Second
-	adminTimeout = 15 * time.Second
-)
+const dialTimeout = 5 * time.Second
+
+// AdminTimeout is how long the brokers may take to answer what a Cluster asks, with all
+// tries.
+const AdminTimeout = 15 * time.Second
 
 // Connect connects to a cluster. Its errors name the addresses that were tried
 // and what answered there.
@@ -53,14 +54,14 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 		kgo.RequestRetries(adminRetries),
 		kgo.DialTimeout(dialTimeout),
 		kgo.RequestTimeoutOverhead(dialTimeout),
-		kgo.RetryTimeout(adminTimeout),
+		kgo.RetryTimeout(AdminTimeout),
 		kgo.MetadataMinAge(leaderPoll), // or a new topic would be looked up in a cache
 	)
 	if err != nil {
 		return nil, err
 	}
 	c := &Cluster{access: a, admin: kadm.NewClient(client), Unreached: unreached}
-	c.admin.SetTimeoutMillis(int32(adminTimeout.Milliseconds()))
+	c.admin.SetTimeoutMillis(int32(AdminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("%s answers as a Kafka broker, but does not tell of its cluster (does it want SASL, which kt does not speak?): %w", strings.Join(reached, ","), errorCause(err))
@@ -79,7 +80,7 @@ func (c *Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return c.access
 func (c *Cluster) Close() { c.admin.Close() }
 
 func (c *Cluster) describe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	m, err := c.admin.BrokerMetadata(ctx)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *Cluster) describe(ctx context.Context) error {
 // Reach asks each broker by itself, and says which do not answer: a load needs all of
 // them, and some hosts may not see what others do.
 func (c *Cluster) Reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	answers, err := c.admin.ApiVersions(ctx)
 	if err != nil {

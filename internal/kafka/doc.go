@@ -1,12 +1,10 @@
-// Package kafka carries kt's load to Kafka brokers with franz-go, as an
-// application would.
+// Package kafka is the way to a Kafka cluster: Connect makes the connection, and a Cluster
+// answers for brokers, topics and offsets, and makes all clients.
 //
-//	settings, warnings, err := javaconf.ParseProducer(given, p.Payload.MaxBytes(), false)
 //	cluster, err := kafka.Connect(ctx, kafka.Access{Bootstrap: []string{"localhost:9092"}})
-//	topic, err := cluster.EnsureTopic(ctx, p, settings.Compression() != "none")
-//	end, err := engine.Run(ctx, p, engine.Drivers{Send: &kafka.Producer{…}}, …)
+//	topic, err := cluster.EnsureTopic(ctx, p, compressed)
+//	client, err := cluster.Client(settings.Options()...)
 //
-// Producer is the engine's driver: one franz-go client, with connections of its
-// own, for each shard. StartEmbedded runs a broker inside the process, for people
-// who have none at hand.
+// StartEmbedded runs a broker inside the process, for people who have none at hand. The
+// package knows no engine, no screen and none of Java's property names.
 package kafka

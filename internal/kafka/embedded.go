@@ -1,16 +1,10 @@
 package kafka
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
-
-	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // embeddedBrokers is how many brokers the embedded cluster plays: enough for a
@@ -23,7 +17,7 @@ type Embedded struct{ cluster *kfake.Cluster }
 
 // StartEmbedded starts it. Where nobody reads it checks the batches it gets and
 // forgets them, so it needs the same memory however long it runs. Where somebody
-// does it keeps them until a RecordDeleter deletes them.
+// does it keeps them until DeleteRecords.
 func StartEmbedded(read bool) (*Embedded, error) {
 	opts := []kfake.Opt{
 		kfake.NumBrokers(embeddedBrokers),
@@ -39,8 +33,8 @@ func StartEmbedded(read bool) (*Embedded, error) {
 	return &Embedded{cluster: c}, nil
 }
 
-// EmbeddedSegment is the segment.bytes of a topic that a RecordDeleter works on: only
-// whole segments can be deleted.
+// EmbeddedSegment is the segment.bytes of a topic whose records are deleted: only whole
+// segments can be.
 const EmbeddedSegment = 1 << 20
 
 // Addrs are the addresses to bootstrap from.
@@ -49,43 +43,7 @@ func (e *Embedded) Addrs() []string { return e.cluster.ListenAddrs() }
 // Close stops it.
 func (e *Embedded) Close() { e.cluster.Close() }
 
-// RecordDeleter deletes the records that all readers have read, so that the embedded
-// cluster's memory holds the unread ones and little more.
-type RecordDeleter struct {
-	embedded *Embedded
-	consumer *Consumer
-	deleting sync.WaitGroup
+// DeleteRecords deletes the records of a partition below an offset.
+func (e *Embedded) DeleteRecords(topic string, partition int32, below int64) {
+	_ = e.cluster.DeleteRecords(topic, partition, below) // the topic may be gone at the end of the run
 }
-
-var _ engine.Source = (*RecordDeleter)(nil)
-
-// RecordDeleter returns the one for the topics that the consumer reads.
-func (e *Embedded) RecordDeleter(c *Consumer) *RecordDeleter {
-	return &RecordDeleter{embedded: e, consumer: c}
-}
-
-// deleteEvery is the time between two deletions: at 50,000 records of 512 bytes a second, 6 MiB
-// come in between.
-const deleteEvery = 250 * time.Millisecond
-
-// Start begins to delete.
-func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
-	d.deleting.Go(func() { every(ctx, deleteEvery, d.deleteRead) })
-}
-
-// Wait returns when nothing is deleted any more.
-func (d *RecordDeleter) Wait() { d.deleting.Wait() }
-
-func (d *RecordDeleter) deleteRead() {
-	at := d.consumer.at
-	d.consumer.layout.each(func(topic string, partition, number int32) {
-		read := at.groups[0].next[number].Load()
-		for g := range at.groups {
-			read = min(read, at.groups[g].next[number].Load())
-		}
-		_ = d.embedded.cluster.DeleteRecords(topic, partition, read) // the topic may be gone at the end of the run
-	})
-}
-
-// Take has nothing to tell.
-func (d *RecordDeleter) Take() stats.Window { return stats.Window{} }

@@ -14,11 +14,12 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // ReadTopics finds the topics that the plan reads, in the order of their names.
 func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	if p.Read.Include == "" {
 		t, err := c.lookUp(ctx, p.Topic.Name)
@@ -26,7 +27,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		case err != nil:
 			return nil, err
 		case t == nil:
-			return nil, misfit("topic %s does not exist%s", p.Topic.Name, c.alike(ctx, p.Topic.Name))
+			return nil, Misfit("topic %s does not exist%s", p.Topic.Name, c.alike(ctx, p.Topic.Name))
 		}
 		if t, err = c.awaitLeaders(ctx, t.Name); err != nil {
 			return nil, err
@@ -56,7 +57,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		}
 	}
 	if len(topics) == 0 {
-		return nil, misfit("--include %q matches none of the cluster's %s", p.Read.Include, counted(int64(len(all)), "topic"))
+		return nil, Misfit("--include %q matches none of the cluster's %s", p.Read.Include, theme.Plural(len(all), "topic", "topics"))
 	}
 	slices.SortFunc(topics, func(a, b result.Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics, nil
@@ -76,30 +77,30 @@ func (c *Cluster) alike(ctx context.Context, name string) string {
 
 // Ends is where each partition of one topic ends, and the epoch of its leader.
 func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epochs []int32, err error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
-	l := newLayout([]result.Topic{t})
-	return c.logEnds(ctx, &l)
+	l := NewLayout([]result.Topic{t})
+	return c.LogEnds(ctx, l)
 }
 
-// ends is where the partitions end, by number: for stable reading, where the first
+// EndOffsets returns where the partitions end, by number: for stable reading, where the first
 // open transaction begins.
-func (c *Cluster) ends(ctx context.Context, l *layout, stable bool) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	list := c.admin.ListEndOffsets
 	if stable {
 		list = c.admin.ListCommittedOffsets
 	}
-	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return list(ctx, l.names()...) })
+	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return list(ctx, l.Names()...) })
 }
 
-// logEnds is where the partitions end, by number, and the epochs of their leaders; -1
+// LogEnds returns where the partitions end, by number, and the epochs of their leaders; -1
 // where that is not known.
-func (c *Cluster) logEnds(ctx context.Context, l *layout) (ends []int64, epochs []int32, err error) {
-	offsets, err := listedOffsets(ctx, func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, l.names()...) })
-	epochs = make([]int32, l.count)
-	l.each(func(topic string, partition, number int32) {
+func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
+	offsets, err := listedOffsets(ctx, func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, l.Names()...) })
+	epochs = make([]int32, l.Count)
+	l.Each(func(topic string, partition, number int32) {
 		epochs[number] = -1
 		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
 			epochs[number] = o.LeaderEpoch
@@ -108,73 +109,77 @@ func (c *Cluster) logEnds(ctx context.Context, l *layout) (ends []int64, epochs 
 	return l.byNumber(offsets), epochs, err
 }
 
-// lastOffsets returns where the logs end, by number: behind the records too that nobody can
+// LastOffsets returns where the logs end, by number: behind the records too that nobody can
 // read yet, because they are not replicated. The epochs are those of the leaders now; -1
-// where either is not known. Its two questions take confirmTimeout each at most: a partition
+// where either is not known. Its two questions take ConfirmTimeout each at most: a partition
 // without a leader uses up the time of the first, and the others need the second.
-func (c *Cluster) lastOffsets(ctx context.Context, l *layout) (ends []int64, epochs []int32, err error) {
-	listing, cancel := context.WithTimeout(ctx, confirmTimeout)
+func (c *Cluster) LastOffsets(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
+	listing, cancel := context.WithTimeout(ctx, ConfirmTimeout)
 	defer cancel()
-	ends, epochs, err = c.logEnds(listing, l)
-	var questions []epochOf
+	ends, epochs, err = c.LogEnds(listing, l)
+	var questions []LeaderEpoch
 	for number, epoch := range epochs {
 		if epoch >= 0 {
-			questions = append(questions, epochOf{int32(number), epoch})
+			questions = append(questions, LeaderEpoch{int32(number), epoch})
 		}
 	}
-	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
+	asking, cancel := context.WithTimeout(ctx, ConfirmTimeout)
 	defer cancel()
-	answers, unanswered := c.epochEnds(asking, l, questions)
+	answers, unanswered := c.EpochEnds(asking, l, questions)
 	for _, q := range questions {
 		if a, ok := answers[q]; ok {
-			ends[q.number] = max(ends[q.number], a.end)
+			ends[q.Number] = max(ends[q.Number], a.Offset)
 		} else {
-			ends[q.number] = -1 // records behind those that can be read would look lost
+			ends[q.Number] = -1 // records behind those that can be read would look lost
 		}
 	}
 	return ends, epochs, errors.Join(err, unanswered)
 }
 
-// epochOf is a leader epoch of a partition.
-type epochOf struct{ number, epoch int32 }
+// ConfirmTimeout is how long the brokers may take to answer each question about what their
+// logs hold.
+const ConfirmTimeout = 10 * time.Second
 
-// epochEnd is where the records end that the leader of an epoch wrote, or that of the
-// next lower one if it wrote none.
-type epochEnd struct {
-	epoch int32
-	end   int64
+// LeaderEpoch is a leader epoch of the partition with a number in a Layout.
+type LeaderEpoch struct{ Number, Epoch int32 }
+
+// EpochEnd is the offset after the last record that the leader of an epoch wrote, or that
+// of the next lower epoch if it wrote none.
+type EpochEnd struct {
+	Epoch  int32
+	Offset int64
 }
 
-// epochEnds is where leader epochs end. It asks until each question has an answer, or
+// EpochEnds returns where leader epochs end. It asks until each question has an answer, or
 // ctx ends.
-func (c *Cluster) epochEnds(ctx context.Context, l *layout, questions []epochOf) (map[epochOf]epochEnd, error) {
-	answers := make(map[epochOf]epochEnd, len(questions))
+func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEpoch) (map[LeaderEpoch]EpochEnd, error) {
+	answers := make(map[LeaderEpoch]EpochEnd, len(questions))
 	for {
 		var request kadm.OffsetForLeaderEpochRequest
-		asked := make(map[int32]epochOf) // a request has one question for each partition
+		asked := make(map[int32]LeaderEpoch) // a request has one question for each partition
 		for _, q := range questions {
 			if _, done := answers[q]; !done {
-				asked[q.number] = q
+				asked[q.Number] = q
 			}
 		}
 		if len(asked) == 0 {
 			return answers, nil
 		}
-		l.each(func(topic string, partition, number int32) {
+		l.Each(func(topic string, partition, number int32) {
 			if q, ok := asked[number]; ok {
-				request.Add(topic, partition, q.epoch)
+				request.Add(topic, partition, q.Epoch)
 			}
 		})
 		told, err := c.admin.OffsetForLeaderEpoch(ctx, request)
 		before := len(answers)
-		l.each(func(topic string, partition, number int32) {
+		l.Each(func(topic string, partition, number int32) {
 			a, ok := told[topic][partition]
 			switch {
 			case !ok:
 			case a.Err != nil:
 				err = errors.Join(err, a.Err)
 			default:
-				answers[asked[number]] = epochEnd{a.LeaderEpoch, a.EndOffset}
+				answers[asked[number]] = EpochEnd{a.LeaderEpoch, a.EndOffset}
 			}
 		})
 		if len(answers) > before {
@@ -194,15 +199,15 @@ func (c *Cluster) epochEnds(ctx context.Context, l *layout, questions []epochOf)
 	}
 }
 
-// begins is where the partitions begin, by number.
-func (c *Cluster) begins(ctx context.Context, l *layout) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+// LogStarts returns where the partitions begin, by number.
+func (c *Cluster) LogStarts(ctx context.Context, l *Layout) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
-	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.names()...) })
+	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.Names()...) })
 }
 
 // listed is listedOffsets, by number.
-func listed(ctx context.Context, l *layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
+func listed(ctx context.Context, l *Layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
 	offsets, err := listedOffsets(ctx, list)
 	return l.byNumber(offsets), err
 }
@@ -256,27 +261,27 @@ func plainly(err error) error {
 	return err
 }
 
-// starts is where the partitions are read from, by number, and where they begin.
-func (c *Cluster) starts(ctx context.Context, l *layout, from plan.From, ends []int64) (starts, begins []int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+// StartOffsets returns where the partitions are read from, by number, and where they begin.
+func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, ends []int64) (starts, begins []int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
-	if begins, err = c.begins(ctx, l); err != nil {
+	if begins, err = c.LogStarts(ctx, l); err != nil {
 		return nil, nil, fmt.Errorf("find the first offsets: %w", err)
 	}
 	switch {
 	case from.Latest:
 		return ends, begins, nil
 	case from.HasOffset:
-		return slices.Repeat([]int64{from.Offset}, l.count), begins, within(l, from, begins, ends)
+		return slices.Repeat([]int64{from.Offset}, l.Count), begins, within(l, from, begins, ends)
 	case !from.Time.IsZero():
 		starts, err = listed(ctx, l, func() (kadm.ListedOffsets, error) {
-			return c.admin.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), l.names()...)
+			return c.admin.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), l.Names()...)
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find the offsets at %s: %w", from, err)
 		}
 		if slices.Equal(starts, ends) {
-			return nil, nil, misfit("--from %s: no record is that young", from)
+			return nil, nil, Misfit("--from %s: no record is that young", from)
 		}
 		return starts, begins, nil
 	}
@@ -284,24 +289,24 @@ func (c *Cluster) starts(ctx context.Context, l *layout, from plan.From, ends []
 }
 
 // within checks that an offset lies in every partition.
-func within(l *layout, from plan.From, begins, ends []int64) error {
+func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
-	l.each(func(topic string, partition, number int32) {
+	l.Each(func(topic string, partition, number int32) {
 		if b, e := begins[number], ends[number]; from.Offset < b || from.Offset > e {
-			errs = append(errs, misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, b, e))
+			errs = append(errs, Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, b, e))
 		}
 	})
 	const enough = 3
 	if len(errs) > enough {
-		errs = append(errs[:enough], misfit("and so do %d other partitions", len(errs)-enough))
+		errs = append(errs[:enough], Misfit("and so do %d other partitions", len(errs)-enough))
 	}
 	return errors.Join(errs...)
 }
 
-// committed are the offsets that a group has committed, by partition number; -1
+// CommittedOffsets returns the offsets that a group has committed, by partition number; -1
 // where it has none.
-func (c *Cluster) committed(ctx context.Context, l *layout, group string) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+func (c *Cluster) CommittedOffsets(ctx context.Context, l *Layout, group string) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	offsets, err := c.admin.FetchOffsets(ctx, group)
 	for kerr.IsRetriable(err) && ctx.Err() == nil { // the first group of a cluster waits for the topic of all groups' offsets
@@ -311,8 +316,8 @@ func (c *Cluster) committed(ctx context.Context, l *layout, group string) ([]int
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nil, fmt.Errorf("group %s: %w", group, err)
 	}
-	out := make([]int64, l.count)
-	l.each(func(topic string, partition, number int32) {
+	out := make([]int64, l.Count)
+	l.Each(func(topic string, partition, number int32) {
 		out[number] = -1
 		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
 			out[number] = o.At

@@ -37,6 +37,17 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
+// connect connects to brokers of a test.
+func connect(t *testing.T, addrs []string) *Cluster {
+	t.Helper()
+	c, err := Connect(t.Context(), Access{Bootstrap: addrs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 // silent takes what comes and says nothing.
 func silent(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 

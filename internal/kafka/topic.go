@@ -14,13 +14,15 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // MisfitError tells that the plan does not fit the cluster: someone has to change
 // one of them.
 type MisfitError struct{ err error }
 
-func misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
+// Misfit returns a MisfitError.
+func Misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
 
 func (e *MisfitError) Error() string { return e.err.Error() }
 
@@ -34,10 +36,10 @@ const batchOverhead = 128
 // the topic when it is missing. Every check comes before the creation. Compressed
 // records may be larger than the topic takes.
 func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool) (result.Topic, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*AdminTimeout)
 	defer cancel()
 	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
-		return result.Topic{}, misfit("--replication-factor %d: the cluster has %d broker(s)", n, len(c.Info.Brokers))
+		return result.Topic{}, Misfit("--replication-factor %d: the cluster has %d broker(s)", n, len(c.Info.Brokers))
 	}
 	found, err := c.lookUp(ctx, p.Topic.Name)
 	if err != nil {
@@ -53,7 +55,7 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool)
 		return result.Topic{}, err
 	}
 	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && !compressed {
-		return result.Topic{}, misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
+		return result.Topic{}, Misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
 	}
 	if found == nil {
 		if found, err = c.createOrFind(ctx, p.Topic); err != nil {
@@ -110,15 +112,15 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error
 func matches(have result.Topic, want plan.Topic) error {
 	var errs []error
 	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
-		errs = append(errs, misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
-			have.Name, counted(int64(have.Partitions), "partition"), want.Partitions))
+		errs = append(errs, Misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
+			have.Name, theme.Plural(have.Partitions, "partition", "partitions"), want.Partitions))
 	}
 	if n := int(want.ReplicationFactor); n > 0 && n != have.ReplicationFactor {
-		errs = append(errs, misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
+		errs = append(errs, Misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
 			have.Name, have.ReplicationFactor, n))
 	}
 	if len(want.Configs) > 0 {
-		errs = append(errs, misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name))
+		errs = append(errs, Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name))
 	}
 	return errors.Join(errs...)
 }
@@ -129,7 +131,7 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 	if v, ok := t.Configs["max.message.bytes"]; ok {
 		n, err := strconv.Atoi(v)
 		if err != nil {
-			return 0, "", misfit("--topic-config max.message.bytes=%s: it must be a number of bytes", v)
+			return 0, "", Misfit("--topic-config max.message.bytes=%s: it must be a number of bytes", v)
 		}
 		return n, "--topic-config", nil
 	}
@@ -196,7 +198,7 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 			return err // a moment ago it was not there
 		}
 		if refused(err) {
-			return misfit("create topic %s: %w", t.Name, err)
+			return Misfit("create topic %s: %w", t.Name, err)
 		}
 		if err != nil {
 			return fmt.Errorf("create topic %s, which may exist now: %w", t.Name, err)
@@ -276,7 +278,7 @@ func led(t *result.Topic) bool {
 
 // DeleteTopic deletes a topic. Only the caller knows whether this run created it.
 func (c *Cluster) DeleteTopic(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	if _, err := c.admin.DeleteTopic(ctx, name); err != nil {
 		return fmt.Errorf("delete topic %s: %w", name, err)

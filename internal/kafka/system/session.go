@@ -6,6 +6,8 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/driver"
+	"github.com/kt-bench/kt/internal/kafka/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -22,9 +24,9 @@ type session struct {
 	cluster   *kafka.Cluster
 	topics    []result.Topic // the one that is written to, or all that are read
 
-	producer *kafka.Producer // nil: nobody writes
-	consumer *kafka.Consumer // nil: nobody reads
-	watcher  *kafka.Watcher  // nil: nobody watches
+	producer *driver.Producer // nil: nobody writes
+	consumer *driver.Consumer // nil: nobody reads
+	watcher  *watch.Brokers   // nil: nobody watches
 }
 
 // Describe completes a header with the settings, the cluster and the topics.
@@ -53,7 +55,7 @@ func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 // Open makes the drivers, and what is watched beside them.
 func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, err error) {
 	if s.writes {
-		s.producer = &kafka.Producer{
+		s.producer = &driver.Producer{
 			Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: s.topics[0].Partitions,
 		}
 		if book != nil {
@@ -72,14 +74,14 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 }
 
 func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (err error) {
-	reading := kafka.Reading{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
+	reading := driver.Reading{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
 	if s.producer != nil {
 		reading.Run, reading.Written = s.producer.Run, s.producer.Acked
 	}
 	if s.plan.Verify {
 		reading.Book, reading.Again = book, s.readsAgain
 	}
-	s.consumer, err = kafka.NewConsumer(ctx, s.cluster, reading)
+	s.consumer, err = driver.NewConsumer(ctx, s.cluster, reading)
 	return err
 }
 
@@ -90,23 +92,15 @@ func (s *session) readsAgain(partitions int) {
 // sources are what is watched beside the load.
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
-		var names []string
-		for i := range s.topics {
-			names = append(names, s.topics[i].Name)
-		}
-		var base map[string]int32
-		if s.consumer != nil {
-			base = s.consumer.Layout()
-		}
-		if s.watcher, err = kafka.NewWatcher(s.cluster, names, base); err != nil {
+		if s.watcher, err = watch.New(s.cluster, s.topics); err != nil {
 			return nil, err
 		}
 		all = append(all, s.watcher)
 	}
 	if s.consumer != nil {
-		all = append(all, s.consumer.ConsumerLag())
+		all = append(all, watch.NewConsumerLag(s.cluster, s.consumer.Positions()))
 		if s.embedded != nil {
-			all = append(all, s.embedded.RecordDeleter(s.consumer))
+			all = append(all, watch.NewRecordDeleter(s.embedded, s.consumer.Positions()))
 		}
 	}
 	return all, nil

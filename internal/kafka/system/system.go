@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -22,7 +23,7 @@ type System struct {
 	Producer javaconf.Producer // of a plan that writes
 	Consumer javaconf.Consumer // of a plan that reads
 
-	values        *kafka.Values
+	values        *driver.Values
 	writes, reads bool
 }
 
@@ -36,12 +37,12 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 	var warnings []string
 	var err error
 	if s.writes {
-		if s.values, err = kafka.MakeValues(p); err != nil {
+		if s.values, err = driver.MakeValues(p); err != nil {
 			return nil, nil, err
 		}
 		s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
 		if err == nil {
-			s.Producer = kafka.FitBatches(s.Producer, *p, s.values)
+			s.Producer = driver.FitBatches(s.Producer, *p, s.values)
 		}
 	}
 	if s.reads {
@@ -169,7 +170,7 @@ func (s *session) limits() engine.Options {
 		DrainTimeout: s.Producer.DeliveryTimeout() + 5*time.Second,
 	}
 	if s.plan.Load.Rate.IsUnlimited() {
-		o.BufferOps = min(engine.DefaultBufferOps, kafka.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
+		o.BufferOps = min(engine.DefaultBufferOps, driver.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
 	}
 	return o
 }

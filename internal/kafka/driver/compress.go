@@ -1,0 +1,68 @@
+package driver
+
+import (
+	"bytes"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+const (
+	// Java expects a batch to compress as those before it did, and 5 % worse. It
+	// follows a better ratio by 0.005 a batch and a worse one by 0.05 at once, so its
+	// estimate moves between the ratio and 0.05 above it.
+	estimateMargin = 1.05
+	estimateExcess = 0.025
+
+	// fitRounds is how often the size of the batch is corrected by how it compressed.
+	// Three would do for all payloads that were tried.
+	fitRounds = 6
+)
+
+// FitBatches returns the settings with batches that hold as many records as Java's
+// do. Java compares batch.size with the compressed size as it estimates it, franz-go
+// with the size before compression. So a batch of the payload is compressed here,
+// before the run, and franz-go's limit is raised by what that saves.
+func FitBatches(s javaconf.Producer, p plan.Plan, v *Values) javaconf.Producer {
+	c := s.Compressor()
+	if c == nil || s.BatchSize() == 0 {
+		return s
+	}
+	var out bytes.Buffer
+	size := s.BatchSize()
+	for range fitRounds {
+		records, largest := v.sample(p, size)
+		out.Reset()
+		compressed, _ := c.Compress(&out, records)
+		ratio := min(float64(len(compressed))/float64(len(records)), 1)
+		// Java adds a record while the estimate and that record fit.
+		room := float64(max(s.BatchSize()-batchHeader-largest, 0))
+		size = min(int(room/(estimateMargin*(ratio+estimateExcess)))+largest, s.MaxRequestSize())
+	}
+	return s.WithBatches(size + batchHeader)
+}
+
+// batchHeader is what surrounds the records of a batch.
+const batchHeader = 61
+
+// sample returns the records of a batch of about so many bytes, as they are
+// before compression, and the size of the largest.
+func (v *Values) sample(p plan.Plan, size int) (records []byte, largest int) {
+	source := v.source(p, 0, 1)
+	var headers []kmsg.Header
+	for _, h := range p.Payload.Headers {
+		headers = append(headers, kmsg.Header{Key: h.Key, Value: []byte(h.Value)})
+	}
+	for i := int32(0); len(records) == 0 || len(records)+largest <= size; i++ {
+		var r record
+		source.fill(&r, int64(i))
+		wire := kmsg.Record{OffsetDelta: i, Key: r.Key, Value: r.Value, Headers: headers}
+		before := len(records)
+		wire.Length = int32(len(wire.AppendTo(nil)) - 1) // without itself, one byte while it is 0
+		records = wire.AppendTo(records)
+		largest = max(largest, len(records)-before)
+	}
+	return records, largest
+}

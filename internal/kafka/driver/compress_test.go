@@ -1,0 +1,74 @@
+package driver
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// payload returns a plan that sends what the file holds, or letters without one.
+func payload(t *testing.T, file string) (plan.Plan, *Values) {
+	t.Helper()
+	p := plan.Plan{Seed: 1, Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1024), Keys: plan.NoKeys}}
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "payload")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.Payload = plan.Payload{Kind: plan.File, File: path, Delimiter: "\n", Keys: plan.NoKeys}
+	}
+	v, err := MakeValues(&p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, v
+}
+
+func TestLettersWithoutRepetitionsAreCompressed(t *testing.T) {
+	p, v := payload(t, "")
+	records, _ := v.sample(p, 25_000)
+	for codec, want := range map[string]struct{ low, high float64 }{
+		"gzip": {0.60, 0.64}, "zstd": {0.59, 0.62}, "lz4": {0.99, 1.01}, "snappy": {0.99, 1.01}, // Kafka's own tool: 0.632, 0.606
+	} {
+		compressed, kind := producing(t, 1024, "compression.type="+codec).Compressor().Compress(new(bytes.Buffer), records)
+		ratio := float64(len(compressed)) / float64(len(records))
+		if ratio < want.low || ratio > want.high {
+			t.Errorf("%s: %.3f, want %.2f to %.2f", codec, ratio, want.low, want.high)
+		}
+		if back, err := kgo.DefaultDecompressor().Decompress(compressed, kind); err != nil || !bytes.Equal(back, records) {
+			t.Errorf("%s: %d bytes came back of %d, %v", codec, len(back), len(records), err)
+		}
+	}
+}
+
+func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
+	for _, tc := range []struct {
+		name, words, file string
+		low, high         int
+	}{
+		{"not compressed", "", "", 16384, 16384},
+		{"no batches", "compression.type=zstd batch.size=0", "", 1152, 1152},
+		{"letters", "compression.type=zstd", "", 23_000, 26_000},
+		{"letters that lz4 cannot compress", "compression.type=lz4", "", 15_000, 16_384},
+		{"the same again", "compression.type=zstd", strings.Repeat("the same again ", 70), 400_000, 700_000},
+		{"no more than a request holds", "compression.type=zstd max.request.size=100000", strings.Repeat("the same again ", 70), 100_000, 100_100},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, v := payload(t, tc.file)
+			client, err := kgo.NewClient(FitBatches(producing(t, 1024, strings.Fields(tc.words)...), p, v).Options()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			if got := int(client.OptValue(kgo.ProducerBatchMaxBytes).(int32)); got < tc.low || got > tc.high {
+				t.Errorf("a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package driver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// What is there and cannot be read yet is not lost.
+func TestWhatWaitsBehindAnOpenTransactionIsNotLost(t *testing.T) {
+	s := newScene(t, 1)
+	other, err := s.cluster.Client(kgo.DefaultProduceTopic("t"), kgo.TransactionalID("open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.ProduceSync(t.Context(), kgo.StringRecord("of somebody else")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	b := stamped(t, s.cluster, 1, 100)
+	_, _, v := s.read(reading(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(time.Second) }), b, "isolation.level=read_committed")
+	if v.Lost != 0 || v.Unchecked != 100 {
+		t.Errorf("verdict %+v, want 100 unchecked and none lost", v)
+	}
+}
+
+// With acks=0 nobody says where a record is, so a reading that stops early proves
+// nothing.
+func TestWithoutAcknowledgementsAnEarlyEndIsNoLoss(t *testing.T) {
+	s := newScene(t, 2)
+	d := s.sender(5000, "acks=0")
+	s.send(d, engine.Options{})
+	b := bookOf(d)
+	_, end, v := s.read(reading(func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 500, false }), b)
+	if end.Reading != engine.ReadCount || v.Lost != 0 {
+		t.Errorf("end %q, verdict %+v, want none lost", end.Reading, v)
+	}
+	for _, lane := range b.Lanes {
+		if lane.LastOffset != -1 {
+			t.Errorf("partition %d: last offset %d, want -1", lane.Partition, lane.LastOffset)
+		}
+	}
+}
+
+// What is given up is unknown, in the counts and in the ledger alike, also when the
+// client fails it while it closes.
+func TestWhatIsGivenUpIsUnknownInTheLedgerToo(t *testing.T) {
+	s := newScene(t, 1)
+	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition, Count: -1})
+	d := s.sender(500)
+	w := s.send(d, engine.Options{DrainTimeout: 300 * time.Millisecond})
+	b := bookOf(d)
+	time.Sleep(100 * time.Millisecond) // outcomes that come late are to change nothing
+	var unknown, failed int64
+	for _, lane := range b.Lanes {
+		unknown += lane.Unknown()
+		failed += lane.Failed.Count()
+	}
+	if w.Unknown != 500 || unknown != w.Unknown || failed != w.Failed {
+		t.Errorf("counted %d unknown and %d failed, the ledger %d and %d; want 500 and 0", w.Unknown, w.Failed, unknown, failed)
+	}
+}
+
+// A commit outlives the poll that it belongs to.
+func TestConsumersThatShareACountCommitWhatTheyRead(t *testing.T) {
+	for _, how := range []plan.Commit{plan.CommitSync, plan.CommitAsync} {
+		t.Run(string(how), func(t *testing.T) {
+			s := newScene(t, 4)
+			stamped(t, s.cluster, 4, 4000)
+			w, _, _ := s.read(reading(func(p *plan.Plan) {
+				inGroup(p)
+				p.Read.Commit, p.Read.Consumers, p.Load.Records, p.Read.ToEnd = how, 2, 4000, false
+				p.Load.Rate = inPolls
+			}), nil)
+			if w.Consumed != 4000 || w.Commits < w.Fetches/2 || len(w.FetchErrors) > 0 {
+				t.Errorf("%d records in %d polls, %d commits, errors %v; want a commit for each poll", w.Consumed, w.Fetches, w.Commits, w.FetchErrors)
+			}
+		})
+	}
+}
+
+// A rate is that of all consumers together, whatever each of them has.
+func TestARateIsKeptByThoseWhoHaveSomethingToRead(t *testing.T) {
+	s := newScene(t, 1)
+	stamped(t, s.cluster, 1, 2000)
+	w, end, _ := s.read(reading(func(p *plan.Plan) {
+		p.Read.Consumers, p.Load.Rate = 4, plan.Rate{PerSecond: 2000}
+	}), nil)
+	// A quarter of the rate would take 4 s.
+	if took := end.Elapsed.Seconds(); w.Consumed != 2000 || took < 0.9 || took > 3.5 {
+		t.Errorf("%d records in %.1f s, want 2000 in 1 s at 2000 a second", w.Consumed, took)
+	}
+}
+
+// Two processes of one group read to the end together.
+func TestAGroupInTwoProcessesReachesTheEnd(t *testing.T) {
+	s := newScene(t, 4)
+	stamped(t, s.cluster, 4, 2000)
+	p := reading(func(p *plan.Plan) {
+		inGroup(p)
+		p.Read.Commit, p.Load.Rate, p.Read.Timeout = plan.CommitSync, plan.Rate{PerSecond: 1000}, plan.Duration(10*time.Second)
+	})
+	type ended struct {
+		end engine.End
+		n   int64
+	}
+	done := make(chan ended, 2)
+	for range 2 {
+		d := s.reader(p, nil)
+		go func() {
+			var sum total
+			end, err := engine.Run(s.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{lagOf(d)}}, &sum)
+			if err != nil {
+				t.Error(err)
+			}
+			done <- ended{end, sum.w.Consumed}
+		}()
+	}
+	a, b := <-done, <-done
+	if a.end.Reading != engine.ReadAll || b.end.Reading != engine.ReadAll || a.n+b.n < 2000 {
+		t.Errorf("ends %q after %d records and %q after %d, want both at the end, and 2000 in all", a.end.Reading, a.n, b.end.Reading, b.n)
+	}
+}

@@ -1,0 +1,325 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// fetcher is one consumer.
+type fetcher struct {
+	driver *Consumer
+	shard  *engine.Shard
+	hooks  *fetchHooks
+	group  int // the number of its group
+	member int // its number in it
+
+	client     *kgo.Client
+	living     context.Context    // of the client: Close alone would wait for brokers that hang
+	end        context.CancelFunc // ends it
+	began      time.Duration      // when it connected
+	running    context.Context    // of the run, which may end at once
+	committing context.Context    // of the commits, see outlive; nil: there was none yet
+	commits    sync.WaitGroup     // on their way, while it reads on
+	hasLeft    atomic.Int64       // when a rebalance began that is not over, from the start of the run; 0: none
+	fellBack   atomic.Bool        // to the classic protocol, unasked
+	hadAny     bool               // it had partitions; the client's callbacks come one at a time
+	done       bool               // it has read a partition to where reading is over, and not committed since
+}
+
+// connect makes the client.
+func (r *fetcher) connect() error {
+	d := r.driver
+	opts := append(d.Settings.Options(),
+		kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
+		kgo.KeepControlRecords()) // they take an offset each: without them a position would stop before it
+	if d.group(r.group) == "" {
+		opts = append(opts, kgo.ConsumePartitions(r.share()))
+	} else {
+		opts = append(opts, r.groupOptions()...)
+	}
+	r.began = r.shard.Now()
+	r.living, r.end = context.WithCancel(context.Background())
+	client, err := d.cluster.Client(append(opts, kgo.WithContext(r.living))...)
+	r.client = client
+	return err
+}
+
+// share is the partitions of a reader without a group, with their offsets: every
+// so many, counting from its own number.
+func (r *fetcher) share() map[string]map[int32]kgo.Offset {
+	d := r.driver
+	at := &d.at.Groups[r.group]
+	shares := make(map[string]map[int32]kgo.Offset)
+	d.layout.Each(func(topic string, partition, number int32) {
+		if d.reader(number) != r.member {
+			return
+		}
+		if shares[topic] == nil {
+			shares[topic] = make(map[int32]kgo.Offset)
+		}
+		shares[topic][partition] = kgo.NewOffset().At(at.Next[number].Load())
+		at.Owned[number].Store(true)
+	})
+	return shares
+}
+
+func (r *fetcher) groupOptions() []kgo.Opt {
+	d := r.driver
+	opts := append(d.Settings.GroupOptions(),
+		kgo.ConsumerGroup(d.group(r.group)), // of several, this one
+		kgo.ConsumeTopics(d.layout.Names()...),
+		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
+		kgo.AdjustFetchOffsetsFn(r.adjust),
+		kgo.BlockRebalanceOnPoll()) // no partition is handed on with records that were polled and not counted
+	if id := d.Settings.InstanceID(); id != "" {
+		number, _ := d.Plan.Reader(r.shard.Index) // two members with one id would fence each other
+		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, number)))
+	}
+	if d.Plan.Read.Commit != plan.CommitAuto {
+		opts = append(opts, kgo.DisableAutoCommit())
+	}
+	r.hooks.joining = r.joining
+	return opts
+}
+
+// adjust gives partitions without a committed offset the place where the plan wants
+// to start, and notes the place of every partition.
+func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	d := r.driver
+	for topic, partitions := range offsets {
+		base, known := d.layout.Base[topic]
+		if !known {
+			continue
+		}
+		for partition, o := range partitions {
+			number := base + partition
+			at := o.EpochOffset().Offset
+			if at < 0 { // nothing was committed
+				at = d.at.Groups[r.group].Next[number].Load()
+				partitions[partition] = kgo.NewOffset().At(at)
+			}
+			d.at.Groups[r.group].Next[number].Store(at)
+			if d.books != nil {
+				d.books[r.group].Begin(number, at) // a member of another process may have read what is before
+			}
+		}
+	}
+	return offsets, nil
+}
+
+// joining notes that the client asks to join its group. With the newer protocol it
+// does not do that, but where the cluster does not offer this, it falls back to the
+// old one without a word.
+func (r *fetcher) joining() {
+	if r.driver.Settings.NextGen() {
+		r.fellBack.Store(true)
+	}
+	r.rebalancing()
+}
+
+// rebalancing notes that the client gives up, or asks for, partitions.
+func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
+
+func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+	n := r.own(partitions, true)
+	now := r.shard.Now()
+	from := time.Duration(r.hasLeft.Swap(0))
+	if !r.hadAny {
+		r.hadAny = true
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Joined(phase, now-r.began) })
+		r.driver.joined()
+		return
+	}
+	took := time.Duration(0)
+	if from > 0 {
+		took = max(0, now-from)
+	}
+	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Rebalanced(phase, took) })
+	r.shard.Event(stats.Event{
+		Kind: stats.Rebalance, Broker: -1, To: -1, Count: n,
+		Text: fmt.Sprintf("group %s: consumer %d has %d new partitions, after %s", r.driver.group(r.group), r.member, n, took.Round(time.Millisecond)),
+	})
+}
+
+// revoked commits what was read, as the client does by itself where nobody listens.
+func (r *fetcher) revoked(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
+	r.rebalancing()
+	if r.driver.Plan.Read.Commit != plan.CommitNone {
+		_ = client.CommitUncommittedOffsets(ctx) // who takes over reads again what could not be committed
+	}
+	r.own(partitions, false)
+}
+
+func (r *fetcher) lost(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+	r.rebalancing()
+	r.own(partitions, false)
+}
+
+// own notes whose partitions these are.
+func (r *fetcher) own(partitions map[string][]int32, mine bool) (n int) {
+	d := r.driver
+	for topic, ids := range partitions {
+		base, known := d.layout.Base[topic]
+		if !known {
+			continue
+		}
+		for _, id := range ids {
+			d.at.Groups[r.group].Owned[base+id].Store(mine)
+			n++
+		}
+	}
+	return n
+}
+
+// Read polls once.
+func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
+	if r.client == nil {
+		if err := r.connect(); err != nil {
+			return 0, err
+		}
+	}
+	if n := r.driver.Settings.MaxPollRecords(); n > 0 {
+		limit = min(limit, n)
+	}
+	fetches := r.poll(ctx, limit, patience)
+	defer r.client.AllowRebalance()
+	r.shard.Working()
+	if r.fellBack.Load() {
+		return 0, errors.New("--group-protocol consumer: the cluster does not offer it (its feature group.version is 0)")
+	}
+	now := r.shard.Now()
+	n := 0
+	var failed error
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		if p.Err != nil {
+			failed = errors.Join(failed, r.refused(ctx, p))
+		}
+		n += r.take(&p, now)
+	})
+	if n > 0 {
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
+	}
+	if n > 0 || r.done { // a partition may end with the marker of a transaction alone
+		r.commit(ctx)
+	}
+	return n, failed
+}
+
+// poll waits for records.
+func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) kgo.Fetches {
+	if patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	return r.client.PollRecords(ctx, limit)
+}
+
+// refused counts a fetch that failed. It returns an error when there is no going on.
+func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error {
+	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) {
+		return nil
+	}
+	if d := r.driver; d.books != nil && lostData(p.Err) {
+		d.books[r.group].Log(d.layout.Base[p.Topic] + p.Partition).Cut()
+	}
+	code := errorCode(p.Err)
+	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
+	if !fatal(p.Err) {
+		return nil
+	}
+	if p.Topic == "" {
+		return p.Err
+	}
+	return fmt.Errorf("partition %d of topic %s: %w", p.Partition, p.Topic, p.Err)
+}
+
+// take counts the records of one partition.
+func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
+	if len(p.Records) == 0 {
+		return 0
+	}
+	d := r.driver
+	number := d.layout.Base[p.Topic] + p.Partition
+	next := p.Records[len(p.Records)-1].Offset + 1
+	end := p.HighWatermark
+	if d.Settings.ReadCommitted() {
+		end = p.LastStableOffset
+	}
+	d.at.SawEnd(number, max(end, next))
+	var log *ledger.Log
+	if d.books != nil {
+		if p.LogStartOffset > d.at.Groups[r.group].Next[number].Load() { // retention was faster than the reader
+			d.books[r.group].Begin(number, p.LogStartOffset)
+		}
+		log = d.books[r.group].Log(number)
+		log.Lock()
+		defer log.Unlock()
+	}
+	n := 0
+	r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now, log) })
+	before := d.at.Groups[r.group].Next[number].Swap(next)
+	r.done = r.done || d.at.Passes(number, before, next)
+	for _, record := range p.Records {
+		record.Recycle()
+	}
+	return n
+}
+
+// count counts records, and the end-to-end latency of those that carry a stamp. With
+// a log it accounts for every record.
+func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
+	started := r.shard.Started().UnixNano()
+	var s ledger.Stamp
+	bytes, look := 0, r.looksForStamps(records)
+	for _, record := range records {
+		if record.Attrs.IsControl() {
+			continue
+		}
+		n++
+		bytes += len(record.Key) + len(record.Value)
+		stamped := false
+		switch {
+		case log != nil:
+			stamped = account(log, record, &s) == ledger.Stamped
+		case look:
+			stamped = ledger.PeekStamp(record.Value, &s)
+		}
+		if stamped {
+			r.endToEnd(rec, phase, &s, started, now)
+		}
+	}
+	rec.Consumed(phase, number, n, bytes, now)
+	return n
+}
+
+// looksForStamps tells whether records are looked at one by one for stamps. Who reads
+// what others wrote mostly finds none, and a look at each costs 4 ns, 2 % of what
+// reading takes: there the first and the last of a poll speak for the rest.
+func (r *fetcher) looksForStamps(records []*kgo.Record) bool {
+	var s ledger.Stamp
+	return r.driver.Run != 0 ||
+		ledger.PeekStamp(records[0].Value, &s) || ledger.PeekStamp(records[len(records)-1].Value, &s)
+}
+
+// endToEnd counts the time from when a record was due, if that was in this run.
+func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
+	if own := r.driver.Run; s.Due < started || own != 0 && s.Run != own {
+		return
+	}
+	if own := r.driver.Run; own != 0 {
+		phase = stats.PhaseOf(s.Warmup)
+	}
+	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
+}

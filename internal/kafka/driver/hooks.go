@@ -1,0 +1,119 @@
+package driver
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// produceKey is the API key of produce requests.
+const produceKey = 0
+
+// hooks watches one client's produce requests.
+type hooks struct {
+	shard *engine.Shard
+	limit int  // requests in flight to one broker
+	blind bool // acks=0: no broker answers
+
+	// answered is when the newest produce response arrived, from the start of
+	// the run. The client reads a response before it finishes the response's
+	// records, so for each of them the value lies between the arrival of its own
+	// response and now: an acknowledgement costs no look at the clock.
+	answered atomic.Int64
+
+	mu      sync.Mutex // guards brokers
+	brokers map[int32]*flight
+}
+
+// flight follows the requests in flight to one broker.
+type flight struct {
+	requests int
+	seen     time.Duration // until when the time is accounted for
+}
+
+var (
+	_ kgo.HookBrokerWrite         = (*hooks)(nil)
+	_ kgo.HookBrokerE2E           = (*hooks)(nil)
+	_ kgo.HookBrokerDisconnect    = (*hooks)(nil)
+	_ kgo.HookBrokerThrottle      = (*hooks)(nil)
+	_ kgo.HookProduceBatchWritten = (*hooks)(nil)
+)
+
+func newHooks(s *engine.Shard, limit int, blind bool) *hooks {
+	return &hooks{shard: s, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
+}
+
+// OnBrokerWrite counts a produce request as in flight.
+func (h *hooks) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+	if key != produceKey || err != nil {
+		return
+	}
+	if h.blind {
+		h.answered.Store(int64(h.shard.Now())) // all that will ever be known of it
+		return
+	}
+	h.account(b.NodeID, 0, func(f *flight) { f.requests++ })
+}
+
+// OnBrokerE2E counts an answered produce request and how long it took.
+func (h *hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
+	if key != produceKey {
+		return
+	}
+	if !h.blind && e.WriteErr == nil {
+		h.answered.Store(int64(h.shard.Now()))
+		h.account(b.NodeID, e.DurationE2E(), func(f *flight) { f.requests = max(0, f.requests-1) })
+	}
+	h.shard.Record(func(rec *stats.Recorder, phase int) {
+		rec.Request(phase, b.NodeID, e.DurationE2E(), e.Err() != nil)
+	})
+}
+
+// OnBrokerDisconnect forgets the requests whose answers will never come.
+func (h *hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
+	h.mu.Lock()
+	_, known := h.brokers[b.NodeID]
+	h.mu.Unlock()
+	if known {
+		h.account(b.NodeID, 0, func(f *flight) { f.requests = 0 })
+	}
+}
+
+// OnBrokerThrottle counts the time for which a broker asked to be left alone.
+func (h *hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
+	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Throttle(phase, b.NodeID, d) })
+}
+
+// OnProduceBatchWritten counts a record batch.
+func (h *hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
+	h.shard.Record(func(rec *stats.Recorder, phase int) {
+		rec.Batch(phase, b.NodeID, m.NumRecords, m.UncompressedBytes, m.CompressedBytes)
+	})
+}
+
+// account adds the time since the last change to the broker's running time, and
+// the time that a request took to that of all requests; then it makes the change.
+func (h *hooks) account(broker int32, took time.Duration, change func(*flight)) {
+	now := h.shard.Now()
+	h.mu.Lock()
+	f := h.brokers[broker]
+	if f == nil {
+		f = &flight{seen: now}
+		h.brokers[broker] = f
+	}
+	total := max(0, now-f.seen)
+	f.seen = max(f.seen, now)
+	before := f.requests
+	change(f)
+	changed := f.requests - before
+	h.mu.Unlock()
+	h.shard.Requests(changed)
+	use := took / time.Duration(h.limit)
+	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.InFlight(phase, use, total) })
+}

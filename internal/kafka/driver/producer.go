@@ -1,0 +1,208 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Producer is the driver that writes.
+type Producer struct {
+	Cluster    *kafka.Cluster
+	Plan       plan.Plan
+	Settings   javaconf.Producer
+	Values     *Values // what the records hold
+	Partitions int     // of the topic, for records that carry a stamp
+	Run        uint64  // in the stamps
+
+	stampers []*stamper
+}
+
+var _ engine.Driver = (*Producer)(nil)
+
+// Open makes a client and readies it: its connection stands and, with
+// idempotence, its producer id is known, so that neither is timed.
+func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	h := newHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
+	opts := append(p.Settings.Options(), kgo.WithHooks(h))
+	number, all := p.Plan.Shard(s.Index)
+	if id := p.Settings.TransactionalID(); id != "" && all > 1 {
+		// Two producers with one id would fence each other, whichever process they are in.
+		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", id, number)))
+	}
+	var stamps *stamper
+	if p.Plan.Payload.Stamp {
+		stamps = newStamper(p, s)
+		p.stampers = append(p.stampers, stamps)
+		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	}
+	client, err := p.Cluster.Client(opts...)
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{
+		stamps:  stamps,
+		client:  client,
+		shard:   s,
+		hooks:   h,
+		topic:   p.Plan.Topic.Name,
+		headers: recordHeaders(p.Plan.Payload.Headers),
+		source:  p.source(s.Index),
+		txn:     transaction{every: p.Plan.Load.Transaction.Std()},
+		running: ctx,
+	}
+	if err := w.ready(ctx, p.Settings.Idempotent()); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// source is what a producer of this process writes: of the records of the whole load,
+// its own.
+func (p *Producer) source(index int) *source {
+	number, all := p.Plan.Shard(index)
+	return p.Values.source(p.Plan, number, all)
+}
+
+// Lanes are what the producers wrote, record by record. Call it when the run is
+// over.
+func (p *Producer) Lanes() []ledger.Lane {
+	var lanes []ledger.Lane
+	for _, s := range p.stampers {
+		lanes = append(lanes, s.lanes()...)
+	}
+	return lanes
+}
+
+// Acked is, by partition, the offset after the newest record that was acknowledged.
+func (p *Producer) Acked() []int64 {
+	acked := make([]int64, p.Partitions)
+	for _, s := range p.stampers {
+		for i := range acked {
+			acked[i] = max(acked[i], s.acked[i].Load())
+		}
+	}
+	return acked
+}
+
+func recordHeaders(hs []plan.Header) []kgo.RecordHeader {
+	var out []kgo.RecordHeader
+	for _, h := range hs {
+		out = append(out, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
+	}
+	return out
+}
+
+// openTimeout is how long a producer may take to connect.
+const openTimeout = 30 * time.Second
+
+// worker is one producer.
+type worker struct {
+	client  *kgo.Client
+	shard   *engine.Shard
+	hooks   *hooks
+	topic   string
+	headers []kgo.RecordHeader
+	source  *source
+	stamps  *stamper // nil: records carry none
+	txn     transaction
+	running context.Context // ends with the run: a commit in the middle of it must not outlast it
+}
+
+func (w *worker) ready(ctx context.Context, idempotent bool) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := w.client.Ping(ctx); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	if !idempotent {
+		return nil
+	}
+	if _, _, err := w.client.ProducerID(ctx); err != nil {
+		return fmt.Errorf("get a producer id: %w", err)
+	}
+	return nil
+}
+
+// record is what the worker keeps with an Op: the record, the function that
+// takes its outcome, made once, and room for numbers written in it. The client
+// holds on to all of it until the outcome is known, and the engine does not reuse
+// an Op before. It is small, for thousands of them go round and round.
+type record struct {
+	kgo.Record
+	done       func(*kgo.Record, error)
+	seq        int64  // in its stamp
+	key, value []byte // nil until a number is written
+}
+
+var _ engine.Placed = (*record)(nil)
+
+// Place returns the partition that the client has chosen. After the first answer the client
+// knows the topic, and chooses within Do.
+func (r *record) Place() int32 { return r.Partition }
+
+func (w *worker) newRecord(op *engine.Op) *record {
+	r := &record{}
+	r.Topic = w.topic
+	r.Headers = w.headers
+	r.done = func(_ *kgo.Record, err error) {
+		seq, partition, offset := r.seq, r.Partition, r.Offset // the record may be on its way again below
+		counted := false
+		if err != nil {
+			counted = op.Fail(partition, errorCode(err))
+		} else {
+			counted = op.Acknowledge(partition, time.Duration(w.hooks.answered.Load()))
+		}
+		if counted && w.stamps != nil {
+			w.stamps.settle(partition, seq, offset, err)
+		}
+	}
+	op.State = r
+	return r
+}
+
+// Do gives one record to the client. The client never blocks here: the engine
+// bounds what is outstanding.
+func (w *worker) Do(op *engine.Op) (waited bool) {
+	r, ok := op.State.(*record)
+	if !ok {
+		r = w.newRecord(op)
+	}
+	if w.txn.every > 0 {
+		if waited = w.turnTransaction(op); waited {
+			op.Sent = w.shard.Now()
+		}
+	}
+	w.source.fill(r, op.Index)
+	r.Timestamp = op.Wall
+	if w.stamps != nil {
+		w.stamps.put(r, op)
+	}
+	op.Bytes = len(r.Key) + len(r.Value)
+	w.client.Produce(context.Background(), &r.Record, r.done)
+	return waited
+}
+
+// Flush waits until the client has an outcome for every record. It ends the open
+// transaction, so that nobody has to wait for it to time out.
+func (w *worker) Flush(ctx context.Context) error {
+	if w.txn.open {
+		w.commit(ctx)
+	}
+	return w.client.Flush(ctx)
+}
+
+// Close frees the client; records that it still holds fail.
+func (w *worker) Close() error {
+	w.client.Close()
+	return nil
+}

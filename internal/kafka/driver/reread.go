@@ -1,0 +1,275 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
+)
+
+// A reader may have read records that no log holds any more: with an unclean election a replica
+// that never had the newest records becomes the leader, cuts them off everywhere, and
+// others are written at their offsets.
+//
+//	read       0 … 59 by leader epoch 1, 60 … 99 by leader epoch 1
+//	in the log 0 … 59 by leader epoch 1, 60 … 129 by leader epoch 2
+//
+// A client that meets the new leader at an offset that exists there notices nothing. So
+// when the run is over the brokers are asked where the epochs end that were read: two
+// logs that agree in the last record of an epoch agree in all before it (KIP-101). Where
+// they do not agree, the partition is read again.
+
+// maxReadings is how often a partition is read again before it is given up: its log may
+// be cut off once more meanwhile.
+const maxReadings = 3
+
+// rereadIdle ends reading again when no record has come for so long, where the plan
+// has no timeout.
+const rereadIdle = 30 * time.Second
+
+// portion is a partition as one group has read it.
+type portion struct {
+	group  int
+	number int32
+	from   int64 // where the run's records can begin
+	leader int32 // epoch of the leader when it began to be read again, -1: it was not
+}
+
+// Readings returns what was read of the records to verify, one reading a group. Call it
+// when the run is over. Partitions whose logs were cut off below what was read are read
+// again, until ctx ends. An error says why it is not known of some partitions what their
+// logs hold: nothing counts as read there, and what was not reached as unchecked.
+func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
+	var all []portion
+	for g := range d.books {
+		for number := range int32(d.layout.Count) {
+			p := portion{group: g, number: number, leader: -1}
+			p.from = min(d.Book.StartOffset(number), d.log(p).First())
+			all = append(all, p)
+		}
+	}
+	cut, err := d.confirm(ctx, all)
+	if len(cut) > 0 && d.Again != nil {
+		d.Again(len(cut))
+	}
+	for try := 0; len(cut) > 0 && try < maxReadings && ctx.Err() == nil; try++ {
+		failed := d.readAgain(ctx, cut)
+		var unknown error
+		cut, unknown = d.confirm(ctx, cut)
+		err = errors.Join(err, failed, unknown)
+		if failed != nil {
+			break
+		}
+	}
+	for _, p := range cut {
+		d.log(p).Unconfirmed()
+	}
+	return d.books, err
+}
+
+func (d *Consumer) log(p portion) *ledger.Log { return d.books[p.group].Log(p.number) }
+
+// confirm asks whether the logs still hold what was read, and returns the portions of
+// which they do not. Where nobody answers, nothing counts as read.
+func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []portion, err error) {
+	if len(portions) == 0 {
+		return nil, nil
+	}
+	ctx = context.WithoutCancel(ctx) // a run that is left at once has its result nevertheless
+	ends, epochs, err := d.cluster.LastOffsets(ctx, d.layout)
+	if err != nil {
+		err = fmt.Errorf("find the last offsets: %w", err)
+	}
+	questions := make(map[kafka.LeaderEpoch]bool)
+	tips := make([][]ledger.Tip, len(portions))
+	known := make([]bool, len(portions)) // to be cut off
+	for i, p := range portions {
+		tips[i], known[i] = d.log(p).Tips()
+		if ends[p.number] < 0 {
+			continue // no broker leads it, and waiting for one would keep the others from being asked
+		}
+		for _, tip := range tips[i] {
+			questions[kafka.LeaderEpoch{Number: p.number, Epoch: tip.Epoch}] = true
+		}
+		if epoch := d.Book.StartEpoch(p.number); epoch >= 0 {
+			questions[kafka.LeaderEpoch{Number: p.number, Epoch: epoch}] = true
+		}
+	}
+	asking, cancel := context.WithTimeout(ctx, kafka.ConfirmTimeout)
+	defer cancel()
+	answers, unanswered := d.cluster.EpochEnds(asking, d.layout, slices.Collect(maps.Keys(questions)))
+	if unanswered != nil {
+		err = errors.Join(err, fmt.Errorf("find the last offsets of earlier leaders: %w", unanswered))
+	}
+	for i, p := range portions {
+		d.books[p.group].ReadTo(p.number, d.at.Groups[p.group].Next[p.number].Load(), ends[p.number])
+		held, asked := true, true
+		start, ok := answers[kafka.LeaderEpoch{Number: p.number, Epoch: d.Book.StartEpoch(p.number)}]
+		if ok && start.Offset >= 0 && start.Offset < p.from && !d.elsewhere(p.number) {
+			held, p.from = false, start.Offset // all that the run wrote since lies behind it
+		}
+		if p.leader >= 0 && p.leader == epochs[p.number] {
+			tips[i] = nil // it was read again from one leader, who cuts nothing off
+		}
+		for _, tip := range tips[i] {
+			answer, ok := answers[kafka.LeaderEpoch{Number: p.number, Epoch: tip.Epoch}]
+			asked = asked && ok
+			held = held && (!ok || answer.Epoch == tip.Epoch && answer.Offset > tip.Offset)
+		}
+		switch {
+		case known[i] || !held:
+			cut = append(cut, p)
+		case !asked:
+			d.log(p).Unconfirmed()
+		}
+	}
+	return cut, err
+}
+
+// rereading is portions that are read again.
+type rereading struct {
+	driver   *Consumer
+	portions map[int32][]portion // by partition
+	left     map[int32]int64     // where those partitions end that were not read to their end yet
+}
+
+// readAgain reads portions from where their readings began to where the logs end now.
+// No group is needed for it, and nothing is measured. Where a log begins or ends is not
+// known of every partition while a broker is away: then the others are read.
+func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
+	begins, err := d.cluster.LogStarts(ctx, d.layout)
+	asking, cancel := context.WithTimeout(ctx, kafka.AdminTimeout) // begins has used up its own
+	defer cancel()
+	ends, epochs, noEnds := d.cluster.LogEnds(asking, d.layout)
+	if d.Settings.ReadCommitted() {
+		ends, noEnds = d.cluster.EndOffsets(ctx, d.layout, true)
+	}
+	if err = errors.Join(err, noEnds); err != nil {
+		err = fmt.Errorf("find the offsets to read again: %w", err)
+	}
+	again := rereading{driver: d, portions: make(map[int32][]portion), left: make(map[int32]int64)}
+	from := make(map[int32]int64)
+	for i := range portions {
+		p := &portions[i]
+		if begins[p.number] < 0 || ends[p.number] < 0 {
+			continue
+		}
+		p.leader = epochs[p.number]
+		begin := d.log(*p).Again(p.from, begins[p.number])
+		d.at.Groups[p.group].Next[p.number].Store(begin)
+		if begin >= ends[p.number] {
+			continue
+		}
+		if first, ok := from[p.number]; !ok || begin < first {
+			from[p.number] = begin
+		}
+		again.portions[p.number] = append(again.portions[p.number], *p)
+		again.left[p.number] = ends[p.number]
+	}
+	return errors.Join(err, again.start(ctx, from))
+}
+
+// start reads partitions from these offsets on.
+func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
+	d := r.driver
+	offsets := make(map[string]map[int32]kgo.Offset)
+	d.layout.Each(func(topic string, partition, number int32) {
+		if first, ok := from[number]; ok {
+			if offsets[topic] == nil {
+				offsets[topic] = make(map[int32]kgo.Offset)
+			}
+			offsets[topic][partition] = kgo.NewOffset().At(first)
+		}
+	})
+	living, end := context.WithCancel(ctx)
+	client, err := d.cluster.Client(append(d.Settings.Options(),
+		kgo.WithPools(recordPool), kgo.WithContext(living),
+		kgo.KeepControlRecords(), kgo.ConsumePartitions(offsets))...)
+	if err != nil {
+		end()
+		return fmt.Errorf("read again: %w", err)
+	}
+	defer client.Close()
+	defer end() // first: Close alone would wait for brokers that hang
+	return r.read(ctx, client)
+}
+
+// read reads until all is read, nothing has come for the plan's timeout, or ctx ends.
+func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
+	idle := r.driver.Plan.Read.Timeout.Std()
+	if idle == 0 {
+		idle = rereadIdle
+	}
+	for last := time.Now(); len(r.left) > 0 && time.Since(last) < idle; {
+		waiting, cancel := context.WithTimeout(ctx, idle)
+		fetches := client.PollFetches(waiting)
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var failed error
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			if p.Err != nil && fatal(p.Err) {
+				failed = errors.Join(failed, p.Err)
+			}
+			if len(p.Records) > 0 {
+				last = time.Now()
+			}
+			r.take(&p)
+		})
+		if failed != nil {
+			return fmt.Errorf("read again: %w", failed)
+		}
+	}
+	if len(r.left) > 0 {
+		return fmt.Errorf("read again: no record came for %s, and %d partitions were not read to their end", idle, len(r.left))
+	}
+	return nil
+}
+
+// take accounts for the records of one partition.
+func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
+	d := r.driver
+	number := d.layout.Base[fetched.Topic] + fetched.Partition
+	for _, p := range r.portions[number] {
+		log, next := d.log(p), &d.at.Groups[p.group].Next[number]
+		if lostData(fetched.Err) {
+			log.Cut()
+		}
+		if len(fetched.Records) == 0 {
+			continue
+		}
+		if fetched.LogStartOffset > next.Load() { // retention was faster
+			d.books[p.group].Begin(number, fetched.LogStartOffset)
+		}
+		first := log.First() // another group may have begun before it
+		log.Lock()
+		var s ledger.Stamp
+		for _, record := range fetched.Records {
+			if record.Offset >= first && !record.Attrs.IsControl() {
+				account(log, record, &s)
+			}
+		}
+		log.Unlock()
+		next.Store(fetched.Records[len(fetched.Records)-1].Offset + 1)
+		if end, ok := r.left[number]; ok && next.Load() >= end {
+			delete(r.left, number)
+		}
+	}
+	for _, record := range fetched.Records {
+		record.Recycle()
+	}
+}
+
+// lostData reports whether a fetch failed because the log was cut off.
+func lostData(err error) bool {
+	var loss *kgo.ErrDataLoss
+	return errors.As(err, &loss)
+}

@@ -1,0 +1,152 @@
+package driver
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+)
+
+// stamper gives the records of one producer their partitions and their stamps. A
+// stamp holds the record's number within its partition, so the partition must be
+// known before the client gets the record: kt chooses it as the client would, by
+// the key, or for as many bytes as fill a batch.
+type stamper struct {
+	run        uint64
+	account    *ledger.Producer
+	number     uint16
+	shard      *engine.Shard
+	headers    uint32 // the checksum of those that every record has
+	blind      bool   // acks=0: the brokers do not say where a record is
+	byKey      kgo.TopicPartitioner
+	ignoreKeys bool    // partitioner.ignore.keys
+	adaptive   bool    // partitioner.adaptive.partitioning.enable
+	partitions []int32 // those that this process writes to
+	batch      int     // bytes after which another partition has its turn
+	most       int     // outstanding batches above which a partition is passed over
+
+	settling sync.Mutex     // held while an outcome is noted: one may still come when the run is over
+	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
+
+	at     int // index of the partition that has its turn
+	filled int // bytes of it
+}
+
+// passOver is how many batches of a partition may be outstanding, beside those that
+// its requests in flight can hold, before others have its turn: a partition whose
+// leader is away must not hold up the rest. Java's client does likewise (KIP-794).
+const passOver = 2
+
+func newStamper(p *Producer, s *engine.Shard) *stamper {
+	t := &stamper{
+		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
+		headers:    headerSum(recordHeaders(p.Plan.Payload.Headers)),
+		blind:      p.Settings.Acks() == "0",
+		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
+		ignoreKeys: p.Settings.IgnoresKeys(),
+		adaptive:   p.Settings.Adaptive(),
+		batch:      p.Settings.BatchSize(),
+		most:       p.Settings.MaxInFlight() + passOver,
+		acked:      make([]atomic.Int64, p.Partitions),
+	}
+	for number := range int32(p.Partitions) {
+		if p.Plan.Share.Has(number) {
+			t.partitions = append(t.partitions, number)
+		}
+	}
+	t.at = s.Index % len(t.partitions)
+	if p.Settings.RoundRobin() {
+		t.ignoreKeys, t.adaptive, t.batch = true, false, 0 // each record has the next partition
+	}
+	return t
+}
+
+// put chooses the record's partition and writes its stamp. The record's timestamp is
+// then the stamp's.
+func (t *stamper) put(r *record, op *engine.Op) {
+	if r.Key != nil && !t.ignoreKeys {
+		r.Partition = t.partitions[t.byKey.Partition(&r.Record, len(t.partitions))]
+	} else {
+		r.Partition = t.turn(len(r.Value))
+	}
+	r.seq = t.account.Next(r.Partition)
+	stamp := ledger.Stamp{
+		Run: t.run, Seq: r.seq, Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
+		Partition: r.Partition, Warmup: op.Warmup(),
+	}
+	stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: t.headers})
+	r.Timestamp = stamp.Time()
+}
+
+// headerSum is the checksum of headers, as a stamp covers it.
+func headerSum(headers []kgo.RecordHeader) (sum uint32) {
+	for i := range headers {
+		sum = ledger.AddHeader(sum, headers[i].Key, headers[i].Value)
+	}
+	return sum
+}
+
+// account adds a record that was read to the ledger.
+func account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus {
+	const byProducer = 0 // message.timestamp.type is CreateTime
+	read := ledger.Record{
+		Offset: r.Offset, Epoch: r.LeaderEpoch, Value: r.Value, Millis: -1,
+		Around: ledger.Around{Key: r.Key, Headers: headerSum(r.Headers)},
+	}
+	if r.Attrs.TimestampType() == byProducer {
+		read.Millis = r.Timestamp.UnixMilli()
+	}
+	return log.Add(&read, s)
+}
+
+// turn is the partition whose turn it is.
+func (t *stamper) turn(bytes int) int32 {
+	if t.filled > 0 && t.filled+bytes > t.batch {
+		t.filled = 0
+		most := int64(t.most) * int64(math.Ceil(float64(t.batch)/float64(max(1, bytes))))
+		t.at = (t.at + 1) % len(t.partitions)
+		for range t.partitions {
+			if !t.adaptive || t.account.Outstanding(t.partitions[t.at]) <= most {
+				break
+			}
+			t.at = (t.at + 1) % len(t.partitions)
+		}
+	}
+	t.filled += bytes
+	return t.partitions[t.at]
+}
+
+// settle takes the outcome of a record.
+func (t *stamper) settle(partition int32, seq, offset int64, err error) {
+	t.settling.Lock()
+	defer t.settling.Unlock()
+	if err != nil {
+		t.account.Failed(partition, seq)
+		return
+	}
+	if t.blind {
+		offset = -1 // nobody told; the client counts from 0 then
+	}
+	t.account.Acknowledged(partition, seq, offset)
+	if next := offset + 1; next > t.acked[partition].Load() {
+		t.acked[partition].Store(next)
+	}
+}
+
+// lanes is what the producer wrote. Outcomes that come later count nowhere.
+func (t *stamper) lanes() []ledger.Lane {
+	t.settling.Lock()
+	defer t.settling.Unlock()
+	return t.account.Lanes()
+}
+
+// endTransaction notes whether the records since the last one can be read.
+func (t *stamper) endTransaction(committed bool) {
+	if t != nil {
+		t.account.EndTransaction(committed)
+	}
+}

@@ -1,0 +1,200 @@
+package driver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Values is what the records of a run hold, made once and shared by all
+// producers, which only read it.
+type Values struct {
+	pool  []byte   // random bytes that generated values are cut from
+	lines [][]byte // of a payload file
+}
+
+const (
+	// poolSize is the least size of the pool that values are cut from, one after
+	// the other. It is far above batch.size, so that no batch holds the same
+	// bytes twice and a codec finds in it what the payload is meant to have.
+	poolSize = 1 << 20
+
+	// poolRecords is how many of the largest records the pool holds at least.
+	poolRecords = 4
+
+	// blockSize is the run of bytes in which a Mixed payload holds its share of
+	// constant bytes.
+	blockSize = 64
+
+	// maxPayloadFile and maxPayloads bound the memory that a payload file takes: 96 MiB
+	// tell where its payloads begin and end.
+	maxPayloadFile = 256 << 20
+	maxPayloads    = 4 << 20
+)
+
+// MakeValues makes what the plan's records hold. For a payload file it also
+// completes the plan with the file's mean and largest payload.
+func MakeValues(p *plan.Plan) (*Values, error) {
+	rng := rand.New(rand.NewPCG(uint64(p.Seed), 0))
+	switch p.Payload.Kind {
+	case plan.Monotonic:
+		return &Values{}, nil
+	case plan.File:
+		return readLines(&p.Payload)
+	case plan.Mixed:
+		return &Values{pool: mixedPool(poolLen(p), p.Payload.Compressibility, rng)}, nil
+	}
+	return &Values{pool: lettersPool(poolLen(p), rng)}, nil
+}
+
+func poolLen(p *plan.Plan) int { return max(poolSize, poolRecords*p.Payload.Size.Max()) }
+
+// lettersPool is what Kafka's own tool fills its records with: letters A to Z,
+// which a codec takes down to about 60 %.
+func lettersPool(n int, rng *rand.Rand) []byte {
+	pool := make([]byte, n)
+	for i := range pool {
+		pool[i] = byte('A' + rng.IntN(26))
+	}
+	return pool
+}
+
+// mixedPool is random but for the given share of each block, which is constant.
+func mixedPool(n int, compressibility float64, rng *rand.Rand) []byte {
+	pool := make([]byte, n)
+	constant := int(compressibility*blockSize + 0.5)
+	for i := range pool {
+		if i%blockSize >= constant {
+			pool[i] = byte(rng.Uint32())
+		}
+	}
+	return pool
+}
+
+func readLines(p *plan.Payload) (*Values, error) {
+	data, err := input.Read(p.File, maxPayloadFile)
+	if errors.Is(err, input.ErrTooLong) {
+		err = fmt.Errorf("%w: a sample of it will do", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--payload-file %s: %w", p.File, err)
+	}
+	v := &Values{}
+	total := 0
+	for line := range bytes.SplitSeq(data, []byte(p.Delimiter)) {
+		if len(line) == 0 {
+			continue // a file ends with a delimiter
+		}
+		if len(v.lines) == maxPayloads {
+			return nil, fmt.Errorf("--payload-file %s: it holds more than %d payloads: a sample of them will do", p.File, maxPayloads)
+		}
+		v.lines = append(v.lines, line)
+		total += len(line)
+		p.FileMax = max(p.FileMax, len(line))
+	}
+	if len(v.lines) == 0 {
+		return nil, fmt.Errorf("--payload-file %s: it holds no payload", p.File)
+	}
+	p.FileMean = float64(total) / float64(len(v.lines))
+	return v, nil
+}
+
+// source gives one producer its keys and values, one record after the other. It
+// allocates nothing.
+type source struct {
+	values  *Values
+	size    plan.Size
+	fixed   int // the size of every record; 0: drawn from size
+	at      int // into the pool
+	rng     *rand.Rand
+	kind    plan.PayloadKind
+	keys    plan.KeyDistribution
+	keyspan int64
+	shard   int64 // this producer and how many there are: record i of the
+	shards  int64 // shard is record i*shards+shard of the run
+	stamp   int   // room for a stamp at the head of a value: the value is the record's own then
+}
+
+func (v *Values) source(p plan.Plan, shard, shards int) *source {
+	s := &source{
+		values: v,
+		rng:    rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1)),
+		kind:   p.Payload.Kind,
+		keys:   p.Payload.Keys, keyspan: p.Payload.KeyRange,
+		shard: int64(shard), shards: int64(shards),
+	}
+	if p.Payload.Stamp {
+		s.stamp = plan.StampBytes
+	}
+	if len(v.pool) > 0 {
+		s.size = p.Payload.Size
+		if s.size.Fixed() {
+			s.fixed = s.size.Max()
+		}
+		s.at = s.rng.IntN(len(v.pool))
+	}
+	return s
+}
+
+// fill sets the key and value of record number index of this producer.
+func (s *source) fill(r *record, index int64) {
+	number := index*s.shards + s.shard
+	switch s.kind {
+	case plan.Monotonic:
+		r.value = strconv.AppendInt(s.head(r), number, 10)
+		r.Value = r.value
+	case plan.File:
+		r.Value = s.own(r, s.values.lines[s.rng.IntN(len(s.values.lines))])
+	default:
+		r.Value = s.cut()
+		if s.stamp > 0 {
+			r.Value = s.own(r, r.Value[min(s.stamp, len(r.Value)):]) // it keeps its size
+		}
+	}
+	switch s.keys {
+	case plan.RangeKeys:
+		r.key = strconv.AppendInt(r.key[:0], number%s.keyspan, 10)
+		r.Key = r.key
+	case plan.RandomKeys:
+		r.key = strconv.AppendInt(r.key[:0], s.rng.Int64N(s.keyspan), 10)
+		r.Key = r.key
+	}
+}
+
+// head is the record's own memory, with room for a stamp at its beginning.
+func (s *source) head(r *record) []byte {
+	return append(r.value[:0], noStamp[:s.stamp]...)
+}
+
+var noStamp [plan.StampBytes]byte
+
+// own is a value that can be written to: a stamp, still empty, and the payload. Without
+// stamps the payload is not copied.
+func (s *source) own(r *record, payload []byte) []byte {
+	if s.stamp == 0 {
+		return payload
+	}
+	r.value = append(s.head(r), payload...)
+	return r.value
+}
+
+// cut takes the next value from the pool. Values share the pool's memory: nobody
+// writes to them.
+func (s *source) cut() []byte {
+	size := s.fixed
+	if size == 0 {
+		size = s.size.Draw(s.rng)
+	}
+	if s.at+size > len(s.values.pool) {
+		// Start the next round somewhere else, so that rounds are not alike.
+		s.at = s.rng.IntN(len(s.values.pool) - size + 1)
+	}
+	v := s.values.pool[s.at : s.at+size : s.at+size]
+	s.at += size
+	return v
+}

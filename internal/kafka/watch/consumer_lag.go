@@ -1,0 +1,116 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// lagPoll is how often the ends of the partitions are asked for. In between, the
+// readers know them from what they fetch.
+const lagPoll = time.Second
+
+// ConsumerLag is the source of how many records wait to be read.
+type ConsumerLag struct {
+	cluster *kafka.Cluster
+	at      *kafka.Positions
+	asking  sync.WaitGroup
+	counted []int64 // by partition: the sum of the windows so far
+}
+
+var _ engine.Source = (*ConsumerLag)(nil)
+
+// NewConsumerLag returns the source for readers that are at these positions.
+func NewConsumerLag(c *kafka.Cluster, at *kafka.Positions) *ConsumerLag {
+	return &ConsumerLag{cluster: c, at: at, counted: make([]int64, len(at.Ends))}
+}
+
+// Start begins to ask for the ends of the partitions.
+func (l *ConsumerLag) Start(ctx context.Context, _ func() time.Duration) {
+	l.asking.Go(func() { every(ctx, lagPoll, func() { l.ask(ctx) }) })
+}
+
+// Wait returns when nobody asks any more.
+func (l *ConsumerLag) Wait() { l.asking.Wait() }
+
+// ask looks where the partitions end, and how far other processes are that share a
+// group with this one. What a broker that is away does not tell stays as it was.
+func (l *ConsumerLag) ask(ctx context.Context) {
+	if ends, err := l.cluster.EndOffsets(ctx, l.at.Layout, l.at.Committed); err == nil {
+		for i, end := range ends {
+			if end >= 0 {
+				l.at.Ends[i].Store(end)
+			}
+		}
+	}
+	for i := range l.at.Groups {
+		g := &l.at.Groups[i]
+		if g.Name == "" || g.OwnsAll() {
+			continue
+		}
+		committed, err := l.cluster.CommittedOffsets(ctx, l.at.Layout, g.Name)
+		if err != nil {
+			continue
+		}
+		for number, offset := range committed {
+			g.Elsewhere[number].Store(offset)
+		}
+	}
+}
+
+// Take tells by how much the consumer lag has changed.
+func (l *ConsumerLag) Take() stats.Window {
+	var w stats.Window
+	othersCount := make([]bool, len(l.at.Groups))
+	for g := range othersCount {
+		othersCount[g] = l.at.Later || l.at.Groups[g].OwnsAny()
+	}
+	for i := range l.at.Ends {
+		end := l.at.Ends[i].Load()
+		var lag int64
+		for g := range l.at.Groups {
+			lag += waiting(&l.at.Groups[g], i, end, othersCount[g])
+		}
+		change := lag - l.counted[i]
+		if change == 0 {
+			continue
+		}
+		l.counted[i] = lag
+		if w.Partitions == nil {
+			w.Partitions = make(map[int32]stats.Partition)
+		}
+		w.Partitions[int32(i)] = stats.Partition{ConsumerLag: change}
+		w.ConsumerLag += change
+	}
+	return w
+}
+
+// waiting is how many records of a partition wait to be read by the group. What others
+// count is what no reader here has, if they count that; and where one of theirs has read.
+// A reader that has just taken over a partition does not know yet where it goes on, but
+// not before what is committed.
+func waiting(g *kafka.GroupPositions, number int, end int64, othersCount bool) int64 {
+	next, elsewhere := g.Next[number].Load(), g.Elsewhere[number].Load()
+	if !g.Owned[number].Load() && (othersCount || elsewhere > next) {
+		return 0
+	}
+	return max(0, end-max(next, elsewhere))
+}
+
+// every calls f at each interval, until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f()
+		}
+	}
+}

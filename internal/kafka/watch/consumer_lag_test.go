@@ -1,0 +1,38 @@
+package watch
+
+import (
+	"testing"
+
+	"github.com/kt-bench/kt/internal/kafka"
+)
+
+func TestWhatWaitsForAGroupIsCountedByOneProcess(t *testing.T) {
+	type view struct {
+		owned     bool
+		elsewhere int64
+		next      int64
+	}
+	for _, tc := range []struct {
+		name        string
+		first, next view // of the first process, and another one
+		want        [2]int64
+	}{
+		{"no reader has it yet: the first tells", view{elsewhere: -1}, view{elsewhere: -1}, [2]int64{100, 0}},
+		{"a reader of the other has it", view{elsewhere: 30}, view{owned: true, next: 30, elsewhere: -1}, [2]int64{0, 70}},
+		{"a reader of the first has it", view{owned: true, next: 30, elsewhere: -1}, view{elsewhere: 30}, [2]int64{70, 0}},
+		{"the first has taken it over, and not begun", view{owned: true, next: 30, elsewhere: 80}, view{next: 80, elsewhere: 80}, [2]int64{20, 0}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for i, v := range []view{tc.first, tc.next} {
+				at := kafka.NewPositions(nil, []string{"g"}, []int64{0}, []int64{100})
+				at.Later = i > 0
+				at.Groups[0].Next[0].Store(v.next)
+				at.Groups[0].Elsewhere[0].Store(v.elsewhere)
+				at.Groups[0].Owned[0].Store(v.owned)
+				if w := NewConsumerLag(nil, at).Take(); w.ConsumerLag != tc.want[i] {
+					t.Errorf("process %d tells of %d records, want %d", i, w.ConsumerLag, tc.want[i])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// view is what is known of the partitions: the newest that any broker has said. An
+// answer counts for a partition
+//
+//   - when its leader epoch is higher than the one known: the others have not heard
+//     of the new leader yet;
+//   - at the epoch known, when it comes from the leader, for replicas fall out of
+//     sync and return without a new epoch, and the leader is the one who decides
+//     that; or from anyone, while there is no leader or it does not answer.
+//
+// So the answers of a broker that lags behind change nothing, and what is known
+// does not go to and fro between two of them.
+type view struct {
+	partitions map[int32]*partitionView
+	missing    int // replicas that are not in sync
+}
+
+// partitionView is one partition as it is known, and the best answer of a round.
+type partitionView struct {
+	topic         string
+	leader, epoch int32 // epoch -1: none was known yet, or the brokers are too old to tell
+	known         bool
+	replicas, isr []int32
+
+	next *kmsg.MetadataResponseTopicPartition // nil: none counts
+	by   *answer
+}
+
+// change is what the same answers say of several partitions.
+type change struct {
+	kind   stats.EventKind
+	broker int32
+	to     int32
+}
+
+// update takes the answers of a round, in the order of their brokers, and returns
+// what has changed. What is said of a partition for the first time is no change.
+func (v *view) update(answers []answer, base map[string]int32, answering func(broker int32) bool) []stats.Event {
+	for i := range answers {
+		a := &answers[i]
+		for j := range a.metadata.Topics {
+			t := &a.metadata.Topics[j]
+			if t.ErrorCode != 0 || t.Topic == nil {
+				continue
+			}
+			for k := range t.Partitions {
+				v.consider(*t.Topic, base[*t.Topic]+t.Partitions[k].Partition, a, &t.Partitions[k], answering)
+			}
+		}
+	}
+	changes := make(map[change]*stats.Event)
+	before, last := v.missing, time.Duration(0)
+	for number, p := range v.partitions {
+		if p.next != nil && !p.is(p.next) {
+			v.missing -= p.missing()
+			p.adopt(number, changes)
+			v.missing += p.missing()
+			last = max(last, p.by.at)
+		}
+		p.next, p.by = nil, nil
+	}
+	var events []stats.Event
+	for c, e := range changes {
+		slices.Sort(e.Partitions)
+		e.Kind, e.Broker, e.To, e.Count = c.kind, c.broker, c.to, len(e.Partitions)
+		e.Partitions = slices.Clone(e.Partitions[:min(e.Count, stats.MaxEventPartitions)])
+		e.Text = c.text(e.Count)
+		events = append(events, *e)
+	}
+	if before > 0 && v.missing == 0 {
+		// A nanosecond after what made it so, for events of one time have no order.
+		events = append(events, stats.Event{At: last + 1, Kind: stats.InSync, Broker: -1, To: -1, Text: "all replicas are in sync again"})
+	}
+	slices.SortFunc(events, func(a, b stats.Event) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.To, b.To))
+	})
+	return events
+}
+
+// consider keeps what an answer says of a partition, if that counts and nothing
+// better was said in this round.
+func (v *view) consider(topic string, number int32, a *answer, said *kmsg.MetadataResponseTopicPartition, answering func(int32) bool) {
+	if len(said.Replicas) == 0 {
+		return // a broker that has an error to tell and nothing else
+	}
+	p := v.partitions[number]
+	if p == nil {
+		p = &partitionView{topic: topic, leader: -1, epoch: -1}
+		v.partitions[number] = p
+	}
+	switch {
+	case said.LeaderEpoch < p.epoch:
+		return
+	case said.LeaderEpoch == p.epoch && p.leader >= 0 && p.leader != a.broker && answering(p.leader):
+		return
+	}
+	if p.next == nil || said.LeaderEpoch > p.next.LeaderEpoch || said.LeaderEpoch == p.next.LeaderEpoch && said.Leader == a.broker {
+		p.next, p.by = said, a
+	}
+}
+
+// is tells whether the partition is known to be as it is said to be.
+func (p *partitionView) is(said *kmsg.MetadataResponseTopicPartition) bool {
+	return p.known && p.leader == said.Leader && p.epoch == said.LeaderEpoch &&
+		slices.Equal(p.isr, said.ISR) && slices.Equal(p.replicas, said.Replicas)
+}
+
+// adopt makes the best answer what is known and notes what it changes.
+func (p *partitionView) adopt(number int32, changes map[change]*stats.Event) {
+	note := func(c change) {
+		e := changes[c]
+		if e == nil {
+			e = &stats.Event{At: p.by.at}
+			changes[c] = e
+		}
+		e.At = min(e.At, p.by.at)
+		e.Partitions = append(e.Partitions, number)
+	}
+	if p.known {
+		switch {
+		case p.next.Leader == p.leader:
+		case p.next.Leader < 0:
+			note(change{stats.LeaderLost, p.leader, -1})
+		default:
+			note(change{stats.LeaderMoved, p.leader, p.next.Leader})
+		}
+		for _, r := range p.isr {
+			if !slices.Contains(p.next.ISR, r) && slices.Contains(p.next.Replicas, r) {
+				note(change{stats.ISRShrank, r, -1})
+			}
+		}
+		for _, r := range p.next.ISR {
+			if !slices.Contains(p.isr, r) {
+				note(change{stats.ISRGrew, r, -1})
+			}
+		}
+	}
+	p.known, p.leader, p.epoch, p.replicas, p.isr = true, p.next.Leader, p.next.LeaderEpoch, p.next.Replicas, p.next.ISR
+}
+
+// missing is the number of replicas that are not in sync.
+func (p *partitionView) missing() int {
+	n := 0
+	for _, r := range p.replicas {
+		if !slices.Contains(p.isr, r) {
+			n++
+		}
+	}
+	return n
+}
+
+// text is the change in one sentence.
+func (c change) text(n int) string {
+	partitions := theme.Plural(n, "partition", "partitions")
+	switch c.kind {
+	case stats.LeaderLost:
+		return fmt.Sprintf("no leader for %s that broker %d led", partitions, c.broker)
+	case stats.LeaderMoved:
+		if c.broker < 0 {
+			return fmt.Sprintf("broker %d leads %s that had no leader", c.to, partitions)
+		}
+		return fmt.Sprintf("leader of %s moved from broker %d to %d", partitions, c.broker, c.to)
+	case stats.ISRShrank:
+		return fmt.Sprintf("broker %d out of sync in %s", c.broker, partitions)
+	default:
+		return fmt.Sprintf("broker %d in sync again in %s", c.broker, partitions)
+	}
+}

@@ -1,0 +1,277 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Brokers looks at the cluster while a run goes on and tells what changes: who
+// leads, which replicas are in sync, which brokers answer, who is the controller.
+// It asks over connections of its own, so it neither waits for the load nor holds
+// it up.
+//
+// Each broker is asked separately, for each knows only what has reached it: one
+// that was cut off goes on telling how things were. What the answers say together
+// is made out in view.
+type Brokers struct {
+	topics []string
+	base   map[string]int32
+	client func(addr string) (*kgo.Client, error) // makes one of a single broker
+
+	stop     context.CancelFunc // nil before Start
+	watching sync.WaitGroup
+
+	// The loop's own.
+	brokers map[int32]*watched
+	fresh   []answer // since the last look at what they say together
+	view    view
+	catchUp catchUp    // of replicas that are out of sync
+	named   controller // by the brokers' metadata
+
+	noQuorum atomic.Bool // so the brokers' metadata names the controller
+
+	mu        sync.Mutex // guards the rest
+	answering []string   // the addresses of the brokers that do
+	events    []stats.Event
+	count     int
+}
+
+var _ engine.Source = (*Brokers)(nil)
+
+const (
+	watchInterval = 500 * time.Millisecond // between two questions to one broker
+	watchTimeout  = time.Second            // longest wait for an answer
+
+	// hungTimeout ends a connection on which nothing is answered. It is longer than
+	// watchTimeout, because each connection that a stopped process has not accepted
+	// takes one of the 50 places in its queue, even when it is closed again.
+	hungTimeout = 3 * time.Second
+
+	maxWatchEvents = 1000 // of a run: a cluster that goes to and fro must not fill the memory
+)
+
+// New makes a watcher of these topics on the brokers of the cluster, and
+// on those that they come to name. An event has the partition's number in its
+// topic plus the topic's base; a topic without base counts from 0.
+func New(c *kafka.Cluster, topics []result.Topic) (*Brokers, error) {
+	return newBrokers(c.Info, kafka.NewLayout(topics), func(addr string) (*kgo.Client, error) {
+		return c.Client(append(watchOptions(addr), kgo.DialTimeout(watchTimeout))...)
+	})
+}
+
+// watchOptions are those of a client of one broker.
+func watchOptions(addr string) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.SeedBrokers(addr),
+		kgo.ClientID("kt-watch"),
+		kgo.RequestTimeoutOverhead(hungTimeout),
+		kgo.DisableClientMetrics(),
+	}
+}
+
+// newBrokers makes a watcher whose clients the function makes.
+func newBrokers(info result.Cluster, topics *kafka.Layout, client func(addr string) (*kgo.Client, error)) (*Brokers, error) {
+	w := &Brokers{
+		topics: topics.Names(), base: topics.Base, client: client,
+		brokers: make(map[int32]*watched),
+		view:    view{partitions: make(map[int32]*partitionView)},
+		catchUp: catchUp{measured: make(chan measurement), brokers: make(map[int32]*laggard)},
+		named:   controller{id: -1},
+	}
+	for _, b := range info.Brokers {
+		if err := w.add(b.ID, b.Addr); err != nil {
+			w.Close()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// Start begins to look, until ctx ends.
+func (w *Brokers) Start(ctx context.Context, now func() time.Duration) {
+	ctx, w.stop = context.WithCancel(ctx)
+	w.watching.Go(func() { w.watch(ctx, now) })
+	w.watching.Go(func() { w.followQuorum(ctx, now) })
+}
+
+// Take hands over the events since the last call.
+func (w *Brokers) Take() stats.Window {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = nil
+	return stats.Window{Events: events}
+}
+
+// Wait returns when nothing is asked any more.
+func (w *Brokers) Wait() { w.watching.Wait() }
+
+// Close ends the looking, if ctx has not, and frees the connections.
+func (w *Brokers) Close() {
+	if w.stop != nil {
+		w.stop()
+	}
+	w.watching.Wait()
+	for _, b := range w.brokers {
+		b.close()
+	}
+}
+
+// emit keeps events.
+func (w *Brokers) emit(events ...stats.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range events {
+		if w.count++; w.count > maxWatchEvents+1 {
+			return
+		}
+		if w.count == maxWatchEvents+1 {
+			e.Text += "; what happens to the cluster after this is left out"
+		}
+		w.events = append(w.events, e)
+	}
+}
+
+// watch asks all brokers in rounds. When those that answered the last time have
+// answered, or half of the round has passed, it looks at what is new: a change is
+// told once, by all the partitions that it concerns.
+func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	answers := make(chan answer)
+	ask := func(b *watched) {
+		b.asking, b.awaited = true, b.failures == 0
+		client, id := b.client, b.id
+		asking.Go(func() {
+			a := answer{broker: id, sent: now()}
+			a.metadata, a.err = w.ask(ctx, client)
+			a.at = now()
+			select {
+			case answers <- a:
+			case <-ctx.Done():
+			}
+		})
+	}
+	round := time.NewTicker(watchInterval)
+	defer round.Stop()
+	late := time.NewTimer(watchInterval / 2)
+	defer late.Stop()
+	lags := time.NewTicker(lagInterval)
+	defer lags.Stop()
+	for begin := true; ; {
+		if begin {
+			for _, b := range w.brokers {
+				if b.awaited = false; !b.asking {
+					ask(b)
+				}
+			}
+			late.Reset(watchInterval / 2)
+		}
+		begin = false
+		select {
+		case <-ctx.Done():
+			return
+		case <-round.C:
+			begin = true
+		case a := <-answers:
+			if w.hear(a) {
+				w.measure(ctx, now, &asking) // it has most to catch up now
+			}
+			if !w.awaiting() {
+				w.look()
+			}
+		case <-late.C:
+			w.look()
+		case <-lags.C:
+			w.measure(ctx, now, &asking)
+		case m := <-w.catchUp.measured:
+			w.learn(m)
+		}
+	}
+}
+
+// hear takes note of a broker's answer, or that there was none, and tells whether
+// the broker is back.
+func (w *Brokers) hear(a answer) (back bool) {
+	b := w.brokers[a.broker]
+	if told, ok := b.hear(a); ok {
+		w.emit(told)
+		back = told.Kind == stats.BrokerBack
+	}
+	if a.err == nil {
+		w.fresh = append(w.fresh, a)
+		w.discover(a.metadata.Brokers)
+	}
+	var answering []string
+	for _, b := range w.brokers {
+		if b.answers() {
+			answering = append(answering, b.addr)
+		}
+	}
+	slices.Sort(answering)
+	w.mu.Lock()
+	w.answering = answering
+	w.mu.Unlock()
+	return back
+}
+
+// awaiting tells whether a broker that answered the last time has not yet answered
+// in this round.
+func (w *Brokers) awaiting() bool {
+	for _, b := range w.brokers {
+		if b.asking && b.awaited {
+			return true
+		}
+	}
+	return false
+}
+
+// look tells what the answers since the last look have changed.
+func (w *Brokers) look() {
+	if len(w.fresh) == 0 {
+		return
+	}
+	slices.SortFunc(w.fresh, func(a, b answer) int { return cmp.Compare(a.broker, b.broker) })
+	events := w.view.update(w.fresh, w.base, func(broker int32) bool {
+		b := w.brokers[broker]
+		return b != nil && b.answers()
+	})
+	for i := range events {
+		if e := &events[i]; e.Kind == stats.InSync {
+			e.Text += w.catchUp.done()
+		}
+	}
+	w.emit(events...)
+	if w.noQuorum.Load() {
+		w.lookForController()
+	}
+	clear(w.fresh) // or it would hold on to the answers
+	w.fresh = w.fresh[:0]
+}
+
+// discover adds the brokers that are new, and gives a broker that does not answer
+// another address, when it has one.
+func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
+	for _, m := range brokers {
+		addr := address(m.Host, m.Port)
+		b := w.brokers[m.NodeID]
+		if b != nil && (b.addr == addr || b.answers() || b.asking) {
+			continue
+		}
+		// An address that no client can be made for is no reason to end: the broker
+		// is not watched.
+		_ = w.add(m.NodeID, addr)
+	}
+}
