@@ -7,6 +7,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // mergedResults are results of several processes, put together by hand.
@@ -120,7 +121,7 @@ func mergedProduce() result.Result {
 	r = together(r,
 		[]result.HostRow{broker("vm14"), client("vm15", 2, 2, did(r, 2000)), client("vm16", 2, 1, did(r, 1000))},
 		ran("vm15", 1, r, 1000), ran("vm15", 2, r, 1000), ran("vm16", 1, r, 1000), lost)
-	r.BoundBy = result.Verdict{Limit: "vm14's network", Evidence: "97 % of 10 Gb/s received; its disks at 41 %, clients' CPU at 38 %"}
+	r.BoundBy = verdict.Verdict{Limit: "vm14's network", Evidence: "97 % of 10 Gb/s received; its disks at 41 %, clients' CPU at 38 %"}
 	return r
 }
 
@@ -150,11 +151,11 @@ func mergedMixed() result.Result {
 	wrote.Latency.EndToEnd = nil
 	missing := result.ProcessRow{
 		Host: "vm17", Process: 1, State: result.PartMissing, Note: "nothing is there of it", Invalid: []string{}, Figures: result.Figures{Errors: result.Errors{}},
-		BoundBy: result.Verdict{Limit: result.LimitUnknown, Evidence: "nothing was measured"},
+		BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "nothing was measured"},
 	}
 	invalid := ran("vm15", 1, wrote, 3000)
 	invalid.Valid, invalid.Invalid = false, []string{"1 % of the records left more than 25ms late (bound: 5.12ms)"}
-	invalid.BoundBy = result.Verdict{Limit: result.LimitSchedule, Evidence: invalid.Invalid[0] + "; kt used 3.00 of 4 cores; this machine's CPUs were 38 % busy"}
+	invalid.BoundBy = verdict.Verdict{Limit: verdict.Schedule, Evidence: invalid.Invalid[0] + "; kt used 3.00 of 4 cores; this machine's CPUs were 38 % busy"}
 	stopped := ran("vm16", 1, read, 3000)
 	stopped.State = result.PartStopped
 	nobody := client("vm17", 1, 0, result.Figures{Errors: result.Errors{}})
@@ -164,7 +165,7 @@ func mergedMixed() result.Result {
 	}, invalid, stopped, missing)
 	r.Overlap.Seconds, r.Overlap.FromSeconds, r.Overlap.ToSeconds, r.Overlap.Together = 0, 0, 0, false
 	r.Valid, r.Invalid = false, []string{"vm15/1: " + invalid.Invalid[0]}
-	r.BoundBy = result.Verdict{Limit: "kt's schedule on vm15", Evidence: "1 of 2 processes; process 1 of vm15: " + invalid.BoundBy.Evidence}
+	r.BoundBy = verdict.Verdict{Limit: "kt's schedule on vm15", Evidence: "1 of 2 processes; process 1 of vm15: " + invalid.BoundBy.Evidence}
 	r.Processes[0].Command, r.Processes[1].Command = string(plan.Produce), string(plan.Consume)
 	return r
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -328,9 +329,9 @@ func (t *text) verdict(r result.Result) {
 	t.line("")
 	style := warn
 	switch r.BoundBy.Limit {
-	case result.LimitNone:
+	case verdict.None:
 		style = good
-	case result.LimitUnknown:
+	case verdict.Unknown:
 		style = plain
 	}
 	t.row("bound by", style, string(r.BoundBy.Limit))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -50,7 +51,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	few := mergedProduce()
 	few.Throughput.AskedRecordsPerSecond = 1333
 	broken := mergedConsume()
-	broken.Processes[0].BoundBy.Limit = result.LimitReadFailed
+	broken.Processes[0].BoundBy.Limit = verdict.ReadFailed
 	blind := mergedProduce()
 	for i := range blind.Hosts {
 		blind.Hosts[i].Busy = &result.Busy{Seconds: 3, Brokers: []result.BusyBroker{{PID: 1}}}

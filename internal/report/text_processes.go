@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -270,7 +271,7 @@ func (t *text) processRow(g *grid, name string, p *result.ProcessRow, cells []st
 	switch {
 	case !p.Counted:
 		style, stateStyle = muted, bad
-	case p.BoundBy.Limit == result.LimitReadFailed:
+	case p.BoundBy.Limit == verdict.ReadFailed:
 		stateStyle, state = bad, "reading failed"
 	case !p.Valid:
 		stateStyle, state = bad, "not valid"

@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -142,14 +143,14 @@ func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
 		t.Errorf("a target that was kept is marked:\n%s", text)
 	}
 	share := 0.5578
-	r.TargetReached, r.BoundBy.Limit = &share, result.LimitBrokerAcks
+	r.TargetReached, r.BoundBy.Limit = &share, verdict.BrokerAcks
 	r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = 502_000, 900_000
 	const want = "▲ 56% of the target: 502,000 of 900,000 records/s, bound by broker acks"
 	if lines := strings.Split(written(t, Text, r, Options{}), "\n"); !strings.Contains(strings.Join(lines[:4], "\n"), want) {
 		t.Errorf("%q is not among:\n%s", want, strings.Join(lines[:4], "\n"))
 	}
 	r = results()["consume"]
-	r.TargetReached, r.BoundBy.Limit, r.Fetch.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = &share, result.LimitReader, 558, 1000
+	r.TargetReached, r.BoundBy.Limit, r.Fetch.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = &share, verdict.Reader, 558, 1000
 	if text := written(t, Text, r, Options{}); !strings.Contains(text, "▲ 56% of the target: 558 of 1,000 records/s, bound by this consumer") {
 		t.Errorf("a target of reading is not marked:\n%s", text)
 	}

@@ -16,9 +16,6 @@ type ConsumerLag struct {
 	KeptUp   *bool   `json:"kept_up,omitempty"` // nil: only what was there before was read
 }
 
-// behind tells that the readers are known not to have kept up.
-func (b *ConsumerLag) behind() bool { return b.KeptUp != nil && !*b.KeptUp }
-
 // The bounds of what still counts as keeping up.
 const (
 	// lagGrows is by which share of what is written the consumer lag may grow: what

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -190,7 +191,14 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 	if f.header.Plan.ReadsOnly() {
 		u = f.reads.usage()
 	}
-	return u.client(m)
+	c, processes := u.client(m), 1
+	if f.told != nil {
+		c.CPUCores, processes = f.told.Cores, f.told.Count
+	}
+	if c.CPUCores < costShows*float64(processes) {
+		c.CPUSecondsPerMillion = 0
+	}
+	return c
 }
 
 // Finish adds what is known at the end.
@@ -203,16 +211,16 @@ func (f *Fold) Result() Result {
 	r := Result{
 		Header:     f.header,
 		Trailer:    f.trailer,
-		Invalid:    e.invalid(),
-		BoundBy:    e.verdict(),
+		Invalid:    e.Invalid(),
+		BoundBy:    e.Verdict(),
 		Records:    f.records(m),
 		Errors:     errorsOf(m),
-		Throughput: throughputOf(m, e.target),
+		Throughput: throughputOf(m, e.Target),
 		Latency: Latencies{
 			Response: LatencyOf(&m.Response), Service: LatencyOf(&m.Service),
 			SendDelay: LatencyOf(&m.SendDelay), OwnSendDelay: LatencyOf(&m.OwnSendDelay), EndToEnd: EndToEndOf(&m.EndToEnd),
 		},
-		Client:     e.use,
+		Client:     f.client(m),
 		Series:     f.allPoints(),
 		Histograms: histogramsOf(m),
 		Start:      f.start,
@@ -220,10 +228,10 @@ func (f *Fold) Result() Result {
 		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
 	}
 	r.Valid = len(r.Invalid) == 0
-	if share, missed := e.missed(r.BoundBy.Limit); missed {
+	if share, missed := e.Missed(r.BoundBy.Limit); missed {
 		r.TargetReached = &share
 	}
-	r.Headline, r.Note = headline(&f.header.Plan, e.target)
+	r.Headline, r.Note = headline(&f.header.Plan, e.Target)
 	if f.header.Embedded {
 		r.Notice = EmbeddedNotice
 	}
@@ -267,7 +275,7 @@ func (f *Fold) reading(r *Result) {
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
 	r.ConsumerLag = f.consumerLag.result(r.Fetch.RecordsPerSecond, f.replay())
-	if r.Fetch.Seconds < Shortest.Seconds() {
+	if r.Fetch.Seconds < verdict.Shortest.Seconds() {
 		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = 0, 0
 	}
 	if f.header.Plan.ReadsOnly() {

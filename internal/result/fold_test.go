@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -27,7 +28,7 @@ func TestAnEmptyRunIsAllZeros(t *testing.T) {
 	if diff := cmp.Diff(ClientUse{}, r.Client); diff != "" {
 		t.Errorf("client (-want +got):\n%s", diff)
 	}
-	if r.Records != (Records{}) || r.Warmup != nil || !r.Valid || r.BoundBy.Limit != LimitUnknown {
+	if r.Records != (Records{}) || r.Warmup != nil || !r.Valid || r.BoundBy.Limit != verdict.Unknown {
 		t.Errorf("records %v, warm-up %v, valid %t, bound by %v", r.Records, r.Warmup, r.Valid, r.BoundBy)
 	}
 	text := marshal(t, r)

@@ -1,6 +1,10 @@
 package result
 
-import "time"
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/result/verdict"
+)
 
 // Part tells which part of a bigger run this one is. Parts with one name, and those
 // that were started together, are merged into one result.
@@ -124,13 +128,13 @@ type ProcessRow struct {
 	Note    string    `json:"note,omitempty"` // what happened to it
 
 	Figures
-	CoresAvailable float64  `json:"cores_available"`
-	Valid          bool     `json:"valid"`
-	Invalid        []string `json:"invalid_reasons"`
-	BoundBy        Verdict  `json:"bound_by"` // by itself
-	StartLateUS    *int64   `json:"start_late_us,omitempty"`
-	FromSeconds    float64  `json:"from_seconds"` // measured, from the start of the earliest part
-	ToSeconds      float64  `json:"to_seconds"`
+	CoresAvailable float64         `json:"cores_available"`
+	Valid          bool            `json:"valid"`
+	Invalid        []string        `json:"invalid_reasons"`
+	BoundBy        verdict.Verdict `json:"bound_by"` // by itself
+	StartLateUS    *int64          `json:"start_late_us,omitempty"`
+	FromSeconds    float64         `json:"from_seconds"` // measured, from the start of the earliest part
+	ToSeconds      float64         `json:"to_seconds"`
 }
 
 // HostRow is one host of a merged result: what its processes did together, and how busy

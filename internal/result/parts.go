@@ -1,20 +1,19 @@
 package result
 
-import "github.com/kt-bench/kt/internal/stats"
+import (
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
+)
 
-// Together is evidence of a merged run that only its parts have: their sum does not show
-// whether each part kept its own schedule.
+// Together is what only the parts of a merged run show: their sum does not.
 type Together struct {
-	Parts                 int     // that count
+	verdict.Parts
 	OfferedPerSecond      float64 // over the overlap, as all rates
 	AcknowledgedPerSecond float64
 	ReadPerSecond         float64
 	Waiting               float64 // records offered in the overlap, and without an outcome at its end
 	Stall                 stats.Gap
-	Cores                 float64 // that processes used, each by its own samples
-	NoOverlap             string  // the reason why there is no overlap; "": there is one
-	Short                 bool    // there is no overlap because it is too short
-	Invalid               []string
+	Cores                 float64 // used by processes, each by its own samples
 }
 
 // JoinParts makes the fold that of a merged run.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 func TestTheLongestTimeWithoutARecordIsAStallWhileRecordsWait(t *testing.T) {
@@ -32,7 +34,7 @@ func TestTheLongestTimeWithoutARecordIsAStallWhileRecordsWait(t *testing.T) {
 			if got := f.reads.stall.longest.Length; got < tc.want || tc.want == 0 && got > 0 || got > tc.want+time.Millisecond {
 				t.Errorf("%s, %d readers: the longest gap is %v, want %v", tc.name, readers, got, tc.want)
 			}
-			if v := f.Verdict(); (v.Limit == LimitStall) != tc.stall {
+			if v := f.Verdict(); (v.Limit == verdict.Stalled) != tc.stall {
 				t.Errorf("%s, %d readers: bound by %s: %s", tc.name, readers, v.Limit, v.Evidence)
 			}
 		}
@@ -44,7 +46,7 @@ func TestAStallOfASecondIsNamedWhereTheRateOfReadingIsFixed(t *testing.T) {
 	f := readSeconds(1, lag, lag, lag, readSecond{left: 5000, wait: 1}, readSecond{left: 5000, read: 2000, first: 0.2, wait: 0.2}, lag, lag)
 	f.header.Plan.Load.Rate.PerSecond = 1000
 	v := f.Verdict()
-	if v.Limit != LimitStall || !strings.Contains(v.Evidence, "1.20s") {
+	if v.Limit != verdict.Stalled || !strings.Contains(v.Evidence, "1.20s") {
 		t.Errorf("bound by %s: %s", v.Limit, v.Evidence)
 	}
 }

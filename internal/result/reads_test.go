@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -62,7 +63,7 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		in       []readSecond
-		want     Limit
+		want     verdict.Limit
 		evidence []string
 	}{
 		{
@@ -70,60 +71,60 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 				readSecond{read: million, left: 2 * million, wait: 0.94, fetching: 0.9, cores: 0.5},
 				readSecond{read: million, left: million, wait: 0.94, fetching: 0.9, cores: 0.5},
 				readSecond{read: million, wait: 0.94, fetching: 0.9, cores: 0.5, length: 0.9},
-			), LimitFetches, []string{"waited for records 94 % of the time although there was consumer lag 100 %", "busiest broker 90 %", "0.50 of 4 cores"},
+			), verdict.Fetches, []string{"waited for records 94 % of the time although there was consumer lag 100 %", "busiest broker 90 %", "0.50 of 4 cores"},
 		},
 		{
 			"one that reads all the time", old(
 				readSecond{read: 3 * million, left: million, wait: 0.05, fetching: 0.2, cores: 1},
 				readSecond{read: million, wait: 0.05, fetching: 0.2, cores: 1, length: 0.3},
-			), LimitReader, []string{"waited for records 5 %", "more --consumers"},
+			), verdict.Reader, []string{"waited for records 5 %", "more --consumers"},
 		},
 		{
 			"after a long rebalance that used no CPU", old(
 				readSecond{left: 4 * million, wait: 1}, readSecond{left: 4 * million, wait: 1}, readSecond{left: 4 * million, wait: 1},
 				readSecond{read: million, left: 3 * million, first: 0.5, wait: 0.5, cores: 3.8},
 				readSecond{read: 3 * million, cores: 3.8},
-			), LimitClientCPU, []string{"3.80 of 4 cores"},
+			), verdict.ClientCPU, []string{"3.80 of 4 cores"},
 		},
 		{
 			"after a long rebalance, by a busy reader", old(
 				readSecond{left: 4 * million, wait: 1}, readSecond{left: 4 * million, wait: 1},
 				readSecond{read: million, left: 3 * million, first: 0.5, wait: 0.5},
 				readSecond{read: 3 * million, fetching: 0.3},
-			), LimitReader, []string{"waited for records 0 %", "there was consumer lag 100 %"},
+			), verdict.Reader, []string{"waited for records 0 %", "there was consumer lag 100 %"},
 		},
 		{
 			"and then nothing until it gives up", old(
 				readSecond{read: million, left: million, wait: 0.8, fetching: 0.6, cores: 1},
 				readSecond{read: million, last: 0.5, wait: 0.9, fetching: 0.8, cores: 1},
 				readSecond{wait: 1, fetching: 1}, readSecond{wait: 1, fetching: 1}, readSecond{wait: 1, fetching: 1},
-			), LimitFetches, []string{"waited for records 80 %", "1.00 of 4 cores"},
+			), verdict.Fetches, []string{"waited for records 80 %", "1.00 of 4 cores"},
 		},
 		{
 			"behind a warm-up", old(
 				readSecond{read: million, left: 2 * million, wait: 0.9, warmup: true},
 				readSecond{read: million, left: million, wait: 0.9, fetching: 0.9},
 				readSecond{read: million, wait: 0.9, fetching: 0.9, length: 0.5},
-			), LimitFetches, []string{"there was consumer lag 100 %"},
+			), verdict.Fetches, []string{"there was consumer lag 100 %"},
 		},
 		{
 			"an old topic that is soon read, and then what is written", old(
 				readSecond{read: million, wait: 0.9, fetching: 0.9}, readSecond{read: 10, wait: 1}, readSecond{read: 10, wait: 1}, readSecond{read: 10, wait: 1},
-			), LimitNone, []string{"kept up with what was written: readers waited for records 98 %", "there was consumer lag 25 %"},
+			), verdict.None, []string{"kept up with what was written: readers waited for records 98 %", "there was consumer lag 25 %"},
 		},
 		{
 			"what is written, from the first moment on", old(
 				readSecond{read: 1000, left: 20, wait: 0.9, fetching: 0.9}, readSecond{read: 1000, left: 10, wait: 0.9, fetching: 0.9},
-			), LimitNone, []string{"kept up with what was written"},
+			), verdict.None, []string{"kept up with what was written"},
 		},
 		{
 			"what is written, once the group has been joined", old(
 				readSecond{wait: 1}, readSecond{read: 1000, wait: 0.9, fetching: 0.9}, readSecond{read: 100, wait: 0.9, fetching: 0.9, length: 0.5},
-			), LimitNone, []string{"kept up with what was written"},
+			), verdict.None, []string{"kept up with what was written"},
 		},
 		{
 			"too few for a second", old(readSecond{read: million, last: 0.6, wait: 0.9, fetching: 0.9}, readSecond{wait: 1}),
-			LimitUnknown,
+			verdict.Unknown,
 			[]string{"took 0.60 s from the first record to the last"},
 		},
 	} {

@@ -3,6 +3,7 @@ package result
 import (
 	"time"
 
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -16,10 +17,10 @@ type Result struct {
 	Header
 	Trailer
 
-	Notice  string   `json:"notice,omitempty"` // what a reader must know before any figure
-	Valid   bool     `json:"valid"`
-	Invalid []string `json:"invalid_reasons"`
-	BoundBy Verdict  `json:"bound_by"`
+	Notice  string          `json:"notice,omitempty"` // what a reader must know before any figure
+	Valid   bool            `json:"valid"`
+	Invalid []string        `json:"invalid_reasons"`
+	BoundBy verdict.Verdict `json:"bound_by"`
 
 	// TargetReached is the share of the target rate that a run reached which missed it.
 	TargetReached *float64 `json:"target_reached_share,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -14,9 +15,9 @@ import (
 type Snapshot struct {
 	Live
 
-	At      time.Duration // the end of the newest second, from the start of the run
-	Sample  host.Sample   // the newest; zero: none came
-	Verdict Verdict       // so far; zero of one host of many
+	At      time.Duration   // the end of the newest second, from the start of the run
+	Sample  host.Sample     // the newest; zero: none came
+	Verdict verdict.Verdict // so far; zero of one host of many
 
 	All    stats.Window // counts from the start, with the warm-up
 	Run    Numbers      // of the measured part
@@ -137,7 +138,7 @@ func ratesOf(w *stats.Window) (acknowledged, read Rate) {
 	if t := throughputOf(w, 0); t.Seconds > 0 {
 		acknowledged = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}
 	}
-	if s := (w.LastRead - w.FirstRead).Seconds(); w.Consumed > 0 && s >= Shortest.Seconds() {
+	if s := (w.LastRead - w.FirstRead).Seconds(); w.Consumed > 0 && s >= verdict.Shortest.Seconds() {
 		read = Rate{float64(w.Consumed) / s, float64(w.ConsumedBytes) / s}
 	}
 	return acknowledged, read

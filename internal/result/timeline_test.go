@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -292,7 +293,7 @@ func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 		f := load{rates: rates(steadily(10, 1000), steadily(4, 0), steadily(10, 1000)), events: map[int][]stats.Event{16: tc.events}, gaps: map[int]stats.Gap{
 			14: {From: 10_040 * time.Millisecond, Length: 3960 * time.Millisecond},
 		}}.fold()
-		if v := f.Verdict(); v.Limit != LimitStall || !strings.HasPrefix(v.Evidence, tc.want) {
+		if v := f.Verdict(); v.Limit != verdict.Stalled || !strings.HasPrefix(v.Evidence, tc.want) {
 			t.Errorf("%s: bound by %q (%s), want %q", tc.name, v.Limit, v.Evidence, tc.want)
 		}
 	}

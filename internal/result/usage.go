@@ -68,6 +68,11 @@ func (u *usage) client(w *stats.Window) ClientUse {
 	return c
 }
 
+// costShows is how many cores a process must use before its CPU time is a cost of its
+// records: timers, the screen and the garbage collector take a quarter of a core and
+// more about nothing.
+const costShows = 1.0
+
 func share(part, whole time.Duration) float64 {
 	if whole <= 0 {
 		return 0

@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -61,7 +62,7 @@ type Observer interface{ Observe(Second) }
 type Second struct {
 	Windows     []stats.Window // one for each phase that had something to count, warm-up first
 	Sample      host.Sample
-	Verdict     result.Verdict // so far
+	Verdict     verdict.Verdict // so far
 	Stage       engine.Stage
 	Buffered    int64 // bytes waiting for acknowledgements
 	InFlight    int   // requests

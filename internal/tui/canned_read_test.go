@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -222,7 +222,7 @@ func stuck() *canned {
 	return c
 }
 
-var limitReader = result.Verdict{
+var limitReader = verdict.Verdict{
 	Limit:    "this consumer",
 	Evidence: "readers waited for records 43 % of the time; kt used 6.70 of 16 cores",
 }

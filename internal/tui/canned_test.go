@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -112,8 +112,8 @@ func (c *canned) tickOf(w stats.Window, second int) Tick {
 			At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,
 			RSS: 412 << 20, GCPauseMax: 310_000, GCCPU: 0.31, NetSent: 830e6, NetSpeed: 10e9,
 		},
-		Verdict: result.Verdict{
-			Limit:    result.LimitBrokerAcks,
+		Verdict: verdict.Verdict{
+			Limit:    verdict.BrokerAcks,
 			Evidence: "the buffer was full for 93% of the time, waiting for acks; kt used 42% of its CPU",
 		},
 	}

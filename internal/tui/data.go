@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -30,7 +30,7 @@ type data struct {
 	count    [ways]int64 // records with the warm-up, as progress counts them
 	stamped  bool        // some record that was read told when it was due
 	sample   host.Sample
-	verdict  result.Verdict
+	verdict  verdict.Verdict
 	buffered int64
 	inFlight int
 	parts    partitions
@@ -287,12 +287,12 @@ func (d *data) current() numbers {
 const earliestVerdict = 5 * time.Second
 
 // bounded is what the run is bound by now; nothing while it is too early to tell.
-func (s *scene) bounded() result.Verdict {
+func (s *scene) bounded() verdict.Verdict {
 	if v, stalled := s.stallVerdict(); stalled {
 		return v
 	}
 	if s.state != Done && s.total.End-s.total.Start < earliestVerdict {
-		return result.Verdict{}
+		return verdict.Verdict{}
 	}
 	return s.verdict
 }

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -272,7 +272,7 @@ func TestTheHelpOfARunOnHostsNamesThePaneOfEachDigit(t *testing.T) {
 }
 
 func TestNothingIsSaidOfTheLimitBeforeFiveMeasuredSeconds(t *testing.T) {
-	verdict := result.Verdict{Limit: result.LimitSchedule, Evidence: "kt was late"}
+	bound := verdict.Verdict{Limit: verdict.Schedule, Evidence: "kt was late"}
 	for _, many := range []bool{false, true} {
 		for _, row := range []struct {
 			name            string
@@ -295,7 +295,7 @@ func TestNothingIsSaidOfTheLimitBeforeFiveMeasuredSeconds(t *testing.T) {
 			for i := range row.seconds {
 				w := second(i, 10, time.Millisecond)
 				w.Warmup = i < row.warmup
-				tick := Tick{State: Running, Windows: []stats.Window{w}, Verdict: verdict}
+				tick := Tick{State: Running, Windows: []stats.Window{w}, Verdict: bound}
 				if i == row.seconds-1 {
 					tick.State = row.last
 				}

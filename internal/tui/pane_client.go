@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -31,8 +31,8 @@ func drawClient(c chart.Canvas, s *scene) {
 	inner := b.draw(c)
 	w, h := inner.Size()
 	const margin, mostEvidence = 1, 3
-	verdict := s.bounded()
-	evidence := wrap(c, verdict.Evidence, w-2*margin, mostEvidence)
+	by := s.bounded()
+	evidence := wrap(c, by.Evidence, w-2*margin, mostEvidence)
 	loads := s.loads(c.Theme())
 	// The evidence goes before the last gauges, which are the least important.
 	rows := max(h-len(evidence), 1)
@@ -48,7 +48,7 @@ func drawClient(c chart.Canvas, s *scene) {
 		if len(loads)+len(evidence) < h { // room for a blank line
 			y++
 		}
-		inner.Text(margin, y, l, theme.Style{FG: boundColor(verdict.Limit)})
+		inner.Text(margin, y, l, theme.Style{FG: boundColor(by.Limit)})
 	}
 }
 
@@ -63,13 +63,13 @@ func (s *scene) bound() line {
 
 // boundColor tells the limits of Kafka, which are news, from those of kt itself,
 // which spoil the measurement.
-func boundColor(l result.Limit) theme.Color {
+func boundColor(l verdict.Limit) theme.Color {
 	switch l {
-	case "", result.LimitUnknown:
+	case "", verdict.Unknown:
 		return theme.Muted
-	case result.LimitNone:
+	case verdict.None:
 		return theme.Good
-	case result.LimitClientCPU, result.LimitHostCPU, result.LimitSchedule:
+	case verdict.ClientCPU, verdict.HostCPU, verdict.Schedule:
 		return theme.Bad
 	}
 	return theme.Warn

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -120,7 +120,7 @@ func (d *data) stallText() string {
 
 // stallVerdict is what a run is bound by that stalls: what was measured before tells
 // nothing of now.
-func (s *scene) stallVerdict() (v result.Verdict, stalled bool) {
+func (s *scene) stallVerdict() (v verdict.Verdict, stalled bool) {
 	text := s.goingOn()
 	if text == "" {
 		return v, false
@@ -128,5 +128,5 @@ func (s *scene) stallVerdict() (v result.Verdict, stalled bool) {
 	if s.stalled() {
 		text = fmt.Sprintf("%s, and %s records wait", text, theme.Rate(float64(s.outstanding)))
 	}
-	return result.Verdict{Limit: result.LimitStall, Evidence: text}, true
+	return verdict.Verdict{Limit: verdict.Stalled, Evidence: text}, true
 }

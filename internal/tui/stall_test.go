@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // good is the verdict that a stall must not stand beside.
-var good = result.Verdict{Limit: result.LimitNone, Evidence: "the target of 20000 records/s was kept"}
+var good = verdict.Verdict{Limit: verdict.None, Evidence: "the target of 20000 records/s was kept"}
 
 // secondOf is a second that began with records waiting for so long, and in which some
 // were acknowledged after 5 ms.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -82,7 +82,7 @@ type Tick struct {
 	Windows []stats.Window
 
 	Sample   host.Sample
-	Verdict  result.Verdict
+	Verdict  verdict.Verdict
 	State    State
 	Buffered int64 // bytes waiting for acks
 	InFlight int   // requests

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -13,12 +14,12 @@ import (
 // behind it: they are where so little is left that it shows. docs/limits.md says the same
 // to users.
 const (
-	linkFull      = 0.90                 // of its speed, which has headers and gaps between frames in it: data get 94 to 98 %
-	diskFull      = 0.90                 // of the time with a request: whatever comes next waits
-	brokerCPUFull = 0.90                 // of its cores: threads wait for each other well before the last core is full
-	clientCPUFull = result.HostSaturated // of its cores: as in a run of one host, so that both say the same
-	stealShows    = 0.10                 // of all cores' time: each tenth of a second is somebody else's
-	gcShows       = 0.10                 // of the time: while a collection stops a broker, all of its clients wait
+	linkFull      = 0.90                  // of its speed, which has headers and gaps between frames in it: data get 94 to 98 %
+	diskFull      = 0.90                  // of the time with a request: whatever comes next waits
+	brokerCPUFull = 0.90                  // of its cores: threads wait for each other well before the last core is full
+	clientCPUFull = verdict.HostSaturated // of its cores: as in a run of one host, so that both say the same
+	stealShows    = 0.10                  // of all cores' time: each tenth of a second is somebody else's
+	gcShows       = 0.10                  // of the time: while a collection stops a broker, all of its clients wait
 
 	// overSpeed is how much of its speed a link cannot have carried, counters being
 	// read a little early or late: what it says is not its speed.
@@ -46,66 +47,66 @@ const (
 //   - what was saturated on a host: the most for its threshold
 //   - what parts say that were bound by something other than kt, where the whole was not
 //   - what the merged verdict says
-func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged result.Verdict) result.Verdict {
+func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged verdict.Verdict) verdict.Verdict {
 	processes = slices.DeleteFunc(slices.Clone(processes), func(p result.ProcessRow) bool { return !p.Counted })
 	count := len(processes)
-	switch who := partsAt(processes, result.LimitStall); {
-	case merged.Limit == result.LimitStall && len(who) > 0 && len(hostsIn(who)) < len(hostsIn(processes)):
-		return partsVerdict(who, count, result.LimitStall, merged)
-	case slices.Contains([]result.Limit{result.LimitFailures, result.LimitStall, result.LimitReadFailed}, merged.Limit):
+	switch who := partsAt(processes, verdict.Stalled); {
+	case merged.Limit == verdict.Stalled && len(who) > 0 && len(hostsIn(who)) < len(hostsIn(processes)):
+		return partsVerdict(who, count, verdict.Stalled, merged)
+	case slices.Contains([]verdict.Limit{verdict.Failures, verdict.Stalled, verdict.ReadFailed}, merged.Limit):
 		return merged
 	}
-	for _, limit := range []result.Limit{result.LimitClientCPU, result.LimitSchedule} {
+	for _, limit := range []verdict.Limit{verdict.ClientCPU, verdict.Schedule} {
 		who := partsAt(processes, limit)
 		most := len(who) > 0 && float64(len(who)) >= partsShow*float64(count)
 		if most || spoilt(who) || merged.Limit == limit {
 			return partsVerdict(who, count, limit, merged)
 		}
 	}
-	if merged.Limit == result.LimitThrottle {
+	if merged.Limit == verdict.Throttle {
 		return merged
 	}
 	all := capacitiesOf(hosts)
-	said, some := result.Verdict{}, false // what parts say of a load that was carried as a whole
-	if merged.Limit == result.LimitNone {
+	said, some := verdict.Verdict{}, false // what parts say of a load that was carried as a whole
+	if merged.Limit == verdict.None {
 		said, some = heldUp(processes, merged)
 	}
 	switch {
-	case merged.Limit == result.LimitUnknown || merged.Limit == result.LimitNone && !some:
+	case merged.Limit == verdict.Unknown || merged.Limit == verdict.None && !some:
 		blind := ""
 		if len(all) > 0 {
 			blind = unwatched(hosts)
 		}
-		return result.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, nearest(all), blind)}
+		return verdict.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, nearest(all), blind)}
 	case len(all) > 0 && all[0].saturated():
 		top, parts := all[0], ""
 		if some {
 			parts = fmt.Sprintf("%s: %s", said.Limit, said.Evidence)
 		}
-		return result.Verdict{Limit: result.Limit(top.name()), Evidence: sentence(top.words, parts, beside(all), mute(hosts), unwatched(hosts))}
+		return verdict.Verdict{Limit: verdict.Limit(top.name()), Evidence: sentence(top.words, parts, beside(all), mute(hosts), unwatched(hosts))}
 	case some:
-		return result.Verdict{Limit: said.Limit, Evidence: sentence(said.Evidence, nearest(all), mute(hosts), unwatched(hosts))}
+		return verdict.Verdict{Limit: said.Limit, Evidence: sentence(said.Evidence, nearest(all), mute(hosts), unwatched(hosts))}
 	}
 	short := ""
-	if who := partsAt(processes, result.LimitClientCPU); len(who) > 0 {
+	if who := partsAt(processes, verdict.ClientCPU); len(who) > 0 {
 		short = fmt.Sprintf("%d of %s had no CPU left, on %s", len(who), theme.Plural(count, "process", "processes"), hostsOf(who))
 	}
-	return result.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, short, nearest(all), mute(hosts), unwatched(hosts))}
+	return verdict.Verdict{Limit: merged.Limit, Evidence: sentence(merged.Evidence, short, nearest(all), mute(hosts), unwatched(hosts))}
 }
 
 // outside are the limits of a part that are neither kt nor what it was asked for, the
 // gravest first.
-var outside = []result.Limit{result.LimitFailures, result.LimitStall, result.LimitThrottle, result.LimitHostCPU, result.LimitSockets, result.LimitBrokerAcks, result.LimitFetches}
+var outside = []verdict.Limit{verdict.Failures, verdict.Stalled, verdict.Throttle, verdict.HostCPU, verdict.Sockets, verdict.BrokerAcks, verdict.Fetches}
 
 // heldUp is what parts say that were bound by something other than kt: others made up for
 // them, or were spared. ok is false when there are none.
-func heldUp(processes []result.ProcessRow, merged result.Verdict) (v result.Verdict, ok bool) {
+func heldUp(processes []result.ProcessRow, merged verdict.Verdict) (v verdict.Verdict, ok bool) {
 	for _, limit := range outside {
 		if who := partsAt(processes, limit); len(who) > 0 {
 			return partsVerdict(who, len(processes), limit, merged), true
 		}
 	}
-	return result.Verdict{}, false
+	return verdict.Verdict{}, false
 }
 
 // nearest tells what was closest to its limit.
@@ -120,7 +121,7 @@ func nearest(all []capacity) string {
 }
 
 // partsAt are the processes that were bound by something by themselves.
-func partsAt(processes []result.ProcessRow, limit result.Limit) []result.ProcessRow {
+func partsAt(processes []result.ProcessRow, limit verdict.Limit) []result.ProcessRow {
 	var who []result.ProcessRow
 	for _, p := range processes {
 		if p.BoundBy.Limit == limit {
@@ -136,13 +137,13 @@ func spoilt(who []result.ProcessRow) bool {
 }
 
 // partsVerdict names the hosts on which parts were the limit themselves.
-func partsVerdict(who []result.ProcessRow, of int, limit result.Limit, merged result.Verdict) result.Verdict {
+func partsVerdict(who []result.ProcessRow, of int, limit verdict.Limit, merged verdict.Verdict) verdict.Verdict {
 	if len(who) == 0 {
 		return merged // only all of them together
 	}
 	first := who[0]
-	return result.Verdict{
-		Limit: limit + result.Limit(" on "+hostsOf(who)),
+	return verdict.Verdict{
+		Limit: limit + verdict.Limit(" on "+hostsOf(who)),
 		Evidence: sentence(fmt.Sprintf("%d of %s; process %d of %s: %s",
 			len(who), theme.Plural(of, "process", "processes"), first.Process, first.Host, first.BoundBy.Evidence)),
 	}

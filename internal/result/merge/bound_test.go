@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // watchedHost is a host of 16 cores with a link of 10 Gb/s, on which nothing happens.
@@ -52,132 +53,132 @@ func oneClient(change ...func(*result.Busy)) []result.HostRow {
 
 // parts are processes of hosts that count, each with its own verdict; those bound by
 // kt's schedule are not valid.
-func parts(limits ...result.Limit) []result.ProcessRow {
+func parts(limits ...verdict.Limit) []result.ProcessRow {
 	var rows []result.ProcessRow
 	for i, l := range limits {
 		rows = append(rows, result.ProcessRow{
 			Host: "vm" + string(rune('6'+i)), Process: i + 1, Counted: true,
-			Valid: l != result.LimitSchedule, BoundBy: result.Verdict{Limit: l, Evidence: "it was so"},
+			Valid: l != verdict.Schedule, BoundBy: verdict.Verdict{Limit: l, Evidence: "it was so"},
 		})
 	}
 	return rows
 }
 
 func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
-	acks := result.Verdict{Limit: result.LimitBrokerAcks, Evidence: "senders waited"}
-	kept := result.Verdict{Limit: result.LimitNone, Evidence: "the target was kept"}
-	content := parts(result.LimitNone, result.LimitNone, result.LimitNone)
-	healthy := parts(result.LimitBrokerAcks, result.LimitBrokerAcks, result.LimitBrokerAcks)
+	acks := verdict.Verdict{Limit: verdict.BrokerAcks, Evidence: "senders waited"}
+	kept := verdict.Verdict{Limit: verdict.None, Evidence: "the target was kept"}
+	content := parts(verdict.None, verdict.None, verdict.None)
+	healthy := parts(verdict.BrokerAcks, verdict.BrokerAcks, verdict.BrokerAcks)
 	for _, row := range []struct {
 		says      string
 		hosts     []result.HostRow
 		processes []result.ProcessRow
-		merged    result.Verdict
-		want      result.Limit
+		merged    verdict.Verdict
+		want      verdict.Limit
 		evidence  string // all of it
 	}{
 		{
 			"records that failed, whatever is saturated",
-			oneBroker(sent(1)), parts(result.LimitSchedule),
-			result.Verdict{Limit: result.LimitFailures, Evidence: "half of them"},
-			result.LimitFailures, "half of them",
+			oneBroker(sent(1)), parts(verdict.Schedule),
+			verdict.Verdict{Limit: verdict.Failures, Evidence: "half of them"},
+			verdict.Failures, "half of them",
 		},
-		{"a stall, whatever is saturated", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitStall, Evidence: "for 9 s"}, result.LimitStall, "for 9 s"},
-		{"reading that could not go on", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitReadFailed, Evidence: "gone"}, result.LimitReadFailed, "gone"},
+		{"a stall, whatever is saturated", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.Stalled, Evidence: "for 9 s"}, verdict.Stalled, "for 9 s"},
+		{"reading that could not go on", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.ReadFailed, Evidence: "gone"}, verdict.ReadFailed, "gone"},
 		{
 			"one process that missed its schedule makes the whole not valid",
-			oneBroker(sent(1)), parts(result.LimitBrokerAcks, result.LimitSchedule, result.LimitNone), acks,
+			oneBroker(sent(1)), parts(verdict.BrokerAcks, verdict.Schedule, verdict.None), acks,
 			"kt's schedule on vm7", "1 of 3 processes; process 2 of vm7: it was so",
 		},
 		{
 			"half of the processes had no CPU left",
-			oneBroker(sent(1)), parts(result.LimitClientCPU, result.LimitBrokerAcks, result.LimitClientCPU, result.LimitNone), acks,
+			oneBroker(sent(1)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.ClientCPU, verdict.None), acks,
 			"client CPU on vm6 and vm8", "2 of 4 processes; process 1 of vm6: it was so",
 		},
 		{
 			"all of many had none",
-			oneBroker(sent(1)), parts(result.LimitClientCPU, result.LimitClientCPU, result.LimitClientCPU, result.LimitClientCPU), acks,
+			oneBroker(sent(1)), parts(verdict.ClientCPU, verdict.ClientCPU, verdict.ClientCPU, verdict.ClientCPU), acks,
 			"client CPU on 4 hosts", "4 of 4 processes; process 1 of vm6: it was so",
 		},
 		{
 			"less than half of them had none, and a broker is saturated",
-			oneBroker(sent(0.97), disk(0.41)), parts(result.LimitClientCPU, result.LimitBrokerAcks, result.LimitBrokerAcks), acks,
+			oneBroker(sent(0.97), disk(0.41)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.BrokerAcks), acks,
 			"vm14's network", "97 % of 10 Gb/s sent; its disks at 41 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
 		},
 		{
 			"less than half of them had none, and nothing is saturated",
-			oneBroker(cpu(0.5)), parts(result.LimitClientCPU, result.LimitBrokerAcks, result.LimitBrokerAcks), acks,
-			result.LimitBrokerAcks, "senders waited; 1 of 3 processes had no CPU left, on vm6; " +
+			oneBroker(cpu(0.5)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.BrokerAcks), acks,
+			verdict.BrokerAcks, "senders waited; 1 of 3 processes had no CPU left, on vm6; " +
 				"nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
 		},
 		{
 			"a process that does not count is none of them",
 			oneBroker(cpu(0.5)),
-			[]result.ProcessRow{{Host: "vm6", Process: 1, BoundBy: result.Verdict{Limit: result.LimitSchedule, Evidence: "late"}}},
+			[]result.ProcessRow{{Host: "vm6", Process: 1, BoundBy: verdict.Verdict{Limit: verdict.Schedule, Evidence: "late"}}},
 			acks,
-			result.LimitBrokerAcks, "senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
+			verdict.BrokerAcks, "senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 50 % of its 16 cores in use",
 		},
-		{"only all together had no CPU left", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitClientCPU, Evidence: "3.9 of 4"}, result.LimitClientCPU, "3.9 of 4"},
+		{"only all together had no CPU left", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.ClientCPU, Evidence: "3.9 of 4"}, verdict.ClientCPU, "3.9 of 4"},
 		{
 			"a stall of one host's processes only",
-			oneBroker(sent(1)), parts(result.LimitNone, result.LimitStall, result.LimitNone),
-			result.Verdict{Limit: result.LimitStall, Evidence: "nothing came"},
+			oneBroker(sent(1)), parts(verdict.None, verdict.Stalled, verdict.None),
+			verdict.Verdict{Limit: verdict.Stalled, Evidence: "nothing came"},
 			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so",
 		},
-		{"a stall of all", oneBroker(sent(1)), parts(result.LimitStall, result.LimitStall), result.Verdict{Limit: result.LimitStall, Evidence: "nothing came"}, result.LimitStall, "nothing came"},
-		{"a stall of none by itself", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitStall, Evidence: "nothing came"}, result.LimitStall, "nothing came"},
-		{"a quota", oneBroker(sent(1)), healthy, result.Verdict{Limit: result.LimitThrottle, Evidence: "half of the time"}, result.LimitThrottle, "half of the time"},
+		{"a stall of all", oneBroker(sent(1)), parts(verdict.Stalled, verdict.Stalled), verdict.Verdict{Limit: verdict.Stalled, Evidence: "nothing came"}, verdict.Stalled, "nothing came"},
+		{"a stall of none by itself", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.Stalled, Evidence: "nothing came"}, verdict.Stalled, "nothing came"},
+		{"a quota", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.Throttle, Evidence: "half of the time"}, verdict.Throttle, "half of the time"},
 		{
 			"a target that was kept",
-			oneBroker(cpu(0.3)), content, kept, result.LimitNone,
+			oneBroker(cpu(0.3)), content, kept, verdict.None,
 			"the target was kept; nothing that was watched was saturated, nearest to it was vm14's CPU: 30 % of its 16 cores in use",
 		},
 		{
 			"a target that was kept with a broker at its limit",
-			oneBroker(sent(0.95)), content, kept, result.LimitNone,
+			oneBroker(sent(0.95)), content, kept, verdict.None,
 			"the target was kept; saturated all the same: vm14's network, 95 % of 10 Gb/s sent",
 		},
-		{"a target that was kept while nobody watched", nil, content, kept, result.LimitNone, "the target was kept"},
+		{"a target that was kept while nobody watched", nil, content, kept, verdict.None, "the target was kept"},
 		{
 			"a target that was kept, but for one process",
-			oneBroker(cpu(0.3)), parts(result.LimitNone, result.LimitStall, result.LimitNone), kept,
+			oneBroker(cpu(0.3)), parts(verdict.None, verdict.Stalled, verdict.None), kept,
 			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so; nothing that was watched was saturated, nearest to it was vm14's CPU: 30 % of its 16 cores in use",
 		},
 		{
 			"a target that was kept, but for one process, with a broker at its limit",
-			oneBroker(cpu(0.9995)), parts(result.LimitNone, result.LimitStall, result.LimitNone), kept,
+			oneBroker(cpu(0.9995)), parts(verdict.None, verdict.Stalled, verdict.None), kept,
 			"vm14's CPU", "100 % of its 16 cores in use; a stall on vm7: 1 of 3 processes; process 2 of vm7: it was so; " +
 				"its network at 0 %, its disks at 0 %, clients' network at 0 %, clients' CPU at 0 %",
 		},
 		{
 			"a target that was kept, but for the gravest of what processes say",
-			nil, parts(result.LimitBrokerAcks, result.LimitStall, result.LimitBrokerAcks), kept,
+			nil, parts(verdict.BrokerAcks, verdict.Stalled, verdict.BrokerAcks), kept,
 			"a stall on vm7", "1 of 3 processes; process 2 of vm7: it was so; no host was watched: start kt agent on the brokers' hosts and the clients'",
 		},
-		{"what is kt itself is not held against a target that was kept", nil, parts(result.LimitNone, result.LimitClient, result.LimitClientCPU), kept, result.LimitNone, "the target was kept"},
+		{"what is kt itself is not held against a target that was kept", nil, parts(verdict.None, verdict.Client, verdict.ClientCPU), kept, verdict.None, "the target was kept"},
 		{
 			"too little to tell, with a broker at its limit",
 			oneBroker(sent(0.95)), healthy,
-			result.Verdict{Limit: result.LimitUnknown, Evidence: "too short"},
-			result.LimitUnknown,
+			verdict.Verdict{Limit: verdict.Unknown, Evidence: "too short"},
+			verdict.Unknown,
 			"too short; saturated all the same: vm14's network, 95 % of 10 Gb/s sent",
 		},
 		{
 			"nobody watched anything",
 			[]result.HostRow{{Host: "vm14", Role: "broker"}, {Host: "vm16"}},
-			healthy, acks, result.LimitBrokerAcks,
+			healthy, acks, verdict.BrokerAcks,
 			"senders waited; no host was watched: start kt agent on the brokers' hosts and the clients'",
 		},
 		{
 			"vitals of no time are none",
 			[]result.HostRow{{Host: "vm14", Role: "broker", Busy: &result.Busy{Cores: 4, CPUShare: 1}}},
-			healthy, acks, result.LimitBrokerAcks,
+			healthy, acks, verdict.BrokerAcks,
 			"senders waited; no host was watched: start kt agent on the brokers' hosts and the clients'",
 		},
 		{
 			"only clients were watched",
 			[]result.HostRow{watchedHost("vm16", "client", cpu(0.2))},
-			healthy, acks, result.LimitBrokerAcks,
+			healthy, acks, verdict.BrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm16's CPU: 20 % of its 16 cores in use; " +
 				"no broker host was watched: start kt agent on them",
 		},
@@ -235,7 +236,7 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		},
 		{
 			"a link that does not tell its speed is not named, but told of",
-			oneBroker(speechless(830)), healthy, acks, result.LimitBrokerAcks,
+			oneBroker(speechless(830)), healthy, acks, verdict.BrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm14's disks: nvme0n1 busy for 0 % of the time; " +
 				"vm14's ens5 sent 830 MiB/s, and does not tell its speed",
 		},
@@ -249,14 +250,14 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 			"a link that carried more than its speed says told something else",
 			oneBroker(func(b *result.Busy) {
 				b.Networks[0] = result.BusyNetwork{Name: "tap0", SpeedBits: 10e6, ReceivedShare: 90, ReceivedMiB: 107}
-			}), healthy, acks, result.LimitBrokerAcks,
+			}), healthy, acks, verdict.BrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm14's disks: nvme0n1 busy for 0 % of the time; " +
 				"vm14's tap0 received 107 MiB/s, and does not tell its speed",
 		},
 		{
 			"a host that is called a client is one, whoever runs there too",
 			[]result.HostRow{watchedHost("vm14", "client", cpu(0.92), func(b *result.Busy) { b.Brokers = []result.BusyBroker{{PID: 1, GCShare: 0.3}} })},
-			healthy, acks, result.LimitBrokerAcks,
+			healthy, acks, verdict.BrokerAcks,
 			"senders waited; nothing that was watched was saturated, nearest to it was vm14's CPU: 92 % of its 16 cores in use; " +
 				"no broker host was watched: start kt agent on them",
 		},
@@ -269,7 +270,7 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		{
 			"what readers could not do gives way to what is saturated",
 			oneBroker(disk(0.99)), healthy,
-			result.Verdict{Limit: result.LimitFetches, Evidence: "readers waited"},
+			verdict.Verdict{Limit: verdict.Fetches, Evidence: "readers waited"},
 			"vm14's disks",
 			"nvme0n1 busy for 99 % of the time; its network at 0 %, its CPU at 0 %, clients' network at 0 %, clients' CPU at 0 %",
 		},
@@ -287,12 +288,12 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 }
 
 func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
-	acks := result.Verdict{Limit: result.LimitBrokerAcks, Evidence: "senders waited"}
+	acks := verdict.Verdict{Limit: verdict.BrokerAcks, Evidence: "senders waited"}
 	for _, row := range []struct {
 		says  string
 		at    func(float64) []result.HostRow
 		shows float64
-		want  result.Limit
+		want  verdict.Limit
 	}{
 		{"a broker's link out", func(s float64) []result.HostRow { return oneBroker(sent(s)) }, 0.90, "vm14's network"},
 		{"a broker's link in", func(s float64) []result.HostRow { return oneBroker(received(s)) }, 0.90, "vm14's network"},
@@ -305,7 +306,7 @@ func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
 		{"a client's CPU", func(s float64) []result.HostRow { return oneClient(cpu(s)) }, 0.95, "vm16's CPU"},
 		{"a client's steal", func(s float64) []result.HostRow { return oneClient(steal(s)) }, 0.10, "vm16's hypervisor"},
 	} {
-		if got := boundAcross(row.at(row.shows-0.001), nil, acks); got.Limit != result.LimitBrokerAcks {
+		if got := boundAcross(row.at(row.shows-0.001), nil, acks); got.Limit != verdict.BrokerAcks {
 			t.Errorf("%s: below its threshold it is %q: %s", row.says, got.Limit, got.Evidence)
 		}
 		if got := boundAcross(row.at(row.shows), nil, acks); got.Limit != row.want {
@@ -315,11 +316,11 @@ func TestEachThresholdIsWhereAResourceBecomesTheLimit(t *testing.T) {
 	for _, row := range []struct {
 		says  string
 		hosts []result.HostRow
-		want  result.Limit
+		want  verdict.Limit
 	}{
-		{"a client's disk, which no load makes use of", oneClient(func(b *result.Busy) { b.Disks = []result.BusyDisk{{Name: "sda", BusyShare: 1}} }), result.LimitBrokerAcks},
+		{"a client's disk, which no load makes use of", oneClient(func(b *result.Busy) { b.Disks = []result.BusyDisk{{Name: "sda", BusyShare: 1}} }), verdict.BrokerAcks},
 		{"a little more than a link can carry, which the clocks explain", oneBroker(sent(1.10)), "vm14's network"},
-		{"more than they explain", oneBroker(sent(1.11)), result.LimitBrokerAcks},
+		{"more than they explain", oneBroker(sent(1.11)), verdict.BrokerAcks},
 	} {
 		if got := boundAcross(row.hosts, nil, acks); got.Limit != row.want {
 			t.Errorf("%s: it is %q: %s", row.says, got.Limit, got.Evidence)
@@ -334,7 +335,7 @@ func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
 		{Host: "f", Role: "broker"},
 		{Host: "g", Role: "broker"},
 	}
-	merged := result.Verdict{Limit: result.LimitBrokerAcks, Evidence: "senders waited"}
+	merged := verdict.Verdict{Limit: verdict.BrokerAcks, Evidence: "senders waited"}
 	want := boundAcross(hosts, nil, merged)
 	for range len(hosts) {
 		hosts = append(hosts[1:], hosts[0])

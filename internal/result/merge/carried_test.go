@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // lagging is a load at a fixed rate of which only so many records a second are
@@ -47,17 +48,17 @@ func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
 		seconds, acked int // of 6000 records/s
-		want           result.Limit
+		want           verdict.Limit
 		alone, merged  string
 	}{
-		{"all", 20, 6000, result.LimitNone, "the target of 6,000 records/s was kept", "the target of 12,000 records/s was kept"},
-		{"less than a second of it waits", 20, 5710, result.LimitNone, "was kept", "was kept"},
+		{"all", 20, 6000, verdict.None, "the target of 6,000 records/s was kept", "the target of 12,000 records/s was kept"},
+		{"less than a second of it waits", 20, 5710, verdict.None, "was kept", "was kept"},
 		{
-			"a second of it and more", 20, 5659, result.LimitBrokerAcks,
+			"a second of it and more", 20, 5659, verdict.BrokerAcks,
 			"6,000 records/s were offered and 5,714/s acknowledged: 6,820 records, 1.1 s of the load, waited when sending ended",
 			"12,000 records/s were offered and 11,318/s acknowledged: 13,640 records, 1.1 s of the load, waited when sending ended",
 		},
-		{"a second, and less than a hundredth of it", 200, 5969, result.LimitNone, "was kept", "was kept"},
+		{"a second, and less than a hundredth of it", 200, 5969, verdict.None, "was kept", "was kept"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			part := func(host string) []byte {
@@ -107,13 +108,13 @@ func TestTheLastRecordOfAProcessIsNoQueue(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
 		records, waiting int
-		want             result.Limit
+		want             verdict.Limit
 		evidence         string
 	}{
-		{"all are acknowledged", 5, 0, result.LimitNone, "the target of 1 record/s was kept"},
-		{"the last is on its way", 5, 1, result.LimitNone, "the target of 1 record/s was kept"},
-		{"two are on their way", 5, 2, result.LimitBrokerAcks, "2 records, 2.0 s of the load, waited when sending ended"},
-		{"the only one is on its way", 1, 1, result.LimitNone, "the target of 1 record/s was kept"},
+		{"all are acknowledged", 5, 0, verdict.None, "the target of 1 record/s was kept"},
+		{"the last is on its way", 5, 1, verdict.None, "the target of 1 record/s was kept"},
+		{"two are on their way", 5, 2, verdict.BrokerAcks, "2 records, 2.0 s of the load, waited when sending ended"},
+		{"the only one is on its way", 1, 1, verdict.None, "the target of 1 record/s was kept"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := replayed1(t, part("a", tc.records, tc.waiting))
@@ -128,7 +129,7 @@ func TestTheLastRecordOfAProcessIsNoQueue(t *testing.T) {
 			files = append(files, part(fmt.Sprintf("h%d", i), 5, 0))
 		}
 		files = append(files, part("h19", 5, waiting))
-		if r := merged(t, files...); r.BoundBy.Limit != result.LimitNone {
+		if r := merged(t, files...); r.BoundBy.Limit != verdict.None {
 			t.Errorf("20 processes, %d records of the last are on their way: bound by %+v", waiting, r.BoundBy)
 		}
 	}
@@ -141,7 +142,7 @@ func TestOneRecordOfEachProcessIsNoQueueOfAll(t *testing.T) {
 			run: "r", epoch: "e", host: fmt.Sprintf("h%d", i), process: 1, plan: header(0.5).Plan, events: rare(2, 5, 1), trailer: trailerOf(10),
 		}.bytes(t))
 	}
-	if r := merged(t, files...); r.BoundBy.Limit != result.LimitNone {
+	if r := merged(t, files...); r.BoundBy.Limit != verdict.None {
 		t.Errorf("bound by %+v", r.BoundBy)
 	}
 }

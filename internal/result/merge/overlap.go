@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -190,7 +191,7 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 	if f.from < f.to {
 		o.FromSeconds, o.ToSeconds = f.from.Seconds(), f.to.Seconds()
 	}
-	if f.to-f.from < result.Shortest {
+	if f.to-f.from < verdict.Shortest {
 		return o, frame{from: first, to: last, apart: saysShort}
 	}
 	o.Seconds = f.seconds()
@@ -225,7 +226,7 @@ func (m *merge) clockError(agreed bool) int64 {
 // rates are what was done in the frame, a second; none in so short a time that a record
 // more or less would make them others.
 func (p *mergedPart) rates(f frame) (a done) {
-	if f.to-f.from < result.Shortest {
+	if f.to-f.from < verdict.Shortest {
 		return a
 	}
 	if total := p.fold.Total(stats.Measured); f.apart != "" {

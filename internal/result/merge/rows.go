@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -33,7 +34,7 @@ func (p *mergedPart) row(r *result.Result, f frame) result.ProcessRow {
 	if ok {
 		row.FromSeconds, row.ToSeconds = (from + p.shift).Seconds(), (to + p.shift).Seconds()
 	}
-	if to-from < result.Shortest {
+	if to-from < verdict.Shortest {
 		row.CPUCores = 0 // not known: its samples are of moments
 	}
 	if !p.counted {
@@ -115,7 +116,7 @@ func (m *merge) missing() []result.ProcessRow {
 			}
 			rows = append(rows, result.ProcessRow{
 				Host: name, Process: n, State: result.PartMissing, Note: "nothing is there of it",
-				Figures: result.Figures{Errors: result.Errors{}}, Invalid: []string{}, BoundBy: result.Verdict{Limit: result.LimitUnknown, Evidence: "nothing was measured"},
+				Figures: result.Figures{Errors: result.Errors{}}, Invalid: []string{}, BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "nothing was measured"},
 			})
 		}
 	}

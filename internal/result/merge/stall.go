@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -15,7 +15,7 @@ import (
 func (p *mergedPart) noteGap(g stats.Gap) {
 	n := len(p.gaps)
 	switch {
-	case g.Length < result.StallShowsAtRate:
+	case g.Length < verdict.StallAtRate:
 	case n > 0 && p.gaps[n-1].From == g.From:
 		p.gaps[n-1].Length = max(p.gaps[n-1].Length, g.Length)
 	default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -177,7 +178,7 @@ func TestAStallOfTheWholeIsThatOfAllParts(t *testing.T) {
 		{"of one, with two of the other in it", []stats.Gap{gap(4000, 6000)}, []stats.Gap{gap(4500, 1200), gap(6000, 2500)}, "nothing was acknowledged for 2.50s, from 6.00s on"},
 	} {
 		r := merged(t, part(1, 1000, tc.a...), part(2, 1000, tc.b...))
-		if got, _, _ := strings.Cut(r.BoundBy.Evidence, ", although"); r.BoundBy.Limit != result.LimitStall && tc.want != "" || r.BoundBy.Limit == result.LimitStall && got != tc.want {
+		if got, _, _ := strings.Cut(r.BoundBy.Evidence, ", although"); r.BoundBy.Limit != verdict.Stalled && tc.want != "" || r.BoundBy.Limit == verdict.Stalled && got != tc.want {
 			t.Errorf("%s: bound by %+v, want %q", tc.name, r.BoundBy, tc.want)
 		}
 	}

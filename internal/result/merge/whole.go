@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -19,7 +20,7 @@ import (
 // over the overlap, and a row for each process and host.
 func (m *merge) result(ctx context.Context, whole *result.Fold, notes []string) (result.Result, error) {
 	o, f := m.overlap()
-	told := result.Together{NoOverlap: f.apart, Short: f.apart == saysShort, Parts: len(m.counted()), Stall: m.stall(), Invalid: []string{}}
+	told := result.Together{Parts: verdict.Parts{NoOverlap: f.apart, Short: f.apart == saysShort, Count: len(m.counted())}, Stall: m.stall()}
 	apart := &result.Apart{Reasons: []string{}}
 	var records result.Records
 	var rates done
@@ -144,7 +145,7 @@ func (m *merge) notices(r *result.Result, why string) []string {
 	if why == "" || len(m.counted()) < 2 {
 		return say
 	}
-	if r.Throughput.Seconds < result.Shortest.Seconds() {
+	if r.Throughput.Seconds < verdict.Shortest.Seconds() {
 		return append(say, why+": too little for a rate")
 	}
 	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", why, r.Throughput.Seconds))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
@@ -22,13 +23,13 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 		name     string
 		files    [][]byte
 		offered  float64
-		limit    result.Limit
+		limit    verdict.Limit
 		evidence string
 	}{
-		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, result.LimitNone, "the target of 200 records/s was kept (200/s offered)"},
-		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, result.LimitNone, "was kept (200/s offered)"},
-		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, result.LimitUnknown, "the parts did not run together"},
-		{"for half a second", [][]byte{part("a", 0, 10, 100), part("b", 9500*time.Millisecond, 10, 100)}, 2000 / 19.5, result.LimitUnknown, "too short: the parts were measured together for less than 1 s"},
+		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, verdict.None, "the target of 200 records/s was kept (200/s offered)"},
+		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, verdict.None, "was kept (200/s offered)"},
+		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, verdict.Unknown, "the parts did not run together"},
+		{"for half a second", [][]byte{part("a", 0, 10, 100), part("b", 9500*time.Millisecond, 10, 100)}, 2000 / 19.5, verdict.Unknown, "too short: the parts were measured together for less than 1 s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, tc.files...)

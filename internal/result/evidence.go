@@ -1,0 +1,118 @@
+package result
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Verdict returns what limits the run, as far as it has come.
+func (f *Fold) Verdict() verdict.Verdict {
+	e := f.evidence()
+	e.Sending = f.loading
+	return e.Verdict()
+}
+
+// evidence returns what the run is judged by, as far as it has come.
+func (f *Fold) evidence() verdict.Evidence {
+	w := &f.total[stats.Measured]
+	use, target := f.client(w), f.header.Plan.RecordsPerSecond()
+	t := throughputOf(w, target)
+	e := verdict.Evidence{
+		Target: target, Poisson: f.header.Plan.Load.Arrivals == plan.Poisson,
+		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.setting("acks") == "0",
+		Measured: w.End - w.Start, Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed,
+		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: worstError(w),
+		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
+		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
+		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w),
+		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: w.Outage},
+	}
+	if e.Read != nil && e.Read.Only {
+		e.Stall.Gap = f.reads.stall.longest
+	}
+	if together := f.told; together != nil {
+		e.Parts = &together.Parts
+		e.OfferedPerSecond, e.AcknowledgedPerSecond, e.Waiting = together.OfferedPerSecond, together.AcknowledgedPerSecond, together.Waiting
+		if e.Read != nil {
+			e.Read.RecordsPerSecond = together.ReadPerSecond
+		}
+		if e.Read == nil || !e.Read.Only {
+			e.Stall.Gap = together.Stall
+		}
+	}
+	if e.Stall.Length >= verdict.StallAtRate {
+		e.Stall.Cause = f.line.explain(e.Stall.From, e.Stall.From+e.Stall.Length)
+	}
+	return e
+}
+
+// readingEvidence is nil when nobody reads.
+func (f *Fold) readingEvidence(w *stats.Window) *verdict.Reading {
+	p := &f.header.Plan
+	if !p.Reads() {
+		return nil
+	}
+	fetch := fetchOf(w)
+	lag := f.consumerLag.result(fetch.RecordsPerSecond, f.replay())
+	r := &verdict.Reading{
+		Only: p.ReadsOnly(), Failed: f.trailer.Reading == ReadFailed, Error: f.trailer.ReadError,
+		Seconds: fetch.Seconds, RecordsPerSecond: fetch.RecordsPerSecond, Rebalances: w.Rebalances,
+		Lag:        verdict.Lag{Records: lag.Records, Left: lag.Left, Slope: lag.Slope, Appended: lag.Appended, KeptUp: lag.KeptUp},
+		Processing: p.Read.Processing.Std(), ProcessingHeld: fetch.HeldShare,
+	}
+	if !r.Only {
+		return r
+	}
+	if f.trailer.Reading == ReadIdle {
+		last := max(w.LastRead, f.total[stats.Warmup].LastRead)
+		end := max(w.End, time.Duration(f.trailer.ElapsedSeconds*float64(time.Second)))
+		r.Idle, r.IdleCause = end-last, f.line.explain(last, end)
+	}
+	total, waited := f.reads.times(p.Read.Clients())
+	r.LagThere, r.Held = f.reads.there(), share(w.ReadHeld, total)
+	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(f.reads.fetching(), total)
+	// Readers without partitions wait all the time, and that shows nothing.
+	idle := 0.0
+	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {
+		idle = 1 - float64(n)/float64(p.Read.Consumers)
+	}
+	r.Waiting = max(0, share(waited, total)-idle) / (1 - idle)
+	return r
+}
+
+// setting returns the value of an effective setting, "" when there is none.
+func (f *Fold) setting(name string) string {
+	for _, s := range f.header.Config {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// worstError returns the code of the most frequent error, "" when there is none.
+func worstError(w *stats.Window) string {
+	most := ""
+	for _, code := range slices.Sorted(maps.Keys(w.Errors)) {
+		if most == "" || w.Errors[code] > w.Errors[most] {
+			most = code
+		}
+	}
+	return most
+}
+
+// throttled returns the share of the producers' time, or of the readers', for which
+// brokers held them off.
+func throttled(w *stats.Window) float64 {
+	var sending, reading time.Duration
+	for _, b := range w.Brokers {
+		sending += b.Throttle
+		reading += b.Fetch.Throttle
+	}
+	return max(share(sending, w.ShardTime), share(reading, w.ReadTime))
+}

@@ -1,0 +1,179 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestTheEvidenceIsWhatTheWindowsShow(t *testing.T) {
+	h := header(100)
+	h.Plan.Load.Arrivals, h.Config = plan.Poisson, []Setting{{Name: "acks", Value: "0"}}
+	const length = 10 * time.Second
+	w := stats.Window{
+		End: length, Offered: 1001, Acknowledged: 900, Failed: 30, Unknown: 20, Unsent: 7, Errors: map[string]int64{"B": 10, "A": 10, "C": 1},
+		LastDue: length, LastSent: length, LastAck: length, ShardTime: length, BufferFull: 4 * time.Second, ConnTime: 20 * time.Second, InFlightUse: 15 * time.Second,
+		Outage:  stats.Gap{From: time.Second, Length: 3 * time.Second},
+		Brokers: map[int32]stats.Broker{1: {Traffic: stats.Traffic{Throttle: time.Second}}, 2: {Traffic: stats.Traffic{Throttle: 2 * time.Second}}},
+	}
+	w.OwnSendDelay.RecordN(4*time.Millisecond, 10)
+	w.Response.RecordN(64*time.Millisecond, 10)
+	f := NewFold(h)
+	f.AddWindow(w)
+	f.AddSample(host.Sample{At: length, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: 2, HostCPU: 6})
+	want := verdict.Evidence{
+		Target: 100, Poisson: true, NoAcks: true, Measured: length, Offered: 1001, Acknowledged: 900, Failed: 30, Unknown: 20, Unsent: 7,
+		OfferedPerSecond: 100, AcknowledgedPerSecond: 90, Waiting: 51, WorstError: "A",
+		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
+		CPUCores: 2, CoresAvailable: 4, HostCPUCores: 6, HostCores: 8, Senders: true, BufferFull: 0.4, InFlight: 0.75, Throttled: 0.3,
+		Stall: verdict.Stall{Gap: w.Outage},
+	}
+	if diff := cmp.Diff(want, f.evidence()); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
+	const consumers = 12 // of 6 partitions: half of the readers have none
+	h := readHeader(plan.Consume, 0)
+	h.Plan.Read.Consumers, h.Plan.Read.Processing = consumers, plan.Duration(time.Millisecond)
+	f := NewFold(h)
+	for i := range 10 {
+		start := time.Duration(i) * time.Second
+		w := stats.Window{Start: start, End: start + time.Second, Read: stats.Read{
+			Consumed: 1000, FirstRead: start, LastRead: start + time.Second,
+			ReadTime: consumers * time.Second, ReadWait: 9 * time.Second, ReadHeld: 3 * time.Second, Rebalances: 1, RebalanceTime: 1200 * time.Millisecond,
+		}, Brokers: map[int32]stats.Broker{2: {Fetch: stats.Traffic{Requests: 10, Throttle: 600 * time.Millisecond}}}}
+		b := w.Brokers[2]
+		b.Fetch.Latency.RecordN(300*time.Millisecond, 10)
+		w.Brokers[2] = b
+		switch i {
+		case 0:
+			w.ConsumerLag = 50_000
+		case 9:
+			w.ConsumerLag = -50_000
+		}
+		f.AddWindow(w)
+	}
+	f.Finish(Trailer{Reading: ReadFailed, ReadError: "gone"})
+	e := f.evidence()
+	if e.Throttled != 0.05 || e.Consumed != 10_000 || e.Read == nil {
+		t.Fatalf("evidence %+v", e)
+	}
+	want := verdict.Reading{
+		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, ProcessingHeld: 0.25,
+		LagThere: 1, Waiting: 0.5, Held: 0.25, Unassigned: 0.1, Fetching: 0.25, Lag: e.Read.Lag,
+	}
+	if diff := cmp.Diff(want, *e.Read, cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheLongestGapIsAStall(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		rate      float64
+		gap, more time.Duration // both are told, one after the other
+		want      string        // "": no stall
+	}{
+		{"less than a second at a rate", 1000, 999 * time.Millisecond, 0, ""},
+		{"a second", 1000, time.Second, 0, "1.00s"},
+		{"a broker that stood still for 2 s", 1000, 1960 * time.Millisecond, 0, "1.96s"},
+		{"one that goes on", 1000, 1040 * time.Millisecond, 2720 * time.Millisecond, "2.72s"},
+		{"a shorter one after it", 1000, 2720 * time.Millisecond, time.Second, "2.72s"},
+		{"where nothing is due", 0, 1960 * time.Millisecond, 0, ""},
+		{"where nothing is due, longer", 0, 2 * time.Second, 0, "2.00s"},
+	} {
+		f := NewFold(header(tc.rate))
+		for i := range 12 {
+			at := time.Duration(i) * time.Second
+			w := stats.Window{
+				Start: at, End: at + time.Second, Offered: 1000, Acknowledged: 1000, ShardTime: time.Second,
+				LastDue: at + time.Second, LastSent: at + time.Second, LastAck: at + time.Second,
+			}
+			switch i { // each second has acknowledgements: what counts is the time between two of them
+			case 5:
+				w.Outage = stats.Gap{From: 3960 * time.Millisecond, Length: tc.gap}
+			case 6:
+				w.Outage = stats.Gap{From: 3960 * time.Millisecond, Length: tc.more}
+			}
+			f.AddWindow(w)
+		}
+		v := f.Verdict()
+		if stall := v.Limit == verdict.Stalled; stall != (tc.want != "") || !strings.Contains(v.Evidence, tc.want) {
+			t.Errorf("%s: bound by %q: %s; want %q", tc.name, v.Limit, v.Evidence, tc.want)
+		}
+		if r := f.Result(); *r.Outage.LongestGapMS != max(tc.gap, tc.more).Milliseconds() {
+			t.Errorf("%s: the longest gap is %d ms", tc.name, *r.Outage.LongestGapMS)
+		}
+	}
+}
+
+func TestAGapCountsFromTheFirstMeasuredRecord(t *testing.T) {
+	f := NewFold(header(1000))
+	f.AddWindow(stats.Window{End: 2 * time.Second, Warmup: true, Offered: 2000, Acknowledged: 500, Outage: stats.Gap{From: 500 * time.Millisecond, Length: 1500 * time.Millisecond}})
+	f.AddWindow(stats.Window{
+		Start: 2 * time.Second, End: 3 * time.Second, Offered: 1000, FirstDue: 2 * time.Second, LastSent: 3 * time.Second,
+		Outage: stats.Gap{From: 500 * time.Millisecond, Length: 2200 * time.Millisecond},
+	})
+	if o := f.Result().Outage; *o.LongestGapMS != 700 || *o.LongestGapFromSeconds != 2 {
+		t.Errorf("the gap is of %d ms from %v s on, want 700 ms from 2 s on", *o.LongestGapMS, *o.LongestGapFromSeconds)
+	}
+}
+
+func TestAnOutageAtTheEndLowersTheThroughput(t *testing.T) {
+	f := NewFold(header(1000))
+	f.AddWindow(stats.Window{
+		End: 10 * time.Second, Offered: 10_000, Acknowledged: 2000, Unknown: 8000,
+		LastAck: 2 * time.Second, LastDue: 10 * time.Second, LastSent: 10 * time.Second, ShardTime: 10 * time.Second,
+	})
+	if got := f.Result().Throughput.RecordsPerSecond; got != 200 {
+		t.Errorf("%.0f records/s, want the 200 that were acknowledged over all of the time", got)
+	}
+}
+
+func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {
+	broker := at(3.4, stats.BrokerGone)
+	broker.Text = "broker 2 does not answer"
+	for _, tc := range []struct {
+		name    string
+		reading string
+		left    int64
+		events  []stats.Event
+		want    verdict.Limit
+		told    string
+	}{
+		{"nobody knows why", ReadIdle, 7000, nil, verdict.Stalled, "5.0 s although 7,000 wait"},
+		{"a broker is gone", ReadIdle, 1, []stats.Event{broker}, verdict.Stalled, "at 3.4 s broker 2 does not answer"},
+		{"nothing waits", ReadIdle, 0, []stats.Event{broker}, verdict.None, ""},
+		{"reading ended for another reason", ReadCount, 7000, []stats.Event{broker}, verdict.None, ""},
+	} {
+		f := NewFold(readHeader(plan.Consume, 1000))
+		for i := range 8 {
+			start := time.Duration(i) * time.Second
+			w := stats.Window{Start: start, End: start + time.Second, Read: stats.Read{ReadTime: time.Second}}
+			if i < 3 {
+				w.Consumed, w.FirstRead, w.LastRead = 1000, start, w.End
+			}
+			if i == 0 {
+				w.ConsumerLag = tc.left
+			}
+			if i == 5 {
+				w.Events = tc.events
+			}
+			f.AddWindow(w)
+		}
+		f.Finish(Trailer{Ended: Completed, ElapsedSeconds: 8, Reading: tc.reading})
+		if v := f.Verdict(); v.Limit != tc.want || !strings.Contains(v.Evidence, tc.told) {
+			t.Errorf("%s: bound by %q (%s), want %q with %q", tc.name, v.Limit, v.Evidence, tc.want, tc.told)
+		}
+	}
+}

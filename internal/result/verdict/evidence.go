@@ -1,0 +1,168 @@
+package verdict
+
+import (
+	"math"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Evidence is what a run is judged by: numbers of its measured part.
+type Evidence struct {
+	// The load that was asked for.
+	Target     float64 // records a second; 0: unlimited
+	Poisson    bool    // arrivals are at random
+	OneAtATime bool    // one record is in flight at a time
+	NoAcks     bool    // acks=0
+
+	// The records.
+	Measured                                          time.Duration
+	Offered, Acknowledged, Failed, Unknown, Unsent    int64
+	Consumed                                          int64
+	OfferedPerSecond, AcknowledgedPerSecond           float64
+	Waiting                                           float64 // for their acknowledgement when sending ended
+	Sending                                           bool    // it goes on, and Waiting is of now
+	WorstError                                        string  // the most frequent one; "": none
+	OwnSendDelayP99, ResponseP99                      time.Duration
+	CPUCores, CoresAvailable, HostCPUCores, HostCores float64
+	Senders                                           bool    // there were some: BufferFull and InFlight are known
+	BufferFull                                        float64 // share of the senders' time
+	InFlight                                          float64 // share of the requests allowed in flight
+	Throttled                                         float64 // share of the clients' time
+
+	Stall Stall
+	Read  *Reading // nil: nobody reads
+	Parts *Parts   // nil: the run is of one process
+}
+
+// Stall is the longest time in which nothing was acknowledged although records were
+// outstanding, or of a run that only reads, in which no record came although records
+// waited.
+type Stall struct {
+	stats.Gap
+	Cause string // the events meanwhile; "": none
+}
+
+// Parts is evidence of a run that was merged of several processes.
+type Parts struct {
+	Count     int
+	NoOverlap string   // the reason why the parts have no common time; "": they have one
+	Short     bool     // it is that their common time is too short
+	Invalid   []string // the reasons of the parts: their sum does not show them
+}
+
+// The thresholds of the verdict. None has an authority behind it. At each of them a
+// resource has so little left that it shows, and each verdict prints its number.
+const (
+	cpuSaturated  = 0.90 // of the cores that kt may use: the scheduler, GC and the kernel's share need the rest
+	throttleShows = 0.05 // of the time
+	bufferShows   = 0.10 // of the senders' time
+	inFlightShows = 0.50 // of the requests allowed in flight
+	rateKept      = 0.99 // of the target
+	failuresShow  = 0.01 // of the records offered
+	stallShows    = 2 * time.Second
+
+	// HostSaturated is the share of a machine's cores from which on it has no CPU left.
+	HostSaturated = 0.95
+
+	// StallAtRate is the length of a stall at a fixed rate: each record that was due in it
+	// has waited.
+	StallAtRate = time.Second
+
+	// waitingShows bounds the records of a fixed-rate load that may wait for their
+	// acknowledgement when sending ends, if they are more than 1 - rateKept of all: more than
+	// a second of the load is a queue, and no latency.
+	waitingShows = time.Second
+
+	// Shortest is the least measured time from which kt draws conclusions.
+	Shortest = time.Second
+)
+
+// poissonSpread is how many standard deviations a Poisson load may come out below
+// its target by chance: at n records one of them is 1/√n of the rate.
+const poissonSpread = 3
+
+// The bound on kt's own lateness, by which a fixed-rate run is judged.
+const (
+	// sendDelayFloor is five ticks of the sender: a busy two-core host stays well below at the
+	// 99th percentile of a one-millisecond timer.
+	sendDelayFloor = 5 * time.Millisecond
+
+	// sendDelayShare is the share of the measured p99 that kt's own lateness may make up
+	// before it distorts the figure.
+	sendDelayShare = 0.10
+)
+
+// bound returns the send delay of kt's own making that still counts as on time.
+func (e *Evidence) bound() time.Duration {
+	return max(sendDelayFloor, time.Duration(sendDelayShare*float64(e.ResponseP99)))
+}
+
+// slack returns the share of the target that the rate may fall short by.
+func (e *Evidence) slack() float64 {
+	if e.Poisson {
+		return 1 - rateKept + poissonSpread/math.Sqrt(float64(max(1, e.Offered)))
+	}
+	return 1 - rateKept
+}
+
+// kept reports whether the load was offered at the target rate, with nothing due
+// left unsent.
+func (e *Evidence) kept() bool {
+	onTime := e.Offered == 1 || e.OfferedPerSecond >= (1-e.slack())*e.Target // one record has no rate
+	return onTime && float64(e.Unsent) <= (1-rateKept)*float64(e.Offered)
+}
+
+// carried reports whether records were acknowledged as fast as they were offered. One record
+// a process is no queue, however low the rate: the last one may be on its way. A second
+// of the load is one of the target: a few records may have no rate.
+func (e *Evidence) carried() bool {
+	processes := 1.0
+	if e.Parts != nil {
+		processes = float64(e.Parts.Count)
+	}
+	return e.Waiting <= max(processes, waitingShows.Seconds()*e.Target, (1-rateKept)*float64(e.Offered))
+}
+
+// lost returns the share of the records offered that were not acknowledged.
+func (e *Evidence) lost() float64 {
+	if e.Offered == 0 {
+		return 0
+	}
+	return float64(e.Failed+e.Unknown) / float64(e.Offered)
+}
+
+// stalls reports whether the longest time without a record is worth a verdict.
+func (e *Evidence) stalls() bool {
+	if e.Target > 0 {
+		return e.Stall.Length >= StallAtRate
+	}
+	return e.Stall.Length >= stallShows
+}
+
+// noCPU reports whether kt had no CPU left.
+func (e *Evidence) noCPU() bool {
+	return e.CoresAvailable > 0 && e.CPUCores >= cpuSaturated*e.CoresAvailable
+}
+
+// hostFull reports whether the machine had no CPU left.
+func (e *Evidence) hostFull() bool {
+	return e.HostCores > 0 && e.HostCPUCores >= HostSaturated*e.HostCores
+}
+
+// readsOnly reports whether the run only reads.
+func (e *Evidence) readsOnly() bool { return e.Read != nil && e.Read.Only }
+
+// Missed returns the share of the target that was reached, and reports whether it is too
+// little, for a run with that limit.
+func (e *Evidence) Missed(by Limit) (share float64, missed bool) {
+	if e.Target == 0 || by == None || by == Unknown {
+		return 0, false
+	}
+	reached := e.AcknowledgedPerSecond
+	if e.readsOnly() {
+		reached = e.Read.RecordsPerSecond
+	}
+	share = reached / e.Target
+	return share, share < 1-e.slack()
+}

@@ -1,0 +1,32 @@
+package verdict
+
+// Verdict is what limited a run, and the numbers that show it.
+type Verdict struct {
+	Limit    Limit  `json:"limit"`
+	Evidence string `json:"evidence"` // one sentence with its numbers
+}
+
+// Limit is the resource that limited a run.
+type Limit string
+
+// The limits that kt can tell apart from its own host.
+const (
+	None       Limit = "nothing"            // the load was carried as it was asked for
+	Unknown    Limit = "not known"          // too little was measured
+	ClientCPU  Limit = "client CPU"         // kt's process had no CPU left
+	HostCPU    Limit = "host CPU"           // this machine had no CPU left, and other processes used it
+	Schedule   Limit = "kt's schedule"      // kt sent late although nothing held it up
+	Failures   Limit = "failed records"     // so many were not acknowledged that other figures mean little
+	Stalled    Limit = "a stall"            // the brokers acknowledged nothing, or gave nothing to read, for seconds
+	Sockets    Limit = "broker connections" // acks=0, and the connections took no more
+	Throttle   Limit = "broker throttle"    // a quota
+	BrokerAcks Limit = "broker acks"        // the buffer was full, and as many requests in flight as allowed
+	Client     Limit = "this producer"      // CPU and requests to spare: one client does no more
+
+	ReadFailed Limit = "failed reading"      // it could not go on
+	Consumers  Limit = "the consumers"       // the producers write more than the consumers read
+	Rebalances Limit = "rebalances"          // readers had no partitions
+	Processing Limit = "the processing time" // that was asked for
+	Fetches    Limit = "broker fetches"      // readers waited for records although some were there
+	Reader     Limit = "this consumer"       // CPU to spare, and the brokers were faster: one client does no more
+)

@@ -1,0 +1,142 @@
+package verdict
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// The thresholds of the verdict on reading, of no more authority than the others.
+const (
+	lagThere       = 0.50 // of the time: there was something to read
+	waitShows      = 0.10 // of the readers' time
+	heldShows      = 0.50 // of the readers' time
+	rebalanceShows = 0.10 // of the readers' time
+	fetchShows     = 0.40 // of the time in which a client may have a fetch at a broker
+)
+
+// Reading is evidence of a run's readers.
+type Reading struct {
+	Only   bool // the run writes nothing
+	Failed bool // reading could not go on
+	Error  string
+
+	Seconds, RecordsPerSecond float64 // from the first record to the last
+	Rebalances                int64
+	Lag                       Lag
+
+	Processing     time.Duration // of each record
+	ProcessingHeld float64       // share of the readers' time in which it or a rate held them back
+
+	Idle      time.Duration // without a record before reading was given up
+	IdleCause string        // the events meanwhile; "": none
+
+	// Shares of the time from the first record to the last, of a run that only reads.
+	LagThere   float64 // with consumer lag
+	Waiting    float64 // of the readers that have partitions
+	Held       float64 // in which a rate or a processing time held readers back
+	Unassigned float64 // of readers without partitions, in rebalances
+	Fetching   float64 // with a fetch at the busiest broker
+}
+
+// Lag is the consumer lag of a run.
+type Lag struct {
+	Records, Left int64   // when sending ended, and at the end of the run
+	Slope         float64 // records a second
+	Appended      float64 // records a second
+	KeptUp        *bool   // nil: not known
+}
+
+// behind reports whether the readers are known not to have kept up.
+func (l *Lag) behind() bool { return l.KeptUp != nil && !*l.KeptUp }
+
+func (r *Reading) failure() Verdict {
+	why := r.Error
+	if why == "" {
+		why = "the error is not known"
+	}
+	return Verdict{ReadFailed, "reading could not go on: " + why}
+}
+
+// stalled is the verdict on reading that was given up although records waited.
+func (r *Reading) stalled(cpu string) Verdict {
+	wait := "wait"
+	if r.Lag.Left == 1 {
+		wait = "waits"
+	}
+	s := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.Idle.Seconds(), theme.Count(r.Lag.Left), wait)
+	if r.IdleCause != "" {
+		return Verdict{Stalled, s + ": " + r.IdleCause}
+	}
+	return Verdict{Stalled, s + "; " + cpu}
+}
+
+// behind names the rate by which the readers are too slow.
+func (r *Reading) behind() string {
+	s := fmt.Sprintf("the consumer lag grew by %s/s to %s: %s/s were written and %s/s read",
+		theme.Plural(r.Lag.Slope, "record", "records"), theme.Count(r.Lag.Records), theme.Amount(r.Lag.Appended), theme.Amount(r.Lag.Appended-r.Lag.Slope))
+	if r.Processing > 0 {
+		s += "; " + r.processing(r.ProcessingHeld)
+	}
+	return s
+}
+
+func (r *Reading) processing(share float64) string {
+	return fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time", r.Processing, 100*share)
+}
+
+// readKept reports whether the readers took as many records a second as they were to.
+func (e *Evidence) readKept() bool {
+	return e.Target > 0 && e.Read.RecordsPerSecond >= rateKept*e.Target
+}
+
+// readInvalid is Invalid of a run that only reads: kt is not at fault where a log has no
+// more records.
+func (e *Evidence) readInvalid() []string {
+	if e.Target == 0 || e.Consumed == 0 || e.readKept() || !e.noCPU() {
+		return []string{}
+	}
+	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.0f cores and read %s of %s/s",
+		e.CPUCores, e.CoresAvailable, theme.Amount(e.Read.RecordsPerSecond), theme.Plural(e.Target, "record", "records"))}
+}
+
+// readVerdict is Verdict of a run that only reads.
+func (e *Evidence) readVerdict() Verdict {
+	r, cpu, host := e.Read, e.cpu(), e.host()
+	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.Waiting)
+	lag := fmt.Sprintf("there was consumer lag %.0f %% of the time", 100*r.LagThere)
+	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of it", 100*r.Fetching)
+	switch {
+	case r.Idle > 0 && r.Lag.Left > 0:
+		return r.stalled(cpu)
+	case e.Consumed == 0:
+		return Verdict{Unknown, "nothing was read: too little to tell"}
+	case e.apart():
+		return e.Parts.unknown()
+	case r.Seconds < Shortest.Seconds():
+		return Verdict{Unknown, fmt.Sprintf("too short: it took %.2f s from the first record to the last: too little to tell", r.Seconds)}
+	case e.noCPU() && !e.readKept():
+		return Verdict{ClientCPU, cpu + "; give it more, or read from more hosts"}
+	case e.Throttled >= throttleShows:
+		return e.quota()
+	case r.Unassigned < rebalanceShows && e.stalls():
+		return e.stalled(cpu)
+	case e.readKept():
+		return Verdict{None, fmt.Sprintf("the target of %s/s was kept (%s/s read); %s", theme.Plural(e.Target, "record", "records"), theme.Amount(r.RecordsPerSecond), cpu)}
+	case r.Lag.KeptUp != nil && r.LagThere < lagThere && r.Waiting+r.Held >= waitShows:
+		return Verdict{None, fmt.Sprintf("the readers kept up with what was written: %s; %s; %s", waited, lag, cpu)}
+	case r.Unassigned >= rebalanceShows:
+		return Verdict{Rebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %s; %s",
+			100*r.Unassigned, theme.Plural(r.Rebalances, "rebalance", "rebalances"), cpu)}
+	case r.Processing > 0 && r.Held >= heldShows:
+		return Verdict{Processing, r.processing(r.Held) + "; " + cpu}
+	case e.hostFull():
+		return Verdict{HostCPU, host + ", " + cpu + "; " + waited}
+	case r.Waiting >= waitShows && r.Fetching >= fetchShows:
+		return Verdict{Fetches, fmt.Sprintf("%s although %s, and %s: the broker, from its page cache or disk, or the network gave no more; %s, %s",
+			waited, lag, fetching, cpu, host)}
+	}
+	return Verdict{Reader, fmt.Sprintf("%s, %s, and %s: the brokers were not what took the time; %s, %s; more --consumers may read more",
+		waited, lag, fetching, cpu, host)}
+}

@@ -1,0 +1,177 @@
+package verdict
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Invalid returns the reasons why a fixed-rate run does not measure what it says:
+// kt itself did not keep the schedule. Back-pressure of the brokers is no such
+// reason, and an unlimited rate has no schedule to miss.
+func (e *Evidence) Invalid() []string {
+	reasons := []string{}
+	switch {
+	case e.Parts != nil:
+		return append(reasons, e.Parts.Invalid...)
+	case e.readsOnly():
+		return e.readInvalid()
+	case e.Target == 0 || e.Offered == 0 || e.OneAtATime:
+		return reasons
+	}
+	if e.OwnSendDelayP99 > e.bound() {
+		reasons = append(reasons, fmt.Sprintf(
+			"kt missed its own schedule: of the records that nothing held up, 1 %% left more than %s late (bound: %s)",
+			round(e.OwnSendDelayP99), round(e.bound())))
+	}
+	target := theme.Plural(e.Target, "record", "records")
+	switch {
+	case e.kept():
+	case e.noCPU():
+		reasons = append(reasons, fmt.Sprintf(
+			"kt had no CPU left: it used %.2f of %.0f cores and handed over %s of %s/s",
+			e.CPUCores, e.CoresAvailable, theme.Amount(e.OfferedPerSecond), target))
+	case e.BufferFull < bufferShows && e.Senders:
+		reasons = append(reasons, fmt.Sprintf(
+			"kt handed over %s of %s/s although it waited for the brokers only %.0f %% of the time",
+			theme.Amount(e.OfferedPerSecond), target, 100*e.BufferFull))
+	}
+	return reasons
+}
+
+// Verdict returns what limited the run: kt's own faults first, then the answers of the
+// brokers, then what was full.
+func (e *Evidence) Verdict() Verdict {
+	if e.Read != nil && e.Read.Failed {
+		return e.Read.failure()
+	}
+	if e.readsOnly() {
+		return e.readVerdict()
+	}
+	cpu, host, full := e.cpu(), e.host(), e.full()
+	switch {
+	case e.lost() >= failuresShow:
+		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s; %s", 100*e.lost(), e.worst(), e.stallToo(), full)}
+	case e.stalls():
+		return e.stalled(full + "; " + cpu)
+	case e.apart():
+		return e.Parts.unknown()
+	case e.Measured < Shortest:
+		return Verdict{Unknown, "too short: less than 1 s was measured"}
+	case e.Acknowledged == 0:
+		return Verdict{Unknown, "nothing was acknowledged: too little to tell"}
+	case e.noCPU() && (e.Target == 0 || !e.kept()):
+		return Verdict{ClientCPU, cpu + "; give it more, or offer the load from more hosts"}
+	case len(e.Invalid()) > 0:
+		return Verdict{Schedule, e.Invalid()[0] + "; " + cpu + "; " + host}
+	case e.Throttled >= throttleShows:
+		return e.quota()
+	case e.OneAtATime:
+		return Verdict{None, "one record was in flight at a time: nothing is loaded, and its latency is what there is; " + cpu}
+	case e.Read != nil && e.Read.Lag.behind():
+		return Verdict{Consumers, e.Read.behind() + "; " + cpu + ", " + host + "; " + full}
+	case e.Target > 0 && e.kept() && e.carried():
+		return Verdict{None, fmt.Sprintf("the target of %s/s was kept (%s/s offered); %s", theme.Plural(e.Target, "record", "records"), theme.Amount(e.OfferedPerSecond), cpu)}
+	case e.hostFull():
+		return Verdict{HostCPU, host + ", " + cpu + "; " + full}
+	case e.Target > 0 && e.kept():
+		return e.queued(cpu + ", " + host)
+	case e.BufferFull >= bufferShows && e.InFlight >= inFlightShows:
+		return Verdict{BrokerAcks, full + "; " + cpu + ", " + host}
+	case e.NoAcks && e.BufferFull >= bufferShows:
+		return Verdict{Sockets, fmt.Sprintf("senders waited %.0f %% of the time for the connections to take more; %s; %s", 100*e.BufferFull, cpu, host)}
+	}
+	return Verdict{Client, full + "; " + cpu + ", " + host + "; more --producers may offer more"}
+}
+
+func (e *Evidence) cpu() string {
+	return fmt.Sprintf("kt used %.2f of %.0f cores", e.CPUCores, e.CoresAvailable)
+}
+
+func (e *Evidence) host() string {
+	whose := "this machine's"
+	if e.Parts != nil {
+		whose = "the clients'"
+	}
+	busy := 0.0
+	if e.HostCores > 0 {
+		busy = 100 * e.HostCPUCores / e.HostCores
+	}
+	return fmt.Sprintf("%s CPUs were %.0f %% busy", whose, busy)
+}
+
+func (e *Evidence) full() string {
+	return fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the requests allowed in flight in use",
+		100*e.BufferFull, 100*e.InFlight)
+}
+
+func (e *Evidence) quota() Verdict {
+	return Verdict{Throttle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*e.Throttled)}
+}
+
+// apart reports whether the parts of the run have no overlap.
+func (e *Evidence) apart() bool { return e.Parts != nil && e.Parts.NoOverlap != "" }
+
+func (p *Parts) unknown() Verdict {
+	if p.Short {
+		return Verdict{Unknown, "too short: " + p.NoOverlap}
+	}
+	return Verdict{Unknown, p.NoOverlap}
+}
+
+// queued is the verdict on a target that was offered and not carried.
+func (e *Evidence) queued(busy string) Verdict {
+	limit, did := BrokerAcks, "acknowledged"
+	if e.NoAcks {
+		limit, did = Sockets, "taken by the connections"
+	}
+	when := "waited when sending ended"
+	if e.Sending {
+		when = "wait now"
+	}
+	return Verdict{limit, fmt.Sprintf("%s/s were offered and %s/s %s: %s, %.1f s of the load, %s; %s",
+		theme.Plural(e.OfferedPerSecond, "record", "records"), theme.Amount(e.AcknowledgedPerSecond), did,
+		theme.Plural(e.Waiting, "record", "records"), e.Waiting/e.Target, when, busy)}
+}
+
+// stallText has the length of the stall as the summary has the longest gap: in whole
+// milliseconds, as the document.
+func (e *Evidence) stallText() string {
+	did := "acknowledged"
+	if e.readsOnly() {
+		did = "read"
+	}
+	return fmt.Sprintf("nothing was %s for %s, from %s on", did, theme.Duration(e.Stall.Length.Truncate(time.Millisecond)), theme.Duration(e.Stall.From))
+}
+
+// stallToo names a stall beside a graver verdict.
+func (e *Evidence) stallToo() string {
+	if !e.stalls() {
+		return ""
+	}
+	return "; " + e.stallText()
+}
+
+// stalled names the events during the stall. Only without any are the figures of busy
+// resources worth a reader's time.
+func (e *Evidence) stalled(busy string) Verdict {
+	s := e.stallText() + ", although records were outstanding"
+	if e.readsOnly() {
+		s = e.stallText() + ", although records waited"
+	}
+	if e.Stall.Cause != "" {
+		return Verdict{Stalled, s + ": " + e.Stall.Cause}
+	}
+	return Verdict{Stalled, s + "; " + busy}
+}
+
+// worst names the most frequent error, if there is one.
+func (e *Evidence) worst() string {
+	if e.WorstError == "" {
+		return ""
+	}
+	return ", most of them " + e.WorstError
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

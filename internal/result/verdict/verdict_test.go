@@ -1,0 +1,208 @@
+package verdict
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// with returns the evidence of ten seconds at a rate that was kept, or at an unlimited one,
+// with a change.
+func with(target float64, change func(*Evidence)) Evidence {
+	e := Evidence{
+		Target: target, Measured: 10 * time.Second, Offered: 10_000, Acknowledged: 10_000, OfferedPerSecond: 1000, AcknowledgedPerSecond: 1000,
+		ResponseP99: 50 * time.Millisecond, CoresAvailable: 4, HostCores: 8, Senders: true,
+	}
+	change(&e)
+	return e
+}
+
+// judged checks the limit, numbers in the sentence, and whether the run is valid.
+func judged(t *testing.T, e Evidence, limit Limit, valid bool, numbers ...string) {
+	t.Helper()
+	got := e.Verdict()
+	if got.Limit != limit {
+		t.Errorf("limited by %q (%s), want %q", got.Limit, got.Evidence, limit)
+	}
+	for _, n := range numbers {
+		if !strings.Contains(got.Evidence, n) {
+			t.Errorf("the evidence is %q, want %q in it", got.Evidence, n)
+		}
+	}
+	if reasons := e.Invalid(); reasons == nil || (len(reasons) == 0) != valid {
+		t.Errorf("the reasons to be not valid are %q, want some: %t", reasons, !valid)
+	}
+}
+
+func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		in      Evidence
+		want    Limit
+		valid   bool
+		numbers []string
+	}{
+		{"a target that was kept", with(1000, func(e *Evidence) { e.CPUCores = 1.5 }), None, true, []string{"1,000 records/s", "1,000/s", "1.50 of 4"}},
+		{"also with everything full on the way", with(1000, func(e *Evidence) {
+			e.OfferedPerSecond, e.HostCPUCores, e.BufferFull, e.InFlight = 995, 8, 0.9, 0.9
+		}), None, true, []string{"995/s"}},
+		{"and with kt all but out of CPU", with(1000, func(e *Evidence) { e.CPUCores = 3.9 }), None, true, []string{"3.90 of 4"}},
+		{"less than a second", with(0, func(e *Evidence) { e.Measured, e.CPUCores = 900*time.Millisecond, 4 }), Unknown, true, []string{"1 s"}},
+		{"nothing was acknowledged", with(0, func(e *Evidence) { e.Acknowledged = 0 }), Unknown, true, nil},
+		{"records that were not acknowledged, whatever else", with(0, func(e *Evidence) {
+			e.Unknown, e.CPUCores, e.BufferFull, e.WorstError = 100, 4, 0.5, "TIMEOUT"
+		}), Failures, true, []string{"1.0 %", "TIMEOUT", "50 %"}},
+		{"fewer of them than show", with(0, func(e *Evidence) { e.Failed = 99 }), Client, true, nil},
+		{"a stall beside them", with(1000, func(e *Evidence) {
+			e.Failed, e.Stall.Gap = 5000, stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}
+		}), Failures, true, []string{"50.0 %", "4.00s", "5.00s"}},
+		{"an unlimited rate with no CPU left", with(0, func(e *Evidence) {
+			e.CPUCores, e.HostCPUCores, e.BufferFull, e.InFlight, e.Throttled = 3.6, 8, 1, 1, 1
+		}), ClientCPU, true, []string{"3.60 of 4"}},
+		{"a target that was missed with no CPU left", with(1000, func(e *Evidence) { e.OfferedPerSecond, e.CPUCores = 900, 3.7 }), ClientCPU, false, []string{"3.70 of 4"}},
+		{"kt late with nothing in its way", with(1000, func(e *Evidence) {
+			e.OwnSendDelayP99, e.CPUCores, e.HostCPUCores = 8*time.Millisecond, 2, 7.9
+		}), Schedule, false, []string{"8ms", "5ms", "2.00 of 4", "99 %"}},
+		{"a quota", with(0, func(e *Evidence) { e.Throttled, e.HostCPUCores, e.BufferFull, e.InFlight = 0.2, 8, 1, 1 }), Throttle, true, []string{"20 %"}},
+		{"a quota that the target was kept in spite of", with(1000, func(e *Evidence) { e.Throttled = 0.05 }), Throttle, true, []string{"5 %"}},
+		{"a quota too small to show", with(1000, func(e *Evidence) { e.Throttled = 0.04 }), None, true, nil},
+		{"one record at a time", with(0, func(e *Evidence) { e.OneAtATime = true }), None, true, nil},
+		{"a machine that others keep busy", with(0, func(e *Evidence) {
+			e.CPUCores, e.HostCPUCores, e.BufferFull, e.InFlight = 1, 7.6, 1, 1
+		}), HostCPU, true, []string{"95 %", "1.00 of 4", "100 %"}},
+		{"brokers that do not answer fast enough", with(0, func(e *Evidence) {
+			e.CPUCores, e.HostCPUCores, e.BufferFull, e.InFlight = 2, 4, 0.1, 0.5
+		}), BrokerAcks, true, []string{"10 %", "50 %", "2.00 of 4"}},
+		{"so at a target", with(1000, func(e *Evidence) {
+			e.OfferedPerSecond, e.Unsent, e.BufferFull, e.InFlight = 500, 5000, 0.8, 0.9
+		}), BrokerAcks, true, []string{"80 %", "90 %"}},
+		{"acks=0 and full connections", with(0, func(e *Evidence) { e.NoAcks, e.BufferFull = true, 0.9 }), Sockets, true, []string{"90 %"}},
+		{"a buffer that is full with requests to spare", with(0, func(e *Evidence) { e.BufferFull, e.InFlight = 0.9, 0.4 }), Client, true, []string{"90 %", "40 %", "0.00 of 4"}},
+		{"requests in flight and a buffer to spare", with(0, func(e *Evidence) { e.BufferFull, e.InFlight = 0.05, 1 }), Client, true, []string{"5 %", "100 %"}},
+		{"parts that are apart", with(1000, func(e *Evidence) { e.Parts = &Parts{Count: 2, NoOverlap: "apart"} }), Unknown, true, []string{"apart"}},
+		{"a part that is not valid", with(1000, func(e *Evidence) { e.Parts = &Parts{Count: 2, Invalid: []string{"vm7/1: late"}} }), Schedule, false, []string{"vm7/1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { judged(t, tc.in, tc.want, tc.valid, tc.numbers...) })
+	}
+}
+
+func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		in     Evidence
+		number string // in the reason; "": valid
+	}{
+		{"late by the bound", with(1000, func(e *Evidence) { e.OwnSendDelayP99 = sendDelayFloor }), ""},
+		{"late by more", with(1000, func(e *Evidence) { e.OwnSendDelayP99 = sendDelayFloor + 100*time.Microsecond }), "5.1ms"},
+		{"late by more, and little of the response", with(1000, func(e *Evidence) { e.OwnSendDelayP99, e.ResponseP99 = 9*time.Millisecond, 100*time.Millisecond }), ""},
+		{"late by more than a tenth of the response", with(1000, func(e *Evidence) { e.OwnSendDelayP99, e.ResponseP99 = 12*time.Millisecond, 100*time.Millisecond }), "10ms"},
+		{"half the load unsent, because the brokers held kt up", with(1000, func(e *Evidence) { e.OfferedPerSecond, e.Unsent, e.BufferFull = 500, 5000, 1 }), ""},
+		{"half the load unsent, and nothing held kt up", with(1000, func(e *Evidence) { e.OfferedPerSecond, e.BufferFull = 500, 0.09 }), "9 %"},
+		{"short of CPU and of the target", with(1000, func(e *Evidence) { e.OfferedPerSecond, e.CPUCores = 500, 3.6 }), "500 of 1,000"},
+		{"short of CPU alone", with(1000, func(e *Evidence) { e.CPUCores = 4 }), ""},
+		{"short of CPU, with much unsent at the end", with(1000, func(e *Evidence) { e.CPUCores, e.Unsent = 4, 200 }), "4.00 of 4"},
+		{"an unlimited rate has no schedule to miss", with(0, func(e *Evidence) { e.OwnSendDelayP99, e.CPUCores = time.Minute, 4 }), ""},
+		{"nothing was offered", with(1000, func(e *Evidence) { e.Offered, e.Unsent, e.OwnSendDelayP99 = 0, 10_000, time.Minute }), ""},
+	} {
+		reasons := tc.in.Invalid()
+		if reasons == nil || (len(reasons) == 0) != (tc.number == "") || !strings.Contains(strings.Join(reasons, "\n"), tc.number) {
+			t.Errorf("%s: the reasons are %q, want %q in them", tc.name, reasons, tc.number)
+		}
+	}
+}
+
+func TestATargetIsKeptToOnePercent(t *testing.T) {
+	for _, tc := range []struct {
+		name                  string
+		rate                  float64
+		target                float64
+		offered, unsent       int64
+		poisson, kept, missed bool
+	}{
+		{"all of it", 1000, 1000, 10_000, 0, false, true, false},
+		{"one percent less", 990, 1000, 9900, 0, false, true, false},
+		{"more than one percent less", 989, 1000, 9890, 0, false, false, true},
+		{"one percent was due too", 1000, 1000, 10_000, 100, false, true, false},
+		{"more was due too", 1000, 1000, 10_000, 102, false, false, false},
+		{"four percent less by chance of few records", 960, 1000, 9600, 0, true, true, false},
+		{"more than chance explains", 950, 1000, 9500, 0, true, false, true},
+		{"more than chance explains of many records", 985_000, 1e6, 9_850_000, 0, true, false, true},
+		{"one record has no rate", 0, 1, 1, 0, false, true, true},
+	} {
+		e := Evidence{Target: tc.target, OfferedPerSecond: tc.rate, AcknowledgedPerSecond: tc.rate, Offered: tc.offered, Unsent: tc.unsent, Poisson: tc.poisson}
+		if e.kept() != tc.kept {
+			t.Errorf("%s: kept is %t at %.1f/s of %.0f", tc.name, e.kept(), tc.rate, tc.target)
+		}
+		share, missed := e.Missed(Client)
+		if missed != tc.missed || math.Abs(share-tc.rate/tc.target) > 1e-12 {
+			t.Errorf("%s: missed is %t with a share of %v", tc.name, missed, share)
+		}
+		if _, missed := e.Missed(None); missed {
+			t.Errorf("%s: a target without a limit was missed", tc.name)
+		}
+	}
+}
+
+func TestATargetIsCarriedIfLittleWaitsForItsAcknowledgement(t *testing.T) {
+	for _, tc := range []struct {
+		name            string
+		target, waiting float64
+		offered         int64
+		processes       int // 0: not merged
+		noAcks          bool
+		want            Limit
+		numbers         []string
+	}{
+		{"nothing waits", 6000, 0, 120_000, 0, false, None, nil},
+		{"a second of it waits", 6000, 6000, 120_000, 0, false, None, nil},
+		{"more than a second of it", 6000, 6820, 120_000, 0, false, BrokerAcks, []string{"6,820 records", "1.1 s"}},
+		{"more than a second, and less than a hundredth", 6000, 6200, 1_200_000, 0, false, None, nil},
+		{"the last record is on its way", 0.5, 1, 5, 0, false, None, nil},
+		{"two are on their way", 1, 2, 5, 0, false, BrokerAcks, []string{"2 records", "2.0 s"}},
+		{"one of each process", 0.5, 20, 100, 20, false, None, nil},
+		{"one more than that", 0.5, 21, 100, 20, false, BrokerAcks, []string{"21 records", "42.0 s"}},
+		{"a queue without acks", 100, 200, 1000, 0, true, Sockets, []string{"200 records", "2.0 s"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := Evidence{
+				Target: tc.target, OfferedPerSecond: tc.target, Offered: tc.offered, Acknowledged: tc.offered - int64(tc.waiting),
+				Waiting: tc.waiting, Measured: time.Minute, NoAcks: tc.noAcks,
+			}
+			if tc.processes > 0 {
+				e.Parts = &Parts{Count: tc.processes}
+			}
+			judged(t, e, tc.want, true, tc.numbers...)
+		})
+	}
+	e := with(1, func(e *Evidence) { e.Waiting = 20_000 })
+	ended := e.Verdict()
+	e.Sending = true
+	if now := e.Verdict(); now.Limit != ended.Limit || now.Evidence == ended.Evidence {
+		t.Errorf("while sending goes on the verdict is %q, as when it has ended", now.Evidence)
+	}
+}
+
+func TestAStallIsLongerWhereNothingIsDue(t *testing.T) {
+	for _, tc := range []struct {
+		target float64
+		length time.Duration
+		cause  string
+		stall  bool
+	}{
+		{1000, 999 * time.Millisecond, "", false},
+		{1000, time.Second, "", true},
+		{0, 1999 * time.Millisecond, "", false},
+		{0, 2 * time.Second, "broker 2 is gone", true},
+	} {
+		e := with(tc.target, func(e *Evidence) {
+			e.Stall = Stall{stats.Gap{From: 3960 * time.Millisecond, Length: tc.length}, tc.cause}
+		})
+		v := e.Verdict()
+		if stall := v.Limit == Stalled; stall != tc.stall || stall && !strings.Contains(v.Evidence, "3.96s") || !strings.Contains(v.Evidence, tc.cause) {
+			t.Errorf("%v without an acknowledgement at %.0f/s: limited by %q: %s", tc.length, tc.target, v.Limit, v.Evidence)
+		}
+	}
+}
