@@ -16,22 +16,21 @@ type Driver interface {
 
 // Worker carries the records of one shard.
 type Worker interface {
-	// Do takes one record and must not wait for its outcome, which it reports by
+	// OpRecords returns the most records of one op, 1 or more. It is asked once. Ops have
+	// as many as are due when there is room for them.
+	OpRecords() int
+	// Do takes one op and must not wait for its outcome, which it reports by
 	// calling Acknowledge or Fail on the Op exactly once, from any goroutine. It
-	// sets the Op's Bytes. waited tells that the broker held it up before it took
-	// the record (a transaction had to be committed, say).
+	// sets the Op's Bytes. waited reports whether the broker held it up before it took
+	// the op (a transaction had to be committed, say).
 	Do(op *Op) (waited bool)
-	// Flush returns when every record taken has its outcome, or ctx ends.
+	// Place returns the partition of an op that was given up, -1 if it is not known. It
+	// is called after the worker has had answers to others.
+	Place(op *Op) (partition int32)
+	// Flush returns when every op taken has its outcome, or ctx ends.
 	Flush(ctx context.Context) error
 	// Close gives up what is still open and frees the worker.
 	Close() error
-}
-
-// Placed is implemented by an Op's State that knows where its record goes.
-type Placed interface {
-	// Place returns the partition of the record. It is called of a record that was given
-	// up, after the worker has had answers to others.
-	Place() int32
 }
 
 // ReadDriver makes the readers of a run.

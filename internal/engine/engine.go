@@ -18,11 +18,11 @@ type Options struct {
 	Stop    <-chan struct{} // closed: stop sending, drain, and finish; nil: never
 	Sources []Source
 
-	BufferBytes  int64         // most bytes waiting for acks in each shard: 32 MiB
-	BufferOps    int           // most records waiting for acks in each shard: 50,000
-	MaxBlock     time.Duration // longest wait for room before a record fails: 60 s
-	DrainTimeout time.Duration // longest wait for outstanding acks at the end: 120 s
-	StopTimeout  time.Duration // the same after Stop, when someone waits: 10 s
+	BufferBytes   int64         // most bytes waiting for acks in each shard: 32 MiB
+	BufferRecords int           // most records waiting for acks in each shard: 50,000
+	MaxBlock      time.Duration // longest wait for room before a record fails: 60 s
+	DrainTimeout  time.Duration // longest wait for outstanding acks at the end: 120 s
+	StopTimeout   time.Duration // the same after Stop, when someone waits: 10 s
 
 	// Ready is called when every worker is open; the load begins when it returns, or
 	// never if that is an error. nil: the load begins at once.
@@ -36,19 +36,19 @@ type Options struct {
 // (buffer.memory, max.block.ms, delivery.timeout.ms); the record limit keeps kt's
 // memory bounded for tiny records, of which 32 MiB would hold millions.
 const (
-	DefaultBufferBytes  = 32 << 20
-	DefaultBufferOps    = 50_000
-	DefaultMaxBlock     = 60 * time.Second
-	DefaultDrainTimeout = 120 * time.Second
-	DefaultStopTimeout  = 10 * time.Second
+	DefaultBufferBytes   = 32 << 20
+	DefaultBufferRecords = 50_000
+	DefaultMaxBlock      = 60 * time.Second
+	DefaultDrainTimeout  = 120 * time.Second
+	DefaultStopTimeout   = 10 * time.Second
 )
 
 func (o Options) withDefaults() Options {
 	if o.BufferBytes == 0 {
 		o.BufferBytes = DefaultBufferBytes
 	}
-	if o.BufferOps == 0 {
-		o.BufferOps = DefaultBufferOps
+	if o.BufferRecords == 0 {
+		o.BufferRecords = DefaultBufferRecords
 	}
 	if o.MaxBlock == 0 {
 		o.MaxBlock = DefaultMaxBlock
@@ -126,6 +126,9 @@ func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) 
 			return End{}, fmt.Errorf("open producer %d: %w", i+1, err)
 		}
 		s.worker = w
+		if !p.Load.OneAtATime {
+			s.most = w.OpRecords()
+		}
 	}
 	if o.Ready != nil {
 		if err := o.Ready(ctx); err != nil {

@@ -79,7 +79,7 @@ func TestAStallShowsInResponseAtFullWeightAndIsNotBlamedOnKt(t *testing.T) {
 		name string
 		o    Options
 	}{
-		{"the buffer takes 50 records", Options{BufferOps: 50}},
+		{"the buffer takes 50 records", Options{BufferRecords: 50}},
 		{"the buffer takes the bytes of 50 records", Options{BufferBytes: 5000}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -190,11 +190,11 @@ func TestEveryOfferedRecordIsAccountedForHoweverTheRunEnds(t *testing.T) {
 			elapsed: 12990 * time.Millisecond, offered: 500, acked: 500, oldest: 8 * time.Second, stopped: true,
 		},
 		{
-			name: "a full buffer keeps most records from being sent", fake: fake{silent: true}, o: Options{BufferOps: 30, DrainTimeout: time.Second},
+			name: "a full buffer keeps most records from being sent", fake: fake{silent: true}, o: Options{BufferRecords: 30, DrainTimeout: time.Second},
 			elapsed: 6100 * time.Millisecond, offered: 30, unknown: 30, unsent: 470, oldest: 6100 * time.Millisecond, timedOut: true,
 		},
 		{
-			name: "it is stopped while the buffer is full", fake: fake{silent: true}, o: Options{BufferOps: 30, StopTimeout: time.Second}, stopAt: 2505 * time.Millisecond,
+			name: "it is stopped while the buffer is full", fake: fake{silent: true}, o: Options{BufferRecords: 30, StopTimeout: time.Second}, stopAt: 2505 * time.Millisecond,
 			elapsed: 3505 * time.Millisecond, offered: 30, unknown: 30, unsent: 221, oldest: 3505 * time.Millisecond, stopped: true, timedOut: true,
 		},
 	} {
@@ -251,7 +251,7 @@ func TestFailuresAreCountedByCodeAndInResponse(t *testing.T) {
 
 func TestARecordThatFindsNoRoomInTimeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{BufferOps: 10, MaxBlock: 450 * time.Millisecond, DrainTimeout: time.Second}
+		o := Options{BufferRecords: 10, MaxBlock: 450 * time.Millisecond, DrainTimeout: time.Second}
 		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(2)}), &fake{silent: true}, o)
 		m := &c.total[stats.Measured]
 		// 10 records fill the buffer in 0.1 s; then one gives up each 0.45 s until 2.1 s.
@@ -286,7 +286,7 @@ func TestWarmupIsDecidedByWhenARecordIsDue(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := producing(tc.load)
 				p.Producers = tc.shards
-				_, c := mustRun(t.Context(), t, p, &fake{latency: 5 * time.Millisecond}, Options{BufferOps: 100})
+				_, c := mustRun(t.Context(), t, p, &fake{latency: 5 * time.Millisecond}, Options{BufferRecords: 100})
 				if w, m := c.total[stats.Warmup], c.total[stats.Measured]; w.Offered != tc.warmup || m.Offered != tc.measured {
 					t.Errorf("%d warm-up and %d measured records, want %d and %d", w.Offered, m.Offered, tc.warmup, tc.measured)
 				}
@@ -312,7 +312,7 @@ func TestAnUnlimitedRateSendsWhatTheBufferTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{latency: 10 * time.Millisecond}
 		p := producing(plan.Load{Duration: seconds(2), Warmup: plan.Warmup{Duration: seconds(0.5)}})
-		end, c := mustRun(t.Context(), t, p, f, Options{BufferOps: 100})
+		end, c := mustRun(t.Context(), t, p, f, Options{BufferRecords: 100})
 		w, m := &c.total[stats.Warmup], &c.total[stats.Measured]
 		// 100 records each 10 ms, but for one more at either end of a phase.
 		if d := w.Offered - 5000; d < -100 || d > 100 {
@@ -340,7 +340,7 @@ func TestAnUnlimitedRateEndsWithItsRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := producing(plan.Load{Records: 1003})
 		p.Producers = 4
-		_, c := mustRun(t.Context(), t, p, &fake{latency: time.Millisecond}, Options{BufferOps: 10})
+		_, c := mustRun(t.Context(), t, p, &fake{latency: time.Millisecond}, Options{BufferRecords: 10})
 		if m := &c.total[stats.Measured]; m.Acknowledged != 1003 {
 			t.Errorf("acknowledged %d, want 1003", m.Acknowledged)
 		}
@@ -352,11 +352,11 @@ func TestOpsAreReusedAndNeverMoreThanTheBufferTakes(t *testing.T) {
 		t.Run(fmt.Sprintf("%d ops", ops), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fake{latency: 50 * time.Millisecond}
-				_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 5000}), f, Options{BufferOps: ops})
+				_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 5000}), f, Options{BufferRecords: ops})
 				w := f.workers[0]
-				if w.mostOps != ops || len(w.distinct) != ops || c.total[stats.Measured].Acknowledged != 5000 {
+				if w.mostRecords != ops || len(w.distinct) != ops || c.total[stats.Measured].Acknowledged != 5000 {
 					t.Errorf("%d outstanding at most, in %d ops, %d acknowledged; want %d, %d, 5000",
-						w.mostOps, len(w.distinct), c.total[stats.Measured].Acknowledged, ops, ops)
+						w.mostRecords, len(w.distinct), c.total[stats.Measured].Acknowledged, ops, ops)
 				}
 			})
 		})
@@ -550,8 +550,8 @@ func TestShardsShareTheLoadAndTheTime(t *testing.T) {
 		p.Producers = 8
 		_, c := mustRun(t.Context(), t, p, f, Options{})
 		for i, w := range f.workers {
-			if w.shard.Index != i || w.shard.Count != 8 || len(w.indices) != 500 {
-				t.Errorf("worker %d is shard %d of %d with %d records; want %d of 8 with 500", i, w.shard.Index, w.shard.Count, len(w.indices), i)
+			if w.shard.Index != i || w.shard.Count != 8 || len(w.took) != 500 {
+				t.Errorf("worker %d is shard %d of %d with %d records; want %d of 8 with 500", i, w.shard.Index, w.shard.Count, len(w.took), i)
 			}
 		}
 		m := &c.total[stats.Measured]

@@ -19,6 +19,7 @@ type fake struct {
 	silent   bool                            // it never answers
 	fails    func(*Op) string                // the error code of an op; "": it is acknowledged
 	holdUp   func(*Op) time.Duration         // how long Do takes, because the broker says so
+	most     int                             // records of an op; 0: 1
 	size     func(*Op) int                   // bytes of an op; nil: 100
 	saw      func(now time.Duration, op *Op) // called by Do
 	opening  time.Duration                   // how long Open takes
@@ -52,11 +53,18 @@ type fakeWorker struct {
 
 	// The sender's own.
 	distinct map[*Op]bool
-	indices  []int64
+	took     []taken
 
-	mu               sync.Mutex // guards the rest
-	bytes, mostBytes int64      // without an outcome, and the most there were
-	ops, mostOps     int
+	mu                   sync.Mutex // guards the rest
+	bytes, mostBytes     int64      // without an outcome, and the most there were
+	records, mostRecords int
+}
+
+// taken is what an op was when it was handed over.
+type taken struct {
+	index           int64
+	records         int
+	due, last, sent time.Duration
 }
 
 // pending is an op to answer, or a flush to confirm.
@@ -82,13 +90,12 @@ func (w *fakeWorker) Do(op *Op) (waited bool) {
 	if f.size != nil {
 		op.Bytes = f.size(op)
 	}
-	op.State = place(op.Index % 3)
 	w.distinct[op] = true
-	w.indices = append(w.indices, op.Index)
+	w.took = append(w.took, taken{op.Index, op.Records, op.Due, op.LastDue, op.Sent})
 	w.mu.Lock()
-	w.ops++
+	w.records += op.Records
 	w.bytes += int64(op.Bytes)
-	w.mostOps, w.mostBytes = max(w.mostOps, w.ops), max(w.mostBytes, w.bytes)
+	w.mostRecords, w.mostBytes = max(w.mostRecords, w.records), max(w.mostBytes, w.bytes)
 	w.mu.Unlock()
 	at := now + f.latency
 	if f.stall[0] <= at && at < f.stall[1] {
@@ -116,7 +123,7 @@ func (w *fakeWorker) answer() {
 			}
 		}
 		w.mu.Lock()
-		w.ops--
+		w.records -= p.op.Records
 		w.bytes -= int64(p.op.Bytes)
 		w.mu.Unlock()
 		if w.fake.fails != nil {
@@ -125,14 +132,13 @@ func (w *fakeWorker) answer() {
 				continue
 			}
 		}
-		p.op.Acknowledge(p.op.State.(place).Place(), w.shard.Now())
+		p.op.Acknowledge(w.Place(p.op), w.shard.Now())
 	}
 }
 
-// place is the partition of a record.
-type place int32
+func (w *fakeWorker) OpRecords() int { return max(1, w.fake.most) }
 
-func (p place) Place() int32 { return int32(p) }
+func (w *fakeWorker) Place(op *Op) int32 { return int32(op.Index % 3) }
 
 func (w *fakeWorker) Flush(ctx context.Context) error {
 	flush := make(chan struct{})
@@ -218,10 +224,12 @@ func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options)
 		if !w.closed {
 			t.Errorf("the worker of shard %d was not closed", w.shard.Index)
 		}
-		for k, index := range w.indices {
-			if index != int64(k) && !o.refuses() {
-				t.Fatalf("shard %d handed over record %d as the %dth", w.shard.Index, index, k)
+		next := int64(0)
+		for k, op := range w.took {
+			if op.index != next && !o.refuses() || op.due > op.last || op.last > op.sent || op.records < 1 || op.records > w.OpRecords() {
+				t.Fatalf("shard %d handed over %+v as op %d, want record %d", w.shard.Index, op, k, next)
 			}
+			next = op.index + int64(op.records)
 		}
 		late := w.shard.rec.Take(new(stats.Phases), stats.Measured, 0, 0, 0)
 		if m := stats.Merge(late[0], late[1]); m.Acknowledged+m.Failed+m.Unknown != 0 {

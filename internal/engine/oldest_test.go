@@ -31,9 +31,9 @@ func TestTheAgeOfTheOldestRecordGrowsWhileNothingIsAnswered(t *testing.T) {
 		o    Options
 	}{
 		{"at a fixed rate", plan.Load{Rate: perSecond(1000), Duration: seconds(8)}, Options{}},
-		{"at a fixed rate, while the sender waits for room", plan.Load{Rate: perSecond(1000), Duration: seconds(8)}, Options{BufferOps: 50}},
+		{"at a fixed rate, while the sender waits for room", plan.Load{Rate: perSecond(1000), Duration: seconds(8)}, Options{BufferRecords: 50}},
 		{"through the end of the warm-up", plan.Load{Rate: perSecond(1000), Duration: seconds(8), Warmup: plan.Warmup{Duration: seconds(4)}}, Options{}},
-		{"at an unlimited rate", plan.Load{Duration: seconds(8)}, Options{BufferOps: 50}},
+		{"at an unlimited rate", plan.Load{Duration: seconds(8)}, Options{BufferRecords: 50}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -120,8 +120,8 @@ func TestTheOldestRecordIsKnownBetweenTwoWindows(t *testing.T) {
 // BenchmarkOldest is what a look at the oldest record costs the shard: it holds the lock.
 func BenchmarkOldest(b *testing.B) {
 	s := nullShard(plan.Load{Rate: behind, Records: 1})
-	s.worker = &nullWorker{shard: s, batch: make([]*Op, 0, DefaultBufferOps)}
-	s.pacer = &counted{left: DefaultBufferOps - 1}
+	s.worker = &nullWorker{shard: s, batch: make([]*Op, 0, DefaultBufferRecords)}
+	s.pacer = &counted{left: DefaultBufferRecords - 1}
 	s.send()
 	for b.Loop() {
 		if s.mu.Lock(); s.oldest() == never {

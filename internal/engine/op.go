@@ -6,27 +6,31 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Op is one record on its way: due at one moment, handed to a worker at another.
-// Ops are reused; a worker may keep what it needs for one in State.
+// Op is some records on their way together: due at one time, handed to a worker at
+// another, with one outcome. How many those are at most is for the worker to say; all
+// have the phase of the first. Ops are reused; a worker may keep what it needs for one in
+// State.
 type Op struct {
-	Index int64         // the record's number in its shard, from 0
-	Due   time.Duration // when it should go, from the start of the run
-	Sent  time.Duration // when it was handed to the worker; one that has to wait first sets it anew
-	Wall  time.Time     // Sent on the wall clock, for the record's timestamp
-	Bytes int           // of key and value, set by the worker
-	State any           // the worker's own, kept while the Op is reused
+	Index   int64         // the first record's number in its shard, from 0
+	Records int           // 1 or more
+	Due     time.Duration // when the first record should go, from the start of the run
+	LastDue time.Duration // the same of the last one
+	Sent    time.Duration // when it was handed to the worker; one that has to wait first sets it anew
+	Wall    time.Time     // Sent on the wall clock, for the records' timestamps
+	Bytes   int           // of keys and values, set by the worker
+	State   any           // the worker's own, kept while the Op is reused
 
 	shard       *Shard
-	waits       time.Duration // since when, as oldest counts; guarded by the shard's mu
+	waits       time.Duration // since when its first record has, as oldest counts; guarded by the shard's mu
 	phase       int8
 	outstanding bool
 }
 
-// Warmup tells whether the record is part of the warm-up.
+// Warmup reports whether the records are part of the warm-up.
 func (o *Op) Warmup() bool { return o.phase == stats.Warmup }
 
-// Acknowledge reports that the broker took the record. at is when its answer
-// arrived, from the start of the run. It tells whether that was counted: a record that
+// Acknowledge reports that the broker took the records. at is when its answer
+// arrived, from the start of the run. It returns whether that was counted: an op that
 // was given up before is not.
 func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 	s := o.shard
@@ -37,16 +41,16 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 			s.answered = at
 			s.run.answered(s, o, at)
 		}
-		s.rec.Acknowledged(int(o.phase), partition, o.Bytes, at-o.Sent, at-o.Due, at)
+		s.rec.Acknowledged(int(o.phase), int64(o.Records), partition, o.Bytes, at-o.Sent, at-o.Due, at)
 		s.free(o)
 	}
 	s.mu.Unlock()
 	return counted
 }
 
-// Fail reports that the record was given up, with a Kafka error code by name, or
+// Fail reports that the records were given up, with a Kafka error code by name, or
 // "client:…" where the client gave up by itself. A negative partition is not known. It
-// tells whether that was counted, as Acknowledge does.
+// returns whether that was counted, as Acknowledge does.
 func (o *Op) Fail(partition int32, code string) (counted bool) {
 	s := o.shard
 	at := s.Now()
@@ -55,11 +59,11 @@ func (o *Op) Fail(partition int32, code string) (counted bool) {
 	if !o.outstanding {
 		return false
 	}
-	s.rec.Failed(int(o.phase), code, at-o.Due)
+	s.rec.Failed(int(o.phase), int64(o.Records), code, at-o.Due)
 	s.run.refused(s, o, partition, code, at)
 	s.free(o)
 	if s.run.plan.Load.OneAtATime {
-		s.run.readers.arrived(1) // nobody will ever read it
+		s.run.readers.arrived(o.Records) // nobody will ever read them
 	}
 	return true
 }

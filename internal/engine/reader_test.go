@@ -230,7 +230,7 @@ func TestOneAtATimeWaitsForItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newLog(0, 0)
 		log.batch = 1
-		sent := &fake{latency: 2 * time.Millisecond, saw: func(time.Duration, *Op) {
+		sent := &fake{most: 64, latency: 2 * time.Millisecond, saw: func(time.Duration, *Op) {
 			if unread := log.records.Add(1) - log.read.Load(); unread != 1 {
 				t.Errorf("a record was sent while %d before it were not read", unread-1)
 			}

@@ -38,15 +38,16 @@ func (s *Shard) send() {
 			continue
 		}
 		wall := s.run.started().Add(now)
-		for ok && due <= now && len(s.burst) < burstLen {
+		for room := burstLen; ok && due <= now && room > 0; {
 			if s.closed {
 				due = now
 			}
 			taken, waited := s.handOver(index, due, now, wall)
-			if !taken {
+			if taken == 0 {
 				break
 			}
-			index++
+			index += int64(taken)
+			room -= taken
 			due, ok = s.pacer.Next()
 			if waited || s.run.plan.Load.OneAtATime {
 				break // the clock moves on
@@ -59,10 +60,10 @@ func (s *Shard) send() {
 	}
 }
 
-// handOver gives one record to the worker, once there is room for it. taken is
-// false when the run was stopped meanwhile; waited tells that something held the
-// sender up.
-func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (taken, waited bool) {
+// handOver gives one op to the worker, once there is room for it. taken is the number of
+// its records, 0 when the run was stopped meanwhile. waited reports whether something
+// held the sender up.
+func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (taken int, waited bool) {
 	phase := s.warm.phase(index, due)
 	op := s.acquire()
 	if op == nil {
@@ -70,34 +71,62 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 		s.publish(index, due)
 		if op = s.await(); op == nil {
 			if s.stopped() {
-				return false, true
+				return 0, true
 			}
-			s.refuse(phase, due)
-			return true, true
+			return s.refuse(phase, index, due), true
 		}
 		now = s.Now()
 		wall = s.run.started().Add(now)
 	}
-	op.Index, op.Due, op.Sent, op.Wall, op.phase, op.outstanding = index, due, now, wall, int8(phase), true
+	n, last := 1, due
+	if s.most > 1 {
+		n, last = s.gather(index, due, now, min(s.most, s.run.opts.BufferRecords-int(s.sent.records-s.seen.records)))
+	}
+	op.Index, op.Records, op.Due, op.LastDue, op.Sent, op.Wall = index, n, due, last, now, wall
+	op.phase, op.outstanding = int8(phase), true
 	if s.worker.Do(op) {
 		waited, s.debt = true, true
 	}
 	// The op may have its outcome by now, but only this goroutine uses it again.
-	s.burst = append(s.burst, sentRecord{op: op, due: due, delay: op.Sent - due, phase: int8(phase), own: !s.debt && !s.closed})
-	s.sent.ops++
+	s.burst = append(s.burst, sentOp{
+		op: op, due: due, last: last, delay: op.Sent - due, records: int32(n), phase: int8(phase), own: !s.debt && !s.closed,
+	})
+	s.sent.records += int64(n)
 	s.sent.bytes += int64(op.Bytes)
-	return true, waited
+	return n, waited
 }
 
-// acquire returns a free op, or nil when as many records or bytes wait for acks
-// as the buffer takes.
+// gather takes the records that go with the one due then: those that are due by now and
+// have its phase, most with it. It returns how many there are with it, and when the last
+// is due.
+func (s *Shard) gather(index int64, due, now time.Duration, most int) (n int, last time.Duration) {
+	switch w := s.warm; {
+	case index < w.ops:
+		most = int(min(int64(most), w.ops-index))
+	case due < w.until:
+		now = min(now, w.until-1)
+	}
+	if n, last = s.pacer.Take(now, most-1); n == 0 || s.closed {
+		last = due
+	}
+	return n + 1, last
+}
+
+// full reports whether as many records or bytes wait for acks as the buffer takes, as of
+// the last look.
+func (s *Shard) full() bool {
+	o := &s.run.opts
+	return s.sent.bytes-s.seen.bytes >= o.BufferBytes || s.sent.records-s.seen.records >= int64(o.BufferRecords)
+}
+
+// acquire returns a free op, or nil when the buffer is full.
 func (s *Shard) acquire() *Op {
-	full := s.sent.bytes-s.seen.bytes >= s.run.opts.BufferBytes
+	full := s.full()
 	if full || len(s.local) == 0 {
 		s.mu.Lock()
 		s.look()
 		s.mu.Unlock()
-		full = s.sent.bytes-s.seen.bytes >= s.run.opts.BufferBytes
+		full = s.full()
 	}
 	if full {
 		return nil
@@ -123,7 +152,7 @@ func (s *Shard) look() {
 
 // grow makes another slab of ops, unless there are as many as allowed.
 func (s *Shard) grow() bool {
-	n := min(slabLen, s.run.opts.BufferOps-slabLen*len(s.slabs))
+	n := min(slabLen, s.run.opts.BufferRecords-slabLen*len(s.slabs))
 	if n <= 0 {
 		return false
 	}
@@ -143,14 +172,14 @@ func (s *Shard) grow() bool {
 // when the run is stopped.
 func (s *Shard) await() *Op {
 	o := &s.run.opts
-	room := max(1, o.BufferOps/16)
+	room := max(1, o.BufferRecords/16)
 	s.mu.Lock()
 	s.look()
 	s.waiting = gauge{
-		ops:   s.sent.ops - int64(o.BufferOps-room),
-		bytes: s.sent.bytes - o.BufferBytes*15/16,
+		records: s.sent.records - int64(o.BufferRecords-room),
+		bytes:   s.sent.bytes - o.BufferBytes*15/16,
 	}
-	if s.settled.ops >= s.waiting.ops && s.settled.bytes >= s.waiting.bytes {
+	if s.settled.records >= s.waiting.records && s.settled.bytes >= s.waiting.bytes {
 		s.waiting = gauge{}
 		s.mu.Unlock()
 		return s.acquire()
@@ -186,27 +215,33 @@ func (s *Shard) await() *Op {
 // max.block.ms. Kafka's Java client throws a BufferExhaustedException.
 const errBufferFull = "client:BUFFER_EXHAUSTED"
 
-// refuse counts a record that found no room as offered and failed.
-func (s *Shard) refuse(phase int, due time.Duration) {
+// refuse counts records that found no room as offered and failed: as many as an op would
+// have had.
+func (s *Shard) refuse(phase int, index int64, due time.Duration) (refused int) {
 	now := s.Now()
+	n, last := 1, due
+	if s.most > 1 {
+		n, last = s.gather(index, due, now, s.most)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rec.Sent(phase, due, now-due, false)
-	s.rec.Failed(phase, errBufferFull, now-due)
+	s.rec.Sent(phase, int64(n), due, last, now-due, false)
+	s.rec.Failed(phase, int64(n), errBufferFull, now-due)
+	return n
 }
 
-// publish counts the records of the last burst. next is the record to come.
+// publish counts the ops of the last burst. next is the record to come.
 func (s *Shard) publish(next int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.burst {
 		b := &s.burst[i]
-		s.rec.Sent(int(b.phase), b.due, b.delay, b.own)
+		s.rec.Sent(int(b.phase), int64(b.records), b.due, b.last, b.delay, b.own)
 		if b.op.outstanding {
 			b.op.waits = b.due
 		}
 	}
-	if len(s.burst) > 0 && s.handed.ops <= s.settled.ops {
+	if len(s.burst) > 0 && s.handed.records <= s.settled.records {
 		s.asked = s.burst[0].due + s.burst[0].delay
 	}
 	s.burst = s.burst[:0]

@@ -22,7 +22,8 @@ type Shard struct {
 	debt   bool   // behind because something held the sender up, and not caught up since
 	local  []*Op  // free ops
 	slabs  [][]Op // every op there is; it grows with mu held, because oldest looks at it
-	burst  []sentRecord
+	burst  []sentOp
+	most   int   // records of one op
 	sent   gauge // records handed to the worker
 	seen   gauge // records with an outcome, as of the last look
 
@@ -50,8 +51,8 @@ type Shard struct {
 
 // gauge counts records and their bytes.
 type gauge struct {
-	ops   int64
-	bytes int64
+	records int64
+	bytes   int64
 }
 
 // warmup tells the phase of each record.
@@ -64,13 +65,15 @@ func (w warmup) phase(index int64, due time.Duration) int {
 	return stats.PhaseOf(index < w.ops || due < w.until)
 }
 
-// sentRecord is what the sender has to count of one record that it handed over.
-type sentRecord struct {
-	op    *Op
-	due   time.Duration
-	delay time.Duration
-	phase int8
-	own   bool // nothing but kt held it up
+// sentOp is what the sender has to count of one op that it handed over. The op itself may
+// have its outcome and be on its way again.
+type sentOp struct {
+	op        *Op
+	due, last time.Duration
+	delay     time.Duration
+	records   int32
+	phase     int8
+	own       bool // nothing but kt held it up
 }
 
 func newShard(r *run, index int) *Shard {
@@ -82,7 +85,8 @@ func newShard(r *run, index int) *Shard {
 		pacer:  p.Pacer(index),
 		warm:   warmup{until: p.Load.Warmup.Duration.Std(), ops: p.WarmupShare(index)},
 		closed: p.Load.Rate.IsUnlimited(),
-		burst:  make([]sentRecord, 0, burstLen),
+		burst:  make([]sentOp, 0, burstLen),
+		most:   1,
 		rec:    stats.NewRecorder(),
 		wake:   make(chan struct{}, 1),
 
@@ -114,9 +118,9 @@ func (s *Shard) free(o *Op) {
 	o.outstanding = false
 	o.waits = never
 	s.returned = append(s.returned, o)
-	s.settled.ops++
+	s.settled.records += int64(o.Records)
 	s.settled.bytes += int64(o.Bytes)
-	if s.waiting != (gauge{}) && s.settled.ops >= s.waiting.ops && s.settled.bytes >= s.waiting.bytes {
+	if s.waiting != (gauge{}) && s.settled.records >= s.waiting.records && s.settled.bytes >= s.waiting.bytes {
 		s.waiting = gauge{}
 		select {
 		case s.wake <- struct{}{}:
@@ -134,7 +138,7 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 		s.waitFrom = end
 	}
 	s.turn(s.activity, end)
-	if s.handed.ops > s.settled.ops { // a gap counts while it is open
+	if s.handed.records > s.settled.records { // a gap counts while it is open
 		s.rec.Outage(s.phase, s.run.beside.outage(end, s.asked))
 	}
 	var sending time.Duration
@@ -145,8 +149,8 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 	return s.rec.Take(fresh, s.phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
 }
 
-// giveUp counts every record that is still outstanding as unknown. The sender
-// has finished.
+// giveUp counts the records of every op that is still outstanding as unknown. The
+// sender has finished.
 func (s *Shard) giveUp() {
 	now := s.Now()
 	s.mu.Lock()
@@ -156,10 +160,13 @@ func (s *Shard) giveUp() {
 			if o := &slab[i]; o.outstanding {
 				o.outstanding = false
 				o.waits = never
-				s.rec.Unknown(int(o.phase), now-o.Due)
+				s.rec.Unknown(int(o.phase), int64(o.Records), now-o.Due)
 				s.rec.Outage(s.phase, s.run.beside.outage(now, o.Sent))
-				if p, ok := o.State.(Placed); ok && s.answered > 0 {
-					s.rec.FailedIn(int(o.phase), p.Place(), o.Sent, now)
+				if s.answered == 0 {
+					continue
+				}
+				if partition := s.worker.Place(o); partition >= 0 {
+					s.rec.FailedIn(int(o.phase), partition, o.Sent, now)
 				}
 			}
 		}

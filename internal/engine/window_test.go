@@ -23,7 +23,7 @@ func TestWindowsAreCutAtWholeSecondsHoweverLateTheTickIs(t *testing.T) {
 			{0, 0}, {999, 0}, {1000, 1}, {1001, 1}, {2400, 2}, {3000, 3}, {5999, 4}, {6001, 5},
 		} {
 			now := time.Duration(tick.at) * ms
-			s.rec.Acknowledged(stats.Measured, 0, 1, ms, ms, now)
+			s.rec.Acknowledged(stats.Measured, 1, 0, 1, ms, ms, now)
 			r.cut(now)
 			if synctest.Wait(); len(c.calls) != tick.windows {
 				t.Errorf("%d windows at %v, want %d", len(c.calls), now, tick.windows)

@@ -54,6 +54,47 @@ func TestUniformSendsRecordKAtKOverRate(t *testing.T) {
 	}
 }
 
+func TestManyRecordsTakenAtOnceAreThoseTakenOneByOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, l := range []Load{
+		{Rate: Rate{PerSecond: 1000}, Duration: Duration(3 * time.Second), Arrivals: Uniform},
+		{Rate: Rate{PerSecond: 1_500_000}, Records: 40_000, Arrivals: Uniform},
+		{Rate: Rate{PerSecond: 9_999_991}, Records: 40_000, Arrivals: Uniform},
+		{Rate: Rate{PerSecond: 0.3}, Records: 3, Arrivals: Uniform},
+		{Rate: Rate{PerSecond: 1000}, Duration: Duration(3 * time.Second), Arrivals: Poisson},
+		{Rate: Rate{PerSecond: 50_000}, Records: 10_000, Arrivals: Poisson},
+		{Records: 5000},
+	} {
+		for shard := range 3 {
+			one, many := schedule(t, l.Pacer(shard, 3, 100, 1)), l.Pacer(shard, 3, 100, 1)
+			at := 0
+			for at < len(one) {
+				if rng.IntN(3) == 0 {
+					if due, ok := many.Next(); !ok || due != one[at] {
+						t.Fatalf("%v: record %d is due at %v, want %v", l, at, due, one[at])
+					}
+					at++
+					continue
+				}
+				most := rng.IntN(100)
+				until := one[min(at+rng.IntN(100), len(one)-1)] + time.Duration(rng.IntN(3)-1)
+				want := 0
+				for at+want < len(one) && want < most && one[at+want] <= max(until, 0) {
+					want++
+				}
+				n, last := many.Take(max(until, 0), most)
+				if n != want || n > 0 && last != one[at+n-1] {
+					t.Fatalf("%v: %d records until %v at record %d, most %d, the last at %v; want %d", l, n, until, at, most, last, want)
+				}
+				at += n
+			}
+			if n, _ := many.Take(math.MaxInt64, 10); n != 0 {
+				t.Errorf("%v: %d records after the end", l, n)
+			}
+		}
+	}
+}
+
 func TestShardsOfAUniformLoadAddUpToItExactly(t *testing.T) {
 	for _, tc := range []struct {
 		name string

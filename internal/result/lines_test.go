@@ -32,8 +32,8 @@ func busy(seconds int) []event {
 		for i := range 5000 {
 			due := start + time.Duration(i)*200*time.Microsecond
 			delay, service := spread(300*time.Microsecond), spread(4*time.Millisecond)
-			rec.Sent(stats.Measured, due, delay, true)
-			rec.Acknowledged(stats.Measured, int32(i%21), 1000, service, delay+service, min(end, due+delay+service))
+			rec.Sent(stats.Measured, 1, due, due, delay, true)
+			rec.Acknowledged(stats.Measured, 1, int32(i%21), 1000, service, delay+service, min(end, due+delay+service))
 			if i%5 == 0 {
 				rec.Request(stats.Measured, int32(1+i%3), service, false)
 				rec.Batch(stats.Measured, int32(1+i%3), 5, 5000, 5100)

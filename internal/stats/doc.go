@@ -3,7 +3,7 @@
 // A [Recorder] belongs to one shard of a run. The engine takes what it has
 // recorded as a [Window] and merges the shards' windows into one:
 //
-//	recorder.Acknowledged(stats.Measured, partition, bytes, service, response, at)
+//	recorder.Acknowledged(stats.Measured, 1, partition, bytes, service, response, at)
 //	…
 //	phases := recorder.Take(new(stats.Phases), stats.Measured, start, end, sending)
 //	total = stats.Merge(total, phases[stats.Measured])

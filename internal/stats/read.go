@@ -94,7 +94,7 @@ func (r *Recorder) Consumed(phase int, partition int32, records, bytes int, at t
 
 // EndToEnd counts the time from when a record was due to its poll.
 func (r *Recorder) EndToEnd(phase int, d time.Duration) {
-	r.repeats[phase].endToEnd.record(&r.cur[phase].EndToEnd, d)
+	r.repeats[phase].endToEnd.record(&r.cur[phase].EndToEnd, d, 1)
 }
 
 // Polled counts a poll that brought records.

@@ -41,14 +41,14 @@ type repeat struct {
 	n int64
 }
 
-// record adds a value to a repeat, or ends the repeat and begins another.
-func (r *repeat) record(h *Histogram, d time.Duration) {
+// record adds a value of n records to a repeat, or ends the repeat and begins another.
+func (r *repeat) record(h *Histogram, d time.Duration, n int64) {
 	if d == r.d {
-		r.n++
+		r.n += n
 		return
 	}
 	r.end(h)
-	r.d, r.n = d, 1
+	r.d, r.n = d, n
 }
 
 // end puts the repeat into its histogram.
@@ -66,34 +66,38 @@ func NewRecorder() *Recorder {
 	return r
 }
 
-// Sent counts one record handed to the client, delay after it was due. Records come
-// in the order in which they are due. own tells that nothing but kt itself held it
-// up: only then the delay counts as OwnSendDelay.
-func (r *Recorder) Sent(phase int, due, delay time.Duration, own bool) {
+// Sent counts n records handed to the client together, delay after the first of them was
+// due. Records come in the order in which they are due; last is when the last one was.
+// own tells that nothing but kt itself held them up: only then the delay counts as
+// OwnSendDelay.
+//
+// Here and below, all n records count with the time since the first was due. So no
+// latency is too low, and none too high by more than first to last.
+func (r *Recorder) Sent(phase int, n int64, first, last, delay time.Duration, own bool) {
 	w := &r.cur[phase]
 	if w.Offered == 0 {
-		w.FirstDue = due
+		w.FirstDue = first
 	}
-	w.LastDue, w.LastSent = due, due+delay
-	w.Offered++
+	w.LastDue, w.LastSent = last, first+delay
+	w.Offered += n
 	repeats := &r.repeats[phase]
 	if own {
-		repeats.own.record(&w.OwnSendDelay, delay) // Take adds them to SendDelay, all at once
+		repeats.own.record(&w.OwnSendDelay, delay, n) // Take adds them to SendDelay, all at once
 		return
 	}
-	repeats.delay.record(&w.SendDelay, delay)
+	repeats.delay.record(&w.SendDelay, delay, n)
 }
 
-// Acknowledged counts one record that the broker took. at is the time since the
-// start of the run.
-func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, response, at time.Duration) {
+// Acknowledged counts n records that the broker took, of so many bytes together. at is
+// the time since the start of the run.
+func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, service, response, at time.Duration) {
 	w := &r.cur[phase]
-	w.Acknowledged++
+	w.Acknowledged += n
 	w.Bytes += int64(bytes)
 	w.LastAck = max(w.LastAck, at)
 	repeats := &r.repeats[phase]
-	repeats.service.record(&w.Service, service)
-	repeats.response.record(&w.Response, response)
+	repeats.service.record(&w.Service, service, n)
+	repeats.response.record(&w.Response, response, n)
 	if partition < 0 {
 		return
 	}
@@ -101,9 +105,9 @@ func (r *Recorder) Acknowledged(phase int, partition int32, bytes int, service, 
 	if w := r.wait(partition); at > w.answered { // once an answer, whose first record waited longest
 		p.Outage = p.Outage.longer(w.Acknowledged(at-service, at))
 	}
-	p.Records++
+	p.Records += n
 	p.Bytes += int64(bytes)
-	p.ServiceSum += service
+	p.ServiceSum += service * time.Duration(n)
 	p.ServiceMax = max(p.ServiceMax, service)
 }
 
@@ -139,24 +143,24 @@ func (r *Recorder) FailedIn(phase int, partition int32, sent, at time.Duration) 
 	p.Outage = p.Outage.longer(r.wait(partition).Failed(sent, at))
 }
 
-// Failed counts one record that was given up, by its error code. Its response
+// Failed counts n records that were given up, by their error code. Their response
 // time counts too: a record that failed late was late.
-func (r *Recorder) Failed(phase int, code string, response time.Duration) {
+func (r *Recorder) Failed(phase int, n int64, code string, response time.Duration) {
 	w := &r.cur[phase]
-	w.Failed++
+	w.Failed += n
 	if w.Errors == nil {
 		w.Errors = make(map[string]int64)
 	}
-	w.Errors[code]++
-	w.Response.Record(response)
+	w.Errors[code] += n
+	w.Response.RecordN(response, n)
 }
 
-// Unknown counts one record that was sent and not answered by the end, with its
-// age since it was due: leaving it out would hide the worst latencies.
-func (r *Recorder) Unknown(phase int, age time.Duration) {
+// Unknown counts n records that were sent and not answered by the end, with their
+// age since they were due: leaving them out would hide the worst latencies.
+func (r *Recorder) Unknown(phase int, n int64, age time.Duration) {
 	w := &r.cur[phase]
-	w.Unknown++
-	w.Response.Record(age)
+	w.Unknown += n
+	w.Response.RecordN(age, n)
 }
 
 // Unsent counts one record that was due and never handed to the client, with its

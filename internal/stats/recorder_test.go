@@ -8,6 +8,32 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
+func TestRecordsOfOneOpCountAsSoManyAlike(t *testing.T) {
+	const ms = time.Millisecond
+	one, many := NewRecorder(), NewRecorder()
+	for i := range 7 {
+		one.Sent(Measured, 1, 10*ms, time.Duration(10+i)*ms, 5*ms, i == 0)
+	}
+	many.Sent(Measured, 1, 10*ms, 10*ms, 5*ms, true)
+	many.Sent(Measured, 6, 10*ms, 16*ms, 5*ms, false)
+	for range 4 {
+		one.Acknowledged(Measured, 1, 3, 100, 4*ms, 9*ms, 19*ms)
+	}
+	many.Acknowledged(Measured, 4, 3, 400, 4*ms, 9*ms, 19*ms)
+	for range 2 {
+		one.Failed(Measured, 1, "X", 30*ms)
+	}
+	many.Failed(Measured, 2, "X", 30*ms)
+	one.Unknown(Measured, 1, 40*ms)
+	one.Unknown(Measured, 1, 40*ms)
+	many.Unknown(Measured, 2, 40*ms)
+	want := one.Take(new(Phases), Measured, 0, time.Second, 0)
+	got := many.Take(new(Phases), Measured, 0, time.Second, 0)
+	if diff := cmp.Diff(want[Measured], got[Measured], sameHistogram); diff != "" || got[Measured].Response.Count() != 8 {
+		t.Errorf("(-one by one +together):\n%s", diff)
+	}
+}
+
 func TestPhaseOfIndexesPhases(t *testing.T) {
 	if PhaseOf(true) != Warmup || PhaseOf(false) != Measured {
 		t.Errorf("PhaseOf(true) = %d and PhaseOf(false) = %d", PhaseOf(true), PhaseOf(false))
@@ -16,14 +42,14 @@ func TestPhaseOfIndexesPhases(t *testing.T) {
 
 func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r := NewRecorder()
-	r.Sent(Measured, 10*time.Millisecond, 5*time.Millisecond, false)
-	r.Sent(Measured, 20*time.Millisecond, 2*time.Millisecond, true)
-	r.Sent(Measured, 30*time.Millisecond, 0, true)
-	r.Acknowledged(Measured, 3, 100, 4*time.Millisecond, 6*time.Millisecond, 26*time.Millisecond)
-	r.Acknowledged(Measured, 3, 50, 8*time.Millisecond, 8*time.Millisecond, 25*time.Millisecond)
-	r.Acknowledged(Measured, -1, 7, time.Millisecond, time.Millisecond, 0)
-	r.Failed(Measured, "REQUEST_TIMED_OUT", 30*time.Second)
-	r.Unknown(Measured, 40*time.Second)
+	r.Sent(Measured, 1, 10*time.Millisecond, 10*time.Millisecond, 5*time.Millisecond, false)
+	r.Sent(Measured, 1, 20*time.Millisecond, 20*time.Millisecond, 2*time.Millisecond, true)
+	r.Sent(Measured, 1, 30*time.Millisecond, 30*time.Millisecond, 0, true)
+	r.Acknowledged(Measured, 1, 3, 100, 4*time.Millisecond, 6*time.Millisecond, 26*time.Millisecond)
+	r.Acknowledged(Measured, 1, 3, 50, 8*time.Millisecond, 8*time.Millisecond, 25*time.Millisecond)
+	r.Acknowledged(Measured, 1, -1, 7, time.Millisecond, time.Millisecond, 0)
+	r.Failed(Measured, 1, "REQUEST_TIMED_OUT", 30*time.Second)
+	r.Unknown(Measured, 1, 40*time.Second)
 	r.Unsent(Measured, 35*time.Millisecond, 50*time.Second)
 	r.BufferFull(Measured, time.Second)
 	r.BufferFull(Measured, time.Second)
@@ -62,10 +88,10 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 
 func TestWarmupAndMeasuredRecordsAreKeptApart(t *testing.T) {
 	r := NewRecorder()
-	r.Sent(Warmup, 0, 0, true)
-	r.Acknowledged(Warmup, 1, 10, time.Second, time.Second, time.Second)
-	r.Sent(Measured, time.Second, 0, true)
-	r.Acknowledged(Measured, 2, 20, 2*time.Second, 2*time.Second, 3*time.Second)
+	r.Sent(Warmup, 1, 0, 0, 0, true)
+	r.Acknowledged(Warmup, 1, 1, 10, time.Second, time.Second, time.Second)
+	r.Sent(Measured, 1, time.Second, time.Second, 0, true)
+	r.Acknowledged(Measured, 1, 2, 20, 2*time.Second, 2*time.Second, 3*time.Second)
 	got := r.Take(new(Phases), Warmup, 0, time.Second, time.Second)
 	w, m := &got[Warmup], &got[Measured]
 	if !w.Warmup || w.Offered != 1 || w.Bytes != 10 || w.Response.Max() != time.Second || w.ShardTime != time.Second || !cmp.Equal(w.PartitionIDs(), []int32{1}) {
@@ -82,8 +108,8 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 	var total Window
 	for i := range 10 {
 		for range i {
-			r.Sent(Measured, time.Duration(i)*time.Second, 0, true)
-			r.Acknowledged(Measured, int32(i%3), 1, time.Millisecond, time.Millisecond, time.Duration(i)*time.Second)
+			r.Sent(Measured, 1, time.Duration(i)*time.Second, time.Duration(i)*time.Second, 0, true)
+			r.Acknowledged(Measured, 1, int32(i%3), 1, time.Millisecond, time.Millisecond, time.Duration(i)*time.Second)
 			r.Request(Measured, 1, time.Millisecond, false)
 		}
 		start := time.Duration(i) * time.Second
@@ -111,9 +137,9 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 func TestResetLeavesNothingBehind(t *testing.T) {
 	r := NewRecorder()
 	for _, phase := range []int{Measured, Warmup} {
-		r.Sent(phase, time.Second, time.Second, true)
-		r.Acknowledged(phase, 1, 1, time.Second, time.Second, time.Second)
-		r.Failed(phase, "X", -1)
+		r.Sent(phase, 1, time.Second, time.Second, time.Second, true)
+		r.Acknowledged(phase, 1, 1, 1, time.Second, time.Second, time.Second)
+		r.Failed(phase, 1, "X", -1)
 		r.Request(phase, 1, time.Second, false)
 	}
 	taken := r.Take(new(Phases), Measured, 0, time.Second, time.Second)
@@ -131,8 +157,8 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 	spare := new(Phases)
 	record := func() {
 		for _, phase := range []int{Warmup, Measured} {
-			r.Sent(phase, time.Second, time.Millisecond, true)
-			r.Acknowledged(phase, 11, 100, time.Millisecond, 2*time.Millisecond, time.Second)
+			r.Sent(phase, 1, time.Second, time.Second, time.Millisecond, true)
+			r.Acknowledged(phase, 1, 11, 100, time.Millisecond, 2*time.Millisecond, time.Second)
 		}
 	}
 	for range 2 { // the memory of both sets of windows
@@ -151,7 +177,7 @@ func BenchmarkRecorder(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		at += 700
-		r.Sent(Measured, at, 400*time.Microsecond, true)
-		r.Acknowledged(Measured, int32(at>>8&7), 100, 2*time.Millisecond, 2400*time.Microsecond, at)
+		r.Sent(Measured, 1, at, at, 400*time.Microsecond, true)
+		r.Acknowledged(Measured, 1, int32(at>>8&7), 100, 2*time.Millisecond, 2400*time.Microsecond, at)
 	}
 }

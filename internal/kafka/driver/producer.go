@@ -144,11 +144,12 @@ type record struct {
 	key, value []byte // nil until a number is written
 }
 
-var _ engine.Placed = (*record)(nil)
+// OpRecords returns 1: an application hands its records over one by one.
+func (w *worker) OpRecords() int { return 1 }
 
 // Place returns the partition that the client has chosen. After the first answer the client
 // knows the topic, and chooses within Do.
-func (r *record) Place() int32 { return r.Partition }
+func (w *worker) Place(op *engine.Op) int32 { return op.State.(*record).Partition }
 
 func (w *worker) newRecord(op *engine.Op) *record {
 	r := &record{}

@@ -229,7 +229,7 @@ func TestALeaderThatDoesNotAnswerDoesNotStopTheOthers(t *testing.T) {
 		}
 	}()
 	var sum total
-	end, err := engine.Run(ctx, d.Plan, engine.Drivers{Send: d}, engine.Options{BufferOps: 160, DrainTimeout: 10 * time.Second, Status: status}, &sum)
+	end, err := engine.Run(ctx, d.Plan, engine.Drivers{Send: d}, engine.Options{BufferRecords: 160, DrainTimeout: 10 * time.Second, Status: status}, &sum)
 	if w := &sum.w; err != nil || !end.TimedOut || w.Offered != 2000 || w.Acknowledged < 2000-most {
 		t.Errorf("%d of %d acknowledged, want all but %d; %v, %v", w.Acknowledged, w.Offered, most, w.Errors, err)
 	}

@@ -170,7 +170,7 @@ func (s *session) limits() engine.Options {
 		DrainTimeout: s.Producer.DeliveryTimeout() + 5*time.Second,
 	}
 	if s.plan.Load.Rate.IsUnlimited() {
-		o.BufferOps = min(engine.DefaultBufferOps, driver.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
+		o.BufferRecords = min(engine.DefaultBufferRecords, driver.PipelineRecords(s.Producer, s.topics[0].Partitions, s.plan.Payload.MeanBytes()))
 	}
 	return o
 }

@@ -75,17 +75,17 @@ func canned(seed uint64, seconds int) []event {
 			if s == warmup && rng.IntN(4) == 0 {
 				of = stats.Warmup // was due in the warm-up
 			}
-			rec.Sent(of, due, delay, rng.IntN(2) == 0)
+			rec.Sent(of, 1, due, due, delay, rng.IntN(2) == 0)
 			broker := int32(1 + rng.IntN(3))
 			switch rng.IntN(50) {
 			case 0:
-				rec.Failed(of, []string{"NOT_LEADER_OR_FOLLOWER", "client:RECORD_TIMEOUT", "<&>"}[rng.IntN(3)], delay+service)
+				rec.Failed(of, 1, []string{"NOT_LEADER_OR_FOLLOWER", "client:RECORD_TIMEOUT", "<&>"}[rng.IntN(3)], delay+service)
 			case 1:
-				rec.Unknown(of, delay+service)
+				rec.Unknown(of, 1, delay+service)
 			case 2:
-				rec.Acknowledged(of, int32(rng.IntN(6)), 100, 2*time.Hour, 2*time.Hour, end) // out of range
+				rec.Acknowledged(of, 1, int32(rng.IntN(6)), 100, 2*time.Hour, 2*time.Hour, end) // out of range
 			default:
-				rec.Acknowledged(of, int32(rng.IntN(6)), 100, service, delay+service, min(end, due+delay+service))
+				rec.Acknowledged(of, 1, int32(rng.IntN(6)), 100, service, delay+service, min(end, due+delay+service))
 			}
 			rec.Request(of, broker, service, rng.IntN(30) == 0)
 			rec.Batch(of, broker, 3, 300, 100+rng.IntN(200))
