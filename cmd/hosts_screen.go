@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -64,30 +63,25 @@ func (r *remote) screenHeader(h result.Header) tui.Header {
 	return s
 }
 
-// stages are the coordinator's as the engine has them.
-var stages = map[cluster.Stage]engine.Stage{
-	cluster.Running: engine.Running, cluster.Collecting: engine.Draining, cluster.Finished: engine.Finished,
-}
-
-// waits are the stages before the load begins, as the screen names them.
-var waits = map[cluster.Stage]tui.State{
-	cluster.Lobby: tui.Lobby, cluster.Preparing: tui.Preparing, cluster.Syncing: tui.Preparing, cluster.Starting: tui.Preparing,
+// stages are the coordinator's as a snapshot has them.
+var stages = map[cluster.Stage]result.Stage{
+	cluster.Lobby: result.Gathering, cluster.Preparing: result.Preparing, cluster.Syncing: result.Preparing, cluster.Starting: result.Preparing,
+	cluster.Running: result.Running, cluster.Collecting: result.Draining, cluster.Finished: result.Finished,
 }
 
 // observe shows one second of the whole. It is called by one goroutine of the client's.
 func (r *remote) observe(t cluster.Tick) {
-	s := run.Second{Windows: t.Windows, Stage: stages[t.Stage], Sample: sampleOf(t), Buffered: t.Buffered, InFlight: t.InFlight}
+	s := run.Second{Windows: t.Windows, Sample: sampleOf(t)}
 	for _, w := range t.Windows {
 		r.fold.AddWindow(w)
 	}
 	r.fold.AddSample(s.Sample)
-	s.Verdict, s.ConsumerLag = r.fold.Verdict(), t.ConsumerLag
+	s.Snapshot = r.fold.Snapshot()
+	s.Snapshot.Live = result.Live{Stage: stages[t.Stage], Buffered: t.Buffered, InFlight: t.InFlight}
+	s.Snapshot.ConsumerLag.Records = t.ConsumerLag
 	if r.out.screen != nil && !r.out.broken.Load() {
 		show := tick(s)
 		show.Hosts, show.StartsIn, show.Notice = hostStates(t), max(0, -t.At), notice(t)
-		if state, waiting := waits[t.Stage]; waiting {
-			show.State = state
-		}
 		r.out.screen.Send(show)
 		return
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -174,7 +173,7 @@ func (o *output) screenHeader(h result.Header) tui.Header {
 func (o *output) Observe(s run.Second) {
 	if o.screen != nil && !o.broken.Load() {
 		o.screen.Send(tick(s))
-		if s.Stage == engine.Finished {
+		if s.Snapshot.Stage == result.Finished {
 			o.close()
 		}
 		return
@@ -189,7 +188,7 @@ func (o *output) Observe(s run.Second) {
 	}
 	o.used += s.Sample.ProcessCPU * s.Sample.Interval.Seconds()
 	o.sampled += s.Sample.Interval
-	if o.pending.End-o.pending.Start >= o.load.Interval-intervalSlack || s.Stage == engine.Finished {
+	if o.pending.End-o.pending.Start >= o.load.Interval-intervalSlack || s.Snapshot.Stage == result.Finished {
 		o.tell(s)
 	}
 }
@@ -202,11 +201,11 @@ const intervalSlack = 100 * time.Millisecond
 func (o *output) tell(s run.Second) {
 	defer func() { o.pending, o.used, o.sampled = stats.Window{}, 0, 0 }()
 	switch {
-	case o.pending.Empty() && s.Stage == engine.Draining && !o.load.Quiet && o.format != "perf-test":
+	case o.pending.Empty() && s.Snapshot.Stage == result.Draining && !o.load.Quiet && o.format != "perf-test":
 		o.env.say("waiting for the acknowledgements of %s; %s at most",
-			theme.Bytes(s.Buffered), theme.Duration(o.load.system.Producer.DeliveryTimeout()))
+			theme.Bytes(s.Snapshot.Buffered), theme.Duration(o.load.system.Producer.DeliveryTimeout()))
 	case o.pending.Empty():
-	case s.Stage == engine.Finished && o.pending.End-o.pending.Start < time.Second/2:
+	case s.Snapshot.Stage == result.Finished && o.pending.End-o.pending.Start < time.Second/2:
 		// The moment after the last second would read as a collapse.
 	case o.rows != nil:
 		o.note(o.rows.Interval(&o.pending))
@@ -226,7 +225,7 @@ func (o *output) progress(s run.Second) {
 		s.Sample.ProcessCPU = o.used / o.sampled.Seconds()
 	}
 	if p.Reads() {
-		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.Sample, p, s.ConsumerLag)
+		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.Sample, p, s.Snapshot.ConsumerLag.Records)
 		return
 	}
 	_ = report.Progress(o.env.Stderr, now, &o.pending, s.Sample, p.Load.Duration.Std())
@@ -274,16 +273,15 @@ func (e *Env) theme(noColor, ascii bool) *theme.Theme {
 	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(ascii), Dark: true})
 }
 
-// states are the engine's stages as the screen names them.
-var states = map[engine.Stage]tui.State{
-	engine.Opening: tui.Warmup, engine.WarmingUp: tui.Warmup, engine.Running: tui.Running,
-	engine.Draining: tui.Draining, engine.Finished: tui.Done,
+// states are the stages as the screen names them.
+var states = map[result.Stage]tui.State{
+	result.Gathering: tui.Lobby, result.Preparing: tui.Preparing, result.WarmingUp: tui.Warmup, result.Running: tui.Running, result.Draining: tui.Draining, result.Finished: tui.Done,
 }
 
 // tick is a second as the screen takes it.
 func tick(s run.Second) tui.Tick {
 	return tui.Tick{
-		Windows: s.Windows, Sample: s.Sample, Verdict: s.Verdict, State: states[s.Stage],
-		Buffered: s.Buffered, InFlight: s.InFlight,
+		Windows: s.Windows, Sample: s.Sample, Verdict: s.Snapshot.Verdict, State: states[s.Snapshot.Stage],
+		Buffered: s.Snapshot.Buffered, InFlight: s.Snapshot.InFlight,
 	}
 }

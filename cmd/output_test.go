@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -28,10 +28,9 @@ func TestALineOfProgressTellsTheCPUOfItsInterval(t *testing.T) {
 		s := run.Second{
 			Windows: []stats.Window{{Start: at, End: at + length, Offered: 1, Acknowledged: 1}},
 			Sample:  host.Sample{Interval: length, Cores: 4, ProcessCPU: []float64{0.5, 1.5, 0.25, 3}[i]},
-			Stage:   engine.Running,
 		}
 		if i == 3 {
-			s.Stage = engine.Finished
+			s.Snapshot.Stage = result.Finished
 		}
 		o.Observe(s)
 		at += length

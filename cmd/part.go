@@ -242,7 +242,8 @@ func (p *part) began(stop *stopper, now time.Time) result.Start {
 // Observe tells the agent of one second, without what a screen does not show.
 func (p *part) Observe(s run.Second) {
 	told := cluster.Second{
-		Sample: s.Sample, Stage: int32(s.Stage), Buffered: s.Buffered, InFlight: s.InFlight, ConsumerLag: s.ConsumerLag, BoundBy: s.Verdict,
+		Sample: s.Sample, Stage: int32(s.Snapshot.Stage), Buffered: s.Snapshot.Buffered, InFlight: s.Snapshot.InFlight,
+		ConsumerLag: s.Snapshot.ConsumerLag.Records, BoundBy: s.Snapshot.Verdict,
 	}
 	for i := range s.Windows {
 		told.Windows = append(told.Windows, s.Windows[i].Slim())

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // take takes in one event. Before the start every trouble is an error.
@@ -176,7 +176,7 @@ func (s *session) hostState(l *link) string {
 			waiting++
 		case partRunning:
 			running++
-			if engine.Stage(p.stage) == engine.Draining {
+			if result.Stage(p.stage) == result.Draining {
 				draining++
 			}
 		case partFailed, partGone:

@@ -78,7 +78,7 @@ type part struct {
 	stopped bool // then, when the user had stopped the load
 
 	// As it said last.
-	stage       int32 // an engine.Stage
+	stage       int32 // a result.Stage
 	sample      *host.Sample
 	buffered    int64
 	inFlight    int

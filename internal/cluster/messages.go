@@ -28,7 +28,7 @@ type Job struct {
 type Second struct {
 	Windows     []stats.Window  `json:"windows"` // as engine.Sink gets them; on their way to the screen without partitions
 	Sample      host.Sample     `json:"sample"`
-	Stage       int32           `json:"stage"` // an engine.Stage
+	Stage       int32           `json:"stage"` // a result.Stage
 	Buffered    int64           `json:"buffered_bytes"`
 	InFlight    int             `json:"in_flight"`
 	ConsumerLag int64           `json:"consumer_lag,omitempty"`

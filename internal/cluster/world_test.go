@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/wire"
-	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -500,7 +499,7 @@ func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 		sample := host.Sample{At: at, Interval: time.Second, Cores: 2, ProcessCPU: 1}
 		f.AddWindow(w)
 		f.AddSample(sample)
-		p.say(FromProcess{Second: &Second{Windows: []stats.Window{w}, Sample: sample, Stage: int32(engine.Running)}})
+		p.say(FromProcess{Second: &Second{Windows: []stats.Window{w}, Sample: sample, Stage: int32(result.Running)}})
 	}
 	return result.Completed, nil
 }

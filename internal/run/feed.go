@@ -58,14 +58,23 @@ func (f *feed) Observe(windows []stats.Window) {
 	}
 	f.fold.AddSample(sample)
 	f.write(windows, sample)
-	s := Second{
-		Windows: windows, Sample: sample, Verdict: f.fold.Verdict(),
-		Stage: engine.Stage(f.status.Stage.Load()), Buffered: f.status.Buffered.Load(),
-		InFlight: int(f.status.Requests.Load()), ConsumerLag: f.fold.ConsumerLag(),
+	if len(f.observers) == 0 {
+		return
+	}
+	s := Second{Windows: windows, Sample: sample, Snapshot: f.fold.Snapshot()}
+	s.Snapshot.Live = result.Live{
+		Stage:    stages[engine.Stage(f.status.Stage.Load())],
+		Buffered: f.status.Buffered.Load(), InFlight: int(f.status.Requests.Load()),
 	}
 	for _, o := range f.observers {
 		o.Send(s)
 	}
+}
+
+// stages are the engine's stages as a snapshot has them.
+var stages = map[engine.Stage]result.Stage{
+	engine.Opening: result.WarmingUp, engine.WarmingUp: result.WarmingUp, engine.Running: result.Running,
+	engine.Draining: result.Draining, engine.Finished: result.Finished,
 }
 
 // write writes a second to the run file.

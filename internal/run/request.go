@@ -9,7 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -60,13 +59,9 @@ type Observer interface{ Observe(Second) }
 
 // Second is what happened in one second of a run, or in several for a slow observer.
 type Second struct {
-	Windows     []stats.Window // one for each phase that had something to count, warm-up first
-	Sample      host.Sample
-	Verdict     verdict.Verdict // so far
-	Stage       engine.Stage
-	Buffered    int64 // bytes waiting for acknowledgements
-	InFlight    int   // requests
-	ConsumerLag int64 // records waiting to be read
+	Windows  []stats.Window // one for each phase that had something to count, warm-up first
+	Sample   host.Sample
+	Snapshot result.Snapshot // of the run up to here
 }
 
 // merge returns the second that spans an older one and s.

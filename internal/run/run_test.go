@@ -1,0 +1,277 @@
+package run_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// producing is a load of so many records on the broker inside the process.
+func producing(topic string, records int64) plan.Plan {
+	return plan.Plan{
+		Command: plan.Produce, Topic: plan.Topic{Name: topic, Partitions: 3}, Producers: 1, Seed: 1,
+		Load:    plan.Load{Rate: plan.Rate{PerSecond: 2000}, Records: records, Arrivals: plan.Uniform},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(256), Keys: plan.NoKeys},
+	}
+}
+
+func roundtrip(topic string, records int64) plan.Plan {
+	p := producing(topic, records)
+	p.Command, p.Verify, p.Payload.Stamp = plan.Roundtrip, true, true
+	p.Read = plan.Read{Consumers: 1, From: plan.From{Latest: true}, Commit: plan.CommitNone, Timeout: 20e9}
+	return p
+}
+
+// request is a run of a plan, with a run file.
+func request(t *testing.T, p plan.Plan) run.Request {
+	t.Helper()
+	k, _, err := system.New(&p, nil, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := run.CreateFile(filepath.Join(t.TempDir(), "run.ktr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Request{Plan: p, System: k, File: file}
+}
+
+// seconds is an observer that keeps everything.
+type seconds struct{ all []run.Second }
+
+func (s *seconds) Observe(one run.Second) { s.all = append(s.all, one) }
+
+// check checks that a run has counted its own records and no other's, live and replayed.
+func check(t *testing.T, p plan.Plan, path string, res result.Result, seen *seconds) {
+	t.Helper()
+	r, want := res.Records, p.Load.Records
+	if r.Acknowledged != want || r.Failed+r.Unknown+r.Unsent != 0 || p.Reads() && r.Consumed != want {
+		t.Errorf("%s: %+v, want %d", p.Topic.Name, r, want)
+	}
+	if res.Environment.Topic.Name != p.Topic.Name || res.Ended != result.Completed {
+		t.Errorf("topic %s %s, want %s", res.Environment.Topic.Name, res.Ended, p.Topic.Name)
+	}
+	if v := res.Verify; p.Verify && p.Reads() && (v == nil || v.Lost+v.Corrupted+v.Duplicated+v.Unchecked != 0) {
+		t.Errorf("%s: verified as %+v", p.Topic.Name, v)
+	}
+	last := seen.all[len(seen.all)-1].Snapshot
+	if last.Stage != result.Finished || last.All.Acknowledged != want {
+		t.Errorf("%s: the last snapshot has stage %v and %d records, want %d", p.Topic.Name, last.Stage, last.All.Acknowledged, want)
+	}
+	sameReplayed(t, path, res)
+}
+
+// sameReplayed checks that the run file gives the same document, byte for byte.
+func sameReplayed(t *testing.T, path string, res result.Result) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fold, err := result.Replay(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, replayed := document(t, res), document(t, fold.Result())
+	if !bytes.Equal(live, replayed) {
+		t.Errorf("the replayed result is not the live one:\n%s\n%s", live, replayed)
+	}
+}
+
+func document(t *testing.T, res result.Result) []byte {
+	t.Helper()
+	b, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestRunsInTurnAndAtOnceDoNotMix(t *testing.T) {
+	plans := []plan.Plan{producing("first", 700), roundtrip("second", 900), producing("third", 500)}
+	make := func(t *testing.T, p plan.Plan) {
+		r, seen := request(t, p), new(seconds)
+		res, err := run.Run(t.Context(), r, seen)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		check(t, p, r.File.Path(), res, seen)
+	}
+	t.Run("in turn", func(t *testing.T) {
+		for _, p := range plans[:2] {
+			make(t, p)
+		}
+	})
+	t.Run("at once", func(t *testing.T) {
+		var all sync.WaitGroup
+		for _, p := range plans {
+			all.Go(func() { make(t, p) })
+		}
+		all.Wait()
+	})
+}
+
+// An observer that hangs keeps neither the run from its end nor the others from seconds, and
+// gets all windows in the end.
+func TestAnObserverThatHangsHoldsUpNobody(t *testing.T) {
+	p := producing("hung", 3000)
+	r := request(t, p)
+	over, seen := make(chan struct{}), new(seconds)
+	var calls, acknowledged int64
+	hung := observerFunc(func(s run.Second) {
+		<-over
+		calls++
+		for i := range s.Windows {
+			acknowledged += s.Windows[i].Acknowledged
+		}
+	})
+	other := observerFunc(func(s run.Second) {
+		seen.Observe(s)
+		if s.Snapshot.Stage == result.Finished {
+			close(over)
+		}
+	})
+	res, err := run.Run(t.Context(), r, hung, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, p, r.File.Path(), res, seen)
+	if calls != 2 || acknowledged != p.Load.Records {
+		t.Errorf("%d records in %d calls, want all %d in 2", acknowledged, calls, p.Load.Records)
+	}
+}
+
+// An observer that hangs for ever is left when the run is ended.
+func TestARunThatIsEndedWaitsForNoObserver(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	never := make(chan struct{})
+	defer close(never)
+	hung := observerFunc(func(run.Second) { end(); <-never })
+	p := producing("ended", 1e6)
+	if res, err := run.Run(ctx, request(t, p), hung); err != nil || res.Ended != result.Interrupted {
+		t.Errorf("it %s, %v", res.Ended, err)
+	}
+}
+
+type observerFunc func(run.Second)
+
+func (f observerFunc) Observe(s run.Second) { f(s) }
+
+// What is written is read again from its ledger, by runs on one broker.
+func TestALedgerIsReadAgain(t *testing.T) {
+	broker, err := kafka.StartEmbedded(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	p := producing("ledger", 1200)
+	p.Bootstrap, p.Verify, p.Payload.Stamp = broker.Addrs(), true, true
+	r, seen := request(t, p), new(seconds)
+	notices := make(map[run.NoticeKind]run.Notice)
+	r.Notify = func(n run.Notice) { notices[n.Kind] = n }
+	res, err := run.Run(t.Context(), r, seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, p, r.File.Path(), res, seen)
+	if n := notices[run.TopicCreated]; n.Text == "" || n.Kind.Warning() {
+		t.Errorf("notices %+v", notices)
+	}
+
+	c := plan.Plan{Command: plan.Consume, Bootstrap: p.Bootstrap, Verify: true, Read: plan.Read{Consumers: 2, Commit: plan.CommitNone, ToEnd: true, Timeout: 20e9}}
+	book, err := run.ReadBook(notices[run.LedgerWritten].Path, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, seen = request(t, c), new(seconds)
+	r.Book = book
+	if res, err = run.Run(t.Context(), r, seen); err != nil {
+		t.Fatal(err)
+	}
+	if v := res.Verify; res.Records.Consumed != 1200 || res.Reading != result.ReadAll || v == nil || v.Lost+v.Unchecked != 0 {
+		t.Errorf("%d read until %s; %+v", res.Records.Consumed, res.Reading, v)
+	}
+	sameReplayed(t, r.File.Path(), res)
+}
+
+// A snapshot holds what the run file holds up to the same second, and nothing else.
+func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
+	p := roundtrip("snapshots", 5000)
+	p.Load.Warmup.Records = 1000
+	r, seen := request(t, p), new(seconds)
+	if _, err := run.Run(t.Context(), r, seen); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(r.File.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	var prefix []byte
+	for line := range bytes.Lines(file) {
+		prefix = append(prefix, line...)
+		if !bytes.HasPrefix(line, []byte(`{"sample"`)) {
+			continue
+		}
+		fold, err := result.Replay(bytes.NewReader(prefix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fold.Snapshot()
+		for _, s := range seen.all {
+			if s.Snapshot.At != want.At {
+				continue
+			}
+			compared++
+			want.Live = s.Snapshot.Live // which no file holds
+			if diff := cmp.Diff(want, s.Snapshot, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("the snapshot at %v (-run file +observed):\n%s", want.At, diff)
+			}
+		}
+	}
+	if compared != len(seen.all) || compared < 3 {
+		t.Errorf("%d of %d snapshots were compared", compared, len(seen.all))
+	}
+}
+
+func TestARunThatCannotBeginLeavesNothing(t *testing.T) {
+	for name, change := range map[string]func(*run.Request){
+		"the ledger exists":      func(r *run.Request) { r.Plan.Verify, r.Ledger = true, r.File.Path() },
+		"it is not to begin":     func(r *run.Request) { r.Opened = func(result.Header) error { return errNo } },
+		"too few partitions":     func(r *run.Request) { r.Plan.Share.Slots = 5 },
+		"no such bootstrap":      func(r *run.Request) { r.Plan.Bootstrap = []string{"no port:x"} },
+		"a topic too replicated": func(r *run.Request) { r.Plan.Topic.ReplicationFactor = 9 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(t, producing("never", 10))
+			path := r.File.Path()
+			change(&r)
+			res, err := run.Run(t.Context(), r)
+			if err == nil || res.RunID != "" {
+				t.Errorf("run %q, %v", res.RunID, err)
+			}
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Errorf("the run file is there: %v", err)
+			}
+		})
+	}
+}
+
+var errNo = errors.New("no")
