@@ -1,0 +1,195 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const password = "hunter2 \"\x00é"
+
+// holder has a secret wherever a struct can have one.
+type holder struct {
+	Name     string
+	Exported Text
+	private  Text
+	Pointer  *Text
+	List     []Text
+	ByName   map[string]Text
+	Any      any
+	Nested   struct{ inner Text }
+	fails    error
+}
+
+func newHolder() *holder {
+	t := New(password)
+	h := &holder{Name: "kt", Exported: t, private: t, Pointer: &t, List: []Text{t}, ByName: map[string]Text{"a": t}, Any: t}
+	h.Nested.inner = t
+	h.fails = fmt.Errorf("log in with %v", t)
+	return h
+}
+
+// leaks reports whether a text has the password in it, as it is or encoded.
+func leaks(text string) bool {
+	quoted := fmt.Sprintf("%q", password)
+	asJSON, _ := json.Marshal(password)
+	low, high := hex.EncodeToString([]byte(password)), fmt.Sprintf("%X", password)
+	for _, form := range []string{
+		password, "hunter2", quoted[1 : len(quoted)-1], string(asJSON[1 : len(asJSON)-1]), low, high, fmt.Sprintf("% x", password),
+		base64.StdEncoding.EncodeToString([]byte(password)), fmt.Sprint([]byte(password)), fmt.Sprintf("%#v", []byte(password)),
+	} {
+		if strings.Contains(text, form) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestOnlyRevealShowsASecret(t *testing.T) {
+	if got := New(password).Reveal(); got != password {
+		t.Errorf("Reveal gives %q", got)
+	}
+	if got := (Text{}).Reveal(); got != "" {
+		t.Errorf("of the zero value %q", got)
+	}
+	if text := New(password); fmt.Sprint(text) != hidden || text.String() != hidden {
+		t.Errorf("prints as %v", text)
+	}
+	if !leaks("user hunter2") || leaks(hidden) {
+		t.Error("leaks does not tell them apart")
+	}
+}
+
+func TestNoVerbOfFmtShowsASecret(t *testing.T) {
+	h := newHolder()
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%#q", "%d", "%t", "%p", "%T", "%w", "%10.3s", "%c", "%U"} {
+		for name, value := range map[string]any{
+			"a Text": New(password), "a pointer": h.Pointer, "a struct": *h, "a pointer to a struct": h, "a slice": h.List, "a map": h.ByName,
+			"an array": [1]Text{New(password)}, "a private field": struct{ t Text }{New(password)}, "a private pointer": struct{ t *Text }{h.Pointer},
+			"a private interface": struct{ v any }{New(password)}, "a private slice": struct{ l []Text }{h.List},
+		} {
+			got := fmt.Sprintf(verb, value)
+			own := name == "a Text" && !slices.Contains([]string{"%T", "%p", "%w"}, verb) // of those fmt asks no Formatter
+			if leaks(got) || own && got != hidden {
+				t.Errorf("%s of %s: %s", verb, name, got)
+			}
+		}
+	}
+}
+
+func TestNoLogShowsASecret(t *testing.T) {
+	h := newHolder()
+	var out bytes.Buffer
+	plain := log.New(&out, "", 0)
+	plain.Println(h, *h, h.Exported)
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
+		slog.New(handler).With("held", h.Exported).Error("x", "text", h.Exported, "pointer", h.Pointer, "struct", *h, "list", h.List, "error", h.fails,
+			slog.Group("group", "text", h.Exported))
+	}
+	if leaks(out.String()) || strings.Count(out.String(), hidden) < 10 {
+		t.Errorf("logged: %s", out.String())
+	}
+}
+
+func TestNoErrorShowsASecret(t *testing.T) {
+	h := newHolder()
+	err := errors.Join(h.fails, fmt.Errorf("open %+v: %w", h, h.fails), fmt.Errorf("%w", errors.New(h.Exported.String())))
+	if text := fmt.Sprintf("%v %+v %#v", err, err, err); leaks(text) {
+		t.Error(text)
+	}
+}
+
+func TestNoEncodingShowsASecret(t *testing.T) {
+	type plain struct {
+		Secret Text
+		List   []Text
+		ByName map[string]Text
+	}
+	h := newHolder()
+	p := plain{h.Exported, h.List, h.ByName}
+	for name, encode := range map[string]func(any) ([]byte, error){
+		"json": json.Marshal,
+		"yaml": func(v any) ([]byte, error) { return yaml.Marshal(v) },
+		"xml": func(v any) ([]byte, error) {
+			return xml.Marshal(struct {
+				XMLName xml.Name `xml:"secret"`
+				Text    Text
+			}{Text: v.(plain).Secret})
+		},
+		"template": func(v any) ([]byte, error) {
+			var out bytes.Buffer
+			err := template.Must(template.New("").Parse("{{.}} {{.Secret}} {{range .List}}{{.}}{{end}} {{js .Secret}} {{printf \"%x\" .Secret}}")).Execute(&out, v)
+			return out.Bytes(), err
+		},
+	} {
+		out, err := encode(p)
+		if err != nil || leaks(string(out)) || !bytes.Contains(out, []byte(hidden)) {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+	}
+	for name, v := range map[string]any{"a Text": h.Exported, "a struct": p, "a list": h.List} {
+		var out bytes.Buffer
+		if err := gob.NewEncoder(&out).Encode(v); err == nil || leaks(out.String()) {
+			t.Errorf("gob of %s: %q, %v", name, out.String(), err)
+		}
+	}
+}
+
+// What was hidden once must not come back as a password that reads [hidden].
+func TestNothingDecodesIntoASecret(t *testing.T) {
+	into := struct{ Secret Text }{New(password)}
+	for name, decode := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": yaml.Unmarshal} {
+		if err := decode([]byte(`{"Secret": "[hidden]", "secret": "[hidden]"}`), &into); err == nil || into.Secret.Reveal() != password {
+			t.Errorf("%s: %q, %v", name, into.Secret.Reveal(), err)
+		}
+	}
+}
+
+// Printers such as spew and go-cmp walk through everything, fields that are not exported too.
+func TestNoWalkByReflectionReachesASecret(t *testing.T) {
+	var walk func(v reflect.Value)
+	seen := 0
+	walk = func(v reflect.Value) {
+		seen++
+		switch v.Kind() {
+		case reflect.String:
+			if leaks(v.String()) {
+				t.Errorf("reached %q", v.String())
+			}
+		case reflect.Pointer, reflect.Interface:
+			if !v.IsNil() {
+				walk(v.Elem())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(v.Field(i))
+			}
+		case reflect.Slice, reflect.Array:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.Map:
+			for _, key := range v.MapKeys() {
+				walk(v.MapIndex(key))
+			}
+		}
+	}
+	walk(reflect.ValueOf(newHolder()))
+	if seen < 15 {
+		t.Errorf("only %d values were looked at", seen)
+	}
+}
