@@ -119,6 +119,23 @@ func TestImportsPointDownTheLayers(t *testing.T) {
 	}
 }
 
+// A second engine, and a second kind of system, must find nothing of Kafka's client below
+// their own layer.
+func TestOnlyAdaptersKnowTheKafkaClient(t *testing.T) {
+	table := readTable(t)
+	for _, f := range readFiles(t) {
+		layer := slices.Index(layers, table[f.pkg].layer)
+		if f.test || layer < 0 || layer >= slices.Index(layers, "adapter") {
+			continue
+		}
+		for _, p := range f.imports {
+			if strings.HasPrefix(p, "github.com/twmb/") || room(strings.TrimPrefix(p, module+"/")) == "kafka" {
+				t.Errorf("%s imports %s: %s lies below the adapters", f.name, p, f.pkg)
+			}
+		}
+	}
+}
+
 // room is the folder of internal that a package lies in.
 func room(pkg string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(pkg, "internal/"), "/")

@@ -4,14 +4,23 @@ import (
 	"context"
 	"time"
 
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Driver makes the workers that carry the load. The kafka package has the real
 // ones.
 type Driver interface {
-	// Open makes the worker of one shard, ready to take records at once.
+	// Open makes the worker of one shard, ready to take records at once. What the worker
+	// knows beside the outcomes of its ops, such as the requests and batches of each broker,
+	// it counts with Shard.Record.
 	Open(ctx context.Context, s *Shard) (Worker, error)
+	// Acked returns, by partition, the offset after the newest acknowledged record that
+	// carries a stamp. Any goroutine may ask.
+	Acked() []int64
+	// Lanes returns all stamped records that were written, and their outcomes. It is called
+	// when the load is over.
+	Lanes() []ledger.Lane
 }
 
 // Worker carries the records of one shard.
@@ -47,6 +56,10 @@ type ReadDriver interface {
 	// Elsewhere grows while other processes read partitions of the same groups, as far
 	// as it is known. Any goroutine may ask.
 	Elsewhere() int64
+	// Readings returns what was read of the stamped records, one reading for each group. It
+	// is called when the load is over, of a plan with Verify. The error says which logs are
+	// not known: the records there count as unchecked.
+	Readings(ctx context.Context) ([]*ledger.Reader, error)
 }
 
 // Reader reads the records of one shard. Its methods are called one after the other.

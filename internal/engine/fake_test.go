@@ -14,6 +14,7 @@ import (
 // fake is a driver that does as it is told. Its workers answer in order; the zero
 // value answers at once.
 type fake struct {
+	Driver                                   // nothing is asked of what it wrote
 	latency  time.Duration                   // from Do to the answer
 	stall    [2]time.Duration                // what would be answered in between is answered at the end of it
 	silent   bool                            // it never answers

@@ -15,6 +15,8 @@ import (
 
 // fakeLog is a log that fills at a rate, and the driver of its readers.
 type fakeLog struct {
+	ReadDriver // nothing is asked of what it read
+
 	perSecond float64       // how fast it fills; 0: it holds records from the start
 	records   atomic.Int64  // there are at most so many
 	batch     int           // records of a poll at most

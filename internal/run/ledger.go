@@ -67,13 +67,13 @@ func (m *maker) account(ctx context.Context) (*ledger.Verdict, error) {
 	}
 	var err error
 	if m.Plan.Writes() {
-		m.book.Lanes = m.session.Lanes()
+		m.book.Lanes = m.clients.Send.Lanes()
 		err = m.writeLedger()
 	}
 	if !m.Plan.Reads() || !m.Plan.Verify {
 		return nil, err
 	}
-	readings, unknown := m.session.Readings(ctx)
+	readings, unknown := m.clients.Read.Readings(ctx)
 	if unknown != nil {
 		m.Notify(Notice{Kind: LogsUnknown, Text: "what the logs of some partitions hold is not known, so their records count as unchecked: " + strings.Join(reasons(unknown), "; ")})
 	}

@@ -43,6 +43,7 @@ type maker struct {
 	Request
 
 	session Session
+	clients Clients
 	header  result.Header
 	book    *ledger.Book // nil: no record is accounted for
 	feed    *feed
@@ -78,8 +79,8 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		book.Run = stampRun(m.header.RunID)
 		m.book = book
 	}
-	clients, err := m.session.Open(ctx, m.book)
-	if err != nil {
+	var err error
+	if m.clients, err = m.session.Open(ctx, m.book); err != nil {
 		return engine.End{}, err
 	}
 	if m.Opened != nil {
@@ -91,14 +92,14 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		return engine.End{}, err
 	}
 	defer m.feed.close(ctx)
-	return engine.Run(ctx, m.Plan, clients.Drivers, m.options(clients), m.feed)
+	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(), m.feed)
 }
 
 // options completes the limits of the clients with what is the run's.
-func (m *maker) options(c Clients) engine.Options {
-	o := c.Limits
+func (m *maker) options() engine.Options {
+	o := m.clients.Limits
 	o.Stop, o.Status = m.Stop, m.Status
-	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, c.Sources...)
+	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
 	o.Started = func() { m.feed.begin(m.start()) }
 	if m.Ready != nil {
 		o.Ready = func(ctx context.Context) error { return m.Ready(ctx, m.header) }

@@ -35,12 +35,6 @@ type Session interface {
 	// Open makes what carries the load. book may be nil. If it is the one that NewBook
 	// made, what is written is stamped as its records.
 	Open(ctx context.Context, book *ledger.Book) (Clients, error)
-	// Lanes returns what was written, record by record. It is called when the load is over.
-	Lanes() []ledger.Lane
-	// Readings returns what was read of the records of the book, one reading for each group.
-	// It is called when the load is over, of a plan with Verify that reads. The error says
-	// which logs are not known: the records there count as unchecked.
-	Readings(ctx context.Context) ([]*ledger.Reader, error)
 	// Delete deletes what Connect has made, and nothing else.
 	Delete(ctx context.Context) error
 	// Close ends the session.

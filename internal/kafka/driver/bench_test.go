@@ -46,7 +46,10 @@ func (o *ownCost) Do(op *engine.Op) bool {
 func (o *ownCost) Flush(context.Context) error { return nil }
 func (o *ownCost) Close() error                { return nil }
 
-type ownDriver struct{ values *Values }
+type ownDriver struct {
+	engine.Driver
+	values *Values
+}
 
 func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
 	p := benchPlan(1)
@@ -71,7 +74,7 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			if _, err := engine.Run(context.Background(), p, engine.Drivers{Send: ownDriver{values}}, engine.Options{}, discard{}); err != nil {
+			if _, err := engine.Run(context.Background(), p, engine.Drivers{Send: ownDriver{values: values}}, engine.Options{}, discard{}); err != nil {
 				b.Fatal(err)
 			}
 		})

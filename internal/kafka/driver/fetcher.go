@@ -323,3 +323,24 @@ func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, star
 	}
 	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
 }
+
+// headerSum is the checksum of headers, as a stamp covers it.
+func headerSum(headers []kgo.RecordHeader) (sum uint32) {
+	for i := range headers {
+		sum = ledger.AddHeader(sum, headers[i].Key, headers[i].Value)
+	}
+	return sum
+}
+
+// account adds a record that was read to the ledger.
+func account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus {
+	const byProducer = 0 // message.timestamp.type is CreateTime
+	read := ledger.Record{
+		Offset: r.Offset, Epoch: r.LeaderEpoch, Value: r.Value, Millis: -1,
+		Around: ledger.Around{Key: r.Key, Headers: headerSum(r.Headers)},
+	}
+	if r.Attrs.TimestampType() == byProducer {
+		read.Millis = r.Timestamp.UnixMilli()
+	}
+	return log.Add(&read, s)
+}

@@ -73,8 +73,7 @@ func (p *Producer) source(index int) *source {
 	return p.Values.source(p.Plan, number, all)
 }
 
-// Lanes are what the producers wrote, record by record. Call it when the run is
-// over.
+// Lanes returns all records that the producers wrote, and their outcomes.
 func (p *Producer) Lanes() []ledger.Lane {
 	var lanes []ledger.Lane
 	for _, s := range p.stampers {
@@ -83,7 +82,7 @@ func (p *Producer) Lanes() []ledger.Lane {
 	return lanes
 }
 
-// Acked is, by partition, the offset after the newest record that was acknowledged.
+// Acked returns, by partition, the offset after the newest record that was acknowledged.
 func (p *Producer) Acked() []int64 {
 	acked := make([]int64, p.Partitions)
 	for _, s := range p.stampers {
@@ -92,6 +91,15 @@ func (p *Producer) Acked() []int64 {
 		}
 	}
 	return acked
+}
+
+// keyPartitioner returns a function that chooses partitions by key, as the client does.
+func keyPartitioner(topic string) func(key []byte, partitions int) int {
+	of, r := kgo.StickyKeyPartitioner(nil).ForTopic(topic), new(kgo.Record)
+	return func(key []byte, partitions int) int {
+		r.Key = key
+		return of.Partition(r, partitions)
+	}
 }
 
 func recordHeaders(hs []plan.Header) []kgo.RecordHeader {
@@ -186,7 +194,8 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	w.source.fill(r, op.Index)
 	r.Timestamp = op.Wall
 	if w.stamps != nil {
-		w.stamps.put(r, op)
+		r.Partition = w.stamps.choose(r.Key, len(r.Value))
+		r.seq, r.Timestamp = w.stamps.put(r.Value, r.Key, r.Partition, op)
 	}
 	op.Bytes = len(r.Key) + len(r.Value)
 	w.client.Produce(context.Background(), &r.Record, r.done)

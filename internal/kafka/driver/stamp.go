@@ -4,11 +4,11 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-
-	"github.com/twmb/franz-go/pkg/kgo"
+	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // stamper gives the records of one producer their partitions and their stamps. A
@@ -22,7 +22,7 @@ type stamper struct {
 	shard      *engine.Shard
 	headers    uint32 // the checksum of those that every record has
 	blind      bool   // acks=0: the brokers do not say where a record is
-	byKey      kgo.TopicPartitioner
+	byKey      func(key []byte, partitions int) int
 	ignoreKeys bool    // partitioner.ignore.keys
 	adaptive   bool    // partitioner.adaptive.partitioning.enable
 	partitions []int32 // those that this process writes to
@@ -44,9 +44,9 @@ const passOver = 2
 func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
-		headers:    headerSum(recordHeaders(p.Plan.Payload.Headers)),
+		headers:    planHeaderSum(p.Plan.Payload.Headers),
 		blind:      p.Settings.Acks() == "0",
-		byKey:      kgo.StickyKeyPartitioner(nil).ForTopic(p.Plan.Topic.Name),
+		byKey:      keyPartitioner(p.Plan.Topic.Name),
 		ignoreKeys: p.Settings.IgnoresKeys(),
 		adaptive:   p.Settings.Adaptive(),
 		batch:      p.Settings.BatchSize(),
@@ -65,42 +65,31 @@ func newStamper(p *Producer, s *engine.Shard) *stamper {
 	return t
 }
 
-// put chooses the record's partition and writes its stamp. The record's timestamp is
-// then the stamp's.
-func (t *stamper) put(r *record, op *engine.Op) {
-	if r.Key != nil && !t.ignoreKeys {
-		r.Partition = t.partitions[t.byKey.Partition(&r.Record, len(t.partitions))]
-	} else {
-		r.Partition = t.turn(len(r.Value))
+// choose chooses the partition of a record.
+func (t *stamper) choose(key []byte, bytes int) int32 {
+	if key != nil && !t.ignoreKeys {
+		return t.partitions[t.byKey(key, len(t.partitions))]
 	}
-	r.seq = t.account.Next(r.Partition)
-	stamp := ledger.Stamp{
-		Run: t.run, Seq: r.seq, Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
-		Partition: r.Partition, Warmup: op.Warmup(),
-	}
-	stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: t.headers})
-	r.Timestamp = stamp.Time()
+	return t.turn(bytes)
 }
 
-// headerSum is the checksum of headers, as a stamp covers it.
-func headerSum(headers []kgo.RecordHeader) (sum uint32) {
+// put writes the stamp of a record for a partition into its value. It returns the
+// record's number there, and the timestamp that the record must have.
+func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq int64, at time.Time) {
+	stamp := ledger.Stamp{
+		Run: t.run, Seq: t.account.Next(partition), Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
+		Partition: partition, Warmup: op.Warmup(),
+	}
+	stamp.Put(value, ledger.Around{Key: key, Headers: t.headers})
+	return stamp.Seq, stamp.Time()
+}
+
+// planHeaderSum is the checksum of the headers of a plan, as a stamp covers it.
+func planHeaderSum(headers []plan.Header) (sum uint32) {
 	for i := range headers {
-		sum = ledger.AddHeader(sum, headers[i].Key, headers[i].Value)
+		sum = ledger.AddHeader(sum, headers[i].Key, []byte(headers[i].Value))
 	}
 	return sum
-}
-
-// account adds a record that was read to the ledger.
-func account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus {
-	const byProducer = 0 // message.timestamp.type is CreateTime
-	read := ledger.Record{
-		Offset: r.Offset, Epoch: r.LeaderEpoch, Value: r.Value, Millis: -1,
-		Around: ledger.Around{Key: r.Key, Headers: headerSum(r.Headers)},
-	}
-	if r.Attrs.TimestampType() == byProducer {
-		read.Millis = r.Timestamp.UnixMilli()
-	}
-	return log.Add(&read, s)
 }
 
 // turn is the partition whose turn it is.

@@ -20,13 +20,16 @@ import (
 func stamping(t *testing.T, partitions int) *stamper {
 	t.Helper()
 	var shard *engine.Shard
-	_, _ = engine.Run(t.Context(), plan.Plan{Command: plan.Produce, Producers: 1}, engine.Drivers{Send: shardTaker{&shard}}, engine.Options{}) // it sends nothing
+	_, _ = engine.Run(t.Context(), plan.Plan{Command: plan.Produce, Producers: 1}, engine.Drivers{Send: shardTaker{shard: &shard}}, engine.Options{}) // it sends nothing
 	d := &Producer{Plan: plan.Plan{Topic: plan.Topic{Name: "t"}}, Settings: producing(t, 0, "batch.size=1000"), Partitions: partitions, Run: testRun}
 	return newStamper(d, shard)
 }
 
 // shardTaker is a driver that takes the shard of a run and leaves.
-type shardTaker struct{ shard **engine.Shard }
+type shardTaker struct {
+	engine.Driver
+	shard **engine.Shard
+}
 
 func (d shardTaker) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
 	*d.shard = s
@@ -40,7 +43,8 @@ func (t *stamper) next(key string, size int) *record {
 	if key != "" {
 		r.Key = []byte(key)
 	}
-	t.put(r, &engine.Op{})
+	r.Partition = t.choose(r.Key, size)
+	r.seq, r.Timestamp = t.put(r.Value, r.Key, r.Partition, &engine.Op{})
 	return r
 }
 

@@ -106,14 +106,6 @@ func (s *session) sources() (all []engine.Source, err error) {
 	return all, nil
 }
 
-// Lanes returns what the producers wrote.
-func (s *session) Lanes() []ledger.Lane { return s.producer.Lanes() }
-
-// Readings returns what the consumers read, one reading for each group.
-func (s *session) Readings(ctx context.Context) ([]*ledger.Reader, error) {
-	return s.consumer.Readings(ctx)
-}
-
 // Delete deletes the topic that was created for the load.
 func (s *session) Delete(ctx context.Context) error {
 	if t := &s.topics[0]; t.Created {
