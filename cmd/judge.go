@@ -87,7 +87,7 @@ func judgeReading(res result.Result, output string) error {
 	case !p.Reads():
 	case res.ReadError != "":
 		return &exitError{exitFailed, fmt.Errorf("reading ended: %s", res.ReadError)}
-	case res.Reading != string(engine.ReadIdle):
+	case res.ReadEnd != string(engine.ReadIdle):
 	case output == "perf-test": // it has said so, and Kafka's tool ends with 0 then
 	case p.Load.Records > 0 && !p.Writes():
 		return &exitError{exitFailed, fmt.Errorf("%s of %s read: none came for %s (--timeout)", theme.Count(res.Records.Consumed), theme.Plural(p.RecordsToRead(), "record was", "records were"), p.Read.Timeout)}

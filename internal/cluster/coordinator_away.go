@@ -128,7 +128,7 @@ func (s *session) stateOf(name string) result.PartState {
 	if err := set.Add(name, f, info.Size()); err != nil {
 		return result.PartLost
 	}
-	return set.Sources()[0].State
+	return set.RunFiles()[0].State
 }
 
 // lose gives a host up.

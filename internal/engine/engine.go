@@ -93,7 +93,7 @@ type End struct {
 	Sending  time.Duration // until the last record was handed over
 	Stopped  bool          // by Options.Stop or ctx, before the load was over
 	TimedOut bool          // outstanding records were given up at the drain timeout
-	Reading  ReadEnd       // why reading was over; "" when nobody read
+	ReadEnd  ReadEnd       // why reading was over; "" when nobody read
 	ReadErr  error         // of ReadFailed
 }
 

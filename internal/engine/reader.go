@@ -214,7 +214,7 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	rs.cancel()
 	r.collectUntil(ctx, done(func() { rs.flush(ctx) }), nil, 0, func() {})
 	rs.mu.Lock()
-	end.Reading, end.ReadErr = rs.end, rs.err
+	end.ReadEnd, end.ReadErr = rs.end, rs.err
 	rs.mu.Unlock()
 }
 

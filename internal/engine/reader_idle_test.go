@@ -29,8 +29,8 @@ func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if end.Reading != tc.end || log.read.Load() != tc.want {
-					t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.Reading, tc.want, tc.end)
+				if end.ReadEnd != tc.end || log.read.Load() != tc.want {
+					t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.ReadEnd, tc.want, tc.end)
 				}
 			})
 		})
@@ -53,8 +53,8 @@ func TestReadersDoNotGiveUpWhileOthersOfTheirGroupRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if end.Reading != ReadIdle || !within(end.Elapsed, 70*time.Second, time.Second) {
-			t.Errorf("it ended after %v, %q; want 10s after the others", end.Elapsed, end.Reading)
+		if end.ReadEnd != ReadIdle || !within(end.Elapsed, 70*time.Second, time.Second) {
+			t.Errorf("it ended after %v, %q; want 10s after the others", end.Elapsed, end.ReadEnd)
 		}
 	})
 }

@@ -160,8 +160,8 @@ func TestReadingEndsForAReason(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				end, w := runReaders(t, consuming(tc.load, tc.read), tc.log(), Options{})
-				if end.Reading != tc.why || math.Abs(float64(w.Consumed-tc.want)) > 25 || tc.why != ReadDuration && w.Consumed != tc.want {
-					t.Errorf("%d records, end %q; want %d, %q", w.Consumed, end.Reading, tc.want, tc.why)
+				if end.ReadEnd != tc.why || math.Abs(float64(w.Consumed-tc.want)) > 25 || tc.why != ReadDuration && w.Consumed != tc.want {
+					t.Errorf("%d records, end %q; want %d, %q", w.Consumed, end.ReadEnd, tc.want, tc.why)
 				}
 				if (end.ReadErr != nil) != (tc.why == ReadFailed) {
 					t.Errorf("error %v", end.ReadErr)
@@ -179,8 +179,8 @@ func TestAStopEndsReadingAtOnce(t *testing.T) {
 		stop := make(chan struct{})
 		time.AfterFunc(1500*time.Millisecond, func() { close(stop) })
 		end, w := runReaders(t, consuming(plan.Load{}, plan.Read{}), newLog(1000, 1e6), Options{Stop: stop})
-		if !end.Stopped || end.Reading != ReadStopped || w.Consumed < 1400 || w.Consumed > 1500 || end.Elapsed > 1600*time.Millisecond {
-			t.Errorf("stopped %v, end %q, %d records in %v", end.Stopped, end.Reading, w.Consumed, end.Elapsed)
+		if !end.Stopped || end.ReadEnd != ReadStopped || w.Consumed < 1400 || w.Consumed > 1500 || end.Elapsed > 1600*time.Millisecond {
+			t.Errorf("stopped %v, end %q, %d records in %v", end.Stopped, end.ReadEnd, w.Consumed, end.Elapsed)
 		}
 	})
 }
@@ -245,8 +245,8 @@ func TestOneAtATimeWaitsForItsReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := c.all()
-		if w.Acknowledged != 50 || w.Consumed != 50 || end.Reading != ReadAll {
-			t.Errorf("%d acknowledged and %d consumed, end %q; want 50 each", w.Acknowledged, w.Consumed, end.Reading)
+		if w.Acknowledged != 50 || w.Consumed != 50 || end.ReadEnd != ReadAll {
+			t.Errorf("%d acknowledged and %d consumed, end %q; want 50 each", w.Acknowledged, w.Consumed, end.ReadEnd)
 		}
 	})
 }
@@ -292,8 +292,8 @@ func TestSendingEndsWhenReadingFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if end.Reading != ReadFailed || end.Elapsed > time.Second {
-			t.Errorf("end %q after %v, want failed at once", end.Reading, end.Elapsed)
+		if end.ReadEnd != ReadFailed || end.Elapsed > time.Second {
+			t.Errorf("end %q after %v, want failed at once", end.ReadEnd, end.Elapsed)
 		}
 	})
 }
@@ -310,8 +310,8 @@ func TestAnAimThatNeverComesEndsWithTheTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if end.Reading != ReadIdle || end.Elapsed < 5*time.Second || end.Elapsed > 6*time.Second {
-			t.Errorf("end %q after %v, want timeout after 5 s", end.Reading, end.Elapsed)
+		if end.ReadEnd != ReadIdle || end.Elapsed < 5*time.Second || end.Elapsed > 6*time.Second {
+			t.Errorf("end %q after %v, want timeout after 5 s", end.ReadEnd, end.Elapsed)
 		}
 		if len(c.calls) < 5 {
 			t.Errorf("%d seconds were told while it waited, want 5", len(c.calls))

@@ -68,14 +68,14 @@ func together(r result.Result, hosts []result.HostRow, processes ...result.Proce
 	}}
 	for _, p := range processes {
 		if p.State != result.PartMissing {
-			r.Sources = append(r.Sources, result.Source{
+			r.RunFiles = append(r.RunFiles, result.MergedFile{
 				SHA256: strings.Repeat("0a", 32), Bytes: 4_380_000, RunID: p.RunID, Host: p.Host, Process: p.Process, State: p.State, Counted: p.Counted, KTVersion: "1.2.3",
 			})
 		}
 	}
 	for _, h := range hosts {
 		if h.Busy != nil {
-			r.Sources = append(r.Sources, result.Source{SHA256: strings.Repeat("0b", 32), Bytes: 43_800, RunID: "w", Host: h.Host, State: result.PartComplete, KTVersion: "1.2.3"})
+			r.RunFiles = append(r.RunFiles, result.MergedFile{SHA256: strings.Repeat("0b", 32), Bytes: 43_800, RunID: "w", Host: h.Host, State: result.PartComplete, KTVersion: "1.2.3"})
 		}
 	}
 	return r

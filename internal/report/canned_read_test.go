@@ -95,7 +95,7 @@ func consumed() *result.Fold {
 		}
 		waiting(w, 0, -1000)
 	})
-	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 5, SendingSeconds: 5, Reading: result.ReadAll})
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 5, SendingSeconds: 5, ReadEnd: result.ReadAll})
 	return f
 }
 
@@ -119,7 +119,7 @@ func timedOut() *result.Fold {
 		waiting(w, 2, 5000)
 		waiting(w, 0, 10)
 	})
-	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 14.5, SendingSeconds: 14.5, Reading: result.ReadIdle})
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 14.5, SendingSeconds: 14.5, ReadEnd: result.ReadIdle})
 	return f
 }
 
@@ -130,7 +130,7 @@ func unread() *result.Fold {
 		w.Warmup, w.Consumed, w.ConsumedBytes, w.Fetches, w.Partitions, w.EndToEnd = false, 0, 0, 0, nil, stats.Histogram{}
 		w.FirstRead, w.LastRead = 0, 0
 	})
-	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 13, SendingSeconds: 13, Reading: result.ReadIdle})
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 13, SendingSeconds: 13, ReadEnd: result.ReadIdle})
 	return f
 }
 
@@ -141,7 +141,7 @@ func roundtrip(rate float64, shape func(*stats.Window)) *result.Fold {
 			shape(w)
 		}
 	})
-	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 4.1, SendingSeconds: 4, Reading: result.ReadAll, Verify: &ledger.Verdict{
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 4.1, SendingSeconds: 4, ReadEnd: result.ReadAll, Verify: &ledger.Verdict{
 		Readers: 1, Issued: 4000, Acknowledged: 4000, Checked: 4000, AcknowledgedRead: 4000,
 	}})
 	return f
@@ -151,7 +151,7 @@ func oneAtATime() *result.Fold {
 	h := readHeader(plan.Roundtrip, 0)
 	h.Plan.Load.OneAtATime, h.Plan.Producers, h.Plan.Read.Consumers, h.Plan.Read.Group = true, 1, 1, ""
 	f := run(h, 3, 0.1, reads)
-	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 3, SendingSeconds: 3, Reading: result.ReadAll})
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 3, SendingSeconds: 3, ReadEnd: result.ReadAll})
 	return f
 }
 
@@ -202,7 +202,7 @@ func outage() *result.Fold {
 	}
 	gaps[0].OffsetBefore, gaps[0].DueBefore, gaps[0].Last, gaps[0].Count = -1, time.Time{}, gaps[0].First, 1
 	f.Finish(result.Trailer{
-		Ended: result.Completed, ElapsedSeconds: 40.5, SendingSeconds: 40, Reading: result.ReadAll, Verify: &ledger.Verdict{
+		Ended: result.Completed, ElapsedSeconds: 40.5, SendingSeconds: 40, ReadEnd: result.ReadAll, Verify: &ledger.Verdict{
 			Readers: 1, Issued: 39_300, Acknowledged: 38_100, Failed: 1200, Checked: 38_009, AcknowledgedRead: 37_977, Lost: 122, Unchecked: 1,
 			Resurrected: 30, Duplicated: 2, Redelivered: 7, Unstamped: 40, Inexact: true, Rewritten: 1, ReadAgain: 1, Gaps: gaps, GapsBeyond: 3,
 			Blame: []string{"acks=all: every in-sync replica had the lost records; with min.insync.replicas=1 or unclean leader election the topic's settings allow it"},

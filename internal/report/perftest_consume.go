@@ -81,7 +81,7 @@ func (c *ConsumerPerf) Interval(s *stats.Window) error {
 // what it was to, and the row of the whole run unless rows are detailed.
 func (c *ConsumerPerf) Finish(r result.Result) error {
 	records, bytes, rebalance := readInAll(r, c.plan.Read.Clients())
-	if want := c.plan.Load.Records; r.Reading == result.ReadIdle && records < want {
+	if want := c.plan.Load.Records; r.ReadEnd == result.ReadIdle && records < want {
 		if _, err := fmt.Fprintf(c.w, "WARNING: Exiting before consuming the expected number of records: timeout (%d ms) exceeded. "+
 			"You can use the --timeout option to increase the timeout.\n", c.plan.Read.Timeout.Std().Milliseconds()); err != nil {
 			return err

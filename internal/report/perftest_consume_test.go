@@ -45,7 +45,7 @@ func consumerRun(reading string) (result.Header, []stats.Window, result.Result) 
 		f.AddWindow(w)
 		windows = append(windows, w)
 	}
-	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 10, Reading: reading})
+	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 10, ReadEnd: reading})
 	return h, windows, f.Result()
 }
 

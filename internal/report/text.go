@@ -34,7 +34,7 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		if o.RunFile != "" || merged(r) {
 			t.line("")
 		}
-		t.sources(r)
+		t.runFiles(r)
 		if o.RunFile != "" {
 			t.whole("run file", muted, o.RunFile)
 			t.again("kt report " + o.RunFile)

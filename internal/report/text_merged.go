@@ -172,20 +172,20 @@ func fate(p result.ProcessRow) []string {
 	return append(parts, cmp.Or(p.Note, stateReasons[p.State]))
 }
 
-// sources says what a merged result was made of.
-func (t *text) sources(r result.Result) {
-	if len(r.Sources) == 0 {
+// runFiles says what a merged result was made of.
+func (t *text) runFiles(r result.Result) {
+	if len(r.RunFiles) == 0 {
 		return
 	}
 	watched := 0
-	for _, s := range r.Sources {
+	for _, s := range r.RunFiles {
 		if s.Process == 0 {
 			watched++
 		}
 	}
-	about := plural(len(r.Sources), "run file")
+	about := plural(len(r.RunFiles), "run file")
 	if watched > 0 {
-		about += fmt.Sprintf(": %d of processes, %d of hosts that were watched", len(r.Sources)-watched, watched)
+		about += fmt.Sprintf(": %d of processes, %d of hosts that were watched", len(r.RunFiles)-watched, watched)
 	}
-	t.row("sources", muted, about)
+	t.row("merged from", muted, about)
 }

@@ -132,10 +132,10 @@ func (t *text) readEnd(r result.Result) {
 		s += ", the first after " + theme.Duration(seconds(r.Fetch.FirstReadSeconds))
 	}
 	style := plain
-	if end := readEnds[r.Reading]; end != "" {
+	if end := readEnds[r.ReadEnd]; end != "" {
 		s += ", " + end
 	}
-	if r.Reading == result.ReadIdle {
+	if r.ReadEnd == result.ReadIdle {
 		s, style = s+", until none came for "+theme.Duration(r.Plan.Read.Timeout.Std()), warn
 	}
 	t.row(label, style, s)

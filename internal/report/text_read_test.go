@@ -23,7 +23,7 @@ func TestTextTellsOfReading(t *testing.T) {
 	unsynchronised := all["consume"]
 	unsynchronised.Environment.Clock = &host.Clock{ErrorUS: 16_000_000}
 	failed := all["consume"]
-	failed.Reading, failed.ReadError, failed.Fetch = result.ReadFailed, "TOPIC_AUTHORIZATION_FAILED: orders", all["consume"].Fetch
+	failed.ReadEnd, failed.ReadError, failed.Fetch = result.ReadFailed, "TOPIC_AUTHORIZATION_FAILED: orders", all["consume"].Fetch
 	paced := all["consume"]
 	paced.Throughput.TargetRecordsPerSecond = 1000
 	single := consumed().Result()

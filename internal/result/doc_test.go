@@ -101,7 +101,7 @@ func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
 	for _, e := range cannedReading(3, 12) {
 		e.to(f)
 	}
-	f.Finish(Trailer{Ended: Completed, Reading: ReadAll, Verify: &ledger.Verdict{}})
+	f.Finish(Trailer{Ended: Completed, ReadEnd: ReadAll, Verify: &ledger.Verdict{}})
 	text := page(t, "docs/result.md")
 	for _, m := range regexp.MustCompile(`(?m)^ "([a-z_]+)": [\[{]`).FindAllStringSubmatch(marshal(t, f.Result()), -1) {
 		if m[1] != "command_line" && !strings.Contains(text, "`"+m[1]+"`") {

@@ -52,15 +52,15 @@ func (f *Fold) evidence() verdict.Evidence {
 }
 
 // readingEvidence is nil when nobody reads.
-func (f *Fold) readingEvidence(w *stats.Window) *verdict.Reading {
+func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	p := &f.header.Plan
 	if !p.Reads() {
 		return nil
 	}
 	fetch := fetchOf(w)
 	lag := f.consumerLag.result(fetch.RecordsPerSecond, f.replay())
-	r := &verdict.Reading{
-		Only: p.ReadsOnly(), Failed: f.trailer.Reading == ReadFailed, Error: f.trailer.ReadError,
+	r := &verdict.Readers{
+		Only: p.ReadsOnly(), Failed: f.trailer.ReadEnd == ReadFailed, Error: f.trailer.ReadError,
 		Seconds: fetch.Seconds, RecordsPerSecond: fetch.RecordsPerSecond, Rebalances: w.Rebalances,
 		Lag:        verdict.Lag{Records: lag.Records, Left: lag.Left, Slope: lag.Slope, Appended: lag.Appended, KeptUp: lag.KeptUp},
 		Processing: p.Read.Processing.Std(), ProcessingHeld: fetch.HeldShare,
@@ -68,7 +68,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Reading {
 	if !r.Only {
 		return r
 	}
-	if f.trailer.Reading == ReadIdle {
+	if f.trailer.ReadEnd == ReadIdle {
 		last := max(w.LastRead, f.total[stats.Warmup].LastRead)
 		end := max(w.End, time.Duration(f.trailer.ElapsedSeconds*float64(time.Second)))
 		r.Idle, r.IdleCause = end-last, f.line.explain(last, end)

@@ -63,12 +63,12 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 		}
 		f.AddWindow(w)
 	}
-	f.Finish(Trailer{Reading: ReadFailed, ReadError: "gone"})
+	f.Finish(Trailer{ReadEnd: ReadFailed, ReadError: "gone"})
 	e := f.evidence()
 	if e.Throttled != 0.05 || e.Consumed != 10_000 || e.Read == nil {
 		t.Fatalf("evidence %+v", e)
 	}
-	want := verdict.Reading{
+	want := verdict.Readers{
 		Only: true, Failed: true, Error: "gone", Seconds: 10, RecordsPerSecond: 1000, Rebalances: 10, Processing: time.Millisecond, ProcessingHeld: 0.25,
 		LagThere: 1, Waiting: 0.5, Held: 0.25, Unassigned: 0.1, Fetching: 0.25, Lag: e.Read.Lag,
 	}
@@ -171,7 +171,7 @@ func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {
 			}
 			f.AddWindow(w)
 		}
-		f.Finish(Trailer{Ended: Completed, ElapsedSeconds: 8, Reading: tc.reading})
+		f.Finish(Trailer{Ended: Completed, ElapsedSeconds: 8, ReadEnd: tc.reading})
 		if v := f.Verdict(); v.Limit != tc.want || !strings.Contains(v.Evidence, tc.told) {
 			t.Errorf("%s: bound by %q (%s), want %q with %q", tc.name, v.Limit, v.Evidence, tc.want, tc.told)
 		}

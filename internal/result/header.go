@@ -130,7 +130,7 @@ type Trailer struct {
 	SendingSeconds float64 `json:"sending_seconds" of:"writing"` // until the last record was handed over
 	DrainTimedOut  bool    `json:"drain_timed_out" of:"writing"` // outstanding records were given up
 
-	Reading   string          `json:"reading,omitempty"`    // why reading ended: one of the Read… below
+	ReadEnd   string          `json:"read_end,omitempty"`   // why reading ended: one of the Read… below
 	ReadError string          `json:"read_error,omitempty"` // of ReadFailed
 	Verify    *ledger.Verdict `json:"verify,omitempty"`     // what became of every record; nil: nobody looked
 }

@@ -72,8 +72,8 @@ type Overlap struct {
 	ClockErrorUS  int64   `json:"clock_error_us"` // by how much the spread may be wrong: the two largest bounds; -1: nobody knows
 }
 
-// Source is one run file that a merged result was made of.
-type Source struct {
+// MergedFile is one run file that a merged result was made of.
+type MergedFile struct {
 	SHA256    string    `json:"sha256"`
 	Bytes     int64     `json:"bytes"`
 	RunID     string    `json:"run_id"`

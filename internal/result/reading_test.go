@@ -40,7 +40,7 @@ func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
 	}}
 	f.AddWindow(w)
 	f.AddSample(host.Sample{At: 4 * time.Second, Interval: 4 * time.Second, Cores: 4, ProcessCPU: 3})
-	f.Finish(Trailer{Ended: Completed, Reading: ReadAll})
+	f.Finish(Trailer{Ended: Completed, ReadEnd: ReadAll})
 	r := f.Result()
 	want := &Fetch{
 		RecordsPerSecond: 1000, MiBPerSecond: 2, Bytes: 6 << 20, FirstReadSeconds: 1, Seconds: 3,

@@ -17,8 +17,8 @@ const (
 )
 
 // before are the seconds of the load just before a moment.
-func before(seconds []second, at time.Duration) []second {
-	var of []second
+func before(seconds []loadSecond, at time.Duration) []loadSecond {
+	var of []loadSecond
 	for _, s := range seconds {
 		if s.full && s.end <= at && s.start >= at-normalTime {
 			of = append(of, s)
@@ -28,7 +28,7 @@ func before(seconds []second, at time.Duration) []second {
 }
 
 // median is that of the rates, 0 when there are none.
-func median(of []second) float64 {
+func median(of []loadSecond) float64 {
 	values := make([]float64, len(of))
 	for i := range of {
 		values[i] = of[i].rate
@@ -43,14 +43,14 @@ func median(of []second) float64 {
 
 // recovery looks for the second in which the rate is back.
 type recovery struct {
-	bar     float64  // 0: what is normal is not known
-	pending []second // that may be the one, and those after it
-	found   bool     // pending[0] is the one
-	fell    bool     // there were seconds before pending[0]
-	low     bool     // there was a second below the bar
+	bar     float64      // 0: what is normal is not known
+	pending []loadSecond // that may be the one, and those after it
+	found   bool         // pending[0] is the one
+	fell    bool         // there were seconds before pending[0]
+	low     bool         // there was a second below the bar
 }
 
-func (r *recovery) add(s second) {
+func (r *recovery) add(s loadSecond) {
 	if !s.full || r.bar <= 0 {
 		return
 	}
@@ -68,9 +68,9 @@ func (r *recovery) add(s second) {
 	}
 }
 
-func (r *recovery) stays(s []second) bool {
+func (r *recovery) stays(s []loadSecond) bool {
 	return s[0].rate >= r.bar && median(s) >= r.bar &&
-		!slices.ContainsFunc(s, func(s second) bool { return s.rate < collapsed*r.bar })
+		!slices.ContainsFunc(s, func(s loadSecond) bool { return s.rate < collapsed*r.bar })
 }
 
 // at is when the rate was back: the end of the second in which it was, for until then

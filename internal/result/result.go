@@ -56,7 +56,7 @@ type Result struct {
 	Overlap   *Overlap     `json:"overlap,omitempty"`
 	Hosts     []HostRow    `json:"hosts,omitempty"`
 	Processes []ProcessRow `json:"processes,omitempty"`
-	Sources   []Source     `json:"sources,omitempty"`
+	RunFiles  []MergedFile `json:"run_files,omitempty"`
 	Apart     *Apart       `json:"apart,omitempty"` // nil: every part counts
 }
 

@@ -45,12 +45,12 @@ type timeline struct {
 	events  []stats.Event
 	leftOut int64
 	from    time.Duration // start of the measured part; meaningless before its first window
-	recent  []second      // of the measured part
+	recent  []loadSecond  // of the measured part
 	fault   *fault        // nil: nothing began
 }
 
-// second is what the load did in one.
-type second struct {
+// loadSecond is what the load did in one.
+type loadSecond struct {
 	start, end time.Duration
 	rate       float64
 	failed     int64
@@ -73,7 +73,7 @@ func (t *timeline) add(w *stats.Window, rate float64, full bool) {
 	if len(t.recent) == 0 {
 		t.from = w.Start
 	}
-	s := second{w.Start, w.End, rate, w.Failed + w.Unknown, full}
+	s := loadSecond{w.Start, w.End, rate, w.Failed + w.Unknown, full}
 	t.recent = append(t.recent, s)
 	for t.recent[0].end < w.End-2*normalTime {
 		t.recent = t.recent[1:]
@@ -236,7 +236,7 @@ type fault struct {
 	after  recovery
 }
 
-func (f *fault) add(s second) {
+func (f *fault) add(s loadSecond) {
 	if s.end > f.at {
 		f.failed += s.failed
 		f.after.add(s)

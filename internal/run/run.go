@@ -167,7 +167,7 @@ func (m *maker) delete(ctx context.Context) error {
 func trailerOf(end engine.End) result.Trailer {
 	t := result.Trailer{
 		Ended: result.Completed, ElapsedSeconds: end.Elapsed.Seconds(),
-		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, Reading: string(end.Reading),
+		SendingSeconds: end.Sending.Seconds(), DrainTimedOut: end.TimedOut, ReadEnd: string(end.ReadEnd),
 	}
 	if end.Stopped {
 		t.Ended = result.Interrupted

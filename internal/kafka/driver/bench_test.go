@@ -35,7 +35,7 @@ func (o *ownCost) Do(op *engine.Op) bool {
 	if !ok {
 		r = o.newRecord(op)
 	}
-	o.source.fill(r, op.Index)
+	o.generator.fill(r, op.Index)
 	r.Timestamp = op.Wall
 	op.Bytes = len(r.Key) + len(r.Value)
 	r.Partition = int32(op.Index>>5) & 7 // batches of 32 records
@@ -54,7 +54,7 @@ type ownDriver struct {
 func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
 	p := benchPlan(1)
 	return &ownCost{&worker{
-		shard: s, topic: p.Topic.Name, hooks: newHooks(s, 5, false), source: d.values.source(p, s.Index, s.Count),
+		shard: s, topic: p.Topic.Name, hooks: newHooks(s, 5, false), generator: d.values.generator(p, s.Index, s.Count),
 	}}, nil
 }
 

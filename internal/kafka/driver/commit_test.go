@@ -51,8 +51,8 @@ func TestACommitOutlivesReading(t *testing.T) {
 				return nil, errors.New("hang up"), !tc.answered
 			})
 			w, end, _ := s.readWith(d, d.Consumer, nil, engine.Options{Stop: stop})
-			if end.Reading != engine.ReadStopped || w.Consumed == 0 {
-				t.Errorf("%d records, end %q, want some, and stopped", w.Consumed, end.Reading)
+			if end.ReadEnd != engine.ReadStopped || w.Consumed == 0 {
+				t.Errorf("%d records, end %q, want some, and stopped", w.Consumed, end.ReadEnd)
 			}
 			if tc.answered && (w.Commits == 0 || len(w.FetchErrors) > 0) || !tc.answered && (w.Commits > 0 || len(w.FetchErrors) == 0) {
 				t.Errorf("%d commits, errors %v", w.Commits, w.FetchErrors)
@@ -76,7 +76,7 @@ func TestACommitOutlivesReadingByNoMoreThanTheTimeout(t *testing.T) {
 				began := time.Now()
 				running, abort := context.WithCancel(t.Context())
 				defer abort()
-				d := &Consumer{Reading: Reading{Plan: plan.Plan{Read: plan.Read{Consumers: 1}}}}
+				d := &Consumer{ReadOptions: ReadOptions{Plan: plan.Plan{Read: plan.Read{Consumers: 1}}}}
 				r, err := d.OpenReader(running, &engine.Shard{Count: 1})
 				if err != nil {
 					t.Fatal(err)
@@ -125,8 +125,8 @@ func TestACommitThatHangsDoesNotHoldUpWhoLeavesAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w := sum.w; end.Reading != engine.ReadStopped || w.Consumed == 0 || w.Commits > 0 || len(w.FetchErrors) == 0 {
-				t.Errorf("%d records, end %q, %d commits, errors %v; want some, stopped, and the commit given up", w.Consumed, end.Reading, w.Commits, w.FetchErrors)
+			if w := sum.w; end.ReadEnd != engine.ReadStopped || w.Consumed == 0 || w.Commits > 0 || len(w.FetchErrors) == 0 {
+				t.Errorf("%d records, end %q, %d commits, errors %v; want some, stopped, and the commit given up", w.Consumed, end.ReadEnd, w.Commits, w.FetchErrors)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestACommitThatHangsDoesNotHoldUpWhoLeavesAtOnce(t *testing.T) {
 
 func TestAPollThatCommitsNothingCostsNothing(t *testing.T) {
 	for _, how := range []plan.Commit{plan.CommitNone, plan.CommitAuto} {
-		r := &fetcher{driver: &Consumer{Reading: Reading{Plan: plan.Plan{Read: plan.Read{Commit: how}}}}}
+		r := &fetcher{driver: &Consumer{ReadOptions: ReadOptions{Plan: plan.Plan{Read: plan.Read{Commit: how}}}}}
 		if n := testing.AllocsPerRun(1000, func() { r.commit(t.Context()) }); n != 0 {
 			t.Errorf("%s: %v allocations a poll", how, n)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Reading is what a Consumer reads, and how.
-type Reading struct {
+// ReadOptions is what a Consumer reads, and how.
+type ReadOptions struct {
 	Plan     plan.Plan
 	Settings javaconf.Consumer
 	Topics   []result.Topic
@@ -36,7 +36,7 @@ type Reading struct {
 
 // Consumer is the driver that reads. NewConsumer makes it.
 type Consumer struct {
-	Reading
+	ReadOptions
 	cluster *kafka.Cluster
 	layout  *kafka.Layout
 	starts  []int64 // by partition number: where readers start that find no committed offset
@@ -53,9 +53,9 @@ var _ engine.ReadDriver = (*Consumer)(nil)
 
 // NewConsumer finds out where the partitions of the topics start and end, and where
 // the plan's readers begin.
-func NewConsumer(ctx context.Context, c *kafka.Cluster, r Reading) (*Consumer, error) {
+func NewConsumer(ctx context.Context, c *kafka.Cluster, r ReadOptions) (*Consumer, error) {
 	d := &Consumer{
-		Reading: r, cluster: c, layout: kafka.NewLayout(r.Topics),
+		ReadOptions: r, cluster: c, layout: kafka.NewLayout(r.Topics),
 		waiting: r.Plan.Read.Clients(), ready: make(chan struct{}),
 	}
 	ends, err := c.EndOffsets(ctx, d.layout, r.Settings.ReadCommitted())

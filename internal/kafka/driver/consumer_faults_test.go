@@ -144,7 +144,7 @@ func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consu
 	if err != nil {
 		s.Fatal(err)
 	}
-	d, err := NewConsumer(s.Context(), s.cluster, Reading{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
+	d, err := NewConsumer(s.Context(), s.cluster, ReadOptions{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -265,8 +265,8 @@ func TestReadingGoesOnWhenALeaderRefusesForAWhile(t *testing.T) {
 			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 3})
 			w, end, v := s.read(reading(nil), b)
-			if end.Reading != engine.ReadAll || w.Consumed != 2000 {
-				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.Reading, end.ReadErr, w.FetchErrors)
+			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
+				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			}
 			if faults.Hits() == 0 {
 				t.Error("no fetch was refused")
@@ -290,8 +290,8 @@ func TestALeaderThatMovesInARoundTripLosesNothing(t *testing.T) {
 			w, end, v := s.roundtrip(2000, 2000, func(p *plan.Plan) { p.Read.Group = group })
 			// While nothing was written since, kfake does not know where the old leader's
 			// epoch ended, and the client begins again. A broker would know.
-			if once := w.Consumed - v.Redelivered; end.Reading != engine.ReadAll || once != 2000 {
-				t.Errorf("%d records once, end %q (%v), want 2000 and all; %v", once, end.Reading, end.ReadErr, w.FetchErrors)
+			if once := w.Consumed - v.Redelivered; end.ReadEnd != engine.ReadAll || once != 2000 {
+				t.Errorf("%d records once, end %q (%v), want 2000 and all; %v", once, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			}
 			s.whole(v, 2000)
 		})
@@ -319,8 +319,8 @@ func TestABatchThatIsCorruptedOnItsWayIsReadAgain(t *testing.T) {
 	})
 	s.wire.fetched.Store(&corrupt)
 	w, end, v := s.read(reading(nil), b, "check.crcs=true")
-	if end.Reading != engine.ReadAll || w.Consumed != 1000 || answers.Load() < 2 {
-		t.Errorf("%d records, end %q, want 1000 and all; %v", w.Consumed, end.Reading, w.FetchErrors)
+	if end.ReadEnd != engine.ReadAll || w.Consumed != 1000 || answers.Load() < 2 {
+		t.Errorf("%d records, end %q, want 1000 and all; %v", w.Consumed, end.ReadEnd, w.FetchErrors)
 	}
 	if n := w.FetchErrors["client:OTHER"]; n == 0 {
 		t.Errorf("fetch errors %v, want the corrupted batches counted", w.FetchErrors)
@@ -346,8 +346,8 @@ func TestABatchThatStaysCorruptedEndsReadingWhenItsTimeIsOver(t *testing.T) {
 			}
 		}
 	}})
-	if end.Reading != engine.ReadIdle || w.FetchErrors["client:OTHER"] == 0 {
-		t.Errorf("end %q, fetch errors %v, want the timeout, and errors counted", end.Reading, w.FetchErrors)
+	if end.ReadEnd != engine.ReadIdle || w.FetchErrors["client:OTHER"] == 0 {
+		t.Errorf("end %q, fetch errors %v, want the timeout, and errors counted", end.ReadEnd, w.FetchErrors)
 	}
 	if v.Lost != 0 || v.AcknowledgedRead+v.Unchecked != 1000 {
 		t.Errorf("verdict %+v, want nothing called lost that could not be read", v)
@@ -389,8 +389,8 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 		{Issued: 10, Acknowledged: ledger.Ranges{{From: 0, To: 10}}, LastOffset: 9},
 	}}
 	_, end, v := s.read(reading(nil), b, "check.crcs=true")
-	if end.Reading != engine.ReadAll || v.Corrupted != 1 || v.Lost != 1 || v.AcknowledgedRead != 9 {
-		t.Errorf("end %q, verdict %+v, want 1 corrupted, which is lost", end.Reading, v)
+	if end.ReadEnd != engine.ReadAll || v.Corrupted != 1 || v.Lost != 1 || v.AcknowledgedRead != 9 {
+		t.Errorf("end %q, verdict %+v, want 1 corrupted, which is lost", end.ReadEnd, v)
 	}
 }
 
@@ -556,8 +556,8 @@ func TestAnAbortedTransactionIsNotLost(t *testing.T) {
 	} {
 		t.Run(tc.isolation, func(t *testing.T) {
 			w, end, v := s.read(reading(nil), b, "isolation.level="+tc.isolation)
-			if w.Consumed != tc.consumed || end.Reading != engine.ReadAll {
-				t.Errorf("%d records, end %q, want %d and all", w.Consumed, end.Reading, tc.consumed)
+			if w.Consumed != tc.consumed || end.ReadEnd != engine.ReadAll {
+				t.Errorf("%d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.consumed)
 			}
 			if v.Lost != 0 || v.Unchecked != 0 || v.Aborted != 20 || v.AbortedRead != tc.abortedRead || v.AcknowledgedRead != 20 {
 				t.Errorf("verdict %+v, want 20 read, 20 aborted of which %d are read", v, tc.abortedRead)
@@ -576,8 +576,8 @@ func TestWhatRetentionTakesMeanwhileIsNotLost(t *testing.T) {
 		}
 	})
 	w, end, v := s.read(reading(nil), b, "max.partition.fetch.bytes=20000")
-	if end.Reading != engine.ReadAll || w.Consumed == 5000 {
-		t.Errorf("%d records, end %q (%v), want fewer than 5000 and all", w.Consumed, end.Reading, end.ReadErr)
+	if end.ReadEnd != engine.ReadAll || w.Consumed == 5000 {
+		t.Errorf("%d records, end %q (%v), want fewer than 5000 and all", w.Consumed, end.ReadEnd, end.ReadErr)
 	}
 	if v.Lost != 0 || v.AcknowledgedRead+v.Unchecked != 5000 {
 		t.Errorf("verdict %+v, want nothing lost, and what was taken unchecked", v)

@@ -40,8 +40,8 @@ func TestAGroupGoesOnWhenItsCoordinatorRefusesForAWhile(t *testing.T) {
 			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{tc.key}, Group: "g", Err: tc.code, Count: 2})
 			w, end, v := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit = plan.CommitSync }), b)
-			if end.Reading != engine.ReadAll || w.Consumed != 2000 {
-				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.Reading, end.ReadErr, w.FetchErrors)
+			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
+				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			}
 			if faults.Hits() == 0 {
 				t.Error("no request was refused")
@@ -56,8 +56,8 @@ func TestAGroupThatMayNotBeReadEndsReading(t *testing.T) {
 	stamped(t, s.cluster, 1, 10)
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: "g", Err: kerr.GroupAuthorizationFailed, Count: -1})
 	_, end, _ := s.read(reading(inGroup), nil)
-	if end.Reading != engine.ReadFailed || end.ReadErr == nil {
-		t.Errorf("end %q (%v), want a failure", end.Reading, end.ReadErr)
+	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil {
+		t.Errorf("end %q (%v), want a failure", end.ReadEnd, end.ReadErr)
 	}
 }
 
@@ -68,8 +68,8 @@ func TestACommitThatFailsIsCounted(t *testing.T) {
 			stamped(t, s.cluster, 1, 1000)
 			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Group: "g", Err: kerr.OffsetMetadataTooLarge, Count: -1})
 			w, end, _ := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Load.Rate = how, inPolls }), nil)
-			if end.Reading != engine.ReadAll || w.Consumed != 1000 {
-				t.Errorf("%d records, end %q, want 1000 and all", w.Consumed, end.Reading)
+			if end.ReadEnd != engine.ReadAll || w.Consumed != 1000 {
+				t.Errorf("%d records, end %q, want 1000 and all", w.Consumed, end.ReadEnd)
 			}
 			if w.Commits != 0 || w.FetchErrors["commit:OFFSET_METADATA_TOO_LARGE"] == 0 {
 				t.Errorf("%d commits, errors %v, want the failed commits counted", w.Commits, w.FetchErrors)
@@ -99,8 +99,8 @@ func TestASecondRunOfAGroupGoesOnWhereTheFirstStopped(t *testing.T) {
 				t.Errorf("the first run: %d records and %d commits", w.Consumed, w.Commits)
 			}
 			w, end, v := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit = tc.how }), b)
-			if w.Consumed != tc.second || end.Reading != engine.ReadAll {
-				t.Errorf("the second run: %d records, end %q, want %d and all", w.Consumed, end.Reading, tc.second)
+			if w.Consumed != tc.second || end.ReadEnd != engine.ReadAll {
+				t.Errorf("the second run: %d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.second)
 			}
 			if v.Lost != 0 || v.AcknowledgedRead != tc.second || v.Unchecked != 3000-tc.second {
 				t.Errorf("verdict %+v, want %d read and the rest unchecked", v, tc.second)
@@ -145,8 +145,8 @@ func TestAMemberThatComesAndGoes(t *testing.T) {
 			}), b, properties...)}
 			d.read = untilBack(d, gone)
 			w, end, v := s.readWith(d, d.Consumer, b, engine.Options{})
-			if end.Reading != engine.ReadAll || w.Consumed-v.Redelivered+elsewhere != 4000 {
-				t.Errorf("%d records here, %d of them again, and %d elsewhere, end %q; want 4000 and all; %v", w.Consumed, v.Redelivered, elsewhere, end.Reading, w.FetchErrors)
+			if end.ReadEnd != engine.ReadAll || w.Consumed-v.Redelivered+elsewhere != 4000 {
+				t.Errorf("%d records here, %d of them again, and %d elsewhere, end %q; want 4000 and all; %v", w.Consumed, v.Redelivered, elsewhere, end.ReadEnd, w.FetchErrors)
 			}
 			if w.Rebalances == 0 {
 				t.Error("no rebalance was counted")
@@ -253,8 +253,8 @@ func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 		return nil, nil, false
 	})
 	end, err := engine.Run(t.Context(), p, engine.Drivers{Read: d}, engine.Options{})
-	if err != nil || end.ReadErr != nil || end.Reading != engine.ReadAll {
-		t.Fatalf("end %q: %v, %v", end.Reading, err, end.ReadErr)
+	if err != nil || end.ReadErr != nil || end.ReadEnd != engine.ReadAll {
+		t.Fatalf("end %q: %v, %v", end.ReadEnd, err, end.ReadErr)
 	}
 	if v := s.verdict(d, b); v.Lost != 0 || v.AcknowledgedRead+v.Unchecked != 4000 {
 		t.Errorf("verdict %+v, want nothing lost", v)
@@ -267,8 +267,8 @@ func TestMoreMembersThanPartitions(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			s := newScene(t, 2)
 			w, end, v := s.roundtrip(500, 1000, func(p *plan.Plan) { inGroup(p); p.Read.Consumers = 5 }, "group.protocol="+protocol)
-			if w.Consumed != 500 || end.Reading != engine.ReadAll || w.EndToEnd.Count() != 500 {
-				t.Errorf("%d records, %d timed, end %q, want 500 and all", w.Consumed, w.EndToEnd.Count(), end.Reading)
+			if w.Consumed != 500 || end.ReadEnd != engine.ReadAll || w.EndToEnd.Count() != 500 {
+				t.Errorf("%d records, %d timed, end %q, want 500 and all", w.Consumed, w.EndToEnd.Count(), end.ReadEnd)
 			}
 			s.whole(v, 500)
 		})

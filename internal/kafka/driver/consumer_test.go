@@ -105,7 +105,7 @@ func consumer(ctx context.Context, t *testing.T, c *kafka.Cluster, p plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	return NewConsumer(ctx, c, Reading{Plan: p, Settings: consuming(t, properties...), Topics: topics, Book: b})
+	return NewConsumer(ctx, c, ReadOptions{Plan: p, Settings: consuming(t, properties...), Topics: topics, Book: b})
 }
 
 // lagOf is the source of the consumer lag beside a consumer.
@@ -151,8 +151,8 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w, end, _ := read(t, c, reading(tc.change), nil)
-			if w.Consumed != tc.want || end.Reading != tc.why || end.ReadErr != nil {
-				t.Errorf("%d records, end %q (%v); want %d, %q", w.Consumed, end.Reading, end.ReadErr, tc.want, tc.why)
+			if w.Consumed != tc.want || end.ReadEnd != tc.why || end.ReadErr != nil {
+				t.Errorf("%d records, end %q (%v); want %d, %q", w.Consumed, end.ReadEnd, end.ReadErr, tc.want, tc.why)
 			}
 			var inPartitions int64
 			for _, p := range w.Partitions {
@@ -296,8 +296,8 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum.w.Acknowledged != tc.want || sum.w.Consumed != tc.want || sum.w.EndToEnd.Count() != tc.want || end.Reading != engine.ReadAll {
-				t.Errorf("%d acknowledged, %d consumed, %d timed, end %q; want %d each", sum.w.Acknowledged, sum.w.Consumed, sum.w.EndToEnd.Count(), end.Reading, tc.want)
+			if sum.w.Acknowledged != tc.want || sum.w.Consumed != tc.want || sum.w.EndToEnd.Count() != tc.want || end.ReadEnd != engine.ReadAll {
+				t.Errorf("%d acknowledged, %d consumed, %d timed, end %q; want %d each", sum.w.Acknowledged, sum.w.Consumed, sum.w.EndToEnd.Count(), end.ReadEnd, tc.want)
 			}
 			b.Lanes = send.Lanes()
 			readings, err := reader.Readings(t.Context())

@@ -42,8 +42,8 @@ func TestWithoutAcknowledgementsAnEarlyEndIsNoLoss(t *testing.T) {
 	s.send(d, engine.Options{})
 	b := bookOf(d)
 	_, end, v := s.read(reading(func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 500, false }), b)
-	if end.Reading != engine.ReadCount || v.Lost != 0 {
-		t.Errorf("end %q, verdict %+v, want none lost", end.Reading, v)
+	if end.ReadEnd != engine.ReadCount || v.Lost != 0 {
+		t.Errorf("end %q, verdict %+v, want none lost", end.ReadEnd, v)
 	}
 	for _, lane := range b.Lanes {
 		if lane.LastOffset != -1 {
@@ -127,7 +127,7 @@ func TestAGroupInTwoProcessesReachesTheEnd(t *testing.T) {
 		}()
 	}
 	a, b := <-done, <-done
-	if a.end.Reading != engine.ReadAll || b.end.Reading != engine.ReadAll || a.n+b.n < 2000 {
-		t.Errorf("ends %q after %d records and %q after %d, want both at the end, and 2000 in all", a.end.Reading, a.n, b.end.Reading, b.n)
+	if a.end.ReadEnd != engine.ReadAll || b.end.ReadEnd != engine.ReadAll || a.n+b.n < 2000 {
+		t.Errorf("ends %q after %d records and %q after %d, want both at the end, and 2000 in all", a.end.ReadEnd, a.n, b.end.ReadEnd, b.n)
 	}
 }

@@ -49,15 +49,15 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		return nil, err
 	}
 	w := &worker{
-		stamps:  stamps,
-		client:  client,
-		shard:   s,
-		hooks:   h,
-		topic:   p.Plan.Topic.Name,
-		headers: recordHeaders(p.Plan.Payload.Headers),
-		source:  p.source(s.Index),
-		txn:     transaction{every: p.Plan.Load.Transaction.Std()},
-		running: ctx,
+		stamps:    stamps,
+		client:    client,
+		shard:     s,
+		hooks:     h,
+		topic:     p.Plan.Topic.Name,
+		headers:   recordHeaders(p.Plan.Payload.Headers),
+		generator: p.generator(s.Index),
+		txn:       transaction{every: p.Plan.Load.Transaction.Std()},
+		running:   ctx,
 	}
 	if err := w.ready(ctx, p.Settings.Idempotent()); err != nil {
 		client.Close()
@@ -66,11 +66,11 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
-// source is what a producer of this process writes: of the records of the whole load,
+// generator is what a producer of this process writes: of the records of the whole load,
 // its own.
-func (p *Producer) source(index int) *source {
+func (p *Producer) generator(index int) *generator {
 	number, all := p.Plan.Shard(index)
-	return p.Values.source(p.Plan, number, all)
+	return p.Values.generator(p.Plan, number, all)
 }
 
 // Lanes returns all records that the producers wrote, and their outcomes.
@@ -115,15 +115,15 @@ const openTimeout = 30 * time.Second
 
 // worker is one producer.
 type worker struct {
-	client  *kgo.Client
-	shard   *engine.Shard
-	hooks   *hooks
-	topic   string
-	headers []kgo.RecordHeader
-	source  *source
-	stamps  *stamper // nil: records carry none
-	txn     transaction
-	running context.Context // ends with the run: a commit in the middle of it must not outlast it
+	client    *kgo.Client
+	shard     *engine.Shard
+	hooks     *hooks
+	topic     string
+	headers   []kgo.RecordHeader
+	generator *generator
+	stamps    *stamper // nil: records carry none
+	txn       transaction
+	running   context.Context // ends with the run: a commit in the middle of it must not outlast it
 }
 
 func (w *worker) ready(ctx context.Context, idempotent bool) error {
@@ -191,7 +191,7 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 			op.Sent = w.shard.Now()
 		}
 	}
-	w.source.fill(r, op.Index)
+	w.generator.fill(r, op.Index)
 	r.Timestamp = op.Wall
 	if w.stamps != nil {
 		r.Partition = w.stamps.choose(r.Key, len(r.Value))

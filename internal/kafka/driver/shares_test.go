@@ -46,7 +46,7 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 			written := func(plans ...plan.Plan) (records []string) {
 				for _, p := range plans {
 					for i := range p.Producers {
-						s, r := (&Producer{Plan: p, Values: values}).source(i), &record{}
+						s, r := (&Producer{Plan: p, Values: values}).generator(i), &record{}
 						for index := range int64(20) {
 							s.fill(r, index)
 							records = append(records, fmt.Sprintf("%s=%x", r.Key, r.Value))
@@ -119,7 +119,7 @@ func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any
 func memberID(t *testing.T, p plan.Plan, index int) any {
 	t.Helper()
 	settings := consuming(t, "group.id=g", "group.instance.id=x")
-	d := &Consumer{Reading: Reading{Plan: p, Settings: settings}, layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}})}
+	d := &Consumer{ReadOptions: ReadOptions{Plan: p, Settings: settings}, layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}})}
 	r := &fetcher{driver: d, shard: &engine.Shard{Index: index}, hooks: &fetchHooks{}, group: index / p.Read.Consumers}
 	client, err := kgo.NewClient(r.groupOptions()...)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestWithoutAGroupEachPartitionIsOfOneConsumerOfTheLoad(t *testing.T) {
 	for processes := 1; processes <= 5; processes++ {
 		readers := make([]int, partitions)
 		for _, share := range sharesOf(t, plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 5}}, processes) {
-			d := &Consumer{Reading: Reading{Plan: share}}
+			d := &Consumer{ReadOptions: ReadOptions{Plan: share}}
 			for number := range readers {
 				if r := d.reader(int32(number)); r >= 0 && r < share.Read.Consumers {
 					readers[number]++
@@ -176,8 +176,8 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 				go func() {
 					var sum total
 					end, err := engine.Run(s.Context(), share, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{lagOf(d)}}, &sum)
-					if err != nil || end.Reading != engine.ReadAll {
-						t.Errorf("end %q (%v, %v), want all", end.Reading, end.ReadErr, err)
+					if err != nil || end.ReadEnd != engine.ReadAll {
+						t.Errorf("end %q (%v, %v), want all", end.ReadEnd, end.ReadErr, err)
 					}
 					sums <- sum.w
 				}()

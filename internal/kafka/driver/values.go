@@ -104,9 +104,9 @@ func readLines(p *plan.Payload) (*Values, error) {
 	return v, nil
 }
 
-// source gives one producer its keys and values, one record after the other. It
+// generator gives one producer its keys and values, one record after the other. It
 // allocates nothing.
-type source struct {
+type generator struct {
 	values  *Values
 	size    plan.Size
 	fixed   int // the size of every record; 0: drawn from size
@@ -120,8 +120,8 @@ type source struct {
 	stamp   int   // room for a stamp at the head of a value: the value is the record's own then
 }
 
-func (v *Values) source(p plan.Plan, shard, shards int) *source {
-	s := &source{
+func (v *Values) generator(p plan.Plan, shard, shards int) *generator {
+	s := &generator{
 		values: v,
 		rng:    rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1)),
 		kind:   p.Payload.Kind,
@@ -142,7 +142,7 @@ func (v *Values) source(p plan.Plan, shard, shards int) *source {
 }
 
 // fill sets the key and value of record number index of this producer.
-func (s *source) fill(r *record, index int64) {
+func (s *generator) fill(r *record, index int64) {
 	number := index*s.shards + s.shard
 	switch s.kind {
 	case plan.Monotonic:
@@ -167,7 +167,7 @@ func (s *source) fill(r *record, index int64) {
 }
 
 // head is the record's own memory, with room for a stamp at its beginning.
-func (s *source) head(r *record) []byte {
+func (s *generator) head(r *record) []byte {
 	return append(r.value[:0], noStamp[:s.stamp]...)
 }
 
@@ -175,7 +175,7 @@ var noStamp [plan.StampBytes]byte
 
 // own is a value that can be written to: a stamp, still empty, and the payload. Without
 // stamps the payload is not copied.
-func (s *source) own(r *record, payload []byte) []byte {
+func (s *generator) own(r *record, payload []byte) []byte {
 	if s.stamp == 0 {
 		return payload
 	}
@@ -185,7 +185,7 @@ func (s *source) own(r *record, payload []byte) []byte {
 
 // cut takes the next value from the pool. Values share the pool's memory: nobody
 // writes to them.
-func (s *source) cut() []byte {
+func (s *generator) cut() []byte {
 	size := s.fixed
 	if size == 0 {
 		size = s.size.Draw(s.rng)

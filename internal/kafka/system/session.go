@@ -74,7 +74,7 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 }
 
 func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (err error) {
-	reading := driver.Reading{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
+	reading := driver.ReadOptions{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
 	if s.producer != nil {
 		reading.Run, reading.Written = s.producer.Run, s.producer.Acked
 	}

@@ -46,7 +46,7 @@ type brokerSum struct {
 
 // read adds what a file of a watched machine has between two moments, each from the
 // start of the file. An interval counts if its middle lies between them.
-func (b *busySum) read(s *source, from, to time.Duration) error {
+func (b *busySum) read(s *runFile, from, to time.Duration) error {
 	lines := s.lines()
 	for {
 		l, err := lines.Next()

@@ -125,8 +125,8 @@ func (m *memory) Write(b []byte) (int, error) {
 
 func (m *memory) Close() error { m.closed++; return nil }
 
-// runFile is the run file of some events.
-func runFile(t testing.TB, h result.Header, events []event, end result.Trailer) []byte {
+// writtenFile is the run file of some events.
+func writtenFile(t testing.TB, h result.Header, events []event, end result.Trailer) []byte {
 	t.Helper()
 	var m memory
 	f, err := result.NewRunFile(&m, h)

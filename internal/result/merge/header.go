@@ -18,10 +18,10 @@ import (
 const Differs = "differs"
 
 // header is that of the whole, and what to know of it: where the parts are not alike.
-func (m *merge) header(sources []*source) (h result.Header, notes []string) {
+func (m *merge) header(runFiles []*runFile) (h result.Header, notes []string) {
 	parts := m.counted()
 	first := parts[0]
-	h = result.Header{Schema: result.Schema, RunID: runID(sources), StartedAt: first.header.StartedAt, Args: first.header.Args}
+	h = result.Header{Schema: result.Schema, RunID: runID(runFiles), StartedAt: first.header.StartedAt, Args: first.header.Args}
 	var plans []plan.Plan
 	var configs, consumerConfigs [][]result.Setting
 	versions := make(map[string]bool)
@@ -58,10 +58,10 @@ func (m *merge) header(sources []*source) (h result.Header, notes []string) {
 	return h, notes
 }
 
-// runID is a name for what was merged of these sources, whoever merges them.
-func runID(sources []*source) string {
+// runID is a name for what was merged of these run files, whoever merges them.
+func runID(runFiles []*runFile) string {
 	hash := sha256.New()
-	for _, s := range sources {
+	for _, s := range runFiles {
 		_, _ = fmt.Fprintln(hash, s.sum) // it never fails
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16]

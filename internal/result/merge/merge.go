@@ -21,7 +21,7 @@ import (
 // bounded by the number of parts, and not by how long they ran.
 type merge struct {
 	parts   []*mergedPart // that make a load, in order
-	watched []*source
+	watched []*runFile
 	roster  map[string]result.Member // each host that takes part
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
@@ -29,7 +29,7 @@ type merge struct {
 
 // mergedPart is one part that makes a load.
 type mergedPart struct {
-	*source
+	*runFile
 	number  int // of the process, in the result
 	state   result.PartState
 	counted bool
@@ -37,22 +37,22 @@ type mergedPart struct {
 	shift   time.Duration // from its own time to the common one
 	ranOn   time.Duration // by its own time: until when most others did, after it was stopped; 0: they did not
 
-	topics []int32      // where its partitions are among those of all: see topics.places
-	fold   *result.Fold // of itself
-	flow   flow         // what was done
-	warm   flow         // likewise, of the warm-up
-	sent   flow         // what was offered
-	gaps   []stats.Gap  // in which nothing was acknowledged, by its own time
-	bad    *result.BadLine
-	out    chan *moment
-	head   *moment  // the next one of out; nil: there is no more
-	has    hardware // as its samples tell
+	topics   []int32      // where its partitions are among those of all: see topics.places
+	fold     *result.Fold // of itself
+	progress progress     // what was done
+	warm     progress     // likewise, of the warm-up
+	sent     progress     // what was offered
+	gaps     []stats.Gap  // in which nothing was acknowledged, by its own time
+	bad      *result.BadLine
+	out      chan *partSecond
+	head     *partSecond // the next one of out; nil: there is no more
+	has      hardware    // as its samples tell
 }
 
 // newMerge finds out what became of each part, and which count.
-func newMerge(sources []*source) *merge {
+func newMerge(runFiles []*runFile) *merge {
 	m := &merge{roster: make(map[string]result.Member)}
-	for _, s := range sources {
+	for _, s := range runFiles {
 		if p := s.header.Part; p != nil {
 			for _, member := range p.Roster {
 				known := m.roster[member.Host]
@@ -63,7 +63,7 @@ func newMerge(sources []*source) *merge {
 			m.watched = append(m.watched, s)
 			continue
 		}
-		m.parts = append(m.parts, &mergedPart{source: s, number: s.process(), state: s.state()})
+		m.parts = append(m.parts, &mergedPart{runFile: s, number: s.process(), state: s.state()})
 	}
 	m.number()
 	m.leftBehind()
@@ -161,31 +161,31 @@ func (m *merge) counted() []*mergedPart {
 	return all
 }
 
-// listSources lists all sources in their order.
-func (m *merge) listSources() []result.Source {
-	of := func(s *source, state result.PartState) result.Source {
-		return result.Source{
+// listRunFiles lists all run files in their order.
+func (m *merge) listRunFiles() []result.MergedFile {
+	of := func(s *runFile, state result.PartState) result.MergedFile {
+		return result.MergedFile{
 			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(),
 			State: state, KTVersion: s.header.KTVersion,
 		}
 	}
 	type row struct {
-		*source
-		result.Source
+		*runFile
+		result.MergedFile
 	}
 	var rows []row
 	for _, p := range m.parts {
-		r := of(p.source, p.state)
+		r := of(p.runFile, p.state)
 		r.Process, r.Counted = p.number, p.counted
-		rows = append(rows, row{p.source, r})
+		rows = append(rows, row{p.runFile, r})
 	}
 	for _, s := range m.watched {
 		rows = append(rows, row{s, of(s, s.state())})
 	}
-	slices.SortFunc(rows, func(a, b row) int { return a.inOrder(b.source) })
-	list := make([]result.Source, len(rows))
+	slices.SortFunc(rows, func(a, b row) int { return a.inOrder(b.runFile) })
+	list := make([]result.MergedFile, len(rows))
 	for i := range rows {
-		list[i] = rows[i].Source
+		list[i] = rows[i].MergedFile
 	}
 	return list
 }
@@ -219,12 +219,12 @@ func (s *Set) Corrupt() []error {
 }
 
 func (s *Set) merged(ctx context.Context) (result.Result, error) {
-	sources := s.inOrder()
-	m := newMerge(sources)
+	runFiles := s.inOrder()
+	m := newMerge(runFiles)
 	if len(m.parts) == 0 {
 		return result.Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
-	h, notes := m.header(sources)
+	h, notes := m.header(runFiles)
 	whole := result.NewFold(h)
 	if err := m.read(ctx, whole); err != nil {
 		return result.Result{}, err
@@ -238,7 +238,7 @@ func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	defer cancel(nil)
 	var reading sync.WaitGroup
 	for _, p := range m.parts {
-		p.out = make(chan *moment, 1) // the next second is made while this one is added up
+		p.out = make(chan *partSecond, 1) // the next second is made while this one is added up
 		reading.Go(func() {
 			defer close(p.out)
 			err := p.read(ctx)

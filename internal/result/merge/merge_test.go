@@ -41,7 +41,7 @@ func TestOneRunMergedIsThatRun(t *testing.T) {
 		}
 		file := partFile{run: "r", host: "h", process: 1, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
 		one, r := replayed1(t, file), merged(t, file)
-		ignored := cmpopts.IgnoreFields(result.Result{}, "Header", "Overlap", "Hosts", "Processes", "Sources", "Invalid", "BoundBy", "TargetReached")
+		ignored := cmpopts.IgnoreFields(result.Result{}, "Header", "Overlap", "Hosts", "Processes", "RunFiles", "Invalid", "BoundBy", "TargetReached")
 		rates := cmpopts.IgnoreFields(result.Throughput{}, "RecordsPerSecond", "MiBPerSecond", "OfferedRecordsPerSecond", "Seconds", "FirstDueSeconds")
 		partitions := cmpopts.IgnoreFields(result.PartitionRow{}, "RecordsPerSecond")
 		if diff := cmp.Diff(one, r, ignored, rates, partitions, approx, cmp.Comparer(func(a, b stats.Distribution) bool { return marshal(t, a) == marshal(t, b) })); diff != "" {
@@ -512,7 +512,7 @@ func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 }
 
 func TestALongRunsFlowIsCoarsenedWithoutLoss(t *testing.T) {
-	var f flow
+	var f progress
 	const seconds = 4*result.MaxPoints + 77
 	for s := range seconds {
 		f.add(&stats.Window{Start: time.Duration(s) * time.Second, End: time.Duration(s+1) * time.Second, Acknowledged: int64(s)})

@@ -9,9 +9,9 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// flow is how many records a part had done at which time, of one phase.
-type flow struct {
-	steps  []flowStep
+// progress is how many records a part had done at which time, of one phase.
+type progress struct {
+	steps  []progressStep
 	stride int // windows a step
 	fill   int // windows in the last step
 
@@ -19,49 +19,49 @@ type flow struct {
 	windows  int
 }
 
-type flowStep struct {
+type progressStep struct {
 	from, to time.Duration
-	done
+	counts
 }
 
-// done is what was offered, acknowledged, read, and what failed. It is counted in float64,
+// counts is what was offered, acknowledged, read, and what failed. It is counted in float64,
 // exact up to 2^53, for a part of a window has a part of its records.
-type done struct{ offered, acknowledged, failed, bytes, consumed, consumedBytes float64 }
+type counts struct{ offered, acknowledged, failed, bytes, consumed, consumedBytes float64 }
 
-func (d *done) add(o done, part float64) {
-	d.offered += o.offered * part
-	d.acknowledged += o.acknowledged * part
-	d.failed += o.failed * part
-	d.bytes += o.bytes * part
-	d.consumed += o.consumed * part
-	d.consumedBytes += o.consumedBytes * part
+func (d *counts) add(o counts, share float64) {
+	d.offered += o.offered * share
+	d.acknowledged += o.acknowledged * share
+	d.failed += o.failed * share
+	d.bytes += o.bytes * share
+	d.consumed += o.consumed * share
+	d.consumedBytes += o.consumedBytes * share
 }
 
-func doneIn(w *stats.Window) done {
-	return done{
+func countsIn(w *stats.Window) counts {
+	return counts{
 		acknowledged: float64(w.Acknowledged), failed: float64(w.Failed), bytes: float64(w.Bytes),
 		consumed: float64(w.Consumed), consumedBytes: float64(w.ConsumedBytes),
 	}
 }
 
-func (f *flow) add(w *stats.Window) { f.put(w, doneIn(w), max(w.LastAck, w.LastRead)) }
+func (f *progress) add(w *stats.Window) { f.put(w, countsIn(w), max(w.LastAck, w.LastRead)) }
 
 // addSent adds what was offered, of which the last may be acknowledged much later.
-func (f *flow) addSent(w *stats.Window) {
-	f.put(w, done{offered: float64(w.Offered)}, max(w.LastSent, w.LastDue))
+func (f *progress) addSent(w *stats.Window) {
+	f.put(w, counts{offered: float64(w.Offered)}, max(w.LastSent, w.LastDue))
 }
 
 // put adds what was done in a window, and when the last of it was.
-func (f *flow) put(w *stats.Window, what done, last time.Duration) {
+func (f *progress) put(w *stats.Window, what counts, last time.Duration) {
 	if f.windows++; f.windows == 1 {
 		f.from, f.to = w.Start, w.End
 	}
 	f.from, f.to = min(f.from, w.Start), max(f.to, w.End)
 	f.stride = max(1, f.stride)
-	s := flowStep{w.Start, w.End, what}
+	s := progressStep{w.Start, w.End, what}
 	if len(f.steps) == 0 { // nothing can have been done before the first record
 		switch {
-		case w.Offered == 0 && w.Consumed == 0 && what == done{}:
+		case w.Offered == 0 && w.Consumed == 0 && what == counts{}:
 			return
 		case w.Offered > 0 && w.FirstDue < s.to:
 			s.from = max(s.from, w.FirstDue)
@@ -95,22 +95,22 @@ func (f *flow) put(w *stats.Window, what done, last time.Duration) {
 	f.steps, f.stride = kept, f.stride*2
 }
 
-func joinSteps(a, b flowStep) flowStep {
+func joinSteps(a, b progressStep) progressStep {
 	a.from, a.to = min(a.from, b.from), max(a.to, b.to)
-	a.add(b.done, 1)
+	a.add(b.counts, 1)
 	return a
 }
 
 // within is what was done between two moments: of a step that is only partly between
 // them, the same part.
-func (f *flow) within(from, to time.Duration) (sum done) {
+func (f *progress) within(from, to time.Duration) (sum counts) {
 	for _, s := range f.steps {
 		switch length := s.to - s.from; {
 		case s.to <= from || s.from >= to:
 		case length <= 0: // it has a moment, and no length
-			sum.add(s.done, 1)
+			sum.add(s.counts, 1)
 		default:
-			sum.add(s.done, float64(min(to, s.to)-max(from, s.from))/float64(length))
+			sum.add(s.counts, float64(min(to, s.to)-max(from, s.from))/float64(length))
 		}
 	}
 	return sum
@@ -225,16 +225,16 @@ func (m *merge) clockError(agreed bool) int64 {
 
 // rates are what was done in the frame, a second; none in so short a time that a record
 // more or less would make them others.
-func (p *mergedPart) rates(f frame) (a done) {
+func (p *mergedPart) rates(f frame) (a counts) {
 	if f.to-f.from < verdict.Shortest {
 		return a
 	}
 	if total := p.fold.Total(stats.Measured); f.apart != "" {
-		a.add(doneIn(total), 1/f.seconds())
-		a.add(done{offered: float64(total.Offered)}, 1/f.seconds())
+		a.add(countsIn(total), 1/f.seconds())
+		a.add(counts{offered: float64(total.Offered)}, 1/f.seconds())
 		return a
 	}
-	a.add(p.flow.within(f.from-p.shift, f.to-p.shift), 1/f.seconds())
+	a.add(p.progress.within(f.from-p.shift, f.to-p.shift), 1/f.seconds())
 	a.add(p.sent.within(f.from-p.shift, f.to-p.shift), 1/f.seconds())
 	return a
 }

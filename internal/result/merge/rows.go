@@ -60,7 +60,7 @@ func (p *mergedPart) note(r *result.Result, measured bool) string {
 		return fmt.Sprintf("somebody ended it at %.1f s, before its first record: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
 	case p.ranOn > 0:
 		return fmt.Sprintf("somebody ended it at %.1f s: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
-	case r.Reading == result.ReadFailed:
+	case r.ReadEnd == result.ReadFailed:
 		return "reading could not go on: " + r.ReadError
 	case !measured:
 		return result.NothingMeasured
@@ -70,7 +70,7 @@ func (p *mergedPart) note(r *result.Result, measured bool) string {
 	return ""
 }
 
-func setRates(f *result.Figures, a done) {
+func setRates(f *result.Figures, a counts) {
 	f.RecordsPerSecond, f.MiBPerSecond = a.acknowledged, a.bytes/mib
 	f.ConsumedPerSecond, f.ConsumedMiB = a.consumed, a.consumedBytes/mib
 }
@@ -144,7 +144,7 @@ func (m *merge) rows(f frame, each func(*mergedPart, *result.Result)) ([]result.
 		each(p, &r)
 		processes = append(processes, row)
 		h := host(row.Host)
-		know(h, p.source)
+		know(h, p.runFile)
 		if !p.counted {
 			continue
 		}
@@ -173,8 +173,8 @@ func (m *merge) rows(f frame, each func(*mergedPart, *result.Result)) ([]result.
 	return processes, list
 }
 
-// know takes what a source tells of its host.
-func know(h *result.HostRow, s *source) {
+// know takes what a run file tells of its host.
+func know(h *result.HostRow, s *runFile) {
 	if p := s.header.Part; p != nil {
 		h.Role = cmp.Or(h.Role, p.Role)
 		if len(h.Tags) == 0 {

@@ -12,10 +12,10 @@ import (
 // gap: what several parts did in windows of their own, which do not begin together, is
 // shared out among them.
 type tiles struct {
-	rows  []*result.Point
-	start []time.Duration // of each row, in common time: it lasts until the next one starts
-	to    time.Duration   // the end of the last
-	done  []done
+	rows   []*result.Point
+	start  []time.Duration // of each row, in common time: it lasts until the next one starts
+	to     time.Duration   // the end of the last
+	counts []counts
 }
 
 // tile makes the rows of a series follow each other, in each phase: their seconds add up
@@ -29,15 +29,15 @@ func (m *merge) tile(points []result.Point) {
 		return
 	}
 	for _, warmup := range []bool{true, false} {
-		var flows []*flow
+		var progresses []*progress
 		var shifts []time.Duration
 		for _, p := range parts {
-			f := &p.flow
+			f := &p.progress
 			if warmup {
 				f = &p.warm
 			}
 			if f.windows > 0 {
-				flows, shifts = append(flows, f), append(shifts, p.shift)
+				progresses, shifts = append(progresses, f), append(shifts, p.shift)
 			}
 		}
 		var rows []*result.Point
@@ -46,11 +46,11 @@ func (m *merge) tile(points []result.Point) {
 				rows = append(rows, &points[i])
 			}
 		}
-		if len(rows) == 0 || len(flows) == 0 {
+		if len(rows) == 0 || len(progresses) == 0 {
 			continue
 		}
-		t := newTiles(rows, flows, shifts)
-		for i, f := range flows {
+		t := newTiles(rows, progresses, shifts)
+		for i, f := range progresses {
 			for _, s := range f.steps {
 				t.share(s, shifts[i])
 			}
@@ -61,10 +61,10 @@ func (m *merge) tile(points []result.Point) {
 
 // newTiles finds out when each row begins: where its windows do, which a part whose
 // windows lie elsewhere in the second may have moved.
-func newTiles(rows []*result.Point, flows []*flow, shifts []time.Duration) *tiles {
-	t := &tiles{rows: rows, done: make([]done, len(rows)), to: flows[0].to + shifts[0]}
-	first := flows[0].from + shifts[0]
-	for i, f := range flows {
+func newTiles(rows []*result.Point, progresses []*progress, shifts []time.Duration) *tiles {
+	t := &tiles{rows: rows, counts: make([]counts, len(rows)), to: progresses[0].to + shifts[0]}
+	first := progresses[0].from + shifts[0]
+	for i, f := range progresses {
 		first, t.to = min(first, f.from+shifts[i]), max(t.to, f.to+shifts[i])
 	}
 	for i, row := range rows {
@@ -78,7 +78,7 @@ func newTiles(rows []*result.Point, flows []*flow, shifts []time.Duration) *tile
 }
 
 // share gives each row the part of a step that lies in its time.
-func (t *tiles) share(s flowStep, shift time.Duration) {
+func (t *tiles) share(s progressStep, shift time.Duration) {
 	from, to := s.from+shift, s.to+shift
 	i, found := slices.BinarySearch(t.start, from)
 	if !found {
@@ -87,21 +87,21 @@ func (t *tiles) share(s flowStep, shift time.Duration) {
 	length := float64(to - from)
 	for ; i+1 < len(t.start) && t.start[i+1] < to; i++ {
 		if next := t.start[i+1]; next > from {
-			t.done[i].add(s.done, float64(next-from)/length)
+			t.counts[i].add(s.counts, float64(next-from)/length)
 			from = next
 		}
 	}
 	if length <= 0 { // it has a moment, and no length
-		t.done[i].add(s.done, 1)
+		t.counts[i].add(s.counts, 1)
 		return
 	}
-	t.done[i].add(s.done, float64(to-from)/length)
+	t.counts[i].add(s.counts, float64(to-from)/length)
 }
 
 // write makes the rows what was shared out. Sums are rounded, and not the rows, so that
 // these add up to what there was.
 func (t *tiles) write() {
-	var sum done
+	var sum counts
 	whole := func(f float64) int64 { return int64(math.Round(f)) }
 	for i, row := range t.rows {
 		end := t.to
@@ -115,7 +115,7 @@ func (t *tiles) write() {
 		}
 		row.StartSeconds, row.Seconds = t.start[i].Seconds(), max(0, end-t.start[i]).Seconds()
 		before := sum
-		sum.add(t.done[i], 1)
+		sum.add(t.counts[i], 1)
 		row.Acknowledged = whole(sum.acknowledged) - whole(before.acknowledged)
 		row.Failed = whole(sum.failed) - whole(before.failed)
 		row.Bytes = whole(sum.bytes) - whole(before.bytes)

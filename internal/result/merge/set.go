@@ -21,28 +21,28 @@ import (
 // Of several files of one run, such as a copy that ends where the connection broke, a
 // set keeps the one that tells most.
 type Set struct {
-	sources map[string]*source // by run id
+	runFiles map[string]*runFile // by run id
 }
 
 // Len is how many files are in the set.
-func (s *Set) Len() int { return len(s.sources) }
+func (s *Set) Len() int { return len(s.runFiles) }
 
 // NewSet makes an empty set.
-func NewSet() *Set { return &Set{sources: make(map[string]*source)} }
+func NewSet() *Set { return &Set{runFiles: make(map[string]*runFile)} }
 
 // collectionLine is a line of a collection beside its files: the first has Collection,
-// and before each file there is a Source.
+// and before each file there is a File.
 type collectionLine struct {
 	Collection *collectionHead `json:"collection,omitempty"`
-	Source     *sourceHead     `json:"source,omitempty"`
+	File       *fileHead       `json:"file,omitempty"`
 }
 
 type collectionHead struct {
-	Schema  int `json:"schema"`
-	Sources int `json:"sources"` // how many files follow
+	Schema int `json:"schema"`
+	Files  int `json:"files"` // how many files follow
 }
 
-type sourceHead struct {
+type fileHead struct {
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"` // of the file that follows
 }
@@ -54,14 +54,14 @@ const maxHead = 256
 // collection. It reads the file once; r must stay readable for as long as the set is
 // used. name is for errors, which say what is wrong with the file.
 func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
-	var added []*source
+	var added []*runFile
 	var err error
 	if isCollection(r, size) {
 		added, err = readCollection(name, r, size)
 	} else {
-		var one *source
-		one, err = readSource(name, r, size)
-		added = []*source{one}
+		var one *runFile
+		one, err = readRunFile(name, r, size)
+		added = []*runFile{one}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -72,13 +72,13 @@ func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 	return nil
 }
 
-func (s *Set) add(one *source) {
+func (s *Set) add(one *runFile) {
 	id := one.header.RunID
 	if id == "" {
 		id = one.sum
 	}
-	if old := s.sources[id]; old == nil || old.tellsMore(one) < 0 {
-		s.sources[id] = one
+	if old := s.runFiles[id]; old == nil || old.tellsMore(one) < 0 {
+		s.runFiles[id] = one
 	}
 }
 
@@ -93,7 +93,7 @@ func isCollection(r io.ReaderAt, size int64) bool {
 }
 
 // readCollection reads the files of a collection.
-func readCollection(name string, r io.ReaderAt, size int64) ([]*source, error) {
+func readCollection(name string, r io.ReaderAt, size int64) ([]*runFile, error) {
 	head, at, err := headAt(r, 0, size)
 	switch {
 	case err != nil:
@@ -103,21 +103,21 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*source, error) {
 	case head.Collection.Schema != result.Schema:
 		return nil, result.CheckSchema(head.Collection.Schema)
 	}
-	var all []*source
+	var all []*runFile
 	for n := 1; at < size; n++ {
-		wrap := func(err error) error { return fmt.Errorf("source %d: %w", n, err) }
+		wrap := func(err error) error { return fmt.Errorf("file %d: %w", n, err) }
 		head, from, err := headAt(r, at, size)
 		if err != nil {
 			return nil, wrap(err)
 		}
-		if head.Source == nil {
+		if head.File == nil {
 			return nil, wrap(errNoCollection)
 		}
-		h := *head.Source
+		h := *head.File
 		if h.Bytes < 1 || h.Bytes > size-from {
 			return nil, wrap(fmt.Errorf("it should have %d bytes, and there are %d: the collection was cut off or changed", h.Bytes, size-from))
 		}
-		one, err := readSource(fmt.Sprintf("%s, source %d", name, n), io.NewSectionReader(r, from, h.Bytes), h.Bytes)
+		one, err := readRunFile(fmt.Sprintf("%s, file %d", name, n), io.NewSectionReader(r, from, h.Bytes), h.Bytes)
 		if err != nil {
 			return nil, wrap(err)
 		}
@@ -126,8 +126,8 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*source, error) {
 		}
 		all, at = append(all, one), from+h.Bytes
 	}
-	if want := head.Collection.Sources; len(all) != want {
-		return nil, fmt.Errorf("there are %d sources, and should be %d: the collection was cut off or changed", len(all), want)
+	if want := head.Collection.Files; len(all) != want {
+		return nil, fmt.Errorf("there are %d files, and should be %d: the collection was cut off or changed", len(all), want)
 	}
 	return all, nil
 }
@@ -147,13 +147,13 @@ func headAt(r io.ReaderAt, at, size int64) (h collectionLine, end int64, err err
 	return h, at + int64(n) + 1, nil
 }
 
-// inOrder is the sources in the order that is theirs, whatever they came in.
-func (s *Set) inOrder() []*source {
-	var all []*source
-	for _, one := range s.sources {
+// inOrder is the run files in the order that is theirs, whatever they came in.
+func (s *Set) inOrder() []*runFile {
+	var all []*runFile
+	for _, one := range s.runFiles {
 		all = append(all, one)
 	}
-	slices.SortFunc(all, (*source).inOrder)
+	slices.SortFunc(all, (*runFile).inOrder)
 	return all
 }
 
@@ -162,7 +162,7 @@ func (s *Set) inOrder() []*source {
 // by themselves, and are taken for parts of one run if all files are such. Several runs
 // of one name that began by themselves are told apart by their start: NAME@START.
 func (s *Set) Select(run string) error {
-	first := make(map[group]*source) // of each run that is asked for, the one that began first
+	first := make(map[group]*runFile) // of each run that is asked for, the one that began first
 	of := groupsOf(s.inOrder())
 	for one, g := range of {
 		if !g.askedFor(run) {
@@ -173,22 +173,22 @@ func (s *Set) Select(run string) error {
 		}
 	}
 	switch {
-	case len(s.sources) == 0:
+	case len(s.runFiles) == 0:
 		return errors.New("there are no run files")
 	case len(first) == 0:
 		return fmt.Errorf("no part of the run %q is there", run)
 	case len(first) > 1:
 		return severalRuns(first)
 	}
-	for id, one := range s.sources {
+	for id, one := range s.runFiles {
 		if first[of[one]] == nil {
-			delete(s.sources, id)
+			delete(s.runFiles, id)
 		}
 	}
 	return nil
 }
 
-func severalRuns(first map[group]*source) error {
+func severalRuns(first map[group]*runFile) error {
 	var all []string
 	clocks := ""
 	for g, one := range first {
@@ -221,8 +221,8 @@ func severalRuns(first map[group]*source) error {
 	return fmt.Errorf("there are parts of %d runs, choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; ")+clocks)
 }
 
-// Sources lists what is in the set, in its order, with what became of each part.
-func (s *Set) Sources() []result.Source { return newMerge(s.inOrder()).listSources() }
+// RunFiles lists what is in the set, in its order, with what became of each part.
+func (s *Set) RunFiles() []result.MergedFile { return newMerge(s.inOrder()).listRunFiles() }
 
 // WriteTo writes the set as a collection: its files as they are, each behind a line that
 // has its checksum and its length. Sets that are equal are written as the same bytes.
@@ -241,11 +241,11 @@ func (s *Set) WriteTo(w io.Writer) (int64, error) {
 func (s *Set) writeTo(out *counted) error {
 	lines := json.NewEncoder(out)
 	all := s.inOrder()
-	if err := lines.Encode(collectionLine{Collection: &collectionHead{Schema: result.Schema, Sources: len(all)}}); err != nil {
+	if err := lines.Encode(collectionLine{Collection: &collectionHead{Schema: result.Schema, Files: len(all)}}); err != nil {
 		return err
 	}
 	for _, one := range all {
-		if err := lines.Encode(collectionLine{Source: &sourceHead{SHA256: one.sum, Bytes: one.size}}); err != nil {
+		if err := lines.Encode(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size}}); err != nil {
 			return err
 		}
 		n, err := io.Copy(out, io.NewSectionReader(one.r, 0, one.size))
@@ -281,11 +281,11 @@ func Read(r io.ReaderAt, size int64) (result.Result, error) {
 		return fold.Result(), nil
 	}
 	s := NewSet()
-	sources, err := readCollection("the collection", r, size)
+	runFiles, err := readCollection("the collection", r, size)
 	if err != nil {
 		return result.Result{}, err
 	}
-	for _, one := range sources {
+	for _, one := range runFiles {
 		s.add(one)
 	}
 	return s.Result(context.Background())

@@ -159,7 +159,7 @@ func someRun(t testing.TB, seed uint64) [][]byte {
 func head(b []byte) []string {
 	var lines []string
 	for line := range strings.Lines(string(b)) {
-		if strings.Contains(line[:min(20, len(line))], "source") {
+		if strings.Contains(line[:min(20, len(line))], "file") {
 			lines = append(lines, line)
 		}
 	}
@@ -175,8 +175,8 @@ func TestACollectionHasEachFileAsItIs(t *testing.T) {
 		}
 	}
 	sum := sha256.Sum256(files[0])
-	want := fmt.Sprintf("{\"source\":{\"sha256\":\"%s\",\"bytes\":%d}}\n%s", hex.EncodeToString(sum[:]), len(files[0]), files[0])
-	first := "{\"collection\":{\"schema\":2,\"sources\":6}}\n"
+	want := fmt.Sprintf("{\"file\":{\"sha256\":\"%s\",\"bytes\":%d}}\n%s", hex.EncodeToString(sum[:]), len(files[0]), files[0])
+	first := "{\"collection\":{\"schema\":2,\"files\":6}}\n"
 	if !strings.HasPrefix(string(b), first+want) {
 		t.Errorf("the collection begins with %.300q", b)
 	}
@@ -200,7 +200,7 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 			for range 2 {
 				s := setOf(t, tc.files...)
 				sum := sha256.Sum256(tc.want)
-				if list := s.Sources(); len(list) != 1 || list[0].SHA256 != hex.EncodeToString(sum[:]) {
+				if list := s.RunFiles(); len(list) != 1 || list[0].SHA256 != hex.EncodeToString(sum[:]) {
 					t.Errorf("the set has %+v", list)
 				}
 				tc.files[0], tc.files[1] = tc.files[1], tc.files[0]
@@ -280,7 +280,7 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 				t.Fatal(err)
 			}
 			var ids []string
-			for _, one := range s.Sources() {
+			for _, one := range s.RunFiles() {
 				ids = append(ids, one.RunID)
 			}
 			if got := strings.Join(ids, " "); got != tc.want {
@@ -293,8 +293,8 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 	run := string(partFile{run: "r", host: "a", process: 1, trailer: trailerOf(1)}.bytes(t))
 	sum := sha256.Sum256([]byte(run))
-	source := fmt.Sprintf(`{"source":{"sha256":"%s","bytes":%d}}`+"\n", hex.EncodeToString(sum[:]), len(run))
-	const first = `{"collection":{"schema":2,"sources":1}}` + "\n"
+	source := fmt.Sprintf(`{"file":{"sha256":"%s","bytes":%d}}`+"\n", hex.EncodeToString(sum[:]), len(run))
+	const first = `{"collection":{"schema":2,"files":1}}` + "\n"
 	roster := func(n, processes int) string {
 		h := result.Header{Schema: result.Schema, Part: &result.Part{Host: "a", Process: 1}}
 		for range n {
@@ -320,18 +320,18 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		{"topics of too many partitions", `{"header":{"schema":2,"environment":{"topic":{"partitions":2000000000}}}}`, "line 1: its topics have 2000000000 partitions"},
 		{"a collection of another schema", `{"collection":{"schema":7}}` + "\n", "its schema is 7, and this kt reads 2: read it with the newer kt"},
 		{"a collection without an end of line", `{"collection":{"schema":2}}`, "this is not a line of a collection"},
-		{"a collection of something else", first + "hello\n", "source 1: this is not a line of a collection"},
-		{"a run file without its line", first + run, "source 1: this is not a line of a collection"},
-		{"a collection within a collection", first + first + source + run, "source 1: this is not a line of a collection"},
-		{"a source of fewer bytes than it says", first + source + run[:len(run)-1], fmt.Sprintf("source 1: it should have %d bytes, and there are %d", len(run), len(run)-1)},
-		{"a source of less than nothing", first + `{"source":{"bytes":-1}}` + "\n" + run, "source 1: it should have -1 bytes"},
-		{"a source of nothing", first + `{"source":{}}` + "\n" + run, "source 1: it should have 0 bytes"},
-		{"a source of more bytes than there can be", first + `{"source":{"bytes":9223372036854775807}}` + "\n" + run, "source 1: it should have 9223372036854775807 bytes"},
-		{"a size that is no number", first + `{"source":{"bytes":NaN}}` + "\n" + run, "source 1: this is not a line of a collection"},
-		{"a source that was changed", first + source + strings.Replace(run, "orders", "0rders", 1), "source 1: its SHA-256 is"},
-		{"a source that is no run file", first + `{"source":{"bytes":2}}` + "\n{}", "source 1: line 1: it is not the header"},
-		{"a source missing", strings.Replace(first, `s":1}`, `s":2}`, 1) + source + run, "there are 1 sources, and should be 2"},
-		{"a source too many", strings.Replace(first, `s":1}`, `s":0}`, 1) + source + run, "there are 1 sources, and should be 0"},
+		{"a collection of something else", first + "hello\n", "file 1: this is not a line of a collection"},
+		{"a run file without its line", first + run, "file 1: this is not a line of a collection"},
+		{"a collection within a collection", first + first + source + run, "file 1: this is not a line of a collection"},
+		{"a source of fewer bytes than it says", first + source + run[:len(run)-1], fmt.Sprintf("file 1: it should have %d bytes, and there are %d", len(run), len(run)-1)},
+		{"a source of less than nothing", first + `{"file":{"bytes":-1}}` + "\n" + run, "file 1: it should have -1 bytes"},
+		{"a source of nothing", first + `{"file":{}}` + "\n" + run, "file 1: it should have 0 bytes"},
+		{"a source of more bytes than there can be", first + `{"file":{"bytes":9223372036854775807}}` + "\n" + run, "file 1: it should have 9223372036854775807 bytes"},
+		{"a size that is no number", first + `{"file":{"bytes":NaN}}` + "\n" + run, "file 1: this is not a line of a collection"},
+		{"a source that was changed", first + source + strings.Replace(run, "orders", "0rders", 1), "file 1: its SHA-256 is"},
+		{"a source that is no run file", first + `{"file":{"bytes":2}}` + "\n{}", "file 1: line 1: it is not the header"},
+		{"a source missing", strings.Replace(first, `s":1}`, `s":2}`, 1) + source + run, "there are 1 files, and should be 2"},
+		{"a source too many", strings.Replace(first, `s":1}`, `s":0}`, 1) + source + run, "there are 1 files, and should be 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := NewSet().Add("some.ktr", strings.NewReader(tc.text), int64(len(tc.text)))
@@ -389,7 +389,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			}
 			for i, row := range r.Processes {
 				want := whole.Processes[i]
-				if row.RunID == whole.Sources[0].RunID {
+				if row.RunID == whole.RunFiles[0].RunID {
 					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its file is corrupt: line ") || !strings.Contains(row.Note, tc.want) {
 						t.Errorf("the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
 					}
@@ -477,7 +477,7 @@ func FuzzCollect(f *testing.F) {
 	f.Add(collection(f, setOf(f, load, watch)))
 	f.Add([]byte(`{"header":{"schema":2,"started_at":"0001-01-01T00:00:00Z"}}` + "\n" + `{"start":{"at":"9999-01-01T00:00:00Z","agreed":{"late_ns":-9223372036854775808}}}` + "\n" +
 		`{"window":{"start_ns":9223372036854775807,"end_ns":-5,"offered":1,"consumed":3,"partitions":{"-1":{}},"events":[{"kind":"broker_gone"}]}}` + "\n" + `{"trailer":{"ended":"completed","elapsed_seconds":1e300,"verify":{}}}`))
-	f.Add([]byte(`{"collection":{"schema":2,"sources":1}}` + "\n" + `{"source":{"bytes":1}}` + "\n{"))
+	f.Add([]byte(`{"collection":{"schema":2,"files":1}}` + "\n" + `{"file":{"bytes":1}}` + "\n{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := NewSet()
 		if s.Add("f", bytes.NewReader(data), int64(len(data))) != nil {

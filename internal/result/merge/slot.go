@@ -14,8 +14,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// moment is what one part has in one second of the common time.
-type moment struct {
+// partSecond is what one part has in one second of the common time.
+type partSecond struct {
 	slot    int64 // the second of the common time
 	phases  [2]phaseSum
 	samples []host.Sample
@@ -44,7 +44,7 @@ func (s *phaseSum) add(w *stats.Window) {
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	lines := p.lines()
-	var now *moment
+	var now *partSecond
 	give := func() {
 		if now == nil {
 			return
@@ -72,7 +72,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 			l.Window.Outage = p.fold.MeasuredGap(l.Window)
 			p.noteGap(l.Window.Outage)
 			p.fold.AddWindow(*l.Window)
-			p.flows(l.Window)
+			p.addProgress(l.Window)
 			if !p.counted {
 				continue // nobody takes its seconds
 			}
@@ -82,7 +82,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 				give()
 			}
 			if now == nil {
-				now = &moment{slot: slot}
+				now = &partSecond{slot: slot}
 			}
 			of := &now.phases[stats.PhaseOf(l.Window.Warmup)]
 			of.length += l.Window.End - l.Window.Start
@@ -100,13 +100,13 @@ func (p *mergedPart) read(ctx context.Context) error {
 	}
 }
 
-// flows counts at which time what a window has was done.
-func (p *mergedPart) flows(w *stats.Window) {
+// addProgress counts at which time what a window has was done.
+func (p *mergedPart) addProgress(w *stats.Window) {
 	if w.Warmup {
 		p.warm.add(w)
 		return
 	}
-	p.flow.add(w)
+	p.progress.add(w)
 	p.sent.addSent(w)
 }
 
@@ -157,7 +157,7 @@ type used struct {
 
 // add adds the second of one part. Parts are added in their order, for sums of floats
 // depend on it.
-func (s *slotSum) add(p *mergedPart, m *moment, same repeats) {
+func (s *slotSum) add(p *mergedPart, m *partSecond, same repeats) {
 	for i := range m.phases {
 		from, to := &m.phases[i], &s.phases[i]
 		if from.windows == 0 {

@@ -23,7 +23,7 @@ func (m *merge) result(ctx context.Context, whole *result.Fold, notes []string) 
 	told := result.Together{Parts: verdict.Parts{NoOverlap: f.apart, Short: f.apart == saysShort, Count: len(m.counted())}, Stall: m.stall()}
 	apart := &result.Apart{Reasons: []string{}}
 	var records result.Records
-	var rates done
+	var rates counts
 	var verdicts []*ledger.Verdict
 	processes, hosts := m.rows(f, func(p *mergedPart, r *result.Result) {
 		if !p.counted {
@@ -71,7 +71,7 @@ func (m *merge) result(ctx context.Context, whole *result.Fold, notes []string) 
 			r.Fetch.AskedRecordsPerSecond = asked
 		}
 	}
-	r.Overlap, r.Hosts, r.Processes, r.Sources = &o, hosts, processes, m.listSources()
+	r.Overlap, r.Hosts, r.Processes, r.RunFiles = &o, hosts, processes, m.listRunFiles()
 	if apart.Processes > 0 {
 		r.Apart = apart
 	}
@@ -95,7 +95,7 @@ func (m *merge) nameGap(o *result.Outage) {
 }
 
 // setWholeRates makes the rates those of the frame.
-func setWholeRates(r *result.Result, a done, f frame) {
+func setWholeRates(r *result.Result, a counts, f frame) {
 	t := &r.Throughput
 	t.RecordsPerSecond, t.MiBPerSecond, t.OfferedRecordsPerSecond = a.acknowledged, a.bytes/mib, a.offered
 	t.FirstDueSeconds, t.Seconds = f.from.Seconds(), f.seconds()
@@ -171,7 +171,7 @@ func (m *merge) blindSpots(hosts []result.HostRow, o *result.Overlap) string {
 		if member, ok := m.roster[h.Host]; !ok || member.Processes > 0 {
 			continue
 		}
-		there := slices.ContainsFunc(m.watched, func(s *source) bool { return s.host() == h.Host })
+		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.host() == h.Host })
 		switch s := fragment(h); {
 		case s != "":
 			lost = append(lost, s)
@@ -220,11 +220,11 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 		if p.trailer.Ended == result.Interrupted && t.Ended == result.Completed {
 			t.Ended = result.Interrupted
 		}
-		switch reading := p.trailer.Reading; {
-		case t.Reading == "":
-			t.Reading = reading
-		case reading == result.ReadFailed || reading == result.ReadIdle && t.Reading != result.ReadFailed:
-			t.Reading = reading
+		switch reading := p.trailer.ReadEnd; {
+		case t.ReadEnd == "":
+			t.ReadEnd = reading
+		case reading == result.ReadFailed || reading == result.ReadIdle && t.ReadEnd != result.ReadFailed:
+			t.ReadEnd = reading
 		}
 		if err := p.trailer.ReadError; err != "" && t.ReadError == "" {
 			t.ReadError = p.label() + ": " + err

@@ -31,7 +31,7 @@ type Evidence struct {
 	Throttled                                         float64 // share of the clients' time
 
 	Stall Stall
-	Read  *Reading // nil: nobody reads
+	Read  *Readers // nil: nobody reads
 	Parts *Parts   // nil: the run is of one process
 }
 

@@ -16,8 +16,8 @@ const (
 	fetchShows     = 0.40 // of the time in which a client may have a fetch at a broker
 )
 
-// Reading is evidence of a run's readers.
-type Reading struct {
+// Readers is evidence of a run's readers.
+type Readers struct {
 	Only   bool // the run writes nothing
 	Failed bool // reading could not go on
 	Error  string
@@ -51,7 +51,7 @@ type Lag struct {
 // behind reports whether the readers are known not to have kept up.
 func (l *Lag) behind() bool { return l.KeptUp != nil && !*l.KeptUp }
 
-func (r *Reading) failure() Verdict {
+func (r *Readers) failure() Verdict {
 	why := r.Error
 	if why == "" {
 		why = "the error is not known"
@@ -60,7 +60,7 @@ func (r *Reading) failure() Verdict {
 }
 
 // stalled is the verdict on reading that was given up although records waited.
-func (r *Reading) stalled(cpu string) Verdict {
+func (r *Readers) stalled(cpu string) Verdict {
 	wait := "wait"
 	if r.Lag.Left == 1 {
 		wait = "waits"
@@ -73,7 +73,7 @@ func (r *Reading) stalled(cpu string) Verdict {
 }
 
 // behind names the rate by which the readers are too slow.
-func (r *Reading) behind() string {
+func (r *Readers) behind() string {
 	s := fmt.Sprintf("the consumer lag grew by %s/s to %s: %s/s were written and %s/s read",
 		theme.Plural(r.Lag.Slope, "record", "records"), theme.Count(r.Lag.Records), theme.Amount(r.Lag.Appended), theme.Amount(r.Lag.Appended-r.Lag.Slope))
 	if r.Processing > 0 {
@@ -82,7 +82,7 @@ func (r *Reading) behind() string {
 	return s
 }
 
-func (r *Reading) processing(share float64) string {
+func (r *Readers) processing(share float64) string {
 	return fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time", r.Processing, 100*share)
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// source is one run file of a set: where it is, and what its header, its start and its
+// runFile is one run file of a set: where it is, and what its header, its start and its
 // trailer tell. What it holds besides is read when a result is made.
-type source struct {
+type runFile struct {
 	name    string // for errors
 	r       io.ReaderAt
 	size    int64
@@ -33,11 +33,11 @@ type source struct {
 }
 
 // spoil notes that a line is none.
-func (s *source) spoil(bad *result.BadLine) { s.upTo, s.corrupt, s.trailer = bad.Number-1, bad, nil }
+func (s *runFile) spoil(bad *result.BadLine) { s.upTo, s.corrupt, s.trailer = bad.Number-1, bad, nil }
 
 // spoilt notes a line that is none and returns errSpoilt. Without its header a file counts for
 // nothing, so reading it again would not help: that is another error.
-func (s *source) spoilt(bad *result.BadLine) error {
+func (s *runFile) spoilt(bad *result.BadLine) error {
 	if bad.Number == 1 {
 		return fmt.Errorf("%s: %w", s.name, bad)
 	}
@@ -55,10 +55,10 @@ const (
 	maxTopicParts = 1_000_000 // partitions of a run's topics
 )
 
-// readSource reads a run file once, for what a source knows. Of a corrupt one at least the
+// readRunFile reads a run file once, for its header, start and trailer. Of a corrupt one at least the
 // header has to be whole.
-func readSource(name string, r io.ReaderAt, size int64) (*source, error) {
-	s := &source{name: name, r: r, size: size}
+func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
+	s := &runFile{name: name, r: r, size: size}
 	hash := sha256.New()
 	section := io.NewSectionReader(r, 0, size)
 	in := bufio.NewReaderSize(io.TeeReader(section, hash), int(min(256<<10, max(0, size)+1)))
@@ -106,7 +106,7 @@ func (e notALine) Error() string { return "it is not a line of a run file: " + e
 func (e notALine) Unwrap() error { return e.error }
 
 // take takes what a line tells that is no window, sample or vitals.
-func (s *source) take(text []byte, n int) error {
+func (s *runFile) take(text []byte, n int) error {
 	var l result.Line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return notALine{err}
@@ -132,7 +132,7 @@ func (s *source) take(text []byte, n int) error {
 }
 
 // checkHeader refuses what no kt writes, and would take too much memory.
-func (s *source) checkHeader() error {
+func (s *runFile) checkHeader() error {
 	if n := s.header.Environment.Partitions(); n < 0 || n > maxTopicParts {
 		return fmt.Errorf("its topics have %d partitions", n)
 	}
@@ -184,12 +184,12 @@ func bulk(text []byte) bool {
 }
 
 // lines reads the file from its start.
-func (s *source) lines() *result.Lines {
+func (s *runFile) lines() *result.Lines {
 	return result.NewLinesUpTo(io.NewSectionReader(s.r, 0, s.size), s.upTo)
 }
 
 // host is where the part ran.
-func (s *source) host() string {
+func (s *runFile) host() string {
 	if p := s.header.Part; p != nil {
 		return p.Host
 	}
@@ -197,10 +197,10 @@ func (s *source) host() string {
 }
 
 // machine returns a key of the machine that the host runs on: several hosts may share one.
-func (s *source) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
+func (s *runFile) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
 
 // process is the part's number on its host; 0 when it has none.
-func (s *source) process() int {
+func (s *runFile) process() int {
 	if p := s.header.Part; p != nil {
 		return p.Process
 	}
@@ -208,10 +208,10 @@ func (s *source) process() int {
 }
 
 // watched tells that the file is of a machine, and of no load.
-func (s *source) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
+func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
 // group tells which parts belong together. Runs without a part are one group.
-func (s *source) group() group {
+func (s *runFile) group() group {
 	if p := s.header.Part; p != nil {
 		return group{run: p.Run, epoch: p.Epoch, parts: true}
 	}
@@ -243,15 +243,15 @@ const exactly = "2006-01-02T15:04:05.000000000Z07:00"
 // other, and their clocks differ.
 const apartAfter = time.Minute
 
-// groupsOf tells which run each source is of. Parts without an epoch are of several runs
+// groupsOf tells which run each run file is of. Parts without an epoch are of several runs
 // if nothing was under way between them, on all hosts for a minute, or on one host at all:
 // by one clock, what began when all before it was over is the next run. When that was, a
 // file without an end does not tell by itself: its process may have gone as it began, beside
 // others that were yet to begin.
-func groupsOf(sources []*source) map[*source]group {
-	of := make(map[*source]group, len(sources))
-	byName := make(map[group][]*source)
-	for _, s := range sources {
+func groupsOf(runFiles []*runFile) map[*runFile]group {
+	of := make(map[*runFile]group, len(runFiles))
+	byName := make(map[group][]*runFile)
+	for _, s := range runFiles {
 		g := s.group()
 		of[s] = g
 		if g.epoch == "" {
@@ -259,7 +259,7 @@ func groupsOf(sources []*source) map[*source]group {
 		}
 	}
 	for g, all := range byName {
-		slices.SortFunc(all, func(a, b *source) int { return a.began().Compare(b.began()) })
+		slices.SortFunc(all, func(a, b *runFile) int { return a.began().Compare(b.began()) })
 		var until time.Time
 		type there struct { // is of the run on a host
 			until time.Time
@@ -288,7 +288,7 @@ func groupsOf(sources []*source) map[*source]group {
 }
 
 // lasted is how long the run took; if its file has no end, until its last window.
-func (s *source) lasted() (d time.Duration) {
+func (s *runFile) lasted() (d time.Duration) {
 	if s.trailer != nil {
 		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
 	}
@@ -306,7 +306,7 @@ func (s *source) lasted() (d time.Duration) {
 }
 
 // began is when the load did: by the coordinator's clock if the parts agreed on that.
-func (s *source) began() time.Time {
+func (s *runFile) began() time.Time {
 	switch {
 	case s.start == nil: // an older kt did not write it down
 		return s.header.StartedAt
@@ -317,11 +317,11 @@ func (s *source) began() time.Time {
 }
 
 // over is when sending or reading was over, of a part that has an end.
-func (s *source) over() time.Time {
+func (s *runFile) over() time.Time {
 	return s.began().Add(time.Duration(s.trailer.SendingSeconds * float64(time.Second)))
 }
 
-func (s *source) agreed() *result.Agreed {
+func (s *runFile) agreed() *result.Agreed {
 	if s.start == nil {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (s *source) agreed() *result.Agreed {
 const lateAfter = time.Second
 
 // state is what became of the part.
-func (s *source) state() result.PartState {
+func (s *runFile) state() result.PartState {
 	switch a := s.agreed(); {
 	case s.trailer == nil || s.trailer.Ended != result.Completed && s.trailer.Ended != result.Interrupted:
 		return result.PartLost
@@ -345,15 +345,15 @@ func (s *source) state() result.PartState {
 	return result.PartComplete
 }
 
-// inOrder is the order of sources in a collection, and of rows in a result.
-func (s *source) inOrder(o *source) int {
+// inOrder is the order of run files in a collection, and of rows in a result.
+func (s *runFile) inOrder(o *runFile) int {
 	return cmp.Or(cmp.Compare(s.host(), o.host()), cmp.Compare(s.process(), o.process()),
 		cmp.Compare(s.header.RunID, o.header.RunID), cmp.Compare(s.sum, o.sum))
 }
 
 // tellsMore is below 0 when s tells less of a run than o, another file of it.
-func (s *source) tellsMore(o *source) int {
-	whole := func(s *source) int {
+func (s *runFile) tellsMore(o *runFile) int {
+	whole := func(s *runFile) int {
 		if s.trailer != nil {
 			return 1
 		}
