@@ -69,7 +69,7 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	return c, nil
 }
 
-// adminRetries is low: who asks for a cluster that is not there wants to know.
+// adminRetries is low, so that a cluster that is away is reported soon.
 const adminRetries = 3
 
 // Client returns a client with connections of its own, which its caller closes. The options
@@ -108,8 +108,8 @@ func (c *Cluster) describe(ctx context.Context) error {
 	return nil
 }
 
-// Reach asks each broker by itself, and says which do not answer: a load needs all of
-// them, and some hosts may not see what others do.
+// Reach asks each broker by itself and returns an error for each that does not answer. A
+// load needs all brokers, and one host may reach fewer of them than another.
 func (c *Cluster) Reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
@@ -136,13 +136,13 @@ func guessVersion(v kadm.BrokerApiVersions) string {
 	return versions.VersionGuess()
 }
 
-// AddressError tells of a bootstrap server that is no address.
+// AddressError is the error of a bootstrap server that is not written HOST:PORT.
 type AddressError struct{ text string }
 
 func (e *AddressError) Error() string { return e.text }
 
-// normaliseBootstrap checks each address. A port must be given, as Kafka's own
-// tools demand.
+// normaliseBootstrap returns the addresses without the space around them. Each needs a
+// port, as with Kafka's own tools.
 func normaliseBootstrap(addrs []string) ([]string, error) {
 	var errs []error
 	var out []string
@@ -168,8 +168,8 @@ func normaliseBootstrap(addrs []string) ([]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// errorCause strips what the caller says anyway: the operation and the address or
-// path.
+// errorCause returns a network error without its operation, address and path, which
+// callers say themselves.
 func errorCause(err error) error {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

@@ -7,17 +7,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// embeddedBrokers is how many brokers the embedded cluster plays: enough for a
-// replication factor of 3. They are one goroutine.
+// embeddedBrokers is the number of brokers of the embedded cluster: enough for a
+// replication factor of 3. All of them are one goroutine.
 const embeddedBrokers = 3
 
 // Embedded is a Kafka cluster inside the process, franz-go's kfake, on loopback
 // ports.
 type Embedded struct{ cluster *kfake.Cluster }
 
-// StartEmbedded starts it. Where nobody reads it checks the batches it gets and
-// forgets them, so it needs the same memory however long it runs. Where somebody
-// does it keeps them until DeleteRecords.
+// StartEmbedded starts an embedded cluster. For a load that does not read, it checks batches
+// and drops them, so its memory does not grow. For one that reads, it keeps records until
+// DeleteRecords.
 func StartEmbedded(read bool) (*Embedded, error) {
 	opts := []kfake.Opt{
 		kfake.NumBrokers(embeddedBrokers),
@@ -37,10 +37,10 @@ func StartEmbedded(read bool) (*Embedded, error) {
 // segments can be.
 const EmbeddedSegment = 1 << 20
 
-// Addrs are the addresses to bootstrap from.
+// Addrs returns the addresses to start from.
 func (e *Embedded) Addrs() []string { return e.cluster.ListenAddrs() }
 
-// Close stops it.
+// Close stops the cluster.
 func (e *Embedded) Close() { e.cluster.Close() }
 
 // DeleteRecords deletes the records of a partition below an offset.

@@ -6,8 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Layout numbers the partitions of the topics that are read, counting on from one
-// topic to the next.
+// Layout numbers the partitions of several topics, counting on from one topic to the next.
 type Layout struct {
 	Topics []result.Topic
 	Base   map[string]int32 // the number of each topic's partition 0

@@ -17,7 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// ReadTopics finds the topics that the plan reads, in the order of their names.
+// ReadTopics returns the topics that the plan reads, sorted by name.
 func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 	return topics, nil
 }
 
-// alike names the topic that is most like one that does not exist.
+// alike returns a hint that names the topic with the most similar name, or nothing.
 func (c *Cluster) alike(ctx context.Context, name string) string {
 	all, err := c.admin.ListTopics(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Cluster) alike(ctx context.Context, name string) string {
 	return ""
 }
 
-// Ends is where each partition of one topic ends, and the epoch of its leader.
+// Ends returns the end of each partition of one topic, and the epoch of its leader.
 func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epochs []int32, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
@@ -83,8 +83,8 @@ func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epoch
 	return c.LogEnds(ctx, l)
 }
 
-// EndOffsets returns where the partitions end, by number: for stable reading, where the first
-// open transaction begins.
+// EndOffsets returns the ends of the partitions, by number. A stable end is the begin of the
+// first open transaction.
 func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
@@ -95,8 +95,8 @@ func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int
 	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return list(ctx, l.Names()...) })
 }
 
-// LogEnds returns where the partitions end, by number, and the epochs of their leaders; -1
-// where that is not known.
+// LogEnds returns the ends of the partitions, by number, and the epochs of their leaders; -1
+// where they are unknown.
 func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
 	offsets, err := listedOffsets(ctx, func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, l.Names()...) })
 	epochs = make([]int32, l.Count)
@@ -109,10 +109,10 @@ func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs 
 	return l.byNumber(offsets), epochs, err
 }
 
-// LastOffsets returns where the logs end, by number: behind the records too that nobody can
-// read yet, because they are not replicated. The epochs are those of the leaders now; -1
-// where either is not known. Its two questions take ConfirmTimeout each at most: a partition
-// without a leader uses up the time of the first, and the others need the second.
+// LastOffsets returns the ends of the logs, by number, and the epochs of the leaders now; -1
+// where either is unknown. Records that are not replicated yet, and that nobody can read,
+// count too. Its two requests take ConfirmTimeout each at most: a partition without a leader
+// uses up the time of the first, and the others need the second.
 func (c *Cluster) LastOffsets(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
 	listing, cancel := context.WithTimeout(ctx, ConfirmTimeout)
 	defer cancel()
@@ -130,7 +130,7 @@ func (c *Cluster) LastOffsets(ctx context.Context, l *Layout) (ends []int64, epo
 		if a, ok := answers[q]; ok {
 			ends[q.Number] = max(ends[q.Number], a.Offset)
 		} else {
-			ends[q.Number] = -1 // records behind those that can be read would look lost
+			ends[q.Number] = -1 // else records behind the readable ones would look lost
 		}
 	}
 	return ends, epochs, errors.Join(err, unanswered)
@@ -150,7 +150,7 @@ type EpochEnd struct {
 	Offset int64
 }
 
-// EpochEnds returns where leader epochs end. It asks until each question has an answer, or
+// EpochEnds returns the ends of leader epochs. It asks until each question has an answer, or
 // ctx ends.
 func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEpoch) (map[LeaderEpoch]EpochEnd, error) {
 	answers := make(map[LeaderEpoch]EpochEnd, len(questions))
@@ -170,10 +170,10 @@ func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEp
 				request.Add(topic, partition, q.Epoch)
 			}
 		})
-		told, err := c.admin.OffsetForLeaderEpoch(ctx, request)
+		response, err := c.admin.OffsetForLeaderEpoch(ctx, request)
 		before := len(answers)
 		l.Each(func(topic string, partition, number int32) {
-			a, ok := told[topic][partition]
+			a, ok := response[topic][partition]
 			switch {
 			case !ok:
 			case a.Err != nil:
@@ -199,24 +199,24 @@ func (c *Cluster) EpochEnds(ctx context.Context, l *Layout, questions []LeaderEp
 	}
 }
 
-// LogStarts returns where the partitions begin, by number.
+// LogStarts returns the first offsets of the partitions, by number.
 func (c *Cluster) LogStarts(ctx context.Context, l *Layout) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	return listed(ctx, l, func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(ctx, l.Names()...) })
 }
 
-// listed is listedOffsets, by number.
+// listed returns listedOffsets by number.
 func listed(ctx context.Context, l *Layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
 	offsets, err := listedOffsets(ctx, list)
 	return l.byNumber(offsets), err
 }
 
-// listedOffsets asks for offsets until every partition has told its own, or ctx ends: a
-// leader that has just gone away has a successor in a moment. What was told by then is
-// returned with the error.
+// listedOffsets asks for offsets until that of every partition is known, or ctx ends: a
+// leader that has just gone has a successor soon. The offsets known by then are returned
+// with the error.
 func listedOffsets(ctx context.Context, list func() (kadm.ListedOffsets, error)) (kadm.ListedOffsets, error) {
-	told := make(kadm.ListedOffsets)
+	known := make(kadm.ListedOffsets)
 	for {
 		offsets, err := list()
 		if err == nil {
@@ -226,33 +226,33 @@ func listedOffsets(ctx context.Context, list func() (kadm.ListedOffsets, error))
 			if o.Err != nil {
 				return
 			}
-			if told[o.Topic] == nil {
-				told[o.Topic] = make(map[int32]kadm.ListedOffset)
+			if known[o.Topic] == nil {
+				known[o.Topic] = make(map[int32]kadm.ListedOffset)
 			}
-			told[o.Topic][o.Partition] = o
+			known[o.Topic][o.Partition] = o
 		})
 		if err == nil || ctx.Err() != nil || refusedForGood(err) {
-			return told, plainly(err)
+			return known, plainly(err)
 		}
 		select {
 		case <-ctx.Done():
-			return told, plainly(err)
+			return known, plainly(err)
 		case <-time.After(listAgain):
 		}
 	}
 }
 
-// listAgain is how long brokers are left alone between two questions.
+// listAgain is the pause between two requests.
 const listAgain = 250 * time.Millisecond
 
-// refusedForGood tells whether asking again changes nothing.
+// refusedForGood reports whether the same request fails again.
 func refusedForGood(err error) bool {
 	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) ||
 		errors.Is(err, kerr.UnknownTopicOrPartition)
 }
 
-// plainly is the first of the errors that several brokers gave, without the client's
-// words around it.
+// plainly returns the first of several brokers' errors, without the client's words around
+// it.
 func plainly(err error) error {
 	var shards *kadm.ShardErrors
 	if errors.As(err, &shards) && len(shards.Errs) > 0 {
@@ -261,7 +261,8 @@ func plainly(err error) error {
 	return err
 }
 
-// StartOffsets returns where the partitions are read from, by number, and where they begin.
+// StartOffsets returns the offsets to read from, by number, and the first offsets of the
+// partitions.
 func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, ends []int64) (starts, begins []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
@@ -288,7 +289,7 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 	return begins, begins, nil
 }
 
-// within checks that an offset lies in every partition.
+// within returns an error for partitions that do not hold an offset.
 func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
 	l.Each(func(topic string, partition, number int32) {
@@ -309,7 +310,7 @@ func (c *Cluster) CommittedOffsets(ctx context.Context, l *Layout, group string)
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	offsets, err := c.admin.FetchOffsets(ctx, group)
-	for kerr.IsRetriable(err) && ctx.Err() == nil { // the first group of a cluster waits for the topic of all groups' offsets
+	for kerr.IsRetriable(err) && ctx.Err() == nil { // __consumer_offsets may not exist before the first group
 		time.Sleep(leaderPoll)
 		offsets, err = c.admin.FetchOffsets(ctx, group)
 	}

@@ -46,14 +46,14 @@ func NewPositions(l *Layout, groups []string, starts, ends []int64) *Positions {
 	return p
 }
 
-// SawEnd notes that a partition reaches at least to end.
+// SawEnd notes that a partition ends at an offset or after it.
 func (p *Positions) SawEnd(number int32, end int64) {
 	if end > p.Ends[number].Load() {
 		p.Ends[number].Store(end)
 	}
 }
 
-// SetEndOffsets sets where reading is over.
+// SetEndOffsets sets the offset, by partition, at which reading is over.
 func (p *Positions) SetEndOffsets(ends []int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

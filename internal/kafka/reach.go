@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// reachAll asks every address at once whether a Kafka broker answers there, each within the same
-// time. It returns the addresses where one does, and why the others are none.
+// reachAll asks all addresses at once whether a Kafka broker answers, each within the same
+// time. It returns the addresses of brokers, and an error for each of the others.
 func reachAll(ctx context.Context, addrs []string, within time.Duration) (reached []string, unreached []error) {
 	errs := make([]error, len(addrs))
 	var wg sync.WaitGroup
@@ -34,8 +34,8 @@ func reachAll(ctx context.Context, addrs []string, within time.Duration) (reache
 	return reached, unreached
 }
 
-// reach returns nil when a Kafka broker answers at an address in plain text, and otherwise what
-// does, as far as that can be told.
+// reach returns nil when a Kafka broker answers at an address in plain text. Its error names
+// the kind of server that answers instead, as far as its first bytes show it.
 func reach(ctx context.Context, addr string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -47,7 +47,7 @@ func reach(ctx context.Context, addr string, within time.Duration) error {
 		return errorCause(err)
 	}
 	answer, err := askVersions(ctx, conn)
-	_ = conn.Close() // it was only to see who answers
+	_ = conn.Close() // it was only a question
 	switch who := speaks(answer); {
 	case who == kafkaBroker:
 		return nil
@@ -63,15 +63,15 @@ func reach(ctx context.Context, addr string, within time.Duration) error {
 	return errors.New("it hangs up on a request of Kafka's: name a PLAINTEXT listener of a broker")
 }
 
-// correlation is the number by which a broker's answer is known. A broker only sends it back. A server
-// of lines takes it for the end of a request, and answers too.
+// correlation is the number that a broker sends back with its answer. It is two ends of a
+// line, so that a server of lines takes it for the end of a request and answers too.
 const correlation = 0x0d0a0d0a // "\r\n\r\n"
 
-// askVersions sends the request that every broker answers, to clients that it does not know yet, and
-// reads as much as tells who answers. An error may come with the beginning of an answer.
+// askVersions sends ApiVersions, which a broker answers to any client, and reads until the
+// kind of server is known. An error may come with the beginning of an answer.
 func askVersions(ctx context.Context, conn net.Conn) (answer []byte, err error) {
 	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline) // it fails on a closed connection only, which the next line tells
+	_ = conn.SetDeadline(deadline) // it fails on a closed connection only, and so does the next line
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	request := kmsg.NewPtrApiVersionsRequest() // of version 0
 	if _, err := conn.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID("kt")).AppendRequest(nil, request, correlation)); err != nil {
@@ -116,8 +116,8 @@ func speaks(answer []byte) who {
 	return unknownYet
 }
 
-// speaksTLS reports whether somebody at an address answers as TLS does: with a handshake, or by
-// refusing one. Nothing is sent over the connection, so it does not matter who that is.
+// speaksTLS reports whether a server takes part in a TLS handshake or refuses one with an
+// alert. Its certificate is not checked, because nothing is sent over the connection.
 func speaksTLS(ctx context.Context, addr string) bool {
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only whether there is TLS
 	conn, err := d.DialContext(ctx, "tcp", addr)

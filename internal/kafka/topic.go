@@ -17,8 +17,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// MisfitError tells that the plan does not fit the cluster: someone has to change
-// one of them.
+// MisfitError is the error of a plan that does not fit the cluster. Trying again does not
+// help: the plan or the cluster has to change.
 type MisfitError struct{ err error }
 
 // Misfit returns a MisfitError.
@@ -66,8 +66,8 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool)
 	return *found, nil
 }
 
-// createOrFind makes a topic, unless another process makes it at the same moment: then
-// it must be what was wanted.
+// createOrFind creates a topic. When another process creates it at the same time, that topic
+// is returned if it matches the wanted one.
 func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic, error) {
 	err := c.create(ctx, t)
 	theirs := errors.Is(err, kerr.TopicAlreadyExists)
@@ -81,7 +81,7 @@ func (c *Cluster) createOrFind(ctx context.Context, t plan.Topic) (*result.Topic
 	case err != nil:
 		return nil, errors.Join(err, c.DeleteTopic(context.WithoutCancel(ctx), t.Name))
 	case theirs:
-		t.Configs = nil // whoever was faster has set its own, and nobody can tell
+		t.Configs = nil // the other process has set its own, which cannot be compared
 		return found, matches(*found, t)
 	}
 	found.Created = true
@@ -125,8 +125,8 @@ func matches(have result.Topic, want plan.Topic) error {
 	return errors.Join(errs...)
 }
 
-// messageLimit is the largest record batch that the topic takes, and whose
-// setting that is; 0 when it cannot be found out.
+// messageLimit returns the largest record batch that the topic takes, 0 if that is unknown,
+// and the owner of the setting.
 func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (int, string, error) {
 	if v, ok := t.Configs["max.message.bytes"]; ok {
 		n, err := strconv.Atoi(v)
@@ -145,7 +145,7 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 	}
 	configs, err := describe()
 	if err != nil {
-		return 0, where, nil // not allowed to look: the broker will say so per record
+		return 0, where, nil // the settings may not be read: the broker refuses each record that is too large
 	}
 	n, _ := strconv.Atoi(configValues(configs)[key])
 	return n, where, nil
@@ -163,7 +163,7 @@ func configValues(rs kadm.ResourceConfigs) map[string]string {
 	return out
 }
 
-// topicConfigs are the topic's effective settings; nil when they may not be read.
+// topicConfigs returns the topic's effective settings, nil when they may not be read.
 func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]string {
 	rs, err := c.admin.DescribeTopicConfigs(ctx, name)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]stri
 	return configValues(rs)
 }
 
-// create asks for a dry run first, so that a bad setting is told before anything
+// create asks for a dry run first, so that a bad setting is reported before anything
 // exists.
 func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 	partitions, factor := t.Partitions, t.ReplicationFactor
@@ -195,7 +195,7 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 			err = responseError(rs[t.Name])
 		}
 		if errors.Is(err, kerr.TopicAlreadyExists) {
-			return err // a moment ago it was not there
+			return err // another process was faster
 		}
 		if refused(err) {
 			return Misfit("create topic %s: %w", t.Name, err)
@@ -207,7 +207,7 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 	return nil
 }
 
-// refusal is a broker's own sentence about what it does not like in a request.
+// refusal is the error code of a broker that refuses a request, with its own message.
 type refusal struct {
 	code     error
 	sentence string
@@ -223,8 +223,8 @@ func responseError(r kadm.CreateTopicResponse) error {
 	return r.Err
 }
 
-// refused tells whether a broker found fault with the topic that was asked for,
-// so that it takes another request and not another try.
+// refused reports whether a broker rejects the wanted topic, so that the same request fails
+// again.
 func refused(err error) bool {
 	for _, code := range []*kerr.Error{
 		kerr.InvalidTopicException, kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidReplicaAssignment,
@@ -259,9 +259,8 @@ func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic,
 	}
 }
 
-// serves tells whether the leaders themselves know that they lead: the metadata
-// may say so a moment earlier, and with acks=0 what is sent in between is lost
-// without a word.
+// serves reports whether the leaders themselves answer as leaders. The metadata names them
+// a little earlier, and with acks=0 records that are sent in between are lost silently.
 func (c *Cluster) serves(ctx context.Context, name string) bool {
 	offsets, err := c.admin.ListEndOffsets(ctx, name)
 	return err == nil && offsets.Error() == nil
@@ -276,7 +275,7 @@ func led(t *result.Topic) bool {
 	return t.Partitions > 0
 }
 
-// DeleteTopic deletes a topic. Only the caller knows whether this run created it.
+// DeleteTopic deletes a topic. Callers delete only topics that this run created.
 func (c *Cluster) DeleteTopic(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()

@@ -282,7 +282,7 @@ func (d *Consumer) joined() {
 	}
 }
 
-// fatal tells whether there is no going on after an error of a fetch.
+// fatal reports whether there is no going on after an error of a fetch.
 func fatal(err error) bool {
 	if lostData(err) {
 		return false // the client has gone back to where the log ends now

@@ -21,7 +21,7 @@ type transaction struct {
 const abortTimeout = 5 * time.Second
 
 // turnTransaction commits the open transaction when it has lasted long enough
-// and begins the next, and tells whether it had to wait for that.
+// and begins the next, and reports whether it had to wait for that.
 func (w *worker) turnTransaction(op *engine.Op) (waited bool) {
 	t := &w.txn
 	if t.open && op.Sent-t.began >= t.every {

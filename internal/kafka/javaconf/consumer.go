@@ -27,7 +27,7 @@ func ParseConsumer(given map[string]plan.Given, lenient bool) (Consumer, []strin
 	return s, warnings, nil
 }
 
-// IsConsumerProperty tells whether Kafka's consumer has the property. Security
+// IsConsumerProperty reports whether Kafka's consumer has the property. Security
 // properties count, as they do for IsProducerProperty.
 func IsConsumerProperty(name string) bool { return has(consumerProperties(), name) }
 
@@ -61,14 +61,11 @@ func (s Consumer) Protocol() string { return s.value("group.protocol") }
 // NextGen reports whether the broker assigns the partitions.
 func (s Consumer) NextGen() bool { return s.Protocol() == nextGen }
 
-// ReadCommitted tells whether only records of committed transactions are read,
+// ReadCommitted reports whether only records of committed transactions are read,
 // beside those of none.
 func (s Consumer) ReadCommitted() bool { return s.value("isolation.level") == "read_committed" }
 
-// CheckCRCs tells whether checksums are verified.
-func (s Consumer) CheckCRCs() bool { return s.bool("check.crcs") }
-
-// AutoCommit tells whether offsets are committed in the background; never without
+// AutoCommit reports whether offsets are committed in the background; never without
 // a group.
 func (s Consumer) AutoCommit() bool { return s.bool("enable.auto.commit") }
 

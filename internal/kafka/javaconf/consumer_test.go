@@ -162,11 +162,11 @@ func TestConsumerPausesAsPropertiesSay(t *testing.T) {
 func TestConsumerDefaultsAreJavasOrThoseOfKafkasTest(t *testing.T) {
 	s := parseConsumer(t)
 	got := []any{
-		s.Group(), s.InstanceID(), s.Protocol(), s.ReadCommitted(), s.CheckCRCs(), s.AutoCommit(), s.AutoCommitInterval(), s.MaxPollRecords(),
+		s.Group(), s.InstanceID(), s.Protocol(), s.ReadCommitted(), s.AutoCommit(), s.AutoCommitInterval(), s.MaxPollRecords(),
 		s.FetchMaxBytes(), s.FetchMinBytes(), s.FetchMaxWait(), s.MaxPartitionFetchBytes(), s.OffsetReset(), len(s.GroupOptions()),
 	}
 	want := []any{
-		"", "", "classic", false, false, false, 5 * time.Second, 0,
+		"", "", "classic", false, false, 5 * time.Second, 0,
 		2 << 20, 1, 500 * time.Millisecond, 1 << 20, "earliest", 0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

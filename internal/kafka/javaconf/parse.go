@@ -31,7 +31,7 @@ func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Pr
 	return s, warnings, nil
 }
 
-// IsProducerProperty tells whether Kafka's producer has the property. Security
+// IsProducerProperty reports whether Kafka's producer has the property. Security
 // properties count, although kt has none of them yet: a command that reads for
 // both clients gets the proper error from either.
 func IsProducerProperty(name string) bool { return has(properties(), name) }

@@ -40,10 +40,10 @@ func (s settings) All() []result.Setting {
 // Acks is "0", "1" or "all".
 func (s Producer) Acks() string { return s.value("acks") }
 
-// Idempotent tells whether brokers drop duplicates.
+// Idempotent reports whether brokers drop duplicates.
 func (s Producer) Idempotent() bool { return s.bool("enable.idempotence") }
 
-// Retries tells whether a request that was not answered is sent again.
+// Retries reports whether a request that was not answered is sent again.
 func (s Producer) Retries() bool { return s.int64("retries") > 0 }
 
 // MaxInFlight is how many produce requests a broker may have unanswered.

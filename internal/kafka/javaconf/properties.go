@@ -26,7 +26,6 @@ type property[S reader] struct {
 	name   string
 	preset string // the default of Kafka's Java client 4.x, as Java writes it, or kt's with a note
 	check  check
-	doc    string // what it sets
 	note   string // where franz-go's meaning differs, "" when it does not
 	client string // the franz-go option it becomes, or actsItself, or hasNoTwin
 

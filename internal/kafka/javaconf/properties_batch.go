@@ -29,40 +29,40 @@ const (
 func batchProperties() []property[Producer] {
 	return []property[Producer]{
 		{
+			// Size at which a batch of records is full; 0 puts each record in its own.
 			name: "batch.size", preset: "16384", check: byteCount(gib),
-			doc:    "Size at which a batch of records is full; 0 puts each record in its own.",
 			client: "ProducerBatchMaxBytes",
 			apply:  func(s Producer) []kgo.Opt { return []kgo.Opt{kgo.ProducerBatchMaxBytes(int32(s.batchMax()))} },
 		}, {
+			// Time a batch that is not full waits for more records.
 			name: "linger.ms", preset: "5", check: millis(0, 60_000), // franz-go accepts no more than a minute
-			doc:    "Time a batch that is not full waits for more records.",
 			client: "ProducerLinger",
 			apply:  func(s Producer) []kgo.Opt { return []kgo.Opt{kgo.ProducerLinger(s.Linger())} },
 		}, {
+			// Most bytes of batches in a request, and the largest record.
 			name: "max.request.size", preset: "1048576", check: byteCount(gib),
-			doc:    "Most bytes of batches in a request, and the largest record.",
 			client: "BrokerMaxWriteBytes",
 			apply:  func(s Producer) []kgo.Opt { return []kgo.Opt{kgo.BrokerMaxWriteBytes(int32(s.writeMax()))} },
 		}, {
+			// Memory for records that wait to be sent.
 			name: "buffer.memory", preset: "33554432", check: byteCount(math.MaxInt64),
-			doc:    "Memory for records that wait to be sent.",
 			note:   "kt counts the bytes of keys and values itself and keeps franz-go from blocking.",
 			client: "MaxBufferedRecords", apply: applyBuffer,
 		}, {
+			// Codec that compresses batches.
 			name: "compression.type", preset: "none", check: oneOf("none", "gzip", "snappy", "lz4", "zstd"),
-			doc:    "Codec that compresses batches.",
 			client: "ProducerBatchCompression, WithCompressor", apply: compressionOptions,
 		}, {
+			// Effort of gzip; -1 is the library's choice.
 			name: "compression.gzip.level", preset: "-1", check: orMinusOne(number(1, 9)),
-			doc:    "Effort of gzip; -1 is the library's choice.",
 			client: "WithCompressor",
 		}, {
+			// Effort of lz4; 9 is the fast search, all others are thorough.
 			name: "compression.lz4.level", preset: "9", check: number(1, 17),
-			doc:    "Effort of lz4; 9 is the fast search, all others are thorough.",
 			client: "WithCompressor",
 		}, {
+			// Effort of zstd.
 			name: "compression.zstd.level", preset: "3", check: number(-131072, 22),
-			doc:    "Effort of zstd.",
 			note:   "Sizes are within 5 % of Java's from -1 to 7. JSON comes out up to 10 % larger at 8 to 15 and 16 % at 16 to 22; below -1 kt compresses as at -1, Java less and less.",
 			client: "WithCompressor",
 		},

@@ -19,45 +19,45 @@ func producerConnectionProperties() []property[Producer] {
 func connectionProperties[S reader]() []property[S] {
 	return []property[S]{
 		{
+			// Brokers to ask for the rest of the cluster.
 			name: "bootstrap.servers", preset: "", check: textOf(1, math.MaxInt32),
-			doc:    "Brokers to ask for the rest of the cluster.",
 			client: actsItself, // kt resolves it together with its own flag
 		}, {
+			// Rack the client is in.
 			name: "client.rack", preset: "", check: textOf(0, 512), // franz-go's limit
-			doc:    "Rack the client is in.",
 			client: "Rack",
 			apply:  func(s S) []kgo.Opt { return []kgo.Opt{kgo.Rack(s.value("client.rack"))} },
 		}, {
+			// Time after which an unused connection is closed.
 			name: "connections.max.idle.ms", preset: "540000", check: millis(100, 900_000), // franz-go's limits
-			doc:    "Time after which an unused connection is closed.",
 			note:   "franz-go may keep an unused connection up to twice as long.",
 			client: "ConnIdleTimeout",
 			apply: func(s S) []kgo.Opt {
 				return []kgo.Opt{kgo.ConnIdleTimeout(s.duration("connections.max.idle.ms"))}
 			},
 		}, {
+			// Age at which metadata is asked for again.
 			name: "metadata.max.age.ms", preset: "300000", check: millis(10, 3_600_000), // franz-go's limits
-			doc:    "Age at which metadata is asked for again.",
 			client: "MetadataMaxAge",
 			apply: func(s S) []kgo.Opt {
 				return []kgo.Opt{kgo.MetadataMaxAge(s.duration("metadata.max.age.ms"))}
 			},
 		}, {
+			// Time a connection may take to be made.
 			name: "socket.connection.setup.timeout.ms", preset: "10000", check: millis(1, math.MaxInt32),
-			doc:    "Time a connection may take to be made.",
 			note:   "franz-go keeps to it where Java waits longer after each failure.",
 			client: "Dialer, DialTimeout", apply: applyDialer[S],
 		}, {
+			// Socket send buffer; -1 leaves it to the operating system.
 			name: "send.buffer.bytes", preset: "131072", check: orMinusOne(byteCount(math.MaxInt32)),
-			doc:    "Socket send buffer; -1 leaves it to the operating system.",
 			client: "Dialer",
 		}, {
+			// How connections are secured.
 			name: "security.protocol", preset: "PLAINTEXT", check: onlyValue("PLAINTEXT", plainTextOnly),
-			doc:    "How connections are secured.",
 			client: actsItself,
 		}, {
+			// Whether the client sends its metrics to brokers that subscribe to them.
 			name: "enable.metrics.push", preset: "true", check: boolean,
-			doc:    "Whether the client sends its metrics to brokers that subscribe to them.",
 			client: "DisableClientMetrics", apply: applyMetricsPush[S],
 		},
 	}
@@ -66,8 +66,8 @@ func connectionProperties[S reader]() []property[S] {
 // clientID is a row whose default is not the same on both sides.
 func clientID[S reader](preset string) property[S] {
 	return property[S]{
+		// Name that brokers log, measure and apply quotas by.
 		name: "client.id", preset: preset, check: textOf(0, 256), // franz-go's limit
-		doc:    "Name that brokers log, measure and apply quotas by.",
 		client: "ClientID",
 		apply:  func(s S) []kgo.Opt { return []kgo.Opt{kgo.ClientID(s.value("client.id"))} },
 	}
@@ -76,8 +76,8 @@ func clientID[S reader](preset string) property[S] {
 // receiveBuffer is the other such row.
 func receiveBuffer[S reader](preset string) property[S] {
 	return property[S]{
+		// Socket receive buffer; -1 leaves it to the operating system.
 		name: "receive.buffer.bytes", preset: preset, check: orMinusOne(byteCount(math.MaxInt32)),
-		doc:    "Socket receive buffer; -1 leaves it to the operating system.",
 		client: "Dialer",
 	}
 }

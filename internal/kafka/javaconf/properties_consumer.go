@@ -45,45 +45,45 @@ func clientProperties() []property[Consumer] {
 func fetchProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
+			// Most bytes a broker puts into one answer; a single larger batch still comes whole.
 			name: "fetch.max.bytes", preset: "2097152", check: byteCount(gib), // franz-go's limit
-			doc:    "Most bytes a broker puts into one answer; a single larger batch still comes whole.",
 			note:   "Kafka's default is 52428800; as much is read with less, which stays in the processor's cache and bounds kt's memory.",
 			client: "FetchMaxBytes, BrokerMaxReadBytes", apply: applyFetchMax,
 		}, {
+			// Most bytes of one partition in an answer; a single larger batch still comes whole.
 			name: "max.partition.fetch.bytes", preset: "1048576", check: byteCount(gib),
-			doc:    "Most bytes of one partition in an answer; a single larger batch still comes whole.",
 			note:   "franz-go asks for no more than fetch.max.bytes.",
 			client: "FetchMaxPartitionBytes",
 			apply: func(s Consumer) []kgo.Opt {
 				return []kgo.Opt{kgo.FetchMaxPartitionBytes(int32(s.MaxPartitionFetchBytes()))}
 			},
 		}, {
+			// Bytes a broker waits for before it answers.
 			name: "fetch.min.bytes", preset: "1", check: byteCount(math.MaxInt32),
-			doc:    "Bytes a broker waits for before it answers.",
 			client: "FetchMinBytes",
 			apply:  func(s Consumer) []kgo.Opt { return []kgo.Opt{kgo.FetchMinBytes(int32(s.FetchMinBytes()))} },
 		}, {
+			// Longest time a broker waits for fetch.min.bytes.
 			name: "fetch.max.wait.ms", preset: "500", check: millis(10, math.MaxInt32), // franz-go accepts no less than 10 ms
-			doc:    "Longest time a broker waits for fetch.min.bytes.",
 			client: "FetchMaxWait",
 			apply:  func(s Consumer) []kgo.Opt { return []kgo.Opt{kgo.FetchMaxWait(s.FetchMaxWait())} },
 		}, {
+			// Most records the client hands over at a time; 0, which Java does not have, is no limit.
 			name: "max.poll.records", preset: "0", check: number(0, math.MaxInt32),
-			doc:    "Most records the client hands over at a time; 0, which Java does not have, is no limit.",
 			note:   "Kafka's default is 500; kt takes all that is there, for it has nothing to do between two polls.",
 			client: actsItself,
 		}, {
+			// Whether records of open and aborted transactions are read too.
 			name: "isolation.level", preset: "read_uncommitted", check: oneOf("read_uncommitted", "read_committed"),
-			doc:    "Whether records of open and aborted transactions are read too.",
 			client: "FetchIsolationLevel", apply: applyIsolation,
 		}, {
+			// Whether the checksum of each batch is verified.
 			name: "check.crcs", preset: "false", check: boolean,
-			doc:    "Whether the checksum of each batch is verified.",
 			note:   "Kafka's default is true; kt leaves it off as Kafka's own consumer test does.",
 			client: "DisableFetchCRCValidation", apply: applyChecksums,
 		}, {
+			// Where to read a partition without a valid offset from: earliest, latest, none or by_duration:P1D, a day back.
 			name: "auto.offset.reset", preset: "earliest", check: checkOffsetReset,
-			doc:    "Where to read a partition without a valid offset from: earliest, latest, none or by_duration:P1D, a day back.",
 			note:   "Kafka's default is latest; kt begins with the first record, as Kafka's own consumer test does.",
 			client: actsItself,
 		},
@@ -95,26 +95,26 @@ func fetchProperties() []property[Consumer] {
 func consumerRequestProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
+			// Time the broker has to answer a request.
 			name: "request.timeout.ms", preset: "30000", check: millis(100, 900_000), // franz-go's limits
-			doc:    "Time the broker has to answer a request.",
 			note:   "franz-go waits for a fetch longer by fetch.max.wait.ms.",
 			client: "RequestTimeoutOverhead",
 			apply: func(s Consumer) []kgo.Opt {
 				return []kgo.Opt{kgo.RequestTimeoutOverhead(s.duration("request.timeout.ms"))}
 			},
 		}, {
+			// Time a call such as a commit may take with all its retries.
 			name: "default.api.timeout.ms", preset: "60000", check: millis(0, math.MaxInt32),
-			doc:    "Time a call such as a commit may take with all its retries.",
 			note:   "franz-go repeats a fetch for ever, and any other request for 30 s and 20 times at most.",
 			client: hasNoTwin,
 		}, {
+			// Pause before a request is sent again; it doubles with each failure in a row.
 			name: "retry.backoff.ms", preset: "100", check: millis(0, math.MaxInt32),
-			doc:    "Pause before a request is sent again; it doubles with each failure in a row.",
 			note:   "kt also lets franz-go refresh its metadata this soon.",
 			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Consumer],
 		}, {
+			// Longest pause between retries.
 			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
-			doc:    "Longest pause between retries.",
 			client: "RetryBackoffFn",
 		},
 	}
@@ -135,26 +135,33 @@ func consumerConnectionProperties() []property[Consumer] {
 func consumerOtherProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
+			// Whether asking for a topic may create it.
 			name: "allow.auto.create.topics", preset: "false", check: boolean,
-			doc: "Whether asking for a topic may create it.", note: "Kafka's default is true; kt creates no topic by reading it.", client: hasNoTwin,
+			note: "Kafka's default is true; kt creates no topic by reading it.", client: hasNoTwin,
 		}, {
+			// Whether internal topics are left out when a pattern chooses topics.
 			name: "exclude.internal.topics", preset: "true", check: boolean,
-			doc: "Whether internal topics are left out when a pattern chooses topics.", note: "kt reads topics by their names.", client: hasNoTwin,
+			note: "kt reads topics by their names.", client: hasNoTwin,
 		}, {
+			// Classes that see each record before the application does.
 			name: "interceptor.classes", preset: "", check: anything,
-			doc: "Classes that see each record before the application does.", note: "kt runs no Java classes.", client: hasNoTwin,
+			note: "kt runs no Java classes.", client: hasNoTwin,
 		}, {
+			// Class that makes keys out of bytes.
 			name: "key.deserializer", preset: byteArrayOut, check: anything,
-			doc: "Class that makes keys out of bytes.", note: "kt leaves keys as bytes.", client: hasNoTwin,
+			note: "kt leaves keys as bytes.", client: hasNoTwin,
 		}, {
+			// Class that makes values out of bytes.
 			name: "value.deserializer", preset: byteArrayOut, check: anything,
-			doc: "Class that makes values out of bytes.", note: "kt leaves values as bytes.", client: hasNoTwin,
+			note: "kt leaves values as bytes.", client: hasNoTwin,
 		}, {
+			// Who tells the broker that a record was dealt with.
 			name: "share.acknowledgement.mode", preset: "implicit", check: onlyValue("implicit", notInShareGroups),
-			doc: "Who tells the broker that a record was dealt with.", client: actsItself,
+			client: actsItself,
 		}, {
+			// Whether a broker hands over whole batches or no more than the records asked for.
 			name: "share.acquire.mode", preset: "BATCH_OPTIMIZED", check: onlyValue("BATCH_OPTIMIZED", notInShareGroups),
-			doc: "Whether a broker hands over whole batches or no more than the records asked for.", client: actsItself,
+			client: actsItself,
 		},
 	}
 }

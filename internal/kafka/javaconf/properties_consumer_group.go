@@ -21,25 +21,25 @@ func groupProperties() []property[Consumer] {
 func membershipProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
+			// Group that shares the partitions among its members and keeps their offsets.
 			name: "group.id", preset: "", check: checkGroupID,
-			doc:    "Group that shares the partitions among its members and keeps their offsets.",
 			client: "ConsumerGroup",
 			apply:  func(s Consumer) []kgo.Opt { return []kgo.Opt{kgo.ConsumerGroup(s.Group())} },
 		}, {
+			// Name under which a member that comes back gets its partitions again.
 			name: "group.instance.id", preset: "", check: checkInstanceID,
-			doc:    "Name under which a member that comes back gets its partitions again.",
 			client: "InstanceID", // kt sets it for each member
 		}, {
+			// Time without a heartbeat after which a member is taken for dead.
 			name: "session.timeout.ms", preset: "45000", check: millis(100, math.MaxInt32), // franz-go accepts no less than 100 ms
-			doc:    "Time without a heartbeat after which a member is taken for dead.",
 			client: "SessionTimeout", apply: applyMembership,
 		}, {
+			// Time between two heartbeats of a member.
 			name: "heartbeat.interval.ms", preset: "3000", check: millis(1, math.MaxInt32),
-			doc:    "Time between two heartbeats of a member.",
 			client: "HeartbeatInterval",
 		}, {
+			// Time a member may take between two polls, and to give partitions up.
 			name: "max.poll.interval.ms", preset: "300000", check: millis(100, math.MaxInt32), // franz-go accepts no less than 100 ms
-			doc:    "Time a member may take between two polls, and to give partitions up.",
 			note:   "franz-go applies it to rebalances only, and does not watch the time between two polls.",
 			client: "RebalanceTimeout",
 			apply: func(s Consumer) []kgo.Opt {
@@ -53,19 +53,19 @@ func membershipProperties() []property[Consumer] {
 func assignmentProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
+			// Whether the members assign the partitions (classic) or the broker does (consumer).
 			name: "group.protocol", preset: classic, check: inLowerCase(oneOf(classic, nextGen)),
-			doc:    "Whether the members assign the partitions (classic) or the broker does (consumer).",
 			note:   "franz-go silently goes back to classic where a broker does not offer consumer, which Kafka does from 4.0 on.",
 			client: "ServerSideBalancer", apply: applyProtocol,
 		}, {
+			// Ways to assign partitions, of which the first that all members know is used.
 			name: "partition.assignment.strategy", preset: assignorPackage + "RangeAssignor," + assignorPackage + "CooperativeStickyAssignor",
 			check:  checkAssignors,
-			doc:    "Ways to assign partitions, of which the first that all members know is used.",
 			note:   "franz-go does not look at client.rack here; Java does where racks differ in the partitions they have.",
 			client: "Balancers", apply: applyAssignors,
 		}, {
+			// How the broker assigns partitions, uniform or range; empty is its own choice, with group.protocol=consumer only.
 			name: "group.remote.assignor", preset: "", check: checkRemoteAssignor,
-			doc:    "How the broker assigns partitions, uniform or range; empty is its own choice, with group.protocol=consumer only.",
 			note:   "franz-go always names one: uniform, which is Kafka's own choice too.",
 			client: "Balancers",
 		},
@@ -76,12 +76,12 @@ func assignmentProperties() []property[Consumer] {
 func commitProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
+			// Whether offsets are committed in the background.
 			name: "enable.auto.commit", preset: "true", check: boolean,
-			doc:    "Whether offsets are committed in the background.",
 			client: "DisableAutoCommit", apply: applyAutoCommit,
 		}, {
+			// Time between two commits in the background.
 			name: "auto.commit.interval.ms", preset: "5000", check: millis(100, math.MaxInt32), // franz-go accepts no less than 100 ms
-			doc:    "Time between two commits in the background.",
 			note:   "franz-go commits on this clock, Java at the first poll after it.",
 			client: "AutoCommitInterval",
 			apply: func(s Consumer) []kgo.Opt {

@@ -14,57 +14,57 @@ const plainTextOnly = "security settings are not supported yet; kt connects in p
 func deliveryProperties() []property[Producer] {
 	return []property[Producer]{
 		{
+			// Replicas that must have a record before the broker acknowledges it.
 			name: "acks", preset: "all", check: checkAcks,
-			doc:    "Replicas that must have a record before the broker acknowledges it.",
 			client: "RequiredAcks", apply: applyAcks,
 		}, {
+			// Whether the broker drops the duplicates that retries would leave.
 			name: "enable.idempotence", preset: "true", check: boolean,
-			doc:    "Whether the broker drops the duplicates that retries would leave.",
 			client: "DisableIdempotentWrite", apply: applyIdempotence,
 		}, {
+			// Produce requests a broker may have unanswered at a time.
 			name: "max.in.flight.requests.per.connection", preset: "5", check: number(1, math.MaxInt32),
-			doc:    "Produce requests a broker may have unanswered at a time.",
 			note:   "franz-go fixes it at 5 while idempotence is on, so kt refuses 1 to 4 then.",
 			client: "MaxProduceRequestsInflightPerBroker", apply: applyInFlight,
 		}, {
+			// Times a failed record is sent again.
 			name: "retries", preset: "2147483647", check: number(0, math.MaxInt32),
-			doc:    "Times a failed record is sent again.",
 			client: "RecordRetries", apply: applyRetries,
 		}, {
+			// Time from handing a record over to its success or failure.
 			name: "delivery.timeout.ms", preset: "120000", check: millis(1000, math.MaxInt32), // franz-go accepts no less than a second
-			doc:    "Time from handing a record over to its success or failure.",
 			note:   "franz-go looks at the clock only before a request and after an answer, and starts it at the record's timestamp.",
 			client: "RecordDeliveryTimeout", apply: applyDelivery,
 		}, {
+			// Time the broker has to answer a request.
 			name: "request.timeout.ms", preset: "30000", check: millis(100, math.MaxInt32), // franz-go accepts no less than 100 ms
-			doc:    "Time the broker has to answer a request.",
 			note:   "franz-go waits for a produce answer up to 10 s longer, and gives writes and other requests 10 s at most.",
 			client: "ProduceRequestTimeout, RequestTimeoutOverhead", apply: applyRequestTimeout,
 		}, {
+			// Time a send may wait for metadata or buffer memory.
 			name: "max.block.ms", preset: "60000", check: millis(0, math.MaxInt64),
-			doc:    "Time a send may wait for metadata or buffer memory.",
 			client: actsItself,
 		}, {
+			// Pause before the first retry; it doubles with each failure in a row.
 			name: "retry.backoff.ms", preset: "100", check: millis(0, math.MaxInt32),
-			doc:    "Pause before the first retry; it doubles with each failure in a row.",
 			note:   "franz-go pauses the whole broker where Java pauses the batch; kt also lets it refresh metadata this soon.",
 			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Producer],
 		}, {
+			// Longest pause between retries.
 			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
-			doc:    "Longest pause between retries.",
 			client: "RetryBackoffFn",
 		}, {
+			// Name under which records are produced in transactions.
 			name: "transactional.id", preset: "", check: textOf(1, 16382), // franz-go's limit, a length prefix on the wire
-			doc:    "Name under which records are produced in transactions.",
 			client: "TransactionalID", apply: applyTransactions,
 		}, {
+			// Time a transaction may stay open before the broker aborts it.
 			name: "transaction.timeout.ms", preset: "60000", check: millis(1, math.MaxInt32),
-			doc:    "Time a transaction may stay open before the broker aborts it.",
 			client: "TransactionTimeout",
 		}, {
+			// Whether an outside coordinator commits the transactions.
 			name: "transaction.two.phase.commit.enable", preset: "false",
 			check:  onlyValue("false", "must be false; franz-go has no two-phase commit"),
-			doc:    "Whether an outside coordinator commits the transactions.",
 			client: actsItself,
 		},
 	}

@@ -13,17 +13,21 @@ func anything(value string) (string, error) { return value, nil }
 func producerOtherProperties() []property[Producer] {
 	return []property[Producer]{
 		{
+			// Classes that see each record before it is sent.
 			name: "interceptor.classes", preset: "", check: anything,
-			doc: "Classes that see each record before it is sent.", note: "kt runs no Java classes.", client: hasNoTwin,
+			note: "kt runs no Java classes.", client: hasNoTwin,
 		}, {
+			// Class that turns keys into bytes.
 			name: "key.serializer", preset: byteArray, check: anything,
-			doc: "Class that turns keys into bytes.", note: "kt's keys are bytes already.", client: hasNoTwin,
+			note: "kt's keys are bytes already.", client: hasNoTwin,
 		}, {
+			// Class that turns values into bytes.
 			name: "value.serializer", preset: byteArray, check: anything,
-			doc: "Class that turns values into bytes.", note: "kt's values are bytes already.", client: hasNoTwin,
+			note: "kt's values are bytes already.", client: hasNoTwin,
 		}, {
+			// Time after which an unused topic's metadata is forgotten.
 			name: "metadata.max.idle.ms", preset: "300000", check: millis(5000, math.MaxInt64),
-			doc: "Time after which an unused topic's metadata is forgotten.", note: "franz-go never forgets a topic it produced to.", client: hasNoTwin,
+			note: "franz-go never forgets a topic it produced to.", client: hasNoTwin,
 		},
 	}
 }
@@ -34,38 +38,49 @@ func producerOtherProperties() []property[Producer] {
 func otherProperties[S reader]() []property[S] {
 	return []property[S]{
 		{
+			// How names of brokers become addresses.
 			name: "client.dns.lookup", preset: "use_all_dns_ips", check: oneOf("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
-			doc: "How names of brokers become addresses.", note: "franz-go always tries every address of a name.", client: hasNoTwin,
+			note: "franz-go always tries every address of a name.", client: hasNoTwin,
 		}, {
+			// Classes that look up values kept elsewhere.
 			name: "config.providers", preset: "", check: onlyValue("", "must be empty; kt does not look up values elsewhere"),
-			doc: "Classes that look up values kept elsewhere.", client: actsItself,
+			client: actsItself,
 		}, {
+			// What to do when no known broker answers.
 			name: "metadata.recovery.strategy", preset: "rebootstrap", check: inLowerCase(oneOf("rebootstrap", "none")),
-			doc: "What to do when no known broker answers.", note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,
+			note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,
 		}, {
+			// Time without metadata after which the bootstrap servers are asked again.
 			name: "metadata.recovery.rebootstrap.trigger.ms", preset: "300000", check: millis(0, math.MaxInt64),
-			doc: "Time without metadata after which the bootstrap servers are asked again.", note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,
+			note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,
 		}, {
+			// Classes that publish the Java client's metrics.
 			name: "metric.reporters", preset: "org.apache.kafka.common.metrics.JmxReporter", check: anything,
-			doc: "Classes that publish the Java client's metrics.", note: "kt reports its own figures.", client: hasNoTwin,
+			note: "kt reports its own figures.", client: hasNoTwin,
 		}, {
+			// Samples the Java client's metrics are kept in.
 			name: "metrics.num.samples", preset: "2", check: number(1, math.MaxInt32),
-			doc: "Samples the Java client's metrics are kept in.", note: "kt reports its own figures.", client: hasNoTwin,
+			note: "kt reports its own figures.", client: hasNoTwin,
 		}, {
+			// Detail of the Java client's metrics.
 			name: "metrics.recording.level", preset: "INFO", check: oneOf("INFO", "DEBUG", "TRACE"),
-			doc: "Detail of the Java client's metrics.", note: "kt reports its own figures.", client: hasNoTwin,
+			note: "kt reports its own figures.", client: hasNoTwin,
 		}, {
+			// Length of a sample of the Java client's metrics.
 			name: "metrics.sample.window.ms", preset: "30000", check: millis(0, math.MaxInt64),
-			doc: "Length of a sample of the Java client's metrics.", note: "kt reports its own figures.", client: hasNoTwin,
+			note: "kt reports its own figures.", client: hasNoTwin,
 		}, {
+			// Pause before a broker is dialled again.
 			name: "reconnect.backoff.ms", preset: "50", check: millis(0, math.MaxInt64),
-			doc: "Pause before a broker is dialled again.", note: "franz-go pauses as retry.backoff.ms says.", client: hasNoTwin,
+			note: "franz-go pauses as retry.backoff.ms says.", client: hasNoTwin,
 		}, {
+			// Longest pause before a broker is dialled again.
 			name: "reconnect.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt64),
-			doc: "Longest pause before a broker is dialled again.", note: "franz-go pauses as retry.backoff.max.ms says.", client: hasNoTwin,
+			note: "franz-go pauses as retry.backoff.max.ms says.", client: hasNoTwin,
 		}, {
+			// Longest time a connection may take after failures.
 			name: "socket.connection.setup.timeout.max.ms", preset: "30000", check: millis(0, math.MaxInt64),
-			doc: "Longest time a connection may take after failures.", note: "franz-go keeps to socket.connection.setup.timeout.ms.", client: hasNoTwin,
+			note: "franz-go keeps to socket.connection.setup.timeout.ms.", client: hasNoTwin,
 		},
 	}
 }

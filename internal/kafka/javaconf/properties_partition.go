@@ -10,26 +10,26 @@ import (
 func partitionProperties() []property[Producer] {
 	return []property[Producer]{
 		{
+			// Class that chooses partitions; empty is Kafka's own, which fills one batch per partition in turn.
 			name: "partitioner.class", preset: "", check: checkPartitioner,
-			doc:    "Class that chooses partitions; empty is Kafka's own, which fills one batch per partition in turn.",
 			client: "RecordPartitioner", apply: applyPartitioner,
 		}, {
+			// Whether records with a key are spread like those without.
 			name: "partitioner.ignore.keys", preset: "false", check: boolean,
-			doc:    "Whether records with a key are spread like those without.",
 			client: "RecordPartitioner",
 		}, {
+			// Whether partitions on faster brokers get more records.
 			name: "partitioner.adaptive.partitioning.enable", preset: "true", check: boolean,
-			doc:    "Whether partitions on faster brokers get more records.",
 			note:   "franz-go judges a partition by its waiting records, Java by its waiting batches.",
 			client: "RecordPartitioner",
 		}, {
+			// Time after which a partition whose broker takes no requests is passed over; 0 is never.
 			name: "partitioner.availability.timeout.ms", preset: "0", check: millis(0, math.MaxInt64),
-			doc:    "Time after which a partition whose broker takes no requests is passed over; 0 is never.",
 			note:   "franz-go has no such timeout.",
 			client: hasNoTwin,
 		}, {
+			// Whether partitions led from the client's own rack come first.
 			name: "partitioner.rack.aware", preset: "false", check: boolean,
-			doc:    "Whether partitions led from the client's own rack come first.",
 			note:   "Java applies it to its own partitioner only, franz-go to any.",
 			client: "RackAwarePartitioning", apply: applyRackAware,
 		},

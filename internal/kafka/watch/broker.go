@@ -15,24 +15,23 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// watched is one broker that a Brokers asks. It has a client to itself, whose only
-// seed it is: a client of the whole cluster would forget the broker as soon as the
-// others say that it is gone, and would ask them where it is.
+// watched is one broker. It is the only seed of a client of its own: a client of the whole
+// cluster would forget the broker as soon as the other brokers report it gone.
 type watched struct {
 	id     int32
 	addr   string
 	client *kgo.Client
-	lag    *kgo.Client // of the questions in watch_lag.go; nil before the first
+	lag    *kgo.Client // of the requests in catchup.go; nil before the first
 
-	asking   bool // there is a question that is not answered yet
+	asking   bool // a request is not answered yet
 	awaited  bool // it was asked in this round, and answered in the last
-	failures int  // questions in a row that were not answered
+	failures int  // requests in a row without an answer
 	since    time.Duration
 	gone     bool
-	refusals int // questions in a row for the ends of its logs that told of none
+	refusals int // requests in a row for the ends of its logs that returned none
 }
 
-// answer is what one broker said to one question.
+// answer is a broker's answer to one request, or its absence.
 type answer struct {
 	broker   int32
 	sent, at time.Duration // since the start of the run
@@ -40,11 +39,11 @@ type answer struct {
 	err      error
 }
 
-// failuresToGo is how many questions in a row a broker must leave without an answer
-// to be gone, unless it refuses the connection: nobody listens there, then.
+// failuresToGo is the number of unanswered requests in a row after which a broker is gone. One
+// that refuses the connection is gone at once: nothing listens there.
 const failuresToGo = 2
 
-// add makes a client of a broker and puts it in the place of the one that it had.
+// add makes a client for a broker, in place of the one that it had.
 func (w *Brokers) add(id int32, addr string) error {
 	client, err := w.client(addr)
 	if err != nil {
@@ -68,7 +67,7 @@ func (b *watched) close() {
 	}
 }
 
-// ask asks a broker for the topics as it knows them.
+// ask asks a broker for its metadata of the topics.
 func (w *Brokers) ask(ctx context.Context, client *kgo.Client) (*kmsg.MetadataResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -83,11 +82,11 @@ func (w *Brokers) ask(ctx context.Context, client *kgo.Client) (*kmsg.MetadataRe
 		if err == nil || again || ctx.Err() != nil || refusedConnection(err) {
 			return answer, err
 		}
-		// The connection broke. Whether somebody still listens tells a new one.
+		// The connection broke. A new one shows whether the broker still listens.
 	}
 }
 
-// hear takes note of an answer and returns the event that it is, if it is one.
+// hear notes an answer, and returns an event if the broker has gone or come back.
 func (b *watched) hear(a answer) (stats.Event, bool) {
 	b.asking = false
 	e := stats.Event{Broker: b.id, To: -1}
@@ -114,7 +113,7 @@ func (b *watched) hear(a answer) (stats.Event, bool) {
 	return e, true
 }
 
-// answers tells whether the broker answered the last question.
+// answers reports whether the broker answered the last request.
 func (b *watched) answers() bool { return b.failures == 0 }
 
 func refusedConnection(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -17,42 +17,41 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// How far a replica is behind, nobody tells: the OffsetLag of DescribeLogDirs is 0
-// on Kafka 4.3.1, even of a follower that is 14,000 records behind. But each broker
-// tells the end of its own log, of followers too, when a debug consumer asks it for
-// the latest offset. The leader's end less the follower's is the lag, by offsets:
-// what a follower has not got because the leader has deleted it counts as well.
+// Kafka does not report the lag of a replica: the OffsetLag of DescribeLogDirs is 0 on Kafka
+// 4.3.1, even for a follower that is 14,000 records behind. But a broker answers a debug
+// consumer's request for the latest offset with the end of its own log, as a follower too. The
+// lag is the leader's end less the follower's. It counts offsets, so records that the leader
+// has deleted meanwhile are in it.
 
 const (
 	lagInterval = 2 * time.Second // between two measurements, while replicas are out of sync
 
-	// maxLagPartitions is how many partitions may be out of sync for the lag to be
+	// maxLagPartitions is the number of partitions out of sync above which the lag is not
 	// measured: a broker must look up the end of each.
 	maxLagPartitions = 10_000
 
 	lagSilence = 5 * time.Second // least time between two events of one broker
 
-	// maxLagEvents is what the lag may take of maxWatchEvents, for a catch-up can
-	// go on for hours.
+	// maxLagEvents is the share of the lag in maxWatchEvents: a catch-up can take hours.
 	maxLagEvents = 200
 
-	// maxRefusals is how often in a row a broker may leave the question without any
-	// end before it is not asked again, for systems that do not know the debug
-	// consumer. It is not 1, because connections break, and a broker that was just
-	// given a replica does not have it yet.
+	// maxRefusals is the number of requests in a row without any end after which a broker
+	// is not asked again: some systems do not know the debug consumer. It is not 1,
+	// because connections break, and because a broker may have no log yet of a replica
+	// that it was just given.
 	maxRefusals = 3
 
-	// debugReplica as the replica's id asks a broker for the end of its own log,
-	// whether it leads the partition or follows.
+	// debugReplica is the replica id with which a broker returns the end of its own log,
+	// as a leader and as a follower.
 	debugReplica = -2
 
 	maxCaughtUp = 3 // brokers that the end of a catch-up names
 )
 
-// ends is how far each broker has come: by broker, by partition.
+// ends are the ends of the logs, by broker and partition.
 type ends map[int32]map[int32]int64
 
-// measurement is what the brokers said of the ends of their logs.
+// measurement holds the answers of all brokers about the ends of their logs.
 type measurement struct {
 	at      time.Duration
 	answers []endsAnswer
@@ -64,7 +63,7 @@ type endsAnswer struct {
 	err    error
 }
 
-// catchUp follows how far brokers are behind while replicas are out of sync.
+// catchUp follows the lag of brokers while replicas are out of sync.
 type catchUp struct {
 	measured  chan measurement
 	measuring bool // a measurement is under way
@@ -75,21 +74,21 @@ type catchUp struct {
 // laggard is a broker that is or was behind.
 type laggard struct {
 	most int64         // records, since all replicas were in sync
-	told time.Duration // when an event last told of it
-	ever bool          // one did
+	told time.Duration // time of its last event
+	ever bool          // there was one
 }
 
-// lag is how far a broker is behind.
+// lag is the lag of one broker.
 type lag struct {
 	records    int64
 	partitions []int32
 }
 
-// measure asks for the ends of the logs, if replicas are out of sync whose brokers
-// answer. The answers come as one measurement.
+// measure asks for the ends of the logs, if replicas are out of sync whose brokers answer. The
+// answers come as one measurement.
 //
-// The questions go over connections of their own: one that is not answered, or that
-// ends the connection, must not make the broker look gone.
+// The requests have connections of their own: one that is not answered, or that ends its
+// connection, must not make the broker look gone.
 func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking *sync.WaitGroup) {
 	if w.catchUp.measuring {
 		return
@@ -102,7 +101,7 @@ func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking 
 	for broker := range questions {
 		client, err := w.brokers[broker].lagClient(w.client)
 		if err != nil {
-			return // no client could be made for its address before, either
+			return // as for its address before
 		}
 		clients[broker] = client
 	}
@@ -132,7 +131,7 @@ func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking 
 	})
 }
 
-// lagClient is the client for these questions, made when it is first needed.
+// lagClient returns the client for these requests, and makes it when it is first needed.
 func (b *watched) lagClient(client func(addr string) (*kgo.Client, error)) (*kgo.Client, error) {
 	var err error
 	if b.lag == nil {
@@ -149,13 +148,12 @@ func askEnds(ctx context.Context, client *kgo.Client, question *kmsg.ListOffsets
 		if err == nil || again || ctx.Err() != nil {
 			return answer, err
 		}
-		// The connection may be one that broke when the broker went.
+		// The connection may have broken when the broker went.
 	}
 }
 
-// questions asks the brokers, of the partitions that are not in sync, for the ends
-// of the replicas that have fallen behind and of their leaders. There are none when
-// there are too many such partitions.
+// questions returns the requests, by broker, for the ends of replicas that are out of sync
+// and of their leaders. It returns none when there are too many such partitions.
 func (v *view) questions(base map[string]int32, answering func(broker int32) bool) map[int32]*kmsg.ListOffsetsRequest {
 	if v.missing == 0 {
 		return nil
@@ -194,7 +192,7 @@ func (v *view) questions(base map[string]int32, answering func(broker int32) boo
 	return questions
 }
 
-// endsQuestion asks for the ends of one broker's replicas.
+// endsQuestion returns the request for the ends of one broker's replicas.
 func endsQuestion(topics map[string][]int32) *kmsg.ListOffsetsRequest {
 	question := kmsg.NewPtrListOffsetsRequest()
 	question.ReplicaID = debugReplica
@@ -211,7 +209,7 @@ func endsQuestion(topics map[string][]int32) *kmsg.ListOffsetsRequest {
 	return question
 }
 
-// ends are those that an answer has.
+// ends returns the ends in an answer, by partition.
 func (a *endsAnswer) ends(base map[string]int32) map[int32]int64 {
 	found := make(map[int32]int64)
 	if a.err != nil {
@@ -228,7 +226,7 @@ func (a *endsAnswer) ends(base map[string]int32) map[int32]int64 {
 	return found
 }
 
-// learn tells what a measurement has shown.
+// learn emits the events that a measurement gives rise to.
 func (w *Brokers) learn(m measurement) {
 	w.catchUp.measuring = false
 	known := make(ends)
@@ -243,8 +241,7 @@ func (w *Brokers) learn(m measurement) {
 	w.emit(w.catchUp.tell(w.view.behind(known), m.at)...)
 }
 
-// behind is how far the brokers are behind in those partitions in which they are
-// out of sync.
+// behind returns the lag of the brokers, over the partitions in which they are out of sync.
 func (v *view) behind(known ends) map[int32]*lag {
 	lags := make(map[int32]*lag)
 	for number, p := range v.partitions {
@@ -267,7 +264,7 @@ func (v *view) behind(known ends) map[int32]*lag {
 	return lags
 }
 
-// tell takes note of how far brokers are behind, and returns the events that it is.
+// tell notes the lag of brokers, and returns an event for each that is due one.
 func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 	var events []stats.Event
 	for _, broker := range slices.Sorted(maps.Keys(lags)) {
@@ -296,8 +293,8 @@ func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 	return events
 }
 
-// done is how far the brokers were behind that are in sync again: the most that was
-// seen of each. It forgets that.
+// done returns the highest lag of each broker that is in sync again, as the end of a sentence,
+// and forgets it.
 func (c *catchUp) done() string {
 	var brokers []int32
 	for broker, l := range c.brokers {

@@ -10,11 +10,11 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// lagPoll is how often the ends of the partitions are asked for. In between, the
-// readers know them from what they fetch.
+// lagPoll is the time between two requests for the ends of the partitions. In between,
+// readers learn them from their fetches.
 const lagPoll = time.Second
 
-// ConsumerLag is the source of how many records wait to be read.
+// ConsumerLag is the source of the number of records that wait to be read.
 type ConsumerLag struct {
 	cluster *kafka.Cluster
 	at      *kafka.Positions
@@ -34,11 +34,11 @@ func (l *ConsumerLag) Start(ctx context.Context, _ func() time.Duration) {
 	l.asking.Go(func() { every(ctx, lagPoll, func() { l.ask(ctx) }) })
 }
 
-// Wait returns when nobody asks any more.
+// Wait returns when no request is under way.
 func (l *ConsumerLag) Wait() { l.asking.Wait() }
 
-// ask looks where the partitions end, and how far other processes are that share a
-// group with this one. What a broker that is away does not tell stays as it was.
+// ask gets the ends of the partitions, and the committed offsets of groups that have readers
+// in other processes. Offsets of brokers that are away stay as they were.
 func (l *ConsumerLag) ask(ctx context.Context) {
 	if ends, err := l.cluster.EndOffsets(ctx, l.at.Layout, l.at.Committed); err == nil {
 		for i, end := range ends {
@@ -62,7 +62,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 	}
 }
 
-// Take tells by how much the consumer lag has changed.
+// Take returns the change of the consumer lag since the last call.
 func (l *ConsumerLag) Take() stats.Window {
 	var w stats.Window
 	othersCount := make([]bool, len(l.at.Groups))
@@ -89,10 +89,14 @@ func (l *ConsumerLag) Take() stats.Window {
 	return w
 }
 
-// waiting is how many records of a partition wait to be read by the group. What others
-// count is what no reader here has, if they count that; and where one of theirs has read.
-// A reader that has just taken over a partition does not know yet where it goes on, but
-// not before what is committed.
+// waiting returns the number of records of a partition that a group has not read yet.
+//
+// Lag of a partition that no reader in this process owns is counted by the process that owns
+// it. That is another one if it counts all partitions without a reader here (othersCount), or
+// has committed more than was read here.
+//
+// A reader that has just taken over a partition does not know its position before the first
+// fetch. Until then the committed offset counts.
 func waiting(g *kafka.GroupPositions, number int, end int64, othersCount bool) int64 {
 	next, elsewhere := g.Next[number].Load(), g.Elsewhere[number].Load()
 	if !g.Owned[number].Load() && (othersCount || elsewhere > next) {

@@ -14,34 +14,35 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Who the controller is, the metadata of a KRaft cluster does not tell: its brokers
-// name one of those that are alive, drawn by lot for each answer (Kafka 4.3.1: six
-// answers within a second named all three brokers). The truth is the leader of the
-// metadata quorum: a broker that is asked for it passes the question on to the
-// controller. So a controller that ends is found to be replaced within a second or
-// two; one that only hangs, not before the broker gives up on it, which takes up to
-// 30 s (controller.socket.timeout.ms). Where there is no quorum, with ZooKeeper or
-// in other implementations, the metadata is right.
+// The metadata of a KRaft cluster does not name the controller: each answer names a random
+// live broker (Kafka 4.3.1: six answers within a second named all three brokers). The
+// controller is the leader of the metadata quorum, and a broker passes a request for it on to
+// the controller.
+//
+//   - A controller that ends is seen to be replaced within a second or two.
+//   - One that hangs is seen only when the broker gives up on it, which takes up to 30 s
+//     (controller.socket.timeout.ms).
+//   - Without a quorum, with ZooKeeper or in other implementations, the metadata is right.
 
 const (
-	// quorumInterval is between two questions about the quorum, of all brokers
-	// together: a broker passes them on to the controller.
+	// quorumInterval is the time between two requests to the quorum, from all brokers
+	// together: a broker passes each on to the controller.
 	quorumInterval = time.Second
 
-	// quorumTimeout is longer than watchTimeout: while there is no controller, the
-	// broker keeps the question until there is.
+	// quorumTimeout is longer than watchTimeout, because a broker keeps the request while
+	// there is no controller.
 	quorumTimeout = 3 * time.Second
 
-	// quorumKey is the API key of the question.
+	// quorumKey is the API key of the request.
 	quorumKey = 55
 )
 
 var errNoQuorum = errors.New("the brokers do not know of a quorum")
 
-// controller is the one that is known; id is -1 before.
+// controller is the known controller; id is -1 while there is none.
 type controller struct{ id, epoch int32 }
 
-// is takes note of the controller and returns the event that it is another one.
+// is notes the controller, and returns an event if it has moved.
 func (c *controller) is(id, epoch int32, at time.Duration) (stats.Event, bool) {
 	if id < 0 || epoch < c.epoch {
 		return stats.Event{}, false
@@ -54,8 +55,8 @@ func (c *controller) is(id, epoch int32, at time.Duration) (stats.Event, bool) {
 	}, before >= 0 && before != id
 }
 
-// lookForController takes the controller that the metadata names. The brokers hear
-// of a new one at different moments: it counts when all that answer agree.
+// lookForController takes the controller from the metadata. Brokers learn of a new one at
+// different times, so it counts when all that answer agree.
 func (w *Brokers) lookForController() {
 	first := w.fresh[0].metadata.ControllerID
 	var at time.Duration
@@ -77,8 +78,8 @@ func (w *Brokers) lookForController() {
 	}
 }
 
-// followQuorum asks for the leader of the metadata quorum. It has a connection of
-// its own, for a broker answers the questions of one connection in turn.
+// followQuorum asks for the leader of the metadata quorum. It has a connection of its own,
+// because a broker answers the requests of one connection in turn.
 func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 	known := controller{id: -1}
 	q := quorum{make: w.client}
@@ -96,9 +97,9 @@ func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 				w.noQuorum.Store(true)
 				return
 			case errors.Is(err, kerr.ClusterAuthorizationFailed):
-				return // nobody may tell us, so we cannot tell either
+				return // kt may not ask, so the controller stays unknown
 			case err != nil:
-				failures++ // another broker, then
+				failures++ // ask another broker
 			default:
 				if e, moved := known.is(leader, epoch, now()); moved {
 					w.emit(e)
@@ -118,10 +119,10 @@ type quorum struct {
 	make    func(addr string) (*kgo.Client, error)
 	addr    string
 	client  *kgo.Client // nil at first
-	offered bool        // the broker knows the question
+	offered bool        // the broker knows the request
 }
 
-// leader asks the broker at addr.
+// leader asks the broker at an address.
 func (q *quorum) leader(ctx context.Context, addr string) (id, epoch int32, err error) {
 	ctx, cancel := context.WithTimeout(ctx, quorumTimeout)
 	defer cancel()
@@ -158,8 +159,7 @@ func (q *quorum) leader(ctx context.Context, addr string) (id, epoch int32, err 
 	return p.LeaderID, p.LeaderEpoch, kerr.ErrorForCode(p.ErrorCode)
 }
 
-// offersQuorum returns errNoQuorum when a broker does not know of a
-// quorum.
+// offersQuorum returns errNoQuorum if a broker does not know the request.
 func offersQuorum(ctx context.Context, broker *kgo.Broker) error {
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "kt", "1" // a broker refuses empty ones

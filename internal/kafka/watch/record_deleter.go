@@ -34,7 +34,7 @@ func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
 	d.deleting.Go(func() { every(ctx, deleteEvery, d.deleteRead) })
 }
 
-// Wait returns when nothing is deleted any more.
+// Wait returns when deleting is over.
 func (d *RecordDeleter) Wait() { d.deleting.Wait() }
 
 func (d *RecordDeleter) deleteRead() {
@@ -47,5 +47,5 @@ func (d *RecordDeleter) deleteRead() {
 	})
 }
 
-// Take has nothing to tell.
+// Take returns an empty window: deleting is no part of the load.
 func (d *RecordDeleter) Take() stats.Window { return stats.Window{} }

@@ -12,23 +12,22 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// view is what is known of the partitions: the newest that any broker has said. An
-// answer counts for a partition
+// view is the newest known state of the partitions. An answer counts for a partition
 //
-//   - when its leader epoch is higher than the one known: the others have not heard
-//     of the new leader yet;
-//   - at the epoch known, when it comes from the leader, for replicas fall out of
-//     sync and return without a new epoch, and the leader is the one who decides
-//     that; or from anyone, while there is no leader or it does not answer.
+//   - when its leader epoch is higher than the known one: other brokers do not know the new
+//     leader yet;
+//   - at the known epoch, when it comes from the leader: replicas fall out of sync and return
+//     without a new epoch, and the leader decides that;
+//   - at the known epoch, from any broker, while there is no leader or it does not answer.
 //
-// So the answers of a broker that lags behind change nothing, and what is known
-// does not go to and fro between two of them.
+// So the answers of a broker with old metadata change nothing, and the state does not flap
+// between two of them.
 type view struct {
 	partitions map[int32]*partitionView
 	missing    int // replicas that are not in sync
 }
 
-// partitionView is one partition as it is known, and the best answer of a round.
+// partitionView is the known state of one partition, and the best answer of a round.
 type partitionView struct {
 	topic         string
 	leader, epoch int32 // epoch -1: none was known yet, or the brokers are too old to tell
@@ -39,15 +38,15 @@ type partitionView struct {
 	by   *answer
 }
 
-// change is what the same answers say of several partitions.
+// change is the same change of several partitions.
 type change struct {
 	kind   stats.EventKind
 	broker int32
 	to     int32
 }
 
-// update takes the answers of a round, in the order of their brokers, and returns
-// what has changed. What is said of a partition for the first time is no change.
+// update takes the answers of a round, sorted by broker, and returns the changes as events.
+// The first answer about a partition is no change.
 func (v *view) update(answers []answer, base map[string]int32, answering func(broker int32) bool) []stats.Event {
 	for i := range answers {
 		a := &answers[i]
@@ -81,7 +80,7 @@ func (v *view) update(answers []answer, base map[string]int32, answering func(br
 		events = append(events, *e)
 	}
 	if before > 0 && v.missing == 0 {
-		// A nanosecond after what made it so, for events of one time have no order.
+		// A nanosecond after its cause, because events at one time have no order.
 		events = append(events, stats.Event{At: last + 1, Kind: stats.InSync, Broker: -1, To: -1, Text: "all replicas are in sync again"})
 	}
 	slices.SortFunc(events, func(a, b stats.Event) int {
@@ -90,11 +89,10 @@ func (v *view) update(answers []answer, base map[string]int32, answering func(br
 	return events
 }
 
-// consider keeps what an answer says of a partition, if that counts and nothing
-// better was said in this round.
+// consider keeps an answer about a partition, if it counts and is the best of this round.
 func (v *view) consider(topic string, number int32, a *answer, said *kmsg.MetadataResponseTopicPartition, answering func(int32) bool) {
 	if len(said.Replicas) == 0 {
-		return // a broker that has an error to tell and nothing else
+		return // the answer is only an error
 	}
 	p := v.partitions[number]
 	if p == nil {
@@ -112,13 +110,13 @@ func (v *view) consider(topic string, number int32, a *answer, said *kmsg.Metada
 	}
 }
 
-// is tells whether the partition is known to be as it is said to be.
+// is reports whether an answer says what is known already.
 func (p *partitionView) is(said *kmsg.MetadataResponseTopicPartition) bool {
 	return p.known && p.leader == said.Leader && p.epoch == said.LeaderEpoch &&
 		slices.Equal(p.isr, said.ISR) && slices.Equal(p.replicas, said.Replicas)
 }
 
-// adopt makes the best answer what is known and notes what it changes.
+// adopt takes over the best answer and notes its changes.
 func (p *partitionView) adopt(number int32, changes map[change]*stats.Event) {
 	note := func(c change) {
 		e := changes[c]
@@ -151,7 +149,7 @@ func (p *partitionView) adopt(number int32, changes map[change]*stats.Event) {
 	p.known, p.leader, p.epoch, p.replicas, p.isr = true, p.next.Leader, p.next.LeaderEpoch, p.next.Replicas, p.next.ISR
 }
 
-// missing is the number of replicas that are not in sync.
+// missing returns the number of replicas that are not in sync.
 func (p *partitionView) missing() int {
 	n := 0
 	for _, r := range p.replicas {
@@ -162,7 +160,7 @@ func (p *partitionView) missing() int {
 	return n
 }
 
-// text is the change in one sentence.
+// text returns the change as a sentence.
 func (c change) text(n int) string {
 	partitions := theme.Plural(n, "partition", "partitions")
 	switch c.kind {

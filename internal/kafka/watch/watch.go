@@ -17,14 +17,12 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Brokers looks at the cluster while a run goes on and tells what changes: who
-// leads, which replicas are in sync, which brokers answer, who is the controller.
-// It asks over connections of its own, so it neither waits for the load nor holds
-// it up.
+// Brokers is a source of events of the cluster during a run: leaders, in-sync replicas,
+// brokers that answer, and the controller. It asks over connections of its own, so it neither
+// waits for the load nor holds it up.
 //
-// Each broker is asked separately, for each knows only what has reached it: one
-// that was cut off goes on telling how things were. What the answers say together
-// is made out in view.
+// Each broker is asked separately, because its metadata may be old: a broker that was cut off
+// keeps answering with the state before that. The view merges the answers.
 type Brokers struct {
 	topics []string
 	base   map[string]int32
@@ -33,17 +31,17 @@ type Brokers struct {
 	stop     context.CancelFunc // nil before Start
 	watching sync.WaitGroup
 
-	// The loop's own.
+	// Of the loop alone.
 	brokers map[int32]*watched
-	fresh   []answer // since the last look at what they say together
+	fresh   []answer // since the view was last updated
 	view    view
 	catchUp catchUp    // of replicas that are out of sync
 	named   controller // by the brokers' metadata
 
-	noQuorum atomic.Bool // so the brokers' metadata names the controller
+	noQuorum atomic.Bool // then the brokers' metadata names the controller
 
 	mu        sync.Mutex // guards the rest
-	answering []string   // the addresses of the brokers that do
+	answering []string   // addresses of the brokers that answer
 	events    []stats.Event
 	count     int
 }
@@ -59,19 +57,18 @@ const (
 	// takes one of the 50 places in its queue, even when it is closed again.
 	hungTimeout = 3 * time.Second
 
-	maxWatchEvents = 1000 // of a run: a cluster that goes to and fro must not fill the memory
+	maxWatchEvents = 1000 // of a run: an unstable cluster must not fill the memory
 )
 
-// New makes a watcher of these topics on the brokers of the cluster, and
-// on those that they come to name. An event has the partition's number in its
-// topic plus the topic's base; a topic without base counts from 0.
+// New returns a source for these topics on the brokers of the cluster, and on brokers that
+// join it later. Partitions in events are numbered as in a Layout of the topics.
 func New(c *kafka.Cluster, topics []result.Topic) (*Brokers, error) {
 	return newBrokers(c.Info, kafka.NewLayout(topics), func(addr string) (*kgo.Client, error) {
 		return c.Client(append(watchOptions(addr), kgo.DialTimeout(watchTimeout))...)
 	})
 }
 
-// watchOptions are those of a client of one broker.
+// watchOptions returns the options of a client for one broker.
 func watchOptions(addr string) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(addr),
@@ -81,7 +78,7 @@ func watchOptions(addr string) []kgo.Opt {
 	}
 }
 
-// newBrokers makes a watcher whose clients the function makes.
+// newBrokers is New with another way to make clients.
 func newBrokers(info result.Cluster, topics *kafka.Layout, client func(addr string) (*kgo.Client, error)) (*Brokers, error) {
 	w := &Brokers{
 		topics: topics.Names(), base: topics.Base, client: client,
@@ -99,14 +96,14 @@ func newBrokers(info result.Cluster, topics *kafka.Layout, client func(addr stri
 	return w, nil
 }
 
-// Start begins to look, until ctx ends.
+// Start begins to ask the brokers, until ctx ends.
 func (w *Brokers) Start(ctx context.Context, now func() time.Duration) {
 	ctx, w.stop = context.WithCancel(ctx)
 	w.watching.Go(func() { w.watch(ctx, now) })
 	w.watching.Go(func() { w.followQuorum(ctx, now) })
 }
 
-// Take hands over the events since the last call.
+// Take returns the events since the last call.
 func (w *Brokers) Take() stats.Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,10 +112,10 @@ func (w *Brokers) Take() stats.Window {
 	return stats.Window{Events: events}
 }
 
-// Wait returns when nothing is asked any more.
+// Wait returns when no request is under way.
 func (w *Brokers) Wait() { w.watching.Wait() }
 
-// Close ends the looking, if ctx has not, and frees the connections.
+// Close stops asking, if ctx has not, and frees the connections.
 func (w *Brokers) Close() {
 	if w.stop != nil {
 		w.stop()
@@ -129,7 +126,7 @@ func (w *Brokers) Close() {
 	}
 }
 
-// emit keeps events.
+// emit keeps events for Take.
 func (w *Brokers) emit(events ...stats.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,9 +141,9 @@ func (w *Brokers) emit(events ...stats.Event) {
 	}
 }
 
-// watch asks all brokers in rounds. When those that answered the last time have
-// answered, or half of the round has passed, it looks at what is new: a change is
-// told once, by all the partitions that it concerns.
+// watch asks all brokers in rounds. It updates the view when all brokers that answered in the
+// last round have answered in this one, or when half of the round has passed. So one event
+// holds all partitions that a change concerns.
 func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -187,7 +184,7 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 			begin = true
 		case a := <-answers:
 			if w.hear(a) {
-				w.measure(ctx, now, &asking) // it has most to catch up now
+				w.measure(ctx, now, &asking) // it is furthest behind now
 			}
 			if !w.awaiting() {
 				w.look()
@@ -202,8 +199,7 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 	}
 }
 
-// hear takes note of a broker's answer, or that there was none, and tells whether
-// the broker is back.
+// hear notes a broker's answer, or its absence, and reports whether the broker is back.
 func (w *Brokers) hear(a answer) (back bool) {
 	b := w.brokers[a.broker]
 	if told, ok := b.hear(a); ok {
@@ -227,8 +223,8 @@ func (w *Brokers) hear(a answer) (back bool) {
 	return back
 }
 
-// awaiting tells whether a broker that answered the last time has not yet answered
-// in this round.
+// awaiting reports whether a broker that answered in the last round has not answered in
+// this one.
 func (w *Brokers) awaiting() bool {
 	for _, b := range w.brokers {
 		if b.asking && b.awaited {
@@ -238,7 +234,7 @@ func (w *Brokers) awaiting() bool {
 	return false
 }
 
-// look tells what the answers since the last look have changed.
+// look updates the view with the answers since its last call, and emits the changes.
 func (w *Brokers) look() {
 	if len(w.fresh) == 0 {
 		return
@@ -261,8 +257,8 @@ func (w *Brokers) look() {
 	w.fresh = w.fresh[:0]
 }
 
-// discover adds the brokers that are new, and gives a broker that does not answer
-// another address, when it has one.
+// discover adds new brokers, and takes over the new address of a broker that does not
+// answer.
 func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
 	for _, m := range brokers {
 		addr := address(m.Host, m.Port)
@@ -270,8 +266,7 @@ func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
 		if b != nil && (b.addr == addr || b.answers() || b.asking) {
 			continue
 		}
-		// An address that no client can be made for is no reason to end: the broker
-		// is not watched.
+		// A broker with an address that no client can be made for is not watched.
 		_ = w.add(m.NodeID, addr)
 	}
 }
