@@ -28,9 +28,10 @@ type remote struct {
 	order  cluster.Order
 	shares []float64 // of the load, by host
 	out    *output
-	fold   *result.Fold // what is known while the run goes on
-	said   []string     // for when there is no screen; by the one goroutine of the client's run
-	told   []string     // on stderr
+	fold   *result.Fold            // what is known while the run goes on
+	hosts  map[string]*result.Fold // likewise of each host that makes a load
+	said   []string                // for when there is no screen; by the one goroutine of the client's run
+	told   []string                // on stderr
 }
 
 // runRemote makes a load on other hosts, and writes the merged result.
@@ -160,7 +161,7 @@ func (r *remote) watched(found, on []cluster.Peer) ([]cluster.Peer, error) {
 func (r *remote) run(ctx context.Context, dir string) (cluster.Outcome, error) {
 	h := r.header()
 	r.out = newOutput(r.env, r.load, r.stop, nil)
-	r.fold = result.NewFold(h)
+	r.fold, r.hosts = result.NewFold(h), make(map[string]*result.Fold)
 	if !r.load.Quiet {
 		r.env.say("run %s on %s", r.order.Run, hostList(r.order))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/tui"
 )
 
@@ -78,10 +79,9 @@ func (r *remote) observe(t cluster.Tick) {
 	r.fold.AddSample(s.Sample)
 	s.Snapshot = r.fold.Snapshot()
 	s.Snapshot.Live = result.Live{Stage: stages[t.Stage], Buffered: t.Buffered, InFlight: t.InFlight}
-	s.Snapshot.ConsumerLag.Records = t.ConsumerLag
 	if r.out.screen != nil && !r.out.broken.Load() {
 		show := tick(s)
-		show.Hosts, show.StartsIn, show.Notice = hostStates(t), max(0, -t.At), notice(t)
+		show.Hosts, show.StartsIn, show.Notice = r.hostStates(t), max(0, -t.At), notice(t)
 		r.out.screen.Send(show)
 		return
 	}
@@ -154,14 +154,31 @@ func sampleOf(t cluster.Tick) host.Sample {
 	return sum
 }
 
-// hostStates are the hosts as the screen takes them.
-func hostStates(t cluster.Tick) []tui.HostState {
+// hostStates returns the hosts as the screen takes them.
+func (r *remote) hostStates(t cluster.Tick) []tui.HostState {
 	var states []tui.HostState
 	for _, h := range t.Hosts {
 		states = append(states, tui.HostState{
-			Name: h.Name, Processes: h.Processes, State: h.State, Window: h.Window, Vitals: h.Vitals,
+			Name: h.Name, Processes: h.Processes, State: h.State, Snapshot: r.hostSnapshot(h.Name, h.Window), Vitals: h.Vitals,
 			Offset: h.Offset, Bound: h.Bound, Seen: h.Seen, Note: h.Note,
 		})
 	}
 	return states
+}
+
+// hostSnapshot returns the load of one host after one more window; nil before the first.
+func (r *remote) hostSnapshot(host string, w stats.Window) *result.Snapshot {
+	fold := r.hosts[host]
+	if w.IsZero() && fold == nil {
+		return nil
+	}
+	if fold == nil {
+		fold = result.NewHostFold(r.header())
+		r.hosts[host] = fold
+	}
+	if !w.IsZero() {
+		fold.AddWindow(w)
+	}
+	s := fold.Snapshot()
+	return &s
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui"
 )
@@ -32,10 +31,7 @@ type output struct {
 	broken atomic.Bool                                   // the screen has failed
 	err    error                                         // the first of writing intervals
 
-	pending stats.Window  // seen and not yet told
-	used    float64       // core-seconds in it
-	sampled time.Duration // of them
-	points  result.Points // of the output jsonl
+	lines []run.Observer // without a screen
 }
 
 var _ run.Observer = (*output)(nil)
@@ -45,13 +41,16 @@ func newOutput(env *Env, l *load, stop *stopper, oldest func() (since, now time.
 	if o.format == "" || o.format == "tui" {
 		o.format = "text"
 	}
+	o.lines = o.lineObservers()
 	return o
 }
 
 // open begins to show the run of a header.
 func (o *output) open(ctx context.Context, h result.Header) error {
 	if o.format == "perf-test" && !h.Plan.Writes() {
-		return o.openRows(h)
+		err := o.openRows(h)
+		o.lines = o.lineObservers()
+		return err
 	}
 	o.openScreen(ctx, o.screenHeader(h))
 	return nil
@@ -171,64 +170,16 @@ func (o *output) screenHeader(h result.Header) tui.Header {
 
 // Observe shows one second. With the last one the screen ends.
 func (o *output) Observe(s run.Second) {
-	if o.screen != nil && !o.broken.Load() {
-		o.screen.Send(tick(s))
-		if s.Snapshot.Stage == result.Finished {
-			o.close()
+	if o.screen == nil || o.broken.Load() {
+		for _, line := range o.lines {
+			line.Observe(s)
 		}
 		return
 	}
-	if o.format == "jsonl" {
-		for _, point := range o.points.Of(s.Windows, s.Sample) {
-			o.note(report.JSONInterval(o.env.Stdout, point, &o.load.Plan))
-		}
+	o.screen.Send(tick(s))
+	if s.Snapshot.Stage == result.Finished {
+		o.close()
 	}
-	for i := range s.Windows {
-		o.pending.Add(&s.Windows[i])
-	}
-	o.used += s.Sample.ProcessCPU * s.Sample.Interval.Seconds()
-	o.sampled += s.Sample.Interval
-	if o.pending.End-o.pending.Start >= o.load.Interval-intervalSlack || s.Snapshot.Stage == result.Finished {
-		o.tell(s)
-	}
-}
-
-// intervalSlack lets an interval end with the second that all but fills it.
-const intervalSlack = 100 * time.Millisecond
-
-// tell writes the line of an interval: in perf-test output it belongs to the
-// product, and else to the conversation.
-func (o *output) tell(s run.Second) {
-	defer func() { o.pending, o.used, o.sampled = stats.Window{}, 0, 0 }()
-	switch {
-	case o.pending.Empty() && s.Snapshot.Stage == result.Draining && !o.load.Quiet && o.format != "perf-test":
-		o.env.say("waiting for the acknowledgements of %s; %s at most",
-			theme.Bytes(s.Snapshot.Buffered), theme.Duration(o.load.system.Producer.DeliveryTimeout()))
-	case o.pending.Empty():
-	case s.Snapshot.Stage == result.Finished && o.pending.End-o.pending.Start < time.Second/2:
-		// The moment after the last second would read as a collapse.
-	case o.rows != nil:
-		o.note(o.rows.Interval(&o.pending))
-	case o.format == "perf-test" && o.load.Plan.Reads(): // Kafka's round trip prints no intervals
-	case o.format == "perf-test":
-		o.note(report.PerfInterval(o.env.Stdout, &o.pending))
-	case !o.load.Quiet:
-		o.progress(s)
-	}
-}
-
-// progress tells of an interval on stderr. Who closed that does not want to know; the
-// run goes on.
-func (o *output) progress(s run.Second) {
-	now, p := o.env.Now(), &o.load.Plan
-	if o.sampled > 0 {
-		s.Sample.ProcessCPU = o.used / o.sampled.Seconds()
-	}
-	if p.Reads() {
-		_ = report.ReadProgress(o.env.Stderr, now, &o.pending, s.Sample, p, s.Snapshot.ConsumerLag.Records)
-		return
-	}
-	_ = report.Progress(o.env.Stderr, now, &o.pending, s.Sample, p.Load.Duration.Std())
 }
 
 func (o *output) note(err error) {
@@ -271,17 +222,4 @@ func (e *Env) theme(noColor, ascii bool) *theme.Theme {
 		profile = e.profile(e.Stdout, noColor)
 	}
 	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(ascii), Dark: true})
-}
-
-// states are the stages as the screen names them.
-var states = map[result.Stage]tui.State{
-	result.Gathering: tui.Lobby, result.Preparing: tui.Preparing, result.WarmingUp: tui.Warmup, result.Running: tui.Running, result.Draining: tui.Draining, result.Finished: tui.Done,
-}
-
-// tick is a second as the screen takes it.
-func tick(s run.Second) tui.Tick {
-	return tui.Tick{
-		Windows: s.Windows, Sample: s.Sample, Verdict: s.Snapshot.Verdict, State: states[s.Snapshot.Stage],
-		Buffered: s.Snapshot.Buffered, InFlight: s.Snapshot.InFlight,
-	}
 }

@@ -23,6 +23,7 @@ func TestALineOfProgressTellsTheCPUOfItsInterval(t *testing.T) {
 		load:   &load{Run: &config.Run{Interval: 2 * time.Second}},
 		format: "text",
 	}
+	o.lines = o.lineObservers()
 	at := time.Duration(0)
 	for i, length := range []time.Duration{time.Second, time.Second, time.Second, 2 * time.Millisecond} {
 		s := run.Second{

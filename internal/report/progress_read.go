@@ -29,11 +29,7 @@ func ReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p 
 	if text := oldest(s); text != "" {
 		parts = append(parts, strings.TrimSpace(text))
 	}
-	failed := s.Failed
-	for _, n := range s.FetchErrors {
-		failed += n
-	}
-	parts = append(parts, "err "+theme.Count(failed), fmt.Sprintf("cpu %.2f/%.0f cores", h.ProcessCPU, h.Cores))
+	parts = append(parts, "err "+theme.Count(s.Failed+s.Refused()), fmt.Sprintf("cpu %.2f/%.0f cores", h.ProcessCPU, h.Cores))
 	_, err := fmt.Fprintln(w, strings.Join(parts, "  "))
 	return err
 }

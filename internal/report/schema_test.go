@@ -90,7 +90,7 @@ func (w *schemaWalk) object(at string, goType reflect.Type, n node) {
 	names, required := []string{}, []string{}
 	for _, f := range reflect.VisibleFields(goType) {
 		tag, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || tag == "" {
+		if f.Anonymous || tag == "" || tag == "-" {
 			continue
 		}
 		names = append(names, tag)

@@ -20,7 +20,7 @@ type Fold struct {
 	trailer     Trailer
 	total       stats.Phases
 	series      series
-	points      Points
+	points      steps
 	second      []stats.Window // those that no sample has come after: of one second
 	use         usage
 	loading     bool  // in the second of the last windows
@@ -164,9 +164,6 @@ func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	const most = 0.9 // of the time: the clock ticks roughly
 	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate
 }
-
-// ConsumerLag is how many records wait to be read now.
-func (f *Fold) ConsumerLag() int64 { return f.consumerLag.now }
 
 // AddSample adds a sample of the host: after the windows of its interval.
 func (f *Fold) AddSample(s host.Sample) {

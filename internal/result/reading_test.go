@@ -171,8 +171,8 @@ func TestTheConsumerLagCountsFromTheWarmup(t *testing.T) {
 	f.AddWindow(stats.Window{End: time.Second, Warmup: true, Read: stats.Read{ConsumerLag: 5000, Consumed: 7}})
 	f.AddWindow(stats.Window{Start: time.Second, End: 2 * time.Second, Read: stats.Read{ConsumerLag: -1000, ReadTime: time.Second}})
 	r := f.Result()
-	if f.ConsumerLag() != 4000 || r.ConsumerLag.Records != 4000 || r.ConsumerLag.Max != 4000 {
-		t.Errorf("%d wait; of the measured part %+v", f.ConsumerLag(), *r.ConsumerLag)
+	if f.Snapshot().ConsumerLag.Records != 4000 || r.ConsumerLag.Records != 4000 || r.ConsumerLag.Max != 4000 {
+		t.Errorf("%d wait; of the measured part %+v", f.Snapshot().ConsumerLag.Records, *r.ConsumerLag)
 	}
 	if got := []int64{r.Series[0].ConsumerLag, r.Series[1].ConsumerLag}; got[0] != 5000 || got[1] != 4000 {
 		t.Errorf("points end with %v", got)

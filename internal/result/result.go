@@ -254,7 +254,14 @@ type Point struct {
 	EndToEndMax   int64 `json:"end_to_end_max_us,omitempty"`
 	Events        int64 `json:"events,omitempty"`
 	Oldest        int64 `json:"oldest_us,omitempty" of:"writing"` // age of the oldest record without an outcome, at the end of the step
+
+	// Of snapshots alone.
+	Refused   int64 `json:"-"` // fetches of one partition
+	Throttled bool  `json:"-"` // some broker asked to wait
 }
+
+// End returns when the step ended, in seconds since the start of the run.
+func (p *Point) End() float64 { return p.StartSeconds + p.Seconds }
 
 // Histograms are the distributions themselves, so that results can be merged.
 type Histograms struct {

@@ -46,30 +46,18 @@ type slot struct {
 	window stats.Window // of a point of one: what comes after it is added to its distributions
 }
 
-// Points makes the points of the windows of a run, which it must be given in their
-// order. The zero value is ready.
-type Points struct {
+// steps makes the points of the windows of a run, in their order. The zero value is ready.
+type steps struct {
 	consumerLag int64
 	begun       bool // the measured part
 }
 
-// Of is the points of the windows of one second, in which the machine was as h tells. It
-// leaves out short ones in which nothing happened.
-func (p *Points) Of(windows []stats.Window, h host.Sample) []Point {
-	points := slices.DeleteFunc(p.of(windows, h), func(p Point) bool {
-		return p.Seconds < ShortRow && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0
-	})
-	for i := range points {
-		points[i].CPUCores = points[i].knownCPU()
-	}
-	return points
-}
-
-func (p *Points) of(windows []stats.Window, h host.Sample) []Point {
+// of returns the points of the windows of one second, in which the machine was as h says.
+func (p *steps) of(windows []stats.Window, h host.Sample) []Point {
 	points := make([]Point, len(windows))
 	for i := range windows {
 		p.consumerLag += windows[i].ConsumerLag
-		points[i] = PointOf(&windows[i])
+		points[i] = pointOf(&windows[i])
 		points[i].ConsumerLag = p.consumerLag
 	}
 	if len(points) == 2 && points[0].Warmup && !points[1].Warmup {
@@ -93,7 +81,7 @@ func (p *Points) of(windows []stats.Window, h host.Sample) []Point {
 
 // divide shares the second in which the warm-up ended out between the phases. What becomes
 // known of the warm-up after that takes no time of its own.
-func (p *Points) divide(windows []stats.Window, points []Point) {
+func (p *steps) divide(windows []stats.Window, points []Point) {
 	warm, w := &windows[0], &windows[1]
 	end := w.FirstDue
 	switch {
@@ -118,14 +106,17 @@ func (p *Point) knownCPU() float64 {
 	return p.CPUCores
 }
 
-// PointOf is the point of one window. How many records wait at its end is more than
-// one window tells: Points knows it.
-func PointOf(w *stats.Window) Point {
+// pointOf returns the point of one window, without the consumer lag, which steps knows.
+func pointOf(w *stats.Window) Point {
 	p := Point{
 		StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup,
 		Acknowledged: w.Acknowledged, Failed: w.Failed, Bytes: w.Bytes,
 		Consumed: w.Consumed, ConsumedBytes: w.ConsumedBytes, Events: int64(len(w.Events)),
 		Oldest: w.Oldest.Microseconds(),
+	}
+	p.Refused = w.Refused()
+	for _, b := range w.Brokers {
+		p.Throttled = p.Throttled || b.Throttle > 0 || b.Fetch.Throttle > 0
 	}
 	p.distributions(w)
 	return p
@@ -217,5 +208,6 @@ func join(a, b Point) Point {
 		EndToEndP50: max(a.EndToEndP50, b.EndToEndP50), EndToEndP90: max(a.EndToEndP90, b.EndToEndP90),
 		EndToEndP99: max(a.EndToEndP99, b.EndToEndP99), EndToEndP999: max(a.EndToEndP999, b.EndToEndP999),
 		EndToEndMax: max(a.EndToEndMax, b.EndToEndMax), Events: a.Events + b.Events, Oldest: max(a.Oldest, b.Oldest),
+		Refused: a.Refused + b.Refused, Throttled: a.Throttled || b.Throttled,
 	}
 }

@@ -72,7 +72,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 }
 
 func TestTheSeriesHasTheAgeOfTheOldestRecord(t *testing.T) {
-	a, b := PointOf(&stats.Window{Oldest: time.Second}), PointOf(&stats.Window{Oldest: 2 * time.Second})
+	a, b := pointOf(&stats.Window{Oldest: time.Second}), pointOf(&stats.Window{Oldest: 2 * time.Second})
 	if a.Oldest != 1e6 || join(a, b).Oldest != 2e6 || join(b, a).Oldest != 2e6 {
 		t.Errorf("%d and %d µs, joined %d", a.Oldest, b.Oldest, join(a, b).Oldest)
 	}
@@ -177,9 +177,12 @@ func TestEachSecondHasOneRow(t *testing.T) {
 }
 
 func TestAPointOfAMomentInWhichNothingHappenedIsNotTold(t *testing.T) {
-	var points Points
+	f := NewFold(header(0))
 	windows := []stats.Window{window(0, time.Second, true, 0, 0), window(0, time.Second, false, 10, time.Millisecond)}
-	if got := rowsOf(points.Of(windows, host.Sample{})); len(got) != 1 || got[0].warmup {
+	for _, w := range windows {
+		f.AddWindow(w)
+	}
+	if got := rowsOf(f.Snapshot().Recent); len(got) != 1 || got[0].warmup {
 		t.Errorf("points %+v, want that of the measured part alone", got)
 	}
 }
@@ -194,7 +197,7 @@ func TestAPointHoldsTheQuantilesOfItsWindow(t *testing.T) {
 		StartSeconds: 3, Seconds: 1.5, Warmup: true, Acknowledged: 1000, Failed: 1, Bytes: 7,
 		P50: 500, P90: 900, P99: 990, P999: 999, Max: 1000, SendDelayP99: 42,
 	}
-	if diff := cmp.Diff(want, PointOf(&w)); diff != "" {
+	if diff := cmp.Diff(want, pointOf(&w)); diff != "" {
 		t.Errorf("PointOf (-want +got):\n%s", diff)
 	}
 }
@@ -206,8 +209,8 @@ func TestPointsKnowHowManyRecordsWait(t *testing.T) {
 	}
 	windows[0].EndToEnd.RecordN(3*time.Millisecond, 10)
 	windows[1].EndToEnd.RecordN(2*time.Millisecond, 5)
-	var points Points
-	a, b := points.Of(windows[:1], host.Sample{})[0], points.Of(windows[1:], host.Sample{})[0]
+	var points steps
+	a, b := points.of(windows[:1], host.Sample{})[0], points.of(windows[1:], host.Sample{})[0]
 	joined := join(a, b)
 	want := Point{
 		Seconds: 2, Consumed: 15, ConsumedBytes: 150, ConsumerLag: 300, Events: 3,

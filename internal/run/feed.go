@@ -35,7 +35,7 @@ func (m *maker) newFeed(observers []Observer) (*feed, error) {
 		f.file = file
 	}
 	for _, o := range observers {
-		f.observers = append(f.observers, engine.NewFeed(o.Observe, func(older, s Second) Second { return s.merge(older) }))
+		f.observers = append(f.observers, engine.NewFeed(o.Observe, func(older, s Second) Second { return s.Merge(older) }))
 	}
 	return f, nil
 }

@@ -64,8 +64,32 @@ type Second struct {
 	Snapshot result.Snapshot // of the run up to here
 }
 
-// merge returns the second that spans an older one and s.
-func (s Second) merge(older Second) Second {
+// Length returns the time that the windows cover.
+func (s *Second) Length() time.Duration {
+	var from, to time.Duration
+	for i := range s.Windows {
+		if w := &s.Windows[i]; i == 0 || w.Start < from {
+			from = w.Start
+		}
+		to = max(to, s.Windows[i].End)
+	}
+	return to - from
+}
+
+// Whole returns the windows of all phases as one.
+func (s *Second) Whole() stats.Window {
+	if len(s.Windows) == 1 {
+		return s.Windows[0]
+	}
+	var sum stats.Window
+	for i := range s.Windows {
+		sum.Add(&s.Windows[i])
+	}
+	return sum
+}
+
+// Merge returns the second that spans an older one and s.
+func (s Second) Merge(older Second) Second {
 	s.Windows = engine.MergeWindows(older.Windows, s.Windows)
 	older.Sample.Add(s.Sample)
 	s.Sample = older.Sample

@@ -70,6 +70,15 @@ func (r *Read) add(o *Read) {
 	r.CommitTime += o.CommitTime
 }
 
+// Refused returns the number of fetches of one partition that brokers refused.
+func (r *Read) Refused() int64 {
+	var n int64
+	for _, of := range r.FetchErrors {
+		n += of
+	}
+	return n
+}
+
 // ConsumedPerSecond is the records read over the window's length; 0 for an empty
 // window.
 func (w *Window) ConsumedPerSecond() float64 { return perSecond(w.Consumed, w.End-w.Start) }

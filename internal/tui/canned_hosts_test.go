@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -60,20 +62,26 @@ func producers() []cannedHost {
 func (c *canned) hostTick(second int) Tick {
 	start := time.Duration(second) * time.Second
 	var whole stats.Window
-	t := Tick{State: c.state(second), StartsIn: c.startsIn, Notice: c.notice}
+	var hosts []HostState
 	for i := range c.hosts {
-		s := c.hostState(&c.hosts[i], second)
-		whole.Add(&s.Window)
-		t.Hosts = append(t.Hosts, s)
+		s, w := c.hostState(&c.hosts[i], second)
+		whole.Add(&w)
+		hosts = append(hosts, s)
 	}
-	if t.State >= Warmup {
+	stage := c.state(second)
+	var windows []stats.Window
+	if stage >= result.WarmingUp {
 		whole.Start, whole.End = start, start+time.Second
-		t.Windows = []stats.Window{whole}
+		windows = append(windows, whole)
 	}
+	t := c.feed().tick(stage, windows...)
+	t.Snapshot.Verdict = verdict.Verdict{}
+	t.Hosts, t.StartsIn, t.Notice = hosts, c.startsIn, c.notice
 	return t
 }
 
-func (c *canned) hostState(h *cannedHost, second int) HostState {
+func (c *canned) hostState(h *cannedHost, second int) (HostState, stats.Window) {
+	var w stats.Window
 	s := HostState{
 		Name: h.Name, Processes: h.Processes, State: hostRunning, Offset: h.offset, Bound: h.bound,
 		Seen: 200 * time.Millisecond, Vitals: c.vitals(h, second),
@@ -92,10 +100,13 @@ func (c *canned) hostState(h *cannedHost, second int) HostState {
 	case late && h.silent:
 		s.Seen = time.Duration(second-h.from)*time.Second + 1200*time.Millisecond
 		s.Vitals = nil
-	case h.Processes > 0 && c.state(second) >= Warmup:
-		s.Window = c.hostWindow(h, second)
+	case h.Processes > 0 && c.state(second) >= result.WarmingUp:
+		w = c.hostWindow(h, second)
 	}
-	return s
+	if h.Processes > 0 {
+		s.Snapshot = c.feed().host(h.Name, w)
+	}
+	return s, w
 }
 
 func (c *canned) hostWindow(h *cannedHost, second int) stats.Window {
@@ -106,20 +117,24 @@ func (c *canned) hostWindow(h *cannedHost, second int) stats.Window {
 		n = n * 6 / 10
 	}
 	if c.gone(second) {
+		w.FirstDue, w.LastDue = start, w.End
 		w.Offered, w.Oldest = 1000, time.Duration(second-c.failover+1)*time.Second
 		return w
 	}
 	slow := max(h.slow, 1)
 	if c.header.Command == "consume" {
 		w.Consumed, w.ConsumedBytes, w.ReadTime, w.ReadWait = n, n*1024, time.Second, 400*time.Millisecond
+		w.FirstRead, w.LastRead = start, w.End
 		w.ConsumerLag = 40_000 - int64(second)*300
 		return w
 	}
 	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024
+	w.FirstDue, w.LastDue, w.LastSent, w.LastAck = start, w.End, w.End, w.End
 	c.latencies(&w.Service, n, slow)
 	c.latencies(&w.Response, n, slow)
 	if c.header.Command == "roundtrip" {
 		w.Consumed, w.ConsumedBytes, w.ReadTime = n, n*1024, time.Second
+		w.FirstRead, w.LastRead = start, w.End
 		c.latencies(&w.EndToEnd, n, 2*slow)
 	}
 	return w
@@ -152,7 +167,7 @@ func hostsGathering() *canned {
 	hosts[3].note = "asked vm14:7946, no answer yet"
 	hosts[3].offset, hosts[3].bound = 0, -1 // nobody compared it yet
 	c := manyHosts(hosts...)
-	c.seconds, c.last = 4, Preparing
+	c.seconds, c.last = 4, result.Preparing
 	return c
 }
 
@@ -163,7 +178,7 @@ func hostsStarting() *canned {
 		hosts[i].state = "ready"
 	}
 	c := manyHosts(hosts...)
-	c.seconds, c.last, c.startsIn = 4, Preparing, 2500*time.Millisecond
+	c.seconds, c.last, c.startsIn = 4, result.Preparing, 2500*time.Millisecond
 	return c
 }
 
@@ -191,7 +206,7 @@ func hostsWaiting() *canned {
 	return c
 }
 
-func hostsDone() *canned { c := hostsRunning(); c.last = Done; return c }
+func hostsDone() *canned { c := hostsRunning(); c.last = result.Finished; return c }
 
 // hostsPaced share a rate out unevenly; the third does not reach its share.
 func hostsPaced() *canned {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -202,7 +203,7 @@ func silent() *canned {
 // lost is a roundtrip that was interrupted by an outage, and is over.
 func lost() *canned {
 	c := roundtrip()
-	c.outage, c.failover, c.last = 40, 40, Done
+	c.outage, c.failover, c.last = 40, 40, result.Finished
 	return c
 }
 

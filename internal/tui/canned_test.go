@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -19,7 +21,8 @@ type canned struct {
 	outage   int // second from which an outage is told of, event by event; 0: never
 	read     *reading
 	notice   string
-	last     State
+	last     result.Stage
+	fold     *feeder
 	rng      *rand.Rand
 
 	hosts    []cannedHost  // empty: kt runs alone
@@ -37,7 +40,7 @@ func cannedHeader() Header {
 }
 
 func newCanned() *canned {
-	return &canned{header: cannedHeader(), seconds: 57, last: Running, rng: rand.New(rand.NewPCG(1, 2))}
+	return &canned{header: cannedHeader(), seconds: 57, last: result.Running, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
 // each makes the ticks one after the other: all at once they would take a
@@ -70,6 +73,106 @@ func (c *canned) gone(second int) bool {
 	return c.failover > 0 && second >= c.failover && second < c.failover+4
 }
 
+// feeder makes ticks of windows, as the maker of a run does.
+type feeder struct {
+	header *Header
+	fold   *result.Fold
+	hosts  map[string]*result.Fold
+}
+
+// headerOf returns the header of a run that the screen shows with h.
+func headerOf(h *Header) result.Header {
+	r := result.Header{Plan: plan.Plan{Command: plan.Command(h.Command), Producers: 1, Load: plan.Load{Rate: plan.Rate{PerSecond: h.TargetRate}}}}
+	if h.Command == "consume" {
+		r.Plan.Producers, r.Plan.Read.Consumers = 0, 3
+	}
+	for id, addr := range h.Brokers {
+		r.Environment.Cluster.Brokers = append(r.Environment.Cluster.Brokers, result.Broker{ID: id, Addr: addr})
+	}
+	return r
+}
+
+func newFeeder(h *Header) *feeder {
+	return &feeder{header: h, fold: result.NewFold(headerOf(h)), hosts: make(map[string]*result.Fold)}
+}
+
+// tick adds a second, and returns the tick after it.
+func (f *feeder) tick(stage result.Stage, windows ...stats.Window) Tick {
+	for _, w := range windows {
+		f.fold.AddWindow(w)
+	}
+	t := Tick{Windows: windows, Snapshot: f.fold.Snapshot()}
+	t.Snapshot.Stage = stage
+	return t
+}
+
+// given is what a test says of a tick.
+type given struct {
+	State    result.Stage
+	Windows  []stats.Window
+	Verdict  verdict.Verdict
+	Hosts    []givenHost
+	Notice   string
+	StartsIn time.Duration
+}
+
+// givenHost is what a test says of a host.
+type givenHost struct {
+	Name      string
+	Processes int
+	State     string
+	Window    stats.Window
+	Note      string
+}
+
+// told returns the tick that was given.
+func (f *feeder) told(g given) Tick {
+	t := f.tick(g.State, g.Windows...)
+	t.Snapshot.Verdict, t.Notice, t.StartsIn = g.Verdict, g.Notice, g.StartsIn
+	for _, h := range g.Hosts {
+		t.Hosts = append(t.Hosts, HostState{
+			Name: h.Name, Processes: h.Processes, State: h.State, Note: h.Note, Snapshot: f.host(h.Name, h.Window),
+		})
+	}
+	return t
+}
+
+// give sends what was given to the model of a canned run.
+func give(m Model, c *canned, g given) Model { return send(m, c.feed().told(g)) }
+
+// watched is what the screen knows of a run that a test makes up.
+type watched struct {
+	*data
+	feed *feeder
+}
+
+func watch(h Header) watched { return watched{newData(h), newFeeder(&h)} }
+
+func (w watched) observe(g given) { w.data.observe(w.feed.told(g)) }
+
+// host adds a second of a host, and returns its snapshot.
+func (f *feeder) host(name string, w stats.Window) *result.Snapshot {
+	if f.hosts[name] == nil && w.IsZero() {
+		return nil
+	}
+	if f.hosts[name] == nil {
+		f.hosts[name] = result.NewHostFold(headerOf(f.header))
+	}
+	if !w.IsZero() {
+		f.hosts[name].AddWindow(w)
+	}
+	s := f.hosts[name].Snapshot()
+	return &s
+}
+
+// feed returns the feeder of the run: headers change until its first second.
+func (c *canned) feed() *feeder {
+	if c.fold == nil {
+		c.fold = newFeeder(&c.header)
+	}
+	return c.fold
+}
+
 func (c *canned) tick(second int) Tick {
 	start := time.Duration(second) * time.Second
 	w := stats.Window{Start: start, End: start + time.Second, Warmup: second < c.warmup, ShardTime: time.Second}
@@ -77,10 +180,11 @@ func (c *canned) tick(second int) Tick {
 	if c.header.Command == "consume" {
 		c.consume(&w, second, 0)
 		t := c.tickOf(w, second)
-		t.Buffered, t.InFlight, t.Verdict = 0, 0, limitReader
+		t.Snapshot.Buffered, t.Snapshot.InFlight, t.Snapshot.Verdict = 0, 0, limitReader
 		return t
 	}
 	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024
+	w.FirstDue, w.LastDue, w.LastSent, w.LastAck = start, w.End, w.End, w.End
 	w.ConnTime, w.InFlightUse = 3*time.Second, 2700*time.Millisecond
 	if c.gone(second) {
 		w.Oldest = time.Duration(second-c.failover+1) * time.Second
@@ -106,29 +210,31 @@ func (c *canned) tick(second int) Tick {
 
 // tickOf is the tick of one window.
 func (c *canned) tickOf(w stats.Window, second int) Tick {
-	return Tick{
-		Windows: []stats.Window{w}, State: c.state(second), Notice: c.notice, Buffered: 29<<20 + int64(second)<<14, InFlight: 15,
-		Sample: host.Sample{
-			At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,
-			RSS: 412 << 20, GCPauseMax: 310_000, GCCPU: 0.31, NetSent: 830e6, NetSpeed: 10e9,
-		},
-		Verdict: verdict.Verdict{
-			Limit:    verdict.BrokerAcks,
-			Evidence: "the buffer was full for 93% of the time, waiting for acks; kt used 42% of its CPU",
-		},
+	f := c.feed()
+	f.fold.AddWindow(w)
+	f.fold.AddSample(host.Sample{
+		At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,
+		RSS: 412 << 20, GCPauseMax: 310_000, GCCPU: 0.31, NetSent: 830e6, NetSpeed: 10e9,
+	})
+	t := Tick{Windows: []stats.Window{w}, Snapshot: f.fold.Snapshot(), Notice: c.notice}
+	t.Snapshot.Live = result.Live{Stage: c.state(second), Buffered: 29<<20 + int64(second)<<14, InFlight: 15}
+	t.Snapshot.Verdict = verdict.Verdict{
+		Limit:    verdict.BrokerAcks,
+		Evidence: "the buffer was full for 93% of the time, waiting for acks; kt used 42% of its CPU",
 	}
+	return t
 }
 
-func (c *canned) state(second int) State {
+func (c *canned) state(second int) result.Stage {
 	switch {
-	case c.last < Warmup:
+	case c.last < result.WarmingUp:
 		return c.last
-	case second == c.seconds-1 && c.last != Warmup:
+	case second == c.seconds-1 && c.last != result.WarmingUp:
 		return c.last
 	case second < c.warmup:
-		return Warmup
+		return result.WarmingUp
 	}
-	return Running
+	return result.Running
 }
 
 // latencies records n durations, most about 3 ms, one in a hundred about 20 ms

@@ -1,32 +1,11 @@
 package tui
 
 import (
-	"math"
 	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
-
-// consumerLag is how many records wait to be read: the sum of the changes.
-type consumerLag struct {
-	records int64
-	known   bool
-}
-
-func (b *consumerLag) add(consumed, change int64) {
-	b.records += change
-	b.known = b.known || change != 0 || consumed > 0
-}
-
-// level is the consumer lag as a value of a chart; NaN before it is known. What was read
-// may be told of before what waited is: then nothing waits.
-func (b *consumerLag) level() float64 {
-	if !b.known {
-		return math.NaN()
-	}
-	return float64(max(b.records, 0))
-}
 
 // trend is by how many records a second consumer lag changes, beside the rate at which
 // it is read.
@@ -65,33 +44,18 @@ func (t trend) color() theme.Color {
 	return [...]theme.Color{theme.Good, theme.Info, theme.Warn}[t.direction()+1]
 }
 
-// lagTrend is the trend of the whole consumer lag over the last ticks.
+// lagTrend returns the trend of the whole consumer lag over the last seconds.
 func (s *scene) lagTrend() trend {
-	points := s.points[max(len(s.points)-1-recentTicks, 0):]
-	for len(points) > 0 && math.IsNaN(points[0].consumerLag) {
-		points = points[1:]
-	}
-	if len(points) < 2 {
-		return trend{}
-	}
-	first, last := &points[0], &points[len(points)-1]
-	if last.end <= first.end { // two processes of a host told of one time, one after the other
-		return trend{}
-	}
-	t := trend{change: (last.consumerLag - first.consumerLag) / (last.end - first.end).Seconds()}
-	for i := range points {
-		t.rate += points[i].rate[read] / float64(len(points))
-	}
-	return t
+	return trend{change: s.ConsumerLag.Growth, rate: s.Tail.Read.Records}
 }
 
 // lagValue is the consumer lag with its direction.
 func (s *scene) lagValue(th *theme.Theme) (string, theme.Color) {
-	if !s.waiting.known || s.silent >= patience {
+	if !s.ConsumerLag.Known || s.silent >= patience {
 		return string(th.Glyphs.Missing), theme.Info
 	}
 	t := s.lagTrend()
-	return theme.Rate(s.waiting.level()) + " " + string(t.arrow(th)), t.color()
+	return theme.Rate(float64(s.ConsumerLag.Records)) + " " + string(t.arrow(th)), t.color()
 }
 
 // lagOutlook is what the trend of the consumer lag means; empty when it is steady,
@@ -105,7 +69,7 @@ func (s *scene) lagOutlook() string {
 		return "grows by " + theme.Rate(t.change) + " a second"
 	case -1:
 		const longest = 100 * time.Hour // a longer time is no forecast
-		if left := s.waiting.level() / -t.change; left < longest.Seconds() {
+		if left := float64(s.ConsumerLag.Records) / -t.change; left < longest.Seconds() {
 			return "falls by " + theme.Rate(-t.change) + " a second, gone in " + seconds(time.Duration(left*float64(time.Second)))
 		}
 		return "falls by " + theme.Rate(-t.change) + " a second"
@@ -120,7 +84,7 @@ func seconds(d time.Duration) string { return theme.TickDuration(d.Round(time.Se
 // where there is none.
 func drawConsumerLag(c chart.Canvas, s *scene) {
 	b := box{digit: s.digit(paneLatency), name: s.titled("Consumer lag (records)")}
-	if s.waiting.known {
+	if s.ConsumerLag.Known {
 		text, color := s.lagValue(c.Theme())
 		b.right = []line{{emphasis(color, text)}}
 	}
@@ -130,15 +94,15 @@ func drawConsumerLag(c chart.Canvas, s *scene) {
 	inner := b.draw(c)
 	w, _ := inner.Size()
 	x := s.timeAxis(w - gutter - 1)
-	points := since(s.points, x.From)
+	points := s.since(x.From)
 	top := 0.0
 	for i := range points {
-		top = max(top, points[i].consumerLag) // NaN stays out of it
+		top = max(top, float64(points[i].ConsumerLag))
 	}
 	chart.Plot{
 		Y: chart.Linear(top*headroom, 4), X: x, Gutter: gutter, Label: theme.Tick,
 		Series: []chart.Series{{
-			Samples: samples(points, func(p *point) float64 { return p.consumerLag }), Combine: chart.Max, Mark: '*',
+			Samples: samples(points, s.lagOf), Combine: chart.Max, Mark: '*',
 			Style: theme.Style{FG: theme.Info}, Fill: theme.Style{FG: theme.Grid}, Muted: s.warming(x),
 		}},
 	}.Draw(inner)

@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -115,11 +116,15 @@ var states = []struct {
 // times is a key pressed again and again.
 func times(key string, n int) []string { return slices.Repeat([]string{key}, n) }
 
-func warming() *canned   { c := newCanned(); c.seconds, c.warmup, c.last = 8, 10, Warmup; return c }
+func warming() *canned {
+	c := newCanned()
+	c.seconds, c.warmup, c.last = 8, 10, result.WarmingUp
+	return c
+}
 func failover() *canned  { c := newCanned(); c.failover, c.warmup = 40, 10; return c }
 func failing() *canned   { c := newCanned(); c.failover = 54; return c }
-func draining() *canned  { c := newCanned(); c.last = Draining; return c }
-func done() *canned      { c := newCanned(); c.last = Done; return c }
+func draining() *canned  { c := newCanned(); c.last = result.Draining; return c }
+func done() *canned      { c := newCanned(); c.last = result.Finished; return c }
 func empty() *canned     { c := newCanned(); c.seconds = 0; return c }
 func unlimited() *canned { c := newCanned(); c.header.TargetRate = 0; return c }
 

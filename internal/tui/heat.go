@@ -2,20 +2,99 @@ package tui
 
 import (
 	"math"
+	"sort"
+	"time"
 
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
+
+// heatColumn is one second of the heat map.
+type heatColumn struct {
+	start, end time.Duration
+	bins       [heatBins]uint32
+}
+
+// Latencies are counted in bins of a twelfth of a decade from 1 µs, which is finer than the
+// rows of any terminal.
+const (
+	binsPerDecade = 12
+	heatBins      = 115 // up to an hour
+	mostHeat      = 3600
+)
+
+// newHeat returns the column of a second: of its latencies, or of the fetches where records
+// have none.
+func (d *data) newHeat(windows []stats.Window) heatColumn {
+	var c heatColumn
+	for i := range windows {
+		w := &windows[i]
+		if i == 0 {
+			c.start = w.Start
+		}
+		c.start, c.end = min(c.start, w.Start), max(c.end, w.End)
+		switch {
+		case d.untimed():
+			for _, b := range w.Brokers {
+				c.count(&b.Fetch.Latency)
+			}
+		case d.reads:
+			c.count(&w.EndToEnd)
+		default:
+			c.count(&w.Response)
+		}
+	}
+	return c
+}
+
+func (c *heatColumn) count(h *stats.Histogram) {
+	h.Each(func(upTo time.Duration, count int64) {
+		us := max(float64(upTo)/float64(time.Microsecond), 1)
+		bin := min(int(math.Log10(us)*binsPerDecade), heatBins-1)
+		c.bins[bin] = addClamped(c.bins[bin], count)
+	})
+}
+
+func addClamped(a uint32, b int64) uint32 {
+	return uint32(min(int64(a)+min(b, math.MaxUint32), math.MaxUint32))
+}
+
+// appendHeat adds a column. Once there are too many, those of the older half are joined two
+// by two.
+func appendHeat(columns []heatColumn, c heatColumn) []heatColumn {
+	columns = append(columns, c)
+	if len(columns) <= mostHeat {
+		return columns
+	}
+	half, n := len(columns)/2&^1, 0
+	for i := 0; i < half; i += 2 {
+		a, b := columns[i], &columns[i+1]
+		for bin, count := range b.bins {
+			a.bins[bin] = addClamped(a.bins[bin], int64(count))
+		}
+		a.start, a.end = min(a.start, b.start), max(a.end, b.end)
+		columns[n] = a
+		n++
+	}
+	return append(columns[:n], columns[half:]...)
+}
 
 // binStart is the shortest latency of a bin, in seconds.
 func binStart(bin int) float64 {
 	return 1e-6 * math.Pow(10, float64(bin)/binsPerDecade)
 }
 
-// heatAxis holds every latency of the points.
-func heatAxis(points []point) chart.Axis {
+// heatSince returns the columns that reach into the time after a moment.
+func (d *data) heatSince(second float64) []heatColumn {
+	i := sort.Search(len(d.heat), func(i int) bool { return d.heat[i].end.Seconds() > second })
+	return d.heat[i:]
+}
+
+// heatAxis holds every latency of the columns.
+func heatAxis(columns []heatColumn) chart.Axis {
 	first, last := heatBins, -1
-	for i := range points {
-		for bin, n := range points[i].heat {
+	for i := range columns {
+		for bin, n := range columns[i].bins {
 			if n > 0 {
 				first, last = min(first, bin), max(last, bin)
 			}
@@ -35,7 +114,7 @@ const tail = 0.75
 
 // heatCells is how full each place of the map is, column by column, against the
 // fullest.
-func heatCells(points []point, x chart.TimeAxis, y chart.Axis, columns, rows int) []float64 {
+func heatCells(points []heatColumn, x chart.TimeAxis, y chart.Axis, columns, rows int) []float64 {
 	cells := make([]float64, columns*rows)
 	edges := rowEdges(y, rows)
 	top := 0.0
@@ -74,12 +153,12 @@ func heatCells(points []point, x chart.TimeAxis, y chart.Axis, columns, rows int
 	return cells
 }
 
-func middle(p *point) float64 { return (p.start + p.end).Seconds() / 2 }
+func middle(p *heatColumn) float64 { return (p.start + p.end).Seconds() / 2 }
 
-// accumulate adds a point to running totals: sum[i] is what lies below bin i.
-func accumulate(sum *[heatBins + 1]float64, p *point) {
+// accumulate adds a column to running totals: sum[i] is what lies below bin i.
+func accumulate(sum *[heatBins + 1]float64, p *heatColumn) {
 	running := 0.0
-	for bin, n := range p.heat {
+	for bin, n := range p.bins {
 		running += float64(n)
 		sum[bin+1] += running
 	}

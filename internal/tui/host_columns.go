@@ -51,7 +51,7 @@ func (t *hostTable) loadColumns() []hostColumn {
 			if !ok {
 				return t.missing()
 			}
-			return plain(theme.Rate(n.flow[t.s.main].rate))
+			return plain(theme.Rate(n.flow[t.s.main].Records))
 		}),
 		{name: trendName, width: leastTrend + columnGap, rank: 10, left: true, draw: t.trend},
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -17,14 +18,15 @@ const (
 )
 
 // hostEvents are the hosts that are not as they were before: those of one kind are one
-// event, for a switch that fails takes all away that are behind it.
-func (d *data) hostEvents(w *stats.Window) []stats.Event {
+// event, for a switch that fails takes all away that are behind it. heard: there was a second
+// of load.
+func (d *data) hostEvents(heard bool) []stats.Event {
 	if d.gathering() { // the table tells who is missing, and no time has begun
 		return nil
 	}
-	at := w.End
-	if w.End <= w.Start { // nobody is heard, and time goes on
-		at = d.end() + time.Duration(d.silent)*time.Second
+	at := d.At
+	if !heard { // time goes on
+		at += time.Duration(d.silent) * time.Second
 	}
 	var away, lost, back []*hostData
 	for _, h := range d.hosts {
@@ -59,7 +61,7 @@ func (d *data) hostEvents(w *stats.Window) []stats.Event {
 
 // unheard tells that the load goes on and none of the hosts tells of it any more.
 func (d *data) unheard() bool {
-	return d.silent > 0 && len(d.points) > 0 && d.state >= Warmup && d.state < Draining
+	return d.silent > 0 && d.begun() && d.Stage >= result.WarmingUp && d.Stage < result.Draining
 }
 
 // longestHost is in how many cells a host is named.

@@ -4,30 +4,33 @@ import (
 	"math"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// rates are what a host does now, and what it did in the run once that is over; ok is
-// false when it makes no load or does not tell.
-func (t *hostTable) rates(h *hostData) (n *numbers, ok bool) {
-	if t.s.state == Done {
-		return &h.own.run, h.own.run.flow != [ways]flow{}
+// rates returns the numbers of a host now, and those of its run once that is over; ok is
+// false when it makes no load or does not report.
+func (t *hostTable) rates(h *hostData) (n numbers, ok bool) {
+	if t.s.Stage == result.Finished {
+		n = h.own.run()
+		return n, n.flow != [ways]result.Rate{}
 	}
-	return &h.own.last, h.own.silent < patience
+	return h.own.numbersOf(&h.own.Second), h.own.silent < patience
 }
 
 // latency is a quantile of the last seconds, and of the run once that is over.
 func (t *hostTable) latency(quantile int) func(*hostData) part {
 	return func(h *hostData) part {
-		n := &h.latency
-		if t.s.state == Done {
-			n = &h.own.run
+		n, ok := t.rates(h)
+		of := &n.latency
+		if t.s.Stage != result.Finished {
+			of = &h.own.Lately
 		}
-		if _, ok := t.rates(h); !ok || !n.measured {
+		if !ok || of.Count == 0 {
 			return t.missing()
 		}
-		p := plain(theme.Duration(n.quantiles[quantile]))
+		p := plain(theme.Duration(quantiles[quantile].of(of)))
 		if quantile == p99 {
 			p.style.FG = theme.Good
 			if t.isSlow(h) {
@@ -43,8 +46,8 @@ func (t *hostTable) consumerLag(h *hostData) part {
 	if _, ok := t.rates(h); !ok {
 		return t.missing()
 	}
-	if level := h.own.waiting.level(); !math.IsNaN(level) {
-		return plain(theme.Rate(level))
+	if lag := &h.own.ConsumerLag; lag.Known {
+		return plain(theme.Rate(float64(lag.Records)))
 	}
 	return t.missing()
 }
@@ -54,7 +57,7 @@ func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 	w, _ := c.Size()
 	end := t.s.end().Seconds()
 	from := end - trendTime
-	values := chart.Resample(samples(since(h.own.points, from), t.s.main.rate), from, end, w, chart.Mean)
+	values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, end, w, chart.Mean)
 	style := t.look(h, theme.Style{FG: theme.Flow})
 	for x, v := range values {
 		if v >= 0 && t.top > 0 {
@@ -68,8 +71,10 @@ func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 func (s *scene) highestRate() float64 {
 	top := 0.0
 	for _, h := range s.hosts {
-		for _, p := range since(h.own.points, s.end().Seconds()-trendTime) {
-			top = max(top, p.rate[s.main])
+		for _, p := range h.own.since(s.end().Seconds() - trendTime) {
+			if rate := s.main.rate(&p); rate > top { // NaN is not
+				top = rate
+			}
 		}
 	}
 	return top

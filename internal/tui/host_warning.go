@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -35,7 +36,7 @@ func (w warning) fit(c chart.Canvas, room int) string {
 // hostWarning tells who is gone before who is slow, and who makes a load before who is
 // only watched.
 func (s *scene) hostWarning() warning {
-	if s.state == Done {
+	if s.Stage == result.Finished {
 		return warning{}
 	}
 	for _, loaded := range []bool{true, false} {
@@ -145,7 +146,7 @@ type slowHost struct {
 // slowHosts are those that do less than the median of all that make a load, each for
 // its share: the slowest first.
 func (s *scene) slowHosts() []slowHost {
-	if s.state != Running && s.state != Warmup {
+	if s.Stage < result.WarmingUp || s.Stage > result.Running {
 		return nil
 	}
 	var rates []float64
@@ -177,20 +178,10 @@ func (h *hostData) weight() float64 {
 // usualRate is the host's rate over the last ticks, for its weight; ok is false while
 // there are not enough of them, or it does not tell.
 func (h *hostData) usualRate() (rate float64, ok bool) {
-	n := len(h.own.points) - recentTicks
-	if h.State != hostRunning || h.Processes == 0 || h.own.silent >= patience || n < 0 {
+	if h.State != hostRunning || h.Processes == 0 || h.own.silent >= patience || h.own.Placed < recentTicks {
 		return 0, false
 	}
-	records, length := 0.0, 0.0
-	for _, p := range h.own.points[n:] {
-		took := (p.end - p.start).Seconds()
-		records += p.rate[h.own.main] * took
-		length += took
-	}
-	if length <= 0 {
-		return 0, false
-	}
-	return records / length / h.weight(), true
+	return h.own.numbersOf(&h.own.Tail).flow[h.own.main].Records / h.weight(), true
 }
 
 // medianRate is the median, that of an even number half-way between the two in the middle;

@@ -4,25 +4,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // hostData is what is known about one host of many.
 type hostData struct {
-	HostState         // the latest, without its window
+	HostState         // the latest
 	name, note string // bounded
 	short      string // the name in at most longestHost cells
 	share      float64
 	told       string // the state of which there was an event; "": it is there
 
-	own *data // what its processes did
-
-	// recent are the latencies of the last ticks, twice: each is emptied after as many,
-	// half of them later than the other. The fuller one is shown, so that what is long
-	// ago is forgotten without being subtracted.
-	recent  [2]stats.Window
-	seconds int
-	latency numbers // of the fuller one
+	own *data // of its processes
 
 	cpu     [recentTicks]float64 // shares of its cores
 	samples int
@@ -78,7 +71,7 @@ func bounded(text string) string {
 func (d *data) many() bool { return len(d.hosts) > 0 }
 
 // gathering tells that the hosts are not ready yet, or have not begun.
-func (d *data) gathering() bool { return d.many() && d.state < Warmup }
+func (d *data) gathering() bool { return d.many() && d.Stage < result.WarmingUp }
 
 // observeHosts takes in what each host did in one tick. One that nothing is told of is
 // silent.
@@ -98,45 +91,27 @@ func (d *data) observeHosts(t *Tick) {
 			d.hosts = append(d.hosts, newHost(&d.header, HostHeader{Name: now.Name}))
 			d.nameHosts()
 		}
-		d.hosts[at].observe(*now, t.State)
+		d.hosts[at].observe(*now, d.Stage)
 	}
-	if d.state == Done { // of the last tick or of an earlier one
+	if d.Stage == result.Finished { // of the last tick or of an earlier one
 		for _, h := range d.hosts {
-			h.own.state = Done
+			h.own.Stage = result.Finished
 		}
 	}
 }
 
-// observe takes in how the host is, and what it did.
-func (h *hostData) observe(now HostState, state State) {
-	w := now.Window
-	now.Window = stats.Window{} // its histograms need not be kept
+// observe takes in the state of the host, and the snapshot of its processes.
+func (h *hostData) observe(now HostState, stage result.Stage) {
 	h.HostState, h.note = now, bounded(now.Note)
 	if v := now.Vitals; v != nil && v.Cores > 0 {
 		h.cpu[h.samples%recentTicks] = v.CPU / v.Cores
 		h.samples++
 	}
-	h.own.observe(Tick{Windows: []stats.Window{w}, State: state})
-	if w.End > w.Start {
-		h.remember(&w)
+	if now.Snapshot != nil {
+		own := *now.Snapshot
+		own.Stage = stage
+		h.own.observe(Tick{Snapshot: own})
 	}
-}
-
-// remember adds the latencies of a window to those of the last seconds.
-func (h *hostData) remember(w *stats.Window) {
-	const half = recentTicks / 2
-	newer := h.seconds / half % 2
-	if h.seconds%half == 0 {
-		h.recent[newer] = stats.Window{}
-	}
-	h.seconds++
-	only := stats.Window{Start: w.Start, End: w.End}
-	*h.own.latency(&only) = *h.own.latency(w)
-	for i := range h.recent {
-		h.recent[i].Add(&only)
-	}
-	fuller := &h.recent[1-newer]
-	h.latency = h.own.numbersOf(fuller, fuller.End-fuller.Start)
 }
 
 // cloneHosts are copies that observe does not change.

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -24,13 +25,14 @@ func TestThePanelOfAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 		{"a second may be late", patience - 1, "300 rec/s"},
 		{"it is silent", patience, "– rec/s"},
 	} {
-		m, _ := hostModel(manyHosts(loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4)), 120, 30)
+		c := manyHosts(loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4))
+		m, _ := hostModel(c, 120, 30)
 		m = send(m, press("enter"))
-		m = send(m, Tick{State: Running, Windows: []stats.Window{second(57, 300, time.Millisecond)}, Hosts: []HostState{
+		m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(57, 300, time.Millisecond)}, Hosts: []givenHost{
 			{Name: "a", Processes: 5, State: hostRunning, Window: second(57, 300, time.Millisecond)},
 		}})
 		for i := range row.ticks {
-			m = send(m, Tick{State: Running, Windows: []stats.Window{second(58+i, 100, time.Millisecond)}, Hosts: []HostState{
+			m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(58+i, 100, time.Millisecond)}, Hosts: []givenHost{
 				{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostRunning, Window: second(58+i, 100, time.Millisecond)},
 			}})
 		}
@@ -41,18 +43,18 @@ func TestThePanelOfAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 }
 
 func TestTheConsumerLagOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T) {
-	d := newData(Header{Command: "consume", Hosts: []HostHeader{{Name: "a", Processes: 1}, {Name: "b", Processes: 1}}})
-	read := func(at int) HostState {
+	d := watch(Header{Command: "consume", Hosts: []HostHeader{{Name: "a", Processes: 1}, {Name: "b", Processes: 1}}})
+	read := func(at int) givenHost {
 		start := time.Duration(at) * time.Second
 		w := stats.Window{Start: start, End: start + time.Second}
 		w.Consumed, w.ConsumerLag = 100, 1000
-		return HostState{Name: "b", Processes: 1, State: hostRunning, Window: w}
+		return givenHost{Name: "b", Processes: 1, State: hostRunning, Window: w}
 	}
 	for i := range 12 {
 		b := read(i)
-		d.observe(Tick{State: Running, Windows: []stats.Window{b.Window}, Hosts: []HostState{b}})
+		d.observe(given{State: result.Running, Windows: []stats.Window{b.Window}, Hosts: []givenHost{b}})
 	}
-	s := &scene{data: d, one: true, selected: 1}
+	s := &scene{data: d.data, one: true, selected: 1}
 	told := func() [3]string {
 		th := theme.New(theme.Options{})
 		table := newHostTable(chart.New(118, 10, th), s)
@@ -63,7 +65,7 @@ func TestTheConsumerLagOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T)
 		t.Errorf("while it tells: %s", diff)
 	}
 	for range patience {
-		d.observe(Tick{State: Running, Hosts: []HostState{{Name: "b", Processes: 1, State: hostAway}}})
+		d.observe(given{State: result.Running, Hosts: []givenHost{{Name: "b", Processes: 1, State: hostAway}}})
 	}
 	if diff := cmp.Diff([3]string{"–", "–", ""}, told()); diff != "" {
 		t.Errorf("after %d silent ticks: %s", patience, diff)
@@ -71,10 +73,11 @@ func TestTheConsumerLagOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T)
 }
 
 func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
-	m, clock := hostModel(manyHosts(loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4)), 120, 30)
+	c := manyHosts(loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4))
+	m, clock := hostModel(c, 120, 30)
 	for range 10 {
 		clock.now = clock.now.Add(time.Second)
-		m = send(m, Tick{State: Running, Hosts: []HostState{{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostAway}}})
+		m = give(m, c, given{State: result.Running, Hosts: []givenHost{{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostAway}}})
 	}
 	frame := m.frame()
 	for _, want := range []string{"rec/s –   hosts 0/2   MiB/s –   p50 –", "01:07 / 02:00", "00:58 a and b away"} {
@@ -83,7 +86,7 @@ func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
 		}
 	}
 	clock.now = clock.now.Add(time.Second)
-	m = send(m, Tick{State: Running, Windows: []stats.Window{second(67, 300, time.Millisecond)}, Hosts: []HostState{
+	m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(67, 300, time.Millisecond)}, Hosts: []givenHost{
 		{Name: "a", Processes: 5, State: hostRunning, Window: second(67, 300, time.Millisecond)},
 	}})
 	if frame = m.frame(); !strings.Contains(frame, "rec/s 300") || !strings.Contains(frame, "01:08 / 02:00") {
@@ -92,9 +95,10 @@ func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
 }
 
 func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
-	m, _ := hostModel(hostsRoundtrip(), 120, 30)
+	c := hostsRoundtrip()
+	m, _ := hostModel(c, 120, 30)
 	for range patience {
-		m = send(m, Tick{State: Running})
+		m = give(m, c, given{State: result.Running})
 	}
 	figures := strings.Split(m.frame(), "\n")[1]
 	for _, want := range []string{"acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "lag –"} {
@@ -130,20 +134,20 @@ func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 		for _, name := range names {
 			hosts = append(hosts, loadHost(string(name), 100e3, 0.4))
 		}
-		d := newData(manyHosts(hosts...).header)
-		d.observe(Tick{State: Preparing, Hosts: []HostState{{Name: "a", Processes: 5, State: hostAway}}}) // no event: nothing runs
+		d := watch(manyHosts(hosts...).header)
+		d.observe(given{State: result.Preparing, Hosts: []givenHost{{Name: "a", Processes: 5, State: hostAway}}}) // no event: nothing runs
 		for i, states := range row.seconds {
 			w := second(i, 10, time.Millisecond)
-			tick := Tick{State: Running, Windows: []stats.Window{w}}
+			tick := given{State: result.Running, Windows: []stats.Window{w}}
 			for j, state := range states {
-				tick.Hosts = append(tick.Hosts, HostState{
+				tick.Hosts = append(tick.Hosts, givenHost{
 					Name: names[j : j+1], Processes: 5, State: map[rune]string{'r': hostRunning, 'a': hostAway, 'l': hostLost}[state],
 				})
 			}
 			d.observe(tick)
 		}
 		var got []string
-		for _, e := range d.timeline.events {
+		for _, e := range d.events {
 			got = append(got, theme.Clock(e.At)+" "+e.Text)
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
@@ -156,10 +160,10 @@ func TestAHostsEventIsNoneOfTheEngines(t *testing.T) {
 	events := make([]stats.Event, 1, 4)
 	w := second(0, 10, time.Millisecond)
 	w.Events = events
-	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
-	d.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "a", Processes: 1, State: hostAway}}})
-	if len(d.timeline.events) != 2 || events[:2][1].Text != "" {
-		t.Errorf("%d events; behind those of the window there is %+v", len(d.timeline.events), events[:2][1])
+	d := watch(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	d.observe(given{State: result.Running, Windows: []stats.Window{w}, Hosts: []givenHost{{Name: "a", Processes: 1, State: hostAway}}})
+	if len(d.events) != 2 || events[:2][1].Text != "" {
+		t.Errorf("%d events; behind those of the window there is %+v", len(d.events), events[:2][1])
 	}
 }
 
@@ -169,7 +173,7 @@ func TestWhoIsNotReadyIsNamedWhereNotAllHaveARow(t *testing.T) {
 		c.hosts[i].state, c.hosts[i].from, c.hosts[i].silent = "ready", 0, false
 	}
 	c.hosts[150].state, c.hosts[160].state = hostPreparing, hostLobby
-	c.seconds, c.last = 4, Preparing
+	c.seconds, c.last = 4, result.Preparing
 	const want = "▲ kafka-load…rator-150 and kafka-load…rator-160 are not ready"
 	for _, row := range []struct {
 		rows int
@@ -182,20 +186,21 @@ func TestWhoIsNotReadyIsNamedWhereNotAllHaveARow(t *testing.T) {
 }
 
 func TestTheTimeBeforeTheLoadIsNoneOfItsEvents(t *testing.T) {
-	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	d := watch(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
 	for range 100 {
-		d.observe(Tick{State: Preparing})
+		d.observe(given{State: result.Preparing})
 	}
-	d.observe(Tick{State: Running, Hosts: []HostState{{Name: "a", Processes: 1, State: hostLost}}})
-	if at := d.timeline.events[0].At; at > time.Second {
+	d.observe(given{State: result.Running, Hosts: []givenHost{{Name: "a", Processes: 1, State: hostLost}}})
+	if at := d.events[0].At; at > time.Second {
 		t.Errorf("after a hundred seconds of waiting, a host that is lost as the load begins is so at %v", at)
 	}
 }
 
 func TestAHostThatComesWhileTheDisplayIsFrozenCannotBeSelected(t *testing.T) {
-	m, _ := hostModel(manyHosts(loadHost("a", 100e3, 0.4)), 120, 30)
+	c := manyHosts(loadHost("a", 100e3, 0.4))
+	m, _ := hostModel(c, 120, 30)
 	m = send(send(m, press("enter")), press("space"))
-	m = send(m, Tick{State: Running, Hosts: []HostState{{Name: "late", Processes: 1, State: hostRunning}}})
+	m = give(m, c, given{State: result.Running, Hosts: []givenHost{{Name: "late", Processes: 1, State: hostRunning}}})
 	m = send(m, press("down"))
 	if frame := m.frame(); !strings.Contains(frame, "Throughput, a") {
 		t.Errorf("it shows another host:\n%s", frame)
@@ -277,29 +282,29 @@ func TestNothingIsSaidOfTheLimitBeforeFiveMeasuredSeconds(t *testing.T) {
 		for _, row := range []struct {
 			name            string
 			warmup, seconds int
-			last            State
+			last            result.Stage
 			want            bool
 		}{
-			{"one second", 0, 1, Running, false},
-			{"four seconds", 0, 4, Running, false},
-			{"five seconds", 0, 5, Running, true},
-			{"the warm-up does not count", 20, 24, Running, false},
-			{"five seconds after the warm-up", 20, 25, Running, true},
-			{"a short run that is over", 0, 2, Done, true},
+			{"one second", 0, 1, result.Running, false},
+			{"four seconds", 0, 4, result.Running, false},
+			{"five seconds", 0, 5, result.Running, true},
+			{"the warm-up does not count", 20, 24, result.Running, false},
+			{"five seconds after the warm-up", 20, 25, result.Running, true},
+			{"a short run that is over", 0, 2, result.Finished, true},
 		} {
 			h := Header{Command: "produce"}
 			if many {
 				h.Hosts = []HostHeader{{Name: "a", Processes: 1}}
 			}
-			m := NewModel(h, Options{})
+			m, feed := NewModel(h, Options{}), newFeeder(&h)
 			for i := range row.seconds {
 				w := second(i, 10, time.Millisecond)
 				w.Warmup = i < row.warmup
-				tick := Tick{State: Running, Windows: []stats.Window{w}, Verdict: bound}
+				tick := given{State: result.Running, Windows: []stats.Window{w}, Verdict: bound}
 				if i == row.seconds-1 {
 					tick.State = row.last
 				}
-				m = send(m, tick)
+				m = send(m, feed.told(tick))
 			}
 			name := fmt.Sprintf("%s, many hosts: %v", row.name, many)
 			if frame := send(m, tea.WindowSizeMsg{Width: 120, Height: 36}).frame(); strings.Contains(frame, "kt's schedule") != row.want {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -25,78 +26,13 @@ func second(at int, records int64, latency time.Duration) stats.Window {
 	return w
 }
 
-func TestMergingTicksKeepsEachHostAsItIsLaterWithAllItsRecords(t *testing.T) {
-	vitals := &host.Vitals{Cores: 4}
-	earlier := Tick{Hosts: []HostState{
-		{Name: "a", State: "running", Window: second(0, 10, time.Millisecond), Vitals: vitals},
-		{Name: "b", State: "running", Window: second(0, 5, time.Millisecond), Note: "gone soon"},
-	}}
-	later := Tick{StartsIn: time.Second, Hosts: []HostState{
-		{Name: "c", State: "watching"},
-		{Name: "a", State: "draining", Window: second(1, 20, 3*time.Millisecond), Note: "new"},
-	}}
-	got := merge(earlier, later)
-	var names []string
-	for _, h := range got.Hosts {
-		names = append(names, h.Name)
-	}
-	if diff := cmp.Diff([]string{"c", "a", "b"}, names); diff != "" {
-		t.Fatal(diff)
-	}
-	a, b := &got.Hosts[1], &got.Hosts[2]
-	if a.State != "draining" || a.Note != "new" || a.Vitals != vitals || got.StartsIn != time.Second {
-		t.Errorf("a is not as it was later: %+v", a)
-	}
-	if w := &a.Window; w.Acknowledged != 30 || w.Start != 0 || w.End != 2*time.Second || w.Service.Count() != 30 {
-		t.Errorf("a: %d records in %v to %v", w.Acknowledged, w.Start, w.End)
-	}
-	if b.Window.Acknowledged != 5 || b.Note != "gone soon" {
-		t.Errorf("b: %+v", b)
-	}
-	if n := later.Hosts[1].Window.Acknowledged; n != 20 {
-		t.Errorf("merging changed the later tick: %d records", n)
-	}
-}
-
-func TestLatenciesOfAHostAreMergedOverSecondsAndNotAveraged(t *testing.T) {
-	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
-	for i := range 3 { // 98 of 100 records fast, then one slow second of a few
-		w := second(i, 98, time.Millisecond)
-		if i == 2 {
-			w = second(i, 4, time.Second)
-		}
-		d.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "a", State: "running", Processes: 1, Window: w}}})
-	}
-	got := d.hosts[0].latency.quantiles
-	if got[p50] != time.Millisecond || got[p99] < 999*time.Millisecond {
-		t.Errorf("p50 %v, p99 %v; the mean of the seconds' p99 would be 334ms", got[p50], got[p99])
-	}
-}
-
-func TestLatenciesOfAHostForgetWhatIsLongAgo(t *testing.T) {
-	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
-	for i := range 1 + recentTicks {
-		w := second(i, 1, time.Millisecond)
-		if i == 0 {
-			w = second(i, 1000, time.Second)
-		}
-		d.observe(Tick{State: Running, Hosts: []HostState{{Name: "a", State: "running", Window: w}}})
-		if i == 4 && d.hosts[0].latency.max < time.Second {
-			t.Error("the slow second is forgotten after four")
-		}
-	}
-	if got := d.hosts[0].latency.max; got != time.Millisecond {
-		t.Errorf("after %d seconds the longest is %v", recentTicks, got)
-	}
-}
-
 // hostsAfter is a run after so many seconds; each host sends as it says.
 func hostsAfter(seconds int, hosts ...cannedHost) *scene {
 	c := manyHosts(hosts...)
 	c.seconds = seconds
-	d := newData(c.header)
-	c.each(d.observe)
-	return &scene{data: d, span: defaultSpan, chart: paneThroughput}
+	d := watch(c.header)
+	c.each(d.data.observe)
+	return &scene{data: d.data, span: defaultSpan, chart: paneThroughput}
 }
 
 func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
@@ -181,16 +117,16 @@ func TestAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 			t.Errorf("after %d silent ticks there is a rate: %v, want %v", i, told, want)
 		}
 		w := second(20+i, 100, time.Millisecond)
-		s.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "b", State: "running"}}})
+		s.observe(Tick{Snapshot: s.Snapshot, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "b", State: "running"}}})
 	}
 }
 
 func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
-	d := newData(hostsGathering().header)
-	if d.state != Lobby || d.present() != 0 {
-		t.Errorf("before anything is known: %v, %d hosts", d.state, d.present())
+	d := watch(hostsGathering().header)
+	if d.Stage != result.Gathering || d.present() != 0 {
+		t.Errorf("before anything is known: %v, %d hosts", d.Stage, d.present())
 	}
-	hostsGathering().each(d.observe)
+	hostsGathering().each(d.data.observe)
 	if d.present() != 3 { // two are ready, and one is watched
 		t.Errorf("%d of %d are ready", d.present(), len(d.hosts))
 	}
@@ -200,8 +136,8 @@ func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
 }
 
 func TestAHostThatNobodyAnnouncedIsShownToo(t *testing.T) {
-	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
-	d.observe(Tick{State: Running, Hosts: []HostState{{Name: "b", Processes: 2, State: "running"}}})
+	d := watch(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
+	d.observe(given{State: result.Running, Hosts: []givenHost{{Name: "b", Processes: 2, State: "running"}}})
 	if len(d.hosts) != 2 || d.hosts[1].name != "b" || d.hosts[1].Processes != 2 {
 		t.Errorf("%d hosts", len(d.hosts))
 	}
@@ -285,7 +221,8 @@ func TestTheSelectedHostIsAlwaysInSight(t *testing.T) {
 }
 
 func TestTheClockCountsDownToTheStart(t *testing.T) {
-	m, clock := hostModel(hostsStarting(), 80, 24)
+	c := hostsStarting()
+	m, clock := hostModel(c, 80, 24)
 	for _, row := range []struct {
 		after time.Duration
 		want  string
@@ -298,7 +235,7 @@ func TestTheClockCountsDownToTheStart(t *testing.T) {
 		clock.now = start
 	}
 	w := second(0, 10, time.Millisecond)
-	m = send(m, Tick{State: Running, Windows: []stats.Window{w}})
+	m = give(m, c, given{State: result.Running, Windows: []stats.Window{w}})
 	if m.elapsed() != time.Second || m.data.gathering() {
 		t.Errorf("after the start: %v", m.elapsed())
 	}
@@ -381,20 +318,6 @@ func TestColumnsFillTheirRoomAndTheMostImportantStay(t *testing.T) {
 		if w == 120 && len(names) < 9 {
 			t.Errorf("on %d cells there are only %v", w, names)
 		}
-	}
-}
-
-func TestThePastOfManyHostsIsBounded(t *testing.T) {
-	d := newData(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
-	for i := range 3 * hostPoints {
-		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Acknowledged: 1}
-		d.observe(Tick{State: Running, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "a", State: "running", Window: w}}})
-		if n := len(d.hosts[0].own.points); n > hostPoints {
-			t.Fatalf("%d points", n)
-		}
-	}
-	if p := d.hosts[0].own.points; p[0].start != 0 || p[len(p)-1].end != 3*hostPoints*time.Second {
-		t.Errorf("from %v to %v", p[0].start, p[len(p)-1].end)
 	}
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"slices"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -112,7 +113,7 @@ func drawFooter(c chart.Canvas, s *scene) {
 	x := 1
 	text, color := s.notice, theme.Warn
 	switch {
-	case s.state == Done:
+	case s.Stage == result.Finished:
 		text, color = "done; q to leave", theme.Good
 	case text != "": // it tells what q does
 	case s.stopping && (!s.writes || s.gathering()):

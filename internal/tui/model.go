@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -196,7 +197,7 @@ func (s *scene) back() {
 // A run that is over has nothing to stop.
 func (m Model) stop(ask func()) (tea.Model, tea.Cmd) {
 	switch {
-	case m.data.state == Done:
+	case m.data.Stage == result.Finished:
 		return m.leave()
 	case m.scene.stopping:
 		return m, tea.Sequence(call(m.options.Abort), func() tea.Msg { return leaveMsg{} })
@@ -225,10 +226,10 @@ func (m Model) elapsed() time.Duration {
 		return m.now.Sub(m.ticked) - m.data.startsIn
 	case m.ticked.IsZero(), m.data.gathering():
 		return m.now.Sub(m.started)
-	case m.data.state == Done:
-		return m.data.end()
+	case m.data.Stage == result.Finished:
+		return m.data.At
 	}
-	return m.data.end() + m.now.Sub(m.ticked)
+	return m.data.At + m.now.Sub(m.ticked)
 }
 
 // View draws a frame.

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -69,7 +69,7 @@ func TestTheSecondQuitAborts(t *testing.T) {
 
 func TestQuitLeavesARunThatIsOver(t *testing.T) {
 	m, c := callable(t)
-	m = send(m, Tick{State: Done})
+	m = send(m, Tick{Snapshot: result.Snapshot{Live: result.Live{Stage: result.Finished}}})
 	_, cmd := run(t, m, press("q"))
 	if _, quit := cmd().(tea.QuitMsg); !quit || *c != (calls{}) {
 		t.Errorf("calls %+v", *c)
@@ -165,86 +165,46 @@ func TestEveryBindingHasAFunctionAndNoKeyHasTwo(t *testing.T) {
 	}
 }
 
-func TestWarmupIsNotMeasured(t *testing.T) {
-	d := newData(Header{})
-	w := stats.Window{End: time.Second, Warmup: true, Acknowledged: 10}
-	w.Service.Record(time.Second)
-	d.observe(Tick{Windows: []stats.Window{w}})
-	w = stats.Window{Start: time.Second, End: 3 * time.Second, Acknowledged: 100}
-	w.Service.Record(time.Millisecond)
-	d.observe(Tick{Windows: []stats.Window{w}, State: Running})
-	if d.run.flow[acked].rate != 50 || d.run.max != time.Millisecond || d.peak != 50 || d.count[acked] != 110 {
-		t.Errorf("rate %v, max %v, peak %v, acknowledged %d", d.run.flow[acked].rate, d.run.max, d.peak, d.count[acked])
-	}
-}
-
-func TestAtATargetRateTheResponseTimeIsShown(t *testing.T) {
-	w := stats.Window{End: time.Second, Acknowledged: 1}
-	w.Service.Record(time.Millisecond)
-	w.Response.Record(time.Second)
-	for rate, want := range map[float64]time.Duration{0: time.Millisecond, 100: time.Second} {
-		d := newData(Header{TargetRate: rate})
-		d.observe(Tick{Windows: []stats.Window{w}})
-		if got := d.last.quantiles[p50]; got != want {
-			t.Errorf("at %v: %v, want %v", rate, got, want)
-		}
-	}
-}
-
-func TestMemoryIsBoundedAndNoRecordIsLostByThinning(t *testing.T) {
-	var points []point
-	const seconds = 4 * maxPoints
-	for i := range seconds {
-		p := point{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second, rate: [ways]float64{acked: 10}, consumerLag: float64(i % 5)}
-		p.heat[3] = 2
-		p.latency[p99] = float64(i % 7)
-		p.failed = i == 5
-		points = appendPoint(points, p, maxPoints)
-		if len(points) > maxPoints {
-			t.Fatalf("%d points", len(points))
-		}
-	}
-	records, heat, end, failed := 0.0, 0, time.Duration(0), false
-	for _, p := range points {
-		if p.start != end {
-			t.Fatalf("a hole from %v to %v", end, p.start)
-		}
-		end = p.end
-		records += p.rate[acked] * (p.end - p.start).Seconds()
-		heat += int(p.heat[3])
-		failed = failed || p.failed
-	}
-	if math.Abs(records-10*seconds) > 1 || heat != 2*seconds || end != seconds*time.Second || !failed {
-		t.Errorf("%v records, %d latencies, until %v, failed %v", records, heat, end, failed)
-	}
-	if points[0].latency[p99] != 6 {
-		t.Errorf("the worst latency became %v", points[0].latency[p99])
-	}
-	if points[0].consumerLag != 4 {
-		t.Errorf("the longest consumer lag became %v", points[0].consumerLag)
-	}
-}
-
 func TestABrokerIsSlowComparedWithTheOthers(t *testing.T) {
-	d := newData(Header{Brokers: map[int32]string{1: "a", 2: "b", 3: "c"}})
-	for i := range 12 {
-		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Brokers: map[int32]stats.Broker{}}
-		for id, ms := range map[int32]int{1: 10, 2: 31, 3: 11} {
-			b := stats.Broker{Traffic: stats.Traffic{Requests: 1}}
-			b.Latency.Record(time.Duration(ms) * time.Millisecond)
-			w.Brokers[id] = b
+	broker := func(id int32, ms int) result.BrokerNow {
+		return result.BrokerNow{ID: id, UsualP99: time.Duration(ms) * time.Millisecond}
+	}
+	for _, tc := range []struct {
+		name    string
+		brokers []result.BrokerNow
+		want    string
+	}{
+		{"one of three", []result.BrokerNow{broker(1, 10), broker(2, 31), broker(3, 11)}, "broker 2 p99 is 2.8x the others'"},
+		{"none", []result.BrokerNow{broker(1, 10), broker(3, 11)}, ""},
+		{"alone", []result.BrokerNow{broker(2, 31)}, ""},
+		{"the others did not answer", []result.BrokerNow{broker(1, 0), broker(2, 31)}, ""},
+	} {
+		s := &scene{data: newData(Header{})}
+		s.Brokers = tc.brokers
+		if got := s.brokerWarning(); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
-		d.observe(Tick{Windows: []stats.Window{w}, State: Running})
 	}
-	s := &scene{data: d}
-	if got, want := s.brokerWarning([]int32{1, 2, 3}), "broker 2 p99 is 2.8x the others'"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := s.brokerWarning([]int32{1, 3}); got != "" {
-		t.Errorf("%q", got)
-	}
-	if got := s.brokerWarning([]int32{2}); got != "" {
-		t.Errorf("alone: %q", got)
+}
+
+func TestABrokerIsLostWhereItShouldAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		command string
+		broker  result.BrokerNow
+		want    health
+		said    bool
+	}{
+		{"produce", result.BrokerNow{Asked: true}, brokerUp, false},
+		{"produce", result.BrokerNow{Asked: true, Silent: patience}, brokerLost, true},
+		{"consume", result.BrokerNow{Asked: true, Silent: patience}, brokerUp, true},
+		{"roundtrip", result.BrokerNow{Asked: true, Silent: patience}, brokerLost, true},
+		{"produce", result.BrokerNow{}, brokerIdle, true},
+		{"produce", result.BrokerNow{Refusing: true}, brokerLost, true},
+		{"produce", result.BrokerNow{Asked: true, Gone: true}, brokerLost, true},
+	} {
+		if got, text := newData(Header{Command: tc.command}).health(&tc.broker); got != tc.want || (text != "") != tc.said {
+			t.Errorf("%s %+v: %v %q", tc.command, tc.broker, got, text)
+		}
 	}
 }
 
@@ -254,7 +214,7 @@ func TestTheChartMovesByWholeColumnsOnly(t *testing.T) {
 	column := 60.0 / columns
 	before := math.Inf(-1)
 	for i := range 500 {
-		s.points = []point{{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second}}
+		s.At = time.Duration(i+1) * time.Second
 		x := s.timeAxis(columns)
 		if n := x.To / column; math.Abs(n-math.Round(n)) > 1e-6 {
 			t.Fatalf("after %d s the axis ends within a column: %v", i, n)
@@ -269,27 +229,48 @@ func TestTheChartMovesByWholeColumnsOnly(t *testing.T) {
 	}
 }
 
-// A producer fills one batch after the other: of a paused load the last seconds hold too few.
 func TestPartitionsAreComparedOnlyByEnoughBatches(t *testing.T) {
-	var p partitions
-	tick := func(batches int64) {
-		p.add(&stats.Window{End: time.Second, Brokers: map[int32]stats.Broker{
-			1: {Traffic: stats.Traffic{Batches: batches / 2}}, 2: {Traffic: stats.Traffic{Batches: batches - batches/2}},
-		}}, acked)
-	}
-	tick(3*leastBatches - 1)
-	if p.comparable(3) {
+	d := newData(Header{})
+	if d.Tail.Batches.Count = 3*leastBatches - 1; d.comparable(3) {
 		t.Error("three partitions are compared by fewer batches than it takes")
 	}
-	tick(1)
-	if !p.comparable(3) || p.comparable(4) {
+	if d.Tail.Batches.Count++; !d.comparable(3) || d.comparable(4) {
 		t.Error("enough batches for three partitions, and not for four")
 	}
-	for range recentTicks {
-		tick(0)
+}
+
+func TestTheHeatMapIsBoundedAndLosesNothing(t *testing.T) {
+	var columns []heatColumn
+	const seconds = 4 * mostHeat
+	for i := range seconds {
+		c := heatColumn{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second}
+		c.bins[3] = 2
+		columns = appendHeat(columns, c)
+		if len(columns) > mostHeat {
+			t.Fatalf("%d columns", len(columns))
+		}
 	}
-	if p.comparable(3) {
-		t.Error("the batches of long ago count")
+	heat, end := 0, time.Duration(0)
+	for _, c := range columns {
+		if c.start != end {
+			t.Fatalf("a hole from %v to %v", end, c.start)
+		}
+		end = c.end
+		heat += int(c.bins[3])
+	}
+	if heat != 2*seconds || end != seconds*time.Second {
+		t.Errorf("%d latencies until %v", heat, end)
+	}
+}
+
+func TestSingleSecondsAreShownAsLongAsASnapshotHasThem(t *testing.T) {
+	d := newData(Header{})
+	d.Points = []result.Point{{Seconds: 10}, {StartSeconds: 10, Seconds: 10}}
+	d.Recent, d.Placed = []result.Point{{StartSeconds: 18, Seconds: 1}, {StartSeconds: 19, Seconds: 1}}, 20
+	for from, want := range map[float64]int{-1: 2, 5: 2, 12: 1, 18.5: 2, 19: 1} {
+		if got := d.since(from); len(got) != want {
+			t.Errorf("from %v on: %+v", from, got)
+		}
 	}
 }
 
@@ -297,20 +278,20 @@ func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
 	for _, s := range []*scene{{data: &data{role: role{writes: true}}}, {data: &data{role: role{writes: true, reads: true}}}, {data: &data{role: role{reads: true}}}} {
 		columns, _ := s.columns("–")
 		for _, c := range columns {
-			got := c.value(&broker{})
+			got := c.value(&result.BrokerNow{})
 			if (c.name == "p99" || c.name == "mean" || c.name == "wait") && got != muted("–") {
 				t.Errorf("%s is %+v", c.name, got)
 			}
 		}
 	}
 	columns, _ := (&scene{data: &data{role: role{writes: true}}}).columns("–")
-	if got := columns[1].value(&broker{p99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
+	if got := columns[1].value(&result.BrokerNow{P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
 		t.Errorf("p99 is %+v", got)
 	}
 }
 
 func TestTheScreenIsEmptyWhenItIsLeft(t *testing.T) {
-	over := func(m Model) Model { m.data.state = Done; return m }
+	over := func(m Model) Model { m.data.Stage = result.Finished; return m }
 	for name, leave := range map[string]func(m Model) Model{
 		"by the end of the load": func(m Model) Model { return send(m, leaveMsg{}) },
 		"by a key":               func(m Model) Model { return send(over(m), press("q")) },

@@ -3,10 +3,10 @@ package tui
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -17,52 +17,52 @@ const slowRatio = 1.5
 
 // drawBrokers is what each broker does.
 func drawBrokers(c chart.Canvas, s *scene) {
-	ids := slices.Sorted(maps.Keys(s.brokers))
+	rows := slices.Clone(s.Brokers)
 	up, lost, throttled := 0, 0, 0
-	for _, b := range s.brokers {
-		switch health, _ := s.health(&b); health {
+	for i := range rows {
+		switch health, _ := s.health(&rows[i]); health {
 		case brokerUp:
 			up++
 		case brokerLost:
 			lost++
 		case brokerIdle:
 		}
-		if b.throttle > 0 {
+		if rows[i].Throttle > 0 {
 			throttled++
 		}
 	}
 	b := box{digit: s.digit(paneBrokers), name: "Brokers"}
-	if len(ids) > 0 {
+	if len(rows) > 0 {
 		b.right = []line{upLine(up, lost), throttledLine(throttled)}
 	}
 	if s.reads && s.writes {
 		b.bottom = []line{{muted("written and read in " + s.unit.name())}, {muted("wait: of a fetch, mean")}}
 	}
 	inner := b.draw(c)
-	if len(ids) == 0 {
+	if len(rows) == 0 {
 		inner.Text(1, 0, "waiting for the first answer", theme.Style{FG: theme.Muted})
 		return
 	}
 	w, h := inner.Size()
-	table := newBrokerTable(inner.Sub(1, 0, w-2, h), s, ids)
-	warning := s.brokerWarning(ids)
+	table := newBrokerTable(inner.Sub(1, 0, w-2, h), s)
+	warning := s.brokerWarning()
 	room := h - 1
 	if warning != "" {
 		room--
 	}
-	below := len(ids) + 1
-	if len(ids) > room { // the slowest are what is looked for
-		slices.SortStableFunc(ids, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(s.brokers[b].p99, s.brokers[a].p99), cmp.Compare(s.brokers[b].wait, s.brokers[a].wait))
+	below := len(rows) + 1
+	if len(rows) > room { // the slowest are what is looked for
+		slices.SortStableFunc(rows, func(a, b result.BrokerNow) int {
+			return cmp.Or(cmp.Compare(b.P99, a.P99), cmp.Compare(b.FetchMean, a.FetchMean))
 		})
 		if room--; room < 0 {
 			room = 0
 		}
-		table.c.Text(0, room+1, fmt.Sprintf("%d more", len(ids)-room), theme.Style{FG: theme.Muted})
-		ids = ids[:room]
+		table.c.Text(0, room+1, fmt.Sprintf("%d more", len(rows)-room), theme.Style{FG: theme.Muted})
+		rows = rows[:room]
 		below = room + 2
 	}
-	table.draw(ids)
+	table.draw(rows)
 	if warning != "" {
 		text := string(c.Theme().Glyphs.Alert) + " " + warning
 		table.c.Text(0, below, table.c.Fit(text, w-2), theme.Style{FG: theme.Warn})
@@ -80,15 +80,15 @@ const (
 
 // health also says why there is nothing to show of a broker; "" when there is. Who
 // only reads, and has read ahead, asks a broker nothing for a while.
-func (d *data) health(b *broker) (health, string) {
+func (d *data) health(b *result.BrokerNow) (health, string) {
 	switch {
-	case b.gone:
+	case b.Gone:
 		return brokerLost, "gone"
-	case b.refusing:
+	case b.Refusing:
 		return brokerLost, "no answer"
-	case b.silent >= forever:
+	case !b.Asked:
 		return brokerIdle, "not asked"
-	case b.silent < patience:
+	case b.Silent < patience:
 		return brokerUp, ""
 	case !d.writes:
 		return brokerUp, "not asked lately"
@@ -113,11 +113,11 @@ func throttledLine(n int) line {
 }
 
 // brokerWarning names the broker that stands out most; empty when none does.
-func (s *scene) brokerWarning(ids []int32) string {
+func (s *scene) brokerWarning() string {
 	worst, times := int32(0), 0.0
-	for _, id := range ids {
-		if ratio := s.slowness(id, ids); ratio > times {
-			worst, times = id, ratio
+	for i := range s.Brokers {
+		if ratio := s.slowness(&s.Brokers[i]); ratio > times {
+			worst, times = s.Brokers[i].ID, ratio
 		}
 	}
 	if times <= slowRatio {
@@ -128,20 +128,18 @@ func (s *scene) brokerWarning(ids []int32) string {
 
 // slowness is the usual p99 of a broker over that of the others; 0 when there
 // are none to compare with.
-func (s *scene) slowness(id int32, ids []int32) float64 {
-	b := s.brokers[id]
-	others := make([]time.Duration, 0, len(ids))
-	for _, o := range ids {
-		v := s.brokers[o]
-		if u := v.usual(); o != id && u > 0 {
-			others = append(others, u)
+func (s *scene) slowness(b *result.BrokerNow) float64 {
+	others := make([]time.Duration, 0, len(s.Brokers))
+	for i := range s.Brokers {
+		if o := &s.Brokers[i]; o.ID != b.ID && o.UsualP99 > 0 {
+			others = append(others, o.UsualP99)
 		}
 	}
 	m := upperMedian(others)
 	if m == 0 {
 		return 0
 	}
-	return float64(b.usual()) / float64(m)
+	return float64(b.UsualP99) / float64(m)
 }
 
 // Widths of the columns; the host and the gauge share what is left.
@@ -154,15 +152,15 @@ const (
 // brokerColumn is a number of each broker.
 type brokerColumn struct {
 	name  string
-	value func(b *broker) part
+	value func(b *result.BrokerNow) part
 }
 
 // columns are what is shown of a broker, and what the gauge after the first is of.
-func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*broker) float64) {
-	written := func(b *broker) float64 { return b.wire }
-	fetched := func(b *broker) float64 { return b.fetched }
-	stream := func(name string, bytes func(*broker) float64) brokerColumn {
-		return brokerColumn{name, func(b *broker) part { return plain(s.unit.write(bytes(b))) }}
+func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*result.BrokerNow) float64) {
+	written := func(b *result.BrokerNow) float64 { return b.Written }
+	fetched := func(b *result.BrokerNow) float64 { return b.Fetched }
+	stream := func(name string, bytes func(*result.BrokerNow) float64) brokerColumn {
+		return brokerColumn{name, func(b *result.BrokerNow) part { return plain(s.unit.write(bytes(b))) }}
 	}
 	took := func(d time.Duration, c theme.Color) part {
 		if d == 0 { // nothing was answered
@@ -170,15 +168,15 @@ func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*bro
 		}
 		return colored(c, theme.Duration(d))
 	}
-	tail := brokerColumn{"p99", func(b *broker) part { return took(b.p99, theme.Good) }}
-	mean := brokerColumn{"mean", func(b *broker) part { return took(b.mean, theme.Text) }}
-	fetches := brokerColumn{"fetch/s", func(b *broker) part { return plain(theme.Rate(b.fetches)) }}
-	wait := brokerColumn{"wait", func(b *broker) part { return took(b.wait, theme.Text) }}
-	throttle := brokerColumn{"throttle", func(b *broker) part {
-		if b.throttle > 0 {
-			return colored(theme.Warn, theme.Duration(b.throttle))
+	tail := brokerColumn{"p99", func(b *result.BrokerNow) part { return took(b.P99, theme.Good) }}
+	mean := brokerColumn{"mean", func(b *result.BrokerNow) part { return took(b.Mean, theme.Text) }}
+	fetches := brokerColumn{"fetch/s", func(b *result.BrokerNow) part { return plain(theme.Rate(b.Fetches)) }}
+	wait := brokerColumn{"wait", func(b *result.BrokerNow) part { return took(b.FetchMean, theme.Text) }}
+	throttle := brokerColumn{"throttle", func(b *result.BrokerNow) part {
+		if b.Throttle > 0 {
+			return colored(theme.Warn, theme.Duration(b.Throttle))
 		}
-		return muted(theme.Duration(b.throttle))
+		return muted(theme.Duration(b.Throttle))
 	}}
 	switch {
 	case !s.reads:
@@ -194,27 +192,27 @@ type brokerTable struct {
 	c       chart.Canvas
 	s       *scene
 	columns []brokerColumn
-	gauged  func(*broker) float64
+	gauged  func(*result.BrokerNow) float64
 	top     float64 // of the gauge
 
 	host, gauge int // widths; 0: no gauge
 }
 
-func newBrokerTable(c chart.Canvas, s *scene, ids []int32) brokerTable {
+func newBrokerTable(c chart.Canvas, s *scene) brokerTable {
 	t := brokerTable{c: c, s: s}
 	t.columns, t.gauged = s.columns(string(c.Theme().Glyphs.Missing))
 	w, _ := c.Size()
 	rest := max(w-idWidth-len(t.columns)*numberWidth-2, 0)
 	t.host = chart.Width("host")
-	for _, id := range ids {
-		t.host = max(t.host, chart.Width(s.header.Brokers[id]))
+	for i := range s.Brokers {
+		t.host = max(t.host, chart.Width(s.header.Brokers[s.Brokers[i].ID]))
 	}
 	t.host = min(t.host+1, rest)
 	if t.gauge = rest - t.host; t.gauge < leastGauge {
 		t.host, t.gauge = rest, 0
 	}
-	for _, b := range s.brokers {
-		t.top = max(t.top, t.gauged(&b))
+	for i := range s.Brokers {
+		t.top = max(t.top, t.gauged(&s.Brokers[i]))
 	}
 	t.top = chart.RoundUp(t.top/units[s.unit].bytes) * units[s.unit].bytes
 	return t
@@ -229,21 +227,20 @@ func (t *brokerTable) right(column int) int {
 	return x
 }
 
-func (t *brokerTable) draw(ids []int32) {
+func (t *brokerTable) draw(rows []result.BrokerNow) {
 	head := theme.Style{FG: theme.Muted}
 	t.c.Text(0, 0, "id", head)
 	t.c.Text(idWidth, 0, "host", head)
 	for i := range t.columns {
 		t.c.TextRight(t.right(i), 0, t.columns[i].name, head)
 	}
-	for i, id := range ids {
-		t.row(i+1, id, t.s.slowness(id, ids) > slowRatio)
+	for i := range rows {
+		t.row(i+1, &rows[i], t.s.slowness(&rows[i]) > slowRatio)
 	}
 }
 
-func (t *brokerTable) row(y int, id int32, slow bool) {
-	b := t.s.brokers[id]
-	health, why := t.s.health(&b)
+func (t *brokerTable) row(y int, b *result.BrokerNow, slow bool) {
+	health, why := t.s.health(b)
 	text := theme.Style{FG: theme.Text}
 	switch {
 	case health == brokerLost:
@@ -251,8 +248,8 @@ func (t *brokerTable) row(y int, id int32, slow bool) {
 	case why != "":
 		text.FG = theme.Muted
 	}
-	t.c.Text(0, y, fmt.Sprint(id), text)
-	t.c.Text(idWidth, y, t.c.Fit(t.s.header.Brokers[id], max(t.host-1, 0)), text)
+	t.c.Text(0, y, fmt.Sprint(b.ID), text)
+	t.c.Text(idWidth, y, t.c.Fit(t.s.header.Brokers[b.ID], max(t.host-1, 0)), text)
 	first := t.right(0)
 	if why != "" {
 		t.c.TextRight(first, y, string(t.c.Theme().Glyphs.Missing), text)
@@ -263,9 +260,9 @@ func (t *brokerTable) row(y int, id int32, slow bool) {
 	if slow {
 		color = theme.Hot
 	}
-	chart.Gauge(t.c, first+1, y, t.gauge, t.gauged(&b)/t.top, theme.Style{FG: color})
+	chart.Gauge(t.c, first+1, y, t.gauge, t.gauged(b)/t.top, theme.Style{FG: color})
 	for i := range t.columns {
-		value := t.columns[i].value(&b)
+		value := t.columns[i].value(b)
 		if value.style.FG == theme.Good {
 			value.style.FG = color
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -30,8 +31,8 @@ func (d *data) shownWays() []way {
 // drawThroughput is how many records a second were acknowledged, or read, or both.
 func drawThroughput(c chart.Canvas, s *scene) {
 	b := box{digit: s.digit(paneThroughput), name: s.titled("Throughput"), right: s.throughputTitle(c.Theme())}
-	for _, code := range s.errorCodes() {
-		text := code + " " + theme.Rate(float64(s.errors[code]))
+	for _, f := range s.failures() {
+		text := f.code + " " + theme.Rate(float64(f.count))
 		b.bottom = append(b.bottom, line{colored(theme.Bad, text)})
 	}
 	inner := b.draw(c)
@@ -42,12 +43,14 @@ func drawThroughput(c chart.Canvas, s *scene) {
 		w -= chart.NameWidth
 	}
 	x := s.timeAxis(w - gutter - 1)
-	points := since(s.points, x.From)
+	points := s.since(x.From)
 	top := s.header.TargetRate
 	p := chart.Plot{X: x, Gutter: gutter, Label: theme.Tick, Names: named}
 	for _, way := range shown {
 		for i := range points {
-			top = max(top, points[i].rate[way])
+			if rate := way.rate(&points[i]); rate > top { // NaN is not
+				top = rate
+			}
 		}
 		look := flowLooks[way]
 		if len(shown) == 1 { // there is nothing to tell it from
@@ -69,7 +72,7 @@ func drawThroughput(c chart.Canvas, s *scene) {
 
 // throughputTitle is what the throughput is now, most important first.
 func (s *scene) throughputTitle(th *theme.Theme) []line {
-	if len(s.points) == 0 {
+	if !s.begun() {
 		return nil
 	}
 	last := s.current().flow
@@ -77,21 +80,21 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 	if s.reads && s.writes {
 		for _, way := range s.shownWays() {
 			look := flowLooks[way]
-			out = append(out, line{colored(look.color, look.name+" "), emphasis(look.color, theme.Rate(last[way].rate))})
+			out = append(out, line{colored(look.color, look.name+" "), emphasis(look.color, theme.Rate(last[way].Records))})
 		}
 		text, color := s.lagValue(th)
 		out = append(out, line{muted("lag "), colored(color, text)})
 	} else {
-		out = append(out, line{emphasis(theme.Flow, theme.Rate(last[s.main].rate)+" rec/s")})
+		out = append(out, line{emphasis(theme.Flow, theme.Rate(last[s.main].Records)+" rec/s")})
 	}
 	if t := s.header.TargetRate; t > 0 {
 		out = append(out, line{colored(theme.Brand, "target "+theme.Rate(t))})
 	}
 	if s.main == read {
-		out = append(out, line{colored(theme.Flow, s.unit.write(last[read].bytes)+" "+s.unit.name())})
+		out = append(out, line{colored(theme.Flow, s.unit.write(last[read].Bytes)+" "+s.unit.name())})
 	}
-	if run := s.run.flow[s.main].rate; run > 0 {
-		out = append(out, line{muted("avg " + theme.Rate(run))}, line{muted("peak " + theme.Rate(s.peak))})
+	if run := s.run().flow[s.main].Records; run > 0 {
+		out = append(out, line{muted("avg " + theme.Rate(run))}, line{muted("peak " + theme.Rate(s.peak()))})
 	}
 	return out
 }
@@ -167,11 +170,10 @@ func (s *scene) latencyRemark() []line {
 	if s.header.TargetRate == 0 && s.writes { // else the stamps tell when records were due
 		out = append(out, line{muted("no target rate: this is mostly queueing")})
 	}
-	if s.run.measured {
-		r := &s.run
+	if r := s.run(); r.latency.Count > 0 {
 		out = append(out,
-			line{muted("run: p50 " + r.latency(p50, "") + " p99 " + r.latency(p99, ""))},
-			line{muted("p99.9 " + r.latency(p999, "") + " max " + theme.Duration(r.max))})
+			line{muted("run: p50 " + r.text(p50, "") + " p99 " + r.text(p99, ""))},
+			line{muted("p99.9 " + r.text(p999, "") + " max " + theme.Duration(r.latency.Max))})
 	}
 	return out
 }
@@ -185,7 +187,7 @@ func drawLatency(c chart.Canvas, s *scene) {
 		}
 		legend = append(legend, colored(latencyLooks[i].color, q.name))
 	}
-	if slices.ContainsFunc(s.points, func(p point) bool { return p.age > 0 }) {
+	if slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
 		legend = append(legend, part{text: " "}, colored(ageLook.color, ageName))
 	}
 	b := box{digit: s.digit(paneLatency), name: s.latencyTitle(), right: []line{legend}, bottom: s.latencyRemark()}
@@ -201,10 +203,10 @@ func drawLatency(c chart.Canvas, s *scene) {
 		w -= chart.NameWidth
 	}
 	x := s.timeAxis(w - gutter - 1)
-	points := since(s.points, x.From)
+	points := s.since(x.From)
 	lo, hi := math.Inf(1), math.Inf(-1)
 	p := chart.Plot{X: x, Gutter: gutter, Label: labelSeconds, Names: named}
-	add := func(name string, look latencyLook, value func(*point) float64) {
+	add := func(name string, look latencyLook, value func(*result.Point) float64) {
 		series := samples(points, value)
 		for _, v := range series {
 			if v.Value > 0 {
@@ -217,9 +219,9 @@ func drawLatency(c chart.Canvas, s *scene) {
 		})
 	}
 	for i, look := range latencyLooks {
-		add(quantiles[i].name, look, func(p *point) float64 { return p.latency[i] })
+		add(quantiles[i].name, look, func(p *result.Point) float64 { return s.latencyOf(p, i) })
 	}
-	add(ageName, ageLook, func(p *point) float64 { return p.age })
+	add(ageName, ageLook, s.ageOf)
 	p.Y = latencyAxis(lo, hi)
 	p.Draw(inner)
 }
@@ -256,7 +258,7 @@ func drawHeatmap(c chart.Canvas, s *scene) {
 	chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
 	columns, rows := chart.HeatSize(inner, gutter)
 	x := s.timeAxis(columns)
-	points := since(s.points, x.From)
+	points := s.heatSince(x.From)
 	y := heatAxis(points)
 	cells := heatCells(points, x, y, columns, rows)
 	chart.Heat{Y: y, X: x, Gutter: gutter, Label: labelSeconds, Share: func(column, row int) float64 {

@@ -25,8 +25,8 @@ func drawClient(c chart.Canvas, s *scene) {
 	if w, _ := c.Size(); s.bound().width() > b.room(w) {
 		b.right[0] = b.right[0][1:] // without the words before
 	}
-	if s.sample.RSS > 0 {
-		b.bottom = []line{{muted("memory " + theme.Bytes(s.sample.RSS))}}
+	if s.Sample.RSS > 0 {
+		b.bottom = []line{{muted("memory " + theme.Bytes(s.Sample.RSS))}}
 	}
 	inner := b.draw(c)
 	w, h := inner.Size()
@@ -77,7 +77,7 @@ func boundColor(l verdict.Limit) theme.Color {
 
 // loads are the gauges, the most important first.
 func (s *scene) loads(th *theme.Theme) []load {
-	m := &s.sample
+	m := &s.Sample
 	var out []load
 	add := func(name string, used, all float64, text string) {
 		if all > 0 {
@@ -92,11 +92,11 @@ func (s *scene) loads(th *theme.Theme) []load {
 	if !s.writes {
 		return append(s.lagLoad(out, th), s.collections()...)
 	}
-	if n := s.header.BufferBytes; n > 0 && len(s.points) > 0 {
-		add("buffer", float64(s.buffered), float64(n), theme.MiB(float64(s.buffered))+" of "+theme.Bytes(n))
+	if n := s.header.BufferBytes; n > 0 && s.begun() {
+		add("buffer", float64(s.Buffered), float64(n), theme.MiB(float64(s.Buffered))+" of "+theme.Bytes(n))
 	}
-	if n := s.header.MaxInFlight; n > 0 && len(s.points) > 0 {
-		add("in-flight", float64(s.inFlight), float64(n), fmt.Sprintf("%d of %d requests", s.inFlight, n))
+	if n := s.header.MaxInFlight; n > 0 && s.begun() {
+		add("in-flight", float64(s.InFlight), float64(n), fmt.Sprintf("%d of %d requests", s.InFlight, n))
 	}
 	if s.reads {
 		out = s.lagLoad(s.readerLoads(out), th)
@@ -111,7 +111,7 @@ func (s *scene) loads(th *theme.Theme) []load {
 
 // collections is the gauge of the garbage collector.
 func (s *scene) collections() []load {
-	m := &s.sample
+	m := &s.Sample
 	if m.ProcessCPU <= 0 {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (s *scene) readerLoads(out []load) []load {
 
 // lagLoad adds the consumer lag over the last minute.
 func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
-	if !s.waiting.known {
+	if !s.ConsumerLag.Known {
 		return out
 	}
 	text, color := s.lagValue(th)
@@ -150,10 +150,10 @@ func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
 // cells for.
 func (s *scene) lagValues() []float64 {
 	const widest = 256
-	points := s.points[max(len(s.points)-widest, 0):]
+	points := s.Recent[max(len(s.Recent)-widest, 0):]
 	values := make([]float64, len(points))
 	for i := range points {
-		values[i] = points[i].consumerLag
+		values[i] = s.lagOf(&points[i])
 	}
 	return values
 }

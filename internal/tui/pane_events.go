@@ -11,7 +11,7 @@ import (
 
 // drawEvents is the outages so far, and what has happened, the newest first.
 func drawEvents(c chart.Canvas, s *scene) {
-	events := s.timeline.events
+	events := s.events
 	b := box{digit: s.digit(paneEvents), name: "Events"}
 	if n := len(events); n > 0 {
 		b.right = []line{{muted(fmt.Sprintf("%d, newest first", n))}}
@@ -63,7 +63,6 @@ func (s *scene) age(e *stats.Event) string { return seconds(max(s.clock-e.At, 0)
 // outageLines are the times in which nothing came, as far as this run looks at
 // them.
 func (s *scene) outageLines(c chart.Canvas) []line {
-	t := &s.timeline
 	var out []line
 	if text := s.goingOn(); text != "" {
 		out = append(out, line{emphasis(theme.Bad, string(c.Theme().Glyphs.Alert)+" "+text)})
@@ -80,13 +79,13 @@ func (s *scene) outageLines(c chart.Canvas) []line {
 		out = append(out, line{muted(fmt.Sprintf("%-*s  ", outageWidth, what)), colored(color, value)})
 	}
 	if s.writes {
-		add("longest without an acknowledgement", "", t.acks.longest)
-		if t.worst.Length > 0 {
-			add("in one partition, of one producer", fmt.Sprintf("p%d: ", t.partition), t.worst)
+		add("longest without an acknowledgement", "", s.Unanswered.Longest)
+		if worst := &s.WorstGap; worst.Length > 0 {
+			add("in one partition, of one producer", fmt.Sprintf("p%d: ", worst.ID), worst.Gap)
 		}
 	}
 	if s.reads {
-		add("longest without a record read", "", t.reads.longest)
+		add("longest without a record read", "", s.Unread.Longest)
 	}
 	return out
 }

@@ -71,13 +71,13 @@ func (s *scene) figureLine(c chart.Canvas, w int) line {
 		figures = slices.Insert(figures, 1, figure("oldest", theme.Bad, theme.Duration(age)))
 		errors++
 	}
-	if s.failed+s.refused == 0 {
+	if s.All.Failed+s.All.Refused() == 0 {
 		return fit(figures, gap, w)
 	}
 	failed := figures[errors]
 	figures = slices.Insert(slices.Delete(figures, errors, errors+1), 1, failed)
 	named := slices.Clone(figures)
-	named[1] = append(slices.Clone(failed), colored(theme.Bad, " "+s.worstError()))
+	named[1] = append(slices.Clone(failed), colored(theme.Bad, " "+s.failures()[0].code))
 	if fit(named[:errors+1], gap, math.MaxInt).width() <= w {
 		figures = named
 	}
@@ -95,11 +95,11 @@ func drawBanner(c chart.Canvas) {
 // badge is the state of the run.
 func (s *scene) badge(c chart.Canvas) line {
 	dot := string(c.Theme().Glyphs.Dot) + " "
-	state := s.state
-	if (s.stopping || s.many() && s.overdue()) && state < Draining {
-		state = Draining
+	state := s.Stage
+	if (s.stopping || s.many() && s.overdue()) && state < result.Draining {
+		state = result.Draining
 	}
-	color, name := theme.Warn, state.String()
+	color, name := theme.Warn, stageName(state)
 	switch {
 	case s.gathering() && s.stopping:
 		name = "STOP"
@@ -110,11 +110,11 @@ func (s *scene) badge(c chart.Canvas) line {
 		return line{emphasis(theme.Info, dot+"FROZEN")}
 	case s.joining() && !s.stopping:
 		name = "joining the group…"
-	case state < Draining && s.goingOn() != "":
+	case state < result.Draining && s.goingOn() != "":
 		color, name = theme.Bad, "STALL"
-	case state == Draining && !s.writes: // there is nothing to drain
+	case state == result.Draining && !s.writes: // there is nothing to drain
 		name = "STOP"
-	case state == Running || state == Done:
+	case state == result.Running || state == result.Finished:
 		color = theme.Good
 	}
 	return line{emphasis(color, dot), emphasis(color, name)}
@@ -140,9 +140,17 @@ func (s *scene) progress() (share float64, limited bool) {
 		share, limited = float64(s.clock)/float64(d), true
 	}
 	if n := s.header.Records; n > 0 {
-		share, limited = max(share, float64(s.count[s.main])/float64(n)), true
+		share, limited = max(share, float64(s.done())/float64(n)), true
 	}
 	return min(share, 1), limited
+}
+
+// done returns the number of records so far, with the warm-up: progress counts them.
+func (d *data) done() int64 {
+	if d.main == read {
+		return d.All.Consumed
+	}
+	return d.All.Acknowledged
 }
 
 // figures are the numbers of the second line, the most important first, and which
@@ -152,8 +160,8 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 	missing := string(c.Theme().Glyphs.Missing)
 	rate := func(name string, w way) {
 		value := missing
-		if len(s.points) > 0 {
-			value = theme.Rate(n.flow[w].rate)
+		if s.begun() {
+			value = theme.Rate(n.flow[w].Records)
 		}
 		color := theme.Flow
 		if s.reads && s.writes {
@@ -163,8 +171,8 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 	}
 	bytes := func() {
 		value := missing
-		if len(s.points) > 0 {
-			value = s.unit.write(n.flow[s.main].bytes)
+		if s.begun() {
+			value = s.unit.write(n.flow[s.main].Bytes)
 		}
 		lines = append(lines, figure(s.unit.name(), theme.Flow, value))
 	}
@@ -174,9 +182,9 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 	}
 	latencies := func(before string) {
 		lines = append(lines,
-			figure(before+"p50", theme.Good, n.latency(p50, missing)),
-			figure("p99", theme.Hot, n.latency(p99, missing)),
-			figure("p99.9", theme.Bad, n.latency(p999, missing)))
+			figure(before+"p50", theme.Good, n.text(p50, missing)),
+			figure("p99", theme.Hot, n.text(p99, missing)),
+			figure("p99.9", theme.Bad, n.text(p999, missing)))
 	}
 	switch {
 	case !s.reads:
@@ -187,7 +195,7 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 		rate("rec/s", read)
 		bytes()
 		waiting()
-		if s.stamped {
+		if s.Stamped {
 			latencies("e2e ")
 		}
 	default:
@@ -212,18 +220,18 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 // lesserFigures are those of how the load is carried.
 func (s *scene) lesserFigures(n *numbers) []line {
 	var lines []line
-	if s.reads && s.count[read] == 0 && s.join > 0 {
-		lines = append(lines, figure("joined in", theme.Info, theme.Duration(s.join)))
+	if s.reads && s.All.Consumed == 0 && s.All.JoinTime > 0 {
+		lines = append(lines, figure("joined in", theme.Info, theme.Duration(s.All.JoinTime)))
 	}
-	if s.rebalances > 0 {
-		lines = append(lines, figure("rebalances", theme.Warn, fmt.Sprint(s.rebalances)))
+	if s.All.Rebalances > 0 {
+		lines = append(lines, figure("rebalances", theme.Warn, fmt.Sprint(s.All.Rebalances)))
 	} else if s.reads && s.header.Group != "" {
 		lines = append(lines, figure("rebalances", theme.Good, "0"))
 	}
 	if m := s.header.MaxInFlight; s.writes && m > 0 {
-		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprintf("%d/%d", s.inFlight, m)))
+		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprintf("%d/%d", s.InFlight, m)))
 	} else if s.writes {
-		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprint(s.inFlight)))
+		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprint(s.InFlight)))
 	}
 	if n.batch > 0 {
 		lines = append(lines, figure("batch", theme.Info, theme.Rate(n.batch)))
@@ -249,17 +257,17 @@ func (s *scene) errorFigure() line {
 	}
 	switch {
 	case !s.writes:
-		return count("fetch err", s.refused)
-	case s.refused > 0:
-		return slices.Concat(count("err", s.failed), line{{text: "   "}}, count("fetch err", s.refused))
+		return count("fetch err", s.All.Refused())
+	case s.All.Refused() > 0:
+		return slices.Concat(count("err", s.All.Failed), line{{text: "   "}}, count("fetch err", s.All.Refused()))
 	}
-	return count("err", s.failed)
+	return count("err", s.All.Failed)
 }
 
-// latency is one of the quantiles as text.
-func (n *numbers) latency(quantile int, missing string) string {
-	if !n.measured {
+// text returns one of the quantiles as text.
+func (n *numbers) text(quantile int, missing string) string {
+	if n.latency.Count == 0 {
 		return missing
 	}
-	return theme.Duration(n.quantiles[quantile])
+	return theme.Duration(quantiles[quantile].of(&n.latency))
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -69,7 +70,7 @@ func drawHosts(c chart.Canvas, s *scene) {
 		b.name = s.gatheringText()
 	case !s.untimed():
 		of := "latency of the last 5 to 10 s"
-		if s.state == Done {
+		if s.Stage == result.Finished {
 			of = "latency of the run"
 		}
 		b.right = []line{{muted(of)}, {muted("merged from HDR histograms, not averaged")}}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -18,17 +19,17 @@ const lagRows = 7
 // drawPartitions is the rate of each partition over the last ticks, and what waits
 // in it below.
 func drawPartitions(c chart.Canvas, s *scene) {
-	rates := s.parts.rates(int(s.header.Partitions))
-	levels := s.parts.levels(len(rates))
+	rates := s.byPartition(s.rateOf)
+	levels := s.byPartition(func(p *result.PartitionNow) float64 { return float64(p.ConsumerLag) })
 	coldest, hottest := extremes(rates)
 	usual := upperMedian(rates)
 	idle := len(rates) == 0 || rates[hottest] == 0
 	b := box{digit: s.digit(panePartitions), name: "Partitions"}
-	if s.reads && s.waiting.known {
+	if s.reads && s.ConsumerLag.Known {
 		text, color := s.lagValue(c.Theme())
 		b.right = append(b.right, line{muted("lag "), emphasis(color, text)})
 	}
-	uneven := s.main != read && s.parts.comparable(len(rates)) // who only reads takes what there is
+	uneven := s.main != read && s.comparable(len(rates)) // who only reads takes what there is
 	if len(rates) > 1 && !idle && uneven {
 		b.right = append(b.right, skew(rates, coldest, hottest, usual)...)
 	}
@@ -62,7 +63,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	bars.Bare = true
 	upper := (h - 1) / 2
 	bars.Draw(scaled(inner.Sub(0, 0, w, upper), rates, "rec/s", 0))
-	s.drawPartitionLags(scaled(inner.Sub(0, upper, w, h-upper), levels, "waiting", 1), levels, s.parts.trends(rates))
+	s.drawPartitionLags(scaled(inner.Sub(0, upper, w, h-upper), levels, "waiting", 1), levels, s.trends(rates))
 }
 
 // scaled writes before bars what a full one is, from a row on, and returns the
@@ -83,19 +84,25 @@ func scaled(c chart.Canvas, values []float64, unit string, row int) chart.Canvas
 // drawPartitionLags is what waits in each partition, below an arrow that tells whether
 // it becomes more.
 func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []trend) {
-	if n := len(levels) - len(trends); n > 0 {
-		trends = append(trends, make([]trend, n)...)
-	}
 	chart.Bars{
 		Values: levels,
 		Style: func(i int) theme.Style {
-			if levels[i] > 0 && trends[i].rate == 0 && s.last.flow[read].rate > 0 { // it is not read, and others are
+			if levels[i] > 0 && trends[i].rate == 0 && s.Second.Read.Records > 0 { // it is not read, and others are
 				return theme.Style{FG: theme.Bad}
 			}
 			return theme.Style{FG: trends[i].color()}
 		},
 		Head: func(i int) rune { return trends[i].arrow(c.Theme()) },
 	}.Draw(c)
+}
+
+// trends are how the consumer lags change, by partition, beside the rates.
+func (s *scene) trends(rates []float64) []trend {
+	trends := make([]trend, len(rates))
+	for i, growth := range s.byPartition(func(p *result.PartitionNow) float64 { return p.Growth }) {
+		trends[i] = trend{growth, rates[i]}
+	}
+	return trends
 }
 
 // idleText is why there are no bars.

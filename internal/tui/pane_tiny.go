@@ -3,6 +3,7 @@ package tui
 import (
 	"slices"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -27,7 +28,7 @@ func drawTiny(c chart.Canvas, s *scene) {
 	notice := wrap(c, s.notice, w, event-1)
 	switch {
 	// It is there as a whole or not at all, for it ends with the key to press.
-	case len(notice) > 0 && len(notice) <= min(h, event)-2 && s.state != Done:
+	case len(notice) > 0 && len(notice) <= min(h, event)-2 && s.Stage != result.Finished:
 		rows = rows[:2]
 		for _, text := range notice {
 			rows = append(rows, line{emphasis(theme.Warn, text)})
@@ -41,7 +42,7 @@ func drawTiny(c chart.Canvas, s *scene) {
 	for y, l := range rows {
 		l.draw(c, 0, y)
 	}
-	if events := s.timeline.events; h > event && len(events) > 0 {
+	if events := s.events; h > event && len(events) > 0 {
 		l := s.eventParts(c, &events[len(events)-1])
 		l[2].text = c.Fit(l[2].text, w-l[:2].width())
 		l.draw(c, 0, event)
@@ -49,7 +50,7 @@ func drawTiny(c chart.Canvas, s *scene) {
 	if h > sparkline && w > 1 && len(rows) <= sparkline {
 		end := s.end().Seconds()
 		from := end - float64(w)
-		values := chart.Resample(samples(since(s.points, from), s.main.rate), from, end, w, chart.Mean)
+		values := chart.Resample(samples(s.since(from), s.main.rate), from, end, w, chart.Mean)
 		chart.Sparkline(c, 0, sparkline, values, theme.Style{FG: theme.Flow})
 	}
 }
@@ -70,8 +71,8 @@ func (s *scene) tinyState(c chart.Canvas) []line {
 func (s *scene) tinyFigures(c chart.Canvas) []line {
 	n, missing := s.shown(), string(c.Theme().Glyphs.Missing)
 	perSecond := missing
-	if len(s.points) > 0 {
-		perSecond = theme.Rate(n.flow[s.main].rate)
+	if s.begun() {
+		perSecond = theme.Rate(n.flow[s.main].Records)
 	}
 	if s.gathering() {
 		return []line{{plain(s.gatheringText())}}
@@ -87,11 +88,11 @@ func (s *scene) tinyFigures(c chart.Canvas) []line {
 	}
 	if !s.untimed() {
 		out = append(out,
-			figure("p99", theme.Hot, n.latency(p99, missing)),
-			figure("p50", theme.Good, n.latency(p50, missing)),
-			figure("p99.9", theme.Bad, n.latency(p999, missing)))
+			figure("p99", theme.Hot, n.text(p99, missing)),
+			figure("p50", theme.Good, n.text(p50, missing)),
+			figure("p99.9", theme.Bad, n.text(p999, missing)))
 	}
-	if s.failed+s.refused > 0 {
+	if s.All.Failed+s.All.Refused() > 0 {
 		at = 1
 	}
 	out = slices.Insert(out, at, s.errorFigure())

@@ -1,5 +1,7 @@
 package tui
 
+import "github.com/kt-bench/kt/internal/result"
+
 // role is what a run does, as far as it is drawn: decided here, once, by the
 // command. Panes ask for it and never for the command.
 type role struct {
@@ -27,11 +29,8 @@ const (
 	ways
 )
 
-// flow is how much goes one way.
-type flow struct{ rate, bytes float64 } // a second
-
 // endToEnd tells that latency counts until a record was polled.
-func (d *data) endToEnd() bool { return d.reads && (d.writes || d.stamped) }
+func (d *data) endToEnd() bool { return d.reads && (d.writes || d.Stamped) }
 
 // untimed tells that there is no latency to show: what is read carries no stamp.
 func (d *data) untimed() bool { return d.reads && !d.endToEnd() }
@@ -39,5 +38,5 @@ func (d *data) untimed() bool { return d.reads && !d.endToEnd() }
 // joining tells that no consumer of the group has a partition yet. Where records
 // are sent too, they had theirs before.
 func (d *data) joining() bool {
-	return d.reads && !d.writes && d.header.Group != "" && d.state >= Warmup && d.state < Draining && d.count[read] == 0 && d.join == 0
+	return d.reads && !d.writes && d.header.Group != "" && d.Stage >= result.WarmingUp && d.Stage < result.Draining && d.All.Consumed == 0 && d.All.JoinTime == 0
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -56,7 +57,7 @@ const gutter = 6
 const headroom = 1.02
 
 // end is when the last tick ended.
-func (s *scene) end() time.Duration { return max(s.data.end(), s.until) }
+func (s *scene) end() time.Duration { return max(s.At, s.until) }
 
 // timeAxis is the time that a chart of so many columns shows.
 //
@@ -90,21 +91,20 @@ func wholeRun(end float64) float64 {
 	return max(math.Ceil(end/step), 1) * step
 }
 
-// warmupEnd is when the last warm-up tick ended.
+// warmupEnd returns when the last second of the warm-up ended.
 func (s *scene) warmupEnd() float64 {
-	for i := range s.points {
-		if !s.points[i].warmup {
-			return s.points[i].start.Seconds()
+	for i := range s.Points {
+		if !s.Points[i].Warmup {
+			return s.Points[i].StartSeconds
 		}
 	}
-	return s.data.end().Seconds()
+	return s.At.Seconds()
 }
 
-// shown are the numbers of now, and those of the whole run once it is
-// over.
+// shown returns the numbers of now, and those of the whole run once it is over.
 func (s *scene) shown() numbers {
-	if s.state == Done {
-		return s.run
+	if s.Stage == result.Finished {
+		return s.run()
 	}
 	return s.current()
 }

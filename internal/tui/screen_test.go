@@ -10,19 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 func tickOf(i int) Tick {
 	at := time.Duration(i) * time.Second
-	return Tick{
-		Windows:  []stats.Window{{Start: at, End: at + time.Second, Offered: 10, Acknowledged: 10}},
-		State:    Running,
-		InFlight: i,
-	}
+	w := stats.Window{Start: at, End: at + time.Second, Acknowledged: 10}
+	return Tick{Windows: []stats.Window{w}, Snapshot: result.Snapshot{At: w.End, Live: result.Live{InFlight: i}}}
 }
 
-func TestTicksThatTheScreenHasNotTakenAreMerged(t *testing.T) {
+func TestOfTicksThatTheScreenHasNotTakenTheLastCountsWithAllLatencies(t *testing.T) {
 	s := NewScreen(NewModel(Header{}, Options{}), nil, io.Discard)
 	var senders sync.WaitGroup
 	for i := range 100 {
@@ -30,26 +29,18 @@ func TestTicksThatTheScreenHasNotTakenAreMerged(t *testing.T) {
 	}
 	senders.Wait()
 	s.Send(tickOf(100))
-	w := s.pending.whole()
-	if w.Acknowledged != 1010 || w.End != 101*time.Second || s.pending.InFlight != 100 {
-		t.Errorf("%d records until %v, %d in flight", w.Acknowledged, w.End, s.pending.InFlight)
+	if w := s.pending.Windows; len(w) != 1 || w[0].Acknowledged != 1010 || w[0].End != 101*time.Second || s.pending.Snapshot.InFlight != 100 {
+		t.Errorf("windows %+v, %d in flight", w, s.pending.Snapshot.InFlight)
 	}
 }
 
-func TestMergingTicksKeepsTheWarmupApart(t *testing.T) {
-	window := func(second int, warmup bool, n int64) stats.Window {
-		at := time.Duration(second) * time.Second
-		return stats.Window{Start: at, End: at + time.Second, Warmup: warmup, Acknowledged: n}
-	}
-	a := Tick{Windows: []stats.Window{window(0, true, 1)}}
-	b := Tick{Windows: []stats.Window{window(1, true, 2), window(1, false, 4)}}
-	c := Tick{Windows: []stats.Window{window(2, false, 8)}, State: Running}
-	for name, got := range map[string]Tick{"left first": merge(merge(a, b), c), "right first": merge(a, merge(b, c))} {
-		if len(got.Windows) != 2 || got.State != Running ||
-			got.Windows[0].Acknowledged != 3 || !got.Windows[0].Warmup || got.Windows[0].End != 2*time.Second ||
-			got.Windows[1].Acknowledged != 12 || got.Windows[1].Warmup || got.Windows[1].Start != time.Second {
-			t.Errorf("%s: %+v", name, got)
-		}
+func TestMergedTicksKeepHostsOfTheEarlier(t *testing.T) {
+	vitals := &host.Vitals{Cores: 4}
+	earlier := Tick{Hosts: []HostState{{Name: "a", State: "running", Vitals: vitals}, {Name: "b", Note: "gone soon"}}}
+	later := Tick{Hosts: []HostState{{Name: "c"}, {Name: "a", State: "draining"}}}
+	got := merge(earlier, later).Hosts
+	if len(got) != 3 || got[1].State != "draining" || got[1].Vitals != vitals || got[2].Note != "gone soon" || later.Hosts[1].Vitals != nil {
+		t.Errorf("hosts %+v", got)
 	}
 }
 
@@ -63,8 +54,8 @@ func TestQuitEndsTheScreenAfterEveryTickWasShown(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if m.data.count[acked] != 50 {
-		t.Errorf("%d records were shown", m.data.count[acked])
+	if m.data.At != 5*time.Second {
+		t.Errorf("it shows %v", m.data.At)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -33,41 +34,34 @@ type stall struct {
 	began  time.Duration // when the oldest record was due
 	oldest time.Duration // since when it has been the oldest
 	looked time.Duration // at the last look
-	p99    [recentTicks]time.Duration
-	ticks  int // that had acknowledgements
 }
 
-// learn takes in the p99 of the acknowledgements of a tick.
-func (s *stall) learn(p99 time.Duration) {
-	s.p99[s.ticks%recentTicks] = p99
-	s.ticks++
-}
-
-// usual returns the median p99 of the last ticks; ok is false before the first.
-func (s *stall) usual() (p99 time.Duration, ok bool) {
-	return upperMedian(s.p99[:min(s.ticks, recentTicks)]), s.ticks > 0
-}
-
-// standsOut returns the age from which on one stands out.
-func (s *stall) standsOut() time.Duration {
-	usual, _ := s.usual()
-	return max(ageShows, agesUsual*usual)
+// usualP99 returns the median p99 of the last seconds with acknowledgements; ok is false
+// before the first.
+func (d *data) usualP99() (p99 time.Duration, ok bool) {
+	var last []time.Duration
+	for i := len(d.Recent) - 1; i >= 0 && len(last) < recentTicks; i-- {
+		if us := d.Recent[i].P99; us > 0 {
+			last = append(last, time.Duration(us)*time.Microsecond)
+		}
+	}
+	return upperMedian(last), len(last) > 0
 }
 
 // look takes in that at a time the oldest record had waited since another, and returns
-// the event of a stall that has begun or ended. A look that comes late is passed over.
-func (s *stall) look(since, at time.Duration) (event stats.Event, happened bool) {
+// the event of a stall that has begun or ended. usual is the p99 of before, where it is
+// known. A look that comes late is passed over.
+func (s *stall) look(since, at, usual time.Duration, known bool) (event stats.Event, happened bool) {
 	if at < s.looked {
 		return event, false
 	}
 	s.looked = at
-	usual, known := s.usual()
 	needed := stallCertain
 	if known {
 		needed = min(max(agesUsual*usual, stallShows), stallCertain)
 	}
 	before := s.age
-	if s.age = at - since; s.age < s.standsOut() {
+	if s.age = at - since; s.age < max(ageShows, agesUsual*usual) {
 		s.age = 0
 	}
 	switch {
@@ -90,15 +84,16 @@ func (s *stall) look(since, at time.Duration) (event stats.Event, happened bool)
 // lookAtOldest takes in since when the oldest record has waited at a time; a record that
 // is not due yet has not.
 func (d *data) lookAtOldest(since, at time.Duration) {
-	if e, happened := d.stall.look(min(since, at), at); happened {
-		d.timeline.tell(e)
+	usual, known := d.usualP99()
+	if e, happened := d.stall.look(min(since, at), at, usual, known); happened {
+		d.tell(e)
 	}
 }
 
 // oldestAge is that of the oldest record without an outcome where it stands out; 0 where it
 // does not, or is not known any more.
 func (d *data) oldestAge() time.Duration {
-	if d.state == Done || d.silent >= patience {
+	if d.Stage == result.Finished || d.silent >= patience {
 		return 0
 	}
 	return d.stall.age
@@ -112,7 +107,7 @@ func (d *data) stallText() string {
 	switch {
 	case !d.stalled():
 		return ""
-	case d.timeline.acks.now.Length > 0:
+	case d.Unanswered.Now.Length > 0:
 		return "no acknowledgement for " + theme.Duration(d.oldestAge())
 	}
 	return "a record is unanswered for " + theme.Duration(d.oldestAge())
@@ -126,7 +121,13 @@ func (s *scene) stallVerdict() (v verdict.Verdict, stalled bool) {
 		return v, false
 	}
 	if s.stalled() {
-		text = fmt.Sprintf("%s, and %s records wait", text, theme.Rate(float64(s.outstanding)))
+		text = fmt.Sprintf("%s, and %s records wait", text, theme.Rate(float64(s.outstanding())))
 	}
 	return verdict.Verdict{Limit: verdict.Stalled, Evidence: text}, true
+}
+
+// outstanding returns the number of records without an outcome.
+func (d *data) outstanding() int64 {
+	all := &d.All
+	return all.Offered - all.Acknowledged - all.Failed - all.Unknown
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -26,15 +27,17 @@ func secondOf(i int, acknowledged int64, oldest time.Duration) stats.Window {
 // and whose oldest record is looked at.
 func looked(since, now *time.Duration) (Model, *fakeClock) {
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	m := NewModel(Header{Command: "produce", TargetRate: 20e3}, Options{
+	h := Header{Command: "produce", TargetRate: 20e3}
+	m := NewModel(h, Options{
 		Now:    func() time.Time { return clock.now },
 		Oldest: func() (time.Duration, time.Duration, bool) { return *since, *now, *since < *now },
 	})
+	feed := newFeeder(&h)
 	for i := range 8 {
 		*now = time.Duration(i+1) * time.Second
 		*since = *now - 5*time.Millisecond
 		clock.now = clock.now.Add(time.Second)
-		m = send(m, Tick{Windows: []stats.Window{secondOf(i, 20_000, 5*time.Millisecond)}, State: Running, Verdict: good})
+		m = send(m, feed.told(given{Windows: []stats.Window{secondOf(i, 20_000, 5*time.Millisecond)}, State: result.Running, Verdict: good}))
 	}
 	return m, clock
 }
@@ -93,7 +96,7 @@ func TestAStallEndsWithAnEventAndTheNewestWord(t *testing.T) {
 		t.Errorf("after the stall:\n%s", f)
 	}
 	var kinds []stats.EventKind
-	for _, e := range m.data.timeline.events {
+	for _, e := range m.data.events {
 		kinds = append(kinds, e.Kind)
 	}
 	if len(kinds) != 2 || kinds[0] != kindStalled || kinds[1] != kindResumed {
@@ -115,12 +118,12 @@ func TestALongQueueIsNoStall(t *testing.T) {
 		{"nothing moves", func(i int) time.Duration { return time.Duration(i+1) * time.Second }, 5 * time.Millisecond, true},
 		{"nothing moves in one partition of slow ones", func(i int) time.Duration { return time.Duration(i+1) * time.Second }, 300 * time.Millisecond, true},
 	} {
-		d := newData(Header{Command: "produce"})
+		d := watch(Header{Command: "produce"})
 		for i := range 7 {
 			w := secondOf(i, 0, row.ages(i))
 			w.Acknowledged = 20_000
-			w.Service.RecordN(row.p99, 20_000)
-			d.observe(Tick{Windows: []stats.Window{w}, State: Running})
+			w.Response.RecordN(row.p99, 20_000)
+			d.observe(given{Windows: []stats.Window{w}, State: result.Running})
 		}
 		if d.stalled() != row.want {
 			t.Errorf("%s: stalled is %v: %+v", row.name, d.stalled(), d.stall)
@@ -129,47 +132,43 @@ func TestALongQueueIsNoStall(t *testing.T) {
 }
 
 func TestConnectionsMayTakeTwoSecondsToOpen(t *testing.T) {
-	d := newData(Header{Command: "produce", TargetRate: 20e3})
-	d.observe(Tick{Windows: []stats.Window{secondOf(0, 0, time.Second)}})
+	d := watch(Header{Command: "produce", TargetRate: 20e3})
+	d.observe(given{Windows: []stats.Window{secondOf(0, 0, time.Second)}})
 	if d.stalled() {
 		t.Error("the first second is a stall")
 	}
-	d.observe(Tick{Windows: []stats.Window{secondOf(1, 0, 2*time.Second)}})
-	if s := (&scene{data: d}); s.goingOn() != "no acknowledgement for 2.00s" {
+	d.observe(given{Windows: []stats.Window{secondOf(1, 0, 2*time.Second)}})
+	if s := (&scene{data: d.data}); s.goingOn() != "no acknowledgement for 2.00s" {
 		t.Errorf("after two seconds: %q", s.goingOn())
 	}
 }
 
 func TestALateLookChangesNothing(t *testing.T) {
 	var s stall
-	s.learn(5 * time.Millisecond)
-	s.look(time.Second, 3*time.Second)
-	s.look(2990*time.Millisecond, 3100*time.Millisecond)
-	if _, happened := s.look(time.Second, 3*time.Second); happened || s.on {
+	const usual = 5 * time.Millisecond
+	s.look(time.Second, 3*time.Second, usual, true)
+	s.look(2990*time.Millisecond, 3100*time.Millisecond, usual, true)
+	if _, happened := s.look(time.Second, 3*time.Second, usual, true); happened || s.on {
 		t.Error("what was seen before the end of the stall begins it anew")
 	}
 }
 
 func TestTheLatencyChartShowsTheAgeInsteadOfAGap(t *testing.T) {
-	d := newData(Header{Command: "produce", TargetRate: 20e3})
+	d := watch(Header{Command: "produce", TargetRate: 20e3})
 	for i := range 4 {
-		d.observe(Tick{Windows: []stats.Window{secondOf(i, 20_000, 5*time.Millisecond)}})
+		d.observe(given{Windows: []stats.Window{secondOf(i, 20_000, 5*time.Millisecond)}})
 	}
 	for i := range 3 {
-		d.observe(Tick{Windows: []stats.Window{secondOf(4+i, 0, time.Duration(i+1)*time.Second)}})
+		d.observe(given{Windows: []stats.Window{secondOf(4+i, 0, time.Duration(i+1)*time.Second)}})
 	}
-	for i, p := range d.points {
+	for i, p := range d.Recent {
 		want := math.NaN()
 		if i >= 4 {
 			want = float64(i - 3)
 		}
-		if p.age != want && !(math.IsNaN(p.age) && math.IsNaN(want)) {
-			t.Errorf("second %d: the age is %v, want %v", i, p.age, want)
+		if got := d.ageOf(&p); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("second %d: the age is %v, want %v", i, got, want)
 		}
-	}
-	joined := join(d.points[3], d.points[4])
-	if joined = join(joined, d.points[5]); joined.age != 2 {
-		t.Errorf("joined, the age is %v, want 2", joined.age)
 	}
 	m, _ := newModel(silent(), nil)
 	m = send(m, press("2"))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -42,50 +42,31 @@ type HostHeader struct {
 	Share     float64 // of the load that is its own, 0 to 1; 0: all hosts have the same
 }
 
-// State is how far a run has come.
-type State int
-
-// The states of a run, in order. Only a run on many hosts is in one before Warmup,
-// the zero State.
-const (
-	Lobby     State = iota - 2 // its hosts are looked for
-	Preparing                  // they open their clients, and wait for the start
-	Warmup
-	Running
-	Draining // no more load; waiting for acks
-	Done
-)
-
-func (s State) String() string {
+// stageName returns the name of a stage.
+func stageName(s result.Stage) string {
 	switch s {
-	case Lobby:
+	case result.Gathering:
 		return "LOBBY"
-	case Preparing:
+	case result.Preparing:
 		return "PREPARE"
-	case Warmup:
+	case result.WarmingUp:
 		return "WARM-UP"
-	case Running:
+	case result.Running:
 		return "RUN"
-	case Draining:
+	case result.Draining:
 		return "DRAIN"
-	case Done:
+	case result.Finished:
 		return "DONE"
 	}
 	return "?"
 }
 
-// Tick is what happened since the tick before, about a second ago.
+// Tick is a run at the end of one second.
 type Tick struct {
-	// Windows are those of the phases that the second was in, as the engine gives
-	// them: one, or the warm-up and the measured one of the second in which the
-	// warm-up ended.
-	Windows []stats.Window
+	Snapshot result.Snapshot
 
-	Sample   host.Sample
-	Verdict  verdict.Verdict
-	State    State
-	Buffered int64 // bytes waiting for acks
-	InFlight int   // requests
+	// Windows are those of the second, for the heat map.
+	Windows []stats.Window
 
 	// Notice is what is waited for, and what the key q does about it, in one line: "waiting
 	// for vm16 until 01:32:03; q: without it". Each tick has it for as long as that is so,
@@ -98,7 +79,7 @@ type Tick struct {
 	StartsIn time.Duration
 }
 
-// HostState is how one host is, and what it did in the last second.
+// HostState is the state of one host.
 type HostState struct {
 	Name      string
 	Processes int // as in HostHeader
@@ -107,8 +88,8 @@ type HostState struct {
 	// heard for seconds), lost (given up) and watching.
 	State string
 
-	Window stats.Window // of its processes together; zero: it makes no load, or told nothing
-	Vitals *host.Vitals // nil: not known
+	Snapshot *result.Snapshot // of its processes together; nil: it makes no load, or reported nothing so far
+	Vitals   *host.Vitals     // nil: not known
 
 	Offset time.Duration // its clock minus the coordinator's
 	Bound  time.Duration // by which that may be wrong; 0: nobody compared them
@@ -116,58 +97,25 @@ type HostState struct {
 	Note   string        // for people
 }
 
-// merge is both ticks as one: what is counted adds up, each phase for itself and each
-// host for itself, and of what is looked at the later counts.
+// merge returns the later of two ticks, with the windows and the hosts that only the earlier
+// one has.
 func merge(earlier, later Tick) Tick {
-	var merged []stats.Window
-	for _, warmup := range []bool{true, false} {
-		var sum stats.Window
-		n := 0
-		for _, windows := range [][]stats.Window{earlier.Windows, later.Windows} {
-			for i := range windows {
-				if windows[i].Warmup == warmup {
-					sum.Add(&windows[i])
-					n++
-				}
-			}
-		}
-		if n > 0 {
-			sum.Warmup = warmup
-			merged = append(merged, sum)
-		}
+	var sum stats.Window // the heat map knows no phases
+	for _, w := range slices.Concat(earlier.Windows, later.Windows) {
+		sum.Add(&w)
 	}
-	later.Windows = merged
-	later.Hosts = mergeHosts(earlier.Hosts, later.Hosts)
-	return later
-}
-
-// mergeHosts are the hosts as they are later, each with what it did in both ticks.
-func mergeHosts(earlier, later []HostState) []HostState {
-	merged := slices.Clone(later)
-	for i := range earlier {
-		e := &earlier[i]
-		at := slices.IndexFunc(later, func(h HostState) bool { return h.Name == e.Name })
+	later.Windows = []stats.Window{sum}
+	later.Hosts = slices.Clone(later.Hosts)
+	for i := range earlier.Hosts {
+		e := &earlier.Hosts[i]
+		at := slices.IndexFunc(later.Hosts, func(h HostState) bool { return h.Name == e.Name })
 		if at < 0 {
-			merged = append(merged, *e)
+			later.Hosts = append(later.Hosts, *e)
 			continue
 		}
-		h := &merged[at]
-		h.Window = stats.Merge(e.Window, h.Window)
-		if h.Vitals == nil {
+		if h := &later.Hosts[at]; h.Vitals == nil {
 			h.Vitals = e.Vitals
 		}
 	}
-	return merged
-}
-
-// whole is all windows as one.
-func (t *Tick) whole() stats.Window {
-	if len(t.Windows) == 1 {
-		return t.Windows[0]
-	}
-	var sum stats.Window
-	for i := range t.Windows {
-		sum.Add(&t.Windows[i])
-	}
-	return sum
+	return later
 }

@@ -5,100 +5,34 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// timeline is what has happened, and for how long nothing did.
-type timeline struct {
-	events    []stats.Event // the latest
-	acks      silence       // of the brokers
-	reads     silence       // of the readers
-	partition int32         // with the longest outage
-	worst     stats.Gap     // its
-}
-
-// maxEvents bounds the events kept: more than anyone reads.
-const maxEvents = 1000
-
-// add takes in the events of a window, and the outages that it tells of.
-func (t *timeline) add(w *stats.Window) {
-	t.acks.note(w.Outage)
-	for _, id := range w.PartitionIDs() {
-		if gap := w.Partitions[id].Outage; gap.Length > t.worst.Length {
-			t.partition, t.worst = id, gap
-		}
-	}
-	t.tell(w.Events...)
-}
-
-// tell adds events.
-func (t *timeline) tell(events ...stats.Event) {
-	t.events = append(t.events, events...)
-	// Who saw an event may have told of it a second later than another did.
-	slices.SortStableFunc(t.events, func(a, b stats.Event) int { return cmp.Compare(a.At, b.At) })
-	if n := len(t.events) - maxEvents; n > 0 {
-		t.events = slices.Delete(t.events, 0, n)
-	}
-}
-
-// listen takes in whether anything was heard in a window, after d has counted it.
-func (t *timeline) listen(w *stats.Window, d *data) {
-	t.acks.add(w, d.outstanding > 0 && w.Acknowledged == 0)
-	t.reads.add(w, d.waiting.level() > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
-	t.reads.note(t.reads.now)
-}
-
-// silence is a time in which something was waited for and nothing came.
-type silence struct {
-	now     stats.Gap // that goes on, to the second
-	longest stats.Gap // of those noted
-}
-
-// add takes in whether a window was silent.
-func (s *silence) add(w *stats.Window, silent bool) {
-	if !silent {
-		s.now = stats.Gap{}
-		return
-	}
-	if s.now.Length == 0 {
-		s.now.From = w.Start
-	}
-	s.now.Length = w.End - s.now.From
-}
-
-// note takes in how long a silence was, or is so far.
-func (s *silence) note(g stats.Gap) {
-	if g.Length > s.longest.Length {
-		s.longest = g
-	}
-}
-
 // silenceShows is the silence that is worth a line: in a shorter one it may be that
 // nothing was due.
 const silenceShows = 2 * time.Second
 
-// goingOn is the silence of now in words; empty when there is none.
+// goingOn returns the silence of now in words; empty when there is none.
 func (s *scene) goingOn() string {
-	t := &s.timeline
 	switch {
-	case s.state == Done:
+	case s.Stage == result.Finished:
 		return ""
 	case s.stalled():
 		return s.stallText()
-	case t.acks.now.Length >= silenceShows: // records fail, and none is old
-		return "no acknowledgement for " + seconds(t.acks.now.Length)
-	case t.reads.now.Length >= silenceShows && !s.joining():
-		return "nothing read for " + seconds(t.reads.now.Length) + ", and " + theme.Rate(s.waiting.level()) + " wait"
+	case s.Unanswered.Now.Length >= silenceShows: // records fail, and none is old
+		return "no acknowledgement for " + seconds(s.Unanswered.Now.Length)
+	case s.Unread.Now.Length >= silenceShows && !s.joining():
+		return "nothing read for " + seconds(s.Unread.Now.Length) + ", and " + theme.Rate(float64(s.ConsumerLag.Records)) + " wait"
 	}
 	return ""
 }
 
-// eventful tells that there is something to say beside the figures.
+// eventful reports whether there is something to show beside the figures.
 func (s *scene) eventful() bool {
-	t := &s.timeline
-	return len(t.events) > 0 || t.acks.longest.Length >= silenceShows || s.goingOn() != ""
+	return len(s.events) > 0 || s.Unanswered.Longest.Length >= silenceShows || s.goingOn() != ""
 }
 
 // badness is how bad an event is, the worst last.
@@ -134,18 +68,18 @@ func badnessOf(k stats.EventKind) badness {
 // goes is no moment: it would mark one every few seconds.
 func (s *scene) marks(x chart.TimeAxis) []chart.Event {
 	var throttled, failed, events []chart.Event
-	for _, p := range since(s.points, x.From) {
-		at := (p.start + p.end).Seconds() / 2
+	for _, p := range s.since(x.From) {
+		at := (p.StartSeconds + p.End()) / 2
 		switch {
-		case p.failed:
+		case p.Failed+p.Refused > 0:
 			failed = append(failed, chart.Event{At: at, Style: theme.Style{FG: theme.Bad}})
-		case p.throttled:
+		case p.Throttled:
 			throttled = append(throttled, chart.Event{At: at, Style: theme.Style{FG: theme.Warn}})
 		}
 	}
 	for bad := notBad; bad <= worst; bad++ {
-		for i := range s.timeline.events {
-			if e := &s.timeline.events[i]; badnessOf(e.Kind) == bad && e.Kind != stats.CatchingUp {
+		for i := range s.events {
+			if e := &s.events[i]; badnessOf(e.Kind) == bad && e.Kind != stats.CatchingUp {
 				events = append(events, chart.Event{At: e.At.Seconds(), Style: theme.Style{FG: bad.color()}})
 			}
 		}
@@ -168,9 +102,9 @@ func (s *scene) eventLine(c chart.Canvas) line {
 	if text := s.goingOn(); text != "" {
 		groups = append(groups, line{emphasis(theme.Bad, alert+text)})
 	}
-	events := s.timeline.events
+	events := s.events
 	if len(events) == 0 {
-		if longest := s.timeline.acks.longest; longest.Length >= silenceShows && len(groups) == 0 {
+		if longest := s.Unanswered.Longest; longest.Length >= silenceShows && len(groups) == 0 {
 			groups = append(groups, line{muted("longest time without an acknowledgement: " + gapText(longest))})
 		}
 		return fit(groups, gap, w)

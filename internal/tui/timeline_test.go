@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -16,12 +16,12 @@ import (
 
 // observed is what is known after seconds in which this happened.
 func observed(h Header, windows ...stats.Window) *data {
-	d := newData(h)
+	d := watch(h)
 	for i, w := range windows {
 		w.Start, w.End = time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
-		d.observe(Tick{Windows: []stats.Window{w}, State: Running})
+		d.observe(given{Windows: []stats.Window{w}, State: result.Running})
 	}
-	return d
+	return d.data
 }
 
 func TestASilenceIsToldOfWhileItLasts(t *testing.T) {
@@ -43,7 +43,7 @@ func TestASilenceIsToldOfWhileItLasts(t *testing.T) {
 		if got := s.goingOn(); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
-		s.state = Done
+		s.Stage = result.Finished
 		if got := s.goingOn(); got != "" {
 			t.Errorf("%s: at the end: %q", row.name, got)
 		}
@@ -68,49 +68,6 @@ func TestReadersAreSilentOnlyWhenTheyCouldRead(t *testing.T) {
 		if got := s.goingOn(); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
-	}
-}
-
-func TestTheLongestOutageIsTheOneThatWasMeasured(t *testing.T) {
-	gap := stats.Gap{From: 400 * time.Millisecond, Length: 2300 * time.Millisecond}
-	d := observed(Header{}, stats.Window{Offered: 2, Acknowledged: 1}, stats.Window{}, stats.Window{},
-		stats.Window{Acknowledged: 1, Outage: gap}, stats.Window{Outage: stats.Gap{From: time.Second, Length: time.Second}})
-	if got := d.timeline.acks.longest; got != gap {
-		t.Errorf("%+v", got)
-	}
-	s := &scene{data: d}
-	if !s.eventful() {
-		t.Error("it is not told of")
-	}
-}
-
-func TestEventsAreKeptInOrderAndBounded(t *testing.T) {
-	d := newData(Header{})
-	for i := range maxEvents {
-		at := time.Duration(i) * time.Second
-		// The later one comes first, as from another source.
-		d.observe(Tick{Windows: []stats.Window{{Start: at, End: at + time.Second, Events: []stats.Event{{At: at + 2}}}}})
-		d.observe(Tick{Windows: []stats.Window{{Start: at, End: at + time.Second, Events: []stats.Event{{At: at + 1}}}}})
-	}
-	events := d.timeline.events
-	if len(events) != maxEvents {
-		t.Fatalf("%d events", len(events))
-	}
-	for i := range events[1:] {
-		if events[i].At > events[i+1].At {
-			t.Fatalf("%v before %v", events[i].At, events[i+1].At)
-		}
-	}
-	if want := time.Duration(maxEvents-1)*time.Second + 2; events[maxEvents-1].At != want {
-		t.Errorf("the latest is %v, want %v", events[maxEvents-1].At, want)
-	}
-}
-
-func TestAnEventOfAWindowWithoutLengthIsNotLost(t *testing.T) {
-	d := newData(Header{})
-	d.observe(Tick{Windows: []stats.Window{{Events: []stats.Event{{Kind: stats.Exec, Text: "x"}}}}})
-	if len(d.timeline.events) != 1 {
-		t.Error("it is")
 	}
 }
 
@@ -159,34 +116,5 @@ func TestAFrozenDisplayKeepsItsEvents(t *testing.T) {
 	m = send(m, press("space"))
 	if frame := m.frame(); !strings.Contains(frame, "all replicas are in sync") {
 		t.Errorf("what came meanwhile is lost:\n%s", frame)
-	}
-}
-
-func TestABrokerThatTheClusterMissesIsLost(t *testing.T) {
-	h := Header{Brokers: map[int32]string{1: "a", 2: "b"}}
-	answer := stats.Window{Brokers: map[int32]stats.Broker{}}
-	for id := range h.Brokers {
-		b := stats.Broker{Traffic: stats.Traffic{Requests: 1}}
-		b.Latency.Record(time.Millisecond)
-		answer.Brokers[id] = b
-	}
-	gone, back := answer, answer
-	gone.Events = []stats.Event{{Kind: stats.BrokerGone, Broker: 2}, {Kind: stats.BrokerGone, Broker: -1}}
-	back.Events = []stats.Event{{Kind: stats.BrokerBack, Broker: 2}}
-	for _, row := range []struct {
-		windows []stats.Window
-		want    string
-	}{
-		{[]stats.Window{answer}, "0  0 "},
-		{[]stats.Window{answer, gone, answer}, "0  1 gone"},
-		{[]stats.Window{answer, gone, back}, "0  0 "},
-	} {
-		d := observed(h, row.windows...)
-		one, two := d.brokers[1], d.brokers[2]
-		h1, why1 := d.health(&one)
-		h2, why2 := d.health(&two)
-		if got := fmt.Sprint(int(h1), " ", why1, " ", int(h2), " ", why2); got != row.want {
-			t.Errorf("%q, want %q", got, row.want)
-		}
 	}
 }

@@ -42,7 +42,7 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 func frame(s *scene, th *theme.Theme, w, h int) string {
 	c := chart.New(w, h, th)
 	l := layout(w, h, needs{
-		zoom: s.zoom, embedded: s.header.Embedded, events: s.eventful(), brokers: len(s.brokers),
+		zoom: s.zoom, embedded: s.header.Embedded, events: s.eventful(), brokers: len(s.Brokers),
 		hosts: len(s.hosts), gathering: s.gathering(), chart: s.chart,
 	})
 	if l.tiny {
