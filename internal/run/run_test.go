@@ -205,8 +205,8 @@ func TestALedgerIsReadAgain(t *testing.T) {
 	if res, err = run.Run(t.Context(), r, seen); err != nil {
 		t.Fatal(err)
 	}
-	if v := res.Verify; res.Records.Consumed != 1200 || res.Reading != result.ReadAll || v == nil || v.Lost+v.Unchecked != 0 {
-		t.Errorf("%d read until %s; %+v", res.Records.Consumed, res.Reading, v)
+	if v := res.Verify; res.Records.Consumed != 1200 || res.ReadEnd != result.ReadAll || v == nil || v.Lost+v.Unchecked != 0 {
+		t.Errorf("%d read until %s; %+v", res.Records.Consumed, res.ReadEnd, v)
 	}
 	sameReplayed(t, r.File.Path(), res)
 }
