@@ -74,6 +74,30 @@ func BenchmarkOp(b *testing.B) {
 	}
 }
 
+// BenchmarkAnswers is what answers cost that come to all shards at once, each with one
+// record: what the shards share shows here.
+func BenchmarkAnswers(b *testing.B) {
+	r := nullShard(plan.Load{Rate: behind}).run
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		s := newShard(r, 0)
+		op := s.oneOp()
+		for at := time.Duration(1); pb.Next(); at++ {
+			op.outstanding = true
+			op.Acknowledge(0, at)
+			s.returned = s.returned[:0]
+		}
+	})
+}
+
+// oneOp is an op of one record that was handed over when the run began.
+func (s *Shard) oneOp() *Op {
+	s.grow()
+	op := s.local[0]
+	op.Records, op.outstanding = 1, true
+	return op
+}
+
 // counted is a pacer that can be wound up again.
 type counted struct{ left int }
 

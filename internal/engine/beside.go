@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
@@ -15,22 +16,34 @@ const maxEvents = 1000
 // beside is what all shards of a run know together: when a broker last answered,
 // and what has happened.
 type beside struct {
-	mu      sync.Mutex // guards the rest; a shard's mu may be held
-	wait    stats.Wait
-	failing bool
-	events  []stats.Event
-	count   int
+	failing atomic.Bool // the last record that had an outcome failed; it is set with mu held
+
+	mu     sync.Mutex // guards the rest; a shard's mu may be held
+	wait   stats.Wait
+	events []stats.Event
+	count  int
 }
+
+// shareEvery is how often a shard tells the others of its answers, at most. So shards
+// that answer often do not wait for each other, and a time without any answer is right to
+// so much.
+const shareEvery = time.Millisecond
 
 // answered notes an answer, and for how long there had been none while o waited. That
 // counts in the phase of the run, for the records of both waited. The caller holds the
 // shard's mu.
 func (r *run) answered(s *Shard, o *Op, at time.Duration) {
-	b := &r.beside
+	b, before := &r.beside, s.answered
+	s.answered = at
+	if s.shared != 0 && at-s.shared < shareEvery && !b.failing.Load() {
+		return
+	}
+	s.shared = at
 	b.mu.Lock()
+	b.wait.Answered(before)
 	gap := b.wait.Acknowledged(o.Sent, at)
-	if b.failing {
-		b.failing = false
+	if b.failing.Load() {
+		b.failing.Store(false)
 		b.add(stats.Event{At: at, Kind: stats.FirstSuccess, Broker: -1, To: -1, Text: "records are acknowledged again"})
 	}
 	b.mu.Unlock()
@@ -41,9 +54,10 @@ func (r *run) answered(s *Shard, o *Op, at time.Duration) {
 func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Duration) {
 	b := &r.beside
 	b.mu.Lock()
+	b.wait.Answered(s.answered)
 	gap := b.wait.Failed(o.Sent, at)
-	if !b.failing {
-		b.failing = true
+	if !b.failing.Load() {
+		b.failing.Store(true)
 		b.add(stats.Event{At: at, Kind: stats.FirstError, Broker: -1, To: -1, Text: fmt.Sprintf("records fail: %s", code)})
 	}
 	b.mu.Unlock()
@@ -53,10 +67,13 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 	}
 }
 
-// outage is the time since the last answer in which a record sent then waited.
-func (b *beside) outage(at, sent time.Duration) stats.Gap {
+// outage is the time since the last answer in which a record of the shard, sent then,
+// waited. The caller holds the shard's mu.
+func (r *run) outage(s *Shard, at, sent time.Duration) stats.Gap {
+	b := &r.beside
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.wait.Answered(s.answered)
 	return b.wait.Open(sent, at)
 }
 

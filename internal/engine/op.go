@@ -38,7 +38,6 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 	if counted = o.outstanding; counted {
 		at = max(at, o.Sent) // an answer cannot be older than its question
 		if at != s.answered {
-			s.answered = at
 			s.run.answered(s, o, at)
 		}
 		s.rec.Acknowledged(int(o.phase), int64(o.Records), partition, o.Bytes, at-o.Sent, at-o.Due, at)

@@ -42,6 +42,7 @@ type Shard struct {
 	waitFrom time.Duration // since when, or since the last window
 	wake     chan struct{}
 	answered time.Duration // when the newest answer came
+	shared   time.Duration // when the newest answer came that the other shards know of
 	asked    time.Duration // when a record was handed over while none was outstanding
 
 	// Of a reader.
@@ -139,7 +140,7 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 	}
 	s.turn(s.activity, end)
 	if s.handed.records > s.settled.records { // a gap counts while it is open
-		s.rec.Outage(s.phase, s.run.beside.outage(end, s.asked))
+		s.rec.Outage(s.phase, s.run.outage(s, end, s.asked))
 	}
 	var sending time.Duration
 	if s.sending {
@@ -161,7 +162,7 @@ func (s *Shard) giveUp() {
 				o.outstanding = false
 				o.waits = never
 				s.rec.Unknown(int(o.phase), int64(o.Records), now-o.Due)
-				s.rec.Outage(s.phase, s.run.beside.outage(now, o.Sent))
+				s.rec.Outage(s.phase, s.run.outage(s, now, o.Sent))
 				if s.answered == 0 {
 					continue
 				}

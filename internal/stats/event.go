@@ -43,6 +43,9 @@ func (w *Wait) Acknowledged(sent, at time.Duration) Gap {
 	return g
 }
 
+// Answered notes that a record was acknowledged then, in whose wait nobody was interested.
+func (w *Wait) Answered(at time.Duration) { w.answered = max(w.answered, at) }
+
 // Failed notes a record that failed, and returns for how long none has been
 // acknowledged.
 func (w *Wait) Failed(sent, at time.Duration) Gap {
