@@ -13,14 +13,14 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// commit commits what was read, where the plan wants that after each poll, or where
-// other processes wait to hear that a partition was read to its end.
+// commit commits the positions if the plan wants that after each poll, or if other processes
+// wait for the end of a partition that was read here.
 func (r *fetcher) commit(ctx context.Context) {
 	defer func() { r.done = false }()
 	switch r.driver.Plan.Read.Commit {
 	case plan.CommitAuto:
 		if r.done && !r.driver.at.Groups[r.group].OwnsAll() {
-			_ = r.client.CommitUncommittedOffsets(r.outlive(ctx)) // the client does it again in a while
+			_ = r.client.CommitUncommittedOffsets(r.outlive(ctx)) // the client commits again after its interval
 		}
 	case plan.CommitSync:
 		from := r.shard.Now()
@@ -36,9 +36,9 @@ func (r *fetcher) commit(ctx context.Context) {
 	}
 }
 
-// outlive is what all commits run with: reading may be over while one is on its way, as
-// when another consumer has read the last record. A broker then has commitTimeout to
-// answer, unless the run ends at once.
+// outlive returns the context of all commits. Reading may be over while one is on its way, for
+// example when another consumer has read the last record. The broker then has commitTimeout to
+// answer, unless the run is aborted.
 func (r *fetcher) outlive(reading context.Context) context.Context {
 	if r.committing == nil {
 		ctx, giveUp := context.WithCancel(r.running)
@@ -48,12 +48,12 @@ func (r *fetcher) outlive(reading context.Context) context.Context {
 	return r.committing
 }
 
-// Flush waits for the commits that are on their way. They end with the run's ctx, which
-// is the one that it gets. One that is not answered counts as an error: it may have been
-// made or not.
+// Flush waits for commits on their way. They end with the ctx of the run. A commit without an
+// answer counts as an error, although it may have been made.
 func (r *fetcher) Flush(context.Context) { r.commits.Wait() }
 
-// refusedOffset is why a partition's offset was not committed, nil where all were.
+// refusedOffset returns the error of the first partition whose offset was not committed, nil if
+// all were.
 func refusedOffset(answer *kmsg.OffsetCommitResponse) error {
 	if answer == nil {
 		return nil
@@ -78,7 +78,7 @@ func (r *fetcher) committed(took time.Duration, err error) {
 	})
 }
 
-// Close leaves the group. It does not wait long for brokers that are away.
+// Close leaves the group. It waits at most closeTimeout for brokers that are away.
 func (r *fetcher) Close() error {
 	if r.client == nil {
 		return nil
@@ -87,18 +87,18 @@ func (r *fetcher) Close() error {
 	late := time.AfterFunc(closeTimeout, r.end)
 	defer late.Stop()
 	if r.driver.Plan.Read.Commit == plan.CommitAuto {
-		_ = r.client.CommitUncommittedOffsets(r.living) // or the next reader of the group reads them again
+		_ = r.client.CommitUncommittedOffsets(r.living) // else the next reader of the group reads them again
 	}
 	r.client.Close()
 	return nil
 }
 
 const (
-	// commitTimeout is how long the commits of the last polls may take when reading is
-	// over. The run lasts until then: a part of a load that waits for a broker that hangs
-	// must not seem to have run so much longer that others were left behind (result).
+	// commitTimeout bounds the commits of the last polls when reading is over. The run
+	// lasts until they end. It is short, because a process that waits for a hung broker
+	// must not seem to have run much longer than the others of its load.
 	commitTimeout = time.Second
-	// closeTimeout is how long the client's own last commit and leaving the group may take
-	// together, after that.
+	// closeTimeout bounds the client's own last commit and leaving the group, together,
+	// after that.
 	closeTimeout = 2 * time.Second
 )

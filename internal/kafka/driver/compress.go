@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// Java expects a batch to compress as those before it did, and 5 % worse. It
-	// follows a better ratio by 0.005 a batch and a worse one by 0.05 at once, so its
-	// estimate moves between the ratio and 0.05 above it.
+	// Java expects a batch to compress like those before it, and 5 % worse. Its estimate
+	// follows a better ratio by 0.005 a batch and a worse one by 0.05 at once, so it lies
+	// between the ratio and 0.05 above it.
 	estimateMargin = 1.05
 	estimateExcess = 0.025
 
-	// fitRounds is how often the size of the batch is corrected by how it compressed.
-	// Three would do for all payloads that were tried.
+	// fitRounds is the number of corrections to the size of the batch. Three were enough
+	// for all payloads that were tried.
 	fitRounds = 6
 )
 
-// FitBatches returns the settings with batches that hold as many records as Java's
-// do. Java compares batch.size with the compressed size as it estimates it, franz-go
-// with the size before compression. So a batch of the payload is compressed here,
-// before the run, and franz-go's limit is raised by what that saves.
+// FitBatches returns the settings with batches of as many records as Java's. Java compares
+// batch.size with its estimate of the compressed size, franz-go with the size before
+// compression. So a batch of the payload is compressed here, before the run, and franz-go's
+// limit is raised by the bytes saved.
 func FitBatches(s javaconf.Producer, p plan.Plan, v *Values) javaconf.Producer {
 	c := s.Compressor()
 	if c == nil || s.BatchSize() == 0 {
@@ -44,11 +44,11 @@ func FitBatches(s javaconf.Producer, p plan.Plan, v *Values) javaconf.Producer {
 	return s.WithBatches(size + batchHeader)
 }
 
-// batchHeader is what surrounds the records of a batch.
+// batchHeader is the size of a batch without its records.
 const batchHeader = 61
 
-// sample returns the records of a batch of about so many bytes, as they are
-// before compression, and the size of the largest.
+// sample returns the records of a batch of about that size before compression, and the size of
+// the largest.
 func (v *Values) sample(p plan.Plan, size int) (records []byte, largest int) {
 	generator := v.generator(p, 0, 1)
 	var headers []kmsg.Header

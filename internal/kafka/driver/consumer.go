@@ -16,21 +16,21 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// ReadOptions is what a Consumer reads, and how.
+// ReadOptions are the topics of a Consumer, and the way to read them.
 type ReadOptions struct {
 	Plan     plan.Plan
 	Settings javaconf.Consumer
 	Topics   []result.Topic
-	Run      uint64       // only the stamps of this run tell end-to-end latency; 0: those of any
+	Run      uint64       // end-to-end latency counts for stamps of this run; 0: for those of any
 	Book     *ledger.Book // of the run to verify; nil: nothing is verified
 
-	// Written is, by partition, the offset after the newest record that this process
-	// wrote. Readers may see it a moment later than its writer, and do not stop before.
-	// nil: it writes nothing.
+	// Written returns, by partition, the offset after the newest record that this process
+	// wrote. Reading does not stop before it, even if the broker's end is lower for a
+	// while. It is nil if the process writes nothing.
 	Written func() []int64
 
-	// Again is called when partitions are to be read again, because their logs were cut
-	// off below what was read. It may be nil.
+	// Again is called before partitions are read again because their logs were truncated
+	// below the position of a reader. It may be nil.
 	Again func(partitions int)
 }
 
@@ -39,8 +39,8 @@ type Consumer struct {
 	ReadOptions
 	cluster *kafka.Cluster
 	layout  *kafka.Layout
-	starts  []int64 // by partition number: where readers start that find no committed offset
-	begins  []int64 // where the partitions begin
+	starts  []int64 // by partition number: first offset for readers without a committed one
+	begins  []int64 // by partition number: start of the log
 	at      *kafka.Positions
 	books   []*ledger.Reader // by group; nil: nothing is verified
 
@@ -51,8 +51,8 @@ type Consumer struct {
 
 var _ engine.ReadDriver = (*Consumer)(nil)
 
-// NewConsumer finds out where the partitions of the topics start and end, and where
-// the plan's readers begin.
+// NewConsumer asks the cluster for the starts and ends of the partitions, and for the committed
+// offsets of the plan's groups.
 func NewConsumer(ctx context.Context, c *kafka.Cluster, r ReadOptions) (*Consumer, error) {
 	d := &Consumer{
 		ReadOptions: r, cluster: c, layout: kafka.NewLayout(r.Topics),
@@ -66,7 +66,7 @@ func NewConsumer(ctx context.Context, c *kafka.Cluster, r ReadOptions) (*Consume
 	if d.starts, d.begins, err = c.StartOffsets(ctx, d.layout, from, ends); err != nil {
 		return nil, err
 	}
-	if r.Book != nil && !r.Plan.Writes() { // a round trip begins where it was told to
+	if r.Book != nil && !r.Plan.Writes() { // a round trip starts at the plan's offsets
 		if err := d.startAt(ctx, r.Book); err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func NewConsumer(ctx context.Context, c *kafka.Cluster, r ReadOptions) (*Consume
 	return d, nil
 }
 
-// positions returns those before the first record is read.
+// positions returns the positions before the first record is read.
 func (d *Consumer) positions(ends []int64) *kafka.Positions {
 	var groups []string
 	for g := range max(1, d.Plan.Read.Groups) {
@@ -95,8 +95,9 @@ func (d *Consumer) positions(ends []int64) *kafka.Positions {
 	return at
 }
 
-// startAt starts reading where the book does: what was there before is none of its.
-// Where the log was cut off below that since, the book's records go on from there.
+// startAt starts reading at the start of the book: earlier records are none of its. Where the
+// log was truncated below that since, the book's records go on from the end of the truncated
+// log.
 func (d *Consumer) startAt(ctx context.Context, book *ledger.Book) error {
 	var questions []kafka.LeaderEpoch
 	for number := range int32(d.layout.Count) {
@@ -121,8 +122,8 @@ func (d *Consumer) startAt(ctx context.Context, book *ledger.Book) error {
 	return nil
 }
 
-// lookUpGroup finds where a group stopped reading before. Where it has not read a
-// partition, that is refused on request.
+// lookUpGroup sets a group's positions to its committed offsets. With refuse, a partition
+// without one is an error.
 func (d *Consumer) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 	group := d.group(g)
 	if group == "" {
@@ -143,8 +144,8 @@ func (d *Consumer) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 	return nil
 }
 
-// verify accounts for the records of a book, from where each group begins: what it
-// read in an earlier run is none of this one's.
+// verify makes one ledger.Reader for each group. It begins at the group's position, because
+// records before it were read in an earlier run.
 func (d *Consumer) verify(book *ledger.Book) {
 	for g := range d.at.Groups {
 		r := ledger.NewReader(book.Run)
@@ -155,8 +156,8 @@ func (d *Consumer) verify(book *ledger.Book) {
 	}
 }
 
-// reader is the number of the consumer of this process that reads a partition without
-// a group; none has the number when another process reads it.
+// reader returns the number of the consumer of this process that reads a partition without a
+// group. No consumer has that number if another process reads it.
 func (d *Consumer) reader(partition int32) int {
 	share, own := d.Plan.Share, d.Plan.Read.Consumers
 	switch {
@@ -170,14 +171,14 @@ func (d *Consumer) reader(partition int32) int {
 	return int(partition) % own
 }
 
-// elsewhere tells that other processes read a partition, and nobody here knows how far
-// they are.
+// elsewhere reports whether another process reads a partition at a position that is unknown
+// here, because it is not committed.
 func (d *Consumer) elsewhere(partition int32) bool {
 	n := d.reader(partition)
 	return d.Plan.Read.Group == "" && (n < 0 || n >= d.Plan.Read.Consumers)
 }
 
-// group is the name of the group that a client is in; "" for readers without one.
+// group returns the name of a client's group, or nothing for readers without one.
 func (d *Consumer) group(index int) string {
 	name := d.Plan.Read.Group
 	if name != "" && d.Plan.Read.Groups > 1 {
@@ -186,11 +187,11 @@ func (d *Consumer) group(index int) string {
 	return name
 }
 
-// Positions returns how far the readers are.
+// Positions returns the positions of the readers.
 func (d *Consumer) Positions() *kafka.Positions { return d.at }
 
-// SetEndOffsets ends reading at the partitions' current end offsets. It tries again
-// while brokers are away.
+// SetEndOffsets ends reading at the partitions' current end offsets. It retries while brokers
+// are away.
 func (d *Consumer) SetEndOffsets(ctx context.Context) error {
 	for {
 		ends, err := d.cluster.EndOffsets(ctx, d.layout, d.Settings.ReadCommitted())
@@ -214,8 +215,8 @@ func (d *Consumer) SetEndOffsets(ctx context.Context) error {
 	}
 }
 
-// awaitWritten moves ends to behind what was written, as far as the logs still hold it:
-// what was cut off cannot be waited for.
+// awaitWritten moves ends behind the records that this process wrote, as far as the logs still
+// hold them: truncated records never arrive.
 func (d *Consumer) awaitWritten(ctx context.Context, ends []int64) {
 	written := d.Written()
 	behind := false
@@ -225,7 +226,7 @@ func (d *Consumer) awaitWritten(ctx context.Context, ends []int64) {
 	if !behind {
 		return
 	}
-	last, _, _ := d.cluster.LastOffsets(ctx, d.layout) // not known: it is waited for
+	last, _, _ := d.cluster.LastOffsets(ctx, d.layout) // unknown ends: the records may arrive
 	for i, next := range written {
 		if last[i] >= 0 {
 			next = min(next, last[i])
@@ -237,8 +238,8 @@ func (d *Consumer) awaitWritten(ctx context.Context, ends []int64) {
 // AtEndOffsets reports whether every partition was read up to its end offset.
 func (d *Consumer) AtEndOffsets() bool { return d.at.AtEndOffsets() }
 
-// Elsewhere is how far the readers of other processes of the same load are. Whoever else
-// is in the group is none of its business.
+// Elsewhere returns the offsets that readers in other processes of the same load have committed,
+// added up. Other members of the group do not count.
 func (d *Consumer) Elsewhere() int64 {
 	if d.Plan.Share.Consumers == 0 {
 		return 0
@@ -246,9 +247,9 @@ func (d *Consumer) Elsewhere() int64 {
 	return d.at.SumElsewhere()
 }
 
-// OpenReader makes a reader. Its client connects with the first Read, so that
-// joining a group is part of the run, unless the run also sends: then it has its
-// partitions before the first record goes.
+// OpenReader makes a reader. Its client connects with the first Read, so that joining a group is
+// part of the run. In a run that also sends, the last reader waits until all have their
+// partitions, before the first record is sent.
 func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	perGroup := d.Plan.Read.Consumers
 	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup, running: ctx}
@@ -282,15 +283,15 @@ func (d *Consumer) joined() {
 	}
 }
 
-// fatal reports whether there is no going on after an error of a fetch.
+// fatal reports whether an error of a fetch ends reading.
 func fatal(err error) bool {
 	if lostData(err) {
-		return false // the client has gone back to where the log ends now
+		return false // the client goes on at the new end of the log
 	}
 	return fatalCodes[errorCode(err)]
 }
 
-// fatalCodes are the errors of a fetch that no try again mends.
+// fatalCodes are the errors of a fetch that a retry does not mend.
 var fatalCodes = map[string]bool{
 	"TOPIC_AUTHORIZATION_FAILED": true, "GROUP_AUTHORIZATION_FAILED": true, "CLUSTER_AUTHORIZATION_FAILED": true,
 	"OFFSET_OUT_OF_RANGE": true, "UNKNOWN_TOPIC_OR_PARTITION": true, "UNKNOWN_TOPIC_ID": true,

@@ -10,12 +10,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// errorCode names why a record failed: Kafka's own name for an error that a
-// broker gave, "client:…" for one of the client. The set of names is small and
-// fixed, for each is a counter.
+// errorCode returns the name of a failure: Kafka's own for an error of a broker, "client:…" for
+// one of the client. The set of names is small and fixed, because each is a counter.
 func errorCode(err error) string {
-	// A timeout wraps the last error of the broker; that it timed out is what
-	// happened to the record.
+	// A timeout wraps the broker's last error. The timeout is the cause of the failure.
 	for _, c := range []struct {
 		err  error
 		code string

@@ -25,24 +25,24 @@ type fetcher struct {
 	member int // its number in it
 
 	client     *kgo.Client
-	living     context.Context    // of the client: Close alone would wait for brokers that hang
+	living     context.Context    // of the client: Close alone would wait for hung brokers
 	end        context.CancelFunc // ends it
-	began      time.Duration      // when it connected
-	running    context.Context    // of the run, which may end at once
-	committing context.Context    // of the commits, see outlive; nil: there was none yet
+	began      time.Duration      // time of connecting
+	running    context.Context    // of the run; it ends when the run is aborted
+	committing context.Context    // of the commits, see outlive; nil before the first
 	commits    sync.WaitGroup     // on their way, while it reads on
-	hasLeft    atomic.Int64       // when a rebalance began that is not over, from the start of the run; 0: none
-	fellBack   atomic.Bool        // to the classic protocol, unasked
+	hasLeft    atomic.Int64       // begin of the current rebalance, since the start of the run; 0: none
+	fellBack   atomic.Bool        // to the classic protocol, without an error
 	hadAny     bool               // it had partitions; the client's callbacks come one at a time
-	done       bool               // it has read a partition to where reading is over, and not committed since
+	done       bool               // a partition was read to its end offset, which is not committed yet
 }
 
-// connect makes the client.
+// connect makes the client, with its partitions or its group.
 func (r *fetcher) connect() error {
 	d := r.driver
 	opts := append(d.Settings.Options(),
 		kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
-		kgo.KeepControlRecords()) // they take an offset each: without them a position would stop before it
+		kgo.KeepControlRecords()) // each takes an offset, which the position has to pass
 	if d.group(r.group) == "" {
 		opts = append(opts, kgo.ConsumePartitions(r.share()))
 	} else {
@@ -55,8 +55,7 @@ func (r *fetcher) connect() error {
 	return err
 }
 
-// share is the partitions of a reader without a group, with their offsets: every
-// so many, counting from its own number.
+// share returns the partitions of a reader without a group, with their first offsets.
 func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 	d := r.driver
 	at := &d.at.Groups[r.group]
@@ -77,11 +76,11 @@ func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 func (r *fetcher) groupOptions() []kgo.Opt {
 	d := r.driver
 	opts := append(d.Settings.GroupOptions(),
-		kgo.ConsumerGroup(d.group(r.group)), // of several, this one
+		kgo.ConsumerGroup(d.group(r.group)), // the settings name the first of several
 		kgo.ConsumeTopics(d.layout.Names()...),
 		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
 		kgo.AdjustFetchOffsetsFn(r.adjust),
-		kgo.BlockRebalanceOnPoll()) // no partition is handed on with records that were polled and not counted
+		kgo.BlockRebalanceOnPoll()) // else a partition could be revoked before its polled records are counted
 	if id := d.Settings.InstanceID(); id != "" {
 		number, _ := d.Plan.Reader(r.shard.Index) // two members with one id would fence each other
 		opts = append(opts, kgo.InstanceID(fmt.Sprintf("%s-%d", id, number)))
@@ -93,8 +92,8 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 	return opts
 }
 
-// adjust gives partitions without a committed offset the place where the plan wants
-// to start, and notes the place of every partition.
+// adjust gives partitions without a committed offset the start of the plan, and notes the
+// position of every partition.
 func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	d := r.driver
 	for topic, partitions := range offsets {
@@ -111,16 +110,15 @@ func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Off
 			}
 			d.at.Groups[r.group].Next[number].Store(at)
 			if d.books != nil {
-				d.books[r.group].Begin(number, at) // a member of another process may have read what is before
+				d.books[r.group].Begin(number, at) // earlier records may have been read in another process
 			}
 		}
 	}
 	return offsets, nil
 }
 
-// joining notes that the client asks to join its group. With the newer protocol it
-// does not do that, but where the cluster does not offer this, it falls back to the
-// old one without a word.
+// joining notes a request to join the group. The newer protocol has none. A client that was asked
+// for the newer one and joins has fallen back to classic, because the cluster does not offer it.
 func (r *fetcher) joining() {
 	if r.driver.Settings.NextGen() {
 		r.fellBack.Store(true)
@@ -128,7 +126,7 @@ func (r *fetcher) joining() {
 	r.rebalancing()
 }
 
-// rebalancing notes that the client gives up, or asks for, partitions.
+// rebalancing notes the begin of a rebalance.
 func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
 
 func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
@@ -152,11 +150,11 @@ func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[stri
 	})
 }
 
-// revoked commits what was read, as the client does by itself where nobody listens.
+// revoked commits the positions, as the client does without this callback.
 func (r *fetcher) revoked(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
 	r.rebalancing()
 	if r.driver.Plan.Read.Commit != plan.CommitNone {
-		_ = client.CommitUncommittedOffsets(ctx) // who takes over reads again what could not be committed
+		_ = client.CommitUncommittedOffsets(ctx) // on an error the next owner reads these records again
 	}
 	r.own(partitions, false)
 }
@@ -166,7 +164,7 @@ func (r *fetcher) lost(_ context.Context, _ *kgo.Client, partitions map[string][
 	r.own(partitions, false)
 }
 
-// own notes whose partitions these are.
+// own notes whether partitions are this process's, and returns their number.
 func (r *fetcher) own(partitions map[string][]int32, mine bool) (n int) {
 	d := r.driver
 	for topic, ids := range partitions {
@@ -210,7 +208,7 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 	if n > 0 {
 		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
 	}
-	if n > 0 || r.done { // a partition may end with the marker of a transaction alone
+	if n > 0 || r.done { // a partition may end with the marker of a transaction
 		r.commit(ctx)
 	}
 	return n, failed
@@ -226,7 +224,7 @@ func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) k
 	return r.client.PollRecords(ctx, limit)
 }
 
-// refused counts a fetch that failed. It returns an error when there is no going on.
+// refused counts a failed fetch. It returns an error if reading has to end.
 func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error {
 	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) {
 		return nil
@@ -260,7 +258,7 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	d.at.SawEnd(number, max(end, next))
 	var log *ledger.Log
 	if d.books != nil {
-		if p.LogStartOffset > d.at.Groups[r.group].Next[number].Load() { // retention was faster than the reader
+		if p.LogStartOffset > d.at.Groups[r.group].Next[number].Load() { // retention has deleted unread records
 			d.books[r.group].Begin(number, p.LogStartOffset)
 		}
 		log = d.books[r.group].Log(number)
@@ -277,8 +275,8 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 	return n
 }
 
-// count counts records, and the end-to-end latency of those that carry a stamp. With
-// a log it accounts for every record.
+// count counts records, and the end-to-end latency of those with a stamp. It adds every record
+// to the log, if there is one.
 func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []*kgo.Record, now time.Duration, log *ledger.Log) (n int) {
 	started := r.shard.Started().UnixNano()
 	var s ledger.Stamp
@@ -304,16 +302,16 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 	return n
 }
 
-// looksForStamps reports whether records are looked at one by one for stamps. Who reads
-// what others wrote mostly finds none, and a look at each costs 4 ns, 2 % of what
-// reading takes: there the first and the last of a poll speak for the rest.
+// looksForStamps reports whether each record has to be checked for a stamp. Records of other
+// programs have none, and a check costs 4 ns, 2 % of the time to read a record. So for those the
+// first and the last record of a poll decide.
 func (r *fetcher) looksForStamps(records []*kgo.Record) bool {
 	var s ledger.Stamp
 	return r.driver.Run != 0 ||
 		ledger.PeekStamp(records[0].Value, &s) || ledger.PeekStamp(records[len(records)-1].Value, &s)
 }
 
-// endToEnd counts the time from when a record was due, if that was in this run.
+// endToEnd counts the time since a record was due, if that was in this run.
 func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
 	if own := r.driver.Run; s.Due < started || own != 0 && s.Run != own {
 		return
@@ -324,7 +322,7 @@ func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, star
 	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
 }
 
-// headerSum is the checksum of headers, as a stamp covers it.
+// headerSum returns the checksum of headers that a stamp covers.
 func headerSum(headers []kgo.RecordHeader) (sum uint32) {
 	for i := range headers {
 		sum = ledger.AddHeader(sum, headers[i].Key, headers[i].Value)

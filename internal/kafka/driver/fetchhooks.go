@@ -9,13 +9,13 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// The API keys of requests that the hooks look at.
+// API keys of requests that the hooks count.
 const (
 	fetchKey     = 1
 	joinGroupKey = 11
 )
 
-// fetchHooks watches one client's fetches.
+// fetchHooks counts one client's fetches.
 type fetchHooks struct {
 	shard   *engine.Shard
 	joining func() // called when the client asks to join its group; nil: it has none
@@ -35,8 +35,7 @@ func (h *fetchHooks) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ 
 	}
 }
 
-// OnBrokerE2E counts an answered fetch, and how long it took with its wait for
-// records.
+// OnBrokerE2E counts a fetch and its duration, including the wait for records.
 func (h *fetchHooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	if key != fetchKey {
 		return
@@ -44,7 +43,7 @@ func (h *fetchHooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2
 	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Fetch(phase, b.NodeID, e.DurationE2E(), e.Err() != nil) })
 }
 
-// OnBrokerThrottle counts the time for which a broker asked to be left alone.
+// OnBrokerThrottle counts the time for which a broker throttles the client.
 func (h *fetchHooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
 	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchThrottle(phase, b.NodeID, d) })
 }

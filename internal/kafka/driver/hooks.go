@@ -15,16 +15,16 @@ import (
 // produceKey is the API key of produce requests.
 const produceKey = 0
 
-// hooks watches one client's produce requests.
+// hooks counts one client's produce requests.
 type hooks struct {
 	shard *engine.Shard
 	limit int  // requests in flight to one broker
 	blind bool // acks=0: no broker answers
 
-	// answered is when the newest produce response arrived, from the start of
-	// the run. The client reads a response before it finishes the response's
-	// records, so for each of them the value lies between the arrival of its own
-	// response and now: an acknowledgement costs no look at the clock.
+	// answered is the arrival of the newest produce response, since the start of the
+	// run. The client reads a response before it finishes the response's records. So for
+	// each record the value lies between the arrival of its own response and now, and an
+	// acknowledgement costs no look at the clock.
 	answered atomic.Int64
 
 	mu      sync.Mutex // guards brokers
@@ -34,7 +34,7 @@ type hooks struct {
 // flight follows the requests in flight to one broker.
 type flight struct {
 	requests int
-	seen     time.Duration // until when the time is accounted for
+	seen     time.Duration // the time up to here is counted
 }
 
 var (
@@ -55,7 +55,7 @@ func (h *hooks) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, _ time.
 		return
 	}
 	if h.blind {
-		h.answered.Store(int64(h.shard.Now())) // all that will ever be known of it
+		h.answered.Store(int64(h.shard.Now())) // no answer will come
 		return
 	}
 	h.account(b.NodeID, 0, func(f *flight) { f.requests++ })
@@ -75,7 +75,7 @@ func (h *hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	})
 }
 
-// OnBrokerDisconnect forgets the requests whose answers will never come.
+// OnBrokerDisconnect forgets requests that will not be answered.
 func (h *hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
 	h.mu.Lock()
 	_, known := h.brokers[b.NodeID]
@@ -85,7 +85,7 @@ func (h *hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
 	}
 }
 
-// OnBrokerThrottle counts the time for which a broker asked to be left alone.
+// OnBrokerThrottle counts the time for which a broker throttles the client.
 func (h *hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
 	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Throttle(phase, b.NodeID, d) })
 }
@@ -97,8 +97,8 @@ func (h *hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m
 	})
 }
 
-// account adds the time since the last change to the broker's running time, and
-// the time that a request took to that of all requests; then it makes the change.
+// account adds the time since the last change to the broker's total, and the time of a request
+// to the time in use. Then it makes the change.
 func (h *hooks) account(broker int32, took time.Duration, change func(*flight)) {
 	now := h.shard.Now()
 	h.mu.Lock()

@@ -28,8 +28,8 @@ type Producer struct {
 
 var _ engine.Driver = (*Producer)(nil)
 
-// Open makes a client and readies it: its connection stands and, with
-// idempotence, its producer id is known, so that neither is timed.
+// Open makes a client that is connected and, with idempotence, has its producer id, so that
+// neither is timed.
 func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	h := newHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
 	opts := append(p.Settings.Options(), kgo.WithHooks(h))
@@ -66,8 +66,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
-// generator is what a producer of this process writes: of the records of the whole load,
-// its own.
+// generator returns the generator of one producer's share of the load's records.
 func (p *Producer) generator(index int) *generator {
 	number, all := p.Plan.Shard(index)
 	return p.Values.generator(p.Plan, number, all)
@@ -141,10 +140,10 @@ func (w *worker) ready(ctx context.Context, idempotent bool) error {
 	return nil
 }
 
-// record is what the worker keeps with an Op: the record, the function that
-// takes its outcome, made once, and room for numbers written in it. The client
-// holds on to all of it until the outcome is known, and the engine does not reuse
-// an Op before. It is small, for thousands of them go round and round.
+// record is the worker's state of an Op: the record, a callback for its outcome that is made
+// once, and memory for the record's own bytes. The client uses all of it until the outcome is
+// known, and the engine does not reuse an Op before that. It is small, because up to 50,000 of
+// them are in use.
 type record struct {
 	kgo.Record
 	done       func(*kgo.Record, error)
@@ -164,7 +163,7 @@ func (w *worker) newRecord(op *engine.Op) *record {
 	r.Topic = w.topic
 	r.Headers = w.headers
 	r.done = func(_ *kgo.Record, err error) {
-		seq, partition, offset := r.seq, r.Partition, r.Offset // the record may be on its way again below
+		seq, partition, offset := r.seq, r.Partition, r.Offset // the record may be sent again below
 		counted := false
 		if err != nil {
 			counted = op.Fail(partition, errorCode(err))
@@ -179,8 +178,8 @@ func (w *worker) newRecord(op *engine.Op) *record {
 	return r
 }
 
-// Do gives one record to the client. The client never blocks here: the engine
-// bounds what is outstanding.
+// Do gives one record to the client. The client never blocks here, because the engine bounds
+// the outstanding records.
 func (w *worker) Do(op *engine.Op) (waited bool) {
 	r, ok := op.State.(*record)
 	if !ok {
@@ -202,8 +201,8 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return waited
 }
 
-// Flush waits until the client has an outcome for every record. It ends the open
-// transaction, so that nobody has to wait for it to time out.
+// Flush waits until the client has an outcome for every record. It commits the open
+// transaction, because readers of committed records would wait for its timeout.
 func (w *worker) Flush(ctx context.Context) error {
 	if w.txn.open {
 		w.commit(ctx)
@@ -211,7 +210,7 @@ func (w *worker) Flush(ctx context.Context) error {
 	return w.client.Flush(ctx)
 }
 
-// Close frees the client; records that it still holds fail.
+// Close closes the client. Records without an outcome fail.
 func (w *worker) Close() error {
 	w.client.Close()
 	return nil

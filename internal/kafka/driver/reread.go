@@ -14,38 +14,37 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 )
 
-// A reader may have read records that no log holds any more: with an unclean election a replica
-// that never had the newest records becomes the leader, cuts them off everywhere, and
-// others are written at their offsets.
+// A reader may have read records that no log holds any more. After an unclean election, a
+// replica without the newest records is the leader. All replicas truncate their logs to its
+// end, and new records get the offsets of the lost ones.
 //
 //	read       0 … 59 by leader epoch 1, 60 … 99 by leader epoch 1
 //	in the log 0 … 59 by leader epoch 1, 60 … 129 by leader epoch 2
 //
-// A client that meets the new leader at an offset that exists there notices nothing. So
-// when the run is over the brokers are asked where the epochs end that were read: two
-// logs that agree in the last record of an epoch agree in all before it (KIP-101). Where
-// they do not agree, the partition is read again.
+// A client does not notice this if its offset exists at the new leader. So after the run, the
+// brokers are asked for the ends of the leader epochs that were read. Two logs that agree in the
+// last record of an epoch agree in all records before it (KIP-101). A partition whose log does
+// not agree with the records read is read again.
 
-// maxReadings is how often a partition is read again before it is given up: its log may
-// be cut off once more meanwhile.
+// maxReadings is the number of times that a partition is read again. Its log may be truncated
+// once more meanwhile.
 const maxReadings = 3
 
-// rereadIdle ends reading again when no record has come for so long, where the plan
-// has no timeout.
+// rereadIdle is the time without a record that ends reading again, if the plan has no timeout.
 const rereadIdle = 30 * time.Second
 
-// portion is a partition as one group has read it.
+// portion is one group's reading of a partition.
 type portion struct {
 	group  int
 	number int32
-	from   int64 // where the run's records can begin
-	leader int32 // epoch of the leader when it began to be read again, -1: it was not
+	from   int64 // least offset of the run's records
+	leader int32 // epoch of the leader at the begin of reading again; -1: it was not read again
 }
 
-// Readings returns what was read of the records to verify, one reading a group. Call it
-// when the run is over. Partitions whose logs were cut off below what was read are read
-// again, until ctx ends. An error says why it is not known of some partitions what their
-// logs hold: nothing counts as read there, and what was not reached as unchecked.
+// Readings returns the records read for verification, one reading for each group. Call it after
+// the run. Partitions whose logs were truncated below a reader's position are read again, until
+// ctx ends. An error names partitions whose logs are unknown: there no record counts as read, and
+// records that were not reached count as unchecked.
 func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
 	var all []portion
 	for g := range d.books {
@@ -76,24 +75,24 @@ func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
 
 func (d *Consumer) log(p portion) *ledger.Log { return d.books[p.group].Log(p.number) }
 
-// confirm asks whether the logs still hold what was read, and returns the portions of
-// which they do not. Where nobody answers, nothing counts as read.
+// confirm asks whether the logs still hold the records read, and returns the portions that they
+// do not hold. Without an answer, no record of a portion counts as read.
 func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []portion, err error) {
 	if len(portions) == 0 {
 		return nil, nil
 	}
-	ctx = context.WithoutCancel(ctx) // a run that is left at once has its result nevertheless
+	ctx = context.WithoutCancel(ctx) // an aborted run has a result too
 	ends, epochs, err := d.cluster.LastOffsets(ctx, d.layout)
 	if err != nil {
 		err = fmt.Errorf("find the last offsets: %w", err)
 	}
 	questions := make(map[kafka.LeaderEpoch]bool)
 	tips := make([][]ledger.Tip, len(portions))
-	known := make([]bool, len(portions)) // to be cut off
+	known := make([]bool, len(portions)) // to be truncated
 	for i, p := range portions {
 		tips[i], known[i] = d.log(p).Tips()
 		if ends[p.number] < 0 {
-			continue // no broker leads it, and waiting for one would keep the others from being asked
+			continue // without a leader; waiting for one would use up the time of the others
 		}
 		for _, tip := range tips[i] {
 			questions[kafka.LeaderEpoch{Number: p.number, Epoch: tip.Epoch}] = true
@@ -113,10 +112,10 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 		held, asked := true, true
 		start, ok := answers[kafka.LeaderEpoch{Number: p.number, Epoch: d.Book.StartEpoch(p.number)}]
 		if ok && start.Offset >= 0 && start.Offset < p.from && !d.elsewhere(p.number) {
-			held, p.from = false, start.Offset // all that the run wrote since lies behind it
+			held, p.from = false, start.Offset // all records of the run lie behind it
 		}
 		if p.leader >= 0 && p.leader == epochs[p.number] {
-			tips[i] = nil // it was read again from one leader, who cuts nothing off
+			tips[i] = nil // read again from one leader, whose log is not truncated
 		}
 		for _, tip := range tips[i] {
 			answer, ok := answers[kafka.LeaderEpoch{Number: p.number, Epoch: tip.Epoch}]
@@ -133,19 +132,19 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 	return cut, err
 }
 
-// rereading is portions that are read again.
+// rereading reads portions again.
 type rereading struct {
 	driver   *Consumer
 	portions map[int32][]portion // by partition
-	left     map[int32]int64     // where those partitions end that were not read to their end yet
+	left     map[int32]int64     // ends of partitions that are not read to their end yet
 }
 
-// readAgain reads portions from where their readings began to where the logs end now.
-// No group is needed for it, and nothing is measured. Where a log begins or ends is not
-// known of every partition while a broker is away: then the others are read.
+// readAgain reads portions again, from their first offsets to the ends of the logs now. It needs
+// no group and measures nothing. Partitions without a known start or end, because a broker is
+// away, are left out.
 func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
 	begins, err := d.cluster.LogStarts(ctx, d.layout)
-	asking, cancel := context.WithTimeout(ctx, kafka.AdminTimeout) // begins has used up its own
+	asking, cancel := context.WithTimeout(ctx, kafka.AdminTimeout) // LogStarts has used up its own
 	defer cancel()
 	ends, epochs, noEnds := d.cluster.LogEnds(asking, d.layout)
 	if d.Settings.ReadCommitted() {
@@ -176,7 +175,7 @@ func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
 	return errors.Join(err, again.start(ctx, from))
 }
 
-// start reads partitions from these offsets on.
+// start reads partitions from these offsets.
 func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
 	d := r.driver
 	offsets := make(map[string]map[int32]kgo.Offset)
@@ -197,11 +196,11 @@ func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
 		return fmt.Errorf("read again: %w", err)
 	}
 	defer client.Close()
-	defer end() // first: Close alone would wait for brokers that hang
+	defer end() // first: Close alone would wait for hung brokers
 	return r.read(ctx, client)
 }
 
-// read reads until all is read, nothing has come for the plan's timeout, or ctx ends.
+// read reads until the end, until no record comes for the plan's timeout, or until ctx ends.
 func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
 	idle := r.driver.Plan.Read.Timeout.Std()
 	if idle == 0 {
@@ -234,7 +233,7 @@ func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
 	return nil
 }
 
-// take accounts for the records of one partition.
+// take adds the records of one partition to their logs.
 func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
 	d := r.driver
 	number := d.layout.Base[fetched.Topic] + fetched.Partition
@@ -246,10 +245,10 @@ func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
 		if len(fetched.Records) == 0 {
 			continue
 		}
-		if fetched.LogStartOffset > next.Load() { // retention was faster
+		if fetched.LogStartOffset > next.Load() { // retention has deleted unread records
 			d.books[p.group].Begin(number, fetched.LogStartOffset)
 		}
-		first := log.First() // another group may have begun before it
+		first := log.First() // another group may have begun earlier
 		log.Lock()
 		var s ledger.Stamp
 		for _, record := range fetched.Records {
@@ -268,7 +267,7 @@ func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
 	}
 }
 
-// lostData reports whether a fetch failed because the log was cut off.
+// lostData reports whether a fetch failed because the log was truncated.
 func lostData(err error) bool {
 	var loss *kgo.ErrDataLoss
 	return errors.As(err, &loss)

@@ -11,34 +11,34 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// stamper gives the records of one producer their partitions and their stamps. A
-// stamp holds the record's number within its partition, so the partition must be
-// known before the client gets the record: kt chooses it as the client would, by
-// the key, or for as many bytes as fill a batch.
+// stamper gives the records of one producer their partitions and their stamps. A stamp holds
+// the record's number within its partition, so the partition must be known before the client
+// gets the record. It is chosen as the client would: by the key, or one partition for as many
+// bytes as fill a batch.
 type stamper struct {
 	run        uint64
 	account    *ledger.Producer
 	number     uint16
 	shard      *engine.Shard
-	headers    uint32 // the checksum of those that every record has
-	blind      bool   // acks=0: the brokers do not say where a record is
+	headers    uint32 // checksum of the headers that every record has
+	blind      bool   // acks=0: the brokers do not return offsets
 	byKey      func(key []byte, partitions int) int
 	ignoreKeys bool    // partitioner.ignore.keys
 	adaptive   bool    // partitioner.adaptive.partitioning.enable
 	partitions []int32 // those that this process writes to
-	batch      int     // bytes after which another partition has its turn
+	batch      int     // bytes for one partition before the next has its turn
 	most       int     // outstanding batches above which a partition is passed over
 
-	settling sync.Mutex     // held while an outcome is noted: one may still come when the run is over
+	settling sync.Mutex     // held while an outcome is noted: it may come after the end of the run
 	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
 
 	at     int // index of the partition that has its turn
 	filled int // bytes of it
 }
 
-// passOver is how many batches of a partition may be outstanding, beside those that
-// its requests in flight can hold, before others have its turn: a partition whose
-// leader is away must not hold up the rest. Java's client does likewise (KIP-794).
+// passOver is the number of outstanding batches, above those in a partition's requests in
+// flight, at which the partition loses its turn. So a partition whose leader is away does not
+// hold up the others. Java's client does likewise (KIP-794).
 const passOver = 2
 
 func newStamper(p *Producer, s *engine.Shard) *stamper {
@@ -92,7 +92,7 @@ func planHeaderSum(headers []plan.Header) (sum uint32) {
 	return sum
 }
 
-// turn is the partition whose turn it is.
+// turn returns the partition whose turn it is.
 func (t *stamper) turn(bytes int) int32 {
 	if t.filled > 0 && t.filled+bytes > t.batch {
 		t.filled = 0
@@ -109,7 +109,7 @@ func (t *stamper) turn(bytes int) int32 {
 	return t.partitions[t.at]
 }
 
-// settle takes the outcome of a record.
+// settle notes the outcome of a record.
 func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 	t.settling.Lock()
 	defer t.settling.Unlock()
@@ -118,7 +118,7 @@ func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 		return
 	}
 	if t.blind {
-		offset = -1 // nobody told; the client counts from 0 then
+		offset = -1 // unknown: the client counts from 0
 	}
 	t.account.Acknowledged(partition, seq, offset)
 	if next := offset + 1; next > t.acked[partition].Load() {
@@ -126,14 +126,14 @@ func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 	}
 }
 
-// lanes is what the producer wrote. Outcomes that come later count nowhere.
+// lanes returns the records that the producer wrote. Later outcomes count nowhere.
 func (t *stamper) lanes() []ledger.Lane {
 	t.settling.Lock()
 	defer t.settling.Unlock()
 	return t.account.Lanes()
 }
 
-// endTransaction notes whether the records since the last one can be read.
+// endTransaction notes whether the records since the last transaction were committed.
 func (t *stamper) endTransaction(committed bool) {
 	if t != nil {
 		t.account.EndTransaction(committed)

@@ -20,8 +20,8 @@ type transaction struct {
 // abortTimeout is how long it may take to abort a transaction.
 const abortTimeout = 5 * time.Second
 
-// turnTransaction commits the open transaction when it has lasted long enough
-// and begins the next, and reports whether it had to wait for that.
+// turnTransaction commits the open transaction at the end of its time and begins the next. It
+// reports whether it waited for the commit.
 func (w *worker) turnTransaction(op *engine.Op) (waited bool) {
 	t := &w.txn
 	if t.open && op.Sent-t.began >= t.every {
@@ -29,7 +29,7 @@ func (w *worker) turnTransaction(op *engine.Op) (waited bool) {
 		waited = true
 	}
 	if !t.open {
-		// Should it fail, so does every record, with its own error code.
+		// If it fails, every record fails with an error code of its own.
 		if err := w.client.BeginTransaction(); err == nil {
 			t.open, t.began = true, w.shard.Now()
 		}
@@ -37,9 +37,9 @@ func (w *worker) turnTransaction(op *engine.Op) (waited bool) {
 	return waited
 }
 
-// commit commits the open transaction, or aborts it when that fails. Records of an
-// aborted transaction were acknowledged, and nobody who reads committed records
-// will see them: the transaction is counted as aborted, and the run as failed.
+// commit commits the open transaction, or aborts it when that fails. Readers of committed
+// records never see those of an aborted transaction, although they were acknowledged. So it is
+// counted as aborted, and the run as failed.
 func (w *worker) commit(ctx context.Context) {
 	err := w.client.Flush(ctx)
 	if err == nil {
@@ -54,8 +54,7 @@ func (w *worker) commit(ctx context.Context) {
 	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Committed(phase) })
 }
 
-// abort gives up the open transaction and the records in it that the client still
-// holds.
+// abort aborts the open transaction. Records in it that the client still holds fail.
 func (w *worker) abort() {
 	w.txn.open = false
 	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Aborted(phase) })

@@ -11,34 +11,34 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Values is what the records of a run hold, made once and shared by all
-// producers, which only read it.
+// Values are the contents of a run's records. They are made once, and all producers read
+// them.
 type Values struct {
 	pool  []byte   // random bytes that generated values are cut from
 	lines [][]byte // of a payload file
 }
 
 const (
-	// poolSize is the least size of the pool that values are cut from, one after
-	// the other. It is far above batch.size, so that no batch holds the same
-	// bytes twice and a codec finds in it what the payload is meant to have.
+	// poolSize is the least size of the pool that values are cut from, one after the
+	// other. It is far above batch.size, so that no batch holds the same bytes twice and
+	// compresses better than the payload is meant to.
 	poolSize = 1 << 20
 
-	// poolRecords is how many of the largest records the pool holds at least.
+	// poolRecords is the least number of largest records in the pool.
 	poolRecords = 4
 
-	// blockSize is the run of bytes in which a Mixed payload holds its share of
-	// constant bytes.
+	// blockSize is the number of bytes of which a Mixed payload has its share of constant
+	// bytes.
 	blockSize = 64
 
-	// maxPayloadFile and maxPayloads bound the memory that a payload file takes: 96 MiB
-	// tell where its payloads begin and end.
+	// maxPayloadFile and maxPayloads bound the memory of a payload file: the slices of its
+	// payloads take 96 MiB more.
 	maxPayloadFile = 256 << 20
 	maxPayloads    = 4 << 20
 )
 
-// MakeValues makes what the plan's records hold. For a payload file it also
-// completes the plan with the file's mean and largest payload.
+// MakeValues makes the contents of the plan's records. For a payload file it also completes
+// the plan with the file's mean and largest payload.
 func MakeValues(p *plan.Plan) (*Values, error) {
 	rng := rand.New(rand.NewPCG(uint64(p.Seed), 0))
 	switch p.Payload.Kind {
@@ -54,8 +54,8 @@ func MakeValues(p *plan.Plan) (*Values, error) {
 
 func poolLen(p *plan.Plan) int { return max(poolSize, poolRecords*p.Payload.Size.Max()) }
 
-// lettersPool is what Kafka's own tool fills its records with: letters A to Z,
-// which a codec takes down to about 60 %.
+// lettersPool returns letters A to Z, the contents of the records of Kafka's own tool. A codec
+// compresses them to about 60 %.
 func lettersPool(n int, rng *rand.Rand) []byte {
 	pool := make([]byte, n)
 	for i := range pool {
@@ -64,7 +64,7 @@ func lettersPool(n int, rng *rand.Rand) []byte {
 	return pool
 }
 
-// mixedPool is random but for the given share of each block, which is constant.
+// mixedPool returns random bytes, with the given share of each block constant.
 func mixedPool(n int, compressibility float64, rng *rand.Rand) []byte {
 	pool := make([]byte, n)
 	constant := int(compressibility*blockSize + 0.5)
@@ -141,7 +141,7 @@ func (v *Values) generator(p plan.Plan, shard, shards int) *generator {
 	return s
 }
 
-// fill sets the key and value of record number index of this producer.
+// fill sets the key and value of this producer's record with an index.
 func (s *generator) fill(r *record, index int64) {
 	number := index*s.shards + s.shard
 	switch s.kind {
@@ -166,15 +166,15 @@ func (s *generator) fill(r *record, index int64) {
 	}
 }
 
-// head is the record's own memory, with room for a stamp at its beginning.
+// head returns the record's own memory, with room for a stamp at its beginning.
 func (s *generator) head(r *record) []byte {
 	return append(r.value[:0], noStamp[:s.stamp]...)
 }
 
 var noStamp [plan.StampBytes]byte
 
-// own is a value that can be written to: a stamp, still empty, and the payload. Without
-// stamps the payload is not copied.
+// own returns a value with an empty stamp and a copy of the payload. Without stamps it returns
+// the payload itself.
 func (s *generator) own(r *record, payload []byte) []byte {
 	if s.stamp == 0 {
 		return payload
@@ -183,15 +183,15 @@ func (s *generator) own(r *record, payload []byte) []byte {
 	return r.value
 }
 
-// cut takes the next value from the pool. Values share the pool's memory: nobody
-// writes to them.
+// cut returns the next value from the pool. Values share the pool's memory and must not be
+// changed.
 func (s *generator) cut() []byte {
 	size := s.fixed
 	if size == 0 {
 		size = s.size.Draw(s.rng)
 	}
 	if s.at+size > len(s.values.pool) {
-		// Start the next round somewhere else, so that rounds are not alike.
+		// Each round starts at another byte, so that no two have the same values.
 		s.at = s.rng.IntN(len(s.values.pool) - size + 1)
 	}
 	v := s.values.pool[s.at : s.at+size : s.at+size]
