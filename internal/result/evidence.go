@@ -21,7 +21,7 @@ func (f *Fold) Verdict() verdict.Verdict {
 func (f *Fold) evidence() verdict.Evidence {
 	w := &f.total[stats.Measured]
 	use, target := f.client(w), f.header.Plan.RecordsPerSecond()
-	t := throughputOf(w, target)
+	t := f.throughput()
 	e := verdict.Evidence{
 		Target: target, Poisson: f.header.Plan.Load.Arrivals == plan.Poisson,
 		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.setting("acks") == "0",
@@ -37,9 +37,8 @@ func (f *Fold) evidence() verdict.Evidence {
 	}
 	if together := f.told; together != nil {
 		e.Parts = &together.Parts
-		e.OfferedPerSecond, e.AcknowledgedPerSecond, e.Waiting = together.OfferedPerSecond, together.AcknowledgedPerSecond, together.Waiting
-		if e.Read != nil {
-			e.Read.RecordsPerSecond = together.ReadPerSecond
+		if o := together.Overlap; o != nil {
+			e.Waiting = float64(max(0, o.Offered-o.Acknowledged-o.Failed-o.Unknown))
 		}
 		if e.Read == nil || !e.Read.Only {
 			e.Stall.Gap = together.Stall
@@ -57,7 +56,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	if !p.Reads() {
 		return nil
 	}
-	fetch := fetchOf(w)
+	fetch := f.fetch()
 	lag := f.consumerLag.result(fetch.RecordsPerSecond, f.replay())
 	r := &verdict.Readers{
 		Only: p.ReadsOnly(), Failed: f.trailer.ReadEnd == ReadFailed, Error: f.trailer.ReadError,

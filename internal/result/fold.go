@@ -212,7 +212,7 @@ func (f *Fold) Result() Result {
 		BoundBy:    e.Verdict(),
 		Records:    f.records(m),
 		Errors:     errorsOf(m),
-		Throughput: throughputOf(m, e.Target),
+		Throughput: f.throughput(),
 		Latency: Latencies{
 			Response: LatencyOf(&m.Response), Service: LatencyOf(&m.Service),
 			SendDelay: LatencyOf(&m.SendDelay), OwnSendDelay: LatencyOf(&m.OwnSendDelay), EndToEnd: EndToEndOf(&m.EndToEnd),
@@ -268,7 +268,7 @@ func (f *Fold) reading(r *Result) {
 		return
 	}
 	m, w := &f.total[stats.Measured], &f.total[stats.Warmup]
-	r.Fetch = fetchOf(m)
+	r.Fetch = f.fetch()
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
 	r.ConsumerLag = f.consumerLag.result(r.Fetch.RecordsPerSecond, f.replay())

@@ -8,12 +8,41 @@ import (
 // Together is what only the parts of a merged run show: their sum does not.
 type Together struct {
 	verdict.Parts
-	OfferedPerSecond      float64 // over the overlap, as all rates
-	AcknowledgedPerSecond float64
-	ReadPerSecond         float64
-	Waiting               float64 // records offered in the overlap, and without an outcome at its end
-	Stall                 stats.Gap
-	Cores                 float64 // used by processes, each by its own samples
+	Overlap *stats.Window // the counts that rates are of; nil: all that was measured
+	Stall   stats.Gap
+	Cores   float64 // used by processes, each by its own samples
+}
+
+// rate sets the rates of a merged run whose parts did not run together all the time: they
+// are over the overlap.
+func (t *Throughput) rate(overlap *stats.Window) {
+	t.FirstDueSeconds, t.Seconds = overlap.Start.Seconds(), overlap.Seconds()
+	t.RecordsPerSecond, t.MiBPerSecond = overlap.RecordsPerSecond(), overlap.BytesPerSecond()/mib
+	t.OfferedRecordsPerSecond = float64(overlap.Offered) / t.Seconds
+}
+
+// rate is as that of Throughput.
+func (f *Fetch) rate(overlap *stats.Window) {
+	f.FirstReadSeconds, f.Seconds = overlap.Start.Seconds(), overlap.Seconds()
+	f.RecordsPerSecond, f.MiBPerSecond = overlap.ConsumedPerSecond(), float64(overlap.ConsumedBytes)/mib/f.Seconds
+}
+
+// throughput returns the rates of the measured part.
+func (f *Fold) throughput() Throughput {
+	t := throughputOf(&f.total[stats.Measured], f.header.Plan.RecordsPerSecond())
+	if f.told != nil && f.told.Overlap != nil {
+		t.rate(f.told.Overlap)
+	}
+	return t
+}
+
+// fetch returns what was read in the measured part.
+func (f *Fold) fetch() *Fetch {
+	r := fetchOf(&f.total[stats.Measured])
+	if f.told != nil && f.told.Overlap != nil {
+		r.rate(f.told.Overlap)
+	}
+	return r
 }
 
 // JoinParts makes the fold that of a merged run.

@@ -55,8 +55,8 @@ func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
 		{"less than a second of it waits", 20, 5710, verdict.None, "was kept", "was kept"},
 		{
 			"a second of it and more", 20, 5659, verdict.BrokerAcks,
-			"6,000 records/s were offered and 5,714/s acknowledged: 6,820 records, 1.1 s of the load, waited when sending ended",
-			"12,000 records/s were offered and 11,318/s acknowledged: 13,640 records, 1.1 s of the load, waited when sending ended",
+			"6,820 records, 1.1 s of the load",
+			"13,640 records, 1.1 s of the load",
 		},
 		{"a second, and less than a hundredth of it", 200, 5969, verdict.None, "was kept", "was kept"},
 	} {

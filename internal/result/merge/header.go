@@ -17,11 +17,15 @@ import (
 // Differs is the value of a setting that not all parts of a run have alike.
 const Differs = "differs"
 
-// header is that of the whole, and what to know of it: where the parts are not alike.
-func (m *merge) header(runFiles []*runFile) (h result.Header, notes []string) {
+// header returns the header of the whole, and notes where the parts are not alike. A run file
+// alone is its own whole.
+func (m *merge) header(runFiles []*runFile) result.Header {
 	parts := m.counted()
 	first := parts[0]
-	h = result.Header{Schema: result.Schema, RunID: runID(runFiles), StartedAt: first.header.StartedAt, Args: first.header.Args}
+	if len(runFiles) == 1 {
+		return first.header
+	}
+	h := result.Header{Schema: result.Schema, RunID: runID(runFiles), StartedAt: first.header.StartedAt, Args: first.header.Args}
 	var plans []plan.Plan
 	var configs, consumerConfigs [][]result.Setting
 	versions := make(map[string]bool)
@@ -41,11 +45,11 @@ func (m *merge) header(runFiles []*runFile) (h result.Header, notes []string) {
 	names := slices.Sorted(maps.Keys(versions))
 	h.KTVersion = strings.Join(names, ", ")
 	if len(names) > 1 {
-		notes = append(notes, "the parts are of different versions of kt: "+h.KTVersion)
+		m.notes = append(m.notes, "the parts are of different versions of kt: "+h.KTVersion)
 	}
 	var differ []string
 	if h.Plan, differ = plan.Together(plans); len(differ) > 0 {
-		notes = append(notes, "the parts' plans differ in "+strings.Join(differ, ", "))
+		m.notes = append(m.notes, "the parts' plans differ in "+strings.Join(differ, ", "))
 	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {
@@ -53,9 +57,9 @@ func (m *merge) header(runFiles []*runFile) (h result.Header, notes []string) {
 	}
 	var clusters bool
 	if h.Environment, clusters = m.environment(); clusters {
-		notes = append(notes, "the parts ran against different clusters: rows of brokers and partitions are of several")
+		m.notes = append(m.notes, "the parts ran against different clusters: rows of brokers and partitions are of several")
 	}
-	return h, notes
+	return h
 }
 
 // runID is a name for what was merged of these run files, whoever merges them.

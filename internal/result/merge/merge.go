@@ -15,16 +15,18 @@ import (
 
 // merge makes one result of the parts of a run.
 //
-// Each part is read by a goroutine of its own, which moves its windows to the common
-// time, and gives those of a second away together. What all parts have in one second is
-// added up, and goes into one Fold, as the windows of a live run do. So memory is
-// bounded by the number of parts, and not by how long they ran.
+// Windows are cut at whole seconds of their load, and a part is shifted by whole seconds: so
+// the windows of all parts line up. Each part is read by a goroutine of its own, which hands
+// over one second after the other. The windows of a second are merged and added to one Fold,
+// as those of a live run are. Memory is bounded by the number of parts, and not by how long
+// they ran.
 type merge struct {
 	parts   []*mergedPart // that make a load, in order
 	watched []*runFile
 	roster  map[string]result.Member // each host that takes part
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
+	notes   []string // of where the parts are not alike
 }
 
 // mergedPart is one part that makes a load.
@@ -34,19 +36,19 @@ type mergedPart struct {
 	state   result.PartState
 	counted bool
 	one     bool          // of several that count: what happened to it alone is told with its name
-	shift   time.Duration // from its own time to the common one
+	late    time.Duration // after common time 0
+	shift   time.Duration // from its own time to the common one: late in whole seconds
 	ranOn   time.Duration // by its own time: until when most others did, after it was stopped; 0: they did not
 
-	topics   []int32      // where its partitions are among those of all: see topics.places
-	fold     *result.Fold // of itself
-	progress progress     // what was done
-	warm     progress     // likewise, of the warm-up
-	sent     progress     // what was offered
-	gaps     []stats.Gap  // in which nothing was acknowledged, by its own time
-	bad      *result.BadLine
-	out      chan *partSecond
-	head     *partSecond // the next one of out; nil: there is no more
-	has      hardware    // as its samples tell
+	topics []int32      // where its partitions are among those of all: see topics.places
+	fold   *result.Fold // of itself
+	doc    result.Result
+	did    stats.Window // what it did in the overlap, where that is a part of the run
+	gaps   []stats.Gap  // in which nothing was acknowledged, by its own time
+	bad    *result.BadLine
+	out    chan *partSecond
+	head   *partSecond // the next one of out; nil: there is no more
+	usage  Usage       // of its newest second
 }
 
 // newMerge finds out what became of each part, and which count.
@@ -76,7 +78,8 @@ func newMerge(runFiles []*runFile) *merge {
 		}
 	}
 	for _, p := range m.parts {
-		p.shift = p.began().Sub(m.zero)
+		p.late = p.began().Sub(m.zero)
+		p.shift = p.late.Round(time.Second)
 	}
 	return m
 }
@@ -224,12 +227,11 @@ func (s *Set) merged(ctx context.Context) (result.Result, error) {
 	if len(m.parts) == 0 {
 		return result.Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
-	h, notes := m.header(runFiles)
-	whole := result.NewFold(h)
+	whole := result.NewFold(m.header(runFiles))
 	if err := m.read(ctx, whole); err != nil {
 		return result.Result{}, err
 	}
-	return m.result(ctx, whole, notes)
+	return m.result(ctx, whole)
 }
 
 // read reads all parts, each into its own fold and those that count into the whole.
@@ -261,39 +263,43 @@ func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	return err
 }
 
-// combine adds up what the parts that count have in each second.
+// combine merges the seconds of the parts that count. Parts are added in a fixed order,
+// because sums of floats depend on it.
 func (m *merge) combine(whole *result.Fold) {
 	parts := m.counted()
 	for _, p := range parts {
 		p.head = <-p.out
+		p.usage = Usage{Host: p.host(), Machine: p.machine()}
 	}
 	same := make(repeats)
-	last := int64(0) // slot
-	for first := true; ; first = false {
+	for last := time.Duration(0); ; {
 		open := slices.DeleteFunc(slices.Clone(parts), func(p *mergedPart) bool { return p.head == nil })
 		if len(open) == 0 {
 			return
 		}
-		slot := slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.slot, b.head.slot) }).head.slot
-		var sum slotSum
-		if !first {
-			sum.most = time.Duration(slot-last) * time.Second
-		}
-		last = slot
-		for _, p := range open {
-			if p.head.slot == slot {
-				sum.add(p, p.head, same)
+		sum := partSecond{end: slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.end, b.head.end) }).head.end}
+		var at time.Duration
+		var usages []Usage
+		for _, p := range parts {
+			p.usage = p.usage.idle()
+			if p.head != nil && p.head.end == sum.end {
+				sum.add(p, p.head, last, same)
+				if p.head.sample.Interval > 0 {
+					p.usage.Sample = p.head.sample
+					at = max(at, p.head.sample.At+p.shift)
+				}
 				p.head = <-p.out
 			}
+			usages = append(usages, p.usage)
 		}
+		last = sum.end
 		for _, phase := range []int{stats.Warmup, stats.Measured} { // as a live run gives them
-			if w := &sum.phases[phase]; w.windows > 0 {
-				w.sum.Start, w.sum.End, w.sum.Warmup = w.end-w.length, w.end, phase == stats.Warmup
-				whole.AddWindow(w.sum)
+			if w := &sum.phases[phase]; !w.IsZero() {
+				whole.AddWindow(*w)
 			}
 		}
-		if sample, ok := sum.sample(parts); ok {
-			whole.AddSample(sample)
+		if at > 0 {
+			whole.AddSample(BusyTogether(at, usages))
 		}
 	}
 }

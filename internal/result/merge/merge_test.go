@@ -33,34 +33,6 @@ func replayed1(t testing.TB, file []byte) result.Result {
 // approx compares floats that were added up in another order.
 var approx = cmpopts.EquateApprox(1e-12, 1e-12)
 
-func TestOneRunMergedIsThatRun(t *testing.T) {
-	for seed := range uint64(5) {
-		h, events, far := header(120), canned(seed, 12), 0.05 // the last acknowledgements come up to 0.5 s after the overlap
-		if seed == 4 {
-			events, far = steady(0, 12, 120), 1e-12
-		}
-		file := partFile{run: "r", host: "h", process: 1, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
-		one, r := replayed1(t, file), merged(t, file)
-		ignored := cmpopts.IgnoreFields(result.Result{}, "Header", "Overlap", "Hosts", "Processes", "RunFiles", "Invalid", "BoundBy", "TargetReached")
-		rates := cmpopts.IgnoreFields(result.Throughput{}, "RecordsPerSecond", "MiBPerSecond", "OfferedRecordsPerSecond", "Seconds", "FirstDueSeconds")
-		partitions := cmpopts.IgnoreFields(result.PartitionRow{}, "RecordsPerSecond")
-		if diff := cmp.Diff(one, r, ignored, rates, partitions, approx, cmp.Comparer(func(a, b stats.Distribution) bool { return marshal(t, a) == marshal(t, b) })); diff != "" {
-			t.Errorf("seed %d (-alone +merged):\n%s", seed, diff)
-		}
-		got, want := r.Throughput, one.Throughput
-		if off := got.RecordsPerSecond / want.RecordsPerSecond; math.Abs(off-1) > far {
-			t.Errorf("seed %d: the rate is %.1f/s, alone %.1f/s", seed, got.RecordsPerSecond, want.RecordsPerSecond)
-		}
-		// Alone, n records take n-1 intervals.
-		if off := got.OfferedRecordsPerSecond / want.OfferedRecordsPerSecond; math.Abs(off-1) > 1.01/float64(one.Records.Offered-1) {
-			t.Errorf("seed %d: %.1f/s were offered, alone %.1f/s", seed, got.OfferedRecordsPerSecond, want.OfferedRecordsPerSecond)
-		}
-		if len(r.Invalid) != len(one.Invalid) || !strings.HasPrefix(string(r.BoundBy.Limit), string(one.BoundBy.Limit)) {
-			t.Errorf("seed %d: bound by %+v, %q; alone %+v, %q", seed, r.BoundBy, r.Invalid, one.BoundBy, one.Invalid)
-		}
-	}
-}
-
 func TestMergedPercentilesAreThoseOfTheValuesThemselves(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	var values []float64
@@ -99,6 +71,33 @@ func TestMergedPercentilesAreThoseOfTheValuesThemselves(t *testing.T) {
 	}
 }
 
+// alone is a merged document without what only a merged one has.
+func alone(r result.Result) result.Result {
+	r.Overlap, r.Hosts, r.Processes, r.RunFiles = nil, nil, nil, nil
+	return r
+}
+
+func TestOneRunMergedIsThatRunByteForByte(t *testing.T) {
+	for _, command := range []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip} {
+		for seed := range uint64(5) {
+			h, events := readHeader(command, 120*float64(seed%2)), cannedReading(seed, 12)
+			if command == plan.Produce {
+				h, events = header(120*float64(seed%2)), canned(seed, 12)
+			}
+			for _, whole := range []bool{true, false} {
+				file := partFile{run: "r", host: "h", process: 1, whole: whole, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
+				want, r := marshal(t, replayed1(t, file)), merged(t, file)
+				if diff := cmp.Diff(want, marshal(t, alone(r))); diff != "" {
+					t.Errorf("%s, seed %d (-alone +merged):\n%s", command, seed, diff)
+				}
+				if len(r.Hosts) != 1 || len(r.Processes) != 1 || len(r.RunFiles) != 1 || r.Processes[0].RecordsPerSecond != r.Throughput.RecordsPerSecond {
+					t.Errorf("%s, seed %d: the rows are %+v", command, seed, r.Processes)
+				}
+			}
+		}
+	}
+}
+
 // steady is a load that has so many records acknowledged in each second, from the first
 // one on.
 func steady(from, to, rate int) []event {
@@ -113,6 +112,12 @@ func steady(from, to, rate int) []event {
 		events = append(events, event{window: &w})
 	}
 	return events
+}
+
+// beginning is a part with its first record a moment after its start.
+func beginning(p partFile, first time.Duration) partFile {
+	p.events = flowing(plan.Produce, first, 10*time.Second, 50)
+	return p
 }
 
 func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
@@ -134,9 +139,9 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 			150, "",
 		},
 		{
-			"in the middle of a second",
+			"in the middle of a second: parts line up by seconds",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 3500*time.Millisecond, 1, 5, 50)},
-			result.Overlap{FromSeconds: 4.5, ToSeconds: 8.5, Seconds: 4, Together: true, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1},
+			result.Overlap{FromSeconds: 5, ToSeconds: 9, Seconds: 4, Together: true, SpanSeconds: 10, StartSpreadUS: 3_500_000, ClockErrorUS: -1},
 			150, "",
 		},
 		{
@@ -147,9 +152,9 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 		},
 		{
 			"less than a second is none",
-			[]partFile{part("a", 0, 0, 10, 100), part("b", 9500*time.Millisecond, 0, 10, 50)},
-			result.Overlap{FromSeconds: 9.5, ToSeconds: 10, Together: true, SpanSeconds: 19.5, StartSpreadUS: 9_500_000, ClockErrorUS: -1},
-			1500 / 19.5, "the parts were measured together for less than 1 s: rates are over all of the 19.5 s",
+			[]partFile{part("a", 0, 0, 10, 100), beginning(part("b", 9*time.Second, 0, 10, 50), 300*time.Millisecond)},
+			result.Overlap{Together: true, SpanSeconds: 19, StartSpreadUS: 9_000_000, ClockErrorUS: -1},
+			1485.0 / 19, "the parts were measured together for less than 1 s: rates are over all of the 19.0 s",
 		},
 		{
 			"a part in which nothing was measured does not shorten it",
@@ -241,8 +246,8 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 func TestARunIsInterruptedIfAPartWas(t *testing.T) {
 	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 5, 10), trailer: trailerOf(5)}
 	q := p
-	q.process, q.trailer.Ended, q.trailer.DrainTimedOut, q.late, q.trailer.ElapsedSeconds = 2, result.Interrupted, true, 250*time.Millisecond, 4
-	want := result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 5, SendingSeconds: 5.25, DrainTimedOut: true}
+	q.process, q.trailer.Ended, q.trailer.DrainTimedOut, q.late, q.trailer.ElapsedSeconds = 2, result.Interrupted, true, time.Second, 4
+	want := result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 5, SendingSeconds: 6, DrainTimedOut: true}
 	if diff := cmp.Diff(want, merged(t, p.bytes(t), q.bytes(t)).Trailer); diff != "" {
 		t.Errorf("trailer (-want +got):\n%s", diff)
 	}
@@ -322,7 +327,7 @@ func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
 	for _, e := range r.Events {
 		got = append(got, fmt.Sprintf("%.1f %s", e.AtSeconds, e.Text))
 	}
-	want := []string{"2.1 broker 1 is gone", "2.2 a/1: x", "2.4 a/2: x", "4.0 broker 1 is back", "5.0 broker 1 is gone"}
+	want := []string{"2.1 broker 1 is gone", "2.2 a/1: x", "2.3 a/2: x", "4.0 broker 1 is back", "5.0 broker 1 is gone"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -508,28 +513,5 @@ func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 	r := merged(t, p.bytes(t), q.bytes(t))
 	if r.Valid || len(r.Invalid) != 2 || !strings.HasPrefix(r.Invalid[0], "b/3: kt missed its own schedule") || !r.Processes[0].Valid || r.Processes[1].Valid {
 		t.Errorf("valid %t, %q", r.Valid, r.Invalid)
-	}
-}
-
-func TestALongRunsFlowIsCoarsenedWithoutLoss(t *testing.T) {
-	var f progress
-	const seconds = 4*result.MaxPoints + 77
-	for s := range seconds {
-		f.add(&stats.Window{Start: time.Duration(s) * time.Second, End: time.Duration(s+1) * time.Second, Acknowledged: int64(s)})
-	}
-	if len(f.steps) > result.MaxPoints {
-		t.Errorf("%d steps", len(f.steps))
-	}
-	if got := f.within(0, seconds*time.Second).acknowledged; got != seconds*(seconds-1)/2 {
-		t.Errorf("%.0f records, want %d", got, seconds*(seconds-1)/2)
-	}
-	for i := 1; i < len(f.steps); i++ {
-		if f.steps[i].from != f.steps[i-1].to {
-			t.Fatalf("step %d begins at %s, the one before ends at %s", i, f.steps[i].from, f.steps[i-1].to)
-		}
-	}
-	a, b, c := 1000*time.Second+300*time.Millisecond, 5000*time.Second+700*time.Millisecond, 9999*time.Second
-	if whole, parts := f.within(a, c).acknowledged, f.within(a, b).acknowledged+f.within(b, c).acknowledged; math.Abs(whole-parts) > 1e-6*whole {
-		t.Errorf("%f is not %f", whole, parts)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// row is a process of a merged result.
-func (p *mergedPart) row(r *result.Result, f frame) result.ProcessRow {
+// row returns the row of a process. Its rates are over the time of those of the whole.
+func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
+	r := &p.doc
 	row := result.ProcessRow{
 		Host: p.host(), Process: p.number, RunID: p.header.RunID, Command: string(p.header.Plan.Command),
 		State: p.state, Counted: p.counted, CoresAvailable: r.Client.CoresAvailable,
@@ -22,7 +23,7 @@ func (p *mergedPart) row(r *result.Result, f frame) result.ProcessRow {
 		Figures: result.Figures{
 			Records: r.Records, Errors: r.Errors, Bytes: r.Throughput.Bytes,
 			Response: r.Latency.Response, Service: r.Latency.Service, EndToEnd: r.Latency.EndToEnd,
-			CPUCores: r.Client.CPUCores, PeakResidentBytes: r.Client.PeakResidentBytes,
+			CPUCores: p.cores(), PeakResidentBytes: r.Client.PeakResidentBytes,
 		},
 	}
 	row.ConsumedBytes = p.fold.Total(stats.Measured).ConsumedBytes
@@ -34,13 +35,17 @@ func (p *mergedPart) row(r *result.Result, f frame) result.ProcessRow {
 	if ok {
 		row.FromSeconds, row.ToSeconds = (from + p.shift).Seconds(), (to + p.shift).Seconds()
 	}
-	if to-from < verdict.Shortest {
-		row.CPUCores = 0 // not known: its samples are of moments
+	did, sending, reading := p.fold.Total(stats.Measured), whole.Throughput.Seconds, 0.0
+	if whole.Fetch != nil {
+		reading = whole.Fetch.Seconds
 	}
-	if !p.counted {
-		f = frame{from: from, to: to, apart: saysApart}
+	switch {
+	case !p.counted:
+		sending, reading = (to - from).Seconds(), (to - from).Seconds()
+	case f.part():
+		did = &p.did
 	}
-	setRates(&row.Figures, p.rates(f))
+	setRates(&row.Figures, did, sending, reading)
 	row.Note = p.note(r, ok)
 	return row
 }
@@ -70,9 +75,15 @@ func (p *mergedPart) note(r *result.Result, measured bool) string {
 	return ""
 }
 
-func setRates(f *result.Figures, a counts) {
-	f.RecordsPerSecond, f.MiBPerSecond = a.acknowledged, a.bytes/mib
-	f.ConsumedPerSecond, f.ConsumedMiB = a.consumed, a.consumedBytes/mib
+// setRates sets the rates of what was done in so many seconds of sending and of reading. So
+// little time that a record more or less would change them has none.
+func setRates(f *result.Figures, did *stats.Window, sending, reading float64) {
+	if sending >= verdict.Shortest.Seconds() {
+		f.RecordsPerSecond, f.MiBPerSecond = float64(did.Acknowledged)/sending, float64(did.Bytes)/mib/sending
+	}
+	if reading >= verdict.Shortest.Seconds() {
+		f.ConsumedPerSecond, f.ConsumedMiB = float64(did.Consumed)/reading, float64(did.ConsumedBytes)/mib/reading
+	}
 }
 
 // addFigures adds the counts and rates of a process to those of its host. Latencies come from
@@ -123,9 +134,8 @@ func (m *merge) missing() []result.ProcessRow {
 	return rows
 }
 
-// rows are the processes and hosts of the merged result. whole tells of each part what
-// its own fold made of it.
-func (m *merge) rows(f frame, each func(*mergedPart, *result.Result)) ([]result.ProcessRow, []result.HostRow) {
+// rows returns the processes and hosts of the merged result.
+func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []result.HostRow) {
 	processes := m.missing()
 	hosts := make(map[string]*result.HostRow)
 	host := func(name string) *result.HostRow {
@@ -139,9 +149,7 @@ func (m *merge) rows(f frame, each func(*mergedPart, *result.Result)) ([]result.
 	}
 	sums := make(map[string]*stats.Window)
 	for _, p := range m.parts {
-		r := p.fold.Result()
-		row := p.row(&r, f)
-		each(p, &r)
+		row := p.row(whole, f)
 		processes = append(processes, row)
 		h := host(row.Host)
 		know(h, p.runFile)

@@ -31,33 +31,12 @@ func flowing(command plan.Command, first, last time.Duration, rate float64) []ev
 	return events
 }
 
-func TestOnePartHasTheRateThatItHasAlone(t *testing.T) {
-	for _, command := range []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip} {
-		for _, first := range []time.Duration{0, 40 * time.Millisecond, 800 * time.Millisecond, time.Second, 2400 * time.Millisecond, 3900 * time.Millisecond} {
-			file := partFile{
-				run: "r", host: "a", process: 1, plan: readHeader(command, 0).Plan,
-				events: flowing(command, first, 5500*time.Millisecond, 100_000), trailer: trailerOf(5.5),
-			}.bytes(t)
-			one, r := replayed1(t, file), merged(t, file)
-			pairs := [][2]float64{{one.Throughput.RecordsPerSecond, r.Throughput.RecordsPerSecond}, {one.Throughput.MiBPerSecond, r.Throughput.MiBPerSecond}}
-			if one.Fetch != nil {
-				pairs = append(pairs, [2]float64{one.Fetch.RecordsPerSecond, r.Fetch.RecordsPerSecond}, [2]float64{one.Fetch.MiBPerSecond, r.Fetch.MiBPerSecond})
-			}
-			for i, pair := range pairs {
-				if math.Abs(pair[0]-pair[1]) > 1e-9*pair[0] {
-					t.Errorf("%s from %s on: rate %d is %v alone and %v merged", command, first, i, pair[0], pair[1])
-				}
-			}
-		}
-	}
-}
-
 func TestTheRowsOfAMergedSeriesFollowEachOther(t *testing.T) {
 	const rate = 500
 	part := func(host string, late time.Duration, first, last float64) []byte {
 		return partFile{
 			run: "r", host: host, process: 1, alone: true, late: late,
-			events: flowing(plan.Produce, fromSeconds(first), fromSeconds(last), rate), trailer: trailerOf(last),
+			events: flowing(plan.Produce, time.Duration(first*float64(time.Second)), time.Duration(last*float64(time.Second)), rate), trailer: trailerOf(last),
 		}.bytes(t)
 	}
 	for _, late := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond, 550 * time.Millisecond, 1900 * time.Millisecond} {

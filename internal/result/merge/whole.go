@@ -16,32 +16,88 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// result is the merged result: what the fold of the whole makes of the sums, with rates
-// over the overlap, and a row for each process and host.
-func (m *merge) result(ctx context.Context, whole *result.Fold, notes []string) (result.Result, error) {
+// result concludes: the fold of the whole has the sums, and each process and host gets a row.
+func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, error) {
+	for _, p := range m.parts {
+		p.doc = p.fold.Result()
+	}
 	o, f := m.overlap()
-	told := result.Together{Parts: verdict.Parts{NoOverlap: f.apart, Short: f.apart == saysShort, Count: len(m.counted())}, Stall: m.stall()}
-	apart := &result.Apart{Reasons: []string{}}
-	var records result.Records
-	var rates counts
-	var verdicts []*ledger.Verdict
-	processes, hosts := m.rows(f, func(p *mergedPart, r *result.Result) {
-		if !p.counted {
-			return
-		}
-		for _, reason := range r.Invalid {
-			told.Invalid = append(told.Invalid, p.label()+": "+reason)
-		}
-		records = plus(records, r.Records)
-		rates.add(p.rates(f), 1)
-		verdicts = append(verdicts, p.verdict())
-	})
-	if err := ctx.Err(); err != nil {
+	if err := m.conclude(ctx, whole, f); err != nil {
 		return result.Result{}, err
 	}
+	parts := m.counted()
+	r := whole.Result()
+	if len(parts) > 1 && r.Throughput.Seconds < verdict.Shortest.Seconds() {
+		r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
+	}
+	processes, hosts := m.rows(&r, f)
 	if err := m.busy(hosts, o); err != nil {
 		return result.Result{}, err
 	}
+	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
+		r.Throughput.AskedRecordsPerSecond = asked
+		if r.Fetch != nil && r.Plan.ReadsOnly() {
+			r.Fetch.AskedRecordsPerSecond = asked
+		}
+	}
+	r.Overlap, r.Hosts, r.Processes, r.RunFiles, r.Apart = &o, hosts, processes, m.listRunFiles(), apartOf(processes)
+	if len(parts) > 1 {
+		m.nameGap(r.Outage)
+	}
+	if len(processes) > 1 || len(hosts) > 1 || len(m.watched) > 0 {
+		r.BoundBy = boundAcross(hosts, processes, r.BoundBy)
+	}
+	r.Notice = strings.Join(append(m.notices(&r, f.noOverlap), m.notes...), "; ")
+	return r, nil
+}
+
+// conclude gives the fold of the whole what only its parts have. One part alone is its own
+// whole.
+func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error {
+	parts := m.counted()
+	whole.Begin(m.start())
+	if len(parts) == 1 {
+		if t := parts[0].trailer; t != nil {
+			whole.Finish(*t)
+		}
+		return ctx.Err()
+	}
+	t := result.Together{Parts: verdict.Parts{NoOverlap: f.noOverlap, Short: f.noOverlap == saysShort, Count: len(parts)}, Stall: m.stall()}
+	var verdicts []*ledger.Verdict
+	for _, p := range parts {
+		for _, reason := range p.doc.Invalid {
+			t.Invalid = append(t.Invalid, p.label()+": "+reason)
+		}
+		t.Cores += p.cores()
+		verdicts = append(verdicts, p.verdict())
+	}
+	if f.part() {
+		var err error
+		if t.Overlap, err = m.readOverlap(ctx, f); err != nil {
+			return err
+		}
+	}
+	whole.JoinParts(t)
+	verify, all := verifyTogether(verdicts)
+	if verify != nil && !all {
+		m.notes = append(m.notes, "not all parts looked what became of their records")
+	}
+	whole.Finish(m.trailer(verify))
+	return ctx.Err()
+}
+
+// cores returns the cores that the part used. They are not known of a part that was measured
+// for less than a second: its samples are of moments.
+func (p *mergedPart) cores() float64 {
+	if from, to, _ := p.measured(); to-from < verdict.Shortest {
+		return 0
+	}
+	return p.doc.Client.CPUCores
+}
+
+// apartOf sums up the processes that do not count, nil when all do.
+func apartOf(processes []result.ProcessRow) *result.Apart {
+	apart := result.Apart{Reasons: []string{}}
 	for i := range processes {
 		if row := &processes[i]; !row.Counted {
 			apart.Processes++
@@ -49,36 +105,10 @@ func (m *merge) result(ctx context.Context, whole *result.Fold, notes []string) 
 			apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
 		}
 	}
-	for i := range hosts {
-		told.Cores += hosts[i].CPUCores
+	if apart.Processes == 0 {
+		return nil
 	}
-	told.OfferedPerSecond, told.AcknowledgedPerSecond, told.ReadPerSecond = rates.offered, rates.acknowledged, rates.consumed
-	told.Waiting = math.Round((rates.offered - rates.acknowledged - rates.failed) * f.seconds())
-	verify, all := verifyTogether(verdicts)
-	if verify != nil && !all {
-		notes = append(notes, "not all parts looked what became of their records")
-	}
-	whole.JoinParts(told)
-	whole.Begin(m.start())
-	whole.Finish(m.trailer(verify))
-	r := whole.Result()
-	m.tile(r.Series)
-	r.Records = records
-	setWholeRates(&r, rates, f)
-	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
-		r.Throughput.AskedRecordsPerSecond = asked
-		if r.Fetch != nil && r.Plan.ReadsOnly() {
-			r.Fetch.AskedRecordsPerSecond = asked
-		}
-	}
-	r.Overlap, r.Hosts, r.Processes, r.RunFiles = &o, hosts, processes, m.listRunFiles()
-	if apart.Processes > 0 {
-		r.Apart = apart
-	}
-	m.nameGap(r.Outage)
-	r.BoundBy = boundAcross(hosts, processes, r.BoundBy)
-	r.Notice = strings.Join(append(m.notices(&r, f.apart), notes...), "; ")
-	return r, nil
+	return &apart
 }
 
 // nameGap says which process waited longest.
@@ -91,17 +121,6 @@ func (m *merge) nameGap(o *result.Outage) {
 		if gap := p.fold.Total(stats.Measured).Outage.Length; gap > longest {
 			longest, o.LongestGapOf = gap, p.label()
 		}
-	}
-}
-
-// setWholeRates makes the rates those of the frame.
-func setWholeRates(r *result.Result, a counts, f frame) {
-	t := &r.Throughput
-	t.RecordsPerSecond, t.MiBPerSecond, t.OfferedRecordsPerSecond = a.acknowledged, a.bytes/mib, a.offered
-	t.FirstDueSeconds, t.Seconds = f.from.Seconds(), f.seconds()
-	if r.Fetch != nil {
-		r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond = a.consumed, a.consumedBytes/mib
-		r.Fetch.FirstReadSeconds, r.Fetch.Seconds = t.FirstDueSeconds, t.Seconds
 	}
 }
 
@@ -190,7 +209,7 @@ func (m *merge) blindSpots(hosts []result.HostRow, o *result.Overlap) string {
 // start is that of the earliest part.
 func (m *merge) start() result.Start {
 	for _, p := range m.counted() {
-		if p.shift == 0 && p.start != nil {
+		if p.late == 0 && p.start != nil {
 			return *p.start
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -19,6 +20,10 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 			run: "r", host: name, process: 1, alone: true, late: late, plan: header(100).Plan, events: steady(0, seconds, rate), trailer: trailerOf(float64(seconds)),
 		}.bytes(t)
 	}
+	half := partFile{
+		run: "r", host: "b", process: 1, alone: true, late: 9 * time.Second, plan: header(100).Plan,
+		events: flowing(plan.Produce, 500*time.Millisecond, time.Second, 104), trailer: trailerOf(1),
+	}.bytes(t)
 	for _, tc := range []struct {
 		name     string
 		files    [][]byte
@@ -29,11 +34,11 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, verdict.None, "the target of 200 records/s was kept (200/s offered)"},
 		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, verdict.None, "was kept (200/s offered)"},
 		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, verdict.Unknown, "the parts did not run together"},
-		{"for half a second", [][]byte{part("a", 0, 10, 100), part("b", 9500*time.Millisecond, 10, 100)}, 2000 / 19.5, verdict.Unknown, "too short: the parts were measured together for less than 1 s"},
+		{"for half a second", [][]byte{part("a", 0, 10, 100), half}, 1051.0 / 10, verdict.Unknown, "too short: the parts were measured together for less than 1 s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, tc.files...)
-			if got := r.Throughput.OfferedRecordsPerSecond; math.Abs(got-tc.offered) > 1e-9 {
+			if got := r.Throughput.OfferedRecordsPerSecond; math.Abs(got/tc.offered-1) > 1e-3 {
 				t.Errorf("%v records/s were offered, want %v", got, tc.offered)
 			}
 			if r.BoundBy.Limit != tc.limit || !strings.Contains(r.BoundBy.Evidence, tc.evidence) || !r.Valid {

@@ -1,0 +1,192 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// partSecond is one second of a part.
+type partSecond struct {
+	end    time.Duration // in common time: a whole second
+	phases stats.Phases
+	sample host.Sample // of its last intervals; zero: none came
+}
+
+// second returns the end of the second of common time that holds a window with that end.
+// Windows are cut at whole seconds of their load. Only the last one is shorter, and a slow run
+// file may hold one of several seconds: it belongs to the last of them.
+func (p *mergedPart) second(end time.Duration) time.Duration {
+	return (end + time.Second - 1).Truncate(time.Second) + p.shift
+}
+
+// read reads the part: all of it into its own fold, and each second of one that counts into
+// out.
+func (p *mergedPart) read(ctx context.Context) error {
+	p.fold = result.NewPartFold(p.header)
+	lines := p.lines()
+	var now *partSecond
+	give := func() {
+		if now == nil {
+			return
+		}
+		select {
+		case p.out <- now:
+		case <-ctx.Done():
+		}
+		now = nil
+	}
+	for {
+		if ctx.Err() != nil {
+			return nil // the cause of ctx has the reason
+		}
+		l, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			give()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch w := l.Window; {
+		case w != nil:
+			w.Outage = p.fold.MeasuredGap(w)
+			p.noteGap(w.Outage)
+			p.fold.AddWindow(*w)
+			if !p.counted {
+				continue // nobody takes its seconds
+			}
+			end := p.second(w.End)
+			p.place(w)
+			if now != nil && end > now.end {
+				give()
+			}
+			if now == nil {
+				now = &partSecond{end: end}
+			}
+			join(&now.phases[stats.PhaseOf(w.Warmup)], w)
+		case l.Sample != nil:
+			p.fold.AddSample(*l.Sample)
+			if now != nil { // it comes after the windows of its interval
+				now.sample.Add(*l.Sample)
+			}
+		case l.Start != nil:
+			p.fold.Begin(*l.Start)
+		case l.Trailer != nil:
+			p.fold.Finish(*l.Trailer)
+		}
+	}
+}
+
+// place shifts a window of the part to common time, and gives its partitions their numbers
+// among those of all parts. Events that only this part sees get its name.
+func (p *mergedPart) place(w *stats.Window) {
+	w.Shift(p.shift)
+	for i := range w.Events {
+		if e := &w.Events[i]; p.one && !ofCluster(e.Kind) {
+			e.Text = p.label() + ": " + e.Text
+		}
+	}
+	if p.topics == nil {
+		return
+	}
+	placed := make(map[int32]stats.Partition, len(w.Partitions))
+	for id, q := range w.Partitions {
+		placed[p.partition(id)] = q
+	}
+	w.Partitions = placed
+	for i := range w.Events {
+		w.Events[i].Partitions = slices.Clone(w.Events[i].Partitions)
+		for j, id := range w.Events[i].Partitions {
+			w.Events[i].Partitions[j] = p.partition(id)
+		}
+	}
+}
+
+// add merges the windows of one part into the second of all. A window of several seconds
+// begins at from here: the other parts have told of the seconds before.
+func (s *partSecond) add(p *mergedPart, o *partSecond, from time.Duration, same repeats) {
+	for i := range o.phases {
+		w := &o.phases[i]
+		if w.Seconds() <= 0 && w.Empty() {
+			continue
+		}
+		w.Start = max(w.Start, min(from, w.End))
+		w.Events = same.without(p, w.Events)
+		join(&s.phases[i], w)
+	}
+}
+
+// join merges a window that has no other owner.
+func join(to, w *stats.Window) {
+	if to.IsZero() {
+		*to = *w
+		return
+	}
+	to.Add(w)
+}
+
+// repeats finds events that several parts report: each of them looks at the cluster.
+type repeats map[eventKey]report
+
+type eventKey struct {
+	kind              stats.EventKind
+	broker, to        int32
+	count             int
+	partitions, words string
+}
+
+// report is the newest report of an event.
+type report struct {
+	part *mergedPart
+	at   time.Duration
+}
+
+// repeatedWithin is how far apart two parts may see one event: each looks once a second, and
+// their clocks may be off.
+const repeatedWithin = 2 * time.Second
+
+// mostReports bounds the memory for events.
+const mostReports = 10_000
+
+// without leaves out the events that another part has reported already.
+func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
+	kept := events[:0]
+	for _, e := range events {
+		if !ofCluster(e.Kind) {
+			kept = append(kept, e)
+			continue
+		}
+		key := eventKey{e.Kind, e.Broker, e.To, e.Count, fmt.Sprint(e.Partitions), e.Text}
+		if old, ok := r[key]; ok && old.part != p && (e.At-old.at).Abs() <= repeatedWithin {
+			continue
+		}
+		if len(r) >= mostReports {
+			maps.DeleteFunc(r, func(_ eventKey, old report) bool { return old.at < e.At-repeatedWithin })
+		}
+		if len(r) < mostReports {
+			r[key] = report{p, e.At}
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+// ofCluster reports whether every process that looks at the cluster sees the event.
+func ofCluster(kind stats.EventKind) bool {
+	switch kind {
+	case stats.LeaderMoved, stats.LeaderLost, stats.ISRShrank, stats.CatchingUp, stats.ISRGrew, stats.InSync,
+		stats.BrokerGone, stats.BrokerBack, stats.ControllerMoved:
+		return true
+	default:
+		return false
+	}
+}
