@@ -10,7 +10,7 @@ func newConsume(env *Env) *cobra.Command {
 	return newLoad(env, config.NewConsume, &cobra.Command{
 		Use:   "consume [flags]",
 		Short: "Consume records, measure, and say what the limit was",
-		Long: `Consume the records of a topic, measure throughput, lag and rebalances, and say
+		Long: `Consume the records of a topic, measure throughput, consumer lag and rebalances, and say
 what the limit was.
 
 Without --num-records and --duration kt reads all that was there when it began, and

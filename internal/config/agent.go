@@ -166,7 +166,7 @@ func (a *Agent) checkAddresses() error {
 	return errors.Join(errs...)
 }
 
-// loopback tells whether an address is one that only its own host reaches.
+// loopback reports whether an address is one that only its own host reaches.
 func loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)

@@ -39,7 +39,7 @@ var Groups = []string{
 	groupVerify, groupEvents, groupHosts, groupLimits, groupOutput, groupConfig,
 }
 
-// GroupOf is the group of a flag; "" for one that belongs to no group.
+// GroupOf returns the group of a flag; "" for one that belongs to no group.
 func GroupOf(f *pflag.Flag) string {
 	if g := f.Annotations[groupKey]; len(g) > 0 {
 		return g[0]
@@ -88,7 +88,7 @@ func isOnlyTyped(f *pflag.Flag) bool { return len(f.Annotations[onlyTyped]) > 0 
 // layered marks flags that a layer below the command line has set.
 const layered = "kt_layered"
 
-// typedOn tells whether a flag was given on the command line, and not by a file or
+// typedOn reports whether a flag was given on the command line, and not by a file or
 // the environment, which speak to every command.
 func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered]) == 0 }
 
@@ -113,7 +113,7 @@ func checkFormat(set *pflag.FlagSet, output *string, outputs []string, nearest N
 	return oneOf("output", *output, outputs, nearest)
 }
 
-// isForOthers tells whether a form comes from a file or the environment, which speak to
+// isForOthers reports whether a form comes from a file or the environment, which speak to
 // every command, and is one that only other commands have.
 func isForOthers(set *pflag.FlagSet, output string, outputs []string) bool {
 	every := slices.Concat(Outputs, ReportOutputs, TuneOutputs, ProbeOutputs)

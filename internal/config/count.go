@@ -26,7 +26,7 @@ func (c *count) Set(s string) error {
 	return err
 }
 
-// Type is the name of the type, for pflag.
+// Type returns the name of the type, for pflag.
 func (c *count) Type() string { return "number" }
 
 // Unfit returns the reason why a flag does not take a value, in a person's words instead

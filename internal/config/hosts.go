@@ -133,7 +133,7 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	return h
 }
 
-// named are the words of a list that are not empty: a variable that is not set names
+// named returns the words of a list that are not empty: a variable that is not set names
 // nobody.
 func named(words []string) (out []string) {
 	for _, word := range words {

@@ -34,7 +34,7 @@ type System struct {
 	Warn func(text string) // takes warnings; may be nil
 }
 
-// envName is the environment variable of a flag: KT_BOOTSTRAP_SERVER for
+// envName returns the environment variable of a flag: KT_BOOTSTRAP_SERVER for
 // --bootstrap-server.
 func envName(flag string) string {
 	return envPrefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
@@ -257,7 +257,7 @@ func (l *layers) decode(name string, data []byte, known []string) (*viper.Viper,
 	return flat, errors.Join(errs...)
 }
 
-// allFlags are the names of the flags of every command, sorted.
+// allFlags returns the names of the flags of every command, sorted.
 func allFlags() []string {
 	var names []string
 	for _, c := range commands {
@@ -272,7 +272,7 @@ func allFlags() []string {
 	return slices.Compact(names)
 }
 
-// sections are the names of the commands that may have a section in the file.
+// sections returns the names of the commands that may have a section in the file.
 func sections() []string {
 	names := slices.Collect(maps.Keys(otherCommands))
 	for _, c := range commands {
@@ -281,7 +281,7 @@ func sections() []string {
 	return names
 }
 
-// flagNames are the flags that a file or the environment may set, sorted.
+// flagNames returns the flags that a file or the environment may set, sorted.
 func flagNames(set *pflag.FlagSet) []string {
 	var names []string
 	set.VisitAll(func(f *pflag.Flag) {

@@ -114,7 +114,7 @@ func flat(err error) []error {
 	return all
 }
 
-// value is what a flag of this command is set to, as text.
+// value returns what a flag of this command is set to, as text.
 func (b *builder) value(flag string) string { return b.f.set.Lookup(flag).Value.String() }
 
 func (b *builder) given(flag string) bool { return b.from[flag] != fromDefault }
@@ -123,7 +123,7 @@ func (b *builder) warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// deprecated is the sentence of Kafka's own tool: its producer test and its consumer
+// deprecated returns the sentence of Kafka's own tool: its producer test and its consumer
 // test do not have the same.
 func (b *builder) deprecated(old, name string) {
 	if old == "messages" || old == "consumer.config" {
@@ -145,7 +145,7 @@ func (b *builder) ignored() {
 	}
 }
 
-// chosen is the one that is given of several flags that exclude each other; "" when
+// chosen returns the one that is given of several flags that exclude each other; "" when
 // none is. One of a higher layer wins, as it would if they were one flag; two of
 // the same layer contradict each other. Flags that the command does not have are
 // not given.
@@ -190,7 +190,7 @@ func (b *builder) checkVerify() {
 	}
 }
 
-// output is the form of the result; "": the screen, or text.
+// output returns the form of the result; "": the screen, or text.
 func (b *builder) output() string {
 	if b.f.fps < 1 || b.f.fps > 30 {
 		b.bad("--fps %d: it must be from 1 to 30", b.f.fps)

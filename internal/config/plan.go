@@ -45,7 +45,7 @@ func (b *builder) plan() plan.Plan {
 	return p
 }
 
-// clientCount is a number of producers or consumers. One at a time there is one,
+// clientCount returns a number of producers or consumers. One at a time there is one,
 // unless the number was given in the same layer or above.
 func (b *builder) clientCount(flag string, n int) int {
 	if b.oneAtATime && b.from[flag] < b.from["one-at-a-time"] {
@@ -69,7 +69,7 @@ func (b *builder) topic() plan.Topic {
 	return t
 }
 
-// bootstrap is the list of brokers; none: the one inside kt. A list that is given and
+// bootstrap returns the list of brokers; none: the one inside kt. A list that is given and
 // names nobody is an error: it is a variable that was not set, and not a wish for the
 // embedded broker.
 func (b *builder) bootstrap() []string {

@@ -66,7 +66,7 @@ func (b *builder) javaProperties() {
 	b.ownFlags()
 }
 
-// belongs tells whether a property that was given with a flag is one of the client's.
+// belongs reports whether a property that was given with a flag is one of the client's.
 // Which flag is for one of them alone its name tells. One that neither client has goes
 // to the one that has a name like it, which will refuse it and say so.
 func (b *builder) belongs(c *client, flag, property string) bool {
@@ -183,7 +183,7 @@ func (b *builder) own(c *client, flag, property, value string) {
 	}
 }
 
-// bytes is a number of bytes as Java writes it. -1 means something for some
+// bytes returns a number of bytes as Java writes it. -1 means something for some
 // properties; those that it does not will say so.
 func (b *builder) bytes(flag, text string) string {
 	if !b.given(flag) || text == "-1" {

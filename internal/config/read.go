@@ -9,7 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// read is how records are read. What there is a Java property for may also be given
+// read returns how records are read. What there is a Java property for may also be given
 // as one: it counts as kt's own flag for it would, in the layer in which it stands.
 func (b *builder) read() plan.Read {
 	f := b.f
@@ -36,7 +36,7 @@ func (b *builder) chooseTopic(p *plan.Plan) {
 	}
 }
 
-// group is the group to read in, "" for none, and whether the user named it.
+// group returns the group to read in, "" for none, and whether the user named it.
 func (b *builder) group() (id string, own bool) {
 	const property = "group.id"
 	without := b.chosen("group", "no-group") == "no-group"
@@ -70,7 +70,7 @@ func (b *builder) groupOnly() {
 	}
 }
 
-// commit is how offsets are committed. enable.auto.commit tells whether the client
+// commit returns how offsets are committed. enable.auto.commit tells whether the client
 // does it; it cannot tell the other ways apart.
 func (b *builder) commit(group string, own bool) plan.Commit {
 	const property = "enable.auto.commit"
@@ -104,7 +104,7 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 	return how
 }
 
-// start is where reading begins. auto.offset.reset can say less than --from: it is
+// start returns where reading begins. auto.offset.reset can say less than --from: it is
 // set too where it can, for it counts again when an offset is out of range.
 func (b *builder) start() plan.From {
 	const property = "auto.offset.reset"
@@ -139,7 +139,7 @@ func (b *builder) start() plan.From {
 	return from
 }
 
-// readTime is the time that a flag tells; a bare number is milliseconds.
+// readTime returns the time that a flag tells; a bare number is milliseconds.
 func (b *builder) readTime(flag, text string) plan.Duration {
 	if text == "" {
 		return 0

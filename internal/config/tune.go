@@ -188,7 +188,7 @@ func (t *Tune) fits() error {
 	return errors.Join(errs...)
 }
 
-// applying are the actions that --yes goes with: also --dry-run, where --apply is given too.
+// applying returns the actions that --yes goes with: also --dry-run, where --apply is given too.
 func (t *Tune) applying() []string {
 	if *t.asked[ActionApply] {
 		return []string{ActionApply, ActionDryRun}
@@ -196,7 +196,7 @@ func (t *Tune) applying() []string {
 	return []string{ActionApply}
 }
 
-// outputsOf are the forms of output that an action has.
+// outputsOf returns the forms of output that an action has.
 func outputsOf(action string) []string {
 	switch action {
 	case ActionCheck:
@@ -207,7 +207,7 @@ func outputsOf(action string) []string {
 	return []string{"text"}
 }
 
-// Again are the flags that were typed and say what is checked, as they are typed once
+// Again returns the flags that were typed and say what is checked, as they are typed once
 // more: an --apply after a --check is to look at the same machine in the same way. A pid that is not
 // 0 takes the place of --pid and --unit.
 func (t *Tune) Again(pid int) string {
@@ -233,7 +233,7 @@ func (t *Tune) Again(pid int) string {
 	return b.String()
 }
 
-// Quoted is a value as a shell takes it.
+// Quoted returns a value as a shell takes it.
 func Quoted(value string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./,:=@%+-", r)

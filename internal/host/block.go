@@ -25,7 +25,7 @@ type Disk struct {
 	Stable bool
 }
 
-// Queue is the name of an attribute of the disk's queue in the tree:
+// Queue returns the name of an attribute of the disk's queue in the tree:
 // "sys/block/sda/queue/scheduler".
 func (d Disk) Queue(attribute string) string { return blockDir(d.Name, "queue", attribute) }
 
@@ -65,12 +65,12 @@ func (f FS) StorageOf(m Mount) (Storage, error) {
 	return f.below(device, devices...)
 }
 
-// blockDir is a name in the folder of a disk.
+// blockDir returns a name in the folder of a disk.
 func blockDir(disk string, more ...string) string {
 	return path.Join(append([]string{"sys/block", disk}, more...)...)
 }
 
-// blockDevice is the name of the disk or partition with a number: "8:1" is "sda1".
+// blockDevice returns the name of the disk or partition with a number: "8:1" is "sda1".
 func (f FS) blockDevice(number string) (string, error) {
 	disks, err := f.Names("sys/block")
 	if err != nil {
@@ -96,7 +96,7 @@ func (f FS) partitions(disk string) ([]string, error) {
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, disk) }), err
 }
 
-// diskOf is the disk of a partition, and a disk itself; "" for neither.
+// diskOf returns the disk of a partition, and a disk itself; "" for neither.
 func (f FS) diskOf(device string) string {
 	if f.Exists(blockDir(device)) {
 		return device
@@ -140,7 +140,7 @@ func (f FS) below(device string, devices ...string) (Storage, error) {
 	return s, nil
 }
 
-// layer is what kind of device lies over others, "" for a disk.
+// layer returns what kind of device lies over others, "" for a disk.
 func (f FS) layer(disk string) string {
 	switch {
 	case f.Exists(blockDir(disk, "md")):
@@ -160,7 +160,7 @@ func (f FS) layer(disk string) string {
 	return ""
 }
 
-// mapped is which program made a device of the device mapper: each begins the
+// mapped returns which program made a device of the device mapper: each begins the
 // device's UUID with its own mark.
 func mapped(uuid string) string {
 	if part, rest, ok := strings.Cut(uuid, "-"); ok && strings.HasPrefix(part, "part") {

@@ -30,7 +30,7 @@ type Ethernet struct {
 	Stats                                map[string]int64 // the driver's own: "bw_in_allowance_exceeded" …
 }
 
-// SystemCalls are the answers of the machine that kt runs on, with paths below
+// SystemCalls returns the answers of the machine that kt runs on, with paths below
 // root. NICs are those of the network namespace that kt is in. Each answer
 // takes well under a millisecond, but for a file system whose server does not answer.
 func SystemCalls(root string) Calls { return systemCalls{root} }

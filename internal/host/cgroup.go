@@ -9,7 +9,7 @@ import (
 
 const cgroupRoot = "sys/fs/cgroup"
 
-// upwards is a cgroup's path and those of the ones around it: /a/b, /a, /.
+// upwards returns a cgroup's path and those of the ones around it: /a/b, /a, /.
 func upwards(p string) []string {
 	// Cleaning keeps a path in "..", as a namespace shows it, within the tree.
 	p = path.Clean("/" + p)

@@ -94,7 +94,7 @@ func parseCgroups(text string) ([]group, error) {
 	return groups, nil
 }
 
-// mounted are the folders of a group and those around it, the innermost first.
+// mounted returns the folders of a group and those around it, the innermost first.
 // Version 1 has a folder for each controller, or for those that are mounted
 // together; version 2 has the root for itself, or a folder in it beside them.
 func (f FS) mounted(g group, controller string) []string {

@@ -31,7 +31,7 @@ func (f FS) Counters() Counters {
 // cpuTimes are the columns of the line "cpu" in proc/stat.
 var cpuTimes = []string{"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"}
 
-// CPUTimes are the jiffies of all CPUs since the machine started, as in Counters, with all
+// CPUTimes returns the jiffies of all CPUs since the machine started, as in Counters, with all
 // time as "total"; nil where they cannot be read. Guests' time is not added to it: the
 // kernel counts it as user time too.
 func (f FS) CPUTimes() map[string]int64 {

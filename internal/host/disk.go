@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// disk is what the tree tells of a disk.
+// disk returns what the tree tells of a disk.
 func (f FS) disk(name string) Disk {
 	d := Disk{Name: name, Model: f.model(name), Serial: f.serial(name)}
 	rotational, _ := f.Number(d.Queue("rotational"))
@@ -40,7 +40,7 @@ func (f FS) disk(name string) Disk {
 	return d
 }
 
-// shared tells that another virtio disk has the same serial number: it is whatever
+// shared reports whether another virtio disk has the same serial number: it is whatever
 // the host was told, and may be the same word for all.
 func (f FS) shared(name, serial string) bool {
 	for _, file := range f.Glob("sys/block/*/serial") {
@@ -52,7 +52,7 @@ func (f FS) shared(name, serial string) bool {
 	return false
 }
 
-// model is the maker's name for it. SCSI has the maker in a file of its own, which
+// model returns the maker's name for it. SCSI has the maker in a file of its own, which
 // says nothing for ATA disks; virtio has a number there.
 func (f FS) model(name string) string {
 	model, err := f.Text(blockDir(name, "device/model"))
@@ -67,7 +67,7 @@ func (f FS) model(name string) string {
 	return strings.TrimSpace(vendor + " " + model)
 }
 
-// serial is the maker's number for it.
+// serial returns the maker's number for it.
 func (f FS) serial(name string) string {
 	for _, file := range []string{"device/serial", "serial"} { // NVMe, virtio
 		if s, err := f.Text(blockDir(name, file)); err == nil && s != "" {
@@ -84,7 +84,7 @@ func (f FS) serial(name string) string {
 	return strings.Trim(string(page[:min(length, len(page))]), " \x00")
 }
 
-// udevPattern is a value between quotation marks as a udev rule compares it. A
+// udevPattern returns a value between quotation marks as a udev rule compares it. A
 // value is a pattern there, and a quotation mark ends it: whatever is not known to
 // stand for itself becomes "?", which stands for any one byte. It is not ok when
 // nothing is left to tell values apart.

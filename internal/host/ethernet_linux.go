@@ -137,7 +137,7 @@ const (
 	mostNames  = 8192 // of a set: more is no answer that kt believes
 )
 
-// names are the strings of a set, and room for how many the next answer needs.
+// names returns the strings of a set, and room for how many the next answer needs.
 func (e ethtool) names(set uint32) (names []string, room int, err error) {
 	w, err := e.words(unix.ETHTOOL_GSSET_INFO, 4, 0, 1<<set, 0) // reserved, mask (64 bits), then the length
 	if err != nil {

@@ -59,7 +59,7 @@ func (f *Facts) ask(name string, read func() error) {
 	}
 }
 
-// machine is the maker and model in the firmware's tables, or the model in the
+// machine returns the maker and model in the firmware's tables, or the model in the
 // device tree, which ARM boards have instead.
 func (f FS) machine() (string, error) {
 	product, err := f.Text("sys/class/dmi/id/product_name")

@@ -8,7 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
-// RunsKafka tells whether a process with these words on its command line is Kafka's
+// RunsKafka reports whether a process with these words on its command line is Kafka's
 // server: Apache's class, or Confluent's wrapper around it.
 func (f FS) RunsKafka(pid int, args []string) bool {
 	if len(args) == 0 || path.Base(args[0]) != "java" {
@@ -22,7 +22,7 @@ func (f FS) RunsKafka(pid int, args []string) bool {
 	return main == "kafka.Kafka" || main == "io.confluent.support.metrics.SupportedKafka"
 }
 
-// PerfFiles are the files in which a JVM may publish its figures, in the /tmp that it
+// PerfFiles returns the files in which a JVM may publish its figures, in the /tmp that it
 // sees first. Anybody may leave such a file: one of another user is not the JVM's.
 func (f FS) PerfFiles(pid int) []string {
 	inner := f.InnerPID(pid)

@@ -100,7 +100,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// Mounts are the file systems that this process sees, in the order in which they
+// Mounts returns the file systems that this process sees, in the order in which they
 // were mounted.
 func (f FS) Mounts() ([]Mount, error) {
 	text, err := f.Read("proc/self/mountinfo")
@@ -110,7 +110,7 @@ func (f FS) Mounts() ([]Mount, error) {
 	return ParseMounts(string(text))
 }
 
-// MountOf is the mount that a path is in: of those on its way the longest, and of
+// MountOf returns the mount that a path is in: of those on its way the longest, and of
 // several in one place the last. Links in the path are not followed.
 func MountOf(mounts []Mount, p string) (Mount, bool) {
 	var best Mount
@@ -123,14 +123,14 @@ func MountOf(mounts []Mount, p string) (Mount, bool) {
 	return best, found
 }
 
-// within tells whether a path is a folder or in it: /data holds /data/a, but not
+// within reports whether a path is a folder or in it: /data holds /data/a, but not
 // /database.
 func within(dir, p string) bool {
 	dir, p = Rel(dir), Rel(p)
 	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
 }
 
-// Option is the value of an option, of this mount or of its file system: "" for
+// Option returns the value of an option, of this mount or of its file system: "" for
 // one without a value.
 func (m Mount) Option(name string) (value string, ok bool) {
 	for _, list := range [][]string{m.Options, m.Super} {

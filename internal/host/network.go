@@ -7,7 +7,7 @@ import (
 
 const classNet = "sys/class/net"
 
-// NICs are the interfaces whose bytes leave the machine, each byte
+// NICs returns the interfaces whose bytes leave the machine, each byte
 // counted once. Where there is hardware, those are the interfaces with a device
 // behind them: a bridge, a bond, a VLAN or a container's veth would count the
 // same bytes again. A container sees no hardware, so there every interface
@@ -39,7 +39,7 @@ func (f FS) isLoopback(name string) bool {
 	return err == nil && t == 772
 }
 
-// networkSpeed is the sum of the speeds of those interfaces that are up, in bits
+// networkSpeed returns the sum of the speeds of those interfaces that are up, in bits
 // a second. It is 0, not known, as soon as one of them does not tell its own: a
 // sum without it would make a network look full that is not. Wireless and
 // virtual interfaces commonly do not tell.

@@ -77,7 +77,7 @@ func (f FS) Process(pid int) (Process, error) {
 	return p, nil
 }
 
-// procFile is a file of a process; 0 is the process that reads.
+// procFile returns a file of a process; 0 is the process that reads.
 func procFile(pid int, name string) string {
 	if pid == 0 {
 		return path.Join("proc/self", name)
@@ -85,7 +85,7 @@ func procFile(pid int, name string) string {
 	return path.Join("proc", strconv.Itoa(pid), name)
 }
 
-// gone is an error that is [fs.ErrNotExist] also when the process ended between
+// gone returns an error that is [fs.ErrNotExist] also when the process ended between
 // opening a file and reading it.
 func gone(err error) error {
 	if errors.Is(err, syscall.ESRCH) {
@@ -94,7 +94,7 @@ func gone(err error) error {
 	return err
 }
 
-// startOf is the start in a stat file: its 22nd field. The second is the program's
+// startOf returns the start in a stat file: its 22nd field. The second is the program's
 // name in parentheses, in which there may be anything, also parentheses.
 func startOf(stat string) (int64, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
@@ -104,7 +104,7 @@ func startOf(stat string) (int64, error) {
 	return strconv.ParseInt(fields[19], 10, 64)
 }
 
-// effectiveUID is the second number of the line "Uid: real effective saved fs".
+// effectiveUID returns the second number of the line "Uid: real effective saved fs".
 func (f FS) effectiveUID(pid int) (int, error) {
 	line, err := f.status(pid, "Uid")
 	if err != nil {
@@ -117,7 +117,7 @@ func (f FS) effectiveUID(pid int) (int, error) {
 	return strconv.Atoi(ids[1])
 }
 
-// status is a value in a process's status file: "Uid", "NSpid", "Cpus_allowed_list".
+// status returns a value in a process's status file: "Uid", "NSpid", "Cpus_allowed_list".
 func (f FS) status(pid int, name string) (string, error) {
 	text, err := f.Text(procFile(pid, "status"))
 	if err != nil {
@@ -131,7 +131,7 @@ func (f FS) status(pid int, name string) (string, error) {
 	return "", fmt.Errorf("%s has no %s: %w", procFile(pid, "status"), name, fs.ErrNotExist)
 }
 
-// InnerPID is the PID that a process has in the innermost namespace that it is in:
+// InnerPID returns the PID that a process has in the innermost namespace that it is in:
 // its own, in a container; pid itself where the kernel does not tell.
 func (f FS) InnerPID(pid int) int {
 	line, _ := f.status(pid, "NSpid") // outermost first
@@ -143,7 +143,7 @@ func (f FS) InnerPID(pid int) int {
 	return pid
 }
 
-// unitOf is the systemd service in a cgroup file. systemd keeps its tree under
+// unitOf returns the systemd service in a cgroup file. systemd keeps its tree under
 // version 2, or in version 1 in a hierarchy of its own.
 func unitOf(cgroups string) string {
 	groups, _ := parseCgroups(cgroups) // what is read up to a broken line will do
@@ -158,7 +158,7 @@ func unitOf(cgroups string) string {
 	return ""
 }
 
-// serviceIn is the last service in a path. A scope in a service is what the service
+// serviceIn returns the last service in a path. A scope in a service is what the service
 // started on someone's behalf, and what is below user@1000.service belongs to that
 // user's own systemd: the machine's drop-ins reach neither.
 func serviceIn(p string) string {
@@ -176,7 +176,7 @@ func serviceIn(p string) string {
 	return unit
 }
 
-// Limits are a process's resource limits under the kernel's names: "Max open
+// Limits returns a process's resource limits under the kernel's names: "Max open
 // files". pid 0 is kt itself.
 func (f FS) Limits(pid int) (map[string]Limit, error) {
 	name := procFile(pid, "limits")

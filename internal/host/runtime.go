@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gcCPU is the processor time that the garbage collector took, in seconds. The
+// gcCPU returns the processor time that the garbage collector took, in seconds. The
 // runtime brings it up to date at the end of a collection, so that the time of a
 // long one falls into the interval in which it ended.
 func gcCPU() func() (float64, error) {
@@ -47,7 +47,7 @@ func (p *pauses) longest() time.Duration {
 	return longest
 }
 
-// longestSince is the upper bound of the highest bucket that has grown: the
+// longestSince returns the upper bound of the highest bucket that has grown: the
 // pause was at most that long, to about a tenth. was is nil at first.
 func longestSince(was []uint64, h *metrics.Float64Histogram) time.Duration {
 	for i, n := range slices.Backward(h.Counts) {

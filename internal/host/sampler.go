@@ -48,7 +48,7 @@ func newSampler(since func() time.Duration, from meters) *Sampler {
 	return s
 }
 
-// Sample is the time since the Sample before it, or since NewSampler. at, from
+// Sample returns the time since the Sample before it, or since NewSampler. at, from
 // the start of the run, is what it is labelled with; the rates are computed from
 // the moments at which the counters were really read.
 func (s *Sampler) Sample(at time.Duration) Sample {

@@ -24,7 +24,7 @@ var sysctlDirs = []string{
 
 const sysctlConf = "etc/sysctl.conf"
 
-// Sysctls are the kernel settings that files set, by key, in the order in which
+// Sysctls returns the kernel settings that files set, by key, in the order in which
 // systemd-sysctl reads them: the last one wins. Files are ordered by their base
 // names over all folders; of two with one name the folder named first in
 // sysctl.d(5) wins and the other is not read. /etc/sysctl.conf comes last, as
@@ -50,7 +50,7 @@ func (f FS) Sysctls() (map[string][]Sysctl, error) {
 // sysctlFile is a file and where links from it lead: what to read.
 type sysctlFile struct{ name, content string }
 
-// sysctlFiles are the files that are read, in order.
+// sysctlFiles returns the files that are read, in order.
 func (f FS) sysctlFiles() (files []sysctlFile, problems []error) {
 	first := make(map[string]string) // by base name
 	for _, dir := range sysctlDirs {
@@ -79,7 +79,7 @@ func (f FS) sysctlFiles() (files []sysctlFile, problems []error) {
 	return files, problems
 }
 
-// follow is the file that a link leads to, within the tree: an absolute link in
+// follow returns the file that a link leads to, within the tree: an absolute link in
 // another machine's root means a file there, not here.
 func (f FS) follow(name string) string {
 	for range 40 { // as many as the kernel follows
@@ -148,13 +148,13 @@ func (f FS) byKey(lines []sysctlLine) map[string][]Sysctl {
 	return all
 }
 
-// SysctlFile is the file of a kernel setting: "proc/sys/vm/swappiness". A slash in
+// SysctlFile returns the file of a kernel setting: "proc/sys/vm/swappiness". A slash in
 // a key stands for a dot in a name: "net.ipv4.conf.eth0/200.forwarding".
 func SysctlFile(key string) string { return "proc/sys/" + swapDots.Replace(sysctlKey(key)) }
 
 var swapDots = strings.NewReplacer(".", "/", "/", ".")
 
-// sysctlKey is a key with dots where folders end. It may be written with slashes
+// sysctlKey returns a key with dots where folders end. It may be written with slashes
 // there: which of the two comes first is the one that is meant.
 func sysctlKey(key string) string {
 	key = strings.Trim(key, "/.")

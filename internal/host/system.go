@@ -59,7 +59,7 @@ func NewSampler(start time.Time) *Sampler {
 	return s
 }
 
-// systemMeters are the meters of the machine that kt runs on.
+// systemMeters returns the meters of the machine that kt runs on.
 func systemMeters(interfaces []string) meters {
 	self := &process.Process{Pid: int32(os.Getpid())}
 	return meters{
@@ -77,7 +77,7 @@ func systemMeters(interfaces []string) meters {
 	}
 }
 
-// ProcessCPU is the user and system time of this process since it began, in seconds. It
+// ProcessCPU returns the user and system time of this process since it began, in seconds. It
 // asks the kernel itself, not gopsutil: getrusage counts microseconds on Linux and
 // macOS, where gopsutil reads ticks of 10 ms from /proc, which is 4 % of an interval of
 // 250 ms.
@@ -89,7 +89,7 @@ func ProcessCPU() (float64, error) {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, nil
 }
 
-// hostCPU is the time in which the machine's CPUs did something. Time that a
+// hostCPU returns the time in which the machine's CPUs did something. Time that a
 // hypervisor stole counts: kt could not have had it. Waiting for a disk does
 // not, nor guest time, which user time holds already.
 func hostCPU() (float64, error) {

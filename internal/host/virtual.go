@@ -2,7 +2,7 @@ package host
 
 import "strings"
 
-// Container is which container runtime left its mark in the tree: "kubernetes",
+// Container returns which container runtime left its mark in the tree: "kubernetes",
 // "podman", "docker", or "" for none. A small virtual machine that was made from an
 // image has the mark too, but it also sees the kernel's own threads, and the mounts of
 // the machine's first process; a container that is shown the machine's processes has
@@ -27,7 +27,7 @@ func (f FS) Container() string {
 	return ""
 }
 
-// Virtual is the kind of virtual machine that this is, as its firmware or its CPU
+// Virtual returns the kind of virtual machine that this is, as its firmware or its CPU
 // says: "kvm", "xen", "vmware", "hyperv", "virtual" for another, "" for none that
 // tells.
 func (f FS) Virtual() string {

@@ -45,7 +45,7 @@ type laneID struct {
 
 func (l *Lane) id() laneID { return laneID{l.Producer, l.Partition} }
 
-// Unknown is how many records were sent and never answered.
+// Unknown returns how many records were sent and never answered.
 func (l *Lane) Unknown() int64 { return l.Issued - l.Acknowledged.Count() - l.Failed.Count() }
 
 // StartOffset returns the offset of a partition from which on the run's records are,
@@ -65,11 +65,11 @@ func (b *Book) StartEpoch(partition int32) int32 {
 	return -1
 }
 
-// unordered tells whether the client may write records in another order than it
+// unordered reports whether the client may write records in another order than it
 // was given them: it sends again, and the brokers do not look at the order.
 func (b *Book) unordered() bool { return !b.Idempotent && b.Retries }
 
-// check tells whether a lane is one that a Producer can give.
+// check reports whether a lane is one that a Producer can give.
 func (l *Lane) check() error {
 	if l.Producer >= MaxProducers || l.Partition < 0 || l.Issued < 0 || l.Issued > maxSeq || l.LastOffset < -1 {
 		return fmt.Errorf("producer %d, partition %d, %d records and offset %d are not those of a lane",
@@ -87,7 +87,7 @@ func (l *Lane) check() error {
 	return nil
 }
 
-// check tells whether the ranges are a set of numbers below issued.
+// check reports whether the ranges are a set of numbers below issued.
 func (rs Ranges) check(issued int64) error {
 	end := int64(0)
 	for _, r := range rs {
@@ -99,7 +99,7 @@ func (rs Ranges) check(issued int64) error {
 	return nil
 }
 
-// exact is the ranges without holes.
+// exact returns the ranges without holes.
 func (rs Ranges) exact() Ranges {
 	for i, r := range rs {
 		if !r.exact() { // rare, so the copy is

@@ -49,7 +49,7 @@ func (b *Book) compare(l *Lane, log *Log) finding {
 	return c.finding
 }
 
-// unseen is the numbers that may lie at offsets that were not looked at: those
+// unseen returns the numbers that may lie at offsets that were not looked at: those
 // before the first one read if the reading began after the start of the run, those
 // after the last if it did not go on to the lane's end, and gaps across offsets that
 // were skipped. Where the client may write in the wrong order, so may their
@@ -80,7 +80,7 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	return union(set)
 }
 
-// zones is where some set has holes.
+// zones returns where some set has holes.
 func zones(sets ...Ranges) Ranges {
 	var all Ranges
 	for _, set := range sets {
@@ -172,7 +172,7 @@ func (c *comparison) inZone(z Range, missing Ranges) {
 	}
 }
 
-// within is how many numbers of the set lie in a zone, or in a part of a range
+// within returns how many numbers of the set lie in a zone, or in a part of a range
 // without holes.
 func within(rs Ranges, z Range) int64 {
 	var n int64

@@ -39,7 +39,7 @@ type header struct {
 	Retries    bool    `json:"retries"`
 }
 
-// end tells that a file is whole.
+// end reports whether a file is whole.
 type end struct {
 	Lanes int    `json:"lanes"`
 	Sum   string `json:"crc32c"` // of all lines before, as 8 hexadecimal digits
@@ -211,7 +211,7 @@ func (b *Book) add(l *Lane, seen map[laneID]bool) error {
 	return nil
 }
 
-// check tells whether the last line goes with what came before, of which wrong is
+// check reports whether the last line goes with what came before, of which wrong is
 // the first line that made no sense.
 func (e *end) check(sum uint32, lanes int, wrong error, rest *bufio.Reader) error {
 	switch {

@@ -49,12 +49,12 @@ type found struct {
 	votes int64
 }
 
-// newLog is the empty account of a partition.
+// newLog returns the empty account of a partition.
 func newLog(run uint64, partition int32, limit int) *Log {
 	return &Log{run: run, partition: partition, limit: limit, found: unread(-1)}
 }
 
-// unread is the account of a reading that begins at an offset.
+// unread returns the account of a reading that begins at an offset.
 func unread(begin int64) found { return found{begin: begin, skipped: -1, end: -1, last: -1, epoch: -1} }
 
 // Tip is the newest record that was read of those that one leader wrote. Two logs
@@ -313,5 +313,5 @@ func (l *Log) vote(run uint64) {
 	}
 }
 
-// nextOffset is the offset that would be read next.
+// nextOffset returns the offset that would be read next.
 func (l *Log) nextOffset() int64 { return max(l.next, l.last+1) }

@@ -52,7 +52,7 @@ func NewProducer(number uint16) *Producer {
 	return p
 }
 
-// Next is the sequence number of the next record for a partition: 0, 1, 2 and so on.
+// Next returns the sequence number of the next record for a partition: 0, 1, 2 and so on.
 func (p *Producer) Next(partition int32) int64 {
 	l := p.lane(partition)
 	if l == nil {
@@ -114,7 +114,7 @@ func (p *Producer) EndTransaction(committed bool) {
 	}
 }
 
-// Outstanding is how many records of a partition wait for their outcome, or up to
+// Outstanding returns how many records of a partition wait for their outcome, or up to
 // 15 more; 0 is exact. Any goroutine may ask, and the answer may be old by the time
 // it is there.
 func (p *Producer) Outstanding(partition int32) int64 {
@@ -151,7 +151,7 @@ func (p *Producer) grow(partition int32) *lane {
 	return l
 }
 
-// Lanes is what the producer wrote, by partition. It is called once both goroutines
+// Lanes returns what the producer wrote, by partition. It is called once both goroutines
 // are done: when the client is closed.
 func (p *Producer) Lanes() []Lane {
 	var all []Lane

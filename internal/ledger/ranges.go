@@ -20,7 +20,7 @@ type Ranges []Range
 // range a lane, so this is exact up to 500 outages.
 const maxRanges = 512
 
-// Count is how many numbers are in the range.
+// Count returns how many numbers are in the range.
 func (r Range) Count() int64 { return r.To - r.From - r.Holes }
 
 func (r Range) exact() bool { return r.Holes == 0 }
@@ -49,7 +49,7 @@ func (r *Range) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Count is how many numbers are in the set.
+// Count returns how many numbers are in the set.
 func (rs Ranges) Count() int64 {
 	var n int64
 	for _, r := range rs {
@@ -117,7 +117,7 @@ func (rs *Ranges) fold() {
 
 // The functions below work on exact ranges only.
 
-// intersect is what is in both sets.
+// intersect returns what is in both sets.
 func intersect(a, b Ranges) Ranges {
 	var both Ranges
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -133,7 +133,7 @@ func intersect(a, b Ranges) Ranges {
 	return both
 }
 
-// subtract is what is in a and not in b.
+// subtract returns what is in a and not in b.
 func subtract(a, b Ranges) Ranges {
 	if len(b) == 0 {
 		return a

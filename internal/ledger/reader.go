@@ -17,7 +17,7 @@ func NewReader(run uint64) *Reader {
 	return &Reader{run: run, limit: maxRanges, logs: make(map[int32]*Log)}
 }
 
-// Log is the account of a partition. It is always the same one, whichever consumer
+// Log returns the account of a partition. It is always the same one, whichever consumer
 // reads the partition.
 func (r *Reader) Log(partition int32) *Log {
 	r.mu.Lock()

@@ -101,7 +101,7 @@ func mix(sum uint32, length int, next []byte) uint32 {
 	return uint32(x>>32) ^ uint32(x)
 }
 
-// checksum is the CRC-32C of the value behind the sum and of the key. It starts from
+// checksum returns the CRC-32C of the value behind the sum and of the key. It starts from
 // the checksum of the headers and the length of the value.
 func checksum(value []byte, a Around) uint32 {
 	sum := crc32.Update(mix(a.Headers, len(value), a.Key), crcTable, value[atRun:])
@@ -111,7 +111,7 @@ func checksum(value []byte, a Around) uint32 {
 	return sum
 }
 
-// Time is the timestamp of the record.
+// Time returns the timestamp of the record.
 func (s *Stamp) Time() time.Time { return time.UnixMilli(s.millis()) }
 
 func (s *Stamp) millis() int64 { return s.Due / int64(time.Millisecond) }

@@ -53,7 +53,7 @@ type Verdict struct {
 	// had been cut off below what was read. What the last reading found counts.
 	ReadAgain int64 `json:"read_again,omitempty"`
 
-	// Inexact tells that some lane had more than it can remember: the counts of
+	// Inexact reports whether some lane had more than it can remember: the counts of
 	// what is certain are then too low, and Undecided and LateUndecided hold the
 	// rest.
 	Inexact bool `json:"inexact,omitempty"`
@@ -63,11 +63,11 @@ type Verdict struct {
 	// than half.
 	OtherRun string `json:"other_run,omitempty"`
 
-	// OfAnotherRun tells that the book does not belong to what was read, by the rule of
+	// OfAnotherRun reports whether the book does not belong to what was read, by the rule of
 	// Verify, so that nothing was compared: what counts as lost was never there.
 	OfAnotherRun bool `json:"of_another_run,omitempty"`
 
-	// RepeatsAllowed tells that the client's settings allow records to be duplicated
+	// RepeatsAllowed reports whether the client's settings allow records to be duplicated
 	// and reordered: it sends again, and the brokers do not look.
 	RepeatsAllowed bool `json:"repeats_allowed,omitempty"`
 
@@ -195,7 +195,7 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	return most
 }
 
-// missing is how many numbers below next were not read.
+// missing returns how many numbers below next were not read.
 func (lane *readLane) missing() int64 {
 	var n int64
 	for i := range lane.gaps {

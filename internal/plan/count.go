@@ -56,7 +56,7 @@ func wholeIfNear(v float64) float64 {
 // grouped is a number whose thousands are set apart.
 var grouped = regexp.MustCompile(`^-?\d{1,3}([,_]\d{3})+(\.\d+)?$`)
 
-// ungrouped is a number without the marks between its thousands.
+// ungrouped returns a number without the marks between its thousands.
 func ungrouped(s string) string {
 	s = strings.TrimSpace(s)
 	if grouped.MatchString(s) {

@@ -36,7 +36,7 @@ func (l Load) Pacer(shard, shards int, meanBytes float64, seed int64) Pacer {
 	return &uniform{k: float64(shard), step: float64(shards), perNano: 1e9 / rate, left: count}
 }
 
-// dueBefore is how many records of a uniform schedule are due before d: rate × d,
+// dueBefore returns how many records of a uniform schedule are due before d: rate × d,
 // rounded up; 0, no limit, when d is 0. It is counted here once, for the due time
 // of the first record after the end may come out just below the end in float64.
 func dueBefore(d time.Duration, rate float64) int64 {
@@ -51,7 +51,7 @@ func dueBefore(d time.Duration, rate float64) int64 {
 	return int64(n)
 }
 
-// WarmupShare is how many of the shard's first records are warm-up by count.
+// WarmupShare returns how many of the shard's first records are warm-up by count.
 func (l Load) WarmupShare(shard, shards int) int64 {
 	if l.Warmup.Records == 0 {
 		return 0
@@ -101,7 +101,7 @@ func (u *uniform) Next() (time.Duration, bool) {
 	return time.Duration(due), true
 }
 
-// due is when the shard's record n from here is due, as Next computes it.
+// due returns when the shard's record n from here is due, as Next computes it.
 func (u *uniform) due(n float64) float64 { return (u.k+n*u.step)*u.perNano + 0.5 }
 
 func (u *uniform) Take(until time.Duration, most int) (int, time.Duration) {

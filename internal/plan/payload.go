@@ -60,7 +60,7 @@ const decimalDigits = 19
 // headerOverhead is the most that a header's two lengths take, as varints.
 const headerOverhead = 10
 
-// MeanBytes is the expected size of a record's key and value.
+// MeanBytes returns the expected size of a record's key and value.
 func (p *Payload) MeanBytes() float64 {
 	n := p.Size.Mean()
 	switch p.Kind {
@@ -75,7 +75,7 @@ func (p *Payload) MeanBytes() float64 {
 	return n
 }
 
-// meanDigits is the mean number of decimal digits of the numbers below n.
+// meanDigits returns the mean number of decimal digits of the numbers below n.
 func meanDigits(n int64) float64 {
 	sum, digits := 0.0, 1.0
 	for from, to := int64(0), int64(10); from < n; from, to, digits = to, to*10, digits+1 {
@@ -87,7 +87,7 @@ func meanDigits(n int64) float64 {
 	return sum / float64(n)
 }
 
-// MaxBytes is the most that a record's key, value and headers can take.
+// MaxBytes returns the most that a record's key, value and headers can take.
 func (p *Payload) MaxBytes() int {
 	n := p.Size.Max()
 	switch p.Kind {
@@ -108,7 +108,7 @@ func (p *Payload) MaxBytes() int {
 // StampBytes is the size of the stamp by which a record is known when it is read.
 const StampBytes = 40
 
-// stampBytes is what a stamp adds to a payload that is not generated. A generated
+// stampBytes returns what a stamp adds to a payload that is not generated. A generated
 // one keeps its size, but not below that of the stamp, and begins with it.
 func (p *Payload) stampBytes() int {
 	if p.Stamp {

@@ -88,7 +88,7 @@ type Warmup struct {
 // is written.
 type Duration time.Duration
 
-// Std is the duration as the standard library has it.
+// Std returns the duration as the standard library has it.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 func (d Duration) String() string { return time.Duration(d).String() }
@@ -103,16 +103,16 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Embedded tells whether the run uses the broker inside kt.
+// Embedded reports whether the run uses the broker inside kt.
 func (p *Plan) Embedded() bool { return len(p.Bootstrap) == 0 }
 
-// RecordsPerSecond is the target rate of this process; it is Unlimited's PerSecond when
+// RecordsPerSecond returns the target rate of this process; it is Unlimited's PerSecond when
 // there is none.
 func (p *Plan) RecordsPerSecond() float64 {
 	return p.Part() * p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
 }
 
-// String is the load in one line, for people.
+// String returns the load in one line, for people.
 func (p *Plan) String() string {
 	parts := []string{p.Topic.Name}
 	if n := p.Topic.Partitions; n > 0 {

@@ -20,10 +20,10 @@ var Unlimited = Rate{}
 // to well under a microsecond for days.
 const maxRate = 1e9
 
-// IsUnlimited tells whether there is no target.
+// IsUnlimited reports whether there is no target.
 func (r Rate) IsUnlimited() bool { return r.PerSecond == 0 }
 
-// RecordsPerSecond is the target in records; 0 when unlimited. meanBytes is the
+// RecordsPerSecond returns the target in records; 0 when unlimited. meanBytes is the
 // mean size of a record, used for a rate in bytes.
 func (r Rate) RecordsPerSecond(meanBytes float64) float64 {
 	if r.Bytes && meanBytes > 0 {

@@ -36,7 +36,7 @@ func (r *Read) Pattern() (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?:` + r.Include + `)$`)
 }
 
-// javaClass is the first part of a pattern that Go reads in silence as something
+// javaClass returns the first part of a pattern that Go reads in silence as something
 // else than Java does: && or [ in a character class.
 func javaClass(pattern string) string {
 	open := -1 // where the class begins
@@ -62,7 +62,7 @@ func javaClass(pattern string) string {
 	return ""
 }
 
-// Clients is how many consumers there are, in all groups.
+// Clients returns how many consumers there are, in all groups.
 func (r *Read) Clients() int { return r.Consumers * max(1, r.Groups) }
 
 // Commit is how a group's offsets are committed.

@@ -24,15 +24,15 @@ type Share struct {
 	Slots int `json:"partition_slots,omitempty"`
 }
 
-// IsZero tells whether the process makes the whole load.
+// IsZero reports whether the process makes the whole load.
 func (s Share) IsZero() bool { return s == Share{} }
 
-// Has tells whether a partition is one of the process's own.
+// Has reports whether a partition is one of the process's own.
 func (s Share) Has(partition int32) bool {
 	return s.Slots == 0 || int(partition)%s.Slots == s.Slot
 }
 
-// shards is the number of this process's first shard and of all shards, for shares of
+// shards returns the number of this process's first shard and of all shards, for shares of
 // what the producers do, or the consumers when nobody writes.
 func (p *Plan) shards() (first, own, all int) {
 	first, own, all = p.Share.Producer, p.Producers, p.Share.Producers
@@ -46,7 +46,7 @@ func (p *Plan) shards() (first, own, all int) {
 	return first, own, all
 }
 
-// Part is which part of the whole load this process makes, from 0 to 1.
+// Part returns which part of the whole load this process makes, from 0 to 1.
 func (p *Plan) Part() float64 {
 	_, own, all := p.shards()
 	if all == 0 {
@@ -55,14 +55,14 @@ func (p *Plan) Part() float64 {
 	return float64(own) / float64(all)
 }
 
-// Shard is the number in the whole load of a producer of this process (0 ≤ index <
+// Shard returns the number in the whole load of a producer of this process (0 ≤ index <
 // Producers), or of a consumer of a group when nobody writes, and how many there are.
 func (p *Plan) Shard(index int) (number, all int) {
 	first, _, all := p.shards()
 	return first + index, all
 }
 
-// Reader is the number in the whole load of a consumer of this process, of any group (0 ≤
+// Reader returns the number in the whole load of a consumer of this process, of any group (0 ≤
 // index < Read.Clients), and how many there are.
 func (p *Plan) Reader(index int) (number, all int) {
 	own, each := p.Read.Consumers, p.Share.Consumers
@@ -78,13 +78,13 @@ func (p *Plan) Pacer(index int) Pacer {
 	return p.Load.Pacer(number, all, p.Payload.MeanBytes(), p.Seed)
 }
 
-// WarmupShare is how many of the first records of a producer of this process are
+// WarmupShare returns how many of the first records of a producer of this process are
 // warm-up by count.
 func (p *Plan) WarmupShare(index int) int64 {
 	return p.Load.WarmupShare(p.Shard(index))
 }
 
-// RecordsToRead is how many records the consumers of this process read; 0: no limit.
+// RecordsToRead returns how many records the consumers of this process read; 0: no limit.
 func (p *Plan) RecordsToRead() int64 {
 	if p.Load.Records == 0 || p.Share.IsZero() {
 		return p.Load.Records
@@ -152,7 +152,7 @@ func even(n, i, among int) int {
 	return n / among
 }
 
-// Whole is the load of which this plan is a share.
+// Whole returns the load of which this plan is a share.
 func (p Plan) Whole() Plan {
 	if p.Share.IsZero() {
 		return p
@@ -162,7 +162,7 @@ func (p Plan) Whole() Plan {
 	return p
 }
 
-// validate tells whether a share can be one: a peer may send any.
+// validate reports whether a share can be one: a peer may send any.
 func (s Share) validate(p *Plan) error {
 	if s.IsZero() {
 		return nil

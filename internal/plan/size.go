@@ -29,7 +29,7 @@ type sizeBucket struct {
 	weight   float64
 }
 
-// FixedSize is a size of n bytes.
+// FixedSize returns a size of n bytes.
 func FixedSize(n int) Size {
 	return Size{text: strconv.Itoa(n), buckets: []sizeBucket{{n, n, 1}}}
 }
@@ -129,7 +129,7 @@ func parseNormal(s string) (Size, error) {
 // deviations: beyond it lies 1 record in a thousand million.
 const normalCut = 6
 
-// Max is the largest size that can be drawn, in bytes.
+// Max returns the largest size that can be drawn, in bytes.
 func (z Size) Max() int {
 	n := 0
 	for _, b := range z.buckets {
@@ -138,7 +138,7 @@ func (z Size) Max() int {
 	return n
 }
 
-// Min is the smallest size that can be drawn, in bytes. Only a normal distribution has
+// Min returns the smallest size that can be drawn, in bytes. Only a normal distribution has
 // none to speak of: it is merely cut at 1 byte.
 func (z Size) Min() (n int, ok bool) {
 	if z.stddev > 0 || z.IsZero() {
@@ -151,7 +151,7 @@ func (z Size) Min() (n int, ok bool) {
 	return n, true
 }
 
-// holds tells whether the sizes have room for n bytes: all that can be drawn, but of
+// holds reports whether the sizes have room for n bytes: all that can be drawn, but of
 // a normal distribution only some.
 func (z Size) holds(n int) bool {
 	if least, ok := z.Min(); ok {
@@ -160,7 +160,7 @@ func (z Size) holds(n int) bool {
 	return z.Max() >= n
 }
 
-// Mean is the expected size in bytes.
+// Mean returns the expected size in bytes.
 func (z Size) Mean() float64 {
 	if z.stddev > 0 {
 		// What lies below 1 byte is drawn as 1 byte and lifts the mean.
@@ -179,7 +179,7 @@ func (z Size) Mean() float64 {
 	return sum / weights
 }
 
-// Fixed tells whether every record has the same size.
+// Fixed reports whether every record has the same size.
 func (z Size) Fixed() bool {
 	return len(z.buckets) == 1 && z.stddev == 0 && z.buckets[0].min == z.buckets[0].max
 }
@@ -202,10 +202,10 @@ func (z Size) Draw(rng *rand.Rand) int {
 	return z.buckets[len(z.buckets)-1].max
 }
 
-// String is the size as ParseSize reads it.
+// String returns the size as ParseSize reads it.
 func (z Size) String() string { return z.text }
 
-// IsZero tells whether no size was set, as when payloads come from a file.
+// IsZero reports whether no size was set, as when payloads come from a file.
 func (z Size) IsZero() bool { return len(z.buckets) == 0 }
 
 // MarshalText writes the size as ParseSize reads it.

@@ -13,7 +13,7 @@ import (
 // process runs it: it is what merged results are of.
 const MixedLoad Command = "mixed"
 
-// Together is the load that several plans make at the same time. Shares that make up a
+// Together returns the load that several plans make at the same time. Shares that make up a
 // whole load are that load again. Of other plans the clients, rates and records add up,
 // and the rest is that of the first one that writes, or reads; differ names the fields
 // of the document in which others are not as that one. There is no rate when one of
@@ -85,7 +85,7 @@ func withTopic(plans []Plan) []Plan {
 	return out
 }
 
-// tile tells whether shares make up one load, each part of it once.
+// tile reports whether shares make up one load, each part of it once.
 func tile(plans []Plan) bool {
 	whole := plans[0].Whole()
 	whole.Topic.Delete = false // only the process that makes the topic is told
@@ -107,7 +107,7 @@ func tile(plans []Plan) bool {
 	return covers(producers, whole.Producers) && covers(consumers, whole.Read.Consumers)
 }
 
-// covers tells whether ranges make up the numbers from 0 to n, each of them once.
+// covers reports whether ranges make up the numbers from 0 to n, each of them once.
 func covers(ranges [][2]int, n int) bool {
 	slices.SortFunc(ranges, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	next := 0
@@ -120,7 +120,7 @@ func covers(ranges [][2]int, n int) bool {
 	return next == n
 }
 
-// alone is a load of the same size as this share, of nobody else's.
+// alone returns a load of the same size as this share, of nobody else's.
 func (p Plan) alone() Plan {
 	if p.Share.IsZero() {
 		return p
@@ -227,7 +227,7 @@ func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 	}
 }
 
-// flatten is the plan's document as values by the names of their fields: "load.rate".
+// flatten returns the plan's document as values by the names of their fields: "load.rate".
 func flatten(p Plan) map[string]string {
 	text, err := json.Marshal(p)
 	if err != nil { // a number that JSON has not: no plan that was read or validated has one

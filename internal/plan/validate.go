@@ -17,7 +17,7 @@ const (
 // topicName is what Kafka accepts (org.apache.kafka.common.internals.Topic).
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// CheckTopic tells whether Kafka takes a topic of that name.
+// CheckTopic reports whether Kafka takes a topic of that name.
 func CheckTopic(name string) error {
 	if !topicName.MatchString(name) || name == "." || name == ".." {
 		return errors.New("a topic name has 1 to 249 letters, digits, '.', '_' or '-'")
@@ -89,7 +89,7 @@ func (p *Plan) validateTopic() []error {
 	return errs
 }
 
-// validateConsume is what holds where nothing is written: there is no payload, and
+// validateConsume returns what holds where nothing is written: there is no payload, and
 // no record is due before it was read.
 func (p *Plan) validateConsume() []error {
 	var errs []error

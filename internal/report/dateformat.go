@@ -46,7 +46,7 @@ func ParseDateFormat(pattern string) (DateFormat, error) {
 	return f, nil
 }
 
-// quoted is the text at the start of a pattern that begins with a quote, and how
+// quoted returns the text at the start of a pattern that begins with a quote, and how
 // many bytes it takes there.
 func quoted(pattern string) (text string, n int, ok bool) {
 	if strings.HasPrefix(pattern, "''") {

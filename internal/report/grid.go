@@ -43,7 +43,7 @@ func (g *grid) note(s theme.Style, text string) {
 	g.notes[len(g.rows)-1] = gridCell{text, s}
 }
 
-// all are the rows with the names of the columns on top.
+// all returns the rows with the names of the columns on top.
 func (g *grid) all() [][]gridCell {
 	var heads []gridCell
 	for _, head := range g.heads {
@@ -161,7 +161,7 @@ func fit(widths, leave []int, room, wanted, least int) int {
 	return least
 }
 
-// across is how wide a line of such columns is.
+// across returns how wide a line of such columns is.
 func across(widths []int, gap int) int {
 	sum := -gap
 	for _, n := range widths {
@@ -199,7 +199,7 @@ func (g *grid) shrink(widths []int, over int) {
 // maxName is how long the name of a host may be in a table.
 const maxName = 20
 
-// name is a name that a peer gave, for a table: printable, and cut in its middle, as
+// name returns a name that a peer gave, for a table: printable, and cut in its middle, as
 // names of hosts differ at either end.
 func (t *text) name(s string) string { return middle(s, maxName, t.th) }
 

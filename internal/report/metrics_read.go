@@ -6,7 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// consumerMetrics are what the Java consumer calls its metrics, as far as kt knows
+// consumerMetrics returns what the Java consumer calls its metrics, as far as kt knows
 // them.
 func consumerMetrics(r result.Result) []metric {
 	client := setting(r.ConsumerConfig, "client.id")

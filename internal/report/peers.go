@@ -81,7 +81,7 @@ func (t *text) peers(peers []PeerRow) *grid {
 	return g
 }
 
-// short is a text of a peer's that may be cut at its end.
+// short returns a text of a peer's that may be cut at its end.
 func (t *text) short(s string) string { return cut(s, maxName, t.th) }
 
 // problem says under the table what is the matter with a peer.
@@ -95,7 +95,7 @@ func (t *text) problem(p PeerRow) {
 	}
 }
 
-// offset is a difference between clocks, with its sign.
+// offset returns a difference between clocks, with its sign.
 func offset(d time.Duration) string {
 	if d < 0 {
 		return theme.Duration(d)

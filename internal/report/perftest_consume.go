@@ -97,7 +97,7 @@ func (c *ConsumerPerf) Finish(r result.Result) error {
 	return c.row(rates{records, bytes, records, bytes}, elapsed, rebalance)
 }
 
-// readInAll is what was read, warm-up included, and the time that joining and
+// readInAll returns what was read, warm-up included, and the time that joining and
 // rebalancing took a reader.
 func readInAll(r result.Result, readers int) (records, bytes int64, rebalance time.Duration) {
 	records, rebalance = r.Records.Consumed, time.Duration(r.JoinMS)*time.Millisecond
@@ -129,7 +129,7 @@ func (c *ConsumerPerf) row(r rates, elapsed, rebalance time.Duration) error {
 	return err
 }
 
-// per is a rate, 0 over no time.
+// per returns a rate, 0 over no time.
 func per(v float64, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
@@ -137,7 +137,7 @@ func per(v float64, d time.Duration) float64 {
 	return v / d.Seconds()
 }
 
-// mean is the time of one reader, of all readers' times.
+// mean returns the time of one reader, of all readers' times.
 func (c *ConsumerPerf) mean(d time.Duration) time.Duration {
 	return d / time.Duration(max(1, c.plan.Read.Clients()))
 }

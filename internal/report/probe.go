@@ -30,7 +30,7 @@ var ProbeFormats = map[string]ProbeFormat{
 	"markdown": ProbeMarkdown,
 }
 
-// ProbeLine is the progress of a probe in a line of fewer columns than width; 0 is no
+// ProbeLine returns the progress of a probe in a line of fewer columns than width; 0 is no
 // limit. A line that wraps could not be written over.
 func ProbeLine(p probe.Progress, width int) string {
 	what := fmt.Sprintf("%d/%d %s %s", p.Step, p.Steps, theme.Clean(p.Dir), p.Test)
@@ -50,7 +50,7 @@ func ProbeLine(p probe.Progress, width int) string {
 // probeHead names the columns of a table of results.
 var probeHead = []string{"test", "MiB/s", "device", "p50", "p90", "p99", "p99.9", "max", ">50 ms", "even"}
 
-// probeRow is a result as its columns.
+// probeRow returns a result as its columns.
 func probeRow(r probe.Result) []string {
 	device := ""
 	if r.DeviceMiBPerSecond != nil {
@@ -67,7 +67,7 @@ func probeRow(r probe.Result) []string {
 	}
 }
 
-// rateText is a rate with three digits or all before the point.
+// rateText returns a rate with three digits or all before the point.
 func rateText(v float64) string {
 	switch {
 	case v == 0:
@@ -155,7 +155,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// aboutDirectory is what a directory is on.
+// aboutDirectory returns what a directory is on.
 func aboutDirectory(d probe.Directory) []string {
 	tags := []string{d.FileSystem}
 	if d.Device != "" {

@@ -178,7 +178,7 @@ func (t *probeText) parallel(r probe.Report) {
 	}
 }
 
-// us is a latency in microseconds.
+// us returns a latency in microseconds.
 func us(v float64) string { return theme.Duration(time.Duration(v * float64(time.Microsecond))) }
 
 // compared writes what has changed since an earlier probe.

@@ -27,7 +27,7 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 	return writeCSV(w, rows)
 }
 
-// processesOf are the processes of a result. One that stands for itself is its own.
+// processesOf returns the processes of a result. One that stands for itself is its own.
 func processesOf(r result.Result) []result.ProcessRow {
 	if merged(r) {
 		return r.Processes

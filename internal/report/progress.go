@@ -20,7 +20,7 @@ func Progress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of tim
 	return err
 }
 
-// progressClock is when an interval ended, of a run of a planned length.
+// progressClock returns when an interval ended, of a run of a planned length.
 func progressClock(s *stats.Window, of time.Duration) string {
 	clock := theme.Clock(s.End)
 	if of > 0 {
@@ -32,7 +32,7 @@ func progressClock(s *stats.Window, of time.Duration) string {
 	return clock
 }
 
-// oldest is the age of a record that has waited longer than any that was answered in the
+// oldest returns the age of a record that has waited longer than any that was answered in the
 // interval: what the quantiles cannot have. Empty when there is none.
 func oldest(s *stats.Window) string {
 	const shows = 100 * time.Millisecond // a shorter time is no news
@@ -42,7 +42,7 @@ func oldest(s *stats.Window) string {
 	return "  oldest unanswered " + theme.Duration(s.Oldest)
 }
 
-// quantile is a dash where there is nothing: a latency of 0 would be the best there is.
+// quantile returns a dash where there is nothing: a latency of 0 would be the best there is.
 func quantile(h *stats.Histogram, q float64) string {
 	if h.Count() == 0 {
 		return "-"

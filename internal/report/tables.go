@@ -43,7 +43,7 @@ func (t *text) brokers(kind string, rows []result.BrokerRow) {
 	t.draw(g)
 }
 
-// fetched are the fetches from each broker, as requests to it.
+// fetched returns the fetches from each broker, as requests to it.
 func fetched(rows []result.BrokerRow) []result.BrokerRow {
 	var of []result.BrokerRow
 	for _, b := range rows {
@@ -56,7 +56,7 @@ func fetched(rows []result.BrokerRow) []result.BrokerRow {
 	return of
 }
 
-// extremes are the partitions with the fewest and the most records, of several: of
+// extremes returns the partitions with the fewest and the most records, of several: of
 // those sent, or read by a run that only reads. One that got none has no row.
 func extremes(r result.Result) (low, high result.PartitionRow, ok bool) {
 	type at struct {

@@ -132,7 +132,7 @@ func (t *text) heading(what string, tags []string) {
 	}
 }
 
-// subject is what a run was about.
+// subject returns what a run was about.
 func subject(h result.Header) string {
 	if n := len(h.Environment.Topics); n > 1 {
 		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
@@ -204,7 +204,7 @@ func (t *text) client(r result.Result) {
 		cores, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 }
 
-// writes tells whether the run sent anything, as all did that did not read.
+// writes reports whether the run sent anything, as all did that did not read.
 func writes(h result.Header) bool { return h.Plan.Writes() || !h.Plan.Reads() }
 
 func (t *text) throughput(r result.Result) {

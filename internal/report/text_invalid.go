@@ -63,7 +63,7 @@ func invalid(r result.Result) []string {
 	return all
 }
 
-// kindOf is what a reason says before its first figure.
+// kindOf returns what a reason says before its first figure.
 func kindOf(reason string) string {
 	if at := strings.IndexAny(reason, "0123456789"); at >= 0 {
 		return reason[:at]
@@ -71,7 +71,7 @@ func kindOf(reason string) string {
 	return reason
 }
 
-// lateBy is the first time in a reason: by how much records left late. It is 0 where there
+// lateBy returns the first time in a reason: by how much records left late. It is 0 where there
 // is none.
 func lateBy(reason string) time.Duration {
 	for word := range strings.FieldsSeq(reason) {

@@ -24,10 +24,10 @@ const lineWidth = 100
 // labelled is how much of a row its label takes, with the margin.
 const labelled = margin + 12 + 1
 
-// wrapAt is where sentences are broken.
+// wrapAt returns where sentences are broken.
 func (t *text) wrapAt() int { return columns(t.width) }
 
-// limit is how wide what is no sentence may get: a wide terminal has room for more of it.
+// limit returns how wide what is no sentence may get: a wide terminal has room for more of it.
 func (t *text) limit() int { return max(t.width, t.wrapAt()) }
 
 // measured is text of as many characters as a terminal will show of it.
@@ -43,7 +43,7 @@ func (t *text) whole(label string, s theme.Style, value string) {
 	t.line(strings.Repeat(" ", margin) + t.th.Paint(muted, fmt.Sprintf("%-12s", label)) + " " + t.th.Paint(s, value))
 }
 
-// row is the same, on as many lines as a terminal needs. Elsewhere it is one line, which
+// row returns the same, on as many lines as a terminal needs. Elsewhere it is one line, which
 // is easier to search.
 func (t *text) row(label string, s theme.Style, value string) {
 	if t.width == 0 {
@@ -90,7 +90,7 @@ func (t *text) breakLine(s string, width int) (head, rest string) {
 	return strings.TrimRight(s[:end], " "), strings.TrimLeft(s[end:], " ")
 }
 
-// sentence is a row that may take several lines.
+// sentence returns a row that may take several lines.
 func (t *text) sentence(label string, s theme.Style, value string) {
 	line := ""
 	for word := range strings.FieldsSeq(t.measured(value)) {

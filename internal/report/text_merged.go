@@ -10,7 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// merged tells whether a result is of several processes.
+// merged reports whether a result is of several processes.
 func merged(r result.Result) bool { return len(r.Processes) > 0 }
 
 // party says who made a merged result's load.
@@ -26,7 +26,7 @@ func party(r result.Result) []string {
 	return append(tags, fmt.Sprintf("%d %s on %s", len(r.Processes), either(len(r.Processes), "process", "processes"), plural(len(hosts), "host")))
 }
 
-// taking is how many processes are in the figures of the whole.
+// taking returns how many processes are in the figures of the whole.
 func taking(r result.Result) int {
 	n := 0
 	for _, p := range r.Processes {
@@ -69,7 +69,7 @@ func (t *text) overlap(r result.Result) {
 		about, n, either(n, "process", "processes")))
 }
 
-// spread is how far the starts were apart, and how well that is known.
+// spread returns how far the starts were apart, and how well that is known.
 func spread(o *result.Overlap) string {
 	s := theme.Duration(micros(o.StartSpreadUS)) + " apart"
 	switch {
@@ -85,7 +85,7 @@ func spread(o *result.Overlap) string {
 // it another.
 const leastRate = 1.0 // seconds
 
-// tooShort tells that a merged result has no rates.
+// tooShort reports whether a merged result has no rates.
 func tooShort(r result.Result) bool { return merged(r) && r.Throughput.Seconds < leastRate }
 
 // maxLeftOut is how many processes a summary says something of.
@@ -160,7 +160,7 @@ var stateReasons = map[result.PartState]string{
 	result.PartLate: "it began too late to be measured with the others",
 }
 
-// fate is what is known of a process that does not count.
+// fate returns what is known of a process that does not count.
 func fate(p result.ProcessRow) []string {
 	var parts []string
 	if n := p.Records.Offered; n > 0 {

@@ -28,7 +28,7 @@ func response(f *result.Figures) *result.Latency { return &f.Response }
 
 func endToEndLatency(f *result.Figures) *result.Latency { return f.EndToEnd }
 
-// aspects are the tables that a result needs: two where some processes only wrote and
+// aspects returns the tables that a result needs: two where some processes only wrote and
 // others only read, as one column cannot hold the latencies of both.
 func aspects(r result.Result) []aspect {
 	name := "response"
@@ -64,7 +64,7 @@ func does(command string) (writes, reads bool) {
 	return c == plan.Produce || c == plan.Roundtrip, c == plan.Consume || c == plan.Roundtrip
 }
 
-// has tells whether a table is about a process too. One that nothing is there of may
+// has reports whether a table is about a process too. One that nothing is there of may
 // have done anything.
 func (a aspect) has(p *result.ProcessRow) bool {
 	w, c := does(p.Command)
@@ -105,7 +105,7 @@ const (
 	tallied      // all were: records are counted
 )
 
-// cells are the fields of a row, between its name and its state.
+// cells returns the fields of a row, between its name and its state.
 func (a aspect) cells(f *result.Figures, none string, p pace) []string {
 	var cells []string
 	rate := func(text string) {
@@ -175,7 +175,7 @@ func (t *text) processes(r result.Result) {
 	}
 }
 
-// adding is a result of which the rates in a table are whole numbers that add up: those of
+// adding returns a result of which the rates in a table are whole numbers that add up: those of
 // the hosts to the total, and those of a host's processes to the host's.
 func adding(r result.Result) result.Result {
 	r.Hosts, r.Processes = slices.Clone(r.Hosts), slices.Clone(r.Processes)
@@ -300,7 +300,7 @@ func share(n, of int) gridCell {
 	return gridCell{fmt.Sprintf("%d of %d", n, of), warn}
 }
 
-// whole are the figures of all the processes in a table that count, and how many of them
+// whole returns the figures of all the processes in a table that count, and how many of them
 // do.
 func (a aspect) whole(r result.Result) (f result.Figures, n, of int) {
 	f = wholeFigures(r)
@@ -319,7 +319,7 @@ func (a aspect) whole(r result.Result) (f result.Figures, n, of int) {
 	return f, n, of
 }
 
-// wholeFigures are the figures of all processes that count.
+// wholeFigures returns the figures of all processes that count.
 func wholeFigures(r result.Result) result.Figures {
 	f := result.Figures{
 		Records: r.Records, RecordsPerSecond: r.Throughput.RecordsPerSecond, MiBPerSecond: r.Throughput.MiBPerSecond,

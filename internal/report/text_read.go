@@ -205,7 +205,7 @@ func fullest(r result.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// place is how a partition is named.
+// place returns how a partition is named.
 func place(p result.PartitionRow) string {
 	if p.Topic != "" {
 		return fmt.Sprintf("%s/%d", p.Topic, p.ID)

@@ -50,13 +50,13 @@ func (t *text) timeline(r result.Result) {
 	t.sentence("longest gap", plain, s)
 }
 
-// millis is a time that did happen.
+// millis returns a time that did happen.
 func millis(ms *int64) time.Duration { return time.Duration(*ms) * time.Millisecond }
 
-// at is a moment of the run.
+// at returns a moment of the run.
 func at(s *float64) string { return theme.Duration(seconds(*s)) }
 
-// worstGap is the partition that was waited for longest.
+// worstGap returns the partition that was waited for longest.
 func worstGap(r result.Result) result.PartitionRow {
 	var worst result.PartitionRow
 	for _, p := range r.Partitions {

@@ -81,7 +81,7 @@ func of(run string) string {
 	return " (" + run + ")"
 }
 
-// account is the sum that every acknowledged record is in.
+// account returns the sum that every acknowledged record is in.
 func account(v *ledger.Verdict) string {
 	s := theme.Count(v.Acknowledged) + " acknowledged"
 	if v.Readers > 1 {
@@ -96,7 +96,7 @@ func account(v *ledger.Verdict) string {
 	return s
 }
 
-// findings are what else was seen.
+// findings returns what else was seen.
 func findings(v *ledger.Verdict) string {
 	return counted([]count{
 		{v.Resurrected, "reported failed and read all the same"},
@@ -161,7 +161,7 @@ func (t *text) gaps(v *ledger.Verdict, env result.Environment) {
 	}
 }
 
-// between is a range of numbers; -1 is none.
+// between returns a range of numbers; -1 is none.
 func between(a, b int64) string {
 	one := func(n int64) string {
 		if n < 0 {

@@ -62,7 +62,7 @@ func (t *text) vitals(r result.Result) {
 	}
 }
 
-// disk is the busiest one.
+// disk returns the busiest one.
 func (t *text) disk(disks []result.BusyDisk) string {
 	if len(disks) == 0 {
 		return string(t.th.Glyphs.Missing)
@@ -71,7 +71,7 @@ func (t *text) disk(disks []result.BusyDisk) string {
 	return t.short(d.Name) + " " + theme.Percent(d.BusyShare)
 }
 
-// network is the interface that was used most for its speed; among those that do not
+// network returns the interface that was used most for its speed; among those that do not
 // tell it, most of all.
 func (t *text) network(nics []result.BusyNetwork) string {
 	if len(nics) == 0 {
@@ -87,7 +87,7 @@ func (t *text) network(nics []result.BusyNetwork) string {
 	return t.short(n.Name) + " " + theme.Percent(n.SentShare) + " / " + theme.Percent(n.ReceivedShare)
 }
 
-// jvm is the fullest heap of the brokers on a host and what its garbage collection took
+// jvm returns the fullest heap of the brokers on a host and what its garbage collection took
 // of the time, the worst of each.
 func (t *text) jvm(brokers []result.BusyBroker) (heap, gc string) {
 	if !slices.ContainsFunc(brokers, result.BusyBroker.Known) {

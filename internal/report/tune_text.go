@@ -32,7 +32,7 @@ func TuneText(w io.Writer, r *tune.Report, o TuneOptions) error {
 	})
 }
 
-// columns is how wide lines may get: a terminal's width, but no more than can be read
+// columns returns how wide lines may get: a terminal's width, but no more than can be read
 // well, and no less than the columns of a table need.
 func columns(terminal int) int {
 	if terminal == 0 {
@@ -59,7 +59,7 @@ func (t *tuneText) heading(m *tune.Machine) {
 	}
 }
 
-// aboutMachine is what the machine is.
+// aboutMachine returns what the machine is.
 func aboutMachine(m *tune.Machine) []string {
 	tags := []string{"Linux " + m.Kernel, cores(m.CPUs), theme.Bytes(m.Memory)}
 	for _, s := range []string{m.Container, m.Virtual, m.Cloud} {
@@ -70,7 +70,7 @@ func aboutMachine(m *tune.Machine) []string {
 	return tags
 }
 
-// aboutRole is what was checked for.
+// aboutRole returns what was checked for.
 func aboutRole(m *tune.Machine) []string {
 	tags := []string{fmt.Sprintf("role %s (%s)", m.Role, m.RoleFrom), "profile " + m.Profile.Name}
 	if p := m.Process; p != nil {
@@ -90,7 +90,7 @@ func cores(n float64) string {
 	return strconv.FormatFloat(n, 'g', 3, 64) + " cores"
 }
 
-// inGroup are the findings of a group that are shown.
+// inGroup returns the findings of a group that are shown.
 func inGroup(r *tune.Report, g tune.Group, o TuneOptions) []tune.Finding {
 	var found []tune.Finding
 	for _, f := range r.Findings {
@@ -222,7 +222,7 @@ func (t *tuneText) ending(r *tune.Report) {
 	}
 }
 
-// verdictLine is the whole verdict in a line.
+// verdictLine returns the whole verdict in a line.
 func verdictLine(r *tune.Report, strict bool) string {
 	var counts []string
 	for _, v := range tune.Verdicts {
@@ -255,7 +255,7 @@ func (t *tuneText) nextSteps(r *tune.Report) (steps []step) {
 	return steps
 }
 
-// worst is the first of the findings with the worst verdict, "" if all is well.
+// worst returns the first of the findings with the worst verdict, "" if all is well.
 func worst(r *tune.Report) string {
 	for _, v := range []tune.Verdict{tune.Fail, tune.Warn, tune.Info} {
 		for _, f := range r.Findings {

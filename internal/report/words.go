@@ -44,7 +44,7 @@ func wrapText(s string, width int) []string {
 	return lines
 }
 
-// splitLines are the lines of a text, without their ends.
+// splitLines returns the lines of a text, without their ends.
 func splitLines(s string) iter.Seq[string] {
 	return strings.SplitSeq(strings.TrimRight(s, "\n"), "\n")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// ConsumerLag is how many records waited to be read: of several groups, the sum.
+// ConsumerLag is the number of records that waited to be read, of all groups together.
 type ConsumerLag struct {
 	Records  int64   `json:"records"`          // when sending ended; of a run that only reads, at its end
 	Left     int64   `json:"left_records"`     // at the end of the run
@@ -18,16 +18,16 @@ type ConsumerLag struct {
 
 // The bounds of what still counts as keeping up.
 const (
-	// lagGrows is by which share of what is written the consumer lag may grow: what
-	// kt calls a rate that was kept may be off by as much.
+	// lagGrows is the largest growth of consumer lag, as a share of the records written.
+	// A rate that counts as kept may be off by as much.
 	lagGrows = 0.01
 
-	// lagShows is how much reading may wait: a poll and a look at the ends of
-	// the partitions, once a second, are that far apart.
+	// lagShows is the reading time that consumer lag may stand for: a poll and the next
+	// look at the end offsets are up to a second apart.
 	lagShows = time.Second
 )
 
-// consumerLag follows how many records wait to be read.
+// consumerLag adds up consumer lag, window by window.
 type consumerLag struct {
 	now, max, at int64
 	fit          fit
@@ -36,13 +36,13 @@ type consumerLag struct {
 	partitions map[int32]*partitionLag // those in which records have ever waited
 }
 
-// partitionLag is how many records of one partition wait.
+// partitionLag is the consumer lag of one partition.
 type partitionLag struct {
 	now int64
 	fit fit
 }
 
-// slope is by how many records a second a partition's consumer lag grew.
+// slope returns the growth of a partition's consumer lag, in records a second.
 func (b *consumerLag) slope(partition int32) float64 {
 	if p := b.partitions[partition]; p != nil {
 		return p.fit.slope()
@@ -62,8 +62,8 @@ func (b *consumerLag) levels() map[int32]int64 {
 	return levels
 }
 
-// add takes a window. steady tells that the load went on in it: when senders have
-// stopped, readers only catch up.
+// add takes a window. steady reports whether the load went on all through it: after the
+// senders have stopped, readers only catch up.
 func (b *consumerLag) add(w *stats.Window, steady bool) {
 	b.now += w.ConsumerLag
 	for id, p := range w.Partitions {
@@ -93,8 +93,8 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 	}
 }
 
-// result is what it was, with so many records read a second. replay tells that all
-// of them were there before: then nobody can tell whether the readers keep up.
+// result returns the consumer lag of the run, for a number of records read a second. In a
+// replay all records were there before, so KeptUp stays unknown.
 func (b *consumerLag) result(read float64, replay bool) *ConsumerLag {
 	r := &ConsumerLag{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
 	if !b.judged {

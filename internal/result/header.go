@@ -64,7 +64,7 @@ type Environment struct {
 	Topics []Topic `json:"topics,omitempty"`
 }
 
-// Place is the topic and the number there of a partition whose number counts on
+// Place returns the topic and the number there of a partition whose number counts on
 // over the topics of a run.
 func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 	number = partition
@@ -78,7 +78,7 @@ func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 	return &e.Topic, number
 }
 
-// Partitions is how many partitions the run's topics have.
+// Partitions returns how many partitions the run's topics have.
 func (e *Environment) Partitions() int {
 	if len(e.Topics) == 0 {
 		return e.Topic.Partitions

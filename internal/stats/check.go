@@ -146,7 +146,7 @@ func (t *Totals) parts(w *Window) {
 	}
 }
 
-// magnitude is what a change of a count adds to the totals at most.
+// magnitude returns what a change of a count adds to the totals at most.
 func magnitude(n int64) int64 {
 	switch {
 	case n == math.MinInt64:
@@ -164,5 +164,5 @@ func total(of map[string]int64) (n int64) {
 	return n
 }
 
-// all is how many durations were recorded, also those that are out of range.
+// all returns how many durations were recorded, also those that are out of range.
 func (h *Histogram) all() int64 { return saturated(h.n, h.outOfRange) }

@@ -59,7 +59,7 @@ func newDense() *dense {
 	return d
 }
 
-// page is where a sub-bucket's page is counted.
+// page returns a page. It makes the page when there is none yet.
 func (d *dense) page(p int) *page {
 	if d[p] == nil {
 		d[p] = new(page)
@@ -81,7 +81,7 @@ func (d *dense) each(f func(index int, count int64) bool) {
 	}
 }
 
-// indexAtCount is the first sub-bucket up to which so many values were counted.
+// indexAtCount returns the first sub-bucket up to which left values were counted.
 func (d *dense) indexAtCount(left int64) int {
 	for p, page := range d {
 		if page == nil {
@@ -120,7 +120,7 @@ func countAtQuantile(q float64, n int64) int64 {
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// sum of two counts, and the greatest there is when it would be more.
+// saturated returns the sum of two counts, at most math.MaxInt64.
 func saturated(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

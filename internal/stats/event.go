@@ -12,7 +12,7 @@ type Gap struct {
 	Length time.Duration `json:"length_ns"`
 }
 
-// longer is the longer of two gaps, and the earlier of two that are equally long.
+// longer returns the longer of two gaps, and the earlier of two that are equally long.
 func (g Gap) longer(o Gap) Gap {
 	if o.Length > g.Length || o.Length == g.Length && o.Length > 0 && o.From < g.From {
 		return o
@@ -54,7 +54,7 @@ func (w *Wait) Failed(sent, at time.Duration) Gap {
 	return g
 }
 
-// Open is the time up to at in which the record sent then, or one that failed, has
+// Open returns the time up to at in which the record sent then, or one that failed, has
 // waited and none was acknowledged.
 func (w *Wait) Open(sent, at time.Duration) Gap {
 	from := max(w.answered, sent)

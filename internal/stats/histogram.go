@@ -63,13 +63,13 @@ func (h *Histogram) open(room func() *dense) {
 	h.packed = nil
 }
 
-// Count is the number of durations held, without those out of range.
+// Count returns the number of durations held, without those out of range.
 func (h *Histogram) Count() int64 { return h.n }
 
-// OutOfRange is the number of durations that were negative or over HighestTrackableValue.
+// OutOfRange returns the number of durations that were negative or over HighestTrackableValue.
 func (h *Histogram) OutOfRange() int64 { return h.outOfRange }
 
-// Min is the shortest duration, exact to the microsecond; 0 when empty.
+// Min returns the shortest duration, exact to the microsecond; 0 when empty.
 func (h *Histogram) Min() time.Duration {
 	if h.n == 0 {
 		return 0
@@ -77,7 +77,7 @@ func (h *Histogram) Min() time.Duration {
 	return micros(h.min)
 }
 
-// Max is the longest duration, exact to the microsecond; 0 when empty.
+// Max returns the longest duration, exact to the microsecond; 0 when empty.
 func (h *Histogram) Max() time.Duration {
 	if h.n == 0 {
 		return 0
@@ -85,7 +85,7 @@ func (h *Histogram) Max() time.Duration {
 	return micros(h.max)
 }
 
-// Mean is the exact mean; 0 when empty.
+// Mean returns the exact mean; 0 when empty.
 func (h *Histogram) Mean() time.Duration {
 	if h.n == 0 {
 		return 0
@@ -93,7 +93,7 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(float64(h.sum) / float64(h.n) * float64(time.Microsecond))
 }
 
-// ValueAtQuantile is the value below which the share q (0 to 1) of the durations lie,
+// ValueAtQuantile returns the value below which the share q (0 to 1) of the durations lie,
 // to three significant digits, and never above Max; 0 when empty.
 func (h *Histogram) ValueAtQuantile(q float64) time.Duration {
 	if h.n == 0 {
@@ -112,8 +112,8 @@ func (h *Histogram) ValueAtQuantile(q float64) time.Duration {
 	return micros(min(max(v, h.min), h.max))
 }
 
-// Each calls f for every sub-bucket that holds a value, shortest first, with the
-// sub-bucket's highest duration and its count.
+// Each calls f for every sub-bucket that holds a value, shortest first, with its highest
+// equivalent value and its count.
 func (h *Histogram) Each(f func(upTo time.Duration, count int64)) {
 	h.each(func(index int, count int64) bool {
 		f(micros(highestEquivalentValue(index)), count)
@@ -130,10 +130,10 @@ func (h *Histogram) each(f func(index int, count int64) bool) {
 	h.packed.each(f)
 }
 
-// empty tells whether nothing was recorded, not even out of range.
+// empty reports whether nothing was recorded, not even out of range.
 func (h *Histogram) empty() bool { return h.n == 0 && h.outOfRange == 0 }
 
-// IsZero tells whether nothing was recorded.
+// IsZero reports whether nothing was recorded.
 func (h Histogram) IsZero() bool { return h.empty() }
 
 // add merges o into h. Values whose number or sum cannot be held are counted as out of

@@ -18,7 +18,7 @@ type histogramJSON struct {
 	OutOfRange int64  `json:"out_of_range,omitempty"`
 }
 
-// json is the histogram without its counts.
+// json returns the histogram without its counts.
 func (h *Histogram) json() histogramJSON {
 	j := histogramJSON{OutOfRange: h.outOfRange}
 	if h.n > 0 {
@@ -95,7 +95,7 @@ func unpackHDR(text string) (packed, error) {
 	}), nil
 }
 
-// histogram is what was read, if it makes sense: numbers that do not go with the counts
+// histogram returns what was read, if it makes sense: numbers that do not go with the counts
 // would spoil everything they are merged into.
 func (j *histogramJSON) histogram() (Histogram, error) {
 	h := Histogram{sum: j.Sum, min: j.Min, max: j.Max, outOfRange: j.OutOfRange}

@@ -17,7 +17,7 @@ type packed []byte
 // maxPacked is how long counts may get.
 const maxPacked = 9 * countsLength
 
-// number is the number at the start of b and what it takes; 0 bytes when b ends in it.
+// number returns the number at the start of b and what it takes; 0 bytes when b ends in it.
 func number(b []byte) (n int64, size int) {
 	var u uint64
 	for i, c := range b {
@@ -103,10 +103,10 @@ func (b packed) check() (total int64, first, last int, err error) {
 // a processor would guess a branch wrong half of the time. So such a byte is taken apart
 // without one.
 
-// countOf is what a number of one byte counts; 0 when it is of a gap.
+// countOf returns what a number of one byte counts; 0 when it is of a gap.
 func countOf(c byte) int64 { return int64(c>>1) & (int64(c&1) - 1) }
 
-// stepOf is how many sub-buckets it is about.
+// stepOf returns how many sub-buckets it is about.
 func stepOf(c byte) int { return 1 + int(c>>1)&-int(c&1) }
 
 // large is both of the number of several bytes at the start of b, and its size; 0 when b
@@ -136,7 +136,7 @@ func (b packed) each(f func(index int, count int64) bool) {
 	}
 }
 
-// indexAtCount is the first sub-bucket up to which so many values were counted.
+// indexAtCount returns the first sub-bucket up to which left values were counted.
 func (b packed) indexAtCount(left int64) int {
 	next := 0
 	for i := 0; i < len(b); i++ {

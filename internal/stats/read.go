@@ -2,7 +2,7 @@ package stats
 
 import "time"
 
-// Read is the part of a Window that tells of reading.
+// Read is the part of a Window about reading.
 type Read struct {
 	Consumed      int64         `json:"consumed,omitempty"`       // records polled
 	ConsumedBytes int64         `json:"consumed_bytes,omitempty"` // of their keys and values
@@ -13,8 +13,8 @@ type Read struct {
 	// in the run.
 	EndToEnd Histogram `json:"end_to_end,omitzero"`
 
-	// ConsumerLag is by how many records more, or fewer, wait to be read than before:
-	// the windows since the start add up to how many wait.
+	// ConsumerLag is the change of consumer lag in the window, in records. The windows
+	// since the start add up to the consumer lag.
 	ConsumerLag int64 `json:"consumer_lag,omitempty"`
 
 	ReadTime time.Duration `json:"read_time_ns,omitempty"` // running time of the readers
@@ -79,7 +79,7 @@ func (r *Read) Refused() int64 {
 	return n
 }
 
-// ConsumedPerSecond is the records read over the window's length; 0 for an empty
+// ConsumedPerSecond returns the records read over the window's length; 0 for an empty
 // window.
 func (w *Window) ConsumedPerSecond() float64 { return perSecond(w.Consumed, w.End-w.Start) }
 

@@ -12,7 +12,7 @@ const (
 	Warmup
 )
 
-// PhaseOf is the index into Phases.
+// PhaseOf returns the index into Phases.
 func PhaseOf(warmup bool) int {
 	if warmup {
 		return Warmup
@@ -68,7 +68,7 @@ func NewRecorder() *Recorder {
 
 // Sent counts n records handed to the client together, delay after the first of them was
 // due. Records come in the order in which they are due; last is when the last one was.
-// own tells that nothing but kt itself held them up: only then the delay counts as
+// own reports whether nothing but kt itself held them up: only then the delay counts as
 // OwnSendDelay.
 //
 // Here and below, all n records count with the time since the first was due. So no
@@ -111,7 +111,7 @@ func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, 
 	p.ServiceMax = max(p.ServiceMax, service)
 }
 
-// partition is the place where a partition is counted.
+// partition returns the place where a partition is counted.
 func (r *Recorder) partition(phase int, id int32) *Partition {
 	if int(id) >= len(r.partitions[phase]) {
 		r.partitions[phase] = append(r.partitions[phase], make([]Partition, int(id)+1-len(r.partitions[phase]))...)
@@ -129,7 +129,7 @@ func (r *Recorder) Oldest(phase int, age time.Duration) {
 	r.cur[phase].Oldest = max(r.cur[phase].Oldest, age)
 }
 
-// wait is the partition's.
+// wait returns the partition's.
 func (r *Recorder) wait(partition int32) *Wait {
 	if int(partition) >= len(r.waits) {
 		r.waits = append(r.waits, make([]Wait, int(partition)+1-len(r.waits))...)

@@ -16,7 +16,7 @@ type scanner struct {
 	bad   bool
 }
 
-// done tells that all of the text was read.
+// done reports whether all of the text was read.
 func (s *scanner) done() bool { return !s.bad && s.at == len(s.text) }
 
 // open enters an object.
@@ -52,7 +52,7 @@ func (s *scanner) comma() bool {
 	return !s.bad
 }
 
-// field tells whether the field of this name comes next, and goes to its value. name
+// field reports whether the field of this name comes next, and goes to its value. name
 // is in quotes, with a colon.
 func (s *scanner) field(name string) bool {
 	at := s.at
@@ -91,7 +91,7 @@ func (s *scanner) id() (int32, bool) {
 	return int32(n), !s.bad
 }
 
-// quoted is a string of plain ASCII.
+// quoted returns a string of plain ASCII.
 func (s *scanner) quoted() []byte {
 	s.take('"')
 	from := s.at
@@ -109,7 +109,7 @@ func (s *scanner) quoted() []byte {
 // maxDigits is how many any number of an int64 may have.
 const maxDigits = 18
 
-// number is a whole number.
+// number returns a whole number.
 func (s *scanner) number() int64 {
 	negative := s.at < len(s.text) && s.text[s.at] == '-'
 	if negative {

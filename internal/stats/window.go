@@ -99,7 +99,7 @@ type Traffic struct {
 	Latency   Histogram     `json:"latency"` // request queued for writing → answer read; a fetch waits for records in it
 }
 
-// IsZero tells whether there were no requests.
+// IsZero reports whether there were no requests.
 func (t Traffic) IsZero() bool {
 	return t.Requests == 0 && t.Failed == 0 && t.Batches == 0 && t.Records == 0 && t.Bytes == 0 &&
 		t.WireBytes == 0 && t.Throttle == 0 && t.Latency.empty()
@@ -126,12 +126,12 @@ func Merge(a, b Window) Window {
 	return w
 }
 
-// IsZero tells whether the window holds nothing at all and has no place in time.
+// IsZero reports whether the window holds nothing at all and has no place in time.
 func (w *Window) IsZero() bool {
 	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Oldest == 0 && w.Empty()
 }
 
-// Empty tells whether nothing was recorded and no time was spent.
+// Empty reports whether nothing was recorded and no time was spent.
 func (w *Window) Empty() bool {
 	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 && w.Unsent == 0 &&
 		w.Bytes == 0 && w.Transactions == 0 && w.Aborted == 0 &&
@@ -141,14 +141,14 @@ func (w *Window) Empty() bool {
 		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0 && len(w.Events) == 0
 }
 
-// Seconds is the length of the window.
+// Seconds returns the length of the window.
 func (w *Window) Seconds() float64 { return (w.End - w.Start).Seconds() }
 
-// RecordsPerSecond is the acknowledged records over the window's length; 0 for
+// RecordsPerSecond returns the acknowledged records over the window's length; 0 for
 // an empty window.
 func (w *Window) RecordsPerSecond() float64 { return perSecond(w.Acknowledged, w.End-w.Start) }
 
-// BytesPerSecond is the acknowledged bytes over the window's length; 0 for an
+// BytesPerSecond returns the acknowledged bytes over the window's length; 0 for an
 // empty window.
 func (w *Window) BytesPerSecond() float64 { return perSecond(w.Bytes, w.End-w.Start) }
 
@@ -242,10 +242,10 @@ func (w *Window) addBrokers(o map[int32]Broker) {
 	}
 }
 
-// PartitionIDs are the partitions that something is known of, in order.
+// PartitionIDs returns the partitions that something is known of, in order.
 func (w *Window) PartitionIDs() []int32 { return slices.Sorted(maps.Keys(w.Partitions)) }
 
-// BrokerIDs are the brokers that were asked, in order.
+// BrokerIDs returns the brokers that were asked, in order.
 func (w *Window) BrokerIDs() []int32 { return slices.Sorted(maps.Keys(w.Brokers)) }
 
 // Shift moves everything in the window that has a place in time by d, in place: for
@@ -315,7 +315,7 @@ func (w *Window) Traffic() (produced, fetched Traffic) {
 	return produced, fetched
 }
 
-// Slim is the window as a screen needs it: without its partitions, and without the
+// Slim returns the window as a screen needs it: without its partitions, and without the
 // histograms of send delay and of each broker's requests. It shares memory with w.
 func (w Window) Slim() Window {
 	w.Partitions = nil

@@ -34,7 +34,7 @@ func split(s string) (host string, port int, err error) {
 // join puts host:port together.
 func join(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
-// bindAddr is where to listen. A name must stand for an address of this machine: nothing
+// bindAddr returns where to listen. A name must stand for an address of this machine: nothing
 // is bound to all interfaces because a name was not understood.
 func bindAddr(ctx context.Context, bind string) (netip.Addr, int, error) {
 	host, port, err := split(bind)
@@ -71,7 +71,7 @@ func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return ips, nil
 }
 
-// advertised is the address that this agent tells others: what the user says, or where it
+// advertised returns the address that this agent tells others: what the user says, or where it
 // listens, or, if that is everywhere, the address that the others' packets come back to.
 // Port 0 is the one where it listens.
 func advertised(ctx context.Context, advertise string, bound netip.Addr, join []string) (netip.Addr, int, error) {
@@ -115,7 +115,7 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 	return netip.Addr{}, 0, errors.New("no address of this machine can be reached from elsewhere: give --advertise, or --bind 127.0.0.1")
 }
 
-// routeTo is the address that packets to another host come from.
+// routeTo returns the address that packets to another host come from.
 func routeTo(to netip.Addr, port int) (netip.Addr, bool) {
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, uint16(port))))
 	if err != nil {
@@ -126,7 +126,7 @@ func routeTo(to netip.Addr, port int) (netip.Addr, bool) {
 	return own, !own.IsLoopback() && !own.IsUnspecified()
 }
 
-// firstAddr is the first address of this machine that is not its own alone.
+// firstAddr returns the first address of this machine that is not its own alone.
 func firstAddr() (netip.Addr, bool) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

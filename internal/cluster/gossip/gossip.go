@@ -109,7 +109,7 @@ func Start(o Options) (*Gossip, error) {
 	return g, nil
 }
 
-// addresses are where to listen and what to advertise: port 0 is the one where it listens.
+// addresses returns where to listen and what to advertise: port 0 is the one where it listens.
 func (g *Gossip) addresses(ctx context.Context, o Options) (ip netip.Addr, port int, own netip.Addr, ownPort int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -218,10 +218,10 @@ func label(key *[32]byte) string {
 	return "kt-" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Addr is where this agent listens: host:port of TCP and UDP.
+// Addr returns where this agent listens: host:port of TCP and UDP.
 func (g *Gossip) Addr() string { return g.bound.String() }
 
-// Advertised is where others reach this agent.
+// Advertised returns where others reach this agent.
 func (g *Gossip) Advertised() string { return g.addr }
 
 // Members returns who is known, this agent included, sorted by name: also who went away

@@ -75,7 +75,7 @@ func decode(name string, data []byte) (Info, error) {
 	return i, i.Check()
 }
 
-// startOf is the start that an agent says it is of, "" where it says none.
+// startOf returns the start that an agent says it is of, "" where it says none.
 func startOf(data []byte) string {
 	var m meta
 	if json.Unmarshal(data, &m) != nil || !isWord(m.Start, startLimit) {
@@ -113,7 +113,7 @@ func (i Info) Check() error {
 	return errors.Join(errs...)
 }
 
-// isWord tells whether a name can stand in a list, a file's name and a table: ASCII, no
+// isWord reports whether a name can stand in a list, a file's name and a table: ASCII, no
 // separators but . - and _.
 func isWord(s string, limit int) bool {
 	letter := func(r rune) bool {
@@ -127,7 +127,7 @@ func isWord(s string, limit int) bool {
 	})
 }
 
-// isText tells whether a text can be printed as it is.
+// isText reports whether a text can be printed as it is.
 func isText(s string, limit int) bool {
 	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
@@ -143,7 +143,7 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// clone is a copy that shares nothing.
+// clone returns a copy that shares nothing.
 func (i Info) clone() Info {
 	i.Tags = slices.Clone(i.Tags)
 	return i

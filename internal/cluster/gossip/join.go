@@ -83,7 +83,7 @@ func (g *Gossip) exchange(ctx context.Context, all []Member, state string) {
 	}
 }
 
-// reached tells whether nothing is to be done for addresses: one is this agent's own, or
+// reached reports whether nothing is to be done for addresses: one is this agent's own, or
 // that of one that is alive, and nobody else goes by this agent's name.
 func (g *Gossip) reached(addrs []string) bool {
 	if slices.ContainsFunc(addrs, g.isOwn) {
@@ -97,7 +97,7 @@ func (g *Gossip) reached(addrs []string) bool {
 	})
 }
 
-// isOwn tells whether an address is this agent's. A host's name may stand for loopback on
+// isOwn reports whether an address is this agent's. A host's name may stand for loopback on
 // that host.
 func (g *Gossip) isOwn(addr string) bool {
 	a, err := netip.ParseAddrPort(addr)
@@ -161,7 +161,7 @@ func reason(err error) error {
 	return fmt.Errorf("no answer (%s)", ending(text))
 }
 
-// ending is what an error's text comes to, without who tried what and where.
+// ending returns what an error's text comes to, without who tried what and where.
 func ending(text string) string {
 	if i := strings.LastIndex(text, ": "); i >= 0 {
 		return text[i+len(": "):]
@@ -177,10 +177,10 @@ const contestedFor = time.Minute
 // contest notes that somebody else goes by this agent's name.
 func (g *Gossip) contest(now time.Time) { g.contested.Store(now.Add(contestedFor).UnixNano()) }
 
-// isContested tells whether somebody else did of late.
+// isContested reports whether somebody else did of late.
 func (g *Gossip) isContested() bool { return time.Now().UnixNano() < g.contested.Load() }
 
-// scaled is a time of an agent whose seconds may be shorter, in tests.
+// scaled returns a time of an agent whose seconds may be shorter, in tests.
 func (g *Gossip) scaled(d time.Duration) time.Duration {
 	return time.Duration(d.Seconds() * float64(g.tick))
 }

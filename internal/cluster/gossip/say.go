@@ -68,7 +68,7 @@ func newSpeaker(log func(string)) *speaker {
 	return s
 }
 
-// lost is how many lines were dropped and not told of.
+// lost returns how many lines were dropped and not told of.
 func (s *speaker) lost() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *speaker) sayOf(topic string, now time.Time, format string, args ...any)
 	s.say("%s", text)
 }
 
-// due tells whether it is time to speak of a topic, and how often nothing was said since
+// due reports whether it is time to speak of a topic, and how often nothing was said since
 // the last time.
 func (s *speaker) due(topic string, now time.Time) (again int, since time.Time, ok bool) {
 	s.mu.Lock()

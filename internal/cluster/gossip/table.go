@@ -59,7 +59,7 @@ func newTable() *table {
 	return &table{members: make(map[string]*Member), goodbyes: make(map[string]time.Time)}
 }
 
-// room tells whether an agent of this name may be remembered.
+// room reports whether an agent of this name may be remembered.
 func (t *table) room(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,10 +162,10 @@ func (m *Member) become(state string, now time.Time) {
 	}
 }
 
-// isAway tells whether nobody expects an answer of it.
+// isAway reports whether nobody expects an answer of it.
 func (m *Member) isAway() bool { return m.State == Gone || m.State == Left }
 
-// address is where a node listens.
+// address returns where a node listens.
 func address(n *memberlist.Node) string {
 	return join(n.Addr.String(), int(n.Port))
 }

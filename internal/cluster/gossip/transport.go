@@ -74,7 +74,7 @@ func newTransport(inner *memberlist.NetTransport, label string, untold time.Dura
 	return t
 }
 
-// StreamCh is where memberlist gets its connections.
+// StreamCh returns where memberlist gets its connections.
 func (t *transport) StreamCh() <-chan net.Conn { return t.gossip }
 
 // DialTimeout dials, and gives up when the transport ends.

@@ -92,7 +92,7 @@ func (c *Conn) Receive(ctx context.Context) (FrameType, []byte, error) {
 	return 0, nil, fmt.Errorf("receive from %s: %w", c.conn.RemoteAddr(), err)
 }
 
-// why is what an error of the connection means.
+// why returns what an error of the connection means.
 func (c *Conn) why(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
@@ -107,7 +107,7 @@ func (c *Conn) why(ctx context.Context, err error) error {
 // Close ends the stream. Whoever sends or receives gets ErrClosed.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// RemoteAddr is the address of the other side.
+// RemoteAddr returns the address of the other side.
 func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 
 // interrupt lets the end of a context interrupt reads or writes, whichever deadline set

@@ -62,7 +62,7 @@ func isLoopback(addr net.Addr) bool {
 	return ok && at.IP.IsLoopback()
 }
 
-// open is the handshake of the side that dials.
+// open returns the handshake of the side that dials.
 func open(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, error) {
 	c, err := shake(ctx, conn, key, version)
 	if err != nil {

@@ -29,7 +29,7 @@ type counter struct {
 	nonce [12]byte
 }
 
-// next is the nonce of the next frame, good until the one after it.
+// next returns the nonce of the next frame, good until the one after it.
 func (c *counter) next() []byte {
 	binary.BigEndian.PutUint64(c.nonce[4:], c.n)
 	c.n++
@@ -43,7 +43,7 @@ type sealer struct {
 	frame  []byte // reused
 }
 
-// next is the next frame: a length, and so many sealed bytes. It is good until the next.
+// next returns the next frame: a length, and so many sealed bytes. It is good until the next.
 func (s *sealer) next(typ FrameType, payload []byte) []byte {
 	f := slices.Grow(s.frame[:0], lengthSize+overhead+len(payload))
 	f = binary.BigEndian.AppendUint32(f, uint32(overhead+len(payload)))

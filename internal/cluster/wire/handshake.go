@@ -98,7 +98,7 @@ func readReply(r io.Reader, k *Key, h hello) (reply, error) {
 	return out, nil
 }
 
-// seals are what seals the frames of one stream, to either side. Both nonces are in the
+// seals returns what seals the frames of one stream, to either side. Both nonces are in the
 // keys: what is recorded of one stream opens in no other.
 func seals(k *Key, h hello, r reply) (toListener, toDialer cipher.AEAD) {
 	salt := append(h.nonce[:], r.nonce[:]...)

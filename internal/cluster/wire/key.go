@@ -40,14 +40,14 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// Text is the key for ParseKey. It is a method of its own, so that no key is printed by
+// Text returns the key for ParseKey. It is a method of its own, so that no key is printed by
 // accident: formatted in any other way, a key does not show.
 func (k Key) Text() string { return encoding.EncodeToString(k.secret[:]) }
 
 // Format writes that here is a key, whatever the verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) }
 
-// String tells that here is a key, and not which.
+// String reports whether here is a key, and not which.
 func (k Key) String() string { return "key (hidden)" }
 
 // Derive makes a key of its own for another purpose: it tells nothing of this one, or of
@@ -88,7 +88,7 @@ func ReadKey(f *os.File) (Key, error) {
 	return ParseKey(string(text))
 }
 
-// nobodys is the key of those who have none. Everybody knows it; so it is only used
+// nobodys returns the key of those who have none. Everybody knows it; so it is only used
 // where both ends are one machine.
 func nobodys() *Key {
 	return &Key{secret: sha256.Sum256([]byte("kt without a key, on one machine only"))}

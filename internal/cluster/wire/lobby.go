@@ -66,7 +66,7 @@ func (l *lobby) enter(conn net.Conn, until time.Time, see func(*guest)) {
 	}
 }
 
-// crowd is the guest that goes when there are too many: the oldest of the source that
+// crowd returns the guest that goes when there are too many: the oldest of the source that
 // has the most. Whoever has the key is out of the lobby after two round trips.
 func (l *lobby) crowd() *guest {
 	count := make(map[netip.Prefix]int)

@@ -121,7 +121,7 @@ func (s *Server) serve(g *guest) {
 	s.mu.Unlock()
 }
 
-// shake is the handshake of the side that listens, up to the confirmation. What has no
+// shake returns the handshake of the side that listens, up to the confirmation. What has no
 // key gets no answer.
 func (s *Server) shake(g *guest) (*Conn, error) {
 	if s.Key == nil && !isLoopback(g.conn.RemoteAddr()) {

@@ -147,7 +147,7 @@ func (f *Flags) log(text string) {
 	}
 }
 
-// logsGC tells whether collections are among what is logged: in a list such as
+// logsGC reports whether collections are among what is logged: in a list such as
 // "gc*=debug,safepoint" something that begins with the tag gc alone, or with all.
 func logsGC(what string) bool {
 	if what == "" {
@@ -163,7 +163,7 @@ func logsGC(what string) bool {
 	return logs
 }
 
-// logOutput is the output at the beginning of what follows the selection. A name in
+// logOutput returns the output at the beginning of what follows the selection. A name in
 // quotation marks may have colons in it.
 func logOutput(rest string) string {
 	rest = strings.TrimPrefix(rest, "file=")

@@ -171,7 +171,7 @@ func (p *Perf) heap() {
 	}
 }
 
-// counter is the name of one of several: "sun.gc.collector.0.name".
+// counter returns the name of one of several: "sun.gc.collector.0.name".
 func counter(of string, i int, what string) string {
 	return of + "." + strconv.Itoa(i) + "." + what
 }
@@ -181,7 +181,7 @@ func (p *Perf) number(name string) int64 {
 	return n
 }
 
-// ticks is a time that is counted in ticks of the JVM's clock.
+// ticks returns a time that is counted in ticks of the JVM's clock.
 func (p *Perf) ticks(name string) time.Duration {
 	frequency := p.number("sun.os.hrt.frequency")
 	if frequency <= 0 {

@@ -21,7 +21,7 @@ type broker struct {
 	perf string // the file in which its JVM publishes figures; "" for none that may be read
 }
 
-// IsBroker tells whether a Kafka broker, or a controller, runs on a machine.
+// IsBroker reports whether a Kafka broker, or a controller, runs on a machine.
 func IsBroker(tree host.FS) bool { return len(findBrokers(tree)) > 0 }
 
 // findBrokers finds Kafka's processes. Of all others it reads the command line only.
@@ -44,7 +44,7 @@ func findBrokers(tree host.FS) []broker {
 	return all
 }
 
-// perfFile is the file in which a JVM publishes its figures; "" for none that may be read.
+// perfFile returns the file in which a JVM publishes its figures; "" for none that may be read.
 func perfFile(tree host.FS, p host.Process) string {
 	for _, name := range tree.PerfFiles(p.PID) {
 		if _, err := readPerf(tree, name, p.UID); err == nil {

@@ -34,7 +34,7 @@ func (g *growth) note(ok bool) {
 	}
 }
 
-// of is by how much the counters of one thing grew in the interval, from what they are
+// of returns by how much the counters of one thing grew in the interval, from what they are
 // now. After readings that failed, the growth is spread over all the time since the last
 // good one, so that no rate is too high. For the first reading, or when one of them fell,
 // all are 0, it is not ok and counts as unread: something was taken away, and what is

@@ -47,7 +47,7 @@ func parseDisks(text string) map[string]diskCount {
 // noDisks are devices that are made of files or memory, or hold what can be taken out.
 var noDisks = []string{"loop", "ram", "zram", "sr", "fd"}
 
-// wholeDisks are the devices with nothing below them, so that each byte counts once:
+// wholeDisks returns the devices with nothing below them, so that each byte counts once:
 // neither partitions nor what the kernel makes of other disks, as LVM and RAID are. A
 // machine with nothing but files and memory has those.
 func wholeDisks(tree host.FS) []string {
@@ -76,12 +76,12 @@ func wholeDisks(tree host.FS) []string {
 	return disks
 }
 
-// isNoDisk tells whether a device is a kind of noDisks with a number.
+// isNoDisk reports whether a device is a kind of noDisks with a number.
 func isNoDisk(name string) bool {
 	return slices.Contains(noDisks, strings.TrimRight(name, "0123456789"))
 }
 
-// throughAll is the NVMe disk to which a hidden one is a path: nvme0n1 of nvme0c1n1.
+// throughAll returns the NVMe disk to which a hidden one is a path: nvme0n1 of nvme0c1n1.
 // Kernels before 6.4 count on the paths only, later ones on both.
 func throughAll(hidden string) string {
 	controller, rest, _ := strings.Cut(hidden, "c")

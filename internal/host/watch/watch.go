@@ -51,7 +51,7 @@ func newWatcher(tree host.FS, clock func() time.Duration, own func() (float64, e
 	return w
 }
 
-// Sample is the time since the Sample before it, or since New. at, from the start of the
+// Sample returns the time since the Sample before it, or since New. at, from the start of the
 // run, is what it is labelled with; its rates are over the time that really passed.
 func (w *Watcher) Sample(at time.Duration) host.Vitals {
 	now := w.clock()
