@@ -25,6 +25,9 @@ func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
 				frame := send(base, tea.WindowSizeMsg{Width: size.w, Height: size.h}).frame()
 				name := fmt.Sprintf("%s %v %s", state.name, size, look.name)
 				checkFrame(t, name, look.options, frame, size.w, size.h)
+				if size.w == 120 && size.h == 36 && look.name == "plain" {
+					checkWords(t, name, frame, state.says)
+				}
 				if strings.Contains(" "+state.keep+" ", fmt.Sprintf(" %v/%s ", size, look.name)) {
 					file := strings.ReplaceAll(name, " ", "_") + ".txt"
 					kept[file] = true
@@ -34,4 +37,14 @@ func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
 		}
 	}
 	checkNoOthers(t, kept)
+}
+
+// checkWords looks for all that a frame must say.
+func checkWords(t *testing.T, name, frame, says string) {
+	t.Helper()
+	for _, want := range strings.Split(says, "; ") {
+		if !strings.Contains(frame, want) {
+			t.Errorf("%s: there is no %q in\n%s", name, want, frame)
+		}
+	}
 }
