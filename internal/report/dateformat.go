@@ -9,10 +9,10 @@ import (
 
 // DateFormat writes times by a pattern of Java's SimpleDateFormat, in English. The
 // zero value is that of kafka-consumer-perf-test, yyyy-MM-dd HH:mm:ss:SSS.
-type DateFormat struct{ parts []datePart }
+type DateFormat struct{ fields []dateField }
 
-// datePart is a run of one letter, or text as it stands.
-type datePart struct {
+// dateField is a run of one letter, or text as it stands.
+type dateField struct {
 	letter byte // 0: text
 	count  int
 	text   string
@@ -21,7 +21,7 @@ type datePart struct {
 // ParseDateFormat reads a pattern. Text between single quotes stands as it is; two of
 // them next to each other are one quote.
 func ParseDateFormat(pattern string) (DateFormat, error) {
-	f := DateFormat{parts: []datePart{}}
+	f := DateFormat{fields: []dateField{}}
 	for i := 0; i < len(pattern); {
 		c := pattern[i]
 		switch {
@@ -30,16 +30,16 @@ func ParseDateFormat(pattern string) (DateFormat, error) {
 			if !ok {
 				return DateFormat{}, fmt.Errorf("%q: a quote has no end", pattern)
 			}
-			f.parts = append(f.parts, datePart{text: text})
+			f.fields = append(f.fields, dateField{text: text})
 			i += n
 		case dateLetters[c] != nil:
 			n := len(pattern[i:]) - len(strings.TrimLeft(pattern[i:], string(c)))
-			f.parts = append(f.parts, datePart{letter: c, count: n})
+			f.fields = append(f.fields, dateField{letter: c, count: n})
 			i += n
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
 			return DateFormat{}, fmt.Errorf("%q: the letter %c is not known; put text in quotes: 'text'", pattern, c)
 		default:
-			f.parts = append(f.parts, datePart{text: pattern[i : i+1]})
+			f.fields = append(f.fields, dateField{text: pattern[i : i+1]})
 			i++
 		}
 	}
@@ -69,11 +69,11 @@ func quoted(pattern string) (text string, n int, ok bool) {
 
 // Format writes a time, in the time's own zone.
 func (f DateFormat) Format(t time.Time) string {
-	if f.parts == nil {
+	if f.fields == nil {
 		return t.Format("2006-01-02 15:04:05:") + padded(t.Nanosecond()/1e6, 3)
 	}
 	var b strings.Builder
-	for _, p := range f.parts {
+	for _, p := range f.fields {
 		if p.letter == 0 {
 			b.WriteString(p.text)
 			continue

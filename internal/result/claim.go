@@ -25,7 +25,7 @@ func Release(f *os.File) {
 	_ = f.Close() // nothing was written through it
 }
 
-// Claimed tells whether a process has claimed what f is, and lives.
+// Claimed reports whether a process has claimed what f is, and lives.
 func Claimed(f *os.File) bool {
 	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
 	if err == nil {

@@ -132,7 +132,7 @@ func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
 	return g
 }
 
-// leanWindow is a window without what only the whole run's result tells. It shares
+// leanWindow returns a window without what only the whole run's result tells. It shares
 // memory with w.
 func leanWindow(w stats.Window) stats.Window {
 	w.Partitions, w.SendDelay = nil, stats.Histogram{}
@@ -153,7 +153,7 @@ func leanWindow(w stats.Window) stats.Window {
 	return w
 }
 
-// load is how fast the load went in a window, of the senders if there are any:
+// load returns how fast the load went in a window, of the senders if there are any:
 // whether it went on, whether it did all through it, and how many records a second.
 func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	p := &f.header.Plan
@@ -181,7 +181,7 @@ func (f *Fold) AddSample(s host.Sample) {
 	}
 }
 
-// client is what kt used in the measured part; of a run that only reads, from the
+// client returns what kt used in the measured part; of a run that only reads, from the
 // second of the first record to that of the last.
 func (f *Fold) client(m *stats.Window) ClientUse {
 	u := f.use
@@ -201,7 +201,7 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 // Finish adds what is known at the end.
 func (f *Fold) Finish(t Trailer) { f.trailer = t }
 
-// Result is the document of what was folded so far.
+// Result returns the document of what was folded so far.
 func (f *Fold) Result() Result {
 	m := &f.total[stats.Measured]
 	e := f.evidence()
@@ -280,7 +280,7 @@ func (f *Fold) reading(r *Result) {
 	}
 }
 
-// replay tells that the run has only read what was there before it began.
+// replay reports whether the run has only read what was there before it began.
 func (f *Fold) replay() bool {
 	p := &f.header.Plan
 	switch {
@@ -314,7 +314,7 @@ func errorsOf(w *stats.Window) Errors {
 	return e
 }
 
-// spanOf is what rates are over: from when the first record was due to the last
+// spanOf returns what rates are over: from when the first record was due to the last
 // acknowledgement, or to when the last record was due if no acknowledgement came
 // after that. So an outage at the end counts.
 func spanOf(w *stats.Window) time.Duration {

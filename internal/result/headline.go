@@ -2,7 +2,7 @@ package result
 
 import "github.com/kt-bench/kt/internal/plan"
 
-// headline is which figure to quote, and why.
+// headline returns which figure to quote, and why.
 func headline(p *plan.Plan, target float64) (name, note string) {
 	switch {
 	case p.ReadsOnly():

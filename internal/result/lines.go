@@ -128,7 +128,7 @@ func (b *BadLine) Error() string { return fmt.Sprintf("line %d: %v", b.Number, b
 
 func (b *BadLine) Unwrap() error { return b.Err }
 
-// text is the bytes of the next line, until the call after this one.
+// text returns the bytes of the next line, until the call after this one.
 func (l *Lines) text() ([]byte, error) {
 	if l.last > 0 && l.n >= l.last {
 		return nil, io.EOF

@@ -200,5 +200,5 @@ type BusyBroker struct {
 	GCShare     float64 `json:"gc_share"` // of the time
 }
 
-// Known tells whether the JVM could be read.
+// Known reports whether the JVM could be read.
 func (b BusyBroker) Known() bool { return b != BusyBroker{PID: b.PID} }

@@ -74,7 +74,7 @@ func (r *reads) sample(s host.Sample) {
 	}
 }
 
-// usage is what kt used meanwhile, or in all when nothing was read.
+// usage returns what kt used meanwhile, or in all when nothing was read.
 func (r *reads) usage() usage {
 	if r.sum.use.seconds > 0 {
 		return r.sum.use
@@ -82,7 +82,7 @@ func (r *reads) usage() usage {
 	return r.since.use
 }
 
-// there is the share of the time with consumer lag: of a replay, all of the time until
+// there returns the share of the time with consumer lag: of a replay, all of the time until
 // everything had been read, for what waits at the end of a second shows too little
 // of a run of few seconds.
 func (r *reads) there() float64 {
@@ -92,7 +92,7 @@ func (r *reads) there() float64 {
 	return share(r.sum.behind, r.sum.total)
 }
 
-// replay tells that nothing was read but what was there when reading began: less than
+// replay reports whether nothing was read but what was there when reading began: less than
 // was old, but for what was written in the second in which it began.
 func (r *reads) replay() bool {
 	old := float64(r.old)
@@ -102,14 +102,14 @@ func (r *reads) replay() bool {
 	return float64(r.sum.window.Consumed) <= old
 }
 
-// times are the running time of so many readers from the first record to the last,
+// times returns the running time of so many readers from the first record to the last,
 // and the part of it in which they waited.
 func (r *reads) times(readers int) (total, waited time.Duration) {
 	outside := time.Duration(readers) * (r.sum.outside + r.since.outside)
 	return max(0, r.sum.window.ReadTime-outside), max(0, r.sum.window.ReadWait-outside)
 }
 
-// fetching is the time with a fetch at the busiest broker, of all readers.
+// fetching returns the time with a fetch at the busiest broker, of all readers.
 func (r *reads) fetching() time.Duration {
 	var most time.Duration
 	for _, d := range r.sum.fetching {

@@ -16,7 +16,7 @@ const (
 	collapsed  = 0.5              // of what counts as back
 )
 
-// before are the seconds of the load just before a moment.
+// before returns the seconds of the load just before a moment.
 func before(seconds []loadSecond, at time.Duration) []loadSecond {
 	var of []loadSecond
 	for _, s := range seconds {
@@ -73,7 +73,7 @@ func (r *recovery) stays(s []loadSecond) bool {
 		!slices.ContainsFunc(s, func(s loadSecond) bool { return s.rate < collapsed*r.bar })
 }
 
-// at is when the rate was back: the end of the second in which it was, for until then
+// at returns when the rate was back: the end of the second in which it was, for until then
 // the fault may have gone on. It is 0 when the rate never fell.
 func (r *recovery) at() (at time.Duration, ok bool) {
 	for i := range r.pending {

@@ -109,7 +109,7 @@ func (t *timeline) look() {
 	}
 }
 
-// explain is what happened to a broker, or what the user's command may have done, just
+// explain returns what happened to a broker, or what the user's command may have done, just
 // before or in a time in which nothing was acknowledged, or read; "" when nothing did.
 func (t *timeline) explain(from, to time.Duration) string {
 	events := inOrder(t.events)
@@ -128,7 +128,7 @@ func (t *timeline) explain(from, to time.Duration) string {
 	return ""
 }
 
-// begins is how much an event counts as the beginning of a fault: the user's own
+// begins returns how much an event counts as the beginning of a fault: the user's own
 // command more than what is seen of one, and other events not at all.
 func begins(kind stats.EventKind) int {
 	switch kind {
@@ -146,7 +146,7 @@ func earlier(a, b stats.Event) bool {
 	return x > y || x == y && a.At < b.At
 }
 
-// list are the events in the order of their times.
+// list returns the events in the order of their times.
 func (t *timeline) list() []Event {
 	var list []Event
 	for _, e := range inOrder(t.events) {
@@ -182,7 +182,7 @@ func (t *timeline) outage(longest stats.Gap) *Outage {
 	return o
 }
 
-// harmless tells that the user's command did nothing that is seen: no other event
+// harmless reports whether the user's command did nothing that is seen: no other event
 // counts as a fault, no record failed, and the rate did not fall.
 func (t *timeline) harmless(f *fault) bool {
 	if f.with != stats.Exec || f.failed > 0 || f.after.low {

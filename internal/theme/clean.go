@@ -58,7 +58,7 @@ func (t *Theme) Clean(line string) string {
 	return t.split(line, func(sequence string) string { return sequence })
 }
 
-// Width is how many characters of a line a terminal shows, whatever a Marked theme painted.
+// Width returns how many characters of a line a terminal shows, whatever a Marked theme painted.
 func (t *Theme) Width(line string) int {
 	return utf8.RuneCountInString(t.split(line, func(string) string { return "" }))
 }
@@ -94,7 +94,7 @@ func JSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// escaped is a JSON document without characters that do not print. Outside of strings, only
+// escaped returns a JSON document without characters that do not print. Outside of strings, only
 // the ends of its lines are such.
 func escaped(doc string) string {
 	bad := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }

@@ -46,7 +46,7 @@ var asciiGlyphs = Glyphs{
 	Shades:  [7]rune{' ', '.', ':', '-', '+', '*', '#'},
 }
 
-// Fold is the ASCII character that stands for a character of kt's own texts, one
+// Fold returns the ASCII character that stands for a character of kt's own texts, one
 // for one; '?' for all others.
 func Fold(r rune) rune {
 	switch r {

@@ -16,7 +16,7 @@ type Options struct {
 	// ASCII replaces every glyph by a printable ASCII character, for terminals
 	// and locales that have no UTF-8 or draw box characters two cells wide.
 	ASCII bool
-	// Dark tells that the background is dark.
+	// Dark reports whether the background is dark.
 	Dark bool
 }
 
@@ -57,13 +57,13 @@ func New(o Options) *Theme {
 	return t
 }
 
-// opening is the escape sequence that a style begins with.
+// opening returns the escape sequence that a style begins with.
 func opening(s lipgloss.Style) string {
 	before, _, _ := strings.Cut(s.Render("x"), "x")
 	return before
 }
 
-// resolve is the colour as this terminal has it.
+// resolve returns the colour as this terminal has it.
 func (t *Theme) resolve(c Color) color.Color {
 	k := tokens[c]
 	if t.options.Profile == colorprofile.ANSI {
@@ -76,17 +76,17 @@ func (t *Theme) resolve(c Color) color.Color {
 	return t.options.Profile.Convert(hex)
 }
 
-// Profile is how many colours the theme writes.
+// Profile returns how many colours the theme writes.
 func (t *Theme) Profile() colorprofile.Profile { return t.options.Profile }
 
-// ASCII tells that only printable ASCII may be written.
+// ASCII reports whether only printable ASCII may be written.
 func (t *Theme) ASCII() bool { return t.options.ASCII }
 
-// Colored tells that there are colours at all. Where there are none, what a
+// Colored reports whether there are colours at all. Where there are none, what a
 // colour says must be said in another way.
 func (t *Theme) Colored() bool { return t.options.Profile >= colorprofile.ANSI }
 
-// Shaded tells that there are colours enough for a gradient. Sixteen are not: a
+// Shaded reports whether there are colours enough for a gradient. Sixteen are not: a
 // ramp turns into patchwork.
 func (t *Theme) Shaded() bool { return t.options.Profile >= colorprofile.ANSI256 }
 

@@ -30,7 +30,7 @@ const (
 // HeatSteps is the length of the ramp of Heat.
 const HeatSteps = 13
 
-// Heat is a colour of the ramp from few (0) to many (1); values outside are
+// Heat returns a colour of the ramp from few (0) to many (1); values outside are
 // taken to the nearer end.
 func Heat(share float64) Color {
 	return heat0 + Color(min(max(share, 0), 1)*(HeatSteps-1))

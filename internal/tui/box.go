@@ -7,19 +7,19 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// part is a piece of a line in one style.
-type part struct {
+// segment is a piece of a line in one style.
+type segment struct {
 	text  string
 	style theme.Style
 }
 
 // line is pieces side by side.
-type line []part
+type line []segment
 
-func muted(text string) part                { return part{text, theme.Style{FG: theme.Muted}} }
-func plain(text string) part                { return part{text, theme.Style{FG: theme.Text}} }
-func colored(c theme.Color, t string) part  { return part{t, theme.Style{FG: c}} }
-func emphasis(c theme.Color, t string) part { return part{t, theme.Style{FG: c, Bold: true}} }
+func muted(text string) segment                { return segment{text, theme.Style{FG: theme.Muted}} }
+func plain(text string) segment                { return segment{text, theme.Style{FG: theme.Text}} }
+func colored(c theme.Color, t string) segment  { return segment{t, theme.Style{FG: c}} }
+func emphasis(c theme.Color, t string) segment { return segment{t, theme.Style{FG: c, Bold: true}} }
 
 func (l line) width() int {
 	w := 0
@@ -29,7 +29,7 @@ func (l line) width() int {
 	return w
 }
 
-func (p part) draw(c chart.Canvas, x, y int) int { return c.Text(x, y, p.text, p.style) }
+func (p segment) draw(c chart.Canvas, x, y int) int { return c.Text(x, y, p.text, p.style) }
 
 func (l line) draw(c chart.Canvas, x, y int) int {
 	for _, p := range l {
@@ -44,7 +44,7 @@ func fit(groups []line, gap string, w int) line {
 	for _, g := range groups {
 		with := append(out[:len(out):len(out)], g...)
 		if len(out) > 0 {
-			with = append(append(out[:len(out):len(out)], part{text: gap}), g...)
+			with = append(append(out[:len(out):len(out)], segment{text: gap}), g...)
 		}
 		if with.width() > w {
 			return out
@@ -83,7 +83,7 @@ func (b box) draw(c chart.Canvas) chart.Canvas {
 	return c.Sub(1, 1, w-2, h-2)
 }
 
-// room is what the name leaves of the upper edge of a box.
+// room returns what the name leaves of the upper edge of a box.
 func (b box) room(w int) int {
 	const around = 11 // corners, digit, blanks and a piece of the edge
 	return w - chart.Width(b.name) - around
@@ -123,7 +123,7 @@ func wrap(c chart.Canvas, text string, w, most int) []string {
 	return lines
 }
 
-// loadColor is the colour of a share of something that can run out.
+// loadColor returns the colour of a share of something that can run out.
 func loadColor(share float64) theme.Color {
 	switch {
 	case share >= 0.9:

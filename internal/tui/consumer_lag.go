@@ -29,7 +29,7 @@ func (t trend) direction() int {
 	return 0
 }
 
-// arrow is the direction as a character.
+// arrow returns the direction as a character.
 func (t trend) arrow(th *theme.Theme) rune {
 	arrows := [...]rune{'↓', '→', '↑'}
 	if th.ASCII() {
@@ -38,7 +38,7 @@ func (t trend) arrow(th *theme.Theme) rune {
 	return arrows[t.direction()+1]
 }
 
-// color is the direction as a colour: who reads less than there comes will never be
+// color returns the direction as a colour: who reads less than there comes will never be
 // done.
 func (t trend) color() theme.Color {
 	return [...]theme.Color{theme.Good, theme.Info, theme.Warn}[t.direction()+1]
@@ -49,7 +49,7 @@ func (s *scene) lagTrend() trend {
 	return trend{change: s.ConsumerLag.Growth, rate: s.Tail.Read.Records}
 }
 
-// lagValue is the consumer lag with its direction.
+// lagValue returns the consumer lag with its direction.
 func (s *scene) lagValue(th *theme.Theme) (string, theme.Color) {
 	if !s.ConsumerLag.Known || s.silent >= patience {
 		return string(th.Glyphs.Missing), theme.Info
@@ -58,7 +58,7 @@ func (s *scene) lagValue(th *theme.Theme) (string, theme.Color) {
 	return theme.Rate(float64(s.ConsumerLag.Records)) + " " + string(t.arrow(th)), t.color()
 }
 
-// lagOutlook is what the trend of the consumer lag means; empty when it is steady,
+// lagOutlook returns what the trend of the consumer lag means; empty when it is steady,
 // or about to be another.
 func (s *scene) lagOutlook() string {
 	if s.goingOn() != "" || s.silent >= patience {

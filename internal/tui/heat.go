@@ -79,7 +79,7 @@ func appendHeat(columns []heatColumn, c heatColumn) []heatColumn {
 	return append(columns[:n], columns[half:]...)
 }
 
-// binStart is the shortest latency of a bin, in seconds.
+// binStart returns the shortest latency of a bin, in seconds.
 func binStart(bin int) float64 {
 	return 1e-6 * math.Pow(10, float64(bin)/binsPerDecade)
 }
@@ -112,7 +112,7 @@ func heatAxis(columns []heatColumn) chart.Axis {
 // too.
 const tail = 0.75
 
-// heatCells is how full each place of the map is, column by column, against the
+// heatCells returns how full each place of the map is, column by column, against the
 // fullest.
 func heatCells(points []heatColumn, x chart.TimeAxis, y chart.Axis, columns, rows int) []float64 {
 	cells := make([]float64, columns*rows)
@@ -164,14 +164,14 @@ func accumulate(sum *[heatBins + 1]float64, p *heatColumn) {
 	}
 }
 
-// at is the running total at a place between bins.
+// at returns the running total at a place between bins.
 func at(sum *[heatBins + 1]float64, place float64) float64 {
 	place = min(max(place, 0), heatBins)
 	i := min(int(place), heatBins-1)
 	return sum[i] + (sum[i+1]-sum[i])*(place-float64(i))
 }
 
-// rowEdges are the edges of the rows from the top down, in bins. As in every
+// rowEdges returns the edges of the rows from the top down, in bins. As in every
 // chart the ends of the axis are in the middle of the first and the last line of
 // text, so that the labels are right; half a line is left above and below.
 func rowEdges(y chart.Axis, rows int) []float64 {

@@ -9,8 +9,8 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// number is a column of text that ends at its right edge; value may be empty.
-func (t *hostTable) number(name string, width, rank int, value func(h *hostData) part) hostColumn {
+// number returns a column of text that ends at its right edge; value may be empty.
+func (t *hostTable) number(name string, width, rank int, value func(h *hostData) segment) hostColumn {
 	return hostColumn{name: name, width: width, rank: rank, draw: func(c chart.Canvas, h *hostData) {
 		w, _ := c.Size()
 		p := value(h)
@@ -18,7 +18,7 @@ func (t *hostTable) number(name string, width, rank int, value func(h *hostData)
 	}}
 }
 
-// look is the style of what is known of a host: what is old is not news.
+// look returns the style of what is known of a host: what is old is not news.
 func (t *hostTable) look(h *hostData, s theme.Style) theme.Style {
 	if !h.heard() {
 		s.FG = theme.Muted
@@ -26,11 +26,11 @@ func (t *hostTable) look(h *hostData, s theme.Style) theme.Style {
 	return s
 }
 
-// gatheringColumns are what matters before the load begins.
+// gatheringColumns returns what matters before the load begins.
 func (t *hostTable) gatheringColumns() []hostColumn {
 	return []hostColumn{
 		t.stateColumn(1),
-		t.number("processes", 11, 3, func(h *hostData) part {
+		t.number("processes", 11, 3, func(h *hostData) segment {
 			if h.Processes == 0 {
 				return t.missing()
 			}
@@ -42,11 +42,11 @@ func (t *hostTable) gatheringColumns() []hostColumn {
 	}
 }
 
-// loadColumns are what a host does and how busy it is.
+// loadColumns returns what a host does and how busy it is.
 func (t *hostTable) loadColumns() []hostColumn {
 	columns := []hostColumn{
 		t.stateColumn(1),
-		t.number("rec/s", 8, 2, func(h *hostData) part {
+		t.number("rec/s", 8, 2, func(h *hostData) segment {
 			n, ok := t.rates(h)
 			if !ok {
 				return t.missing()
@@ -86,7 +86,7 @@ func (t *hostTable) stateColumn(rank int) hostColumn {
 	}}
 }
 
-// stateColor is how good it is for a host to be in a state.
+// stateColor returns how good it is for a host to be in a state.
 func stateColor(state string) theme.Color {
 	switch state {
 	case hostLobby, hostPreparing, hostDraining, hostAway:
@@ -102,7 +102,7 @@ func (t *hostTable) clockColumn(rank int) hostColumn {
 	if slices.ContainsFunc(t.s.hosts, func(h *hostData) bool { return h.Bound >= largeBound }) {
 		width = 15
 	}
-	return t.number("clock", width, rank, func(h *hostData) part {
+	return t.number("clock", width, rank, func(h *hostData) segment {
 		if h.Bound <= 0 {
 			return t.missing()
 		}
@@ -114,7 +114,7 @@ func (t *hostTable) clockColumn(rank int) hostColumn {
 // are about as long.
 const largeBound = time.Millisecond
 
-// clockText is an offset with its sign, and its error where that is large.
+// clockText returns an offset with its sign, and its error where that is large.
 func clockText(offset, bound time.Duration) string {
 	text := "0"
 	switch offset = offset.Round(time.Microsecond); { // no clock is compared better
@@ -158,4 +158,4 @@ func (t *hostTable) isSlow(h *hostData) bool {
 	return slices.ContainsFunc(t.slow, func(s slowHost) bool { return s.host == h })
 }
 
-func (t *hostTable) missing() part { return muted(string(t.c.Theme().Glyphs.Missing)) }
+func (t *hostTable) missing() segment { return muted(string(t.c.Theme().Glyphs.Missing)) }

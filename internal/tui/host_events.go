@@ -17,7 +17,7 @@ const (
 	kindBack stats.EventKind = "host_back"
 )
 
-// hostEvents are the hosts that are not as they were before: those of one kind are one
+// hostEvents returns the hosts that are not as they were before: those of one kind are one
 // event, for a switch that fails takes all away that are behind it. heard: there was a second
 // of load.
 func (d *data) hostEvents(heard bool) []stats.Event {
@@ -59,7 +59,7 @@ func (d *data) hostEvents(heard bool) []stats.Event {
 	return events
 }
 
-// unheard tells that the load goes on and none of the hosts tells of it any more.
+// unheard reports whether the load goes on and none of the hosts tells of it any more.
 func (d *data) unheard() bool {
 	return d.silent > 0 && d.begun() && d.Stage >= result.WarmingUp && d.Stage < result.Draining
 }
@@ -94,7 +94,7 @@ func (d *data) nameHosts() {
 	}
 }
 
-// commonEnd is what both end with.
+// commonEnd returns what both end with.
 func commonEnd(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {

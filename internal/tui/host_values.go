@@ -19,9 +19,9 @@ func (t *hostTable) rates(h *hostData) (n numbers, ok bool) {
 	return h.own.numbersOf(&h.own.Second), h.own.silent < patience
 }
 
-// latency is a quantile of the last seconds, and of the run once that is over.
-func (t *hostTable) latency(quantile int) func(*hostData) part {
-	return func(h *hostData) part {
+// latency returns a quantile of the last seconds, and of the run once that is over.
+func (t *hostTable) latency(quantile int) func(*hostData) segment {
+	return func(h *hostData) segment {
 		n, ok := t.rates(h)
 		of := &n.latency
 		if t.s.Stage != result.Finished {
@@ -41,8 +41,8 @@ func (t *hostTable) latency(quantile int) func(*hostData) part {
 	}
 }
 
-// consumerLag is how many records wait for a host's readers.
-func (t *hostTable) consumerLag(h *hostData) part {
+// consumerLag returns how many records wait for a host's readers.
+func (t *hostTable) consumerLag(h *hostData) segment {
 	if _, ok := t.rates(h); !ok {
 		return t.missing()
 	}
@@ -52,7 +52,7 @@ func (t *hostTable) consumerLag(h *hostData) part {
 	return t.missing()
 }
 
-// trend is the rate of the last minute, on one scale for all hosts.
+// trend returns the rate of the last minute, on one scale for all hosts.
 func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 	w, _ := c.Size()
 	end := t.s.end().Seconds()
@@ -67,7 +67,7 @@ func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 	}
 }
 
-// highestRate is the top of the trends.
+// highestRate returns the top of the trends.
 func (s *scene) highestRate() float64 {
 	top := 0.0
 	for _, h := range s.hosts {
@@ -80,7 +80,7 @@ func (s *scene) highestRate() float64 {
 	return top
 }
 
-// vitals are what the host said of itself; nil when that is not known any more.
+// vitals returns what the host said of itself; nil when that is not known any more.
 func (h *hostData) vitals() *host.Vitals {
 	if !h.heard() || h.Vitals == nil || h.Vitals.Interval <= 0 {
 		return nil
@@ -88,10 +88,10 @@ func (h *hostData) vitals() *host.Vitals {
 	return h.Vitals
 }
 
-// share is a part of something that can run out.
-func share(v float64) part { return colored(loadColor(v), wholePercent(v)) }
+// share returns a part of something that can run out.
+func share(v float64) segment { return colored(loadColor(v), wholePercent(v)) }
 
-func (t *hostTable) cpu(h *hostData) part {
+func (t *hostTable) cpu(h *hostData) segment {
 	v := h.vitals()
 	if v == nil || v.Cores <= 0 {
 		return t.missing()
@@ -99,12 +99,12 @@ func (t *hostTable) cpu(h *hostData) part {
 	return share(v.CPU / v.Cores)
 }
 
-// disk is the busiest disk of a host that is watched: what a client writes is not Kafka's.
-func (t *hostTable) disk(h *hostData) part {
+// disk returns the busiest disk of a host that is watched: what a client writes is not Kafka's.
+func (t *hostTable) disk(h *hostData) segment {
 	v := h.vitals()
 	switch {
 	case h.Processes > 0:
-		return part{}
+		return segment{}
 	case v == nil || len(v.Disks) == 0:
 		return t.missing()
 	}
@@ -115,9 +115,9 @@ func (t *hostTable) disk(h *hostData) part {
 	return share(busy)
 }
 
-// network is how busy the busiest interface is: of its speed, the busier way; where it
+// network returns how busy the busiest interface is: of its speed, the busier way; where it
 // does not tell its speed, in bytes.
-func (t *hostTable) network(h *hostData) part {
+func (t *hostTable) network(h *hostData) segment {
 	v := h.vitals()
 	if v == nil || len(v.Networks) == 0 {
 		return t.missing()
@@ -129,7 +129,7 @@ func (t *hostTable) network(h *hostData) part {
 	return share(used)
 }
 
-// busiestNetwork is the highest share of a speed, or if the interface with most bytes
+// busiestNetwork returns the highest share of a speed, or if the interface with most bytes
 // tells no speed, its bytes a second.
 func busiestNetwork(v *host.Vitals) (used float64, known bool) {
 	most, of := 0.0, int64(0)

@@ -92,7 +92,7 @@ func (s *scene) waitingWarning() warning {
 	return warning{text, text, theme.Warn}
 }
 
-// telling is the first of the hosts, how many others, and the verb.
+// telling returns the first of the hosts, how many others, and the verb.
 func telling(hosts []*hostData, one, several string) string {
 	switch len(hosts) {
 	case 1:
@@ -111,7 +111,7 @@ func wholeSeconds(d time.Duration) string {
 	return theme.Duration(d.Round(time.Second))
 }
 
-// wholePercent is a share without decimals.
+// wholePercent returns a share without decimals.
 func wholePercent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // slowWarning names the slowest host, and why it is slow if its CPU tells.
@@ -167,7 +167,7 @@ func (s *scene) slowHosts() []slowHost {
 	return slow
 }
 
-// weight is which part of the load the host makes, compared with the others.
+// weight returns which part of the load the host makes, compared with the others.
 func (h *hostData) weight() float64 {
 	if h.share > 0 {
 		return h.share
@@ -175,7 +175,7 @@ func (h *hostData) weight() float64 {
 	return float64(h.Processes)
 }
 
-// usualRate is the host's rate over the last ticks, for its weight; ok is false while
+// usualRate returns the host's rate over the last ticks, for its weight; ok is false while
 // there are not enough of them, or it does not tell.
 func (h *hostData) usualRate() (rate float64, ok bool) {
 	if h.State != hostRunning || h.Processes == 0 || h.own.silent >= patience || h.own.Placed < recentTicks {
@@ -184,7 +184,7 @@ func (h *hostData) usualRate() (rate float64, ok bool) {
 	return h.own.numbersOf(&h.own.Tail).flow[h.own.main].Records / h.weight(), true
 }
 
-// medianRate is the median, that of an even number half-way between the two in the middle;
+// medianRate returns the median, that of an even number half-way between the two in the middle;
 // 0 when there are none.
 func medianRate(values []float64) float64 {
 	if len(values) == 0 {

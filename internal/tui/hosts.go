@@ -45,7 +45,7 @@ func newHost(run *Header, host HostHeader) *hostData {
 	return h
 }
 
-// loaders are how many hosts make a load.
+// loaders returns how many hosts make a load.
 func (h *Header) loaders() int {
 	n := 0
 	for i := range h.Hosts {
@@ -67,10 +67,10 @@ func bounded(text string) string {
 	return text
 }
 
-// many tells that the load is made on other hosts than this one.
+// many reports whether the load is made on other hosts than this one.
 func (d *data) many() bool { return len(d.hosts) > 0 }
 
-// gathering tells that the hosts are not ready yet, or have not begun.
+// gathering reports whether the hosts are not ready yet, or have not begun.
 func (d *data) gathering() bool { return d.many() && d.Stage < result.WarmingUp }
 
 // observeHosts takes in what each host did in one tick. One that nothing is told of is
@@ -125,10 +125,10 @@ func cloneHosts(hosts []*hostData) []*hostData {
 	return out
 }
 
-// heard tells that the host is there.
+// heard reports whether the host is there.
 func (h *hostData) heard() bool { return h.State != hostAway && h.State != hostLost }
 
-// ready tells that the host can begin.
+// ready reports whether the host can begin.
 func (h *hostData) ready() bool {
 	return h.heard() && h.State != hostLobby && h.State != hostPreparing && h.State != ""
 }
@@ -160,7 +160,7 @@ func (d *data) clockSpread() (spread time.Duration, ok bool) {
 	return slices.Max(offsets) - slices.Min(offsets), true
 }
 
-// busy is the share of the host's cores in use over the last ticks; 0 when nobody
+// busy returns the share of the host's cores in use over the last ticks; 0 when nobody
 // knows.
 func (h *hostData) busy() float64 {
 	n := min(h.samples, recentTicks)

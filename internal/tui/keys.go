@@ -71,7 +71,7 @@ var bindings = [...]binding{
 	{[]string{"?"}, doHelp, "?", "help", "show or hide this help", allRuns},
 }
 
-// bindings are the keys of this run.
+// bindings returns the keys of this run.
 func (d *data) bindings() []binding {
 	not := hostRuns
 	if d.many() {
@@ -80,7 +80,7 @@ func (d *data) bindings() []binding {
 	return slices.DeleteFunc(slices.Clone(bindings[:]), func(b binding) bool { return b.runs == not })
 }
 
-// actionOf is what a key does.
+// actionOf returns what a key does.
 func (d *data) actionOf(key string) action {
 	for _, b := range d.bindings() {
 		if slices.Contains(b.keys, key) {
@@ -90,7 +90,7 @@ func (d *data) actionOf(key string) action {
 	return doNothing
 }
 
-// name is what the keys are called on this terminal.
+// name returns what the keys are called on this terminal.
 func (b *binding) name(th *theme.Theme) string {
 	if b.action == doUp && th.ASCII() { // has no arrows
 		return "up/down"
@@ -98,7 +98,7 @@ func (b *binding) name(th *theme.Theme) string {
 	return b.label
 }
 
-// explain is what a key does, in the help; empty for one that is told with another.
+// explain returns what a key does, in the help; empty for one that is told with another.
 func (s *scene) explain(b *binding) string {
 	if b.action == doStop && !s.writes {
 		return "stop reading, report; again: leave at once"

@@ -34,7 +34,7 @@ func (d *data) panes() []pane {
 	return ownPanes[:]
 }
 
-// digit is the key of a pane.
+// digit returns the key of a pane.
 func (d *data) digit(p pane) rune { return '0' + rune(max(slices.Index(d.panes(), p), 0)) }
 
 // rect is a place on the screen, in cells.
@@ -79,7 +79,7 @@ type needs struct {
 	chart            pane // that stands over the hosts where there is room for one
 }
 
-// roomy tells that there is room for charts side by side.
+// roomy reports whether there is room for charts side by side.
 func roomy(w, h int) bool { return w >= gridWidth && h >= gridHeight }
 
 // layout shares the terminal out. Panes that do not fit are left to their digit.
@@ -126,14 +126,14 @@ func six(b rect, brokers int) []placed {
 		[]pane{paneThroughput, paneLatency, paneHeatmap, panePartitions, paneBrokers, paneClient})
 }
 
-// four is what matters most: how much, how fast, spread how, and held up by what.
+// four returns what matters most: how much, how fast, spread how, and held up by what.
 func four(b rect) []placed {
 	left := b.w * leftShare / rightOfShare
 	lower := max(b.h*2/5, tableHeight)
 	return rows(b, left, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, panePartitions, paneClient})
 }
 
-// overHosts is the charts, or one of them, and the table of the hosts below.
+// overHosts returns the charts, or one of them, and the table of the hosts below.
 func overHosts(b rect, n needs, both bool) []placed {
 	const (
 		around     = 4 // border, head and a warning

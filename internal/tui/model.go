@@ -206,7 +206,7 @@ func (m Model) stop(ask func()) (tea.Model, tea.Cmd) {
 	return m, call(ask)
 }
 
-// call is a command that calls f.
+// call returns a command that calls f.
 func call(f func()) tea.Cmd {
 	if f == nil {
 		return nil
@@ -217,7 +217,7 @@ func call(f func()) tea.Cmd {
 	}
 }
 
-// elapsed is the time of the run: that of the last tick, and what has passed
+// elapsed returns the time of the run: that of the last tick, and what has passed
 // since then. It is below 0 until a start that is agreed, and the time that was waited
 // before that.
 func (m Model) elapsed() time.Duration {
@@ -240,7 +240,7 @@ func (m Model) View() tea.View {
 	return v
 }
 
-// frame is the screen as text.
+// frame returns the screen as text.
 func (m Model) frame() string {
 	if m.left {
 		return chart.New(m.w, m.h, m.options.Theme).String()

@@ -126,7 +126,7 @@ func (s *scene) brokerWarning() string {
 	return fmt.Sprintf("broker %d p99 is %s the others'", worst, theme.Ratio(times))
 }
 
-// slowness is the usual p99 of a broker over that of the others; 0 when there
+// slowness returns the usual p99 of a broker over that of the others; 0 when there
 // are none to compare with.
 func (s *scene) slowness(b *result.BrokerNow) float64 {
 	others := make([]time.Duration, 0, len(s.Brokers))
@@ -152,27 +152,27 @@ const (
 // brokerColumn is a number of each broker.
 type brokerColumn struct {
 	name  string
-	value func(b *result.BrokerNow) part
+	value func(b *result.BrokerNow) segment
 }
 
-// columns are what is shown of a broker, and what the gauge after the first is of.
+// columns returns what is shown of a broker, and what the gauge after the first is of.
 func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*result.BrokerNow) float64) {
 	written := func(b *result.BrokerNow) float64 { return b.Written }
 	fetched := func(b *result.BrokerNow) float64 { return b.Fetched }
 	stream := func(name string, bytes func(*result.BrokerNow) float64) brokerColumn {
-		return brokerColumn{name, func(b *result.BrokerNow) part { return plain(s.unit.write(bytes(b))) }}
+		return brokerColumn{name, func(b *result.BrokerNow) segment { return plain(s.unit.write(bytes(b))) }}
 	}
-	took := func(d time.Duration, c theme.Color) part {
+	took := func(d time.Duration, c theme.Color) segment {
 		if d == 0 { // nothing was answered
 			return muted(missing)
 		}
 		return colored(c, theme.Duration(d))
 	}
-	tail := brokerColumn{"p99", func(b *result.BrokerNow) part { return took(b.P99, theme.Good) }}
-	mean := brokerColumn{"mean", func(b *result.BrokerNow) part { return took(b.Mean, theme.Text) }}
-	fetches := brokerColumn{"fetch/s", func(b *result.BrokerNow) part { return plain(theme.Rate(b.Fetches)) }}
-	wait := brokerColumn{"wait", func(b *result.BrokerNow) part { return took(b.FetchMean, theme.Text) }}
-	throttle := brokerColumn{"throttle", func(b *result.BrokerNow) part {
+	tail := brokerColumn{"p99", func(b *result.BrokerNow) segment { return took(b.P99, theme.Good) }}
+	mean := brokerColumn{"mean", func(b *result.BrokerNow) segment { return took(b.Mean, theme.Text) }}
+	fetches := brokerColumn{"fetch/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Fetches)) }}
+	wait := brokerColumn{"wait", func(b *result.BrokerNow) segment { return took(b.FetchMean, theme.Text) }}
+	throttle := brokerColumn{"throttle", func(b *result.BrokerNow) segment {
 		if b.Throttle > 0 {
 			return colored(theme.Warn, theme.Duration(b.Throttle))
 		}
@@ -218,7 +218,7 @@ func newBrokerTable(c chart.Canvas, s *scene) brokerTable {
 	return t
 }
 
-// right is where a column ends.
+// right returns where a column ends.
 func (t *brokerTable) right(column int) int {
 	x := idWidth + t.host + (column+1)*numberWidth
 	if column > 0 {

@@ -70,7 +70,7 @@ func drawThroughput(c chart.Canvas, s *scene) {
 	p.Draw(inner)
 }
 
-// throughputTitle is what the throughput is now, most important first.
+// throughputTitle returns what the throughput is now, most important first.
 func (s *scene) throughputTitle(th *theme.Theme) []line {
 	if !s.begun() {
 		return nil
@@ -123,7 +123,7 @@ const ageName = "age"
 // apart, and without braille a character of their own.
 var latencyLooks = [len(quantiles)]latencyLook{{theme.Good, '_', 1, 0}, {theme.Warn, '-', 6, 2}, {theme.Hot, '=', 3, 3}, {theme.Bad, '#', 1, 3}}
 
-// latencyName is what the latency of this run is the time between.
+// latencyName returns what the latency of this run is the time between.
 func (s *scene) latencyName() string {
 	switch {
 	case s.endToEnd():
@@ -134,7 +134,7 @@ func (s *scene) latencyName() string {
 	return "Queueing + ack latency"
 }
 
-// titled is the name of a chart, with whom it is about where that could be asked.
+// titled returns the name of a chart, with whom it is about where that could be asked.
 func (s *scene) titled(name string) string {
 	if s.of == "" {
 		return name
@@ -142,7 +142,7 @@ func (s *scene) titled(name string) string {
 	return name + ", " + s.of
 }
 
-// latencyTitle is the name of the latency; over many hosts, of what all measured.
+// latencyTitle returns the name of the latency; over many hosts, of what all measured.
 func (s *scene) latencyTitle() string {
 	name := "Ack latency"
 	switch {
@@ -157,7 +157,7 @@ func (s *scene) latencyTitle() string {
 	return s.titled(name)
 }
 
-// latencyRemark is what must be known to read it.
+// latencyRemark returns what must be known to read it.
 func (s *scene) latencyRemark() []line {
 	var out []line
 	switch {
@@ -183,12 +183,12 @@ func drawLatency(c chart.Canvas, s *scene) {
 	legend := line{}
 	for i, q := range quantiles {
 		if i > 0 {
-			legend = append(legend, part{text: " "})
+			legend = append(legend, segment{text: " "})
 		}
 		legend = append(legend, colored(latencyLooks[i].color, q.name))
 	}
 	if slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
-		legend = append(legend, part{text: " "}, colored(ageLook.color, ageName))
+		legend = append(legend, segment{text: " "}, colored(ageLook.color, ageName))
 	}
 	b := box{digit: s.digit(paneLatency), name: s.latencyTitle(), right: []line{legend}, bottom: s.latencyRemark()}
 	w, _ := c.Size()
@@ -238,7 +238,7 @@ func labelSeconds(v float64) string {
 	return theme.TickDuration(time.Duration(v * float64(time.Second)))
 }
 
-// heatName is what the heat map counts.
+// heatName returns what the heat map counts.
 func (s *scene) heatName() string {
 	switch {
 	case s.untimed():

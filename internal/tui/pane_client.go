@@ -52,7 +52,7 @@ func drawClient(c chart.Canvas, s *scene) {
 	}
 }
 
-// bound is the sentence that the user came for.
+// bound returns the sentence that the user came for.
 func (s *scene) bound() line {
 	limit := s.bounded().Limit
 	if limit == "" {
@@ -75,7 +75,7 @@ func boundColor(l verdict.Limit) theme.Color {
 	return theme.Warn
 }
 
-// loads are the gauges, the most important first.
+// loads returns the gauges, the most important first.
 func (s *scene) loads(th *theme.Theme) []load {
 	m := &s.Sample
 	var out []load
@@ -109,7 +109,7 @@ func (s *scene) loads(th *theme.Theme) []load {
 	return append(out, s.collections()...)
 }
 
-// collections is the gauge of the garbage collector.
+// collections returns the gauge of the garbage collector.
 func (s *scene) collections() []load {
 	m := &s.Sample
 	if m.ProcessCPU <= 0 {
@@ -146,7 +146,7 @@ func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
 	return append(out, load{name: "lag", text: text + " records", color: color, trend: s.lagValues()})
 }
 
-// lagValues are the consumer lags of the last ticks, as many as the widest gauge has
+// lagValues returns the consumer lags of the last ticks, as many as the widest gauge has
 // cells for.
 func (s *scene) lagValues() []float64 {
 	const widest = 256

@@ -57,10 +57,10 @@ func (s *scene) drawEvent(c chart.Canvas, y int, e *stats.Event) {
 	c.TextRight(w, y, s.age(e), theme.Style{FG: theme.Muted})
 }
 
-// age is how long ago an event was.
+// age returns how long ago an event was.
 func (s *scene) age(e *stats.Event) string { return seconds(max(s.clock-e.At, 0)) + " ago" }
 
-// outageLines are the times in which nothing came, as far as this run looks at
+// outageLines returns the times in which nothing came, as far as this run looks at
 // them.
 func (s *scene) outageLines(c chart.Canvas) []line {
 	var out []line

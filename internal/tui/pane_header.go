@@ -92,7 +92,7 @@ func drawBanner(c chart.Canvas) {
 	c.Text(1, 0, c.Fit(string(c.Theme().Glyphs.Alert)+" "+result.EmbeddedNotice, w-2), ground)
 }
 
-// badge is the state of the run.
+// badge returns the state of the run.
 func (s *scene) badge(c chart.Canvas) line {
 	dot := string(c.Theme().Glyphs.Dot) + " "
 	state := s.Stage
@@ -120,7 +120,7 @@ func (s *scene) badge(c chart.Canvas) line {
 	return line{emphasis(color, dot), emphasis(color, name)}
 }
 
-// clockText is how long the load has run, or when it begins once that is agreed.
+// clockText returns how long the load has run, or when it begins once that is agreed.
 func (s *scene) clockText() string {
 	if s.gathering() && s.startsIn > 0 {
 		return "in " + theme.TickDuration(max(-s.clock, 0).Truncate(time.Second)+time.Second)
@@ -128,13 +128,13 @@ func (s *scene) clockText() string {
 	return theme.Clock(s.clock)
 }
 
-// overdue tells that the load has ended by its plan, whoever told of that.
+// overdue reports whether the load has ended by its plan, whoever told of that.
 func (s *scene) overdue() bool {
 	d := s.header.Duration
 	return d > 0 && s.clock >= d && !s.gathering()
 }
 
-// progress is how much of the run is over; limited tells that it has an end.
+// progress returns how much of the run is over; limited tells that it has an end.
 func (s *scene) progress() (share float64, limited bool) {
 	if d := s.header.Duration; d > 0 {
 		share, limited = float64(s.clock)/float64(d), true
@@ -153,7 +153,7 @@ func (d *data) done() int64 {
 	return d.All.Acknowledged
 }
 
-// figures are the numbers of the second line, the most important first, and which
+// figures returns the numbers of the second line, the most important first, and which
 // of them is that of the errors.
 func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 	n := s.shown()
@@ -246,7 +246,7 @@ func figure(name string, color theme.Color, value string) line {
 	return line{muted(name + " "), emphasis(color, value)}
 }
 
-// errorFigure is the number of records that failed, or of fetches where nothing is
+// errorFigure returns the number of records that failed, or of fetches where nothing is
 // sent, or of both.
 func (s *scene) errorFigure() line {
 	count := func(name string, n int64) line {

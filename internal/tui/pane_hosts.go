@@ -8,7 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// subject is the scene as the charts see it: of all hosts, or of the selected one.
+// subject returns the scene as the charts see it: of all hosts, or of the selected one.
 func (s *scene) subject() *scene {
 	if !s.many() {
 		return s
@@ -32,7 +32,7 @@ func drawSubject(c chart.Canvas, s *scene) {
 	c.Text((w-len(text))/2, h/2, text, theme.Style{FG: theme.Muted})
 }
 
-// hostFigures are how many hosts are there, and how far apart their clocks are.
+// hostFigures returns how many hosts are there, and how far apart their clocks are.
 func (s *scene) hostFigures() []line {
 	n, all := s.present(), len(s.hosts)
 	color := theme.Good
@@ -96,7 +96,7 @@ func drawHosts(c chart.Canvas, s *scene) {
 	}
 }
 
-// gatheringText is what is waited for before the load begins.
+// gatheringText returns what is waited for before the load begins.
 func (s *scene) gatheringText() string {
 	if s.startsIn > 0 {
 		return "All begin together"

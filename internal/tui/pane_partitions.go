@@ -81,7 +81,7 @@ func scaled(c chart.Canvas, values []float64, unit string, row int) chart.Canvas
 	return c.Sub(width, 0, w-width, h)
 }
 
-// drawPartitionLags is what waits in each partition, below an arrow that tells whether
+// drawPartitionLags returns what waits in each partition, below an arrow that tells whether
 // it becomes more.
 func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []trend) {
 	chart.Bars{
@@ -96,7 +96,7 @@ func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []tre
 	}.Draw(c)
 }
 
-// trends are how the consumer lags change, by partition, beside the rates.
+// trends returns how the consumer lags change, by partition, beside the rates.
 func (s *scene) trends(rates []float64) []trend {
 	trends := make([]trend, len(rates))
 	for i, growth := range s.byPartition(func(p *result.PartitionNow) float64 { return p.Growth }) {
@@ -113,7 +113,7 @@ func (s *scene) idleText() string {
 	return "no acknowledgement yet, or none lately"
 }
 
-// extremes are the places of the least value and of the greatest; 0 of none.
+// extremes returns the places of the least value and of the greatest; 0 of none.
 func extremes(values []float64) (least, greatest int) {
 	for i, v := range values {
 		if v < values[least] {

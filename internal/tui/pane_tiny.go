@@ -67,7 +67,7 @@ func (s *scene) tinyState(c chart.Canvas) []line {
 	return append(out, line{emphasis(theme.Brand, "kt "+s.header.Command)}, line{plain(s.header.Topic)})
 }
 
-// tinyFigures are the figures in the order of what is missed most.
+// tinyFigures returns the figures in the order of what is missed most.
 func (s *scene) tinyFigures(c chart.Canvas) []line {
 	n, missing := s.shown(), string(c.Theme().Glyphs.Missing)
 	perSecond := missing

@@ -29,13 +29,13 @@ const (
 	ways
 )
 
-// endToEnd tells that latency counts until a record was polled.
+// endToEnd reports whether latency counts until a record was polled.
 func (d *data) endToEnd() bool { return d.reads && (d.writes || d.Stamped) }
 
-// untimed tells that there is no latency to show: what is read carries no stamp.
+// untimed reports whether there is no latency to show: what is read carries no stamp.
 func (d *data) untimed() bool { return d.reads && !d.endToEnd() }
 
-// joining tells that no consumer of the group has a partition yet. Where records
+// joining reports whether no consumer of the group has a partition yet. Where records
 // are sent too, they had theirs before.
 func (d *data) joining() bool {
 	return d.reads && !d.writes && d.header.Group != "" && d.Stage >= result.WarmingUp && d.Stage < result.Draining && d.All.Consumed == 0 && d.All.JoinTime == 0

@@ -56,10 +56,10 @@ const gutter = 6
 // headroom keeps the highest value off the upper edge of its chart.
 const headroom = 1.02
 
-// end is when the last tick ended.
+// end returns when the last tick ended.
 func (s *scene) end() time.Duration { return max(s.At, s.until) }
 
-// timeAxis is the time that a chart of so many columns shows.
+// timeAxis returns the time that a chart of so many columns shows.
 //
 // Columns begin at multiples of their own width, counted from the start of the
 // run, so that a chart moves by whole columns and only when there is something
@@ -81,7 +81,7 @@ func (s *scene) timeAxis(columns int) chart.TimeAxis {
 	return x
 }
 
-// wholeRun is the length of an axis that shows the run from its start. It grows
+// wholeRun returns the length of an axis that shows the run from its start. It grows
 // in steps, so that the chart is not squeezed a little more each second.
 func wholeRun(end float64) float64 {
 	step := 15.0

@@ -102,7 +102,7 @@ func (d *data) oldestAge() time.Duration {
 // stalled reports whether the oldest record has been the oldest for too long.
 func (d *data) stalled() bool { return d.stall.on && d.oldestAge() > 0 }
 
-// stallText is what a stall is called; empty while there is none.
+// stallText returns what a stall is called; empty while there is none.
 func (d *data) stallText() string {
 	switch {
 	case !d.stalled():
@@ -113,7 +113,7 @@ func (d *data) stallText() string {
 	return "a record is unanswered for " + theme.Duration(d.oldestAge())
 }
 
-// stallVerdict is what a run is bound by that stalls: what was measured before tells
+// stallVerdict returns what a run is bound by that stalls: what was measured before tells
 // nothing of now.
 func (s *scene) stallVerdict() (v verdict.Verdict, stalled bool) {
 	text := s.goingOn()

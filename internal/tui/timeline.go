@@ -63,7 +63,7 @@ func badnessOf(k stats.EventKind) badness {
 	return worse
 }
 
-// marks are the moments to show on a time axis, what must not be hidden last:
+// marks returns the moments to show on a time axis, what must not be hidden last:
 // throttled seconds, failed ones, and the events, the worst last. How a catch-up
 // goes is no moment: it would mark one every few seconds.
 func (s *scene) marks(x chart.TimeAxis) []chart.Event {
@@ -130,7 +130,7 @@ func (s *scene) latest(c chart.Canvas, l line, e *stats.Event, room int) line {
 	return append(l, age)
 }
 
-// eventParts are the mark, the time and the text of an event.
+// eventParts returns the mark, the time and the text of an event.
 func (s *scene) eventParts(c chart.Canvas, e *stats.Event) line {
 	color := badnessOf(e.Kind).color()
 	text := plain(cmp.Or(e.Text, string(e.Kind)))
@@ -144,5 +144,5 @@ func (s *scene) eventParts(c chart.Canvas, e *stats.Event) line {
 	}
 }
 
-// gapText is how long and from when.
+// gapText returns how long and from when.
 func gapText(g stats.Gap) string { return theme.Duration(g.Length) + " from " + theme.Clock(g.From) }

@@ -52,7 +52,7 @@ func (s Consumer) GroupOptions() []kgo.Opt {
 // Group is group.id, "" without a group.
 func (s Consumer) Group() string { return s.value("group.id") }
 
-// InstanceID is what makes members static, "" when they are not.
+// InstanceID returns what makes members static, "" when they are not.
 func (s Consumer) InstanceID() string { return s.value("group.instance.id") }
 
 // Protocol is "classic", or "consumer" when the broker assigns partitions.
@@ -69,32 +69,32 @@ func (s Consumer) ReadCommitted() bool { return s.value("isolation.level") == "r
 // a group.
 func (s Consumer) AutoCommit() bool { return s.bool("enable.auto.commit") }
 
-// AutoCommitInterval is the time between two such commits.
+// AutoCommitInterval returns the time between two such commits.
 func (s Consumer) AutoCommitInterval() time.Duration {
 	return s.duration("auto.commit.interval.ms")
 }
 
-// MaxPollRecords is how many records a poll may return, as PollRecords takes it: 0
+// MaxPollRecords returns how many records a poll may return, as PollRecords takes it: 0
 // is no limit. The caller passes it.
 func (s Consumer) MaxPollRecords() int { return s.int("max.poll.records") }
 
-// FetchMaxBytes is how much a broker may answer at a time.
+// FetchMaxBytes returns how much a broker may answer at a time.
 func (s Consumer) FetchMaxBytes() int { return s.int("fetch.max.bytes") }
 
-// FetchMinBytes is how much a broker waits for before it answers.
+// FetchMinBytes returns how much a broker waits for before it answers.
 func (s Consumer) FetchMinBytes() int { return s.int("fetch.min.bytes") }
 
-// FetchMaxWait is how long it waits.
+// FetchMaxWait returns how long it waits.
 func (s Consumer) FetchMaxWait() time.Duration { return s.duration("fetch.max.wait.ms") }
 
-// MaxPartitionFetchBytes is how much of an answer one partition may take.
+// MaxPartitionFetchBytes returns how much of an answer one partition may take.
 func (s Consumer) MaxPartitionFetchBytes() int { return s.int("max.partition.fetch.bytes") }
 
 // OffsetReset is auto.offset.reset: "earliest", "latest", "none", or "by_duration:"
 // and a duration as Java writes it.
 func (s Consumer) OffsetReset() string { return s.value("auto.offset.reset") }
 
-// From is the place to start reading from where a group has committed no offset: the
+// From returns the place to start reading from where a group has committed no offset: the
 // one given, unless that is the earliest and auto.offset.reset says more. Its
 // duration counts back from now, as in Java. refuse tells that there is none: a
 // partition without a committed offset is not to be read.

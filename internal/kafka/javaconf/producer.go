@@ -46,7 +46,7 @@ func (s Producer) Idempotent() bool { return s.bool("enable.idempotence") }
 // Retries reports whether a request that was not answered is sent again.
 func (s Producer) Retries() bool { return s.int64("retries") > 0 }
 
-// MaxInFlight is how many produce requests a broker may have unanswered.
+// MaxInFlight returns how many produce requests a broker may have unanswered.
 func (s Producer) MaxInFlight() int { return s.int("max.in.flight.requests.per.connection") }
 
 // TransactionalID is "" without transactions.
@@ -55,7 +55,7 @@ func (s Producer) TransactionalID() string { return s.value("transactional.id") 
 // BatchSize is batch.size in bytes, as given; franz-go's limit may be another.
 func (s Producer) BatchSize() int { return s.int("batch.size") }
 
-// MaxRequestSize is the most bytes of batches in a request, and of a record.
+// MaxRequestSize returns the most bytes of batches in a request, and of a record.
 func (s Producer) MaxRequestSize() int { return s.int("max.request.size") }
 
 // IgnoresKeys reports whether records with a key are spread like those without.
@@ -75,25 +75,25 @@ func (s Producer) WithBatches(size int) Producer {
 	return s
 }
 
-// Linger is how long a batch waits for more records.
+// Linger returns how long a batch waits for more records.
 func (s Producer) Linger() time.Duration { return s.duration("linger.ms") }
 
 // Compression is "none", "gzip", "snappy", "lz4" or "zstd".
 func (s Producer) Compression() string { return s.value("compression.type") }
 
-// BufferMemory is how many bytes of records may wait. kt enforces it.
+// BufferMemory returns how many bytes of records may wait. kt enforces it.
 func (s Producer) BufferMemory() int64 { return s.int64("buffer.memory") }
 
-// MaxBlock is how long a record may wait for memory. kt enforces it.
+// MaxBlock returns how long a record may wait for memory. kt enforces it.
 func (s Producer) MaxBlock() time.Duration { return s.duration("max.block.ms") }
 
-// DeliveryTimeout is how long a record may take to succeed.
+// DeliveryTimeout returns how long a record may take to succeed.
 func (s Producer) DeliveryTimeout() time.Duration { return s.duration("delivery.timeout.ms") }
 
-// RequestTimeout is how long a broker may take to answer.
+// RequestTimeout returns how long a broker may take to answer.
 func (s Producer) RequestTimeout() time.Duration { return s.duration("request.timeout.ms") }
 
-// ReachTimeout is how long a bootstrap server may take to answer: what was given for a
+// ReachTimeout returns how long a bootstrap server may take to answer: what was given for a
 // connection, else 0.
 func (s settings) ReachTimeout() time.Duration {
 	const name = "socket.connection.setup.timeout.ms"

@@ -25,7 +25,7 @@ const (
 	requestOverhead = 512
 )
 
-// batchProperties are the rows that decide how records become requests.
+// batchProperties returns the rows that decide how records become requests.
 func batchProperties() []property[Producer] {
 	return []property[Producer]{
 		{
@@ -77,7 +77,7 @@ func (s Producer) batchMax() int {
 	return min(max(s.BatchTarget(), s.recordMax+recordRoom, smallestBatch), gib)
 }
 
-// BatchTarget is the size before compression at which a batch is full.
+// BatchTarget returns the size before compression at which a batch is full.
 func (s Producer) BatchTarget() int {
 	if s.fitted > 0 {
 		return s.fitted

@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// producerConnectionProperties are the rows about connections that the producer
+// producerConnectionProperties returns the rows about connections that the producer
 // has for itself.
 func producerConnectionProperties() []property[Producer] {
 	id := clientID[Producer]("kt-producer")

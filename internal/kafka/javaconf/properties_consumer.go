@@ -34,14 +34,14 @@ func consumerProperties() []property[Consumer] {
 	return append(clientProperties(), groupProperties()...)
 }
 
-// clientProperties are the consumer's rows that hold whether it reads in a group or
+// clientProperties returns the consumer's rows that hold whether it reads in a group or
 // not.
 func clientProperties() []property[Consumer] {
 	return slices.Concat(fetchProperties(), consumerRequestProperties(), consumerConnectionProperties(),
 		connectionProperties[Consumer](), consumerOtherProperties(), otherProperties[Consumer]())
 }
 
-// fetchProperties are the rows that decide what is read and how much at a time.
+// fetchProperties returns the rows that decide what is read and how much at a time.
 func fetchProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
@@ -90,7 +90,7 @@ func fetchProperties() []property[Consumer] {
 	}
 }
 
-// consumerRequestProperties are the rows that decide how long the consumer waits
+// consumerRequestProperties returns the rows that decide how long the consumer waits
 // for an answer and when it asks again.
 func consumerRequestProperties() []property[Consumer] {
 	return []property[Consumer]{
@@ -120,7 +120,7 @@ func consumerRequestProperties() []property[Consumer] {
 	}
 }
 
-// consumerConnectionProperties are the rows about connections that the consumer has
+// consumerConnectionProperties returns the rows about connections that the consumer has
 // for itself.
 func consumerConnectionProperties() []property[Consumer] {
 	id := clientID[Consumer]("perf-consumer-client")
@@ -130,7 +130,7 @@ func consumerConnectionProperties() []property[Consumer] {
 	return []property[Consumer]{id, buffer}
 }
 
-// consumerOtherProperties are the rows of otherProperties that the consumer has for
+// consumerOtherProperties returns the rows of otherProperties that the consumer has for
 // itself.
 func consumerOtherProperties() []property[Consumer] {
 	return []property[Consumer]{

@@ -11,13 +11,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// groupProperties are the consumer's rows that matter only when it reads in a
+// groupProperties returns the consumer's rows that matter only when it reads in a
 // group.
 func groupProperties() []property[Consumer] {
 	return slices.Concat(membershipProperties(), assignmentProperties(), commitProperties())
 }
 
-// membershipProperties are the rows that decide who belongs to the group.
+// membershipProperties returns the rows that decide who belongs to the group.
 func membershipProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
@@ -49,7 +49,7 @@ func membershipProperties() []property[Consumer] {
 	}
 }
 
-// assignmentProperties are the rows that decide which member gets which partition.
+// assignmentProperties returns the rows that decide which member gets which partition.
 func assignmentProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
@@ -72,7 +72,7 @@ func assignmentProperties() []property[Consumer] {
 	}
 }
 
-// commitProperties are the rows that decide when offsets are committed.
+// commitProperties returns the rows that decide when offsets are committed.
 func commitProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
@@ -97,7 +97,7 @@ const (
 	nextGen = "consumer"
 )
 
-// classicOnly are the properties that the broker decides about with
+// classicOnly returns the properties that the broker decides about with
 // group.protocol=consumer. Java refuses to be given them then.
 func classicOnly() []string {
 	return []string{"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}

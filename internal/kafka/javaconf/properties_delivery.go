@@ -9,7 +9,7 @@ import (
 
 const plainTextOnly = "security settings are not supported yet; kt connects in plain text only"
 
-// deliveryProperties are the rows that decide when a record counts as
+// deliveryProperties returns the rows that decide when a record counts as
 // delivered, when it is tried again and when it is given up.
 func deliveryProperties() []property[Producer] {
 	return []property[Producer]{

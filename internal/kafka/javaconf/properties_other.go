@@ -5,10 +5,10 @@ import "math"
 // byteArray is the one serializer kt has: its keys and values are bytes.
 const byteArray = "org.apache.kafka.common.serialization.ByteArraySerializer"
 
-// anything is the check of what kt does not read.
+// anything returns the check of what kt does not read.
 func anything(value string) (string, error) { return value, nil }
 
-// producerOtherProperties are the rows of otherProperties that the producer has
+// producerOtherProperties returns the rows of otherProperties that the producer has
 // for itself.
 func producerOtherProperties() []property[Producer] {
 	return []property[Producer]{

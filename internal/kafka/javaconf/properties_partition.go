@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// partitionProperties are the rows that choose each record's partition.
+// partitionProperties returns the rows that choose each record's partition.
 func partitionProperties() []property[Producer] {
 	return []property[Producer]{
 		{

@@ -89,7 +89,7 @@ func (s *session) readsAgain(partitions int) {
 	s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below what had been read (partitions: %d): reading those again", partitions)})
 }
 
-// sources are what is watched beside the load.
+// sources returns what is watched beside the load.
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
 		if s.watcher, err = watch.New(s.cluster, s.topics); err != nil {

@@ -160,7 +160,7 @@ func misfit(err error) error {
 	return err
 }
 
-// limits are how much may wait for acknowledgements, and how long.
+// limits returns how much may wait for acknowledgements, and how long.
 func (s *session) limits() engine.Options {
 	o := engine.Options{
 		BufferBytes: s.Producer.BufferMemory(),

@@ -98,7 +98,7 @@ func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged v
 // gravest first.
 var outside = []verdict.Limit{verdict.Failures, verdict.Stalled, verdict.Throttle, verdict.HostCPU, verdict.Sockets, verdict.BrokerAcks, verdict.Fetches}
 
-// heldUp is what parts say that were bound by something other than kt: others made up for
+// heldUp returns what parts say that were bound by something other than kt: others made up for
 // them, or were spared. ok is false when there are none.
 func heldUp(processes []result.ProcessRow, merged verdict.Verdict) (v verdict.Verdict, ok bool) {
 	for _, limit := range outside {
@@ -120,7 +120,7 @@ func nearest(all []capacity) string {
 	return "nothing that was watched was saturated, nearest to it was " + all[0].name() + ": " + all[0].words
 }
 
-// partsAt are the processes that were bound by something by themselves.
+// partsAt returns the processes that were bound by something by themselves.
 func partsAt(processes []result.ProcessRow, limit verdict.Limit) []result.ProcessRow {
 	var who []result.ProcessRow
 	for _, p := range processes {
@@ -131,7 +131,7 @@ func partsAt(processes []result.ProcessRow, limit verdict.Limit) []result.Proces
 	return who
 }
 
-// spoilt tells whether one of the processes makes the whole not valid.
+// spoilt reports whether one of the processes makes the whole not valid.
 func spoilt(who []result.ProcessRow) bool {
 	return slices.ContainsFunc(who, func(p result.ProcessRow) bool { return !p.Valid })
 }
@@ -158,7 +158,7 @@ func hostsOf(who []result.ProcessRow) string {
 	return listed(names)
 }
 
-// hostsIn are the hosts of processes, each once.
+// hostsIn returns the hosts of processes, each once.
 func hostsIn(processes []result.ProcessRow) []string {
 	var names []string
 	for _, p := range processes {
@@ -267,7 +267,7 @@ func unwatched(hosts []result.HostRow) string {
 	return sentence(short, none)
 }
 
-// blindHosts are the hosts that were watched for too short a time, each with how long that
+// blindHosts returns the hosts that were watched for too short a time, each with how long that
 // was, and those that were not watched at all and are brokers', or were only to be watched.
 func blindHosts(hosts []result.HostRow) (parts, blind []string) {
 	for _, h := range hosts {

@@ -65,7 +65,7 @@ func rank(c capacity) int {
 	return n
 }
 
-// watched tells whether a host was watched, and for long enough to be believed.
+// watched reports whether a host was watched, and for long enough to be believed.
 func watched(h result.HostRow) bool {
 	return h.Busy != nil && h.Busy.Seconds > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
 }
@@ -132,7 +132,7 @@ func hostCapacities(h result.HostRow) []capacity {
 	return all
 }
 
-// tellsSpeed tells whether an interface has a speed, and one that can be its own.
+// tellsSpeed reports whether an interface has a speed, and one that can be its own.
 func tellsSpeed(n result.BusyNetwork) bool {
 	return n.SpeedBits > 0 && max(n.SentShare, n.ReceivedShare) <= overSpeed
 }

@@ -62,7 +62,7 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	return h
 }
 
-// runID is a name for what was merged of these run files, whoever merges them.
+// runID returns a name for what was merged of these run files, whoever merges them.
 func runID(runFiles []*runFile) string {
 	hash := sha256.New()
 	for _, s := range runFiles {
@@ -71,7 +71,7 @@ func runID(runFiles []*runFile) string {
 	return hex.EncodeToString(hash.Sum(nil))[:16]
 }
 
-// members is the roster of all parts, in the order of hosts.
+// members returns the roster of all parts, in the order of hosts.
 func (m *merge) members() []result.Member {
 	var all []result.Member
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
@@ -80,7 +80,7 @@ func (m *merge) members() []result.Member {
 	return all
 }
 
-// sharedSettings is the settings of parts that have some, in the order of the first.
+// sharedSettings returns the settings of parts that have some, in the order of the first.
 // Where parts are not alike the value is Differs.
 func sharedSettings(lists [][]result.Setting) []result.Setting {
 	var shared []result.Setting
@@ -115,7 +115,7 @@ func sharedSettings(lists [][]result.Setting) []result.Setting {
 	return shared
 }
 
-// environment is where the parts that count ran. clusters tells that it was not one.
+// environment returns where the parts that count ran. clusters tells that it was not one.
 func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
 	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
@@ -146,7 +146,7 @@ func (m *merge) environment() (e result.Environment, clusters bool) {
 	return e, clusters
 }
 
-// sharedFacts is what two machines have in common; what they have not is empty.
+// sharedFacts returns what two machines have in common; what they have not is empty.
 func sharedFacts(a, b host.Facts) host.Facts {
 	x, y := reflect.ValueOf(&a).Elem(), reflect.ValueOf(b)
 	for i := range x.NumField() {
@@ -193,7 +193,7 @@ func allTopics(e *result.Environment) []result.Topic {
 	return []result.Topic{e.Topic}
 }
 
-// places is where each partition of a part is among those of all; nil: where it was.
+// places returns where each partition of a part is among those of all; nil: where it was.
 func (t topics) places(e *result.Environment) []int32 {
 	same := true
 	var at []int32
@@ -210,7 +210,7 @@ func (t topics) places(e *result.Environment) []int32 {
 	return at
 }
 
-// partition is where a partition of the part is among those of all parts.
+// partition returns where a partition of the part is among those of all parts.
 func (p *mergedPart) partition(id int32) int32 {
 	if id < 0 || int(id) >= len(p.topics) {
 		return id

@@ -151,7 +151,7 @@ func (m *merge) count() {
 	}
 }
 
-// label is how a reader is told of the part: "vm14/1".
+// label returns how a reader is told of the part: "vm14/1".
 func (p *mergedPart) label() string { return fmt.Sprintf("%s/%d", p.host(), p.number) }
 
 func (m *merge) counted() []*mergedPart {

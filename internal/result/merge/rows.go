@@ -50,7 +50,7 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 	return row
 }
 
-// note is what happened to the part, "" when nothing did.
+// note returns what happened to the part, "" when nothing did.
 func (p *mergedPart) note(r *result.Result, measured bool) string {
 	switch {
 	case p.corrupt != nil:
@@ -110,7 +110,7 @@ func plus(r, o result.Records) result.Records {
 	}
 }
 
-// missing is the processes of the roster of which nothing is there.
+// missing returns the processes of the roster of which nothing is there.
 func (m *merge) missing() []result.ProcessRow {
 	there := make(map[string]map[int]bool)
 	for _, p := range m.parts {

@@ -156,7 +156,7 @@ func (s *runFile) checkHeader() error {
 	return nil
 }
 
-// notable is the next line, with io.EOF if it is the last. Windows, samples and vitals,
+// notable returns the next line, with io.EOF if it is the last. Windows, samples and vitals,
 // which are most of a file, are passed over as empty lines, unless they are to be taken.
 func notable(in *bufio.Reader, all bool) ([]byte, error) {
 	var text []byte
@@ -188,7 +188,7 @@ func (s *runFile) lines() *result.Lines {
 	return result.NewLinesUpTo(io.NewSectionReader(s.r, 0, s.size), s.upTo)
 }
 
-// host is where the part ran.
+// host returns where the part ran.
 func (s *runFile) host() string {
 	if p := s.header.Part; p != nil {
 		return p.Host
@@ -199,7 +199,7 @@ func (s *runFile) host() string {
 // machine returns a key of the machine that the host runs on: several hosts may share one.
 func (s *runFile) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
 
-// process is the part's number on its host; 0 when it has none.
+// process returns the part's number on its host; 0 when it has none.
 func (s *runFile) process() int {
 	if p := s.header.Part; p != nil {
 		return p.Process
@@ -207,7 +207,7 @@ func (s *runFile) process() int {
 	return 0
 }
 
-// watched tells that the file is of a machine, and of no load.
+// watched reports whether the file is of a machine, and of no load.
 func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
 // group tells which parts belong together. Runs without a part are one group.
@@ -225,11 +225,11 @@ type group struct {
 	began      time.Time // the first part, where no epoch tells runs of one name apart
 }
 
-// name is what to choose the group by where it has no epoch: "nightly@2026-11-21T22:00:00Z",
+// name returns what to choose the group by where it has no epoch: "nightly@2026-11-21T22:00:00Z",
 // with the layout of the time.
 func (g group) name(layout string) string { return g.run + "@" + g.began.Format(layout) }
 
-// askedFor tells whether a name or an epoch is that of the group.
+// askedFor reports whether a name or an epoch is that of the group.
 func (g group) askedFor(run string) bool {
 	return run == "" || g.parts && (g.run == run || g.epoch == run) ||
 		g.epoch == "" && (g.name(time.RFC3339) == run || g.name(exactly) == run)
@@ -287,7 +287,7 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 	return of
 }
 
-// lasted is how long the run took; if its file has no end, until its last window.
+// lasted returns how long the run took; if its file has no end, until its last window.
 func (s *runFile) lasted() (d time.Duration) {
 	if s.trailer != nil {
 		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
@@ -305,7 +305,7 @@ func (s *runFile) lasted() (d time.Duration) {
 	}
 }
 
-// began is when the load did: by the coordinator's clock if the parts agreed on that.
+// began returns when the load did: by the coordinator's clock if the parts agreed on that.
 func (s *runFile) began() time.Time {
 	switch {
 	case s.start == nil: // an older kt did not write it down
@@ -316,7 +316,7 @@ func (s *runFile) began() time.Time {
 	return s.start.At
 }
 
-// over is when sending or reading was over, of a part that has an end.
+// over returns when sending or reading was over, of a part that has an end.
 func (s *runFile) over() time.Time {
 	return s.began().Add(time.Duration(s.trailer.SendingSeconds * float64(time.Second)))
 }
@@ -332,7 +332,7 @@ func (s *runFile) agreed() *result.Agreed {
 // long, and what is further off is not measured with the others.
 const lateAfter = time.Second
 
-// state is what became of the part.
+// state returns what became of the part.
 func (s *runFile) state() result.PartState {
 	switch a := s.agreed(); {
 	case s.trailer == nil || s.trailer.Ended != result.Completed && s.trailer.Ended != result.Interrupted:
@@ -345,7 +345,7 @@ func (s *runFile) state() result.PartState {
 	return result.PartComplete
 }
 
-// inOrder is the order of run files in a collection, and of rows in a result.
+// inOrder returns the order of run files in a collection, and of rows in a result.
 func (s *runFile) inOrder(o *runFile) int {
 	return cmp.Or(cmp.Compare(s.host(), o.host()), cmp.Compare(s.process(), o.process()),
 		cmp.Compare(s.header.RunID, o.header.RunID), cmp.Compare(s.sum, o.sum))

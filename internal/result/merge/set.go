@@ -24,7 +24,7 @@ type Set struct {
 	runFiles map[string]*runFile // by run id
 }
 
-// Len is how many files are in the set.
+// Len returns how many files are in the set.
 func (s *Set) Len() int { return len(s.runFiles) }
 
 // NewSet makes an empty set.
@@ -147,7 +147,7 @@ func headAt(r io.ReaderAt, at, size int64) (h collectionLine, end int64, err err
 	return h, at + int64(n) + 1, nil
 }
 
-// inOrder is the run files in the order that is theirs, whatever they came in.
+// inOrder returns the run files in the order that is theirs, whatever they came in.
 func (s *Set) inOrder() []*runFile {
 	var all []*runFile
 	for _, one := range s.runFiles {
@@ -271,7 +271,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read is the result of a run file, or the merged one of a collection.
+// Read returns the result of a run file, or the merged one of a collection.
 func Read(r io.ReaderAt, size int64) (result.Result, error) {
 	if !isCollection(r, size) {
 		fold, err := result.Replay(io.NewSectionReader(r, 0, size))

@@ -23,7 +23,7 @@ func (p *mergedPart) noteGap(g stats.Gap) {
 	}
 }
 
-// stall is the longest time in which records of some part waited, and none of any part was
+// stall returns the longest time in which records of some part waited, and none of any part was
 // acknowledged.
 func (m *merge) stall() (longest stats.Gap) {
 	var gaps []stretch
@@ -46,7 +46,7 @@ func (m *merge) stall() (longest stats.Gap) {
 	return longest
 }
 
-// silent is when the part had no acknowledgement: in its gaps, before its first record, and
+// silent returns when the part had no acknowledgement: in its gaps, before its first record, and
 // after its last acknowledgement.
 func (p *mergedPart) silent() []stretch {
 	t := p.fold.Total(stats.Measured)
@@ -75,7 +75,7 @@ func fused(times []stretch) []stretch {
 	return out
 }
 
-// common is the time that lies in both, which are in order.
+// common returns the time that lies in both, which are in order.
 func common(a, b []stretch) (both []stretch) {
 	for len(a) > 0 && len(b) > 0 {
 		if s := (stretch{max(a[0].from, b[0].from), min(a[0].to, b[0].to)}); s.from < s.to {

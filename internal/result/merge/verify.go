@@ -11,7 +11,7 @@ const maxMergedGaps = 100
 
 // verifyTogether adds up what parts found of their records. Each accounts for its own,
 // so the sums are as exact as the parts. The first result is nil when none looked, and
-// all tells whether each did.
+// all reports whether each did.
 func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 	all = true
 	others := !slices.ContainsFunc(parts, func(v *ledger.Verdict) bool { return v != nil && !v.OfAnotherRun })

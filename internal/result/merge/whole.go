@@ -124,7 +124,7 @@ func (m *merge) nameGap(o *result.Outage) {
 	}
 }
 
-// asked is the rate of the load that all parts were to make together, also those that do
+// asked returns the rate of the load that all parts were to make together, also those that do
 // not count; 0: unlimited.
 func (m *merge) asked() float64 {
 	var plans []plan.Plan
@@ -170,7 +170,7 @@ func (m *merge) notices(r *result.Result, why string) []string {
 	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", why, r.Throughput.Seconds))
 }
 
-// empty are the parts that count, were to write, and never came to their first record. One
+// empty returns the parts that count, were to write, and never came to their first record. One
 // that reads may have got no partition.
 func (m *merge) empty() []string {
 	var names []string
@@ -223,7 +223,7 @@ func (p *mergedPart) verdict() *ledger.Verdict {
 	return p.trailer.Verify
 }
 
-// trailer is the end of the whole: it was interrupted, or cut off, if any part was that
+// trailer returns the end of the whole: it was interrupted, or cut off, if any part was that
 // counts, and ended with the last of them.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	t := result.Trailer{Ended: result.Completed, Verify: verify}

@@ -59,7 +59,7 @@ func (r *Readers) failure() Verdict {
 	return Verdict{ReadFailed, "reading could not go on: " + why}
 }
 
-// stalled is the verdict on reading that was given up although records waited.
+// stalled returns the verdict on reading that was given up although records waited.
 func (r *Readers) stalled(cpu string) Verdict {
 	wait := "wait"
 	if r.Lag.Left == 1 {

@@ -120,7 +120,7 @@ func (p *Parts) unknown() Verdict {
 	return Verdict{Unknown, p.NoOverlap}
 }
 
-// queued is the verdict on a target that was offered and not carried.
+// queued returns the verdict on a target that was offered and not carried.
 func (e *Evidence) queued(busy string) Verdict {
 	limit, did := BrokerAcks, "acknowledged"
 	if e.NoAcks {

@@ -11,7 +11,7 @@ type Axis struct {
 	Ticks    []float64 // from the lowest up
 }
 
-// Linear is an axis from 0 to a round number that is at least top, in about n
+// Linear returns an axis from 0 to a round number that is at least top, in about n
 // steps.
 func Linear(top float64, n int) Axis {
 	a := Axis{Max: RoundUp(top)}
@@ -27,7 +27,7 @@ func Linear(top float64, n int) Axis {
 	return a
 }
 
-// divisions are the numbers of steps in which every tick is a round number,
+// divisions returns the numbers of steps in which every tick is a round number,
 // most first.
 func divisions(top float64) []int {
 	switch mantissa := top / math.Pow(10, math.Floor(math.Log10(top)+1e-9)); {
@@ -38,7 +38,7 @@ func divisions(top float64) []int {
 	}
 }
 
-// RoundUp is the next number of the kind 1, 2, 2.5 or 5 times a power of ten; 1
+// RoundUp returns the next number of the kind 1, 2, 2.5 or 5 times a power of ten; 1
 // for what is not a positive number.
 func RoundUp(v float64) float64 {
 	if !(v > 0) || math.IsInf(v, 0) || v > 1e300 || v < 1e-300 {
@@ -53,7 +53,7 @@ func RoundUp(v float64) float64 {
 	return 10 * power
 }
 
-// Decades is a logarithmic axis over whole decades that holds both values, and
+// Decades returns a logarithmic axis over whole decades that holds both values, and
 // two decades at least: in less, noise fills the chart.
 func Decades(lo, hi float64) Axis {
 	const smallest, largest = 1e-9, 1e9
@@ -77,7 +77,7 @@ func clampPositive(v, smallest, largest float64) float64 {
 	return min(v, largest)
 }
 
-// Pos is where a value lies between the ends of the axis, from 0 to 1; what is
+// Pos returns where a value lies between the ends of the axis, from 0 to 1; what is
 // outside is taken to the nearer end. NaN stays NaN.
 func (a Axis) Pos(v float64) float64 {
 	p := (v - a.Min) / (a.Max - a.Min)
@@ -93,7 +93,7 @@ func (a Axis) Pos(v float64) float64 {
 	return min(max(p, 0), 1)
 }
 
-// visibleTicks are the ticks that have a row of their own in a chart of so many
+// visibleTicks returns the ticks that have a row of their own in a chart of so many
 // rows, by row from the top. Where they crowd, only every second stays, or every
 // third, and so on; on a linear axis such that the lowest does.
 func (a Axis) visibleTicks(rows int) map[int]float64 {
@@ -115,7 +115,7 @@ func (a Axis) visibleTicks(rows int) map[int]float64 {
 	return shown
 }
 
-// tickRow is the row of a position: 1 is the middle of the first row, 0 that of
+// tickRow returns the row of a position: 1 is the middle of the first row, 0 that of
 // the last.
 func tickRow(pos float64, rows int) int {
 	if math.IsNaN(pos) {

@@ -40,7 +40,7 @@ func (c Canvas) Clear() {
 	}
 }
 
-// Sub is a part of the canvas, as far as it lies inside.
+// Sub returns a part of the canvas, as far as it lies inside.
 func (c Canvas) Sub(x, y, w, h int) Canvas {
 	x0, y0 := min(max(x, 0), c.w), min(max(y, 0), c.h)
 	x1, y1 := min(max(x+w, x0), c.w), min(max(y+h, y0), c.h)
@@ -48,10 +48,10 @@ func (c Canvas) Sub(x, y, w, h int) Canvas {
 	return c
 }
 
-// Size is the width and the height in cells.
+// Size returns the width and the height in cells.
 func (c Canvas) Size() (w, h int) { return c.w, c.h }
 
-// Theme is the look of what is drawn.
+// Theme returns the look of what is drawn.
 func (c Canvas) Theme() *theme.Theme { return c.th }
 
 // Set draws one character, which must be one cell wide.
@@ -103,7 +103,7 @@ func (c Canvas) narrow(r rune) rune {
 	return r
 }
 
-// Width is how many cells Text takes.
+// Width returns how many cells Text takes.
 func Width(text string) int { return utf8.RuneCountInString(text) }
 
 // Fit cuts a text to a width, with an ellipsis where something was lost.
@@ -124,7 +124,7 @@ func (c Canvas) Fit(text string, w int) string {
 	return text
 }
 
-// String is the canvas as lines, without a newline at the end; each is exactly
+// String returns the canvas as lines, without a newline at the end; each is exactly
 // as wide as the canvas.
 func (c Canvas) String() string {
 	const perCell = 6 // bytes, with the usual number of colour changes

@@ -21,10 +21,10 @@ type Event struct {
 	Style theme.Style
 }
 
-// warming tells that some of the warm-up is to be seen.
+// warming reports whether some of the warm-up is to be seen.
 func (t TimeAxis) warming() bool { return t.Warmup > max(t.From, 0) }
 
-// place is the cell of a moment on an axis of n cells.
+// place returns the cell of a moment on an axis of n cells.
 func (t TimeAxis) place(at float64, n int) int {
 	if !(t.To > t.From) {
 		return -1
@@ -32,7 +32,7 @@ func (t TimeAxis) place(at float64, n int) int {
 	return int(math.Floor((at - t.From) / (t.To - t.From) * float64(n)))
 }
 
-// second is the middle of a cell on an axis of n cells.
+// second returns the middle of a cell on an axis of n cells.
 func (t TimeAxis) second(i, n int) float64 {
 	return t.From + (t.To-t.From)*(float64(i)+0.5)/float64(n)
 }
@@ -122,7 +122,7 @@ func (f frame) time(c Canvas) {
 	}
 }
 
-// eventful tells that something happened between two of n cells.
+// eventful reports whether something happened between two of n cells.
 func (f frame) eventful(from, to, n int) bool {
 	return slices.ContainsFunc(f.x.Events, func(e Event) bool {
 		at := f.x.place(e.At, n)

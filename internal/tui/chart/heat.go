@@ -14,7 +14,7 @@ type Heat struct {
 	Share func(column, row int) float64
 }
 
-// HeatSize is how many columns and rows a heat map has on a canvas of this
+// HeatSize returns how many columns and rows a heat map has on a canvas of this
 // size.
 func HeatSize(c Canvas, gutter int) (columns, rows int) {
 	if gutter+8 > c.w {
@@ -36,7 +36,7 @@ func (h Heat) Draw(c Canvas) {
 	}
 }
 
-// heatCell is the character and the style that show two values, one above the
+// heatCell returns the character and the style that show two values, one above the
 // other.
 func heatCell(th *theme.Theme, upper, lower float64) (rune, theme.Style) {
 	hasUpper, hasLower := upper >= 0, lower >= 0 // false for NaN

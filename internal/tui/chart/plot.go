@@ -85,7 +85,7 @@ func (p Plot) mark(d *dots, m Mark) {
 	}
 }
 
-// dotRow is the row of dots of a position. The middle of the first row of text is
+// dotRow returns the row of dots of a position. The middle of the first row of text is
 // position 1 and that of the last one 0, as for the ticks.
 func dotRow(pos float64, rows int) int {
 	return int(math.Round((1-pos)*float64((rows-1)*dotsY) + 1.5))
