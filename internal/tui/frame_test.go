@@ -291,13 +291,14 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkTick is what a second of data costs.
+// BenchmarkTick is what a second of data costs: its snapshot, and the screen's share.
 func BenchmarkTick(b *testing.B) {
 	c := newCanned()
 	m, _ := newModel(c, nil)
-	t := c.tick(57)
+	w := c.tick(57).Windows[0]
 	b.ReportAllocs()
 	for b.Loop() {
-		m.data.observe(t)
+		w.Start, w.End = w.End, w.End+time.Second
+		m.data.observe(c.feed().tick(result.Running, w))
 	}
 }
