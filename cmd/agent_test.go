@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 // FuzzOrder reads what an agent may say to a process. Whatever comes, it is an order of
@@ -261,49 +261,32 @@ func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestAHostThatIsLostIsToldOnce(t *testing.T) {
+func TestAProcessThatIsLostCountsInTheNumberOfParts(t *testing.T) {
 	const why = "its agent was started anew, and its processes are gone"
-	gone, died := cluster.Ended{Code: exitFailed, Text: why}, cluster.Ended{Code: exitFailed, Text: "no room"}
-	o := cluster.Outcome{Lost: []string{"vm1: " + why}, Ended: map[string][]cluster.Ended{"vm1": {gone, gone}, "vm2": {{}, died}}}
-	var res result.Result
-	for _, p := range []struct {
-		host    string
-		process int
-		counted bool
-	}{{"vm1", 1, false}, {"vm1", 2, false}, {"vm2", 1, true}, {"vm2", 2, false}} {
-		var row result.ProcessRow
-		row.Host, row.Process, row.Counted = p.host, p.process, p.counted
-		res.Processes = append(res.Processes, row)
-	}
-	var stderr bytes.Buffer
-	r := &remote{env: &Env{Stderr: &stderr}}
-	r.tellLost(o)
-	r.tellParts(&res, o)
-	if want := "kt: vm1: " + why + "\nkt: vm2/2: no room\n"; stderr.String() != want {
-		t.Errorf("told %q, want %q", stderr.String(), want)
-	}
-	r.tellLost(o)
-	if n := strings.Count(stderr.String(), why); n != 1 {
-		t.Errorf("what was told before is told %d times", n)
-	}
-	delete(o.Ended, "vm2")
-	if err := judgeParts(&res, o); exitCode(err) != exitFailed || err.Error() != "3 of 4 parts are not in the figures: see the rows" {
+	o := cluster.Outcome{Lost: []string{"vm1: " + why}, Ended: map[string][]cluster.Ended{"vm1": {{Code: exitFailed, Text: why}}}}
+	res := result.Result{Processes: make([]result.ProcessRow, 4)}
+	res.Processes[1].Counted = true
+	if err := judgeHosts(&res, &o); exitCode(err) != exitFailed || !strings.HasPrefix(err.Error(), "3 of 4 parts are not in the figures") {
 		t.Errorf("it ends with %v", err)
+	}
+	o.Ended["vm2"] = []cluster.Ended{{}, {Code: exitNotValid, Text: "late"}}
+	if err := judgeHosts(&res, &o); exitCode(err) != exitNotValid || err.Error() != "vm2: late" {
+		t.Errorf("with a worse one it ends with %v", err)
 	}
 }
 
 func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
 	until := time.Date(2026, 1, 1, 1, 32, 3, 0, time.UTC)
-	waits := func(hosts ...string) (t cluster.Tick) {
-		t.Hosts = []cluster.HostTick{{Name: "vm14"}}
+	waits := func(hosts ...string) (list []run.Host) {
+		list = []run.Host{{Name: "vm14"}}
 		for _, h := range hosts {
-			t.Hosts = append(t.Hosts, cluster.HostTick{Name: h, Until: until})
+			list = append(list, run.Host{Name: h, Until: until})
 		}
-		return t
+		return list
 	}
 	for i, step := range []struct {
-		tick cluster.Tick
-		want string
+		hosts []run.Host
+		want  string
 	}{
 		{waits(), ""},
 		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"},
@@ -313,19 +296,8 @@ func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
 		{waits("vm17"), "waiting for vm17 until 01:32:03; q: without it"},
 		{waits(), ""},
 	} {
-		if got := notice(step.tick); got != step.want {
+		if got := notice(step.hosts); got != step.want {
 			t.Errorf("tick %d: %q, want %q", i, got, step.want)
 		}
-	}
-}
-
-func TestTheScreenCountsTheCoresOfAMachineOnce(t *testing.T) {
-	used := []host.Sample{{ProcessCPU: 1, Cores: 4, HostCores: 4}}
-	on := func(name, machine string) cluster.HostTick {
-		return cluster.HostTick{Name: name, Machine: machine, Processes: 1, Samples: used, Vitals: &host.Vitals{CPU: 3, Cores: 4}}
-	}
-	got := sampleOf(cluster.Tick{Hosts: []cluster.HostTick{on("a", "one"), on("b", "b"), on("c", "one"), {Name: "watched", Machine: "other"}}})
-	if got.Cores != 8 || got.HostCores != 8 || got.HostCPU != 6 || got.ProcessCPU != 3 {
-		t.Errorf("%+v, want 8 cores, of which 6 are busy, 3 by kt", got)
 	}
 }

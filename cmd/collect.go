@@ -252,14 +252,6 @@ func (m *merger) write(name string, res *result.Result) (path string, err error)
 	if err != nil {
 		return "", usageError(err)
 	}
-	return file.Path(), m.fill(file)
-}
-
-// fill writes the collection to a file that was created for it.
-func (m *merger) fill(file *run.File) error {
 	defer file.Discard()
-	if err := file.Fill(m.set); err != nil {
-		return fmt.Errorf("write the collection %s: %w", file.Path(), input.Cause(err))
-	}
-	return nil
+	return file.Path(), file.Fill(m.set)
 }

@@ -93,11 +93,7 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	defer stop.listen(signals)()
 	env.unread = func() { stop.stop(syscall.SIGPIPE) }
 
-	if len(l.Hosts.On) > 0 {
-		err = l.runRemote(ctx, env, stop)
-	} else {
-		err = l.runHere(ctx, env, stop)
-	}
+	err = l.carryOut(ctx, env, stop)
 	code := stop.code()
 	if err == nil || code == exitOK || exitCode(err) == exitLost {
 		return err
@@ -108,29 +104,52 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	return &exitError{code, err}
 }
 
-// runHere makes the run in this process.
-func (l *load) runHere(ctx context.Context, env *Env, stop *stopper) error {
+// carryOut makes the run, here or on other hosts, and writes its result.
+func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
 	if err != nil {
 		return usageError(err)
 	}
-	tuneProcess(env, l)
+	defer file.Discard()
 	var status engine.Status
-	out := newOutput(env, l, stop, status.Oldest)
+	out, do := newOutput(env, l, stop, status.Oldest), run.Func(run.Run)
+	over := func(*result.Result) error { return nil }
+	screen := ctx
+	if len(l.Hosts.On) == 0 {
+		tuneProcess(env, l)
+	} else {
+		hosts, shown, err := l.findHosts(ctx, env)
+		if err != nil {
+			return err
+		}
+		dir, remove, err := scratch(env)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		hosts.Dir, out.hosts, out.oldest = dir, shown, nil
+		stop.elsewhere(leaveHosts)
+		screen = context.WithoutCancel(ctx) // the hosts take their time to leave
+		do, over = hosts.Run, func(res *result.Result) error { return judgeHosts(res, &hosts.Outcome) }
+	}
 	r := l.request(env, file, stop)
 	r.Status, r.Notify = &status, out.notify
-	r.Opened = func(h result.Header) error { return out.open(ctx, h) }
+	r.Opened = func(h result.Header) error { return out.open(screen, h) }
 	r.Began = func(at time.Time) result.Start {
 		stop.begin()
 		return result.Start{At: at.UTC()}
 	}
-	res, err := run.Run(ctx, r, out)
+	res, err := do(ctx, r, out)
 	out.close()
 	if res.RunID == "" {
 		return runError(err)
 	}
 	err = errors.Join(err, out.write(res, file.Path()))
-	return worse(judge(res, stop.code(), l.Output), err)
+	judged := judge(res, stop.code(), l.Output)
+	if judged == nil {
+		judged = over(&res)
+	}
+	return worse(judged, err)
 }
 
 // request is the run that was asked for.

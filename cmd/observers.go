@@ -107,4 +107,8 @@ func (j *jsonLines) Observe(s run.Second) {
 }
 
 // tick returns a second as the screen takes it.
-func tick(s run.Second) tui.Tick { return tui.Tick{Windows: s.Windows, Snapshot: s.Snapshot} }
+func tick(s run.Second) tui.Tick {
+	return tui.Tick{
+		Windows: s.Windows, Snapshot: s.Snapshot, Hosts: hostStates(s.Hosts), StartsIn: s.StartsIn, Notice: notice(s.Hosts),
+	}
+}

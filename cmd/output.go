@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,10 @@ type output struct {
 	format string                                        // of the result, on stdout
 	oldest func() (since, now time.Duration, waits bool) // of the engine; nil: the run is elsewhere
 	rows   *report.ConsumerPerf                          // of the output perf-test, where nothing is written
+	hosts  []tui.HostHeader                              // of a run on many
+	mu     sync.Mutex                                    // guards later and closed
+	closed bool                                          // the screen is over, if there was one
+	later  []run.Notice                                  // for when the screen is over
 	screen *tui.Screen                                   // nil: none
 	shown  chan struct{}                                 // closed: the screen is over
 	broken atomic.Bool                                   // the screen has failed
@@ -87,14 +92,26 @@ func (o *output) close() {
 		o.screen.Quit()
 		<-o.shown
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	for _, n := range o.later {
+		o.env.notify(n, o.load.Quiet)
+	}
+	o.later = nil
 }
 
 // notify shows a notice of the run. There is no room for one on the screen: the end of the
 // run tells again of a run file that could not be written, and the events have how commands
-// ended.
+// ended. The screen shows most trouble of hosts in its own way, and the rest comes after it.
 func (o *output) notify(n run.Notice) {
-	screen := o.screen != nil && (n.Kind == run.CommandOutput || n.Kind == run.FileFailed)
-	if !screen {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.screen != nil && !o.closed && !o.broken.Load() && n.Kind == run.HostTrouble:
+		o.later = append(o.later, n)
+	case o.screen != nil && (n.Kind == run.CommandOutput || n.Kind == run.FileFailed):
+	default:
 		o.env.notify(n, o.load.Quiet)
 	}
 }
@@ -153,7 +170,7 @@ func (o *output) screenHeader(h result.Header) tui.Header {
 	th := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
-		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string),
+		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string), Hosts: o.hosts,
 	}
 	if th.Topic == "" {
 		th.Topic = p.Read.Include
@@ -170,6 +187,9 @@ func (o *output) screenHeader(h result.Header) tui.Header {
 
 // Observe shows one second. With the last one the screen ends.
 func (o *output) Observe(s run.Second) {
+	if o.screen == nil && len(s.Windows) == 0 {
+		return // hosts are waited for
+	}
 	if o.screen == nil || o.broken.Load() {
 		for _, line := range o.lines {
 			line.Observe(s)

@@ -28,12 +28,12 @@ func newStopper(abort context.CancelFunc, exit func(code int), tell func(text st
 	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell, grace: lastResort}
 }
 
-// elsewhere makes leaving at once an order to others: abort gives it, and grace is how
-// long they may take. What is prepared out there has to be undone in order too.
-func (s *stopper) elsewhere(abort func(), grace time.Duration) {
+// elsewhere says that the run is on other hosts. grace is how long they may take to leave at
+// once. What is prepared there has to be undone in order too.
+func (s *stopper) elsewhere(grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.abort, s.grace, s.begun = abort, grace, true
+	s.grace, s.begun = grace, true
 }
 
 // begin tells that the load begins.

@@ -102,7 +102,7 @@ type agent struct {
 	live  sync.WaitGroup // runs
 
 	mu     sync.Mutex // guards what follows
-	runs   map[string]*run
+	runs   map[string]*hostRun
 	order  []string // epochs, oldest first
 	gossip *gossip.Gossip
 	ending bool
@@ -125,7 +125,7 @@ func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{o: o, store: store, runs: make(map[string]*run)}
+	a := &agent{o: o, store: store, runs: make(map[string]*hostRun)}
 	a.ctx, a.end = context.WithCancel(context.Background())
 	return a, nil
 }
@@ -177,8 +177,8 @@ func (a *agent) busy() string {
 
 // active are the runs that are not over, oldest first, but for those that only wait for a
 // coordinator to come back. The caller holds mu.
-func (a *agent) active() []*run {
-	var runs []*run
+func (a *agent) active() []*hostRun {
+	var runs []*hostRun
 	for _, epoch := range a.order {
 		if r := a.runs[epoch]; !r.over() && !r.abandoned() {
 			runs = append(runs, r)
@@ -188,7 +188,7 @@ func (a *agent) active() []*run {
 }
 
 // accept begins a run, or says why not.
-func (a *agent) accept(o *offer) (*run, error) {
+func (a *agent) accept(o *offer) (*hostRun, error) {
 	if o.Part.Host != a.o.Info.Name {
 		return nil, fmt.Errorf("the offer is for %s", o.Part.Host)
 	}
@@ -276,7 +276,7 @@ func (a *agent) forget() {
 	}
 }
 
-func (a *agent) find(epoch string) *run {
+func (a *agent) find(epoch string) *hostRun {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.runs[epoch]

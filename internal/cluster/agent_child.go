@@ -14,7 +14,7 @@ import (
 
 // child is one process that makes a load.
 type child struct {
-	run    *run
+	run    *hostRun
 	job    ProcessJob
 	orders chan ToProcess // to its writer; has room for every order that there is
 
@@ -31,7 +31,7 @@ type child struct {
 // orderKinds is how many orders a process can get: a job, a start, stop, abort, finish.
 const orderKinds = 5
 
-func newChild(r *run, j Job) *child {
+func newChild(r *hostRun, j Job) *child {
 	c := &child{run: r, job: ProcessJob{Job: j}, orders: make(chan ToProcess, orderKinds), given: make(map[string]bool)}
 	c.status = partStatus{Epoch: j.Part.Epoch, Process: j.Part.Process, State: partWaiting}
 	return c

@@ -38,9 +38,9 @@ const (
 	runTick = 250 * time.Millisecond
 )
 
-// run is one run on this host: its processes, and what is watched. Whoever wants
+// hostRun is one run on this host: its processes, and what is watched. Whoever wants
 // something of it sets a field and notifies it; all is done by live.
-type run struct {
+type hostRun struct {
 	a     *agent
 	name  string // of the run
 	epoch string
@@ -67,8 +67,8 @@ type run struct {
 	ended    bool
 }
 
-func newRun(a *agent, o *offer) *run {
-	r := &run{
+func newRun(a *agent, o *offer) *hostRun {
+	r := &hostRun{
 		a: a, name: o.Part.Run, epoch: o.Part.Epoch, offer: o,
 		group: a.store.group(o.Part.Epoch), out: newOutbox(), wake: make(chan struct{}, 1),
 		born: time.Now(), seen: time.Now(), ordered: make(map[string]bool),
@@ -82,7 +82,7 @@ func newRun(a *agent, o *offer) *run {
 	return r
 }
 
-func (r *run) notify() {
+func (r *hostRun) notify() {
 	select {
 	case r.wake <- struct{}{}:
 	default: // it has been woken and not looked yet
@@ -90,14 +90,14 @@ func (r *run) notify() {
 }
 
 // over tells whether nothing of the run is left but its files.
-func (r *run) over() bool {
+func (r *hostRun) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended
 }
 
 // asked is what the host was asked to do; empty when the run is over.
-func (r *run) asked() *offer {
+func (r *hostRun) asked() *offer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.offer
@@ -134,7 +134,7 @@ func (o *offer) most(limit time.Duration) time.Duration {
 }
 
 // abandoned tells whether the load is over, and nobody is there to ask for its files.
-func (r *run) abandoned() bool {
+func (r *hostRun) abandoned() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.start == nil || r.talk != nil || !r.settled() {
@@ -146,7 +146,7 @@ func (r *run) abandoned() bool {
 
 // loaded is when the load of all hosts is over, as far as it is known here: when it said
 // that it would be, or was ordered to be. The caller holds mu.
-func (r *run) loaded() time.Time {
+func (r *hostRun) loaded() time.Time {
 	if !r.halted.IsZero() {
 		return r.halted
 	}
@@ -154,7 +154,7 @@ func (r *run) loaded() time.Time {
 }
 
 // attach makes t the stream that is told of the run, in the place of any other.
-func (r *run) attach(ctx context.Context, t *talk) {
+func (r *hostRun) attach(ctx context.Context, t *talk) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	r.mu.Lock()
@@ -173,7 +173,7 @@ func (r *run) attach(ctx context.Context, t *talk) {
 }
 
 // detach ends what attach began, unless another stream has taken over.
-func (r *run) detach(t *talk) {
+func (r *hostRun) detach(t *talk) {
 	r.mu.Lock()
 	var leave func()
 	if r.talk == t {
@@ -192,7 +192,7 @@ func (r *run) detach(t *talk) {
 
 // open starts processes, all that are not open yet when none are named, and makes the
 // file of what is watched.
-func (r *run) open(processes []int) error {
+func (r *hostRun) open(processes []int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.start != nil || r.undo || r.quit || r.ended {
@@ -222,7 +222,7 @@ func (r *run) open(processes []int) error {
 }
 
 // begin starts the load at a moment of the agent's clock.
-func (r *run) begin(s StartOrder) error {
+func (r *hostRun) begin(s StartOrder) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.start != nil || r.undo || r.quit || r.ended || !r.opened {
@@ -258,7 +258,7 @@ func (r *run) begin(s StartOrder) error {
 // obey notes an order. One to undo the run that comes too late ends it. Any other that comes
 // before the start waits for that once it is agreed: it is given when the coordinator cannot
 // tell any more whether all hosts hear of it in time, so all begin, and then end.
-func (r *run) obey(do string) {
+func (r *hostRun) obey(do string) {
 	r.mu.Lock()
 	r.order(do, time.Now())
 	begun := r.start != nil && !time.Now().Before(r.start.At)
@@ -274,7 +274,7 @@ func (r *run) obey(do string) {
 }
 
 // order notes what is to be done. The caller holds mu.
-func (r *run) order(do string, now time.Time) {
+func (r *hostRun) order(do string, now time.Time) {
 	r.ordered[do] = true
 	if r.halted.IsZero() {
 		r.halted = now
@@ -282,7 +282,7 @@ func (r *run) order(do string, now time.Time) {
 }
 
 // live is the run from its offer to its end.
-func (r *run) live(ctx context.Context) {
+func (r *hostRun) live(ctx context.Context) {
 	ticker := time.NewTicker(runTick)
 	defer ticker.Stop()
 	quit := ctx.Done()
@@ -317,7 +317,7 @@ func (r *run) live(ctx context.Context) {
 }
 
 // tellOf puts into the log what whoever runs the agent should know.
-func (a *agent) tellOf(r *run, s partStatus) {
+func (a *agent) tellOf(r *hostRun, s partStatus) {
 	switch s.State {
 	case partFailed, partGone:
 		a.o.Log(fmt.Sprintf("run %s, process %d: %s", r.name, s.Process, s.Text))
@@ -326,6 +326,6 @@ func (a *agent) tellOf(r *run, s partStatus) {
 }
 
 // path is where a process writes its run file.
-func (r *run) path(process int) string {
+func (r *hostRun) path(process int) string {
 	return filepath.Join(r.a.store.dir, ownFile(r.group, process))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // step does what is due, and tells whether the run is over.
-func (r *run) step(now time.Time) bool {
+func (r *hostRun) step(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decide(now)
@@ -58,7 +58,7 @@ const beginWithin = 2 * time.Second
 
 // begun tells whether all processes have begun, or should have: to one that is stopped
 // before, it means that there is to be no load.
-func (r *run) begun(now time.Time) bool {
+func (r *hostRun) begun(now time.Time) bool {
 	for _, c := range r.children {
 		if c.status.State == partReady && now.Before(r.start.At.Add(beginWithin)) {
 			return false
@@ -68,7 +68,7 @@ func (r *run) begun(now time.Time) bool {
 }
 
 // decide notes what the agent orders by itself.
-func (r *run) decide(now time.Time) {
+func (r *hostRun) decide(now time.Time) {
 	undo := func(why string) { r.undo, r.why = true, why }
 	limit := r.a.o.Limits.Duration
 	switch {
@@ -95,7 +95,7 @@ func (r *run) decide(now time.Time) {
 }
 
 // undone brings a run to nothing, and tells whether it is.
-func (r *run) undone(now time.Time) bool {
+func (r *hostRun) undone(now time.Time) bool {
 	r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
 	if r.ordered[doAbort] {
 		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
@@ -112,7 +112,7 @@ func (r *run) undone(now time.Time) bool {
 
 // tellAll gives an order to each process that is there; one that is still there after
 // the grace is killed.
-func (r *run) tellAll(now time.Time, order string, m ToProcess, grace time.Duration) {
+func (r *hostRun) tellAll(now time.Time, order string, m ToProcess, grace time.Duration) {
 	for _, c := range r.children {
 		if !c.spawned || c.gone {
 			continue
@@ -124,7 +124,7 @@ func (r *run) tellAll(now time.Time, order string, m ToProcess, grace time.Durat
 	}
 }
 
-func (r *run) settled() bool {
+func (r *hostRun) settled() bool {
 	for _, c := range r.children {
 		if !c.settled() {
 			return false
@@ -133,7 +133,7 @@ func (r *run) settled() bool {
 	return true
 }
 
-func (r *run) gone() bool {
+func (r *hostRun) gone() bool {
 	for _, c := range r.children {
 		if c.spawned && !c.gone {
 			return false
@@ -144,7 +144,7 @@ func (r *run) gone() bool {
 
 // absent tells whether a run whose processes are done need not wait for its
 // coordinator.
-func (r *run) absent(now time.Time) bool {
+func (r *hostRun) absent(now time.Time) bool {
 	if r.talk != nil {
 		return false
 	}
@@ -156,7 +156,7 @@ func (r *run) absent(now time.Time) bool {
 }
 
 // write closes the file of what was watched: all run files of this host are whole then.
-func (r *run) write() {
+func (r *hostRun) write() {
 	r.written = true
 	w := &written{Epoch: r.epoch}
 	if r.watch != nil {

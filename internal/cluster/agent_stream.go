@@ -22,7 +22,7 @@ const (
 type talk struct {
 	a   *agent
 	s   stream
-	run *run // that this stream is about; nil: none
+	run *hostRun // that this stream is about; nil: none
 
 	reading   *os.File // the run file that was read last
 	readingID string
@@ -107,11 +107,11 @@ func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error
 	case m.Resume != nil:
 		return t.resume(ctx, m.Resume.Epoch)
 	case m.Open != nil:
-		return t.of(ctx, m.Open.Epoch, func(r *run) error { return r.open(m.Open.Processes) })
+		return t.of(ctx, m.Open.Epoch, func(r *hostRun) error { return r.open(m.Open.Processes) })
 	case m.Start != nil:
-		return t.of(ctx, m.Start.Epoch, func(r *run) error { return r.begin(m.Start.Order) })
+		return t.of(ctx, m.Start.Epoch, func(r *hostRun) error { return r.begin(m.Start.Order) })
 	case m.Order != nil:
-		return t.of(ctx, m.Order.Epoch, func(r *run) error { r.obey(m.Order.Do); return nil })
+		return t.of(ctx, m.Order.Epoch, func(r *hostRun) error { r.obey(m.Order.Do); return nil })
 	case m.Files != nil:
 		found, err := t.a.store.list(ctx, m.Files.Run)
 		return t.orProblem(ctx, fromAgent{Files: &found}, err)
@@ -156,7 +156,7 @@ func (t *talk) resume(ctx context.Context, epoch string) error {
 
 // of does something with the run of this stream. A message of another run's epoch is
 // stale, and does nothing.
-func (t *talk) of(ctx context.Context, epoch string, do func(*run) error) error {
+func (t *talk) of(ctx context.Context, epoch string, do func(*hostRun) error) error {
 	if t.run == nil || t.run.epoch != epoch {
 		return t.unknown(ctx, epoch, "the run is not known on this stream")
 	}

@@ -25,7 +25,7 @@ type watch struct {
 
 // openWatch makes the file before the load begins, so that a run is never made that
 // cannot be kept.
-func (r *run) openWatch() (*watch, error) {
+func (r *hostRun) openWatch() (*watch, error) {
 	if r.a.o.Watch == nil {
 		return nil, nil // a machine that is not watched has no file
 	}
@@ -46,7 +46,7 @@ func (r *run) openWatch() (*watch, error) {
 }
 
 // begin watches from start on, a moment of the system's clock.
-func (w *watch) begin(r *run, start StartOrder) {
+func (w *watch) begin(r *hostRun, start StartOrder) {
 	w.live.Go(func() {
 		if !w.until(start.At) {
 			return
@@ -68,7 +68,7 @@ func (w *watch) begin(r *run, start StartOrder) {
 	})
 }
 
-func (w *watch) take(r *run, v host.Vitals) {
+func (w *watch) take(r *hostRun, v host.Vitals) {
 	w.file.AddVitals(v)
 	r.out.watched(v)
 }

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -34,7 +34,7 @@ type Order struct {
 type RunOptions struct {
 	Stop    <-chan struct{} // closed: drain and finish
 	Abort   <-chan struct{} // closed: leave at once, with what comes within seconds
-	Observe func(Tick)      // called about once a second, from one goroutine; a slow one gets merged ticks. nil: nobody looks
+	Observe func(Tick)      // called about once a second, from one goroutine; it must not wait. nil: nobody looks
 	Dir     string          // a folder that is there: the run files go into it
 }
 
@@ -85,21 +85,10 @@ type Tick struct {
 	ConsumerLag int64
 }
 
-// HostTick is the state of one host.
+// HostTick is the state of one host, without its snapshot.
 type HostTick struct {
-	Name, Role string
-	Machine    string        // hosts that have the same one share its cores; its name, where that is not known
-	Processes  int           // that make a load; 0: it is only watched
-	State      string        // lobby, preparing, ready, running, draining, done, away, lost or watching
-	Window     stats.Window  // of its processes, since the tick before
-	Samples    []host.Sample // the newest of each process that has one, in their order
-	Vitals     *host.Vitals  // the newest; nil: none came
-	CPU, Cores float64       // in use and all there are, by the newest vitals; before the run by its Peer
-	Offset     time.Duration // its clock minus this one
-	Bound      time.Duration // by how much that may be wrong
-	Seen       time.Duration // since it was heard last, or its load was
-	Until      time.Time     // when it is given up, of a host for which a run waits that is else over; zero: it is not waited for
-	Note       string        // what is to be said of it; "" when all is well
+	run.Host
+	Window stats.Window // of its processes, since the tick before
 }
 
 // Outcome is what a run left.
@@ -259,7 +248,7 @@ type session struct {
 	view   *view
 	quota  *quota // of what hosts make this one write
 	copies *copies
-	screen *screen
+	sent   time.Time // the last tick
 }
 
 func newSession(c *Client, o Order, opts RunOptions) (*session, error) {
@@ -277,7 +266,7 @@ func newSession(c *Client, o Order, opts RunOptions) (*session, error) {
 	}
 	return &session{
 		c: c, order: o, opts: opts, links: links, events: make(chan event, 256), ticker: time.NewTicker(sessionTick),
-		view: newView(), quota: quota, copies: copies, screen: newScreen(opts.Observe),
+		view: newView(), quota: quota, copies: copies,
 	}, nil
 }
 
@@ -292,7 +281,6 @@ func (s *session) close() {
 	}
 	s.stage = Finished
 	s.show(true)
-	s.screen.close()
 	s.copies.close()
 }
 

@@ -320,7 +320,7 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 		{"both have", partRunning, time.Millisecond, true},
 		{"one has died", partGone, time.Millisecond, true},
 	} {
-		r := &run{start: &StartOrder{At: start}, children: []*child{{}, {}}}
+		r := &hostRun{start: &StartOrder{At: start}, children: []*child{{}, {}}}
 		r.children[0].status.State, r.children[1].status.State = partRunning, tc.state
 		if got := r.begun(start.Add(tc.after)); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)

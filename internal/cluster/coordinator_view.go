@@ -2,9 +2,9 @@ package cluster
 
 import (
 	"math"
-	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -134,7 +134,7 @@ func (v *view) rest() []stats.Window {
 // show tells the screen how things are: of every second that is complete, and about once
 // a second while there is none.
 func (s *session) show(final bool) {
-	if s.screen.observe == nil {
+	if s.opts.Observe == nil {
 		return
 	}
 	elapsed := s.elapsed()
@@ -155,29 +155,35 @@ func (s *session) show(final bool) {
 			break
 		}
 		if len(windows) > 0 {
-			s.screen.send(s.tick(windows))
+			s.send(s.tick(windows))
 			shown = true
 		}
 	}
 	if final {
-		s.screen.send(s.tick(s.view.rest()))
+		s.send(s.tick(s.view.rest()))
 		return
 	}
-	if !shown && time.Since(s.screen.sent) >= time.Second {
-		s.screen.send(s.tick(nil))
+	if !shown && time.Since(s.sent) >= time.Second {
+		s.send(s.tick(nil))
 	}
+}
+
+// send passes a tick on.
+func (s *session) send(t Tick) {
+	s.sent = time.Now()
+	s.opts.Observe(t)
 }
 
 // tick is the state as it is now.
 func (s *session) tick(windows []stats.Window) Tick {
 	t := Tick{Stage: s.stage, At: s.elapsed(), Windows: windows}
 	for _, l := range s.links {
-		h := HostTick{
+		h := HostTick{Window: tallyOf(s.view.hosts, l.peer.Name).window(), Host: run.Host{
 			Name: l.peer.Name, Role: l.peer.Role, Machine: l.machine(), Processes: len(l.parts), State: s.hostState(l),
-			Window: tallyOf(s.view.hosts, l.peer.Name).window(), Vitals: l.vitals,
-			CPU: l.peer.CPU, Cores: l.peer.Cores, Offset: l.clock.offset, Bound: l.clock.bound(),
+			Vitals: l.vitals,
+			CPU:    l.peer.CPU, Cores: l.peer.Cores, Offset: l.clock.offset, Bound: l.clock.bound(),
 			Seen: l.silence(time.Now()), Until: l.until, Note: l.note(),
-		}
+		}}
 		for i := range l.parts {
 			if p := &l.parts[i]; p.sample != nil {
 				h.Samples = append(h.Samples, *p.sample)
@@ -210,81 +216,4 @@ func (l *link) note() string {
 		return "its clock has moved by " + moved.Round(10*time.Microsecond).String() + " since the start"
 	}
 	return ""
-}
-
-// screen gives ticks to whoever looks, on a goroutine of its own: a terminal may hang,
-// and the run must not. Ticks that wait are merged.
-type screen struct {
-	observe func(Tick)
-	wake    chan struct{} // holds one: there is something to look at
-	done    chan struct{}
-	sent    time.Time // belongs to the session
-
-	mu      sync.Mutex // guards the rest
-	pending *Tick
-	closed  bool
-}
-
-func newScreen(observe func(Tick)) *screen {
-	s := &screen{observe: observe, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go s.run()
-	return s
-}
-
-func (s *screen) send(t Tick) {
-	s.sent = time.Now()
-	s.mu.Lock()
-	if s.pending != nil {
-		t = mergeTicks(*s.pending, t)
-	}
-	s.pending = &t
-	s.mu.Unlock()
-	s.notify()
-}
-
-func (s *screen) notify() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it has been woken and not looked yet
-	}
-}
-
-// close waits until all was shown.
-func (s *screen) close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.notify()
-	<-s.done
-}
-
-func (s *screen) run() {
-	defer close(s.done)
-	for range s.wake {
-		s.mu.Lock()
-		t, closed := s.pending, s.closed
-		s.pending = nil
-		s.mu.Unlock()
-		if t != nil && s.observe != nil {
-			s.observe(*t)
-		}
-		if closed {
-			return // nothing is sent after it
-		}
-	}
-}
-
-// mergeTicks is the newer tick, with the windows of both.
-func mergeTicks(older, newer Tick) Tick {
-	windows := append([]stats.Window(nil), older.Windows...)
-	for _, w := range newer.Windows {
-		windows = addPhase(windows, w)
-	}
-	newer.Windows = windows
-	for i := range newer.Hosts {
-		if i < len(older.Hosts) && older.Hosts[i].Name == newer.Hosts[i].Name {
-			newer.Hosts[i].Window = stats.Merge(older.Hosts[i].Window, newer.Hosts[i].Window)
-		}
-	}
-	return newer
 }

@@ -113,7 +113,7 @@ func TestAHostIsBusyUntilItsLoadIsOverOrItsCoordinatorIsGone(t *testing.T) {
 		{"the load is over, and its coordinator asks for the files", true, true, false, true},
 		{"the load is over, and nobody asks for its files", true, true, true, false},
 	} {
-		r := &run{offer: &offer{}, children: []*child{{}}}
+		r := &hostRun{offer: &offer{}, children: []*child{{}}}
 		if tc.started {
 			r.start = &StartOrder{}
 		}
@@ -123,7 +123,7 @@ func TestAHostIsBusyUntilItsLoadIsOverOrItsCoordinatorIsGone(t *testing.T) {
 		if !tc.left {
 			r.talk = &talk{}
 		}
-		a := &agent{runs: map[string]*run{"e": r}, order: []string{"e"}}
+		a := &agent{runs: map[string]*hostRun{"e": r}, order: []string{"e"}}
 		if got := len(a.active()) == 1; got != tc.want {
 			t.Errorf("%s: busy %v", tc.name, got)
 		}
@@ -147,7 +147,7 @@ func TestARunWaitsForItsCoordinatorAsLongAsItMayComeBack(t *testing.T) {
 		{"it left a while ago, and nobody knows when the load is over", false, 10 * time.Minute, 2 * time.Minute, 0, true, false},
 		{"it left long ago, and nobody knows when the load is over", false, time.Hour, 11 * time.Minute, 0, true, true},
 	} {
-		r := &run{offer: &offer{Lasts: tc.lasts}, start: &StartOrder{At: now.Add(-tc.started)}, seen: now.Add(-tc.away)}
+		r := &hostRun{offer: &offer{Lasts: tc.lasts}, start: &StartOrder{At: now.Add(-tc.started)}, seen: now.Add(-tc.away)}
 		if tc.there {
 			r.talk = &talk{}
 		}

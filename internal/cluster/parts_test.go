@@ -193,27 +193,6 @@ func TestWindowsOfManyProcessesMakeOneSecond(t *testing.T) {
 	}
 }
 
-func TestAScreenThatHangsGetsMergedTicks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		var seen []Tick
-		s := newScreen(func(tick Tick) {
-			<-release
-			seen = append(seen, tick)
-		})
-		for k := range int64(5) {
-			win := second(time.Duration(k)*time.Second, time.Duration(k+1)*time.Second, 1).Windows[0]
-			s.send(Tick{At: time.Duration(k), Windows: []stats.Window{win}, Hosts: []HostTick{{Name: "a", Window: win}}})
-			synctest.Wait()
-		}
-		close(release)
-		s.close()
-		if len(seen) != 2 || seen[1].At != 4 || seen[1].Windows[0].Acknowledged != 4 || seen[1].Hosts[0].Window.Acknowledged != 4 {
-			t.Errorf("seen %+v", seen)
-		}
-	})
-}
-
 func TestTheOffersAddUpToThePlan(t *testing.T) {
 	w := &world{t: t, hosts: map[string]*testHost{}}
 	for hosts := 1; hosts <= 5; hosts++ {

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -20,7 +19,7 @@ type feed struct {
 	sampler   *host.Sampler
 	status    *engine.Status
 	notify    func(Notice)
-	observers []*engine.Feed[Second]
+	observers Delivery
 }
 
 var _ engine.Sink = (*feed)(nil)
@@ -34,9 +33,7 @@ func (m *maker) newFeed(observers []Observer) (*feed, error) {
 		}
 		f.file = file
 	}
-	for _, o := range observers {
-		f.observers = append(f.observers, engine.NewFeed(o.Observe, func(older, s Second) Second { return s.Merge(older) }))
-	}
+	f.observers = NewDelivery(observers)
 	return f, nil
 }
 
@@ -66,9 +63,7 @@ func (f *feed) Observe(windows []stats.Window) {
 		Stage:    stages[engine.Stage(f.status.Stage.Load())],
 		Buffered: f.status.Buffered.Load(), InFlight: int(f.status.Requests.Load()),
 	}
-	for _, o := range f.observers {
-		o.Send(s)
-	}
+	f.observers.Send(s)
 }
 
 // stages are the engine's stages as a snapshot has them.
@@ -89,16 +84,6 @@ func (f *feed) write(windows []stats.Window, sample host.Sample) {
 	if err := f.file.Err(); err != nil && !f.failed {
 		f.failed = true
 		f.notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("%v; the run goes on", err)})
-	}
-}
-
-// close waits until the observers have taken the last second, or until ctx ends.
-func (f *feed) close(ctx context.Context) {
-	for _, o := range f.observers {
-		select {
-		case <-o.Close():
-		case <-ctx.Done():
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -66,7 +67,10 @@ func (f *File) Fill(from io.WriterTo) error {
 		f.kept = true
 		err = f.file.Close()
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.path, input.Cause(err))
+	}
+	return nil
 }
 
 // Discard removes the file, unless a run or a Fill has completed it.

@@ -21,13 +21,15 @@ const (
 	ReadingAgain  // logs were cut off below what was read
 	LogsUnknown   // the logs of some partitions cannot be read, so their records are unchecked
 	LedgerWritten // and where
+	HostsChosen   // for a run on many hosts
+	HostTrouble   // of one of them, or something else that a run on many has to say
 	CommandOutput // a line that a command beside the load has written
 )
 
 // Warning reports whether the notice is of something that is not as it was asked for.
 func (k NoticeKind) Warning() bool {
 	switch k {
-	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown:
+	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown, HostTrouble:
 		return true
 	}
 	return false

@@ -62,6 +62,10 @@ type Second struct {
 	Windows  []stats.Window // one for each phase that had something to count, warm-up first
 	Sample   host.Sample
 	Snapshot result.Snapshot // of the run up to here
+
+	// Of a run on many hosts.
+	Hosts    []Host
+	StartsIn time.Duration // until the agreed start; 0: it is over, or not agreed yet
 }
 
 // Length returns the time that the windows cover.

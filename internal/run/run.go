@@ -91,7 +91,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 	if m.feed, err = m.newFeed(observers); err != nil {
 		return engine.End{}, err
 	}
-	defer m.feed.close(ctx)
+	defer m.feed.observers.Close(ctx)
 	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(), m.feed)
 }
 

@@ -11,6 +11,8 @@ import (
 
 // System is a kind of system that loads are made on, with the settings of its clients.
 type System interface {
+	// Describe completes a header with the settings of the clients.
+	Describe(h *result.Header)
 	// Connect reaches the system that p names, makes what p writes to and finds what it
 	// reads. Where p names no system, it starts one inside the process if it can, and fits
 	// p to that. On an error nothing is left behind.

@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Hosts makes a run on many hosts: its Run is to them as run.Run is to this process. All
+// fields but Watch and the properties have to be set.
+type Hosts struct {
+	Client    *Client
+	Load      []Peer // make the load
+	Watch     []Peer // are only watched
+	Processes int    // of each host that makes the load
+
+	// The Java properties of the clients.
+	Producer, Consumer map[string]plan.Given
+
+	Dir     string  // a folder that is there: the run files go into it
+	Outcome Outcome // of the last run
+}
+
+var _ run.Func = (*Hosts)(nil).Run
+
+// Run makes a run on the hosts and merges what they measured: from their files, as kt
+// collect does. The run file of the request becomes the collection. When ctx ends the hosts
+// are told to leave at once, and what they hand over within seconds counts. Commands,
+// ledgers and the hooks Ready and Began are of one process, and no part of a run on many.
+func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observer) (result.Result, error) {
+	defer r.File.Discard()
+	if r.Notify == nil {
+		r.Notify = func(run.Notice) {}
+	}
+	o := h.order(&r)
+	if err := o.Check(); err != nil {
+		return result.Result{}, &run.MisfitError{Err: err}
+	}
+	r.Notify(run.Notice{Kind: run.HostsChosen, Text: fmt.Sprintf("run %s on %s", o.Run, o.hosts())})
+	header := headerOf(&o, &r)
+	if r.Opened != nil {
+		if err := r.Opened(header); err != nil {
+			return result.Result{}, err
+		}
+	}
+	var said []string
+	c := *h.Client
+	c.Log = func(text string) {
+		said = append(said, text)
+		r.Notify(run.Notice{Kind: run.HostTrouble, Text: text})
+	}
+	v := newViewer(header, observers)
+	out, err := c.Run(context.WithoutCancel(ctx), o, RunOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: v.observe, Dir: h.Dir})
+	v.to.Close(context.WithoutCancel(ctx))
+	h.Outcome = out
+	if err != nil {
+		return result.Result{}, misfit(err)
+	}
+	out.tellLost(said, c.Log)
+	res, err := out.merge(ctx, o.Epoch, r.File)
+	if res.RunID == "" {
+		return res, err
+	}
+	out.tellParts(&res, c.Log)
+	if r.Done != nil {
+		r.Done(ctx, res, err)
+	}
+	return res, err
+}
+
+// order is the load that a request asks for.
+func (h *Hosts) order(r *run.Request) Order {
+	o := Order{
+		Epoch: rand.Text()[:12], Args: r.Args, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
+		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
+	}
+	if o.Run = o.Epoch; r.Part != nil {
+		o.Run = r.Part.Run
+	}
+	return o
+}
+
+// headerOf is what is known of the whole run before it begins. It is not written down: the
+// merged result has that of its parts.
+func headerOf(o *Order, r *run.Request) result.Header {
+	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Plan: o.Plan}
+	if r.Now != nil {
+		h.StartedAt = r.Now().UTC()
+	}
+	t := &o.Plan.Topic
+	h.Environment.Topic = result.Topic{Name: t.Name, Partitions: int(t.Partitions), ReplicationFactor: int(t.ReplicationFactor)}
+	r.System.Describe(&h)
+	return h
+}
+
+// hosts names the hosts of an order.
+func (o *Order) hosts() string {
+	s := theme.Plural(len(o.Load), "host", "hosts") + ": " + namesOf(o.Load)
+	if o.Processes > 1 {
+		s += fmt.Sprintf(" (%d processes each)", o.Processes)
+	}
+	if len(o.Watch) > 0 {
+		s += "; watching " + namesOf(o.Watch)
+	}
+	return s
+}
+
+func namesOf(peers []Peer) string {
+	var names []string
+	for _, p := range peers {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// misfit marks what the hosts refuse. A run that was stopped before its start is cancelled.
+func misfit(err error) error {
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return &run.MisfitError{Err: err}
+	case errors.Is(err, ErrStopped):
+		return context.Canceled
+	}
+	return err
+}
+
+// merge merges the files of the run of that epoch into one result, and writes them to the
+// collection.
+func (o *Outcome) merge(ctx context.Context, epoch string, to *run.File) (result.Result, error) {
+	if len(o.Files) == 0 {
+		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
+	}
+	set := merge.NewSet()
+	var corrupt []error
+	for _, path := range o.Files {
+		f, err := os.Open(path)
+		if err != nil {
+			return result.Result{}, err
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		info, err := f.Stat()
+		if err != nil {
+			return result.Result{}, err
+		}
+		if err := set.Add(filepath.Base(path), f, info.Size()); err != nil {
+			corrupt = append(corrupt, err)
+		}
+	}
+	if err := set.Select(epoch); err != nil {
+		return result.Result{}, errors.Join(append(corrupt, err)...)
+	}
+	res, err := set.Result(context.WithoutCancel(ctx))
+	if err != nil {
+		return result.Result{}, err
+	}
+	var errs []error
+	for _, err := range append(corrupt, set.Corrupt()...) {
+		errs = append(errs, fmt.Errorf("%w; its part counts as lost", err))
+	}
+	if err := to.Fill(set); err != nil {
+		errs = append(errs, err)
+	}
+	return res, errors.Join(errs...)
+}
+
+// tellLost reports what is not there, unless it was said while the run went on.
+func (o *Outcome) tellLost(said []string, tell func(text string)) {
+	for _, text := range o.Lost {
+		if !slices.Contains(said, text) {
+			tell(text)
+		}
+	}
+}
+
+// tellParts reports what the processes whose figures do not count said: their files may
+// have had no room for that.
+func (o *Outcome) tellParts(res *result.Result, tell func(text string)) {
+	for _, row := range res.Processes {
+		ended := o.Ended[row.Host]
+		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(ended) && ended[i].Text != "" && !o.IsLost(row.Host, ended[i].Text) {
+			tell(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, ended[i].Text))
+		}
+	}
+}
+
+// IsLost reports whether a sentence of a process is among those of what is lost of its host.
+func (o *Outcome) IsLost(host, text string) bool {
+	return slices.ContainsFunc(o.Lost, func(lost string) bool {
+		return text != "" && strings.HasPrefix(lost, host+": ") && strings.Contains(lost, text)
+	})
+}
