@@ -43,8 +43,8 @@ func (s Producer) Compressor() kgo.Compressor {
 	return nil
 }
 
-// compressionOptions say NoCompression where nothing compresses: franz-go's own
-// default is snappy.
+// compressionOptions returns NoCompression for producers that do not compress, because the default
+// of franz-go is snappy.
 func compressionOptions(s Producer) []kgo.Opt {
 	if c := s.Compressor(); c != nil {
 		return []kgo.Opt{kgo.WithCompressor(c)}

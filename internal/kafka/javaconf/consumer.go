@@ -15,9 +15,8 @@ import (
 // Java consumer has, given or not. ParseConsumer makes it.
 type Consumer struct{ settings }
 
-// ParseConsumer is ParseProducer for the properties of Kafka's Java consumer 4.x.
-// What a command decides for itself, such as the group or where to begin, it gives
-// as properties too.
+// ParseConsumer is ParseProducer for the properties of Kafka's Java consumer 4.x. Commands pass
+// settings of flags, such as the group, as properties too.
 func ParseConsumer(given map[string]plan.Given, lenient bool) (Consumer, []string, error) {
 	in, warnings, err := resolve("consumer", consumerProperties(), given, lenient)
 	s := Consumer{in}
@@ -31,17 +30,15 @@ func ParseConsumer(given map[string]plan.Given, lenient bool) (Consumer, []strin
 // properties count, as they do for IsProducerProperty.
 func IsConsumerProperty(name string) bool { return has(consumerProperties(), name) }
 
-// Options returns the franz-go options for one client that need no group. The
-// caller adds the brokers to start from, what to read and where to begin, hooks and
-// pools.
+// Options returns the franz-go options for one client that need no group. The caller adds
+// topics, offsets, hooks and pools.
 func (s Consumer) Options() []kgo.Opt { return options(clientProperties(), s) }
 
 // GroupOptions returns the further options for one member of the group, none
 // without a group. The caller adds InstanceID, which no two members may share.
 //
-// With Protocol "consumer" franz-go joins with the classic protocol all the same,
-// and says so to its log only, when the broker does not offer the other one. Who
-// measures must look which requests are sent: JoinGroup is classic.
+// With Protocol "consumer", franz-go falls back to the classic protocol if the broker does not
+// offer it, and reports that only to its log. A JoinGroup request shows the fallback.
 func (s Consumer) GroupOptions() []kgo.Opt {
 	if s.Group() == "" {
 		return nil
@@ -49,20 +46,19 @@ func (s Consumer) GroupOptions() []kgo.Opt {
 	return options(groupProperties(), s)
 }
 
-// Group is group.id, "" without a group.
+// Group returns group.id, empty without a group.
 func (s Consumer) Group() string { return s.value("group.id") }
 
-// InstanceID returns what makes members static, "" when they are not.
+// InstanceID returns group.instance.id, which makes members static, or empty.
 func (s Consumer) InstanceID() string { return s.value("group.instance.id") }
 
-// Protocol is "classic", or "consumer" when the broker assigns partitions.
+// Protocol returns "classic", or "consumer" when the broker assigns partitions.
 func (s Consumer) Protocol() string { return s.value("group.protocol") }
 
 // NextGen reports whether the broker assigns the partitions.
 func (s Consumer) NextGen() bool { return s.Protocol() == nextGen }
 
-// ReadCommitted reports whether only records of committed transactions are read,
-// beside those of none.
+// ReadCommitted reports whether records of open and aborted transactions are left out.
 func (s Consumer) ReadCommitted() bool { return s.value("isolation.level") == "read_committed" }
 
 // AutoCommit reports whether offsets are committed in the background; never without
@@ -74,30 +70,29 @@ func (s Consumer) AutoCommitInterval() time.Duration {
 	return s.duration("auto.commit.interval.ms")
 }
 
-// MaxPollRecords returns how many records a poll may return, as PollRecords takes it: 0
-// is no limit. The caller passes it.
+// MaxPollRecords returns the largest number of records of a poll, 0 for no limit. The caller passes
+// it to PollRecords.
 func (s Consumer) MaxPollRecords() int { return s.int("max.poll.records") }
 
-// FetchMaxBytes returns how much a broker may answer at a time.
+// FetchMaxBytes returns the largest size of an answer.
 func (s Consumer) FetchMaxBytes() int { return s.int("fetch.max.bytes") }
 
-// FetchMinBytes returns how much a broker waits for before it answers.
+// FetchMinBytes returns the size that a broker waits for before it answers.
 func (s Consumer) FetchMinBytes() int { return s.int("fetch.min.bytes") }
 
-// FetchMaxWait returns how long it waits.
+// FetchMaxWait returns the longest time that it waits.
 func (s Consumer) FetchMaxWait() time.Duration { return s.duration("fetch.max.wait.ms") }
 
-// MaxPartitionFetchBytes returns how much of an answer one partition may take.
+// MaxPartitionFetchBytes returns the largest size of one partition's records in an answer.
 func (s Consumer) MaxPartitionFetchBytes() int { return s.int("max.partition.fetch.bytes") }
 
-// OffsetReset is auto.offset.reset: "earliest", "latest", "none", or "by_duration:"
+// OffsetReset returns auto.offset.reset: "earliest", "latest", "none", or "by_duration:"
 // and a duration as Java writes it.
 func (s Consumer) OffsetReset() string { return s.value("auto.offset.reset") }
 
-// From returns the place to start reading from where a group has committed no offset: the
-// one given, unless that is the earliest and auto.offset.reset says more. Its
-// duration counts back from now, as in Java. refuse tells that there is none: a
-// partition without a committed offset is not to be read.
+// From returns the start of reading where a group has no committed offset. It is the given one,
+// or that of auto.offset.reset if the given one is the earliest. Its duration counts back from
+// now, as in Java. With refuse, a partition without a committed offset is an error.
 func (s Consumer) From(given plan.From, now time.Time) (from plan.From, refuse bool) {
 	reset := s.OffsetReset()
 	if given != (plan.From{}) {
@@ -110,7 +105,7 @@ func (s Consumer) From(given plan.From, now time.Time) (from plan.From, refuse b
 	return given, reset == "none"
 }
 
-// applyRules settles what depends on more than one property.
+// applyRules settles properties that depend on others.
 func (s Consumer) applyRules() error {
 	s.settleFetch()
 	return errors.Join(
@@ -120,8 +115,8 @@ func (s Consumer) applyRules() error {
 	)
 }
 
-// settleFetch lets kt's own fetch.max.bytes, which is lower than Kafka's, give way
-// to what was asked for from each partition.
+// settleFetch raises kt's own fetch.max.bytes, which is lower than Kafka's, to a larger
+// max.partition.fetch.bytes.
 func (s Consumer) settleFetch() {
 	if s.MaxPartitionFetchBytes() <= s.FetchMaxBytes() || s.isGiven("fetch.max.bytes") {
 		return
@@ -129,7 +124,7 @@ func (s Consumer) settleFetch() {
 	s.derive("fetch.max.bytes", s.value("max.partition.fetch.bytes"), "Raised to max.partition.fetch.bytes.")
 }
 
-// settleProtocol refuses what the group's protocol leaves to the other side, as Java
+// settleProtocol refuses properties that the group's protocol leaves to the other side, as Java
 // does.
 func (s Consumer) settleProtocol() error {
 	const remote = "group.remote.assignor"
@@ -150,8 +145,8 @@ func (s Consumer) settleProtocol() error {
 	return errors.Join(problems...)
 }
 
-// checkHeartbeat wants several heartbeats to fit into a session, or one at least.
-// Like Java, it does not mind without a group.
+// checkHeartbeat refuses heartbeats that are as long as the session. Without a group it accepts
+// them, like Java.
 func (s Consumer) checkHeartbeat() error {
 	const beat, session = "heartbeat.interval.ms", "session.timeout.ms"
 	if s.Group() == "" || s.NextGen() || s.int(beat) < s.int(session) {
@@ -160,8 +155,7 @@ func (s Consumer) checkHeartbeat() error {
 	return fmt.Errorf("%s: must be less than %s", s.cite(beat), s.cite(session))
 }
 
-// settleCommits turns commits off where there is nobody to keep them. Asked for by
-// name, they are a conflict instead.
+// settleCommits turns commits off without a group. If they were given, they are a conflict.
 func (s Consumer) settleCommits() error {
 	const name = "enable.auto.commit"
 	if s.Group() != "" || !s.AutoCommit() {

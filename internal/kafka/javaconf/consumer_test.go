@@ -196,88 +196,75 @@ func TestEveryConsumerSettingTellsWhereItCameFrom(t *testing.T) {
 }
 
 func TestABadConsumerValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
-	const assignors = " (from f): must be a list of RangeAssignor, RoundRobinAssignor, StickyAssignor and CooperativeStickyAssignor"
-	const reset = " (from f): must be earliest, latest, none or by_duration:PnDTnHnMn.nS, as in by_duration:PT1H30M"
-	const instance = " (from f): must be 1 to 249 letters, digits, dots, dashes or underscores"
-	for _, tc := range []struct{ name, property, want string }{
-		{"answers above franz-go's limit", "fetch.max.bytes=1073741825", "fetch.max.bytes=1073741825 (from f): must be a whole number of bytes from 0 to 1073741824"},
-		{"a wait below franz-go's limit", "fetch.max.wait.ms=9", "fetch.max.wait.ms=9 (from f): must be a whole number of milliseconds from 10 to 2147483647"},
-		{"an isolation Kafka does not have", "isolation.level=READ_COMMITTED", "isolation.level=READ_COMMITTED (from f): must be read_uncommitted or read_committed"},
+	const assignors = " RangeAssignor, RoundRobinAssignor, StickyAssignor CooperativeStickyAssignor"
+	const reset = " earliest latest none by_duration:"
+	for _, tc := range []struct{ name, property, words string }{
+		{"answers above franz-go's limit", "fetch.max.bytes=1073741825", "fetch.max.bytes=1073741825 bytes 1073741824"},
+		{"a wait below franz-go's limit", "fetch.max.wait.ms=9", "fetch.max.wait.ms=9 milliseconds 10 2147483647"},
+		{"an isolation Kafka does not have", "isolation.level=READ_COMMITTED", "isolation.level=READ_COMMITTED read_uncommitted read_committed"},
 		{"an offset in capitals", "auto.offset.reset=LATEST", "auto.offset.reset=LATEST" + reset},
 		{"a duration in Go's words", "auto.offset.reset=by_duration:1h", "auto.offset.reset=by_duration:1h" + reset},
 		{"no duration", "auto.offset.reset=by_duration:", "auto.offset.reset=by_duration:" + reset},
-		{"an empty group", "group.id= ", "group.id=  (from f): must not be empty"},
-		{"an instance with a slash", "group.instance.id=a/b", "group.instance.id=a/b" + instance},
-		{"an instance of dots", "group.instance.id=..", "group.instance.id=.." + instance},
-		{"a protocol of share groups", "group.protocol=share", "group.protocol=share (from f): must be classic or consumer"},
+		{"an empty group", "group.id= ", "group.id= empty"},
+		{"an instance with a slash", "group.instance.id=a/b", "group.instance.id=a/b 249"},
+		{"an instance of dots", "group.instance.id=..", "group.instance.id=.. 249"},
+		{"a protocol of share groups", "group.protocol=share", "group.protocol=share classic consumer"},
 		{"an assignor of one's own", "partition.assignment.strategy=RangeAssignor,com.acme.A", "partition.assignment.strategy=RangeAssignor,com.acme.A" + assignors},
 		{"no assignor", "partition.assignment.strategy=", "partition.assignment.strategy=" + assignors},
-		{"share groups", "share.acknowledgement.mode=explicit", "share.acknowledgement.mode=explicit (from f): belongs to share groups, which kt does not read in"},
-		{"TLS", "security.protocol=SASL_SSL", "security.protocol=SASL_SSL (from f): security settings are not supported yet; kt connects in plain text only"},
-		{"a secret, which is not shown", "sasl.jaas.config=hunter2", "sasl.jaas.config (from f): security settings are not supported yet; kt connects in plain text only"},
-		{"a misspelt property", "fetch.min.byte=1", `unknown property "fetch.min.byte" (from f): did you mean fetch.min.bytes?`},
-		{"a producer's property", "acks=1", `unknown property "acks" (from f): it is a producer property`},
-		{"a property like no other", "goats=7", `unknown property "goats" (from f): Kafka's consumer has none like it`},
+		{"share groups", "share.acknowledgement.mode=explicit", "share.acknowledgement.mode=explicit"},
+		{"TLS", "security.protocol=SASL_SSL", "security.protocol=SASL_SSL security"},
+		{"a secret, which is not shown", "sasl.jaas.config=hunter2", "sasl.jaas.config security"},
+		{"a misspelt property", "fetch.min.byte=1", `"fetch.min.byte" fetch.min.bytes?`},
+		{"a producer's property", "acks=1", `"acks" producer`},
+		{"a property like no other", "goats=7", `"goats" consumer`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := ParseConsumer(given("f", tc.property), false)
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("%s: got  %v\nwant %s", tc.property, err, tc.want)
+			wants(t, err, tc.words+" (from f)")
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("it shows a secret: %v", err)
 			}
 		})
 	}
 }
 
 func TestConsumerPropertiesThatDoNotGoTogetherAreRefused(t *testing.T) {
-	const decides = " cannot be set with group.protocol=consumer (from f): the broker decides"
-	for _, tc := range []struct{ name, words, want string }{
-		{"a session that the broker decides about", "group.protocol=consumer session.timeout.ms=45000", "session.timeout.ms=45000 (from f)" + decides},
-		{"heartbeats that the broker decides about", "group.protocol=CONSUMER heartbeat.interval.ms=3000", "heartbeat.interval.ms=3000 (from f)" + decides},
-		{"an assignor where the broker assigns", "group.protocol=consumer partition.assignment.strategy=RangeAssignor", "partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor (from f)" + decides},
-		{"a broker's assignor where the members assign", "group.remote.assignor=uniform", "group.remote.assignor=uniform (from f) needs group.protocol=consumer, not group.protocol=classic (default)"},
-		{"a heartbeat as long as the session", "group.id=g heartbeat.interval.ms=45000", "heartbeat.interval.ms=45000 (from f): must be less than session.timeout.ms=45000 (default)"},
+	const decides = " (from f) group.protocol=consumer"
+	for _, tc := range []struct{ name, words, err string }{
+		{"a session that the broker decides about", "group.protocol=consumer session.timeout.ms=45000", "session.timeout.ms=45000" + decides},
+		{"heartbeats that the broker decides about", "group.protocol=CONSUMER heartbeat.interval.ms=3000", "heartbeat.interval.ms=3000" + decides},
+		{"an assignor where the broker assigns", "group.protocol=consumer partition.assignment.strategy=RangeAssignor", "partition.assignment.strategy=" + assignorPackage + "RangeAssignor" + decides},
+		{"a broker's assignor where the members assign", "group.remote.assignor=uniform", "group.remote.assignor=uniform (from f) group.protocol=consumer group.protocol=classic (default)"},
+		{"a heartbeat as long as the session", "group.id=g heartbeat.interval.ms=45000", "heartbeat.interval.ms=45000 (from f) session.timeout.ms=45000 (default)"},
 		{"the same without a group", "heartbeat.interval.ms=45000", ""},
-		{"commits without a group", "enable.auto.commit=true", "enable.auto.commit=true (from f) needs group.id"},
+		{"commits without a group", "enable.auto.commit=true", "enable.auto.commit=true (from f) group.id"},
 		{"no commits without a group", "enable.auto.commit=false", ""},
 		{"commits in a group", "group.id=g enable.auto.commit=true", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := ParseConsumer(given("f", strings.Fields(tc.words)...), false)
-			got := ""
-			if err != nil {
-				got = err.Error()
-			}
-			if got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
+			wants(t, err, tc.err)
 		})
 	}
 }
 
 func TestEveryProblemOfAConsumerIsReportedAtOnce(t *testing.T) {
 	_, _, err := ParseConsumer(given("f", "fetch.min.bytes=-1", "acks=1", "enable.auto.commit=true"), false)
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{"fetch.min.bytes=-1", "acks", "enable.auto.commit=true"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in:\n%v", want, err)
-		}
-	}
+	wants(t, err, "fetch.min.bytes=-1 acks enable.auto.commit=true")
 }
 
 func TestWhatFollowsFromOtherConsumerPropertiesSaysSo(t *testing.T) {
-	const unused = "Not used: with group.protocol=consumer the broker decides."
+	const unused = "group.protocol=consumer"
 	for _, tc := range []struct{ name, words, property, value, note string }{
-		{"commits need a group", "", "enable.auto.commit", "false", "Off without group.id, as in Java."},
-		{"an answer holds the share of a partition", "max.partition.fetch.bytes=3000000", "fetch.max.bytes", "3000000", "Raised to max.partition.fetch.bytes."},
+		{"commits need a group", "", "enable.auto.commit", "false", "group.id"},
+		{"an answer holds the share of a partition", "max.partition.fetch.bytes=3000000", "fetch.max.bytes", "3000000", "max.partition.fetch.bytes"},
 		{"no session", "group.protocol=consumer", "session.timeout.ms", "", unused},
 		{"no heartbeats", "group.protocol=consumer", "heartbeat.interval.ms", "", unused},
 		{"no assignors", "group.protocol=consumer", "partition.assignment.strategy", "", unused},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := parseConsumer(t, strings.Fields(tc.words)...).settings[tc.property]
-			if got.Value != tc.value || got.Source != SourceDerived || got.Note != tc.note {
+			if got.Value != tc.value || got.Source != SourceDerived || !strings.Contains(got.Note, tc.note) {
 				t.Errorf("%+v, want %q and %q", got, tc.value, tc.note)
 			}
 		})
@@ -290,12 +277,8 @@ func TestWhatFollowsFromOtherConsumerPropertiesSaysSo(t *testing.T) {
 
 func TestLenientWarnsOfUnknownConsumerPropertiesButStillRefusesSecurity(t *testing.T) {
 	_, warnings, err := ParseConsumer(given("f", "fetch.min.byte=1", "acks=1"), true)
-	want := []string{
-		`unknown property "acks" (from f): it is a producer property; ignored`,
-		`unknown property "fetch.min.byte" (from f): did you mean fetch.min.bytes?; ignored`,
-	}
-	if diff := cmp.Diff(want, warnings); err != nil || diff != "" {
-		t.Errorf("error %v, warnings:\n%s", err, diff)
+	if err != nil || len(warnings) != 2 || missing(warnings[0], `"acks" (from f) ignored`) != "" || missing(warnings[1], `"fetch.min.byte" (from f) ignored`) != "" {
+		t.Errorf("error %v, warnings %q", err, warnings)
 	}
 	if _, _, err := ParseConsumer(given("f", "ssl.protocol=TLS"), true); err == nil {
 		t.Error("ssl.protocol=TLS: accepted")
@@ -303,16 +286,19 @@ func TestLenientWarnsOfUnknownConsumerPropertiesButStillRefusesSecurity(t *testi
 }
 
 func TestAConsumerPropertyWithoutEffectEarnsAWarningUnlessItChangesNothing(t *testing.T) {
-	for _, tc := range []struct{ name, property, want string }{
-		{"topics created by reading", "allow.auto.create.topics=true", "allow.auto.create.topics=true (from f) has no effect: Kafka's default is true; kt creates no topic by reading it."},
-		{"no topics created by reading", "allow.auto.create.topics=false", ""},
-		{"a deserializer of text", "key.deserializer=StringDeserializer", "key.deserializer=StringDeserializer (from f) has no effect: kt leaves keys as bytes."},
-		{"the deserializer of bytes", "value.deserializer=" + byteArrayOut, ""},
+	for _, tc := range []struct {
+		name, property string
+		warns          bool
+	}{
+		{"topics created by reading", "allow.auto.create.topics=true", true},
+		{"no topics created by reading", "allow.auto.create.topics=false", false},
+		{"a deserializer of text", "key.deserializer=StringDeserializer", true},
+		{"the deserializer of bytes", "value.deserializer=" + byteArrayOut, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, warnings, err := ParseConsumer(given("f", tc.property), false)
-			if got := strings.Join(warnings, "\n"); err != nil || got != tc.want {
-				t.Errorf("%s: error %v, got %q, want %q", tc.property, err, got, tc.want)
+			if got := strings.Join(warnings, "\n"); err != nil || (got != "") != tc.warns || tc.warns && missing(got, tc.property+" (from f)") != "" {
+				t.Errorf("%s: error %v, warnings %q", tc.property, err, got)
 			}
 		})
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Options returns the franz-go options for one client: everything but the
-// brokers to start from and the hooks.
+// Options returns the franz-go options for one client. The caller adds hooks.
 func (s Producer) Options() []kgo.Opt { return options(properties(), s) }
 
 func options[S reader](table []property[S], s S) []kgo.Opt {
@@ -26,10 +25,9 @@ func options[S reader](table []property[S], s S) []kgo.Opt {
 	return opts
 }
 
-// retryBackoff returns Java's pause after so many failures in a row: it starts
-// at initial, doubles up to longest, and varies by a fifth either way so that
-// clients do not return in step. With longest no higher than initial it is
-// longest, without variation.
+// retryBackoff returns Java's pause after a number of failures in a row. It starts at initial,
+// doubles up to longest, and varies by a fifth either way so that clients do not retry together.
+// If longest is no higher than initial, the pause is longest, without variation.
 func retryBackoff(initial, longest time.Duration) func(fails int) time.Duration {
 	if longest <= initial {
 		return func(int) time.Duration { return longest }
@@ -44,10 +42,9 @@ func retryBackoff(initial, longest time.Duration) func(fails int) time.Duration 
 	}
 }
 
-// dialer connects as Java does: with a time limit, and with socket buffers of a
-// fixed size unless they are negative. Java sets them before it connects; here
-// they are set just after, which every system supports. Fixed buffers keep
-// Linux from growing them to fit the path.
+// dialer connects as Java does: with a time limit, and with socket buffers of a fixed size unless
+// the size is negative. Java sets the sizes before it connects, dialer just after, which works on
+// every system. Linux does not grow buffers of a fixed size.
 func dialer(timeout time.Duration, send, receive int) func(context.Context, string, string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: timeout}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -17,11 +17,9 @@ import (
 // for how properties depend on each other, and reports every problem it finds,
 // joined. recordMax is the size of the largest record's key, value and headers.
 //
-// A property the producer does not have is an error, or with lenient a warning:
-// a misspelt property would otherwise leave its default in force, unseen. A
-// security property is always an error, because a run without the security it
-// asks for is another run. Warnings also name the properties that franz-go has
-// no counterpart for.
+// An unknown property is an error, or with lenient a warning: a misspelt one would silently leave
+// its default in force. A security property is always an error, because a run without the
+// security is another run. Warnings also name properties without a counterpart in franz-go.
 func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Producer, []string, error) {
 	in, warnings, err := resolve("producer", properties(), given, lenient)
 	s := Producer{settings: in, recordMax: max(recordMax, 0)}
@@ -31,17 +29,16 @@ func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Pr
 	return s, warnings, nil
 }
 
-// IsProducerProperty reports whether Kafka's producer has the property. Security
-// properties count, although kt has none of them yet: a command that reads for
-// both clients gets the proper error from either.
+// IsProducerProperty reports whether Kafka's producer has the property. Security properties
+// count, although kt supports none yet, so that ParseProducer reports them.
 func IsProducerProperty(name string) bool { return has(properties(), name) }
 
 func has[S reader](table []property[S], name string) bool {
 	return isSecurity(name) || slices.ContainsFunc(table, func(p property[S]) bool { return p.name == name })
 }
 
-// resolve settles what each property of a client's table is by itself, and reports
-// what is in none of its rows.
+// resolve returns the setting of each row of a client's table, and reports properties without a
+// row.
 func resolve[S reader](client string, table []property[S], given map[string]plan.Given, lenient bool) (settings, []string, error) {
 	s := settings{}
 	var warnings []string
@@ -68,8 +65,8 @@ func resolve[S reader](client string, table []property[S], given map[string]plan
 	return s, warnings, errors.Join(problems...)
 }
 
-// resolve returns the property's setting. A value that fails its check leaves
-// the default, so that the rules between properties still have one to work on.
+// resolve returns the property's setting. A value that fails its check leaves the default, so
+// that the rules between properties have a valid one.
 func (p property[S]) resolve(given map[string]plan.Given) (result.Setting, error) {
 	s := result.Setting{
 		Name: p.name, Value: p.preset, Default: p.preset, Source: SourceDefault,
@@ -87,15 +84,14 @@ func (p property[S]) resolve(given map[string]plan.Given) (result.Setting, error
 	return s, nil
 }
 
-// strangerError says what is wrong with a property that has no row. It does not
-// show the value: that of a security property may be a secret.
+// strangerError returns the error of a property without a row. It does not show the value, which
+// may be a secret.
 func strangerError(client string, known []string, name, source string) error {
 	if isSecurity(name) {
 		return fmt.Errorf("%s%s: %s", name, from(source), plainTextOnly)
 	}
 	unknown := fmt.Sprintf("unknown property %q%s", name, from(source))
-	// What has no row in this table and is a property nevertheless is one of the
-	// other client, which deserves a better answer.
+	// A property that is known without a row in this table is the other client's.
 	switch near := suggest.Nearest(name, known); {
 	case IsConsumerProperty(name):
 		return errors.New(unknown + ": it is a consumer property")

@@ -75,30 +75,53 @@ func TestAllIsSortedAndTellsWhereEachValueCameFrom(t *testing.T) {
 	}
 }
 
+// missing returns the first of the words that a text does not hold, separated by spaces: names,
+// values and numbers.
+func missing(text, words string) string {
+	for word := range strings.FieldsSeq(words) {
+		if !strings.Contains(text, word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// wants checks that an error holds these words; "" is no error.
+func wants(t *testing.T, err error, words string) {
+	t.Helper()
+	if (err != nil) != (words != "") {
+		t.Fatalf("error %v, want one with %q", err, words)
+	}
+	if err != nil && missing(err.Error(), words) != "" {
+		t.Errorf("%q is not in: %v", missing(err.Error(), words), err)
+	}
+}
+
 func TestABadValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
-	for _, tc := range []struct{ name, property, want string }{
-		{"an acks Kafka does not have", "acks=2", "acks=2 (from f): must be 0, 1 or all"},
-		{"a linger above franz-go's limit", "linger.ms=60001", "linger.ms=60001 (from f): must be a whole number of milliseconds from 0 to 60000"},
-		{"a duration with a unit", "linger.ms=5ms", "linger.ms=5ms (from f): must be a whole number of milliseconds from 0 to 60000"},
-		{"a negative batch", "batch.size=-1", "batch.size=-1 (from f): must be a whole number of bytes from 0 to 1073741824"},
-		{"memory without a limit", "buffer.memory=x", "buffer.memory=x (from f): must be a whole number of bytes, at least 0"},
-		{"a codec Kafka does not have", "compression.type=brotli", "compression.type=brotli (from f): must be none, gzip, snappy, lz4 or zstd"},
-		{"a gzip level of 0", "compression.gzip.level=0", "compression.gzip.level=0 (from f): must be a whole number from 1 to 9, or -1"},
-		{"neither true nor false", "enable.idempotence=yes", "enable.idempotence=yes (from f): must be true or false"},
-		{"an empty transactional id", "transactional.id=", "transactional.id= (from f): must not be empty"},
-		{"a partitioner of one's own", "partitioner.class=com.acme.P", "partitioner.class=com.acme.P (from f): must be RoundRobinPartitioner, or empty for Kafka's built-in partitioner"},
-		{"TLS", "security.protocol=SASL_SSL", "security.protocol=SASL_SSL (from f): security settings are not supported yet; kt connects in plain text only"},
-		{"a secret, which is not shown", "sasl.jaas.config=hunter2", "sasl.jaas.config (from f): security settings are not supported yet; kt connects in plain text only"},
-		{"a keystore", "ssl.keystore.location=/k", "ssl.keystore.location (from f): security settings are not supported yet; kt connects in plain text only"},
-		{"two-phase commit", "transaction.two.phase.commit.enable=true", "transaction.two.phase.commit.enable=true (from f): must be false; franz-go has no two-phase commit"},
-		{"a misspelt property", "batch.sizes=1", `unknown property "batch.sizes" (from f): did you mean batch.size?`},
-		{"a consumer's property", "group.id=g", `unknown property "group.id" (from f): it is a consumer property`},
-		{"a property like no other", "goats=7", `unknown property "goats" (from f): Kafka's producer has none like it`},
+	for _, tc := range []struct{ name, property, words string }{
+		{"an acks Kafka does not have", "acks=2", "acks=2 0, 1 all"},
+		{"a linger above franz-go's limit", "linger.ms=60001", "linger.ms=60001 milliseconds 0 60000"},
+		{"a duration with a unit", "linger.ms=5ms", "linger.ms=5ms milliseconds 60000"},
+		{"a negative batch", "batch.size=-1", "batch.size=-1 bytes 1073741824"},
+		{"memory without a limit", "buffer.memory=x", "buffer.memory=x bytes"},
+		{"a codec Kafka does not have", "compression.type=brotli", "compression.type=brotli none gzip snappy lz4 zstd"},
+		{"a gzip level of 0", "compression.gzip.level=0", "compression.gzip.level=0 1 9 -1"},
+		{"neither true nor false", "enable.idempotence=yes", "enable.idempotence=yes true false"},
+		{"an empty transactional id", "transactional.id=", "transactional.id= empty"},
+		{"a partitioner of one's own", "partitioner.class=com.acme.P", "partitioner.class=com.acme.P RoundRobinPartitioner"},
+		{"TLS", "security.protocol=SASL_SSL", "security.protocol=SASL_SSL security"},
+		{"a secret, which is not shown", "sasl.jaas.config=hunter2", "sasl.jaas.config security"},
+		{"a keystore", "ssl.keystore.location=/k", "ssl.keystore.location security"},
+		{"two-phase commit", "transaction.two.phase.commit.enable=true", "transaction.two.phase.commit.enable=true false"},
+		{"a misspelt property", "batch.sizes=1", `"batch.sizes" batch.size?`},
+		{"a consumer's property", "group.id=g", `"group.id" consumer`},
+		{"a property like no other", "goats=7", `"goats" producer`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := ParseProducer(given("f", tc.property), 1000, false)
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("%s: got  %v\nwant %s", tc.property, err, tc.want)
+			wants(t, err, tc.words+" (from f)")
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("it shows a secret: %v", err)
 			}
 		})
 	}
@@ -106,24 +129,13 @@ func TestABadValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
 
 func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 	_, _, err := ParseProducer(given("f", "acks=2", "linger.ms=-1", "batch.sizes=1"), 2<<20, false)
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{"acks=2", "linger.ms=-1", "batch.sizes", "max.request.size=1048576 (default)"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in:\n%v", want, err)
-		}
-	}
+	wants(t, err, "acks=2 linger.ms=-1 batch.sizes max.request.size=1048576 (default)")
 }
 
 func TestLenientWarnsOfUnknownPropertiesButStillRefusesSecurity(t *testing.T) {
 	_, warnings, err := ParseProducer(given("f", "batch.sizes=1", "group.id=g"), 1000, true)
-	want := []string{
-		`unknown property "batch.sizes" (from f): did you mean batch.size?; ignored`,
-		`unknown property "group.id" (from f): it is a consumer property; ignored`,
-	}
-	if diff := cmp.Diff(want, warnings); err != nil || diff != "" {
-		t.Errorf("error %v, warnings:\n%s", err, diff)
+	if err != nil || len(warnings) != 2 || missing(warnings[0], `"batch.sizes" (from f) ignored`) != "" || missing(warnings[1], `"group.id" (from f) ignored`) != "" {
+		t.Errorf("error %v, warnings %q", err, warnings)
 	}
 	for _, word := range []string{"ssl.protocol=TLS", "security.providers=p", "security.protocol=SSL"} {
 		if _, _, err := ParseProducer(given("f", word), 1000, true); err == nil {
@@ -133,17 +145,20 @@ func TestLenientWarnsOfUnknownPropertiesButStillRefusesSecurity(t *testing.T) {
 }
 
 func TestAPropertyWithoutEffectEarnsAWarningUnlessItChangesNothing(t *testing.T) {
-	for _, tc := range []struct{ name, property, want string }{
-		{"a pause franz-go does not have", "reconnect.backoff.ms=10", "reconnect.backoff.ms=10 (from f) has no effect: franz-go pauses as retry.backoff.ms says."},
-		{"the same at its default", "reconnect.backoff.ms=50", ""},
-		{"a serializer of text", "value.serializer=StringSerializer", "value.serializer=StringSerializer (from f) has no effect: kt's values are bytes already."},
-		{"the serializer of bytes", "value.serializer=" + byteArray, ""},
-		{"the recovery strategy in capitals", "metadata.recovery.strategy=REBOOTSTRAP", ""},
+	for _, tc := range []struct {
+		name, property string
+		warns          bool
+	}{
+		{"a pause franz-go does not have", "reconnect.backoff.ms=10", true},
+		{"the same at its default", "reconnect.backoff.ms=50", false},
+		{"a serializer of text", "value.serializer=StringSerializer", true},
+		{"the serializer of bytes", "value.serializer=" + byteArray, false},
+		{"the recovery strategy in capitals", "metadata.recovery.strategy=REBOOTSTRAP", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, warnings, err := ParseProducer(given("f", tc.property), 1000, false)
-			if got := strings.Join(warnings, "\n"); err != nil || got != tc.want {
-				t.Errorf("%s: error %v, got %q, want %q", tc.property, err, got, tc.want)
+			if got := strings.Join(warnings, "\n"); err != nil || (got != "") != tc.warns || tc.warns && missing(got, tc.property+" (from f)") != "" {
+				t.Errorf("%s: error %v, warnings %q", tc.property, err, got)
 			}
 		})
 	}

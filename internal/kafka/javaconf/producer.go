@@ -10,7 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Sources of the values that nobody gave.
+// Sources of values that were not given.
 const (
 	SourceDefault = "default" // Kafka's, or kt's where Kafka has none
 	SourceDerived = "derived" // follows from other properties, as in Java
@@ -21,7 +21,7 @@ const (
 type Producer struct {
 	settings
 	recordMax int // bytes of key, value and headers in the largest record
-	fitted    int // bytes before compression of a batch that is full; 0: batch.size
+	fitted    int // size before compression of a full batch; 0: batch.size
 }
 
 // settings are properties in effect by name, of a producer or of a consumer.
@@ -37,7 +37,7 @@ func (s settings) All() []result.Setting {
 	return all
 }
 
-// Acks is "0", "1" or "all".
+// Acks returns "0", "1" or "all".
 func (s Producer) Acks() string { return s.value("acks") }
 
 // Idempotent reports whether brokers drop duplicates.
@@ -46,16 +46,16 @@ func (s Producer) Idempotent() bool { return s.bool("enable.idempotence") }
 // Retries reports whether a request that was not answered is sent again.
 func (s Producer) Retries() bool { return s.int64("retries") > 0 }
 
-// MaxInFlight returns how many produce requests a broker may have unanswered.
+// MaxInFlight returns the largest number of unanswered produce requests to a broker.
 func (s Producer) MaxInFlight() int { return s.int("max.in.flight.requests.per.connection") }
 
-// TransactionalID is "" without transactions.
+// TransactionalID returns transactional.id, empty without transactions.
 func (s Producer) TransactionalID() string { return s.value("transactional.id") }
 
-// BatchSize is batch.size in bytes, as given; franz-go's limit may be another.
+// BatchSize returns batch.size in bytes. franz-go's limit may differ.
 func (s Producer) BatchSize() int { return s.int("batch.size") }
 
-// MaxRequestSize returns the most bytes of batches in a request, and of a record.
+// MaxRequestSize returns the largest size of the batches in a request, and of a record.
 func (s Producer) MaxRequestSize() int { return s.int("max.request.size") }
 
 // IgnoresKeys reports whether records with a key are spread like those without.
@@ -67,7 +67,7 @@ func (s Producer) Adaptive() bool { return s.bool("partitioner.adaptive.partitio
 // RoundRobin reports whether each record goes to the next partition.
 func (s Producer) RoundRobin() bool { return s.value("partitioner.class") == roundRobin }
 
-// WithBatches returns the settings with batches that are full at so many bytes before
+// WithBatches returns the settings with batches that are full at this size before
 // compression.
 func (s Producer) WithBatches(size int) Producer {
 	s.fitted = size
@@ -75,26 +75,26 @@ func (s Producer) WithBatches(size int) Producer {
 	return s
 }
 
-// Linger returns how long a batch waits for more records.
+// Linger returns the time that a batch waits for more records.
 func (s Producer) Linger() time.Duration { return s.duration("linger.ms") }
 
-// Compression is "none", "gzip", "snappy", "lz4" or "zstd".
+// Compression returns "none", "gzip", "snappy", "lz4" or "zstd".
 func (s Producer) Compression() string { return s.value("compression.type") }
 
-// BufferMemory returns how many bytes of records may wait. kt enforces it.
+// BufferMemory returns the largest size of waiting records. kt enforces it.
 func (s Producer) BufferMemory() int64 { return s.int64("buffer.memory") }
 
-// MaxBlock returns how long a record may wait for memory. kt enforces it.
+// MaxBlock returns the longest time that a record waits for memory. kt enforces it.
 func (s Producer) MaxBlock() time.Duration { return s.duration("max.block.ms") }
 
-// DeliveryTimeout returns how long a record may take to succeed.
+// DeliveryTimeout returns the time for a record to succeed.
 func (s Producer) DeliveryTimeout() time.Duration { return s.duration("delivery.timeout.ms") }
 
-// RequestTimeout returns how long a broker may take to answer.
+// RequestTimeout returns the time for a broker to answer.
 func (s Producer) RequestTimeout() time.Duration { return s.duration("request.timeout.ms") }
 
-// ReachTimeout returns how long a bootstrap server may take to answer: what was given for a
-// connection, else 0.
+// ReachTimeout returns the time for a bootstrap server to answer: the given time to make a
+// connection, 0 if none was given.
 func (s settings) ReachTimeout() time.Duration {
 	const name = "socket.connection.setup.timeout.ms"
 	if source := s[name].Source; source == SourceDefault || source == SourceDerived {
@@ -107,17 +107,17 @@ func (s settings) value(name string) string { return s[name].Value }
 
 func (s settings) bool(name string) bool { return s.value(name) == "true" }
 
-// int64 trusts the value: its row's check wrote it.
+// int64 ignores errors, because the row's check wrote the value.
 func (s settings) int64(name string) int64 {
 	n, _ := strconv.ParseInt(s.value(name), 10, 64)
 	return n
 }
 
-// int suits properties whose rows allow no more than a 32-bit number.
+// int returns for properties whose rows allow 32-bit numbers only.
 func (s settings) int(name string) int { return int(s.int64(name)) }
 
-// duration reads milliseconds. Java files say 9223372036854775807 for "forever",
-// so what a Duration cannot hold becomes the longest it can.
+// duration reads milliseconds. Java files say 9223372036854775807 for "forever", so a time that
+// is too long for a Duration becomes the longest one.
 func (s settings) duration(name string) time.Duration {
 	ms := s.int64(name)
 	if ms > math.MaxInt64/int64(time.Millisecond) {

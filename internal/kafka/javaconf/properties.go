@@ -12,10 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// What the Client of a result.Setting says of a property that no franz-go option expresses.
+// Values of result.Setting.Client for properties without a franz-go option.
 const (
 	actsItself = ""        // kt does the work, or refuses every value but the default
-	hasNoTwin  = "ignored" // franz-go has nothing like it; giving it earns a warning
+	hasNoTwin  = "ignored" // franz-go has no counterpart; a given value is a warning
 )
 
 // property is one row of a table that maps the properties of a Java client to
@@ -29,8 +29,8 @@ type property[S reader] struct {
 	note   string // where franz-go's meaning differs, "" when it does not
 	client string // the franz-go option it becomes, or actsItself, or hasNoTwin
 
-	// apply returns the options for these settings. When several properties
-	// share one option, only one of their rows has apply.
+	// apply returns the options for these settings. If several properties share one
+	// option, only one of their rows has apply.
 	apply func(S) []kgo.Opt
 }
 
@@ -86,7 +86,7 @@ func number(lo, hi int64) check { return wholeNumber("", lo, hi) }
 func millis(lo, hi int64) check { return wholeNumber("milliseconds", lo, hi) }
 func byteCount(hi int64) check  { return wholeNumber("bytes", 0, hi) }
 
-// orMinusOne also accepts -1, Kafka's usual word for "leave it to the other side".
+// orMinusOne also accepts -1, with which Kafka leaves a value to the other side.
 func orMinusOne(inner check) check {
 	return func(value string) (string, error) {
 		if strings.TrimSpace(value) == "-1" {
@@ -138,7 +138,7 @@ func textOf(lo, hi int) check {
 	}
 }
 
-// onlyValue accepts a single value and says why it takes no other.
+// onlyValue accepts a single value, and gives a reason for refusing others.
 func onlyValue(value, reason string) check {
 	return func(given string) (string, error) {
 		if strings.EqualFold(strings.TrimSpace(given), value) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// applyRules settles what depends on more than one property, in an order where
-// each rule finds what it reads already settled.
+// applyRules settles properties that depend on others. Each rule comes after those that settle
+// the properties it reads.
 func (s Producer) applyRules() error {
 	s.noteBatchLimit()
 	return errors.Join(
@@ -23,8 +23,8 @@ func (s Producer) applyRules() error {
 	)
 }
 
-// settleIdempotence gives idempotence up when acks or retries rule it out, as
-// Java does. Asked for by name, it is a conflict instead.
+// settleIdempotence turns idempotence off when acks or retries rule it out, as Java does. If it
+// was given, that is a conflict.
 func (s Producer) settleIdempotence() error {
 	if !s.Idempotent() {
 		return nil
@@ -51,10 +51,9 @@ func (s Producer) settleIdempotence() error {
 	return nil
 }
 
-// checkInFlight refuses limits that would not hold. Above 5, Java 4 refuses too,
-// and does so even where acks then turns idempotence off. From 1 to 4, Java
-// obeys; franz-go allows 5 whenever idempotence is on, and kt does not run
-// another test than the one asked for.
+// checkInFlight refuses limits that would not hold. Java 4 refuses more than 5 too, even if acks
+// turns idempotence off. Java keeps limits from 1 to 4. franz-go always allows 5 with idempotence,
+// so kt refuses them instead of running another test.
 func (s Producer) checkInFlight() error {
 	const name = "max.in.flight.requests.per.connection"
 	idempotence := s.settings["enable.idempotence"]
@@ -79,8 +78,8 @@ func (s Producer) settleTransactions() error {
 	return nil
 }
 
-// settleDelivery makes room for one linger and one request, as Java does: the
-// default gives way, a given value is an error.
+// settleDelivery makes room for one linger and one request, as Java does. A default is raised, a
+// given value is an error.
 func (s Producer) settleDelivery() error {
 	least := min(s.int64("linger.ms")+s.int64("request.timeout.ms"), math.MaxInt32)
 	if s.int64("delivery.timeout.ms") >= least {
@@ -94,7 +93,7 @@ func (s Producer) settleDelivery() error {
 	return nil
 }
 
-// checkSizes refuses records and batches that no send could succeed with.
+// checkSizes refuses records and batches that cannot be sent.
 func (s Producer) checkSizes() error {
 	var problems []error
 	record := int64(s.recordMax) + javaOverhead

@@ -15,24 +15,22 @@ func TestIdempotenceGivesWayUnlessItWasAskedFor(t *testing.T) {
 		{name: "on by default", want: true},
 		{name: "on with acks as a number", words: "acks=-1", want: true},
 		{name: "off when asked", words: "enable.idempotence=false"},
-		{name: "off with acks=1", words: "acks=1", note: "Off because of acks=1 (from f), as in Java."},
-		{name: "off with acks=0", words: "acks=0", note: "Off because of acks=0 (from f), as in Java."},
-		{name: "off without retries", words: "retries=0", note: "Off because of retries=0 (from f), as in Java."},
-		{name: "a conflict with acks=1", words: "acks=1 enable.idempotence=true", err: "enable.idempotence=true (from f) needs acks=all, not acks=1 (from f)"},
-		{name: "a conflict without retries", words: "retries=0 enable.idempotence=true", err: "enable.idempotence=true (from f) needs retries above 0, not retries=0 (from f)"},
-		{name: "transactions need it", words: "acks=1 transactional.id=t", err: "transactional.id=t (from f) needs idempotence, but enable.idempotence=false (derived)"},
+		{name: "off with acks=1", words: "acks=1", note: "acks=1 (from f)"},
+		{name: "off with acks=0", words: "acks=0", note: "acks=0 (from f)"},
+		{name: "off without retries", words: "retries=0", note: "retries=0 (from f)"},
+		{name: "a conflict with acks=1", words: "acks=1 enable.idempotence=true", err: "enable.idempotence=true (from f) acks=all acks=1"},
+		{name: "a conflict without retries", words: "retries=0 enable.idempotence=true", err: "enable.idempotence=true (from f) retries=0"},
+		{name: "transactions need it", words: "acks=1 transactional.id=t", err: "transactional.id=t (from f) enable.idempotence=false (derived)"},
 		{name: "transactions have it", words: "transactional.id=t", want: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), 1000, false)
-			if tc.err != "" {
-				if err == nil || err.Error() != tc.err {
-					t.Fatalf("got  %v\nwant %s", err, tc.err)
-				}
+			wants(t, err, tc.err)
+			if err != nil {
 				return
 			}
 			setting := s.settings["enable.idempotence"]
-			if err != nil || s.Idempotent() != tc.want || setting.Note != tc.note || (setting.Source == SourceDerived) != (tc.note != "") {
+			if err != nil || s.Idempotent() != tc.want || !strings.Contains(setting.Note, tc.note) || (setting.Source == SourceDerived) != (tc.note != "") {
 				t.Errorf("error %v, setting %+v, want %v, note %q", err, setting, tc.want, tc.note)
 			}
 		})
@@ -41,22 +39,22 @@ func TestIdempotenceGivesWayUnlessItWasAskedFor(t *testing.T) {
 
 func TestALimitOnRequestsInFlightIsKeptOrRefused(t *testing.T) {
 	const name = "max.in.flight.requests.per.connection"
-	const tooMany, tooFew = ": more than 5 needs enable.idempotence=false", ": franz-go keeps up to 5 with idempotence; leave it at 5 or add enable.idempotence=false"
-	for _, tc := range []struct{ name, limit, words, err string }{
-		{"5 with idempotence", "5", "", ""},
-		{"1 with idempotence, which franz-go would not keep", "1", "", tooFew},
-		{"6 with idempotence", "6", "", tooMany},
-		{"6 with acks=1, where Java refuses too", "6", "acks=1", tooMany},
-		{"1 with acks=1", "1", "acks=1", ""},
-		{"1 without idempotence", "1", "enable.idempotence=false", ""},
-		{"100 without idempotence", "100", "enable.idempotence=false", ""},
+	for _, tc := range []struct {
+		name, limit, words string
+		refused            bool
+	}{
+		{"5 with idempotence", "5", "", false},
+		{"1 with idempotence, which franz-go would not keep", "1", "", true},
+		{"6 with idempotence", "6", "", true},
+		{"6 with acks=1, where Java refuses too", "6", "acks=1", true},
+		{"1 with acks=1", "1", "acks=1", false},
+		{"1 without idempotence", "1", "enable.idempotence=false", false},
+		{"100 without idempotence", "100", "enable.idempotence=false", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, _, err := ParseProducer(given("f", strings.Fields(name+"="+tc.limit+" "+tc.words)...), 1000, false)
-			if tc.err != "" {
-				if want := name + "=" + tc.limit + " (from f)" + tc.err; err == nil || err.Error() != want {
-					t.Errorf("got  %v\nwant %s", err, want)
-				}
+			if tc.refused {
+				wants(t, err, name+"="+tc.limit+" (from f) 5 enable.idempotence=false")
 				return
 			}
 			if err != nil || s.value(name) != tc.limit {
@@ -76,10 +74,7 @@ func TestDeliveryTimeoutHasRoomForALingerAndARequest(t *testing.T) {
 		t.Errorf("the default gives way: %+v", got)
 	}
 	_, _, err := ParseProducer(given("f", "delivery.timeout.ms=30000"), 1000, false)
-	want := "delivery.timeout.ms=30000 (from f): must be at least 30005, the sum of linger.ms=5 (default) and request.timeout.ms=30000 (default)"
-	if err == nil || err.Error() != want {
-		t.Errorf("a given value: got  %v\nwant %s", err, want)
-	}
+	wants(t, err, "delivery.timeout.ms=30000 (from f) 30005 linger.ms=5 request.timeout.ms=30000 (default)")
 }
 
 func TestRecordsAndBatchesThatCannotBeSentAreRefused(t *testing.T) {
@@ -90,20 +85,14 @@ func TestRecordsAndBatchesThatCannotBeSentAreRefused(t *testing.T) {
 		want      string
 	}{
 		{"the largest record that fits", 1<<20 - 82, "", ""},
-		{"one byte more", 1<<20 - 81, "", "max.request.size=1048576 (default): too small for a record of 1048495 bytes, which takes 1048577"},
-		{"a record larger than the memory", 40_000, "buffer.memory=40000 batch.size=100", "buffer.memory=40000 (from f): too small for a record of 40000 bytes, which takes 40082"},
-		{"a batch larger than the memory", 100, "buffer.memory=10000", "batch.size=16384 (default): a batch must fit into buffer.memory=10000 (from f)"},
-		{"a rack to prefer but none to be in", 100, "partitioner.rack.aware=true", "partitioner.rack.aware=true (from f) needs client.rack"},
+		{"one byte more", 1<<20 - 81, "", "max.request.size=1048576 (default) 1048495 1048577"},
+		{"a record larger than the memory", 40_000, "buffer.memory=40000 batch.size=100", "buffer.memory=40000 (from f) 40082"},
+		{"a batch larger than the memory", 100, "buffer.memory=10000", "batch.size=16384 (default) buffer.memory=10000 (from f)"},
+		{"a rack to prefer but none to be in", 100, "partitioner.rack.aware=true", "partitioner.rack.aware=true (from f) client.rack"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), tc.recordMax, false)
-			got := ""
-			if err != nil {
-				got = err.Error()
-			}
-			if got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
+			wants(t, err, tc.want)
 		})
 	}
 }

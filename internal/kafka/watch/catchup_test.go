@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestABrokerThatCatchesUpIsToldOfUntilAllReplicasAreInSync(t *testing.T) {
 		c.until(1900 * time.Millisecond)
 		c.wants(stats.Event{
 			At: 1500 * time.Millisecond, Kind: stats.ISRShrank, Broker: 2, To: -1,
-			Partitions: []int32{0, 1, 3}, Count: 3, Text: "broker 2 out of sync in 3 partitions",
+			Partitions: []int32{0, 1, 3}, Count: 3,
 		})
 		c.lag(2, 10_000, 21_204, 0, 0)
 		c.until(3 * time.Second)
@@ -44,7 +45,7 @@ func TestABrokerThatCatchesUpIsToldOfUntilAllReplicasAreInSync(t *testing.T) {
 		c.wants(
 			stats.Event{
 				At: 20 * time.Second, Kind: stats.ISRGrew, Broker: 2, To: -1,
-				Partitions: []int32{0, 1, 3}, Count: 3, Text: "broker 2 in sync again in 3 partitions",
+				Partitions: []int32{0, 1, 3}, Count: 3,
 			},
 			stats.Event{
 				At: 20*time.Second + 1, Kind: stats.InSync, Broker: -1, To: -1,
@@ -69,7 +70,7 @@ func TestABrokerThatReturnsIsAskedAtOnceAndNotWhileItIsGone(t *testing.T) {
 		c.network.revive(c.address(1))
 		c.until(9500 * time.Millisecond)
 		c.wants(
-			stats.Event{At: 9 * time.Second, Kind: stats.BrokerBack, Broker: 1, To: -1, Text: "broker 1 answers again"},
+			stats.Event{At: 9 * time.Second, Kind: stats.BrokerBack, Broker: 1, To: -1},
 			c.behind(9*time.Second, 1, "broker 1 is 1,000 records behind in 2 partitions", 0, 2),
 		)
 	})
@@ -90,7 +91,7 @@ func TestABrokerThatReturnsIsAskedAtOnceAgain(t *testing.T) {
 		c.network.revive(c.address(1))
 		c.until(7600 * time.Millisecond)
 		c.wants(
-			stats.Event{At: 7500 * time.Millisecond, Kind: stats.BrokerBack, Broker: 1, To: -1, Text: "broker 1 answers again"},
+			stats.Event{At: 7500 * time.Millisecond, Kind: stats.BrokerBack, Broker: 1, To: -1},
 			c.behind(7500*time.Millisecond, 1, "broker 1 is 500 records behind in 1 partition", 0),
 		)
 	})
@@ -204,8 +205,8 @@ func TestTheEventsOfACatchUpLeaveRoomForOthers(t *testing.T) {
 	if got[1].At < lagSilence {
 		t.Errorf("the second event is at %v, want %v between two", got[1].At, lagSilence)
 	}
-	if want := "broker 1 is 10 records behind in 1 partition; how far brokers are behind after this is left out"; got[maxLagEvents-1].Text != want {
-		t.Errorf("the last event: %q, want %q", got[maxLagEvents-1].Text, want)
+	if text := got[maxLagEvents-1].Text; !strings.Contains(text, "left out") {
+		t.Errorf("the last event does not say so: %q", text)
 	}
 }
 
