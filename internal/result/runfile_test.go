@@ -36,30 +36,35 @@ func TestACutOffRunAccountsForItsRecordsAndItsTime(t *testing.T) {
 
 func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 	const head = `{"header":{"schema":2}}` + "\n"
-	for _, tc := range []struct{ name, text, want string }{
-		{"nothing", "", "it is empty"},
-		{"text", "hello\n", "line 1: it is not a line of a run file"},
-		{"half a header", `{"header":{"sch`, "line 1: it is not a line of a run file"},
-		{"another JSON document", `{"topic": "x"}`, "line 1: it is not the header of a run file"},
-		{"no JSON object", "[1]\n", "line 1: it is not a line of a run file"},
-		{"a window first", `{"window":{}}` + "\n" + head, "line 1: it is not the header"},
-		{"another schema", `{"header":{"schema":1}}`, "line 1: its schema is 1, and this kt reads 2: read it with the older kt"},
-		{"no schema", `{"header":{}}`, "line 1: its schema is 0, and this kt reads 2"},
-		{"two run files in one", head + head, "line 2: it is a second header"},
-		{"a torn line that is not the last", head + `{"window":{"sta` + "\n" + `{"trailer":{"ended":"completed"}}`, "line 2: it is not a line of a run file"},
-		{"an empty line", head + "\n" + head, "line 2: it is not a line of a run file"},
-		{"a field of another kind", head + `{"window":{"offered":"many"}}` + "\n{}", "line 2: it is not a line of a run file"},
-		{"a histogram of nothing", head + `{"window":{"send_delay":{"hdr_v2_base64":"AAAA"}}}` + "\n{}", "line 2: it is not a line of a run file"},
-		{"a histogram that is none", head + `{"window":{"send_delay":{"hdr_v2_base64":"%"}}}` + "\n{}", "line 2: it is not a line of a run file: decode histogram"},
-		{"one line without end", strings.Repeat("x", MaxLine+1), "line 1: it is longer than 67108864 bytes"},
+	for _, tc := range []struct {
+		name, text string
+		line       int    // 0: none in particular
+		want       string // in the error
+	}{
+		{"nothing", "", 0, "empty"},
+		{"text", "hello\n", 1, ""},
+		{"half a header", `{"header":{"sch`, 1, ""},
+		{"another JSON document", `{"topic": "x"}`, 1, "header"},
+		{"no JSON object", "[1]\n", 1, ""},
+		{"a window first", `{"window":{}}` + "\n" + head, 1, "header"},
+		{"another schema", `{"header":{"schema":1}}`, 1, "schema is 1, and this kt reads 2"},
+		{"no schema", `{"header":{}}`, 1, "schema is 0"},
+		{"two run files in one", head + head, 2, "second header"},
+		{"a torn line that is not the last", head + `{"window":{"sta` + "\n" + `{"trailer":{"ended":"completed"}}`, 2, ""},
+		{"an empty line", head + "\n" + head, 2, ""},
+		{"a field of another kind", head + `{"window":{"offered":"many"}}` + "\n{}", 2, ""},
+		{"a histogram of nothing", head + `{"window":{"send_delay":{"hdr_v2_base64":"AAAA"}}}` + "\n{}", 2, ""},
+		{"a histogram that is none", head + `{"window":{"send_delay":{"hdr_v2_base64":"%"}}}` + "\n{}", 2, "decode histogram"},
+		{"one line without end", strings.Repeat("x", MaxLine+1), 1, "67108864 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, err := Replay(strings.NewReader(tc.text))
 			if err == nil {
 				t.Fatalf("it was read: %+v", f.Result().Trailer)
 			}
-			if !strings.HasPrefix(err.Error(), tc.want) {
-				t.Errorf("the error is %q, want %q", err, tc.want)
+			var bad *BadLine
+			if errors.As(err, &bad) != (tc.line > 0) || bad != nil && bad.Number != tc.line || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %q, want one of line %d with %q", err, tc.line, tc.want)
 			}
 		})
 	}

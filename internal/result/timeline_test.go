@@ -277,23 +277,23 @@ func TestAnEventThatIsToldLateStandsWhereItBelongs(t *testing.T) {
 func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 	broker := at(12.9, stats.BrokerGone)
 	broker.Text = "broker 2 does not answer"
-	const told = "nothing was acknowledged for 3.96s, from 10.0s on, although records were outstanding"
+	const told = "nothing was acknowledged for 3.96s, from 10.0s"
 	for _, tc := range []struct {
 		name   string
 		events []stats.Event
 		want   string
 	}{
-		{"nothing did", nil, told + "; senders waited"},
-		{"a broker is gone", []stats.Event{at(10.1, stats.Exec), at(10.3, stats.FirstError), broker}, told + ": at 12.9 s broker 2 does not answer, see the timeline"},
-		{"leaders moved, just before", []stats.Event{moved(9.1, 1, 2)}, told + ": at 9.1 s leader_moved, see the timeline"},
-		{"the user's command", []stats.Event{at(10, stats.Exec)}, told + ": at 10.0 s the user's command is started, see the timeline"},
-		{"long before", []stats.Event{at(8.9, stats.BrokerGone)}, told + "; senders waited"},
-		{"and after", []stats.Event{at(14.1, stats.BrokerGone)}, told + "; senders waited"},
+		{"nothing did", nil, "; senders waited"},
+		{"a broker is gone", []stats.Event{at(10.1, stats.Exec), at(10.3, stats.FirstError), broker}, ": at 12.9 s broker 2 does not answer"},
+		{"leaders moved, just before", []stats.Event{moved(9.1, 1, 2)}, ": at 9.1 s leader_moved"},
+		{"the user's command", []stats.Event{at(10, stats.Exec)}, ": at 10.0 s the user's command"},
+		{"long before", []stats.Event{at(8.9, stats.BrokerGone)}, "; senders waited"},
+		{"and after", []stats.Event{at(14.1, stats.BrokerGone)}, "; senders waited"},
 	} {
 		f := load{rates: rates(steadily(10, 1000), steadily(4, 0), steadily(10, 1000)), events: map[int][]stats.Event{16: tc.events}, gaps: map[int]stats.Gap{
 			14: {From: 10_040 * time.Millisecond, Length: 3960 * time.Millisecond},
 		}}.fold()
-		if v := f.Verdict(); v.Limit != verdict.Stalled || !strings.HasPrefix(v.Evidence, tc.want) {
+		if v := f.Verdict(); v.Limit != verdict.Stalled || !strings.HasPrefix(v.Evidence, told) || !strings.Contains(v.Evidence, tc.want) || strings.Contains(v.Evidence, ": at ") != strings.HasPrefix(tc.want, ":") {
 			t.Errorf("%s: bound by %q (%s), want %q", tc.name, v.Limit, v.Evidence, tc.want)
 		}
 	}

@@ -148,19 +148,19 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 			"parts one after the other have none",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 10*time.Second, 0, 10, 50)},
 			result.Overlap{SpanSeconds: 20, StartSpreadUS: 10_000_000, ClockErrorUS: -1},
-			75, "the parts did not run together: rates are over all of the 20.0 s",
+			75, "did not run together",
 		},
 		{
 			"less than a second is none",
 			[]partFile{part("a", 0, 0, 10, 100), beginning(part("b", 9*time.Second, 0, 10, 50), 300*time.Millisecond)},
 			result.Overlap{Together: true, SpanSeconds: 19, StartSpreadUS: 9_000_000, ClockErrorUS: -1},
-			1485.0 / 19, "the parts were measured together for less than 1 s: rates are over all of the 19.0 s",
+			1485.0 / 19, "less than 1 s: ",
 		},
 		{
 			"a part in which nothing was measured does not shorten it",
 			[]partFile{part("a", 0, 0, 10, 100), part("b", 0, 0, 0, 0)},
 			result.Overlap{ToSeconds: 10, Seconds: 10, SpanSeconds: 10, Together: true, ClockErrorUS: -1},
-			100, "nothing was measured in 1 of 2 processes: b/1",
+			100, "in 1 of 2 processes: b/1",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 			if diff := cmp.Diff(tc.rate, r.Throughput.RecordsPerSecond, approx); diff != "" {
 				t.Errorf("records a second (-want +got):\n%s", diff)
 			}
-			if !strings.HasPrefix(r.Notice, tc.notice) || tc.notice == "" && r.Notice != "" {
+			if !strings.Contains(r.Notice, tc.notice) || tc.notice == "" && r.Notice != "" {
 				t.Errorf("notice %q, want %q", r.Notice, tc.notice)
 			}
 		})
@@ -201,12 +201,12 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 	}{
 		{"all is well", []partFile{a1, a2, b1}, "[complete] [complete] [complete]", 3000, 0, ""},
 		{"one was stopped", []partFile{a1, with(a2, 0, result.Interrupted), b1}, "[complete] [interrupted] [complete]", 3000, 0, ""},
-		{"one has no end", []partFile{a1, with(a2, 0, ""), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost: its file has no end: what is there of it ends at 10.0 s"},
+		{"one has no end", []partFile{a1, with(a2, 0, ""), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost: its file has no end"},
 		{"one has an end that is none", []partFile{a1, with(a2, 0, result.CutOff), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost"},
 		{"one began a second late", []partFile{a1, with(a2, time.Second, result.Completed), b1}, "[complete] [complete] [complete]", 3000, 0, ""},
-		{"one began later", []partFile{a1, with(a2, time.Second+time.Millisecond, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 1.001s after the agreed start"},
-		{"one began too early", []partFile{a1, with(a2, -2*time.Second, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 2s before the agreed start"},
-		{"of one nothing is there", []partFile{a1, b1}, "[complete] missing [complete]", 2000, 0, "a/2 is missing: nothing is there of it"},
+		{"one began later", []partFile{a1, with(a2, time.Second+time.Millisecond, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 1.001s after"},
+		{"one began too early", []partFile{a1, with(a2, -2*time.Second, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 2s before"},
+		{"of one nothing is there", []partFile{a1, b1}, "[complete] missing [complete]", 2000, 0, "a/2 is missing"},
 		{"no part has an end", []partFile{with(a1, 0, ""), with(a2, 0, "")}, "[lost] [lost] missing", 2000, 0, "b/1 is missing"},
 		{"all that is there was late", []partFile{with(a1, 3*time.Second, result.Completed)}, "[late] missing missing", 1000, 0, "a/2 is missing"},
 	} {

@@ -28,8 +28,8 @@ func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
 		over   float64
 		notice string
 	}{
-		{"one of three", []end{done(60), stop(10), done(60)}, "e", "yes no yes", 60, "1 of 3 processes does not count in these figures: b/1 is interrupted: somebody ended it at 10.0 s: most others ran on to 60.0 s"},
-		{"before its first record", []end{done(60), stop(0), done(60)}, "e", "yes no yes", 60, "somebody ended it at 0.0 s, before its first record: most others ran on to 60.0 s"},
+		{"one of three", []end{done(60), stop(10), done(60)}, "e", "yes no yes", 60, "b/1 is interrupted: somebody ended it at 10.0 s"},
+		{"before its first record", []end{done(60), stop(0), done(60)}, "e", "yes no yes", 60, "at 0.0 s, before its first record"},
 		{"one of two", []end{stop(10), done(60)}, "e", "no yes", 60, "1 of 2 processes does not count"},
 		{"others were stopped later", []end{stop(10), stop(40), stop(41)}, "e", "no yes yes", 40, "most others ran on to 40.0 s"},
 		{"a little earlier", []end{done(60), stop(55), done(60)}, "e", "yes yes yes", 55, ""},
@@ -120,16 +120,16 @@ func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {
 		files            [][]byte
 		notice, evidence string // "": neither is told of
 	}{
-		{"both to the end", [][]byte{watch("b", 60, 0.2), watch("c", 60, 0.2)}, "", "nothing that was watched was saturated, nearest to it was b's CPU: 20 % of its 4 cores in use"},
-		{"almost to the end", [][]byte{watch("b", 53, 0.2), watch("c", 60, 0.1)}, "", "nearest to it was b's CPU: 20 % of its 4 cores in use"},
-		{"for two seconds, in which it was busy", [][]byte{watch("b", 2, 1), watch("c", 60, 0.1)}, "b was watched for 2 of 60 s", "nearest to it was c's CPU: 10 % of its 4 cores in use; b was watched for 2 of 60 s"},
-		{"one is not there", [][]byte{watch("c", 60, 0.1)}, "b was not watched: nothing is there of it", "nearest to it was c's CPU: 10 % of its 4 cores in use; not watched: b"},
-		{"one has a file, and nothing in it", [][]byte{watch("b", 0, 1), watch("c", 60, 0.1)}, "b was watched for 0 of 60 s", "nearest to it was c's CPU: 10 % of its 4 cores in use; not watched: b"},
-		{"both are not there", nil, "b was not watched: nothing is there of it, c was not watched: nothing is there of it", "no host was watched"},
+		{"both to the end", [][]byte{watch("b", 60, 0.2), watch("c", 60, 0.2)}, "", "b's CPU: 20 % of its 4 cores"},
+		{"almost to the end", [][]byte{watch("b", 53, 0.2), watch("c", 60, 0.1)}, "", "b's CPU: 20 % of its 4 cores"},
+		{"for two seconds, in which it was busy", [][]byte{watch("b", 2, 1), watch("c", 60, 0.1)}, "b was watched for 2 of 60 s", "in use; b was watched for 2 of 60 s"},
+		{"one is not there", [][]byte{watch("c", 60, 0.1)}, "b was not watched", "; not watched: b"},
+		{"one has a file, and nothing in it", [][]byte{watch("b", 0, 1), watch("c", 60, 0.1)}, "b was watched for 0 of 60 s", "; not watched: b"},
+		{"both are not there", nil, "c was not watched", "no host was watched"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, append(tc.files, load.bytes(t))...)
-			if r.Notice != tc.notice || !strings.HasSuffix(strings.SplitN(r.BoundBy.Evidence, ": start", 2)[0], tc.evidence) {
+			if !strings.Contains(r.Notice, tc.notice) || (tc.notice == "") != (r.Notice == "") || !strings.Contains(r.BoundBy.Evidence, tc.evidence) {
 				t.Errorf("notice %q, want %q; %q, want %q", r.Notice, tc.notice, r.BoundBy.Evidence, tc.evidence)
 			}
 		})
@@ -171,19 +171,19 @@ func TestAStallOfTheWholeIsThatOfAllParts(t *testing.T) {
 		a, b []stats.Gap
 		want string // "": no stall
 	}{
-		{"of all at once", []stats.Gap{gap(4000, 1900)}, []stats.Gap{gap(4010, 1950)}, "nothing was acknowledged for 1.89s, from 4.01s on"},
+		{"of all at once", []stats.Gap{gap(4000, 1900)}, []stats.Gap{gap(4010, 1950)}, "for 1.89s, from 4.01s on"},
 		{"of one", []stats.Gap{gap(4000, 1900)}, nil, ""},
 		{"of one after the other", []stats.Gap{gap(4000, 1900)}, []stats.Gap{gap(5800, 1900)}, ""},
-		{"of all, beside a longer one of one", []stats.Gap{gap(4000, 1500), gap(8000, 6000)}, []stats.Gap{gap(4000, 1400)}, "nothing was acknowledged for 1.40s, from 4.00s on"},
-		{"of one, with two of the other in it", []stats.Gap{gap(4000, 6000)}, []stats.Gap{gap(4500, 1200), gap(6000, 2500)}, "nothing was acknowledged for 2.50s, from 6.00s on"},
+		{"of all, beside a longer one of one", []stats.Gap{gap(4000, 1500), gap(8000, 6000)}, []stats.Gap{gap(4000, 1400)}, "for 1.40s, from 4.00s on"},
+		{"of one, with two of the other in it", []stats.Gap{gap(4000, 6000)}, []stats.Gap{gap(4500, 1200), gap(6000, 2500)}, "for 2.50s, from 6.00s on"},
 	} {
 		r := merged(t, part(1, 1000, tc.a...), part(2, 1000, tc.b...))
-		if got, _, _ := strings.Cut(r.BoundBy.Evidence, ", although"); r.BoundBy.Limit != verdict.Stalled && tc.want != "" || r.BoundBy.Limit == verdict.Stalled && got != tc.want {
+		if got := r.BoundBy; (got.Limit == verdict.Stalled) != (tc.want != "") || !strings.Contains(got.Evidence, tc.want) {
 			t.Errorf("%s: bound by %+v, want %q", tc.name, r.BoundBy, tc.want)
 		}
 	}
 	alone := part(1, 1000, gap(4000, 1500), gap(5500, 1500)) // an acknowledgement came in between
-	if one, all := replayed1(t, alone).BoundBy, merged(t, alone).BoundBy; one != all || !strings.HasPrefix(one.Evidence, "nothing was acknowledged for 1.50s, from 4.00s on") {
+	if one, all := replayed1(t, alone).BoundBy, merged(t, alone).BoundBy; one != all || !strings.Contains(one.Evidence, "for 1.50s, from 4.00s on") {
 		t.Errorf("bound by %+v, merged by %+v", one, all)
 	}
 }
