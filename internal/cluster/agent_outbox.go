@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -123,11 +124,11 @@ func (o *outbox) take(epoch string) []fromAgent {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var out []fromAgent
-	for _, p := range sortedKeys(o.changed) {
+	for _, p := range slices.Sorted(maps.Keys(o.changed)) {
 		s := o.parts[p]
 		out = append(out, fromAgent{Part: &s})
 	}
-	for _, p := range sortedKeys(o.seconds) {
+	for _, p := range slices.Sorted(maps.Keys(o.seconds)) {
 		out = append(out, fromAgent{Second: &partSecond{Epoch: epoch, Process: p, Second: *o.seconds[p]}})
 	}
 	if o.vitals != nil {
@@ -155,13 +156,4 @@ func (o *outbox) deliver(ctx context.Context, s stream, epoch string) {
 			}
 		}
 	}
-}
-
-func sortedKeys[V any](m map[int]V) []int {
-	keys := make([]int, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Order is a load that many hosts make together.
@@ -32,10 +31,11 @@ type Order struct {
 
 // RunOptions are what a run needs of its command.
 type RunOptions struct {
-	Stop    <-chan struct{} // closed: drain and finish
-	Abort   <-chan struct{} // closed: leave at once, with what comes within seconds
-	Observe func(Tick)      // called about once a second, from one goroutine; it must not wait. nil: nobody looks
-	Dir     string          // a folder that is there: the run files go into it
+	Stop    <-chan struct{}  // closed: drain and finish
+	Abort   <-chan struct{}  // closed: leave at once, with what comes within seconds
+	Observe func(run.Second) // called about once a second, from one goroutine; it must not wait. nil: nobody looks
+	Dir     string           // a folder that is there: the run files go into it
+	Header  result.Header    // of the whole run, for its snapshots
 }
 
 // Stage is how far a run of many hosts is.
@@ -70,25 +70,6 @@ func (s Stage) String() string {
 		return "finished"
 	}
 	return fmt.Sprintf("Stage(%d)", int(s))
-}
-
-// Tick is the state of a run, for a screen.
-type Tick struct {
-	Stage   Stage
-	At      time.Duration  // since the agreed start; below 0: until then. 0 while there is none
-	Windows []stats.Window // of all hosts, as an engine.Sink gets them, of each phase that had something; without partitions
-	Hosts   []HostTick     // by name
-
-	// Of all processes that run, as they said last.
-	Buffered    int64 // bytes
-	InFlight    int
-	ConsumerLag int64
-}
-
-// HostTick is the state of one host, without its snapshot.
-type HostTick struct {
-	run.Host
-	Window stats.Window // of its processes, since the tick before
 }
 
 // Outcome is what a run left.
@@ -266,7 +247,7 @@ func newSession(c *Client, o Order, opts RunOptions) (*session, error) {
 	}
 	return &session{
 		c: c, order: o, opts: opts, links: links, events: make(chan event, 256), ticker: time.NewTicker(sessionTick),
-		view: newView(), quota: quota, copies: copies,
+		view: newView(opts.Header), quota: quota, copies: copies,
 	}, nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 // crashed runs a load on a and b, one of whose agents is killed and started anew at 10 s of
@@ -45,7 +45,7 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 	var states []string
 	var note string
 	observe := func(ctx context.Context, r *RunOptions) context.Context {
-		r.Observe = func(t Tick) {
+		r.Observe = func(t run.Second) {
 			states = append(states, t.Hosts[1].State)
 			if t.Hosts[1].Note != "" {
 				note = t.Hosts[1].Note
@@ -105,7 +105,7 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 				tc.plan(&o)
 				var states []string
 				began := time.Now()
-				out, _, err := w.run(o, func(r *RunOptions) { r.Observe = func(t Tick) { states = append(states, t.Hosts[1].State) } })
+				out, _, err := w.run(o, func(r *RunOptions) { r.Observe = func(t run.Second) { states = append(states, t.Hosts[1].State) } })
 				if took := time.Since(began); err != nil || len(out.Lost) > 0 || len(out.Files) != 4 || took < max(tc.a, tc.b) {
 					t.Errorf("after %v: lost %q, files %q, error %v", took, out.Lost, out.Files, err)
 				}
@@ -239,7 +239,7 @@ func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
 				began := time.Now()
 				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *RunOptions) {
 					r.Stop, r.Abort = stop, abort
-					r.Observe = func(t Tick) {
+					r.Observe = func(t run.Second) {
 						shown = shown || !t.Hosts[1].Until.IsZero() && t.Hosts[1].Until.Sub(began) < time.Minute
 					}
 				})
@@ -518,34 +518,5 @@ func TestAnAgentThatWantsAKeyIsThere(t *testing.T) {
 		if text := silence([]error{err}).Error(); strings.Contains(text, "start kt agent") != tail || strings.HasPrefix(text, "no agent answers") != tail {
 			t.Errorf("%v: it is told as %q", err, text)
 		}
-	}
-}
-
-func TestATickLastsAsLongAsTheSecondsOfItsProcesses(t *testing.T) {
-	const rate = 1000 // of each process
-	w := func(from, to float64) stats.Window {
-		return stats.Window{Start: time.Duration(from * 1e9), End: time.Duration(to * 1e9), Acknowledged: int64(rate * (to - from))}
-	}
-	always := func(*view, int) bool { return true }
-	v := newView()
-	// Processes that do not tick together: by up to 0.4 s before and after.
-	for second := range 3 {
-		at := float64(second)
-		elapsed := time.Duration(second+2) * time.Second
-		v.add("a", 1, w(max(0, at-0.4), at+0.6), elapsed)
-		v.add("a", 2, w(at, at+1), elapsed)
-		v.add("b", 1, w(at+0.4*min(at, 1), at+1.4), elapsed)
-		got, ok := v.next(always, elapsed)
-		if !ok || len(got) != 1 {
-			t.Fatalf("second %d: %+v", second, got)
-		}
-		if r := got[0].RecordsPerSecond(); r < 2.99*rate || r > 3.01*rate {
-			t.Errorf("second %d is shown as %.0f records/s, from %v to %v", second, r, got[0].Start, got[0].End)
-		}
-		host := v.hosts["a"].window()
-		if r := host.RecordsPerSecond(); r < 1.99*rate || r > 2.01*rate {
-			t.Errorf("host a in second %d: %.0f records/s", second, r)
-		}
-		clear(v.hosts)
 	}
 }

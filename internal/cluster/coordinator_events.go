@@ -44,7 +44,7 @@ func (s *session) take(e event) error {
 	case m.Part != nil:
 		return s.part(l, m.Part)
 	case m.Second != nil:
-		s.second(l, m.Second)
+		s.takeSecond(l, m.Second)
 	case m.Vitals != nil:
 		v := m.Vitals.Vitals
 		l.vitals = &v
@@ -105,12 +105,12 @@ func (s *session) part(l *link, p *partStatus) error {
 	return nil
 }
 
-func (s *session) second(l *link, m *partSecond) {
+func (s *session) takeSecond(l *link, m *partSecond) {
 	if m.Epoch != s.order.Epoch || m.Process > len(l.parts) || len(m.Second.Windows) == 0 {
 		return
 	}
 	p := &l.parts[m.Process-1]
-	p.stage, p.buffered, p.inFlight, p.consumerLag = m.Second.Stage, m.Second.Buffered, m.Second.InFlight, m.Second.ConsumerLag
+	p.stage, p.buffered, p.inFlight = m.Second.Stage, m.Second.Buffered, m.Second.InFlight
 	sample := m.Second.Sample // and none of the histograms
 	p.sample = &sample
 	if err := s.copies.add(l, m.Process, &m.Second); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
@@ -187,7 +188,7 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 }
 
 func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
-	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, _ Outcome, _ Tick, err error) {
+	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, _ Outcome, _ run.Second, err error) {
 		if err == nil || !strings.Contains(err.Error(), "b: its clock was set by 5s while the start was agreed") {
 			t.Errorf("the error is %v", err)
 		}
@@ -196,7 +197,7 @@ func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
 }
 
 func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
-	stepped(t, 10*time.Second, func(t *testing.T, _ *world, out Outcome, last Tick, err error) {
+	stepped(t, 10*time.Second, func(t *testing.T, _ *world, out Outcome, last run.Second, err error) {
 		if err != nil || len(out.Lost) > 0 {
 			t.Fatalf("lost %q, error %v", out.Lost, err)
 		}
@@ -213,7 +214,7 @@ func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 }
 
 // stepped runs 40 s of load on hosts the second of which has its clock set at a moment.
-func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out Outcome, last Tick, err error)) {
+func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out Outcome, last run.Second, err error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -221,8 +222,8 @@ func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, 
 		w.add("a", "client")
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(time.Duration(step.Load())) } })
 		time.AfterFunc(at, func() { step.Store(int64(5 * time.Second)) })
-		var last Tick
-		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *RunOptions) { r.Observe = func(t Tick) { last = t } })
+		var last run.Second
+		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *RunOptions) { r.Observe = func(t run.Second) { last = t } })
 		check(t, w, out, last, err)
 		w.end()
 	})
@@ -299,15 +300,15 @@ func TestATickSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
 		l := newLink(Peer{}, offer{Shares: make([]jobShare, 2)})
 		l.lost = lost
 		for i := range l.parts {
-			l.parts[i].state, l.parts[i].buffered, l.parts[i].inFlight, l.parts[i].consumerLag = state, 100, 10, 1
+			l.parts[i].state, l.parts[i].buffered, l.parts[i].inFlight = state, 100, 10
 		}
 		return l
 	}
-	s := &session{c: &Client{Now: time.Now}, view: newView(), links: []*link{
+	s := &session{c: &Client{Now: time.Now}, view: newView(result.Header{}), links: []*link{
 		told(partRunning, ""), told(partRunning, ""), told(partDone, ""), told(partRunning, "it was not heard"),
 	}}
-	if got := s.tick(nil); got.Buffered != 400 || got.InFlight != 40 || got.ConsumerLag != 4 {
-		t.Errorf("%d bytes, %d requests, %d records", got.Buffered, got.InFlight, got.ConsumerLag)
+	if got := s.second(nil).Snapshot; got.Buffered != 400 || got.InFlight != 40 {
+		t.Errorf("%d bytes, %d requests", got.Buffered, got.InFlight)
 	}
 }
 

@@ -78,11 +78,10 @@ type part struct {
 	stopped bool // then, when the user had stopped the load
 
 	// As it said last.
-	stage       int32 // a result.Stage
-	sample      *host.Sample
-	buffered    int64
-	inFlight    int
-	consumerLag int64
+	stage    int32 // a result.Stage
+	sample   *host.Sample
+	buffered int64
+	inFlight int
 }
 
 func (p *part) settled() bool { return p.state.settled() }

@@ -1,57 +1,26 @@
 package cluster
 
 import (
-	"math"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// view puts the windows of all processes together, second by second, for a screen. What
-// the run comes to is made of the run files and not of this.
+// view lines up the seconds of all processes, for observers of a run that goes on. The
+// result is made of the run files, and not of the view.
 type view struct {
-	shown int                     // the last second that was shown
-	last  map[partName]int        // the newest second of each process
-	slots map[int]map[bool]*tally // by the second that windows end in, and by whether they are warm-up
-	hosts map[string]*tally       // since the last tick
-}
-
-// tally is the windows of some processes as one.
-type tally struct {
-	sum    stats.Window
-	lasted time.Duration // all of them, added up
-	of     map[partName]bool
-}
-
-// add takes a window in that counts as so long; 0: it is late, and another one of the time
-// that is shown is there or is not.
-func (t *tally) add(name partName, w *stats.Window, lasted time.Duration) {
-	t.sum.Add(w)
-	if lasted > 0 {
-		t.lasted += lasted
-		t.of[name] = true
-	}
-}
-
-// window is all of them. Processes do not begin their seconds together, so from the first
-// start to the last end is longer than any of them counted, and rates over that would be too
-// low: it lasts as long as those of one process do on average.
-func (t *tally) window() stats.Window {
-	w := t.sum
-	w.End = w.Start // of what is late alone: it counts, and has no rate
-	if n := len(t.of); n > 0 {
-		w.End += t.lasted / time.Duration(n)
-	}
-	return w
-}
-
-// tallyOf is the tally of a key, which is made if it is not there.
-func tallyOf[K comparable](m map[K]*tally, key K) *tally {
-	if m[key] == nil {
-		m[key] = &tally{of: make(map[partName]bool)}
-	}
-	return m[key]
+	header  result.Header
+	shown   int                              // the newest second that was shown
+	last    map[partName]int                 // the newest second of each process
+	seconds map[int]map[string]*stats.Phases // that were not shown, by number and host
+	whole   *result.Fold
+	hosts   map[string]*result.Fold
 }
 
 type partName struct {
@@ -59,71 +28,83 @@ type partName struct {
 	process int
 }
 
-func newView() *view {
-	return &view{last: make(map[partName]int), slots: make(map[int]map[bool]*tally), hosts: make(map[string]*tally)}
+func newView(h result.Header) *view {
+	return &view{
+		header: h, last: make(map[partName]int), seconds: make(map[int]map[string]*stats.Phases),
+		whole: result.NewFold(h), hosts: make(map[string]*result.Fold),
+	}
 }
 
-// add takes in a window. One that is late, of a host that was away, counts in the next
-// second that is shown, and nothing is shown twice. What was on its way when a stream
-// broke is in the run files alone.
+// secondOf returns the number of the second that ends with a window, or holds its end.
+func secondOf(end time.Duration) int { return int((end + time.Second - 1) / time.Second) }
+
+// add takes a window in. A late one, of a host that was away, counts in the next second that
+// is shown: nothing is shown twice. Windows on their way when a stream breaks are only in
+// the run files.
 func (v *view) add(host string, process int, w stats.Window, elapsed time.Duration) {
 	name := partName{host, process}
-	// No window ends after now, whatever its process says.
-	slot := min(int(math.Round(w.End.Seconds())), int(elapsed.Seconds())+1)
-	if slot <= v.shown {
-		w.Oldest = 0 // the age of then is not that of now
-	}
-	tallyOf(v.hosts, host).add(name, &w, w.End-w.Start)
-	v.last[name] = max(v.last[name], slot)
-	lasted := w.End - w.Start
-	if lasted > time.Second*3/2 {
-		lasted = time.Second // the rest of it was shown before, without it
-	}
-	if slot <= v.shown {
-		slot, lasted = v.shown+1, 0
+	second := min(secondOf(w.End), int(elapsed/time.Second)+1) // no window ends after now, whatever its process says
+	v.last[name] = max(v.last[name], second)
+	if second <= v.shown {
+		w.Oldest = 0 // an age of then
+		second = v.shown + 1
 	}
 	if from := time.Duration(v.shown) * time.Second; w.Start < from {
 		w.Start, w.End = from, max(w.End, from)
 	}
-	if v.slots[slot] == nil {
-		v.slots[slot] = make(map[bool]*tally)
+	if v.seconds[second] == nil {
+		v.seconds[second] = make(map[string]*stats.Phases)
 	}
-	tallyOf(v.slots[slot], w.Warmup).add(name, &w, lasted)
+	if v.seconds[second][host] == nil {
+		v.seconds[second][host] = new(stats.Phases)
+	}
+	v.seconds[second][host][stats.PhaseOf(w.Warmup)].Add(&w)
 }
 
-// take is the windows of one second, warm-up first.
+// take returns the windows of one second, warm-up first. Each host's fold gets those of its
+// processes.
 func (v *view) take(second int) []stats.Window {
-	var windows []stats.Window
-	for _, warmup := range []bool{true, false} {
-		if t := v.slots[second][warmup]; t != nil {
-			windows = append(windows, t.window())
+	var sum stats.Phases
+	for _, name := range slices.Sorted(maps.Keys(v.seconds[second])) {
+		if v.hosts[name] == nil {
+			v.hosts[name] = result.NewHostFold(v.header)
+		}
+		for _, phase := range []int{stats.Warmup, stats.Measured} {
+			if w := &v.seconds[second][name][phase]; !w.IsZero() {
+				v.hosts[name].AddWindow(*w)
+				sum[phase].Add(w)
+			}
 		}
 	}
-	delete(v.slots, second)
+	delete(v.seconds, second)
+	var windows []stats.Window
+	for _, phase := range []int{stats.Warmup, stats.Measured} {
+		if !sum[phase].IsZero() {
+			windows = append(windows, sum[phase])
+		}
+	}
 	return windows
 }
 
-// next is the next second that is complete: of which every process that should has told,
-// or for which was waited long enough.
-func (v *view) next(told func(v *view, second int) bool, elapsed time.Duration) ([]stats.Window, bool) {
+// next returns the windows of the next second, once it is complete: every process that
+// should has reported it, or it was waited for long enough.
+func (v *view) next(reported func(v *view, second int) bool, elapsed time.Duration) ([]stats.Window, bool) {
 	second := v.shown + 1
-	if elapsed < time.Duration(second)*time.Second+patience && !told(v, second) {
-		return nil, false
-	}
-	if elapsed < time.Duration(second)*time.Second {
+	over := time.Duration(second) * time.Second
+	if elapsed < over || elapsed < over+patience && !reported(v, second) {
 		return nil, false
 	}
 	v.shown = second
 	return v.take(second), true
 }
 
-// patience is how long a second waits for those that have not told of it.
+// patience is how long a second waits for processes that have not reported it.
 const patience = 1500 * time.Millisecond
 
-// rest is all that was not shown, at the end.
+// rest returns everything that was not shown, at the end.
 func (v *view) rest() []stats.Window {
 	var all []stats.Window
-	for _, second := range sortedKeys(v.slots) {
+	for _, second := range slices.Sorted(maps.Keys(v.seconds)) {
 		for _, w := range v.take(second) {
 			all = addPhase(all, w)
 		}
@@ -131,14 +112,37 @@ func (v *view) rest() []stats.Window {
 	return all
 }
 
-// show tells the screen how things are: of every second that is complete, and about once
-// a second while there is none.
+// observe adds a second to the fold of the whole.
+func (v *view) observe(windows []stats.Window, sample host.Sample, live result.Live) run.Second {
+	for _, w := range windows {
+		v.whole.AddWindow(w)
+	}
+	if len(windows) > 0 {
+		v.whole.AddSample(sample)
+	}
+	s := run.Second{Windows: windows, Sample: sample, Snapshot: v.whole.Snapshot()}
+	s.Snapshot.Sample, s.Snapshot.Live = sample, live
+	return s
+}
+
+// snapshot returns the load of one host, nil before its first second.
+func (v *view) snapshot(host string) *result.Snapshot {
+	fold := v.hosts[host]
+	if fold == nil {
+		return nil
+	}
+	s := fold.Snapshot()
+	return &s
+}
+
+// show tells the observer of every second that is complete, and about once a second of the
+// hosts while there is none.
 func (s *session) show(final bool) {
 	if s.opts.Observe == nil {
 		return
 	}
 	elapsed := s.elapsed()
-	told := func(v *view, second int) bool {
+	reported := func(v *view, second int) bool {
 		for _, l := range s.links {
 			for i := range l.parts {
 				if l.up && l.parts[i].state == partRunning && v.last[partName{l.peer.Name, i + 1}] < second {
@@ -150,60 +154,74 @@ func (s *session) show(final bool) {
 	}
 	shown := false
 	for s.stage == Running || s.stage == Collecting {
-		windows, ok := s.view.next(told, elapsed)
+		windows, ok := s.view.next(reported, elapsed)
 		if !ok {
 			break
 		}
 		if len(windows) > 0 {
-			s.send(s.tick(windows))
+			s.send(s.second(windows))
 			shown = true
 		}
 	}
 	if final {
-		s.send(s.tick(s.view.rest()))
+		s.send(s.second(s.view.rest()))
 		return
 	}
 	if !shown && time.Since(s.sent) >= time.Second {
-		s.send(s.tick(nil))
+		s.send(s.second(nil))
 	}
 }
 
-// send passes a tick on.
-func (s *session) send(t Tick) {
+// stages are those of a session as a snapshot has them.
+var stages = map[Stage]result.Stage{
+	Lobby: result.Gathering, Preparing: result.Preparing, Syncing: result.Preparing, Starting: result.Preparing,
+	Running: result.Running, Collecting: result.Draining, Finished: result.Finished,
+}
+
+// send passes a second on.
+func (s *session) send(t run.Second) {
 	s.sent = time.Now()
 	s.opts.Observe(t)
 }
 
-// tick is the state as it is now.
-func (s *session) tick(windows []stats.Window) Tick {
-	t := Tick{Stage: s.stage, At: s.elapsed(), Windows: windows}
+// second returns the state as it is now, after the windows of one more second.
+func (s *session) second(windows []stats.Window) run.Second {
+	live, at := result.Live{Stage: stages[s.stage]}, s.elapsed()
+	var usages []merge.Usage
 	for _, l := range s.links {
-		h := HostTick{Window: tallyOf(s.view.hosts, l.peer.Name).window(), Host: run.Host{
-			Name: l.peer.Name, Role: l.peer.Role, Machine: l.machine(), Processes: len(l.parts), State: s.hostState(l),
-			Vitals: l.vitals,
-			CPU:    l.peer.CPU, Cores: l.peer.Cores, Offset: l.clock.offset, Bound: l.clock.bound(),
-			Seen: l.silence(time.Now()), Until: l.until, Note: l.note(),
-		}}
 		for i := range l.parts {
-			if p := &l.parts[i]; p.sample != nil {
-				h.Samples = append(h.Samples, *p.sample)
+			p := &l.parts[i]
+			if p.sample != nil {
+				usages = append(usages, merge.Usage{Host: l.peer.Name, Machine: l.machine(), Sample: l.sample(p)})
 			}
-			if p := &l.parts[i]; p.state == partRunning && l.lost == "" {
-				t.Buffered += p.buffered
-				t.InFlight += p.inFlight
-				t.ConsumerLag += p.consumerLag
+			if p.state == partRunning && l.lost == "" {
+				live.Buffered += p.buffered
+				live.InFlight += p.inFlight
 			}
 		}
-		if l.vitals != nil {
-			h.CPU, h.Cores = l.vitals.CPU, l.vitals.Cores
-		}
-		t.Hosts = append(t.Hosts, h)
 	}
-	clear(s.view.hosts)
+	t := s.view.observe(windows, merge.BusyTogether(at, usages), live)
+	t.StartsIn = max(0, -at)
+	for _, l := range s.links {
+		t.Hosts = append(t.Hosts, run.Host{
+			Name: l.peer.Name, Processes: len(l.parts), State: s.hostState(l), Snapshot: s.view.snapshot(l.peer.Name), Vitals: l.vitals,
+			Offset: l.clock.offset, Bound: l.clock.bound(), Seen: l.silence(time.Now()), Until: l.until, Note: l.note(),
+		})
+	}
 	return t
 }
 
-// note is what is to be said of a host.
+// sample returns the newest sample of a process. The vitals of its host are newer than what
+// it sees of that host itself.
+func (l *link) sample(p *part) host.Sample {
+	s := *p.sample
+	if l.vitals != nil {
+		s.HostCPU = l.vitals.CPU
+	}
+	return s
+}
+
+// note returns a warning about a host for the screen, or "".
 func (l *link) note() string {
 	switch moved := l.drift(); {
 	case l.lost != "":

@@ -60,9 +60,9 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		said = append(said, text)
 		r.Notify(run.Notice{Kind: run.HostTrouble, Text: text})
 	}
-	v := newViewer(header, observers)
-	out, err := c.Run(context.WithoutCancel(ctx), o, RunOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: v.observe, Dir: h.Dir})
-	v.to.Close(context.WithoutCancel(ctx))
+	to := run.NewDelivery(observers)
+	out, err := c.Run(context.WithoutCancel(ctx), o, RunOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header})
+	to.Close(context.WithoutCancel(ctx))
 	h.Outcome = out
 	if err != nil {
 		return result.Result{}, misfit(err)

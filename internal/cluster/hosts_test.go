@@ -4,9 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/run"
 )
 
 func TestALostHostIsReportedOnce(t *testing.T) {
@@ -32,16 +30,5 @@ func TestALostHostIsReportedOnce(t *testing.T) {
 	}
 	if o.tellLost(told, tell); len(told) != 2 {
 		t.Errorf("it is told again: %q", told)
-	}
-}
-
-func TestTheCoresOfAMachineCountOnce(t *testing.T) {
-	used := []host.Sample{{ProcessCPU: 1, Cores: 4, HostCores: 4}}
-	on := func(name, machine string) HostTick {
-		return HostTick{Host: run.Host{Name: name, Machine: machine, Processes: 1, Samples: used, Vitals: &host.Vitals{CPU: 3, Cores: 4}}}
-	}
-	got := sampleOf(Tick{Hosts: []HostTick{on("a", "one"), on("b", "b"), on("c", "one"), {Host: run.Host{Name: "watched", Machine: "other"}}}})
-	if got.Cores != 8 || got.HostCores != 8 || got.HostCPU != 6 || got.ProcessCPU != 3 {
-		t.Errorf("%+v, want 8 cores, of which 6 are busy, 3 by kt", got)
 	}
 }

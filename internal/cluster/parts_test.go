@@ -149,22 +149,25 @@ func TestWindowsOfManyProcessesMakeOneSecond(t *testing.T) {
 		s := second(time.Duration(from*1e9), time.Duration(to*1e9), n)
 		return s.Windows[0]
 	}
-	v := newView()
-	v.add("a", 1, w(0, 1.001, 1), 1100*time.Millisecond)
-	v.add("a", 2, w(0, 0.999, 2), 1100*time.Millisecond)
+	v := newView(result.Header{})
+	v.add("a", 1, w(0, 1, 1), 1100*time.Millisecond)
+	v.add("a", 2, w(0, 1, 2), 1100*time.Millisecond)
 	v.add("b", 1, w(0, 1, 4), 1100*time.Millisecond)
 	if _, ok := v.next(never, 2400*time.Millisecond); ok {
-		t.Error("a second is shown before all have told of it")
+		t.Error("a second is shown before all have reported it")
 	}
 	if _, ok := v.next(always, 900*time.Millisecond); ok {
 		t.Error("a second is shown before it is over")
 	}
+	if v.snapshot("a") != nil {
+		t.Error("host a has a snapshot before its first second")
+	}
 	got, ok := v.next(always, 1100*time.Millisecond)
-	if !ok || len(got) != 1 || got[0].Acknowledged != 7 || got[0].End.Round(time.Millisecond) != time.Second {
+	if !ok || len(got) != 1 || got[0].Acknowledged != 7 || got[0].End != time.Second {
 		t.Errorf("the first second is %+v", got)
 	}
-	if h := v.hosts["a"].window(); h.Acknowledged != 3 {
-		t.Errorf("host a has %d records", h.Acknowledged)
+	if h := v.snapshot("a"); h.All.Acknowledged != 3 || h.At != time.Second {
+		t.Errorf("host a has %d records until %v", h.All.Acknowledged, h.At)
 	}
 	v.add("a", 1, w(1, 2, 8), 2*time.Second)
 	got, ok = v.next(never, time.Second*2+patience)
@@ -176,20 +179,21 @@ func TestWindowsOfManyProcessesMakeOneSecond(t *testing.T) {
 	late := w(0, 1, 32)
 	late.Oldest = 900 * time.Millisecond
 	v.add("b", 2, late, 3*time.Second)
-	if age := v.hosts["b"].window().Oldest; age != 0 {
-		t.Errorf("the oldest record of then, of %v, is one of now", age)
-	}
 	got, ok = v.next(always, 3*time.Second)
 	if !ok || got[0].Oldest != 0 || len(got) != 1 || got[0].Acknowledged != 48 || got[0].Start != 2*time.Second || got[0].End != 3*time.Second {
 		t.Errorf("late windows are shown as %+v", got)
 	}
-	v.add("a", 1, w(2.001, 3.001, 200), 4*time.Second)
+	v.add("a", 1, w(2, 3, 200), 4*time.Second)
 	if got := v.take(4); len(got) != 1 || got[0].Acknowledged != 200 || got[0].End != got[0].Start {
 		t.Errorf("what is late alone has a length: %+v", got)
 	}
-	v.add("b", 1, w(3, 1e6, 64), 4*time.Second) // says what cannot be
-	if got := v.rest(); len(got) != 1 || got[0].Acknowledged != 64 || len(v.rest()) > 0 {
+	v.add("a", 1, w(4, 4.3, 1), 5*time.Second)
+	v.add("b", 1, w(4, 1e6, 64), 4*time.Second) // says what cannot be
+	if got := v.rest(); len(got) != 1 || got[0].Acknowledged != 65 || len(v.rest()) > 0 {
 		t.Errorf("the rest is %+v", got)
+	}
+	if s := v.observe(got, host.Sample{ProcessCPU: 2}, result.Live{InFlight: 3}).Snapshot; s.All.Acknowledged != 48 || s.InFlight != 3 || s.Sample.ProcessCPU != 2 {
+		t.Errorf("the snapshot of the whole has %d records, %d requests", s.All.Acknowledged, s.InFlight)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -86,8 +87,8 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		o := w.order([]string{"c", "a", "b"}, "broker")
 		o.Plan.Topic.Delete = true
-		var ticks []Tick
-		out, dir, err := w.run(o, func(r *RunOptions) { r.Observe = func(t Tick) { ticks = append(ticks, t) } })
+		var ticks []run.Second
+		out, dir, err := w.run(o, func(r *RunOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		if shown.Acknowledged != 6000 || len(shown.Partitions) > 0 {
 			t.Errorf("%d records and %d partitions on the screen", shown.Acknowledged, len(shown.Partitions))
 		}
-		if last := ticks[len(ticks)-1]; last.Stage != Finished || len(last.Hosts) != 4 {
+		if last := ticks[len(ticks)-1]; last.Snapshot.Stage != result.Finished || len(last.Hosts) != 4 {
 			t.Errorf("the last tick is %+v", last)
 		}
 		if n := w.topics(); n != 0 {
@@ -163,8 +164,8 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 		w.add("a", "client")
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(5 * time.Second) } })
 		w.add("c", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(-5 * time.Second) } })
-		var last Tick
-		out, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *RunOptions) { r.Observe = func(t Tick) { last = t } })
+		var last run.Second
+		out, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *RunOptions) { r.Observe = func(t run.Second) { last = t } })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,7 +453,7 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 		states := make(map[string]int)
 		shown := stats.Window{}
 		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *RunOptions) {
-			r.Observe = func(tick Tick) {
+			r.Observe = func(tick run.Second) {
 				states[tick.Hosts[1].Name+" "+tick.Hosts[1].State]++
 				for _, win := range tick.Windows {
 					shown.Add(&win)
@@ -488,7 +489,7 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		began := time.Now()
 		var note string
 		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *RunOptions) {
-			r.Observe = func(t Tick) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
+			r.Observe = func(t run.Second) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -726,7 +727,7 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		}
 		var notes []string
 		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *RunOptions) {
-			r.Observe = func(t Tick) { notes = append(notes, t.Hosts[1].Note) }
+			r.Observe = func(t run.Second) { notes = append(notes, t.Hosts[1].Note) }
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -9,17 +9,14 @@ import (
 
 // Host is the state of one host of a run on many.
 type Host struct {
-	Name, Role string
-	Machine    string           // hosts that have the same one share its cores; its name, where that is not known
-	Processes  int              // that make a load; 0: the host is only watched
-	State      string           // lobby, preparing, ready, running, draining, done, away, lost or watching
-	Snapshot   *result.Snapshot // of its processes together; nil: nothing came from them
-	Samples    []host.Sample    // the newest of each process that has one, in their order
-	Vitals     *host.Vitals     // the newest; nil: none came
-	CPU, Cores float64          // in use and all there are, by the newest vitals or the answer before the run
-	Offset     time.Duration    // its clock minus this one
-	Bound      time.Duration    // by how much that may be wrong
-	Seen       time.Duration    // since the host or its load was heard last
-	Until      time.Time        // when the host is given up, if a run that is else over waits for it; zero: it does not
-	Note       string           // for people; "" when all is well
+	Name      string
+	Processes int              // that make a load; 0: the host is only watched
+	State     string           // lobby, preparing, ready, running, draining, done, away, lost or watching
+	Snapshot  *result.Snapshot // of its processes together; nil: nothing came from them
+	Vitals    *host.Vitals     // the newest; nil: none came
+	Offset    time.Duration    // its clock minus this one
+	Bound     time.Duration    // by how much that may be wrong
+	Seen      time.Duration    // since the host or its load was heard last
+	Until     time.Time        // when the host is given up, if a run that is else over waits for it; zero: it does not
+	Note      string           // for people; "" when all is well
 }
