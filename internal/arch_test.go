@@ -165,6 +165,24 @@ func TestOnlyMainAndCmdTouchTheProcess(t *testing.T) {
 	}
 }
 
+// Whatever connects to a cluster has to use its security settings, so one place makes all clients.
+func TestOnePlaceMakesAllKafkaClients(t *testing.T) {
+	var places []string
+	for _, f := range readFiles(t) {
+		if f.test {
+			continue
+		}
+		f.uses(func(p, name string, _ token.Position) {
+			if within(p, "pkg/kgo") && name == "NewClient" {
+				places = append(places, f.name)
+			}
+		})
+	}
+	if want := []string{"internal/kafka/access.go"}; !slices.Equal(places, want) {
+		t.Errorf("clients are made in %q, want %q alone: take them from a kafka.Cluster", places, want)
+	}
+}
+
 // A unit test that sleeps is slow and fails on a busy machine. In a package whose
 // tests import testing/synctest the clock is not real, and sleeping moves it.
 func TestUnitTestsDoNotSleep(t *testing.T) {

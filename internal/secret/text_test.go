@@ -50,7 +50,7 @@ func leaks(text string) bool {
 	low, high := hex.EncodeToString([]byte(password)), fmt.Sprintf("%X", password)
 	for _, form := range []string{
 		password, "hunter2", quoted[1 : len(quoted)-1], string(asJSON[1 : len(asJSON)-1]), low, high, fmt.Sprintf("% x", password),
-		base64.StdEncoding.EncodeToString([]byte(password)), fmt.Sprint([]byte(password)), fmt.Sprintf("%#v", []byte(password)),
+		base64.StdEncoding.EncodeToString([]byte(password)), fmt.Sprintf("%d", []byte(password)), fmt.Sprintf("%#v", []byte(password)),
 	} {
 		if strings.Contains(text, form) {
 			return true

@@ -113,7 +113,7 @@ func (s settings) int64(name string) int64 {
 	return n
 }
 
-// int returns for properties whose rows allow 32-bit numbers only.
+// int reads a number that its row limits to 32 bits.
 func (s settings) int(name string) int { return int(s.int64(name)) }
 
 // duration reads milliseconds. Java files say 9223372036854775807 for "forever", so a time that
