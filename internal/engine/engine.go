@@ -166,6 +166,16 @@ func (r *run) now() time.Duration { return time.Since(r.made) - time.Duration(r.
 // started is the moment that now counts from.
 func (r *run) started() time.Time { return r.made.Add(time.Duration(r.began.Load())) }
 
+// forget drops what was counted while clients were opened: members that join a group one
+// after the other rebalance each time, and none of that is the load's.
+func (r *run) forget() {
+	for _, s := range slices.Concat(r.shards, r.readers.shards) {
+		s.mu.Lock()
+		s.rec = stats.NewRecorder()
+		s.mu.Unlock()
+	}
+}
+
 func (r *run) stopSending() {
 	r.stopOnce.Do(func() {
 		r.stopped = r.now()
@@ -176,7 +186,7 @@ func (r *run) stopSending() {
 func (r *run) run(ctx context.Context) End {
 	r.began.Store(int64(time.Since(r.made)))
 	r.begun.Store(true)
-	r.readers.forget()
+	r.forget()
 	r.ticker = time.NewTicker(windowLength)
 	defer r.ticker.Stop()
 	r.spare = new(stats.Phases)

@@ -78,16 +78,6 @@ func (r *run) openReaders(ctx context.Context) error {
 	return nil
 }
 
-// forget drops what was counted while the readers were opened: members that join a
-// group one after the other rebalance each time, and none of that is the load's.
-func (rs *readers) forget() {
-	for _, s := range rs.shards {
-		s.mu.Lock()
-		s.rec = stats.NewRecorder()
-		s.mu.Unlock()
-	}
-}
-
 // newReadShard makes a shard that sends nothing.
 func newReadShard(r *run, index, count int) *Shard {
 	ops := r.plan.Load.WarmupShare(r.plan.Reader(index))

@@ -57,7 +57,7 @@ func second(i int, warmup bool, shape func(*stats.Window)) stats.Window {
 	w := stats.Window{
 		Start: at, End: at + time.Second, Warmup: warmup,
 		Offered: 1000, Acknowledged: 1000, Bytes: 512_000, FirstDue: at, LastSent: at + 999*time.Millisecond, LastAck: at + time.Second,
-		ShardTime: 2 * time.Second, BufferFull: 100 * time.Millisecond, ConnTime: 6 * time.Second, InFlightUse: 600 * time.Millisecond, Transactions: 1,
+		ShardTime: 2 * time.Second, BufferFull: 100 * time.Millisecond, ConnTime: 6 * time.Second, InFlightUse: 600 * time.Millisecond, Counters: stats.Counters{Transactions: 1},
 		Partitions: make(map[int32]stats.Partition), Brokers: make(map[int32]stats.Broker),
 	}
 	for n := range 1000 {

@@ -187,7 +187,7 @@ func TestRowsOfPartitionsAndBrokers(t *testing.T) {
 func TestOwnUseIsWeightedByTheLengthOfTheIntervals(t *testing.T) {
 	f := NewFold(header(0))
 	f.AddWindow(stats.Window{
-		End: 4 * time.Second, Offered: 2_000_000, Acknowledged: 2_000_000, LastAck: 4 * time.Second, Transactions: 3,
+		End: 4 * time.Second, Offered: 2_000_000, Acknowledged: 2_000_000, LastAck: 4 * time.Second, Counters: stats.Counters{Transactions: 3},
 		ShardTime: 4 * time.Second, BufferFull: time.Second, ConnTime: 8 * time.Second, InFlightUse: 16 * time.Second,
 	})
 	f.AddSample(host.Sample{At: time.Second, Interval: time.Second, Cores: 4, HostCores: 8, ProcessCPU: 4, HostCPU: 6, GCCPU: 0.4, RSS: 9, GCPauseMax: 1500, NetSent: 1 << 20})

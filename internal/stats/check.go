@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -82,8 +83,9 @@ func (t *Totals) window(w *Window) {
 	t.number("unknown", w.Unknown)
 	t.number("unsent", w.Unsent)
 	t.number("bytes", w.Bytes)
-	t.number("transactions", w.Transactions)
-	t.number("aborted", w.Aborted)
+	for _, c := range w.each() {
+		t.number(strings.Trim(c.field, `":`), *c.n)
+	}
 	t.duration("shard_time_ns", w.ShardTime)
 	t.duration("buffer_full_ns", w.BufferFull)
 	t.duration("in_flight_use_ns", w.InFlightUse)

@@ -176,11 +176,8 @@ func (r *Recorder) Unsent(phase int, due, age time.Duration) {
 // buffer.memory was full.
 func (r *Recorder) BufferFull(phase int, d time.Duration) { r.cur[phase].BufferFull += d }
 
-// Committed counts one transaction.
-func (r *Recorder) Committed(phase int) { r.cur[phase].Transactions++ }
-
-// Aborted counts one transaction that could not be committed.
-func (r *Recorder) Aborted(phase int) { r.cur[phase].Aborted++ }
+// Counters returns what is counted beside records, for the caller to count in.
+func (r *Recorder) Counters(phase int) *Counters { return &r.cur[phase].Counters }
 
 // Request counts one produce request to a broker.
 func (r *Recorder) Request(phase int, broker int32, latency time.Duration, failed bool) {

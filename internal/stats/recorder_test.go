@@ -53,7 +53,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r.Unsent(Measured, 35*time.Millisecond, 50*time.Second)
 	r.BufferFull(Measured, time.Second)
 	r.BufferFull(Measured, time.Second)
-	r.Committed(Measured)
+	r.Counters(Measured).Transactions++
 	r.InFlight(Measured, time.Second, 3*time.Second)
 	r.Request(Measured, 2, 9*time.Millisecond, false)
 	r.Request(Measured, 2, time.Minute, true)
@@ -71,7 +71,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 		Service:      histogramOf(4*time.Millisecond, 8*time.Millisecond, time.Millisecond),
 		Response:     histogramOf(6*time.Millisecond, 8*time.Millisecond, time.Millisecond, 30*time.Second, 40*time.Second, 50*time.Second),
 		ShardTime:    900 * time.Millisecond, BufferFull: 2 * time.Second,
-		InFlightUse: time.Second, ConnTime: 3 * time.Second, Transactions: 1,
+		InFlightUse: time.Second, ConnTime: 3 * time.Second, Counters: Counters{Transactions: 1},
 		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond, Outage: Gap{From: 22 * time.Millisecond, Length: 4 * time.Millisecond}}},
 		Brokers: map[int32]Broker{2: {Traffic: Traffic{
 			Requests: 2, Failed: 1, Batches: 1, Records: 10, Bytes: 1000, WireBytes: 400, Throttle: time.Second,

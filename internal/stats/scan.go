@@ -38,8 +38,9 @@ func (s *scanner) window(w *Window) {
 	integer(s, `"buffer_full_ns":`, &w.BufferFull)
 	integer(s, `"in_flight_use_ns":`, &w.InFlightUse)
 	integer(s, `"conn_time_ns":`, &w.ConnTime)
-	integer(s, `"transactions":`, &w.Transactions)
-	integer(s, `"aborted":`, &w.Aborted)
+	for _, c := range w.each() {
+		integer(s, c.field, c.n)
+	}
 	s.gap(`"outage":`, &w.Outage)
 	integer(s, `"oldest_ns":`, &w.Oldest)
 	s.read(&w.Read)

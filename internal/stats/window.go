@@ -48,8 +48,7 @@ type Window struct {
 	InFlightUse time.Duration `json:"in_flight_use_ns,omitempty"` // time of all requests, over the number allowed in flight
 	ConnTime    time.Duration `json:"conn_time_ns,omitempty"`     // running time of the connections: InFlightUse is a share of it
 
-	Transactions int64 `json:"transactions,omitempty"` // committed
-	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
+	Counters
 
 	// Outage is the longest time in which records waited and no broker
 	// acknowledged any.
@@ -134,7 +133,7 @@ func (w *Window) IsZero() bool {
 // Empty reports whether nothing was recorded and no time was spent.
 func (w *Window) Empty() bool {
 	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 && w.Unsent == 0 &&
-		w.Bytes == 0 && w.Transactions == 0 && w.Aborted == 0 &&
+		w.Bytes == 0 && w.Counters == Counters{} &&
 		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
 		w.SendDelay.empty() && w.OwnSendDelay.empty() && w.Service.empty() && w.Response.empty() &&
 		w.Outage == Gap{} && w.nothingRead() &&
@@ -202,8 +201,7 @@ func (w *Window) add(o *Window) {
 	w.BufferFull += o.BufferFull
 	w.InFlightUse += o.InFlightUse
 	w.ConnTime += o.ConnTime
-	w.Transactions += o.Transactions
-	w.Aborted += o.Aborted
+	w.Counters.add(&o.Counters)
 	w.Outage = w.Outage.longer(o.Outage)
 	w.Oldest = max(w.Oldest, o.Oldest)
 	w.Read.add(&o.Read)

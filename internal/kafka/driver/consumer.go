@@ -253,7 +253,7 @@ func (d *Consumer) Elsewhere() int64 {
 func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	perGroup := d.Plan.Read.Consumers
 	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup, running: ctx}
-	r.hooks = &fetchHooks{shard: s}
+	r.hooks = &fetchHooks{clientHooks: clientHooks{s}}
 	if !d.Plan.Writes() {
 		return r, nil
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -17,7 +16,7 @@ const (
 
 // fetchHooks counts one client's fetches.
 type fetchHooks struct {
-	shard   *engine.Shard
+	clientHooks
 	joining func() // called when the client asks to join its group; nil: it has none
 }
 

@@ -15,9 +15,12 @@ import (
 // produceKey is the API key of produce requests.
 const produceKey = 0
 
+// clientHooks watch what producers and readers have alike.
+type clientHooks struct{ shard *engine.Shard }
+
 // hooks counts one client's produce requests.
 type hooks struct {
-	shard *engine.Shard
+	clientHooks
 	limit int  // requests in flight to one broker
 	blind bool // acks=0: no broker answers
 
@@ -46,7 +49,7 @@ var (
 )
 
 func newHooks(s *engine.Shard, limit int, blind bool) *hooks {
-	return &hooks{shard: s, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
+	return &hooks{clientHooks: clientHooks{s}, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
 }
 
 // OnBrokerWrite counts a produce request as in flight.

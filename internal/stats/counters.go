@@ -1,0 +1,28 @@
+package stats
+
+// Counters are what a window counts beside records. A new one takes its field and its line
+// in each; then run files hold it, and it is added up wherever windows are.
+type Counters struct {
+	Transactions int64 `json:"transactions,omitempty"` // committed
+	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
+}
+
+// each returns all counters under their names in a run file, in the order of the struct.
+func (c *Counters) each() [2]counter {
+	return [...]counter{
+		{`"transactions":`, &c.Transactions},
+		{`"aborted":`, &c.Aborted},
+	}
+}
+
+type counter struct {
+	field string
+	n     *int64
+}
+
+func (c *Counters) add(o *Counters) {
+	to, from := c.each(), o.each()
+	for i := range to {
+		*to[i].n += *from[i].n
+	}
+}
