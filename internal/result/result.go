@@ -176,6 +176,7 @@ type ClientUse struct {
 	NetSentMiBPerSecond  float64 `json:"net_sent_mib_per_second"`
 	Transactions         int64   `json:"transactions" of:"transactions"`         // committed
 	Aborted              int64   `json:"aborted_transactions" of:"transactions"` // their records were acknowledged, and are not to be read
+	FailedConnects       int64   `json:"failed_connects"`                        // attempts to connect to a broker that failed
 }
 
 // PartitionRow is one partition.

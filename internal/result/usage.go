@@ -51,6 +51,7 @@ func (u *usage) client(w *stats.Window) ClientUse {
 		InFlightShare:   share(w.InFlightUse, w.ConnTime),
 		Transactions:    w.Transactions,
 		Aborted:         w.Aborted,
+		FailedConnects:  w.FailedConnects,
 	}
 	if u.seconds > 0 {
 		c.CPUCores = u.process / u.seconds

@@ -5,13 +5,16 @@ package stats
 type Counters struct {
 	Transactions int64 `json:"transactions,omitempty"` // committed
 	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
+
+	FailedConnects int64 `json:"failed_connects,omitempty"` // attempts to connect to a broker that failed
 }
 
 // each returns all counters under their names in a run file, in the order of the struct.
-func (c *Counters) each() [2]counter {
+func (c *Counters) each() [3]counter {
 	return [...]counter{
 		{`"transactions":`, &c.Transactions},
 		{`"aborted":`, &c.Aborted},
+		{`"failed_connects":`, &c.FailedConnects},
 	}
 }
 

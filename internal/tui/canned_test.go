@@ -188,7 +188,7 @@ func (c *canned) tick(second int) Tick {
 	w.ConnTime, w.InFlightUse = 3*time.Second, 2700*time.Millisecond
 	if c.gone(second) {
 		w.Oldest = time.Duration(second-c.failover+1) * time.Second
-		w.Failed = 1200
+		w.Failed, w.FailedConnects = 1200, 31
 		w.Errors = map[string]int64{"NOT_LEADER_OR_FOLLOWER": 1100, "REQUEST_TIMED_OUT": 100}
 	}
 	slow := 1.0

@@ -25,8 +25,11 @@ func drawClient(c chart.Canvas, s *scene) {
 	if w, _ := c.Size(); s.bound().width() > b.room(w) {
 		b.right[0] = b.right[0][1:] // without the words before
 	}
+	if n := s.All.FailedConnects; n > 0 {
+		b.bottom = []line{{colored(theme.Warn, "failed connects "+theme.Count(n))}}
+	}
 	if s.Sample.RSS > 0 {
-		b.bottom = []line{{muted("memory " + theme.Bytes(s.Sample.RSS))}}
+		b.bottom = append(b.bottom, line{muted("memory " + theme.Bytes(s.Sample.RSS))})
 	}
 	inner := b.draw(c)
 	w, h := inner.Size()

@@ -18,6 +18,15 @@ const produceKey = 0
 // clientHooks watch what producers and readers have alike.
 type clientHooks struct{ shard *engine.Shard }
 
+var _ kgo.HookBrokerConnect = clientHooks{}
+
+// OnBrokerConnect counts an attempt to connect that failed.
+func (h clientHooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err != nil {
+		h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).FailedConnects++ })
+	}
+}
+
 // hooks counts one client's produce requests.
 type hooks struct {
 	clientHooks
