@@ -252,7 +252,9 @@ func TestALateWindowCountsAndIsNoSecond(t *testing.T) {
 	f := NewFold(header(0))
 	late := stats.Window{Start: time.Second, End: time.Second, Acknowledged: 100, Events: []stats.Event{{Kind: stats.Exec}}}
 	for _, w := range []stats.Window{
-		{End: time.Second, Offered: 300, Acknowledged: 200}, late, {Start: time.Second, End: 2 * time.Second, Offered: 200, Acknowledged: 200},
+		{End: time.Second, Offered: 300, Acknowledged: 200},
+		late,
+		{Start: time.Second, End: 2 * time.Second, Offered: 200, Acknowledged: 200},
 		{Start: 2 * time.Second, End: 3 * time.Second, ShardTime: 1},
 	} {
 		f.AddWindow(w)

@@ -25,15 +25,19 @@ func watchedHost(name, role string, change ...func(*result.Busy)) result.HostRow
 
 func cpu(share float64) func(*result.Busy)   { return func(b *result.Busy) { b.CPUShare = share } }
 func steal(share float64) func(*result.Busy) { return func(b *result.Busy) { b.StealShare = share } }
+
 func sent(share float64) func(*result.Busy) {
 	return func(b *result.Busy) { b.Networks[0].SentShare = share }
 }
+
 func received(share float64) func(*result.Busy) {
 	return func(b *result.Busy) { b.Networks[0].ReceivedShare = share }
 }
+
 func disk(share float64) func(*result.Busy) {
 	return func(b *result.Busy) { b.Disks[0].BusyShare = share }
 }
+
 func gc(share float64) func(*result.Busy) {
 	return func(b *result.Busy) { b.Brokers[0].GCShare = share }
 }
@@ -81,48 +85,56 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 			"records that failed, whatever is saturated",
 			oneBroker(sent(1)), parts(verdict.Schedule),
 			verdict.Verdict{Limit: verdict.Failures, Evidence: "half of them"},
-			verdict.Failures, []string{"half of them"},
+			verdict.Failures,
+			[]string{"half of them"},
 		},
 		{"a stall, whatever is saturated", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.Stalled, Evidence: "for 9 s"}, verdict.Stalled, []string{"for 9 s"}},
 		{"reading that could not go on", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.ReadFailed, Evidence: "gone"}, verdict.ReadFailed, []string{"gone"}},
 		{
 			"one process that missed its schedule makes the whole not valid",
 			oneBroker(sent(1)), parts(verdict.BrokerAcks, verdict.Schedule, verdict.None), acks,
-			"kt's schedule on vm7", []string{"1 of 3 processes", "process 2 of vm7: it was so"},
+			"kt's schedule on vm7",
+			[]string{"1 of 3 processes", "process 2 of vm7: it was so"},
 		},
 		{
 			"half of the processes had no CPU left",
 			oneBroker(sent(1)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.ClientCPU, verdict.None), acks,
-			"client CPU on vm6 and vm8", []string{"2 of 4 processes", "process 1 of vm6: it was so"},
+			"client CPU on vm6 and vm8",
+			[]string{"2 of 4 processes", "process 1 of vm6: it was so"},
 		},
 		{
 			"all of many had none",
 			oneBroker(sent(1)), parts(verdict.ClientCPU, verdict.ClientCPU, verdict.ClientCPU, verdict.ClientCPU), acks,
-			"client CPU on 4 hosts", []string{"4 of 4 processes", "process 1 of vm6: it was so"},
+			"client CPU on 4 hosts",
+			[]string{"4 of 4 processes", "process 1 of vm6: it was so"},
 		},
 		{
 			"less than half of them had none, and a broker is saturated",
 			oneBroker(sent(0.97), disk(0.41)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.BrokerAcks), acks,
-			"vm14's network", []string{"97 % of 10 Gb/s sent", "its disks at 41 %", "its CPU at 0 %", "clients' network at 0 %", "clients' CPU at 0 %"},
+			"vm14's network",
+			[]string{"97 % of 10 Gb/s sent", "its disks at 41 %", "its CPU at 0 %", "clients' network at 0 %", "clients' CPU at 0 %"},
 		},
 		{
 			"less than half of them had none, and nothing is saturated",
 			oneBroker(cpu(0.5)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.BrokerAcks), acks,
-			verdict.BrokerAcks, []string{"senders waited", "1 of 3 processes had no CPU left", "on vm6", "nothing that was watched", "vm14's CPU: 50 %"},
+			verdict.BrokerAcks,
+			[]string{"senders waited", "1 of 3 processes had no CPU left", "on vm6", "nothing that was watched", "vm14's CPU: 50 %"},
 		},
 		{
 			"a process that does not count is none of them",
 			oneBroker(cpu(0.5)),
 			[]result.ProcessRow{{Host: "vm6", Process: 1, BoundBy: verdict.Verdict{Limit: verdict.Schedule, Evidence: "late"}}},
 			acks,
-			verdict.BrokerAcks, []string{"senders waited", "nothing that was watched", "vm14's CPU: 50 %"},
+			verdict.BrokerAcks,
+			[]string{"senders waited", "nothing that was watched", "vm14's CPU: 50 %"},
 		},
 		{"only all together had no CPU left", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.ClientCPU, Evidence: "3.9 of 4"}, verdict.ClientCPU, []string{"3.9 of 4"}},
 		{
 			"a stall of one host's processes only",
 			oneBroker(sent(1)), parts(verdict.None, verdict.Stalled, verdict.None),
 			verdict.Verdict{Limit: verdict.Stalled, Evidence: "nothing came"},
-			"a stall on vm7", []string{"1 of 3 processes", "process 2 of vm7: it was so"},
+			"a stall on vm7",
+			[]string{"1 of 3 processes", "process 2 of vm7: it was so"},
 		},
 		{"a stall of all", oneBroker(sent(1)), parts(verdict.Stalled, verdict.Stalled), verdict.Verdict{Limit: verdict.Stalled, Evidence: "nothing came"}, verdict.Stalled, []string{"nothing came"}},
 		{"a stall of none by itself", oneBroker(sent(1)), healthy, verdict.Verdict{Limit: verdict.Stalled, Evidence: "nothing came"}, verdict.Stalled, []string{"nothing came"}},
@@ -141,17 +153,20 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		{
 			"a target that was kept, but for one process",
 			oneBroker(cpu(0.3)), parts(verdict.None, verdict.Stalled, verdict.None), kept,
-			"a stall on vm7", []string{"1 of 3 processes", "process 2 of vm7: it was so", "nothing that was watched", "vm14's CPU: 30 %"},
+			"a stall on vm7",
+			[]string{"1 of 3 processes", "process 2 of vm7: it was so", "nothing that was watched", "vm14's CPU: 30 %"},
 		},
 		{
 			"a target that was kept, but for one process, with a broker at its limit",
 			oneBroker(cpu(0.9995)), parts(verdict.None, verdict.Stalled, verdict.None), kept,
-			"vm14's CPU", []string{"100 %", "a stall on vm7: 1 of 3 processes", "process 2 of vm7: it was so", "its network at 0 %", "its disks at 0 %", "clients' network at 0 %", "clients' CPU at 0 %"},
+			"vm14's CPU",
+			[]string{"100 %", "a stall on vm7: 1 of 3 processes", "process 2 of vm7: it was so", "its network at 0 %", "its disks at 0 %", "clients' network at 0 %", "clients' CPU at 0 %"},
 		},
 		{
 			"a target that was kept, but for the gravest of what processes say",
 			nil, parts(verdict.BrokerAcks, verdict.Stalled, verdict.BrokerAcks), kept,
-			"a stall on vm7", []string{"1 of 3 processes", "process 2 of vm7: it was so", "no host was watched"},
+			"a stall on vm7",
+			[]string{"1 of 3 processes", "process 2 of vm7: it was so", "no host was watched"},
 		},
 		{"what is kt itself is not held against a target that was kept", nil, parts(verdict.None, verdict.Client, verdict.ClientCPU), kept, verdict.None, []string{"the target was kept"}},
 		{
@@ -254,7 +269,8 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 			"a host of which nobody said anything is a broker with a broker's JVM on it",
 			[]result.HostRow{watchedHost("vm14", "", func(b *result.Busy) { b.Brokers = []result.BusyBroker{{PID: 1, GCShare: 0.3}} })},
 			healthy, acks,
-			"vm14's garbage collection", []string{"it stopped the broker for 30 %", "its network at 0 %", "its CPU at 0 %"},
+			"vm14's garbage collection",
+			[]string{"it stopped the broker for 30 %", "its network at 0 %", "its CPU at 0 %"},
 		},
 		{
 			"what readers could not do gives way to what is saturated",

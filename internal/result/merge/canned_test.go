@@ -125,23 +125,6 @@ func (m *memory) Write(b []byte) (int, error) {
 
 func (m *memory) Close() error { m.closed++; return nil }
 
-// writtenFile is the run file of some events.
-func writtenFile(t testing.TB, h result.Header, events []event, end result.Trailer) []byte {
-	t.Helper()
-	var m memory
-	f, err := result.NewRunFile(&m, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		e.to(f)
-	}
-	if err := f.Close(end); err != nil {
-		t.Fatal(err)
-	}
-	return m.Bytes()
-}
-
 func marshal(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.MarshalIndent(v, "", " ")

@@ -116,7 +116,7 @@ func steady(from, to, rate int) []event {
 
 // beginning is a part with its first record a moment after its start.
 func beginning(p partFile, first time.Duration) partFile {
-	p.events = flowing(plan.Produce, first, 10*time.Second, 50)
+	p.events = flowing(first, 10*time.Second, 50)
 	return p
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/plan"
 )
 
 // used is a load with a sample of two cores after each window.
@@ -28,7 +27,7 @@ func TestSecondsOfPartsLineUp(t *testing.T) {
 			part := func(host string, late, last time.Duration) []byte {
 				return partFile{
 					run: "r", epoch: map[bool]string{true: "e"}[agreed], host: host, process: 1, alone: !agreed, late: late,
-					events: used(flowing(plan.Produce, 0, last, rate)), trailer: trailerOf(last.Seconds()),
+					events: used(flowing(0, last, rate)), trailer: trailerOf(last.Seconds()),
 				}.bytes(t)
 			}
 			// Each ends with a window that is shorter than a second.

@@ -5,26 +5,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // flowing is a load of so many records a second from a moment on: what a window has is
-// what its time has. One that reads has its first record then, however late that is.
-func flowing(command plan.Command, first, last time.Duration, rate float64) []event {
+// what its time has.
+func flowing(first, last time.Duration, rate float64) []event {
 	var events []event
 	for start := time.Duration(0); start < last; start += time.Second {
 		w := stats.Window{Start: start, End: min(last, start+time.Second), ShardTime: time.Second}
 		from := max(first, w.Start)
 		n := int64(math.Round(rate * (w.End - from).Seconds()))
-		if n > 0 && command != plan.Consume {
+		if n > 0 {
 			w.Offered, w.Acknowledged, w.Bytes = n, n, 100*n
 			w.FirstDue, w.LastDue, w.LastSent, w.LastAck = from, w.End, w.End, w.End
 			w.Response.RecordN(time.Millisecond, n)
-		}
-		if n > 0 && command != plan.Produce {
-			w.Consumed, w.ConsumedBytes, w.ReadTime = n, 100*n, time.Second
-			w.FirstRead, w.LastRead = from, w.End
 		}
 		events = append(events, event{window: &w})
 	}
@@ -36,7 +31,7 @@ func TestTheRowsOfAMergedSeriesFollowEachOther(t *testing.T) {
 	part := func(host string, late time.Duration, first, last float64) []byte {
 		return partFile{
 			run: "r", host: host, process: 1, alone: true, late: late,
-			events: flowing(plan.Produce, time.Duration(first*float64(time.Second)), time.Duration(last*float64(time.Second)), rate), trailer: trailerOf(last),
+			events: flowing(time.Duration(first*float64(time.Second)), time.Duration(last*float64(time.Second)), rate), trailer: trailerOf(last),
 		}.bytes(t)
 	}
 	for _, late := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond, 550 * time.Millisecond, 1900 * time.Millisecond} {

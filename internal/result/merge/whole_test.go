@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -22,7 +21,7 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 	}
 	half := partFile{
 		run: "r", host: "b", process: 1, alone: true, late: 9 * time.Second, plan: header(100).Plan,
-		events: flowing(plan.Produce, 500*time.Millisecond, time.Second, 104), trailer: trailerOf(1),
+		events: flowing(500*time.Millisecond, time.Second, 104), trailer: trailerOf(1),
 	}.bytes(t)
 	for _, tc := range []struct {
 		name     string
