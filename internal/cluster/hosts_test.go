@@ -1,10 +1,16 @@
 package cluster
 
 import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 func TestALostHostIsReportedOnce(t *testing.T) {
@@ -31,4 +37,59 @@ func TestALostHostIsReportedOnce(t *testing.T) {
 	if o.tellLost(told, tell); len(told) != 2 {
 		t.Errorf("it is told again: %q", told)
 	}
+}
+
+// anySystem is a system that only these hosts reach.
+type anySystem struct{ run.System }
+
+func (anySystem) Describe(*result.Header) {}
+
+// newest is an observer that keeps the newest second.
+type newest struct{ second run.Second }
+
+func (n *newest) Observe(s run.Second) { n.second = s }
+
+func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
+	bubble(t, threeHosts, func(t *testing.T, w *world) {
+		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Watch: w.peers("broker"), Processes: 2, Dir: t.TempDir()}
+		file, err := run.CreateFile(filepath.Join(t.TempDir(), "all.ktr"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen newest
+		res, err := h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}, File: file}, &seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := document(t, res)
+		collected := merge.NewSet()
+		for _, path := range append(h.Outcome.Files, file.Path()) { // each part, and all of them once more
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := collected.Add(path, bytes.NewReader(b), int64(len(b))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := collected.Result(t.Context())
+		if err != nil || collected.Len() != len(h.Outcome.Files) {
+			t.Fatalf("%d files are collected: %v", collected.Len(), err)
+		}
+		if !bytes.Equal(want, document(t, got)) {
+			t.Errorf("collected it is another document:\n%s\n%s", want, document(t, got))
+		}
+		if s := seen.second.Snapshot; s.Stage != result.Finished || s.All.Acknowledged != res.Records.Acknowledged {
+			t.Errorf("the last snapshot has stage %v and %d records, the result %d", s.Stage, s.All.Acknowledged, res.Records.Acknowledged)
+		}
+	})
+}
+
+func document(t *testing.T, r result.Result) []byte {
+	t.Helper()
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -1,0 +1,101 @@
+package run_test
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// alone is a merged document without the tables that only a merged one has.
+func alone(r result.Result) result.Result {
+	r.Overlap, r.Hosts, r.Processes, r.RunFiles = nil, nil, nil, nil
+	return r
+}
+
+// setOf returns a set of files.
+func setOf(t *testing.T, files ...[]byte) *merge.Set {
+	t.Helper()
+	s := merge.NewSet()
+	for _, f := range files {
+		if err := s.Add("f", bytes.NewReader(f), int64(len(f))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// merged returns the merged result of files, and their collection.
+func merged(t *testing.T, files ...[]byte) (result.Result, []byte) {
+	t.Helper()
+	s := setOf(t, files...)
+	var collection bytes.Buffer
+	if _, err := s.WriteTo(&collection); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Result(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, collection.Bytes()
+}
+
+func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
+	broker, err := kafka.StartEmbedded(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	// made makes a run on the broker, checks its document, and returns its file.
+	made := func(t *testing.T, p plan.Plan, host string) []byte {
+		p.Bootstrap = broker.Addrs()
+		r := request(t, p)
+		r.Part = &result.Part{Run: "r", Host: host, Process: 1}
+		res, err := run.Run(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(r.File.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameReplayed(t, r.File.Path(), res)
+		live := document(t, res)
+		one, collection := merged(t, file)
+		if got := document(t, alone(one)); !bytes.Equal(live, got) {
+			t.Errorf("merged alone it is not the live one:\n%s\n%s", live, got)
+		}
+		if again, _ := merged(t, collection); !bytes.Equal(document(t, one), document(t, again)) {
+			t.Error("merged again it is another document")
+		}
+		return file
+	}
+	consuming := producing("equal", 2500)
+	consuming.Command, consuming.Producers, consuming.Load.Rate.PerSecond, consuming.Payload = plan.Consume, 0, 0, plan.Payload{}
+	consuming.Read = plan.Read{Consumers: 1, ToEnd: true, Commit: plan.CommitNone, Timeout: 20e9}
+	for _, p := range []plan.Plan{producing("equal", 2500), consuming, roundtrip("both", 2500)} {
+		t.Run(string(p.Command), func(t *testing.T) {
+			a, b := made(t, p, "a"), made(t, p, "b")
+			want, collection := merged(t, a, b)
+			if len(want.Processes) != 2 || want.Records.Acknowledged+want.Records.Consumed < 2*p.Load.Records {
+				t.Fatalf("%d processes with %+v", len(want.Processes), want.Records)
+			}
+			for _, files := range [][][]byte{{b, a}, {collection}, {collection, a}} {
+				slices.Reverse(files)
+				if got, _ := merged(t, files...); !bytes.Equal(document(t, want), document(t, got)) {
+					t.Errorf("merged from %d files it is another document", len(files))
+				}
+			}
+			read, err := merge.Read(bytes.NewReader(collection), int64(len(collection)))
+			if err != nil || !bytes.Equal(document(t, want), document(t, read)) {
+				t.Errorf("read from its collection it is another document: %v", err)
+			}
+		})
+	}
+}
