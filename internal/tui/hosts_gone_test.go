@@ -28,12 +28,12 @@ func TestThePanelOfAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 		c := manyHosts(loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4))
 		m, _ := hostModel(c, 120, 30)
 		m = send(m, press("enter"))
-		m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(57, 300, time.Millisecond)}, Hosts: []givenHost{
-			{Name: "a", Processes: 5, State: hostRunning, Window: second(57, 300, time.Millisecond)},
+		m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(57, 300)}, Hosts: []givenHost{
+			{Name: "a", Processes: 5, State: hostRunning, Window: second(57, 300)},
 		}})
 		for i := range row.ticks {
-			m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(58+i, 100, time.Millisecond)}, Hosts: []givenHost{
-				{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostRunning, Window: second(58+i, 100, time.Millisecond)},
+			m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(58+i, 100)}, Hosts: []givenHost{
+				{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostRunning, Window: second(58+i, 100)},
 			}})
 		}
 		if title := strings.Split(m.frame(), "\n")[2]; !strings.Contains(title, "Throughput, a ") || !strings.Contains(title, row.want) {
@@ -86,8 +86,8 @@ func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
 		}
 	}
 	clock.now = clock.now.Add(time.Second)
-	m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(67, 300, time.Millisecond)}, Hosts: []givenHost{
-		{Name: "a", Processes: 5, State: hostRunning, Window: second(67, 300, time.Millisecond)},
+	m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(67, 300)}, Hosts: []givenHost{
+		{Name: "a", Processes: 5, State: hostRunning, Window: second(67, 300)},
 	}})
 	if frame = m.frame(); !strings.Contains(frame, "rec/s 300") || !strings.Contains(frame, "01:08 / 02:00") {
 		t.Errorf("once one is heard again:\n%s", frame)
@@ -137,7 +137,7 @@ func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 		d := watch(manyHosts(hosts...).header)
 		d.observe(given{State: result.Preparing, Hosts: []givenHost{{Name: "a", Processes: 5, State: hostAway}}}) // no event: nothing runs
 		for i, states := range row.seconds {
-			w := second(i, 10, time.Millisecond)
+			w := second(i, 10)
 			tick := given{State: result.Running, Windows: []stats.Window{w}}
 			for j, state := range states {
 				tick.Hosts = append(tick.Hosts, givenHost{
@@ -158,7 +158,7 @@ func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 
 func TestAHostsEventIsNoneOfTheEngines(t *testing.T) {
 	events := make([]stats.Event, 1, 4)
-	w := second(0, 10, time.Millisecond)
+	w := second(0, 10)
 	w.Events = events
 	d := watch(Header{Hosts: []HostHeader{{Name: "a", Processes: 1}}})
 	d.observe(given{State: result.Running, Windows: []stats.Window{w}, Hosts: []givenHost{{Name: "a", Processes: 1, State: hostAway}}})
@@ -298,7 +298,7 @@ func TestNothingIsSaidOfTheLimitBeforeFiveMeasuredSeconds(t *testing.T) {
 			}
 			m, feed := NewModel(h, Options{}), newFeeder(&h)
 			for i := range row.seconds {
-				w := second(i, 10, time.Millisecond)
+				w := second(i, 10)
 				w.Warmup = i < row.warmup
 				tick := given{State: result.Running, Windows: []stats.Window{w}, Verdict: bound}
 				if i == row.seconds-1 {

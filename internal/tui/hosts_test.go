@@ -18,11 +18,11 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// second is a window in which records were acknowledged, all after as long.
-func second(at int, records int64, latency time.Duration) stats.Window {
+// second is a window in which records were acknowledged, all after a millisecond.
+func second(at int, records int64) stats.Window {
 	start := time.Duration(at) * time.Second
 	w := stats.Window{Start: start, End: start + time.Second, Offered: records, Acknowledged: records}
-	w.Service.RecordN(latency, records)
+	w.Service.RecordN(time.Millisecond, records)
 	return w
 }
 
@@ -116,7 +116,7 @@ func TestAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 		if want := i < patience; told != want {
 			t.Errorf("after %d silent ticks there is a rate: %v, want %v", i, told, want)
 		}
-		w := second(20+i, 100, time.Millisecond)
+		w := second(20+i, 100)
 		s.observe(Tick{Snapshot: s.Snapshot, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "b", State: "running"}}})
 	}
 }
@@ -234,7 +234,7 @@ func TestTheClockCountsDownToTheStart(t *testing.T) {
 		}
 		clock.now = start
 	}
-	w := second(0, 10, time.Millisecond)
+	w := second(0, 10)
 	m = give(m, c, given{State: result.Running, Windows: []stats.Window{w}})
 	if m.elapsed() != time.Second || m.data.gathering() {
 		t.Errorf("after the start: %v", m.elapsed())
