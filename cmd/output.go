@@ -76,7 +76,7 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 		Interrupt: func() { o.stop.stop(os.Interrupt) },
 		Abort:     func() { o.stop.stop(nil) },
 	})
-	o.screen, o.shown = tui.NewScreen(model, nil, w), make(chan struct{})
+	o.screen, o.shown = tui.NewScreen(ctx, model, nil, w), make(chan struct{})
 	go func() {
 		defer close(o.shown)
 		if err := o.screen.Run(ctx); err != nil && ctx.Err() == nil {

@@ -1,6 +1,6 @@
 // Package tui shows a run while it goes on, and takes keys.
 //
-//	screen := tui.NewScreen(tui.NewModel(header, tui.Options{Theme: th, Stop: stop, Abort: abort}), nil, os.Stderr)
+//	screen := tui.NewScreen(ctx, tui.NewModel(header, tui.Options{Theme: th, Stop: stop, Abort: abort}), nil, os.Stderr)
 //	go func() { defer screen.Quit(); for tick := range ticks { screen.Send(tick) } }()
 //	err := screen.Run(ctx)
 //

@@ -61,9 +61,6 @@ func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {
 
 func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
 	const notice = "waiting for vm16 until 01:32:03; q: without it"
-	if got := merge(Tick{Notice: notice}, Tick{}).Notice; got != "" {
-		t.Errorf("merged: %q", got)
-	}
 	d := twoHosts()
 	footer := func(stopping bool) string {
 		c := chart.New(120, 1, theme.New(theme.Options{}))

@@ -4,105 +4,43 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 
 	tea "charm.land/bubbletea/v2"
 )
 
 // Screen shows a model on a terminal. Its methods are safe for concurrent use.
-type Screen struct {
-	model Model
-	in    io.Reader
-	out   io.Writer
+type Screen struct{ program *tea.Program }
 
-	mu      sync.Mutex
-	pending *Tick // guarded by mu; the program has not taken it yet
-	leaving bool  // guarded by mu; Quit was called
-
-	wake chan struct{} // holds one: there is something to hand on
-}
-
-// NewScreen prepares a screen. A nil in means standard input, or the terminal
-// itself where standard input is not one. Signals are left to the caller, who
-// must also have decided that out is a terminal.
-func NewScreen(m Model, in io.Reader, out io.Writer) *Screen {
-	return &Screen{model: m, in: in, out: out, wake: make(chan struct{}, 1)}
-}
-
-// Run shows the screen until Quit, until the user leaves, or until the context
-// ends, which is an error. The terminal is as before when it returns. Call it
-// once.
-func (s *Screen) Run(ctx context.Context) error {
+// NewScreen prepares a screen, which lives no longer than ctx. A nil in means standard
+// input, or the terminal itself where standard input is not one. Signals are left to the
+// caller, who must also have decided that out is a terminal.
+func NewScreen(ctx context.Context, m Model, in io.Reader, out io.Writer) *Screen {
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx),
-		tea.WithOutput(s.out),
-		tea.WithFPS(s.model.options.FPS),
-		tea.WithColorProfile(s.model.options.Theme.Profile()),
+		tea.WithOutput(out),
+		tea.WithFPS(m.options.FPS),
+		tea.WithColorProfile(m.options.Theme.Profile()),
 		tea.WithoutSignalHandler(),
 	}
-	if s.in != nil {
-		options = append(options, tea.WithInput(s.in))
+	if in != nil {
+		options = append(options, tea.WithInput(in))
 	}
-	program := tea.NewProgram(s.model, options...)
-	over := make(chan struct{})
-	var forwarder sync.WaitGroup
-	forwarder.Go(func() { s.forward(program, over) })
-	_, err := program.Run()
-	close(over)
-	forwarder.Wait() // the program takes no messages any more, so that none blocks
+	return &Screen{program: tea.NewProgram(m, options...)}
+}
+
+// Run shows the screen until Quit, until the user leaves, or until the context ends,
+// which is an error. The terminal is as before when it returns. Call it once.
+func (s *Screen) Run(ctx context.Context) error {
+	_, err := s.program.Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) && !errors.Is(err, tea.ErrProgramPanic) {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// Send shows a tick. It never waits for the screen: ticks that the screen has not
-// come to yet are merged into one, so that none is lost.
-func (s *Screen) Send(t Tick) {
-	s.mu.Lock()
-	if s.pending != nil {
-		t = merge(*s.pending, t)
-	}
-	s.pending = &t
-	s.mu.Unlock()
-	s.notify()
-}
+// Send shows a tick. It waits until the screen has taken it, or is over: an observer of a
+// run may be slow.
+func (s *Screen) Send(t Tick) { s.program.Send(t) }
 
-// Quit ends Run, once every tick sent before has been shown.
-func (s *Screen) Quit() {
-	s.mu.Lock()
-	s.leaving = true
-	s.mu.Unlock()
-	s.notify()
-}
-
-// notify wakes the forwarder. When it has been woken already, it has not looked
-// yet, and will find this news too.
-func (s *Screen) notify() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// forward hands on what is pending. It may wait for the program; nobody waits for
-// it.
-func (s *Screen) forward(program *tea.Program, over <-chan struct{}) {
-	for {
-		select {
-		case <-over:
-			return
-		case <-s.wake:
-		}
-		s.mu.Lock()
-		tick, leaving := s.pending, s.leaving
-		s.pending = nil
-		s.mu.Unlock()
-		if tick != nil {
-			program.Send(*tick)
-		}
-		if leaving {
-			program.Send(leaveMsg{})
-		}
-	}
-}
+// Quit ends Run after the ticks that were sent before.
+func (s *Screen) Quit() { s.program.Send(leaveMsg{}) }

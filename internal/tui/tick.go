@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -95,27 +94,4 @@ type HostState struct {
 	Bound  time.Duration // by which that may be wrong; 0: nobody compared them
 	Seen   time.Duration // since it was last heard
 	Note   string        // for people
-}
-
-// merge returns the later of two ticks, with the windows and the hosts that only the earlier
-// one has.
-func merge(earlier, later Tick) Tick {
-	var sum stats.Window // the heat map knows no phases
-	for _, w := range slices.Concat(earlier.Windows, later.Windows) {
-		sum.Add(&w)
-	}
-	later.Windows = []stats.Window{sum}
-	later.Hosts = slices.Clone(later.Hosts)
-	for i := range earlier.Hosts {
-		e := &earlier.Hosts[i]
-		at := slices.IndexFunc(later.Hosts, func(h HostState) bool { return h.Name == e.Name })
-		if at < 0 {
-			later.Hosts = append(later.Hosts, *e)
-			continue
-		}
-		if h := &later.Hosts[at]; h.Vitals == nil {
-			h.Vitals = e.Vitals
-		}
-	}
-	return later
 }
