@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,4 +93,24 @@ func document(t *testing.T, r result.Result) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		o := w.order([]string{"a"})
+		o.Plan.Topic.Name = ""
+		file, err := run.CreateFile(filepath.Join(t.TempDir(), "run.ktr"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &Hosts{Client: w.client(), Load: o.Load, Processes: 2, Dir: t.TempDir()}
+		res, err := h.Run(t.Context(), run.Request{Plan: o.Plan, System: anySystem{}, File: file})
+		var misfit *run.MisfitError
+		if !errors.As(err, &misfit) || res.RunID != "" {
+			t.Errorf("run %q, %v", res.RunID, err)
+		}
+		if _, err := os.Stat(file.Path()); !os.IsNotExist(err) {
+			t.Errorf("the run file is there: %v", err)
+		}
+	})
 }
