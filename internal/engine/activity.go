@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// activity is what a reader does.
+// activity is a thing that a reader does.
 type activity int
 
 // The activities of a reader.
@@ -16,8 +16,8 @@ const (
 	held             // back, by a rate or a processing time
 )
 
-// Working tells that the records of a Read are there: what takes time from now on is
-// the client's.
+// Working reports that the records of a Read have arrived. The time from now on is spent
+// by the client.
 func (s *Shard) Working() { s.become(working) }
 
 // become ends one activity of the reader and begins another.

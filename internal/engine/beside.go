@@ -13,8 +13,8 @@ import (
 // that fails and succeeds by turns must not fill the memory.
 const maxEvents = 1000
 
-// beside is what all shards of a run know together: when a broker last answered,
-// and what has happened.
+// beside is the state that all shards of a run share: the time of the newest answer,
+// and the events.
 type beside struct {
 	failing atomic.Bool // the last record that had an outcome failed; it is set with mu held
 
@@ -95,8 +95,8 @@ func (s *Shard) Event(e stats.Event) {
 	s.run.beside.add(e)
 }
 
-// takeBeside is what the sources and the shards together have found since the last
-// window.
+// takeBeside returns the findings of the sources, and the events of the shards, since the
+// last window.
 func (r *run) takeBeside() stats.Window {
 	var w stats.Window
 	for _, source := range r.opts.Sources {

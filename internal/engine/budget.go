@@ -30,7 +30,7 @@ func (rs *readers) reserve(limit int) int {
 	}
 }
 
-// shared tells whether readers share a number of records.
+// shared reports whether readers share a number of records.
 func (rs *readers) shared() bool { return rs.counted && len(rs.readers) > 1 }
 
 // patience is how long a reader may wait for records, 0: as long as it takes. Where

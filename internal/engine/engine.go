@@ -77,7 +77,7 @@ const (
 	Finished
 )
 
-// Status is what a screen wants to know between two windows.
+// Status is the state of a run between two windows, for a screen.
 type Status struct {
 	Stage    atomic.Int32 // a Stage
 	Buffered atomic.Int64 // bytes waiting for acks, at the last tick
@@ -102,10 +102,9 @@ type End struct {
 const windowLength = time.Second
 
 // Run makes the load of p with workers from d and gives the sinks the windows of
-// each second. It returns when every
-// record has its outcome or was given up. When ctx ends it stops at once, and
-// what is outstanding is counted as unknown. An error means that no load was
-// made.
+// each second. It returns when every record has its outcome or was given up. When ctx
+// ends, it stops at once, and outstanding records are counted as unknown. An error means
+// that no load was made.
 func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) (End, error) {
 	o = o.withDefaults()
 	r := &run{plan: p, opts: o, sinks: sinks, made: time.Now(), stop: make(chan struct{}), readers: newReaders(d.Read)}
@@ -289,8 +288,8 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 	}
 }
 
-// drain waits for outstanding records. It tells whether it gave up, and whether the
-// run was stopped by now.
+// drain waits for outstanding records. It returns whether it gave up, and whether the
+// run has been stopped by now.
 func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow bool) {
 	timeout := r.opts.DrainTimeout
 	if stopped {
@@ -315,7 +314,7 @@ func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow boo
 	return incomplete.Load(), stopped || asked
 }
 
-// shorten passes stop on, and ends the drain StopTimeout after it: who asks to
+// shorten passes stop on, and ends the drain StopTimeout after it: a user who asks to
 // stop in the middle of a long drain does not want to wait for all of it.
 func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, cancel context.CancelFunc) <-chan struct{} {
 	if stop == nil {

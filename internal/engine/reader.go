@@ -132,7 +132,7 @@ func (rs *readers) arrived(n int) {
 }
 
 // awaitRead waits until n records have been read, or failed. One that does not come
-// for the timeout is waited for no more. It tells whether the sender shall go on.
+// for the timeout is waited for no more. It reports whether the sender goes on.
 func (s *Shard) awaitRead(n int64) bool {
 	rs := s.run.readers
 	var late <-chan time.Time

@@ -66,8 +66,8 @@ func (w warmup) phase(index int64, due time.Duration) int {
 	return stats.PhaseOf(index < w.ops || due < w.until)
 }
 
-// sentOp is what the sender has to count of one op that it handed over. The op itself may
-// have its outcome and be on its way again.
+// sentOp is one op that was handed over and has not been counted. It is a copy, because
+// the op may have its outcome by now and be on its way again.
 type sentOp struct {
 	op        *Op
 	due, last time.Duration
