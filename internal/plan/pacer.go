@@ -30,7 +30,7 @@ func (l Load) Pacer(shard, shards int, meanBytes float64, seed int64) Pacer {
 	case l.Rate.IsUnlimited():
 		return &closedLoop{left: count}
 	case l.Arrivals == Poisson:
-		return newPoisson(rate/float64(shards), count, l.Duration.Std(), rand.New(rand.NewPCG(uint64(seed), uint64(shard))))
+		return newPoisson(rate/float64(shards), count, l.Duration.Std(), rand.NewPCG(uint64(seed), uint64(shard)))
 	}
 	count = min(count, shareOf(dueBefore(l.Duration.Std(), rate), shard, shards))
 	return &uniform{k: float64(shard), step: float64(shards), perNano: 1e9 / rate, left: count}
@@ -126,26 +126,23 @@ func (u *uniform) Take(until time.Duration, most int) (int, time.Duration) {
 // poisson is a schedule of independent arrivals: the gaps are exponentially
 // distributed. Poisson shards at rate/n add up to a Poisson load at the rate.
 type poisson struct {
-	mean  float64 // nanoseconds between two records
-	due   float64
-	drawn bool // due is that of the next record, and not of the one before
-	left  int64
-	end   time.Duration
-	rng   *rand.Rand
+	mean float64 // nanoseconds between two records
+	due  float64
+	left int64
+	end  time.Duration
+	pcg  *rand.PCG
+	rng  *rand.Rand // of pcg, and without a state of its own
 }
 
-func newPoisson(rate float64, count int64, duration time.Duration, rng *rand.Rand) *poisson {
-	return &poisson{mean: 1e9 / rate, left: count, end: endOf(duration), rng: rng}
+func newPoisson(rate float64, count int64, duration time.Duration, pcg *rand.PCG) *poisson {
+	return &poisson{mean: 1e9 / rate, left: count, end: endOf(duration), pcg: pcg, rng: rand.New(pcg)}
 }
 
 func (p *poisson) Next() (time.Duration, bool) {
 	if p.left == 0 {
 		return 0, false
 	}
-	if !p.drawn {
-		p.due += p.rng.ExpFloat64() * p.mean
-	}
-	p.drawn = false
+	p.due += p.rng.ExpFloat64() * p.mean
 	if p.due >= float64(p.end) {
 		p.left = 0
 		return 0, false
@@ -155,17 +152,14 @@ func (p *poisson) Next() (time.Duration, bool) {
 }
 
 func (p *poisson) Take(until time.Duration, most int) (n int, last time.Duration) {
-	for ; n < most; n++ {
-		due, ok := p.Next()
-		if !ok {
+	for n < most {
+		due, left, state := p.due, p.left, *p.pcg
+		next, ok := p.Next()
+		if !ok || next > until { // it is drawn again by the next call
+			p.due, p.left, *p.pcg = due, left, state
 			break
 		}
-		if due > until { // it is for the next call
-			p.drawn = true
-			p.left++
-			break
-		}
-		last = due
+		n, last = n+1, next
 	}
 	return n, last
 }

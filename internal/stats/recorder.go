@@ -41,12 +41,18 @@ type repeat struct {
 	n int64
 }
 
-// record adds a value of n records to a repeat, or ends the repeat and begins another.
+// record adds a value of n records. It is small enough to be inlined: mostly the value is
+// the one before.
 func (r *repeat) record(h *Histogram, d time.Duration, n int64) {
 	if d == r.d {
 		r.n += n
 		return
 	}
+	r.begin(h, d, n)
+}
+
+// begin ends the repeat and begins another.
+func (r *repeat) begin(h *Histogram, d time.Duration, n int64) {
 	r.end(h)
 	r.d, r.n = d, n
 }
