@@ -133,7 +133,7 @@ func judgeHosts(res *result.Result, o *cluster.Outcome) error {
 }
 
 // notice tells for whom the run waits that is else over, for as long as it does; "": it
-// waits for nobody. Who came back or is lost is an event of the screen's.
+// waits for nobody. The screen has an event for a host that came back or is lost.
 func notice(hosts []run.Host) string {
 	var waits []string
 	var until time.Time

@@ -11,8 +11,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// judge turns a result into an exit code, of a run that a signal may have ended: what is
-// worst comes first.
+// judge returns an error with the exit code of a result, nil for 0. signalled is the code of
+// the signal that ended the run, or exitOK. The worst comes first.
 func judge(res result.Result, signalled int, output string) error {
 	if res.Lost() {
 		return &exitError{exitLost, fmt.Errorf("%s lost%s", theme.Plural(res.Verify.Lost, "acknowledged record is", "acknowledged records are"), inGroups(res.Verify))}
@@ -37,8 +37,8 @@ func judge(res result.Result, signalled int, output string) error {
 	return judgeReading(res, output)
 }
 
-// worse is the error to end with, of what a run came to and what else went wrong. Both are
-// told, and only lost records are worse.
+// worse returns the error to end with. judged is of the result, err of what went wrong beside
+// it. Both have their lines, and err has the exit code unless records are lost.
 func worse(judged, err error) error {
 	if err == nil {
 		return judged
@@ -50,7 +50,7 @@ func worse(judged, err error) error {
 	return &exitError{code, errors.Join(judged, err)}
 }
 
-// few tells the first of many reasons: a run on many hosts may have dozens.
+// few returns the first of many reasons: a run on many hosts may have dozens.
 func few(reasons []string) string {
 	const most = 2
 	if n := len(reasons) - most; n > 1 {
@@ -59,7 +59,7 @@ func few(reasons []string) string {
 	return strings.Join(reasons, "; ")
 }
 
-// damage is what Damaged finds.
+// damage says what Damaged has found.
 func damage(v *ledger.Verdict) string {
 	const excluded = "duplicated or reordered, which the client's settings exclude"
 	repeats := v.Duplicated + v.Reordered + v.LateUndecided
@@ -72,7 +72,7 @@ func damage(v *ledger.Verdict) string {
 	return fmt.Sprintf("%s corrupted and %s %s", theme.Plural(v.Corrupted, "record is", "records are"), theme.Count(repeats), excluded)
 }
 
-// inGroups says of counts that each group has its own share in them.
+// inGroups returns a remark for counts that are sums over several groups.
 func inGroups(v *ledger.Verdict) string {
 	if v.Readers < 2 {
 		return ""
@@ -88,7 +88,7 @@ func judgeReading(res result.Result, output string) error {
 	case res.ReadError != "":
 		return &exitError{exitFailed, fmt.Errorf("reading ended: %s", res.ReadError)}
 	case res.ReadEnd != string(engine.ReadIdle):
-	case output == "perf-test": // it has said so, and Kafka's tool ends with 0 then
+	case output == "perf-test": // it has a line about that, and Kafka's tool ends with 0 then
 	case p.Load.Records > 0 && !p.Writes():
 		return &exitError{exitFailed, fmt.Errorf("%s of %s read: none came for %s (--timeout)", theme.Count(res.Records.Consumed), theme.Plural(p.RecordsToRead(), "record was", "records were"), p.Read.Timeout)}
 	case p.Read.ToEnd:

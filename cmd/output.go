@@ -154,7 +154,7 @@ func (e *Env) profile(w io.Writer, none bool) colorprofile.Profile {
 	return colorprofile.Detect(w, environ)
 }
 
-// ascii tells whether only ASCII may be drawn: on request, and where the locale
+// ascii reports whether only ASCII may be drawn: on request, and where the locale
 // says that there is nothing else.
 func (e *Env) ascii(asked bool) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {

@@ -20,8 +20,8 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// newPart is how an agent makes a load: in a process of its own, which gets its job on
-// standard input and tells of it on standard output, as JSON lines.
+// newPart returns the command that an agent starts to make a load: a process of its own,
+// which gets its job on standard input and reports on standard output, as JSON lines.
 func newPart(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:    "part",
@@ -32,7 +32,7 @@ func newPart(env *Env) *cobra.Command {
 	}
 }
 
-// runPart does what the agent says.
+// runPart makes the run that the agent asks for.
 func runPart(ctx context.Context, env *Env) error {
 	p := &part{out: json.NewEncoder(env.Stdout), start: make(chan cluster.StartOrder, 1), gone: make(chan struct{}), finish: make(chan struct{})}
 	in := bufio.NewReaderSize(env.Stdin, 64<<10)
@@ -49,7 +49,7 @@ func runPart(ctx context.Context, env *Env) error {
 
 	err := p.make(ctx, env, stop)
 	switch {
-	case p.told: // it ends with what it has told
+	case p.told: // the error is in the report already
 	case err != nil:
 		p.failed(err)
 	}
@@ -88,13 +88,13 @@ type part struct {
 	start  chan cluster.StartOrder
 	gone   chan struct{} // closed: the agent says no more
 	finish chan struct{} // closed: all processes have drained
-	told   bool          // how the run ended
+	told   bool          // the end of the run is reported
 
 	mu  sync.Mutex // guards out
 	out *json.Encoder
 }
 
-// asked is the load that a job asks for.
+// asked returns the load that the job asks for.
 func (p *part) asked() *config.Run {
 	r := &config.Run{
 		Plan: p.job.Plan, Properties: p.job.Producer, ConsumerProperties: p.job.Consumer,
@@ -137,12 +137,12 @@ func readOrder(in *bufio.Reader) (m cluster.ToProcess, err error) {
 	return m, json.Unmarshal(line, &m)
 }
 
-// aloneGrace is how long a load whose time is up may take to drain when its agent is gone.
-// What was to drain in order has had its time before.
+// aloneGrace is the time that a load has to drain after its agent has gone and its own time
+// is up. A load that drains in order has had that time before.
 const aloneGrace = 20 * time.Second
 
-// listen follows what the agent says until it is gone, and then ends by itself a load that
-// lasts longer than it may: nobody else can tell it to.
+// listen follows the orders of the agent until it is gone. Then it ends the load by itself
+// when its time is up, because nobody else can.
 func (p *part) listen(ctx context.Context, in *bufio.Reader, stop *stopper) {
 	end := p.follow(in, stop)
 	close(p.gone)
@@ -159,15 +159,15 @@ func (p *part) listen(ctx context.Context, in *bufio.Reader, stop *stopper) {
 	}
 }
 
-// follow does what the agent says until it is gone. It returns when the load has to be over;
-// zero: it did not begin, or nobody knows.
+// follow obeys the agent until it is gone. It returns the time at which the load has to be
+// over; zero: the load did not begin, or its end is not known.
 func (p *part) follow(in *bufio.Reader, stop *stopper) (end time.Time) {
 	finished := false
 	for {
 		m, err := readOrder(in)
 		switch {
 		case err != nil:
-			return end // an agent that talks nonsense is one that is gone
+			return end // or it is no order: such an agent counts as gone
 		case m.Start != nil:
 			if most := p.job.Most; most > 0 {
 				end = time.Now().Add(time.Until(m.Start.At) + most) // a step of the wall clock moves nothing
@@ -199,8 +199,8 @@ func (p *part) failed(err error) {
 	p.tell(cluster.FromProcess{Failed: &text})
 }
 
-// spin is for how long the start is waited for awake: Go sleeps about a millisecond too
-// long on Linux.
+// spin is the end of the wait for the start, which is spent awake: on Linux a sleep takes
+// about a millisecond too long.
 const spin = 2 * time.Millisecond
 
 // await tells the agent that all is ready, and returns when the load is to begin.
@@ -229,9 +229,9 @@ func (p *part) await(ctx context.Context, h result.Header) error {
 	return nil
 }
 
-// began is how the load began, which it tells the agent too.
+// began reports the start of the load to the agent, and returns it.
 func (p *part) began(stop *stopper, now time.Time) result.Start {
-	stop.begin() // before the agent hears of it: what it orders then is no undoing
+	stop.begin() // before the agent hears of it: an order that follows ends a load that has begun
 	at := now.UTC()
 	p.tell(cluster.FromProcess{Began: &at})
 	agreed := p.order.Agreed
@@ -251,14 +251,14 @@ func (p *part) Observe(s run.Second) {
 	p.tell(cluster.FromProcess{Second: &told})
 }
 
-// done tells how the run ended, and waits for all others. It returns whether they have
-// drained: only then a topic may be deleted.
+// done reports the end of the run to the agent, and waits for all other processes. It
+// reports whether they have drained: only then a topic may be deleted.
 func (p *part) done(ctx context.Context, err error) bool {
 	p.told = true
 	p.tell(cluster.FromProcess{Ended: &cluster.Ended{Code: exitCode(err), Text: textOf(err)}})
 	select {
 	case <-p.finish:
-		return ctx.Err() == nil // who is told to leave at once does not know of the others
+		return ctx.Err() == nil // told to leave at once, this process does not know of the others
 	case <-p.gone:
 		select {
 		case <-p.finish: // it was said just before
@@ -270,7 +270,7 @@ func (p *part) done(ctx context.Context, err error) bool {
 	return false
 }
 
-// textOf is what there is to say of an error, without kt's name before it.
+// textOf returns the lines of an error, without kt's name before them.
 func textOf(err error) string {
 	return strings.Join(problems(err), "\n")
 }

@@ -85,7 +85,7 @@ func (s *stopper) code() int {
 	return s.exitCode()
 }
 
-// exitCode is code for who holds mu.
+// exitCode is code for a caller that holds mu.
 func (s *stopper) exitCode() int {
 	switch s.by {
 	case os.Interrupt:
