@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-const usage = "usage: scripts/bench produce|consume|roundtrip [--pairs 5] [--records N --record-size BYTES] [--bootstrap-server HOST:PORT]"
+const usage = "usage: scripts/bench produce|consume|roundtrip [--pairs 5] [--records N --record-size BYTES] [--bootstrap-server HOST:PORT] [--against KT]"
 
 func run(args []string) error {
 	if len(args) == 0 {
@@ -39,8 +39,12 @@ func run(args []string) error {
 	flags.IntVar(&s.size, "record-size", 512, "bytes a record")
 	flags.IntVar(&s.partitions, "partitions", 7, "partitions of the topic")
 	flags.StringVar(&s.acks, "acks", "1", "acks of what is produced")
+	flags.StringVar(&s.against, "against", "", "another kt to compare with, instead of Kafka's own tool (produce, consume)")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	if s.against != "" && args[0] == "roundtrip" {
+		return errors.New("--against: roundtrip compares with Kafka's own tool only")
 	}
 	if s.pairs < 1 {
 		return fmt.Errorf("--pairs %d: it must be 1 or more", s.pairs)

@@ -19,7 +19,11 @@ type settings struct {
 	size       int
 	partitions int
 	acks       string
+	against    string // another kt to compare with; "": Kafka's own tool
 }
+
+// other is the name of the second kt, where two are compared.
+const other = "other kt"
 
 // figures are what one run gave.
 type figures struct {
@@ -31,10 +35,14 @@ type figures struct {
 // compare runs both tools in turns and prints what each run gave, the medians and
 // their ratios.
 func (s *settings) compare(javaTool string, one func(tool string, pair int) (figures, error)) error {
+	rival, ratio := javaTool, "kt / Java"
+	if s.against != "" {
+		rival, ratio = other, "kt / "+other
+	}
 	fmt.Printf("%-22s %14s %20s %14s\n", "run", "records/s", "CPU s per million", "peak MiB")
 	runs := make(map[string][]figures)
 	for pair := range s.pairs {
-		order := []string{"kt", javaTool}
+		order := []string{"kt", rival}
 		if pair%2 == 1 {
 			slices.Reverse(order)
 		}
@@ -48,8 +56,8 @@ func (s *settings) compare(javaTool string, one func(tool string, pair int) (fig
 		}
 	}
 	fmt.Printf("\n%-22s %14s %20s %14s\n", "median", "records/s", "CPU s per million", "peak MiB")
-	a, b := row("kt", runs["kt"]), row(javaTool, runs[javaTool])
-	fmt.Printf("%-22s %13.2fx %19.2fx %13.2fx\n\n", "kt / Java", a.rate/b.rate, a.cpu/b.cpu, a.memory/b.memory)
+	a, b := row("kt", runs["kt"]), row(rival, runs[rival])
+	fmt.Printf("%-22s %13.2fx %19.2fx %13.2fx\n\n", ratio, a.rate/b.rate, a.cpu/b.cpu, a.memory/b.memory)
 	return nil
 }
 
@@ -79,9 +87,13 @@ func median[T any](fs []T, of func(T) float64) float64 {
 // tool is a command line of kt, or of Kafka's tool of that name.
 func (s *settings) tool(name string, kt []string, args ...string) *exec.Cmd {
 	var c *exec.Cmd
-	if name == "kt" {
-		c = exec.Command("bin/kt", append(append(kt, "--output", "perf-test", "--result", "none", "--quiet"), args...)...)
-	} else {
+	kt = append(append(kt, "--output", "perf-test", "--result", "none", "--quiet"), args...)
+	switch name {
+	case "kt":
+		c = exec.Command("bin/kt", kt...)
+	case other:
+		c = exec.Command(s.against, kt...)
+	default:
 		c = exec.Command("scripts/kafka", append([]string{"tool", name}, args...)...)
 	}
 	c.Stderr = os.Stderr
