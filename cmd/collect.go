@@ -67,21 +67,21 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 && m.set.Len() == 0 && len(m.corrupt) == 0 {
+	if len(files) == 0 && m.set.Len() == 0 && len(m.set.Unreadable()) == 0 {
 		return nothingFetched(problems)
 	}
 	if m.set.Len() == 0 {
-		return usageError(errors.Join(append(problems, m.corrupt...)...))
+		return usageError(errors.Join(append(problems, m.set.Unreadable()...)...))
 	}
 	problems = append(problems, m.going())
 	if err := m.set.Select(flags.Run); err != nil {
-		return usageError(errors.Join(append(m.corrupt, err)...))
+		return usageError(errors.Join(append(m.set.Unreadable(), err)...))
 	}
 	res, err := m.set.Result(ctx)
 	if err != nil {
 		return err
 	}
-	problems = append(problems, m.lost()...)
+	problems = append(problems, m.set.Lost()...)
 	path, err := m.write(flags.ResultFile, &res)
 	if err != nil {
 		return err
@@ -157,8 +157,7 @@ type merger struct {
 	open   []*runInput
 	atWork []string // the paths of files that are being written
 
-	corrupt []error // files of which not even the header could be read
-	remove  func()  // removes what was fetched; may be nil
+	remove func() // removes what was fetched; may be nil
 }
 
 func newMerger(env *Env) *merger { return &merger{env: env, set: merge.NewSet()} }
@@ -170,15 +169,6 @@ func (m *merger) close() {
 	if m.remove != nil {
 		m.remove()
 	}
-}
-
-// lost tells of the files that are corrupt.
-func (m *merger) lost() []error {
-	var errs []error
-	for _, err := range append(slices.Clone(m.corrupt), m.set.Corrupt()...) {
-		errs = append(errs, fmt.Errorf("%w; its part counts as lost", err))
-	}
-	return errs
 }
 
 // addPath adds a file, or the run files of a directory.
@@ -239,9 +229,7 @@ func (m *merger) addAs(name, path string) error {
 	if f.atWork {
 		m.atWork = append(m.atWork, path)
 	}
-	if err := m.set.Add(name, f, f.size); err != nil {
-		m.corrupt = append(m.corrupt, err)
-	}
+	m.set.Offer(name, f, f.size)
 	return nil
 }
 

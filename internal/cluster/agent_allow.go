@@ -81,7 +81,7 @@ func allowPlan(p *plan.Plan) error {
 	return errors.Join(errs...)
 }
 
-// ends tells whether a load is over by itself: nobody may be there to stop it.
+// ends reports whether a load is over by itself: nobody may be there to stop it.
 func ends(p *plan.Plan) bool {
 	if p.Load.Duration > 0 || p.Load.Records > 0 {
 		return true

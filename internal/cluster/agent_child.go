@@ -62,7 +62,7 @@ func (c *child) due(at time.Time) {
 	}
 }
 
-// settled tells whether the process has nothing more to say of its load. The caller
+// settled reports whether the process has nothing more to say of its load. The caller
 // holds run.mu.
 func (c *child) settled() bool {
 	return c.status.State.settled()

@@ -116,7 +116,7 @@ func (s *store) groups() (map[string][]string, error) {
 	return found, nil
 }
 
-// used tells whether there are files of that epoch.
+// used reports whether there are files of that epoch.
 func (s *store) used(epoch string) bool {
 	groups, err := s.groups()
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *store) used(epoch string) bool {
 	return false
 }
 
-// isOf tells whether a group is the run of that epoch.
+// isOf reports whether a group is the run of that epoch.
 func isOf(group, epoch string) bool {
 	return strings.HasSuffix(group, "-"+epoch) && len(group) == len("20060102-150405-")+len(epoch)
 }
@@ -163,7 +163,7 @@ func (s *store) orphans() map[string]string {
 	return found
 }
 
-// atWork tells whether processes are making the load of that epoch that this agent did
+// atWork reports whether processes are making the load of that epoch that this agent did
 // not start.
 func (s *store) atWork(epoch string) bool {
 	for g := range s.orphans() {

@@ -89,7 +89,7 @@ func (r *hostRun) notify() {
 	}
 }
 
-// over tells whether nothing of the run is left but its files.
+// over reports whether nothing of the run is left but its files.
 func (r *hostRun) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func (o *offer) most(limit time.Duration) time.Duration {
 	return most
 }
 
-// abandoned tells whether the load is over, and nobody is there to ask for its files.
+// abandoned reports whether the load is over, and nobody is there to ask for its files.
 func (r *hostRun) abandoned() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// step does what is due, and tells whether the run is over.
+// step does what is due, and reports whether the run is over.
 func (r *hostRun) step(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -19,7 +19,8 @@ func (r *hostRun) step(now time.Time) bool {
 		}
 	}
 	if r.undo {
-		return r.undone(now)
+		r.endAll(now)
+		return r.gone()
 	}
 	if r.start == nil {
 		return false
@@ -56,7 +57,7 @@ func (r *hostRun) step(now time.Time) bool {
 // beginWithin is how long after the start a process may take to say that it has begun.
 const beginWithin = 2 * time.Second
 
-// begun tells whether all processes have begun, or should have: to one that is stopped
+// begun reports whether all processes have begun, or should have: to one that is stopped
 // before, it means that there is to be no load.
 func (r *hostRun) begun(now time.Time) bool {
 	for _, c := range r.children {
@@ -94,20 +95,16 @@ func (r *hostRun) decide(now time.Time) {
 	}
 }
 
-// undone brings a run to nothing, and tells whether it is.
-func (r *hostRun) undone(now time.Time) bool {
+// endAll tells the processes to end, and removes the file of the watch once all are gone.
+func (r *hostRun) endAll(now time.Time) {
 	r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
 	if r.ordered[doAbort] {
 		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
 	}
-	if !r.gone() {
-		return false
-	}
-	if r.watch != nil {
+	if r.watch != nil && r.gone() {
 		_ = r.watch.close(result.Interrupted) // the file goes away
 		r.watch = nil
 	}
-	return true
 }
 
 // tellAll gives an order to each process that is there; one that is still there after
@@ -142,7 +139,7 @@ func (r *hostRun) gone() bool {
 	return true
 }
 
-// absent tells whether a run whose processes are done need not wait for its
+// absent reports whether a run whose processes are done need not wait for its
 // coordinator.
 func (r *hostRun) absent(now time.Time) bool {
 	if r.talk != nil {

@@ -59,7 +59,7 @@ func (a *agent) handle(ctx context.Context, s stream) {
 	}
 }
 
-// greet tells whether both sides have the same version.
+// greet reports whether both sides have the same version.
 func (t *talk) greet(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()

@@ -73,7 +73,7 @@ func (w *watch) take(r *hostRun, v host.Vitals) {
 	r.out.watched(v)
 }
 
-// until waits for a moment, and tells whether it came before the end.
+// until waits for a moment, and reports whether it came before the end.
 func (w *watch) until(at time.Time) bool {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()

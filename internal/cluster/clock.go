@@ -75,7 +75,7 @@ func (p *pinger) ping(ctx context.Context, s stream) (clock, error) {
 	}
 }
 
-// pong takes in an answer, and tells whether it is that of the last ping; another is too
+// pong takes in an answer, and reports whether it is that of the last ping; another is too
 // late.
 func (p *pinger) pong(m *pong) (clock, bool) {
 	back := p.now()

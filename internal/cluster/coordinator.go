@@ -328,7 +328,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 	return nil
 }
 
-// before tells whether the run can still be undone everywhere: an order takes a moment to
+// before reports whether the run can still be undone everywhere: an order takes a moment to
 // get to the agents.
 func (s *session) before() bool {
 	return !s.undoing && (!s.started || s.elapsed() < -undoAhead)

@@ -12,7 +12,7 @@ import (
 // This file has what a session does about hosts that are away: those that cannot be
 // reached, and those whose load goes on without an agent that knows of it.
 
-// here tells whether the agent can be told what its processes are to do.
+// here reports whether the agent can be told what its processes are to do.
 func (l *link) here() bool { return l.up && l.orphaned.IsZero() }
 
 // silence is for how long nothing is known of the host's load.
@@ -23,12 +23,12 @@ func (l *link) silence(now time.Time) time.Duration {
 	return now.Sub(l.heard)
 }
 
-// goesOn tells whether the load is known to, although the agent does not know of it.
+// goesOn reports whether the load is known to, although the agent does not know of it.
 func (l *link) goesOn(now time.Time) bool {
 	return !l.orphaned.IsZero() && now.Sub(l.atWork) <= awayAfter
 }
 
-// away tells whether the host is.
+// away reports whether the host is.
 func (l *link) away(now time.Time) bool {
 	return !l.orphaned.IsZero() || l.silence(now) > awayAfter
 }

@@ -24,7 +24,7 @@ func (s *session) within(d time.Duration) {
 	}
 }
 
-// awaits tells whether a host has yet to do what the stage is about.
+// awaits reports whether a host has yet to do what the stage is about.
 func (s *session) awaits(l *link) bool {
 	switch {
 	case l.lost != "" || l.ended:
@@ -80,7 +80,7 @@ func (s *session) undo() {
 	}
 }
 
-// finish lets the agents end the run, and tells whether it did: not if one of them would
+// finish lets the agents end the run, and reports whether it did: not if one of them would
 // delete a topic that a host may still write to. Then each ends it by itself, and the topic
 // stays.
 func (s *session) finish() bool {

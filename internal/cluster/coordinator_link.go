@@ -143,7 +143,7 @@ func (l *link) machine() string {
 	return l.peer.Name
 }
 
-// settled tells whether all processes of the host have nothing more to say.
+// settled reports whether all processes of the host have nothing more to say.
 func (l *link) settled() bool {
 	for i := range l.parts {
 		if !l.parts[i].settled() {

@@ -198,7 +198,7 @@ func (f *fetch) file(ctx context.Context, e fileEntry) (string, error) {
 	return name, nil
 }
 
-// there tells whether a file is in the folder, whole.
+// there reports whether a file is in the folder, whole.
 func (f *fetch) there(name string, e fileEntry) bool {
 	have, err := f.root.Open(name)
 	if err != nil {

@@ -143,7 +143,6 @@ func (o *Outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
 	set := merge.NewSet()
-	var corrupt []error
 	for _, path := range o.Files {
 		f, err := os.Open(path)
 		if err != nil {
@@ -154,25 +153,16 @@ func (o *Outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 		if err != nil {
 			return result.Result{}, err
 		}
-		if err := set.Add(filepath.Base(path), f, info.Size()); err != nil {
-			corrupt = append(corrupt, err)
-		}
+		set.Offer(filepath.Base(path), f, info.Size())
 	}
 	if err := set.Select(epoch); err != nil {
-		return result.Result{}, errors.Join(append(corrupt, err)...)
+		return result.Result{}, errors.Join(append(set.Unreadable(), err)...)
 	}
 	res, err := set.Result(context.WithoutCancel(ctx))
 	if err != nil {
 		return result.Result{}, err
 	}
-	var errs []error
-	for _, err := range append(corrupt, set.Corrupt()...) {
-		errs = append(errs, fmt.Errorf("%w; its part counts as lost", err))
-	}
-	if err := to.Fill(set); err != nil {
-		errs = append(errs, err)
-	}
-	return res, errors.Join(errs...)
+	return res, errors.Join(errors.Join(set.Lost()...), to.Fill(set))
 }
 
 // tellLost reports what is not there, unless it was said while the run went on.

@@ -202,7 +202,7 @@ const (
 	partGone    partState = "gone"   // it died
 )
 
-// settled tells whether the process has nothing more to say of its load.
+// settled reports whether the process has nothing more to say of its load.
 func (s partState) settled() bool { return s == partDone || s == partFailed || s == partGone }
 
 // partStatus is told whenever it changes, and again to a coordinator that comes back.

@@ -17,7 +17,7 @@ import (
 
 var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// one tells whether exactly one of the fields of a message is set.
+// one reports whether exactly one of the fields of a message is set.
 func one(set ...bool) error {
 	n := 0
 	for _, s := range set {
@@ -56,7 +56,7 @@ func (m *toAgent) check() error {
 	return nil
 }
 
-// check tells whether the offer has the form of one; whether it is welcome is decided
+// check reports whether the offer has the form of one; whether it is welcome is decided
 // by Limits.
 func (o *offer) check() error {
 	p := &o.Part
@@ -95,7 +95,7 @@ func (o *offer) check() error {
 	return errors.Join(checkGiven(o.Producer), checkGiven(o.Consumer))
 }
 
-// fits tells whether an agent takes an offer of that size.
+// fits reports whether an agent takes an offer of that size.
 func (o *offer) fits() error {
 	b, err := json.Marshal(o)
 	if err == nil && len(b) > maxOffer {
@@ -134,7 +134,7 @@ func (s *startRun) check() error {
 	return checkName(s.Epoch)
 }
 
-// plausible tells whether a moment can be written as JSON and be compared with others.
+// plausible reports whether a moment can be written as JSON and be compared with others.
 func plausible(t time.Time) bool { return t.Year() >= 1990 && t.Year() < 2200 }
 
 func (o *order) check() error {
@@ -204,7 +204,7 @@ func (l *looked) check() error {
 	return nil
 }
 
-// share tells whether a number of cores, or a share, can be one.
+// share reports whether a number of cores, or a share, can be one.
 func share(f float64) bool { return f >= 0 && f < 1e6 && !math.IsNaN(f) }
 
 func (p *partStatus) check() error {

@@ -12,7 +12,7 @@ import (
 // new one is at most a look of Claimed.
 func Claim(f *os.File) { _ = flock(f, syscall.LOCK_EX) }
 
-// TryClaim does the same to what others may have claimed, a folder say, and tells whether
+// TryClaim does the same to what others may have claimed, a folder say, and reports whether
 // nobody has.
 func TryClaim(f *os.File) bool {
 	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)

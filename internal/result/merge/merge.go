@@ -221,6 +221,16 @@ func (s *Set) Corrupt() []error {
 	return errs
 }
 
+// Lost returns an error for each file, by its name, whose part counts as lost: it cannot be
+// read, or not to its end.
+func (s *Set) Lost() []error {
+	var errs []error
+	for _, err := range slices.Concat(s.unreadable, s.Corrupt()) {
+		errs = append(errs, fmt.Errorf("%w; its part counts as lost", err))
+	}
+	return errs
+}
+
 func (s *Set) merged(ctx context.Context) (result.Result, error) {
 	runFiles := s.inOrder()
 	m := newMerge(runFiles)

@@ -21,7 +21,8 @@ import (
 // Of several files of one run, such as a copy that ends where the connection broke, a
 // set keeps the one that tells most.
 type Set struct {
-	runFiles map[string]*runFile // by run id
+	runFiles   map[string]*runFile // by run id
+	unreadable []error             // of files that Offer could not add
 }
 
 // Len returns how many files are in the set.
@@ -71,6 +72,17 @@ func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 	}
 	return nil
 }
+
+// Offer adds a file as Add does. One that cannot be read costs no other: its error is among
+// those of Unreadable and Lost.
+func (s *Set) Offer(name string, r io.ReaderAt, size int64) {
+	if err := s.Add(name, r, size); err != nil {
+		s.unreadable = append(s.unreadable, err)
+	}
+}
+
+// Unreadable returns the errors of files that were offered and could not be added.
+func (s *Set) Unreadable() []error { return slices.Clone(s.unreadable) }
 
 func (s *Set) add(one *runFile) {
 	id := one.header.RunID
