@@ -145,7 +145,7 @@ func (d *data) present() int {
 	return n
 }
 
-// clockSpread is between the two clocks that are furthest apart; ok tells that there
+// clockSpread is between the two clocks that are furthest apart; ok reports whether there
 // are two that were compared.
 func (d *data) clockSpread() (spread time.Duration, ok bool) {
 	var offsets []time.Duration
