@@ -2,12 +2,14 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
@@ -111,6 +113,27 @@ func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
 		}
 		if _, err := os.Stat(file.Path()); !os.IsNotExist(err) {
 			t.Errorf("the run file is there: %v", err)
+		}
+	})
+}
+
+// endsWith is an observer that ends the context of a run with the first load that it sees.
+type endsWith struct{ end context.CancelFunc }
+
+func (e endsWith) Observe(s run.Second) {
+	if s.Snapshot.All.Acknowledged > 0 {
+		e.end()
+	}
+}
+
+func TestHostsLeaveAtOnceWhenTheContextEnds(t *testing.T) {
+	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
+		ctx, end := context.WithCancel(t.Context())
+		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
+		o := longer(w.order(nil), time.Hour)
+		res, err := h.Run(ctx, run.Request{Plan: o.Plan, System: anySystem{}}, endsWith{end})
+		if err != nil || res.Ended == result.Completed || res.Records.Acknowledged == 0 || res.ElapsedSeconds > 60 {
+			t.Errorf("%s after %v s with %d records: %v", res.Ended, res.ElapsedSeconds, res.Records.Acknowledged, err)
 		}
 	})
 }
