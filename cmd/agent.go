@@ -107,7 +107,7 @@ func fromRoot(before []string, arg string) (string, error) {
 	return arg, nil
 }
 
-// quoteUnit is a word as systemd takes it.
+// quoteUnit returns a word as systemd takes it.
 func quoteUnit(word string) string {
 	word = strings.NewReplacer(`%`, `%%`, `$`, `$$`, `\`, `\\`, `"`, `\"`).Replace(word)
 	if strings.ContainsAny(word, " \t'\"\\;") || word == "" {
@@ -152,7 +152,7 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 	return err
 }
 
-// agentOptions are what the flags and this host say.
+// agentOptions returns what the flags and this host say.
 func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	key, err := readKey(flags.KeyFile)
 	if err != nil {
@@ -194,7 +194,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	}, nil
 }
 
-// agentDirs are where the agent of that name keeps run files, and where those of kt commands
+// agentDirs returns where the agent of that name keeps run files, and where those of kt commands
 // on this host lie. Several agents may have one home: on one machine, or over a network.
 func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 	state := env.stateDir()
@@ -243,7 +243,7 @@ func spawnPart(ctx context.Context) (*cluster.Process, error) {
 	}}, nil
 }
 
-// ownProgram is the file that this process runs: on Linux even when another version has
+// ownProgram returns the file that this process runs: on Linux even when another version has
 // taken its place since.
 func ownProgram() (string, error) {
 	const running = "/proc/self/exe"
@@ -267,7 +267,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text is the last line that was said.
+// text returns the last line that was said.
 func (t *tail) text() string {
 	lines := strings.Split(strings.TrimSpace(string(t.bytes)), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])

@@ -82,7 +82,7 @@ func choose(flag string, words []string, among []cluster.Peer) ([]cluster.Peer, 
 	return chosen, errors.Join(errs...)
 }
 
-// isAmong tells whether an agent is among others. Two of one name are two: which of them is
+// isAmong reports whether an agent is among others. Two of one name are two: which of them is
 // meant, nobody knows.
 func isAmong(peers []cluster.Peer, p *cluster.Peer) bool {
 	return slices.ContainsFunc(peers, func(o cluster.Peer) bool { return o.Name == p.Name && o.Addr == p.Addr })
@@ -123,7 +123,7 @@ func known(word string, among []cluster.Peer) string {
 	return text
 }
 
-// described is an agent with its role and tags.
+// described returns an agent with its role and tags.
 func described(p *cluster.Peer) string {
 	what := p.Role
 	if what == "" {

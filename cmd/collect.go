@@ -135,7 +135,7 @@ func nothingFetched(problems []error) error {
 	return fmt.Errorf("%w: they hand out what lies in their --results and in the state folder of their user (kt/runs); kt collect FILE… merges any others", err)
 }
 
-// apart is an error when parts of the run are not in its figures: whoever asked for a
+// apart returns an error when parts of the run are not in its figures: whoever asked for a
 // whole has not got one.
 func apart(res *result.Result) error {
 	n := 0
@@ -193,7 +193,7 @@ func (m *merger) addPath(path string) error {
 	return nil
 }
 
-// going is an error when files are still being written: what is in them is merged.
+// going returns an error when files are still being written: what is in them is merged.
 func (m *merger) going() error {
 	if len(m.atWork) == 0 {
 		return nil

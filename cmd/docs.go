@@ -44,7 +44,7 @@ func newDocs(env *Env) *cobra.Command {
 	return docs
 }
 
-// sourceDate is the date for generated pages: SOURCE_DATE_EPOCH, so that two
+// sourceDate returns the date for generated pages: SOURCE_DATE_EPOCH, so that two
 // builds of one source are alike, or a fixed day.
 func sourceDate(getenv func(string) string) *time.Time {
 	t := time.Unix(0, 0).UTC()

@@ -62,7 +62,7 @@ func (p *product) Write(b []byte) (int, error) {
 	return n, errUnread
 }
 
-// System is the real environment.
+// System returns the real environment.
 func System() Env {
 	configDir, _ := os.UserConfigDir() // "" then: no configuration file
 	home, _ := os.UserHomeDir()
@@ -80,7 +80,7 @@ func System() Env {
 	}
 }
 
-// stateDir is where kt keeps what it remembers: $XDG_STATE_HOME/kt, or
+// stateDir returns where kt keeps what it remembers: $XDG_STATE_HOME/kt, or
 // ~/.local/state/kt. "" when there is no home.
 func (e *Env) stateDir() string {
 	if dir := e.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {

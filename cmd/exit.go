@@ -55,7 +55,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 func usageError(err error) error { return &exitError{exitUsage, err} }
 
-// exitCode is the exit code for what a command returned.
+// exitCode returns the exit code for what a command returned.
 func exitCode(err error) int {
 	var e *exitError
 	switch {

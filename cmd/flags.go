@@ -23,7 +23,7 @@ func noArgs(c *cobra.Command, args []string) error {
 	return unknownCommand(c, "command or argument", args[0])
 }
 
-// unknownCommand is the error of a name that is none of the commands below c.
+// unknownCommand returns the error of a name that is none of the commands below c.
 func unknownCommand(c *cobra.Command, what, name string) error {
 	text := fmt.Sprintf("unknown %s %q", what, name)
 	meant := suggest.Nearest(name, commandNames(c))
@@ -71,7 +71,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
 }
 
-// unknownShort is what to say of a letter that is no flag, among the letters that followed
+// unknownShort returns what to say of a letter that is no flag, among the letters that followed
 // one dash. They may be the name of a flag, which takes two.
 func unknownShort(flags *pflag.FlagSet, letter, letters string) string {
 	names := flagNames(flags)
@@ -108,7 +108,7 @@ func listed(words []string, last string) string {
 	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
 }
 
-// flagNames are the names of the flags that the help shows.
+// flagNames returns the names of the flags that the help shows.
 func flagNames(flags *pflag.FlagSet) []string {
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) {

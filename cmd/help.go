@@ -144,7 +144,7 @@ func reflow(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// lastColumn is where the text of a table's row begins: after its last two spaces.
+// lastColumn returns where the text of a table's row begins: after its last two spaces.
 func lastColumn(row string) int {
 	if at := strings.LastIndex(row, "  "); at >= 0 {
 		return at + len("  ")
@@ -171,7 +171,7 @@ func fill(text, indent string, width int) []string {
 	return append(lines, line)
 }
 
-// commandNames are the names of the commands below another that are offered, and of its
+// commandNames returns the names of the commands below another that are offered, and of its
 // help topics.
 func commandNames(c *cobra.Command) []string {
 	var names []string
@@ -183,7 +183,7 @@ func commandNames(c *cobra.Command) []string {
 	return names
 }
 
-// newExitCodes is a help topic: a command without anything to run.
+// newExitCodes returns a help topic: a command without anything to run.
 func newExitCodes() *cobra.Command {
 	var b strings.Builder
 	b.WriteString("Exit codes of every kt command:\n\n")

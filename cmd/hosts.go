@@ -85,7 +85,7 @@ func travelling(properties map[string]plan.Given, known func(name string) bool) 
 	return out
 }
 
-// watched are the hosts that make no load: those of brokers, unless the user says
+// watched returns the hosts that make no load: those of brokers, unless the user says
 // otherwise.
 func watched(env *Env, words []string, found, on []cluster.Peer) ([]cluster.Peer, error) {
 	if slices.Equal(words, []string{"none"}) {
@@ -160,7 +160,7 @@ func notice(hosts []run.Host) string {
 	return fmt.Sprintf("waiting for %s until %s; q: without %s", who, until.Format(time.TimeOnly), them)
 }
 
-// hostStates are the hosts as the screen takes them.
+// hostStates returns the hosts as the screen takes them.
 func hostStates(hosts []run.Host) []tui.HostState {
 	var states []tui.HostState
 	for _, h := range hosts {

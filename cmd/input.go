@@ -65,7 +65,7 @@ func openRun(path string) (*runInput, error) {
 
 func (r *runInput) close() { _ = r.file.Close() } // it was only read
 
-// notADirectory is an error where a run file is wanted and a directory is named: it says which
+// notADirectory returns an error where a run file is wanted and a directory is named: it says which
 // file may be meant.
 func notADirectory(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -84,7 +84,7 @@ func notADirectory(path string) error {
 	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, config.Quoted(newest), config.Quoted(path))
 }
 
-// runFilesIn are the run files of a directory.
+// runFilesIn returns the run files of a directory.
 func runFilesIn(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.ktr"))
 	if err != nil {

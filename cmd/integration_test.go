@@ -194,7 +194,7 @@ func (r *ktRun) wait() (result.Result, int) {
 	return doc, code
 }
 
-// ended tells whether a load at a fixed rate ended with that exit code. On a machine with
+// ended reports whether a load at a fixed rate ended with that exit code. On a machine with
 // other things to do kt may find that it did not keep its schedule, which comes before a
 // success or a failure; what a test checks of the counts holds all the same.
 func ended(doc result.Result, code, want int) bool {

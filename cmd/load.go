@@ -152,7 +152,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	return worse(judged, err)
 }
 
-// request is the run that was asked for.
+// request returns the run that was asked for.
 func (l *load) request(env *Env, file *run.File, stop *stopper) run.Request {
 	return run.Request{
 		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: append([]string{"kt"}, env.Args...),
@@ -223,7 +223,7 @@ func tuneProcess(env *Env, l *load) {
 	}
 }
 
-// partOf is the part that --run makes of this run; nil: the run stands for itself.
+// partOf returns the part that --run makes of this run; nil: the run stands for itself.
 func (l *load) partOf() *result.Part {
 	if l.Name == "" {
 		return nil

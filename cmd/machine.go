@@ -14,7 +14,7 @@ import (
 
 // This file has what commands share that make no load, or none of their own.
 
-// configSystem is what the configuration of a command is loaded from that has no profiles
+// configSystem returns what the configuration of a command is loaded from that has no profiles
 // of flags.
 func (e *Env) configSystem() config.System {
 	return config.System{
@@ -42,10 +42,10 @@ func (e *Env) interruptible(ctx context.Context, run func(context.Context) error
 
 var errNobodyToAsk = errors.New("there is no terminal to ask on: add --yes to go on without asking")
 
-// width is how many columns stdout has, 0 where it is no terminal.
+// width returns how many columns stdout has, 0 where it is no terminal.
 func (e *Env) width() int { return terminalWidth(e.Stdout, e.StdoutTTY) }
 
-// stderrWidth is the same of stderr, which is a terminal.
+// stderrWidth returns the same of stderr, which is a terminal.
 func (e *Env) stderrWidth() int { return terminalWidth(e.Stderr, true) }
 
 func terminalWidth(w io.Writer, tty bool) int {

@@ -124,7 +124,7 @@ func (o *output) openRows(h result.Header) error {
 	return o.rows.Header()
 }
 
-// screen is where the screen can be drawn: stdout, or stderr when only stdout is
+// screen returns where the screen can be drawn: stdout, or stderr when only stdout is
 // redirected. ok is false when nobody would see it.
 func (e *Env) screen() (w io.Writer, ok bool) {
 	if t := e.Getenv("TERM"); t == "" || t == "dumb" || e.Getenv("CI") != "" {
@@ -139,7 +139,7 @@ func (e *Env) screen() (w io.Writer, ok bool) {
 	return nil, false
 }
 
-// profile is how many colours w has. NO_COLOR counts with any value, which
+// profile returns how many colours w has. NO_COLOR counts with any value, which
 // colorprofile takes for a boolean.
 func (e *Env) profile(w io.Writer, none bool) colorprofile.Profile {
 	if none {
@@ -235,7 +235,7 @@ func (o *output) write(res result.Result, runFile string) error {
 	return report.Metrics(w, res)
 }
 
-// theme is the look of what is written to stdout: colours only on a terminal.
+// theme returns the look of what is written to stdout: colours only on a terminal.
 func (e *Env) theme(noColor, ascii bool) *theme.Theme {
 	profile := colorprofile.NoTTY
 	if e.StdoutTTY && e.Getenv("TERM") != "dumb" {

@@ -168,7 +168,7 @@ func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	return nil
 }
 
-// slowest is what the slowest directory can write for long, in bytes a second; 0 if
+// slowest returns what the slowest directory can write for long, in bytes a second; 0 if
 // that was not measured of each.
 func slowest(r *probe.Report) int64 {
 	least := math.Inf(1)

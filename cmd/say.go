@@ -54,7 +54,7 @@ func (e *Env) notify(n run.Notice, quiet bool) {
 	}
 }
 
-// problems are the lines that an error takes: one for each that was joined, wherever. Within one
+// problems returns the lines that an error takes: one for each that was joined, wherever. Within one
 // there is none: a broker's sentence or a file's name with a line break in it must not look like
 // two errors of kt's.
 func problems(err error) []string {

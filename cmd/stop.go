@@ -36,7 +36,7 @@ func (s *stopper) elsewhere(grace time.Duration) {
 	s.grace, s.begun = grace, true
 }
 
-// begin tells that the load begins.
+// begin notes that the load begins.
 func (s *stopper) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *stopper) stop(by os.Signal) {
 // reads, say.
 const lastResort = 3 * time.Second
 
-// code is the exit code of a run that a signal ended; exitOK when none did.
+// code returns the exit code of a run that a signal ended; exitOK when none did.
 func (s *stopper) code() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

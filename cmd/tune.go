@@ -261,10 +261,10 @@ func (t *tuner) explain(ctx context.Context) error {
 	return report.Explain(t.env.Stdout, t.explained, all, found, t.th)
 }
 
-// checkMachine tells whether there is a machine that kt tune knows.
+// checkMachine reports whether there is a machine that kt tune knows.
 func (t *tuner) checkMachine() bool { return runtime.GOOS == "linux" || filepath.Clean(t.Root) != "/" }
 
-// tuneProfiles are the profiles that kt ships.
+// tuneProfiles returns the profiles that kt ships.
 func tuneProfiles() ([]*tune.Profile, error) {
 	var all []*tune.Profile
 	for _, name := range tune.ProfileNames(profiles.Of("tune")) {

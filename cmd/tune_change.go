@@ -20,7 +20,7 @@ func (t *tuner) applyOptions() tune.ApplyOptions {
 	return tune.ApplyOptions{Runtime: t.Runtime, Persist: t.Persist, Time: t.env.Now()}
 }
 
-// root is the flag that names another root, for commands that kt suggests.
+// root returns the flag that names another root, for commands that kt suggests.
 func (t *tuner) root() string {
 	if filepath.Clean(t.Root) == "/" {
 		return ""
@@ -28,7 +28,7 @@ func (t *tuner) root() string {
 	return " --root " + config.Quoted(t.Root)
 }
 
-// again are the flags with which a suggested command looks at the same broker, also where
+// again returns the flags with which a suggested command looks at the same broker, also where
 // several run and none was named.
 func (t *tuner) again(m *tune.Machine) string {
 	if m.Brokers > 1 && t.PID == 0 {
@@ -138,7 +138,7 @@ func (t *tuner) hints(m *tune.Machine) error {
 	return report.TuneHints(t.env.Stdout, m, hints, t.th)
 }
 
-// told is the exit code of what was written: 1 if some of it failed.
+// told returns the error of what was written, with its exit code: 1 if some of it failed.
 func (t *tuner) told(failed int, err error) error {
 	if err == nil && failed > 0 {
 		return &exitError{exitFailed, nil}

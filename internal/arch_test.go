@@ -390,7 +390,7 @@ func (f *file) uses(found func(pkg, name string, at token.Position)) {
 	})
 }
 
-// needsKafka tells that the file is built for the integration tests only.
+// needsKafka reports whether the file is built for the integration tests only.
 func (f *file) needsKafka() bool {
 	for _, group := range f.syntax.Comments {
 		for _, c := range group.List {
@@ -413,7 +413,7 @@ func thirdParty(p string) bool {
 	return strings.Contains(first, ".")
 }
 
-// within tells whether the imported package belongs to the module, which is
+// within reports whether the imported package belongs to the module, which is
 // named by one or more whole elements of its path.
 func within(imported, module string) bool {
 	return strings.Contains("/"+imported+"/", "/"+module+"/")

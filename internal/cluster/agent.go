@@ -57,7 +57,7 @@ type stream interface {
 
 var _ stream = (*wire.Conn)(nil)
 
-// Serve is an agent until ctx ends; then it stops what it runs, and waits for it.
+// Serve runs an agent until ctx ends. Then it stops its loads, and waits for them.
 // listening is called with the address when others can reach it.
 func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) error {
 	a, err := newAgent(ctx, o)
@@ -144,7 +144,7 @@ func (a *agent) close() {
 	a.store.close()
 }
 
-// presence is what gossip tells others of this agent.
+// presence returns what gossip tells others of this agent.
 func (a *agent) presence() gossip.Info {
 	return gossip.Info{
 		Name: a.o.Info.Name, Role: a.o.Info.Role, Version: a.o.Info.Version, Tags: a.o.Info.Tags,
@@ -165,7 +165,7 @@ func (a *agent) announce() {
 	}
 }
 
-// busy is the name of a run that is not over.
+// busy returns the name of a run that is not over.
 func (a *agent) busy() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,7 +175,7 @@ func (a *agent) busy() string {
 	return ""
 }
 
-// active are the runs that are not over, oldest first, but for those that only wait for a
+// active returns the runs that are not over, oldest first, but for those that only wait for a
 // coordinator to come back. The caller holds mu.
 func (a *agent) active() []*hostRun {
 	var runs []*hostRun
@@ -282,7 +282,7 @@ func (a *agent) find(epoch string) *hostRun {
 	return a.runs[epoch]
 }
 
-// look is how busy this host is now.
+// look returns how busy this host is now.
 func (a *agent) look(ctx context.Context) *looked {
 	l := &looked{Run: a.busy(), Results: a.store.count()}
 	if a.o.Watch != nil {

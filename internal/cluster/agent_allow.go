@@ -173,7 +173,7 @@ func (l *Limits) allowDuration(p *plan.Plan) error {
 	return nil
 }
 
-// lasts is how long a load lasts at most, without its drain; 0: nobody knows. It is of
+// lasts returns how long a load lasts at most, without its drain; 0: nobody knows. It is of
 // the whole plan or any share of it.
 func lasts(p *plan.Plan) time.Duration {
 	if d := p.Load.Duration.Std(); d > 0 {

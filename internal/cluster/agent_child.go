@@ -176,7 +176,7 @@ func (c *child) hear(m *FromProcess) {
 	})
 }
 
-// travelling is a header that fits a message. What is left out where there are very many
+// travelling returns a header that fits a message. What is left out where there are very many
 // partitions is in the run file.
 func travelling(h *result.Header) *result.Header {
 	if travels(h) {

@@ -94,14 +94,14 @@ func (s *store) close() {
 // process. Files of other names in the folder are not its own.
 var ownName = regexp.MustCompile(`^(\d{8}-\d{6}-[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})-p(\d{1,3})\.ktr$`)
 
-// group is what the names of all files of a run begin with.
+// group returns what the names of all files of a run begin with.
 func (s *store) group(epoch string) string {
 	return s.now().UTC().Format("20060102-150405") + "-" + epoch
 }
 
 func ownFile(group string, process int) string { return fmt.Sprintf("%s-p%d.ktr", group, process) }
 
-// groups are the runs that the folder holds, oldest first.
+// groups returns the runs that the folder holds, oldest first.
 func (s *store) groups() (map[string][]string, error) {
 	entries, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
@@ -139,7 +139,7 @@ func isOf(group, epoch string) bool {
 func (s *store) hold(group string)    { s.mu.Lock(); s.inUse[group] = true; s.mu.Unlock() }
 func (s *store) release(group string) { s.mu.Lock(); delete(s.inUse, group); s.mu.Unlock() }
 
-// orphans are the runs whose processes were started by an agent that is gone, and are still
+// orphans returns the runs whose processes were started by an agent that is gone, and are still
 // at work: one file of each.
 func (s *store) orphans() map[string]string {
 	groups, err := s.groups()
@@ -226,13 +226,13 @@ func (s *store) remove(group string) error {
 	return errors.Join(errs...)
 }
 
-// count is how many runs the agent holds, and run files of other commands.
+// count returns how many runs the agent holds, and run files of other commands.
 func (s *store) count() int {
 	groups, _ := s.groups() // what cannot be read is not held
 	return len(groups) + len(s.sharedNames())
 }
 
-// sharedNames are the newest run files of other commands, by name.
+// sharedNames returns the newest run files of other commands, by name.
 func (s *store) sharedNames() []string {
 	if s.shared == "" {
 		return nil

@@ -105,7 +105,7 @@ func (s *store) look(p place) (held, error) {
 	return held{p, n, atWork}, nil
 }
 
-// held are the files of named runs. What is none, or cannot be looked into, is no
+// held returns the files of named runs. What is none, or cannot be looked into, is no
 // business of whoever asks for a run.
 func (s *store) held() ([]held, error) {
 	groups, err := s.groups()
@@ -197,7 +197,7 @@ func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 	return found, nil
 }
 
-// runsOf are the names of the runs that files are of, the newest first.
+// runsOf returns the names of the runs that files are of, the newest first.
 func runsOf(all []held) []string {
 	slices.SortFunc(all, func(a, b held) int { return b.header.StartedAt.Compare(a.header.StartedAt) })
 	known := make(map[string]bool)

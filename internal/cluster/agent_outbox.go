@@ -119,7 +119,7 @@ func (o *outbox) shrink() {
 	o.vitals = nil
 }
 
-// take is what is to be told. A process is known before what it did.
+// take returns what is to be told. A process is known before what it did.
 func (o *outbox) take(epoch string) []fromAgent {
 	o.mu.Lock()
 	defer o.mu.Unlock()

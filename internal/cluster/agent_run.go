@@ -96,14 +96,14 @@ func (r *hostRun) over() bool {
 	return r.ended
 }
 
-// asked is what the host was asked to do; empty when the run is over.
+// asked returns what the host was asked to do; empty when the run is over.
 func (r *hostRun) asked() *offer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.offer
 }
 
-// drain is how long a load may go on after its duration, until what is on its way has
+// drain returns how long a load may go on after its duration, until what is on its way has
 // arrived or was given up. 0: nobody knows, for a round trip reads on until it has read
 // what was written.
 func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
@@ -118,7 +118,7 @@ func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 	return d
 }
 
-// most is how long after its start a process may last at most, with its drain, where a load
+// most returns how long after its start a process may last at most, with its drain, where a load
 // may last so long; 0: nobody knows. A load that is longer than its limit is stopped then, and
 // drains.
 func (o *offer) most(limit time.Duration) time.Duration {
@@ -144,7 +144,7 @@ func (r *hostRun) abandoned() bool {
 	return len(r.children) > 0 || time.Since(r.loaded()) > 0
 }
 
-// loaded is when the load of all hosts is over, as far as it is known here: when it said
+// loaded returns when the load of all hosts is over, as far as it is known here: when it said
 // that it would be, or was ordered to be. The caller holds mu.
 func (r *hostRun) loaded() time.Time {
 	if !r.halted.IsZero() {
@@ -281,7 +281,7 @@ func (r *hostRun) order(do string, now time.Time) {
 	}
 }
 
-// live is the run from its offer to its end.
+// live takes the run from its offer to its end.
 func (r *hostRun) live(ctx context.Context) {
 	ticker := time.NewTicker(runTick)
 	defer ticker.Stop()
@@ -325,7 +325,7 @@ func (a *agent) tellOf(r *hostRun, s partStatus) {
 	}
 }
 
-// path is where a process writes its run file.
+// path returns where a process writes its run file.
 func (r *hostRun) path(process int) string {
 	return filepath.Join(r.a.store.dir, ownFile(r.group, process))
 }

@@ -86,7 +86,8 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 	return peers, silence(errs)
 }
 
-// silence is what to do when nobody answers. Who wants a key is there, and says what to do.
+// silence returns the error of a dial that nobody answered, with what to do. An agent that wants
+// a key is there, and its error says so itself.
 func silence(errs []error) error {
 	err := errors.Join(errs...)
 	if errors.Is(err, wire.ErrAuth) || errors.Is(err, wire.ErrNeedsKey) {

@@ -13,7 +13,7 @@ type clock struct {
 	taken  time.Time // by this clock
 }
 
-// bound is by how much the offset may be wrong: the way there and the way back are at
+// bound returns by how much the offset may be wrong: the way there and the way back are at
 // most the whole round trip apart.
 func (c clock) bound() time.Duration { return (c.rtt + 1) / 2 }
 
@@ -25,7 +25,7 @@ func compare(sent, received, answered, back time.Time) clock {
 	return clock{offset: home + (there-home)/2, rtt: rtt, taken: back}
 }
 
-// better is the estimate with the shorter round trip: what the network adds to one, it
+// better returns the estimate with the shorter round trip: what the network adds to one, it
 // can only add.
 func better(a, b clock) clock {
 	if a.taken.IsZero() || !b.taken.IsZero() && b.rtt < a.rtt {
@@ -90,7 +90,7 @@ func (p *pinger) pong(m *pong) (clock, bool) {
 	return c, true
 }
 
-// best is the best of n pings, one after the other.
+// best returns the best of n pings, one after the other.
 func (p *pinger) best(ctx context.Context, s stream, n int) (clock, error) {
 	var best clock
 	for range n {

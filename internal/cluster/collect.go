@@ -56,7 +56,7 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 	return files, problems
 }
 
-// known are the names of the runs that the peers have files of, as far as they tell.
+// known returns the names of the runs that the peers have files of, as far as they tell.
 func (c *Client) known(ctx context.Context, peers []Peer) []string {
 	var names []string
 	for _, p := range peers {

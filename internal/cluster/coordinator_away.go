@@ -48,7 +48,7 @@ func (s *session) hear(l *link) {
 // renewed is what happened to a host whose agent does not know the run.
 const renewed = "its agent was started anew"
 
-// orphan is a host whose agent was started anew, and whose processes go on: an agent does
+// orphan takes a host whose agent was started anew, and whose processes go on: an agent does
 // not take them with it when it is killed. The new one cannot tell them anything, so they
 // are as those of a host that is away, until their files are at work no longer.
 func (s *session) orphan(l *link) {
@@ -70,7 +70,7 @@ func (s *session) ask(l *link, now time.Time) {
 	l.tell(toAgent{Resume: &inRun{s.order.Epoch}})
 }
 
-// forgotten is a host whose agent was started anew, and none of whose processes is left:
+// forgotten takes a host whose agent was started anew, and none of whose processes is left:
 // how they ended is in their files.
 func (s *session) forgotten(l *link, why string) {
 	l.ended, l.trouble = true, ""
@@ -113,7 +113,7 @@ func (s *session) settle(l *link, files []gotFile) {
 	}
 }
 
-// stateOf is what became of the part that a run file in the folder is of.
+// stateOf returns what became of the part that a run file in the folder is of.
 func (s *session) stateOf(name string) result.PartState {
 	f, err := s.copies.root.Open(name)
 	if err != nil {

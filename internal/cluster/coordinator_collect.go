@@ -112,7 +112,7 @@ func (s *session) outcome(got map[string]fetched) (Outcome, error) {
 	return o, errors.Join(append(errs, err)...)
 }
 
-// lostOf is a sentence for everything of a host that is not there.
+// lostOf returns a sentence for everything of a host that is not there.
 func (s *session) lostOf(l *link, f fetched) []string {
 	if l.lost != "" {
 		return []string{s.missing(l)}

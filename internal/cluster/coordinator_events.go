@@ -138,10 +138,10 @@ func (s *session) compare(l *link, c clock) {
 // clockStep is more than any clock drifts between the comparison and the start.
 const clockStep = 20 * time.Millisecond
 
-// drift is by how much a clock has certainly moved since the start.
+// drift returns by how much a clock has certainly moved since the start.
 func (l *link) drift() time.Duration { return l.moved(l.clock) }
 
-// moved is by how much a clock differs for certain from what the start was agreed by.
+// moved returns by how much a clock differs for certain from what the start was agreed by.
 func (l *link) moved(now clock) time.Duration {
 	if l.agreed.taken.IsZero() {
 		return 0
@@ -153,7 +153,7 @@ func (l *link) moved(now clock) time.Duration {
 	return moved
 }
 
-// hostState is what a host does, in one word.
+// hostState returns what a host does, in one word.
 func (s *session) hostState(l *link) string {
 	switch {
 	case l.lost != "":
@@ -199,7 +199,7 @@ func (s *session) hostState(l *link) string {
 	return "done"
 }
 
-// doneOf is how a host's processes ended, in their order.
+// doneOf returns how a host's processes ended, in their order.
 func (l *link) doneOf() []Ended {
 	var all []Ended
 	for i := range l.parts {

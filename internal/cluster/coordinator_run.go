@@ -244,7 +244,7 @@ func (s *session) await(ctx context.Context, timeout time.Duration, do func(ctx 
 	return err
 }
 
-// elapsed is the time since the agreed start, below 0 before it.
+// elapsed returns the time since the agreed start, below 0 before it.
 func (s *session) elapsed() time.Duration {
 	if s.agreed.IsZero() {
 		return 0

@@ -79,7 +79,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	return res, err
 }
 
-// order is the load that a request asks for.
+// order returns the load that a request asks for.
 func (h *Hosts) order(r *run.Request) Order {
 	o := Order{
 		Epoch: rand.Text()[:12], Args: r.Args, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
@@ -91,7 +91,7 @@ func (h *Hosts) order(r *run.Request) Order {
 	return o
 }
 
-// headerOf is what is known of the whole run before it begins. It is not written down: the
+// headerOf returns what is known of the whole run before it begins. It is not written down: the
 // merged result has that of its parts.
 func headerOf(o *Order, r *run.Request) result.Header {
 	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Plan: o.Plan}

@@ -33,7 +33,7 @@ var (
 	largeFromAgent = map[string]int{"second": 4 << 20, "part": maxHeader + maxMessage, "vitals": 256 << 10, "files": 1 << 20, "looked": 1 << 20}
 )
 
-// most is how many bytes a message may have that begins like this.
+// most returns how many bytes a message may have that begins like this.
 func most(text []byte, large map[string]int) int {
 	rest, ok := bytes.CutPrefix(text, []byte(`{"`))
 	typ, _, ended := bytes.Cut(rest[:min(len(rest), 32)], []byte(`":`))

@@ -142,7 +142,7 @@ type jobShare struct {
 	CreateTopic bool       `json:"create_topic,omitempty"`
 }
 
-// jobs are the jobs of the host, in the order of their processes.
+// jobs returns the jobs of the host, in the order of their processes.
 func (o *offer) jobs() []Job {
 	var jobs []Job
 	for i, s := range o.Shares {

@@ -107,7 +107,7 @@ func (f *firstLine) add(b []byte) error {
 	return nil
 }
 
-// end is an error where the first line never ended.
+// end returns an error where the first line never ended.
 func (f *firstLine) end() error {
 	if !f.whole {
 		return errForeign

@@ -19,7 +19,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// clean is a peer's text as a terminal may get it: in one line, without control and
+// clean returns a peer's text as a terminal may get it: in one line, without control and
 // formatting characters, and at most so many bytes long.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
@@ -50,7 +50,7 @@ type Info struct {
 	Tags    []string `json:"tags,omitempty"`
 }
 
-// clean is the same as far as it can be shown.
+// clean returns the same as far as it can be shown.
 func (i Info) clean() Info {
 	i.Name, i.Role, i.Version = clean(i.Name, 64), clean(i.Role, 64), clean(i.Version, 64)
 	var tags []string

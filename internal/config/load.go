@@ -123,7 +123,7 @@ func (b *builder) warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// deprecated returns the sentence of Kafka's own tool: its producer test and its consumer
+// deprecated adds the sentence of Kafka's own tool: its producer test and its consumer
 // test do not have the same.
 func (b *builder) deprecated(old, name string) {
 	if old == "messages" || old == "consumer.config" {

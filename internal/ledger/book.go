@@ -69,7 +69,7 @@ func (b *Book) StartEpoch(partition int32) int32 {
 // was given them: it sends again, and the brokers do not look at the order.
 func (b *Book) unordered() bool { return !b.Idempotent && b.Retries }
 
-// check reports whether a lane is one that a Producer can give.
+// check returns an error unless a Producer can give the lane.
 func (l *Lane) check() error {
 	if l.Producer >= MaxProducers || l.Partition < 0 || l.Issued < 0 || l.Issued > maxSeq || l.LastOffset < -1 {
 		return fmt.Errorf("producer %d, partition %d, %d records and offset %d are not those of a lane",
@@ -87,7 +87,7 @@ func (l *Lane) check() error {
 	return nil
 }
 
-// check reports whether the ranges are a set of numbers below issued.
+// check returns an error unless the ranges are a set of numbers below issued.
 func (rs Ranges) check(issued int64) error {
 	end := int64(0)
 	for _, r := range rs {

@@ -211,7 +211,7 @@ func (b *Book) add(l *Lane, seen map[laneID]bool) error {
 	return nil
 }
 
-// check reports whether the last line goes with what came before, of which wrong is
+// check returns an error unless the last line goes with what came before, of which wrong is
 // the first line that made no sense.
 func (e *end) check(sum uint32, lanes int, wrong error, rest *bufio.Reader) error {
 	switch {

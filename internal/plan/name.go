@@ -9,7 +9,7 @@ import (
 // be taken for a flag or a hidden file.
 var runName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
-// CheckName reports whether a run, a host or a tag may be called that: in 1 to 64 ASCII
+// CheckName returns an error unless a run, a host or a tag may be called that: in 1 to 64 ASCII
 // letters, digits, '.', '_' or '-', of which the first is a letter or a digit. Where a
 // name may be missing, that is for the caller to know.
 func CheckName(name string) error {

@@ -162,7 +162,7 @@ func (p Plan) Whole() Plan {
 	return p
 }
 
-// validate reports whether a share can be one: a peer may send any.
+// validate returns an error unless the share can be one: a peer may send any.
 func (s Share) validate(p *Plan) error {
 	if s.IsZero() {
 		return nil

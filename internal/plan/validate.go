@@ -17,7 +17,7 @@ const (
 // topicName is what Kafka accepts (org.apache.kafka.common.internals.Topic).
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// CheckTopic reports whether Kafka takes a topic of that name.
+// CheckTopic returns an error unless Kafka takes a topic of that name.
 func CheckTopic(name string) error {
 	if !topicName.MatchString(name) || name == "." || name == ".." {
 		return errors.New("a topic name has 1 to 249 letters, digits, '.', '_' or '-'")

@@ -43,7 +43,7 @@ func (t *text) whole(label string, s theme.Style, value string) {
 	t.line(strings.Repeat(" ", margin) + t.th.Paint(muted, fmt.Sprintf("%-12s", label)) + " " + t.th.Paint(s, value))
 }
 
-// row returns the same, on as many lines as a terminal needs. Elsewhere it is one line, which
+// row writes the same, on as many lines as a terminal needs. Elsewhere it is one line, which
 // is easier to search.
 func (t *text) row(label string, s theme.Style, value string) {
 	if t.width == 0 {
@@ -90,7 +90,7 @@ func (t *text) breakLine(s string, width int) (head, rest string) {
 	return strings.TrimRight(s[:end], " "), strings.TrimLeft(s[end:], " ")
 }
 
-// sentence returns a row that may take several lines.
+// sentence writes a row that may take several lines.
 func (t *text) sentence(label string, s theme.Style, value string) {
 	line := ""
 	for word := range strings.FieldsSeq(t.measured(value)) {

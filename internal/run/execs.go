@@ -207,7 +207,7 @@ func failed(err error) bool {
 	return errors.As(err, &exit) && exit.Exited()
 }
 
-// exitText is how a command ended.
+// exitText returns how a command ended.
 func exitText(err error) string {
 	var exit *exec.ExitError
 	switch {

@@ -49,7 +49,7 @@ func CreateFileIn(dir, stem string, at time.Time) (*File, error) {
 	}
 }
 
-// Path is where the file is; "" when there is none.
+// Path returns where the file is; "" when there is none.
 func (f *File) Path() string {
 	if f == nil {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// stampRun is the run's id as the stamps carry it.
+// stampRun returns the run's id as the stamps carry it.
 func stampRun(id string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(id))
@@ -84,7 +84,7 @@ func (m *maker) account(ctx context.Context) (*ledger.Verdict, error) {
 	return &v, err
 }
 
-// reasons are the different lines of an error.
+// reasons returns the different lines of an error.
 func reasons(err error) (lines []string) {
 	seen := make(map[string]bool)
 	for line := range strings.Lines(err.Error()) {
@@ -119,7 +119,7 @@ func (m *maker) writeLedger() error {
 	return nil
 }
 
-// ledgerPath is where the ledger goes: where the request says, else beside the run file;
+// ledgerPath returns where the ledger goes: where the request says, else beside the run file;
 // "" when there is none.
 func (m *maker) ledgerPath() string {
 	switch {

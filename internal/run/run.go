@@ -182,7 +182,7 @@ func misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(f
 
 var _ Func = Run
 
-// Stem is the part of a run file's name that tells what the load was.
+// Stem returns the part of a run file's name that tells what the load was.
 func Stem(p *plan.Plan) string {
 	topic := p.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
 	if topic == "" {

@@ -39,7 +39,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
-// near tells whether a histogram may give got for want: three significant digits
+// near reports whether a histogram may give got for want: three significant digits
 // of whole microseconds.
 func near(got, want time.Duration) bool {
 	return math.Abs(float64(got-want)) <= float64(want)*0.001+float64(time.Microsecond)

@@ -52,7 +52,7 @@ func (t *hostTable) consumerLag(h *hostData) segment {
 	return t.missing()
 }
 
-// trend returns the rate of the last minute, on one scale for all hosts.
+// trend draws the rate of the last minute, on one scale for all hosts.
 func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 	w, _ := c.Size()
 	end := t.s.end().Seconds()

@@ -82,7 +82,7 @@ func (d delegate) refuse(n *memberlist.Node) error {
 	return nil
 }
 
-// NotifyJoin reports whether an agent is there.
+// NotifyJoin notes an agent that is there.
 func (d delegate) NotifyJoin(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name == d.g.name || err != nil { // NotifyAlive has refused what does not decode
@@ -92,7 +92,7 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 	d.g.speak.say("%s is there, at %s", info.Name, address(n))
 }
 
-// NotifyUpdate reports whether an agent says something else of itself.
+// NotifyUpdate notes that an agent says something else of itself.
 func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name == d.g.name || err != nil {
@@ -101,7 +101,7 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	d.g.table.told(info, startOf(n.Meta), address(n), time.Now())
 }
 
-// NotifyLeave reports whether an agent is no longer there.
+// NotifyLeave notes that an agent is no longer there.
 func (d delegate) NotifyLeave(n *memberlist.Node) {
 	if n.Name == d.g.name {
 		return
@@ -113,7 +113,7 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 	d.g.speak.say("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
 }
 
-// NotifyConflict reports whether two agents have one name. The one that was there first keeps
+// NotifyConflict notes that two agents have one name. The one that was there first keeps
 // it.
 func (d delegate) NotifyConflict(known, other *memberlist.Node) {
 	if known.Name == d.g.name {
@@ -126,7 +126,7 @@ func (d delegate) NotifyConflict(known, other *memberlist.Node) {
 // AckPayload is empty.
 func (delegate) AckPayload() []byte { return nil }
 
-// NotifyPingComplete reports whether an agent answered.
+// NotifyPingComplete notes that an agent answered.
 func (d delegate) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
 	d.g.table.answers(n.Name, time.Now())
 }

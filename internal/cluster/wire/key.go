@@ -47,7 +47,7 @@ func (k Key) Text() string { return encoding.EncodeToString(k.secret[:]) }
 // Format writes that here is a key, whatever the verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) }
 
-// String reports whether here is a key, and not which.
+// String returns a word in place of the key, so that no key is printed by accident.
 func (k Key) String() string { return "key (hidden)" }
 
 // Derive makes a key of its own for another purpose: it tells nothing of this one, or of

@@ -84,7 +84,7 @@ func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq in
 	return stamp.Seq, stamp.Time()
 }
 
-// planHeaderSum is the checksum of the headers of a plan, as a stamp covers it.
+// planHeaderSum returns the checksum of the headers of a plan, as a stamp covers it.
 func planHeaderSum(headers []plan.Header) (sum uint32) {
 	for i := range headers {
 		sum = ledger.AddHeader(sum, headers[i].Key, []byte(headers[i].Value))
