@@ -17,7 +17,7 @@ import (
 
 var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// one reports whether exactly one of the fields of a message is set.
+// one returns an error unless exactly one of the fields of a message is set.
 func one(set ...bool) error {
 	n := 0
 	for _, s := range set {
@@ -56,7 +56,7 @@ func (m *toAgent) check() error {
 	return nil
 }
 
-// check reports whether the offer has the form of one; whether it is welcome is decided
+// check returns an error unless the offer has the form of one; whether it is welcome is decided
 // by Limits.
 func (o *offer) check() error {
 	p := &o.Part
@@ -95,7 +95,7 @@ func (o *offer) check() error {
 	return errors.Join(checkGiven(o.Producer), checkGiven(o.Consumer))
 }
 
-// fits reports whether an agent takes an offer of that size.
+// fits returns an error if no agent takes an offer of that size.
 func (o *offer) fits() error {
 	b, err := json.Marshal(o)
 	if err == nil && len(b) > maxOffer {

@@ -10,7 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// checkName reports whether a host, a run or an epoch may be called that: their names become
+// checkName returns an error unless a host, a run or an epoch may be called that: their names become
 // part of file names.
 func checkName(name string) error {
 	if err := plan.CheckName(name); err != nil {
