@@ -37,7 +37,7 @@ func TestThePageQuotesTheThresholdsOfTheDocument(t *testing.T) {
 		fmt.Sprintf("no second from then on was below %s of the median before", percent(recovered)),
 		fmt.Sprintf("none of them is below %s of that", percent(collapsed)),
 		fmt.Sprintf("lists the first %d,%03d of them", maxEvents/1000, maxEvents%1000),
-		fmt.Sprintf("at most %d,%03d points", MaxPoints/1000, MaxPoints%1000),
+		fmt.Sprintf("at most %d,%03d points", maxPoints/1000, maxPoints%1000),
 		fmt.Sprintf("from 1 to %s at 3 significant digits", grouped(stats.HighestTrackableValue.Microseconds())),
 		fmt.Sprintf("there was consumer lag of more than they read in %.0f s", lagShows.Seconds()),
 	} {

@@ -8,9 +8,9 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// MaxPoints bounds a series: an hour of seconds. A longer run's points are
+// maxPoints bounds a series: an hour of seconds. A longer run's points are
 // joined two by two, as often as it takes.
-const MaxPoints = 3600
+const maxPoints = 3600
 
 // ShortRow is the length in seconds below which a step has no row of its own, no rate and
 // no CPU: the end of a run is a few milliseconds after its last second.
@@ -20,7 +20,7 @@ type series struct {
 	points []Point
 	stride int     // windows a point
 	last   [2]slot // the last point of each phase
-	most   int     // points; 0: MaxPoints
+	most   int     // points; 0: maxPoints
 	shared int     // points that a snapshot holds: they do not change
 }
 
@@ -160,7 +160,7 @@ func (s *series) add(p Point, w *stats.Window) {
 		l.window = stats.Window{Start: w.Start, End: w.End, Warmup: w.Warmup, SendDelay: w.SendDelay, Response: w.Response, Read: stats.Read{EndToEnd: w.EndToEnd}}
 	}
 	s.points = append(s.points, p)
-	if len(s.points) > cmp.Or(s.most, MaxPoints) {
+	if len(s.points) > cmp.Or(s.most, maxPoints) {
 		s.halve()
 	}
 }

@@ -36,7 +36,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 				}
 				p.CPUCores = 2
 				s.add(p, new(stats.Window))
-				if len(s.points) > MaxPoints {
+				if len(s.points) > maxPoints {
 					t.Fatalf("%d points after %d windows", len(s.points), i+1)
 				}
 				w := want[p.Warmup]
@@ -64,7 +64,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("sums and maxima by phase (-want +got):\n%s", diff)
 			}
-			if len(s.points) < MaxPoints/4 {
+			if len(s.points) < maxPoints/4 {
 				t.Errorf("%d points are left of %d windows", len(s.points), n)
 			}
 		})

@@ -194,7 +194,7 @@ func TestABrokerIsSilentRefusingOrGone(t *testing.T) {
 func TestASnapshotIsBoundedAndKeepsTheNewest(t *testing.T) {
 	f := NewFold(header(0))
 	var held []Snapshot
-	const seconds = 3*MaxPoints/2 + 1
+	const seconds = 3*maxPoints/2 + 1
 	for i := range seconds {
 		at := time.Duration(i) * time.Second
 		events := []stats.Event{{At: at + 2, Text: fmt.Sprint(i)}, {At: at + 1}} // of two sources
@@ -204,7 +204,7 @@ func TestASnapshotIsBoundedAndKeepsTheNewest(t *testing.T) {
 		}
 	}
 	s := f.Snapshot()
-	if len(s.Points) > MaxPoints || len(s.Recent) != recentPoints || len(s.Events) != recentEvents || s.Placed != seconds {
+	if len(s.Points) > maxPoints || len(s.Recent) != recentPoints || len(s.Events) != recentEvents || s.Placed != seconds {
 		t.Fatalf("%d points, %d recent of %d, %d events", len(s.Points), len(s.Recent), s.Placed, len(s.Events))
 	}
 	if last := s.Recent[recentPoints-1]; last.Acknowledged != seconds-1 || s.Peak != seconds-1 {
