@@ -6,7 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
-// Part tells which part of a bigger run this one is. Parts with one name, and those
+// Part is the place of a run in a bigger one. Parts with one name, and those
 // that were started together, are merged into one result.
 type Part struct {
 	Run     string `json:"run"`             // the name that ties the parts together: --run
@@ -18,7 +18,7 @@ type Part struct {
 	Tags []string `json:"tags,omitempty"` // of the host
 
 	// Roster is who takes part, of parts that were started together: so each part
-	// tells which are missing.
+	// shows which are missing.
 	Roster []Member `json:"roster,omitempty"`
 }
 

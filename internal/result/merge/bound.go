@@ -240,8 +240,8 @@ func mute(hosts []result.HostRow) string {
 	return text
 }
 
-// unwatched tells which brokers nothing is known of, and which hosts were watched for a
-// part of the time only; "" when each was watched.
+// unwatched names brokers that were not watched, and hosts that were watched for a part of
+// the time only; "" when each was watched.
 func unwatched(hosts []result.HostRow) string {
 	parts, blind := blindHosts(hosts)
 	seen, some := len(parts) > 0, len(parts) > 0

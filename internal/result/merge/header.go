@@ -115,7 +115,7 @@ func sharedSettings(lists [][]result.Setting) []result.Setting {
 	return shared
 }
 
-// environment returns where the parts that count ran. clusters tells that it was not one.
+// environment returns where the parts that count ran. clusters reports whether it was more than one.
 func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
 	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock

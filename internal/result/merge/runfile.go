@@ -105,7 +105,7 @@ func (e notALine) Error() string { return "it is not a line of a run file: " + e
 
 func (e notALine) Unwrap() error { return e.error }
 
-// take takes what a line tells that is no window, sample or vitals.
+// take keeps the header, the start and the trailer.
 func (s *runFile) take(text []byte, n int) error {
 	var l result.Line
 	if err := json.Unmarshal(text, &l); err != nil {
@@ -210,7 +210,7 @@ func (s *runFile) process() int {
 // watched reports whether the file is of a machine, and of no load.
 func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
-// group tells which parts belong together. Runs without a part are one group.
+// group returns the run that the part belongs to. Files of no part are one group.
 func (s *runFile) group() group {
 	if p := s.header.Part; p != nil {
 		return group{run: p.Run, epoch: p.Epoch, parts: true}
@@ -328,8 +328,8 @@ func (s *runFile) agreed() *result.Agreed {
 	return s.start.Agreed
 }
 
-// lateAfter is by how much a part may miss the agreed start: its windows are a second
-// long, and what is further off is not measured with the others.
+// lateAfter bounds how far a part may miss the agreed start. Its windows are a second long:
+// one that is further off is not measured with the others.
 const lateAfter = time.Second
 
 // state returns what became of the part.
