@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
 )
@@ -26,12 +27,20 @@ func (d Delivery) Send(s Second) {
 	}
 }
 
-// Close waits until every observer has taken the last second, or until ctx ends.
+// lastSecond is how long observers may take for the last second of a run that was ended by
+// its ctx: what is written after the run comes after what they write.
+const lastSecond = time.Second
+
+// Close waits until every observer has taken the last second, or for lastSecond after ctx
+// ends.
 func (d Delivery) Close(ctx context.Context) {
+	waiting, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastSecond, leave) })()
 	for _, o := range d {
 		select {
 		case <-o.Close():
-		case <-ctx.Done():
+		case <-waiting.Done():
 		}
 	}
 }

@@ -54,7 +54,8 @@ type Request struct {
 
 // Observer follows a run. Observe is called once a second from one goroutine, in order. It
 // must not change what it gets. A slow observer gets merged seconds. It holds up neither the
-// run nor other observers, except that Run waits for it at the end, until its ctx ends.
+// run nor other observers, except that Run waits for it at the end, until a second after its
+// ctx has ended.
 type Observer interface{ Observe(Second) }
 
 // Second is what happened in one second of a run, or in several for a slow observer.

@@ -1,0 +1,34 @@
+package run_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// What is written after a run that was ended must not be mixed with what observers write.
+func TestTheLastSecondOfAnEndedRunIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		never, seen := make(chan struct{}), 0
+		hung := observerFunc(func(run.Second) { <-never })
+		slow := observerFunc(func(run.Second) {
+			time.Sleep(100 * time.Millisecond)
+			seen++
+		})
+		d := run.NewDelivery([]run.Observer{hung, slow})
+		d.Send(run.Second{})
+		synctest.Wait()
+		d.Send(run.Second{})
+		end()
+		from := time.Now()
+		d.Close(ctx)
+		if took := time.Since(from); seen != 2 || took != time.Second {
+			t.Errorf("%d of 2 seconds were seen, and the hung observer was left after %v", seen, took)
+		}
+		close(never)
+	})
+}
