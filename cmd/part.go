@@ -243,7 +243,6 @@ func (p *part) began(stop *stopper, now time.Time) result.Start {
 func (p *part) Observe(s run.Second) {
 	told := cluster.Second{
 		Sample: s.Sample, Stage: int32(s.Snapshot.Stage), Buffered: s.Snapshot.Buffered, InFlight: s.Snapshot.InFlight,
-		ConsumerLag: s.Snapshot.ConsumerLag.Records, BoundBy: s.Snapshot.Verdict,
 	}
 	for i := range s.Windows {
 		told.Windows = append(told.Windows, s.Windows[i].Slim())

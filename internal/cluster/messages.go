@@ -6,7 +6,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -26,13 +25,11 @@ type Job struct {
 
 // Second is what one process tells of one second of a run.
 type Second struct {
-	Windows     []stats.Window  `json:"windows"` // as engine.Sink gets them; on their way to the screen without partitions
-	Sample      host.Sample     `json:"sample"`
-	Stage       int32           `json:"stage"` // a result.Stage
-	Buffered    int64           `json:"buffered_bytes"`
-	InFlight    int             `json:"in_flight"`
-	ConsumerLag int64           `json:"consumer_lag,omitempty"`
-	BoundBy     verdict.Verdict `json:"bound_by"`
+	Windows  []stats.Window `json:"windows"` // as stats.Window.Slim leaves them
+	Sample   host.Sample    `json:"sample"`
+	Stage    int32          `json:"stage"` // a result.Stage
+	Buffered int64          `json:"buffered_bytes"`
+	InFlight int            `json:"in_flight"`
 }
 
 // FromProcess is what a process that makes a load says to its agent: a JSON line on

@@ -11,7 +11,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -261,8 +260,6 @@ func (s *Second) check() error {
 			return err
 		}
 	}
-	s.BoundBy.Limit = verdict.Limit(clean(string(s.BoundBy.Limit), maxText))
-	s.BoundBy.Evidence = clean(s.BoundBy.Evidence, maxText)
 	return nil
 }
 

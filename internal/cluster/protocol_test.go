@@ -10,7 +10,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -149,7 +148,7 @@ func seeds(t testing.TB) (to, from []any) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC)
 	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Errors: map[string]int64{"X\x1b": 1}, Brokers: map[int32]stats.Broker{1: {}}}
 	w.Response.Record(time.Millisecond)
-	second := Second{Windows: []stats.Window{w}, Sample: host.Sample{At: time.Second}, BoundBy: verdict.Verdict{Limit: "nothing"}}
+	second := Second{Windows: []stats.Window{w}, Sample: host.Sample{At: time.Second}}
 	header := result.Header{Schema: result.Schema, RunID: "R", Part: &result.Part{Run: "n", Epoch: "E1", Host: "a", Process: 1}}
 	var o *offer
 	if tt, ok := t.(*testing.T); ok {
@@ -278,7 +277,6 @@ func FuzzFromAgent(f *testing.F) {
 		case m.Part != nil:
 			texts = append(texts, m.Part.Text)
 		case m.Second != nil:
-			texts = append(texts, string(m.Second.Second.BoundBy.Limit), m.Second.Second.BoundBy.Evidence)
 			for _, w := range m.Second.Second.Windows {
 				for code := range w.Errors {
 					texts = append(texts, code)

@@ -4,9 +4,9 @@
 //
 // Each producer of the plan is a shard: one goroutine that asks the plan's pacer
 // when the next record is due, hands all that is due to the driver's worker and
-// sleeps to the next tick. Shards share nothing but when a broker last answered. Every
-// second Run takes what the shards recorded, merges it into a window and gives that to
-// the sinks. Windows begin and end at whole seconds of the load.
+// sleeps to the next tick. Shards that send share only the time of the newest answer and
+// the events of the run. Every second Run takes what the shards recorded, merges it into a
+// window and gives that to the sinks. Windows begin and end at whole seconds of the load.
 //
 // The engine, not the driver, bounds what waits for acknowledgements, as
 // buffer.memory does in Kafka's Java client. So the time that a sender spends
