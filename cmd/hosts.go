@@ -159,15 +159,3 @@ func notice(hosts []run.Host) string {
 	}
 	return fmt.Sprintf("waiting for %s until %s; q: without %s", who, until.Format(time.TimeOnly), them)
 }
-
-// hostStates returns the hosts as the screen takes them.
-func hostStates(hosts []run.Host) []tui.HostState {
-	var states []tui.HostState
-	for _, h := range hosts {
-		states = append(states, tui.HostState{
-			Name: h.Name, Processes: h.Processes, State: h.State, Snapshot: h.Snapshot, Vitals: h.Vitals,
-			Offset: h.Offset, Bound: h.Bound, Seen: h.Seen, Note: h.Note,
-		})
-	}
-	return states
-}

@@ -6,6 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui"
 )
@@ -64,21 +65,21 @@ func (o *output) lineObservers() []run.Observer {
 
 // row writes a row of Kafka's consumer test.
 func (o *output) row(s run.Second) {
-	if w := s.Whole(); !w.Empty() {
+	if w := stats.Whole(s.Windows); !w.Empty() {
 		o.note(o.rows.Interval(&w))
 	}
 }
 
 // perfInterval writes a line of Kafka's producer test.
 func (o *output) perfInterval(s run.Second) {
-	if w := s.Whole(); !w.Empty() {
+	if w := stats.Whole(s.Windows); !w.Empty() {
 		o.note(report.PerfInterval(o.env.Stdout, &w))
 	}
 }
 
 // progress writes a line on stderr. The run goes on when nobody reads it.
 func (o *output) progress(s run.Second) {
-	w, p := s.Whole(), &o.load.Plan
+	w, p := stats.Whole(s.Windows), &o.load.Plan
 	switch {
 	case w.Empty() && s.Snapshot.Stage == result.Draining:
 		o.env.say("waiting for the acknowledgements of %s; %s at most",
@@ -109,6 +110,6 @@ func (j *jsonLines) Observe(s run.Second) {
 // tick returns a second as the screen takes it.
 func tick(s run.Second) tui.Tick {
 	return tui.Tick{
-		Windows: s.Windows, Snapshot: s.Snapshot, Hosts: hostStates(s.Hosts), StartsIn: s.StartsIn, Notice: notice(s.Hosts),
+		Windows: s.Windows, Snapshot: s.Snapshot, Hosts: s.Hosts, StartsIn: s.StartsIn, Notice: notice(s.Hosts),
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // outbox holds what a run's coordinator has not been told. It never fills: seconds that
@@ -55,26 +55,11 @@ func (o *outbox) second(process int, s *Second) {
 	}
 	o.mu.Lock()
 	if waiting := o.seconds[process]; waiting != nil {
-		windows := waiting.Windows
-		for i := range s.Windows {
-			windows = addPhase(windows, s.Windows[i])
-		}
-		s.Windows = windows
+		s.Windows = engine.MergeWindows(waiting.Windows, s.Windows)
 	}
 	o.seconds[process] = s
 	o.mu.Unlock()
 	o.notify()
-}
-
-// addPhase merges a window with the one of its phase.
-func addPhase(windows []stats.Window, w stats.Window) []stats.Window {
-	for i := range windows {
-		if windows[i].Warmup == w.Warmup {
-			windows[i] = stats.Merge(windows[i], w)
-			return windows
-		}
-	}
-	return append(windows, w)
 }
 
 func (o *outbox) watched(v host.Vitals) {

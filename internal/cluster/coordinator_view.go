@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
@@ -105,9 +106,7 @@ const patience = 1500 * time.Millisecond
 func (v *view) rest() []stats.Window {
 	var all []stats.Window
 	for _, second := range slices.Sorted(maps.Keys(v.seconds)) {
-		for _, w := range v.take(second) {
-			all = addPhase(all, w)
-		}
+		all = engine.MergeWindows(all, v.take(second))
 	}
 	return all
 }

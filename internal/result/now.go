@@ -94,7 +94,7 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 			}
 		}
 	}
-	second := whole(windows)
+	second := stats.Whole(windows)
 	first := n.learnLag(&second, lag)
 	n.brokers.happened(second.Events)
 	if second.End <= second.Start {
@@ -104,18 +104,6 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 	n.tail.add(n.slim(&second, first))
 	n.brokers.add(&second)
 	n.listen(&second)
-}
-
-// whole returns all windows of a second as one.
-func whole(windows []stats.Window) stats.Window {
-	if len(windows) == 1 {
-		return windows[0]
-	}
-	var sum stats.Window
-	for i := range windows {
-		sum.Add(&windows[i])
-	}
-	return sum
 }
 
 // learnLag notes the consumer lag, and reports whether it became known in this second.

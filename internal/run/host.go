@@ -11,7 +11,7 @@ import (
 type Host struct {
 	Name      string
 	Processes int              // that make a load; 0: the host is only watched
-	State     string           // lobby, preparing, ready, running, draining, done, away, lost or watching
+	State     string           // lobby, preparing, ready, running, draining, done, away (not heard for seconds), lost (given up) or watching
 	Snapshot  *result.Snapshot // of its processes together; nil: nothing came from them
 	Vitals    *host.Vitals     // the newest; nil: none came
 	Offset    time.Duration    // its clock minus this one

@@ -81,18 +81,6 @@ func (s *Second) Length() time.Duration {
 	return to - from
 }
 
-// Whole returns the windows of all phases as one.
-func (s *Second) Whole() stats.Window {
-	if len(s.Windows) == 1 {
-		return s.Windows[0]
-	}
-	var sum stats.Window
-	for i := range s.Windows {
-		sum.Add(&s.Windows[i])
-	}
-	return sum
-}
-
 // Merge returns the second that spans an older one and s.
 func (s Second) Merge(older Second) Second {
 	s.Windows = engine.MergeWindows(older.Windows, s.Windows)

@@ -125,6 +125,18 @@ func Merge(a, b Window) Window {
 	return w
 }
 
+// Whole returns windows as one. It shares memory with a window that is the only one.
+func Whole(windows []Window) Window {
+	if len(windows) == 1 {
+		return windows[0]
+	}
+	var sum Window
+	for i := range windows {
+		sum.Add(&windows[i])
+	}
+	return sum
+}
+
 // IsZero reports whether the window holds nothing at all and has no place in time.
 func (w *Window) IsZero() bool {
 	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Oldest == 0 && w.Empty()

@@ -8,6 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -62,7 +63,7 @@ func producers() []cannedHost {
 func (c *canned) hostTick(second int) Tick {
 	start := time.Duration(second) * time.Second
 	var whole stats.Window
-	var hosts []HostState
+	var hosts []run.Host
 	for i := range c.hosts {
 		s, w := c.hostState(&c.hosts[i], second)
 		whole.Add(&w)
@@ -80,9 +81,9 @@ func (c *canned) hostTick(second int) Tick {
 	return t
 }
 
-func (c *canned) hostState(h *cannedHost, second int) (HostState, stats.Window) {
+func (c *canned) hostState(h *cannedHost, second int) (run.Host, stats.Window) {
 	var w stats.Window
-	s := HostState{
+	s := run.Host{
 		Name: h.Name, Processes: h.Processes, State: hostRunning, Offset: h.offset, Bound: h.bound,
 		Seen: 200 * time.Millisecond, Vitals: c.vitals(h, second),
 	}

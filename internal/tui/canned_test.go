@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -130,7 +131,7 @@ func (f *feeder) told(g given) Tick {
 	t := f.tick(g.State, g.Windows...)
 	t.Snapshot.Verdict, t.Notice, t.StartsIn = g.Verdict, g.Notice, g.StartsIn
 	for _, h := range g.Hosts {
-		t.Hosts = append(t.Hosts, HostState{
+		t.Hosts = append(t.Hosts, run.Host{
 			Name: h.Name, Processes: h.Processes, State: h.State, Note: h.Note, Snapshot: f.host(h.Name, h.Window),
 		})
 	}

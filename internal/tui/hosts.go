@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 // hostData is what is known about one host of many.
 type hostData struct {
-	HostState         // the latest
+	run.Host          // the latest
 	name, note string // bounded
 	short      string // the name in at most longestHost cells
 	share      float64
@@ -31,16 +32,16 @@ const (
 	hostLost      = "lost"
 )
 
-func newHost(run *Header, host HostHeader) *hostData {
+func newHost(all *Header, host HostHeader) *hostData {
 	h := &hostData{
-		HostState: HostState{Name: host.Name, Processes: host.Processes, State: hostLobby},
-		name:      bounded(host.Name), share: host.Share,
+		Host: run.Host{Name: host.Name, Processes: host.Processes, State: hostLobby},
+		name: bounded(host.Name), share: host.Share,
 	}
 	share := host.Share
 	if share == 0 {
-		share = 1 / float64(max(run.loaders(), 1))
+		share = 1 / float64(max(all.loaders(), 1))
 	}
-	h.own = newData(Header{Command: run.Command, Topic: run.Topic, Group: run.Group, TargetRate: run.TargetRate * share})
+	h.own = newData(Header{Command: all.Command, Topic: all.Topic, Group: all.Group, TargetRate: all.TargetRate * share})
 	h.own.lean, h.own.silent = true, forever
 	return h
 }
@@ -101,8 +102,8 @@ func (d *data) observeHosts(t *Tick) {
 }
 
 // observe takes in the state of the host, and the snapshot of its processes.
-func (h *hostData) observe(now HostState, stage result.Stage) {
-	h.HostState, h.note = now, bounded(now.Note)
+func (h *hostData) observe(now run.Host, stage result.Stage) {
+	h.Host, h.note = now, bounded(now.Note)
 	if v := now.Vitals; v != nil && v.Cores > 0 {
 		h.cpu[h.samples%recentTicks] = v.CPU / v.Cores
 		h.samples++

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -117,7 +118,7 @@ func TestAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
 			t.Errorf("after %d silent ticks there is a rate: %v, want %v", i, told, want)
 		}
 		w := second(20+i, 100)
-		s.observe(Tick{Snapshot: s.Snapshot, Windows: []stats.Window{w}, Hosts: []HostState{{Name: "b", State: "running"}}})
+		s.observe(Tick{Snapshot: s.Snapshot, Windows: []stats.Window{w}, Hosts: []run.Host{{Name: "b", State: "running"}}})
 	}
 }
 

@@ -28,8 +28,8 @@ func callable(t *testing.T) (Model, *calls) {
 	return send(m, tea.WindowSizeMsg{Width: 120, Height: 36}), c
 }
 
-// run is Update with its command.
-func run(t *testing.T, m Model, msg tea.Msg) (next Model, cmd tea.Cmd) {
+// updated is the model after a message, with its command.
+func updated(t *testing.T, m Model, msg tea.Msg) (next Model, cmd tea.Cmd) {
 	t.Helper()
 	n, cmd := m.Update(msg)
 	return n.(Model), cmd
@@ -38,7 +38,7 @@ func run(t *testing.T, m Model, msg tea.Msg) (next Model, cmd tea.Cmd) {
 func TestTheFirstQuitStopsTheLoadAndSaysWhatItWaitsFor(t *testing.T) {
 	for key, want := range map[string]calls{"q": {stop: 1}, "ctrl+c": {interrupt: 1}} {
 		m, c := callable(t)
-		m, cmd := run(t, m, press(key))
+		m, cmd := updated(t, m, press(key))
 		if msg := cmd(); msg != nil || *c != want {
 			t.Errorf("%s: message %v, calls %+v", key, msg, *c)
 		}
@@ -53,9 +53,9 @@ func TestTheFirstQuitStopsTheLoadAndSaysWhatItWaitsFor(t *testing.T) {
 
 func TestTheSecondQuitAborts(t *testing.T) {
 	m, c := callable(t)
-	m, cmd := run(t, m, press("q"))
+	m, cmd := updated(t, m, press("q"))
 	cmd()
-	_, cmd = run(t, m, press("ctrl+c"))
+	_, cmd = updated(t, m, press("ctrl+c"))
 	if cmd == nil {
 		t.Fatal("no command")
 	}
@@ -70,7 +70,7 @@ func TestTheSecondQuitAborts(t *testing.T) {
 func TestQuitLeavesARunThatIsOver(t *testing.T) {
 	m, c := callable(t)
 	m = send(m, Tick{Snapshot: result.Snapshot{Live: result.Live{Stage: result.Finished}}})
-	_, cmd := run(t, m, press("q"))
+	_, cmd := updated(t, m, press("q"))
 	if _, quit := cmd().(tea.QuitMsg); !quit || *c != (calls{}) {
 		t.Errorf("calls %+v", *c)
 	}

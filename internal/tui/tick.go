@@ -3,8 +3,8 @@ package tui
 import (
 	"time"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -73,25 +73,7 @@ type Tick struct {
 	Notice string
 
 	// Hosts are those of a run on many hosts; one that is not among them is as it was.
-	Hosts []HostState
+	Hosts []run.Host
 	// StartsIn is the time until all hosts begin, once that is agreed; 0: it is not.
 	StartsIn time.Duration
-}
-
-// HostState is the state of one host.
-type HostState struct {
-	Name      string
-	Processes int // as in HostHeader
-
-	// State is one of lobby, preparing, ready, running, draining, done, away (not
-	// heard for seconds), lost (given up) and watching.
-	State string
-
-	Snapshot *result.Snapshot // of its processes together; nil: it makes no load, or reported nothing so far
-	Vitals   *host.Vitals     // nil: not known
-
-	Offset time.Duration // its clock minus the coordinator's
-	Bound  time.Duration // by which that may be wrong; 0: nobody compared them
-	Seen   time.Duration // since it was last heard
-	Note   string        // for people
 }
