@@ -8,8 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Driver makes the workers that carry the load. The kafka package has the real
-// ones.
+// Driver makes the workers that carry the load.
 type Driver interface {
 	// Open makes the worker of one shard, ready to take records at once. What the worker
 	// knows beside the outcomes of its ops, such as the requests and batches of each broker,
@@ -56,22 +55,22 @@ type ReadDriver interface {
 	// Elsewhere grows while other processes read partitions of the same groups, as far
 	// as it is known. Any goroutine may ask.
 	Elsewhere() int64
-	// Readings returns what was read of the stamped records, one reading for each group. It
-	// is called when the load is over, of a plan with Verify. The error says which logs are
-	// not known: the records there count as unchecked.
-	Readings(ctx context.Context) ([]*ledger.Reader, error)
+	// Readers returns the stamped records that were read, for each group. It is called when
+	// the load is over, of a plan with Verify. The error names the logs that are not known:
+	// their records count as unchecked.
+	Readers(ctx context.Context) ([]*ledger.Reader, error)
 }
 
 // Reader reads the records of one shard. Its methods are called one after the other.
 type Reader interface {
-	// Read waits for records, at most until ctx ends and, if patience is not 0, for so
-	// long; it tells the shard when they are there (Shard.Working), and counts them in
-	// it: at most limit. It returns how many. An error means that there is no going on.
-	// ctx is the same each time: it ends with that of the run, or when reading is over.
+	// Read waits for records until ctx ends, or for patience if that is not 0. It reports
+	// to the shard when they have arrived (Shard.Working), counts at most limit of them in
+	// it, and returns their number. After an error, nothing can be read any more. ctx is
+	// the same each time: it ends with that of the run, or when reading is over.
 	Read(ctx context.Context, limit int, patience time.Duration) (int, error)
-	// Flush returns when whatever else is on its way, commits say, has its outcome, which
-	// it counts. The ctx of Read has ended; what has no outcome soon after, or when ctx
-	// ends, which is that of the run, is given up.
+	// Flush waits for commits that are on their way, and counts their outcomes. The ctx of
+	// Read has ended. Commits without an outcome soon after, or when ctx ends, are given
+	// up. ctx is that of the run.
 	Flush(ctx context.Context)
 	// Close frees the reader.
 	Close() error
@@ -84,15 +83,15 @@ type Drivers struct {
 	Read ReadDriver
 }
 
-// Source tells of what happens beside the load, of the cluster's state say. Its
+// Source finds events and states beside the load, of the cluster for instance. Its
 // windows hold no records.
 type Source interface {
 	// Start begins to look, until ctx ends. now is the time since the start of the
 	// run.
 	Start(ctx context.Context, now func() time.Duration)
-	// Take hands over what was found since the last call. It must not wait.
+	// Take returns the findings since the last call. It must not wait.
 	Take() stats.Window
-	// Wait returns when nothing of it runs any more, after ctx has ended.
+	// Wait waits until all goroutines of the source have ended. ctx has ended before.
 	Wait()
 }
 

@@ -7,9 +7,8 @@ import (
 )
 
 // Op is some records on their way together: due at one time, handed to a worker at
-// another, with one outcome. How many those are at most is for the worker to say; all
-// have the phase of the first. Ops are reused; a worker may keep what it needs for one in
-// State.
+// another, with one outcome. Worker.OpRecords bounds their number. All have the phase of
+// the first. Ops are reused, and a worker may keep its own data for one in State.
 type Op struct {
 	Index   int64         // the first record's number in its shard, from 0
 	Records int           // 1 or more

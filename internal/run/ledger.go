@@ -73,7 +73,7 @@ func (m *maker) account(ctx context.Context) (*ledger.Verdict, error) {
 	if !m.Plan.Reads() || !m.Plan.Verify {
 		return nil, err
 	}
-	readings, unknown := m.clients.Read.Readings(ctx)
+	readings, unknown := m.clients.Read.Readers(ctx)
 	if unknown != nil {
 		m.Notify(Notice{Kind: LogsUnknown, Text: "what the logs of some partitions hold is not known, so their records count as unchecked: " + strings.Join(reasons(unknown), "; ")})
 	}

@@ -22,7 +22,7 @@ const (
 	LogsUnknown   // the logs of some partitions cannot be read, so their records are unchecked
 	LedgerWritten // and where
 	HostsChosen   // for a run on many hosts
-	HostTrouble   // of one of them, or something else that a run on many has to say
+	HostTrouble   // a problem of a host, or of a run on many hosts
 	CommandOutput // a line that a command beside the load has written
 )
 

@@ -46,7 +46,7 @@ type maker struct {
 	clients Clients
 	header  result.Header
 	book    *ledger.Book // nil: no record is accounted for
-	feed    *feed
+	sink    *sink
 }
 
 func (m *maker) setDefaults() {
@@ -88,11 +88,11 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 			return engine.End{}, err
 		}
 	}
-	if m.feed, err = m.newFeed(observers); err != nil {
+	if m.sink, err = m.newSink(observers); err != nil {
 		return engine.End{}, err
 	}
-	defer m.feed.observers.Close(ctx)
-	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(), m.feed)
+	defer m.sink.observers.Close(ctx)
+	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(), m.sink)
 }
 
 // options completes the limits of the clients with what is the run's.
@@ -100,7 +100,7 @@ func (m *maker) options() engine.Options {
 	o := m.clients.Limits
 	o.Stop, o.Status = m.Stop, m.Status
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
-	o.Started = func() { m.feed.begin(m.start()) }
+	o.Started = func() { m.sink.begin(m.start()) }
 	if m.Ready != nil {
 		o.Ready = func(ctx context.Context) error { return m.Ready(ctx, m.header) }
 	}
@@ -140,7 +140,7 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 	trailer := trailerOf(end)
 	var err error
 	trailer.Verify, err = m.account(ctx)
-	res, fileErr := m.feed.finish(trailer)
+	res, fileErr := m.sink.finish(trailer)
 	if m.File != nil {
 		m.File.kept = true
 	}

@@ -208,7 +208,7 @@ func (s *scene) verdict(d *Consumer, b *ledger.Book) ledger.Verdict {
 	if b == nil {
 		return ledger.Verdict{}
 	}
-	readings, err := d.Readings(s.Context())
+	readings, err := d.Readers(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, d := read(t, c, reading(tc.change), b)
-			readings, err := d.Readings(t.Context())
+			readings, err := d.Readers(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +251,7 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 	b := book(d)
 	b.Lanes = append(b.Lanes, ledger.Lane{Producer: 7, Issued: 3, Acknowledged: ledger.Ranges{{From: 0, To: 3}}, LastOffset: 13})
 	_, _, reader := read(t, c, reading(nil), b)
-	readings, err := reader.Readings(t.Context())
+	readings, err := reader.Readers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 				t.Errorf("%d acknowledged, %d consumed, %d timed, end %q; want %d each", sum.w.Acknowledged, sum.w.Consumed, sum.w.EndToEnd.Count(), end.ReadEnd, tc.want)
 			}
 			b.Lanes = send.Lanes()
-			readings, err := reader.Readings(t.Context())
+			readings, err := reader.Readers(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

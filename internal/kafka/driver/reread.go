@@ -41,11 +41,11 @@ type portion struct {
 	leader int32 // epoch of the leader at the begin of reading again; -1: it was not read again
 }
 
-// Readings returns the records read for verification, one reading for each group. Call it after
+// Readers returns the records read for verification, for each group. Call it after
 // the run. Partitions whose logs were truncated below a reader's position are read again, until
 // ctx ends. An error names partitions whose logs are unknown: there no record counts as read, and
 // records that were not reached count as unchecked.
-func (d *Consumer) Readings(ctx context.Context) ([]*ledger.Reader, error) {
+func (d *Consumer) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	var all []portion
 	for g := range d.books {
 		for number := range int32(d.layout.Count) {

@@ -222,7 +222,7 @@ func TestWhatCannotBeReadAgainIsNotCalledRead(t *testing.T) {
 	e.elect()
 	e.write(10)
 	e.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: -1})
-	readings, err := d.Readings(t.Context())
+	readings, err := d.Readers(t.Context())
 	if v := e.book().Verify(readings...); err == nil || v.AcknowledgedRead != 0 || v.Unchecked != 110 {
 		t.Errorf("error %v, verdict %+v, want all 110 unchecked", err, v)
 	}
@@ -236,7 +236,7 @@ func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetForLeaderEpoch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	readings, err := d.Readings(t.Context())
+	readings, err := d.Readers(t.Context())
 	if v := b.Verify(readings...); err == nil || v.AcknowledgedRead != 0 || v.Unchecked != 100 || v.Unconfirmed != 100 {
 		t.Errorf("error %v, verdict %+v, want 100 unconfirmed", err, v)
 	}
@@ -253,7 +253,7 @@ func TestAPartitionWithoutLeaderIsUncheckedAndTheOthersAreNot(t *testing.T) {
 	s.fake.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.OffsetForLeaderEpoch}, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: -1,
 	})
-	readings, err := d.Readings(t.Context())
+	readings, err := d.Readers(t.Context())
 	v := b.Verify(readings...)
 	if err == nil || v.Unconfirmed == 0 || v.Unchecked != v.Unconfirmed || v.AcknowledgedRead != 3000-v.Unchecked || v.AcknowledgedRead == 0 {
 		t.Errorf("error %v, verdict %+v, want what is in partition 1 unconfirmed, and the rest read", err, v)
