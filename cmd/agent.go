@@ -166,9 +166,9 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	}
 	tree := host.System()
 	if role == "" {
-		role = roleClient
+		role = cluster.RoleClient
 		if watch.IsBroker(tree) {
-			role = roleBroker
+			role = cluster.RoleBroker
 		}
 	}
 	if err := plan.CheckName(name); err != nil {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/run"
 )
 
 // FuzzOrder reads what an agent may say to a process. Whatever comes, it is an order of
@@ -92,60 +90,6 @@ func TestAUnitHasTheWordsOfTheCommandLine(t *testing.T) {
 	} {
 		if got := quoteUnit(r.word); got != r.want {
 			t.Errorf("%s: %s, want %s", r.name, got, r.want)
-		}
-	}
-}
-
-func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
-	silent := errors.New("vm15 (10.0.0.5:7946): it did not answer")
-	peer := func(name, role string, err error, tags ...string) cluster.Peer {
-		p := cluster.Peer{Err: err}
-		p.Name, p.Role, p.Tags = name, role, tags
-		return p
-	}
-	among := []cluster.Peer{
-		peer("vm16", "client", nil, "fast"), peer("vm14", "client", nil), peer("kafka1", "broker", nil, "fast"), peer("vm15", "client", silent, "slow"),
-	}
-	for _, r := range []struct {
-		name  string
-		words []string
-		want  []string
-		err   string
-	}{
-		{"by name", []string{"vm14"}, []string{"vm14"}, ""},
-		{"once, in the order of names", []string{"vm16", "vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
-		{"by a tag, which a broker's host may have", []string{"fast"}, []string{"kafka1", "vm16"}, ""},
-		{"brokers", []string{"brokers"}, []string{"kafka1"}, ""},
-		{"all are all but brokers, and one does not answer", []string{"all"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
-		{"a tag of one that does not answer", []string{"slow"}, []string{"vm15"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
-		{"one that does not answer and is not meant", []string{"vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
-		{"nobody", []string{"vm17"}, nil, "--on vm17: no agent has that name, tag or role; did you mean vm14?"},
-	} {
-		got, err := choose("on", r.words, among)
-		var names []string
-		for _, p := range got {
-			names = append(names, p.Name)
-		}
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
-		if !slices.Equal(names, r.want) || text != r.err {
-			t.Errorf("%s: %q, %q, want %q, %q", r.name, names, text, r.want, r.err)
-		}
-	}
-}
-
-func TestWhoIsThereIsToldWhenNobodyIsMeant(t *testing.T) {
-	broker := cluster.Peer{}
-	broker.Name, broker.Role, broker.Tags = "kafka1", "broker", []string{"fast"}
-	for word, want := range map[string]string{
-		"clients": "--on clients: no agent has that name, tag or role; there are kafka1 (broker; tags fast)",
-		"all":     "--on all: no agent has that name, tag or role; all leaves out the hosts of brokers, which have to be named; there are kafka1 (broker; tags fast)",
-		"broker":  "--on broker: no agent has that name, tag or role; did you mean brokers?",
-	} {
-		if _, err := choose("on", []string{word}, []cluster.Peer{broker}); err == nil || err.Error() != want {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
@@ -224,28 +168,6 @@ func TestAProcessWhoseAgentIsGoneEndsWhenItsTimeIsUp(t *testing.T) {
 	}
 }
 
-func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
-	at := func(name, addr string) cluster.Peer {
-		p := cluster.Peer{Addr: addr}
-		p.Name, p.Role = name, roleClient
-		return p
-	}
-	among := []cluster.Peer{at("vm1", "10.0.0.1:7946"), at("vm1", "10.0.0.2:7946"), at("vm2", "10.0.0.3:7946")}
-	on, err := choose("on", []string{"vm1", "all", "vm1"}, among)
-	if err != nil || len(on) != 3 {
-		t.Fatalf("chosen are %+v, %v", on, err)
-	}
-	o := cluster.Order{Run: "r", Epoch: "e", Processes: 1, Load: on}
-	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
-	if err := o.Check(); err == nil || err.Error() != want {
-		t.Errorf("the order: %v, want %q", err, want)
-	}
-	o.Load, o.Watch = on[:1], on[2:]
-	if err := o.Check(); err != nil {
-		t.Errorf("one of them: %v", err)
-	}
-}
-
 func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {
 	env := &Env{HomeDir: "/home/kt", Getenv: func(string) string { return "" }}
 	one, shared, err := agentDirs(env, "", "vm1")
@@ -272,32 +194,5 @@ func TestAProcessThatIsLostCountsInTheNumberOfParts(t *testing.T) {
 	o.Ended["vm2"] = []cluster.Ended{{}, {Code: exitNotValid, Text: "late"}}
 	if err := judgeHosts(&res, &o); exitCode(err) != exitNotValid || err.Error() != "vm2: late" {
 		t.Errorf("with a worse one it ends with %v", err)
-	}
-}
-
-func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
-	until := time.Date(2026, 1, 1, 1, 32, 3, 0, time.UTC)
-	waits := func(hosts ...string) (list []run.Host) {
-		list = []run.Host{{Name: "vm14"}}
-		for _, h := range hosts {
-			list = append(list, run.Host{Name: h, Until: until})
-		}
-		return list
-	}
-	for i, step := range []struct {
-		hosts []run.Host
-		want  string
-	}{
-		{waits(), ""},
-		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"},
-		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"}, // for as long as it is so
-		{waits("vm16", "vm17"), "waiting for vm16 and vm17 until 01:32:03; q: without them"},
-		{waits("vm16", "vm17", "vm18"), "waiting for vm16 and 2 others until 01:32:03; q: without them"},
-		{waits("vm17"), "waiting for vm17 until 01:32:03; q: without it"},
-		{waits(), ""},
-	} {
-		if got := notice(step.hosts); got != step.want {
-			t.Errorf("tick %d: %q, want %q", i, got, step.want)
-		}
 	}
 }

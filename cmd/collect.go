@@ -108,7 +108,7 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	if err != nil {
 		return nil, err
 	}
-	dir, remove, err := scratch(m.env)
+	dir, remove, err := cluster.Scratch(m.env.stateDir(), m.env.Now())
 	if err != nil {
 		return nil, err
 	}

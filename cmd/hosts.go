@@ -34,15 +34,12 @@ func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.Load, err = choose("on", l.Hosts.On, found); err != nil {
+	if err := h.Choose(l.Hosts.On, l.Hosts.Watch, found); err != nil {
 		return nil, nil, usageError(err)
 	}
 	if n := l.Hosts.Hosts; n > 0 && n != len(h.Load) {
 		return nil, nil, usageError(fmt.Errorf("--hosts %d: --on %s is %d now (%s): kt peers tells who is there, and an agent that was just started may take seconds to join",
-			n, strings.Join(l.Hosts.On, ","), len(h.Load), strings.Join(namesOf(h.Load), ", ")))
-	}
-	if h.Watch, err = watched(env, l.Hosts.Watch, found, h.Load); err != nil {
-		return nil, nil, usageError(err)
+			n, strings.Join(l.Hosts.On, ","), len(h.Load), cluster.Names(h.Load)))
 	}
 	if shown, err = l.divide(h); err != nil {
 		return nil, nil, usageError(err)
@@ -83,32 +80,6 @@ func travelling(properties map[string]plan.Given, known func(name string) bool) 
 	out := maps.Clone(properties)
 	maps.DeleteFunc(out, func(name string, _ plan.Given) bool { return name == "bootstrap.servers" || !known(name) })
 	return out
-}
-
-// watched returns the hosts that make no load: those of brokers, unless the user says
-// otherwise.
-func watched(env *Env, words []string, found, on []cluster.Peer) ([]cluster.Peer, error) {
-	if slices.Equal(words, []string{"none"}) {
-		return nil, nil
-	}
-	chosen, err := choose("watch", words, found)
-	for _, p := range found {
-		switch {
-		case len(words) > 0 || p.Role != roleBroker:
-		case p.Err != nil:
-			env.say("%s is not watched: %v", p.Name, p.Err)
-		default:
-			chosen = append(chosen, p)
-		}
-	}
-	return slices.DeleteFunc(chosen, func(p cluster.Peer) bool { return isAmong(on, &p) }), err
-}
-
-func namesOf(peers []cluster.Peer) (names []string) {
-	for _, p := range peers {
-		names = append(names, p.Name)
-	}
-	return names
 }
 
 // judgeHosts returns the worst error of a process, of a run that shows nothing itself: a

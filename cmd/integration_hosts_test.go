@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -216,9 +217,9 @@ func TestALoadOnManyHosts(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, 78, "h1", "h2", "h3")
 	for _, host := range []string{"b1", "h1", "h2", "h3"} {
-		role := roleClient
+		role := cluster.RoleClient
 		if host == "b1" {
-			role = roleBroker
+			role = cluster.RoleBroker
 		}
 		h.agent(host, role)
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/input"
@@ -122,7 +123,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		if err != nil {
 			return err
 		}
-		dir, remove, err := scratch(env)
+		dir, remove, err := cluster.Scratch(env.stateDir(), env.Now())
 		if err != nil {
 			return err
 		}

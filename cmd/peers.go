@@ -6,7 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -71,4 +74,41 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 		err = fmt.Errorf("%d of %s could not be asked: the rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, theme.Plural(len(rows), "agent", "agents"))
 	}
 	return err
+}
+
+// client talks to agents.
+func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
+	key, err := readKey(a.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster.Client{
+		Key: key, Version: buildVersion().String(), Now: e.Now,
+		Log: func(text string) { e.say("%s", text) },
+	}, nil
+}
+
+// readKey is nil when no file is named: agents on this host may need none.
+func readKey(path string) (*wire.Key, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	key, err := wire.ReadKey(f)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
+	}
+	return &key, nil
+}
+
+// peers asks the agents that are meant who they are.
+func peers(ctx context.Context, c *cluster.Client, a *config.Agents) ([]cluster.Peer, error) {
+	if len(a.Peers) > 0 {
+		return c.Peers(ctx, a.Peers, false)
+	}
+	return c.Peers(ctx, a.Join, true)
 }

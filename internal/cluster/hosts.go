@@ -106,17 +106,18 @@ func headerOf(o *Order, r *run.Request) result.Header {
 
 // hosts names the hosts of an order.
 func (o *Order) hosts() string {
-	s := theme.Plural(len(o.Load), "host", "hosts") + ": " + namesOf(o.Load)
+	s := theme.Plural(len(o.Load), "host", "hosts") + ": " + Names(o.Load)
 	if o.Processes > 1 {
 		s += fmt.Sprintf(" (%d processes each)", o.Processes)
 	}
 	if len(o.Watch) > 0 {
-		s += "; watching " + namesOf(o.Watch)
+		s += "; watching " + Names(o.Watch)
 	}
 	return s
 }
 
-func namesOf(peers []Peer) string {
+// Names returns the names of peers, for people.
+func Names(peers []Peer) string {
 	var names []string
 	for _, p := range peers {
 		names = append(names, p.Name)

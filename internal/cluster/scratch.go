@@ -1,31 +1,31 @@
-package cmd
+package cluster
 
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// scratchPattern names folders for what is fetched from other hosts.
-const scratchPattern = "collect-*"
+// scratchPrefix begins the names of folders for what is fetched from other hosts.
+const scratchPrefix = "collect-"
 
 // staleScratch is how old a folder is that a kt has left that was killed. One that is used is
 // claimed, but for file systems without locks and the moment after it was made.
 const staleScratch = 7 * 24 * time.Hour
 
-// scratch makes a folder for what is fetched, beside the run files: what is fetched may be
-// too much for a temporary file system in memory.
-func scratch(env *Env) (dir string, remove func(), err error) {
-	base := env.stateDir()
+// Scratch makes a folder for fetched files: in base, beside the run files, for they may be too
+// much for a temporary file system in memory. If base is "", it is in that.
+func Scratch(base string, now time.Time) (dir string, remove func(), err error) {
 	if base != "" {
 		if err := os.MkdirAll(base, 0o755); err != nil {
 			return "", nil, err
 		}
-		dropStaleScratch(base, env.Now())
+		dropStaleScratch(base, now)
 	}
-	dir, err = os.MkdirTemp(base, scratchPattern)
+	dir, err = os.MkdirTemp(base, scratchPrefix+"*")
 	if err != nil {
 		return "", nil, err
 	}
@@ -42,14 +42,18 @@ func scratch(env *Env) (dir string, remove func(), err error) {
 
 // dropStaleScratch removes what killed kts have left. What was in it is on the hosts still.
 func dropStaleScratch(base string, now time.Time) {
-	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(base), scratchPattern)) // the pattern is right
-	for _, dir := range dirs {
+	entries, _ := os.ReadDir(base) // what cannot be listed stays
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) {
+			continue
+		}
+		dir := filepath.Join(base, e.Name())
 		f, err := os.Open(dir)
 		if err != nil {
 			continue
 		}
 		info, err := f.Stat()
-		if err == nil && info.IsDir() && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
+		if err == nil && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
 			_ = os.RemoveAll(dir) // the next one tries again
 		}
 		_ = f.Close() // it was only looked at

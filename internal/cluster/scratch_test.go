@@ -1,4 +1,4 @@
-package cmd
+package cluster
 
 import (
 	"os"
@@ -12,10 +12,6 @@ import (
 
 func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
 	state, now := t.TempDir(), time.Now()
-	env := &Env{
-		Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] },
-		Now:    func() time.Time { return now },
-	}
 	at := func(name string) string { return filepath.Join(state, "kt", name) }
 	for _, name := range []string{"collect-stale", "collect-used", "collect-new", "runs"} {
 		if err := os.MkdirAll(filepath.Join(at(name), "x"), 0o700); err != nil {
@@ -35,7 +31,7 @@ func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
 	defer f.Close()
 	result.Claim(f)
 
-	dir, remove, err := scratch(env)
+	dir, remove, err := Scratch(filepath.Join(state, "kt"), now)
 	if err != nil {
 		t.Fatal(err)
 	}

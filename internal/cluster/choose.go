@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// Choose picks the hosts that make a load, and those that are only watched: the hosts of
+// brokers, unless watch names others or "none".
+func (h *Hosts) Choose(on, watch []string, found []Peer) (err error) {
+	if h.Load, err = choose("on", on, found); err != nil || slices.Equal(watch, []string{"none"}) {
+		return err
+	}
+	h.Watch, err = choose("watch", watch, found)
+	for _, p := range found {
+		switch {
+		case len(watch) > 0 || p.Role != RoleBroker:
+		case p.Err != nil:
+			h.Client.Log(fmt.Sprintf("%s is not watched: %v", p.Name, p.Err))
+		default:
+			h.Watch = append(h.Watch, p)
+		}
+	}
+	h.Watch = slices.DeleteFunc(h.Watch, func(p Peer) bool { return isAmong(h.Load, &p) })
+	return err
+}
+
+// choose picks the peers that names, tags or "all" mean. all leaves out hosts of
+// brokers: a load there would disturb what it measures.
+func choose(flag string, words []string, among []Peer) ([]Peer, error) {
+	var chosen []Peer
+	var errs []error
+	for _, word := range words {
+		found := slices.Collect(func(yield func(Peer) bool) {
+			for _, p := range among {
+				if p.meant(word) && !yield(p) {
+					return
+				}
+			}
+		})
+		if len(found) == 0 {
+			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name, tag or role%s", flag, word, nobody(word, among)))
+		}
+		for _, p := range found {
+			if !isAmong(chosen, &p) {
+				chosen = append(chosen, p)
+			}
+		}
+	}
+	for _, p := range chosen {
+		if p.Err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, p.Err)) // which names it
+		}
+	}
+	slices.SortFunc(chosen, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
+	return chosen, errors.Join(errs...)
+}
+
+// isAmong reports whether an agent is among others. Two of one name are two: which of them is
+// meant, nobody knows.
+func isAmong(peers []Peer, p *Peer) bool {
+	return slices.ContainsFunc(peers, func(o Peer) bool { return o.Name == p.Name && o.Addr == p.Addr })
+}
+
+func (p *Peer) meant(word string) bool {
+	return word == p.Name || slices.Contains(p.Tags, word) || word == "all" && p.Role != RoleBroker ||
+		word == RoleClient+"s" && p.Role == RoleClient || word == RoleBroker+"s" && p.Role == RoleBroker
+}
+
+// The roles of hosts. Their plurals mean all hosts that have them.
+const (
+	RoleClient = "client"
+	RoleBroker = "broker"
+)
+
+// nobody tells which agents there are, and which of their names, tags and roles is near.
+func nobody(word string, among []Peer) string {
+	if len(among) == 0 {
+		return ": there is no agent at all"
+	}
+	var words, there []string
+	for _, p := range among {
+		words = append(append(words, p.Name), p.Tags...)
+		if p.Role != "" {
+			words = append(words, p.Role+"s")
+		}
+		there = append(there, p.described())
+	}
+	slices.Sort(words)
+	text := "; there are " + strings.Join(there, ", ")
+	switch near := suggest.Nearest(word, slices.Compact(words)); {
+	case word == "all":
+		return "; all leaves out the hosts of brokers, which have to be named" + text
+	case near != "" && word != RoleClient+"s" && word != RoleBroker+"s":
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return text
+}
+
+// described returns an agent with its role and tags.
+func (p *Peer) described() string {
+	what := p.Role
+	if what == "" {
+		what = "does not answer"
+	}
+	if len(p.Tags) > 0 {
+		what += "; tags " + strings.Join(p.Tags, " ")
+	}
+	return fmt.Sprintf("%s (%s)", p.Name, what)
+}
