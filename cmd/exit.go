@@ -1,6 +1,15 @@
 package cmd
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+)
 
 // The exit codes of every command.
 const (
@@ -58,11 +67,60 @@ func usageError(err error) error { return &exitError{exitUsage, err} }
 // exitCode returns the exit code for what a command returned.
 func exitCode(err error) int {
 	var e *exitError
+	var f *run.Fault
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &e):
 		return e.code
+	case errors.As(err, &f) && f.Kind == run.Lost:
+		return exitLost
+	case errors.As(err, &f) && f.Kind == run.NotValid:
+		return exitNotValid
 	}
 	return exitFailed
+}
+
+// judge returns the error of a result, nil for exit code 0. signalled is the code of the signal
+// that ended the run, or exitOK. The output perf-test has a line about a run that waited in
+// vain, and Kafka's tool ends with 0 then.
+func judge(res *result.Result, signalled int, output string) error {
+	if signalled != exitOK && !res.Lost() {
+		return &exitError{code: signalled}
+	}
+	return run.Judge(res, output == "perf-test")
+}
+
+// worse returns the error to end with. judged is of the result, err of what went wrong beside
+// it. Both have their lines, and err has the exit code unless records are lost.
+func worse(judged, err error) error {
+	if err == nil {
+		return judged
+	}
+	code := exitCode(err)
+	if exitCode(judged) == exitLost {
+		code = exitLost
+	}
+	return &exitError{code, errors.Join(judged, err)}
+}
+
+// judgeHosts returns the worst error of a process, of a run that shows nothing itself: a
+// reader that waited in vain for instance. Of a process that is lost it has the number, since
+// the reason was a notice. A signal to a process over there is none to this one.
+func judgeHosts(res *result.Result, o *cluster.Outcome) error {
+	var worst *exitError
+	for _, name := range slices.Sorted(maps.Keys(o.Ended)) {
+		for _, d := range o.Ended[name] {
+			if d.Code != exitOK && d.Code < exitHungUp && (worst == nil || d.Code > worst.code) {
+				worst = &exitError{d.Code, fmt.Errorf("%s: %s", name, d.Text)}
+				if o.IsLost(name, d.Text) {
+					worst.err = apart(res)
+				}
+			}
+		}
+	}
+	if worst == nil {
+		return apart(res)
+	}
+	return worst
 }

@@ -19,12 +19,15 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui"
 )
 
 // load is a run that was asked for, with everything that can be known of it before a
@@ -146,7 +149,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		return runError(err)
 	}
 	err = errors.Join(err, out.write(res, file.Path()))
-	judged := judge(res, stop.code(), l.Output)
+	judged := judge(&res, stop.code(), l.Output)
 	if judged == nil {
 		judged = over(&res)
 	}
@@ -267,4 +270,70 @@ func printSettings(b *strings.Builder, client string, settings []result.Setting)
 // printRow writes one line, whatever the values hold.
 func printRow(b *strings.Builder, format string, args ...any) {
 	b.WriteString(theme.Clean(fmt.Sprintf(format, args...)) + "\n")
+}
+
+// leaveHosts is how long the hosts may take to end a run that was ended twice, and to hand
+// over what they have.
+const leaveHosts = 20 * time.Second
+
+// findHosts asks the agents for the hosts of a load, and fits the load to their number.
+// shown are the hosts for the screen.
+func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown []tui.HostHeader, err error) {
+	h = &cluster.Hosts{
+		Processes: l.Hosts.Processes,
+		Producer:  travelling(l.Properties, javaconf.IsProducerProperty), Consumer: travelling(l.ConsumerProperties, javaconf.IsConsumerProperty),
+	}
+	if h.Client, err = env.client(&l.Hosts.Agents); err != nil {
+		return nil, nil, err
+	}
+	found, err := peers(ctx, h.Client, &l.Hosts.Agents)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := h.Choose(l.Hosts.On, l.Hosts.Watch, found); err != nil {
+		return nil, nil, usageError(err)
+	}
+	if n := l.Hosts.Hosts; n > 0 && n != len(h.Load) {
+		return nil, nil, usageError(fmt.Errorf("--hosts %d: --on %s is %d now (%s): kt peers tells who is there, and an agent that was just started may take seconds to join",
+			n, strings.Join(l.Hosts.On, ","), len(h.Load), cluster.Names(h.Load)))
+	}
+	if shown, err = l.divide(h); err != nil {
+		return nil, nil, usageError(err)
+	}
+	return h, shown, nil
+}
+
+// divide fits the load to the processes of the hosts, and returns their shares.
+func (l *load) divide(h *cluster.Hosts) (shown []tui.HostHeader, err error) {
+	p := &l.Plan
+	processes := len(h.Load) * h.Processes
+	if p.Writes() && !l.Hosts.OwnProducers {
+		p.Producers = processes // kt's default is one in each process
+	}
+	if p.Reads() && !l.Hosts.OwnConsumers {
+		p.Read.Consumers = processes
+	}
+	parts, err := p.Divide(processes)
+	if err != nil {
+		return nil, err
+	}
+	for i, peer := range h.Load {
+		share := 0.0
+		for k := range h.Processes {
+			share += parts[i*h.Processes+k].Part()
+		}
+		shown = append(shown, tui.HostHeader{Name: peer.Name, Processes: h.Processes, Share: share})
+	}
+	for _, peer := range h.Watch {
+		shown = append(shown, tui.HostHeader{Name: peer.Name})
+	}
+	return shown, nil
+}
+
+// travelling are the properties that other hosts get: those of the client. The addresses are
+// in the plan, and what kt does not know was warned of here.
+func travelling(properties map[string]plan.Given, known func(name string) bool) map[string]plan.Given {
+	out := maps.Clone(properties)
+	maps.DeleteFunc(out, func(name string, _ plan.Given) bool { return name == "bootstrap.servers" || !known(name) })
+	return out
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
-	"github.com/kt-bench/kt/internal/tui"
 )
 
 // This file has the observers of a run that write lines as it goes on.
@@ -104,12 +103,5 @@ func (j *jsonLines) Observe(s run.Second) {
 	j.written = s.Snapshot.Placed
 	for _, p := range points {
 		j.out.note(report.JSONInterval(j.out.env.Stdout, p, &j.out.load.Plan))
-	}
-}
-
-// tick returns a second as the screen takes it.
-func tick(s run.Second) tui.Tick {
-	return tui.Tick{
-		Windows: s.Windows, Snapshot: s.Snapshot, Hosts: s.Hosts, StartsIn: s.StartsIn, Notice: notice(s.Hosts),
 	}
 }

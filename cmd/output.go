@@ -196,7 +196,7 @@ func (o *output) Observe(s run.Second) {
 		}
 		return
 	}
-	o.screen.Send(tick(s))
+	o.screen.Observe(s)
 	if s.Snapshot.Stage == result.Finished {
 		o.close()
 	}

@@ -72,7 +72,7 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 	r.Notify = func(n run.Notice) { env.notify(n, l.Quiet) }
 	r.Ready = p.await
 	r.Began = func(at time.Time) result.Start { return p.began(stop, at) }
-	judged := func(res result.Result, err error) error { return worse(judge(res, stop.code(), l.Output), err) }
+	judged := func(res result.Result, err error) error { return worse(judge(&res, stop.code(), l.Output), err) }
 	r.Done = func(ctx context.Context, res result.Result, err error) bool { return p.done(ctx, judged(res, err)) }
 	res, err := run.Run(ctx, r, p)
 	if res.RunID == "" {

@@ -1,7 +1,7 @@
 // Package tui shows a run while it goes on, and takes keys.
 //
 //	screen := tui.NewScreen(ctx, tui.NewModel(header, tui.Options{Theme: th, Stop: stop, Abort: abort}), nil, os.Stderr)
-//	go func() { defer screen.Quit(); for tick := range ticks { screen.Send(tick) } }()
+//	go func() { defer screen.Quit(); run.Run(ctx, request, screen) }()
 //	err := screen.Run(ctx)
 //
 // [Model] is the only Bubble Tea model. It draws the newest [result.Snapshot] and adds

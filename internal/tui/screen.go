@@ -6,6 +6,8 @@ import (
 	"io"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kt-bench/kt/internal/run"
 )
 
 // Screen shows a model on a terminal. Its methods are safe for concurrent use.
@@ -38,9 +40,12 @@ func (s *Screen) Run(ctx context.Context) error {
 	return err
 }
 
-// Send shows a tick. It waits until the screen has taken it, or is over: an observer of a
-// run may be slow.
-func (s *Screen) Send(t Tick) { s.program.Send(t) }
+// Observe shows a second. It waits until the screen has taken it, or is over.
+func (s *Screen) Observe(now run.Second) {
+	s.program.Send(Tick{
+		Windows: now.Windows, Snapshot: now.Snapshot, Hosts: now.Hosts, StartsIn: now.StartsIn, Notice: notice(now.Hosts),
+	})
+}
 
-// Quit ends Run after the ticks that were sent before.
+// Quit ends Run after the seconds that were observed before.
 func (s *Screen) Quit() { s.program.Send(leaveMsg{}) }

@@ -15,21 +15,22 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func tickOf(i int) Tick {
+func secondOf(i int) run.Second {
 	at := time.Duration(i+1) * time.Second
-	return Tick{Snapshot: result.Snapshot{At: at}}
+	return run.Second{Snapshot: result.Snapshot{At: at}}
 }
 
-func TestQuitEndsTheScreenAfterEveryTickWasShown(t *testing.T) {
+func TestQuitEndsTheScreenAfterEverySecondWasShown(t *testing.T) {
 	m := NewModel(Header{Command: "produce"}, Options{})
 	s := NewScreen(t.Context(), m, strings.NewReader(""), new(bytes.Buffer))
 	var sender sync.WaitGroup
 	sender.Go(func() {
 		for i := range 5 {
-			s.Send(tickOf(i))
+			s.Observe(secondOf(i))
 		}
 		s.Quit()
 	})
@@ -50,7 +51,7 @@ func TestTheEndOfTheContextEndsTheScreen(t *testing.T) {
 	if err := s.Run(ctx); !errors.Is(err, reason) {
 		t.Errorf("%v", err)
 	}
-	s.Send(tickOf(1)) // neither may block now
+	s.Observe(secondOf(1)) // neither may block now
 	s.Quit()
 }
 
@@ -102,5 +103,32 @@ func BenchmarkScreen(b *testing.B) {
 		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
 		cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
 		b.ReportMetric(100*cpu.Seconds()/time.Since(start).Seconds(), "%core")
+	}
+}
+
+func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
+	until := time.Date(2026, 1, 1, 1, 32, 3, 0, time.UTC)
+	waits := func(hosts ...string) (list []run.Host) {
+		list = []run.Host{{Name: "vm14"}}
+		for _, h := range hosts {
+			list = append(list, run.Host{Name: h, Until: until})
+		}
+		return list
+	}
+	for i, step := range []struct {
+		hosts []run.Host
+		want  string
+	}{
+		{waits(), ""},
+		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"},
+		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"}, // for as long as it is so
+		{waits("vm16", "vm17"), "waiting for vm16 and vm17 until 01:32:03; q: without them"},
+		{waits("vm16", "vm17", "vm18"), "waiting for vm16 and 2 others until 01:32:03; q: without them"},
+		{waits("vm17"), "waiting for vm17 until 01:32:03; q: without it"},
+		{waits(), ""},
+	} {
+		if got := notice(step.hosts); got != step.want {
+			t.Errorf("tick %d: %q, want %q", i, got, step.want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -76,4 +77,32 @@ type Tick struct {
 	Hosts []run.Host
 	// StartsIn is the time until all hosts begin, once that is agreed; 0: it is not.
 	StartsIn time.Duration
+}
+
+// notice tells for whom the run waits that is else over, for as long as it does; "": it
+// waits for nobody. The screen has an event for a host that came back or is lost.
+func notice(hosts []run.Host) string {
+	var waits []string
+	var until time.Time
+	for _, h := range hosts {
+		if h.Until.IsZero() {
+			continue
+		}
+		waits = append(waits, h.Name)
+		if h.Until.After(until) {
+			until = h.Until
+		}
+	}
+	who, them := "", "them"
+	switch n := len(waits); n {
+	case 0:
+		return ""
+	case 1:
+		who, them = waits[0], "it"
+	case 2:
+		who = waits[0] + " and " + waits[1]
+	default: // the key must have room, whoever is away
+		who = fmt.Sprintf("%s and %d others", waits[0], n-1)
+	}
+	return fmt.Sprintf("waiting for %s until %s; q: without %s", who, until.Format(time.TimeOnly), them)
 }

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Fault is the worst thing that a result tells.
+type Fault struct {
+	Kind FaultKind
+	text string
+}
+
+func (f *Fault) Error() string { return f.text }
+
+// FaultKind is a kind of fault.
+type FaultKind int
+
+// The kinds of faults, the worst first.
+const (
+	Lost     FaultKind = iota // acknowledged records are not in the log
+	Damaged                   // records are corrupted, or repeated against the client's settings
+	NotValid                  // kt did not keep its own schedule
+	Failed                    // anything else
+)
+
+// Judge returns the worst fault of a result; nil: there is none. idle says that a run may end
+// because no record came for the time of --timeout.
+func Judge(res *result.Result, idle bool) error {
+	lost := res.Records.Failed + res.Records.Unknown
+	if res.Warmup != nil {
+		lost += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
+	}
+	switch v := res.Verify; {
+	case res.Lost():
+		return &Fault{Lost, fmt.Sprintf("%s lost%s", theme.Plural(v.Lost, "acknowledged record is", "acknowledged records are"), inGroups(v))}
+	case res.Damaged():
+		return &Fault{Damaged, damage(v) + inGroups(v)}
+	case !res.Valid:
+		return &Fault{NotValid, "the run is not valid: " + few(res.Invalid)}
+	case res.Client.Aborted > 0:
+		return &Fault{Failed, theme.Plural(res.Client.Aborted, "transaction", "transactions") + " could not be committed"}
+	case lost > 0:
+		return &Fault{Failed, theme.Plural(lost, "record was", "records were") + " not acknowledged"}
+	}
+	return judgeReading(res, idle)
+}
+
+// few returns the first of many reasons: a run on many hosts may have dozens.
+func few(reasons []string) string {
+	const most = 2
+	if n := len(reasons) - most; n > 1 {
+		return fmt.Sprintf("%s; and %d reasons more", strings.Join(reasons[:most], "; "), n)
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// damage says what Damaged has found.
+func damage(v *ledger.Verdict) string {
+	const excluded = "duplicated or reordered, which the client's settings exclude"
+	repeats := v.Duplicated + v.Reordered + v.LateUndecided
+	switch {
+	case repeats == 0 || v.RepeatsAllowed:
+		return fmt.Sprintf("%s corrupted", theme.Plural(v.Corrupted, "record is", "records are"))
+	case v.Corrupted == 0:
+		return fmt.Sprintf("%s %s", theme.Plural(repeats, "record is", "records are"), excluded)
+	}
+	return fmt.Sprintf("%s corrupted and %s %s", theme.Plural(v.Corrupted, "record is", "records are"), theme.Count(repeats), excluded)
+}
+
+// inGroups returns a remark for counts that are sums over several groups.
+func inGroups(v *ledger.Verdict) string {
+	if v.Readers < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (added up over %d groups)", v.Readers)
+}
+
+// judgeReading is Judge for what was read.
+func judgeReading(res *result.Result, idle bool) error {
+	p := &res.Plan
+	switch {
+	case !p.Reads():
+	case res.ReadError != "":
+		return &Fault{Failed, fmt.Sprintf("reading ended: %s", res.ReadError)}
+	case res.ReadEnd != string(engine.ReadIdle):
+	case idle:
+	case p.Load.Records > 0 && !p.Writes():
+		return &Fault{Failed, fmt.Sprintf("%s of %s read: none came for %s (--timeout)", theme.Count(res.Records.Consumed), theme.Plural(p.RecordsToRead(), "record was", "records were"), p.Read.Timeout)}
+	case p.Read.ToEnd:
+		return &Fault{Failed, fmt.Sprintf("%s read, and not all that were there: none came for %s (--timeout)", theme.Plural(res.Records.Consumed, "record was", "records were"), p.Read.Timeout)}
+	case p.Writes():
+		return &Fault{Failed, fmt.Sprintf("%s acknowledged and %s read: none came for %s (--timeout)", theme.Plural(res.Records.Acknowledged, "record was", "records were"), theme.Count(res.Records.Consumed), p.Read.Timeout)}
+	}
+	if v := res.Verify; v != nil && v.Unchecked+v.Undecided > 0 {
+		return &Fault{Failed, fmt.Sprintf("%s not checked%s: they are no longer there to be read, were not reached, or may have been cut off since", theme.Plural(v.Unchecked+v.Undecided, "acknowledged record was", "acknowledged records were"), inGroups(v))}
+	}
+	return nil
+}
