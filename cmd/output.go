@@ -26,7 +26,6 @@ type output struct {
 	stop   *stopper
 	format string                                        // of the result, on stdout
 	oldest func() (since, now time.Duration, waits bool) // of the engine; nil: the run is elsewhere
-	rows   *report.ConsumerPerf                          // of the output perf-test, where nothing is written
 	hosts  []tui.HostHeader                              // of a run on many
 	mu     sync.Mutex                                    // guards later and closed
 	closed bool                                          // the screen is over, if there was one
@@ -34,9 +33,7 @@ type output struct {
 	screen *tui.Screen                                   // nil: none
 	shown  chan struct{}                                 // closed: the screen is over
 	broken atomic.Bool                                   // the screen has failed
-	err    error                                         // the first of writing intervals
-
-	lines []run.Observer // without a screen
+	live   *report.Live                                  // without a screen
 }
 
 var _ run.Observer = (*output)(nil)
@@ -46,19 +43,23 @@ func newOutput(env *Env, l *load, stop *stopper, oldest func() (since, now time.
 	if o.format == "" || o.format == "tui" {
 		o.format = "text"
 	}
-	o.lines = o.lineObservers()
 	return o
 }
 
 // open begins to show the run of a header.
-func (o *output) open(ctx context.Context, h result.Header) error {
-	if o.format == "perf-test" && !h.Plan.Writes() {
-		err := o.openRows(h)
-		o.lines = o.lineObservers()
-		return err
+func (o *output) open(ctx context.Context, h result.Header) (err error) {
+	l, env := o.load, o.env
+	o.live, err = report.NewLive(h, report.LiveOptions{
+		Output: o.format, Quiet: l.Quiet, Interval: l.Interval, Stdout: env.Stdout, Stderr: env.Stderr, Now: env.Now,
+		Rows: report.ConsumerRows{HideHeader: l.HideHeader, Detailed: l.ShowDetailed, Date: l.date},
+		Draining: func(buffered int64) {
+			env.say("waiting for the acknowledgements of %s; %s at most", theme.Bytes(buffered), theme.Duration(l.system.Producer.DeliveryTimeout()))
+		},
+	})
+	if err == nil {
+		o.openScreen(ctx, o.screenHeader(h))
 	}
-	o.openScreen(ctx, o.screenHeader(h))
-	return nil
+	return err
 }
 
 // openScreen shows the screen, which is for people: only without --output, or with --output
@@ -114,14 +115,6 @@ func (o *output) notify(n run.Notice) {
 	default:
 		o.env.notify(n, o.load.Quiet)
 	}
-}
-
-// openRows begins the output of Kafka's own consumer test.
-func (o *output) openRows(h result.Header) error {
-	o.rows = report.NewConsumerPerf(o.env.Stdout, h, report.ConsumerRows{
-		HideHeader: o.load.HideHeader, Detailed: o.load.ShowDetailed, Date: o.load.date, Interval: o.load.Interval,
-	})
-	return o.rows.Header()
 }
 
 // screen returns where the screen can be drawn: stdout, or stderr when only stdout is
@@ -191,9 +184,7 @@ func (o *output) Observe(s run.Second) {
 		return // hosts are waited for
 	}
 	if o.screen == nil || o.broken.Load() {
-		for _, line := range o.lines {
-			line.Observe(s)
-		}
+		o.live.Observe(s)
 		return
 	}
 	o.screen.Observe(s)
@@ -202,25 +193,17 @@ func (o *output) Observe(s run.Second) {
 	}
 }
 
-func (o *output) note(err error) {
-	if o.err == nil {
-		o.err = err
-	}
-}
-
 // result writes the result to stdout, even when an interval before could not be.
 func (o *output) result(res result.Result, opts report.Options) error {
 	opts.Theme, opts.Width = o.env.theme(o.load.NoColor, o.load.ASCII), o.env.width()
-	switch {
-	case o.format == "jsonl":
-		return errors.Join(o.err, report.JSONSummary(o.env.Stdout, res))
-	case o.rows != nil:
-		return errors.Join(o.err, o.rows.Finish(res))
+	lines, err := o.live.Finish(res)
+	if lines {
+		return err
 	}
 	if o.format != "text" && opts.RunFile != "" && !o.load.Quiet {
 		o.env.say("run file %s", opts.RunFile)
 	}
-	return errors.Join(o.err, report.Formats[o.format](o.env.Stdout, res, opts))
+	return errors.Join(err, report.Formats[o.format](o.env.Stdout, res, opts))
 }
 
 // write writes the result, and the metrics if they were asked for.

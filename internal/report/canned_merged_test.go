@@ -113,7 +113,7 @@ func broker(name string) result.HostRow {
 func mergedProduce() result.Result {
 	h := header(1000)
 	h.Plan.Producers = 4
-	r := run(h, 4, 3, nil).Result()
+	r := folded(h, 4, 3, nil).Result()
 	lost := ran("vm16", 2, r, 438)
 	lost.State, lost.Counted, lost.Note = result.PartLost, false, "its run file ends after 2.30s"
 	lost.Records.Failed, lost.Records.Offered = 12, 450

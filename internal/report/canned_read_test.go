@@ -86,7 +86,7 @@ func readResults() map[string]result.Result {
 func consumed() *result.Fold {
 	h := readHeader(plan.Consume, 0)
 	h.Plan.Load.Warmup = plan.Warmup{Duration: plan.Duration(time.Second)}
-	f := run(h, 5, 1.5, func(w *stats.Window) {
+	f := folded(h, 5, 1.5, func(w *stats.Window) {
 		onlyReads(w)
 		if w.Start == 0 {
 			w.JoinTime, w.FirstRead = 438*time.Millisecond, 450*time.Millisecond
@@ -106,7 +106,7 @@ func timedOut() *result.Fold {
 	h.Plan.Topic, h.Plan.Read.Include, h.Plan.Read.Processing = plan.Topic{}, "orders.*", plan.Duration(time.Millisecond)
 	h.Environment.Topic = result.Topic{Name: "orders", Partitions: 2, ReplicationFactor: 3, Leaders: map[int32]int32{0: 1, 1: 2}}
 	h.Environment.Topics = []result.Topic{h.Environment.Topic, {Name: "orders-eu", Partitions: 2, ReplicationFactor: 3, Leaders: map[int32]int32{0: 3, 1: 1}}}
-	f := run(h, 4, 1, func(w *stats.Window) {
+	f := folded(h, 4, 1, func(w *stats.Window) {
 		w.Warmup = false
 		onlyReads(w)
 		w.EndToEnd = stats.Histogram{}
@@ -125,7 +125,7 @@ func timedOut() *result.Fold {
 
 // unread is a run that reads and finds nothing.
 func unread() *result.Fold {
-	f := run(readHeader(plan.Consume, 0), 3, 1, func(w *stats.Window) {
+	f := folded(readHeader(plan.Consume, 0), 3, 1, func(w *stats.Window) {
 		onlyReads(w)
 		w.Warmup, w.Consumed, w.ConsumedBytes, w.Fetches, w.Partitions, w.EndToEnd = false, 0, 0, 0, nil, stats.Histogram{}
 		w.FirstRead, w.LastRead = 0, 0
@@ -135,7 +135,7 @@ func unread() *result.Fold {
 }
 
 func roundtrip(rate float64, shape func(*stats.Window)) *result.Fold {
-	f := run(readHeader(plan.Roundtrip, rate), 4, 1.5, func(w *stats.Window) {
+	f := folded(readHeader(plan.Roundtrip, rate), 4, 1.5, func(w *stats.Window) {
 		reads(w)
 		if shape != nil {
 			shape(w)
@@ -150,7 +150,7 @@ func roundtrip(rate float64, shape func(*stats.Window)) *result.Fold {
 func oneAtATime() *result.Fold {
 	h := readHeader(plan.Roundtrip, 0)
 	h.Plan.Load.OneAtATime, h.Plan.Producers, h.Plan.Read.Consumers, h.Plan.Read.Group = true, 1, 1, ""
-	f := run(h, 3, 0.1, reads)
+	f := folded(h, 3, 0.1, reads)
 	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 3, SendingSeconds: 3, ReadEnd: result.ReadAll})
 	return f
 }
@@ -174,7 +174,7 @@ func outage() *result.Fold {
 	}
 	h := readHeader(plan.Roundtrip, 1000)
 	h.Plan.Verify = true
-	f := run(h, 40, 1.5, func(w *stats.Window) {
+	f := folded(h, 40, 1.5, func(w *stats.Window) {
 		reads(w)
 		second := int(w.Start / time.Second)
 		w.Events = events[second]

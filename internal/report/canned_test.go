@@ -80,8 +80,8 @@ func second(i int, warmup bool, shape func(*stats.Window)) stats.Window {
 	return w
 }
 
-// run is a load of some seconds, the first of which is the warm-up.
-func run(h result.Header, seconds int, cores float64, shape func(*stats.Window)) *result.Fold {
+// folded is a load of some seconds, the first of which is the warm-up.
+func folded(h result.Header, seconds int, cores float64, shape func(*stats.Window)) *result.Fold {
 	f := result.NewFold(h)
 	for i := range seconds {
 		f.AddWindow(second(i, i == 0, shape))
@@ -115,7 +115,7 @@ func produceResults() map[string]result.Result {
 	cutOff := result.NewFold(header(1000))
 	cutOff.AddWindow(second(0, true, nil))
 
-	interrupted := run(header(1000), 3, 1, nil)
+	interrupted := folded(header(1000), 3, 1, nil)
 	interrupted.Finish(result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 65, SendingSeconds: 64, DrainTimedOut: true})
 
 	nothing := result.NewFold(result.Header{Schema: result.Schema, Plan: plan.Plan{
@@ -125,11 +125,11 @@ func produceResults() map[string]result.Result {
 	nothing.Finish(result.Trailer{Ended: result.Completed})
 
 	return map[string]result.Result{
-		"fixed":       run(header(1000), 4, 1.5, nil).Result(),
+		"fixed":       folded(header(1000), 4, 1.5, nil).Result(),
 		"unlimited":   unlimitedRun(unlimited).Result(),
-		"invalid":     run(header(1000), 3, 1, late).Result(),
-		"errors":      run(header(1000), 3, 1, withErrors).Result(),
-		"embedded":    run(embedded, 2, 1, nil).Result(),
+		"invalid":     folded(header(1000), 3, 1, late).Result(),
+		"errors":      folded(header(1000), 3, 1, withErrors).Result(),
+		"embedded":    folded(embedded, 2, 1, nil).Result(),
 		"interrupted": interrupted.Result(),
 		"cut_off":     cutOff.Result(),
 		"nothing":     nothing.Result(),

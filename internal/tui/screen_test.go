@@ -19,7 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func secondOf(i int) run.Second {
+func tickAt(i int) run.Second {
 	at := time.Duration(i+1) * time.Second
 	return run.Second{Snapshot: result.Snapshot{At: at}}
 }
@@ -30,7 +30,7 @@ func TestQuitEndsTheScreenAfterEverySecondWasShown(t *testing.T) {
 	var sender sync.WaitGroup
 	sender.Go(func() {
 		for i := range 5 {
-			s.Observe(secondOf(i))
+			s.Observe(tickAt(i))
 		}
 		s.Quit()
 	})
@@ -51,7 +51,7 @@ func TestTheEndOfTheContextEndsTheScreen(t *testing.T) {
 	if err := s.Run(ctx); !errors.Is(err, reason) {
 		t.Errorf("%v", err)
 	}
-	s.Observe(secondOf(1)) // neither may block now
+	s.Observe(tickAt(1)) // neither may block now
 	s.Quit()
 }
 

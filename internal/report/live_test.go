@@ -1,13 +1,11 @@
-package cmd
+package report
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -18,12 +16,10 @@ import (
 // the interval used.
 func TestALineOfProgressTellsTheCPUOfItsInterval(t *testing.T) {
 	var stderr bytes.Buffer
-	o := &output{
-		env:    &Env{Stdout: io.Discard, Stderr: &stderr, Now: func() time.Time { return time.Unix(0, 0) }},
-		load:   &load{Run: &config.Run{Interval: 2 * time.Second}},
-		format: "text",
+	o, err := NewLive(result.Header{}, LiveOptions{Output: "text", Interval: 2 * time.Second, Stderr: &stderr, Now: func() time.Time { return time.Unix(0, 0) }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	o.lines = o.lineObservers()
 	at := time.Duration(0)
 	for i, length := range []time.Duration{time.Second, time.Second, time.Second, 2 * time.Millisecond} {
 		s := run.Second{
