@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,21 +66,21 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 && m.set.Len() == 0 && len(m.set.Unreadable()) == 0 {
+	if len(files) == 0 && m.Len() == 0 && len(m.Unreadable()) == 0 {
 		return nothingFetched(problems)
 	}
-	if m.set.Len() == 0 {
-		return usageError(errors.Join(append(problems, m.set.Unreadable()...)...))
+	if m.Len() == 0 {
+		return usageError(errors.Join(append(problems, m.Unreadable()...)...))
 	}
 	problems = append(problems, m.going())
-	if err := m.set.Select(flags.Run); err != nil {
-		return usageError(errors.Join(append(m.set.Unreadable(), err)...))
+	if err := m.Select(flags.Run); err != nil {
+		return usageError(errors.Join(append(m.Unreadable(), err)...))
 	}
-	res, err := m.set.Result(ctx)
+	res, err := m.Result(ctx)
 	if err != nil {
 		return err
 	}
-	problems = append(problems, m.set.Lost()...)
+	problems = append(problems, m.Lost()...)
 	path, err := m.write(flags.ResultFile, &res)
 	if err != nil {
 		return err
@@ -115,7 +114,8 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	m.remove = remove
 	fetched, problems := client.Results(ctx, found, flags.Name, dir)
 	for _, path := range fetched {
-		if err := m.addFetched(path); err != nil {
+		// Its name tells the host, and its folder goes away.
+		if err := m.OfferFile(filepath.Base(path), path); err != nil {
 			return nil, err
 		}
 	}
@@ -150,22 +150,17 @@ func apart(res *result.Result) error {
 	return fmt.Errorf("%d of %s not in the figures: see the rows", n, theme.Plural(len(res.Processes), "part is", "parts are"))
 }
 
-// merger merges files, which stay open until it is closed.
+// merger merges files, and removes those that it has fetched.
 type merger struct {
+	*merge.Files
 	env    *Env
-	set    *merge.Set
-	open   []*runInput
-	atWork []string // the paths of files that are being written
-
-	remove func() // removes what was fetched; may be nil
+	remove func() // removes the fetched files; may be nil
 }
 
-func newMerger(env *Env) *merger { return &merger{env: env, set: merge.NewSet()} }
+func newMerger(env *Env) *merger { return &merger{env: env, Files: merge.NewFiles()} }
 
 func (m *merger) close() {
-	for _, f := range m.open {
-		f.close()
-	}
+	m.Close()
 	if m.remove != nil {
 		m.remove()
 	}
@@ -177,16 +172,14 @@ func (m *merger) addPath(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, input.Cause(err))
 	}
-	if !info.IsDir() {
-		return m.add(path)
+	files := []string{path}
+	if info.IsDir() {
+		if files, err = merge.FilesIn(path); err != nil {
+			return err
+		}
 	}
-	files, err := runFilesIn(path)
-	if err != nil {
-		return err
-	}
-	slices.Sort(files)
 	for _, f := range files {
-		if err := m.add(f); err != nil {
+		if err := m.OfferFile(f, f); err != nil {
 			return err
 		}
 	}
@@ -195,42 +188,10 @@ func (m *merger) addPath(path string) error {
 
 // going returns an error when files are still being written: what is in them is merged.
 func (m *merger) going() error {
-	if len(m.atWork) == 0 {
+	if len(m.AtWork) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the run is still going on, for %s is being written: collect again when it is over", strings.Join(m.atWork, ", "))
-}
-
-// escapeGlob makes a path a pattern that only it matches.
-func escapeGlob(path string) string {
-	var b []byte
-	for i := range len(path) {
-		if c := path[i]; c == '*' || c == '?' || c == '[' || c == '\\' {
-			b = append(b, '\\')
-		}
-		b = append(b, path[i])
-	}
-	return string(b)
-}
-
-func (m *merger) add(path string) error { return m.addAs(path, path) }
-
-// addFetched adds a file that came from a host, under the name that tells which: the folder
-// that it lies in goes away.
-func (m *merger) addFetched(path string) error { return m.addAs(filepath.Base(path), path) }
-
-// addAs adds a file under a name. One that is corrupt costs no other.
-func (m *merger) addAs(name, path string) error {
-	f, err := openRun(path)
-	if err != nil {
-		return err
-	}
-	m.open = append(m.open, f)
-	if f.atWork {
-		m.atWork = append(m.atWork, path)
-	}
-	m.set.Offer(name, f, f.size)
-	return nil
+	return fmt.Errorf("the run is still going on, for %s is being written: collect again when it is over", strings.Join(m.AtWork, ", "))
 }
 
 // write writes the collection: to a file of that name, or to a new one in the state
@@ -241,5 +202,5 @@ func (m *merger) write(name string, res *result.Result) (path string, err error)
 		return "", usageError(err)
 	}
 	defer file.Discard()
-	return file.Path(), file.Fill(m.set)
+	return file.Path(), file.Fill(m.Set)
 }

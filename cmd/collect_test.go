@@ -23,7 +23,7 @@ func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
 	}
 	m := newMerger(nil)
 	defer m.close()
-	if err := m.add(path); err != nil {
+	if err := m.addPath(path); err != nil {
 		t.Fatal(err)
 	}
 	if want := "the run is still going on, for " + path + " is being written: collect again when it is over"; m.going() == nil || m.going().Error() != want {
@@ -34,7 +34,7 @@ func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
 	}
 	whole := newMerger(nil)
 	defer whole.close()
-	if err := errors.Join(whole.add(path), whole.going()); err != nil {
+	if err := errors.Join(whole.addPath(path), whole.going()); err != nil {
 		t.Errorf("when it is over: %v", err)
 	}
 }

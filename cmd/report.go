@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,14 +46,33 @@ func writeReport(env *Env, path, format string, o report.Options) error {
 	if err := notADirectory(path); err != nil {
 		return usageError(err)
 	}
-	f, err := openRun(path)
+	f, err := merge.Open(path)
 	if err != nil {
 		return usageError(err)
 	}
-	defer f.close()
-	res, err := merge.Read(f, f.size)
+	defer f.Close()
+	res, err := merge.Read(f, f.Size)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}
 	return report.Formats[format](env.Stdout, res, o)
+}
+
+// notADirectory returns an error where a run file is wanted and a directory is named: it says which
+// file may be meant.
+func notADirectory(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil // what is wrong then is found by reading it
+	}
+	files, err := merge.FilesIn(path)
+	if err != nil {
+		return fmt.Errorf("%w: name a run file", err)
+	}
+	newest, at := "", time.Time{}
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil && info.ModTime().After(at) {
+			newest, at = name, info.ModTime()
+		}
+	}
+	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, config.Quoted(newest), config.Quoted(path))
 }

@@ -276,3 +276,12 @@ func tuneProfiles() ([]*tune.Profile, error) {
 	}
 	return all, nil
 }
+
+// readSettings reads a file that is written by hand.
+func readSettings(path string) ([]byte, error) {
+	data, err := input.Read(path, input.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, nil
+}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,18 +142,12 @@ func (o *Outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 	if len(o.Files) == 0 {
 		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
-	set := merge.NewSet()
+	set := merge.NewFiles()
+	defer set.Close()
 	for _, path := range o.Files {
-		f, err := os.Open(path)
-		if err != nil {
+		if err := set.OfferFile(filepath.Base(path), path); err != nil {
 			return result.Result{}, err
 		}
-		defer func() { _ = f.Close() }() // it was only read
-		info, err := f.Stat()
-		if err != nil {
-			return result.Result{}, err
-		}
-		set.Offer(filepath.Base(path), f, info.Size())
 	}
 	if err := set.Select(epoch); err != nil {
 		return result.Result{}, errors.Join(append(set.Unreadable(), err)...)

@@ -1,0 +1,104 @@
+package merge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// File is a run file or a collection that is open.
+type File struct {
+	io.ReaderAt
+	Size   int64
+	AtWork bool // a process is still writing it
+	file   *os.File
+}
+
+// maxPiped bounds how much is read of a run from a pipe. It is held in memory, for it is read
+// more than once.
+const maxPiped = 256 * input.MiB
+
+// Open opens a run file or a collection, which the caller closes.
+func Open(path string) (*File, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r := &File{ReaderAt: f, file: f}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		r.AtWork = result.Claimed(f) // before its size: what nobody has claimed does not grow
+		info, err = f.Stat()
+	}
+	if err == nil {
+		r.Size = info.Size()
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		var data []byte
+		data, err = input.ReadAll(f, maxPiped)
+		r.ReaderAt, r.Size = bytes.NewReader(data), int64(len(data))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, input.Cause(err)), f.Close())
+	}
+	return r, nil
+}
+
+// Close closes the file.
+func (f *File) Close() { _ = f.file.Close() } // it was only read
+
+// FilesIn returns the run files of a directory, sorted.
+func FilesIn(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, input.Cause(err))
+	}
+	var files []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".ktr") {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: there is no .ktr file in it", dir)
+	}
+	return files, nil
+}
+
+// Files is a set of files that stay open until Close.
+type Files struct {
+	*Set
+	AtWork []string // the paths of files that are being written
+	open   []*File
+}
+
+// NewFiles makes an empty set.
+func NewFiles() *Files { return &Files{Set: NewSet()} }
+
+// OfferFile offers a file under a name. One that cannot be opened is an error.
+func (f *Files) OfferFile(name, path string) error {
+	one, err := Open(path)
+	if err != nil {
+		return err
+	}
+	f.open = append(f.open, one)
+	if one.AtWork {
+		f.AtWork = append(f.AtWork, path)
+	}
+	f.Offer(name, one, one.Size)
+	return nil
+}
+
+// Close closes the files.
+func (f *Files) Close() {
+	for _, one := range f.open {
+		one.Close()
+	}
+}
