@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,11 +14,12 @@ import (
 func TestTheLastSecondOfAnEndedRunIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
-		never, seen := make(chan struct{}), 0
+		var seen atomic.Int64 // Close need not have seen the end of each observer
+		never := make(chan struct{})
 		hung := observerFunc(func(run.Second) { <-never })
 		slow := observerFunc(func(run.Second) {
 			time.Sleep(100 * time.Millisecond)
-			seen++
+			seen.Add(1)
 		})
 		d := run.NewDelivery([]run.Observer{hung, slow})
 		d.Send(run.Second{})
@@ -26,8 +28,8 @@ func TestTheLastSecondOfAnEndedRunIsWaitedFor(t *testing.T) {
 		end()
 		from := time.Now()
 		d.Close(ctx)
-		if took := time.Since(from); seen != 2 || took != time.Second {
-			t.Errorf("%d of 2 seconds were seen, and the hung observer was left after %v", seen, took)
+		if took := time.Since(from); seen.Load() != 2 || took != time.Second {
+			t.Errorf("%d of 2 seconds were seen, and the hung observer was left after %v", seen.Load(), took)
 		}
 		close(never)
 	})
