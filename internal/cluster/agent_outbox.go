@@ -10,9 +10,9 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// outbox holds what a run's coordinator has not been told. It never fills: seconds that
-// wait are merged, and of everything else the newest counts. So whoever puts something in
-// never waits, however slow the stream is, or while there is none.
+// outbox holds a run's messages until its coordinator gets them. Waiting seconds are merged,
+// and only the newest state of a process and of the host is kept. So a sender never waits
+// for a slow or missing stream.
 type outbox struct {
 	wake chan struct{} // holds one: there is something to tell
 
@@ -80,7 +80,7 @@ func (o *outbox) flag(m fromAgent) {
 	o.notify()
 }
 
-// retell lets everything be told again that a new stream has to know.
+// retell queues the state of all processes and all flags again, for a new stream.
 func (o *outbox) retell() {
 	o.mu.Lock()
 	for p := range o.parts {

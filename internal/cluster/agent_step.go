@@ -7,7 +7,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// step does what is due, and reports whether the run is over.
+// step gives the processes their due orders, kills those past their grace, and reports
+// whether the run is over.
 func (r *hostRun) step(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -15,7 +16,7 @@ func (r *hostRun) step(now time.Time) bool {
 	for _, c := range r.children {
 		if c.spawned && !c.gone && !c.killAt.IsZero() && now.After(c.killAt) && c.kill != nil {
 			c.kill()
-			c.killAt = now.Add(abortGrace) // it is tried again
+			c.killAt = now.Add(abortGrace) // then kill is tried again
 		}
 	}
 	if r.undo {
@@ -46,7 +47,8 @@ func (r *hostRun) step(now time.Time) bool {
 		r.tellAll(now, doFinish, ToProcess{Finish: true}, finishGrace)
 		return r.gone()
 	}
-	// A finish deletes the topic, and hosts that this one knows nothing of may load it yet.
+	// A finish deletes the topic, and other hosts may still write to it. So without an order to
+	// finish, the agent only closes the processes' input.
 	for _, c := range r.children {
 		c.hangUp()
 		c.due(now.Add(finishGrace))
@@ -54,11 +56,11 @@ func (r *hostRun) step(now time.Time) bool {
 	return r.gone()
 }
 
-// beginWithin is how long after the start a process may take to say that it has begun.
+// beginWithin is the longest time from the start to a process's report that it has begun.
 const beginWithin = 2 * time.Second
 
-// begun reports whether all processes have begun, or should have: to one that is stopped
-// before, it means that there is to be no load.
+// begun reports whether all processes have begun, or beginWithin has passed since the start.
+// A process that is stopped before it begins makes no load.
 func (r *hostRun) begun(now time.Time) bool {
 	for _, c := range r.children {
 		if c.status.State == partReady && now.Before(r.start.At.Add(beginWithin)) {
@@ -68,7 +70,8 @@ func (r *hostRun) begun(now time.Time) bool {
 	return !now.Before(r.start.At)
 }
 
-// decide notes what the agent orders by itself.
+// decide gives the orders that need no coordinator: undo, stop when the agent ends, and stop
+// at the agent's limit of duration.
 func (r *hostRun) decide(now time.Time) {
 	undo := func(why string) { r.undo, r.why = true, why }
 	limit := r.a.o.Limits.Duration
@@ -84,7 +87,7 @@ func (r *hostRun) decide(now time.Time) {
 	case r.quit && !r.settled():
 		r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
 		for _, c := range r.children {
-			c.due(now.Add(stopGrace)) // also where a stop came before, which lets it drain
+			c.due(now.Add(stopGrace)) // an earlier stop order allowed more time, to drain
 		}
 	case limit > 0 && now.Sub(r.start.At) > limit+overtime && !r.ordered[doStop] && !r.written && (!r.settled() || len(r.children) == 0):
 		r.order(doStop, now)
@@ -95,20 +98,19 @@ func (r *hostRun) decide(now time.Time) {
 	}
 }
 
-// endAll tells the processes to end, and removes the file of the watch once all are gone.
+// endAll tells the processes to stop, and closes the host's own run file once all are gone.
 func (r *hostRun) endAll(now time.Time) {
 	r.tellAll(now, doStop, ToProcess{Stop: true}, stopGrace)
 	if r.ordered[doAbort] {
 		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
 	}
 	if r.watch != nil && r.gone() {
-		_ = r.watch.close(result.Interrupted) // the file goes away
+		_ = r.watch.close(result.Interrupted) // live removes the file
 		r.watch = nil
 	}
 }
 
-// tellAll gives an order to each process that is there; one that is still there after
-// the grace is killed.
+// tellAll gives an order to each live process. A process that outlives the grace is killed.
 func (r *hostRun) tellAll(now time.Time, order string, m ToProcess, grace time.Duration) {
 	for _, c := range r.children {
 		if !c.spawned || c.gone {
@@ -139,8 +141,8 @@ func (r *hostRun) gone() bool {
 	return true
 }
 
-// absent reports whether a run whose processes are done need not wait for its
-// coordinator.
+// absent reports whether the coordinator has been away so long that a run with no process at
+// work ends without it.
 func (r *hostRun) absent(now time.Time) bool {
 	if r.talk != nil {
 		return false
@@ -152,7 +154,8 @@ func (r *hostRun) absent(now time.Time) bool {
 	return away > absentGrace && now.Sub(r.loaded()) > absentGrace
 }
 
-// write closes the file of what was watched: all run files of this host are whole then.
+// write closes the host's own run file and reports to the coordinator that this host's run
+// files are written.
 func (r *hostRun) write() {
 	r.written = true
 	w := &written{Epoch: r.epoch}

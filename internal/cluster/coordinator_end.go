@@ -24,7 +24,8 @@ func (s *session) within(d time.Duration) {
 	}
 }
 
-// awaits reports whether a host has yet to do what the stage is about.
+// awaits reports whether the stage still waits for a host: for its run files while
+// collecting, for its processes before.
 func (s *session) awaits(l *link) bool {
 	switch {
 	case l.lost != "" || l.ended:
@@ -37,7 +38,7 @@ func (s *session) awaits(l *link) bool {
 
 func (s *session) unawaited(l *link) bool { return !s.awaits(l) }
 
-// late gives up whoever the stage waits for after its deadline.
+// late gives up the hosts that the stage still waits for after its deadline.
 func (s *session) late() {
 	for _, l := range s.links {
 		switch now := time.Now(); {
