@@ -84,7 +84,7 @@ func (t *talk) close() {
 	}
 }
 
-// refuse says why something is not done. The error is the stream's.
+// refuse sends the reason for a refusal. Its error is the stream's.
 func (t *talk) refuse(ctx context.Context, epoch string, why error) error {
 	return send(ctx, t.s, fromAgent{Refused: &refused{Epoch: epoch, Text: clean(why.Error(), maxText)}})
 }

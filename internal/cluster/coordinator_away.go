@@ -15,7 +15,7 @@ import (
 // here reports whether the agent can be told what its processes are to do.
 func (l *link) here() bool { return l.up && l.orphaned.IsZero() }
 
-// silence is for how long nothing is known of the host's load.
+// silence returns the time since the last news of the host's load.
 func (l *link) silence(now time.Time) time.Duration {
 	if !l.orphaned.IsZero() {
 		return now.Sub(l.orphaned)
@@ -23,12 +23,12 @@ func (l *link) silence(now time.Time) time.Duration {
 	return now.Sub(l.heard)
 }
 
-// goesOn reports whether the load is known to, although the agent does not know of it.
+// goesOn reports whether the agent confirmed within awayAfter that orphaned processes still run.
 func (l *link) goesOn(now time.Time) bool {
 	return !l.orphaned.IsZero() && now.Sub(l.atWork) <= awayAfter
 }
 
-// away reports whether the host is.
+// away reports whether the host is silent for longer than awayAfter, or its load is orphaned.
 func (l *link) away(now time.Time) bool {
 	return !l.orphaned.IsZero() || l.silence(now) > awayAfter
 }
@@ -154,7 +154,7 @@ func (l *link) unheard(now time.Time) string {
 	return fmt.Sprintf("it was not heard for %v", l.silence(now).Round(time.Second))
 }
 
-// without gives up the hosts that are waited for and away.
+// without gives up the hosts that the stage waits for and that are away.
 func (s *session) without() {
 	now := time.Now()
 	for _, l := range s.links {

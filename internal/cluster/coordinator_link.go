@@ -56,7 +56,7 @@ type link struct {
 	unsure   bool      // they have ended, and their files will say how
 }
 
-// linkState is how far an agent is.
+// linkState is the progress of an agent towards the start.
 type linkState int
 
 const (
@@ -108,7 +108,7 @@ func (l *link) tell(m toAgent) {
 	}
 }
 
-// drop gives the stream up.
+// drop closes the stream; run dials a new one.
 func (l *link) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +191,7 @@ func (l *link) run(ctx context.Context, c *Client, first stream, events chan<- e
 	}
 }
 
-// forget drops what was not sent: the session says again what still counts.
+// forget drops the unsent messages. The session sends those that still count again.
 func (l *link) forget() {
 	for {
 		select {
