@@ -48,7 +48,7 @@ func did(of result.Result, records int64) result.Figures {
 func together(r result.Result, hosts []result.HostRow, processes ...result.ProcessRow) result.Result {
 	r.Part = &result.Part{Run: "nightly", Epoch: "e1", Roster: []result.Member{{Host: "vm15", Processes: 2}, {Host: "vm14"}}}
 	r.Overlap = &result.Overlap{FromSeconds: 1, ToSeconds: 4, Seconds: 3, Together: true, SpanSeconds: 4.2, StartSpreadUS: 438, Agreed: true, ClockErrorUS: 120}
-	r.Throughput.Seconds = 3
+	r.Throughput.FirstDueSeconds, r.Throughput.Seconds = 1, 3
 	r.Hosts, r.Processes = hosts, processes
 	for _, p := range processes {
 		if p.Counted {

@@ -48,12 +48,15 @@ func (t *text) overlap(r result.Result) {
 	if n > 1 {
 		apart = "; starts " + spread(o)
 	}
-	about := "rates are over the overlap"
+	const rest = ", all else is of everything measured; "
+	about := ""
 	switch {
 	case tooShort(r):
-		about = "too little was measured for a rate"
+		about = "too little was measured for a rate" + rest
 	case o.Seconds == 0:
-		about = "rates are over all of the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last"
+		about = "rates are over all of the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last" + rest
+	case n > 1 && ratesOfOverlap(r):
+		about = "rates: only while all processes ran; the rest: whole run; "
 	}
 	switch {
 	case o.Seconds > 0:
@@ -65,8 +68,13 @@ func (t *text) overlap(r result.Result) {
 	default:
 		t.sentence("overlap", warn, "none: the processes did not run together"+apart)
 	}
-	t.sentence("", muted, fmt.Sprintf("%s, all else is of everything measured; latencies are merged from the histograms of %d %s, none averaged",
+	t.sentence("", muted, fmt.Sprintf("%slatencies are merged from the histograms of %d %s, none averaged",
 		about, n, either(n, "process", "processes")))
+}
+
+// ratesOfOverlap reports whether rates leave out what processes did while others did not run.
+func ratesOfOverlap(r result.Result) bool {
+	return r.Throughput.FirstDueSeconds == r.Overlap.FromSeconds && r.Throughput.Seconds == r.Overlap.Seconds
 }
 
 // spread returns how far the starts were apart, and how well that is known.

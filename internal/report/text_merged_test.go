@@ -33,6 +33,8 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	lone.Processes = lone.Processes[:1]
 	brief := lone
 	brief.Overlap, brief.Throughput.Seconds = &result.Overlap{ToSeconds: 0.3, SpanSeconds: 0.3, Together: true}, 0.3
+	aligned := mergedProduce()
+	aligned.Throughput.FirstDueSeconds = 0.9
 	gap := mergedProduce()
 	ms, from := int64(3000), 2.0
 	gap.Outage = &result.Outage{LongestGapMS: &ms, LongestGapFromSeconds: &from, LongestGapOf: "vm15/2"}
@@ -71,7 +73,9 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"one host's idle processes are one line", idle, []string{
 			"vm15: nothing was measured in its 2 ", "vm16: nothing was measured in 3 of its 4 ", "vm17/1: nothing was measured",
 		}, []string{"vm15/1:", "vm16/1:"}},
-		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s rates", "histograms of 1 process, none"}, []string{"apart", "1 processes"}},
+		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s latencies", "histograms of 1 process, none"}, []string{"apart", "1 processes"}},
+		{"rates that leave something out say so", all["merged"], []string{"only while all processes ran"}, nil},
+		{"rates of the whole run need no word", aligned, []string{"±120µs latencies are"}, []string{"rates: "}},
 		{"one process ran together with itself", brief, []string{"none: less than 1s was measured"}, []string{"together"}},
 		{"a gap is that of one process", gap, []string{"longest gap vm15/2 ", "for 3.00s, from 2.00s on"}, []string{"nothing was acknowledged"}},
 		{"what was asked for is told where parts are lost", few, []string{"(target 1,000 of 1,333 asked for, offered"}, nil},
@@ -79,7 +83,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"what could not be read of a host is not 0", blind, []string{"vm14 broker – – – – –"}, []string{" 0% of", "0% 0 B"}},
 		{"parts that each had one reader are no groups", groups, []string{"every acknowledged record was read once"}, []string{"groups"}},
 		{"the overlap is stated, with how well it is known", all["merged"], []string{"3.00s of 4.20s; starts 438µs apart ±120µs"}, []string{"own clock"}},
-		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates"}, []string{"±"}},
+		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates: "}, []string{"±"}},
 		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},
 		{"parts that did not run together say so", all["merged_mixed"], []string{"the processes did not run together", "all of the 3.00s"}, nil},
 		{"percentiles are said to be merged", all["merged"], []string{"histograms of 3 processes"}, nil},
