@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -98,8 +99,8 @@ func TestThePagesQuoteTheExitCodes(t *testing.T) {
 
 func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
 	f := NewFold(readHeader(plan.Roundtrip, 100))
-	for _, e := range cannedReading(3, 12) {
-		e.to(f)
+	for _, e := range canned.Read(3, 12) {
+		e.To(f)
 	}
 	f.Finish(Trailer{Ended: Completed, ReadEnd: ReadAll, Verify: &ledger.Verdict{}})
 	text := page(t, "docs/result.md")

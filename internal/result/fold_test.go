@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -70,9 +71,9 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 	for seed := range uint64(10) {
 		f := NewFold(header(100))
 		var want Records
-		for _, e := range canned(seed, 8) {
-			e.to(f)
-			if w := e.window; w != nil && !w.Warmup {
+		for _, e := range canned.Written(seed, 8) {
+			e.To(f)
+			if w := e.Window; w != nil && !w.Warmup {
 				want.Offered += w.Offered
 				want.Acknowledged += w.Acknowledged
 				want.Failed += w.Failed
@@ -225,8 +226,8 @@ func TestAResultIsItsOwnCopyOfTheSeries(t *testing.T) {
 
 func TestTheDocumentReadsBackAsItWasWritten(t *testing.T) {
 	f := NewFold(header(100))
-	for _, e := range canned(4, 6) {
-		e.to(f)
+	for _, e := range canned.Written(4, 6) {
+		e.To(f)
 	}
 	f.Finish(Trailer{Ended: Interrupted, ElapsedSeconds: 6})
 	text := marshal(t, f.Result())

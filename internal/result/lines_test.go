@@ -15,15 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // busy makes up the run of one of several processes on a busy cluster: 5,000 records a
 // second to 21 partitions on 3 brokers, whose latency is spread over four octaves.
-func busy(seconds int) []event {
+func busy(seconds int) []canned.Event {
 	rng := rand.New(rand.NewPCG(7, 7))
 	rec := stats.NewRecorder()
-	var events []event
+	var events []canned.Event
 	spread := func(median time.Duration) time.Duration {
 		return time.Duration(math.Exp(rng.NormFloat64()*0.7) * float64(median))
 	}
@@ -40,7 +41,7 @@ func busy(seconds int) []event {
 			}
 		}
 		taken := rec.Take(new(stats.Phases), stats.Measured, start, end, time.Second)
-		events = append(events, event{window: &taken[stats.Measured]}, event{sample: &host.Sample{At: end, Interval: time.Second, Cores: 4, ProcessCPU: 1}})
+		events = append(events, canned.Event{Window: &taken[stats.Measured]}, canned.Event{Sample: &host.Sample{At: end, Interval: time.Second, Cores: 4, ProcessCPU: 1}})
 	}
 	return events
 }
@@ -62,7 +63,7 @@ func readLines(t testing.TB, r io.Reader) (all []Line) {
 }
 
 func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
-	for name, events := range map[string][]event{"written": canned(5, 12), "read": cannedReading(5, 12), "busy": busy(2)} {
+	for name, events := range map[string][]canned.Event{"written": canned.Written(5, 12), "read": canned.Read(5, 12), "busy": busy(2)} {
 		t.Run(name, func(t *testing.T) {
 			file := runFile(t, header(120), events, completed)
 			got := readLines(t, iotest.HalfReader(bytes.NewReader(file)))
@@ -91,8 +92,8 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 func TestALineSharesNoMemoryWithTheNext(t *testing.T) {
 	var want []string
 	for _, e := range busy(3) {
-		if e.window != nil {
-			want = append(want, marshal(t, e.window))
+		if e.Window != nil {
+			want = append(want, marshal(t, e.Window))
 		}
 	}
 	all := readLines(t, bytes.NewReader(runFile(t, header(0), busy(3), completed)))

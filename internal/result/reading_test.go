@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -67,8 +68,8 @@ func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
 
 func TestARunThatDoesNotReadHasNothingToSayOfIt(t *testing.T) {
 	f := NewFold(header(100))
-	for _, e := range canned(3, 12) {
-		e.to(f)
+	for _, e := range canned.Written(3, 12) {
+		e.To(f)
 	}
 	r := f.Result()
 	if r.Fetch != nil || r.Rebalances != nil || r.ConsumerLag != nil || r.Latency.EndToEnd != nil || r.Warmup.EndToEnd != nil || r.Outage != nil || r.Events != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -78,7 +79,7 @@ func TestALineOfALaterVersionIsPassedOver(t *testing.T) {
 }
 
 func TestAReaderThatFailsIsAnError(t *testing.T) {
-	whole := runFile(t, header(0), canned(1, 3), completed)
+	whole := runFile(t, header(0), canned.Written(1, 3), completed)
 	broken := errors.New("the disk is gone")
 	_, err := Replay(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(broken)))
 	if !errors.Is(err, broken) {
@@ -87,30 +88,30 @@ func TestAReaderThatFailsIsAnError(t *testing.T) {
 }
 
 func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
-	events := canned(1, 3)
+	events := canned.Written(1, 3)
 	whole := len(runFile(t, header(0), events, completed))
-	m := &memory{room: whole / 2}
+	m := &canned.File{Room: whole / 2}
 	f, err := NewRunFile(m, header(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range events {
-		e.to(f)
+		e.To(f)
 	}
 	if err := f.Close(completed); err == nil || !strings.Contains(err.Error(), "write run file: no space left") {
 		t.Errorf("Close gives %v", err)
 	}
-	if m.closed != 1 {
-		t.Errorf("the file was closed %d times", m.closed)
+	if m.Closed != 1 {
+		t.Errorf("the file was closed %d times", m.Closed)
 	}
 	got, err := Replay(bytes.NewReader(m.Bytes()))
 	if err != nil || got.Result().Ended != CutOff {
 		t.Errorf("what was written reads as %v, %v", got, err)
 	}
-	if _, err := NewRunFile(&memory{room: 1}, header(0)); err == nil {
+	if _, err := NewRunFile(&canned.File{Room: 1}, header(0)); err == nil {
 		t.Error("a header that cannot be written is no error")
 	}
-	f, _ = NewRunFile(&memory{}, header(0))
+	f, _ = NewRunFile(&canned.File{}, header(0))
 	f.AddSample(host.Sample{ProcessCPU: math.NaN()})
 	if err := f.Close(completed); err == nil {
 		t.Error("a number that JSON has not is no error")
@@ -123,8 +124,8 @@ func TestEachLineOfARunFileIsWrittenWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range canned(1, 3) {
-		e.to(f)
+	for _, e := range canned.Written(1, 3) {
+		e.To(f)
 	}
 	if err := f.Close(completed); err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func (w *lineWriter) Close() error { return nil }
 func FuzzReplay(f *testing.F) {
 	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Brokers: map[int32]stats.Broker{1: {Traffic: stats.Traffic{Requests: 1}}}}
 	w.Response.Record(time.Millisecond)
-	whole := runFile(f, Header{Schema: Schema}, []event{{window: &w}, {sample: &host.Sample{At: time.Second, Interval: 1}}}, completed)
+	whole := runFile(f, Header{Schema: Schema}, []canned.Event{{Window: &w}, {Sample: &host.Sample{At: time.Second, Interval: 1}}}, completed)
 	f.Add(whole)
 	f.Add(whole[:len(whole)*2/3])
 	f.Add([]byte(`{"header":{"schema":2}}` + "\n" + `{"window":{"start_ns":5,"partitions":{"-1":{}},"brokers":{"7":{"throttle_ns":-9}}}}`))

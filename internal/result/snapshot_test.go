@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -22,20 +23,20 @@ func TestASnapshotEqualsTheFoldOfTheRunFileUpToItsSecond(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		header Header
-		events []event
+		events []canned.Event
 	}{
-		{"produce", header(0), canned(3, seconds)},
-		{"produce at a rate", header(100), canned(4, seconds)},
-		{"roundtrip", readHeader(plan.Roundtrip, 100), cannedReading(5, seconds)},
-		{"consume", readHeader(plan.Consume, 0), cannedReading(6, seconds)},
+		{"produce", header(0), canned.Written(3, seconds)},
+		{"produce at a rate", header(100), canned.Written(4, seconds)},
+		{"roundtrip", readHeader(plan.Roundtrip, 100), canned.Read(5, seconds)},
+		{"consume", readHeader(plan.Consume, 0), canned.Read(6, seconds)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			live := NewFold(tc.header)
 			var snapshots []Snapshot
 			var upTo []int
 			for i, e := range tc.events {
-				e.to(live)
-				if e.sample != nil {
+				e.To(live)
+				if e.Sample != nil {
 					snapshots, upTo = append(snapshots, live.Snapshot()), append(upTo, i+1)
 				}
 			}
@@ -62,8 +63,8 @@ func TestASnapshotEqualsTheFoldOfTheRunFileUpToItsSecond(t *testing.T) {
 
 func TestTheTotalsOfASnapshotAreThoseOfTheResult(t *testing.T) {
 	f := NewFold(readHeader(plan.Roundtrip, 100))
-	for _, e := range cannedReading(5, 40) {
-		e.to(f)
+	for _, e := range canned.Read(5, 40) {
+		e.To(f)
 	}
 	s, r := f.Snapshot(), f.Result()
 	if s.Run.Counts.Acknowledged != r.Records.Acknowledged || s.All.Acknowledged != r.Records.Acknowledged+r.Warmup.Records.Acknowledged {
@@ -281,8 +282,8 @@ func TestTimeThatAHostDidNotReportIsNotHeldAgainstIt(t *testing.T) {
 // BenchmarkSnapshot is the cost of a snapshot once a second.
 func BenchmarkSnapshot(b *testing.B) {
 	f := NewFold(readHeader(plan.Roundtrip, 100))
-	for _, e := range cannedReading(5, 60) {
-		e.to(f)
+	for _, e := range canned.Read(5, 60) {
+		e.To(f)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -29,15 +30,15 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 	headers["at a rate of bytes"] = h
 	headers["roundtrip"], headers["consume"] = readHeader(plan.Roundtrip, 120), readHeader(plan.Consume, 0)
 	for name, h := range headers {
-		seeds, made := uint64(8), canned
+		seeds, made := uint64(8), canned.Written
 		if h.Plan.Reads() {
-			seeds, made = 3, cannedReading
+			seeds, made = 3, canned.Read
 		}
 		for seed := range seeds {
 			events := made(seed, 12)
 			live := NewFold(h)
 			for _, e := range events {
-				e.to(live)
+				e.To(live)
 			}
 			live.Finish(completed)
 			replayed, err := Replay(iotest.OneByteReader(bytes.NewReader(runFile(t, h, events, completed))))
@@ -50,7 +51,7 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 		}
 	}
 	r := func() Result {
-		f, err := Replay(bytes.NewReader(runFile(t, header(120), canned(3, 12), completed)))
+		f, err := Replay(bytes.NewReader(runFile(t, header(120), canned.Written(3, 12), completed)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,12 +64,12 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 
 // At every byte of the last lines, for that is where a kill may strike.
 func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
-	var events []event
+	var events []canned.Event
 	for i := range 3 {
 		start, end := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second
 		w := stats.Window{Start: start, End: end, Offered: 9, Acknowledged: 7, Failed: 1, Errors: map[string]int64{"X": 1}, LastAck: end}
 		w.Response.RecordN(time.Duration(i+1)*time.Millisecond, 7)
-		events = append(events, event{window: &w}, event{sample: &host.Sample{At: end, Interval: time.Second, Cores: 1, ProcessCPU: 0.5}})
+		events = append(events, canned.Event{Window: &w}, canned.Event{Sample: &host.Sample{At: end, Interval: time.Second, Cores: 1, ProcessCPU: 0.5}})
 	}
 	whole := runFile(t, header(120), events, completed)
 	// The end of each line, and the result of the file until there.
@@ -79,7 +80,7 @@ func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
 		if i := len(ends); i > len(events) {
 			f.Finish(completed)
 		} else if i > 0 {
-			events[i-1].to(f)
+			events[i-1].To(f)
 		}
 		at += len(line)
 		ends, results = append(ends, at), append(results, marshal(t, f.Result()))

@@ -13,14 +13,15 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // long makes up a run of many seconds as a real one looks: 21 partitions, 3 brokers, and
 // latencies of a few milliseconds with a tail.
-func long(seconds int) []event {
+func long(seconds int) []canned.Event {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var events []event
+	var events []canned.Event
 	for s := range seconds {
 		start, end := time.Duration(s)*time.Second, time.Duration(s+1)*time.Second
 		w := stats.Window{
@@ -50,7 +51,7 @@ func long(seconds int) []event {
 			t.Requests, t.Batches, t.Records, t.Bytes, t.WireBytes = 300, 900, 6700, 6700*512, 6700*300
 			w.Brokers[b] = stats.Broker{Traffic: t}
 		}
-		events = append(events, event{window: &w}, event{sample: &host.Sample{At: end, Interval: time.Second, Cores: 8, HostCores: 8, ProcessCPU: 1, HostCPU: 5, RSS: 1 << 27}})
+		events = append(events, canned.Event{Window: &w}, canned.Event{Sample: &host.Sample{At: end, Interval: time.Second, Cores: 8, HostCores: 8, ProcessCPU: 1, HostCPU: 5, RSS: 1 << 27}})
 	}
 	return events
 }

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // lagging is a load at a fixed rate of which only so many records a second are
 // acknowledged while it is sent: the others are in the drain.
-func lagging(seconds, offered, acked int) []event {
+func lagging(seconds, offered, acked int) []canned.Event {
 	events := steady(0, seconds+1, offered)
 	for i, e := range events {
-		w := e.window
+		w := e.Window
 		w.Acknowledged = int64(acked)
 		if i == seconds {
 			w.Acknowledged = int64(seconds * (offered - acked))
@@ -29,10 +30,10 @@ func TestWhatWaitsWhileSendingGoesOnIsSaidOfNow(t *testing.T) {
 	f := result.NewFold(header(6000))
 	var said []string
 	for _, e := range lagging(20, 6000, 5000) {
-		if e.window.Offered == 0 {
-			e.window.ShardTime = 0
+		if e.Window.Offered == 0 {
+			e.Window.ShardTime = 0
 		}
-		f.AddWindow(*e.window)
+		f.AddWindow(*e.Window)
 		said = append(said, f.Verdict().Evidence)
 	}
 	const then = "s of the load, waited when sending ended"
@@ -81,10 +82,10 @@ func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
 // rare is a load of a record every so many seconds. Of as many as are waiting, the last and
 // every other one before it, the acknowledgement comes after all others, when nothing is
 // sent any more: so there is no stall.
-func rare(every, records, waiting int) []event {
+func rare(every, records, waiting int) []canned.Event {
 	events := steady(0, (records-1)*every+2, 1)
 	for i, e := range events {
-		w := e.window
+		w := e.Window
 		w.LastDue, w.LastSent, w.LastAck = w.Start, w.Start+time.Millisecond, w.Start+300*time.Millisecond
 		number := i / every
 		switch back := records - 1 - number; {

@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -39,7 +40,7 @@ func TestMergedPercentilesAreThoseOfTheValuesThemselves(t *testing.T) {
 	var files [][]byte
 	for i := range 6 {
 		mean := time.Duration(1+i*i*i) * 3 * time.Millisecond
-		var events []event
+		var events []canned.Event
 		for s := range 20 {
 			start := time.Duration(s) * time.Second
 			w := stats.Window{Start: start, End: start + time.Second, FirstDue: start, LastDue: start + time.Second, LastSent: start + time.Second, LastAck: start + time.Second}
@@ -49,7 +50,7 @@ func TestMergedPercentilesAreThoseOfTheValuesThemselves(t *testing.T) {
 				w.Offered, w.Acknowledged = w.Offered+1, w.Acknowledged+1
 				values = append(values, float64(d.Microseconds()))
 			}
-			events = append(events, event{window: &w})
+			events = append(events, canned.Event{Window: &w})
 		}
 		files = append(files, partFile{run: "r", epoch: "e", host: "h", process: i + 1, events: events, trailer: trailerOf(20)}.bytes(t))
 	}
@@ -80,9 +81,9 @@ func alone(r result.Result) result.Result {
 func TestOneRunMergedIsThatRunByteForByte(t *testing.T) {
 	for _, command := range []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip} {
 		for seed := range uint64(5) {
-			h, events := readHeader(command, 120*float64(seed%2)), cannedReading(seed, 12)
+			h, events := readHeader(command, 120*float64(seed%2)), canned.Read(seed, 12)
 			if command == plan.Produce {
-				h, events = header(120*float64(seed%2)), canned(seed, 12)
+				h, events = header(120*float64(seed%2)), canned.Written(seed, 12)
 			}
 			for _, whole := range []bool{true, false} {
 				file := partFile{run: "r", host: "h", process: 1, whole: whole, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
@@ -100,8 +101,8 @@ func TestOneRunMergedIsThatRunByteForByte(t *testing.T) {
 
 // steady is a load that has so many records acknowledged in each second, from the first
 // one on.
-func steady(from, to, rate int) []event {
-	var events []event
+func steady(from, to, rate int) []canned.Event {
+	var events []canned.Event
 	for s := from; s < to; s++ {
 		start, end := time.Duration(s)*time.Second, time.Duration(s+1)*time.Second
 		n := int64(rate)
@@ -109,7 +110,7 @@ func steady(from, to, rate int) []event {
 			Start: start, End: end, Offered: n, Acknowledged: n, Bytes: 1024 * n, FirstDue: start, LastDue: end, LastSent: end, LastAck: end, ShardTime: time.Second,
 		}
 		w.Response.RecordN(4*time.Millisecond, n)
-		events = append(events, event{window: &w})
+		events = append(events, canned.Event{Window: &w})
 	}
 	return events
 }
@@ -257,7 +258,7 @@ func TestAHostCountsOnceInWhatWasUsed(t *testing.T) {
 	part := func(host1 string, process int, cpu float64) []byte {
 		events := steady(0, 5, 100)
 		for s := range 5 {
-			events = slices.Insert(events, 2*s+1, event{sample: &host.Sample{
+			events = slices.Insert(events, 2*s+1, canned.Event{Sample: &host.Sample{
 				At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, ProcessCPU: cpu, HostCPU: 3, HostCores: 4, RSS: 100, NetSent: 1 << 20,
 			}})
 		}
@@ -282,7 +283,7 @@ func TestCoresThatHostsOfOneMachineShareCountOnce(t *testing.T) {
 	part := func(host1, boot string, process int) []byte {
 		events := steady(0, 5, 100)
 		for s := range 5 {
-			events = slices.Insert(events, 2*s+1, event{sample: &host.Sample{
+			events = slices.Insert(events, 2*s+1, canned.Event{Sample: &host.Sample{
 				At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, ProcessCPU: 1, HostCPU: 3, HostCores: 4, NetSent: 1 << 20, NetSpeed: 1000,
 			}})
 		}
@@ -310,7 +311,7 @@ func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
 	part := func(process int, late time.Duration, events ...stats.Event) []byte {
 		seconds := steady(0, 6, 100)
 		for _, e := range events {
-			w := seconds[e.At/time.Second].window
+			w := seconds[e.At/time.Second].Window
 			w.Events = append(w.Events, e)
 		}
 		return partFile{run: "r", epoch: "e", host: "a", process: process, late: late, events: seconds, trailer: trailerOf(6)}.bytes(t)
@@ -337,12 +338,12 @@ func TestConsumerLagsAddUp(t *testing.T) {
 	part := func(process int, group string, seconds int) []byte {
 		h := readHeader(plan.Consume, 0)
 		h.Plan.Read.Group = group
-		var events []event
+		var events []canned.Event
 		for s := range seconds {
 			end := time.Duration(s+1) * time.Second
 			w := stats.Window{Start: end - time.Second, End: end, Read: stats.Read{Consumed: 10, ConsumerLag: 5, FirstRead: end, LastRead: end, ReadTime: time.Second}}
 			w.Partitions = map[int32]stats.Partition{0: {Consumed: 10, ConsumerLag: 5}}
-			events = append(events, event{window: &w})
+			events = append(events, canned.Event{Window: &w})
 		}
 		return partFile{run: "r", epoch: "e", host: "a", process: process, plan: h.Plan, events: events, trailer: trailerOf(float64(seconds))}.bytes(t)
 	}
@@ -365,7 +366,7 @@ func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
 	part := func(process int, topic string, partitions int) []byte {
 		events := steady(0, 3, 10)
 		for _, e := range events {
-			e.window.Partitions = map[int32]stats.Partition{0: {Records: 1}, int32(partitions - 1): {Records: int64(process)}}
+			e.Window.Partitions = map[int32]stats.Partition{0: {Records: 1}, int32(partitions - 1): {Records: int64(process)}}
 		}
 		return partFile{run: "r", host: "a", process: process, events: events, trailer: trailerOf(3), change: func(h *result.Header) {
 			h.Environment.Topic = result.Topic{Name: topic, Partitions: partitions, Created: process == 2, Leaders: map[int32]int32{0: int32(process)}}
@@ -506,7 +507,7 @@ func TestVerdictsOfPartsAddUp(t *testing.T) {
 func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 	slow := steady(0, 10, 100)
 	for _, e := range slow {
-		e.window.OwnSendDelay.RecordN(time.Second, 100)
+		e.Window.OwnSendDelay.RecordN(time.Second, 100)
 	}
 	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 10, 1000), trailer: trailerOf(10)}
 	q := partFile{run: "r", host: "b", process: 3, events: slow, trailer: trailerOf(10)}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -60,7 +61,7 @@ func (p published) file(t *testing.T, run string) []byte {
 		t.Fatal(err)
 	}
 	const seconds = 10
-	var events []event
+	var events []canned.Event
 	for s := range seconds {
 		start, end := time.Duration(s)*time.Second, time.Duration(s+1)*time.Second
 		records := int64(math.Round(p.rate*float64(s+1)) - math.Round(p.rate*float64(s)))
@@ -76,7 +77,7 @@ func (p published) file(t *testing.T, run string) []byte {
 			w.Response.Record(most)
 			w.Response.RecordN(time.Duration(math.Round(others/1e3))*time.Microsecond, records-1)
 		}
-		events = append(events, event{window: &w})
+		events = append(events, canned.Event{Window: &w})
 	}
 	h := readHeader(plan.Command(p.op), 0)
 	if p.op == "produce" {

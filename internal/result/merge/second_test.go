@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result/canned"
 )
 
 // used is a load with a sample of two cores after each window.
-func used(events []event) (with []event) {
+func used(events []canned.Event) (with []canned.Event) {
 	for _, e := range events {
-		length := e.window.End - e.window.Start
-		with = append(with, e, event{sample: &host.Sample{At: e.window.End, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: 2}})
+		length := e.Window.End - e.Window.Start
+		with = append(with, e, canned.Event{Sample: &host.Sample{At: e.Window.End, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: 2}})
 	}
 	return with
 }
@@ -60,9 +61,9 @@ func TestSecondsOfPartsLineUp(t *testing.T) {
 
 func TestAWindowOfSeveralSecondsMakesNoSecondLonger(t *testing.T) {
 	slow := steady(0, 8, 100)
-	slow[4].window.Add(slow[3].window)
+	slow[4].Window.Add(slow[3].Window)
 	slow = append(slow[:3:3], slow[4:]...) // one window of seconds 3 and 4
-	part := func(host string, events []event) []byte {
+	part := func(host string, events []canned.Event) []byte {
 		return partFile{run: "r", host: host, process: 1, events: events, trailer: trailerOf(8)}.bytes(t)
 	}
 	r := merged(t, part("a", steady(0, 8, 100)), part("b", used(slow)))

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // flowing is a load of so many records a second from a moment on: what a window has is
 // what its time has.
-func flowing(first, last time.Duration, rate float64) []event {
-	var events []event
+func flowing(first, last time.Duration, rate float64) []canned.Event {
+	var events []canned.Event
 	for start := time.Duration(0); start < last; start += time.Second {
 		w := stats.Window{Start: start, End: min(last, start+time.Second), ShardTime: time.Second}
 		from := max(first, w.Start)
@@ -21,7 +22,7 @@ func flowing(first, last time.Duration, rate float64) []event {
 			w.FirstDue, w.LastDue, w.LastSent, w.LastAck = from, w.End, w.End, w.End
 			w.Response.RecordN(time.Millisecond, n)
 		}
-		events = append(events, event{window: &w})
+		events = append(events, canned.Event{Window: &w})
 	}
 	return events
 }

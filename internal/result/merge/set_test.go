@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -35,7 +36,7 @@ type partFile struct {
 	alone            bool          // with a start by its own clock
 	whole            bool          // without a Part
 	roster           []result.Member
-	events           []event
+	events           []canned.Event
 	vitals           []host.Vitals
 	trailer          result.Trailer // zero: the file has no end
 	change           func(*result.Header)
@@ -62,14 +63,14 @@ func (p partFile) bytes(t testing.TB) []byte {
 	if !p.alone && !p.whole {
 		start.Agreed = &result.Agreed{At: noon, Late: p.late, Offset: -3 * time.Millisecond, Bound: 200 * time.Microsecond}
 	}
-	var m memory
+	var m canned.File
 	f, err := result.NewRunFile(&m, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Begin(start)
 	for _, e := range p.events {
-		e.to(f)
+		e.To(f)
 	}
 	for _, v := range p.vitals {
 		f.AddVitals(v)
@@ -135,7 +136,7 @@ func someRun(t testing.TB, seed uint64) [][]byte {
 			seconds := 5 + rng.IntN(8)
 			p := partFile{
 				run: "nightly", epoch: "e1", host: m.Host, process: n, roster: roster, late: time.Duration(rng.IntN(5_000_000)),
-				events: canned(rng.Uint64(), seconds), trailer: trailerOf(float64(seconds)),
+				events: canned.Written(rng.Uint64(), seconds), trailer: trailerOf(float64(seconds)),
 			}
 			if m.Host == "b" && n == 2 {
 				p.late = 3 * time.Second
@@ -183,7 +184,7 @@ func TestACollectionHasEachFileAsItIs(t *testing.T) {
 }
 
 func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
-	events := canned(3, 6)
+	events := canned.Written(3, 6)
 	whole := partFile{run: "r", host: "a", process: 1, events: events, trailer: trailerOf(6)}.bytes(t)
 	short := partFile{run: "r", host: "a", process: 1, events: events[:4]}.bytes(t)
 	long := partFile{run: "r", host: "a", process: 1, events: append(events, events...)}.bytes(t)
@@ -211,22 +212,22 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 
 func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 	partOf := func(host, run, epoch, id string, late time.Duration) []byte {
-		return partFile{run: run, epoch: epoch, host: host, process: 1, id: id, late: late, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+		return partFile{run: run, epoch: epoch, host: host, process: 1, id: id, late: late, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
 	}
 	part := func(run, epoch, id string, late time.Duration) []byte { return partOf("a", run, epoch, id, late) }
 	single := func(id string) []byte {
-		return partFile{host: "a", id: id, whole: true, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+		return partFile{host: "a", id: id, whole: true, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
 	}
 	const day = 24 * time.Hour
 	monday, tuesday := part("nightly", "", "4", -2*day), part("nightly", "", "5", -day)
 	again, beside := part("nightly", "", "10", -day+4*time.Second), partOf("b", "nightly", "", "11", -day+time.Second)
-	soon, lost := partOf("b", "nightly", "", "6", -day+time.Minute+3*time.Second), partFile{run: "nightly", host: "b", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned(1, 30)}.bytes(t)
+	soon, lost := partOf("b", "nightly", "", "6", -day+time.Minute+3*time.Second), partFile{run: "nightly", host: "b", process: 2, id: "7", alone: true, late: -2*day + 40*time.Second, events: canned.Written(1, 30)}.bytes(t)
 	late := partOf("c", "nightly", "", "8", -2*day+125*time.Second)
-	alone := partFile{host: "a", id: "9", whole: true, late: -day, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+	alone := partFile{host: "a", id: "9", whole: true, late: -day, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
 	began := func(host, id string, at time.Duration, seconds float64) []byte {
-		return partFile{run: "nightly", host: host, process: 1, id: id, alone: true, late: at, events: canned(1, 3), trailer: trailerOf(seconds)}.bytes(t)
+		return partFile{run: "nightly", host: host, process: 1, id: id, alone: true, late: at, events: canned.Written(1, 3), trailer: trailerOf(seconds)}.bytes(t)
 	}
-	gone := func(id string, events []event) []byte { // of the host a, with no end
+	gone := func(id string, events []canned.Event) []byte { // of the host a, with no end
 		return partFile{run: "nightly", host: "a", process: 1, id: id, alone: true, events: events}.bytes(t)
 	}
 	first, second := began("a", "20", 0, 0.3), began("a", "21", 500*time.Millisecond, 0.3)
@@ -258,7 +259,7 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 		{"and without it they are two", [][]byte{monday, late}, "", "error: parts of 2 runs"},
 		{"what was gone at once does not make two of what began beside it", [][]byte{gone("12", nil), began("a", "13", 1200*time.Millisecond, 3)}, "", "12 13"},
 		{"nor was it over when what began after it was", [][]byte{gone("12", nil), began("a", "13", 0, 3), began("a", "14", 4*time.Second, 3)}, "nightly@2026-11-21T12:00:00Z", "12 13"},
-		{"but it was there until its last window", [][]byte{gone("12", canned(1, 8)), began("a", "13", 0, 3), began("a", "14", 5*time.Second, 3)}, "", "12 13 14"},
+		{"but it was there until its last window", [][]byte{gone("12", canned.Written(1, 8)), began("a", "13", 0, 3), began("a", "14", 5*time.Second, 3)}, "", "12 13 14"},
 		{"two within a second are listed with its fractions", [][]byte{first, second}, "", `error: run "nightly@2026-11-21T12:00:00.000000000Z"; 2026-11-21T12:00:00Z run "nightly@2026-11-21T12:00:00.500000000Z"`},
 		{"are both meant by the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00Z", "error: parts of 2 runs"},
 		{"and chosen by the fractions: the first", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.000000000Z", "20"},
@@ -416,7 +417,7 @@ func TestMergingEndsWhenItIsToldTo(t *testing.T) {
 }
 
 func TestAFileThatHasBecomeShorterIsAnError(t *testing.T) {
-	run := partFile{run: "r", host: "a", process: 1, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t)
+	run := partFile{run: "r", host: "a", process: 1, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t)
 	if err := NewSet().Add("f", bytes.NewReader(run[:len(run)/2]), int64(len(run))); err == nil {
 		t.Error("Add takes a file that has fewer bytes than it should")
 	}
@@ -445,8 +446,8 @@ func (s *shrinking) ReadAt(b []byte, at int64) (int, error) {
 }
 
 func TestAFullDiskIsAnErrorOfTheCollection(t *testing.T) {
-	s := setOf(t, partFile{run: "r", host: "a", process: 1, events: canned(1, 3), trailer: trailerOf(3)}.bytes(t))
-	if _, err := s.WriteTo(&memory{room: 100}); err == nil || !strings.HasPrefix(err.Error(), "write collection: no space left") {
+	s := setOf(t, partFile{run: "r", host: "a", process: 1, events: canned.Written(1, 3), trailer: trailerOf(3)}.bytes(t))
+	if _, err := s.WriteTo(&canned.File{Room: 100}); err == nil || !strings.HasPrefix(err.Error(), "write collection: no space left") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -468,8 +469,8 @@ func TestAFileOfAMachineThatWasWatchedIsNoResult(t *testing.T) {
 func FuzzCollect(f *testing.F) {
 	w := stats.Window{End: time.Second, Offered: 2, Acknowledged: 1, Partitions: map[int32]stats.Partition{5: {Records: 1}}}
 	w.Response.Record(time.Millisecond)
-	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: []result.Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 0}}, events: []event{
-		{window: &w}, {sample: &host.Sample{At: time.Second, Interval: time.Second, HostCores: 2}},
+	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: []result.Member{{Host: "a", Processes: 2}, {Host: "b", Processes: 0}}, events: []canned.Event{
+		{Window: &w}, {Sample: &host.Sample{At: time.Second, Interval: time.Second, HostCores: 2}},
 	}, trailer: trailerOf(1)}.bytes(f)
 	watch := partFile{run: "r", epoch: "e", host: "b", vitals: []host.Vitals{{At: time.Second, Interval: time.Second, Disks: []host.DiskVitals{{Name: "sda"}}}}}.bytes(f)
 	f.Add(load)

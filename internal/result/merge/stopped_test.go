@@ -63,7 +63,7 @@ func TestAPartThatWasStoppedEarlyDoesNotDecideTheRates(t *testing.T) {
 func TestPartsOfOneRecordEachRanTogetherIfTheirRunsDid(t *testing.T) {
 	one := func(host string, at, late time.Duration) []byte {
 		events := steady(0, 1, 1)
-		w := events[0].window
+		w := events[0].Window
 		w.End, w.FirstDue, w.LastDue, w.LastSent, w.LastAck = 2*at, at, at, at, 2*at
 		return partFile{run: "r", host: host, process: 1, alone: true, late: late, events: events, trailer: trailerOf((2 * at).Seconds())}.bytes(t)
 	}
@@ -139,7 +139,7 @@ func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {
 func TestTheLongestGapIsNamed(t *testing.T) {
 	part := func(process int, gap time.Duration) []byte {
 		events := steady(0, 5, 100)
-		events[2].window.Outage = stats.Gap{From: 2 * time.Second, Length: gap}
+		events[2].Window.Outage = stats.Gap{From: 2 * time.Second, Length: gap}
 		return partFile{run: "r", epoch: "e", host: "vm15", process: process, events: events, trailer: trailerOf(5)}.bytes(t)
 	}
 	if o := merged(t, part(1, time.Second), part(2, 3*time.Second)).Outage; o == nil || *o.LongestGapMS != 3000 || o.LongestGapOf != "vm15/2" {
@@ -156,7 +156,7 @@ func TestAStallOfTheWholeIsThatOfAllParts(t *testing.T) {
 		events := steady(0, 20, int(records))
 		for _, g := range gaps {
 			for i := int(g.From / time.Second); i <= int((g.From+g.Length)/time.Second); i++ { // an open gap is told each second
-				if w := events[i].window; min(g.Length, w.End-g.From) > w.Outage.Length {
+				if w := events[i].Window; min(g.Length, w.End-g.From) > w.Outage.Length {
 					w.Outage = stats.Gap{From: g.From, Length: min(g.Length, w.End-g.From)}
 				}
 			}
@@ -192,7 +192,7 @@ func TestPartitionsOfAMergedResultHaveNoRates(t *testing.T) {
 	part := func(host string, late time.Duration) []byte {
 		events := steady(0, 60, 100)
 		for _, e := range events {
-			e.window.Partitions = map[int32]stats.Partition{0: {Records: 100}}
+			e.Window.Partitions = map[int32]stats.Partition{0: {Records: 100}}
 		}
 		return partFile{run: "r", host: host, process: 1, alone: true, late: late, events: events, trailer: trailerOf(60)}.bytes(t)
 	}

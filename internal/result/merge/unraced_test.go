@@ -12,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -72,9 +73,9 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 	overlaps := 0
 	for seed := range uint64(24) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		command, made := plan.Produce, canned
+		command, made := plan.Produce, canned.Written
 		if seed%3 == 2 {
-			command, made = plan.Roundtrip, cannedReading
+			command, made = plan.Roundtrip, canned.Read
 		}
 		var files [][]byte
 		for i := range 2 + rng.IntN(5) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -50,9 +51,9 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 func TestWhatWasMeasuredForLessThanASecondHasNoRate(t *testing.T) {
 	short := func(process int) []byte {
 		events := steady(0, 1, 5)
-		w := events[0].window
+		w := events[0].Window
 		w.End, w.LastDue, w.LastSent, w.LastAck = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
-		events = append(events, event{sample: &host.Sample{At: w.End, Interval: 10 * time.Millisecond, Cores: 4, ProcessCPU: 1.35}})
+		events = append(events, canned.Event{Sample: &host.Sample{At: w.End, Interval: 10 * time.Millisecond, Cores: 4, ProcessCPU: 1.35}})
 		return partFile{run: "r", epoch: "e", host: "a", process: process, events: events, trailer: trailerOf(0.3)}.bytes(t)
 	}
 	r := merged(t, short(1), short(2))
@@ -66,9 +67,9 @@ func TestWhatWasMeasuredForLessThanASecondHasNoRate(t *testing.T) {
 
 func TestClientsUseWhatTheirProcessesDo(t *testing.T) {
 	part := func(process int, late time.Duration, cpu float64) []byte {
-		var events []event
+		var events []canned.Event
 		for _, e := range steady(0, 10, 100) {
-			events = append(events, e, event{sample: &host.Sample{At: e.window.End, Interval: time.Second, Cores: 4, HostCores: 4, ProcessCPU: cpu}})
+			events = append(events, e, canned.Event{Sample: &host.Sample{At: e.Window.End, Interval: time.Second, Cores: 4, HostCores: 4, ProcessCPU: cpu}})
 		}
 		return partFile{run: "r", host: "a", process: process, alone: true, late: late, plan: header(100).Plan, events: events, trailer: trailerOf(10)}.bytes(t)
 	}
