@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -74,6 +75,16 @@ type Verdict struct {
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
 	GapsBeyond int64    `json:"gaps_beyond,omitempty"` // gaps that are not in the list
 	Blame      []string `json:"blame,omitempty"`       // sentences: whose fault the findings are, as far as the settings tell
+}
+
+// Add adds the counts of o, which is of other records: every int64 field. The rest of v stays.
+func (v *Verdict) Add(o *Verdict) {
+	to, from := reflect.ValueOf(v).Elem(), reflect.ValueOf(o).Elem()
+	for i := range to.NumField() {
+		if n := to.Field(i); n.Kind() == reflect.Int64 {
+			n.SetInt(n.Int() + from.Field(i).Int())
+		}
+	}
 }
 
 // Gap is a place where records of one lane were lost: Count of the numbers from

@@ -31,22 +31,29 @@ type Lines struct {
 	r    *bufio.Reader
 	long []byte // a line that does not fit into r's buffer; reused
 	n    int    // lines so far
-	last int    // the last line that is read; 0: all are
+	last int    // number of the last line to read; 0: no limit
 
 	totals stats.Totals
 	torn   bool // the last line was incomplete, as a kill leaves it, and passed over
 }
 
-// NewLines reads all lines of a run file.
-func NewLines(r io.Reader) *Lines {
-	return &Lines{r: bufio.NewReaderSize(r, 64<<10)}
+// NewLines reads a run file up to the line with the number last, or to its end if last is 0.
+func NewLines(r io.Reader, last int) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10), last: last}
 }
 
-// NewLinesUpTo reads the lines up to one of a number; 0: all.
-func NewLinesUpTo(r io.Reader, last int) *Lines {
-	l := NewLines(r)
-	l.last = last
-	return l
+// CheckHeader returns an error unless line n of a run file holds a header where it should: in
+// line 1, of this schema, and nowhere else.
+func (l *Line) CheckHeader(n int) error {
+	switch {
+	case n > 1 && l.Header != nil:
+		return errors.New("it is a second header: each run has a file of its own")
+	case n > 1:
+		return nil
+	case l.Header == nil:
+		return errors.New("it is not the header of a run file")
+	}
+	return CheckSchema(l.Header.Schema)
 }
 
 // Next returns the next line, which shares no memory with l. At the end the error is io.EOF.

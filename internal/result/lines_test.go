@@ -49,7 +49,7 @@ func busy(seconds int) []canned.Event {
 // readLines reads all lines.
 func readLines(t testing.TB, r io.Reader) (all []Line) {
 	t.Helper()
-	lines := NewLines(r)
+	lines := NewLines(r, 0)
 	for {
 		l, err := lines.Next()
 		if errors.Is(err, io.EOF) {
@@ -126,7 +126,7 @@ func TestATornLineIsPassedOverAtTheEndOnly(t *testing.T) {
 		{"nothing", "", 0, false, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			lines := NewLines(strings.NewReader(tc.text))
+			lines := NewLines(strings.NewReader(tc.text), 0)
 			n := 0
 			for {
 				_, err := lines.Next()
@@ -157,7 +157,7 @@ func BenchmarkReplay(b *testing.B) {
 		read func() error
 	}{
 		{"lines", func() error {
-			lines := NewLines(bytes.NewReader(file))
+			lines := NewLines(bytes.NewReader(file), 0)
 			for {
 				if _, err := lines.Next(); err != nil {
 					return err

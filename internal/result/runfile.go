@@ -60,11 +60,10 @@ func (f *RunFile) write(l Line) {
 	}
 }
 
-// Replay reads a run file into the same fold that a live run feeds. An incomplete
-// last line, as a kill leaves it, is passed over; anything else that is not a run
-// file of this schema is an error.
+// Replay folds a run file as a live run is folded. It ignores an incomplete last line, as a kill
+// leaves it. Anything else that is not a run file of this schema is an error.
 func Replay(r io.Reader) (*Fold, error) {
-	lines := NewLines(r)
+	lines := NewLines(r, 0)
 	var f *Fold
 	for {
 		l, err := lines.Next()
@@ -76,33 +75,24 @@ func Replay(r io.Reader) (*Fold, error) {
 		case err != nil:
 			return nil, err
 		}
-		if f, err = replayLine(f, l); err != nil {
+		err = l.CheckHeader(lines.n)
+		if err == nil && f == nil && l.Header.Part != nil && l.Header.Part.Process == 0 {
+			err = errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load")
+		}
+		if err != nil {
 			return nil, lines.wrap(err)
 		}
+		switch {
+		case f == nil:
+			f = NewFold(*l.Header)
+		case l.Window != nil:
+			f.AddWindow(*l.Window)
+		case l.Sample != nil:
+			f.AddSample(*l.Sample)
+		case l.Start != nil:
+			f.Begin(*l.Start)
+		case l.Trailer != nil:
+			f.Finish(*l.Trailer)
+		}
 	}
-}
-
-// replayLine adds one line to the fold, which it makes of the first.
-func replayLine(f *Fold, l Line) (*Fold, error) {
-	switch {
-	case f == nil && l.Header == nil:
-		return nil, errors.New("it is not the header of a run file")
-	case f == nil && l.Header.Schema != Schema:
-		return nil, CheckSchema(l.Header.Schema)
-	case f == nil && l.Header.Part != nil && l.Header.Part.Process == 0:
-		return nil, errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load")
-	case f == nil:
-		f = NewFold(*l.Header)
-	case l.Header != nil:
-		return nil, errors.New("it is a second header: each run has a file of its own")
-	case l.Window != nil:
-		f.AddWindow(*l.Window)
-	case l.Sample != nil:
-		f.AddSample(*l.Sample)
-	case l.Start != nil:
-		f.Begin(*l.Start)
-	case l.Trailer != nil:
-		f.Finish(*l.Trailer)
-	}
-	return f, nil
 }

@@ -111,7 +111,7 @@ func (f *Fold) Snapshot() Snapshot {
 		Events: n.events.list(), Brokers: n.brokers.rows(), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(),
 	}
 	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)
-	s.ConsumerLag.Growth = over(s.Tail.Counts.ConsumerLag, min(n.tail.length(), s.At-n.lag.Since).Seconds())
+	s.ConsumerLag.Growth = per(float64(s.Tail.Counts.ConsumerLag), min(n.tail.length(), s.At-n.lag.Since).Seconds())
 	if f.hosted == nil {
 		s.Verdict = f.Verdict()
 	} else {

@@ -71,17 +71,9 @@ func (s *Snapshot) Partitions() []PartitionNow {
 	for _, id := range slices.Compact(ids) {
 		p := sum.Partitions[id]
 		rows = append(rows, PartitionNow{
-			ID: id, Acknowledged: over(p.Records, seconds), Read: over(p.Consumed, seconds),
-			ConsumerLag: max(s.lags[id], 0), Growth: over(p.ConsumerLag, seconds),
+			ID: id, Acknowledged: per(float64(p.Records), seconds), Read: per(float64(p.Consumed), seconds),
+			ConsumerLag: max(s.lags[id], 0), Growth: per(float64(p.ConsumerLag), seconds),
 		})
 	}
 	return rows
-}
-
-// over returns a rate, 0 over no time.
-func over(n int64, seconds float64) float64 {
-	if seconds <= 0 {
-		return 0
-	}
-	return float64(n) / seconds
 }

@@ -120,8 +120,8 @@ func (t *Traffic) addTraffic(o *Traffic) {
 // are or the other is zero.
 func Merge(a, b Window) Window {
 	var w Window
-	w.add(&a)
-	w.add(&b)
+	w.Add(&a)
+	w.Add(&b)
 	return w
 }
 
@@ -170,11 +170,8 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// Add merges o into w, in place: for whoever owns w and folds many windows into
-// one without making a copy of its histograms each time.
-func (w *Window) Add(o *Window) { w.add(o) }
-
-func (w *Window) add(o *Window) {
+// Add merges o into w, which only its owner may call. Unlike Merge it copies no histogram of w.
+func (w *Window) Add(o *Window) {
 	if o.IsZero() {
 		return
 	}

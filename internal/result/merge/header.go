@@ -14,8 +14,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Differs is the value of a setting that not all parts of a run have alike.
-const Differs = "differs"
+// differs is the value of a setting that parts have different values of.
+const differs = "differs"
 
 // header returns the header of the whole, and notes where the parts are not alike. A run file
 // alone is its own whole.
@@ -81,7 +81,7 @@ func (m *merge) members() []result.Member {
 }
 
 // sharedSettings returns the settings of parts that have some, in the order of the first.
-// Where parts are not alike the value is Differs.
+// Where parts are not alike the value is differs.
 func sharedSettings(lists [][]result.Setting) []result.Setting {
 	var shared []result.Setting
 	at := make(map[string]int)
@@ -100,16 +100,16 @@ func sharedSettings(lists [][]result.Setting) []result.Setting {
 				continue
 			}
 			if shared[i].Value != s.Value {
-				shared[i].Value = Differs
+				shared[i].Value = differs
 			}
 			if shared[i].Source != s.Source {
-				shared[i].Source = Differs
+				shared[i].Source = differs
 			}
 		}
 	}
 	for i := range shared {
 		if count[shared[i].Name] != having {
-			shared[i].Value = Differs
+			shared[i].Value = differs
 		}
 	}
 	return shared

@@ -210,22 +210,17 @@ func (s *Set) Result(ctx context.Context) (result.Result, error) {
 // errSpoilt: files were found to be corrupt, and it is noted from which line on.
 var errSpoilt = errors.New("files are corrupt")
 
-// Corrupt returns an error for each file that Add or Result found to be corrupt, by its name.
-func (s *Set) Corrupt() []error {
-	var errs []error
+// Lost returns an error, with the name of the file, for each part that counts as lost because its
+// file could not be added or is corrupt. Only Result finds all that is corrupt.
+func (s *Set) Lost() []error {
+	causes := s.Unreadable()
 	for _, one := range s.inOrder() {
 		if one.corrupt != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", one.name, one.corrupt))
+			causes = append(causes, fmt.Errorf("%s: %w", one.name, one.corrupt))
 		}
 	}
-	return errs
-}
-
-// Lost returns an error for each file, by its name, whose part counts as lost: it cannot be
-// read, or not to its end.
-func (s *Set) Lost() []error {
 	var errs []error
-	for _, err := range slices.Concat(s.unreadable, s.Corrupt()) {
+	for _, err := range causes {
 		errs = append(errs, fmt.Errorf("%w; its part counts as lost", err))
 	}
 	return errs

@@ -427,7 +427,7 @@ func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
 			h.Environment.Cluster.ID = "another"
 		}),
 	)
-	want := []result.Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: Differs}, {Name: "only.here", Value: Differs}}
+	want := []result.Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: differs}, {Name: "only.here", Value: differs}}
 	if diff := cmp.Diff(want, r.Config); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

@@ -111,18 +111,15 @@ func (s *runFile) take(text []byte, n int) error {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return notALine{err}
 	}
+	if err := l.CheckHeader(n); err != nil {
+		return err
+	}
 	switch {
-	case n == 1 && l.Header == nil:
-		return errors.New("it is not the header of a run file")
-	case n == 1 && l.Header.Schema != result.Schema:
-		return result.CheckSchema(l.Header.Schema)
 	case n == 1 && l != (result.Line{Header: l.Header}):
 		return errors.New("its header has more than a header has")
 	case n == 1:
 		s.header = *l.Header
 		return s.checkHeader()
-	case l.Header != nil:
-		return errors.New("it is a second header: each run has a file of its own")
 	case l.Start != nil:
 		s.start = l.Start
 	case l.Trailer != nil:
@@ -185,7 +182,7 @@ func bulk(text []byte) bool {
 
 // lines reads the file from its start.
 func (s *runFile) lines() *result.Lines {
-	return result.NewLinesUpTo(io.NewSectionReader(s.r, 0, s.size), s.upTo)
+	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.upTo)
 }
 
 // host returns where the part ran.

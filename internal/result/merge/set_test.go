@@ -382,7 +382,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if errs := s.Corrupt(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.want) {
+			if errs := s.Lost(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.want) {
 				t.Errorf("corrupt are %v, want one with %q", errs, tc.want)
 			}
 			if len(r.Processes) != len(whole.Processes) {
