@@ -184,15 +184,14 @@ func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {
 }
 
 func TestAProcessThatIsLostCountsInTheNumberOfParts(t *testing.T) {
-	const why = "its agent was started anew, and its processes are gone"
-	o := cluster.Outcome{Lost: []string{"vm1: " + why}, Ended: map[string][]cluster.Ended{"vm1": {{Code: exitFailed, Text: why}}}}
 	res := result.Result{Processes: make([]result.ProcessRow, 4)}
 	res.Processes[1].Counted = true
-	if err := judgeHosts(&res, &o); exitCode(err) != exitFailed || !strings.HasPrefix(err.Error(), "3 of 4 parts are not in the figures") {
+	lost := cluster.ProcessError{Host: "vm1", Ended: cluster.Ended{Code: exitFailed, Text: "its processes are gone"}, Lost: true}
+	if err := judgeParts(&res, &lost); exitCode(err) != exitFailed || !strings.HasPrefix(err.Error(), "3 of 4 parts are not in the figures") {
 		t.Errorf("it ends with %v", err)
 	}
-	o.Ended["vm2"] = []cluster.Ended{{}, {Code: exitNotValid, Text: "late"}}
-	if err := judgeHosts(&res, &o); exitCode(err) != exitNotValid || err.Error() != "vm2: late" {
+	late := cluster.ProcessError{Host: "vm2", Ended: cluster.Ended{Code: exitNotValid, Text: "late"}}
+	if err := judgeParts(&res, &late); exitCode(err) != exitNotValid || err.Error() != "vm2: late" {
 		t.Errorf("with a worse one it ends with %v", err)
 	}
 }

@@ -3,8 +3,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/result"
@@ -104,23 +102,16 @@ func worse(judged, err error) error {
 	return &exitError{code, errors.Join(judged, err)}
 }
 
-// judgeHosts returns the worst error of a process, of a run that shows nothing itself: a
-// reader that waited in vain for instance. Of a process that is lost it has the number, since
-// the reason was a notice. A signal to a process over there is none to this one.
-func judgeHosts(res *result.Result, o *cluster.Outcome) error {
-	var worst *exitError
-	for _, name := range slices.Sorted(maps.Keys(o.Ended)) {
-		for _, d := range o.Ended[name] {
-			if d.Code != exitOK && d.Code < exitHungUp && (worst == nil || d.Code > worst.code) {
-				worst = &exitError{d.Code, fmt.Errorf("%s: %s", name, d.Text)}
-				if o.IsLost(name, d.Text) {
-					worst.err = apart(res)
-				}
-			}
-		}
+// judgeParts returns the error of a run on many hosts whose result as a whole has no fault.
+// process is the worst error of a process, or nil. A lost process counts as a missing part,
+// because a notice has given the reason.
+func judgeParts(res *result.Result, process *cluster.ProcessError) error {
+	missing := apart(res)
+	switch {
+	case process == nil:
+		return missing
+	case process.Lost:
+		return &exitError{process.Code, missing}
 	}
-	if worst == nil {
-		return apart(res)
-	}
-	return worst
+	return &exitError{process.Code, fmt.Errorf("%s: %s", process.Host, process.Text)}
 }

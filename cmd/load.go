@@ -117,7 +117,6 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	defer file.Discard()
 	var status engine.Status
 	out, do := newOutput(env, l, stop, status.Oldest), run.Func(run.Run)
-	over := func(*result.Result) error { return nil }
 	screen := ctx
 	if len(l.Hosts.On) == 0 {
 		tuneProcess(env, l)
@@ -134,7 +133,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		hosts.Dir, out.hosts, out.oldest = dir, shown, nil
 		stop.elsewhere(leaveHosts)
 		screen = context.WithoutCancel(ctx) // the hosts take their time to leave
-		do, over = hosts.Run, func(res *result.Result) error { return judgeHosts(res, &hosts.Outcome) }
+		do = hosts.Run
 	}
 	r := l.request(env, file, stop)
 	r.Status, r.Notify = &status, out.notify
@@ -148,10 +147,14 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	if res.RunID == "" {
 		return runError(err)
 	}
+	var process *cluster.ProcessError
+	if errors.As(err, &process) {
+		err = process.Err
+	}
 	err = errors.Join(err, out.write(res, file.Path()))
 	judged := judge(&res, stop.code(), l.Output)
 	if judged == nil {
-		judged = over(&res)
+		judged = judgeParts(&res, process)
 	}
 	return worse(judged, err)
 }

@@ -26,7 +26,7 @@ func TestABrokersHostIsFreeWhenARunWasStoppedAndItsCoordinatorIsGone(t *testing.
 			<-time.After(5 * time.Second)
 			die()
 		}()
-		if _, err := w.client().Run(ctx, longer(w.order([]string{"a"}, "broker"), 10*time.Hour), RunOptions{Dir: t.TempDir(), Stop: stop}); err == nil {
+		if _, err := w.client().run(ctx, longer(w.order([]string{"a"}, "broker"), 10*time.Hour), runOptions{Dir: t.TempDir(), Stop: stop}); err == nil {
 			t.Error("the coordinator did not die")
 		}
 		<-time.After(time.Second)
@@ -82,7 +82,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 					time.AfterFunc(tc.stop, func() { close(stop) })
 				}
 				began := time.Now()
-				out, _, err := w.run(o, func(r *RunOptions) { r.Stop = stop })
+				out, _, err := w.run(o, func(r *runOptions) { r.Stop = stop })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -154,7 +154,7 @@ func TestAnAgentThatEndsWaitsNotForAProcessThatWasToldToDrain(t *testing.T) {
 			ended <- time.Since(began)
 		}()
 		go func() {
-			_, _, _ = w.run(longer(w.order([]string{"a"}), time.Hour), func(r *RunOptions) { r.Stop = stop })
+			_, _, _ = w.run(longer(w.order([]string{"a"}), time.Hour), func(r *runOptions) { r.Stop = stop })
 		}()
 		if took := <-ended; took > stopGrace+2*abortGrace {
 			t.Errorf("it took %v", took)

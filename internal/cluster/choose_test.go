@@ -71,13 +71,13 @@ func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
 	if err != nil || len(on) != 3 {
 		t.Fatalf("chosen are %+v, %v", on, err)
 	}
-	o := Order{Run: "r", Epoch: "e", Processes: 1, Load: on}
+	o := loadOrder{Run: "r", Epoch: "e", Processes: 1, Load: on}
 	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
-	if err := o.Check(); err == nil || err.Error() != want {
+	if err := o.check(); err == nil || err.Error() != want {
 		t.Errorf("the order: %v, want %q", err, want)
 	}
 	o.Load, o.Watch = on[:1], on[2:]
-	if err := o.Check(); err != nil {
+	if err := o.check(); err != nil {
 		t.Errorf("one of them: %v", err)
 	}
 }

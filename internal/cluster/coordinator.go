@@ -14,8 +14,8 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// Order is a load that many hosts make together.
-type Order struct {
+// loadOrder is a load that many hosts make together.
+type loadOrder struct {
 	Run   string   // its name: --run
 	Epoch string   // drawn at random for this run, and no other
 	Args  []string // the command line, to be written down
@@ -29,8 +29,8 @@ type Order struct {
 	Processes int    // of each host that makes the load
 }
 
-// RunOptions are what a run needs of its command.
-type RunOptions struct {
+// runOptions are what a run needs of its command.
+type runOptions struct {
 	Stop    <-chan struct{}  // closed: drain and finish
 	Abort   <-chan struct{}  // closed: leave at once, with what comes within seconds
 	Observe func(run.Second) // called about once a second, from one goroutine; it must not wait. nil: nobody looks
@@ -38,42 +38,22 @@ type RunOptions struct {
 	Header  result.Header    // of the whole run, for its snapshots
 }
 
-// Stage is how far a run of many hosts is.
-type Stage int
+// stage is how far a run of many hosts is.
+type stage int
 
 // The stages of a run of many hosts, in order.
 const (
-	Lobby      Stage = iota // the agents are asked
-	Preparing               // clients are opened
-	Syncing                 // clocks are compared
-	Starting                // all wait for the agreed moment
-	Running                 // until every process has drained
-	Collecting              // run files are fetched
-	Finished
+	stageLobby      stage = iota // the agents are asked
+	stagePreparing               // clients are opened
+	stageSyncing                 // clocks are compared
+	stageStarting                // all wait for the agreed moment
+	stageRunning                 // until every process has drained
+	stageCollecting              // run files are fetched
+	stageFinished
 )
 
-func (s Stage) String() string {
-	switch s {
-	case Lobby:
-		return "lobby"
-	case Preparing:
-		return "preparing"
-	case Syncing:
-		return "comparing clocks"
-	case Starting:
-		return "starting"
-	case Running:
-		return "running"
-	case Collecting:
-		return "collecting"
-	case Finished:
-		return "finished"
-	}
-	return fmt.Sprintf("Stage(%d)", int(s))
-}
-
-// Outcome is what a run left.
-type Outcome struct {
+// outcome is what a run left.
+type outcome struct {
 	Files []string // paths of the run files, sorted: whole ones, and cut-off copies of what was lost
 	Lost  []string // a sentence for everything that is not there
 	// Ended is how each process of each host ended, in their order. One that died has
@@ -81,58 +61,55 @@ type Outcome struct {
 	Ended map[string][]Ended
 }
 
-// RefusedError is what agents answer to the offer of a load that they do not make: nothing
+// refusedError is what agents answer to the offer of a load that they do not make: nothing
 // was done.
-type RefusedError struct{ reasons error }
+type refusedError struct{ reasons error }
 
-func (e *RefusedError) Error() string { return e.reasons.Error() }
+func (e *refusedError) Error() string { return e.reasons.Error() }
 
 // Unwrap gives the reasons.
-func (e *RefusedError) Unwrap() error { return e.reasons }
+func (e *refusedError) Unwrap() error { return e.reasons }
 
-// ErrStopped is a run that was stopped before its start.
-var ErrStopped = errors.New("stopped before the start")
+// errStopped is a run that was stopped before its start.
+var errStopped = errors.New("stopped before the start")
 
-// ErrAborted is a run whose context ended after its start.
-var ErrAborted = errors.New("the hosts were told to stop")
+// errAborted is a run whose context ended after its start.
+var errAborted = errors.New("the hosts were told to stop")
 
 // Run makes a load on many hosts and fetches what they measured. An error before the
 // start means that no load was made and nothing was left anywhere. One after it leaves
 // the run files with the agents: Results fetches them. However it ends, no agent that can
 // be told goes on.
-func (c *Client) Run(ctx context.Context, o Order, opts RunOptions) (Outcome, error) {
-	if err := o.Check(); err != nil {
-		return Outcome{}, err
-	}
+func (c *Client) run(ctx context.Context, o loadOrder, opts runOptions) (outcome, error) {
 	s, err := newSession(c, o, opts)
 	if err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	defer s.close()
 	err = s.prepare(ctx)
 	if err == nil {
 		err = s.run(ctx)
 	}
-	if err != nil && (errors.Is(err, ErrStopped) || s.before()) {
+	if err != nil && (errors.Is(err, errStopped) || s.before()) {
 		s.undo()
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	if err != nil { // the load goes on, and nobody would follow it
 		deaf := s.leave()
 		if ctx.Err() != nil {
 			err = s.aborted(deaf)
 		}
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	out, err := s.collect(ctx)
 	if err != nil && ctx.Err() != nil {
-		return Outcome{}, s.aborted(s.leave())
+		return outcome{}, s.aborted(s.leave())
 	}
 	return out, err
 }
 
 // Check tells what is wrong with an order by itself.
-func (o *Order) Check() error {
+func (o *loadOrder) check() error {
 	if len(o.Load) == 0 {
 		return errors.New("--on: no agent makes the load")
 	}
@@ -159,7 +136,7 @@ func (o *Order) Check() error {
 }
 
 // offers divides the load. They are in the order of the hosts' names.
-func (o *Order) offers() ([]*link, error) {
+func (o *loadOrder) offers() ([]*link, error) {
 	byName := func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) }
 	load, watched := slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName)
 	parts, err := o.Plan.Divide(len(load) * o.Processes)
@@ -205,9 +182,9 @@ func (o *Order) offers() ([]*link, error) {
 // goroutine that called Run.
 type session struct {
 	c      *Client
-	order  Order
-	opts   RunOptions
-	stage  Stage
+	order  loadOrder
+	opts   runOptions
+	stage  stage
 	links  []*link
 	events chan event
 	ticker *time.Ticker
@@ -216,7 +193,7 @@ type session struct {
 
 	agreed  time.Time // the start, by this clock; zero: none yet
 	started bool
-	stopped bool      // by RunOptions
+	stopped bool      // by runOptions
 	leaving bool      // at once, likewise
 	undoing bool      // what was prepared
 	overAt  time.Time // when all that are there had finished
@@ -232,7 +209,7 @@ type session struct {
 	sent   time.Time // the last tick
 }
 
-func newSession(c *Client, o Order, opts RunOptions) (*session, error) {
+func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 	links, err := o.offers()
 	if err != nil {
 		return nil, err
@@ -260,7 +237,7 @@ func (s *session) close() {
 		s.hangUp()
 		s.drain()
 	}
-	s.stage = Finished
+	s.stage = stageFinished
 	s.show(true)
 	s.copies.close()
 }
@@ -308,7 +285,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 		case <-stop:
 			stop, s.stopped = nil, true
 			if s.before() {
-				return ErrStopped
+				return errStopped
 			}
 			s.within(drainGrace)
 			s.tellAll(doStop)
@@ -318,7 +295,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 		case <-abort:
 			abort, stop, s.stopped, s.leaving = nil, nil, true, true
 			if s.undoing || s.before() {
-				return ErrStopped
+				return errStopped
 			}
 			s.within(leaveGrace)
 			s.tellAll(doAbort)

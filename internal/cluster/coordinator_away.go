@@ -226,7 +226,7 @@ const silentAfter = 5 * time.Second
 
 // quiet tells of a host that has fallen silent in the run.
 func (s *session) quiet(l *link, now time.Time) {
-	if l.silent || s.stage < Running || s.undoing || l.ended || l.lost != "" || now.Sub(l.heard) < silentAfter {
+	if l.silent || s.stage < stageRunning || s.undoing || l.ended || l.lost != "" || now.Sub(l.heard) < silentAfter {
 		return
 	}
 	l.silent = true

@@ -20,7 +20,7 @@ import (
 
 // crashed runs a load on a and b, one of whose agents is killed and started anew at 10 s of
 // the run: its processes go on.
-func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx context.Context, r *RunOptions) context.Context, check func(t *testing.T, w *world, out Outcome, took time.Duration, err error)) {
+func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx context.Context, r *runOptions) context.Context, check func(t *testing.T, w *world, out outcome, took time.Duration, err error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -29,13 +29,13 @@ func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx con
 		time.AfterFunc(10*time.Second, w.hosts[host].crash)
 		o := longer(w.order([]string{"a", "b"}), lasts)
 		o.Plan.Topic.Delete = true
-		r := RunOptions{Dir: t.TempDir()}
+		r := runOptions{Dir: t.TempDir()}
 		ctx := t.Context()
 		if change != nil {
 			ctx = change(ctx, &r)
 		}
 		began := time.Now()
-		out, err := w.client().Run(ctx, o, r)
+		out, err := w.client().run(ctx, o, r)
 		check(t, w, out, time.Since(began), err)
 		w.end()
 	})
@@ -44,7 +44,7 @@ func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx con
 func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *testing.T) {
 	var states []string
 	var note string
-	observe := func(ctx context.Context, r *RunOptions) context.Context {
+	observe := func(ctx context.Context, r *runOptions) context.Context {
 		r.Observe = func(t run.Second) {
 			states = append(states, t.Hosts[1].State)
 			if t.Hosts[1].Note != "" {
@@ -53,7 +53,7 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 		}
 		return ctx
 	}
-	crashed(t, "b", 40*time.Second, observe, func(t *testing.T, w *world, out Outcome, took time.Duration, err error) {
+	crashed(t, "b", 40*time.Second, observe, func(t *testing.T, w *world, out outcome, took time.Duration, err error) {
 		if err != nil || len(out.Lost) > 0 || took < 40*time.Second || took > 50*time.Second {
 			t.Fatalf("lost %q after %v, error %v", out.Lost, took, err)
 		}
@@ -80,17 +80,17 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 }
 
 func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
-	unknown := func(o *Order) { o.Plan.Load.Duration, o.Plan.Load.Records, o.Plan.Load.Rate = 0, 1e9, plan.Rate{} }
+	unknown := func(o *loadOrder) { o.Plan.Load.Duration, o.Plan.Load.Records, o.Plan.Load.Rate = 0, 1e9, plan.Rate{} }
 	for _, tc := range []struct {
 		name   string
-		plan   func(o *Order)
+		plan   func(o *loadOrder)
 		a, b   time.Duration // that the loads take
 		killed []string      // agents, at 10 s
 		ends   string        // the state of b
 	}{
 		{"nobody knows how long it lasts", unknown, 20 * time.Second, 2 * time.Minute, []string{"b"}, "done"},
 		{"no agent knows of it", unknown, 2 * time.Minute, 2 * time.Minute, []string{"a", "b"}, "done"},
-		{"it drains for long", func(o *Order) { *o = longer(*o, 20*time.Second) }, 20 * time.Second, 80 * time.Second, []string{"b"}, "done"},
+		{"it drains for long", func(o *loadOrder) { *o = longer(*o, 20*time.Second) }, 20 * time.Second, 80 * time.Second, []string{"b"}, "done"},
 		{"it is over before that of the others", unknown, time.Minute, 20 * time.Second, []string{"b"}, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 				tc.plan(&o)
 				var states []string
 				began := time.Now()
-				out, _, err := w.run(o, func(r *RunOptions) { r.Observe = func(t run.Second) { states = append(states, t.Hosts[1].State) } })
+				out, _, err := w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { states = append(states, t.Hosts[1].State) } })
 				if took := time.Since(began); err != nil || len(out.Lost) > 0 || len(out.Files) != 4 || took < max(tc.a, tc.b) {
 					t.Errorf("after %v: lost %q, files %q, error %v", took, out.Lost, out.Files, err)
 				}
@@ -145,13 +145,13 @@ func TestAHostThatWasGivenUpIsNotAskedAnyMore(t *testing.T) {
 }
 
 func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
-	stop := func(ctx context.Context, r *RunOptions) context.Context {
+	stop := func(ctx context.Context, r *runOptions) context.Context {
 		c := make(chan struct{})
 		time.AfterFunc(14*time.Second, func() { close(c) })
 		r.Stop = c
 		return ctx
 	}
-	crashed(t, "b", 2*time.Minute, stop, func(t *testing.T, w *world, out Outcome, took time.Duration, err error) {
+	crashed(t, "b", 2*time.Minute, stop, func(t *testing.T, w *world, out outcome, took time.Duration, err error) {
 		const lost = "b: its agent was started anew, and its load goes on by itself; the rest of what it measured is with its agent: kt collect --run nightly when it is done"
 		if err != nil || !slices.Equal(out.Lost, []string{lost}) || w.logged(lost) != 1 {
 			t.Errorf("lost %q, error %v, said %q", out.Lost, err, w.logs)
@@ -176,13 +176,13 @@ func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 }
 
 func TestAnAbortSaysWhereALoadGoesOnWhoseAgentWasKilled(t *testing.T) {
-	abort := func(ctx context.Context, _ *RunOptions) context.Context {
+	abort := func(ctx context.Context, _ *runOptions) context.Context {
 		ctx, cancel := context.WithCancel(ctx)
 		time.AfterFunc(14*time.Second, cancel)
 		return ctx
 	}
-	crashed(t, "b", time.Minute, abort, func(t *testing.T, _ *world, _ Outcome, took time.Duration, err error) {
-		if !errors.Is(err, ErrAborted) || !strings.Contains(err.Error(), "but for b, where the load goes on by itself") || took > 14*time.Second+leaveTimeout {
+	crashed(t, "b", time.Minute, abort, func(t *testing.T, _ *world, _ outcome, took time.Duration, err error) {
+		if !errors.Is(err, errAborted) || !strings.Contains(err.Error(), "but for b, where the load goes on by itself") || took > 14*time.Second+leaveTimeout {
 			t.Errorf("the error is %v after %v", err, took)
 		}
 	})
@@ -190,7 +190,7 @@ func TestAnAbortSaysWhereALoadGoesOnWhoseAgentWasKilled(t *testing.T) {
 
 func TestATopicWhoseMakerIsGoneIsSaidToBeThere(t *testing.T) {
 	const said = "topic t is not deleted: the process that made it is gone"
-	crashed(t, "a", 30*time.Second, nil, func(t *testing.T, w *world, out Outcome, _ time.Duration, err error) {
+	crashed(t, "a", 30*time.Second, nil, func(t *testing.T, w *world, out outcome, _ time.Duration, err error) {
 		if n := w.topics(); err != nil || len(out.Lost) > 0 || n != 1 || w.logged(said) != 1 {
 			t.Errorf("lost %q, error %v; the topic is there %d times: %q", out.Lost, err, n, w.logs)
 		}
@@ -237,7 +237,7 @@ func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
 				}
 				shown := false
 				began := time.Now()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *RunOptions) {
+				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) {
 					r.Stop, r.Abort = stop, abort
 					r.Observe = func(t run.Second) {
 						shown = shown || !t.Hosts[1].Until.IsZero() && t.Hosts[1].Until.Sub(began) < time.Minute
@@ -282,12 +282,12 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 				}
 				o := longer(w.order([]string{"a", "b"}, "broker"), time.Minute)
 				o.Plan.Topic.Delete = true
-				out, err := c.Run(t.Context(), o, RunOptions{Dir: t.TempDir(), Stop: stop})
+				out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop})
 				if n := w.topics(); n != 0 {
 					t.Errorf("the topic is there %d times", n)
 				}
 				if tc.undone {
-					if !errors.Is(err, ErrStopped) {
+					if !errors.Is(err, errStopped) {
 						t.Errorf("the error is %v", err)
 					}
 					w.idle(t, 0)

@@ -11,21 +11,21 @@ import (
 )
 
 // collect brings the run files of a run home, and lets the agents end it.
-func (s *session) collect(ctx context.Context) (Outcome, error) {
-	s.stage = Collecting
+func (s *session) collect(ctx context.Context) (outcome, error) {
+	s.stage = stageCollecting
 	if !s.leaving {
 		s.deadline = time.Now().Add(drainGrace)
 	}
 	s.tellAll(doDrained)
 	if err := s.until(ctx, maxRunTime, s.all(s.unawaited)); err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	if !s.leaving {
 		s.deadline = time.Time{} // a fetch goes on as long as something comes
 	}
 	got, err := s.fetch(ctx)
 	if err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	o, err := s.outcome(got)
 	if !s.finish() {
@@ -89,8 +89,8 @@ func (s *session) expects(p *Peer, e fileEntry) bool {
 }
 
 // outcome tells what is there and what is not.
-func (s *session) outcome(got map[string]fetched) (Outcome, error) {
-	o := Outcome{Ended: make(map[string][]Ended)}
+func (s *session) outcome(got map[string]fetched) (outcome, error) {
+	o := outcome{Ended: make(map[string][]Ended)}
 	var errs []error
 	for _, l := range s.links {
 		f := got[l.peer.Name]

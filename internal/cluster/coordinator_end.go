@@ -30,7 +30,7 @@ func (s *session) awaits(l *link) bool {
 	switch {
 	case l.lost != "" || l.ended:
 		return false
-	case s.stage == Collecting:
+	case s.stage == stageCollecting:
 		return !l.written
 	}
 	return !l.settled()
@@ -47,7 +47,7 @@ func (s *session) late() {
 			s.lose(l, l.unheard(now))
 		case s.leaving:
 			s.lose(l, fmt.Sprintf("it did not leave within %v", leaveGrace))
-		case s.stage == Collecting:
+		case s.stage == stageCollecting:
 			s.lose(l, fmt.Sprintf("it did not write its run files within %v", drainGrace))
 		default:
 			s.lose(l, fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace))
@@ -129,5 +129,5 @@ func (s *session) aborted(deaf []string) error {
 	if len(deaf) > 0 {
 		but = ", but for " + strings.Join(deaf, ", ") + ", where the load goes on by itself"
 	}
-	return fmt.Errorf("%w%s; what they measured is with their agents: kt collect --run %s", ErrAborted, but, s.order.Run)
+	return fmt.Errorf("%w%s; what they measured is with their agents: kt collect --run %s", errAborted, but, s.order.Run)
 }

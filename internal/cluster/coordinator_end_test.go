@@ -37,18 +37,18 @@ func slowFetch(w *world) func(context.Context, string) (stream, error) {
 }
 
 // end orders a load of a minute and ends it by how, and checks what is left.
-func (e *ending) end(t *testing.T, w *world, by func(ctx context.Context, r *RunOptions) (context.Context, func())) (Outcome, error) {
+func (e *ending) end(t *testing.T, w *world, by func(ctx context.Context, r *runOptions) (context.Context, func())) (outcome, error) {
 	t.Helper()
 	if e.change != nil {
 		e.change(w)
 	}
-	r := RunOptions{Dir: t.TempDir()}
+	r := runOptions{Dir: t.TempDir()}
 	ctx, end := by(t.Context(), &r)
 	began := time.Now()
 	time.AfterFunc(e.after, end)
 	c := w.client()
 	c.dial = slowFetch(w)
-	out, err := c.Run(ctx, longer(w.order([]string{"a", "b", "c"}, "broker"), time.Minute), r)
+	out, err := c.run(ctx, longer(w.order([]string{"a", "b", "c"}, "broker"), time.Minute), r)
 	if took := time.Since(began) - e.after; took > e.most {
 		t.Errorf("it took %v, want at most %v", took, e.most)
 	}
@@ -75,9 +75,9 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 		return func(w *world) { time.AfterFunc(d, func() { w.hosts["b"].setCut(true) }) }
 	}
 	for _, tc := range []ending{
-		{"while an agent does not answer", time.Second, cutAt(0), 0, "", ErrStopped, leaveTimeout},
-		{"while clients are opened", 5 * time.Second, hang, 0, "", ErrStopped, leaveTimeout},
-		{"while all wait for the start", time.Second, nil, 0, "", ErrStopped, leaveTimeout},
+		{"while an agent does not answer", time.Second, cutAt(0), 0, "", errStopped, leaveTimeout},
+		{"while clients are opened", 5 * time.Second, hang, 0, "", errStopped, leaveTimeout},
+		{"while all wait for the start", time.Second, nil, 0, "", errStopped, leaveTimeout},
 		{"in the last moment before the start", 1800 * time.Millisecond, nil, 6, "", nil, leaveGrace + leaveTimeout},
 		{"while the load is made", 20 * time.Second, nil, 6, "", nil, leaveGrace + leaveTimeout},
 		{"while one host is cut off", 20 * time.Second, cutAt(15 * time.Second), 6, "b: it was not heard for", nil, leaveGrace + leaveTimeout},
@@ -88,7 +88,7 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 				if tc.files > 0 && !strings.HasPrefix(tc.lost, "b: not all") {
 					w.topic["dialled b"] = -100 // fetching works
 				}
-				out, _ := tc.end(t, w, func(ctx context.Context, r *RunOptions) (context.Context, func()) {
+				out, _ := tc.end(t, w, func(ctx context.Context, r *runOptions) (context.Context, func()) {
 					abort := make(chan struct{})
 					r.Abort = abort
 					return ctx, func() { close(abort) }
@@ -117,13 +117,13 @@ func TestAContextThatEndsStopsTheHosts(t *testing.T) {
 	for _, tc := range []ending{
 		{"while an agent does not answer", time.Second, func(w *world) { w.hosts["b"].setCut(true) }, 0, "", context.Canceled, 0},
 		{"while all wait for the start", time.Second, nil, 0, "", context.Canceled, leaveTimeout},
-		{"while the load is made", 20 * time.Second, nil, 0, "stop; what they measured is with their agents: kt collect --run nightly", ErrAborted, leaveTimeout},
-		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load goes on by itself; what", ErrAborted, leaveTimeout},
-		{"while files are fetched", 70 * time.Second, nil, 0, "kt collect --run nightly", ErrAborted, leaveTimeout},
+		{"while the load is made", 20 * time.Second, nil, 0, "stop; what they measured is with their agents: kt collect --run nightly", errAborted, leaveTimeout},
+		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load goes on by itself; what", errAborted, leaveTimeout},
+		{"while files are fetched", 70 * time.Second, nil, 0, "kt collect --run nightly", errAborted, leaveTimeout},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, threeHosts, func(t *testing.T, w *world) {
-				_, err := tc.end(t, w, func(ctx context.Context, _ *RunOptions) (context.Context, func()) { return context.WithCancel(ctx) })
+				_, err := tc.end(t, w, func(ctx context.Context, _ *runOptions) (context.Context, func()) { return context.WithCancel(ctx) })
 				if err == nil || !strings.Contains(err.Error(), tc.lost) {
 					t.Errorf("the error is %v, want %q", err, tc.lost)
 				}
@@ -139,8 +139,8 @@ func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
 		time.AfterFunc(5*time.Second, func() { close(stop) })
 		time.AfterFunc(8*time.Second, func() { close(abort) })
 		began := time.Now()
-		_, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *RunOptions) { r.Stop, r.Abort = stop, abort })
-		if took := time.Since(began); !errors.Is(err, ErrStopped) || took > 8*time.Second+leaveTimeout {
+		_, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
+		if took := time.Since(began); !errors.Is(err, errStopped) || took > 8*time.Second+leaveTimeout {
 			t.Errorf("the error is %v after %v", err, took)
 		}
 		if n := w.logged("undoing what was prepared on the hosts"); n != 1 {
@@ -152,23 +152,23 @@ func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
 }
 
 func TestAnAbortWhileTheAgentsEndTheRunKeepsWhatCame(t *testing.T) {
-	for name, end := range map[string]func(r *RunOptions, ctx context.Context) (context.Context, func()){
-		"an abort": func(r *RunOptions, ctx context.Context) (context.Context, func()) {
+	for name, end := range map[string]func(r *runOptions, ctx context.Context) (context.Context, func()){
+		"an abort": func(r *runOptions, ctx context.Context) (context.Context, func()) {
 			abort := make(chan struct{})
 			r.Abort = abort
 			return ctx, func() { close(abort) }
 		},
-		"a context": func(_ *RunOptions, ctx context.Context) (context.Context, func()) { return context.WithCancel(ctx) },
+		"a context": func(_ *runOptions, ctx context.Context) (context.Context, func()) { return context.WithCancel(ctx) },
 	} {
 		bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
 			for _, h := range w.hosts {
 				h.behave = func(int) behaviour { return behaviour{exitLate: 20 * time.Second} }
 			}
-			r := RunOptions{Dir: t.TempDir()}
+			r := runOptions{Dir: t.TempDir()}
 			ctx, leave := end(&r, t.Context())
 			began := time.Now()
 			time.AfterFunc(15*time.Second, leave)
-			out, err := w.client().Run(ctx, w.order([]string{"a", "b"}), r)
+			out, err := w.client().run(ctx, w.order([]string{"a", "b"}), r)
 			if took := time.Since(began); err != nil || took > 15*time.Second+leaveTimeout {
 				t.Errorf("%s: the error is %v after %v", name, err, took)
 			}

@@ -32,7 +32,7 @@ func (s *session) take(e event) error {
 	switch {
 	case e.clock != nil:
 		s.compare(l, *e.clock)
-		if step := l.moved(*e.clock); s.stage >= Starting && s.before() && step.Abs() > clockStep {
+		if step := l.moved(*e.clock); s.stage >= stageStarting && s.before() && step.Abs() > clockStep {
 			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", l.peer.Name, step.Round(time.Millisecond))
 		}
 	case m.Accepted != nil:
@@ -158,7 +158,7 @@ func (s *session) hostState(l *link) string {
 	switch {
 	case l.lost != "":
 		return "lost"
-	case s.stage < Finished && l.away(time.Now()) && !l.ended:
+	case s.stage < stageFinished && l.away(time.Now()) && !l.ended:
 		return "away"
 	case l.state < linkAccepted:
 		return "lobby"

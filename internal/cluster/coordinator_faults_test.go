@@ -43,7 +43,7 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 					time.AfterFunc(tc.stop, func() { close(stop) })
 				}
 				began := time.Now()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *RunOptions) { r.Stop = stop })
+				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +135,7 @@ func TestARefusalAfterTheOfferIsNoMisfit(t *testing.T) {
 			})
 			b.agent.store.create = roomy(0)
 			_, _, err := w.run(w.order([]string{"a", "b"}))
-			var refused *RefusedError
+			var refused *refusedError
 			if err == nil || errors.As(err, &refused) != tc.misfit {
 				t.Errorf("%s: the error is %v (%T)", tc.name, err, err)
 			}
@@ -169,7 +169,7 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 					<-time.After(30 * time.Second)
 					close(stop)
 				}()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *RunOptions) { r.Stop = stop })
+				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +188,7 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 }
 
 func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
-	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, _ Outcome, _ run.Second, err error) {
+	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, _ outcome, _ run.Second, err error) {
 		if err == nil || !strings.Contains(err.Error(), "b: its clock was set by 5s while the start was agreed") {
 			t.Errorf("the error is %v", err)
 		}
@@ -197,7 +197,7 @@ func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
 }
 
 func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
-	stepped(t, 10*time.Second, func(t *testing.T, _ *world, out Outcome, last run.Second, err error) {
+	stepped(t, 10*time.Second, func(t *testing.T, _ *world, out outcome, last run.Second, err error) {
 		if err != nil || len(out.Lost) > 0 {
 			t.Fatalf("lost %q, error %v", out.Lost, err)
 		}
@@ -214,7 +214,7 @@ func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 }
 
 // stepped runs 40 s of load on hosts the second of which has its clock set at a moment.
-func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out Outcome, last run.Second, err error)) {
+func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out outcome, last run.Second, err error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -223,7 +223,7 @@ func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, 
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(time.Duration(step.Load())) } })
 		time.AfterFunc(at, func() { step.Store(int64(5 * time.Second)) })
 		var last run.Second
-		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *RunOptions) { r.Observe = func(t run.Second) { last = t } })
+		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } })
 		check(t, w, out, last, err)
 		w.end()
 	})
@@ -232,8 +232,8 @@ func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, 
 func TestTwoCoordinatorsThatWantTheSameHostDoNotMix(t *testing.T) {
 	bubble(t, []string{"a", "b", "c", "d"}, func(t *testing.T, w *world) {
 		errs := make([]error, 2)
-		outs := make([]Outcome, 2)
-		orders := []Order{w.order([]string{"a", "b", "c"}), w.order([]string{"d", "c", "b"})}
+		outs := make([]outcome, 2)
+		orders := []loadOrder{w.order([]string{"a", "b", "c"}), w.order([]string{"d", "c", "b"})}
 		var running sync.WaitGroup
 		for i := range orders {
 			orders[i].Run = fmt.Sprintf("run%d", i)
@@ -243,7 +243,7 @@ func TestTwoCoordinatorsThatWantTheSameHostDoNotMix(t *testing.T) {
 		running.Wait()
 		won := 0
 		for i, err := range errs {
-			var refused *RefusedError
+			var refused *refusedError
 			switch {
 			case err == nil:
 				won++
@@ -273,7 +273,7 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
 		dir := t.TempDir()
 		time.AfterFunc(time.Second, func() { _ = os.RemoveAll(dir) })
-		out, err := w.client().Run(t.Context(), w.order([]string{"a", "b"}), RunOptions{Dir: dir})
+		out, err := w.client().run(t.Context(), w.order([]string{"a", "b"}), runOptions{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 		}
 		w.idle(t, -1)
 	})
-	if _, err := new(world).client().Run(t.Context(), Order{Run: "r", Epoch: "e", Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}, Plan: plan.Plan{Command: plan.Produce, Producers: 1}}, RunOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+	if _, err := new(world).client().run(t.Context(), loadOrder{Run: "r", Epoch: "e", Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}, Plan: plan.Plan{Command: plan.Produce, Producers: 1}}, runOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("the error is %v", err)
 	}
 }

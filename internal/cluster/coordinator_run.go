@@ -45,7 +45,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.refusals(); err != nil {
 		return err
 	}
-	s.stage = Preparing
+	s.stage = stagePreparing
 	first := s.links[0]
 	first.tell(toAgent{Open: &open{Epoch: s.order.Epoch, Processes: []int{1}}})
 	if err := s.until(ctx, openTimeout, func() bool { return first.parts[0].state == partReady }); err != nil {
@@ -59,11 +59,11 @@ func (s *session) prepare(ctx context.Context) error {
 		return s.because(err, "get ready", func(l *link) bool { return !l.ready() })
 	}
 	s.warnReaders()
-	s.stage = Syncing
+	s.stage = stageSyncing
 	if err := s.sync(ctx); err != nil {
 		return err
 	}
-	s.stage = Starting
+	s.stage = stageStarting
 	ahead := s.giveStart()
 	// Who has not confirmed by then may not begin with the others.
 	if err := s.until(ctx, ahead*3/4, s.all(func(l *link) bool { return l.state == linkStarting })); err != nil {
@@ -130,7 +130,7 @@ func (s *session) refusals() error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return &RefusedError{errors.Join(errs...)}
+	return &refusedError{errors.Join(errs...)}
 }
 
 // connect opens a stream to every agent, and begins to listen.
@@ -206,7 +206,7 @@ func (s *session) giveStart() time.Duration {
 
 // run follows the load until every process has finished or is given up.
 func (s *session) run(ctx context.Context) error {
-	s.stage = Running
+	s.stage = stageRunning
 	lasts, more := s.order.Plan.Load.Duration.Std(), drain(&s.order.Plan, s.order.Producer)
 	if lasts > 0 && more > 0 {
 		s.within(lasts - s.elapsed() + more + drainGrace - drainWithin)

@@ -152,7 +152,7 @@ func (s *session) show(final bool) {
 		return true
 	}
 	shown := false
-	for s.stage == Running || s.stage == Collecting {
+	for s.stage == stageRunning || s.stage == stageCollecting {
 		windows, ok := s.view.next(reported, elapsed)
 		if !ok {
 			break
@@ -172,9 +172,9 @@ func (s *session) show(final bool) {
 }
 
 // stages are those of a session as a snapshot has them.
-var stages = map[Stage]result.Stage{
-	Lobby: result.Gathering, Preparing: result.Preparing, Syncing: result.Preparing, Starting: result.Preparing,
-	Running: result.Running, Collecting: result.Draining, Finished: result.Finished,
+var stages = map[stage]result.Stage{
+	stageLobby: result.Gathering, stagePreparing: result.Preparing, stageSyncing: result.Preparing, stageStarting: result.Preparing,
+	stageRunning: result.Running, stageCollecting: result.Draining, stageFinished: result.Finished,
 }
 
 // send passes a second on.

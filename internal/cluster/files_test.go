@@ -318,7 +318,7 @@ func TestTheFolderForRunFilesHasToBeThere(t *testing.T) {
 		w := newWorld(t)
 		w.add("a", "client")
 		o := w.order([]string{"a"})
-		_, err := w.client().Run(t.Context(), o, RunOptions{Dir: filepath.Join(t.TempDir(), "none")})
+		_, err := w.client().run(t.Context(), o, runOptions{Dir: filepath.Join(t.TempDir(), "none")})
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the error is %v", err)
 		}

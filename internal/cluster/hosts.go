@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Hosts makes a run on many hosts: its Run is to them as run.Run is to this process. All
-// fields but Watch and the properties have to be set.
+// Hosts makes runs on many hosts: its Run is to them as run.Run is to this process. Several
+// runs may go on at once. Watch and the properties may be empty.
 type Hosts struct {
 	Client    *Client
 	Load      []Peer // make the load
@@ -27,23 +28,39 @@ type Hosts struct {
 	// The Java properties of the clients.
 	Producer, Consumer map[string]plan.Given
 
-	Dir     string  // a folder that is there: the run files go into it
-	Outcome Outcome // of the last run
+	Dir string // an existing folder for the run files
 }
 
 var _ run.Func = (*Hosts)(nil).Run
 
-// Run makes a run on the hosts and merges what they measured: from their files, as kt
-// collect does. The run file of the request becomes the collection. When ctx ends the hosts
-// are told to leave at once, and what they hand over within seconds counts. Commands,
-// ledgers and the hooks Ready and Began are of one process, and no part of a run on many.
+// ProcessError is the worst error with which a process of a run on many hosts ended.
+type ProcessError struct {
+	Host string
+	Ended
+	Lost bool  // the process is lost, and a notice has given the reason
+	Err  error // what went wrong beside the load, or nil
+}
+
+func (e *ProcessError) Error() string {
+	return errors.Join(fmt.Errorf("%s: %s", e.Host, e.Text), e.Err).Error()
+}
+
+func (e *ProcessError) Unwrap() error { return e.Err }
+
+// Run makes a run on the hosts and merges their run files, as kt collect does. The run file of
+// the request becomes the collection. If a process ended with an error, Run returns a
+// ProcessError with the result. When ctx ends, the hosts are told to leave at once, and what
+// they hand over within seconds counts.
+//
+// Commands, ledgers and the hooks Ready, Began and Done belong to a run of one process: Run
+// ignores them. The process that made the topic deletes it if the plan says so.
 func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observer) (result.Result, error) {
 	defer r.File.Discard()
 	if r.Notify == nil {
 		r.Notify = func(run.Notice) {}
 	}
 	o := h.order(&r)
-	if err := o.Check(); err != nil {
+	if err := o.check(); err != nil {
 		return result.Result{}, &run.MisfitError{Err: err}
 	}
 	r.Notify(run.Notice{Kind: run.HostsChosen, Text: fmt.Sprintf("run %s on %s", o.Run, o.hosts())})
@@ -60,9 +77,8 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		r.Notify(run.Notice{Kind: run.HostTrouble, Text: text})
 	}
 	to := run.NewDelivery(observers)
-	out, err := c.Run(context.WithoutCancel(ctx), o, RunOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header})
+	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header})
 	to.Close(context.WithoutCancel(ctx))
-	h.Outcome = out
 	if err != nil {
 		return result.Result{}, misfit(err)
 	}
@@ -72,15 +88,16 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		return res, err
 	}
 	out.tellParts(&res, c.Log)
-	if r.Done != nil {
-		r.Done(ctx, res, err)
+	if worst := out.worst(); worst != nil {
+		worst.Err = err
+		return res, worst
 	}
 	return res, err
 }
 
 // order returns the load that a request asks for.
-func (h *Hosts) order(r *run.Request) Order {
-	o := Order{
+func (h *Hosts) order(r *run.Request) loadOrder {
+	o := loadOrder{
 		Epoch: rand.Text()[:12], Args: r.Args, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
 		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
 	}
@@ -92,7 +109,7 @@ func (h *Hosts) order(r *run.Request) Order {
 
 // headerOf returns what is known of the whole run before it begins. It is not written down: the
 // merged result has that of its parts.
-func headerOf(o *Order, r *run.Request) result.Header {
+func headerOf(o *loadOrder, r *run.Request) result.Header {
 	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Plan: o.Plan}
 	if r.Now != nil {
 		h.StartedAt = r.Now().UTC()
@@ -104,7 +121,7 @@ func headerOf(o *Order, r *run.Request) result.Header {
 }
 
 // hosts names the hosts of an order.
-func (o *Order) hosts() string {
+func (o *loadOrder) hosts() string {
 	s := theme.Plural(len(o.Load), "host", "hosts") + ": " + Names(o.Load)
 	if o.Processes > 1 {
 		s += fmt.Sprintf(" (%d processes each)", o.Processes)
@@ -126,11 +143,11 @@ func Names(peers []Peer) string {
 
 // misfit marks what the hosts refuse. A run that was stopped before its start is cancelled.
 func misfit(err error) error {
-	var refused *RefusedError
+	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
 		return &run.MisfitError{Err: err}
-	case errors.Is(err, ErrStopped):
+	case errors.Is(err, errStopped):
 		return context.Canceled
 	}
 	return err
@@ -138,7 +155,7 @@ func misfit(err error) error {
 
 // merge merges the files of the run of that epoch into one result, and writes them to the
 // collection.
-func (o *Outcome) merge(ctx context.Context, epoch string, to *run.File) (result.Result, error) {
+func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result.Result, error) {
 	if len(o.Files) == 0 {
 		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
@@ -159,8 +176,8 @@ func (o *Outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 	return res, errors.Join(errors.Join(set.Lost()...), to.Fill(set))
 }
 
-// tellLost reports what is not there, unless it was said while the run went on.
-func (o *Outcome) tellLost(said []string, tell func(text string)) {
+// tellLost reports everything that is lost, unless it was reported during the run.
+func (o *outcome) tellLost(said []string, tell func(text string)) {
 	for _, text := range o.Lost {
 		if !slices.Contains(said, text) {
 			tell(text)
@@ -168,20 +185,39 @@ func (o *Outcome) tellLost(said []string, tell func(text string)) {
 	}
 }
 
-// tellParts reports what the processes whose figures do not count said: their files may
-// have had no room for that.
-func (o *Outcome) tellParts(res *result.Result, tell func(text string)) {
+// tellParts reports the errors of the processes whose figures do not count. Their run files
+// may lack them, for instance on a full disk.
+func (o *outcome) tellParts(res *result.Result, tell func(text string)) {
 	for _, row := range res.Processes {
 		ended := o.Ended[row.Host]
-		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(ended) && ended[i].Text != "" && !o.IsLost(row.Host, ended[i].Text) {
+		if i := row.Process - 1; !row.Counted && i >= 0 && i < len(ended) && ended[i].Text != "" && !o.isLost(row.Host, ended[i].Text) {
 			tell(fmt.Sprintf("%s/%d: %s", row.Host, row.Process, ended[i].Text))
 		}
 	}
 }
 
-// IsLost reports whether a sentence of a process is among those of what is lost of its host.
-func (o *Outcome) IsLost(host, text string) bool {
+// isLost reports whether the error of a process is already in the host's sentences about
+// what is lost.
+func (o *outcome) isLost(host, text string) bool {
 	return slices.ContainsFunc(o.Lost, func(lost string) bool {
 		return text != "" && strings.HasPrefix(lost, host+": ") && strings.Contains(lost, text)
 	})
+}
+
+// signalCodes is above every exit code of an error. Higher ones stand for signals, and a
+// signal to a process of another host is none to this one.
+const signalCodes = 128
+
+// worst returns the error with the highest exit code; nil: every process ended well. Of equal
+// ones it is that of the first host by name.
+func (o *outcome) worst() *ProcessError {
+	var worst *ProcessError
+	for _, host := range slices.Sorted(maps.Keys(o.Ended)) {
+		for _, e := range o.Ended[host] {
+			if e.Code > 0 && e.Code < signalCodes && (worst == nil || e.Code > worst.Code) {
+				worst = &ProcessError{Host: host, Ended: e, Lost: o.isLost(host, e.Text)}
+			}
+		}
+	}
+	return worst
 }

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -19,7 +21,7 @@ import (
 func TestALostHostIsReportedOnce(t *testing.T) {
 	const why = "its agent was started anew, and its processes are gone"
 	gone, died := Ended{Code: 1, Text: why}, Ended{Code: 1, Text: "no room"}
-	o := Outcome{Lost: []string{"vm1: " + why}, Ended: map[string][]Ended{"vm1": {gone, gone}, "vm2": {{}, died}}}
+	o := outcome{Lost: []string{"vm1: " + why}, Ended: map[string][]Ended{"vm1": {gone, gone}, "vm2": {{}, died}}}
 	var res result.Result
 	for _, p := range []struct {
 		host    string
@@ -65,8 +67,12 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := document(t, res)
+		parts, err := filepath.Glob(filepath.Join(h.Dir, "*.ktr"))
+		if err != nil || len(parts) != 7 { // two processes of two hosts, and the vitals of three
+			t.Fatalf("the files are %q, %v", parts, err)
+		}
 		collected := merge.NewSet()
-		for _, path := range append(h.Outcome.Files, file.Path()) { // each part, and all of them once more
+		for _, path := range append(parts, file.Path()) { // each part, and all of them once more
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -76,7 +82,7 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 			}
 		}
 		got, err := collected.Result(t.Context())
-		if err != nil || collected.Len() != len(h.Outcome.Files) {
+		if err != nil || collected.Len() != len(parts) {
 			t.Fatalf("%d files are collected: %v", collected.Len(), err)
 		}
 		if !bytes.Equal(want, document(t, got)) {
@@ -95,6 +101,56 @@ func document(t *testing.T, r result.Result) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, name := range []string{"a", "b"} {
+			w.add(name, "client", func(o *AgentOptions) { o.Parallel = 2 })
+		}
+		const late, notValid = "its records were late", 4
+		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
+		long := longer(w.order(nil), 30*time.Second).Plan
+		results, errs := make([]result.Result, 2), make([]error, 2)
+		var running sync.WaitGroup
+		running.Go(func() { results[0], errs[0] = h.Run(t.Context(), run.Request{Plan: long, System: anySystem{}}) })
+		time.Sleep(10 * time.Second)
+		synctest.Wait() // the processes of the first run have begun
+		w.hosts["b"].behave = func(int) behaviour { return behaviour{done: Ended{Code: notValid, Text: late}} }
+		running.Go(func() {
+			results[1], errs[1] = h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}})
+		})
+		running.Wait()
+		if errs[0] != nil {
+			t.Errorf("the run that went well ends with %v", errs[0])
+		}
+		var process *ProcessError
+		if !errors.As(errs[1], &process) || process.Host != "b" || process.Code != notValid || process.Text != late || process.Lost || process.Err != nil {
+			t.Errorf("the other ends with %#v", errs[1])
+		}
+		for i := range results {
+			if len(results[i].Processes) != 2 || results[i].RunID == results[1-i].RunID {
+				t.Errorf("run %d is %s with the processes %+v", i, results[i].RunID, results[i].Processes)
+			}
+		}
+		w.end()
+	})
+}
+
+func TestTheWorstErrorOfAProcessIsTheRuns(t *testing.T) {
+	const gone = "its processes are gone"
+	o := outcome{Lost: []string{"vm1: " + gone}, Ended: map[string][]Ended{"vm1": {{Code: 1, Text: gone}}, "vm3": {{Code: 130}, {}}}}
+	if e := o.worst(); e == nil || e.Host != "vm1" || e.Code != 1 || !e.Lost {
+		t.Errorf("with a lost process and a signal it is %+v", e)
+	}
+	o.Ended["vm2"] = []Ended{{}, {Code: 4, Text: "late"}}
+	if e := o.worst(); e == nil || e.Host != "vm2" || e.Code != 4 || e.Lost {
+		t.Errorf("with a worse one it is %+v", e)
+	}
+	if e := new(outcome).worst(); e != nil {
+		t.Errorf("of none it is %+v", e)
+	}
 }
 
 func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
@@ -132,7 +188,8 @@ func TestHostsLeaveAtOnceWhenTheContextEnds(t *testing.T) {
 		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
 		o := longer(w.order(nil), time.Hour)
 		res, err := h.Run(ctx, run.Request{Plan: o.Plan, System: anySystem{}}, endsWith{end})
-		if err != nil || res.Ended == result.Completed || res.Records.Acknowledged == 0 || res.ElapsedSeconds > 60 {
+		var process *ProcessError // the processes are killed
+		if err != nil && !errors.As(err, &process) || res.Ended == result.Completed || res.Records.Acknowledged == 0 || res.ElapsedSeconds > 60 {
 			t.Errorf("%s after %v s with %d records: %v", res.Ended, res.ElapsedSeconds, res.Records.Acknowledged, err)
 		}
 	})

@@ -21,7 +21,7 @@ func TestAHostThatWasCutOffIsStoppedWhenItIsBack(t *testing.T) {
 			<-time.After(20 * time.Second) // what was said meanwhile went nowhere
 			w.hosts["b"].setCut(false)
 		}()
-		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *RunOptions) { r.Stop = stop })
+		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *runOptions) { r.Stop = stop })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.add("a", "client", func(o *AgentOptions) { o.Keep, o.Parallel = 1, 2 })
-		long := make(chan Outcome, 1)
+		long := make(chan outcome, 1)
 		go func() {
 			out, _, err := w.run(longer(w.order([]string{"a"}), time.Minute))
 			if err != nil {

@@ -40,12 +40,15 @@ func bubble(t *testing.T, names []string, f func(t *testing.T, w *world)) {
 
 var threeHosts = []string{"a", "b", "c", "broker"}
 
-func (w *world) run(o Order, change ...func(*RunOptions)) (Outcome, string, error) {
-	r := RunOptions{Dir: w.t.TempDir()}
+func (w *world) run(o loadOrder, change ...func(*runOptions)) (outcome, string, error) {
+	r := runOptions{Dir: w.t.TempDir()}
 	for _, c := range change {
 		c(&r)
 	}
-	out, err := w.client().Run(w.t.Context(), o, r)
+	if err := o.check(); err != nil {
+		return outcome{}, r.Dir, err
+	}
+	out, err := w.client().run(w.t.Context(), o, r)
 	return out, r.Dir, err
 }
 
@@ -88,7 +91,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		o := w.order([]string{"c", "a", "b"}, "broker")
 		o.Plan.Topic.Delete = true
 		var ticks []run.Second
-		out, dir, err := w.run(o, func(r *RunOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } })
+		out, dir, err := w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +168,7 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(5 * time.Second) } })
 		w.add("c", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(-5 * time.Second) } })
 		var last run.Second
-		out, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *RunOptions) { r.Observe = func(t run.Second) { last = t } })
+		out, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,13 +262,13 @@ func (h *testHost) count() int {
 func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		change  func(w *world, o *Order)
+		change  func(w *world, o *loadOrder)
 		options func(*AgentOptions) // of host b
 		spawned int                 // on all hosts; -1: it does not matter
 		want    string
 	}{
 		{"one host's limit is below its share", nil, func(o *AgentOptions) { o.Limits.Rate = 399 }, 0, "b refuses: --max-rate 399: this host's share is 400 records/s"},
-		{"a client cannot connect", func(w *world, _ *Order) {
+		{"a client cannot connect", func(w *world, _ *loadOrder) {
 			w.hosts["b"].behave = func(p int) behaviour {
 				if p == 2 {
 					return behaviour{failed: "broker:9092 does not answer\x1b[2J"}
@@ -273,22 +276,22 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 				return behaviour{readyIn: 5 * time.Second}
 			}
 		}, nil, -1, "b, process 2: broker:9092 does not answer[2J"},
-		{"the process that makes the topic fails", func(w *world, _ *Order) {
+		{"the process that makes the topic fails", func(w *world, _ *loadOrder) {
 			w.hosts["a"].behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
 		}, nil, 1, "a, process 1: not authorized"},
-		{"a process hangs while it connects", func(w *world, _ *Order) {
+		{"a process hangs while it connects", func(w *world, _ *loadOrder) {
 			w.hosts["c"].behave = func(p int) behaviour { return behaviour{readyIn: time.Duration(p-1) * time.Hour} }
 		}, nil, -1, "c did not get ready in time"},
-		{"an agent is not there", func(_ *world, o *Order) { o.Load = append(o.Load, Peer{Info: Info{Name: "d"}, Addr: "d"}) }, nil, 0, "d (d): dial d: nobody is there"},
-		{"an agent has another name by now", func(_ *world, o *Order) { o.Load[1].Name = "z" }, nil, 0, "z: the agent at b is called b"},
-		{"a process cannot be started", func(_ *world, o *Order) { o.Processes = 1 }, func(o *AgentOptions) {
+		{"an agent is not there", func(_ *world, o *loadOrder) { o.Load = append(o.Load, Peer{Info: Info{Name: "d"}, Addr: "d"}) }, nil, 0, "d (d): dial d: nobody is there"},
+		{"an agent has another name by now", func(_ *world, o *loadOrder) { o.Load[1].Name = "z" }, nil, 0, "z: the agent at b is called b"},
+		{"a process cannot be started", func(_ *world, o *loadOrder) { o.Processes = 1 }, func(o *AgentOptions) {
 			o.Spawn = func(context.Context) (*Process, error) { return nil, errors.New("fork: out of memory") }
 		}, -1, "b, process 1: start the process: fork: out of memory"},
-		{"fewer producers than processes", func(_ *world, o *Order) { o.Plan.Producers = 5 }, nil, 0, "--producers 5: 6 processes share them out"},
-		{"the broker inside kt", func(_ *world, o *Order) { o.Plan.Bootstrap = nil }, nil, 0, "a refuses: --bootstrap-server"},
-		{"two agents of one name", func(_ *world, o *Order) { o.Load[1].Name = "a" }, nil, 0, "two agents are called a"},
-		{"no agent at all", func(_ *world, o *Order) { o.Load = nil }, nil, 0, "no agent makes the load"},
-		{"a run with a name that is a path", func(_ *world, o *Order) { o.Run = "../x" }, nil, 0, `--run "../x"`},
+		{"fewer producers than processes", func(_ *world, o *loadOrder) { o.Plan.Producers = 5 }, nil, 0, "--producers 5: 6 processes share them out"},
+		{"the broker inside kt", func(_ *world, o *loadOrder) { o.Plan.Bootstrap = nil }, nil, 0, "a refuses: --bootstrap-server"},
+		{"two agents of one name", func(_ *world, o *loadOrder) { o.Load[1].Name = "a" }, nil, 0, "two agents are called a"},
+		{"no agent at all", func(_ *world, o *loadOrder) { o.Load = nil }, nil, 0, "no agent makes the load"},
+		{"a run with a name that is a path", func(_ *world, o *loadOrder) { o.Run = "../x" }, nil, 0, `--run "../x"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -437,7 +440,7 @@ func TestAProcessThatTalksNonsenseIsKilled(t *testing.T) {
 	}
 }
 
-func longer(o Order, d time.Duration) Order {
+func longer(o loadOrder, d time.Duration) loadOrder {
 	o.Plan.Load.Duration = plan.Duration(d)
 	return o
 }
@@ -452,7 +455,7 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 		}()
 		states := make(map[string]int)
 		shown := stats.Window{}
-		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *RunOptions) {
+		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *runOptions) {
 			r.Observe = func(tick run.Second) {
 				states[tick.Hosts[1].Name+" "+tick.Hosts[1].State]++
 				for _, win := range tick.Windows {
@@ -488,7 +491,7 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		}()
 		began := time.Now()
 		var note string
-		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *RunOptions) {
+		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *runOptions) {
 			r.Observe = func(t run.Second) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
 		})
 		if err != nil {
@@ -554,8 +557,8 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 			die()
 		}()
 		o := w.order([]string{"a", "b", "c"}, "broker")
-		_, err := w.client().Run(ctx, longer(o, 20*time.Second), RunOptions{Dir: t.TempDir()})
-		if !errors.Is(err, ErrAborted) {
+		_, err := w.client().run(ctx, longer(o, 20*time.Second), runOptions{Dir: t.TempDir()})
+		if !errors.Is(err, errAborted) {
 			t.Errorf("the error is %v", err)
 		}
 		cut(false)
@@ -597,8 +600,8 @@ func TestStopAndAbort(t *testing.T) {
 		want        error
 		files       int
 	}{
-		{"a stop before the start undoes everything", time.Second, 0, false, "", ErrStopped, 0},
-		{"a stop while all wait for the start does too", 4100 * time.Millisecond, 0, false, "", ErrStopped, 0},
+		{"a stop before the start undoes everything", time.Second, 0, false, "", errStopped, 0},
+		{"a stop while all wait for the start does too", 4100 * time.Millisecond, 0, false, "", errStopped, 0},
 		{"a stop in the run lets it finish", 12 * time.Second, 0, false, result.Interrupted, nil, 6},
 		{"an abort leaves what was written", 0, 12 * time.Second, false, result.CutOff, nil, 6},
 		{"an abort kills what does not hear a stop", 12 * time.Second, 14 * time.Second, true, result.CutOff, nil, 6},
@@ -616,7 +619,7 @@ func TestStopAndAbort(t *testing.T) {
 					time.AfterFunc(tc.abort, func() { close(abort) })
 				}
 				began := time.Now()
-				out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *RunOptions) { r.Stop, r.Abort = stop, abort })
+				out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
 				if !errors.Is(err, tc.want) {
 					t.Errorf("the error is %v, want %v", err, tc.want)
 				}
@@ -726,7 +729,7 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 			return behaviour{done: Ended{Code: 1, Text: "write run file: no space left on device"}}
 		}
 		var notes []string
-		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *RunOptions) {
+		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *runOptions) {
 			r.Observe = func(t run.Second) { notes = append(notes, t.Hosts[1].Note) }
 		})
 		if err != nil {

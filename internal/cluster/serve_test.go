@@ -71,7 +71,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	o := w.order(nil)
 	o.Load = peers
 	o.Plan.Load.Duration = plan.Duration(2 * time.Second)
-	out, err := c.Run(t.Context(), o, RunOptions{Dir: t.TempDir()})
+	out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

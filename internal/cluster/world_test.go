@@ -505,9 +505,9 @@ func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 }
 
 // produce is an order for a load of 1,200 records/s for 5 s.
-func (w *world) order(load []string, watched ...string) Order {
+func (w *world) order(load []string, watched ...string) loadOrder {
 	size, _ := plan.ParseSize("100")
-	return Order{
+	return loadOrder{
 		Run: "nightly", Epoch: rand.Text(), Args: []string{"kt", "produce"}, Processes: 2,
 		Load: w.peers(load...), Watch: w.peers(watched...),
 		Plan: plan.Plan{
