@@ -12,16 +12,16 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// maxWatched bounds what one host may have of disks, networks and brokers.
+// maxWatched bounds the disks, networks and brokers of one host, all together.
 const maxWatched = 1000
 
-// busySum adds up how busy a host was.
+// busySum is the use of a watched host so far: shares are kept as sums over time.
 type busySum struct {
 	seconds                          float64 // watched
-	cpuSeconds                       float64 // in which CPUs could be read
+	cpuSeconds                       float64 // with readable CPU counters
 	cores, cpu, steal, iowait, agent float64 // core-seconds
 	memory, dirty                    int64
-	cache, cacheSeconds              float64 // byte-seconds, and in how many
+	cache, cacheSeconds              float64 // byte-seconds, and the seconds in which it was readable
 	disks                            map[string]*diskSum
 	networks                         map[string]*networkSum
 	brokers                          map[int]*brokerSum
@@ -44,8 +44,8 @@ type brokerSum struct {
 	seconds                float64
 }
 
-// read adds what a file of a watched machine has between two moments, each from the
-// start of the file. An interval counts if its middle lies between them.
+// read adds the vitals of a file from one time to another, both from the start of the file. An
+// interval counts if its middle lies between them.
 func (b *busySum) read(s *runFile, from, to time.Duration) error {
 	lines := s.lines()
 	for {
@@ -68,13 +68,13 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 	}
 }
 
-// add adds what could be read: of each thing over the seconds in which it was, for what
-// could not be read is not idle. It is left out of the vitals, or 0.
+// add adds vitals. A resource that could not be read is missing in them, or 0. It adds no seconds,
+// because its mean is over the seconds in which it could be read.
 func (b *busySum) add(v *host.Vitals) {
 	d := v.Interval.Seconds()
 	b.seconds += d
 	b.agent += v.Agent * d
-	if v.Cores > 0 && (v.CPU > 0 || v.Unread == 0) { // a machine that is watched is never quite idle
+	if v.Cores > 0 && (v.CPU > 0 || v.Unread == 0) { // the agent itself uses some CPU
 		b.cpuSeconds += d
 		b.cores += v.Cores * d
 		b.cpu += v.CPU * d
@@ -119,6 +119,7 @@ func (b *busySum) addDevices(v *host.Vitals, d float64) {
 	}
 }
 
+// entry returns the entry of a key, which it makes if there is none.
 func entry[K comparable, V any](m *map[K]*V, key K) *V {
 	if *m == nil {
 		*m = make(map[K]*V)
@@ -129,7 +130,7 @@ func entry[K comparable, V any](m *map[K]*V, key K) *V {
 	return (*m)[key]
 }
 
-// result is nil when nothing was added.
+// result returns means over time and maxima, nil if nothing was added.
 func (b *busySum) result() *result.Busy {
 	if b.seconds == 0 {
 		return nil
@@ -167,7 +168,7 @@ func (b *busySum) result() *result.Busy {
 	return r
 }
 
-// per is 0 where there was nothing to be had.
+// per returns a quotient, 0 if of is.
 func per(sum, of float64) float64 {
 	if of <= 0 {
 		return 0

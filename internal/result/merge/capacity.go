@@ -8,7 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// resource is what a host may run short of. It reads well behind the host's name.
+// resource is a resource of a host, as a verdict names it behind the host's name.
 type resource string
 
 const (
@@ -19,26 +19,26 @@ const (
 	resourceGC      resource = "garbage collection"
 )
 
-// resources are in the order in which they are told.
+// resources are all of them, in the order of a sentence.
 var resources = []resource{resourceNetwork, resourceDisks, resourceCPU, resourceSteal, resourceGC}
 
-// capacity is how much of one thing was in use on one host.
+// capacity is the use of one resource on one host.
 type capacity struct {
 	host     string
 	broker   bool
 	resource resource
 	share    float64
-	shows    float64 // from this share on it is saturated
-	words    string  // the share, and of what
+	shows    float64 // the share from which on it is saturated
+	words    string  // the share as a clause
 }
 
 func (c capacity) saturated() bool { return c.share >= c.shows }
 
-// name is "vm14's network".
+// name returns "vm14's network".
 func (c capacity) name() string { return c.host + "'s " + string(c.resource) }
 
-// capacitiesOf are those of all hosts that were watched, the most used for its threshold
-// first, and brokers before clients.
+// capacitiesOf returns the capacities of all watched hosts: the most used for its threshold first,
+// and brokers before clients.
 func capacitiesOf(hosts []result.HostRow) []capacity {
 	var all []capacity
 	for _, h := range hosts {
@@ -56,7 +56,7 @@ func capacitiesOf(hosts []result.HostRow) []capacity {
 	return all
 }
 
-// rank orders what is as full as each other: brokers, and then by resource.
+// rank orders capacities that are equally full: brokers first, then by resource.
 func rank(c capacity) int {
 	n := slices.Index(resources, c.resource)
 	if !c.broker {
@@ -65,26 +65,25 @@ func rank(c capacity) int {
 	return n
 }
 
-// watched reports whether a host was watched, and for long enough to be believed.
+// watched reports whether a host was watched for long enough.
 func watched(h result.HostRow) bool {
 	return h.Busy != nil && h.Busy.Seconds > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
 }
 
-// fragment tells for how long a host was watched, where that is too short; else it is "".
-func fragment(h result.HostRow) string {
+// watchedTooShort returns a clause on a host that was watched for too short a time, else "".
+func watchedTooShort(h result.HostRow) string {
 	if h.Busy == nil || h.Busy.Seconds <= 0 || watched(h) {
 		return ""
 	}
 	return fmt.Sprintf("%s was watched for %.0f of %.0f s", h.Host, h.Busy.Seconds, h.Busy.OfSeconds)
 }
 
-// isBroker believes what was said of a host. Where nobody said anything, a broker that was
-// seen makes it one.
+// isBroker reports whether a host is a broker's: by its role, or if it has none by a broker's JVM.
 func isBroker(h result.HostRow) bool {
 	return h.Role == "broker" || h.Role == "" && h.Busy != nil && len(h.Busy.Brokers) > 0
 }
 
-// hostCapacities has one capacity of each resource: that of the fullest disk or link.
+// hostCapacities returns one capacity of each resource: that of the fullest disk or link.
 func hostCapacities(h result.HostRow) []capacity {
 	b, broker := h.Busy, isBroker(h)
 	fullest := make(map[resource]capacity)
@@ -94,7 +93,7 @@ func hostCapacities(h result.HostRow) []capacity {
 		}
 	}
 	for _, n := range b.Networks {
-		if !tellsSpeed(n) {
+		if !hasSpeed(n) {
 			continue
 		}
 		name := ""
@@ -132,8 +131,8 @@ func hostCapacities(h result.HostRow) []capacity {
 	return all
 }
 
-// tellsSpeed reports whether an interface has a speed, and one that can be its own.
-func tellsSpeed(n result.BusyNetwork) bool {
+// hasSpeed reports whether the speed of an interface is known and can be right.
+func hasSpeed(n result.BusyNetwork) bool {
 	return n.SpeedBits > 0 && max(n.SentShare, n.ReceivedShare) <= overSpeed
 }
 

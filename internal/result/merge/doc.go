@@ -5,5 +5,5 @@
 //	doc, err := set.Result(ctx)
 //
 // Each part is shifted to the time of the earliest one, and their seconds are fed to one
-// [result.Fold]. The package knows no terminal and no network.
+// [result.Fold]. The package must know no terminal and no network.
 package merge

@@ -17,8 +17,8 @@ import (
 // differs is the value of a setting that parts have different values of.
 const differs = "differs"
 
-// header returns the header of the whole, and notes where the parts are not alike. A run file
-// alone is its own whole.
+// header returns the header of the whole: what the parts that count have in common. Differences
+// become notes. A single run file keeps its own header.
 func (m *merge) header(runFiles []*runFile) result.Header {
 	parts := m.counted()
 	first := parts[0]
@@ -62,11 +62,11 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	return h
 }
 
-// runID returns a name for what was merged of these run files, whoever merges them.
+// runID returns a run id that depends on the content of the run files alone.
 func runID(runFiles []*runFile) string {
 	hash := sha256.New()
 	for _, s := range runFiles {
-		_, _ = fmt.Fprintln(hash, s.sum) // it never fails
+		_, _ = fmt.Fprintln(hash, s.sum) // a hash never fails
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16]
 }
@@ -80,8 +80,8 @@ func (m *merge) members() []result.Member {
 	return all
 }
 
-// sharedSettings returns the settings of parts that have some, in the order of the first.
-// Where parts are not alike the value is differs.
+// sharedSettings merges lists of settings, in the order of the first list. The value of a setting
+// is differs unless all lists that are not empty have the same.
 func sharedSettings(lists [][]result.Setting) []result.Setting {
 	var shared []result.Setting
 	at := make(map[string]int)
@@ -115,7 +115,8 @@ func sharedSettings(lists [][]result.Setting) []result.Setting {
 	return shared
 }
 
-// environment returns where the parts that count ran. clusters reports whether it was more than one.
+// environment returns the environment of the parts that count, and numbers their partitions.
+// clusters reports whether they ran against different clusters.
 func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
 	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
@@ -146,7 +147,7 @@ func (m *merge) environment() (e result.Environment, clusters bool) {
 	return e, clusters
 }
 
-// sharedFacts returns what two machines have in common; what they have not is empty.
+// sharedFacts returns the facts that two machines have in common. The others are empty.
 func sharedFacts(a, b host.Facts) host.Facts {
 	x, y := reflect.ValueOf(&a).Elem(), reflect.ValueOf(b)
 	for i := range x.NumField() {
@@ -157,10 +158,10 @@ func sharedFacts(a, b host.Facts) host.Facts {
 	return a
 }
 
-// topics are those of all parts, in the order of their names.
+// topics are the topics of all parts, in the order of their names.
 type topics struct {
 	all  []result.Topic
-	from map[string]int32 // the number of each one's first partition
+	from map[string]int32 // by name: the number of the first partition
 }
 
 func topicsOf(parts []*mergedPart) topics {
@@ -193,7 +194,8 @@ func allTopics(e *result.Environment) []result.Topic {
 	return []result.Topic{e.Topic}
 }
 
-// places returns where each partition of a part is among those of all; nil: where it was.
+// places maps the partitions of a part to their numbers among those of all parts; nil: no number
+// changes.
 func (t topics) places(e *result.Environment) []int32 {
 	same := true
 	var at []int32
@@ -210,7 +212,7 @@ func (t topics) places(e *result.Environment) []int32 {
 	return at
 }
 
-// partition returns where a partition of the part is among those of all parts.
+// partition returns the number of a partition of the part among those of all parts.
 func (p *mergedPart) partition(id int32) int32 {
 	if id < 0 || int(id) >= len(p.topics) {
 		return id

@@ -16,42 +16,41 @@ import (
 // merge makes one result of the parts of a run.
 //
 // Windows are cut at whole seconds of their load, and a part is shifted by whole seconds: so
-// the windows of all parts line up. Each part is read by a goroutine of its own, which hands
-// over one second after the other. The windows of a second are merged and added to one Fold,
-// as those of a live run are. Memory is bounded by the number of parts, and not by how long
-// they ran.
+// the windows of all parts line up. A goroutine for each part reads it second by second. The
+// windows of a second are merged and added to one Fold, as those of a live run are. Memory is
+// bounded by the number of parts, whatever the length of the run.
 type merge struct {
-	parts   []*mergedPart // that make a load, in order
-	watched []*runFile
-	roster  map[string]result.Member // each host that takes part
+	parts   []*mergedPart            // with a load, sorted
+	watched []*runFile               // with the vitals of a machine
+	roster  map[string]result.Member // by host
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
-	notes   []string // of where the parts are not alike
+	notes   []string // differences between the parts
 }
 
-// mergedPart is one part that makes a load.
+// mergedPart is one part with a load.
 type mergedPart struct {
 	*runFile
 	number  int // of the process, in the result
 	state   result.PartState
 	counted bool
-	one     bool          // of several that count: what happened to it alone is told with its name
+	named   bool          // several parts count: its own events begin with its name
 	late    time.Duration // after common time 0
-	shift   time.Duration // from its own time to the common one: late in whole seconds
-	ranOn   time.Duration // by its own time: until when most others did, after it was stopped; 0: they did not
+	shift   time.Duration // late in whole seconds: its own time plus shift is common time
+	ranOn   time.Duration // of a part stopped early: when most others ended, by its own time; else 0
 
-	topics []int32      // where its partitions are among those of all: see topics.places
+	topics []int32      // numbers of its partitions among those of all: see topics.places
 	fold   *result.Fold // of itself
 	doc    result.Result
-	did    stats.Window // what it did in the overlap, where that is a part of the run
-	gaps   []stats.Gap  // in which nothing was acknowledged, by its own time
-	bad    *result.BadLine
+	did    stats.Window    // counts in the overlap, if rates are over it
+	gaps   []stats.Gap     // without an acknowledgement, by its own time
+	bad    *result.BadLine // newly found; nil: none
 	out    chan *partSecond
-	head   *partSecond // the next one of out; nil: there is no more
+	head   *partSecond // received from out and not merged; nil: out is closed
 	usage  Usage       // of its newest second
 }
 
-// newMerge finds out what became of each part, and which count.
+// newMerge finds the state of each part, and which parts count.
 func newMerge(runFiles []*runFile) *merge {
 	m := &merge{roster: make(map[string]result.Member)}
 	for _, s := range runFiles {
@@ -68,11 +67,11 @@ func newMerge(runFiles []*runFile) *merge {
 		m.parts = append(m.parts, &mergedPart{runFile: s, number: s.process(), state: s.state()})
 	}
 	m.number()
-	m.leftBehind()
-	m.count()
+	m.findStopped()
+	m.chooseCounted()
 	parts := m.counted()
 	for i, p := range parts {
-		p.one = len(parts) > 1
+		p.named = len(parts) > 1
 		if i == 0 || p.began().Before(m.zero) {
 			m.zero = p.began()
 		}
@@ -84,8 +83,8 @@ func newMerge(runFiles []*runFile) *merge {
 	return m
 }
 
-// number gives the processes of runs that began by themselves a number on their host,
-// where they have none of their own.
+// number numbers the processes of each host that were not started together, if they have no number
+// or the same one.
 func (m *merge) number() {
 	type place struct {
 		host   string
@@ -105,22 +104,20 @@ func (m *merge) number() {
 	}
 }
 
-// How long before most others a part must have been stopped so that it does not count. A
-// stop that is meant for all reaches them within a second or two; of what is a tenth
-// shorter all rates are still those of the run.
+// A part does not count if it was stopped before most others by more than both of these.
 const (
-	stoppedBefore = 2 * time.Second
-	stoppedShare  = 0.10 // of the time that the others ran
+	stoppedBefore = 2 * time.Second // a stop of the whole run reaches all parts within that time
+	stoppedShare  = 0.10            // of the time that the others ran: rates over the rest still stand for the run
 )
 
-// leftBehind finds the parts that were stopped well before the others. Rates are over the
-// time in which all parts ran: one that was stopped early would decide them all. If most
-// were stopped it was the run that was, and whoever ran on had not heard of it.
-func (m *merge) leftBehind() {
-	ended := make(map[string][]time.Time) // when each part of an epoch did
+// findStopped finds the parts that were stopped well before the others. Rates are over the time in
+// which all parts ran, so one part that was stopped early would decide all rates. If most parts
+// were stopped, it was the run that was stopped, and they count.
+func (m *merge) findStopped() {
+	ended := make(map[string][]time.Time) // by epoch
 	for _, p := range m.parts {
 		if p.state == result.PartComplete || p.state == result.PartStopped {
-			ended[p.group().epoch] = append(ended[p.group().epoch], p.over())
+			ended[p.group().epoch] = append(ended[p.group().epoch], p.loadEnded())
 		}
 	}
 	for epoch, all := range ended {
@@ -128,19 +125,19 @@ func (m *merge) leftBehind() {
 		until := all[len(all)/2]
 		for _, p := range m.parts {
 			if epoch == "" || p.group().epoch != epoch || p.state != result.PartStopped {
-				continue // who began by himself may end when he likes
+				continue // parts that were not started together need not end together
 			}
 			most := until.Sub(p.began())
-			if short := until.Sub(p.over()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
+			if short := until.Sub(p.loadEnded()); short > max(stoppedBefore, time.Duration(stoppedShare*float64(most))) {
 				p.ranOn = most
 			}
 		}
 	}
 }
 
-// count decides which parts count: those that have an end, unless they were stopped well
-// before the others, else those that are lost, else those that were late.
-func (m *merge) count() {
+// chooseCounted sets which parts count: complete and stopped ones, unless they were stopped well
+// before the others. If there are none, lost ones count, or else late ones.
+func (m *merge) chooseCounted() {
 	for _, states := range [][]result.PartState{{result.PartComplete, result.PartStopped}, {result.PartLost}, {result.PartLate}} {
 		for _, p := range m.parts {
 			p.counted = slices.Contains(states, p.state) && p.ranOn == 0
@@ -151,9 +148,10 @@ func (m *merge) count() {
 	}
 }
 
-// label returns how a reader is told of the part: "vm14/1".
+// label returns the name of the part for a user: "vm14/1".
 func (p *mergedPart) label() string { return fmt.Sprintf("%s/%d", p.host(), p.number) }
 
+// counted returns the parts that count.
 func (m *merge) counted() []*mergedPart {
 	var all []*mergedPart
 	for _, p := range m.parts {
@@ -164,7 +162,7 @@ func (m *merge) counted() []*mergedPart {
 	return all
 }
 
-// listRunFiles lists all run files in their order.
+// listRunFiles lists all run files, sorted.
 func (m *merge) listRunFiles() []result.MergedFile {
 	of := func(s *runFile, state result.PartState) result.MergedFile {
 		return result.MergedFile{
@@ -185,7 +183,7 @@ func (m *merge) listRunFiles() []result.MergedFile {
 	for _, s := range m.watched {
 		rows = append(rows, row{s, of(s, s.state())})
 	}
-	slices.SortFunc(rows, func(a, b row) int { return a.inOrder(b.runFile) })
+	slices.SortFunc(rows, func(a, b row) int { return a.compare(b.runFile) })
 	list := make([]result.MergedFile, len(rows))
 	for i := range rows {
 		list[i] = rows[i].MergedFile
@@ -193,22 +191,23 @@ func (m *merge) listRunFiles() []result.MergedFile {
 	return list
 }
 
-// Result merges the set: its parts must be of one run, which Select sees to. It reads
-// each file once more, and all again when some prove to be corrupt: their parts are lost.
+// Result merges the set, whose parts must be of one run: see Select. It reads each file once more.
+// If some prove to be corrupt, their parts are lost, and it reads all files again.
 func (s *Set) Result(ctx context.Context) (result.Result, error) {
 	if err := s.Select(""); err != nil {
 		return result.Result{}, err
 	}
 	for {
 		r, err := s.merged(ctx)
-		if !errors.Is(err, errSpoilt) {
+		if !errors.Is(err, errCorrupt) {
 			return r, err
 		}
 	}
 }
 
-// errSpoilt: files were found to be corrupt, and it is noted from which line on.
-var errSpoilt = errors.New("files are corrupt")
+// errCorrupt is the error of a merge that found corrupt files. They end before the bad line now, and
+// merging has to begin again.
+var errCorrupt = errors.New("files are corrupt")
 
 // Lost returns an error, with the name of the file, for each part that counts as lost because its
 // file could not be added or is corrupt. Only Result finds all that is corrupt.
@@ -249,7 +248,7 @@ func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 		reading.Go(func() {
 			defer close(p.out)
 			err := p.read(ctx)
-			if err != nil && !errors.As(err, &p.bad) { // the others find out whether they are
+			if err != nil && !errors.As(err, &p.bad) { // after a bad line, other files are still checked
 				cancel(fmt.Errorf("%s: %w", p.name, err))
 			}
 		})
@@ -262,14 +261,14 @@ func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	var err error
 	for _, p := range m.parts {
 		if p.bad != nil {
-			err = errors.Join(err, p.spoilt(p.bad))
+			err = errors.Join(err, p.readAgain(p.bad))
 		}
 	}
 	return err
 }
 
-// combine merges the seconds of the parts that count. Parts are added in a fixed order,
-// because sums of floats depend on it.
+// combine merges the seconds of the parts that count. Parts are added in a fixed order, because
+// sums of floats depend on it.
 func (m *merge) combine(whole *result.Fold) {
 	parts := m.counted()
 	for _, p := range parts {

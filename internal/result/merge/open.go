@@ -13,7 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// File is a run file or a collection that is open.
+// File is an open run file or collection.
 type File struct {
 	io.ReaderAt
 	Size   int64
@@ -21,11 +21,11 @@ type File struct {
 	file   *os.File
 }
 
-// maxPiped bounds how much is read of a run from a pipe. It is held in memory, for it is read
-// more than once.
+// maxPiped bounds a run that comes from a pipe. It is held in memory, because it is read more than
+// once.
 const maxPiped = 256 * input.MiB
 
-// Open opens a run file or a collection, which the caller closes.
+// Open opens a run file or a collection.
 func Open(path string) (*File, error) {
 	f, err := input.Open(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func Open(path string) (*File, error) {
 	r := &File{ReaderAt: f, file: f}
 	info, err := f.Stat()
 	if err == nil && info.Mode().IsRegular() {
-		r.AtWork = result.Claimed(f) // before its size: what nobody has claimed does not grow
+		r.AtWork = result.Claimed(f) // before its size: a file without a claim does not grow
 		info, err = f.Stat()
 	}
 	if err == nil {
@@ -72,17 +72,17 @@ func FilesIn(dir string) ([]string, error) {
 	return files, nil
 }
 
-// Files is a set of files that stay open until Close.
+// Files is a Set with its open files. They stay open until Close.
 type Files struct {
 	*Set
-	AtWork []string // the paths of files that are being written
+	AtWork []string // paths of files that a process is still writing
 	open   []*File
 }
 
-// NewFiles makes an empty set.
+// NewFiles returns an empty set.
 func NewFiles() *Files { return &Files{Set: NewSet()} }
 
-// OfferFile offers a file under a name. One that cannot be opened is an error.
+// OfferFile opens a file and offers it under a name. Only a file that cannot be opened is an error.
 func (f *Files) OfferFile(name, path string) error {
 	one, err := Open(path)
 	if err != nil {

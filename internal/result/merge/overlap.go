@@ -14,10 +14,10 @@ import (
 // mib is the unit of Kafka's own tools, which print it as MB.
 const mib = 1 << 20
 
-// frame is the time that rates are over.
+// frame is the time over which rates are.
 type frame struct {
-	from, to  time.Duration // whole seconds of common time; both are 0 where all that was measured counts
-	noOverlap string        // the reason why the parts have no overlap; "": they have one
+	from, to  time.Duration // whole seconds of common time; both 0: rates are over the whole run
+	noOverlap string        // reason why there is no overlap; "": there is one
 }
 
 // part reports whether rates are over a part of the run only.
@@ -29,14 +29,12 @@ const (
 	saysApart = "the parts did not run together"
 )
 
-// together bounds the starts and the ends of parts that ran together from beginning to end:
-// rates are over all that they did. Half of a window further apart, and the seconds in which
-// not all of them ran are left out.
+// together is the largest spread of the starts, and of the ends, with which rates are over the whole
+// run: half a window. With a larger one, rates leave out the seconds in which not all parts ran.
 const together = time.Second / 2
 
-// measured returns the time in which the part was measured, by its own clock: from the first
-// record due, or read, until sending or reading was over. ok is false when nothing was
-// measured.
+// measured returns the time in which the part was measured, by its own time: from the first record
+// due, or read, to the end of sending or reading. ok is false if nothing was measured.
 func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
 	m := p.fold.Total(stats.Measured)
 	switch {
@@ -48,7 +46,7 @@ func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// end returns when the part was over, by its own time.
+// end returns the end of the part, by its own time.
 func (p *mergedPart) end() time.Duration {
 	end := max(p.fold.Total(stats.Measured).End, p.fold.Total(stats.Warmup).End)
 	if p.trailer != nil {
@@ -57,11 +55,11 @@ func (p *mergedPart) end() time.Duration {
 	return end
 }
 
-// spread is the earliest and the latest of several times.
+// spread holds the earliest and the latest of several times.
 type spread struct{ first, last time.Duration }
 
-func (s *spread) add(t time.Duration, only bool) {
-	if only {
+func (s *spread) add(t time.Duration, first bool) {
+	if first {
 		*s = spread{t, t}
 		return
 	}
@@ -70,8 +68,8 @@ func (s *spread) add(t time.Duration, only bool) {
 
 func (s spread) width() time.Duration { return s.last - s.first }
 
-// overlap finds the time in which all parts that count were measured. A part in which nothing
-// was measured does not shorten it.
+// overlap returns the time in which all parts that count were measured, and the time over which
+// rates are. A part in which nothing was measured does not shorten it.
 func (m *merge) overlap() (o result.Overlap, f frame) {
 	parts := m.counted()
 	var begins, ends, froms, tos spread // of the parts in which something was measured
@@ -85,12 +83,12 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 		if !ok {
 			continue
 		}
-		only := measured == 0
+		first := measured == 0
 		measured++
-		begins.add(p.shift, only)
-		ends.add(p.shift+p.end(), only)
-		froms.add(p.shift+from, only)
-		tos.add(p.shift+to, only)
+		begins.add(p.shift, first)
+		ends.add(p.shift+p.end(), first)
+		froms.add(p.shift+from, first)
+		tos.add(p.shift+to, first)
 	}
 	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
 	if ends.first <= begins.last && froms.first < tos.last {
@@ -112,8 +110,8 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 	return o, f
 }
 
-// clockError returns by how much the spread of the starts may be wrong, in microseconds: the
-// sum of the two largest bounds of different hosts; -1: not known.
+// clockError returns the error bound of the spread of the starts, in microseconds: the sum of the
+// two largest clock bounds of different hosts; -1: not known.
 func (m *merge) clockError(agreed bool) int64 {
 	if !agreed {
 		return -1
@@ -137,8 +135,8 @@ func (m *merge) clockError(agreed bool) int64 {
 	return (two[0] + two[1]).Microseconds()
 }
 
-// readOverlap reads the parts that count once more, for what each did in a part of the run,
-// and returns the sum.
+// readOverlap reads the parts that count once more, for the counts of each within f. It returns
+// their sum.
 func (m *merge) readOverlap(ctx context.Context, f frame) (*stats.Window, error) {
 	var sum stats.Window
 	for _, p := range m.counted() {

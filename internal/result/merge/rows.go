@@ -13,7 +13,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// row returns the row of a process. Its rates are over the time of those of the whole.
+// row returns the row of a process. If it counts, its rates are over the same time as those of
+// the whole.
 func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 	r := &p.doc
 	row := result.ProcessRow{
@@ -50,7 +51,8 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 	return row
 }
 
-// note returns what happened to the part, "" when nothing did.
+// note returns the note of the part, "" if all went well. measured reports whether anything was
+// measured in it.
 func (p *mergedPart) note(r *result.Result, measured bool) string {
 	switch {
 	case p.corrupt != nil:
@@ -75,8 +77,8 @@ func (p *mergedPart) note(r *result.Result, measured bool) string {
 	return ""
 }
 
-// setRates sets the rates of what was done in so many seconds of sending and of reading. So
-// little time that a record more or less would change them has none.
+// setRates sets the rates of a window over seconds of sending and of reading. There is no rate
+// over less than a second, which one record more or less would change.
 func setRates(f *result.Figures, did *stats.Window, sending, reading float64) {
 	if sending >= verdict.Shortest.Seconds() {
 		f.RecordsPerSecond, f.MiBPerSecond = float64(did.Acknowledged)/sending, float64(did.Bytes)/mib/sending
@@ -86,10 +88,10 @@ func setRates(f *result.Figures, did *stats.Window, sending, reading float64) {
 	}
 }
 
-// addFigures adds the counts and rates of a process to those of its host. Latencies come from
-// histograms.
+// addFigures adds the figures of a process to those of its host, except latencies: these come
+// from merged histograms.
 func addFigures(f, o *result.Figures) {
-	f.Records = plus(f.Records, o.Records)
+	f.Records = addRecords(f.Records, o.Records)
 	for code, n := range o.Errors {
 		f.Errors[code] += n
 	}
@@ -103,14 +105,14 @@ func addFigures(f, o *result.Figures) {
 	f.PeakResidentBytes += o.PeakResidentBytes
 }
 
-func plus(r, o result.Records) result.Records {
+func addRecords(r, o result.Records) result.Records {
 	return result.Records{
 		Offered: r.Offered + o.Offered, Acknowledged: r.Acknowledged + o.Acknowledged, Failed: r.Failed + o.Failed,
 		Unknown: r.Unknown + o.Unknown, Unsent: r.Unsent + o.Unsent, Consumed: r.Consumed + o.Consumed,
 	}
 }
 
-// missing returns the processes of the roster of which nothing is there.
+// missing returns a row for each process of the roster without a run file.
 func (m *merge) missing() []result.ProcessRow {
 	there := make(map[string]map[int]bool)
 	for _, p := range m.parts {
@@ -152,7 +154,7 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 		row := p.row(whole, f)
 		processes = append(processes, row)
 		h := host(row.Host)
-		know(h, p.runFile)
+		learn(h, p.runFile)
 		if !p.counted {
 			continue
 		}
@@ -162,7 +164,7 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 		entry(&sums, row.Host).Add(&stats.Window{Response: t.Response, Service: t.Service, Read: stats.Read{EndToEnd: t.EndToEnd}})
 	}
 	for _, s := range m.watched {
-		know(host(s.host()), s)
+		learn(host(s.host()), s)
 	}
 	for i := range processes {
 		host(processes[i].Host).Processes++
@@ -181,8 +183,8 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 	return processes, list
 }
 
-// know takes what a run file tells of its host.
-func know(h *result.HostRow, s *runFile) {
+// learn fills in role, tags and clock of a host from one of its run files, unless they are known.
+func learn(h *result.HostRow, s *runFile) {
 	if p := s.header.Part; p != nil {
 		h.Role = cmp.Or(h.Role, p.Role)
 		if len(h.Tags) == 0 {
@@ -195,8 +197,7 @@ func know(h *result.HostRow, s *runFile) {
 	}
 }
 
-// busy tells how busy each host was that was watched, in the overlap, or if there is none
-// in all the time of the run.
+// busy sets the use of each watched host: in the overlap, or without one in the whole run.
 func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	from, to := o.FromSeconds, o.ToSeconds
 	if o.Seconds == 0 {
@@ -209,7 +210,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 		err := entry(&sums, s.host()).read(s, seconds(from), seconds(to))
 		var bad *result.BadLine
 		if errors.As(err, &bad) {
-			err = s.spoilt(bad)
+			err = s.readAgain(bad)
 		}
 		if err != nil {
 			return err

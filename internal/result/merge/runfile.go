@@ -16,8 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// runFile is one run file of a set: where it is, and what its header, its start and its
-// trailer tell. What it holds besides is read when a result is made.
+// runFile is one run file of a set, with its header, start and trailer. The other lines are read
+// when a result is made.
 type runFile struct {
 	name    string // for errors
 	r       io.ReaderAt
@@ -27,25 +27,27 @@ type runFile struct {
 	start   *result.Start
 	trailer *result.Trailer // nil: the file has no end
 
-	// A file that is corrupt counts up to its last good line, as one that was cut off there.
-	upTo    int             // that line; 0: all are good, as far as it is known
-	corrupt *result.BadLine // the next one; nil: there is none
+	// A corrupt file counts up to its last good line, as if it had been cut off there.
+	lastGood int             // number of that line; 0: no bad line is known
+	corrupt  *result.BadLine // the line after it; nil: no bad line is known
 }
 
-// spoil notes that a line is none.
-func (s *runFile) spoil(bad *result.BadLine) { s.upTo, s.corrupt, s.trailer = bad.Number-1, bad, nil }
+// cutAt makes the file end before a bad line.
+func (s *runFile) cutAt(bad *result.BadLine) {
+	s.lastGood, s.corrupt, s.trailer = bad.Number-1, bad, nil
+}
 
-// spoilt notes a line that is none and returns errSpoilt. Without its header a file counts for
-// nothing, so reading it again would not help: that is another error.
-func (s *runFile) spoilt(bad *result.BadLine) error {
+// readAgain makes the file end before a bad line and returns errCorrupt. It returns another error
+// if the header is bad: then no line counts.
+func (s *runFile) readAgain(bad *result.BadLine) error {
 	if bad.Number == 1 {
 		return fmt.Errorf("%s: %w", s.name, bad)
 	}
-	s.spoil(bad)
-	return errSpoilt
+	s.cutAt(bad)
+	return errCorrupt
 }
 
-// The bounds on what the header of a run file may ask of memory.
+// Bounds on the memory that the header of a run file may cause to be allocated.
 const (
 	maxRoster     = 1000      // hosts
 	maxOfHost     = 1000      // processes
@@ -55,21 +57,21 @@ const (
 	maxTopicParts = 1_000_000 // partitions of a run's topics
 )
 
-// readRunFile reads a run file once, for its header, start and trailer. Of a corrupt one at least the
-// header has to be whole.
+// readRunFile reads a run file once, for its header, start and trailer. A file may be corrupt, but
+// for its header.
 func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 	s := &runFile{name: name, r: r, size: size}
 	hash := sha256.New()
 	section := io.NewSectionReader(r, 0, size)
 	in := bufio.NewReaderSize(io.TeeReader(section, hash), int(min(256<<10, max(0, size)+1)))
 	for n := 1; ; n++ {
-		text, err := notable(in, n == 1)
+		text, err := nextLine(in, n > 1)
 		last := errors.Is(err, io.EOF)
 		if last {
 			err = nil
 		}
 		if err == nil && len(text) > 0 {
-			err = s.take(text, n)
+			err = s.keep(text, n)
 			if last && n > 1 && errors.As(err, new(notALine)) {
 				err = nil // torn, as a kill leaves it
 			}
@@ -78,7 +80,7 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 		case err != nil && n == 1:
 			return nil, &result.BadLine{Number: n, Err: err}
 		case err != nil:
-			s.spoil(&result.BadLine{Number: n, Err: err})
+			s.cutAt(&result.BadLine{Number: n, Err: err})
 			if _, err := io.Copy(io.Discard, in); err != nil { // for the checksum
 				return nil, err
 			}
@@ -98,15 +100,15 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 	return s, nil
 }
 
-// notALine is an error of a line that is torn, or of no run file.
+// notALine is the error of a line that is not JSON: incomplete, or not of a run file.
 type notALine struct{ error }
 
 func (e notALine) Error() string { return "it is not a line of a run file: " + e.error.Error() }
 
 func (e notALine) Unwrap() error { return e.error }
 
-// take keeps the header, the start and the trailer.
-func (s *runFile) take(text []byte, n int) error {
+// keep keeps the header, the start and the trailer.
+func (s *runFile) keep(text []byte, n int) error {
 	var l result.Line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return notALine{err}
@@ -128,7 +130,7 @@ func (s *runFile) take(text []byte, n int) error {
 	return nil
 }
 
-// checkHeader refuses what no kt writes, and would take too much memory.
+// checkHeader refuses a header that no kt writes and that would take too much memory.
 func (s *runFile) checkHeader() error {
 	if n := s.header.Environment.Partitions(); n < 0 || n > maxTopicParts {
 		return fmt.Errorf("its topics have %d partitions", n)
@@ -153,11 +155,11 @@ func (s *runFile) checkHeader() error {
 	return nil
 }
 
-// notable returns the next line, with io.EOF if it is the last. Windows, samples and vitals,
-// which are most of a file, are passed over as empty lines, unless they are to be taken.
-func notable(in *bufio.Reader, all bool) ([]byte, error) {
+// nextLine returns the next line, with io.EOF if it is the last. With skip, a window, a sample and
+// vitals, which are most of a file, are empty lines.
+func nextLine(in *bufio.Reader, skip bool) ([]byte, error) {
 	var text []byte
-	passing, length := false, 0
+	skipping, length := false, 0
 	for first := true; ; first = false {
 		part, err := in.ReadSlice('\n')
 		length += len(part)
@@ -165,9 +167,9 @@ func notable(in *bufio.Reader, all bool) ([]byte, error) {
 			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", result.MaxLine)
 		}
 		if first {
-			passing = !all && bulk(part)
+			skipping = skip && isMeasurement(part)
 		}
-		if !passing {
+		if !skipping {
 			text = append(text, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -176,16 +178,17 @@ func notable(in *bufio.Reader, all bool) ([]byte, error) {
 	}
 }
 
-func bulk(text []byte) bool {
+// isMeasurement reports whether a line is a window, a sample or vitals.
+func isMeasurement(text []byte) bool {
 	return bytes.HasPrefix(text, []byte(`{"window":`)) || bytes.HasPrefix(text, []byte(`{"sample":`)) || bytes.HasPrefix(text, []byte(`{"vitals":`))
 }
 
-// lines reads the file from its start.
+// lines reads the good lines of the file from its start.
 func (s *runFile) lines() *result.Lines {
-	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.upTo)
+	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.lastGood)
 }
 
-// host returns where the part ran.
+// host returns the name of the host that the part ran on.
 func (s *runFile) host() string {
 	if p := s.header.Part; p != nil {
 		return p.Host
@@ -193,10 +196,10 @@ func (s *runFile) host() string {
 	return s.header.Environment.Host.Hostname
 }
 
-// machine returns a key of the machine that the host runs on: several hosts may share one.
+// machine returns a key of the machine under the host. Containers and namespaces share one.
 func (s *runFile) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
 
-// process returns the part's number on its host; 0 when it has none.
+// process returns the part's number on its host; 0: it has none.
 func (s *runFile) process() int {
 	if p := s.header.Part; p != nil {
 		return p.Process
@@ -204,10 +207,10 @@ func (s *runFile) process() int {
 	return 0
 }
 
-// watched reports whether the file is of a machine, and of no load.
+// watched reports whether the file holds the vitals of a machine and no load.
 func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
-// group returns the run that the part belongs to. Files of no part are one group.
+// group returns the run that the part belongs to. Run files without a part are one group.
 func (s *runFile) group() group {
 	if p := s.header.Part; p != nil {
 		return group{run: p.Run, epoch: p.Epoch, parts: true}
@@ -219,32 +222,33 @@ func (s *runFile) group() group {
 type group struct {
 	run, epoch string
 	parts      bool
-	began      time.Time // the first part, where no epoch tells runs of one name apart
+	began      time.Time // start of the first part of a group without an epoch
 }
 
-// name returns what to choose the group by where it has no epoch: "nightly@2026-11-21T22:00:00Z",
-// with the layout of the time.
+// name returns the name by which a user selects a group without an epoch, such as
+// "nightly@2026-11-21T22:00:00Z". layout is that of the time.
 func (g group) name(layout string) string { return g.run + "@" + g.began.Format(layout) }
 
-// askedFor reports whether a name or an epoch is that of the group.
+// askedFor reports whether run is the name or the epoch of the group, or empty.
 func (g group) askedFor(run string) bool {
 	return run == "" || g.parts && (g.run == run || g.epoch == run) ||
 		g.epoch == "" && (g.name(time.RFC3339) == run || g.name(exactly) == run)
 }
 
-// exactly is the layout of a start where another run began in the same second.
+// exactly is the layout of a start when two runs of one name began in the same second.
 const exactly = "2006-01-02T15:04:05.000000000Z07:00"
 
-// apartAfter is how long nothing of a run was under way before what has its name is
-// another run: hosts that each began by themselves were started by hand, one after the
-// other, and their clocks differ.
+// apartAfter is the longest pause within a run whose hosts were started one by one. They may be
+// started by hand, and their clocks differ.
 const apartAfter = time.Minute
 
-// groupsOf tells which run each run file is of. Parts without an epoch are of several runs
-// if nothing was under way between them, on all hosts for a minute, or on one host at all:
-// by one clock, what began when all before it was over is the next run. When that was, a
-// file without an end does not tell by itself: its process may have gone as it began, beside
-// others that were yet to begin.
+// groupsOf returns the group of each run file. Parts of one name and without an epoch are several
+// runs in two cases:
+//
+//   - nothing ran on any host for apartAfter
+//   - a part began on a host after all earlier parts there were over, by the same clock. One of
+//     these must have a trailer: a process without one may have died at the start, before
+//     others of its run began.
 func groupsOf(runFiles []*runFile) map[*runFile]group {
 	of := make(map[*runFile]group, len(runFiles))
 	byName := make(map[group][]*runFile)
@@ -258,15 +262,15 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 	for g, all := range byName {
 		slices.SortFunc(all, func(a, b *runFile) int { return a.began().Compare(b.began()) })
 		var until time.Time
-		type there struct { // is of the run on a host
+		type parts struct { // of the run on one host
 			until time.Time
-			ended bool // one of its files has an end
+			ended bool // one of its files has a trailer
 		}
-		hosts := make(map[string]there)
+		hosts := make(map[string]parts)
 		for _, s := range all {
 			h := hosts[s.host()]
 			if g.began.IsZero() || s.began().Sub(until) > apartAfter || h.ended && s.began().After(h.until) {
-				g.began, until, h = s.began().UTC(), time.Time{}, there{}
+				g.began, until, h = s.began().UTC(), time.Time{}, parts{}
 				clear(hosts)
 			}
 			of[s] = g
@@ -284,7 +288,7 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 	return of
 }
 
-// lasted returns how long the run took; if its file has no end, until its last window.
+// lasted returns the duration of the run, up to the last window if the file has no trailer.
 func (s *runFile) lasted() (d time.Duration) {
 	if s.trailer != nil {
 		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
@@ -292,7 +296,7 @@ func (s *runFile) lasted() (d time.Duration) {
 	for lines := s.lines(); ; {
 		l, err := lines.Next()
 		switch {
-		case err != nil: // what is wrong with the file is told when it is merged
+		case err != nil: // reported when the file is merged
 			return d
 		case l.Window != nil:
 			d = max(d, l.Window.End)
@@ -302,10 +306,10 @@ func (s *runFile) lasted() (d time.Duration) {
 	}
 }
 
-// began returns when the load did: by the coordinator's clock if the parts agreed on that.
+// began returns the start of the load, by the coordinator's clock if the parts agreed on a start.
 func (s *runFile) began() time.Time {
 	switch {
-	case s.start == nil: // an older kt did not write it down
+	case s.start == nil:
 		return s.header.StartedAt
 	case s.start.Agreed != nil:
 		return s.start.Agreed.At.Add(s.start.Agreed.Late)
@@ -313,8 +317,8 @@ func (s *runFile) began() time.Time {
 	return s.start.At
 }
 
-// over returns when sending or reading was over, of a part that has an end.
-func (s *runFile) over() time.Time {
+// loadEnded returns the end of sending or reading. The file must have a trailer.
+func (s *runFile) loadEnded() time.Time {
 	return s.began().Add(time.Duration(s.trailer.SendingSeconds * float64(time.Second)))
 }
 
@@ -325,11 +329,10 @@ func (s *runFile) agreed() *result.Agreed {
 	return s.start.Agreed
 }
 
-// lateAfter bounds how far a part may miss the agreed start. Its windows are a second long:
-// one that is further off is not measured with the others.
+// lateAfter bounds the distance of a part's start from the agreed start: the length of a window.
 const lateAfter = time.Second
 
-// state returns what became of the part.
+// state returns the state of the part, from its own file alone.
 func (s *runFile) state() result.PartState {
 	switch a := s.agreed(); {
 	case s.trailer == nil || s.trailer.Ended != result.Completed && s.trailer.Ended != result.Interrupted:
@@ -342,14 +345,14 @@ func (s *runFile) state() result.PartState {
 	return result.PartComplete
 }
 
-// inOrder returns the order of run files in a collection, and of rows in a result.
-func (s *runFile) inOrder(o *runFile) int {
+// compare orders run files in a collection, and rows in a result.
+func (s *runFile) compare(o *runFile) int {
 	return cmp.Or(cmp.Compare(s.host(), o.host()), cmp.Compare(s.process(), o.process()),
 		cmp.Compare(s.header.RunID, o.header.RunID), cmp.Compare(s.sum, o.sum))
 }
 
-// tellsMore is below 0 when s tells less of a run than o, another file of it.
-func (s *runFile) tellsMore(o *runFile) int {
+// compareContent orders files of the same run: a more complete one is greater.
+func (s *runFile) compareContent(o *runFile) int {
 	whole := func(s *runFile) int {
 		if s.trailer != nil {
 			return 1

@@ -18,23 +18,22 @@ import (
 type partSecond struct {
 	end    time.Duration // in common time: a whole second
 	phases stats.Phases
-	sample host.Sample // of its last intervals; zero: none came
+	sample host.Sample // zero: the part has none
 }
 
-// second returns the end of the second of common time that holds a window with that end.
-// Windows are cut at whole seconds of their load. Only the last one is shorter, and a slow run
-// file may hold one of several seconds: it belongs to the last of them.
+// second returns the second of common time, by its end, to which a window with that end belongs.
+// The last window of a run is shorter than a second. A window of several seconds, as a slow run
+// file may hold, belongs to the last of them.
 func (p *mergedPart) second(end time.Duration) time.Duration {
 	return (end + time.Second - 1).Truncate(time.Second) + p.shift
 }
 
-// read reads the part: all of it into its own fold, and each second of one that counts into
-// out.
+// read reads the part into its own fold. If it counts, its seconds go to out as well.
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	lines := p.lines()
 	var now *partSecond
-	give := func() {
+	send := func() {
 		if now == nil {
 			return
 		}
@@ -50,7 +49,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 		}
 		l, err := lines.Next()
 		if errors.Is(err, io.EOF) {
-			give()
+			send()
 			return nil
 		}
 		if err != nil {
@@ -62,12 +61,12 @@ func (p *mergedPart) read(ctx context.Context) error {
 			p.noteGap(w.Outage)
 			p.fold.AddWindow(*w)
 			if !p.counted {
-				continue // nobody takes its seconds
+				continue
 			}
 			end := p.second(w.End)
 			p.place(w)
 			if now != nil && end > now.end {
-				give()
+				send()
 			}
 			if now == nil {
 				now = &partSecond{end: end}
@@ -86,12 +85,12 @@ func (p *mergedPart) read(ctx context.Context) error {
 	}
 }
 
-// place shifts a window of the part to common time, and gives its partitions their numbers
-// among those of all parts. Events that only this part sees get its name.
+// place shifts a window of the part to common time, and numbers its partitions as those of all
+// parts. Events that no other part sees get its name.
 func (p *mergedPart) place(w *stats.Window) {
 	w.Shift(p.shift)
 	for i := range w.Events {
-		if e := &w.Events[i]; p.one && !ofCluster(e.Kind) {
+		if e := &w.Events[i]; p.named && !ofCluster(e.Kind) {
 			e.Text = p.label() + ": " + e.Text
 		}
 	}
@@ -111,8 +110,8 @@ func (p *mergedPart) place(w *stats.Window) {
 	}
 }
 
-// add merges the windows of one part into the second of all. A window of several seconds
-// begins at from here: the other parts have told of the seconds before.
+// add merges a second of one part into the second of all parts. from is the end of the second before.
+// A window of several seconds begins there: the seconds before it are merged already.
 func (s *partSecond) add(p *mergedPart, o *partSecond, from time.Duration, same repeats) {
 	for i := range o.phases {
 		w := &o.phases[i]
@@ -125,7 +124,7 @@ func (s *partSecond) add(p *mergedPart, o *partSecond, from time.Duration, same 
 	}
 }
 
-// join merges a window that has no other owner.
+// join merges w into to. It takes the memory of w, which nobody else may use.
 func join(to, w *stats.Window) {
 	if to.IsZero() {
 		*to = *w
@@ -134,7 +133,7 @@ func join(to, w *stats.Window) {
 	to.Add(w)
 }
 
-// repeats finds events that several parts report: each of them looks at the cluster.
+// repeats finds events that several parts report, because each of them watches the cluster.
 type repeats map[eventKey]report
 
 type eventKey struct {
@@ -150,14 +149,14 @@ type report struct {
 	at   time.Duration
 }
 
-// repeatedWithin is how far apart two parts may see one event: each looks once a second, and
-// their clocks may be off.
+// repeatedWithin is the longest time between two reports of one event: each part looks once a
+// second, and their clocks differ.
 const repeatedWithin = 2 * time.Second
 
-// mostReports bounds the memory for events.
+// mostReports bounds the events in memory.
 const mostReports = 10_000
 
-// without leaves out the events that another part has reported already.
+// without returns the events that no other part has reported.
 func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 	kept := events[:0]
 	for _, e := range events {
@@ -180,7 +179,7 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 	return kept
 }
 
-// ofCluster reports whether every process that looks at the cluster sees the event.
+// ofCluster reports whether every process that watches the cluster sees the event.
 func ofCluster(kind stats.EventKind) bool {
 	switch kind {
 	case stats.LeaderMoved, stats.LeaderLost, stats.ISRShrank, stats.CatchingUp, stats.ISRGrew, stats.InSync,

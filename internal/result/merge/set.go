@@ -15,11 +15,11 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Set is run files whose runs are parts of one bigger run. A set is what is in it: it
-// does not matter in what order its files came, under what names, or how often.
+// Set is a set of run files. Its result does not depend on the order or the names of its files,
+// nor on how often each was added.
 //
-// Of several files of one run, such as a copy that ends where the connection broke, a
-// set keeps the one that tells most.
+// A set keeps one file of a run, the most complete: another may be a copy that ends where a
+// connection broke.
 type Set struct {
 	runFiles   map[string]*runFile // by run id
 	unreadable []error             // of files that Offer could not add
@@ -28,11 +28,11 @@ type Set struct {
 // Len returns how many files are in the set.
 func (s *Set) Len() int { return len(s.runFiles) }
 
-// NewSet makes an empty set.
+// NewSet returns an empty set.
 func NewSet() *Set { return &Set{runFiles: make(map[string]*runFile)} }
 
-// collectionLine is a line of a collection beside its files: the first has Collection,
-// and before each file there is a File.
+// collectionLine is a line of a collection that belongs to none of its files. The first line has
+// Collection, and the line before each file has File.
 type collectionLine struct {
 	Collection *collectionHead `json:"collection,omitempty"`
 	File       *fileHead       `json:"file,omitempty"`
@@ -48,12 +48,11 @@ type fileHead struct {
 	Bytes  int64  `json:"bytes"` // of the file that follows
 }
 
-// maxHead bounds the lines of a collection that are its own.
+// maxHead bounds the length of a collectionLine.
 const maxHead = 256
 
-// Add adds a run file, a file of a machine that was watched, or all files of a
-// collection. It reads the file once; r must stay readable for as long as the set is
-// used. name is for errors, which say what is wrong with the file.
+// Add adds a run file, a file of vitals, or all files of a collection. It reads the file once, and
+// Result and WriteTo read it again. name is for errors.
 func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 	var added []*runFile
 	var err error
@@ -89,7 +88,7 @@ func (s *Set) add(one *runFile) {
 	if id == "" {
 		id = one.sum
 	}
-	if old := s.runFiles[id]; old == nil || old.tellsMore(one) < 0 {
+	if old := s.runFiles[id]; old == nil || old.compareContent(one) < 0 {
 		s.runFiles[id] = one
 	}
 }
@@ -100,7 +99,7 @@ func isCollection(r io.ReaderAt, size int64) bool {
 		return false
 	}
 	head := make([]byte, len(mark))
-	n, _ := r.ReadAt(head, 0) // what cannot be read is no collection: reading it as a run file tells why
+	n, _ := r.ReadAt(head, 0) // reading it as a run file reports the error
 	return string(head[:n]) == mark
 }
 
@@ -146,7 +145,7 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*runFile, error) 
 
 var errNoCollection = errors.New("this is not a line of a collection")
 
-// headAt reads one of a collection's own lines, and tells where it ends.
+// headAt reads the collectionLine at an offset, and returns the offset of its end.
 func headAt(r io.ReaderAt, at, size int64) (h collectionLine, end int64, err error) {
 	text := make([]byte, min(maxHead, size-at))
 	if _, err := r.ReadAt(text, at); err != nil && !errors.Is(err, io.EOF) {
@@ -159,22 +158,21 @@ func headAt(r io.ReaderAt, at, size int64) (h collectionLine, end int64, err err
 	return h, at + int64(n) + 1, nil
 }
 
-// inOrder returns the run files in the order that is theirs, whatever they came in.
+// inOrder returns the run files, sorted.
 func (s *Set) inOrder() []*runFile {
 	var all []*runFile
 	for _, one := range s.runFiles {
 		all = append(all, one)
 	}
-	slices.SortFunc(all, (*runFile).inOrder)
+	slices.SortFunc(all, (*runFile).compare)
 	return all
 }
 
-// Select keeps the parts of one run, by its name or its epoch. With "" the set must be
-// of one run: parts of several are an error that lists them. Files of no part are runs
-// by themselves, and are taken for parts of one run if all files are such. Several runs
-// of one name that began by themselves are told apart by their start: NAME@START.
+// Select keeps the files of one run and drops the others. run is its name, its epoch, or
+// NAME@START for runs of one name that were not started together. With "", files of several runs
+// are an error that lists them. Run files without a part are taken for parts of one run.
 func (s *Set) Select(run string) error {
-	first := make(map[group]*runFile) // of each run that is asked for, the one that began first
+	first := make(map[group]*runFile) // of each run that fits, the file that began first
 	of := groupsOf(s.inOrder())
 	for one, g := range of {
 		if !g.askedFor(run) {
@@ -204,7 +202,7 @@ func severalRuns(first map[group]*runFile) error {
 	var all []string
 	clocks := ""
 	for g, one := range first {
-		again, layout := false, time.RFC3339 // another run has the name, and no epoch tells them apart
+		again, layout := false, time.RFC3339 // again: another run has the name, and no epoch either
 		for other := range first {
 			if g.epoch != "" || other == g || other != (group{g.run, "", g.parts, other.began}) {
 				continue
@@ -233,11 +231,11 @@ func severalRuns(first map[group]*runFile) error {
 	return fmt.Errorf("there are parts of %d runs, choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; ")+clocks)
 }
 
-// RunFiles lists what is in the set, in its order, with what became of each part.
+// RunFiles lists the files of the set, sorted, with the state of each part.
 func (s *Set) RunFiles() []result.MergedFile { return newMerge(s.inOrder()).listRunFiles() }
 
-// WriteTo writes the set as a collection: its files as they are, each behind a line that
-// has its checksum and its length. Sets that are equal are written as the same bytes.
+// WriteTo writes the set as a collection: each file unchanged, after a line with its checksum and
+// length. Equal sets give equal bytes.
 func (s *Set) WriteTo(w io.Writer) (int64, error) {
 	out := &counted{w: bufio.NewWriterSize(w, 64<<10)}
 	err := s.writeTo(out)
@@ -271,7 +269,7 @@ func (s *Set) writeTo(out *counted) error {
 	return nil
 }
 
-// counted counts what is written.
+// counted counts the bytes written.
 type counted struct {
 	w *bufio.Writer
 	n int64

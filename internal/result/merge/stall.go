@@ -10,8 +10,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// noteGap keeps a gap of the part that may be a stall. One that is still open is told anew
-// with each window.
+// noteGap keeps a gap of the part that may be a stall. While a gap is open, each window has it, and
+// longer than the one before.
 func (p *mergedPart) noteGap(g stats.Gap) {
 	n := len(p.gaps)
 	switch {
@@ -23,8 +23,8 @@ func (p *mergedPart) noteGap(g stats.Gap) {
 	}
 }
 
-// stall returns the longest time in which records of some part waited, and none of any part was
-// acknowledged.
+// stall returns the longest time in which records of some part waited while no part had an
+// acknowledgement.
 func (m *merge) stall() (longest stats.Gap) {
 	var gaps []stretch
 	for _, p := range m.counted() {
@@ -46,8 +46,8 @@ func (m *merge) stall() (longest stats.Gap) {
 	return longest
 }
 
-// silent returns when the part had no acknowledgement: in its gaps, before its first record, and
-// after its last acknowledgement.
+// silent returns the times in which the part had no acknowledgement: its gaps, before its first
+// record, and after its last acknowledgement.
 func (p *mergedPart) silent() []stretch {
 	t := p.fold.Total(stats.Measured)
 	times := []stretch{{math.MinInt64, t.FirstDue + p.shift}, {max(t.LastAck, t.FirstDue) + p.shift, math.MaxInt64}}
@@ -57,11 +57,11 @@ func (p *mergedPart) silent() []stretch {
 	return fused(times)
 }
 
-// stretch is the time between two moments.
+// stretch is a span of common time.
 type stretch struct{ from, to time.Duration }
 
-// fused puts times in order, and makes one of those that overlap. What ended a gap lies
-// between it and the next, even if both have that moment.
+// fused sorts stretches, and makes one of those that overlap. Two that only touch stay two: an
+// acknowledgement lies between them.
 func fused(times []stretch) []stretch {
 	slices.SortFunc(times, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
 	var out []stretch
@@ -75,7 +75,7 @@ func fused(times []stretch) []stretch {
 	return out
 }
 
-// common returns the time that lies in both, which are in order.
+// common returns the stretches that lie in both a and b, which are sorted.
 func common(a, b []stretch) (both []stretch) {
 	for len(a) > 0 && len(b) > 0 {
 		if s := (stretch{max(a[0].from, b[0].from), min(a[0].to, b[0].to)}); s.from < s.to {

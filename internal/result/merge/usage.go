@@ -8,22 +8,22 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// Usage is how busy a process and its host were over one interval. Without an interval it
-// only has what the process may use and what its host has.
+// Usage is the use of a process and its host over one interval. Without an interval it has only
+// the cores that the process may use, and the cores and NICs of its host.
 type Usage struct {
 	Host    string
-	Machine string // several hosts may be on one
+	Machine string // under the host; several hosts may share one
 	host.Sample
 }
 
-// idle returns what the process may use, and what its host has.
+// idle returns u without an interval.
 func (u Usage) idle() Usage {
 	return Usage{u.Host, u.Machine, host.Sample{Cores: u.Cores, HostCores: u.HostCores, NetSpeed: u.NetSpeed}}
 }
 
-// BusyTogether returns how busy processes and hosts were, all together, until at. A host
-// counts once, however many processes it has, and so do the CPUs of a machine. Processes of
-// one machine may use no more than it has.
+// BusyTogether adds up the use of processes and hosts over the interval that ends at at. The network
+// of a host and the CPUs of a machine count once, however many processes there are. The
+// processes of a machine may use no more cores than it has.
 func BusyTogether(at time.Duration, all []Usage) host.Sample {
 	sum := host.Sample{At: at}
 	type machine struct{ cpu, seconds, own, cores float64 } // of its processes: core-seconds, and cores they may use

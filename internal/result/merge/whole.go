@@ -16,7 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// result concludes: the fold of the whole has the sums, and each process and host gets a row.
+// result returns the merged result: the sums of whole, with a row for each process and host.
 func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, error) {
 	for _, p := range m.parts {
 		p.doc = p.fold.Result()
@@ -51,8 +51,8 @@ func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, 
 	return r, nil
 }
 
-// conclude gives the fold of the whole what only its parts have. One part alone is its own
-// whole.
+// conclude tells the fold of the whole what only the parts show: the overlap, stalls, findings and
+// their end. With one part, the whole ends as that part.
 func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error {
 	parts := m.counted()
 	whole.Begin(m.start())
@@ -86,8 +86,8 @@ func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error
 	return ctx.Err()
 }
 
-// cores returns the cores that the part used. They are not known of a part that was measured
-// for less than a second: its samples are of moments.
+// cores returns the cores that the part used, 0 if it was measured for less than a second: its
+// samples are too short.
 func (p *mergedPart) cores() float64 {
 	if from, to, _ := p.measured(); to-from < verdict.Shortest {
 		return 0
@@ -95,13 +95,13 @@ func (p *mergedPart) cores() float64 {
 	return p.doc.Client.CPUCores
 }
 
-// apartOf sums up the processes that do not count, nil when all do.
+// apartOf adds up the processes that do not count; nil: there are none.
 func apartOf(processes []result.ProcessRow) *result.Apart {
 	apart := result.Apart{Reasons: []string{}}
 	for i := range processes {
 		if row := &processes[i]; !row.Counted {
 			apart.Processes++
-			apart.Records = plus(apart.Records, row.Records)
+			apart.Records = addRecords(apart.Records, row.Records)
 			apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
 		}
 	}
@@ -111,7 +111,7 @@ func apartOf(processes []result.ProcessRow) *result.Apart {
 	return &apart
 }
 
-// nameGap says which process waited longest.
+// nameGap names the process with the longest gap.
 func (m *merge) nameGap(o *result.Outage) {
 	if o == nil || o.LongestGapMS == nil {
 		return
@@ -124,12 +124,12 @@ func (m *merge) nameGap(o *result.Outage) {
 	}
 }
 
-// asked returns the rate of the load that all parts were to make together, also those that do
-// not count; 0: unlimited.
+// asked returns the rate that was asked of all parts together, including those that do not count
+// and those that are missing; 0: unlimited.
 func (m *merge) asked() float64 {
 	var plans []plan.Plan
 	for _, p := range m.parts {
-		if whole := p.header.Plan.Whole(); !p.header.Plan.Share.IsZero() { // also of those that are missing
+		if whole := p.header.Plan.Whole(); !p.header.Plan.Share.IsZero() {
 			return whole.RecordsPerSecond()
 		}
 		plans = append(plans, p.header.Plan)
@@ -138,8 +138,9 @@ func (m *merge) asked() float64 {
 	return all.RecordsPerSecond()
 }
 
-// notices says what a reader must know before any figure. why tells why there is no overlap.
-func (m *merge) notices(r *result.Result, why string) []string {
+// notices returns the sentences that a reader needs before any figure. noOverlap is the reason why
+// there is no overlap, or "".
+func (m *merge) notices(r *result.Result, noOverlap string) []string {
 	var say []string
 	if r.Embedded {
 		say = append(say, result.EmbeddedNotice)
@@ -158,20 +159,20 @@ func (m *merge) notices(r *result.Result, why string) []string {
 	if empty := m.empty(); len(empty) > 0 && len(empty) < len(m.counted()) {
 		say = append(say, fmt.Sprintf("nothing was measured in %d of %s: %s", len(empty), theme.Plural(len(r.Processes), "process", "processes"), listed(empty[:min(mostNamed, len(empty))])))
 	}
-	if blind := m.blindSpots(r.Hosts, r.Overlap); blind != "" {
-		say = append(say, blind)
+	if hosts := m.unwatchedOnly(r.Hosts, r.Overlap); hosts != "" {
+		say = append(say, hosts)
 	}
-	if why == "" || len(m.counted()) < 2 {
+	if noOverlap == "" || len(m.counted()) < 2 {
 		return say
 	}
 	if r.Throughput.Seconds < verdict.Shortest.Seconds() {
-		return append(say, why+": too little for a rate")
+		return append(say, noOverlap+": too little for a rate")
 	}
-	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", why, r.Throughput.Seconds))
+	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
 }
 
-// empty returns the parts that count, were to write, and never came to their first record. One
-// that reads may have got no partition.
+// empty returns the parts that count and should have written, but measured nothing. Parts that
+// read are left out: they may have got no partition.
 func (m *merge) empty() []string {
 	var names []string
 	for _, p := range m.counted() {
@@ -182,16 +183,16 @@ func (m *merge) empty() []string {
 	return names
 }
 
-// blindSpots tells which hosts that were only to be watched were not, or not to the end:
-// what they ran short of is not known.
-func (m *merge) blindSpots(hosts []result.HostRow, o *result.Overlap) string {
+// unwatchedOnly returns clauses on hosts whose only task was to be watched, and that were not, or
+// not for all of the time.
+func (m *merge) unwatchedOnly(hosts []result.HostRow, o *result.Overlap) string {
 	var lost []string
 	for _, h := range hosts {
 		if member, ok := m.roster[h.Host]; !ok || member.Processes > 0 {
 			continue
 		}
 		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.host() == h.Host })
-		switch s := fragment(h); {
+		switch s := watchedTooShort(h); {
 		case s != "":
 			lost = append(lost, s)
 		case !there:
@@ -206,7 +207,7 @@ func (m *merge) blindSpots(hosts []result.HostRow, o *result.Overlap) string {
 	return strings.Join(lost, ", ")
 }
 
-// start is that of the earliest part.
+// start returns the start of the earliest part.
 func (m *merge) start() result.Start {
 	for _, p := range m.counted() {
 		if p.late == 0 && p.start != nil {
@@ -223,8 +224,8 @@ func (p *mergedPart) verdict() *ledger.Verdict {
 	return p.trailer.Verify
 }
 
-// trailer returns the end of the whole: it was interrupted, or cut off, if any part was that
-// counts, and ended with the last of them.
+// trailer returns the end of the whole. It ended with the last part that counts. It was cut off,
+// or else interrupted, if any of them was.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	t := result.Trailer{Ended: result.Completed, Verify: verify}
 	for _, p := range m.counted() {
@@ -252,7 +253,7 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	return t
 }
 
-// does is "do" for several, and "does" for one.
+// does returns "does" for one, else "do".
 func does(n int) string {
 	if n == 1 {
 		return "does"
