@@ -6,26 +6,25 @@ import (
 	"syscall"
 )
 
-// Claim marks an open run file as at work for this process: until it is closed, or the
-// process ends in whatever way. A file system without locks (some network ones) has no
-// claims, and nothing is lost by that. It waits for who has claimed the file, which of a
-// new one is at most a look of Claimed.
+// Claim locks an open run file for this process, until the file is closed or the process ends.
+// It waits for another lock; of a new file, only Claimed can hold one, and briefly. On a file
+// system without locks, as some network ones are, it does nothing.
 func Claim(f *os.File) { _ = flock(f, syscall.LOCK_EX) }
 
-// TryClaim does the same to what others may have claimed, a folder say, and reports whether
-// nobody has.
+// TryClaim is Claim for a file or folder that another process may have claimed. It does not wait, and
+// reports whether no other process has.
 func TryClaim(f *os.File) bool {
 	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// Release gives a claim up, and closes what only was claimed. Closing alone would not do: a
-// process that is just being started shares the open file, and with it the claim.
+// Release unlocks and closes a file. Closing alone is not enough: a child process that is just being
+// started shares the open file, and with it the lock.
 func Release(f *os.File) {
 	_ = flock(f, syscall.LOCK_UN)
 	_ = f.Close() // nothing was written through it
 }
 
-// Claimed reports whether a process has claimed what f is, and lives.
+// Claimed reports whether a living process has claimed the file.
 func Claimed(f *os.File) bool {
 	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
 	if err == nil {

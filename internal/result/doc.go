@@ -1,4 +1,4 @@
-// Package result is the finished run as a document, and its meaning.
+// Package result makes the document of a run from its windows and samples.
 //
 //	fold := result.NewFold(header)
 //	fold.AddWindow(window) // each window of the run, as it comes
@@ -6,11 +6,10 @@
 //	fold.Finish(trailer)
 //	doc := fold.Result()
 //
-// The same fold makes the result of a live run and of a run file that is read
-// back, so `kt report` shows what the run showed. A run file is JSON lines: a
-// header, then windows and samples as they come, then a trailer; one that was cut
-// off by a kill still gives the result up to its last second.
+// The same fold makes the result of a live run and of its run file, so `kt report` shows the same as
+// the run did. A run file is JSON lines: a header, then windows and samples as they come, then a
+// trailer. A file without a trailer gives the result up to its last second.
 //
-// The package knows no Kafka client, no terminal, and nothing of many hosts: package
-// merge makes one result of many run files.
+// The package must know no Kafka client, no terminal and no network. Package merge makes one result of
+// many run files.
 package result

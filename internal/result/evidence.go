@@ -10,14 +10,14 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Verdict returns what limits the run, as far as it has come.
+// Verdict returns the verdict on the run so far.
 func (f *Fold) Verdict() verdict.Verdict {
 	e := f.evidence()
 	e.Sending = f.loading
 	return e.Verdict()
 }
 
-// evidence returns what the run is judged by, as far as it has come.
+// evidence returns the evidence on the run so far.
 func (f *Fold) evidence() verdict.Evidence {
 	w := &f.total[stats.Measured]
 	use, target := f.client(w), f.header.Plan.RecordsPerSecond()
@@ -35,13 +35,13 @@ func (f *Fold) evidence() verdict.Evidence {
 	if e.Read != nil && e.Read.Only {
 		e.Stall.Gap = f.reads.stall.longest
 	}
-	if together := f.told; together != nil {
-		e.Parts = &together.Parts
-		if o := together.Overlap; o != nil {
+	if merged := f.together; merged != nil {
+		e.Parts = &merged.Parts
+		if o := merged.Overlap; o != nil {
 			e.Waiting = float64(max(0, o.Offered-o.Acknowledged-o.Failed-o.Unknown))
 		}
 		if e.Read == nil || !e.Read.Only {
-			e.Stall.Gap = together.Stall
+			e.Stall.Gap = merged.Stall
 		}
 	}
 	if e.Stall.Length >= verdict.StallAtRate {
@@ -50,7 +50,7 @@ func (f *Fold) evidence() verdict.Evidence {
 	return e
 }
 
-// readingEvidence is nil when nobody reads.
+// readingEvidence returns the evidence on the readers, nil if there are none.
 func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	p := &f.header.Plan
 	if !p.Reads() {
@@ -105,8 +105,8 @@ func worstError(w *stats.Window) string {
 	return most
 }
 
-// throttled returns the share of the producers' time, or of the readers', for which
-// brokers held them off.
+// throttled returns the share of time for which brokers throttled the producers or the readers,
+// whichever is greater.
 func throttled(w *stats.Window) float64 {
 	var sending, reading time.Duration
 	for _, b := range w.Brokers {

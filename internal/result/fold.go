@@ -12,8 +12,8 @@ import (
 // mib is the unit of Kafka's own tools, which print it as MB.
 const mib = 1 << 20
 
-// Fold makes a result of the windows and samples of a run. Its memory is bounded
-// whatever the run's length.
+// Fold makes a result of the windows and samples of a run. Its memory does not grow with the length
+// of the run.
 type Fold struct {
 	header      Header
 	start       *Start
@@ -21,26 +21,26 @@ type Fold struct {
 	total       stats.Phases
 	series      series
 	points      steps
-	second      []stats.Window // those that no sample has come after: of one second
+	second      []stats.Window // of the newest second, until its sample comes
 	use         usage
-	loading     bool  // in the second of the last windows
-	waiting     int64 // measured records without an outcome, when the last one was offered
+	loading     bool  // the load went on in the last window
+	waiting     int64 // measured records without an outcome, in the last window in which any was offered
 	consumerLag consumerLag
 	reads       reads // of a run that only reads
 	line        timeline
 	now         now
-	hosted      *hosted // nil: this is no host of many
+	hosted      *hosted // nil: not the fold of one host of many
 
-	lean bool      // of one part of many: only what the row of a process tells
-	told *Together // of a merged run; nil: the run stands for itself
+	lean     bool      // of one part of many: it keeps only the data of a process row
+	together *Together // nil: not a merged run
 }
 
-// NewFold starts a result. Until Finish is called the run counts as cut off.
+// NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
 	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h)}
 }
 
-// Begin notes when the load began.
+// Begin sets the start of the load.
 func (f *Fold) Begin(s Start) { f.start = &s }
 
 // AddWindow adds a window.
@@ -57,7 +57,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	} else {
 		f.gather(w)
 	}
-	w.Events = nil // the timeline has them, as many as it keeps
+	w.Events = nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
 	if w.Warmup {
@@ -69,7 +69,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	}
 }
 
-// gather keeps a window until all of its second are there.
+// gather keeps a window until all windows of its second have come.
 func (f *Fold) gather(w stats.Window) {
 	if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
 		f.place(host.Sample{})
@@ -77,7 +77,7 @@ func (f *Fold) gather(w stats.Window) {
 	f.second = append(f.second, w)
 }
 
-// place makes points of the windows of a second.
+// place adds the gathered windows to the series and to the snapshot.
 func (f *Fold) place(h host.Sample) {
 	if len(f.second) == 0 {
 		return
@@ -93,7 +93,7 @@ func (f *Fold) place(h host.Sample) {
 	f.second = f.second[:0]
 }
 
-// headline returns the latency that a run is judged by.
+// headline returns the headline latency of a window.
 func (f *Fold) headline(w *stats.Window) *stats.Histogram {
 	if f.header.Plan.Reads() {
 		return &w.EndToEnd
@@ -101,7 +101,7 @@ func (f *Fold) headline(w *stats.Window) *stats.Histogram {
 	return &w.Response
 }
 
-// allPoints are those of all windows, as they are now.
+// allPoints returns the series so far, with the windows that no sample has come after.
 func (f *Fold) allPoints() []Point {
 	points, series := f.points, f.series
 	series.points = slices.Clone(series.points)
@@ -132,8 +132,7 @@ func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
 	return g
 }
 
-// leanWindow returns a window without what only the whole run's result tells. It shares
-// memory with w.
+// leanWindow returns the data of a window that the row of a process needs. It shares memory with w.
 func leanWindow(w stats.Window) stats.Window {
 	w.Partitions, w.SendDelay = nil, stats.Histogram{}
 	if w.Warmup {
@@ -142,7 +141,7 @@ func leanWindow(w stats.Window) stats.Window {
 	brokers := w.Brokers
 	w.Brokers = nil
 	for id, b := range brokers {
-		if b.Throttle == 0 && b.Fetch.Throttle == 0 { // a quota is what the verdict looks for
+		if b.Throttle == 0 && b.Fetch.Throttle == 0 { // the verdict needs throttle times only
 			continue
 		}
 		if w.Brokers == nil {
@@ -153,15 +152,15 @@ func leanWindow(w stats.Window) stats.Window {
 	return w
 }
 
-// load returns how fast the load went in a window, of the senders if there are any:
-// whether it went on, whether it did all through it, and how many records a second.
+// load reports whether the load went on in a window, and whether in all of it, and returns its rate
+// in records a second. The load is that of the senders, or without any of the readers.
 func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	p := &f.header.Plan
 	took, clients, rate := w.ShardTime, p.Producers, w.RecordsPerSecond()
 	if p.ReadsOnly() {
 		took, clients, rate = w.ReadTime, p.Read.Clients(), w.ConsumedPerSecond()
 	}
-	const most = 0.9 // of the time: the clock ticks roughly
+	const most = 0.9 // of the time: windows are cut a little early or late
 	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate
 }
 
@@ -171,7 +170,7 @@ func (f *Fold) AddSample(s host.Sample) {
 	f.now.sample = s
 	m := &f.total[stats.Measured]
 	warming := m.IsZero() || s.At <= m.Start
-	draining := !f.loading && f.use.seconds > 0 // it would dilute what the load took
+	draining := !f.loading && f.use.seconds > 0 // it would lower the mean of the load
 	switch {
 	case warming || draining:
 	case f.header.Plan.ReadsOnly():
@@ -181,16 +180,16 @@ func (f *Fold) AddSample(s host.Sample) {
 	}
 }
 
-// client returns what kt used in the measured part; of a run that only reads, from the
-// second of the first record to that of the last.
+// client returns kt's own use in the measured part; of a run that only reads, from the second of the
+// first record to that of the last.
 func (f *Fold) client(m *stats.Window) ClientUse {
 	u := f.use
 	if f.header.Plan.ReadsOnly() {
 		u = f.reads.usage()
 	}
 	c, processes := u.client(m), 1
-	if f.told != nil {
-		c.CPUCores, processes = f.told.Cores, f.told.Count
+	if f.together != nil {
+		c.CPUCores, processes = f.together.Cores, f.together.Count
 	}
 	if c.CPUCores < costShows*float64(processes) {
 		c.CPUSecondsPerMillion = 0
@@ -198,10 +197,10 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 	return c
 }
 
-// Finish adds what is known at the end.
+// Finish sets the trailer.
 func (f *Fold) Finish(t Trailer) { f.trailer = t }
 
-// Result returns the document of what was folded so far.
+// Result returns the document of the run so far.
 func (f *Fold) Result() Result {
 	m := &f.total[stats.Measured]
 	e := f.evidence()
@@ -245,7 +244,7 @@ func (f *Fold) Result() Result {
 	return r
 }
 
-// warmup is nil when nothing was left out.
+// warmup returns the figures of the warm-up, nil if there was none.
 func (f *Fold) warmup() *Warmup {
 	w := &f.total[stats.Warmup]
 	if w.Offered == 0 && w.Consumed == 0 {
@@ -262,7 +261,7 @@ func (f *Fold) warmup() *Warmup {
 	return r
 }
 
-// reading adds what there is to say of a run that reads.
+// reading sets the figures of reading, if the run reads.
 func (f *Fold) reading(r *Result) {
 	if !f.header.Plan.Reads() {
 		return
@@ -280,23 +279,23 @@ func (f *Fold) reading(r *Result) {
 	}
 }
 
-// replay reports whether the run has only read what was there before it began.
+// replay reports whether the run only read records that had been written before it began.
 func (f *Fold) replay() bool {
 	p := &f.header.Plan
 	switch {
 	case !p.ReadsOnly():
 		return false
-	case p.Read.From.Latest && f.reads.within > 0: // what came in the first second was written in it
+	case p.Read.From.Latest && f.reads.within > 0: // records of the first second were written in it
 		return false
 	}
 	return p.Read.ToEnd || f.reads.replay()
 }
 
-// EmbeddedNotice stands wherever figures of the embedded broker stand.
+// EmbeddedNotice is the notice of every result of the embedded broker.
 const EmbeddedNotice = "embedded broker: these figures are kt's, not Kafka's"
 
-// records accounts for the records of a phase. What had no outcome when a run
-// file was cut off is unknown.
+// records returns the records of a phase by outcome. Records without an outcome are unknown if the run
+// file was cut off.
 func (f *Fold) records(w *stats.Window) Records {
 	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
 	if f.trailer.Ended == CutOff {
@@ -314,9 +313,9 @@ func errorsOf(w *stats.Window) Errors {
 	return e
 }
 
-// spanOf returns what rates are over: from when the first record was due to the last
-// acknowledgement, or to when the last record was due if no acknowledgement came
-// after that. So an outage at the end counts.
+// spanOf returns the time over which rates are: from the due time of the first record to the last
+// acknowledgement, or to the due time of the last record if that is later. So an outage at the
+// end counts.
 func spanOf(w *stats.Window) time.Duration {
 	return max(0, max(w.LastAck, w.LastDue)-w.FirstDue)
 }

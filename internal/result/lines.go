@@ -29,12 +29,12 @@ const MaxLine = 64 << 20
 // Lines reads a run file line by line.
 type Lines struct {
 	r    *bufio.Reader
-	long []byte // a line that does not fit into r's buffer; reused
+	long []byte // a line longer than r's buffer; reused
 	n    int    // lines so far
 	last int    // number of the last line to read; 0: no limit
 
 	totals stats.Totals
-	torn   bool // the last line was incomplete, as a kill leaves it, and passed over
+	torn   bool // the last line was incomplete, as a kill leaves it, and ignored
 }
 
 // NewLines reads a run file up to the line with the number last, or to its end if last is 0.
@@ -81,7 +81,7 @@ func (l *Lines) Next() (Line, error) {
 	return l.checked(decoded)
 }
 
-// checked refuses a line whose numbers no run has.
+// checked returns the line, or an error if no run can have its numbers.
 func (l *Lines) checked(of Line) (Line, error) {
 	var err error
 	if of.Window != nil {
@@ -96,10 +96,10 @@ func (l *Lines) checked(of Line) (Line, error) {
 	return of, nil
 }
 
-// longest is more seconds than any run has.
+// longest bounds the seconds of a run: a century.
 const longest = 100 * 365 * 24 * 3600
 
-// check reports what a trailer cannot have.
+// check returns an error if no run can have the numbers of the trailer.
 func (t *Trailer) check() error {
 	for _, s := range []float64{t.ElapsedSeconds, t.SendingSeconds} {
 		if s < 0 || s > longest {
@@ -109,7 +109,8 @@ func (t *Trailer) check() error {
 	return nil
 }
 
-// scanWindow reads a line that is a window, as most are, the fast way.
+// scanWindow reads a line that is a window without encoding/json, which would take most of the time
+// of reading a file.
 func scanWindow(text []byte) (stats.Window, bool) {
 	text, ok := bytes.CutPrefix(text, []byte(`{"window":`))
 	if !ok {
@@ -125,7 +126,7 @@ func scanWindow(text []byte) (stats.Window, bool) {
 // wrap adds the number of the current line to an error.
 func (l *Lines) wrap(err error) error { return &BadLine{l.n, err} }
 
-// BadLine is the error of a line that no kt writes into a run file.
+// BadLine is the error of a line that no kt writes.
 type BadLine struct {
 	Number int // from 1
 	Err    error
@@ -135,7 +136,7 @@ func (b *BadLine) Error() string { return fmt.Sprintf("line %d: %v", b.Number, b
 
 func (b *BadLine) Unwrap() error { return b.Err }
 
-// text returns the bytes of the next line, until the call after this one.
+// text returns the next line. It is valid until the next call.
 func (l *Lines) text() ([]byte, error) {
 	if l.last > 0 && l.n >= l.last {
 		return nil, io.EOF

@@ -6,27 +6,27 @@ import (
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
-// Part is the place of a run in a bigger one. Parts with one name, and those
-// that were started together, are merged into one result.
+// Part is the place of a run in a bigger run. Parts with the same name, or that were started together,
+// are merged into one result.
 type Part struct {
 	Run     string `json:"run"`             // the name that ties the parts together: --run
-	Epoch   string `json:"epoch,omitempty"` // of parts that were started together, drawn at random; "": each by itself
+	Epoch   string `json:"epoch,omitempty"` // random, and the same in all parts that were started together; "": this part was not
 	Host    string `json:"host"`            // the agent's name; without an agent the machine's
 	Process int    `json:"process"`         // its number on that host, from 1; 0: no load, the machine was watched
 
 	Role string   `json:"role,omitempty"` // of the host: "broker" or "client"; "": nobody said
 	Tags []string `json:"tags,omitempty"` // of the host
 
-	// Roster is who takes part, of parts that were started together: so each part
-	// shows which are missing.
+	// Roster lists all hosts of parts that were started together, so that each part shows which
+	// are missing.
 	Roster []Member `json:"roster,omitempty"`
 }
 
-// Member is one host of those that take part in a run.
+// Member is one host of a run.
 type Member struct {
 	Host      string `json:"host"`
 	Role      string `json:"role,omitempty"` // "": not known
-	Processes int    `json:"processes"`      // that make a load; 0: it is only watched
+	Processes int    `json:"processes"`      // with a load; 0: the host is only watched
 }
 
 // Start is when the load of a run began.
@@ -35,41 +35,40 @@ type Start struct {
 	Agreed *Agreed   `json:"agreed,omitempty"`
 }
 
-// Agreed is the start that parts agreed on. Times of different hosts are compared by it
-// and never by their clocks.
+// Agreed is the start that parts agreed on. It relates times of different hosts; their clocks do not.
 type Agreed struct {
 	At     time.Time     `json:"at"`              // by the coordinator's clock
-	Late   time.Duration `json:"late_ns"`         // by how much later this load really began; below 0: earlier
+	Late   time.Duration `json:"late_ns"`         // actual start of this load minus At
 	Offset time.Duration `json:"clock_offset_ns"` // this host's clock minus the coordinator's, as estimated
-	Bound  time.Duration `json:"clock_bound_ns"`  // the estimate is wrong by at most so much: half the shortest round trip
+	Bound  time.Duration `json:"clock_bound_ns"`  // largest error of Offset: half the shortest round trip
 }
 
 // PartState is what became of a part of a run.
 type PartState string
 
-// The states of a part. Only what is Complete or Stopped counts in the figures of the
-// whole, unless nothing is.
+// The states of a part. Only complete and stopped parts count in the figures of the whole, unless
+// there are none.
 const (
 	PartComplete PartState = "complete"
 	PartStopped  PartState = "interrupted" // somebody ended it: what was measured until then is right
 	PartLost     PartState = "lost"        // its file has no end: the process or its host went away
 	PartLate     PartState = "late"        // it began too late to be measured with the others
-	PartMissing  PartState = "missing"     // it took part, and nothing is there of it
+	PartMissing  PartState = "missing"     // it is in the roster and has no run file
 )
 
-// Overlap is the time in which all parts that count were measured. All rates of a merged
-// result are over it.
+// Overlap is the time in which all parts that count were measured. If their starts, or their ends, are
+// more than half a second apart, rates are over the overlap, which then has whole seconds.
 type Overlap struct {
 	FromSeconds float64 `json:"from_seconds"` // from the start of the earliest part
-	ToSeconds   float64 `json:"to_seconds"`   // not after FromSeconds: there is none
-	Seconds     float64 `json:"seconds"`      // 0: it is below 1 s, and rates are over Throughput.Seconds
-	// Those in which something was measured ran at one time, even if they were measured one
-	// after the other; true if they are fewer than two.
+	ToSeconds   float64 `json:"to_seconds"`   // if not after FromSeconds, there is no overlap
+	Seconds     float64 `json:"seconds"`      // 0: less than 1 s
+	// Together reports whether all parts in which something was measured ran at one time, even if
+	// they were measured one after the other. It is true for fewer than two.
 	Together      bool    `json:"ran_together"`
 	SpanSeconds   float64 `json:"span_seconds"` // from the start of the earliest part to the end of the last
 	StartSpreadUS int64   `json:"start_spread_us"`
-	Agreed        bool    `json:"agreed_start"`   // the parts were started together; else the spread is by each host's own clock
-	ClockErrorUS  int64   `json:"clock_error_us"` // by how much the spread may be wrong: the two largest bounds; -1: nobody knows
+	Agreed        bool    `json:"agreed_start"`   // false: the spread is by each host's own clock
+	ClockErrorUS  int64   `json:"clock_error_us"` // largest error of the spread: the sum of the two largest bounds; -1: not known
 }
 
 // MergedFile is one run file that a merged result was made of.
@@ -84,17 +83,17 @@ type MergedFile struct {
 	KTVersion string    `json:"kt_version"`
 }
 
-// Apart is what is there of parts that do not count: it is in no other figure of the
-// whole. Each has its own figures among the processes.
+// Apart sums up the parts that do not count. They are in no other figure of the whole, and each has a
+// row among the processes.
 type Apart struct {
 	Processes int      `json:"processes"`
-	Records   Records  `json:"records"` // of the measured part of those that left something
+	Records   Records  `json:"records"` // measured
 	Reasons   []string `json:"reasons"` // a sentence for each process
 }
 
-// Figures are what one process or host did: counts are its own and exact, rates are over
-// the Overlap. Those of a process that does not count are over the time in which it was
-// measured; a host's are of its processes that count.
+// Figures are those of one process or host. Counts are its own and exact. Rates are over the same time
+// as those of the whole, and for a process that does not count over the time in which it was
+// measured. Figures of a host are of its processes that count.
 type Figures struct {
 	Records           Records `json:"records"`
 	Errors            Errors  `json:"errors" of:"writing"`
@@ -109,19 +108,18 @@ type Figures struct {
 
 	EndToEnd *Latency `json:"end_to_end_us,omitempty"`
 
-	CPUCores          float64 `json:"cpu_cores_mean"` // of kt; 0: it is not known
+	CPUCores          float64 `json:"cpu_cores_mean"` // of kt; 0: not known
 	PeakResidentBytes int64   `json:"peak_resident_bytes"`
 }
 
-// NothingMeasured is the note of a process whose file is whole and has no record that
-// counts.
+// NothingMeasured is the note of a process with a complete file and no measured record.
 const NothingMeasured = "nothing was measured in it"
 
 // ProcessRow is one process of a merged result.
 type ProcessRow struct {
 	Host    string    `json:"host"`
 	Process int       `json:"process"`
-	RunID   string    `json:"run_id"` // "": nothing is there of it
+	RunID   string    `json:"run_id"` // "": no run file
 	Command string    `json:"command"`
 	State   PartState `json:"state"`
 	Counted bool      `json:"counted"`
@@ -137,8 +135,7 @@ type ProcessRow struct {
 	ToSeconds      float64         `json:"to_seconds"`
 }
 
-// HostRow is one host of a merged result: what its processes did together, and how busy
-// it was.
+// HostRow is one host of a merged result: the sum of its processes, and the use of its machine.
 type HostRow struct {
 	Host      string   `json:"host"`
 	Role      string   `json:"role,omitempty"`
@@ -147,17 +144,17 @@ type HostRow struct {
 	Counted   int      `json:"counted_processes"`
 
 	Figures
-	ClockOffsetUS *int64 `json:"clock_offset_us,omitempty"` // its clock minus the coordinator's; nil: nobody compared them
+	ClockOffsetUS *int64 `json:"clock_offset_us,omitempty"` // its clock minus the coordinator's; nil: not known
 	ClockBoundUS  *int64 `json:"clock_bound_us,omitempty"`
-	Busy          *Busy  `json:"busy,omitempty"` // nil: nobody watched it
+	Busy          *Busy  `json:"busy,omitempty"` // nil: it was not watched
 }
 
-// Busy is how busy a host was during the overlap, each figure of the seconds in which it
-// could be read. Shares are from 0 to 1.
+// Busy is the use of a host during the overlap, whoever used it. Each figure is of the seconds in which
+// it could be read. Shares are from 0 to 1.
 type Busy struct {
-	Seconds       float64       `json:"seconds"`    // that were watched
-	OfSeconds     float64       `json:"of_seconds"` // that there were to watch
-	Cores         float64       `json:"cores"`      // 0: how busy its CPUs were could not be read
+	Seconds       float64       `json:"seconds"`    // watched
+	OfSeconds     float64       `json:"of_seconds"` // length of the overlap
+	Cores         float64       `json:"cores"`      // 0: CPU counters could not be read
 	CPUShare      float64       `json:"cpu_share"`
 	StealShare    float64       `json:"steal_share"`  // of all cores
 	IOWaitShare   float64       `json:"iowait_share"` // likewise
@@ -176,14 +173,14 @@ type BusyDisk struct {
 	BusyShare    float64 `json:"busy_share"`
 	ReadMiB      float64 `json:"read_mib_per_second"`
 	WrittenMiB   float64 `json:"written_mib_per_second"`
-	BusyShareMax float64 `json:"busy_share_max"` // of a second
+	BusyShareMax float64 `json:"busy_share_max"` // of one second
 }
 
 // BusyNetwork is one network interface. Its shares are of its speed, 0 when that is not
 // known.
 type BusyNetwork struct {
 	Name          string  `json:"name"`
-	SpeedBits     int64   `json:"speed_bits_per_second"` // 0: it does not tell
+	SpeedBits     int64   `json:"speed_bits_per_second"` // 0: not known
 	SentMiB       float64 `json:"sent_mib_per_second"`
 	ReceivedMiB   float64 `json:"received_mib_per_second"`
 	SentShare     float64 `json:"sent_share"`
@@ -191,7 +188,7 @@ type BusyNetwork struct {
 	Dropped       int64   `json:"dropped_packets"`
 }
 
-// BusyBroker is one broker's JVM. All is 0 where it could not be read.
+// BusyBroker is one broker's JVM. All fields but PID are 0 if it could not be read.
 type BusyBroker struct {
 	PID         int     `json:"pid"`
 	HeapUsedMax int64   `json:"heap_used_bytes_max"`

@@ -7,22 +7,22 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Result is a finished run. Every field has its unit in its name; latencies are
-// in microseconds, MiB are 1,048,576 bytes as Kafka's own tools count them. What
-// the figures cover is the measured part of the run, without its warm-up.
+// Result is the document of a finished run. Every field has its unit in its name; latencies are
+// in microseconds, MiB are 1,048,576 bytes as Kafka's own tools count them. Figures are of the
+// measured part of the run, without its warm-up.
 //
-// A field with the tag "of" is in the document only of a run that does what it names:
-// "writing", "reading", writing at a "rate", or writing in "transactions".
+// A field with the tag "of" is only in the document of a run of that kind: "writing", "reading",
+// writing at a "rate", or writing in "transactions".
 type Result struct {
 	Header
 	Trailer
 
-	Notice  string          `json:"notice,omitempty"` // what a reader must know before any figure
+	Notice  string          `json:"notice,omitempty"` // to be read before any figure
 	Valid   bool            `json:"valid"`
 	Invalid []string        `json:"invalid_reasons"`
 	BoundBy verdict.Verdict `json:"bound_by"`
 
-	// TargetReached is the share of the target rate that a run reached which missed it.
+	// TargetReached is the share of its target rate that a run reached; nil: it did not miss one.
 	TargetReached *float64 `json:"target_reached_share,omitempty"`
 
 	Records    Records    `json:"records"`
@@ -50,9 +50,9 @@ type Result struct {
 	Series     []Point        `json:"series"`
 	Histograms Histograms     `json:"histograms"`
 
-	Start *Start `json:"start,omitempty"` // nil: an older kt did not write it down
+	Start *Start `json:"start,omitempty"` // nil: the run file has none
 
-	// Of a result that was merged from several.
+	// Of a merged result.
 	Overlap   *Overlap     `json:"overlap,omitempty"`
 	Hosts     []HostRow    `json:"hosts,omitempty"`
 	Processes []ProcessRow `json:"processes,omitempty"`
@@ -73,21 +73,21 @@ type Records struct {
 // Errors counts failed records by Kafka error code.
 type Errors map[string]int64
 
-// Throughput is what was acknowledged, from the time the first record was due to
-// the last acknowledgement, or to when the last record was due if that is later.
+// Throughput has the rates of acknowledged records: from the due time of the first record to the
+// last acknowledgement, or to the due time of the last record if that is later.
 type Throughput struct {
 	RecordsPerSecond        float64 `json:"records_per_second"`
 	MiBPerSecond            float64 `json:"mib_per_second"`
 	OfferedRecordsPerSecond float64 `json:"offered_records_per_second"`          // handed to the client, over the time it took to hand them over
 	TargetRecordsPerSecond  float64 `json:"target_records_per_second,omitempty"` // 0: unlimited
 
-	// AskedRecordsPerSecond is the target of all parts of a merged run, when some of them
-	// do not count, and TargetRecordsPerSecond is that of the others.
+	// AskedRecordsPerSecond is the target of all parts of a merged run, if some do not count.
+	// TargetRecordsPerSecond is then the target of the others.
 	AskedRecordsPerSecond float64 `json:"asked_records_per_second,omitempty"`
 
 	Bytes           int64   `json:"bytes"`             // of keys and values, acknowledged
 	FirstDueSeconds float64 `json:"first_due_seconds"` // from the start of the run
-	Seconds         float64 `json:"seconds"`           // from then on: what the rates are over
+	Seconds         float64 `json:"seconds"`           // of the time over which rates are
 }
 
 // Latencies are the distributions of the run.
@@ -113,7 +113,7 @@ type Latency struct {
 	P999       int64 `json:"p999"`
 	P9999      int64 `json:"p9999"`
 	Max        int64 `json:"max"`
-	OutOfRange int64 `json:"out_of_range"` // longer than the histogram's hour, or below 0; in no other figure here
+	OutOfRange int64 `json:"out_of_range"` // more than an hour, or below 0; in no other figure here
 }
 
 // EndToEndOf returns the end-to-end latency, nil when nothing was measured.
@@ -136,7 +136,7 @@ func LatencyOf(h *stats.Histogram) Latency {
 	}
 }
 
-// Warmup is the part of the run that was left out.
+// Warmup has the figures of the warm-up.
 type Warmup struct {
 	Records  Records `json:"records"`
 	Bytes    int64   `json:"bytes" of:"writing"`
@@ -151,7 +151,7 @@ type Warmup struct {
 	EndToEnd      *Latency    `json:"end_to_end_us,omitempty"`
 }
 
-// Batches are the record batches as the brokers got them.
+// Batches has means of the record batches that brokers received.
 type Batches struct {
 	Count            int64   `json:"count"`
 	RecordsMean      float64 `json:"records_mean"`
@@ -160,10 +160,10 @@ type Batches struct {
 	CompressedShare  float64 `json:"compressed_share"`  // bytes after over before, as Kafka's compression-rate-avg
 }
 
-// ClientUse is what kt itself used.
+// ClientUse is kt's own use of the machine and of its client.
 type ClientUse struct {
 	CPUSeconds           float64 `json:"cpu_seconds"`                               // user and system, of the sampled time
-	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records,omitempty"` // acknowledged; of a run that only reads, read; 0: most of it is a fixed cost
+	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records,omitempty"` // acknowledged; of a run that only reads, read; 0: kt used too little to tell
 	CPUCores             float64 `json:"cpu_cores_mean"`
 	CoresAvailable       float64 `json:"cores_available"`
 	HostCPUCores         float64 `json:"host_cpu_cores_mean"`
@@ -179,7 +179,7 @@ type ClientUse struct {
 	FailedConnects       int64   `json:"failed_connects"`                        // attempts to connect to a broker that failed
 }
 
-// PartitionRow is one partition.
+// PartitionRow has the figures of one partition.
 type PartitionRow struct {
 	Topic   string  `json:"topic,omitempty"` // when the run has several
 	ID      int32   `json:"id"`              // its number in the topic
@@ -187,7 +187,7 @@ type PartitionRow struct {
 	Records int64   `json:"records" of:"writing"`
 	MiB     float64 `json:"mib" of:"writing"`
 
-	// RecordsPerSecond is nil in a merged result: what a partition had in the overlap is not
+	// RecordsPerSecond is nil in a merged result: the counts of a partition in the overlap are not
 	// known.
 	RecordsPerSecond *float64 `json:"records_per_second,omitempty" of:"writing"`
 
@@ -203,7 +203,7 @@ type PartitionRow struct {
 	LongestGap *Gap `json:"longest_gap,omitempty"`
 }
 
-// BrokerRow is one broker.
+// BrokerRow has the figures of one broker.
 type BrokerRow struct {
 	ID         int32   `json:"id"`
 	Addr       string  `json:"address"`
@@ -217,7 +217,7 @@ type BrokerRow struct {
 	Fetch *BrokerFetch `json:"fetch,omitempty"`
 }
 
-// BrokerFetch is what was fetched from one broker.
+// BrokerFetch has the figures of fetches from one broker.
 type BrokerFetch struct {
 	Requests   int64   `json:"requests"`
 	Failed     int64   `json:"failed_requests"`
@@ -227,9 +227,9 @@ type BrokerFetch struct {
 	ThrottleMS int64   `json:"throttle_ms"`
 }
 
-// Point is one step of the series. Latencies are those of the records that got
-// their outcome in it, 0 if none did. A long run's steps are longer than a second: their
-// counts are sums, and their latencies the worst of their seconds.
+// Point is one step of the series. Latencies are of the records with their outcome in it; 0: there
+// are none. Steps of a long run are longer than a second: counts are sums, and latencies the
+// worst of their seconds.
 type Point struct {
 	StartSeconds float64 `json:"start_seconds"`
 	Seconds      float64 `json:"seconds"`
@@ -256,7 +256,7 @@ type Point struct {
 	Events        int64 `json:"events,omitempty"`
 	Oldest        int64 `json:"oldest_us,omitempty" of:"writing"` // age of the oldest record without an outcome, at the end of the step
 
-	// Of snapshots alone.
+	// In snapshots only.
 	Refused   int64 `json:"-"` // fetches of one partition
 	Throttled bool  `json:"-"` // some broker asked to wait
 }

@@ -36,7 +36,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 		if leader, ok := topic.Leaders[number]; ok {
 			row.Leader = leader
 		}
-		if f.told == nil {
+		if f.together == nil {
 			rate := per(float64(p.Records), seconds)
 			row.RecordsPerSecond = &rate
 		}

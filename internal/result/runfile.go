@@ -10,15 +10,15 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// RunFile writes a run as it goes: one JSON object a line, each written whole, so
-// that a killed run can be read up to its last second. The first error is kept
-// and ends the writing; Close returns it.
+// RunFile writes a run file as the run goes on. Each line is one JSON object, written by one call, so
+// that a killed run can be read up to its last second. After the first error it writes no more,
+// and Close returns that error.
 type RunFile struct {
 	w   io.WriteCloser
 	err error
 }
 
-// NewRunFile starts a run file on w, which it closes in the end.
+// NewRunFile writes the header of a run file to w. Close closes w.
 func NewRunFile(w io.WriteCloser, h Header) (*RunFile, error) {
 	f := &RunFile{w: w}
 	f.write(Line{Header: &h})
@@ -31,14 +31,13 @@ func (f *RunFile) AddWindow(w stats.Window) { f.write(Line{Window: &w}) }
 // AddSample writes a sample.
 func (f *RunFile) AddSample(s host.Sample) { f.write(Line{Sample: &s}) }
 
-// Begin writes when the load began.
+// Begin writes the start of the load.
 func (f *RunFile) Begin(s Start) { f.write(Line{Start: &s}) }
 
-// AddVitals writes how busy the machine was: of a file that tells of a machine that
-// was watched, and not of a load.
+// AddVitals writes vitals, in a file that is of a watched machine and of no load.
 func (f *RunFile) AddVitals(v host.Vitals) { f.write(Line{Vitals: &v}) }
 
-// Err is why nothing more is written, nil while all is well.
+// Err returns the first error.
 func (f *RunFile) Err() error { return f.err }
 
 // Close writes the trailer and closes the file.
