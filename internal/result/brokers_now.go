@@ -11,17 +11,17 @@ import (
 // BrokerNow is one broker in the newest second.
 type BrokerNow struct {
 	ID       int32
-	Asked    bool // it answered at some time
-	Silent   int  // seconds since it answered last
-	Refusing bool // it was asked in this second, and did not answer
-	Gone     bool // the cluster does not have it any more
+	Asked    bool // it has answered in the run
+	Silent   int  // seconds since its last answer
+	Refusing bool // requests of this second failed, and none was answered
+	Gone     bool // the cluster has lost it
 
 	Written, Fetched float64 // bytes a second, as sent
 	Fetches          float64 // a second
 	P99, Mean        time.Duration
 	FetchMean        time.Duration
 	Throttle         time.Duration
-	UsualP99         time.Duration // median of those of the last ten seconds; 0: it answered in none
+	UsualP99         time.Duration // median of the last ten seconds; 0: no answer
 }
 
 // brokersNow follows the brokers that the header or a window names.
@@ -29,18 +29,18 @@ type brokersNow map[int32]*brokerNow
 
 type brokerNow struct {
 	BrokerNow
-	p99  [tailTime / time.Second]time.Duration // of the last seconds; 0: it did not answer
+	p99  [tailTime / time.Second]time.Duration // of the last seconds; 0: no answer
 	next int
 }
 
-// know adds a broker that was not known.
+// know adds a broker, unless it is known.
 func (m brokersNow) know(id int32) {
 	if m[id] == nil {
 		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}}
 	}
 }
 
-// add takes a second. A broker that is known and did nothing is silent.
+// add takes a second. A known broker without an answer is silent.
 func (m brokersNow) add(w *stats.Window) {
 	for id := range w.Brokers {
 		m.know(id)
@@ -62,7 +62,7 @@ func (m brokersNow) add(w *stats.Window) {
 	}
 }
 
-// happened takes events of brokers.
+// happened takes the events that concern brokers.
 func (m brokersNow) happened(events []stats.Event) {
 	for i := range events {
 		if b := m[events[i].Broker]; b != nil && (events[i].Kind == stats.BrokerGone || events[i].Kind == stats.BrokerBack) {
@@ -84,7 +84,7 @@ func (m brokersNow) rows() []BrokerNow {
 		}
 		slices.Sort(seen)
 		if n := len(seen); n > 0 {
-			row.UsualP99 = seen[n/2] // of an even number the upper: it is one of the values
+			row.UsualP99 = seen[n/2] // the upper of two: a value that occurred
 		}
 		rows = append(rows, row)
 	}

@@ -6,24 +6,24 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// ConsumerLag is the number of records that waited to be read, of all groups together.
+// ConsumerLag is the consumer lag of all groups together.
 type ConsumerLag struct {
 	Records  int64   `json:"records"`          // when sending ended; of a run that only reads, at its end
 	Left     int64   `json:"left_records"`     // at the end of the run
 	Max      int64   `json:"max_records"`      // at the end of a second
 	Slope    float64 `json:"slope_per_second"` // records a second: of a straight line through the seconds, by least squares
 	Appended float64 `json:"appended_records_per_second"`
-	KeptUp   *bool   `json:"kept_up,omitempty"` // nil: only what was there before was read
+	KeptUp   *bool   `json:"kept_up,omitempty"` // nil: all records read had been written before
 }
 
 // The bounds of what still counts as keeping up.
 const (
-	// lagGrows is the largest growth of consumer lag, as a share of the records written.
-	// A rate that counts as kept may be off by as much.
+	// lagGrows is the largest growth of consumer lag, as a share of the records written: the
+	// tolerance of a rate that counts as kept.
 	lagGrows = 0.01
 
-	// lagShows is the reading time that consumer lag may stand for: a poll and the next
-	// look at the end offsets are up to a second apart.
+	// lagShows is the reading time that consumer lag may stand for: a poll and the next look at the
+	// end offsets are up to a second apart.
 	lagShows = time.Second
 )
 
@@ -31,9 +31,9 @@ const (
 type consumerLag struct {
 	now, max, at int64
 	fit          fit
-	judged       bool // there were seconds of the load
+	judged       bool // some measured second was all load
 
-	partitions map[int32]*partitionLag // those in which records have ever waited
+	partitions map[int32]*partitionLag // that ever had lag
 }
 
 // partitionLag is the consumer lag of one partition.
@@ -50,7 +50,7 @@ func (b *consumerLag) slope(partition int32) float64 {
 	return 0
 }
 
-// levels returns the records that wait now, by partition.
+// levels returns the consumer lag now, by partition.
 func (b *consumerLag) levels() map[int32]int64 {
 	if len(b.partitions) == 0 {
 		return nil
@@ -62,8 +62,8 @@ func (b *consumerLag) levels() map[int32]int64 {
 	return levels
 }
 
-// add takes a window. steady reports whether the load went on all through it: after the
-// senders have stopped, readers only catch up.
+// add takes a window. steady reports whether the load went on in all of it: after the senders have
+// stopped, readers only catch up.
 func (b *consumerLag) add(w *stats.Window, steady bool) {
 	b.now += w.ConsumerLag
 	for id, p := range w.Partitions {
@@ -93,8 +93,8 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 	}
 }
 
-// result returns the consumer lag of the run, for a number of records read a second. In a
-// replay all records were there before, so KeptUp stays unknown.
+// result returns the consumer lag of a run that read so many records a second. KeptUp is nil for a
+// replay, whose records had all been written before.
 func (b *consumerLag) result(read float64, replay bool) *ConsumerLag {
 	r := &ConsumerLag{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
 	if !b.judged {

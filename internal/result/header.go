@@ -25,7 +25,7 @@ func CheckSchema(n int) error {
 	return fmt.Errorf("its schema is %d, and this kt reads %d: read it with the %s kt that wrote it", n, Schema, age)
 }
 
-// Header is what is known of a run before its first record.
+// Header is the part of a result that is known before the first record.
 type Header struct {
 	Schema    int       `json:"schema"`
 	RunID     string    `json:"run_id"`
@@ -39,7 +39,7 @@ type Header struct {
 	ConsumerConfig []Setting   `json:"consumer_config,omitempty"`     // of the consumers
 	Environment    Environment `json:"environment"`
 
-	Part *Part `json:"part,omitempty"` // nil: the run stands for itself
+	Part *Part `json:"part,omitempty"` // nil: the run is no part of a bigger one
 }
 
 // Setting is one property of a client, in effect.
@@ -48,24 +48,24 @@ type Setting struct {
 	Value   string `json:"value"` // as Java writes it
 	Default string `json:"default"`
 	Source  string `json:"source"`         // "default", "derived" from other properties, or the flag, file or variable that set it
-	Client  string `json:"client"`         // the franz-go options it became, "" when kt itself acts on it, "ignored" when nothing does
-	Note    string `json:"note,omitempty"` // where franz-go's meaning differs from Java's, or why the value is not the one given
+	Client  string `json:"client"`         // its franz-go options, "" if kt itself applies it, "ignored" if nothing does
+	Note    string `json:"note,omitempty"` // a difference between franz-go and Java, or the reason for another value than the given one
 }
 
-// Environment is where a run took place.
+// Environment is the machine and the cluster of a run.
 type Environment struct {
 	Host    host.Facts  `json:"host"`
 	Clock   *host.Clock `json:"clock,omitempty"` // nil: not known
 	Cluster Cluster     `json:"cluster"`
 	Topic   Topic       `json:"topic"`
 
-	// Topics are all that were read, when there are several. Topic is the first of
-	// them then, and the numbers of partitions count on from one to the next.
+	// Topics are all topics of a run that reads several. Topic is then the first of them, and the
+	// numbers of partitions count on from one to the next.
 	Topics []Topic `json:"topics,omitempty"`
 }
 
-// Place returns the topic and the number there of a partition whose number counts on
-// over the topics of a run.
+// Place returns the topic of a partition and its number there, for a number that counts on over the
+// topics of a run.
 func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 	number = partition
 	for i := range e.Topics {
@@ -108,7 +108,7 @@ type Broker struct {
 // Topic is the topic under test.
 type Topic struct {
 	Name              string            `json:"name"`
-	ID                string            `json:"id,omitempty"` // Kafka's, which another topic of that name does not have
+	ID                string            `json:"id,omitempty"` // Kafka's, which another topic of the same name does not share
 	Partitions        int               `json:"partitions"`
 	ReplicationFactor int               `json:"replication_factor"`
 	Leaders           map[int32]int32   `json:"leaders"` // partition → broker, at the start
@@ -119,20 +119,20 @@ type Topic struct {
 // How a run ended.
 const (
 	Completed   = "completed"
-	Interrupted = "interrupted" // by a person or a signal: what was measured until then is right
+	Interrupted = "interrupted" // by a person or a signal; the figures until then are right
 	CutOff      = "cut off"     // the run file has no end: kt was killed
 )
 
-// Trailer is what is known of a run only at its end.
+// Trailer is the part of a result that is known only at the end.
 type Trailer struct {
 	Ended          string  `json:"ended"`
 	ElapsedSeconds float64 `json:"elapsed_seconds"`              // from the first record until the last outcome
 	SendingSeconds float64 `json:"sending_seconds" of:"writing"` // until the last record was handed over
-	DrainTimedOut  bool    `json:"drain_timed_out" of:"writing"` // outstanding records were given up
+	DrainTimedOut  bool    `json:"drain_timed_out" of:"writing"` // records without an outcome were given up
 
 	ReadEnd   string          `json:"read_end,omitempty"`   // why reading ended: one of the Read… below
 	ReadError string          `json:"read_error,omitempty"` // of ReadFailed
-	Verify    *ledger.Verdict `json:"verify,omitempty"`     // what became of every record; nil: nobody looked
+	Verify    *ledger.Verdict `json:"verify,omitempty"`     // nil: records were not verified
 }
 
 // Why reading ended.

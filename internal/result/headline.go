@@ -2,7 +2,7 @@ package result
 
 import "github.com/kt-bench/kt/internal/plan"
 
-// headline returns which figure to quote, and why.
+// headline returns the name of the figure to quote, and the reason.
 func headline(p *plan.Plan, target float64) (name, note string) {
 	switch {
 	case p.ReadsOnly():

@@ -2,9 +2,9 @@ package result
 
 import "github.com/kt-bench/kt/internal/stats"
 
-// hosted keeps the headline latency of the last five to ten seconds, twice: each sum is
-// emptied after ten seconds, one of them five later than the other. The fuller one is
-// shown, so that old latencies are forgotten without being subtracted.
+// hosted keeps the headline latency of the last five to ten seconds. Histograms cannot be subtracted,
+// so there are two sums: each is emptied after ten seconds, five seconds after the other. The
+// fuller one is shown.
 type hosted struct {
 	sums    [2]stats.Window
 	seconds int
@@ -13,8 +13,8 @@ type hosted struct {
 // hostPoints bounds the series of one host of many.
 const hostPoints = 600
 
-// NewHostFold returns the fold of one host of many, for its snapshots: it has a shorter
-// series, no partitions and brokers, and no verdict.
+// NewHostFold returns the fold of one host of many, for its snapshots. It has a shorter series, and no
+// partitions, brokers and verdict.
 func NewHostFold(h Header) *Fold {
 	f := NewFold(h)
 	f.hosted, f.series.most = new(hosted), hostPoints

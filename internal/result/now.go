@@ -17,7 +17,7 @@ const (
 	tailTime     = 10 * time.Second // a producer fills one batch after the other: within one second, partitions differ by chance
 )
 
-// now is what a fold keeps for its snapshots alone: the newest seconds.
+// now is the state of a fold that only snapshots need: the newest seconds.
 type now struct {
 	second         stats.Window // the newest, of both phases
 	sample         host.Sample
@@ -27,32 +27,31 @@ type now struct {
 	tail           tail
 	brokers        brokersNow
 	lag            LagNow
-	lagKnown       map[int32]bool // of partitions
+	lagKnown       map[int32]bool // by partition
 	outstanding    int64          // records without an outcome
-	unanswered     stats.Gap      // that goes on
+	unanswered     stats.Gap      // open; zero: none
 	unread         Silence
 	worst          PartitionGap
 }
 
 // LagNow is the consumer lag at the end of a second.
 type LagNow struct {
-	Records int64 // what was read may be counted before what waited is: 0 at least
+	Records int64 // never below 0, although reading may be counted before the lag
 	Known   bool
-	Since   time.Duration // from then on it is known
+	Since   time.Duration // when it became known
 
-	// Growth is in records a second over the last ten seconds, without the change by which
-	// the lag became known.
+	// Growth is in records a second over the last ten seconds. It leaves out the first lag.
 	Growth float64
 }
 
-// Silence is a time in which something was waited for and nothing came.
+// Silence is a time in which acknowledgements or records were outstanding and none came.
 type Silence struct {
-	Now     stats.Gap // that goes on, in whole seconds
+	Now     stats.Gap // open, in whole seconds; zero: none
 	Longest stats.Gap
 }
 
-// PartitionGap is the longest time in which records of one producer waited for a
-// partition, and none was acknowledged.
+// PartitionGap is the longest time without an acknowledgement from a partition while records of one
+// producer waited for one.
 type PartitionGap struct {
 	ID int32
 	stats.Gap
@@ -66,7 +65,7 @@ func newNow(h *Header) now {
 	return n
 }
 
-// point takes a point that was placed.
+// point takes a point of the series.
 func (n *now) point(p Point) {
 	if p.Seconds < ShortRow && p.Acknowledged+p.Failed+p.Consumed+p.Events == 0 {
 		return
@@ -79,8 +78,8 @@ func (n *now) point(p Point) {
 	}
 }
 
-// follow takes the windows of a second, and the consumer lag at its end. A window without
-// length came late: it counts, and is no second of its own.
+// follow takes the windows of a second, and the consumer lag at its end. A window without length is
+// late: its counts are added, and it is no second of its own.
 func (n *now) follow(windows []stats.Window, lag int64) {
 	for i := range windows {
 		w := &windows[i]
@@ -106,7 +105,7 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 	n.listen(&second)
 }
 
-// learnLag notes the consumer lag, and reports whether it became known in this second.
+// learnLag sets the consumer lag, and reports whether it became known in this second.
 func (n *now) learnLag(w *stats.Window, lag int64) (first bool) {
 	n.lag.Records = max(lag, 0)
 	if n.lag.Known || w.ConsumerLag == 0 && w.Consumed == 0 && w.JoinTime == 0 {
@@ -116,8 +115,8 @@ func (n *now) learnLag(w *stats.Window, lag int64) (first bool) {
 	return true
 }
 
-// slim returns counts and partitions of a second, without the changes by which a consumer
-// lag became known: they are no growth.
+// slim returns counts and partitions of a second. It leaves out the first lag of a partition, which is
+// no growth. first reports whether the lag of the run became known in this second.
 func (n *now) slim(w *stats.Window, first bool) stats.Window {
 	slim := w.Counts()
 	if first {
@@ -142,7 +141,7 @@ func (n *now) slim(w *stats.Window, first bool) stats.Window {
 	return slim
 }
 
-// listen follows the times in which nothing came.
+// listen follows the times without acknowledgements and without records.
 func (n *now) listen(w *stats.Window) {
 	n.unanswered = silent(n.unanswered, w, n.outstanding > 0 && w.Acknowledged == 0)
 	n.unread.Now = silent(n.unread.Now, w, n.lag.Known && n.lag.Records > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
@@ -163,8 +162,7 @@ func silent(g stats.Gap, w *stats.Window, is bool) stats.Gap {
 	return g
 }
 
-// happened adds an event in the order of their times: different sources may report one
-// second later than others.
+// happened inserts an event by its time: some sources report a second later than others.
 func (n *now) happened(e stats.Event) {
 	list := n.events.values
 	at := sort.Search(len(list), func(i int) bool { return list[i].At > e.At })
@@ -174,7 +172,7 @@ func (n *now) happened(e stats.Event) {
 	}
 }
 
-// newest keeps the newest values of many. A list that it returned does not change.
+// newest keeps the newest values. A list that it returned does not change.
 type newest[T any] struct {
 	values []T
 	most   int

@@ -6,22 +6,22 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// stallWaits is the share of a gap in which the readers must have waited for records: in
-// the rest they were held back or worked, and that is no stall.
+// stallWaits is the share of a gap in which the readers must have waited for records. A gap in which
+// they worked or were held back is no stall.
 const stallWaits = 0.90
 
 // readStall finds the longest time in which no record came although records waited.
 type readStall struct {
 	longest stats.Gap
 
-	seen        bool          // there was a record
+	seen        bool          // a record has come
 	last        time.Duration // when the newest record came
 	wait, total time.Duration // of all readers, from the window of the newest record on
 	length      time.Duration // of these windows
 }
 
-// add takes a window, and the consumer lag before and after it. A gap that is still open
-// at the end of a window counts up to there.
+// add takes a window, and the consumer lag before and after it. An open gap counts up to the end of the
+// window.
 func (s *readStall) add(w *stats.Window, before, after int64) {
 	end, lag := w.End, after
 	if w.Consumed > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Fetch is how records were read. Its rates are from the first record read to the
-// last: what it took to get to the first is told beside them.
+// Fetch has the figures of reading. Its rates are from the first record read to the last, without the
+// time before the first.
 type Fetch struct {
 	RecordsPerSecond float64 `json:"records_per_second,omitempty"` // 0: less than a second has no rate
 	MiBPerSecond     float64 `json:"mib_per_second,omitempty"`
@@ -64,8 +64,8 @@ func fetchOf(w *stats.Window) *Fetch {
 	return f
 }
 
-// Rebalances are how often partitions were shared out anew, after the readers had
-// their first, and how long that took: times of different readers are added up.
+// Rebalances counts rebalances after the readers had their first partitions. Times of different readers
+// are added up.
 type Rebalances struct {
 	Count     int64 `json:"count"`
 	TotalMS   int64 `json:"total_ms"`
@@ -76,14 +76,13 @@ func rebalancesOf(w *stats.Window) *Rebalances {
 	return &Rebalances{Count: w.Rebalances, TotalMS: w.RebalanceTime.Milliseconds(), LongestMS: w.RebalanceMax.Milliseconds()}
 }
 
-// Gap is the longest time in which records waited for a broker to take them and
-// none did.
+// Gap is the longest time in which records waited and no broker acknowledged any.
 type Gap struct {
-	FromSeconds float64 `json:"from_seconds"` // since the start of the run
+	FromSeconds float64 `json:"from_seconds"` // from the start of the run
 	LengthMS    int64   `json:"length_ms"`
 }
 
-// gapOf is nil when there was none.
+// gapOf returns a gap of the document, nil if it has no length.
 func gapOf(g stats.Gap) *Gap {
 	if g.Length <= 0 {
 		return nil

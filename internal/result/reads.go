@@ -7,40 +7,39 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// replayed is which share of what was read must have waited when reading began, for
-// the run to be a replay: it shows how fast records can be read, and not whether
-// readers keep up with what is written.
+// replayed is the share of the records read that must have been written before reading began, for the
+// run to be a replay: it shows how fast records can be read, not whether readers keep up.
 const replayed = 0.90
 
-// reads is what the readers of a run that only reads did, from the second of their
-// first record to that of their last. Joining a group before that, and waiting for
-// more that does not come after it, say nothing of how fast they read.
+// reads has the times of the readers of a run that only reads, from the second of the first record to
+// that of the last. Joining a group before, and waiting for more records after, do not show how
+// fast they read.
 type reads struct {
 	sum   readTimes // up to the second of the newest record
-	since readTimes // from then on; before the first record, all that there is
+	since readTimes // from then on, or from the start
 	stall readStall // the longest time without a record
 	going bool      // the last window had records
-	seen  bool      // there were windows before the first record: how many waited is known
-	old   int64     // so many waited when reading began
+	seen  bool      // there was a window before the first record: old is exact
+	old   int64     // consumer lag when reading began
 
-	// When the first window had records already, some of old was written in it.
-	within   time.Duration // length of that window; 0: there was one before
-	appended int64         // written since
-	over     time.Duration // in so long
+	// If the first window had records already, some of old were written in it.
+	within   time.Duration // length of that window; 0: it had none
+	appended int64         // written after it
+	over     time.Duration // time after it
 }
 
-// readTimes is what readers did in some windows.
+// readTimes has the times of the readers in some windows.
 type readTimes struct {
 	window    stats.Window  // their times and records, without histograms
 	outside   time.Duration // of the windows, before the first record and after the last
 	total     time.Duration // length of the windows
-	behind    time.Duration // of those that ended with consumer lag
-	replaying time.Duration // of those too that began before all that is old had been read
+	behind    time.Duration // of the windows that ended with consumer lag
+	replaying time.Duration // the same, and of the windows that began before all old records were read
 	fetching  map[int32]time.Duration
 	use       usage
 }
 
-// add takes a window, and how many records waited before and after it.
+// add takes a window, and the consumer lag before and after it.
 func (r *reads) add(w *stats.Window, before, after int64) {
 	r.going = w.Consumed > 0 && !w.Warmup
 	if w.Warmup {
@@ -74,7 +73,7 @@ func (r *reads) sample(s host.Sample) {
 	}
 }
 
-// usage returns what kt used meanwhile, or in all when nothing was read.
+// usage returns kt's use meanwhile, or if nothing was read in the whole run.
 func (r *reads) usage() usage {
 	if r.sum.use.seconds > 0 {
 		return r.sum.use
@@ -82,9 +81,8 @@ func (r *reads) usage() usage {
 	return r.since.use
 }
 
-// there returns the share of the time with consumer lag: of a replay, all of the time until
-// everything had been read, for what waits at the end of a second shows too little
-// of a run of few seconds.
+// there returns the share of the time with consumer lag. In a replay, there is lag until all old
+// records have been read: of a few seconds, the lag at the end of each shows too little.
 func (r *reads) there() float64 {
 	if float64(r.old) >= replayed*float64(r.sum.window.Consumed) {
 		return share(r.sum.replaying, r.sum.total)
@@ -92,8 +90,8 @@ func (r *reads) there() float64 {
 	return share(r.sum.behind, r.sum.total)
 }
 
-// replay reports whether nothing was read but what was there when reading began: less than
-// was old, but for what was written in the second in which it began.
+// replay reports whether only old records were read. It estimates how many of old were written in the
+// first window.
 func (r *reads) replay() bool {
 	old := float64(r.old)
 	if r.over > 0 {
@@ -102,14 +100,14 @@ func (r *reads) replay() bool {
 	return float64(r.sum.window.Consumed) <= old
 }
 
-// times returns the running time of so many readers from the first record to the last,
-// and the part of it in which they waited.
+// times returns the running time of all readers from the first record to the last, and the part of it in
+// which they waited.
 func (r *reads) times(readers int) (total, waited time.Duration) {
 	outside := time.Duration(readers) * (r.sum.outside + r.since.outside)
 	return max(0, r.sum.window.ReadTime-outside), max(0, r.sum.window.ReadWait-outside)
 }
 
-// fetching returns the time with a fetch at the busiest broker, of all readers.
+// fetching returns the time that all readers had a fetch at the busiest broker.
 func (r *reads) fetching() time.Duration {
 	var most time.Duration
 	for _, d := range r.sum.fetching {
@@ -143,8 +141,7 @@ func (t *readTimes) fetched(broker int32, took time.Duration) {
 	t.fetching[broker] += took
 }
 
-// merge adds what came after t. What lay outside of reading before that is within it
-// now, but for the time before the first record.
+// merge adds the windows after t. Only the time before the first record stays outside of reading.
 func (t *readTimes) merge(o *readTimes) {
 	if t.window.Consumed == 0 {
 		t.outside = o.outside

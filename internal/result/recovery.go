@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// When a rate counts as back: from the first second on that reaches its share of
-// what was normal, if the median of the seconds that follow does too and none of
-// them falls under the half. Were each of them held to the same share, a pause that
-// moves some records from one second to the next would count as an outage.
+// A rate is back from the first second that reaches its share of the normal rate, if the median of the
+// seconds after it does too and each is at least half of it. If each had to reach the same share,
+// a pause that moves records from one second to the next would be an outage.
 const (
 	recovered  = 0.95             // of the median before
 	normalTime = 30 * time.Second // before, at most
 	stayTime   = 10 * time.Second // after, or to the end of the load
-	collapsed  = 0.5              // of what counts as back
+	collapsed  = 0.5              // of the rate that counts as back
 )
 
-// before returns the seconds of the load just before a moment.
+// before returns the seconds of the load just before a time.
 func before(seconds []loadSecond, at time.Duration) []loadSecond {
 	var of []loadSecond
 	for _, s := range seconds {
@@ -27,7 +26,7 @@ func before(seconds []loadSecond, at time.Duration) []loadSecond {
 	return of
 }
 
-// median is that of the rates, 0 when there are none.
+// median returns the median rate, 0 if there is none.
 func median(of []loadSecond) float64 {
 	values := make([]float64, len(of))
 	for i := range of {
@@ -41,10 +40,10 @@ func median(of []loadSecond) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// recovery looks for the second in which the rate is back.
+// recovery finds the second from which on the rate is back.
 type recovery struct {
-	bar     float64      // 0: what is normal is not known
-	pending []loadSecond // that may be the one, and those after it
+	bar     float64      // the rate that counts as back; 0: not known
+	pending []loadSecond // a second that may be the one, and those after it
 	found   bool         // pending[0] is the one
 	fell    bool         // there were seconds before pending[0]
 	low     bool         // there was a second below the bar
@@ -73,8 +72,8 @@ func (r *recovery) stays(s []loadSecond) bool {
 		!slices.ContainsFunc(s, func(s loadSecond) bool { return s.rate < collapsed*r.bar })
 }
 
-// at returns when the rate was back: the end of the second in which it was, for until then
-// the fault may have gone on. It is 0 when the rate never fell.
+// at returns the time when the rate was back: the end of the second in which it was, because the fault
+// may have lasted until then. It is 0 if the rate never fell.
 func (r *recovery) at() (at time.Duration, ok bool) {
 	for i := range r.pending {
 		if r.found || r.stays(r.pending[i:]) {

@@ -7,8 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// partitions has a row for each partition that something is known of, and for each
-// in which records have waited since the warm-up.
+// partitions returns a row for each partition with counts, or with consumer lag since the warm-up.
 func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	seconds := spanOf(w).Seconds()
 	warmup := &f.total[stats.Warmup]
@@ -45,6 +44,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	return rows
 }
 
+// brokers returns a row for each broker that was asked.
 func (f *Fold) brokers(w *stats.Window) []BrokerRow {
 	addrs := make(map[int32]string)
 	for _, b := range f.header.Environment.Cluster.Brokers {

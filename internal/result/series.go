@@ -8,12 +8,12 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// maxPoints bounds a series: an hour of seconds. A longer run's points are
-// joined two by two, as often as it takes.
+// maxPoints bounds a series: an hour of seconds. Points of a longer run are joined two by two, as often
+// as it takes.
 const maxPoints = 3600
 
-// ShortRow is the length in seconds below which a step has no row of its own, no rate and
-// no CPU: the end of a run is a few milliseconds after its last second.
+// ShortRow is the length in seconds below which a step has no row of its own, no rate and no CPU. The
+// last step of a run may have a few milliseconds.
 const ShortRow = 0.5
 
 type series struct {
@@ -21,10 +21,10 @@ type series struct {
 	stride int     // windows a point
 	last   [2]slot // the last point of each phase
 	most   int     // points; 0: maxPoints
-	shared int     // points that a snapshot holds: they do not change
+	shared int     // points that snapshots hold and that must not change
 }
 
-// share returns the points so far. They stay as they are.
+// share returns the points so far. They will not change.
 func (s *series) share() []Point {
 	s.shared = len(s.points)
 	return s.points[:s.shared:s.shared]
@@ -41,9 +41,9 @@ func (s *series) join(at int, p Point) {
 // slot is a point that may still be filled.
 type slot struct {
 	at   int // its index
-	fill int // windows in it; 0: there is none
+	fill int // windows in it; 0: no slot
 
-	window stats.Window // of a point of one: what comes after it is added to its distributions
+	window stats.Window // the distributions of a point of one window, for a short one after it
 }
 
 // steps makes the points of the windows of a run, in their order. The zero value is ready.
@@ -52,7 +52,7 @@ type steps struct {
 	begun       bool // the measured part
 }
 
-// of returns the points of the windows of one second, in which the machine was as h says.
+// of returns the points of the windows of one second. h is the sample of that second.
 func (p *steps) of(windows []stats.Window, h host.Sample) []Point {
 	points := make([]Point, len(windows))
 	for i := range windows {
@@ -79,15 +79,15 @@ func (p *steps) of(windows []stats.Window, h host.Sample) []Point {
 	return points
 }
 
-// divide shares the second in which the warm-up ended out between the phases. What becomes
-// known of the warm-up after that takes no time of its own.
+// divide divides the second in which the warm-up ended between the phases. Later outcomes of warm-up
+// records take no time.
 func (p *steps) divide(windows []stats.Window, points []Point) {
 	warm, w := &windows[0], &windows[1]
 	end := w.FirstDue
 	switch {
 	case warm.Offered == 0 && warm.Consumed == 0:
 		end = warm.Start
-	case p.begun: // of several processes some warm up, and others are measured
+	case p.begun: // some processes warm up while others are measured
 		return
 	case w.Offered == 0 && w.Consumed > 0:
 		end = w.FirstRead
@@ -106,7 +106,7 @@ func (p *Point) knownCPU() float64 {
 	return p.CPUCores
 }
 
-// pointOf returns the point of one window, without the consumer lag, which steps knows.
+// pointOf returns the point of one window, without the consumer lag.
 func pointOf(w *stats.Window) Point {
 	p := Point{
 		StartSeconds: w.Start.Seconds(), Seconds: w.Seconds(), Warmup: w.Warmup,
@@ -122,8 +122,7 @@ func pointOf(w *stats.Window) Point {
 	return p
 }
 
-// distributions takes the latencies of a window. What took less than a microsecond took
-// one: 0 is where nothing was measured.
+// distributions sets the latencies of a window, at least 1 µs: 0 means that there are none.
 func (p *Point) distributions(w *stats.Window) {
 	us := func(h *stats.Histogram, q float64) int64 {
 		if h.Count() == 0 {
@@ -137,8 +136,7 @@ func (p *Point) distributions(w *stats.Window) {
 	p.SendDelayP99 = w.SendDelay.ValueAtQuantile(0.99).Microseconds()
 }
 
-// add adds the point of a window. A short one goes to the point before it, or is continued
-// by the next.
+// add adds the point of a window. A short point is joined with the one before it, or with the next.
 func (s *series) add(p Point, w *stats.Window) {
 	s.stride = max(1, s.stride)
 	l := &s.last[stats.PhaseOf(p.Warmup)]
@@ -165,11 +163,11 @@ func (s *series) add(p Point, w *stats.Window) {
 	}
 }
 
-// halve joins the points of each phase two by two. Where the phases overlap,
-// their points take turns.
+// halve joins the points of each phase two by two. Points of both phases alternate where the phases
+// overlap.
 func (s *series) halve() {
 	kept := make([]Point, 0, len(s.points))
-	var open [2]slot // the last point of each phase, and of how many it is made
+	var open [2]slot // the last point of each phase, and how many are joined in it
 	for _, p := range s.points {
 		o := &open[stats.PhaseOf(p.Warmup)]
 		if o.fill == 1 {

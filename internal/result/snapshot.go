@@ -9,14 +9,13 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Snapshot is a run up to the end of one second: everything that a screen, a line of
-// progress or an exporter shows of it. It does not change after it was taken, and its
-// size does not depend on the length of the run.
+// Snapshot is the state of a run at the end of one second, for a screen, a line of progress or an
+// exporter. It does not change, and its size does not depend on the length of the run.
 type Snapshot struct {
 	Live
 
 	At      time.Duration   // the end of the newest second, from the start of the run
-	Sample  host.Sample     // the newest; zero: none came
+	Sample  host.Sample     // the newest; zero: none
 	Verdict verdict.Verdict // so far; zero of one host of many
 
 	All    stats.Window // counts from the start, with the warm-up
@@ -28,41 +27,41 @@ type Snapshot struct {
 	// Peak and PeakRead are the highest rates of one measured second, in records a second.
 	Peak, PeakRead float64
 
-	Stamped     bool // some record that was read has an end-to-end latency
+	Stamped     bool // there are end-to-end latencies
 	ConsumerLag LagNow
 	Unanswered  Silence // records waited, and no broker acknowledged any
 	Unread      Silence // records waited, and readers that were ready got none
 	WorstGap    PartitionGap
 
-	Points []Point // of the whole run, as the series of its result
-	Recent []Point // of the newest seconds, one for each phase, none joined with another
+	Points []Point // the series of the result so far
+	Recent []Point // of the newest seconds, one for each phase, never joined
 	Placed int64   // number of points that Recent ever held
 
 	Events  []stats.Event // the newest, in the order of their times
 	Brokers []BrokerNow   // by number
 
 	seconds []stats.Window  // counts and partitions of the last ten seconds
-	lags    map[int32]int64 // records that wait, by partition
+	lags    map[int32]int64 // consumer lag by partition
 }
 
-// Live is the state of a run that no run file holds. The maker of the run sets it.
+// Live is the state of a run that is not in its run file. The maker of the run sets it.
 type Live struct {
 	Stage    Stage
 	Buffered int64 // bytes that wait for acknowledgements
 	InFlight int   // requests
 }
 
-// Stage is the stage of a run that goes on.
+// Stage is the stage of a live run.
 type Stage int
 
-// The stages of a run, in order. Only a run on many hosts is in one before WarmingUp,
-// the zero Stage.
+// The stages of a run, in order. Only a run on many hosts has the stages before WarmingUp, the zero
+// Stage.
 const (
-	Gathering Stage = iota - 2 // hosts are looked for
+	Gathering Stage = iota - 2 // looking for hosts
 	Preparing                  // hosts open their clients and wait for the start
 	WarmingUp
 	Running
-	Draining // no more load; waiting for acknowledgements
+	Draining // the load is over, and acknowledgements are outstanding
 	Finished
 )
 

@@ -18,8 +18,7 @@ func (t *tail) add(w stats.Window) {
 	}
 }
 
-// length returns the time that the seconds cover: a host that was away reported none of
-// its time.
+// length returns the time that the seconds cover. They have holes if a host was away.
 func (t tail) length() time.Duration {
 	var length, end time.Duration
 	for i := range t {
@@ -53,12 +52,12 @@ type PartitionNow struct {
 	ID           int32
 	Acknowledged float64 // records a second
 	Read         float64 // records a second
-	ConsumerLag  int64   // records that wait
+	ConsumerLag  int64
 	Growth       float64 // of the consumer lag, a second
 }
 
-// Partitions returns a row for each partition that the last ten seconds or the consumer
-// lag know, by number. It adds up as it is called: call it once for a snapshot.
+// Partitions returns a row, by number, for each partition with counts in the last ten seconds or with
+// consumer lag. It adds up windows at each call.
 func (s *Snapshot) Partitions() []PartitionNow {
 	var sum stats.Window
 	for i := range s.seconds {

@@ -9,26 +9,26 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Event is something that happened at one moment of the run.
+// Event is an event of the run.
 type Event struct {
-	AtSeconds  float64         `json:"at_seconds"` // when kt saw it, since the start of the run
+	AtSeconds  float64         `json:"at_seconds"` // when kt saw it, from the start of the run
 	Kind       stats.EventKind `json:"kind"`
 	Broker     int32           `json:"broker_id"`    // the one concerned; -1: none, or several
 	To         int32           `json:"to_broker_id"` // the leader or controller now; -1: none, or several
 	Partitions []int32         `json:"partitions,omitempty"`
-	Count      int             `json:"partition_count,omitempty"` // of which partitions may list but a part
+	Count      int             `json:"partition_count,omitempty"` // Partitions may list fewer
 	Text       string          `json:"text"`
 }
 
-// Outage is for how long nothing was acknowledged, and what a fault did to the run.
-// Times are from when the fault began; what is nil did not happen.
+// Outage is the longest time without an acknowledgement, and the effect of a fault on the run. Times
+// are from the start of the fault; nil: it did not happen.
 type Outage struct {
 	LongestGapMS          *int64   `json:"longest_gap_ms,omitempty"` // in which records waited and none was acknowledged
 	LongestGapFromSeconds *float64 `json:"longest_gap_from_seconds,omitempty"`
-	LongestGapOf          string   `json:"longest_gap_of,omitempty"` // of a merged result: whose it is, "vm15/2"
+	LongestGapOf          string   `json:"longest_gap_of,omitempty"` // in a merged result: its process, "vm15/2"
 
 	BeganSeconds   *float64        `json:"began_seconds,omitempty"`  // since the start of the run
-	BeganWith      stats.EventKind `json:"began_with,omitempty"`     // "": nothing happened, and all below is nil
+	BeganWith      stats.EventKind `json:"began_with,omitempty"`     // "": no fault, and all below is nil
 	RecordsFailed  *int64          `json:"records_failed,omitempty"` // from that second on, or never answered
 	FirstErrorMS   *int64          `json:"first_error_ms,omitempty"`
 	FirstSuccessMS *int64          `json:"first_success_ms,omitempty"`
@@ -40,21 +40,21 @@ type Outage struct {
 // maxEvents bounds the list of events.
 const maxEvents = 1000
 
-// timeline is what happened in a run, and what it did to the load.
+// timeline holds the events of a run and their effect on the load.
 type timeline struct {
 	events  []stats.Event
 	leftOut int64
 	from    time.Duration // start of the measured part; meaningless before its first window
 	recent  []loadSecond  // of the measured part
-	fault   *fault        // nil: nothing began
+	fault   *fault        // nil: none
 }
 
-// loadSecond is what the load did in one.
+// loadSecond is the load in one second.
 type loadSecond struct {
 	start, end time.Duration
 	rate       float64
 	failed     int64
-	full       bool // the load went on all through it
+	full       bool // the load went on in all of it
 }
 
 // add takes a window. rate is of what was acknowledged in it, or read by a run
@@ -86,7 +86,7 @@ func (t *timeline) add(w *stats.Window, rate float64, full bool) {
 	}
 }
 
-// look finds out what began, which may be told later than what came of it.
+// look finds the event that began the fault. It may be reported after its effects.
 func (t *timeline) look() {
 	began := -1
 	for i, e := range t.events {
@@ -109,8 +109,8 @@ func (t *timeline) look() {
 	}
 }
 
-// explain returns what happened to a broker, or what the user's command may have done, just
-// before or in a time in which nothing was acknowledged, or read; "" when nothing did.
+// explain returns a clause on the event that may have caused a stall: of a broker, or the user's
+// command, in it or up to a second before. "" if there is none.
 func (t *timeline) explain(from, to time.Duration) string {
 	events := inOrder(t.events)
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.Exec} {
@@ -119,7 +119,7 @@ func (t *timeline) explain(from, to time.Duration) string {
 				continue
 			}
 			what := e.Text
-			if kind == stats.Exec { // it may be long
+			if kind == stats.Exec { // its text may be long
 				what = "the user's command is started"
 			}
 			return fmt.Sprintf("at %.1f s %s, see the timeline", e.At.Seconds(), what)
@@ -128,8 +128,8 @@ func (t *timeline) explain(from, to time.Duration) string {
 	return ""
 }
 
-// begins returns how much an event counts as the beginning of a fault: the user's own
-// command more than what is seen of one, and other events not at all.
+// begins returns the rank of an event as the beginning of a fault: 2 for the user's own command, 1 for
+// a symptom, 0 for others.
 func begins(kind stats.EventKind) int {
 	switch kind {
 	case stats.Exec:
@@ -141,12 +141,13 @@ func begins(kind stats.EventKind) int {
 	}
 }
 
+// earlier reports whether a is the beginning of a fault rather than b.
 func earlier(a, b stats.Event) bool {
 	x, y := begins(a.Kind), begins(b.Kind)
 	return x > y || x == y && a.At < b.At
 }
 
-// list returns the events in the order of their times.
+// list returns the events by time.
 func (t *timeline) list() []Event {
 	var list []Event
 	for _, e := range inOrder(t.events) {
@@ -163,7 +164,7 @@ func inOrder(events []stats.Event) []stats.Event {
 	return events
 }
 
-// outage is nil when there was neither a gap nor a fault.
+// outage returns the outage of the run, nil if there was neither a gap nor a fault.
 func (t *timeline) outage(longest stats.Gap) *Outage {
 	f, gap := t.fault, gapOf(longest)
 	if f != nil && t.harmless(f) {
@@ -182,8 +183,8 @@ func (t *timeline) outage(longest stats.Gap) *Outage {
 	return o
 }
 
-// harmless reports whether the user's command did nothing that is seen: no other event
-// counts as a fault, no record failed, and the rate did not fall.
+// harmless reports whether the user's command had no visible effect: no symptom, no failed record and no
+// lower rate.
 func (t *timeline) harmless(f *fault) bool {
 	if f.with != stats.Exec || f.failed > 0 || f.after.low {
 		return false
@@ -193,15 +194,15 @@ func (t *timeline) harmless(f *fault) bool {
 	})
 }
 
-// after adds what came of a fault.
+// after sets the effects of a fault.
 func (t *timeline) after(f *fault, o *Outage) {
 	began, failed := f.at.Seconds(), f.failed
 	o.BeganSeconds, o.BeganWith, o.RecordsFailed = &began, f.with, &failed
 	if at, ok := f.after.at(); ok {
 		f.note(&o.RecoveredMS, at)
 	}
-	var left []int32 // brokers that leaders have left
-	var elected bool // leaders move back to them: the elections that the fault caused are over
+	var left []int32 // brokers that lost leaders
+	var elected bool // leaders move back: the elections that the fault caused are over
 	for _, e := range inOrder(t.events) {
 		if e.At < f.at {
 			continue
@@ -228,7 +229,7 @@ func (t *timeline) after(f *fault, o *Outage) {
 	}
 }
 
-// fault is what has happened since something began.
+// fault is a fault and its effect on the load.
 type fault struct {
 	at     time.Duration
 	with   stats.EventKind
@@ -243,7 +244,7 @@ func (f *fault) add(s loadSecond) {
 	}
 }
 
-// note sets the time from when the fault began, unless it was set.
+// note sets a time from the start of the fault, unless it is set.
 func (f *fault) note(ms **int64, at time.Duration) {
 	if *ms == nil {
 		d := max(0, at-f.at).Milliseconds()

@@ -7,8 +7,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// usage is what the samples of the measured part add up to: core-seconds, so that
-// intervals of any length weigh what they should.
+// usage is the sum of the samples of the measured part. It has core-seconds, so that each interval counts
+// by its length.
 type usage struct {
 	seconds           float64
 	process, host, gc float64 // core-seconds
@@ -28,7 +28,7 @@ func (u *usage) add(s host.Sample) {
 	u.net += s.NetSent
 }
 
-// merge adds what was used later.
+// merge adds the use after u.
 func (u *usage) merge(o *usage) {
 	if o.seconds == 0 {
 		return
@@ -69,11 +69,11 @@ func (u *usage) client(w *stats.Window) ClientUse {
 	return c
 }
 
-// costShows is how many cores a process must use before its CPU time is a cost of its
-// records: timers, the screen and the garbage collector take a quarter of a core and
-// more about nothing.
+// costShows is the least use of cores at which CPU time is a cost of the records: timers, the screen and
+// the garbage collector take a quarter of a core and more without a load.
 const costShows = 1.0
 
+// share returns a part of a whole, at most 1.
 func share(part, whole time.Duration) float64 {
 	if whole <= 0 {
 		return 0
