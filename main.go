@@ -7,6 +7,6 @@ import (
 	"github.com/kt-bench/kt/cmd"
 )
 
-//go:generate go run . docs tune docs/tune.md
+//go:generate go run . docs tune docs/checks.md
 
 func main() { os.Exit(cmd.Main(cmd.System())) }

@@ -18,18 +18,22 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// page is a page of the documents with its lines joined.
-func page(t *testing.T, name string) string {
+// page is the text of pages of the documents with its lines joined.
+func page(t *testing.T, names ...string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../" + name)
-	if err != nil {
-		t.Fatal(err)
+	var words []string
+	for _, name := range names {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words = append(words, strings.Fields(string(text))...)
 	}
-	return strings.Join(strings.Fields(string(text)), " ")
+	return strings.Join(words, " ")
 }
 
 func TestThePageQuotesTheThresholdsOfTheDocument(t *testing.T) {
-	text := page(t, "docs/result.md")
+	text := page(t, "docs/result.md", "docs/limits.md")
 	percent := func(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 	for _, want := range []string{
 		fmt.Sprintf("If %s of what was read had been there when reading began", percent(replayed)),
@@ -43,7 +47,7 @@ func TestThePageQuotesTheThresholdsOfTheDocument(t *testing.T) {
 		fmt.Sprintf("there was consumer lag of more than they read in %.0f s", lagShows.Seconds()),
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("docs/result.md does not say %q", want)
+			t.Errorf("the pages do not say %q", want)
 		}
 	}
 }
@@ -123,7 +127,7 @@ func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := page(t, "docs/result.md")
+	text := page(t, "docs/result.md", "docs/limits.md")
 	for path, typeName := range map[string]string{"verdict/limit.go": "Limit", "../stats/event.go": "EventKind"} {
 		names := constants(t, path, typeName)
 		if len(names) < 10 {
@@ -134,7 +138,7 @@ func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
 				t.Errorf("docs/result.schema.json does not know the %s %q", typeName, name)
 			}
 			if !strings.Contains(text, "`"+name+"`") {
-				t.Errorf("docs/result.md does not tell of the %s %q", typeName, name)
+				t.Errorf("the pages do not tell of the %s %q", typeName, name)
 			}
 		}
 	}

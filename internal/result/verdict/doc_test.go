@@ -9,7 +9,7 @@ import (
 )
 
 func TestThePageQuotesTheThresholds(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/result.md")
+	page, err := os.ReadFile("../../../docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestThePageQuotesTheThresholds(t *testing.T) {
 		fmt.Sprintf("| `%s` | it took less than %.0f s from the first record to the last", Unknown, Shortest.Seconds()),
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("docs/result.md does not say %q", want)
+			t.Errorf("docs/limits.md does not say %q", want)
 		}
 	}
 }

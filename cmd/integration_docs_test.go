@@ -1,0 +1,108 @@
+//go:build integration
+
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shellBlock is a block of commands in a page.
+var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// beforePage makes a page end with its first command that fails. A machine that is busy keeps no
+// schedule (4) and need not be fit for Kafka (3), and head leaves before its input ends (141).
+const beforePage = `set -uxE -o pipefail
+trap 'code=$?; case "$code $BASH_COMMAND" in 4\ * | 141\ * | 3\ kt\ tune*) ;; *) exit $code ;; esac' ERR
+`
+
+// TestTheCommandsOfTheDocuments runs all commands of a page, in order, as a reader does who pastes
+// them in a fresh clone.
+func TestTheCommandsOfTheDocuments(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("each page gets a network of its own, for its ports and hosts, and that needs root")
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := shellBlock.FindAllSubmatch(text, -1)
+		if len(blocks) == 0 {
+			if filepath.Base(page) != "checks.md" { // a list that is generated
+				t.Errorf("%s has no command", page)
+			}
+			continue
+		}
+		script := beforePage
+		for _, b := range blocks {
+			script += string(b[1])
+		}
+		script += "exit 0\n"
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			runInClone(t, script)
+		})
+	}
+}
+
+// runInClone runs a script in a copy of the sources. It has loopback alone, and sees no process but its own:
+// kt tune and kt probe look for brokers. All its processes end with it.
+func runInClone(t *testing.T, script string) {
+	clone := filepath.Join(t.TempDir(), "kt")
+	for _, name := range []string{"cmd", "internal", "profiles", "scripts", "docs"} {
+		if err := os.CopyFS(filepath.Join(clone, name), os.DirFS(filepath.Join("..", name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeScript(t, filepath.Join(clone, name), string(text))
+	}
+	kt, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := t.TempDir() // kt where a page does not build it, and sudo, which root may not have
+	writeScript(t, filepath.Join(tools, "sudo"), "#!/bin/sh\nexec \"$@\"\n")
+	if err := os.Symlink(kt, filepath.Join(tools, "kt")); err != nil {
+		t.Fatal(err)
+	}
+	writeScript(t, filepath.Join(tools, "page"), script)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child",
+		"bash", "-c", `ip link set lo up && bash "$0"`, filepath.Join(tools, "page"))
+	c.Dir = clone
+	c.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(tools, "state"),
+		"XDG_CONFIG_HOME="+filepath.Join(tools, "config"), "TERM=dumb")
+	c.WaitDelay = time.Second
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	if err := c.Run(); err != nil {
+		lines := strings.SplitAfter(out.String(), "\n")
+		t.Errorf("%v:\n%s", err, strings.Join(lines[max(0, len(lines)-40):], ""))
+	}
+}
+
+func writeScript(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
