@@ -54,26 +54,38 @@ func fit(groups []line, gap string, w int) line {
 	return out
 }
 
-// box is the frame of a pane: its name above, with what it says in a few words at
-// the right, and a remark below.
+// box is the frame of a pane: its name above, with a few words at the right, and a
+// remark below.
 type box struct {
 	digit  rune // that shows it alone
 	name   string
+	flat   bool   // a line above is all of the frame
 	right  []line // most important first; those that do not fit are left out
 	bottom []line
 	table  bool // it says the same in few rows: the remark is for any height
 }
 
+// box returns the frame of a pane.
+func (s *scene) box(p pane, name string) box { return box{digit: s.digit(p), name: name, flat: s.flat} }
+
 // draw draws the frame and returns what is inside.
 func (b box) draw(c chart.Canvas) chart.Canvas {
 	w, h := c.Size()
-	drawBorder(c, theme.Style{FG: theme.Border})
+	border := theme.Style{FG: theme.Border}
+	if b.flat {
+		c.Row(0, 0, w, c.Theme().Glyphs.Horizontal, border)
+	} else {
+		drawBorder(c, border)
+	}
 	x := c.Text(2, 0, " "+string(b.digit)+" ", theme.Style{FG: theme.Muted})
 	c.Text(x, 0, c.Fit(b.name, w-x-3)+" ", theme.Style{FG: theme.Text, Bold: true})
 	if right := fit(b.right, "  ", b.room(w)); len(right) > 0 {
 		at := w - right.width() - 4
 		c.Set(at, 0, ' ', theme.Style{})
 		c.Set(right.draw(c, at+1, 0), 0, ' ', theme.Style{})
+	}
+	if b.flat {
+		return c.Sub(0, 1, w, h-1)
 	}
 	if bottom := fit(b.bottom, "  ", w-8); len(bottom) > 0 && (b.table || h > chartHeight) {
 		at := w - bottom.width() - 4

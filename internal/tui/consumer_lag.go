@@ -83,7 +83,7 @@ func seconds(d time.Duration) string { return theme.TickDuration(d.Round(time.Se
 // drawConsumerLag is how many records wait, over time: in the place of the latency,
 // where there is none.
 func drawConsumerLag(c chart.Canvas, s *scene) {
-	b := box{digit: s.digit(paneLatency), name: s.titled("Consumer lag (records)")}
+	b := s.box(paneLatency, s.titled("Consumer lag (records)"))
 	if s.ConsumerLag.Known {
 		text, color := s.lagValue(c.Theme())
 		b.right = []line{{emphasis(color, text)}}

@@ -247,7 +247,7 @@ func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
 
 func TestTagsAreShownWholeOrNotAtAll(t *testing.T) {
 	c := hostsStarting()
-	for w := tinyWidth; w < 160; w++ {
+	for w := leastWidth; w < 160; w++ {
 		m, _ := hostModel(c, w, 24)
 		title := strings.Split(m.frame(), "\n")[0]
 		tags, _, _ := strings.Cut(strings.TrimPrefix(title, " kt produce ▸ orders-bench"), "●")
@@ -260,7 +260,7 @@ func TestTagsAreShownWholeOrNotAtAll(t *testing.T) {
 func TestTheKeyOfTheHelpIsAlwaysTold(t *testing.T) {
 	for _, c := range []*canned{newCanned(), hostsRunning()} {
 		m, _ := newModel(c, nil)
-		for w := tinyWidth; w < 160; w++ {
+		for w := leastWidth; w < 160; w++ {
 			lines := strings.Split(send(m, tea.WindowSizeMsg{Width: w, Height: 24}).frame(), "\n")
 			if keys := lines[23]; !strings.HasPrefix(keys, " q stop+report  ") || !strings.HasSuffix(strings.TrimRight(keys, " "), "  ? help") {
 				t.Errorf("%d columns: %q", w, keys)

@@ -14,7 +14,7 @@ const (
 	panePartitions
 	paneBrokers
 	paneClient
-	paneEvents // alone only: its latest line is on every screen
+	paneEvents // in the place of the partitions while something happens
 	paneHosts
 )
 
@@ -40,6 +40,19 @@ func (d *data) digit(p pane) rune { return '0' + rune(max(slices.Index(d.panes()
 // rect is a place on the screen, in cells.
 type rect struct{ x, y, w, h int }
 
+// above cuts rows off the upper edge and returns them.
+func (r *rect) above(rows int) rect {
+	cut := rect{r.x, r.y, r.w, rows}
+	r.y, r.h = r.y+rows, r.h-rows
+	return cut
+}
+
+// below cuts rows off the lower edge and returns them.
+func (r *rect) below(rows int) rect {
+	r.h -= rows
+	return rect{r.x, r.y + r.h, r.w, rows}
+}
+
 // placed is a pane and its place.
 type placed struct {
 	pane pane
@@ -49,20 +62,26 @@ type placed struct {
 // screen is where everything goes. The places do not overlap and fill the
 // terminal.
 type screen struct {
-	tiny   bool // too small for panes: numbers on the whole of it
+	tiny   bool // the header has the state, figures and the limit in few columns
+	flat   bool // panes have a line above instead of a border around
 	header rect
-	banner rect // that the broker is embedded; empty when it is not
-	events rect // the latest event; empty when there was none
+	banner rect // says that the broker is embedded; empty when it is not
+	limit  rect // empty where a pane says it
+	events rect // the latest event; empty where there is none, or a pane lists them
 	footer rect
 	panes  []placed
 }
 
 // Sizes from which a layout is used, and the least that a pane needs.
 const (
-	tinyWidth, tinyHeight   = 60, 16
+	leastWidth, leastHeight = 50, 12
+	stripsFrom              = 18 // the least height with bars or events below the charts
+	boxesFrom               = 24 // the least height with borders around panes
 	gridWidth, gridHeight   = 100, 30
 	sixWidth, sixHeight     = 120, 36
 	headerHeight            = 2
+	tinyHeader              = 3
+	leastChart              = 4    // title, two rows and axis
 	chartHeight             = 6    // border, axis and three rows
 	stripHeight             = 4    // of bars on one row
 	tableHeight             = 9    // border, six gauges and what they mean
@@ -73,32 +92,49 @@ const (
 type needs struct {
 	zoom             pane
 	embedded, events bool // there is a line to be shown
+	news             bool // events take the place of the partitions
 	brokers          int  // rows that would be well used below the charts
-	hosts            int  // likewise; 0: kt runs here alone
+	hosts            int  // the same of the hosts; 0: kt runs here alone
 	gathering        bool // the hosts are not ready: there is nothing else to see
-	chart            pane // that stands over the hosts where there is room for one
+	chart            pane // above the hosts where there is room for one
+}
+
+// bars returns the pane beside or below the charts.
+func (n needs) bars() pane {
+	if n.news {
+		return paneEvents
+	}
+	return panePartitions
 }
 
 // roomy reports whether there is room for charts side by side.
 func roomy(w, h int) bool { return w >= gridWidth && h >= gridHeight }
 
-// layout shares the terminal out. Panes that do not fit are left to their digit.
+// layout shares the terminal out. Panes that do not fit are left to their digit. Every
+// layout of a run on this host says the limit: in the client's pane or on a line.
 func layout(w, h int, n needs) screen {
-	if w < tinyWidth || h < tinyHeight {
-		return screen{tiny: true, header: rect{0, 0, max(w, 0), max(h, 0)}}
+	if w < leastWidth || h < leastHeight {
+		return tiny(max(w, 0), max(h, 0), n)
 	}
-	s := screen{header: rect{0, 0, w, headerHeight}, footer: rect{0, h - 1, w, 1}}
-	top := headerHeight
+	body := rect{0, 0, w, h}
+	s := screen{flat: h < boxesFrom, header: body.above(headerHeight), footer: body.below(1)}
 	if n.embedded {
-		s.banner = rect{0, top, w, 1}
-		top++
+		s.banner = body.above(1)
 	}
-	bottom := h - 1
-	if n.events && n.zoom != paneEvents { // which has them all
-		bottom--
-		s.events = rect{0, bottom, w, 1}
+	own := n.zoom == grid && n.hosts == 0
+	said := n.hosts > 0 || n.zoom == paneClient || own && h >= gridHeight
+	listed := n.zoom == paneEvents || own && n.news && h >= stripsFrom
+	both := h >= stripsFrom || said // a line for the latest event and one for the limit
+	switch {
+	case said:
+	case n.news && !listed && !both:
+		s.events = body.above(1)
+	default:
+		s.limit = body.above(1)
 	}
-	body := rect{0, top, w, bottom - top}
+	if n.events && !listed && both {
+		s.events = body.below(1)
+	}
 	switch {
 	case n.gathering:
 		s.panes = []placed{{paneHosts, body}}
@@ -107,39 +143,73 @@ func layout(w, h int, n needs) screen {
 	case n.hosts > 0:
 		s.panes = overHosts(body, n, roomy(w, h))
 	case w >= sixWidth && h >= sixHeight:
-		s.panes = six(body, n.brokers)
+		s.panes = six(body, n)
 	case roomy(w, h):
-		s.panes = four(body)
+		s.panes = four(body, n)
 	default:
-		s.panes = column(body)
+		s.panes = column(body, n, h)
 	}
 	return s
 }
 
-// six is three rows of two panes; the charts share what the tables leave.
-func six(b rect, brokers int) []placed {
-	left := b.w * leftShare / rightOfShare
-	const around = 4 // border, head and a warning
-	tables := min(max(brokers+around, tableHeight), b.h/3)
-	upper := (b.h - tables + 1) / 2
-	return rows(b, left, []int{upper, b.h - tables - upper, tables},
-		[]pane{paneThroughput, paneLatency, paneHeatmap, panePartitions, paneBrokers, paneClient})
+// tiny has the figures above, and charts and the keys below where there is room.
+func tiny(w, h int, n needs) screen {
+	body := rect{0, 0, w, h}
+	s := screen{tiny: true, flat: true}
+	if h < tinyHeader+leastChart+1 || n.gathering {
+		s.header = body
+		return s
+	}
+	s.header, s.footer = body.above(tinyHeader), body.below(1)
+	s.panes = charts(body)
+	return s
 }
 
-// four returns what matters most: how much, how fast, spread how, and held up by what.
-func four(b rect) []placed {
+// charts is throughput over latency, or throughput alone.
+func charts(b rect) []placed {
+	if b.h < 2*leastChart {
+		return []placed{{paneThroughput, b}}
+	}
+	upper := b.above((b.h + 1) / 2)
+	return []placed{{paneThroughput, upper}, {paneLatency, b}}
+}
+
+// six is three rows of two panes; the charts share what the tables leave.
+func six(b rect, n needs) []placed {
+	left := b.w * leftShare / rightOfShare
+	const around = 4 // border, head and a warning
+	tables := min(max(n.brokers+around, tableHeight), b.h/3)
+	upper := (b.h - tables + 1) / 2
+	return rows(b, left, []int{upper, b.h - tables - upper, tables},
+		[]pane{paneThroughput, paneLatency, paneHeatmap, n.bars(), paneBrokers, paneClient})
+}
+
+// four is the charts over the partitions and the client.
+func four(b rect, n needs) []placed {
 	left := b.w * leftShare / rightOfShare
 	lower := max(b.h*2/5, tableHeight)
-	return rows(b, left, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, panePartitions, paneClient})
+	return rows(b, left, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, n.bars(), paneClient})
+}
+
+// column is panes one above the other: as many as a terminal of this height has room for.
+func column(b rect, n needs, height int) []placed {
+	var below []placed
+	if height >= gridHeight {
+		below = append(below, placed{paneClient, b.below(tableHeight)})
+	}
+	if height >= stripsFrom {
+		below = append(below, placed{n.bars(), b.below(stripHeight)})
+	}
+	return append(charts(b), below...)
 }
 
 // overHosts returns the charts, or one of them, and the table of the hosts below.
 func overHosts(b rect, n needs, both bool) []placed {
 	const (
-		around     = 4 // border, head and a warning
-		leastChart = chartHeight + 2
+		around = 4 // border, head and a warning
+		chart  = chartHeight + 2
 	)
-	table := min(n.hosts+around, max(b.h-leastChart, (b.h+1)/2))
+	table := min(n.hosts+around, max(b.h-chart, (b.h+1)/2))
 	if both { // a chart must not be squeezed by hosts that can be scrolled to
 		table = min(n.hosts+around, b.h/2)
 	}
@@ -161,29 +231,6 @@ func rows(b rect, left int, heights []int, panes []pane) []placed {
 			placed{panes[2*i], rect{b.x, y, left, h}},
 			placed{panes[2*i+1], rect{b.x + left, y, b.w - left, h}})
 		y += h
-	}
-	return out
-}
-
-// column is panes one above the other: as many as there is room for.
-func column(b rect) []placed {
-	var fixed []placed
-	charts := b.h
-	for _, p := range []placed{{panePartitions, rect{h: stripHeight}}, {paneClient, rect{h: tableHeight}}} {
-		if charts-p.rect.h < 2*chartHeight {
-			break
-		}
-		charts -= p.rect.h
-		fixed = append(fixed, p)
-	}
-	out := []placed{
-		{paneThroughput, rect{b.x, b.y, b.w, (charts + 1) / 2}},
-		{paneLatency, rect{b.x, b.y + (charts+1)/2, b.w, charts / 2}},
-	}
-	y := b.y + charts
-	for _, p := range fixed {
-		out = append(out, placed{p.pane, rect{b.x, y, b.w, p.rect.h}})
-		y += p.rect.h
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,7 +9,8 @@ import (
 )
 
 // drawLayout draws the rectangles, eight cells by two as one character: H the
-// header, B the banner, F the footer, and each pane as its digit.
+// header, B the banner, L the limit, E the latest event, F the footer, and each pane as its
+// digit.
 func drawLayout(w, h int, s screen) string {
 	const cellW, cellH = 8, 2
 	rows := make([][]byte, (h+cellH-1)/cellH)
@@ -27,6 +29,8 @@ func drawLayout(w, h int, s screen) string {
 	}
 	put(s.header, 'H')
 	put(s.banner, 'B')
+	put(s.limit, 'L')
+	put(s.events, 'E')
 	put(s.footer, 'F')
 	return strings.TrimSpace(strings.Join(strings.Fields(string(joinLines(rows))), "\n"))
 }
@@ -40,6 +44,7 @@ func joinLines(rows [][]byte) []byte {
 }
 
 func TestLayoutPutsWhatMattersMostOnTheScreen(t *testing.T) {
+	const news pane = -1 // all panes that fit while something happens
 	for _, row := range []struct {
 		name  string
 		w, h  int
@@ -49,7 +54,7 @@ func TestLayoutPutsWhatMattersMostOnTheScreen(t *testing.T) {
 	}{
 		{"one column has throughput, latency and partitions", 80, 24, grid, 0, `
 HHHHHHHHHH
-1111111111
+LLLLLLLLLL
 1111111111
 1111111111
 1111111111
@@ -60,15 +65,58 @@ HHHHHHHHHH
 4444444444
 4444444444
 FFFFFFFFFF`},
-		{"the smallest column has two charts", 64, 16, grid, 0, `
+		{"a small column has two charts", 64, 16, grid, 0, `
 HHHHHHHH
-11111111
+LLLLLLLL
 11111111
 11111111
 22222222
 22222222
 22222222
 FFFFFFFF`},
+		{"a small column has one line for the limit and events", 64, 16, news, 0, `
+HHHHHHHH
+EEEEEEEE
+11111111
+11111111
+22222222
+22222222
+22222222
+FFFFFFFF`},
+		{"events take the place of the partitions in a column", 80, 24, news, 0, `
+HHHHHHHHHH
+LLLLLLLLLL
+1111111111
+1111111111
+1111111111
+2222222222
+2222222222
+2222222222
+2222222222
+7777777777
+7777777777
+FFFFFFFFFF`},
+		{"a tall column has the client", 80, 40, grid, 0, `
+HHHHHHHHHH
+1111111111
+1111111111
+1111111111
+1111111111
+1111111111
+1111111111
+2222222222
+2222222222
+2222222222
+2222222222
+2222222222
+2222222222
+4444444444
+4444444444
+6666666666
+6666666666
+6666666666
+6666666666
+FFFFFFFFFF`},
 		{"a small grid has four", 104, 30, grid, 0, `
 HHHHHHHHHHHHH
 1111111222222
@@ -104,9 +152,28 @@ HHHHHHHHHHHHHHH
 555555555666666
 555555555666666
 FFFFFFFFFFFFFFF`},
+		{"events take the place of the partitions in a grid", 120, 36, news, 0, `
+HHHHHHHHHHHHHHH
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+111111111222222
+333333333777777
+333333333777777
+333333333777777
+333333333777777
+333333333777777
+333333333777777
+555555555666666
+555555555666666
+555555555666666
+555555555666666
+FFFFFFFFFFFFFFF`},
 		{"a digit shows one alone", 80, 16, paneHeatmap, 0, `
 HHHHHHHHHH
-3333333333
+LLLLLLLLLL
 3333333333
 3333333333
 3333333333
@@ -115,7 +182,7 @@ HHHHHHHHHH
 FFFFFFFFFF`},
 		{"events have a pane alone", 64, 16, paneEvents, 0, `
 HHHHHHHH
-77777777
+LLLLLLLL
 77777777
 77777777
 77777777
@@ -167,11 +234,17 @@ HHHHHHHHHH
 8888888888
 8888888888
 FFFFFFFFFF`},
-		{"a tiny terminal has numbers", 40, 4, paneClient, 0, `
+		{"a tiny terminal has a chart", 40, 10, grid, 0, `
+HHHHH
+HHHHH
+11111
+11111
+FFFFF`},
+		{"on four rows there are numbers", 40, 4, paneClient, 0, `
 HHHHH
 HHHHH`},
 	} {
-		got := drawLayout(row.w, row.h, layout(row.w, row.h, needs{zoom: row.zoom, brokers: 3, hosts: row.hosts, chart: paneThroughput}))
+		got := drawLayout(row.w, row.h, layout(row.w, row.h, needs{zoom: max(row.zoom, grid), news: row.zoom == news, events: row.zoom == news, brokers: 3, hosts: row.hosts, chart: paneThroughput}))
 		if diff := cmp.Diff(strings.TrimSpace(row.want), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
@@ -183,8 +256,8 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 		for h := 1; h <= 90; h++ {
 			for kind := range 8 {
 				embedded, events, hosts := kind%2 == 1, kind/2%2 == 1, kind/4*(w%70+1)
-				s := layout(w, h, needs{embedded: embedded, events: events, brokers: h % 9, hosts: hosts, chart: paneThroughput})
-				rects := []rect{s.header, s.banner, s.events, s.footer}
+				s := layout(w, h, needs{embedded: embedded, events: events, news: events && h%2 == 0, brokers: h % 9, hosts: hosts, chart: paneThroughput})
+				rects := []rect{s.header, s.banner, s.limit, s.events, s.footer}
 				for _, p := range s.panes {
 					rects = append(rects, p.rect)
 				}
@@ -214,10 +287,26 @@ func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
 	}
 }
 
-func TestTheLatestEventIsAboveTheFooterOfEveryScreen(t *testing.T) {
-	for _, zoom := range []pane{grid, paneLatency} {
-		if s := layout(60, 16, needs{zoom: zoom, embedded: true, events: true, brokers: 1}); s.events != (rect{0, 14, 60, 1}) || s.footer != (rect{0, 15, 60, 1}) {
-			t.Errorf("zoom %d: %+v", zoom, s)
+func TestTheLatestEventIsOnEveryScreen(t *testing.T) {
+	for _, zoom := range []pane{grid, paneLatency, paneClient, paneEvents} {
+		for h := leastHeight; h < 40; h++ {
+			s := layout(80, h, needs{zoom: zoom, events: true, news: true, brokers: 1})
+			listed := slices.ContainsFunc(s.panes, func(p placed) bool { return p.pane == paneEvents })
+			if lines := s.events.h; listed && lines != 0 || !listed && lines != 1 {
+				t.Errorf("zoom %d on %d rows: %+v", zoom, h, s)
+			}
+		}
+	}
+}
+
+func TestTheLimitIsOnEveryScreenWithRoomForIt(t *testing.T) {
+	for _, zoom := range []pane{grid, paneLatency, paneClient} {
+		for h := leastHeight; h < 40; h++ {
+			s := layout(80, h, needs{zoom: zoom, events: true, brokers: 1})
+			pane := slices.ContainsFunc(s.panes, func(p placed) bool { return p.pane == paneClient })
+			if lines := s.limit.h; pane && lines != 0 || !pane && lines != 1 {
+				t.Errorf("zoom %d on %d rows: %+v", zoom, h, s)
+			}
 		}
 	}
 }

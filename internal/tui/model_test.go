@@ -208,7 +208,7 @@ func TestABrokerIsLostWhereItShouldAnswer(t *testing.T) {
 	}
 }
 
-func TestTheChartMovesByWholeColumnsOnly(t *testing.T) {
+func TestTheChartGrowsWithTheRunAndThenMovesByWholeColumns(t *testing.T) {
 	s := &scene{data: newData(Header{}), span: defaultSpan}
 	const columns = 58
 	column := 60.0 / columns
@@ -216,6 +216,12 @@ func TestTheChartMovesByWholeColumnsOnly(t *testing.T) {
 	for i := range 500 {
 		s.At = time.Duration(i+1) * time.Second
 		x := s.timeAxis(columns)
+		if end := float64(i + 1); end <= 60 {
+			if x.From != 0 || x.To < end || x.To > max(end+15, 15) {
+				t.Fatalf("after %v s the axis is from %v to %v, want the run so far", end, x.From, x.To)
+			}
+			continue
+		}
 		if n := x.To / column; math.Abs(n-math.Round(n)) > 1e-6 {
 			t.Fatalf("after %d s the axis ends within a column: %v", i, n)
 		}

@@ -31,7 +31,7 @@ func drawBrokers(c chart.Canvas, s *scene) {
 			throttled++
 		}
 	}
-	b := box{digit: s.digit(paneBrokers), name: "Brokers"}
+	b := s.box(paneBrokers, "Brokers")
 	if len(rows) > 0 {
 		b.right = []line{upLine(up, lost), throttledLine(throttled)}
 	}

@@ -30,7 +30,8 @@ func (d *data) shownWays() []way {
 
 // drawThroughput is how many records a second were acknowledged, or read, or both.
 func drawThroughput(c chart.Canvas, s *scene) {
-	b := box{digit: s.digit(paneThroughput), name: s.titled("Throughput"), right: s.throughputTitle(c.Theme())}
+	b := s.box(paneThroughput, s.titled("Throughput"))
+	b.right = s.throughputTitle(c.Theme())
 	for _, f := range s.failures() {
 		text := f.code + " " + theme.Rate(float64(f.count))
 		b.bottom = append(b.bottom, line{colored(theme.Bad, text)})
@@ -190,7 +191,9 @@ func drawLatency(c chart.Canvas, s *scene) {
 	if slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
 		legend = append(legend, segment{text: " "}, colored(ageLook.color, ageName))
 	}
-	b := box{digit: s.digit(paneLatency), name: s.latencyTitle(), right: []line{legend}, bottom: s.latencyRemark()}
+	b := s.box(paneLatency, s.latencyTitle())
+	b.right = []line{legend}
+	b.bottom = s.latencyRemark()
 	w, _ := c.Size()
 	// A legend says nothing without its colours: then the lines carry their names.
 	named := !c.Theme().Colored() || legend.width() > b.room(w)
@@ -253,7 +256,8 @@ func (s *scene) heatName() string {
 func drawHeatmap(c chart.Canvas, s *scene) {
 	const ramp = 6
 	w, _ := c.Size()
-	b := box{digit: s.digit(paneHeatmap), name: s.titled(s.heatName()), right: []line{{muted("few " + "      " + " many")}}}
+	b := s.box(paneHeatmap, s.titled(s.heatName()))
+	b.right = []line{{muted("few " + "      " + " many")}}
 	inner := b.draw(c)
 	chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
 	columns, rows := chart.HeatSize(inner, gutter)

@@ -21,7 +21,8 @@ type load struct {
 
 // drawClient is how busy kt and its machine are, and what the run is bound by.
 func drawClient(c chart.Canvas, s *scene) {
-	b := box{digit: s.digit(paneClient), name: "This client", right: []line{s.bound()}}
+	b := s.box(paneClient, "This client")
+	b.right = []line{s.bound()}
 	if w, _ := c.Size(); s.bound().width() > b.room(w) {
 		b.right[0] = b.right[0][1:] // without the words before
 	}
@@ -55,13 +56,19 @@ func drawClient(c chart.Canvas, s *scene) {
 	}
 }
 
-// bound returns the sentence that the user came for.
+// bound returns the name of the limit.
 func (s *scene) bound() line {
 	limit := s.bounded().Limit
 	if limit == "" {
-		return line{muted("bound by: "), muted("not known yet")}
+		return line{muted("limit "), muted("not known yet")}
 	}
-	return line{muted("bound by: "), emphasis(boundColor(limit), string(limit))}
+	return line{muted("limit "), emphasis(boundColor(limit), string(limit))}
+}
+
+// limitLine returns the limit and as much of its evidence as fits.
+func (s *scene) limitLine(c chart.Canvas, w int) line {
+	l := append(s.bound(), plain("  "))
+	return append(l, plain(c.Fit(s.bounded().Evidence, w-l.width())))
 }
 
 // boundColor tells the limits of Kafka, which are news, from those of kt itself,

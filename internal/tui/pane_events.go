@@ -12,7 +12,7 @@ import (
 // drawEvents is the outages so far, and what has happened, the newest first.
 func drawEvents(c chart.Canvas, s *scene) {
 	events := s.events
-	b := box{digit: s.digit(paneEvents), name: "Events"}
+	b := s.box(paneEvents, "Events")
 	if n := len(events); n > 0 {
 		b.right = []line{{muted(fmt.Sprintf("%d, newest first", n))}}
 	}
@@ -20,18 +20,25 @@ func drawEvents(c chart.Canvas, s *scene) {
 	w, h := inner.Size()
 	list := inner.Sub(1, 0, w-2, h)
 	w, _ = list.Size()
+	const summary = 8 // rows that leave room for more than events
 	y := 0
-	for _, l := range s.outageLines(c) {
-		fit([]line{l}, "", w).draw(list, 0, y)
+	if text := s.goingOn(); text != "" {
+		emphasis(theme.Bad, c.Fit(string(c.Theme().Glyphs.Alert)+" "+text, w)).draw(list, 0, y)
 		y++
 	}
-	y++
+	if h >= summary {
+		for _, l := range s.outageLines(c) {
+			fit([]line{l}, "", w).draw(list, 0, y)
+			y++
+		}
+		y++
+	}
 	if len(events) == 0 {
 		list.Text(0, y, "nothing has happened yet", theme.Style{FG: theme.Muted})
 		return
 	}
 	rows := h - y
-	if len(events) > rows && rows > 0 {
+	if len(events) > rows && h >= summary {
 		rows--
 		list.Text(0, h-1, fmt.Sprintf("%d earlier", len(events)-rows), theme.Style{FG: theme.Muted})
 	}
@@ -42,31 +49,28 @@ func drawEvents(c chart.Canvas, s *scene) {
 	}
 }
 
-// ageWidth holds "59m59s ago".
-const ageWidth = 11
-
-// drawEvent is one event on a row: when to the tenth of a second, what, and how
-// long ago.
+// drawEvent is one event on a row: when to the tenth of a second, what, and where there is
+// room how long ago.
 func (s *scene) drawEvent(c chart.Canvas, y int, e *stats.Event) {
+	const ageWidth, text = 11, 50 // "59m59s ago", and most texts
 	w, _ := c.Size()
 	l := s.eventParts(c, e)
 	at := l[0].draw(c, 0, y)
 	tenth := e.At / (100 * time.Millisecond) % 10
 	at = c.Text(at, y, fmt.Sprintf("%s.%d  ", theme.Clock(e.At), tenth), l[1].style)
-	c.Text(at, y, c.Fit(l[2].text, w-at-ageWidth-1), l[2].style)
-	c.TextRight(w, y, s.age(e), theme.Style{FG: theme.Muted})
+	if w-at >= text+ageWidth {
+		c.TextRight(w, y, s.age(e), theme.Style{FG: theme.Muted})
+		w -= ageWidth
+	}
+	c.Text(at, y, c.Fit(l[2].text, w-at), l[2].style)
 }
 
 // age returns how long ago an event was.
 func (s *scene) age(e *stats.Event) string { return seconds(max(s.clock-e.At, 0)) + " ago" }
 
-// outageLines returns the times in which nothing came, as far as this run looks at
-// them.
+// outageLines returns the longest times in which nothing came.
 func (s *scene) outageLines(c chart.Canvas) []line {
 	var out []line
-	if text := s.goingOn(); text != "" {
-		out = append(out, line{emphasis(theme.Bad, string(c.Theme().Glyphs.Alert)+" "+text)})
-	}
 	add := func(what, where string, g stats.Gap) {
 		color := theme.Text
 		if g.Length >= silenceShows {

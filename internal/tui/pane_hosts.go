@@ -51,6 +51,9 @@ func (s *scene) hostFigures() []line {
 func drawHosts(c chart.Canvas, s *scene) {
 	w, h := c.Size()
 	rows := max(h-3, 0) // within the border and below the head
+	if s.flat {
+		rows = max(h-2, 0)
+	}
 	warning := s.hostWarning()
 	if warning.long == "" && len(s.hosts) > rows { // the table does not show all
 		warning = s.waitingWarning()
@@ -64,7 +67,8 @@ func drawHosts(c chart.Canvas, s *scene) {
 		first = min(max(s.selected-rows/2, 0), last-rows)
 		last = first + rows
 	}
-	b := box{digit: s.digit(paneHosts), name: "Hosts", table: true}
+	b := s.box(paneHosts, "Hosts")
+	b.table = true
 	switch {
 	case s.gathering():
 		b.name = s.gatheringText()

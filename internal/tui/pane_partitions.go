@@ -24,7 +24,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	coldest, hottest := extremes(rates)
 	usual := upperMedian(rates)
 	idle := len(rates) == 0 || rates[hottest] == 0
-	b := box{digit: s.digit(panePartitions), name: "Partitions"}
+	b := s.box(panePartitions, "Partitions")
 	if s.reads && s.ConsumerLag.Known {
 		text, color := s.lagValue(c.Theme())
 		b.right = append(b.right, line{muted("lag "), emphasis(color, text)})

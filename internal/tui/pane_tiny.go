@@ -8,17 +8,16 @@ import (
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// drawTiny is for a terminal that has no room for panes: the state and the
-// numbers on two rows; what the run is bound by, a sparkline and the latest event
-// where there are more. What is silent, or waited for, goes before what the run is
-// bound by; never before the figures.
+// drawTiny is for a terminal that has no room for the header: the state and the numbers on
+// two rows; the limit, a sparkline and the latest event where there are more. A silence, a
+// notice and news go before the limit; never before the figures.
 func drawTiny(c chart.Canvas, s *scene) {
 	const sparkline, event = 3, 4 // their rows
 	w, h := c.Size()
 	rows := []line{
 		fit(s.tinyState(c), " ", w),
 		fit(s.tinyFigures(c), "  ", w),
-		fit([]line{s.bound()}, "", w),
+		s.limitLine(c, w),
 	}
 	silent := s.goingOn()
 	if s.many() { // what limits them is not known before the end
@@ -35,6 +34,8 @@ func drawTiny(c chart.Canvas, s *scene) {
 		}
 	case silent != "":
 		rows[2] = line{emphasis(theme.Bad, c.Fit(silent, w))}
+	case s.news() && h <= event:
+		rows[2] = s.latestEvent(c, w)
 	}
 	if h == 1 {
 		rows = rows[1:2]
@@ -42,17 +43,21 @@ func drawTiny(c chart.Canvas, s *scene) {
 	for y, l := range rows {
 		l.draw(c, 0, y)
 	}
-	if events := s.events; h > event && len(events) > 0 {
-		l := s.eventParts(c, &events[len(events)-1])
-		l[2].text = c.Fit(l[2].text, w-l[:2].width())
-		l.draw(c, 0, event)
+	if h > event && len(s.events) > 0 {
+		s.latestEvent(c, w).draw(c, 0, event)
 	}
 	if h > sparkline && w > 1 && len(rows) <= sparkline {
-		end := s.end().Seconds()
-		from := end - float64(w)
-		values := chart.Resample(samples(s.since(from), s.main.rate), from, end, w, chart.Mean)
+		x := s.timeAxis(w)
+		values := chart.Resample(samples(s.since(x.From), s.main.rate), x.From, x.To, w, chart.Mean)
 		chart.Sparkline(c, 0, sparkline, values, theme.Style{FG: theme.Flow})
 	}
+}
+
+// latestEvent returns the latest event, cut to a width.
+func (s *scene) latestEvent(c chart.Canvas, w int) line {
+	l := s.eventParts(c, &s.events[len(s.events)-1])
+	l[2].text = c.Fit(l[2].text, w-l[:2].width())
+	return l
 }
 
 func (s *scene) tinyState(c chart.Canvas) []line {

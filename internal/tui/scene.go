@@ -20,6 +20,7 @@ type scene struct {
 	stopping bool
 	frozen   bool
 	help     bool
+	flat     bool // panes have no borders: see layout
 
 	chart    pane   // over the hosts, where there is room for one
 	selected int    // host, by its row
@@ -59,7 +60,8 @@ const headroom = 1.02
 // end returns when the last tick ended.
 func (s *scene) end() time.Duration { return max(s.At, s.until) }
 
-// timeAxis returns the time that a chart of so many columns shows.
+// timeAxis returns the time that a chart of so many columns shows: the whole run, until
+// that is longer than the user wants to see.
 //
 // Columns begin at multiples of their own width, counted from the start of the
 // run, so that a chart moves by whole columns and only when there is something
@@ -67,7 +69,7 @@ func (s *scene) end() time.Duration { return max(s.At, s.until) }
 func (s *scene) timeAxis(columns int) chart.TimeAxis {
 	end := s.end().Seconds()
 	x := chart.TimeAxis{Warmup: s.warmupEnd()}
-	if length := spans[s.span].Seconds(); length > 0 {
+	if length := spans[s.span].Seconds(); length > 0 && end > length {
 		column := length / float64(max(columns, 1))
 		const halfTick = 0.5 // the column that holds the middle of the last tick is the last
 		x.To = max(math.Ceil((end-halfTick)/column)*column, 0)
@@ -75,7 +77,7 @@ func (s *scene) timeAxis(columns int) chart.TimeAxis {
 		x.Left, x.Right = "-"+theme.TickDuration(spans[s.span]), "now"
 	} else {
 		x.To = wholeRun(end)
-		x.Left, x.Right = "0s", theme.Clock(time.Duration(x.To*float64(time.Second)))
+		x.Left, x.Right = "0s", theme.TickDuration(time.Duration(x.To*float64(time.Second)))
 	}
 	x.Events = s.marks(x)
 	return x

@@ -59,13 +59,13 @@ func TestAStallIsSeenWithinASecondAndNoGreenVerdictStandsOverIt(t *testing.T) {
 	for _, early := range []time.Duration{0, 60, 120, 180, 240} { // milliseconds before the next frame
 		var since, now time.Duration
 		m, clock := looked(&since, &now)
-		if f := frameOf(m); !strings.Contains(f, "● RUN") || !strings.Contains(f, "bound by: nothing") || strings.Contains(f, "oldest") {
+		if f := frameOf(m); !strings.Contains(f, "● RUN") || !strings.Contains(f, "limit "+string(verdict.None)) || strings.Contains(f, "oldest") {
 			t.Fatalf("before the stall:\n%s", f)
 		}
 		since = now - early*time.Millisecond // nothing is answered from here on
 		m = pass(m, clock, &now, 750*time.Millisecond)
 		f := frameOf(m)
-		for _, want := range []string{"● STALL", "oldest ", "bound by: a stall", "stall: a record stays unanswered"} {
+		for _, want := range []string{"● STALL", "oldest ", "limit " + string(verdict.Stalled), "7 Events"} {
 			if !strings.Contains(f, want) {
 				t.Errorf("%v ms and 0.75 s after the last answer there is no %q:\n%s", int64(early), want, f)
 			}

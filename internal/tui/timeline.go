@@ -35,6 +35,16 @@ func (s *scene) eventful() bool {
 	return len(s.events) > 0 || s.Unanswered.Longest.Length >= silenceShows || s.goingOn() != ""
 }
 
+// newsFor is the time for which an event stays news.
+const newsFor = time.Minute
+
+// news reports whether events take the place of a quiet pane: during a stall, and for some
+// time after the latest event.
+func (s *scene) news() bool {
+	n := len(s.events)
+	return s.stalled() || n > 0 && s.clock-s.events[n-1].At < newsFor
+}
+
 // badness is how bad an event is, the worst last.
 type badness int
 

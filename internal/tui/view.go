@@ -42,16 +42,20 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 func frame(s *scene, th *theme.Theme, w, h int) string {
 	c := chart.New(w, h, th)
 	l := layout(w, h, needs{
-		zoom: s.zoom, embedded: s.header.Embedded, events: s.eventful(), brokers: len(s.Brokers),
+		zoom: s.zoom, embedded: s.header.Embedded, events: s.eventful(), news: s.news(), brokers: len(s.Brokers),
 		hosts: len(s.hosts), gathering: s.gathering(), chart: s.chart,
 	})
+	s.flat = l.flat
 	if l.tiny {
-		drawTiny(c, s)
-		return c.String()
+		drawTiny(place(c, l.header), s)
+	} else {
+		drawHeader(place(c, l.header), s)
 	}
-	drawHeader(place(c, l.header), s)
 	if l.banner.h > 0 {
 		drawBanner(place(c, l.banner))
+	}
+	if l.limit.h > 0 {
+		s.limitLine(c, l.limit.w-2).draw(c, 1, l.limit.y)
 	}
 	for _, p := range l.panes {
 		drawPane(place(c, p.rect), p.pane, s)
@@ -59,8 +63,10 @@ func frame(s *scene, th *theme.Theme, w, h int) string {
 	if l.events.h > 0 {
 		drawEventLine(place(c, l.events), s)
 	}
-	drawFooter(place(c, l.footer), s)
-	if s.help {
+	if l.footer.h > 0 {
+		drawFooter(place(c, l.footer), s)
+	}
+	if s.help && !l.tiny {
 		drawHelp(c, s)
 	}
 	return c.String()
