@@ -9,8 +9,8 @@ import (
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
-// Choose picks the hosts that make a load, and those that are only watched: the hosts of
-// brokers, unless watch names others or "none".
+// Choose sets Load and Watch from the names, tags and roles of on and watch. If watch is empty,
+// Watch gets all hosts of brokers; if it is "none", Watch stays empty.
 func (h *Hosts) Choose(on, watch []string, found []Peer) (err error) {
 	if h.Load, err = choose("on", on, found); err != nil || slices.Equal(watch, []string{"none"}) {
 		return err
@@ -29,21 +29,21 @@ func (h *Hosts) Choose(on, watch []string, found []Peer) (err error) {
 	return err
 }
 
-// choose picks the peers that names, tags or "all" mean. all leaves out hosts of
-// brokers: a load there would disturb what it measures.
+// choose returns the peers that match the words. The word all leaves out hosts of brokers,
+// because a load there would disturb the measurement.
 func choose(flag string, words []string, among []Peer) ([]Peer, error) {
 	var chosen []Peer
 	var errs []error
 	for _, word := range words {
 		found := slices.Collect(func(yield func(Peer) bool) {
 			for _, p := range among {
-				if p.meant(word) && !yield(p) {
+				if p.matches(word) && !yield(p) {
 					return
 				}
 			}
 		})
 		if len(found) == 0 {
-			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name, tag or role%s", flag, word, nobody(word, among)))
+			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name, tag or role%s", flag, word, explainNoMatch(word, among)))
 		}
 		for _, p := range found {
 			if !isAmong(chosen, &p) {
@@ -53,32 +53,34 @@ func choose(flag string, words []string, among []Peer) ([]Peer, error) {
 	}
 	for _, p := range chosen {
 		if p.Err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", flag, p.Err)) // which names it
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, p.Err)) // the error names the peer
 		}
 	}
 	slices.SortFunc(chosen, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
 	return chosen, errors.Join(errs...)
 }
 
-// isAmong reports whether an agent is among others. Two of one name are two: which of them is
-// meant, nobody knows.
+// isAmong reports whether an agent is among others. Two agents of one name are different ones,
+// so that check can refuse both.
 func isAmong(peers []Peer, p *Peer) bool {
 	return slices.ContainsFunc(peers, func(o Peer) bool { return o.Name == p.Name && o.Addr == p.Addr })
 }
 
-func (p *Peer) meant(word string) bool {
+// matches reports whether a word of --on or --watch stands for the peer.
+func (p *Peer) matches(word string) bool {
 	return word == p.Name || slices.Contains(p.Tags, word) || word == "all" && p.Role != RoleBroker ||
 		word == RoleClient+"s" && p.Role == RoleClient || word == RoleBroker+"s" && p.Role == RoleBroker
 }
 
-// The roles of hosts. Their plurals mean all hosts that have them.
+// The roles of hosts. As words of --on and --watch their plurals stand for all hosts of a role.
 const (
 	RoleClient = "client"
 	RoleBroker = "broker"
 )
 
-// nobody tells which agents there are, and which of their names, tags and roles is near.
-func nobody(word string, among []Peer) string {
+// explainNoMatch returns the rest of the error for a word that matches no agent: a similar word,
+// or all agents.
+func explainNoMatch(word string, among []Peer) string {
 	if len(among) == 0 {
 		return ": there is no agent at all"
 	}
@@ -88,7 +90,7 @@ func nobody(word string, among []Peer) string {
 		if p.Role != "" {
 			words = append(words, p.Role+"s")
 		}
-		there = append(there, p.described())
+		there = append(there, p.describe())
 	}
 	slices.Sort(words)
 	text := "; there are " + strings.Join(there, ", ")
@@ -101,8 +103,8 @@ func nobody(word string, among []Peer) string {
 	return text
 }
 
-// described returns an agent with its role and tags.
-func (p *Peer) described() string {
+// describe returns the name of an agent with its role and tags.
+func (p *Peer) describe() string {
 	what := p.Role
 	if what == "" {
 		what = "does not answer"

@@ -19,39 +19,39 @@ type Client struct {
 	Key     *wire.Key // nil: only agents on this machine
 	Version string    // of this kt
 	Now     func() time.Time
-	Log     func(text string) // gets a line for whoever ran the command
+	Log     func(text string) // gets lines for the user
 
-	dial func(ctx context.Context, addr string) (stream, error) // nil: a wire.Conn
-	free func(dir string) (int64, error)                        // bytes that may be written; nil: freeSpace
+	dial func(ctx context.Context, addr string) (stream, error) // nil: opens a wire.Conn
+	free func(dir string) (int64, error)                        // free bytes of a disk; nil: freeSpace
 }
 
 // Peer is an agent as a client sees it.
 type Peer struct {
 	Info
 	Addr     string
-	State    string // of the gossip, "alive" for one that answered; "unreachable": nobody knows
+	State    string // "alive" if it answered, else its state in the gossip, or "unreachable"
 	Protocol int
 
-	CPU, Cores   float64 // in use now, and all there are
+	CPU, Cores   float64 // cores in use, and in all
 	Memory, Free int64   // bytes
-	Run          string  // busy with; "": idle
-	Results      int     // that it holds
+	Run          string  // the name of its current run; "": idle
+	Results      int     // number of runs that it has files of
 
-	// Offset is the peer's clock minus this one, wrong by at most Bound. RTT is the
-	// shortest round trip that was seen.
+	// Offset is the peer's clock minus this one, wrong by at most Bound. RTT is the shortest
+	// round trip of the comparison.
 	Offset, Bound, RTT time.Duration
 
-	Err error // why the rest is not known; nil: it answered
+	Err error // if not nil, the peer did not answer, and only the gossip's data is known
 }
 
-// peerTimeout is how long one agent may take to answer: a connection over a slow
-// network, and a look.
+// peerTimeout bounds all questions to one agent: connecting over a slow network, 32 pings, and
+// lookFor.
 const peerTimeout = 10 * time.Second
 
-// Peers asks the agents at some addresses, all at once. With follow the addresses are
-// those of any agents of one network: the first that answers tells of all members of its
-// gossip, and those are asked, but for those that left in order. A peer that does not
-// answer is in the list, with its error. It is an error only when nobody answers.
+// Peers asks the agents at the given addresses about themselves, all at the same time. With
+// follow it asks all members of the network instead: those that the first agent to answer knows
+// from the gossip and that have not left. A peer that does not answer is in the list with its
+// error. Peers returns an error only if no agent answers.
 func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no agent was named: give --join or --peers")
@@ -83,12 +83,12 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 		}
 		errs = append(errs, p.Err)
 	}
-	return peers, silence(errs)
+	return peers, noAnswer(errs)
 }
 
-// silence returns the error of a dial that nobody answered, with what to do. An agent that wants
-// a key is there, and its error says so itself.
-func silence(errs []error) error {
+// noAnswer returns the error for agents of which none answers, with advice. An agent that
+// refused the key is running, and its own error has the advice.
+func noAnswer(errs []error) error {
 	err := errors.Join(errs...)
 	if errors.Is(err, wire.ErrAuth) || errors.Is(err, wire.ErrNeedsKey) {
 		return err
@@ -96,7 +96,7 @@ func silence(errs []error) error {
 	return fmt.Errorf("no agent answers: %w; start kt agent there, or name one that runs with --join HOST", err)
 }
 
-// members asks all of some agents whom they know, and believes the first that answers.
+// members asks all given agents for the members of their gossip, and returns the first answer.
 func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
 	type answer struct {
 		peer  Peer
@@ -122,10 +122,10 @@ func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
 		}
 		errs = append(errs, a.peer.Err)
 	}
-	return nil, silence(errs)
+	return nil, noAnswer(errs)
 }
 
-// fromGossip is who is to be asked when one agent knows some.
+// fromGossip returns the members that have not left, as peers. who is the agent that knows them.
 func fromGossip(who Peer, known []member) []Peer {
 	if len(known) == 0 {
 		return []Peer{{Addr: who.Addr}}
@@ -137,7 +137,7 @@ func fromGossip(who Peer, known []member) []Peer {
 		}
 		p := Peer{Info: Info{Name: m.Name, Role: m.Role, Tags: m.Tags}, Addr: m.Addr, State: m.State}
 		if m.Name == who.Name {
-			p.Addr = who.Addr // which works; what it advertises may not from here
+			p.Addr = who.Addr // it works, and the advertised one may not from here
 		}
 		if m.State == gossip.Gone {
 			p.Err = fmt.Errorf("%s is %s", m.Name, m.State)
@@ -147,7 +147,7 @@ func fromGossip(who Peer, known []member) []Peer {
 	return peers
 }
 
-// ask fills p in from what its agent says, and returns whom that one knows.
+// ask fills p in with the answers of its agent, and returns the members that the agent knows.
 func (c *Client) ask(ctx context.Context, p *Peer) []member {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func (c *Client) ask(ctx context.Context, p *Peer) []member {
 	return known
 }
 
-// unanswered says how long was waited for nothing, which a context does not.
+// unanswered returns an error with the timeout in place of a context's deadline error.
 func unanswered(err error, waited time.Duration) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("it did not answer within %v", waited)
@@ -176,7 +176,7 @@ func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = s.Close() }() // nothing was left to be written
+	defer func() { _ = s.Close() }() // every request was answered
 	p.Info, p.Protocol = h.Info, h.Protocol
 	var best clock
 	for n := range pings {
@@ -212,7 +212,7 @@ func (c *Client) connect(ctx context.Context, addr string) (stream, hello, error
 	}
 	h, err := c.greet(ctx, s)
 	if err != nil {
-		_ = s.Close() // the other error says more
+		_ = s.Close() // the error of greet is the cause
 		return nil, h, err
 	}
 	return s, h, nil
@@ -253,8 +253,8 @@ func (c *Client) greet(ctx context.Context, s stream) (hello, error) {
 	return h, nil
 }
 
-// request sends one message and waits for its answer, on a stream on which nothing else
-// is said. What the agent cannot do is an error.
+// request sends one message and waits for its answer. No other messages may be under way on the
+// stream. A refusal is an agentError.
 func request(ctx context.Context, s stream, m toAgent) (*fromAgent, error) {
 	if err := send(ctx, s, m); err != nil {
 		return nil, err

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// clock is how another clock differs from this one.
+// clock is an estimate of the offset of another clock.
 type clock struct {
 	offset time.Duration // the other one minus this one
 	rtt    time.Duration
 	taken  time.Time // by this clock
 }
 
-// bound returns by how much the offset may be wrong: the way there and the way back are at
-// most the whole round trip apart.
+// bound returns the largest possible error of the offset: half the round trip, if one way took
+// all of it.
 func (c clock) bound() time.Duration { return (c.rtt + 1) / 2 }
 
-// compare makes an estimate of one ping: sent and back by this clock, received and
+// compare returns the estimate of one ping. sent and back are by this clock, received and
 // answered by the other one.
 func compare(sent, received, answered, back time.Time) clock {
 	there, home := received.Sub(sent), answered.Sub(back)
@@ -25,8 +25,7 @@ func compare(sent, received, answered, back time.Time) clock {
 	return clock{offset: home + (there-home)/2, rtt: rtt, taken: back}
 }
 
-// better returns the estimate with the shorter round trip: what the network adds to one, it
-// can only add.
+// better returns the estimate with the shorter round trip, whose bound is tighter.
 func better(a, b clock) clock {
 	if a.taken.IsZero() || !b.taken.IsZero() && b.rtt < a.rtt {
 		return b
@@ -34,24 +33,25 @@ func better(a, b clock) clock {
 	return a
 }
 
-// pings is how many pings one comparison of clocks takes.
+// pings is the number of pings of one comparison.
 const pings = 32
 
-// pingTimeout is how long a pong may take.
+// pingTimeout is the longest wait for a pong.
 const pingTimeout = 2 * time.Second
 
-// pinger compares clocks over a stream on which other things are said too.
+// pinger compares clocks over a stream that carries other messages too.
 type pinger struct {
 	now func() time.Time
-	one sync.Mutex // held for a whole ping: there is one at a time
+	one sync.Mutex // held until the pong: there is one ping at a time
 
 	mu     sync.Mutex // guards the rest
-	number int        // of the ping that is on its way
+	number int        // of the last ping
 	sent   time.Time
 	answer chan clock
 }
 
-// ping asks once. The pong comes by pong, from whoever reads the stream.
+// ping sends one ping and waits for its answer. The reader of the stream must pass the answer to
+// pong.
 func (p *pinger) ping(ctx context.Context, s stream) (clock, error) {
 	p.one.Lock()
 	defer p.one.Unlock()
@@ -75,8 +75,8 @@ func (p *pinger) ping(ctx context.Context, s stream) (clock, error) {
 	}
 }
 
-// pong takes in an answer, and reports whether it is that of the last ping; another is too
-// late.
+// pong takes an answer. It returns the estimate, and false if the answer is not to the last
+// ping.
 func (p *pinger) pong(m *pong) (clock, bool) {
 	back := p.now()
 	p.mu.Lock()
@@ -90,7 +90,7 @@ func (p *pinger) pong(m *pong) (clock, bool) {
 	return c, true
 }
 
-// best returns the best of n pings, one after the other.
+// best returns the best estimate of n pings, one after the other.
 func (p *pinger) best(ctx context.Context, s stream, n int) (clock, error) {
 	var best clock
 	for range n {

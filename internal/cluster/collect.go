@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// UnknownRunError is a run of which no agent has a file.
+// UnknownRunError is the error of a run of which no agent has files.
 type UnknownRunError struct {
-	Run   string   // that was asked for
-	Known []string // the names of the runs that they have files of, sorted
+	Run   string
+	Known []string // the names of the runs that the agents have files of, sorted
 }
 
 func (e *UnknownRunError) Error() string { return "no agent has run files of run " + e.Run }
 
-// Results fetches all run files of a run from all peers, by its name or epoch. Files that
-// are there are returned whatever went wrong with others; problems are of those, by their
-// peer. It is a problem too when the run is still going: its files go only so far. Where
-// there is no file, and nothing went wrong, the problem is an UnknownRunError.
+// Results fetches all run files of a run, by its name or epoch, from all peers into dir. It
+// returns the paths of the files and a problem for each peer or file that failed. A run that is
+// still going on is a problem too, because its files are incomplete. If no peer has a file and
+// none failed, the problem is an UnknownRunError.
 func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (files []string, problems []error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, []error{fmt.Errorf("open the folder for run files: %w", err)}
 	}
-	defer func() { _ = root.Close() }() // a folder
+	defer func() { _ = root.Close() }() // only a folder
 	quota, err := newQuota(dir, c.free)
 	if err != nil {
 		return nil, []error{err}
@@ -56,12 +56,12 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 	return files, problems
 }
 
-// known returns the names of the runs that the peers have files of, as far as they tell.
+// known returns the names of the runs that the peers have files of.
 func (c *Client) known(ctx context.Context, peers []Peer) []string {
 	var names []string
 	for _, p := range peers {
 		f := &fetch{c: c, peer: p}
-		list, _ := f.list(ctx, "") // they answered a moment ago; of one that does not now, none is known
+		list, _ := f.list(ctx, "") // a peer that fails now adds no names
 		f.hangUp()
 		names = append(names, list.Runs...)
 	}

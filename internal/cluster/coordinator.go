@@ -14,11 +14,11 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// loadOrder is a load that many hosts make together.
+// loadOrder is a load that several hosts make together.
 type loadOrder struct {
 	Run   string   // its name: --run
-	Epoch string   // drawn at random for this run, and no other
-	Args  []string // the command line, to be written down
+	Epoch string   // random, unique to this start of the run
+	Args  []string // the command line, for the headers
 	Plan  plan.Plan
 
 	// The Java properties of the clients.
@@ -29,57 +29,54 @@ type loadOrder struct {
 	Processes int    // of each host that makes the load
 }
 
-// runOptions are what a run needs of its command.
+// runOptions connect a run to the command that asked for it.
 type runOptions struct {
 	Stop    <-chan struct{}  // closed: drain and finish
-	Abort   <-chan struct{}  // closed: leave at once, with what comes within seconds
-	Observe func(run.Second) // called about once a second, from one goroutine; it must not wait. nil: nobody looks
-	Dir     string           // a folder that is there: the run files go into it
+	Abort   <-chan struct{}  // closed: end at once, with the run files that arrive within leaveGrace
+	Observe func(run.Second) // called about once a second from one goroutine, must not block; may be nil
+	Dir     string           // an existing folder for the run files
 	Header  result.Header    // of the whole run, for its snapshots
 }
 
-// stage is how far a run of many hosts is.
+// stage is the progress of a run on many hosts.
 type stage int
 
-// The stages of a run of many hosts, in order.
+// The stages, in order.
 const (
-	stageLobby      stage = iota // the agents are asked
-	stagePreparing               // clients are opened
+	stageLobby      stage = iota // agents get their offers
+	stagePreparing               // processes open their clients
 	stageSyncing                 // clocks are compared
-	stageStarting                // all wait for the agreed moment
+	stageStarting                // hosts wait for the agreed start
 	stageRunning                 // until every process has drained
 	stageCollecting              // run files are fetched
 	stageFinished
 )
 
-// outcome is what a run left.
+// outcome is the end of a run on many hosts.
 type outcome struct {
-	Files []string // paths of the run files, sorted: whole ones, and cut-off copies of what was lost
-	Lost  []string // a sentence for everything that is not there
-	// Ended is how each process of each host ended, in their order. One that died has
-	// code 1 and says why.
+	Files []string // sorted paths of run files, and of incomplete copies in place of lost ones
+	Lost  []string // a sentence for each host, process or file that is missing
+	// Ended has the end of each process by host, in the order of the processes. A process that
+	// died has code 1 and the reason.
 	Ended map[string][]Ended
 }
 
-// refusedError is what agents answer to the offer of a load that they do not make: nothing
-// was done.
+// refusedError holds the reasons of agents that refused an offer. No load was made.
 type refusedError struct{ reasons error }
 
 func (e *refusedError) Error() string { return e.reasons.Error() }
 
-// Unwrap gives the reasons.
 func (e *refusedError) Unwrap() error { return e.reasons }
 
-// errStopped is a run that was stopped before its start.
+// errStopped is the error of a run that the user stopped before its start.
 var errStopped = errors.New("stopped before the start")
 
-// errAborted is a run whose context ended after its start.
+// errAborted is the error of a run whose context ended after its start.
 var errAborted = errors.New("the hosts were told to stop")
 
-// Run makes a load on many hosts and fetches what they measured. An error before the
-// start means that no load was made and nothing was left anywhere. One after it leaves
-// the run files with the agents: Results fetches them. However it ends, no agent that can
-// be told goes on.
+// run makes a load on many hosts and fetches the run files. After an error before the start
+// no load was made, and no host keeps anything of it. After a later error the agents keep the
+// run files, and Results fetches them. In every case run stops all agents that it can reach.
 func (c *Client) run(ctx context.Context, o loadOrder, opts runOptions) (outcome, error) {
 	s, err := newSession(c, o, opts)
 	if err != nil {
@@ -90,11 +87,11 @@ func (c *Client) run(ctx context.Context, o loadOrder, opts runOptions) (outcome
 	if err == nil {
 		err = s.run(ctx)
 	}
-	if err != nil && (errors.Is(err, errStopped) || s.before()) {
+	if err != nil && (errors.Is(err, errStopped) || s.canUndo()) {
 		s.undo()
 		return outcome{}, err
 	}
-	if err != nil { // the load goes on, and nobody would follow it
+	if err != nil { // the load must not go on without a coordinator
 		deaf := s.leave()
 		if ctx.Err() != nil {
 			err = s.aborted(deaf)
@@ -108,7 +105,7 @@ func (c *Client) run(ctx context.Context, o loadOrder, opts runOptions) (outcome
 	return out, err
 }
 
-// Check tells what is wrong with an order by itself.
+// check reports what is wrong with an order, without asking any agent.
 func (o *loadOrder) check() error {
 	if len(o.Load) == 0 {
 		return errors.New("--on: no agent makes the load")
@@ -135,7 +132,8 @@ func (o *loadOrder) check() error {
 	return nil
 }
 
-// offers divides the load. They are in the order of the hosts' names.
+// offers divides the load and returns a link with an offer for each host: hosts that make the
+// load, then watched ones, each sorted by name.
 func (o *loadOrder) offers() ([]*link, error) {
 	byName := func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) }
 	load, watched := slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName)
@@ -178,8 +176,8 @@ func (o *loadOrder) offers() ([]*link, error) {
 	return links, nil
 }
 
-// session is one run of many hosts, as its coordinator has it. All fields belong to the
-// goroutine that called Run.
+// session is a coordinator's state of one run. All fields belong to the goroutine that called
+// run.
 type session struct {
 	c      *Client
 	order  loadOrder
@@ -188,25 +186,25 @@ type session struct {
 	links  []*link
 	events chan event
 	ticker *time.Ticker
-	keep   sync.WaitGroup // of the links
-	hangUp context.CancelFunc
+	keep   sync.WaitGroup     // one for each link
+	hangUp context.CancelFunc // ends the links; nil: there are none yet
 
 	agreed  time.Time // the start, by this clock; zero: none yet
-	started bool
-	stopped bool      // by runOptions
-	leaving bool      // at once, likewise
-	undoing bool      // what was prepared
-	overAt  time.Time // when all that are there had finished
+	started bool      // every agent has confirmed the start, or the run is being ended
+	stopped bool      // by the user
+	leaving bool      // the run ends at once
+	undoing bool      // the preparation is being undone
+	overAt  time.Time // when all reachable hosts had finished
 
-	finishing bool // the agents were told to end the run, or left to do so
+	finishing bool // the agents were told to end the run, or end it by themselves
 
-	deadline time.Time          // of the hosts that the stage waits for; zero: nobody knows
-	giveUp   context.CancelFunc // ends the fetching of files; nil: there is none
+	deadline time.Time          // for the hosts that the stage waits for; zero: none
+	giveUp   context.CancelFunc // ends the fetching of files; nil: no fetch is going on
 
 	view   *view
-	quota  *quota // of what hosts make this one write
+	quota  *quota // of the bytes that hosts make this machine write
 	copies *copies
-	sent   time.Time // the last tick
+	sent   time.Time // when the observer got its last second
 }
 
 func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
@@ -228,22 +226,23 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 	}, nil
 }
 
-// sessionTick is how often a session looks at the time.
+// sessionTick is the interval between two calls of tick.
 const sessionTick = 250 * time.Millisecond
 
 func (s *session) close() {
 	s.ticker.Stop()
 	if s.hangUp != nil {
 		s.hangUp()
-		s.drain()
+		s.awaitLinks()
 	}
 	s.stage = stageFinished
 	s.show(true)
 	s.copies.close()
 }
 
-// drain lets the links end, which may be telling something.
-func (s *session) drain() {
+// awaitLinks waits until all links have ended. It drops their events, because a link that
+// waits to deliver one would never end.
+func (s *session) awaitLinks() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -258,8 +257,8 @@ func (s *session) drain() {
 	}
 }
 
-// until takes in what happens until done, and for at most so long. Before the start any
-// trouble is its error.
+// until handles events until done reports true; after the timeout it returns errTimeout.
+// Before the start it returns the first problem of any host.
 func (s *session) until(ctx context.Context, timeout time.Duration, done func() bool) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -277,45 +276,46 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 				return err
 			}
 		case <-s.ticker.C:
-			s.look()
+			s.tick()
 		case <-timer.C:
 			return errTimeout
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-stop:
 			stop, s.stopped = nil, true
-			if s.before() {
+			if s.canUndo() {
 				return errStopped
 			}
 			s.within(drainGrace)
 			s.tellAll(doStop)
 			if !s.overAt.IsZero() {
-				s.without() // there is nothing else to stop
+				s.loseAway() // there is nothing else to stop
 			}
 		case <-abort:
 			abort, stop, s.stopped, s.leaving = nil, nil, true, true
-			if s.undoing || s.before() {
+			if s.undoing || s.canUndo() {
 				return errStopped
 			}
 			s.within(leaveGrace)
 			s.tellAll(doAbort)
-			s.without()
+			s.loseAway()
 		}
 	}
 	return nil
 }
 
-// before reports whether the run can still be undone everywhere: an order takes a moment to
-// get to the agents.
-func (s *session) before() bool {
+// canUndo reports whether the run can still be undone on all hosts: an order must reach them
+// before the start.
+func (s *session) canUndo() bool {
 	return !s.undoing && (!s.started || s.elapsed() < -undoAhead)
 }
 
+// undoAhead is the time in which an order reaches every agent.
 const undoAhead = 500 * time.Millisecond
 
 var errTimeout = errors.New("it took too long")
 
-// tellAll gives an order to every host, and again to those that come back.
+// tellAll gives an order to every host. A host that comes back gets it again.
 func (s *session) tellAll(do string) {
 	for _, l := range s.links {
 		l.ordered[do] = true

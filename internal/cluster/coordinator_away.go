@@ -9,11 +9,11 @@ import (
 	"github.com/kt-bench/kt/internal/result/merge"
 )
 
-// This file has what a session does about hosts that are away: those that cannot be
-// reached, and those whose load goes on without an agent that knows of it.
+// This file is about hosts that are away: unreachable ones, and those whose processes go on
+// although their agent was started anew and does not know them (orphans).
 
-// here reports whether the agent can be told what its processes are to do.
-func (l *link) here() bool { return l.up && l.orphaned.IsZero() }
+// canOrder reports whether the agent can give orders to the processes of its host.
+func (l *link) canOrder() bool { return l.up && l.orphaned.IsZero() }
 
 // silence returns the time since the last news of the host's load.
 func (l *link) silence(now time.Time) time.Duration {
@@ -23,21 +23,21 @@ func (l *link) silence(now time.Time) time.Duration {
 	return now.Sub(l.heard)
 }
 
-// goesOn reports whether the agent confirmed within awayAfter that orphaned processes still run.
-func (l *link) goesOn(now time.Time) bool {
+// isAtWork reports whether the agent confirmed within awayAfter that orphans still run.
+func (l *link) isAtWork(now time.Time) bool {
 	return !l.orphaned.IsZero() && now.Sub(l.atWork) <= awayAfter
 }
 
-// away reports whether the host is silent for longer than awayAfter, or its load is orphaned.
-func (l *link) away(now time.Time) bool {
+// isAway reports whether the host is silent for longer than awayAfter, or its load is orphaned.
+func (l *link) isAway(now time.Time) bool {
 	return !l.orphaned.IsZero() || l.silence(now) > awayAfter
 }
 
-// hear notes that a host is there.
+// hear notes a sign of life of an agent.
 func (s *session) hear(l *link) {
 	l.heard = time.Now()
 	if !l.orphaned.IsZero() {
-		return // its agent is, and not its load
+		return // the agent is there, but the host counts as away while its load is orphaned
 	}
 	if l.silent && l.lost == "" {
 		s.c.Log(l.peer.Name + " is back")
@@ -45,12 +45,12 @@ func (s *session) hear(l *link) {
 	l.silent, l.until = false, time.Time{}
 }
 
-// renewed is what happened to a host whose agent does not know the run.
+// renewed is the reason why an agent does not know the run.
 const renewed = "its agent was started anew"
 
-// orphan takes a host whose agent was started anew, and whose processes go on: an agent does
-// not take them with it when it is killed. The new one cannot tell them anything, so they
-// are as those of a host that is away, until their files are at work no longer.
+// orphan marks a host whose agent was killed and started anew while its processes go on. The
+// new agent cannot give them orders. So the host counts as away until no process writes to
+// its run file any more.
 func (s *session) orphan(l *link) {
 	l.atWork = time.Now()
 	if !l.orphaned.IsZero() {
@@ -61,8 +61,8 @@ func (s *session) orphan(l *link) {
 	s.c.Log(l.peer.Name + ": " + l.trouble)
 }
 
-// ask asks a host whose load goes on by itself whether it does.
-func (s *session) ask(l *link, now time.Time) {
+// askOrphaned asks the agent of a host with orphans whether they still run.
+func (s *session) askOrphaned(l *link, now time.Time) {
 	if !l.up || l.ended || l.lost != "" || l.orphaned.IsZero() || now.Sub(l.asked) < pingEvery {
 		return
 	}
@@ -70,8 +70,8 @@ func (s *session) ask(l *link, now time.Time) {
 	l.tell(toAgent{Resume: &inRun{s.order.Epoch}})
 }
 
-// forgotten takes a host whose agent was started anew, and none of whose processes is left:
-// how they ended is in their files.
+// forgotten marks a host whose agent was started anew, and whose processes have all ended.
+// Their run files tell how.
 func (s *session) forgotten(l *link, why string) {
 	l.ended, l.trouble = true, ""
 	for i := range l.parts {
@@ -85,7 +85,7 @@ func (s *session) forgotten(l *link, why string) {
 		l.trouble = l.unwatched
 	}
 	switch {
-	case !l.orphaned.IsZero(): // nothing is known to be wrong with their files
+	case !l.orphaned.IsZero(): // their run files may well be complete
 		l.orphaned, l.until, l.silent, l.trouble, l.unsure = time.Time{}, time.Time{}, false, "", true
 		s.c.Log(l.peer.Name + ": its load is over")
 	case l.trouble != "":
@@ -93,9 +93,9 @@ func (s *session) forgotten(l *link, why string) {
 	}
 }
 
-// settle takes from its run file how a process ended of which no agent has told: one that
-// is whole is that of a process that is done, unless its load was ended too soon, and not by
-// the user.
+// settle reads from the run files how processes ended that no agent reported about. A process
+// is done if its run file is complete. A file that was stopped too soon counts as complete
+// only if the user had stopped the load.
 func (s *session) settle(l *link, files []gotFile) {
 	l.unsure = false
 	for _, g := range files {
@@ -113,11 +113,11 @@ func (s *session) settle(l *link, files []gotFile) {
 	}
 }
 
-// stateOf returns what became of the part that a run file in the folder is of.
+// stateOf returns the state of the part in a fetched run file.
 func (s *session) stateOf(name string) result.PartState {
 	f, err := s.copies.root.Open(name)
 	if err != nil {
-		return result.PartLost // whoever merges it says why
+		return result.PartLost // merging it reports why
 	}
 	defer func() { _ = f.Close() }() // it was only read from
 	info, err := f.Stat()
@@ -131,13 +131,13 @@ func (s *session) stateOf(name string) result.PartState {
 	return set.RunFiles()[0].State
 }
 
-// lose gives a host up.
+// lose gives a host up and reports it.
 func (s *session) lose(l *link, why string) {
 	l.lost, l.until = why, time.Time{}
 	s.c.Log(l.peer.Name + ": " + s.missing(l))
 }
 
-// missing is why a host was given up, and what to do about it.
+// missing returns the reason why a host was given up, and what to do about it.
 func (s *session) missing(l *link) string {
 	when := "is back"
 	if !l.orphaned.IsZero() {
@@ -146,44 +146,45 @@ func (s *session) missing(l *link) string {
 	return fmt.Sprintf("%s; the rest of what it measured is with its agent: kt collect --run %s when it %s", l.lost, s.order.Run, when)
 }
 
-// unheard is why a host is given up that is away.
-func (l *link) unheard(now time.Time) string {
+// awayReason returns the reason for giving up a host that is away.
+func (l *link) awayReason(now time.Time) string {
 	if !l.orphaned.IsZero() {
 		return renewed + ", and its load goes on by itself"
 	}
 	return fmt.Sprintf("it was not heard for %v", l.silence(now).Round(time.Second))
 }
 
-// without gives up the hosts that the stage waits for and that are away.
-func (s *session) without() {
+// loseAway gives up the hosts that the stage waits for and that are away.
+func (s *session) loseAway() {
 	now := time.Now()
 	for _, l := range s.links {
-		if s.awaits(l) && l.away(now) {
-			s.lose(l, l.unheard(now))
+		if s.awaits(l) && l.isAway(now) {
+			s.lose(l, l.awayReason(now))
 		}
 	}
 }
 
-// look does what is due by time.
-func (s *session) look() {
+// tick does everything that depends on the time: deadlines, hosts that fall silent or come
+// back, and the observer.
+func (s *session) tick() {
 	now := time.Now()
 	if !s.deadline.IsZero() && now.After(s.deadline) {
-		s.late()
+		s.loseLate()
 	}
 	over := true
 	for _, l := range s.links {
-		s.quiet(l, now)
+		s.reportSilence(l, now)
 		if l.up && now.Sub(l.heard) > hangAfter {
 			l.drop() // a new connection may get through
 		}
-		s.ask(l, now)
-		known := l.here() || l.ended || !s.stopped && l.goesOn(now) // who cannot be stopped may go on for hours
+		s.askOrphaned(l, now)
+		known := l.canOrder() || l.ended || !s.stopped && l.isAtWork(now) // orphans cannot be stopped, so a stopped run does not wait for them
 		if known && l.lost == "" && !l.settled() {
 			over = false
 		}
 	}
 	if lasts := s.links[0].offer.Lasts; !s.stopped && lasts > 0 && s.elapsed() < lasts {
-		over = false // who is away is making its load
+		over = false // hosts that are away are still making their load
 	}
 	switch {
 	case !s.started || !over:
@@ -201,14 +202,14 @@ func (s *session) look() {
 	s.show(false)
 }
 
-// waitFor gives a host time to come back when nobody else is at work.
+// waitFor waits up to comebackGrace for a host that is away, once no other host is at work.
 func (s *session) waitFor(l *link, now time.Time) {
-	if l.here() || l.ended || l.lost != "" || l.written {
+	if l.canOrder() || l.ended || l.lost != "" || l.written {
 		return
 	}
 	left := comebackGrace - min(l.silence(now), now.Sub(s.overAt))
 	if left < 0 {
-		s.lose(l, l.unheard(now))
+		s.lose(l, l.awayReason(now))
 		return
 	}
 	if l.until.IsZero() {
@@ -221,11 +222,11 @@ func (s *session) waitFor(l *link, now time.Time) {
 	}
 }
 
-// silentAfter is when the user is told that a host is away.
+// silentAfter is the silence after which the user hears that a host is away.
 const silentAfter = 5 * time.Second
 
-// quiet tells of a host that has fallen silent in the run.
-func (s *session) quiet(l *link, now time.Time) {
+// reportSilence reports, once, a host that has fallen silent during the run.
+func (s *session) reportSilence(l *link, now time.Time) {
 	if l.silent || s.stage < stageRunning || s.undoing || l.ended || l.lost != "" || now.Sub(l.heard) < silentAfter {
 		return
 	}

@@ -137,7 +137,7 @@ func TestAHostThatWasGivenUpIsNotAskedAnyMore(t *testing.T) {
 	for _, lost := range []string{"", "its load goes on by itself"} {
 		l := newLink(Peer{}, offer{})
 		l.up, l.orphaned, l.lost = true, time.Now(), lost
-		new(session).ask(l, time.Now())
+		new(session).askOrphaned(l, time.Now())
 		if asked := len(l.out) > 0; asked != (lost == "") {
 			t.Errorf("lost %q: it is asked: %v", lost, asked)
 		}
@@ -515,7 +515,7 @@ func TestAnAgentThatWantsAKeyIsThere(t *testing.T) {
 	for err, tail := range map[error]bool{
 		fmt.Errorf("vm1: %w", wire.ErrAuth): false, errors.New("vm1: connection refused"): true,
 	} {
-		if text := silence([]error{err}).Error(); strings.Contains(text, "start kt agent") != tail || strings.HasPrefix(text, "no agent answers") != tail {
+		if text := noAnswer([]error{err}).Error(); strings.Contains(text, "start kt agent") != tail || strings.HasPrefix(text, "no agent answers") != tail {
 			t.Errorf("%v: it is told as %q", err, text)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// collect brings the run files of a run home, and lets the agents end it.
+// collect fetches the run files and tells the agents to end the run.
 func (s *session) collect(ctx context.Context) (outcome, error) {
 	s.stage = stageCollecting
 	if !s.leaving {
@@ -21,7 +21,7 @@ func (s *session) collect(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	if !s.leaving {
-		s.deadline = time.Time{} // a fetch goes on as long as something comes
+		s.deadline = time.Time{} // a fetch goes on as long as bytes arrive
 	}
 	got, err := s.fetch(ctx)
 	if err != nil {
@@ -29,14 +29,14 @@ func (s *session) collect(ctx context.Context) (outcome, error) {
 	}
 	o, err := s.outcome(got)
 	if !s.finish() {
-		return o, err // each ends it by itself, when nobody asks for its files any longer
+		return o, err // each agent ends the run by itself, absentGrace after the coordinator is gone
 	}
 	ending, left := finishGrace+abortGrace, s.leaving
 	if left {
 		ending = leaveTimeout
 	}
 	endErr := s.until(ctx, ending, s.all(func(l *link) bool {
-		return s.leaving && !left || !l.up || l.lost != "" || l.ended // when leaving, everything is here
+		return s.leaving && !left || !l.up || l.lost != "" || l.ended // an abort only now costs no file
 	}))
 	switch {
 	case errors.Is(endErr, errTimeout):
@@ -47,7 +47,7 @@ func (s *session) collect(ctx context.Context) (outcome, error) {
 	return o, err
 }
 
-// fetch fetches from all hosts that are there, while the screen goes on.
+// fetch fetches the run files of all hosts that are not lost, and handles events meanwhile.
 func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 	var peers []Peer
 	for _, l := range s.links {
@@ -82,13 +82,13 @@ func (s *session) fetch(ctx context.Context) (map[string]fetched, error) {
 	return got, nil
 }
 
-// expects reports whether a run file is of a host itself, and of a process that it was asked
-// for. Agents that share a folder list each other's files too.
+// expects reports whether a run file is one that the host was asked to write. Agents that share
+// a folder list each other's files too.
 func (s *session) expects(p *Peer, e fileEntry) bool {
 	return e.Host == p.Name && (e.Process == 0 || e.Process <= s.order.Processes)
 }
 
-// outcome tells what is there and what is not.
+// outcome returns the outcome of the run, from the files that were fetched.
 func (s *session) outcome(got map[string]fetched) (outcome, error) {
 	o := outcome{Ended: make(map[string][]Ended)}
 	var errs []error
@@ -112,7 +112,7 @@ func (s *session) outcome(got map[string]fetched) (outcome, error) {
 	return o, errors.Join(append(errs, err)...)
 }
 
-// lostOf returns a sentence for everything of a host that is not there.
+// lostOf returns a sentence for each process or file of a host that is missing.
 func (s *session) lostOf(l *link, f fetched) []string {
 	if l.lost != "" {
 		return []string{s.missing(l)}
@@ -130,7 +130,7 @@ func (s *session) lostOf(l *link, f fetched) []string {
 	}
 	for i := range l.parts {
 		switch p := &l.parts[i]; {
-		case p.unheard: // all of the host for one reason
+		case p.unheard: // one sentence for all processes of the host
 			if !slices.Contains(lost, p.text) {
 				lost = append(lost, p.text)
 			}
@@ -143,13 +143,13 @@ func (s *session) lostOf(l *link, f fetched) []string {
 	return lost
 }
 
-// problem says why run files did not come.
+// problem returns the reason why run files are missing.
 func (s *session) problem(err error) string {
 	var here *fs.PathError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fmt.Sprintf("not all of its run files came within %v; they are with its agent: kt collect --run %s", leaveGrace, s.order.Run)
-	case errors.As(err, &here): // of this machine: an agent's come as text
+	case errors.As(err, &here): // of this machine, because errors of an agent arrive as text
 		return fmt.Sprintf("%v; files go to %s", err, s.opts.Dir)
 	}
 	return err.Error()

@@ -11,13 +11,13 @@ import (
 // Times of a session that ends before its load does.
 const (
 	undoTimeout = stopGrace + 2*abortGrace
-	// The user is told what kt waits for when it takes so long.
+	// If undoing takes longer, the user hears about it.
 	sayAfter = time.Second
-	// An order takes that long to get anywhere that can be reached.
+	// An order reaches every reachable agent within this time.
 	leaveTimeout = 2 * time.Second
 )
 
-// within gives the hosts that the session waits for at most so long.
+// within sets the deadline for the hosts that the stage waits for, unless it is sooner already.
 func (s *session) within(d time.Duration) {
 	if at := time.Now().Add(d); s.deadline.IsZero() || at.Before(s.deadline) {
 		s.deadline = at
@@ -38,13 +38,13 @@ func (s *session) awaits(l *link) bool {
 
 func (s *session) unawaited(l *link) bool { return !s.awaits(l) }
 
-// late gives up the hosts that the stage still waits for after its deadline.
-func (s *session) late() {
+// loseLate gives up the hosts that the stage still waits for after its deadline.
+func (s *session) loseLate() {
 	for _, l := range s.links {
 		switch now := time.Now(); {
 		case !s.awaits(l):
-		case l.away(now):
-			s.lose(l, l.unheard(now))
+		case l.isAway(now):
+			s.lose(l, l.awayReason(now))
 		case s.leaving:
 			s.lose(l, fmt.Sprintf("it did not leave within %v", leaveGrace))
 		case s.stage == stageCollecting:
@@ -58,22 +58,23 @@ func (s *session) late() {
 	}
 }
 
-// undo undoes what was prepared: on every agent that can be told. The others do so by
-// themselves, unless they have got the start: so they are waited for.
+// undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself,
+// so undo does not wait for unreachable agents. After the start was sent it does, because such
+// an agent might make the load.
 func (s *session) undo() {
 	if s.hangUp == nil {
 		return // nobody was asked
 	}
-	s.undoing, s.stopped, s.started = true, true, true // from here on nothing is an error
+	s.undoing, s.stopped, s.started = true, true, true // so that until returns no problem of a host
 	s.tellAll(doCancel)
-	undone := s.all(func(l *link) bool { // agents that take longer go on alone
+	undone := s.all(func(l *link) bool { // slower agents finish by themselves
 		return !l.up && s.agreed.IsZero() || l.state < linkAccepted || l.ended
 	})
 	if !s.leaving {
 		err := s.until(context.Background(), sayAfter, undone)
 		if errors.Is(err, errTimeout) {
 			s.c.Log("undoing what was prepared on the hosts")
-			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // s.leaving tells when it was cut short
+			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // an abort sets s.leaving
 		}
 	}
 	if s.leaving {
@@ -81,12 +82,12 @@ func (s *session) undo() {
 	}
 }
 
-// finish lets the agents end the run, and reports whether it did: not if one of them would
-// delete a topic that a host may still write to. Then each ends it by itself, and the topic
-// stays.
+// finish tells the agents to end the run, and reports whether it did. It does not if the plan
+// deletes the topic and a host may still write to it. Then each agent ends the run by itself,
+// and the topic stays.
 func (s *session) finish() bool {
 	if s.finishing {
-		return true // it was said
+		return true
 	}
 	s.finishing = true
 	t := &s.order.Plan.Topic
@@ -105,25 +106,26 @@ func (s *session) finish() bool {
 	return true
 }
 
-// leave tells all agents to end the run by themselves, and returns those that may not
-// have heard of it.
+// leave tells all agents to end the run at once, and returns the names of hosts that may not
+// have got the order.
 func (s *session) leave() (deaf []string) {
 	s.stopped, s.leaving, s.started = true, true, true
 	s.tellAll(doAbort)
 	s.tellAll(doDrained)
 	s.finish()
-	_ = s.until(context.Background(), leaveTimeout, s.all(func(l *link) bool { // who takes longer has heard it
-		return !l.here() || l.state < linkAccepted || l.ended
+	_ = s.until(context.Background(), leaveTimeout, s.all(func(l *link) bool { // agents that take longer have the order
+		return !l.canOrder() || l.state < linkAccepted || l.ended
 	}))
 	for _, l := range s.links {
-		if !l.ended && len(l.parts) > 0 && !l.settled() && (!l.up || l.away(time.Now())) {
+		if !l.ended && len(l.parts) > 0 && !l.settled() && (!l.up || l.isAway(time.Now())) {
 			deaf = append(deaf, l.peer.Name)
 		}
 	}
 	return deaf
 }
 
-// aborted tells what became of a run that was left, but for hosts that could not be told.
+// aborted returns the error of a run that leave has ended. deaf are the hosts that leave
+// returned.
 func (s *session) aborted(deaf []string) error {
 	but := ""
 	if len(deaf) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// take takes in one event. Before the start every trouble is an error.
+// take handles one event. Before the start it returns any problem of a host as an error.
 func (s *session) take(e event) error {
 	l := e.link
 	switch {
@@ -32,7 +32,7 @@ func (s *session) take(e event) error {
 	switch {
 	case e.clock != nil:
 		s.compare(l, *e.clock)
-		if step := l.moved(*e.clock); s.stage >= stageStarting && s.before() && step.Abs() > clockStep {
+		if step := l.moved(*e.clock); s.stage >= stageStarting && s.canUndo() && step.Abs() > clockStep {
 			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", l.peer.Name, step.Round(time.Millisecond))
 		}
 	case m.Accepted != nil:
@@ -65,7 +65,7 @@ func (s *session) take(e event) error {
 func (s *session) refused(l *link, r *refused) error {
 	switch {
 	case l.state < linkAccepted:
-		l.trouble = "refuses: " + r.Text // and the others are heard too
+		l.trouble = "refuses: " + r.Text // prepare reports the refusals of all hosts together
 		l.up = false                     // it does not take part
 		return nil
 	case !s.started:
@@ -79,7 +79,7 @@ func (s *session) refused(l *link, r *refused) error {
 	return nil
 }
 
-// part takes in how a process is.
+// part takes over the state of a process.
 func (s *session) part(l *link, p *partStatus) error {
 	if p.Epoch != s.order.Epoch || p.Process > len(l.parts) {
 		return nil // of another run: stale
@@ -111,7 +111,7 @@ func (s *session) takeSecond(l *link, m *partSecond) {
 	}
 	p := &l.parts[m.Process-1]
 	p.stage, p.buffered, p.inFlight = m.Second.Stage, m.Second.Buffered, m.Second.InFlight
-	sample := m.Second.Sample // and none of the histograms
+	sample := m.Second.Sample // a copy, so that the message with its histograms can be freed
 	p.sample = &sample
 	if err := s.copies.add(l, m.Process, &m.Second); err != nil {
 		s.c.Log(fmt.Sprintf("%s, process %d: no copy is kept in %s: %v", l.peer.Name, m.Process, s.opts.Dir, err))
@@ -121,10 +121,12 @@ func (s *session) takeSecond(l *link, m *partSecond) {
 	}
 }
 
-// clockWindow is how long the best comparison of clocks stands, before a newer one takes
-// its place: clocks drift by up to 50 µs a second.
+// clockWindow is the age at which a comparison of clocks is replaced by a newer one: clocks
+// drift by up to 50 µs a second.
 const clockWindow = 10 * time.Second
 
+// compare takes over a comparison of clocks. The estimate of a link is the one with the shortest
+// round trip of the last whole window.
 func (s *session) compare(l *link, c clock) {
 	if !l.recent.taken.IsZero() && c.taken.Sub(l.recent.taken) > clockWindow {
 		l.clock, l.recent = l.recent, clock{}
@@ -135,13 +137,15 @@ func (s *session) compare(l *link, c clock) {
 	}
 }
 
-// clockStep is more than any clock drifts between the comparison and the start.
+// clockStep is the change from which on a clock was set between the comparison and the start:
+// no clock drifts that much in a few seconds.
 const clockStep = 20 * time.Millisecond
 
-// drift returns by how much a clock has certainly moved since the start.
+// drift returns the change of a clock's offset since the start; 0 if the bounds explain it.
 func (l *link) drift() time.Duration { return l.moved(l.clock) }
 
-// moved returns by how much a clock differs for certain from what the start was agreed by.
+// moved returns the difference of a clock's offset to the one that the start was agreed by; 0 if
+// the bounds explain it.
 func (l *link) moved(now clock) time.Duration {
 	if l.agreed.taken.IsZero() {
 		return 0
@@ -153,12 +157,12 @@ func (l *link) moved(now clock) time.Duration {
 	return moved
 }
 
-// hostState returns what a host does, in one word.
+// hostState returns the state of a host in one word, for the screen.
 func (s *session) hostState(l *link) string {
 	switch {
 	case l.lost != "":
 		return "lost"
-	case s.stage < stageFinished && l.away(time.Now()) && !l.ended:
+	case s.stage < stageFinished && l.isAway(time.Now()) && !l.ended:
 		return "away"
 	case l.state < linkAccepted:
 		return "lobby"

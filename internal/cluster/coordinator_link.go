@@ -12,48 +12,48 @@ import (
 
 // Times of a link to an agent.
 const (
-	awayAfter  = 3 * time.Second  // an agent that was not heard for so long is away: it says something every second
-	hangAfter  = 10 * time.Second // then its connection is given up for a new one
-	redialMost = 2 * time.Second  // between two attempts
+	awayAfter  = 3 * time.Second  // without a message, though an agent sends one every second
+	hangAfter  = 10 * time.Second // without a message, after which the link dials again
+	redialMost = 2 * time.Second  // the longest wait between two attempts
 	pingEvery  = time.Second
 	// An attempt that began while the network was cut must not outlast the cut by much.
 	redialTimeout = 3 * time.Second
 )
 
-// link is a coordinator's connection to one agent, over as many streams as it takes.
+// link is a coordinator's connection to one agent. It dials again when its stream breaks.
 type link struct {
 	peer  Peer
 	offer offer
-	out   chan toAgent // to the stream that there is
+	out   chan toAgent // to the current stream
 
 	pinger pinger
 	mu     sync.Mutex // guards stream
-	stream stream     // nil: there is none
+	stream stream     // may be nil
 
 	// What follows belongs to the session.
 	state   linkState
-	parts   []part // by their numbers - 1
-	ordered map[string]bool
-	up      bool
-	heard   time.Time
-	written bool
-	ended   bool
-	clock   clock // the newest estimate
-	recent  clock // the best of the last seconds
-	agreed  clock // the one that the start was agreed by
+	parts   []part          // by their numbers - 1
+	ordered map[string]bool // orders so far, which a host that comes back gets again
+	up      bool            // there is a stream
+	heard   time.Time       // when the last message arrived
+	written bool            // the host has written its run files
+	ended   bool            // the agent has ended the run
+	clock   clock           // the best estimate of the last whole window
+	recent  clock           // the best estimate of the current window
+	agreed  clock           // the estimate that the start was agreed by
 	vitals  *host.Vitals
-	silent  bool      // the user was told that it is away
-	until   time.Time // when it is given up, by the client's clock, as the user was told; zero: it is not waited for
-	trouble string    // what is to be said of it
-	lost    string    // why it is given up; "": it is not
+	silent  bool      // the user has heard that it is away
+	until   time.Time // when it will be given up, by the client's clock; zero: no deadline yet
+	trouble string    // the newest problem of the host, or ""
+	lost    string    // the reason why it was given up; "": it was not
 
-	unwatched string // what is wrong with the file of what was watched
+	unwatched string // a problem of the file with the host's vitals, or ""
 
-	// Of processes that run on although their agent does not know of them.
-	orphaned time.Time // since when; zero: there are none
-	asked    time.Time // when the agent was asked last whether they do
-	atWork   time.Time // when it said last that they do
-	unsure   bool      // they have ended, and their files will say how
+	// Orphans: processes that go on although their agent was started anew.
+	orphaned time.Time // when they were noticed; zero: there are none
+	asked    time.Time // when the agent was last asked whether they go on
+	atWork   time.Time // when the agent last confirmed it
+	unsure   bool      // they have ended, and their run files will tell how
 }
 
 // linkState is the progress of an agent towards the start.
@@ -66,7 +66,7 @@ const (
 	linkStarting // it has confirmed the start
 )
 
-// part is one process, as its coordinator knows it.
+// part is a coordinator's state of one process.
 type part struct {
 	state  partState
 	header *result.Header
@@ -74,10 +74,10 @@ type part struct {
 	done   *Ended
 	text   string
 
-	unheard bool // it ended, and nobody told how
-	stopped bool // then, when the user had stopped the load
+	unheard bool // it has ended, and no agent reported how
+	stopped bool // if unheard: the user had stopped the load before
 
-	// As it said last.
+	// From the last second that it reported.
 	stage    int32 // a result.Stage
 	sample   *host.Sample
 	buffered int64
@@ -94,12 +94,12 @@ func newLink(p Peer, o offer) *link {
 	return l
 }
 
-// linkQueue is how many messages may wait to be sent to an agent: there are a handful in
-// a whole run. A queue that is full is that of a stream that hangs.
+// linkQueue bounds the unsent messages to an agent. A whole run has a handful, so a full queue
+// means that the stream hangs.
 const linkQueue = 64
 
-// tell sends a message, if there is a stream. What must arrive is told again when the
-// agent comes back.
+// tell queues a message. It is lost if the stream breaks, and orders are then sent again on the
+// next stream.
 func (l *link) tell(m toAgent) {
 	select {
 	case l.out <- m:
@@ -108,15 +108,16 @@ func (l *link) tell(m toAgent) {
 	}
 }
 
-// drop closes the stream; run dials a new one.
+// drop closes the stream, and run dials a new one.
 func (l *link) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stream != nil {
-		_ = l.stream.Close() // its reader finds out
+		_ = l.stream.Close() // converse gets an error
 	}
 }
 
+// current returns the stream, or an error when there is none.
 func (l *link) current() (stream, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,8 +133,8 @@ func (l *link) set(s stream) {
 	l.mu.Unlock()
 }
 
-// machine returns a key of the machine that the host runs on: its boot id from the header of
-// a process, or else the host's name.
+// machine identifies the machine of the host, because several agents may run on one machine. It
+// is the boot id, or the host's name before a process has reported its header.
 func (l *link) machine() string {
 	for i := range l.parts {
 		if h := l.parts[i].header; h != nil && h.Environment.Host.BootID != "" {
@@ -143,7 +144,7 @@ func (l *link) machine() string {
 	return l.peer.Name
 }
 
-// settled reports whether all processes of the host have nothing more to say.
+// settled reports whether all processes of the host have ended their load.
 func (l *link) settled() bool {
 	for i := range l.parts {
 		if !l.parts[i].settled() {
@@ -153,18 +154,18 @@ func (l *link) settled() bool {
 	return true
 }
 
-// event is what happened on a link. Exactly one of up, message and down is set; of no link
-// it only wakes the session.
+// event is a change of a link: exactly one of up, message and down is set. An event without a
+// link only wakes the session.
 type event struct {
 	link    *link
-	up      bool // a stream is there again
+	up      bool // there is a stream again
 	message *fromAgent
-	clock   *clock // of a pong, when it was the answer to the last ping
-	down    error
+	clock   *clock // of a pong that answers the last ping
+	down    error  // the reason why the stream ended
 }
 
-// run keeps a connection to the agent until ctx ends. The first stream is given; after it
-// every one begins with a resume.
+// run keeps a connection to the agent until ctx ends. After the first stream, each one begins
+// with a resume message.
 func (l *link) run(ctx context.Context, c *Client, first stream, events chan<- event) {
 	l.pinger.now = c.Now
 	s := first
@@ -184,7 +185,7 @@ func (l *link) run(ctx context.Context, c *Client, first stream, events chan<- e
 		l.set(s)
 		err := l.converse(ctx, s, tell)
 		l.set(nil)
-		_ = s.Close() // whatever ended it
+		_ = s.Close() // it may be closed already
 		s = nil
 		l.forget()
 		tell(event{link: l, down: err})
@@ -202,7 +203,7 @@ func (l *link) forget() {
 	}
 }
 
-// redial tries until there is a stream again; nil: ctx has ended.
+// redial tries until there is a stream again. It returns nil when ctx has ended.
 func (l *link) redial(ctx context.Context, c *Client) stream {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, redialMost) {
 		select {
@@ -220,12 +221,12 @@ func (l *link) redial(ctx context.Context, c *Client) stream {
 			return s
 		}
 		if s != nil {
-			_ = s.Close() // it is of no use
+			_ = s.Close() // it has not taken the resume message
 		}
 	}
 }
 
-// converse sends what is queued, pings, and passes on what the agent says, until the
+// converse sends the queued messages and pings, and passes on the agent's messages, until the
 // stream breaks.
 func (l *link) converse(ctx context.Context, s stream, tell func(event)) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -253,7 +254,7 @@ func (l *link) converse(ctx context.Context, s stream, tell func(event)) error {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				_, _ = l.pinger.ping(ctx, s) // its reader hears whether it was answered
+				_, _ = l.pinger.ping(ctx, s) // the loop below passes the answer on
 			}
 		}
 	})

@@ -16,21 +16,22 @@ import (
 // Times of a session.
 const (
 	offerTimeout = 15 * time.Second
-	// Clients give up brokers that do not answer by themselves, after a minute or so.
+	// Clients give up silent brokers by themselves, after about a minute.
 	openTimeout = 3 * time.Minute
-	// The start is so far ahead that every agent and process has it in time.
+	// The start is at least startAhead and startTrips round trips of the slowest agent ahead,
+	// so that every process knows it in time.
 	startAhead = 2 * time.Second
-	startTrips = 10 // and so many round trips, of the slowest agent
-	// Hosts that went away are waited for so long after the end of the load.
+	startTrips = 10
+	// The wait for hosts that are away, after the load of all others has ended.
 	comebackGrace = 30 * time.Second
-	// A process has its delivery timeout to drain, two minutes, and some.
+	// Draining may take the delivery timeout of two minutes; the rest is slack.
 	drainGrace = 3 * time.Minute
-	// Agents kill what does not leave when it is told to after abortGrace; its files come
-	// within the rest.
+	// Agents kill processes abortGrace after the order to leave. The rest is for their files.
 	leaveGrace = abortGrace + 3*time.Second
 )
 
-// prepare brings all hosts to the agreed start. Any trouble is an error.
+// prepare brings all hosts to the agreed start. Any problem of a host is an error. The first
+// process makes the topic, so it opens its clients before the others do.
 func (s *session) prepare(ctx context.Context) error {
 	if err := s.connect(ctx); err != nil {
 		return err
@@ -40,7 +41,7 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 	answered := s.all(func(l *link) bool { return l.state >= linkAccepted || l.trouble != "" })
 	if err := s.until(ctx, offerTimeout, answered); err != nil {
-		return s.because(err, "answer the offer", func(l *link) bool { return l.state < linkAccepted })
+		return s.nameSlow(err, "answer the offer", func(l *link) bool { return l.state < linkAccepted })
 	}
 	if err := s.refusals(); err != nil {
 		return err
@@ -49,14 +50,14 @@ func (s *session) prepare(ctx context.Context) error {
 	first := s.links[0]
 	first.tell(toAgent{Open: &open{Epoch: s.order.Epoch, Processes: []int{1}}})
 	if err := s.until(ctx, openTimeout, func() bool { return first.parts[0].state == partReady }); err != nil {
-		return s.because(err, "get ready", func(l *link) bool { return l == first })
+		return s.nameSlow(err, "get ready", func(l *link) bool { return l == first })
 	}
 	for _, l := range s.links {
 		l.state = linkOpening
 		l.tell(toAgent{Open: &open{Epoch: s.order.Epoch}})
 	}
-	if err := s.until(ctx, openTimeout, s.all((*link).ready)); err != nil {
-		return s.because(err, "get ready", func(l *link) bool { return !l.ready() })
+	if err := s.until(ctx, openTimeout, s.all((*link).isReady)); err != nil {
+		return s.nameSlow(err, "get ready", func(l *link) bool { return !l.isReady() })
 	}
 	s.warnReaders()
 	s.stage = stageSyncing
@@ -65,16 +66,16 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 	s.stage = stageStarting
 	ahead := s.giveStart()
-	// Who has not confirmed by then may not begin with the others.
+	// The last quarter is for undoing the run in time if an agent does not confirm.
 	if err := s.until(ctx, ahead*3/4, s.all(func(l *link) bool { return l.state == linkStarting })); err != nil {
-		return s.because(err, "confirm the start", func(l *link) bool { return l.state != linkStarting })
+		return s.nameSlow(err, "confirm the start", func(l *link) bool { return l.state != linkStarting })
 	}
 	s.started = true
 	return nil
 }
 
-// warnReaders tells of consumers that will read nothing: a partition is read by one
-// consumer of a group, or of those that share the partitions without one.
+// warnReaders warns of consumers that will read nothing. Each partition is read by one consumer
+// of a group, or by one of all consumers if there is no group.
 func (s *session) warnReaders() {
 	p := &s.order.Plan
 	h := s.links[0].parts[0].header
@@ -91,7 +92,8 @@ func (s *session) warnReaders() {
 	}
 }
 
-func (l *link) ready() bool {
+// isReady reports whether all processes of the host are ready.
+func (l *link) isReady() bool {
 	for i := range l.parts {
 		if l.parts[i].state != partReady {
 			return false
@@ -100,13 +102,13 @@ func (l *link) ready() bool {
 	return true
 }
 
-// all tells of every link whether it is so.
+// all returns a condition for until: that is holds for every link.
 func (s *session) all(is func(*link) bool) func() bool {
 	return func() bool { return !slices.ContainsFunc(s.links, func(l *link) bool { return !is(l) }) }
 }
 
-// because names the hosts that let a stage take too long.
-func (s *session) because(err error, what string, slow func(*link) bool) error {
+// nameSlow turns a timeout into an error that names the slow hosts.
+func (s *session) nameSlow(err error, what string, slow func(*link) bool) error {
 	if !errors.Is(err, errTimeout) {
 		return err
 	}
@@ -119,7 +121,7 @@ func (s *session) because(err error, what string, slow func(*link) bool) error {
 	return fmt.Errorf("%s did not %s in time", strings.Join(names, ", "), what)
 }
 
-// refusals are those of all hosts, so that they can be seen to all at once.
+// refusals returns the refusals of all hosts in one error, so that a user can fix all at once.
 func (s *session) refusals() error {
 	var errs []error
 	for _, l := range s.links {
@@ -133,7 +135,7 @@ func (s *session) refusals() error {
 	return &refusedError{errors.Join(errs...)}
 }
 
-// connect opens a stream to every agent, and begins to listen.
+// connect opens a stream to every agent and starts the links.
 func (s *session) connect(ctx context.Context) error {
 	streams, errs := make([]stream, len(s.links)), make([]error, len(s.links))
 	err := s.await(ctx, 2*peerTimeout, func(ctx context.Context, i int, l *link) {
@@ -152,12 +154,12 @@ func (s *session) connect(ctx context.Context) error {
 	if err != nil {
 		for _, st := range streams {
 			if st != nil {
-				_ = st.Close() // nothing was said on it
+				_ = st.Close() // nothing was sent
 			}
 		}
 		return err
 	}
-	// They outlive ctx: what is cancelled has to be told so.
+	// The links outlive ctx, because after it ends the agents are told to end the run.
 	keeping, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	s.hangUp = hangUp
 	for i, l := range s.links {
@@ -167,7 +169,8 @@ func (s *session) connect(ctx context.Context) error {
 	return nil
 }
 
-// sync compares the clocks of all agents with this one. Nothing else is said meanwhile.
+// sync compares the clocks of all agents with this one. No other messages are sent meanwhile:
+// they would delay the pings.
 func (s *session) sync(ctx context.Context) error {
 	clocks, errs := make([]clock, len(s.links)), make([]error, len(s.links))
 	err := s.await(ctx, pings*pingTimeout, func(ctx context.Context, i int, l *link) {
@@ -188,7 +191,8 @@ func (s *session) sync(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// giveStart agrees on the start, and returns how far ahead it is.
+// giveStart sets the start, sends it to every agent by that agent's clock, and returns the time
+// until then.
 func (s *session) giveStart() time.Duration {
 	ahead := startAhead
 	for _, l := range s.links {
@@ -214,8 +218,8 @@ func (s *session) run(ctx context.Context) error {
 	return s.until(ctx, maxRunTime, s.all(s.unawaited))
 }
 
-// await does something for every link, each on a goroutine of its own, while the session
-// takes in what happens. All have ended when it returns.
+// await calls do for every link, each on a goroutine of its own, and handles events meanwhile.
+// All calls have ended when it returns.
 func (s *session) await(ctx context.Context, timeout time.Duration, do func(ctx context.Context, i int, l *link)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -227,7 +231,7 @@ func (s *session) await(ctx context.Context, timeout time.Duration, do func(ctx 
 		doing.Wait()
 		close(done)
 		select {
-		case s.events <- event{}: // rather than at its next look at the time
+		case s.events <- event{}: // wakes until, which would notice at its next tick only
 		case <-ctx.Done():
 		}
 	}()

@@ -13,13 +13,13 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// view lines up the seconds of all processes, for observers of a run that goes on. The
-// result is made of the run files, and not of the view.
+// view merges the seconds of all processes for observers while the run goes on. The result
+// comes from the run files and not from the view.
 type view struct {
 	header  result.Header
-	shown   int                              // the newest second that was shown
-	last    map[partName]int                 // the newest second of each process
-	seconds map[int]map[string]*stats.Phases // that were not shown, by number and host
+	shown   int                              // number of the newest second that observers got
+	last    map[partName]int                 // number of the newest second of each process
+	seconds map[int]map[string]*stats.Phases // seconds that observers have not got, by number and host
 	whole   *result.Fold
 	hosts   map[string]*result.Fold
 }
@@ -36,18 +36,18 @@ func newView(h result.Header) *view {
 	}
 }
 
-// secondOf returns the number of the second that ends with a window, or holds its end.
+// secondOf returns the number of the second that contains the end of a window. An end at a whole
+// second belongs to the second before it.
 func secondOf(end time.Duration) int { return int((end + time.Second - 1) / time.Second) }
 
-// add takes a window in. A late one, of a host that was away, counts in the next second that
-// is shown: nothing is shown twice. Windows on their way when a stream breaks are only in
-// the run files.
+// add adds a window of a process. A window of a second that observers have already got counts
+// in the next second. Windows that were lost with a broken stream are in the run files only.
 func (v *view) add(host string, process int, w stats.Window, elapsed time.Duration) {
 	name := partName{host, process}
-	second := min(secondOf(w.End), int(elapsed/time.Second)+1) // no window ends after now, whatever its process says
+	second := min(secondOf(w.End), int(elapsed/time.Second)+1) // not in the future, whatever the process sends
 	v.last[name] = max(v.last[name], second)
 	if second <= v.shown {
-		w.Oldest = 0 // an age of then
+		w.Oldest = 0 // the age is outdated
 		second = v.shown + 1
 	}
 	if from := time.Duration(v.shown) * time.Second; w.Start < from {
@@ -62,8 +62,8 @@ func (v *view) add(host string, process int, w stats.Window, elapsed time.Durati
 	v.seconds[second][host][stats.PhaseOf(w.Warmup)].Add(&w)
 }
 
-// take returns the windows of one second, warm-up first. Each host's fold gets those of its
-// processes.
+// take removes and returns the windows of one second, warm-up first, and adds them to the folds
+// of their hosts.
 func (v *view) take(second int) []stats.Window {
 	var sum stats.Phases
 	for _, name := range slices.Sorted(maps.Keys(v.seconds[second])) {
@@ -87,8 +87,8 @@ func (v *view) take(second int) []stats.Window {
 	return windows
 }
 
-// next returns the windows of the next second, once it is complete: every process that
-// should has reported it, or it was waited for long enough.
+// next returns the windows of the next second if it is complete: all running processes have
+// reported it, or its patience is over.
 func (v *view) next(reported func(v *view, second int) bool, elapsed time.Duration) ([]stats.Window, bool) {
 	second := v.shown + 1
 	over := time.Duration(second) * time.Second
@@ -99,10 +99,10 @@ func (v *view) next(reported func(v *view, second int) bool, elapsed time.Durati
 	return v.take(second), true
 }
 
-// patience is how long a second waits for processes that have not reported it.
+// patience is the longest wait of a second for processes that have not reported it.
 const patience = 1500 * time.Millisecond
 
-// rest returns everything that was not shown, at the end.
+// rest returns all windows that observers have not got, at the end of the run.
 func (v *view) rest() []stats.Window {
 	var all []stats.Window
 	for _, second := range slices.Sorted(maps.Keys(v.seconds)) {
@@ -111,7 +111,7 @@ func (v *view) rest() []stats.Window {
 	return all
 }
 
-// observe adds a second to the fold of the whole.
+// observe adds a second to the fold of the whole run and returns it for observers.
 func (v *view) observe(windows []stats.Window, sample host.Sample, live result.Live) run.Second {
 	for _, w := range windows {
 		v.whole.AddWindow(w)
@@ -124,7 +124,7 @@ func (v *view) observe(windows []stats.Window, sample host.Sample, live result.L
 	return s
 }
 
-// snapshot returns the load of one host, nil before its first second.
+// snapshot returns the snapshot of one host, or nil before its first second.
 func (v *view) snapshot(host string) *result.Snapshot {
 	fold := v.hosts[host]
 	if fold == nil {
@@ -134,8 +134,8 @@ func (v *view) snapshot(host string) *result.Snapshot {
 	return &s
 }
 
-// show tells the observer of every second that is complete, and about once a second of the
-// hosts while there is none.
+// show passes every complete second on to the observer. While there is none, the observer gets
+// the state of the hosts once a second.
 func (s *session) show(final bool) {
 	if s.opts.Observe == nil {
 		return
@@ -171,19 +171,18 @@ func (s *session) show(final bool) {
 	}
 }
 
-// stages are those of a session as a snapshot has them.
+// stages maps the stages of a session to those of a snapshot.
 var stages = map[stage]result.Stage{
 	stageLobby: result.Gathering, stagePreparing: result.Preparing, stageSyncing: result.Preparing, stageStarting: result.Preparing,
 	stageRunning: result.Running, stageCollecting: result.Draining, stageFinished: result.Finished,
 }
 
-// send passes a second on.
 func (s *session) send(t run.Second) {
 	s.sent = time.Now()
 	s.opts.Observe(t)
 }
 
-// second returns the state as it is now, after the windows of one more second.
+// second returns the state of the run after adding the windows of one more second.
 func (s *session) second(windows []stats.Window) run.Second {
 	live, at := result.Live{Stage: stages[s.stage]}, s.elapsed()
 	var usages []merge.Usage
@@ -210,8 +209,8 @@ func (s *session) second(windows []stats.Window) run.Second {
 	return t
 }
 
-// sample returns the newest sample of a process. The vitals of its host are newer than what
-// it sees of that host itself.
+// sample returns the newest sample of a process, with the CPU use of its host from the host's
+// vitals, which are newer.
 func (l *link) sample(p *part) host.Sample {
 	s := *p.sample
 	if l.vitals != nil {

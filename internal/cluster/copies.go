@@ -11,9 +11,9 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// copies are what a coordinator writes of each process while it runs: what is left of
-// one whose host does not come back. A copy reads as a run file that was cut off, and has
-// the id of the whole one, which takes its place wherever both are.
+// copies are run files that the coordinator writes from the seconds of each process while it
+// runs. If a host does not come back, its copies are in the result. A copy looks like an
+// incomplete run file and has the id of the original, which replaces it on merging.
 type copies struct {
 	dir   string
 	root  *os.Root
@@ -27,8 +27,8 @@ type partCopy struct {
 	file *result.RunFile
 }
 
-// capped is a file that grows no faster than a run file does, and no further than there is
-// room. A host decides what is written to it.
+// capped is a file that another host fills. It grows no faster than a run file and no further
+// than the quota.
 type capped struct {
 	*os.File
 	since   time.Time
@@ -56,7 +56,7 @@ func newCopies(dir string, q *quota) (*copies, error) {
 	return &copies{dir: dir, root: root, quota: q, open: make(map[partName]*partCopy)}, nil
 }
 
-// begin starts the copy of a process whose header and start are known.
+// begin starts the copy of a process that has reported its header and start.
 func (c *copies) begin(l *link, process int, p *part) error {
 	name := partName{l.peer.Name, process}
 	if p.header == nil || c.open[name] != nil {
@@ -78,7 +78,7 @@ func (c *copies) begin(l *link, process int, p *part) error {
 	return nil
 }
 
-// add writes what a process told of a second. The first error ends the copy.
+// add writes a second of a process. The first error ends and removes the copy.
 func (c *copies) add(l *link, process int, s *Second) error {
 	name := partName{l.peer.Name, process}
 	k := c.open[name]
@@ -96,7 +96,7 @@ func (c *copies) add(l *link, process int, s *Second) error {
 	return nil
 }
 
-// remove drops the copy of a process whose whole file is there.
+// remove removes the copy of a process whose run file was fetched.
 func (c *copies) remove(host string, process int) error {
 	name := partName{host, process}
 	k := c.open[name]
@@ -112,7 +112,7 @@ func (c *copies) discard(k *partCopy) error {
 	return errors.Join(k.disk.Close(), c.root.Remove(k.name))
 }
 
-// keep closes the copies that are left, and returns their paths.
+// keep closes the remaining copies and returns their paths.
 func (c *copies) keep() ([]string, error) {
 	var files []string
 	var errs []error
@@ -125,8 +125,8 @@ func (c *copies) keep() ([]string, error) {
 	return files, errors.Join(errs...)
 }
 
-// close leaves the copies that are open as they are: the session ended in trouble.
+// close closes everything. Copies are still open only after a failed run, and stay on disk.
 func (c *copies) close() {
-	_, _ = c.keep()    // what was written is what there is
-	_ = c.root.Close() // a folder
+	_, _ = c.keep()    // the run has failed already
+	_ = c.root.Close() // only a folder
 }

@@ -17,12 +17,12 @@ import (
 
 // Times and limits of fetching run files.
 const (
-	fetchTimeout = 30 * time.Second // for one message of an agent, which may have to read whole files first
-	fetchRetries = 5                // streams that broke without a byte between them
-	fetchAtOnce  = 4                // hosts; more do not make one network faster
+	fetchTimeout = 30 * time.Second // for one answer, before which an agent may have to read whole files
+	fetchRetries = 5                // attempts in a row without a byte
+	fetchAtOnce  = 4                // hosts at a time; more do not make one network faster
 )
 
-// fetched is what came of one peer.
+// fetched are the run files and the problems of one peer.
 type fetched struct {
 	files    []gotFile
 	problems []error
@@ -33,12 +33,11 @@ type gotFile struct {
 	name  string // in the folder
 }
 
-// wanted selects the files of a run that are fetched from each host. The quota bounds their
-// sum.
+// wanted selects the run files to fetch from each host. The quota bounds their sum.
 type wanted struct {
 	run   string                             // its name or epoch
-	of    func(peer *Peer, e fileEntry) bool // whether a file of the run is wanted; nil: all are
-	most  int64                              // bytes of a file
+	of    func(peer *Peer, e fileEntry) bool // reports whether a file of the run is wanted; nil: all are
+	most  int64                              // bytes of one file
 	quota *quota
 }
 
@@ -77,7 +76,7 @@ func (c *Client) fetchFrom(ctx context.Context, p Peer, want wanted, root *os.Ro
 		if err != nil {
 			got.problems = append(got.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
 			if errors.Is(err, errForeign) {
-				break // what else it has is not asked for
+				break // the agent cannot be trusted
 			}
 			continue
 		}
@@ -86,25 +85,25 @@ func (c *Client) fetchFrom(ctx context.Context, p Peer, want wanted, root *os.Ro
 	return got
 }
 
-// fetch is the fetching from one peer, over as many streams as it takes.
+// fetch gets run files from one peer. It dials again when its stream breaks.
 type fetch struct {
 	c    *Client
 	peer Peer
 	want wanted
 	root *os.Root
-	s    stream // nil: there is none
+	s    stream // may be nil
 }
 
 func (f *fetch) hangUp() {
 	if f.s != nil {
-		_ = f.s.Close() // nothing was left to be said
+		_ = f.s.Close() // every request was answered, or the stream is broken
 		f.s = nil
 	}
 }
 
-// again does something over a stream, and over another when that breaks, for as long as
-// there is progress. What the agent itself answers is never asked again.
-func (f *fetch) again(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
+// retry calls do with a stream, and again with a new stream when that breaks, up to fetchRetries
+// times without progress. An agentError is final.
+func (f *fetch) retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
 	wait := 100 * time.Millisecond
 	for left := fetchRetries; ; {
 		progress, err := f.once(ctx, do)
@@ -141,17 +140,18 @@ func (f *fetch) once(ctx context.Context, do func(context.Context) (bool, error)
 	return do(ctx)
 }
 
-// agentError is what an agent, or this machine's disk, says: to ask again does not help.
+// agentError is an error that a retry would not change: an agent's answer, or this machine's
+// disk.
 type agentError struct{ error }
 
 func (e *agentError) Unwrap() error { return e.error }
 
 func (f *fetch) list(ctx context.Context, run string) (filesFound, error) {
 	var found filesFound
-	err := f.again(ctx, func(ctx context.Context) (bool, error) {
+	err := f.retry(ctx, func(ctx context.Context) (bool, error) {
 		m, err := request(ctx, f.s, toAgent{Files: &filesAsked{Run: run}})
 		if err != nil && strings.HasSuffix(err.Error(), stillReading) {
-			return true, errors.New(err.Error()) // what it has read it need not read again
+			return true, errors.New(err.Error()) // no agentError: a retry gets further, as checksums are kept
 		}
 		if err != nil {
 			return false, err
@@ -165,11 +165,11 @@ func (f *fetch) list(ctx context.Context, run string) (filesFound, error) {
 	return found, err
 }
 
-// file fetches one run file, and returns what it is called in the folder. The name tells
-// its contents, so one that is there already need not be fetched.
+// file fetches one run file and returns its name in the folder. The name contains the checksum,
+// so a file that exists already is not fetched again.
 func (f *fetch) file(ctx context.Context, e fileEntry) (string, error) {
 	name := fmt.Sprintf("%s-p%d-%s.ktr", e.Host, e.Process, e.SHA256[:16])
-	if f.there(name, e) {
+	if f.exists(name, e) {
 		return name, nil
 	}
 	if e.Run != f.want.run && e.Epoch != f.want.run {
@@ -198,8 +198,8 @@ func (f *fetch) file(ctx context.Context, e fileEntry) (string, error) {
 	return name, nil
 }
 
-// there reports whether a file is in the folder, whole.
-func (f *fetch) there(name string, e fileEntry) bool {
+// exists reports whether the complete file is in the folder.
+func (f *fetch) exists(name string, e fileEntry) bool {
 	have, err := f.root.Open(name)
 	if err != nil {
 		return false
@@ -212,13 +212,13 @@ func (f *fetch) there(name string, e fileEntry) bool {
 
 func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// bytes fetches the contents of a file. A stream that breaks is resumed where it broke.
+// bytes fetches the contents of a file. After a broken stream it goes on at the next byte.
 func (f *fetch) bytes(ctx context.Context, e fileEntry, to io.Writer) error {
 	sum := sha256.New()
 	first := firstLine{entry: e}
 	at := int64(0)
 	for at < e.Bytes {
-		err := f.again(ctx, func(ctx context.Context) (bool, error) {
+		err := f.retry(ctx, func(ctx context.Context) (bool, error) {
 			b, err := f.chunk(ctx, chunkAsked{RunID: e.RunID, Bytes: e.Bytes, Offset: at})
 			if err != nil {
 				return false, err

@@ -107,8 +107,8 @@ func (h *Hosts) order(r *run.Request) loadOrder {
 	return o
 }
 
-// headerOf returns what is known of the whole run before it begins. It is not written down: the
-// merged result has that of its parts.
+// headerOf returns a header of the whole run for observers, before any host has answered. The
+// result does not use it: it takes the headers of the parts.
 func headerOf(o *loadOrder, r *run.Request) result.Header {
 	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Plan: o.Plan}
 	if r.Now != nil {
@@ -120,7 +120,7 @@ func headerOf(o *loadOrder, r *run.Request) result.Header {
 	return h
 }
 
-// hosts names the hosts of an order.
+// hosts lists the hosts of an order for people.
 func (o *loadOrder) hosts() string {
 	s := theme.Plural(len(o.Load), "host", "hosts") + ": " + Names(o.Load)
 	if o.Processes > 1 {
@@ -132,7 +132,7 @@ func (o *loadOrder) hosts() string {
 	return s
 }
 
-// Names returns the names of peers, for people.
+// Names returns the names of peers, separated by commas.
 func Names(peers []Peer) string {
 	var names []string
 	for _, p := range peers {
@@ -141,7 +141,8 @@ func Names(peers []Peer) string {
 	return strings.Join(names, ", ")
 }
 
-// misfit marks what the hosts refuse. A run that was stopped before its start is cancelled.
+// misfit returns a MisfitError for a refusal, and context.Canceled for a run that was stopped
+// before its start.
 func misfit(err error) error {
 	var refused *refusedError
 	switch {
@@ -153,8 +154,7 @@ func misfit(err error) error {
 	return err
 }
 
-// merge merges the files of the run of that epoch into one result, and writes them to the
-// collection.
+// merge merges the run files of an epoch into one result, and writes them into one collection.
 func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result.Result, error) {
 	if len(o.Files) == 0 {
 		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))

@@ -9,8 +9,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Job is one process's share of a load, as it travels. Its fields are all that a peer can
-// ask for: no command, no path, no environment.
+// Job is one process's share of a load. Its fields are everything that a peer can ask for: no
+// command, no path and no environment variables.
 type Job struct {
 	Part result.Part `json:"part"`
 	Plan plan.Plan   `json:"plan"`
@@ -19,61 +19,60 @@ type Job struct {
 	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
 	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
 
-	CreateTopic bool     `json:"create_topic,omitempty"` // this process makes the topic if it is not there, and looks at the cluster
-	Args        []string `json:"command_line"`           // that asked for the load: to be written down, and nothing else
+	CreateTopic bool     `json:"create_topic,omitempty"` // this process makes the topic if needed, and watches the cluster
+	Args        []string `json:"command_line"`           // of the coordinator, for the run file only
 }
 
-// Second is what one process tells of one second of a run.
+// Second is one second of a run of one process.
 type Second struct {
-	Windows  []stats.Window `json:"windows"` // as stats.Window.Slim leaves them
+	Windows  []stats.Window `json:"windows"` // shortened by stats.Window.Slim
 	Sample   host.Sample    `json:"sample"`
 	Stage    int32          `json:"stage"` // a result.Stage
 	Buffered int64          `json:"buffered_bytes"`
 	InFlight int            `json:"in_flight"`
 }
 
-// FromProcess is what a process that makes a load says to its agent: a JSON line on
+// FromProcess is a message of a process that makes a load to its agent: one JSON line on
 // standard output. Exactly one field is set.
 type FromProcess struct {
 	Ready  *result.Header `json:"ready,omitempty"`  // every client is open, every broker was reached
-	Began  *time.Time     `json:"began,omitempty"`  // the load did, by this host's clock
+	Began  *time.Time     `json:"began,omitempty"`  // when the load began, by this host's clock
 	Second *Second        `json:"second,omitempty"` // once a second
 	Ended  *Ended         `json:"ended,omitempty"`  // the run file is written
-	Failed *string        `json:"failed,omitempty"` // no load was made: why, for people
+	Failed *string        `json:"failed,omitempty"` // no load was made; the reason, for people
 }
 
-// Ended is how the run of one process ended.
+// Ended is the end of a run of one process.
 type Ended struct {
 	Code int    `json:"exit_code"`
-	Text string `json:"text,omitempty"` // what is to be said of it; "" when all is well
+	Text string `json:"text,omitempty"` // the error, for people, or ""
 }
 
-// ToProcess is what an agent says to a process: a JSON line on its standard input, the
-// first with a Job. Exactly one field is set.
+// ToProcess is a message of an agent to a process: one JSON line on standard input, of which
+// the first has a Job. Exactly one field is set.
 type ToProcess struct {
 	Job   *ProcessJob `json:"job,omitempty"`
 	Start *StartOrder `json:"start,omitempty"`
 	Stop  bool        `json:"stop,omitempty"`  // drain and finish, as after the first Ctrl-C
 	Abort bool        `json:"abort,omitempty"` // leave at once, as after the second
 
-	// Finish, after Ended: all processes have drained. The one that made the topic
-	// deletes it if the plan says so.
+	// Finish comes after Ended, when all processes of all hosts have drained. The process that
+	// made the topic deletes it if the plan says so.
 	Finish bool `json:"finish,omitempty"`
 }
 
-// ProcessJob is a Job with what only its own host may say.
+// ProcessJob is a Job with the fields that only its own host sets.
 type ProcessJob struct {
 	Job
-	RunFile string `json:"run_file"` // a path of the agent's choosing
+	RunFile string `json:"run_file"` // chosen by the agent
 
-	// Most is how long after its start the process may last at most, with its drain: its
-	// agent ends it then, and one whose agent is gone has to do so itself. 0: nobody knows.
+	// Most bounds the time from the start to the end of the drain; 0: unknown. The agent kills
+	// the process then. If the agent is gone, the process ends by itself.
 	Most time.Duration `json:"most_ns,omitempty"`
 }
 
-// StartOrder is when to begin. At is a moment of this host's clock; the rest is written
-// down.
+// StartOrder sets the start of the load.
 type StartOrder struct {
-	At     time.Time     `json:"at"`
-	Agreed result.Agreed `json:"agreed"` // without Late, which the process measures
+	At     time.Time     `json:"at"`     // by the clock of the host that gets it
+	Agreed result.Agreed `json:"agreed"` // for the run file; Late is not set yet
 }

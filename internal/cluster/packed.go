@@ -14,26 +14,27 @@ import (
 )
 
 const (
-	// A second of one process is some 20 KiB of JSON, most of it histograms, and packs to
-	// less than half in an eighth of a millisecond.
+	// Longer messages are packed. A second of one process is about 20 KiB of JSON, mostly
+	// histograms, and packs to less than half in an eighth of a millisecond.
 	packAbove = 2 << 10
 
-	// maxMessage is the most bytes of a message's JSON, unless its kind has more.
+	// maxMessage bounds the JSON of a message in bytes. Some kinds have larger bounds.
 	maxMessage = 64 << 10
 
-	// maxElements is the most values in a message: a list of windows takes two bytes of JSON
-	// each, and 704 in memory. A listing of maxListed files has 18,000 values.
+	// maxElements bounds the values in a message, because an empty window takes two bytes of JSON
+	// and 704 bytes of memory. A listing of maxListed files has 18,000 values.
 	maxElements = 50_000
 )
 
-// What kinds of messages may have more than maxMessage bytes, by the field that is set.
+// Bounds in bytes of the kinds of messages that may exceed maxMessage, by the field that is set.
 var (
 	largeToAgent = map[string]int{"offer": maxOffer}
-	// A second of 1,000 brokers, a listing of maxListed files, and 1,000 agents with all tags.
+	// Enough for a second of 1,000 brokers, a listing of maxListed files, and 1,000 agents with
+	// all their tags.
 	largeFromAgent = map[string]int{"second": 4 << 20, "part": maxHeader + maxMessage, "vitals": 256 << 10, "files": 1 << 20, "looked": 1 << 20}
 )
 
-// most returns how many bytes a message may have that begins like this.
+// most returns the bound in bytes of a message, by the field with which its text begins.
 func most(text []byte, large map[string]int) int {
 	rest, ok := bytes.CutPrefix(text, []byte(`{"`))
 	typ, _, ended := bytes.Cut(rest[:min(len(rest), 32)], []byte(`":`))
@@ -43,7 +44,7 @@ func most(text []byte, large map[string]int) int {
 	return maxMessage
 }
 
-// packers are kept, for each holds more than half a megabyte.
+// packers are reused, because each holds more than half a megabyte.
 var packers = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
@@ -52,8 +53,7 @@ var packers = sync.Pool{New: func() any {
 	return w
 }}
 
-// send writes one message, packed when that pays. What cannot be written as JSON is a
-// mistake of kt's own.
+// send sends one message, packed if it is longer than packAbove.
 func send(ctx context.Context, s stream, m any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -72,14 +72,14 @@ func pack(b []byte) []byte {
 	w.Reset(&packed)
 	_, err := w.Write(b)
 	if err := errors.Join(err, w.Close()); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer cannot fail
 	}
 	return packed.Bytes()
 }
 
-// unpack returns the JSON of a message, which is short enough to be decoded. large are the
-// kinds that may have more than maxMessage bytes. No more is unpacked than a message of its
-// kind may have.
+// unpack returns the JSON of a message, or an error if it exceeds the bounds for its kind. It
+// never unpacks more bytes than the bound. large are the bounds of the kinds that may exceed
+// maxMessage.
 func unpack(typ wire.FrameType, b []byte, large map[string]int) ([]byte, error) {
 	switch typ {
 	case frameJSON:
@@ -107,10 +107,9 @@ func unpack(typ wire.FrameType, b []byte, large map[string]int) ([]byte, error) 
 	return b, nil
 }
 
-// elements is at least how many values a text of JSON has.
+// elements counts the commas of a JSON text, and so bounds the elements of any one list in it.
 func elements(text []byte) int { return bytes.Count(text, []byte(",")) + 1 }
 
-// receive reads the next message of an agent.
 func receive(ctx context.Context, s stream) (*fromAgent, error) {
 	typ, b, err := s.Receive(ctx)
 	if err != nil {
