@@ -2,17 +2,14 @@ package javaconf
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result"
 )
 
 func parseConsumer(t *testing.T, words ...string) Consumer {
@@ -22,32 +19,6 @@ func parseConsumer(t *testing.T, words ...string) Consumer {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// consumerClient makes a franz-go client, which connects to nothing until it is
-// used.
-func consumerClient(t *testing.T, s Consumer) *kgo.Client {
-	t.Helper()
-	cl, err := kgo.NewClient(append(s.Options(), s.GroupOptions()...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
-	return cl
-}
-
-// consumerOption asks a client for one option; balancers by their names, for they
-// cannot be compared.
-func consumerOption(cl *kgo.Client, name string) any {
-	balancers, ok := cl.OptValue(name).([]kgo.GroupBalancer)
-	if !ok {
-		return option(cl, name)
-	}
-	var names []string
-	for _, b := range balancers {
-		names = append(names, b.ProtocolName())
-	}
-	return strings.Join(names, " ")
 }
 
 func consumerMappings() []mapping {
@@ -117,48 +88,6 @@ func consumerConnectionMappings() []mapping {
 	}
 }
 
-func TestConsumerPropertiesBecomeOptions(t *testing.T) {
-	for _, m := range consumerMappings() {
-		t.Run(m.name, func(t *testing.T) {
-			got := consumerOption(consumerClient(t, parseConsumer(t, strings.Fields(m.properties)...)), m.option)
-			if diff := cmp.Diff(m.want, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
-				t.Errorf("%s with %q (-want +got):\n%s", m.option, m.properties, diff)
-			}
-		})
-	}
-}
-
-func TestEveryOptionAConsumerPropertyNamesIsTested(t *testing.T) {
-	tested := map[string]bool{
-		"Dialer": true, "RetryBackoffFn": true, // functions; the producer tests them
-		"InstanceID": true, // the caller sets it
-	}
-	for _, m := range consumerMappings() {
-		tested[m.option] = true
-	}
-	cl := consumerClient(t, parseConsumer(t))
-	for _, p := range consumerProperties() {
-		if p.client == actsItself || p.client == hasNoTwin {
-			continue
-		}
-		for name := range strings.SplitSeq(p.client, ", ") {
-			if cl.OptValues(name) == nil {
-				t.Errorf("%s: franz-go has no option %s", p.name, name)
-			}
-			if !tested[name] {
-				t.Errorf("%s: no mapping tests %s", p.name, name)
-			}
-		}
-	}
-}
-
-func TestConsumerPausesAsPropertiesSay(t *testing.T) {
-	cl := consumerClient(t, parseConsumer(t, "retry.backoff.ms=7000", "retry.backoff.max.ms=3000"))
-	if got := cl.OptValue(kgo.RetryBackoffFn).(func(int) time.Duration)(1); got != 3*time.Second {
-		t.Errorf("%v, want 3s", got)
-	}
-}
-
 func TestConsumerDefaultsAreJavasOrThoseOfKafkasTest(t *testing.T) {
 	s := parseConsumer(t)
 	got := []any{
@@ -171,60 +100,6 @@ func TestConsumerDefaultsAreJavasOrThoseOfKafkasTest(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestEveryConsumerSettingTellsWhereItCameFrom(t *testing.T) {
-	all := parseConsumer(t, "group.id=g", "fetch.min.bytes= 20 ").All()
-	if len(all) != len(consumerProperties()) {
-		t.Fatalf("%d settings, want %d", len(all), len(consumerProperties()))
-	}
-	for i, s := range all {
-		if i > 0 && all[i-1].Name >= s.Name {
-			t.Errorf("%s before %s", all[i-1].Name, s.Name)
-		}
-		if s.Name != "fetch.min.bytes" && s.Name != "group.id" && s.Source != SourceDefault {
-			t.Errorf("%s from %q", s.Name, s.Source)
-		}
-		want := result.Setting{
-			Name: "fetch.min.bytes", Value: "20", Default: "1", Source: "--command-property", Client: "FetchMinBytes",
-		}
-		if s.Name == "fetch.min.bytes" && s != want {
-			t.Error(cmp.Diff(want, s))
-		}
-	}
-}
-
-func TestABadConsumerValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
-	const assignors = " RangeAssignor, RoundRobinAssignor, StickyAssignor CooperativeStickyAssignor"
-	const reset = " earliest latest none by_duration:"
-	for _, tc := range []struct{ name, property, words string }{
-		{"answers above franz-go's limit", "fetch.max.bytes=1073741825", "fetch.max.bytes=1073741825 bytes 1073741824"},
-		{"a wait below franz-go's limit", "fetch.max.wait.ms=9", "fetch.max.wait.ms=9 milliseconds 10 2147483647"},
-		{"an isolation Kafka does not have", "isolation.level=READ_COMMITTED", "isolation.level=READ_COMMITTED read_uncommitted read_committed"},
-		{"an offset in capitals", "auto.offset.reset=LATEST", "auto.offset.reset=LATEST" + reset},
-		{"a duration in Go's words", "auto.offset.reset=by_duration:1h", "auto.offset.reset=by_duration:1h" + reset},
-		{"no duration", "auto.offset.reset=by_duration:", "auto.offset.reset=by_duration:" + reset},
-		{"an empty group", "group.id= ", "group.id= empty"},
-		{"an instance with a slash", "group.instance.id=a/b", "group.instance.id=a/b 249"},
-		{"an instance of dots", "group.instance.id=..", "group.instance.id=.. 249"},
-		{"a protocol of share groups", "group.protocol=share", "group.protocol=share classic consumer"},
-		{"an assignor of one's own", "partition.assignment.strategy=RangeAssignor,com.acme.A", "partition.assignment.strategy=RangeAssignor,com.acme.A" + assignors},
-		{"no assignor", "partition.assignment.strategy=", "partition.assignment.strategy=" + assignors},
-		{"share groups", "share.acknowledgement.mode=explicit", "share.acknowledgement.mode=explicit"},
-		{"TLS", "security.protocol=SASL_SSL", "security.protocol=SASL_SSL security"},
-		{"a secret, which is not shown", "sasl.jaas.config=hunter2", "sasl.jaas.config security"},
-		{"a misspelt property", "fetch.min.byte=1", `"fetch.min.byte" fetch.min.bytes?`},
-		{"a producer's property", "acks=1", `"acks" producer`},
-		{"a property like no other", "goats=7", `"goats" consumer`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, _, err := ParseConsumer(given("f", tc.property), false)
-			wants(t, err, tc.words+" (from f)")
-			if strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("it shows a secret: %v", err)
-			}
-		})
 	}
 }
 
@@ -275,35 +150,6 @@ func TestWhatFollowsFromOtherConsumerPropertiesSaysSo(t *testing.T) {
 	}
 }
 
-func TestLenientWarnsOfUnknownConsumerPropertiesButStillRefusesSecurity(t *testing.T) {
-	_, warnings, err := ParseConsumer(given("f", "fetch.min.byte=1", "acks=1"), true)
-	if err != nil || len(warnings) != 2 || missing(warnings[0], `"acks" (from f) ignored`) != "" || missing(warnings[1], `"fetch.min.byte" (from f) ignored`) != "" {
-		t.Errorf("error %v, warnings %q", err, warnings)
-	}
-	if _, _, err := ParseConsumer(given("f", "ssl.protocol=TLS"), true); err == nil {
-		t.Error("ssl.protocol=TLS: accepted")
-	}
-}
-
-func TestAConsumerPropertyWithoutEffectEarnsAWarningUnlessItChangesNothing(t *testing.T) {
-	for _, tc := range []struct {
-		name, property string
-		warns          bool
-	}{
-		{"topics created by reading", "allow.auto.create.topics=true", true},
-		{"no topics created by reading", "allow.auto.create.topics=false", false},
-		{"a deserializer of text", "key.deserializer=StringDeserializer", true},
-		{"the deserializer of bytes", "value.deserializer=" + byteArrayOut, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, warnings, err := ParseConsumer(given("f", tc.property), false)
-			if got := strings.Join(warnings, "\n"); err != nil || (got != "") != tc.warns || tc.warns && missing(got, tc.property+" (from f)") != "" {
-				t.Errorf("%s: error %v, warnings %q", tc.property, err, got)
-			}
-		})
-	}
-}
-
 func TestReadingBeginsWhereAutoOffsetResetSays(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000)
 	latest := plan.From{Latest: true}
@@ -338,47 +184,6 @@ func TestDurationsAreReadAsJavaWritesThem(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
 		}
 	}
-}
-
-// FuzzParseConsumer reads a file of name=value lines, as FuzzParseProducer does.
-func FuzzParseConsumer(f *testing.F) {
-	f.Add("group.id=g\nsession.timeout.ms=100\nheartbeat.interval.ms=99\nmax.poll.interval.ms=100", false)
-	f.Add("group.id=g\ngroup.protocol=consumer\ngroup.remote.assignor=range\ngroup.instance.id=i", false)
-	f.Add("group.id=g\npartition.assignment.strategy=RangeAssignor, StickyAssignor\nenable.auto.commit=false\nauto.commit.interval.ms=2147483647", false)
-	f.Add("fetch.max.bytes=0\nfetch.min.bytes=2147483647\nfetch.max.wait.ms=2147483647\nisolation.level=read_committed\ncheck.crcs=true", true)
-	f.Add("max.partition.fetch.bytes=1073741824\nauto.offset.reset=by_duration:P1DT2H\nrequest.timeout.ms=900000\nacks=1", true)
-	f.Fuzz(func(t *testing.T, file string, lenient bool) {
-		properties := map[string]plan.Given{}
-		for line := range strings.Lines(file) {
-			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-			properties[name] = plan.Given{Value: value, Source: "fuzz"}
-		}
-		s, _, err := ParseConsumer(properties, lenient)
-		if err != nil {
-			return
-		}
-		s.From(plan.From{}, time.Now())
-		cl, err := kgo.NewClient(slices.Concat(s.Options(), s.GroupOptions())...)
-		if err != nil {
-			t.Fatalf("franz-go refuses: %v", err)
-		}
-		cl.Close()
-		again := map[string]plan.Given{}
-		for _, setting := range s.All() {
-			if setting.Value != "" {
-				again[setting.Name] = plan.Given{Value: setting.Value, Source: "again"}
-			}
-		}
-		s2, _, err := ParseConsumer(again, false)
-		if err != nil {
-			t.Fatalf("the settings in effect do not parse: %v", err)
-		}
-		for name, setting := range s.settings {
-			if s2.settings[name].Value != setting.Value && setting.Value != "" {
-				t.Errorf("%s: %q becomes %q", name, setting.Value, s2.settings[name].Value)
-			}
-		}
-	})
 }
 
 func ExampleParseConsumer() {

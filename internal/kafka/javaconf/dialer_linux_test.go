@@ -31,7 +31,7 @@ func bufferSizes(t *testing.T, words ...string) (sizes [2]int) {
 	defer l.Close()
 	dial := (&net.Dialer{}).DialContext
 	if len(words) > 0 {
-		cl := client(t, parse(t, 1000, words...))
+		cl := client(t, parse(t, 1000, words...).Options()...)
 		dial = cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
 	}
 	conn, err := dial(t.Context(), "tcp", l.Addr().String())

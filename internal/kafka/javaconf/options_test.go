@@ -14,9 +14,9 @@ import (
 )
 
 // client makes a franz-go client, which connects to nothing until it is used.
-func client(t *testing.T, s Producer) *kgo.Client {
+func client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	cl, err := kgo.NewClient(s.Options()...)
+	cl, err := kgo.NewClient(options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +31,12 @@ func option(cl *kgo.Client, name string) any {
 		return describePartitioner(got)
 	case compressor:
 		return got.codec.String()
+	case []kgo.GroupBalancer:
+		var names []string
+		for _, b := range got {
+			names = append(names, b.ProtocolName())
+		}
+		return strings.Join(names, " ")
 	default:
 		return got
 	}
@@ -139,25 +145,36 @@ func connectionMappings() []mapping {
 }
 
 func TestPropertiesBecomeOptions(t *testing.T) {
-	for _, m := range mappings() {
+	t.Run("producer", func(t *testing.T) {
+		checkMappings(t, properties(), mappings(), func(t *testing.T, words ...string) *kgo.Client {
+			return client(t, parse(t, 1000, words...).Options()...)
+		})
+	})
+	t.Run("consumer", func(t *testing.T) {
+		checkMappings(t, consumerProperties(), consumerMappings(), func(t *testing.T, words ...string) *kgo.Client {
+			s := parseConsumer(t, words...)
+			return client(t, append(s.Options(), s.GroupOptions()...)...)
+		})
+	})
+}
+
+// checkMappings checks that each mapping holds, and that each option that the table names has one.
+func checkMappings[S reader](t *testing.T, table []property[S], all []mapping, client func(*testing.T, ...string) *kgo.Client) {
+	tested := map[string]bool{
+		"Dialer": true, "RetryBackoffFn": true, // functions, with tests of their own
+		"InstanceID": true, // set by the caller
+	}
+	for _, m := range all {
+		tested[m.option] = true
 		t.Run(m.name, func(t *testing.T) {
-			cl := client(t, parse(t, 1000, strings.Fields(m.properties)...))
-			got := option(cl, m.option)
+			got := option(client(t, strings.Fields(m.properties)...), m.option)
 			if diff := cmp.Diff(m.want, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 				t.Errorf("%s with %q (-want +got):\n%s", m.option, m.properties, diff)
 			}
 		})
 	}
-}
-
-// Options that are functions cannot be compared; they have tests of their own.
-func TestEveryOptionAPropertyNamesIsTested(t *testing.T) {
-	tested := map[string]bool{"Dialer": true, "RetryBackoffFn": true}
-	for _, m := range mappings() {
-		tested[m.option] = true
-	}
-	cl := client(t, parse(t, 1000))
-	for _, p := range properties() {
+	cl := client(t, "retry.backoff.ms=7000", "retry.backoff.max.ms=3000")
+	for _, p := range table {
 		if p.client == actsItself || p.client == hasNoTwin {
 			continue
 		}
@@ -169,6 +186,9 @@ func TestEveryOptionAPropertyNamesIsTested(t *testing.T) {
 				t.Errorf("%s: no mapping tests %s", p.name, name)
 			}
 		}
+	}
+	if pause := cl.OptValue(kgo.RetryBackoffFn).(func(int) time.Duration)(1); pause != 3*time.Second {
+		t.Errorf("a pause of %v, want 3s", pause)
 	}
 }
 
@@ -194,13 +214,5 @@ func TestPausesBetweenRetriesGrowAsInJava(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestClientPausesAsPropertiesSay(t *testing.T) {
-	cl := client(t, parse(t, 1000, "retry.backoff.ms=7000", "retry.backoff.max.ms=3000"))
-	pause := cl.OptValue(kgo.RetryBackoffFn).(func(int) time.Duration)
-	if got := pause(1); got != 3*time.Second {
-		t.Errorf("%v, want 3s", got)
 	}
 }

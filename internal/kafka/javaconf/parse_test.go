@@ -55,22 +55,27 @@ func TestABootstrapServerMayTakeAsLongAsAConnectionThatSomebodyLimited(t *testin
 }
 
 func TestAllIsSortedAndTellsWhereEachValueCameFrom(t *testing.T) {
-	all := parse(t, 1000, "linger.ms= 20 ").All()
-	if len(all) != len(properties()) {
-		t.Fatalf("%d settings, want %d", len(all), len(properties()))
+	checkSources(t, parse(t, 1000, "linger.ms= 20 ").All(), len(properties()), result.Setting{
+		Name: "linger.ms", Value: "20", Default: "5", Source: "--command-property", Client: "ProducerLinger",
+	})
+	checkSources(t, parseConsumer(t, "fetch.min.bytes= 20 ").All(), len(consumerProperties()), result.Setting{
+		Name: "fetch.min.bytes", Value: "20", Default: "1", Source: "--command-property", Client: "FetchMinBytes",
+	})
+}
+
+// checkSources checks all settings of a client, of which one was given.
+func checkSources(t *testing.T, all []result.Setting, n int, given result.Setting) {
+	t.Helper()
+	if len(all) != n {
+		t.Errorf("%d settings, want %d", len(all), n)
 	}
 	for i, s := range all {
 		if i > 0 && all[i-1].Name >= s.Name {
 			t.Errorf("%s before %s", all[i-1].Name, s.Name)
 		}
-		if s.Name != "linger.ms" && s.Source != SourceDefault {
-			t.Errorf("%s from %q", s.Name, s.Source)
-		}
-		want := result.Setting{
-			Name: "linger.ms", Value: "20", Default: "5", Source: "--command-property", Client: "ProducerLinger",
-		}
-		if s.Name == "linger.ms" && s != want {
-			t.Error(cmp.Diff(want, s))
+		derived := s.Name == "enable.auto.commit" // off without a group
+		if s.Name == given.Name && s != given || s.Name != given.Name && !derived && s.Source != SourceDefault {
+			t.Errorf("%+v, given %+v", s, given)
 		}
 	}
 }
@@ -97,8 +102,11 @@ func wants(t *testing.T, err error, words string) {
 	}
 }
 
-func TestABadValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
-	for _, tc := range []struct{ name, property, words string }{
+// badValue is a property that is refused: the error has the words.
+type badValue struct{ name, property, words string }
+
+func badProducerValues() []badValue {
+	return []badValue{
 		{"an acks Kafka does not have", "acks=2", "acks=2 0, 1 all"},
 		{"a linger above franz-go's limit", "linger.ms=60001", "linger.ms=60001 milliseconds 0 60000"},
 		{"a duration with a unit", "linger.ms=5ms", "linger.ms=5ms milliseconds 60000"},
@@ -116,14 +124,47 @@ func TestABadValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
 		{"a misspelt property", "batch.sizes=1", `"batch.sizes" batch.size?`},
 		{"a consumer's property", "group.id=g", `"group.id" consumer`},
 		{"a property like no other", "goats=7", `"goats" producer`},
-	} {
+	}
+}
+
+func badConsumerValues() []badValue {
+	const assignors = " RangeAssignor, RoundRobinAssignor, StickyAssignor CooperativeStickyAssignor"
+	const reset = " earliest latest none by_duration:"
+	return []badValue{
+		{"answers above franz-go's limit", "fetch.max.bytes=1073741825", "fetch.max.bytes=1073741825 bytes 1073741824"},
+		{"a wait below franz-go's limit", "fetch.max.wait.ms=9", "fetch.max.wait.ms=9 milliseconds 10 2147483647"},
+		{"an isolation Kafka does not have", "isolation.level=READ_COMMITTED", "isolation.level=READ_COMMITTED read_uncommitted read_committed"},
+		{"an offset in capitals", "auto.offset.reset=LATEST", "auto.offset.reset=LATEST" + reset},
+		{"a duration in Go's words", "auto.offset.reset=by_duration:1h", "auto.offset.reset=by_duration:1h" + reset},
+		{"no duration", "auto.offset.reset=by_duration:", "auto.offset.reset=by_duration:" + reset},
+		{"an empty group", "group.id= ", "group.id= empty"},
+		{"an instance with a slash", "group.instance.id=a/b", "group.instance.id=a/b 249"},
+		{"an instance of dots", "group.instance.id=..", "group.instance.id=.. 249"},
+		{"a protocol of share groups", "group.protocol=share", "group.protocol=share classic consumer"},
+		{"an assignor of one's own", "partition.assignment.strategy=RangeAssignor,com.acme.A", "partition.assignment.strategy=RangeAssignor,com.acme.A" + assignors},
+		{"no assignor", "partition.assignment.strategy=", "partition.assignment.strategy=" + assignors},
+		{"share groups", "share.acknowledgement.mode=explicit", "share.acknowledgement.mode=explicit"},
+		{"a misspelt property", "fetch.min.byte=1", `"fetch.min.byte" fetch.min.bytes?`},
+		{"a producer's property", "acks=1", `"acks" producer`},
+	}
+}
+
+func TestABadValueIsAnErrorThatNamesPropertyValueSourceAndRange(t *testing.T) {
+	check := func(tc badValue, err error) {
 		t.Run(tc.name, func(t *testing.T) {
-			_, _, err := ParseProducer(given("f", tc.property), 1000, false)
 			wants(t, err, tc.words+" (from f)")
 			if strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("it shows a secret: %v", err)
 			}
 		})
+	}
+	for _, tc := range badProducerValues() {
+		_, _, err := ParseProducer(given("f", tc.property), 1000, false)
+		check(tc, err)
+	}
+	for _, tc := range badConsumerValues() {
+		_, _, err := ParseConsumer(given("f", tc.property), false)
+		check(tc, err)
 	}
 }
 
@@ -154,9 +195,17 @@ func TestAPropertyWithoutEffectEarnsAWarningUnlessItChangesNothing(t *testing.T)
 		{"a serializer of text", "value.serializer=StringSerializer", true},
 		{"the serializer of bytes", "value.serializer=" + byteArray, false},
 		{"the recovery strategy in capitals", "metadata.recovery.strategy=REBOOTSTRAP", false},
+		{"topics created by reading", "allow.auto.create.topics=true", true},
+		{"no topics created by reading", "allow.auto.create.topics=false", false},
+		{"a deserializer of text", "key.deserializer=StringDeserializer", true},
+		{"the deserializer of bytes", "value.deserializer=" + byteArrayOut, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			name, _, _ := strings.Cut(tc.property, "=")
 			_, warnings, err := ParseProducer(given("f", tc.property), 1000, false)
+			if !IsProducerProperty(name) {
+				_, warnings, err = ParseConsumer(given("f", tc.property), false)
+			}
 			if got := strings.Join(warnings, "\n"); err != nil || (got != "") != tc.warns || tc.warns && missing(got, tc.property+" (from f)") != "" {
 				t.Errorf("%s: error %v, warnings %q", tc.property, err, got)
 			}
