@@ -18,39 +18,33 @@ type Collect struct {
 	Name       string // of Run, without a start
 	ResultFile string // as Run.ResultFile
 	Fetch      bool   // agents were named: they are asked
-
-	Output                string
-	Quiet, NoColor, ASCII bool
-	config                string
-	set                   *pflag.FlagSet
+	Quiet      bool
+	form
 }
 
 // NewCollect defines the flags of kt collect on a set.
 func NewCollect(set *pflag.FlagSet) *Collect {
-	c := &Collect{set: set}
-	set.SortFlags = false
+	c := new(Collect)
 	group(set, groupHosts, func() {
 		set.StringVar(&c.Run, "run", "", "`NAME` of the run whose parts are merged; where several had one name, its epoch or NAME@START")
 		c.define(set)
 	})
-	group(set, groupOutput, func() {
-		defineFormat(set, &c.Output, ReportOutputs, &c.NoColor, &c.ASCII)
+	c.defineForm(set, "collect", ReportOutputs, func() {
 		set.StringVar(&c.ResultFile, "result", "", "write the collection to this `FILE`; none: nowhere (default: a new file in the state folder)")
 		set.BoolVarP(&c.Quiet, "quiet", "q", false, "only the result")
 	})
-	group(set, groupConfig, func() { defineConfigFile(set, &c.config) })
 	return c
 }
 
 // Load applies environment and configuration file; files are the arguments.
 func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
-	if _, err := loadLayers(c.set, "collect", c.config, "", sys, nearest); err != nil {
+	if err := c.layers(sys, nearest); err != nil {
 		return err
 	}
 	// Agents that a file or the environment names are asked only when no files are given.
 	typedAgents := typedOn(c.set.Lookup("join")) || typedOn(c.set.Lookup("peers"))
 	c.Fetch = typedAgents || len(files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
-	errs := []error{checkFormat(c.set, &c.Output, ReportOutputs, nearest), c.check()}
+	errs := []error{c.checkForm(nearest), c.check()}
 	name, start, exact := strings.Cut(c.Run, "@")
 	c.Name = name
 	if err := plan.CheckName(name); c.Run != "" && err != nil {
@@ -74,26 +68,21 @@ var PeersOutputs = []string{"text", "json"}
 // Peers is what kt peers was asked to do.
 type Peers struct {
 	Agents
-	Output         string
-	NoColor, ASCII bool
-	config         string
-	set            *pflag.FlagSet
+	form
 }
 
 // NewPeers defines the flags of kt peers on a set.
 func NewPeers(set *pflag.FlagSet) *Peers {
-	p := &Peers{set: set}
-	set.SortFlags = false
+	p := new(Peers)
 	group(set, groupHosts, func() { p.define(set) })
-	group(set, groupOutput, func() { defineFormat(set, &p.Output, PeersOutputs, &p.NoColor, &p.ASCII) })
-	group(set, groupConfig, func() { defineConfigFile(set, &p.config) })
+	p.defineForm(set, "peers", PeersOutputs, nil)
 	return p
 }
 
 // Load applies environment and configuration file.
 func (p *Peers) Load(sys System, nearest Nearest) error {
-	if _, err := loadLayers(p.set, "peers", p.config, "", sys, nearest); err != nil {
+	if err := p.layers(sys, nearest); err != nil {
 		return err
 	}
-	return errors.Join(checkFormat(p.set, &p.Output, PeersOutputs, nearest), p.check())
+	return errors.Join(p.checkForm(nearest), p.check())
 }

@@ -92,25 +92,51 @@ const layered = "kt_layered"
 // the environment, which speak to every command.
 func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered]) == 0 }
 
-// defineFormat defines the flags of a command that writes a document in one of some forms.
-func defineFormat(set *pflag.FlagSet, output *string, outputs []string, noColor, ascii *bool) {
-	last := len(outputs) - 1
-	set.StringVarP(output, "output", "o", "text", "`FORMAT`: "+strings.Join(outputs[:last], ", ")+" or "+outputs[last])
-	set.BoolVar(noColor, "no-color", false, "no colours; NO_COLOR does the same")
-	set.BoolVar(ascii, "ascii", false, "only ASCII")
+// form is the part that commands that write a document have in common: its form, and the
+// configuration file.
+type form struct {
+	Output         string
+	NoColor, ASCII bool
+
+	set     *pflag.FlagSet
+	command string
+	outputs []string // the forms that the command has
+	config  string
+}
+
+// defineForm defines the flags. more defines further ones that belong to the output; it may be nil.
+func (f *form) defineForm(set *pflag.FlagSet, command string, outputs []string, more func()) {
+	set.SortFlags = false
+	f.set, f.command, f.outputs = set, command, outputs
+	group(set, groupOutput, func() {
+		last := len(outputs) - 1
+		set.StringVarP(&f.Output, "output", "o", "text", "`FORMAT`: "+strings.Join(outputs[:last], ", ")+" or "+outputs[last])
+		set.BoolVar(&f.NoColor, "no-color", false, "no colours; NO_COLOR does the same")
+		set.BoolVar(&f.ASCII, "ascii", false, "only ASCII")
+		if more != nil {
+			more()
+		}
+	})
+	group(set, groupConfig, func() { defineConfigFile(set, &f.config) })
+}
+
+// layers applies environment and configuration file.
+func (f *form) layers(sys System, nearest Nearest) error {
+	_, err := loadLayers(f.set, f.command, f.config, "", sys, nearest)
+	return err
+}
+
+// checkForm refuses an unknown form. A form of another command in a file or the environment is no
+// mistake: this command writes text then.
+func (f *form) checkForm(nearest Nearest) error {
+	if isForOthers(f.set, f.Output, f.outputs) {
+		f.Output = "text"
+	}
+	return oneOf("output", f.Output, f.outputs, nearest)
 }
 
 func defineConfigFile(set *pflag.FlagSet, path *string) {
 	set.StringVar(path, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
-}
-
-// checkFormat checks what defineFormat defined. A form that only other commands have is
-// no mistake in a file or the environment: this one writes text then.
-func checkFormat(set *pflag.FlagSet, output *string, outputs []string, nearest Nearest) error {
-	if isForOthers(set, *output, outputs) {
-		*output = "text"
-	}
-	return oneOf("output", *output, outputs, nearest)
 }
 
 // isForOthers reports whether a form comes from a file or the environment, which speak to

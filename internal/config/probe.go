@@ -23,13 +23,11 @@ type Probe struct {
 
 	Duration time.Duration // of each test; 0: by the mode
 
-	Output                string
-	Quiet, NoColor, ASCII bool
+	Quiet bool
+	form
 
 	size, duration string
 	blocks, direct []string
-	config         string
-	set            *pflag.FlagSet
 }
 
 // ProbeModes are the values of --mode.
@@ -40,8 +38,7 @@ var ProbeOutputs = []string{"text", "json", "csv", "markdown"}
 
 // NewProbe defines the flags of kt probe on a set.
 func NewProbe(set *pflag.FlagSet) *Probe {
-	p := &Probe{set: set}
-	set.SortFlags = false
+	p := new(Probe)
 	group(set, groupProbe, func() {
 		set.StringVar(&p.Mode, "mode", "quick", "`MODE`: quick (20 seconds a directory), standard (all tests, 2 to 3 minutes), soak (10 minutes of appends) or live (beside a running broker, hardly any load)")
 		set.StringSliceVar(&p.Tests, "tests", nil, "only these `TESTS`: write, append, sync, commit, read, mixed, parallel (default: those of the mode)")
@@ -53,21 +50,19 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 		set.StringVar(&p.Compare, "compare", "", "show an earlier result beside the new one: a `FILE` of --output json")
 		set.BoolVar(&p.Force, "force", false, "probe tmpfs, overlay and network file systems too, and a file system that a broker uses another directory of")
 	})
-	group(set, groupOutput, func() {
-		defineFormat(set, &p.Output, ProbeOutputs, &p.NoColor, &p.ASCII)
+	p.defineForm(set, "probe", ProbeOutputs, func() {
 		set.BoolVarP(&p.Quiet, "quiet", "q", false, "no progress, only the result")
 	})
-	group(set, groupConfig, func() { defineConfigFile(set, &p.config) })
 	return p
 }
 
 // Load applies environment and configuration file, and checks what needs no machine.
 // Every problem is told, each naming the flag.
 func (p *Probe) Load(sys System, nearest Nearest) error {
-	if _, err := loadLayers(p.set, "probe", p.config, "", sys, nearest); err != nil {
+	if err := p.layers(sys, nearest); err != nil {
 		return err
 	}
-	errs := []error{checkFormat(p.set, &p.Output, ProbeOutputs, nearest), oneOf("mode", p.Mode, ProbeModes, nearest)}
+	errs := []error{p.checkForm(nearest), oneOf("mode", p.Mode, ProbeModes, nearest)}
 	if p.size != "" {
 		var err error
 		if p.Size, err = ddSize(p.size); err != nil {

@@ -52,11 +52,11 @@ type Tune struct {
 	Strict, Verbose, Probe bool
 	Runtime, Persist       bool // one alone: only that; none or both: both
 	Yes, Force             bool
-	Output                 string
-	Quiet, NoColor, ASCII  bool
-	interval, config       string
-	asked                  map[string]*bool
-	set                    *pflag.FlagSet
+	Quiet                  bool
+	form
+
+	interval string
+	asked    map[string]*bool
 }
 
 // TuneOutputs are the forms of output of kt tune --check.
@@ -64,8 +64,7 @@ var TuneOutputs = []string{"text", "json", "csv", "markdown"}
 
 // NewTune defines the flags of kt tune on a set.
 func NewTune(set *pflag.FlagSet) *Tune {
-	t := &Tune{set: set, asked: make(map[string]*bool)}
-	set.SortFlags = false
+	t := &Tune{asked: make(map[string]*bool)}
 	group(set, groupAction, func() {
 		for _, a := range actions {
 			t.asked[a.name] = set.Bool(a.name, false, a.usage)
@@ -96,11 +95,9 @@ func NewTune(set *pflag.FlagSet) *Tune {
 		set.BoolVar(&t.Force, "force", false, "with --rollback: put back also what somebody else changed since")
 	})
 	typed(set, append(names(actions), ActionExplain, "probe", "runtime", "persist", "yes", "force")...)
-	group(set, groupOutput, func() {
-		defineFormat(set, &t.Output, TuneOutputs, &t.NoColor, &t.ASCII)
+	t.defineForm(set, "tune", TuneOutputs, func() {
 		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only what fails or warns, and no progress")
 	})
-	group(set, groupConfig, func() { defineConfigFile(set, &t.config) })
 	return t
 }
 
@@ -114,7 +111,7 @@ func names(list []struct{ name, usage string }) (names []string) {
 // Load applies environment and configuration file, and checks what needs no machine.
 // Every problem is told, each naming the flag.
 func (t *Tune) Load(sys System, nearest Nearest) error {
-	if _, err := loadLayers(t.set, "tune", t.config, "", sys, nearest); err != nil {
+	if err := t.layers(sys, nearest); err != nil {
 		return err
 	}
 	var errs []error
@@ -129,7 +126,7 @@ func (t *Tune) Load(sys System, nearest Nearest) error {
 	if t.Action == "" {
 		t.Action = ActionCheck
 	}
-	errs = append(errs, checkFormat(t.set, &t.Output, TuneOutputs, nearest), t.fits())
+	errs = append(errs, t.checkForm(nearest), t.fits())
 	if t.Role != "" {
 		errs = append(errs, oneOf("role", t.Role, []string{"broker", "controller", "client"}, nearest))
 	}
