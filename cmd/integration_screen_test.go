@@ -89,7 +89,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 
 	t.Run("panels, zoom, sizes and the end by q", func(t *testing.T) {
 		term := openTerminal(t, 120, 36, load)
-		term.await("1 Throughput", "2 ", "3 ", "4 Partitions", "5 Brokers", "6 This client", "bound by", "RUN", "screen")
+		term.await("1 Throughput", "2 ", "3 ", "4 Partitions", "5 Brokers", "6 This client", "limit ", "RUN", "screen")
 		term.keys("3")
 		term.await("3 Latency heatmap", "!4 Partitions")
 		term.keys("0")
@@ -138,7 +138,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term := openTerminal(t, 120, 36, load)
 		term.await("RUN", "avg")
 		k.script("pause", "1")
-		term.await("STALL", "oldest", "bound by: a stall", "no acknowledgement for", "stall: a record stays unanswered", "!was kept")
+		term.await("STALL", "oldest", "limit a stall", "7 Events", "no acknowledgement for", "stall: a record stays", "!was kept")
 		k.script("resume", "1")
 		term.await("RUN", "!oldest", "records are answered again")
 		term.keys("q")

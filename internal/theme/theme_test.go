@@ -47,7 +47,7 @@ func TestTheColoursOfQuantilesDifferInEveryProfile(t *testing.T) {
 		for _, p := range []colorprofile.Profile{colorprofile.ANSI, colorprofile.ANSI256, colorprofile.TrueColor} {
 			th := New(Options{Profile: p, Dark: dark})
 			seen := map[string]Color{}
-			for _, c := range []Color{Good, Warn, Hot, Bad} {
+			for _, c := range []Color{P50, P90, P99, P999, Bad, Flow} {
 				s := th.Paint(Style{FG: c}, "x")
 				if other, ok := seen[s]; ok {
 					t.Errorf("%v, dark %v: colours %d and %d are the same", p, dark, other, c)

@@ -15,12 +15,15 @@ const (
 	Brand                 // kt's own name and the progress of a run
 	Flow                  // throughput
 	FlowFill              // the area under it
-	Good                  // as it should be; also the median
-	Warn                  // worth a look; also p90
-	Hot                   // nearly bad; also p99
-	Bad                   // wrong; also p99.9
-	Info                  // neutral numbers and bars
-	Ground                // text on a coloured ground
+	Good                  // as it should be
+	Warn                  // worth a look
+	Bad                   // trouble, and nothing else
+	P50                   // quantiles: one hue, from faint to strong
+	P90
+	P99
+	P999
+	Info   // neutral numbers and bars
+	Ground // text on a coloured ground
 
 	heat0
 	heatLast  = heat0 + HeatSteps - 1
@@ -55,8 +58,11 @@ var tokens = [numColors]token{
 	FlowFill: {"#24565c", "#a6d8dc", 6, 14},
 	Good:     {"#7ee787", "#1a7f37", 10, 2},
 	Warn:     {"#e3b341", "#9a6700", 11, 3},
-	Hot:      {"#f58a1f", "#c05a00", 3, 5},
 	Bad:      {"#ff6b64", "#cf222e", 9, 1},
+	P50:      {"#7a76b8", "#8d83c4", 4, 12},
+	P90:      {"#9a8ee0", "#7559c0", 12, 4},
+	P99:      {"#bf9ffa", "#5a32a8", 5, 13},
+	P999:     {"#ecc8ff", "#360a73", 13, 5},
 	Info:     {"#79c0ff", "#0969da", 12, 4},
 	Ground:   {"#0d1117", "#ffffff", 0, 15},
 

@@ -137,10 +137,7 @@ func wrap(c chart.Canvas, text string, w, most int) []string {
 
 // loadColor returns the colour of a share of something that can run out.
 func loadColor(share float64) theme.Color {
-	switch {
-	case share >= 0.9:
-		return theme.Bad
-	case share >= 0.75:
+	if share >= 0.9 {
 		return theme.Warn
 	}
 	return theme.Good

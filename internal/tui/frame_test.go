@@ -97,7 +97,7 @@ var states = []struct {
 	{"hosts-64", hosts64, times("down", 30), "80x24/plain", ""},
 	{"hosts-one-away", hostsGone, []string{"down", "enter"}, "", "Throughput, producer-2; – rec/s"},
 	{"hosts-events", hostsLost, []string{"5"}, "80x24/plain", ""},
-	{"hosts-alike", hosts200, []string{"enter"}, "", "kafka-load…rator-000"},
+	{"hosts-alike", hosts200, []string{"enter"}, "", "kafka-l…enerator-000"},
 	{"hosts-stalled", hostsStalled, nil, "", "STALL; oldest"},
 	{"hosts-paced", hostsPaced, []string{"enter"}, "", "Throughput, producer-1; target 1.12M; for its share"},
 	{"hosts-watched", hostsGone, []string{"up", "down", "down", "down", "down", "enter"}, "80x24/plain", ""},

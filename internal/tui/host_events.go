@@ -89,7 +89,7 @@ func (d *data) nameHosts() {
 	for _, h := range d.hosts {
 		h.short = h.name
 		if long {
-			h.short = shorten(strings.TrimSuffix(h.name, domain), longestHost)
+			h.short = chart.FitMiddle(strings.TrimSuffix(h.name, domain), longestHost)
 		}
 	}
 }
@@ -101,14 +101,4 @@ func commonEnd(a, b string) string {
 		n++
 	}
 	return a[len(a)-n:]
-}
-
-// shorten cuts a text in its middle: names that begin alike differ at their end.
-func shorten(text string, w int) string {
-	r := []rune(text)
-	if len(r) <= w || w <= 0 {
-		return string(r[:min(len(r), max(w, 0))])
-	}
-	end := (w - 1) / 2
-	return string(r[:w-1-end]) + "…" + string(r[len(r)-end:])
 }

@@ -103,7 +103,7 @@ func (t *hostTable) head() {
 }
 
 func (t *hostTable) row(y int, h *hostData, selected bool) {
-	t.c.Text(0, y, shorten(h.short, t.name), t.look(h, theme.Style{FG: theme.Text, Bold: selected}))
+	t.c.Text(0, y, chart.FitMiddle(h.short, t.name), t.look(h, theme.Style{FG: theme.Text, Bold: selected}))
 	x := t.name
 	for _, col := range t.columns {
 		col.draw(t.c.Sub(x+columnGap, y, col.width-columnGap, 1), h)

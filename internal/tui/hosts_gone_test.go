@@ -174,7 +174,7 @@ func TestWhoIsNotReadyIsNamedWhereNotAllHaveARow(t *testing.T) {
 	}
 	c.hosts[150].state, c.hosts[160].state = hostPreparing, hostLobby
 	c.seconds, c.last = 4, result.Preparing
-	const want = "▲ kafka-load…rator-150 and kafka-load…rator-160 are not ready"
+	const want = "▲ kafka-l…enerator-150 and kafka-l…enerator-160 are not ready"
 	for _, row := range []struct {
 		rows int
 		want bool
@@ -224,11 +224,11 @@ func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
 		{
 			"names that begin alike",
 			[]string{"kafka-benchmark-client-001", "kafka-benchmark-client-002"},
-			[]string{"kafka-benc…lient-001", "kafka-benc…lient-002"},
+			[]string{"kafka-b…k-client-001", "kafka-b…k-client-002"},
 		},
-		{"domains that differ", []string{"client.of.one.long.example", "a.of.another.test"}, []string{"client.of.…g.example", "a.of.another.test"}},
+		{"domains that differ", []string{"client.of.one.long.example", "a.of.another.test"}, []string{"client.…long.example", "a.of.another.test"}},
 		{"a host alone", []string{"vm14.a-rather-long.example"}, []string{"vm14"}},
-		{"63 characters", []string{strings.Repeat("x", 60) + "abc", "y"}, []string{"xxxxxxxxxx…xxxxxxabc", "y"}},
+		{"63 characters", []string{strings.Repeat("x", 60) + "abc", "y"}, []string{"xxxxxxx…xxxxxxxxxabc", "y"}},
 		{"a domain that is a name too", []string{"long.example.of.a.domain", "a.long.example.of.a.domain"}, []string{"long", "a.long"}},
 	} {
 		h := Header{}

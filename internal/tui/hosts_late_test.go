@@ -79,7 +79,7 @@ func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
 		{
 			given{State: result.Running, Notice: "waiting for " + strings.Repeat("x", 100) + " until 01:32:03; q: without it"},
 			false,
-			"waiting for " + strings.Repeat("x", 47) + "…" + strings.Repeat("x", 28) + " until 01:32:03; q: without it",
+			"waiting for " + strings.Repeat("x", 27) + "…" + strings.Repeat("x", 48) + " until 01:32:03; q: without it",
 		},
 	} {
 		d.observe(tc.tick)

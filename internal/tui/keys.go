@@ -123,7 +123,7 @@ func drawFooter(c chart.Canvas, s *scene) {
 	}
 	if text != "" {
 		room := w - x - 1
-		x = c.Text(x, 0, c.Fit(shorten(text, room), room), theme.Style{FG: color, Bold: true}) + 2 // it ends with the key
+		x = c.Text(x, 0, chart.FitMiddle(text, room), theme.Style{FG: color, Bold: true}) + 2 // it ends with the key
 	}
 	const gap = "  "
 	var keys []line

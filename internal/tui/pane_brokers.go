@@ -249,7 +249,7 @@ func (t *brokerTable) row(y int, b *result.BrokerNow, slow bool) {
 		text.FG = theme.Muted
 	}
 	t.c.Text(0, y, fmt.Sprint(b.ID), text)
-	t.c.Text(idWidth, y, t.c.Fit(t.s.header.Brokers[b.ID], max(t.host-1, 0)), text)
+	t.c.Text(idWidth, y, chart.FitMiddle(t.s.header.Brokers[b.ID], max(t.host-1, 0)), text)
 	first := t.right(0)
 	if why != "" {
 		t.c.TextRight(first, y, string(t.c.Theme().Glyphs.Missing), text)
@@ -258,7 +258,7 @@ func (t *brokerTable) row(y int, b *result.BrokerNow, slow bool) {
 	}
 	color := theme.Good
 	if slow {
-		color = theme.Hot
+		color = theme.Warn
 	}
 	chart.Gauge(t.c, first+1, y, t.gauge, t.gauged(b)/t.top, theme.Style{FG: color})
 	for i := range t.columns {

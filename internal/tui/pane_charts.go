@@ -116,13 +116,13 @@ type latencyLook struct {
 }
 
 // ageLook is the line of the oldest record's age, where there is something to see.
-var ageLook = latencyLook{theme.Info, '!', 1, 0}
+var ageLook = latencyLook{theme.Bad, '!', 1, 0}
 
 const ageName = "age"
 
 // latencyLooks are the lines of the quantiles. Without colour, dashes tell them
 // apart, and without braille a character of their own.
-var latencyLooks = [len(quantiles)]latencyLook{{theme.Good, '_', 1, 0}, {theme.Warn, '-', 6, 2}, {theme.Hot, '=', 3, 3}, {theme.Bad, '#', 1, 3}}
+var latencyLooks = [len(quantiles)]latencyLook{{theme.P50, '_', 1, 0}, {theme.P90, '-', 6, 2}, {theme.P99, '=', 3, 3}, {theme.P999, '#', 1, 3}}
 
 // latencyName returns what the latency of this run is the time between.
 func (s *scene) latencyName() string {

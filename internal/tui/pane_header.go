@@ -36,7 +36,7 @@ func drawHeader(c chart.Canvas, s *scene) {
 	room, _ := left.Size()
 	at := left.Text(0, 0, "kt "+s.header.Command, theme.Style{FG: theme.Brand, Bold: true})
 	at = left.Text(at, 0, " "+string(g.Arrow)+" ", theme.Style{FG: theme.Muted})
-	at = left.Text(at, 0, left.Fit(s.header.Topic, room-at), theme.Style{FG: theme.Text, Bold: true}) + 2
+	at = left.Text(at, 0, chart.FitMiddle(s.header.Topic, room-at), theme.Style{FG: theme.Text, Bold: true}) + 2
 	var tags []line
 	for i, tag := range s.header.Tags {
 		if i > 0 {
@@ -182,9 +182,9 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 	}
 	latencies := func(before string) {
 		lines = append(lines,
-			figure(before+"p50", theme.Good, n.text(p50, missing)),
-			figure("p99", theme.Hot, n.text(p99, missing)),
-			figure("p99.9", theme.Bad, n.text(p999, missing)))
+			figure(before+"p50", theme.P50, n.text(p50, missing)),
+			figure("p99", theme.P99, n.text(p99, missing)),
+			figure("p99.9", theme.P999, n.text(p999, missing)))
 	}
 	switch {
 	case !s.reads:
@@ -206,7 +206,7 @@ func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
 		rate("acked/s", acked)
 		rate("read/s", read)
 		latencies("e2e ")
-		lines = append(lines, figure("ack p99", theme.Hot, ackP99))
+		lines = append(lines, figure("ack p99", theme.P99, ackP99))
 		waiting()
 	}
 	errors = len(lines)
@@ -229,9 +229,9 @@ func (s *scene) lesserFigures(n *numbers) []line {
 		lines = append(lines, figure("rebalances", theme.Good, "0"))
 	}
 	if m := s.header.MaxInFlight; s.writes && m > 0 {
-		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprintf("%d/%d", s.InFlight, m)))
+		lines = append(lines, figure("in-flight", theme.Info, fmt.Sprintf("%d/%d", s.InFlight, m)))
 	} else if s.writes {
-		lines = append(lines, figure("in-flight", theme.Warn, fmt.Sprint(s.InFlight)))
+		lines = append(lines, figure("in-flight", theme.Info, fmt.Sprint(s.InFlight)))
 	}
 	if n.batch > 0 {
 		lines = append(lines, figure("batch", theme.Info, theme.Rate(n.batch)))

@@ -49,9 +49,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	bars := chart.Bars{Values: rates, Style: func(i int) theme.Style {
 		switch {
 		case !uneven:
-		case rates[i] < coldShare*usual:
-			return theme.Style{FG: theme.Bad}
-		case rates[i]*coldShare > usual:
+		case rates[i] < coldShare*usual, rates[i]*coldShare > usual:
 			return theme.Style{FG: theme.Warn}
 		}
 		return theme.Style{FG: theme.Info}

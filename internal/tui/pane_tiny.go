@@ -93,9 +93,9 @@ func (s *scene) tinyFigures(c chart.Canvas) []line {
 	}
 	if !s.untimed() {
 		out = append(out,
-			figure("p99", theme.Hot, n.text(p99, missing)),
-			figure("p50", theme.Good, n.text(p50, missing)),
-			figure("p99.9", theme.Bad, n.text(p999, missing)))
+			figure("p99", theme.P99, n.text(p99, missing)),
+			figure("p50", theme.P50, n.text(p50, missing)),
+			figure("p99.9", theme.P999, n.text(p999, missing)))
 	}
 	if s.All.Failed+s.All.Refused() > 0 {
 		at = 1

@@ -124,6 +124,17 @@ func (c Canvas) Fit(text string, w int) string {
 	return text
 }
 
+// FitMiddle cuts a name to a width in its middle: names that begin alike differ at their
+// end, which keeps two thirds.
+func FitMiddle(name string, w int) string {
+	r := []rune(name)
+	if len(r) <= w || w <= 0 {
+		return string(r[:min(len(r), max(w, 0))])
+	}
+	end := (w - 1) * 2 / 3
+	return string(r[:w-1-end]) + "…" + string(r[len(r)-end:])
+}
+
 // String returns the canvas as lines, without a newline at the end; each is exactly
 // as wide as the canvas.
 func (c Canvas) String() string {

@@ -350,3 +350,21 @@ func TestALabelOfTheTimeAxisGivesWayToAnEvent(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesAreCutInTheMiddle(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		w    int
+		want string
+	}{
+		{"127.0.0.1:19092", 15, "127.0.0.1:19092"},
+		{"127.0.0.1:19092", 10, "127…:19092"},
+		{"127.0.0.1:19092", 2, "1…"},
+		{"127.0.0.1:19092", 0, ""},
+		{"µµµµµµµµ", 4, "µ…µµ"},
+	} {
+		if got := FitMiddle(row.name, row.w); got != row.want {
+			t.Errorf("%q in %d cells: %q, want %q", row.name, row.w, got, row.want)
+		}
+	}
+}
