@@ -18,33 +18,31 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// AgentOptions are what an agent is and may do. Info, Dir, Keep, Spawn, Now and Log have to
-// be set.
+// AgentOptions configure an agent. Info, Dir, Keep, Spawn, Now and Log have to be set.
 type AgentOptions struct {
 	Info      Info
-	Key       *wire.Key // nil: only this machine can talk to it
+	Key       *wire.Key // nil: the agent serves this machine only
 	Bind      string    // host:port of the one port, TCP and UDP
-	Advertise string    // host:port where others reach it; "": as bound
+	Advertise string    // host:port for the other hosts; "": as bound
 	Join      []string  // host:port of other agents
 
 	Limits   Limits
 	Parallel int // runs at a time; 0: one
 
-	// Dir is a folder of the agent's own for run files: made if it is not there, with
-	// mode 0700. Of the files that it made itself it keeps those of the newest Keep runs,
-	// 1 or more.
+	// Dir is a folder for the run files of this agent alone. It is made with mode 0700 if
+	// needed. The agent removes its own files except those of the newest Keep runs, at least 1.
 	Dir  string
 	Keep int
-	// Shared is where kt's other commands on this host leave their run files. Those of
-	// a run that has a name are handed out by it, and none is ever changed. "": none.
+	// Shared is the folder with the run files of kt's other commands on this host. The agent
+	// hands out those of named runs, and changes none. "": none.
 	Shared string
 
-	Spawn func(ctx context.Context) (*Process, error) // starts a process that makes a load; ctx ends when it has to be gone
-	// Watch makes a sampler of this machine: it is called at the start of a run, and what
-	// it returns at the end of each interval. nil: the machine is not watched.
+	Spawn func(ctx context.Context) (*Process, error) // starts a process that makes a load, which must end with ctx
+	// Watch is called at the start of a run and returns a sampler of this machine. The sampler
+	// is called at the end of each interval. nil: the machine is not watched.
 	Watch func(since func() time.Duration) func(at time.Duration) host.Vitals
 	Now   func() time.Time  // this host's clock
-	Log   func(text string) // gets a line for whoever runs the agent
+	Log   func(text string) // gets lines for the operator of the agent
 }
 
 // stream is one connection to a peer: a wire.Conn.
@@ -57,8 +55,8 @@ type stream interface {
 
 var _ stream = (*wire.Conn)(nil)
 
-// Serve runs an agent until ctx ends. Then it stops its loads, and waits for them.
-// listening is called with the address when others can reach it.
+// Serve runs an agent until ctx ends. Then it stops its loads and waits for them. It calls
+// listening with its address as soon as others can reach it.
 func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) error {
 	a, err := newAgent(ctx, o)
 	if err != nil {
@@ -89,17 +87,17 @@ func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) err
 	return g.Close()
 }
 
-// maxStreams is how many streams an agent serves at a time: a few coordinators, each
-// with one to talk and one to fetch.
+// maxStreams bounds the streams at a time. A coordinator needs one for the run and one to fetch
+// files.
 const maxStreams = 32
 
-// agent is the part of an agent that knows no network.
+// agent is the part of an agent that is independent of the network.
 type agent struct {
 	o     AgentOptions
 	store *store
 	ctx   context.Context // ends when the agent does
 	end   context.CancelFunc
-	live  sync.WaitGroup // runs
+	live  sync.WaitGroup // runs and their processes
 
 	mu     sync.Mutex // guards what follows
 	runs   map[string]*hostRun
@@ -108,12 +106,12 @@ type agent struct {
 	ending bool
 }
 
-// maxRemembered is how many epochs an agent remembers, so that none is used twice and a
+// maxRemembered bounds the runs that an agent remembers. So no epoch is used twice, and a
 // coordinator that comes back late learns how its run ended.
 const maxRemembered = 200
 
-// maxOffer bounds an offer, which is kept while its run is made: a roster of 1,000 hosts
-// or a command line of 64 KiB, with room.
+// maxOffer bounds an offer in bytes, because it stays in memory during its run. A roster of
+// 1,000 hosts and a command line of 64 KiB fit.
 const maxOffer = 256 << 10
 
 func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
@@ -130,7 +128,7 @@ func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
 	return a, nil
 }
 
-// stop ends all runs in order, and waits for them.
+// stop stops all runs and waits until they have ended.
 func (a *agent) stop() {
 	a.mu.Lock()
 	a.ending = true
@@ -144,7 +142,7 @@ func (a *agent) close() {
 	a.store.close()
 }
 
-// presence returns what gossip tells others of this agent.
+// presence returns this agent's data for the gossip.
 func (a *agent) presence() gossip.Info {
 	return gossip.Info{
 		Name: a.o.Info.Name, Role: a.o.Info.Role, Version: a.o.Info.Version, Tags: a.o.Info.Tags,
@@ -152,7 +150,7 @@ func (a *agent) presence() gossip.Info {
 	}
 }
 
-// announce tells the others when something has changed.
+// announce sends this agent's new state to the other agents.
 func (a *agent) announce() {
 	a.mu.Lock()
 	g := a.gossip
@@ -165,7 +163,7 @@ func (a *agent) announce() {
 	}
 }
 
-// busy returns the name of a run that is not over.
+// busy returns the name of the oldest active run, or "".
 func (a *agent) busy() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,8 +173,8 @@ func (a *agent) busy() string {
 	return ""
 }
 
-// active returns the runs that are not over, oldest first, but for those that only wait for a
-// coordinator to come back. The caller holds mu.
+// active returns the runs that are not over, oldest first. Runs that only wait for a coordinator
+// to come back are left out. The caller holds mu.
 func (a *agent) active() []*hostRun {
 	var runs []*hostRun
 	for _, epoch := range a.order {
@@ -187,7 +185,7 @@ func (a *agent) active() []*hostRun {
 	return runs
 }
 
-// accept begins a run, or says why not.
+// accept begins the run of an offer. An error is the reason for a refusal.
 func (a *agent) accept(o *offer) (*hostRun, error) {
 	if o.Part.Host != a.o.Info.Name {
 		return nil, fmt.Errorf("the offer is for %s", o.Part.Host)
@@ -196,7 +194,7 @@ func (a *agent) accept(o *offer) (*hostRun, error) {
 		return nil, errors.Join(fmt.Errorf("the offer has %d bytes, and %d are the most", len(b), maxOffer), err)
 	}
 	if most := a.o.Limits.Duration; most > 0 && len(o.Shares) == 0 && (o.Lasts == 0 || o.Lasts > most) {
-		o.Lasts = most // it is watched for no longer
+		o.Lasts = most // a machine is watched no longer than the limit
 	}
 	used, orphans := a.store.used(o.Part.Epoch), a.store.orphans()
 	a.mu.Lock()
@@ -207,10 +205,10 @@ func (a *agent) accept(o *offer) (*hostRun, error) {
 	if used || a.runs[o.Part.Epoch] != nil {
 		return nil, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
 	}
-	if err := a.room(o, orphans); err != nil {
+	if err := a.checkRoom(o, orphans); err != nil {
 		return nil, err
 	}
-	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // it knows better than others
+	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // those of the offer may be outdated
 	r := newRun(a, o)
 	a.runs[o.Part.Epoch] = r
 	a.order = append(a.order, o.Part.Epoch)
@@ -222,14 +220,15 @@ func (a *agent) accept(o *offer) (*hostRun, error) {
 	return r, nil
 }
 
-// maxWatches is how many runs an agent watches at a time in which its host makes no load:
-// each costs a look at the machine a second, and a file.
+// maxWatches bounds the runs at a time that only watch the machine. Each of them reads its
+// vitals once a second and writes a file.
 const maxWatches = 16
 
-// room tells why there is none for a run beside those that are at work: a load counts
-// against --parallel and the limits, and a run that is only watched does not. How much the
-// processes of an agent that is gone take of the limits is not known. The caller holds mu.
-func (a *agent) room(o *offer, orphans map[string]string) error {
+// checkRoom returns an error if the host has no room for a run beside the active ones. A load
+// counts against --parallel and the limits. A run that only watches does not. The share of
+// orphans in the limits is unknown, so a limited agent refuses loads beside them. The caller
+// holds mu.
+func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 	var beside []*offer
 	var first string
 	watches := 0
@@ -264,7 +263,7 @@ func (a *agent) room(o *offer, orphans map[string]string) error {
 	return a.o.Limits.allow(o, beside...)
 }
 
-// forget drops the oldest runs that are over. The caller holds mu.
+// forget removes the oldest ended runs above maxRemembered. The caller holds mu.
 func (a *agent) forget() {
 	for i := 0; len(a.order) > maxRemembered && i < len(a.order); {
 		if epoch := a.order[i]; a.runs[epoch].over() {
@@ -282,7 +281,7 @@ func (a *agent) find(epoch string) *hostRun {
 	return a.runs[epoch]
 }
 
-// look returns how busy this host is now.
+// look returns the current load of this host, and the agents that it knows.
 func (a *agent) look(ctx context.Context) *looked {
 	l := &looked{Run: a.busy(), Results: a.store.count()}
 	if a.o.Watch != nil {
@@ -308,15 +307,15 @@ func (a *agent) look(ctx context.Context) *looked {
 	return l
 }
 
-// lookFor is the interval of a look: short enough to wait for, and long against the
-// kernel's tick of 1 to 10 ms.
+// lookFor is the interval over which look measures CPU use: long against the kernel's tick of 1
+// to 10 ms.
 const lookFor = 200 * time.Millisecond
 
-// Process is a program that makes a load. It reads ToProcess from In, a JSON line each,
-// and writes FromProcess to Out.
+// Process is a running program that makes a load. It reads ToProcess messages from In and writes
+// FromProcess messages to Out, as JSON lines.
 type Process struct {
 	In   io.WriteCloser
 	Out  io.Reader
-	Wait func() error // called once, when Out has ended; the error says how it died, with its last words
+	Wait func() error // called once, after the end of Out; the error tells how the process died, with the end of its stderr
 	Kill func() error
 }

@@ -10,19 +10,18 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Limits are what an agent allows to a load, whatever a coordinator asks for. The zero
-// value of each is no limit.
+// Limits bound the loads that an agent makes. A zero field is no limit.
 type Limits struct {
 	Rate           float64        // records a second, of all loads of the host together; --max-rate
 	BytesPerSecond float64        // likewise; --max-rate with a unit
-	Producers      int            // clients of all loads of the host, consumers counted with them; --max-producers
+	Producers      int            // producers and consumers of all loads of the host; --max-producers
 	Topic          *regexp.Regexp // must match the whole name of a topic; nil: any; --allow-topic
 	Duration       time.Duration  // of a load; --max-duration
 }
 
-// allow tells everything for which the host does not make the load that it is offered,
-// beside those that it makes. What a peer may ask for at all is the same on every host; the
-// limits are this one's.
+// allow returns all reasons for refusing an offer, or nil. beside are the loads that the host
+// makes already. allowPlan and allowProperties are the same on every host, limits are this
+// host's.
 func (l *Limits) allow(o *offer, beside ...*offer) error {
 	if len(o.Shares) == 0 {
 		return nil // it is only watched
@@ -31,7 +30,7 @@ func (l *Limits) allow(o *offer, beside ...*offer) error {
 	for _, j := range o.jobs() {
 		if err := allowPlan(&j.Plan); err != nil {
 			errs = append(errs, err)
-			break // the others are of the same plan
+			break // the other jobs have the same plan
 		}
 	}
 	errs = append(errs, allowProperties(o.Producer), allowProperties(o.Consumer))
@@ -41,8 +40,8 @@ func (l *Limits) allow(o *offer, beside ...*offer) error {
 	return errors.Join(l.allowRate(o, beside), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
 }
 
-// allowPlan tells what no agent does for a peer: to use the broker inside kt, which
-// nobody else can reach, or a file of its own.
+// allowPlan returns the reasons why no agent makes such a load for a peer. Examples are the
+// broker inside kt, which other hosts cannot reach, and files of the agent's host.
 func allowPlan(p *plan.Plan) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -81,7 +80,7 @@ func allowPlan(p *plan.Plan) error {
 	return errors.Join(errs...)
 }
 
-// ends reports whether a load is over by itself: nobody may be there to stop it.
+// ends reports whether a load ends by itself: the coordinator may be gone by then.
 func ends(p *plan.Plan) bool {
 	if p.Load.Duration > 0 || p.Load.Records > 0 {
 		return true
@@ -89,7 +88,7 @@ func ends(p *plan.Plan) bool {
 	return !p.Writes() && (p.Read.ToEnd || p.Read.Timeout > 0)
 }
 
-// demand is what a host's own share of a load takes.
+// demand is the part of the limits that a host's share of a load needs.
 type demand struct {
 	records, bytes float64 // a second
 	clients        int
@@ -107,8 +106,8 @@ func (d *demand) add(o *offer) {
 	}
 }
 
-// allowRate holds the host's own share of the load against its limits, with what the loads
-// beside it take, which have rates where those are limited.
+// allowRate checks the host's share of the load, together with the loads beside it, against the
+// limits of rates and clients.
 func (l *Limits) allowRate(o *offer, beside []*offer) error {
 	var own, other demand
 	own.add(o)
@@ -144,8 +143,7 @@ func (l *Limits) allowRate(o *offer, beside []*offer) error {
 	return errors.Join(errs...)
 }
 
-// rounding is by how much shares may add up to more than they should: floating-point
-// sums of a few hundred.
+// rounding is the relative error of floating-point sums of a few hundred shares.
 const rounding = 1e-9
 
 func (l *Limits) allowTopic(p *plan.Plan) error {
@@ -166,15 +164,15 @@ func (l *Limits) allowDuration(p *plan.Plan) error {
 	if l.Duration == 0 {
 		return nil
 	}
-	// A load of which nobody knows how long it lasts is stopped in time (overtime).
+	// A load of unknown length is stopped at the limit and overtime.
 	if lasts := lasts(p); lasts > l.Duration {
 		return fmt.Errorf("--max-duration %v: the load lasts %v", l.Duration, lasts.Round(time.Millisecond))
 	}
 	return nil
 }
 
-// lasts returns how long a load lasts at most, without its drain; 0: nobody knows. It is of
-// the whole plan or any share of it.
+// lasts returns the duration of a load without its drain; 0: unknown. A share of a plan lasts as
+// long as the whole.
 func lasts(p *plan.Plan) time.Duration {
 	if d := p.Load.Duration.Std(); d > 0 {
 		return d

@@ -16,19 +16,20 @@ import (
 type child struct {
 	run    *hostRun
 	job    ProcessJob
-	orders chan ToProcess // to its writer; has room for every order that there is
+	orders chan ToProcess // has room for every order, so that tell never blocks
 
 	// Guarded by run.mu.
 	status  partStatus
 	spawned bool
 	gone    bool            // it has exited, or could not be started
-	given   map[string]bool // orders that it got
-	hungUp  bool            // its input is closed, or is about to be
-	killAt  time.Time       // zero: it is left to itself
+	given   map[string]bool // orders that were sent
+	hungUp  bool            // orders is closed
+	killAt  time.Time       // zero: no deadline
 	kill    func()          // nil until it is spawned
 }
 
-// orderKinds is how many orders a process can get: a job, a start, stop, abort, finish.
+// orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each
+// once.
 const orderKinds = 5
 
 func newChild(r *hostRun, j Job) *child {
@@ -37,7 +38,7 @@ func newChild(r *hostRun, j Job) *child {
 	return c
 }
 
-// tell gives an order to the process, once. The caller holds run.mu.
+// tell sends an order to the process, unless it was sent before. The caller holds run.mu.
 func (c *child) tell(order string, m ToProcess) {
 	if c.given[order] || c.hungUp {
 		return
@@ -46,8 +47,8 @@ func (c *child) tell(order string, m ToProcess) {
 	c.orders <- m
 }
 
-// hangUp lets the process end by itself: there are no more orders. The caller holds
-// run.mu.
+// hangUp makes write close the input of the process after the last order. The process then ends
+// by itself. The caller holds run.mu.
 func (c *child) hangUp() {
 	if !c.hungUp {
 		c.hungUp = true
@@ -55,15 +56,15 @@ func (c *child) hangUp() {
 	}
 }
 
-// due sets a time by which the process has to be gone. The caller holds run.mu.
+// due sets the time at which the process is killed, unless it is sooner already. The caller
+// holds run.mu.
 func (c *child) due(at time.Time) {
 	if c.killAt.IsZero() || at.Before(c.killAt) {
 		c.killAt = at
 	}
 }
 
-// settled reports whether the process has nothing more to say of its load. The caller
-// holds run.mu.
+// settled reports whether the process has ended its load. The caller holds run.mu.
 func (c *child) settled() bool {
 	return c.status.State.settled()
 }
@@ -81,7 +82,7 @@ func (c *child) live() {
 		return
 	}
 	c.update(func() {
-		c.kill = func() { _ = p.Kill() } // it is gone if it cannot be killed
+		c.kill = func() { _ = p.Kill() } // fails only if the process has exited
 	})
 	written := make(chan struct{})
 	hung := make(chan struct{})
@@ -91,18 +92,18 @@ func (c *child) live() {
 	}()
 	err = c.listen(p.Out)
 	if err != nil {
-		_ = p.Kill() // nobody understands it
+		_ = p.Kill() // its output is no longer read
 	}
-	_, _ = io.Copy(io.Discard, p.Out) // so that it can end
+	_, _ = io.Copy(io.Discard, p.Out) // a process that waits to write would never end
 	err = errors.Join(err, p.Wait())
 	close(hung)
 	<-written
 	c.update(func() { c.exited(err) })
 }
 
-// write hands orders to the process until it is gone.
+// write sends the orders to the process until it is gone, and then closes its input.
 func (c *child) write(in io.WriteCloser, gone <-chan struct{}) {
-	defer func() { _ = in.Close() }() // it has nothing to flush
+	defer func() { _ = in.Close() }() // a pipe has no buffer
 	e := json.NewEncoder(in)
 	for {
 		select {
@@ -110,13 +111,13 @@ func (c *child) write(in io.WriteCloser, gone <-chan struct{}) {
 			return
 		case m, ok := <-c.orders:
 			if !ok || e.Encode(m) != nil {
-				return // it is hung up, or it has died, and listen finds out why
+				return // after hangUp, or because the process has died, which listen notices
 			}
 		}
 	}
 }
 
-// listen takes in what the process says.
+// listen handles the messages of the process until the end of its output.
 func (c *child) listen(out io.Reader) error {
 	r := bufio.NewReaderSize(out, 64<<10)
 	for {
@@ -159,7 +160,7 @@ func (c *child) hear(m *FromProcess) {
 		s := &c.status
 		switch {
 		case m.Ready != nil && s.State == partOpening:
-			s.State, s.Header = partReady, travelling(m.Ready)
+			s.State, s.Header = partReady, shorten(m.Ready)
 		case m.Began != nil && s.State == partReady && c.run.start != nil:
 			agreed := c.run.start.Agreed
 			agreed.Late = m.Began.Sub(c.run.start.At)
@@ -168,7 +169,7 @@ func (c *child) hear(m *FromProcess) {
 			s.State, s.Ended = partDone, m.Ended
 			s.Ended.Text = clean(s.Ended.Text, maxText)
 			if !c.run.undo {
-				c.killAt = time.Time{} // it has obeyed, and may have to wait for other hosts
+				c.killAt = time.Time{} // it has ended in time, and may have to wait for other hosts
 			}
 		case m.Failed != nil && !c.settled():
 			s.State, s.Text = partFailed, clean(*m.Failed, maxText)
@@ -176,27 +177,27 @@ func (c *child) hear(m *FromProcess) {
 	})
 }
 
-// travelling returns a header that fits a message. What is left out where there are very many
-// partitions is in the run file.
-func travelling(h *result.Header) *result.Header {
-	if travels(h) {
+// shorten returns the header if it fits a message, else one without leaders and topics, else nil.
+// The run file has the whole header.
+func shorten(h *result.Header) *result.Header {
+	if fitsMessage(h) {
 		return h
 	}
 	short := *h
 	short.Environment.Topic.Leaders, short.Environment.Topics = nil, nil
-	if travels(&short) {
+	if fitsMessage(&short) {
 		return &short
 	}
 	return nil
 }
 
-// travels reports whether a header fits a message.
-func travels(h *result.Header) bool {
+// fitsMessage reports whether a header fits a message.
+func fitsMessage(h *result.Header) bool {
 	b, err := json.Marshal(h)
 	return err == nil && len(b) <= maxHeader && elements(b) <= maxElements-maxTags // with room for the rest of the message
 }
 
-// exited notes that the process is gone. The caller holds run.mu.
+// exited notes the exit of the process. The caller holds run.mu.
 func (c *child) exited(err error) {
 	c.gone = true
 	if c.settled() {
@@ -209,7 +210,8 @@ func (c *child) exited(err error) {
 	c.status.State, c.status.Text = partGone, clean(text, maxText)
 }
 
-// update changes the child, and tells the coordinator and the run.
+// update calls change with run.mu held. It reports a new state to the coordinator and the log,
+// and wakes the run.
 func (c *child) update(change func()) {
 	c.run.mu.Lock()
 	before := c.status
@@ -218,18 +220,18 @@ func (c *child) update(change func()) {
 	c.run.mu.Unlock()
 	if before.State != after.State {
 		c.run.out.part(after)
-		c.run.a.tellOf(c.run, after)
+		c.run.a.logFailure(c.run, after)
 	}
 	c.run.notify()
 }
 
-// decodeFromProcess reads one line that a process said.
+// decodeFromProcess decodes and checks one line of a process.
 func decodeFromProcess(line []byte) (*FromProcess, error) {
 	m := new(FromProcess)
 	if err := decodeStrict(line, m); err != nil {
 		return nil, fmt.Errorf("the process said what is no message: %w", err)
 	}
-	if err := one(m.Ready != nil, m.Began != nil, m.Second != nil, m.Ended != nil, m.Failed != nil); err != nil {
+	if err := exactlyOne(m.Ready != nil, m.Began != nil, m.Second != nil, m.Ended != nil, m.Failed != nil); err != nil {
 		return nil, fmt.Errorf("the process said what is no message: %w", err)
 	}
 	if m.Second != nil {

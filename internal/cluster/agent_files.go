@@ -17,34 +17,35 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// store is where an agent keeps its run files, and knows those of others that it
-// offers. Nothing else on the host can be asked for.
+// store holds the agent's run files and finds those of kt's other commands. Peers can get no
+// other files of the host.
 type store struct {
 	dir    string
-	root   *os.Root // dir; nothing outside it is opened, whatever a name says
-	own    *os.File // dir, claimed: no other agent has it
-	shared string   // of kt's other commands: read, and never changed; "": none
-	keep   int      // runs
+	root   *os.Root // dir, so that no name leads outside it
+	own    *os.File // dir, claimed against other agents
+	shared string   // the folder of kt's other commands, which is only read; "": none
+	keep   int      // number of runs
 	now    func() time.Time
 
-	create func(name string) (io.WriteCloser, error) // a new file of the agent's own
+	create func(name string) (io.WriteCloser, error) // makes a new file in dir
 
 	mu    sync.Mutex // guards what follows
 	inUse map[string]bool
 	notes map[place]noted
-	ids   map[string]place // of the files that were noted last, by run id
+	ids   map[string]place // of the files in notes, by run id
 
 	hash chan struct{} // holds one for each listing at work
 }
 
-// listings is how many listings are made at a time: each reads whole files.
+// listings bounds the listings at a time, because each reads whole files.
 const listings = 2
 
-// claimWithin is how long an agent that is ending may hold the folder: it leaves the gossip
-// first.
+// claimWithin is the longest wait for the folder. An agent that is ending holds it until it has
+// left the gossip.
 const claimWithin = 5 * time.Second
 
-// claim waits until nobody else has a folder, and reports whether that was in time.
+// claim waits until no other agent has claimed the folder. It reports whether it has got the
+// folder before claimWithin or the end of ctx.
 func claim(ctx context.Context, dir *os.File) bool {
 	ctx, cancel := context.WithTimeout(ctx, claimWithin)
 	defer cancel()
@@ -71,7 +72,7 @@ func openStore(ctx context.Context, dir, shared string, keep int, now func() tim
 		return nil, errors.Join(fmt.Errorf("open the folder of the run files: %w", err), root.Close())
 	}
 	if !claim(ctx, own) {
-		_, _ = own.Close(), root.Close() // they were only looked at
+		_, _ = own.Close(), root.Close() // only folders
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -84,24 +85,24 @@ func openStore(ctx context.Context, dir, shared string, keep int, now func() tim
 	return s, nil
 }
 
-// close gives the folder up.
+// close releases the folder.
 func (s *store) close() {
 	result.Release(s.own)
-	_ = s.root.Close() // it was only looked into
+	_ = s.root.Close() // only a folder
 }
 
-// ownName is what the agent calls its files: when the run was made, its epoch, and the
-// process. Files of other names in the folder are not its own.
+// ownName matches the names of the agent's own files: time of the run, epoch and process. The
+// agent ignores other files in its folder.
 var ownName = regexp.MustCompile(`^(\d{8}-\d{6}-[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})-p(\d{1,3})\.ktr$`)
 
-// group returns what the names of all files of a run begin with.
+// group returns the common prefix of the names of all files of a run.
 func (s *store) group(epoch string) string {
 	return s.now().UTC().Format("20060102-150405") + "-" + epoch
 }
 
 func ownFile(group string, process int) string { return fmt.Sprintf("%s-p%d.ktr", group, process) }
 
-// groups returns the runs that the folder holds, oldest first.
+// groups returns the names of the agent's own files by group.
 func (s *store) groups() (map[string][]string, error) {
 	entries, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *store) groups() (map[string][]string, error) {
 	return found, nil
 }
 
-// used reports whether there are files of that epoch.
+// used reports whether the agent has files of an epoch.
 func (s *store) used(epoch string) bool {
 	groups, err := s.groups()
 	if err != nil {
@@ -130,7 +131,7 @@ func (s *store) used(epoch string) bool {
 	return false
 }
 
-// isOf reports whether a group is the run of that epoch.
+// isOf reports whether a group is of an epoch.
 func isOf(group, epoch string) bool {
 	return strings.HasSuffix(group, "-"+epoch) && len(group) == len("20060102-150405-")+len(epoch)
 }
@@ -139,8 +140,8 @@ func isOf(group, epoch string) bool {
 func (s *store) hold(group string)    { s.mu.Lock(); s.inUse[group] = true; s.mu.Unlock() }
 func (s *store) release(group string) { s.mu.Lock(); delete(s.inUse, group); s.mu.Unlock() }
 
-// orphans returns the runs whose processes were started by an agent that is gone, and are still
-// at work: one file of each.
+// orphans returns the runs with processes that an earlier agent has started and that still write
+// their run files: one file by group.
 func (s *store) orphans() map[string]string {
 	groups, err := s.groups()
 	if err != nil {
@@ -163,8 +164,7 @@ func (s *store) orphans() map[string]string {
 	return found
 }
 
-// atWork reports whether processes are making the load of that epoch that this agent did
-// not start.
+// atWork reports whether orphans still make the load of an epoch.
 func (s *store) atWork(epoch string) bool {
 	for g := range s.orphans() {
 		if isOf(g, epoch) {
@@ -177,13 +177,13 @@ func (s *store) atWork(epoch string) bool {
 func (s *store) claimed(name string) bool {
 	f, err := s.root.Open(name)
 	if err != nil {
-		return false // it is gone by now
+		return false // the file was removed meanwhile
 	}
 	defer func() { _ = f.Close() }() // it was only read from
 	return result.Claimed(f)
 }
 
-// prune removes the oldest runs, so that room is for so many more beside those kept.
+// prune removes the files of the oldest runs, so that with more new runs there are keep in all.
 func (s *store) prune(more int) error {
 	groups, err := s.groups()
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *store) prune(more int) error {
 	return nil
 }
 
-// remove leaves nothing of a run that never began.
+// remove removes the files of a run that never began.
 func (s *store) remove(group string) error {
 	groups, err := s.groups()
 	if err != nil {
@@ -226,20 +226,21 @@ func (s *store) remove(group string) error {
 	return errors.Join(errs...)
 }
 
-// count returns how many runs the agent holds, and run files of other commands.
+// count returns the number of the agent's own runs plus the number of run files of other
+// commands.
 func (s *store) count() int {
-	groups, _ := s.groups() // what cannot be read is not held
+	groups, _ := s.groups() // unreadable ones do not count
 	return len(groups) + len(s.sharedNames())
 }
 
-// sharedNames returns the newest run files of other commands, by name.
+// sharedNames returns the names of the newest run files of other commands.
 func (s *store) sharedNames() []string {
 	if s.shared == "" {
 		return nil
 	}
 	entries, err := os.ReadDir(s.shared)
 	if err != nil {
-		return nil // there may be none yet
+		return nil // the folder may not exist yet
 	}
 	var names []string
 	for _, e := range entries {

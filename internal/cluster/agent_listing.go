@@ -15,9 +15,9 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// place is where a run file is.
+// place identifies a run file on this host.
 type place struct {
-	shared bool // in the folder of the other commands, not in the agent's own
+	shared bool // in the folder of kt's other commands, not in the agent's own
 	name   string
 }
 
@@ -29,37 +29,37 @@ func (s *store) open(p place) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // it was only looked into
+	defer func() { _ = root.Close() }() // only a folder
 	return root.Open(p.name)
 }
 
-// noted is what was found out about a file, and holds as long as the file has that size
-// and time: to read gigabytes takes longer than anybody waits for a listing.
+// noted caches the header and checksum of a file while its size and time stay the same, because
+// reading gigabytes takes longer than a listing may.
 type noted struct {
 	size    int64
 	changed time.Time
-	header  *fileHeader // nil: it is of no named run
-	sum     string      // "": it was not read yet
+	header  *fileHeader // nil: no run file of a named run
+	sum     string      // "": not computed yet
 }
 
 func (n noted) same(o noted) bool { return n.size == o.size && n.changed.Equal(o.changed) }
 
-// held is one run file that can be had.
+// held is a run file that peers can get.
 type held struct {
 	place
 	noted
-	atWork bool // a process wrote to it when it was looked at
+	atWork bool // a process was writing to it
 }
 
-// fileHeader is what is needed of a run file's first line.
+// fileHeader is the part of a run file's header that a listing needs.
 type fileHeader struct {
 	RunID     string       `json:"run_id"`
 	StartedAt time.Time    `json:"started_at"`
 	Part      *result.Part `json:"part"`
 }
 
-// readHeader returns nil for what is no run file of a named run: a collection, a result
-// that stands for itself, a file of which not even the first line is whole.
+// readHeader returns the header of a run file of a named run. It returns nil for any other file:
+// a collection, the file of a run without a name, or one whose first line is incomplete.
 func readHeader(r io.Reader) *fileHeader {
 	text, err := bufio.NewReaderSize(io.LimitReader(r, maxLine), 64<<10).ReadBytes('\n')
 	if err != nil {
@@ -82,14 +82,14 @@ func readHeader(r io.Reader) *fileHeader {
 	return h
 }
 
-// look looks at a file.
+// look returns the state of a file, with the cached checksum if the file is unchanged.
 func (s *store) look(p place) (held, error) {
 	f, err := s.open(p)
 	if err != nil {
 		return held{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read from
-	atWork := result.Claimed(f)      // before its size: what nobody has claimed does not grow
+	atWork := result.Claimed(f)      // before the size, because an unclaimed file does not grow
 	info, err := f.Stat()
 	if err != nil {
 		return held{}, err
@@ -105,8 +105,7 @@ func (s *store) look(p place) (held, error) {
 	return held{p, n, atWork}, nil
 }
 
-// held returns the files of named runs. What is none, or cannot be looked into, is no
-// business of whoever asks for a run.
+// held returns the files of named runs. It leaves out other files and unreadable ones.
 func (s *store) held() ([]held, error) {
 	groups, err := s.groups()
 	if err != nil {
@@ -138,24 +137,25 @@ func (s *store) held() ([]held, error) {
 	defer s.mu.Unlock()
 	for p, n := range notes {
 		if before := s.notes[p]; before.same(n) {
-			notes[p] = before // it may have been read meanwhile
+			notes[p] = before // its checksum may have been computed meanwhile
 		}
 	}
 	s.notes, s.ids = notes, ids
 	return all, nil
 }
 
-// maxListed keeps a listing within one message.
+// maxListed bounds the files of a listing, which is one message.
 const maxListed = 2000
 
-// listFor is how long a listing reads files at most, and stillReading ends what is said
-// then: whoever asks waits for fetchTimeout, and may ask again.
+// A listing reads files for up to listFor, because the coordinator waits for fetchTimeout. Its
+// error then ends with stillReading, and the coordinator asks again.
 const (
 	listFor      = fetchTimeout - 10*time.Second
 	stillReading = "are not read yet: ask again"
 )
 
-// list finds the files of a run, by its name or epoch; with "" the runs that there are.
+// list returns the files of a run, by its name or epoch. For "" it returns the names of all
+// runs.
 func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 	all, err := s.held()
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 		}
 		if err != nil {
 			found.Unread++
-			continue // it is counted, and the others are listed
+			continue
 		}
 		p := h.header.Part
 		found.Files = append(found.Files, fileEntry{
@@ -197,7 +197,7 @@ func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 	return found, nil
 }
 
-// runsOf returns the names of the runs that files are of, the newest first.
+// runsOf returns the names of the runs of the files, the newest first.
 func runsOf(all []held) []string {
 	slices.SortFunc(all, func(a, b held) int { return b.header.StartedAt.Compare(a.header.StartedAt) })
 	known := make(map[string]bool)
@@ -211,7 +211,7 @@ func runsOf(all []held) []string {
 	return runs
 }
 
-// sum reads a whole file, as long as it was when it was noted, and remembers the result.
+// sum returns the checksum of a file, up to the size that was noted, and caches it.
 func (s *store) sum(ctx context.Context, h held) (string, error) {
 	if h.sum != "" {
 		return h.sum, nil
@@ -250,7 +250,7 @@ func (s *store) find(runID string) (*os.File, error) {
 		return p, ok
 	}
 	p, ok := known()
-	if !ok { // it was not listed, or that was before the agent started
+	if !ok { // not listed since the agent was started
 		if _, err := s.held(); err != nil {
 			return nil, err
 		}
@@ -261,7 +261,7 @@ func (s *store) find(runID string) (*os.File, error) {
 	return s.open(p)
 }
 
-// chunkOf reads a piece of a file.
+// chunkOf reads a chunk of a file.
 func chunkOf(f *os.File, c *chunkAsked) ([]byte, error) {
 	b := make([]byte, min(chunkBytes, c.Bytes-c.Offset))
 	if _, err := f.ReadAt(b, c.Offset); err != nil {

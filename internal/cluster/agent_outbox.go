@@ -14,16 +14,16 @@ import (
 // and only the newest state of a process and of the host is kept. So a sender never waits
 // for a slow or missing stream.
 type outbox struct {
-	wake chan struct{} // holds one: there is something to tell
+	wake chan struct{} // of capacity 1: there are messages
 
 	mu      sync.Mutex // guards the rest
 	parts   map[int]partStatus
-	changed map[int]bool // parts to tell of
+	changed map[int]bool // parts with unsent changes
 	seconds map[int]*Second
 	vitals  *host.Vitals
-	passed  int // vitals that were not told
-	flags   []fromAgent
-	told    int // of flags
+	passed  int         // vitals that newer ones have replaced before they were sent
+	flags   []fromAgent // messages that a run has once, all of them
+	told    int         // number of flags that were sent
 }
 
 func newOutbox() *outbox {
@@ -36,7 +36,7 @@ func newOutbox() *outbox {
 func (o *outbox) notify() {
 	select {
 	case o.wake <- struct{}{}:
-	default: // it has been woken and not looked yet
+	default: // a wake-up is pending
 	}
 }
 
@@ -48,7 +48,7 @@ func (o *outbox) part(s partStatus) {
 	o.notify()
 }
 
-// second takes what a process told. The windows are the outbox's from now on.
+// second adds a second of a process. The outbox owns its windows from now on.
 func (o *outbox) second(process int, s *Second) {
 	for i := range s.Windows {
 		s.Windows[i] = s.Windows[i].Slim()
@@ -72,7 +72,7 @@ func (o *outbox) watched(v host.Vitals) {
 	o.notify()
 }
 
-// flag tells of something that happens once in a run.
+// flag adds a message that a run has once, such as its end.
 func (o *outbox) flag(m fromAgent) {
 	o.mu.Lock()
 	o.flags = append(o.flags, m)
@@ -91,8 +91,8 @@ func (o *outbox) retell() {
 	o.notify()
 }
 
-// shrink drops what nobody needs to hear of a run that is over: all but how each process
-// ended, and that it did.
+// shrink frees the memory of an ended run. Only the final states of its processes and its flags
+// stay.
 func (o *outbox) shrink() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,7 +104,7 @@ func (o *outbox) shrink() {
 	o.vitals = nil
 }
 
-// take returns what is to be told. A process is known before what it did.
+// take removes and returns the unsent messages. The state of a process comes before its seconds.
 func (o *outbox) take(epoch string) []fromAgent {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +126,7 @@ func (o *outbox) take(epoch string) []fromAgent {
 	return out
 }
 
-// deliver tells the coordinator until its stream or ctx ends.
+// deliver sends messages to the coordinator until the stream or ctx ends.
 func (o *outbox) deliver(ctx context.Context, s stream, epoch string) {
 	for {
 		select {
@@ -136,7 +136,7 @@ func (o *outbox) deliver(ctx context.Context, s stream, epoch string) {
 		}
 		for _, m := range o.take(epoch) {
 			if err := send(ctx, s, m); err != nil {
-				_ = s.Close() // so that the coordinator comes back
+				_ = s.Close() // the coordinator then dials again
 				return
 			}
 		}

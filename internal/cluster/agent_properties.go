@@ -9,9 +9,9 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// allowed are the Java properties that an agent takes from other hosts: those that kt knows
-// and that name no file, no program and no place to look values up. One that is not here is
-// refused, so a property that kt learns later is closed until somebody has thought about it.
+// allowed are the Java properties that an agent takes from other hosts. None of them names a
+// file, a program or a source of other values. Agents refuse all others, so a property that kt
+// learns later has to be added here after a review.
 var allowed = strings.Fields(`
 	acks batch.size buffer.memory client.dns.lookup client.id client.rack compression.gzip.level
 	compression.lz4.level compression.type compression.zstd.level connections.max.idle.ms
@@ -36,8 +36,8 @@ var allowed = strings.Fields(`
 // AllowsProperty reports whether an agent takes a Java property from another host.
 func AllowsProperty(name string) bool { return slices.Contains(allowed, name) }
 
-// allowProperties refuses what an agent does not take from others, and values that stand for
-// the contents of a file.
+// allowProperties returns an error for each property that is not allowed, and for values that
+// refer to a file.
 func allowProperties(properties map[string]plan.Given) error {
 	var errs []error
 	for name, g := range properties {

@@ -12,58 +12,56 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Times of a run, as an agent keeps them. Nothing hangs for longer.
+// Times of a run on an agent.
 const (
-	// A coordinator that is gone before the start does not come back to give it: its run
-	// is undone after so long, and after the second one at the latest.
+	// A run without a start is undone lobbyGrace after its coordinator is gone, and after
+	// lobbyTimeout in any case.
 	lobbyGrace   = 15 * time.Second
 	lobbyTimeout = 10 * time.Minute
-	// A coordinator redials for 30 s after the end of a run; so long a run that is over
-	// waits for it.
+	// A finished run waits this long for its coordinator, which dials for 30 s.
 	absentGrace = 60 * time.Second
-	// A watched host does not know when a load of unknown length is over.
+	// The same for a watched host that does not know the length of the load.
 	absentWatch = 10 * time.Minute
-	// A process may take so long to drain after it was stopped for the agent's sake, to
-	// leave when told to, and to delete the topic that it made.
+	// The longest times of a process to drain when the agent ends, to leave when told to, and to
+	// delete the topic that it made.
 	stopGrace   = 20 * time.Second
 	abortGrace  = 5 * time.Second
 	finishGrace = 30 * time.Second
-	// A load that was stopped, or whose time is up, drains: a record may be on its way
-	// for the 120 s of delivery.timeout.ms. What makes it after that obeys nobody.
+	// The longest drain. The delivery timeout of a record is 120 s by default.
 	drainWithin = 150 * time.Second
-	// A load that goes on for longer than --max-duration and this is stopped: it was
-	// allowed by what it said of itself.
+	// The slack beyond --max-duration, after which a load is stopped. An offer states its own
+	// duration, which may be wrong.
 	overtime = 10 * time.Second
-	// How often a run looks at the time.
+	// The interval between two steps.
 	runTick = 250 * time.Millisecond
 )
 
-// hostRun is one run on this host: its processes, and what is watched. Whoever wants
-// something of it sets a field and notifies it; all is done by live.
+// hostRun is one run on this host: its processes, and the watching of the machine. Other
+// goroutines set its fields and call notify. Only live acts on them.
 type hostRun struct {
 	a     *agent
 	name  string // of the run
 	epoch string
-	group string // what its files begin with
+	group string // the prefix of its files' names
 	out   *outbox
-	wake  chan struct{} // holds one: there is something to look at
+	wake  chan struct{} // of capacity 1: a field has changed
 	born  time.Time
 
 	mu       sync.Mutex // guards what follows, and the fields of children
 	offer    *offer     // empty when the run is over
 	children []*child
 	watch    *watch
-	opened   bool        // the watch file was made
+	opened   bool        // openWatch was called
 	start    *StartOrder // At by the system's clock; nil: not started
 	ordered  map[string]bool
-	halted   time.Time // when the load was first ordered to end, or told to be over; zero: it was not
-	quit     bool      // the agent ends
-	talk     *talk
+	halted   time.Time // of the first order that ends the load or says that it is over; zero: none
+	quit     bool      // the agent is ending
+	talk     *talk     // the coordinator's stream; nil: it is away
 	leave    func()    // ends the delivery to talk
 	seen     time.Time // when the coordinator left
-	undo     bool      // there is to be no load: nothing of the run may stay
-	why      string    // for the log
-	written  bool
+	undo     bool      // the run is undone, and its files are removed
+	why      string    // the reason for undoing it, for the log
+	written  bool      // the run files are complete
 	ended    bool
 }
 
@@ -85,32 +83,32 @@ func newRun(a *agent, o *offer) *hostRun {
 func (r *hostRun) notify() {
 	select {
 	case r.wake <- struct{}{}:
-	default: // it has been woken and not looked yet
+	default: // a wake-up is pending
 	}
 }
 
-// over reports whether nothing of the run is left but its files.
+// over reports whether the run has ended: only its files are left.
 func (r *hostRun) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended
 }
 
-// asked returns what the host was asked to do; empty when the run is over.
+// asked returns the offer of the run, or an empty one when the run is over.
 func (r *hostRun) asked() *offer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.offer
 }
 
-// drain returns how long a load may go on after its duration, until what is on its way has
-// arrived or was given up. 0: nobody knows, for a round trip reads on until it has read
-// what was written.
+// drain returns the longest time from the end of a load's duration until all records have an
+// outcome; 0: unknown. A round trip is unknown because it goes on until it has read all records
+// that it wrote.
 func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 	if p.Writes() && p.Reads() {
 		return 0
 	}
-	const more = 30 * time.Second // for the process to say so
+	const more = 30 * time.Second // for the process to report its end
 	d := drainWithin
 	if ms, err := strconv.ParseInt(producer["delivery.timeout.ms"].Value, 10, 32); err == nil {
 		d = max(d, time.Duration(ms)*time.Millisecond+more)
@@ -118,12 +116,11 @@ func drain(p *plan.Plan, producer map[string]plan.Given) time.Duration {
 	return d
 }
 
-// most returns how long after its start a process may last at most, with its drain, where a load
-// may last so long; 0: nobody knows. A load that is longer than its limit is stopped then, and
-// drains.
+// most returns the longest time from the start of a process to the end of its drain; 0: unknown.
+// limit is the agent's limit of a load's duration.
 func (o *offer) most(limit time.Duration) time.Duration {
 	var most time.Duration
-	// A number of records may take longer than its rate says.
+	// Only a duration bounds the load: a number of records may take longer than planned.
 	if d, more := o.Plan.Load.Duration.Std(), drain(&o.Plan, o.Producer); d > 0 && more > 0 {
 		most = d + more
 	}
@@ -133,27 +130,27 @@ func (o *offer) most(limit time.Duration) time.Duration {
 	return most
 }
 
-// abandoned reports whether the load is over, and nobody is there to ask for its files.
+// abandoned reports whether the load is over and the coordinator is away.
 func (r *hostRun) abandoned() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.start == nil || r.talk != nil || !r.settled() {
 		return false
 	}
-	// A host that is only watched has no load of its own to tell by.
-	return len(r.children) > 0 || time.Since(r.loaded()) > 0
+	// A host that is only watched goes by the stated length of the load.
+	return len(r.children) > 0 || time.Since(r.loadEnd()) > 0
 }
 
-// loaded returns when the load of all hosts is over, as far as it is known here: when it said
-// that it would be, or was ordered to be. The caller holds mu.
-func (r *hostRun) loaded() time.Time {
+// loadEnd returns the end of the load on all hosts: of the order to end it, or else as planned.
+// The caller holds mu.
+func (r *hostRun) loadEnd() time.Time {
 	if !r.halted.IsZero() {
 		return r.halted
 	}
 	return r.start.At.Add(r.offer.Lasts)
 }
 
-// attach makes t the stream that is told of the run, in the place of any other.
+// attach makes t the stream of the run's messages, in place of any earlier one.
 func (r *hostRun) attach(ctx context.Context, t *talk) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -172,7 +169,7 @@ func (r *hostRun) attach(ctx context.Context, t *talk) {
 	}()
 }
 
-// detach ends what attach began, unless another stream has taken over.
+// detach ends the delivery to t, unless another stream has taken over.
 func (r *hostRun) detach(t *talk) {
 	r.mu.Lock()
 	var leave func()
@@ -190,8 +187,8 @@ func (r *hostRun) detach(t *talk) {
 	r.notify()
 }
 
-// open starts processes, all that are not open yet when none are named, and makes the
-// file of what is watched.
+// open starts the given processes, or all that are not started yet if processes is empty. It
+// also makes the file for the machine's vitals.
 func (r *hostRun) open(processes []int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +218,7 @@ func (r *hostRun) open(processes []int) error {
 	return nil
 }
 
-// begin starts the load at a moment of the agent's clock.
+// begin gives the processes the start. s.At is by the agent's clock.
 func (r *hostRun) begin(s StartOrder) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,7 +234,7 @@ func (r *hostRun) begin(s StartOrder) error {
 	if in < -lobbyGrace || in > lobbyTimeout {
 		return fmt.Errorf("the start is %v away", in.Round(time.Millisecond))
 	}
-	s.At = time.Now().Add(in) // processes know the system's clock only
+	s.At = time.Now().Add(in) // by the system's clock, as processes have no other
 	r.start = &s
 	for _, c := range r.children {
 		c.tell("start", ToProcess{Start: &s})
@@ -249,15 +246,18 @@ func (r *hostRun) begin(s StartOrder) error {
 		r.watch.begin(r, s)
 	}
 	r.out.flag(fromAgent{Starting: &inRun{r.epoch}})
-	if err := r.a.store.prune(0); err != nil { // not before: a run that is not made costs no other
-		r.a.o.Log(err.Error()) // more is kept than was asked for
+	if err := r.a.store.prune(0); err != nil { // only now, so that a run that never starts removes no files
+		r.a.o.Log(err.Error()) // the run goes on
 	}
 	return nil
 }
 
-// obey notes an order. One to undo the run that comes too late ends it. Any other that comes
-// before the start waits for that once it is agreed: it is given when the coordinator cannot
-// tell any more whether all hosts hear of it in time, so all begin, and then end.
+// obey notes an order, which step carries out:
+//   - before a start is agreed, every order to end the load undoes the run;
+//   - after that a stop or an abort waits for the start, and a cancel still undoes the run. The
+//     coordinator gives the former when a cancel may not reach all hosts in time, so all hosts
+//     begin and then end;
+//   - after the start a cancel ends the run.
 func (r *hostRun) obey(do string) {
 	r.mu.Lock()
 	r.order(do, time.Now())
@@ -273,7 +273,7 @@ func (r *hostRun) obey(do string) {
 	r.notify()
 }
 
-// order notes what is to be done. The caller holds mu.
+// order records an order and the end of the load. The caller holds mu.
 func (r *hostRun) order(do string, now time.Time) {
 	r.ordered[do] = true
 	if r.halted.IsZero() {
@@ -300,7 +300,7 @@ func (r *hostRun) live(ctx context.Context) {
 	r.a.store.release(r.group)
 	r.mu.Lock()
 	r.ended = true
-	// It is remembered for long: what it was made of is not.
+	// The agent remembers the run for long, and frees its memory.
 	r.offer, r.children, r.watch = &offer{}, nil, nil
 	why, undo, heard := r.why, r.undo, r.talk != nil
 	r.mu.Unlock()
@@ -316,8 +316,8 @@ func (r *hostRun) live(ctx context.Context) {
 	r.a.o.Log(fmt.Sprintf("run %s: over%s", r.name, why))
 }
 
-// tellOf puts into the log what whoever runs the agent should know.
-func (a *agent) tellOf(r *hostRun, s partStatus) {
+// logFailure logs the failure of a process.
+func (a *agent) logFailure(r *hostRun, s partStatus) {
 	switch s.State {
 	case partFailed, partGone:
 		a.o.Log(fmt.Sprintf("run %s, process %d: %s", r.name, s.Process, s.Text))
@@ -325,7 +325,7 @@ func (a *agent) tellOf(r *hostRun, s partStatus) {
 	}
 }
 
-// path returns where a process writes its run file.
+// path returns the path of a process's run file.
 func (r *hostRun) path(process int) string {
 	return filepath.Join(r.a.store.dir, ownFile(r.group, process))
 }

@@ -48,7 +48,7 @@ func (r *hostRun) step(now time.Time) bool {
 		return r.gone()
 	}
 	// A finish deletes the topic, and other hosts may still write to it. So without an order to
-	// finish, the agent only closes the processes' input.
+	// finish, the agent only closes the input of the processes. They then end by themselves.
 	for _, c := range r.children {
 		c.hangUp()
 		c.due(now.Add(finishGrace))
@@ -151,7 +151,7 @@ func (r *hostRun) absent(now time.Time) bool {
 	if r.halted.IsZero() && r.offer.Lasts == 0 && len(r.children) == 0 {
 		return away > absentWatch
 	}
-	return away > absentGrace && now.Sub(r.loaded()) > absentGrace
+	return away > absentGrace && now.Sub(r.loadEnd()) > absentGrace
 }
 
 // write closes the host's own run file and reports to the coordinator that this host's run

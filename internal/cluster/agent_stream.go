@@ -10,11 +10,11 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Times of a stream, as an agent sees it.
+// Times of a stream on an agent.
 const (
 	helloTimeout = 10 * time.Second
-	// A coordinator in a run says something every second. One that only looks is done
-	// sooner. Who is silent for longer is gone, whatever TCP says.
+	// A silent coordinator counts as gone after this time, although TCP may notice later: during
+	// a run it sends a ping every second.
 	idleTimeout = 30 * time.Second
 )
 
@@ -22,7 +22,7 @@ const (
 type talk struct {
 	a   *agent
 	s   stream
-	run *hostRun // that this stream is about; nil: none
+	run *hostRun // the run of this stream; nil: none
 
 	reading   *os.File // the run file that was read last
 	readingID string
@@ -30,7 +30,7 @@ type talk struct {
 
 // handle serves one stream until it ends.
 func (a *agent) handle(ctx context.Context, s stream) {
-	defer func() { _ = s.Close() }() // nothing is left to be said
+	defer func() { _ = s.Close() }() // every answer was sent
 	t := &talk{a: a, s: s}
 	defer t.close()
 	if !t.greet(ctx) {
@@ -49,7 +49,7 @@ func (a *agent) handle(ctx context.Context, s stream) {
 			m, err = decodeToAgent(b)
 		}
 		if err != nil {
-			_ = t.refuse(ctx, "", fmt.Errorf("%w; its kt is %s", err, a.o.Info.Version)) // and it is hung up
+			_ = t.refuse(ctx, "", fmt.Errorf("%w; its kt is %s", err, a.o.Info.Version)) // the stream ends anyway
 			a.o.Log(fmt.Sprintf("%v sent what is no message of this kt: %s", s.RemoteAddr(), clean(err.Error(), 300)))
 			return
 		}
@@ -59,7 +59,7 @@ func (a *agent) handle(ctx context.Context, s stream) {
 	}
 }
 
-// greet reports whether both sides have the same version.
+// greet exchanges versions and reports whether they are the same.
 func (t *talk) greet(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
@@ -84,18 +84,18 @@ func (t *talk) close() {
 	}
 }
 
-// refuse sends the reason for a refusal. Its error is the stream's.
+// refuse sends the reason for a refusal. It returns an error only if the stream fails.
 func (t *talk) refuse(ctx context.Context, epoch string, why error) error {
 	return send(ctx, t.s, fromAgent{Refused: &refused{Epoch: epoch, Text: clean(why.Error(), maxText)}})
 }
 
-// unknown refuses what is said of a run that is not this agent's own. Processes that an
-// agent before it has started may be at work on it.
-func (t *talk) unknown(ctx context.Context, epoch, why string) error {
+// refuseUnknown refuses a message about a run that this agent does not know. It tells the
+// coordinator whether orphans are at work on it.
+func (t *talk) refuseUnknown(ctx context.Context, epoch, why string) error {
 	return send(ctx, t.s, fromAgent{Refused: &refused{Epoch: epoch, Text: why, AtWork: t.a.store.atWork(epoch)}})
 }
 
-// answer does what one message asks for. An error ends the stream.
+// answer handles one message. An error ends the stream.
 func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error {
 	switch {
 	case m.Ping != nil:
@@ -107,11 +107,11 @@ func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error
 	case m.Resume != nil:
 		return t.resume(ctx, m.Resume.Epoch)
 	case m.Open != nil:
-		return t.of(ctx, m.Open.Epoch, func(r *hostRun) error { return r.open(m.Open.Processes) })
+		return t.withRun(ctx, m.Open.Epoch, func(r *hostRun) error { return r.open(m.Open.Processes) })
 	case m.Start != nil:
-		return t.of(ctx, m.Start.Epoch, func(r *hostRun) error { return r.begin(m.Start.Order) })
+		return t.withRun(ctx, m.Start.Epoch, func(r *hostRun) error { return r.begin(m.Start.Order) })
 	case m.Order != nil:
-		return t.of(ctx, m.Order.Epoch, func(r *hostRun) error { r.obey(m.Order.Do); return nil })
+		return t.withRun(ctx, m.Order.Epoch, func(r *hostRun) error { r.obey(m.Order.Do); return nil })
 	case m.Files != nil:
 		found, err := t.a.store.list(ctx, m.Files.Run)
 		return t.orProblem(ctx, fromAgent{Files: &found}, err)
@@ -140,11 +140,11 @@ func (t *talk) offer(ctx context.Context, o *offer) error {
 	return nil
 }
 
-// resume lets this stream take the place of the one that the run was offered on.
+// resume continues a run on this stream after its earlier stream broke.
 func (t *talk) resume(ctx context.Context, epoch string) error {
 	r := t.a.find(epoch)
 	if r == nil || t.run != nil {
-		return t.unknown(ctx, epoch, "the run is not known here")
+		return t.refuseUnknown(ctx, epoch, "the run is not known here")
 	}
 	t.run = r
 	if err := send(ctx, t.s, fromAgent{Accepted: &inRun{epoch}}); err != nil {
@@ -154,11 +154,10 @@ func (t *talk) resume(ctx context.Context, epoch string) error {
 	return nil
 }
 
-// of does something with the run of this stream. A message of another run's epoch is
-// stale, and does nothing.
-func (t *talk) of(ctx context.Context, epoch string, do func(*hostRun) error) error {
+// withRun calls do with the run of this stream. It refuses messages with another run's epoch.
+func (t *talk) withRun(ctx context.Context, epoch string, do func(*hostRun) error) error {
 	if t.run == nil || t.run.epoch != epoch {
-		return t.unknown(ctx, epoch, "the run is not known on this stream")
+		return t.refuseUnknown(ctx, epoch, "the run is not known on this stream")
 	}
 	if err := do(t.run); err != nil {
 		return t.refuse(ctx, epoch, err)
@@ -166,7 +165,7 @@ func (t *talk) of(ctx context.Context, epoch string, do func(*hostRun) error) er
 	return nil
 }
 
-// chunk hands out a piece of a run file.
+// chunk sends a chunk of a run file.
 func (t *talk) chunk(ctx context.Context, c *chunkAsked) error {
 	if t.readingID != c.RunID {
 		f, err := t.a.store.find(c.RunID)
@@ -185,6 +184,7 @@ func (t *talk) chunk(ctx context.Context, c *chunkAsked) error {
 	return t.s.Send(ctx, frameChunk, b)
 }
 
+// orProblem sends m, or a Problem if err is not nil.
 func (t *talk) orProblem(ctx context.Context, m fromAgent, err error) error {
 	if err != nil {
 		text := clean(err.Error(), maxText)

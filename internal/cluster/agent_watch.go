@@ -11,8 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// watch writes how busy this machine is during a run: a run file of its own, without a
-// load.
+// watch writes the vitals of this machine during a run into a run file without a load.
 type watch struct {
 	file   *result.RunFile
 	header result.Header
@@ -23,11 +22,11 @@ type watch struct {
 	elapsed time.Duration
 }
 
-// openWatch makes the file before the load begins, so that a run is never made that
-// cannot be kept.
+// openWatch makes the file before the load begins, so that an error can still stop the run. It
+// returns nil if the machine is not watched.
 func (r *hostRun) openWatch() (*watch, error) {
 	if r.a.o.Watch == nil {
-		return nil, nil // a machine that is not watched has no file
+		return nil, nil
 	}
 	w, err := r.a.store.create(ownFile(r.group, 0))
 	if err != nil {
@@ -45,7 +44,7 @@ func (r *hostRun) openWatch() (*watch, error) {
 	return &watch{file: f, header: h, stop: make(chan struct{})}, nil
 }
 
-// begin watches from start on, a moment of the system's clock.
+// begin starts watching at start.At, by the system's clock.
 func (w *watch) begin(r *hostRun, start StartOrder) {
 	w.live.Go(func() {
 		if !w.until(start.At) {
@@ -60,7 +59,7 @@ func (w *watch) begin(r *hostRun, start StartOrder) {
 		for k := time.Duration(1); w.until(w.began.Add(k * time.Second)); k++ {
 			w.take(r, sample(since()))
 			if behind := since() / time.Second; behind > k {
-				k = behind // the machine was asleep, or too busy
+				k = behind // skip the seconds in which the machine was asleep or too busy
 			}
 		}
 		w.elapsed = since()
@@ -73,7 +72,7 @@ func (w *watch) take(r *hostRun, v host.Vitals) {
 	r.out.watched(v)
 }
 
-// until waits for a moment, and reports whether it came before the end.
+// until waits until at, and reports false if close was called before.
 func (w *watch) until(at time.Time) bool {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()
@@ -85,7 +84,7 @@ func (w *watch) until(at time.Time) bool {
 	}
 }
 
-// close ends the watching and the file.
+// close stops watching and completes the file.
 func (w *watch) close(ended string) error {
 	close(w.stop)
 	w.live.Wait()

@@ -169,7 +169,7 @@ func (o *loadOrder) offers() ([]*link, error) {
 		links = append(links, newLink(p, offerTo(p)))
 	}
 	for _, l := range links {
-		if err := l.offer.fits(); err != nil {
+		if err := l.offer.checkSize(); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.peer.Name, err)
 		}
 	}

@@ -1,16 +1,16 @@
-// Package cluster makes one load on many hosts, and brings what was measured home.
+// Package cluster makes one load on many hosts and merges the measurements.
 //
-// An Agent runs on each host. A coordinator, whoever ran the command, talks to each over
-// a stream of its own (package wire):
+// An agent runs on each host. The coordinator is the kt that a user started. It has a stream
+// (package wire) to each agent:
 //
-//	LOBBY     the agents are found, by gossip or by name
-//	PREPARE   each gets its share, checks that it can reach every broker, and opens its clients
+//	LOBBY     find the agents, by gossip or by name
+//	PREPARE   each process gets its share, reaches every broker and opens its clients
 //	SYNC      the coordinator compares each agent's clock with its own
-//	START_AT  all begin at one moment, each by its own clock
-//	RUN       nothing has to arrive for a run to go on; windows do, for the screen
-//	DRAIN     each waits for what is on its way
-//	COLLECT   each has written its run files, and hands them over; the coordinator confirms
+//	START_AT  all processes begin at the agreed start, each by its own clock
+//	RUN       processes need no connection to go on; their windows go to the screen
+//	DRAIN     each process waits for the outcome of its records
+//	COLLECT   the coordinator fetches the run files and tells the agents to end the run
 //
-// Everything that an agent gets is data: a plan of known fields, never a command and
-// never a path. What an agent does besides is decided by its own command line.
+// Everything that an agent gets is data: a plan of known fields, never a command and never a
+// path. The command line of the agent sets its limits.
 package cluster

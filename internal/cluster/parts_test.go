@@ -247,17 +247,17 @@ func TestTheOffersAddUpToThePlan(t *testing.T) {
 
 func TestAHeaderThatIsTooLargeForAMessageTravelsWithoutItsPartitions(t *testing.T) {
 	h := &result.Header{RunID: "R", Environment: result.Environment{Topic: result.Topic{Name: "t", Leaders: map[int32]int32{}}}}
-	if travelling(h) != h {
+	if shorten(h) != h {
 		t.Error("a small one is changed")
 	}
 	for p := range int32(100_000) {
 		h.Environment.Topic.Leaders[p] = 1
 	}
-	if got := travelling(h); got == nil || got == h || len(got.Environment.Topic.Leaders) > 0 || got.Environment.Topic.Name != "t" || len(h.Environment.Topic.Leaders) == 0 {
+	if got := shorten(h); got == nil || got == h || len(got.Environment.Topic.Leaders) > 0 || got.Environment.Topic.Name != "t" || len(h.Environment.Topic.Leaders) == 0 {
 		t.Errorf("a large one becomes %+v", got)
 	}
 	h.Args = []string{string(make([]byte, maxHeader))}
-	if got := travelling(h); got != nil {
+	if got := shorten(h); got != nil {
 		t.Error("one that does not fit at all travels")
 	}
 }

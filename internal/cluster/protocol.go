@@ -13,74 +13,71 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Protocol is the version of what coordinators and agents say to each other. Both must
-// have the same.
+// Protocol is the version of the messages. Coordinator and agents must have the same.
 const Protocol = 1
 
 // The kinds of messages on a stream.
 const (
 	frameJSON   = 1 // a toAgent or a fromAgent
-	frameChunk  = 2 // bytes of a run file, as the read before asked for
-	framePacked = 3 // the same as frameJSON, compressed by deflate
+	frameChunk  = 2 // bytes of a run file, the answer to a Read
+	framePacked = 3 // as frameJSON, compressed by deflate
 )
 
-// The most that a peer may ask for at once. They are far above what a load needs, and
-// keep what a message can make an agent do small.
+// Bounds of what a message may contain, far above the needs of a load.
 const (
-	maxProcesses  = 256  // of one host in one run
-	maxHosts      = 1000 // in one run
+	maxProcesses  = 256  // of a host in a run
+	maxHosts      = 1000 // of a run
 	maxBootstrap  = 100
 	maxProperties = 500
 	maxArgs       = 1000
 	maxTags       = 32
 	maxText       = 4096 // bytes of any text
 	maxArgsBytes  = 64 << 10
-	maxFiles      = 20_000                     // in one listing
-	chunkBytes    = 256 << 10                  // of a run file at a time
+	maxFiles      = 20_000                     // of a listing
+	chunkBytes    = 256 << 10                  // of a run file
 	maxRunFile    = int64(1) << 40             // bytes
 	maxRunTime    = 30 * 24 * time.Hour        // of a run
-	maxWindows    = 8                          // in a second: warm-up and measured, and room
-	maxHeader     = 512 << 10                  // bytes of a run file's header on its way
-	maxLine       = 64 << 20                   // bytes of what a process says in one line, as of a run file
-	maxClockError = 100 * 365 * 24 * time.Hour // between two clocks: what a Duration holds, with room
+	maxWindows    = 8                          // of a second: warm-up and measured, with slack
+	maxHeader     = 512 << 10                  // bytes of a run file's header in a message
+	maxLine       = 64 << 20                   // bytes of a line of a process or a run file
+	maxClockError = 100 * 365 * 24 * time.Hour // difference of two clocks; a Duration holds 292 years
 )
 
-// toAgent is what a coordinator says to an agent. Exactly one field is set.
+// toAgent is a message of a coordinator to an agent. Exactly one field is set.
 type toAgent struct {
-	Hello  *hello      `json:"hello,omitempty"` // the first, once
+	Hello  *hello      `json:"hello,omitempty"` // the first message, once
 	Ping   *ping       `json:"ping,omitempty"`
-	Look   *nothing    `json:"look,omitempty"` // how busy are you, and whom do you know
+	Look   *nothing    `json:"look,omitempty"` // asks for the load of the host and its members
 	Offer  *offer      `json:"offer,omitempty"`
 	Open   *open       `json:"open,omitempty"`
 	Start  *startRun   `json:"start,omitempty"`
 	Order  *order      `json:"order,omitempty"`
-	Resume *inRun      `json:"resume,omitempty"` // this stream takes the place of one that broke
+	Resume *inRun      `json:"resume,omitempty"` // this stream continues a run whose stream broke
 	Files  *filesAsked `json:"files,omitempty"`
 	Read   *chunkAsked `json:"read,omitempty"`
 }
 
-// fromAgent is what an agent answers, and tells of a run by itself. Exactly one field is
-// set.
+// fromAgent is an answer of an agent, or a report about a run. Exactly one field is set.
 type fromAgent struct {
 	Welcome  *hello      `json:"welcome,omitempty"`
 	Pong     *pong       `json:"pong,omitempty"`
 	Looked   *looked     `json:"looked,omitempty"`
 	Accepted *inRun      `json:"accepted,omitempty"`
-	Refused  *refused    `json:"refused,omitempty"` // the offer, or whatever names a run that is not there
+	Refused  *refused    `json:"refused,omitempty"` // an offer, or a message about an unknown run
 	Part     *partStatus `json:"part,omitempty"`
-	Starting *inRun      `json:"starting,omitempty"` // the start was taken over
+	Starting *inRun      `json:"starting,omitempty"` // confirms a Start
 	Second   *partSecond `json:"second,omitempty"`
 	Vitals   *hostVitals `json:"vitals,omitempty"`
-	Written  *written    `json:"written,omitempty"` // all run files of the run are
-	Ended    *inRun      `json:"ended,omitempty"`   // nothing of the run is left but its files
+	Written  *written    `json:"written,omitempty"` // all run files are complete
+	Ended    *inRun      `json:"ended,omitempty"`   // the run is over: only its files are left
 	Files    *filesFound `json:"files,omitempty"`
-	Problem  *string     `json:"problem,omitempty"` // of a Files or Read: why there is none
+	Problem  *string     `json:"problem,omitempty"` // the error of a Files or a Read
 }
 
 type nothing struct{}
 
-// hello is how both sides begin. It is the one message that is read with unknown fields,
-// so that versions can tell each other what they are.
+// hello is the first message of both sides. It alone may have unknown fields, so that kts of
+// different versions can tell each other their versions.
 type hello struct {
 	Protocol int `json:"protocol"`
 	Info
@@ -96,18 +93,18 @@ type pong struct {
 	Sent     time.Time `json:"sent"`
 }
 
-// looked is what an agent tells of itself.
+// looked is the answer to a Look.
 type looked struct {
 	CPU     float64  `json:"cpu_cores"` // in use now
 	Cores   float64  `json:"cores"`
 	Memory  int64    `json:"memory_bytes"`
 	Free    int64    `json:"available_bytes"`
-	Run     string   `json:"run,omitempty"` // busy with
+	Run     string   `json:"run,omitempty"` // the name of its current run
 	Results int      `json:"results"`
 	Members []member `json:"members,omitempty"` // of its gossip
 }
 
-// member is another agent, as gossip knows it.
+// member is an agent in the gossip.
 type member struct {
 	Name  string   `json:"name"`
 	Role  string   `json:"role,omitempty"`
@@ -121,20 +118,20 @@ type inRun struct {
 	Epoch string `json:"epoch"`
 }
 
-// offer is what one host is asked to do. Its jobs are those of one plan, so what they
-// share travels once.
+// offer is the request to one host to make its share of a load, or to watch its machine. The
+// common parts of its jobs are in it once.
 type offer struct {
 	Part     result.Part           `json:"part"` // with Process 0
 	Plan     plan.Plan             `json:"plan"` // the whole load
 	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
 	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
 	Args     []string              `json:"command_line"`
-	Shares   []jobShare            `json:"shares,omitempty"`   // one a process; none: the host is only watched
-	Lasts    time.Duration         `json:"lasts_ns,omitempty"` // how long the load lasts at most; 0: nobody knows
+	Shares   []jobShare            `json:"shares,omitempty"`   // one for each process; none: the host is only watched
+	Lasts    time.Duration         `json:"lasts_ns,omitempty"` // the longest duration of the load; 0: unknown
 }
 
-// jobShare is what the job of one process has of its own. Processes are numbered from 1,
-// in this order.
+// jobShare is the part of a job that differs by process. The processes are numbered from 1 in
+// the order of the shares.
 type jobShare struct {
 	Producers   int        `json:"producers"`
 	Consumers   int        `json:"consumers"`
@@ -154,7 +151,7 @@ func (o *offer) jobs() []Job {
 	return jobs
 }
 
-// open lets processes connect to the brokers.
+// open tells processes to connect to the brokers.
 type open struct {
 	Epoch     string `json:"epoch"`
 	Processes []int  `json:"processes,omitempty"` // empty: all that are not open yet
@@ -165,31 +162,31 @@ type startRun struct {
 	Order StartOrder `json:"order"` // At is by the agent's clock
 }
 
-// order is a word to the processes of a run, or about it.
+// order ends a run, or the load of its processes.
 type order struct {
 	Epoch string `json:"epoch"`
 	Do    string `json:"do"`
 }
 
-// The orders. Each may be given again, and then does nothing.
+// The orders. An order that is repeated has no effect.
 const (
 	doCancel  = "cancel"  // before the start: leave nothing behind
 	doStop    = "stop"    // drain and finish
 	doAbort   = "abort"   // leave at once
-	doDrained = "drained" // all processes of all hosts have finished: no need to watch any longer
-	doFinish  = "finish"  // all is collected
+	doDrained = "drained" // the load of all hosts is over: stop watching, complete the run files
+	doFinish  = "finish"  // all files are collected: end the run
 )
 
 type refused struct {
 	Epoch string `json:"epoch,omitempty"`
 	Text  string `json:"text"` // for people
 
-	// AtWork, of a run that the agent does not know: processes that an agent before it has
-	// started are making its load still.
+	// AtWork is set if the agent does not know the run, and processes of an earlier agent still
+	// make its load.
 	AtWork bool `json:"at_work,omitempty"`
 }
 
-// partState is how far a process is.
+// partState is the progress of a process.
 type partState string
 
 const (
@@ -198,14 +195,14 @@ const (
 	partReady   partState = "ready"
 	partRunning partState = "running"
 	partDone    partState = "done"
-	partFailed  partState = "failed" // before the start: there will be no load
-	partGone    partState = "gone"   // it died
+	partFailed  partState = "failed" // before the start
+	partGone    partState = "gone"   // died without reporting its end
 )
 
-// settled reports whether the process has nothing more to say of its load.
+// settled reports whether the state is final for the load of the process.
 func (s partState) settled() bool { return s == partDone || s == partFailed || s == partGone }
 
-// partStatus is told whenever it changes, and again to a coordinator that comes back.
+// partStatus is sent after each change, and again to a coordinator that comes back.
 type partStatus struct {
 	Epoch   string         `json:"epoch"`
 	Process int            `json:"process"`
@@ -213,7 +210,7 @@ type partStatus struct {
 	Header  *result.Header `json:"header,omitempty"` // of its run file; nil: not ready yet, or larger than maxHeader
 	Start   *result.Start  `json:"start,omitempty"`
 	Ended   *Ended         `json:"ended,omitempty"`
-	Text    string         `json:"text,omitempty"` // why it failed or died
+	Text    string         `json:"text,omitempty"` // the reason of a failure
 }
 
 type partSecond struct {
@@ -225,27 +222,27 @@ type partSecond struct {
 type hostVitals struct {
 	Epoch  string      `json:"epoch"`
 	Vitals host.Vitals `json:"vitals"`
-	Passed int         `json:"passed_over,omitempty"` // seconds that this stream was too slow for, so far; the run files have them
+	Passed int         `json:"passed_over,omitempty"` // number of seconds not sent so far, because the stream was slow
 }
 
 type written struct {
 	Epoch string `json:"epoch"`
-	Text  string `json:"text,omitempty"` // what is wrong with the file of what was watched
+	Text  string `json:"text,omitempty"` // the error of the file with the host's vitals, or ""
 }
 
 type filesAsked struct {
-	Run string `json:"run"` // its name or epoch; "": which there are
+	Run string `json:"run"` // name or epoch; "": asks for the names of all runs
 }
 
-// filesFound are the run files of a run, or the runs that there are.
+// filesFound are the run files of a run, or the names of all runs.
 type filesFound struct {
 	Files  []fileEntry `json:"files,omitempty"`
 	Runs   []string    `json:"runs,omitempty"`   // names
-	Unread int         `json:"unread,omitempty"` // files that are no run files, or could not be read
+	Unread int         `json:"unread,omitempty"` // number of files of the run that could not be read
 }
 
-// fileEntry is one run file as it was when it was listed. One that is still being
-// written only gets longer.
+// fileEntry is a run file at the time of the listing. A file that is still being written only
+// gets longer.
 type fileEntry struct {
 	RunID   string `json:"run_id"`
 	Run     string `json:"run"`
@@ -257,16 +254,15 @@ type fileEntry struct {
 	AtWork  bool   `json:"at_work,omitempty"` // a process is writing it
 }
 
-// chunkAsked is answered by a chunk: at most chunkBytes of the file from Offset on, and
-// none behind Bytes.
+// chunkAsked asks for a chunk: at most chunkBytes of the file from Offset on, up to Bytes.
 type chunkAsked struct {
 	RunID  string `json:"run_id"`
 	Bytes  int64  `json:"bytes"` // of the file as it was listed
 	Offset int64  `json:"offset"`
 }
 
-// decodeStrict reads one JSON value into v and refuses fields that v has not: what
-// neither side knows cannot be meant well.
+// decodeStrict decodes one JSON value into v. It refuses unknown fields and any text after the
+// value.
 func decodeStrict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -279,7 +275,7 @@ func decodeStrict(b []byte, v any) error {
 	return nil
 }
 
-// errProtocol is a message that no kt of this version sends.
+// errProtocol is the error of a message that no kt of this version sends.
 var errProtocol = errors.New("it is no message of this kt")
 
 func decodeToAgent(b []byte) (*toAgent, error) {
@@ -304,7 +300,7 @@ func decodeFromAgent(b []byte) (*fromAgent, error) {
 	return m, nil
 }
 
-// decodeHello reads how the other side begins: its version, whatever else it says.
+// decodeHello decodes the first message of the other side, with unknown fields.
 func decodeHello(b []byte) (hello, error) {
 	if len(b) > maxMessage {
 		return hello{}, fmt.Errorf("%w: it is longer than %d bytes", errProtocol, maxMessage)

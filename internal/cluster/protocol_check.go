@@ -16,8 +16,8 @@ import (
 
 var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// one returns an error unless exactly one of the fields of a message is set.
-func one(set ...bool) error {
+// exactlyOne returns an error unless exactly one of the fields of a message is set.
+func exactlyOne(set ...bool) error {
 	n := 0
 	for _, s := range set {
 		if s {
@@ -31,7 +31,7 @@ func one(set ...bool) error {
 }
 
 func (m *toAgent) check() error {
-	err := one(m.Hello != nil, m.Ping != nil, m.Look != nil, m.Offer != nil, m.Open != nil, m.Start != nil,
+	err := exactlyOne(m.Hello != nil, m.Ping != nil, m.Look != nil, m.Offer != nil, m.Open != nil, m.Start != nil,
 		m.Order != nil, m.Resume != nil, m.Files != nil, m.Read != nil)
 	if err != nil {
 		return err
@@ -55,8 +55,7 @@ func (m *toAgent) check() error {
 	return nil
 }
 
-// check returns an error unless the offer has the form of one; whether it is welcome is decided
-// by Limits.
+// check returns an error if the offer is malformed. Limits decide whether the agent accepts it.
 func (o *offer) check() error {
 	p := &o.Part
 	if err := errors.Join(checkName(p.Run), checkName(p.Epoch), checkName(p.Host)); err != nil {
@@ -94,8 +93,8 @@ func (o *offer) check() error {
 	return errors.Join(checkGiven(o.Producer), checkGiven(o.Consumer))
 }
 
-// fits returns an error if no agent takes an offer of that size.
-func (o *offer) fits() error {
+// checkSize returns an error if the offer is too large for any agent.
+func (o *offer) checkSize() error {
 	b, err := json.Marshal(o)
 	if err == nil && len(b) > maxOffer {
 		err = fmt.Errorf("what it would be told is %d KiB long, and %d KiB are the most: give fewer or shorter properties", (len(b)+1023)>>10, maxOffer>>10)
@@ -133,7 +132,7 @@ func (s *startRun) check() error {
 	return checkName(s.Epoch)
 }
 
-// plausible reports whether a moment can be written as JSON and be compared with others.
+// plausible reports whether a time can be encoded as JSON and subtracted from others.
 func plausible(t time.Time) bool { return t.Year() >= 1990 && t.Year() < 2200 }
 
 func (o *order) check() error {
@@ -152,7 +151,7 @@ func (c *chunkAsked) check() error {
 }
 
 func (m *fromAgent) check() error {
-	err := one(m.Welcome != nil, m.Pong != nil, m.Looked != nil, m.Accepted != nil, m.Refused != nil, m.Part != nil,
+	err := exactlyOne(m.Welcome != nil, m.Pong != nil, m.Looked != nil, m.Accepted != nil, m.Refused != nil, m.Part != nil,
 		m.Starting != nil, m.Second != nil, m.Vitals != nil, m.Written != nil, m.Ended != nil, m.Files != nil, m.Problem != nil)
 	if err != nil {
 		return err
@@ -190,7 +189,7 @@ func (m *fromAgent) check() error {
 }
 
 func (l *looked) check() error {
-	if !share(l.CPU) || !share(l.Cores) || l.Memory < 0 || l.Free < 0 || l.Results < 0 || len(l.Members) > 2*maxHosts {
+	if !plausibleCores(l.CPU) || !plausibleCores(l.Cores) || l.Memory < 0 || l.Free < 0 || l.Results < 0 || len(l.Members) > 2*maxHosts {
 		return errors.New("what it tells of itself is out of range")
 	}
 	l.Run = clean(l.Run, 64)
@@ -203,8 +202,8 @@ func (l *looked) check() error {
 	return nil
 }
 
-// share reports whether a number of cores, or a share, can be one.
-func share(f float64) bool { return f >= 0 && f < 1e6 && !math.IsNaN(f) }
+// plausibleCores reports whether f can be a number of cores.
+func plausibleCores(f float64) bool { return f >= 0 && f < 1e6 && !math.IsNaN(f) }
 
 func (p *partStatus) check() error {
 	if p.Process < 1 || p.Process > maxProcesses {
@@ -246,7 +245,7 @@ func (s *partSecond) check() error {
 	return checkName(s.Epoch)
 }
 
-// check also cleans what is text in it.
+// check checks the windows and cleans their texts.
 func (s *Second) check() error {
 	if len(s.Windows) > maxWindows {
 		return fmt.Errorf("it has %d windows of one second", len(s.Windows))
@@ -263,7 +262,7 @@ func (s *Second) check() error {
 	return nil
 }
 
-// maxKinds is how many kinds of errors, brokers and events one window may tell of.
+// maxKinds bounds the error codes, the brokers and the events of a window.
 const maxKinds = 10_000
 
 func checkWindow(w *stats.Window) error {
@@ -288,7 +287,7 @@ func (v *hostVitals) check() error {
 	if len(h.Disks) > maxKinds || len(h.Networks) > maxKinds || len(h.Brokers) > maxKinds || v.Passed < 0 {
 		return errors.New("the vitals are too large")
 	}
-	if !share(h.CPU) || !share(h.Cores) || h.At < -maxRunTime || h.At > maxRunTime {
+	if !plausibleCores(h.CPU) || !plausibleCores(h.Cores) || h.At < -maxRunTime || h.At > maxRunTime {
 		return errors.New("the vitals are out of range")
 	}
 	cleanVitals(h)

@@ -11,19 +11,19 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// What a process may write of its run: several times what a topic of 10,000 partitions takes.
+// The most that a process may write: several times the run file of a topic of 10,000 partitions.
 const (
 	fileAtLeast   = int64(16) << 20
 	filePerSecond = int64(4) << 20
 )
 
-// fileMost returns the most bytes that the file of a run of this length may have.
+// fileMost returns the most bytes of a run file after this time.
 func fileMost(lasted time.Duration) int64 {
 	return fileAtLeast + int64(max(0, lasted).Seconds()*float64(filePerSecond))
 }
 
-// quota bounds what hosts make this one write: half of the space that is free when it is
-// made. Any goroutine may use it.
+// quota bounds the bytes that other hosts make this one write, to half of the disk space that is
+// free at first. Any goroutine may use it.
 type quota struct {
 	mu   sync.Mutex
 	left int64 // bytes
@@ -40,7 +40,7 @@ func newQuota(dir string, free func(string) (int64, error)) (*quota, error) {
 	return &quota{left: n / 2}, nil
 }
 
-// take sets bytes apart, or is an error.
+// take reserves n bytes.
 func (q *quota) take(n int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,14 +53,14 @@ func (q *quota) take(n int64) error {
 
 var errNoSpace = errors.New("there is not enough space on this disk")
 
-// put gives back what was not used.
+// put gives n reserved bytes back.
 func (q *quota) put(n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.left += n
 }
 
-// freeSpace returns how many bytes a user may still write.
+// freeSpace returns the free bytes of the disk of a folder.
 func freeSpace(dir string) (int64, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -70,11 +70,11 @@ func freeSpace(dir string) (int64, error) {
 	return space.Free, err
 }
 
-// maxFirstLine bounds the header of a file that is fetched, in bytes: one of 200,000
+// maxFirstLine bounds the header of a fetched file in bytes. That of a topic of 200,000
 // partitions has 3 MiB.
 const maxFirstLine = 8 << 20
 
-// firstLine checks that a file begins as a run file, and the one that was listed.
+// firstLine checks that a fetched file begins with the header of the listed run file.
 type firstLine struct {
 	entry fileEntry
 	text  []byte
@@ -83,7 +83,7 @@ type firstLine struct {
 
 var errForeign = errors.New("it does not begin with the header of this run")
 
-// add takes the next bytes of the file. What follows the first line is not looked at.
+// add takes the next bytes of the file. It ignores everything after the first line.
 func (f *firstLine) add(b []byte) error {
 	if f.whole {
 		return nil
@@ -107,7 +107,7 @@ func (f *firstLine) add(b []byte) error {
 	return nil
 }
 
-// end returns an error where the first line never ended.
+// end returns an error if the file has no complete first line.
 func (f *firstLine) end() error {
 	if !f.whole {
 		return errForeign

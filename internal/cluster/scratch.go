@@ -9,15 +9,16 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// scratchPrefix begins the names of folders for what is fetched from other hosts.
+// scratchPrefix begins the names of folders for fetched files.
 const scratchPrefix = "collect-"
 
-// staleScratch is how old a folder is that a kt has left that was killed. One that is used is
-// claimed, but for file systems without locks and the moment after it was made.
+// staleScratch is the age from which on a folder counts as left by a killed kt, unless it is
+// claimed. The age protects folders on file systems without locks, and those that are just being
+// made.
 const staleScratch = 7 * 24 * time.Hour
 
-// Scratch makes a folder for fetched files: in base, beside the run files, for they may be too
-// much for a temporary file system in memory. If base is "", it is in that.
+// Scratch makes a folder for fetched files in base, or in the system's folder for temporary files
+// if base is "". Run files may be too large for a temporary file system in memory.
 func Scratch(base string, now time.Time) (dir string, remove func(), err error) {
 	if base != "" {
 		if err := os.MkdirAll(base, 0o755); err != nil {
@@ -33,16 +34,16 @@ func Scratch(base string, now time.Time) (dir string, remove func(), err error) 
 	if err != nil {
 		return "", nil, err
 	}
-	_ = result.TryClaim(f) // it is new
+	_ = result.TryClaim(f) // nobody else knows the folder
 	return dir, func() {
-		_ = os.RemoveAll(dir) // it is kt's own, and in the collection
+		_ = os.RemoveAll(dir) // the collection has the files
 		result.Release(f)
 	}, nil
 }
 
-// dropStaleScratch removes what killed kts have left. What was in it is on the hosts still.
+// dropStaleScratch removes folders that killed kts have left. The hosts still have the files.
 func dropStaleScratch(base string, now time.Time) {
-	entries, _ := os.ReadDir(base) // what cannot be listed stays
+	entries, _ := os.ReadDir(base) // without a list nothing is removed
 	for _, e := range entries {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) {
 			continue
@@ -54,8 +55,8 @@ func dropStaleScratch(base string, now time.Time) {
 		}
 		info, err := f.Stat()
 		if err == nil && now.Sub(info.ModTime()) > staleScratch && !result.Claimed(f) {
-			_ = os.RemoveAll(dir) // the next one tries again
+			_ = os.RemoveAll(dir) // the next kt tries again
 		}
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // only a folder
 	}
 }

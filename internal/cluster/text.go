@@ -10,8 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// checkName returns an error unless a host, a run or an epoch may be called that: their names become
-// part of file names.
+// checkName returns an error if a name of a host, a run or an epoch cannot be part of a file name.
 func checkName(name string) error {
 	if err := plan.CheckName(name); err != nil {
 		return fmt.Errorf("%q: %w", clean(name, 64), err)
@@ -19,8 +18,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// clean returns a peer's text as a terminal may get it: in one line, without control and
-// formatting characters, and at most so many bytes long.
+// clean makes a peer's text safe for a terminal. It returns one line of up to most bytes without
+// control and formatting characters.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -42,7 +41,7 @@ func clean(text string, most int) string {
 	return text[:cut] + "…"
 }
 
-// Info is what an agent says of its host.
+// Info describes an agent.
 type Info struct {
 	Name    string   `json:"name"`
 	Role    string   `json:"role"` // "broker" or "client"
@@ -50,7 +49,7 @@ type Info struct {
 	Tags    []string `json:"tags,omitempty"`
 }
 
-// clean returns the same as far as it can be shown.
+// clean returns the info with its texts cleaned.
 func (i Info) clean() Info {
 	i.Name, i.Role, i.Version = clean(i.Name, 64), clean(i.Role, 64), clean(i.Version, 64)
 	var tags []string
@@ -61,7 +60,7 @@ func (i Info) clean() Info {
 	return i
 }
 
-// check tells what is wrong with how an agent is to be called.
+// check returns an error if the name, the role or a tag of an agent is not valid.
 func (i Info) check() error {
 	if i.Role != "broker" && i.Role != "client" {
 		return fmt.Errorf("--role %q: it must be broker or client", i.Role)
