@@ -1,5 +1,7 @@
 package codec
 
+import "math/bits"
+
 // The search for matches follows zlib's deflate.c decision by decision, because
 // its choices are what the size depends on: it takes matches of three bytes, which
 // Go's libraries do not look for.
@@ -55,8 +57,6 @@ type deflater struct {
 	block      huffmanBlock
 	blockStart int // in src
 }
-
-func newDeflater(level deflateLevel) *deflater { return &deflater{deflateLevel: level} }
 
 func (d *deflater) deflate(dst, src []byte) []byte {
 	d.src, d.blockStart = src, 0
@@ -199,7 +199,7 @@ func matchLength(a, b []byte) int {
 	n := 0
 	for len(b)-n >= 8 {
 		if x := load64(a, n) ^ load64(b, n); x != 0 {
-			return n + trailingBytes(x)
+			return n + bits.TrailingZeros64(x)/8
 		}
 		n += 8
 	}

@@ -11,7 +11,7 @@ func Gzip(level int) *Codec {
 	if level < 0 {
 		level = 6
 	}
-	return newCodec("gzip", level, func() encoder { return newDeflater(deflateLevels[level]) })
+	return newCodec("gzip", level, func() encoder { return &deflater{deflateLevel: deflateLevels[level]} })
 }
 
 // gzipHeader is what Java writes: deflate, no name, no time.

@@ -12,7 +12,6 @@ import (
 type Disk struct {
 	Name       string // "sda", the folder below sys/block
 	Model      string // "Amazon Elastic Block Store"; "" where the driver does not tell
-	Serial     string
 	WWID       string
 	Rotational bool  // as the kernel says: virtual disks commonly claim it
 	Size       int64 // bytes

@@ -23,11 +23,11 @@ type Space struct {
 
 // Ethernet is what ethtool shows of a NIC. 0 is not told.
 type Ethernet struct {
-	Driver                               string
-	RXRing, RXRingMax, TXRing, TXRingMax int
-	Channels, ChannelsMax                int              // combined, or the larger of receive and send
-	Features                             map[string]bool  // "tcp-segmentation-offload", "generic-receive-offload" …, and the kernel's own names
-	Stats                                map[string]int64 // the driver's own: "bw_in_allowance_exceeded" …
+	Driver                string
+	RXRing, RXRingMax     int
+	Channels, ChannelsMax int              // combined, or the larger of receive and send
+	Features              map[string]bool  // "tcp-segmentation-offload", "generic-receive-offload" …, and the kernel's own names
+	Stats                 map[string]int64 // the driver's own: "bw_in_allowance_exceeded" …
 }
 
 // SystemCalls returns the answers of the machine that kt runs on, with paths below

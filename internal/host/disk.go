@@ -1,13 +1,10 @@
 package host
 
-import (
-	"encoding/binary"
-	"strings"
-)
+import "strings"
 
 // disk returns what the tree tells of a disk.
 func (f FS) disk(name string) Disk {
-	d := Disk{Name: name, Model: f.model(name), Serial: f.serial(name)}
+	d := Disk{Name: name, Model: f.model(name)}
 	rotational, _ := f.Number(d.Queue("rotational"))
 	d.Rotational = rotational == 1
 	if sectors, err := f.Number(blockDir(name, "size")); err == nil && sectors > 0 {
@@ -65,23 +62,6 @@ func (f FS) model(name string) string {
 		return model
 	}
 	return strings.TrimSpace(vendor + " " + model)
-}
-
-// serial returns the maker's number for it.
-func (f FS) serial(name string) string {
-	for _, file := range []string{"device/serial", "serial"} { // NVMe, virtio
-		if s, err := f.Text(blockDir(name, file)); err == nil && s != "" {
-			return s
-		}
-	}
-	// SCSI has the disk's answer as it came: a header of four bytes, of which two are
-	// the length of the number that follows.
-	page, err := f.Read(blockDir(name, "device/vpd_pg80"))
-	if err != nil || len(page) < 4 {
-		return ""
-	}
-	page, length := page[4:], int(binary.BigEndian.Uint16(page[2:]))
-	return strings.Trim(string(page[:min(length, len(page))]), " \x00")
 }
 
 // udevPattern returns a value between quotation marks as a udev rule compares it. A

@@ -109,7 +109,7 @@ func (e ethtool) driver(to *Ethernet) error {
 func (e ethtool) rings(to *Ethernet) error {
 	w, err := e.words(unix.ETHTOOL_GRINGPARAM, 8) // the most of rx, mini, jumbo, tx; then what is set
 	if err == nil {
-		to.RXRingMax, to.TXRingMax, to.RXRing, to.TXRing = int(w[0]), int(w[3]), int(w[4]), int(w[7])
+		to.RXRingMax, to.RXRing = int(w[0]), int(w[4])
 	}
 	return err
 }

@@ -20,9 +20,6 @@ type Access struct {
 // defaultTimeout is how long Connect waits for an address to answer.
 const defaultTimeout = 5 * time.Second
 
-// timeout returns the one in effect.
-func (a Access) timeout() time.Duration { return cmp.Or(a.Timeout, defaultTimeout) }
-
 // client makes a client of the cluster at these addresses. All of kt's clients are made here,
 // so that security settings have to be applied only once. The options come after those of the
 // Access, and win.

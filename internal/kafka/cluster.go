@@ -42,7 +42,7 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	if a.Bootstrap, err = normaliseBootstrap(a.Bootstrap); err != nil {
 		return nil, err
 	}
-	reached, unreached := reachAll(ctx, a.Bootstrap, a.timeout())
+	reached, unreached := reachAll(ctx, a.Bootstrap, cmp.Or(a.Timeout, defaultTimeout))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

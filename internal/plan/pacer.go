@@ -30,7 +30,8 @@ func (l Load) Pacer(shard, shards int, meanBytes float64, seed int64) Pacer {
 	case l.Rate.IsUnlimited():
 		return &closedLoop{left: count}
 	case l.Arrivals == Poisson:
-		return newPoisson(rate/float64(shards), count, l.Duration.Std(), rand.NewPCG(uint64(seed), uint64(shard)))
+		pcg := rand.NewPCG(uint64(seed), uint64(shard))
+		return &poisson{mean: 1e9 / (rate / float64(shards)), left: count, end: endOf(l.Duration.Std()), pcg: pcg, rng: rand.New(pcg)}
 	}
 	count = min(count, shareOf(dueBefore(l.Duration.Std(), rate), shard, shards))
 	return &uniform{k: float64(shard), step: float64(shards), perNano: 1e9 / rate, left: count}
@@ -132,10 +133,6 @@ type poisson struct {
 	end  time.Duration
 	pcg  *rand.PCG
 	rng  *rand.Rand // of pcg, and without a state of its own
-}
-
-func newPoisson(rate float64, count int64, duration time.Duration, pcg *rand.PCG) *poisson {
-	return &poisson{mean: 1e9 / rate, left: count, end: endOf(duration), pcg: pcg, rng: rand.New(pcg)}
 }
 
 func (p *poisson) Next() (time.Duration, bool) {

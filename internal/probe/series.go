@@ -33,11 +33,6 @@ func series(readings []reading) []Second {
 	return seconds(readings, 500*time.Millisecond)
 }
 
-// wholeSeconds is series without a rest.
-func wholeSeconds(readings []reading) []Second {
-	return seconds(readings, longest)
-}
-
 func seconds(readings []reading, rest time.Duration) []Second {
 	var out []Second
 	if len(readings) == 0 {

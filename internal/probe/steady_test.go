@@ -142,8 +142,8 @@ func TestSeries(t *testing.T) {
 			t.Errorf("second %d: %.2f, device %.2f, want %.2f and %.2f", i, got[i].Rate, *got[i].Device, want[i].Rate, *want[i].Device)
 		}
 	}
-	if n := len(wholeSeconds(readings)); n != 2 {
-		t.Errorf("wholeSeconds(…) = %d seconds, want 2: the last is a rest", n)
+	if n := len(seconds(readings, longest)); n != 2 {
+		t.Errorf("seconds(…) = %d seconds, want 2: the last is a rest", n)
 	}
 	if n := len(series(readings[:5][:4])); n != 1 {
 		t.Errorf("series(…) = %d seconds, want 1: a rest of 260 ms says too little", n)

@@ -108,7 +108,7 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 		if seen = append(seen, now); !warm && now.at >= 0 {
 			warm, seen, cpu = true, []reading{now}, cpuTime()
 		}
-		if err = r.guard(p); err != nil || now.at >= t.duration || t.steady > 0 && warm && steady(wholeSeconds(beyond(seen, t.fill)), t.steady) {
+		if err = r.guard(p); err != nil || now.at >= t.duration || t.steady > 0 && warm && steady(seconds(beyond(seen, t.fill), longest), t.steady) {
 			running = false
 		}
 	}
@@ -169,7 +169,7 @@ func (c *crew) wait() *recorder {
 
 func (c *crew) err() error {
 	for _, err := range c.errs {
-		if err != nil && !ended(err) {
+		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
 	}
@@ -236,9 +236,4 @@ func direct(p *place) (f *os.File, isDirect bool, err error) {
 		return f, false, err
 	}
 	return f, err == nil, err
-}
-
-// ended tells that an operation was not done because its context had ended.
-func ended(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

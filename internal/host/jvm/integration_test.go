@@ -147,7 +147,7 @@ func same(t *testing.T, got jvm.Perf, columns map[string]float64) {
 			t.Errorf("%s = %g, but jstat says %g", row.says, row.got, row.want)
 		}
 	}
-	if got.Version == "" || got.Uptime <= 0 || got.HeapCommitted < got.HeapUsed {
+	if got.Version == "" || got.Uptime <= 0 {
 		t.Errorf("ParsePerf = %+v", got)
 	}
 }

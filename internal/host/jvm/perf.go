@@ -13,14 +13,13 @@ import (
 
 // Perf is what a running HotSpot JVM publishes in its hsperfdata file.
 type Perf struct {
-	Version                          string        // "17.0.15+6"
-	Uptime                           time.Duration // to the JVM's last look at its clock, twenty a second
-	HeapUsed, HeapCommitted, HeapMax int64         // bytes, all generations; used as of the last collection or newly filled region
-	OldUsed, OldMax                  int64
-	Collections                      []Collector // young, old and, in G1, concurrent
-	Safepoints                       int64
-	SafepointTime                    time.Duration
-	Values                           map[string]any // every counter: int64 or string
+	Version           string        // "17.0.15+6"
+	Uptime            time.Duration // to the JVM's last look at its clock, twenty a second
+	HeapUsed, HeapMax int64         // bytes, all generations; used as of the last collection or newly filled region
+	OldUsed, OldMax   int64
+	Collections       []Collector // young, old and, in G1, concurrent
+	SafepointTime     time.Duration
+	Values            map[string]any // every counter: int64 or string
 }
 
 // Collector is one of the JVM's garbage collectors.
@@ -122,7 +121,6 @@ func parseEntry(e []byte, order binary.ByteOrder) (name string, value any, ok bo
 func newPerf(values map[string]any) Perf {
 	p := Perf{Values: values, Version: version(values)}
 	p.Uptime = p.ticks("sun.os.hrt.ticks")
-	p.Safepoints = p.number("sun.rt.safepoints")
 	p.SafepointTime = p.ticks("sun.rt.safepointTime")
 	p.heap()
 	for i := range mostCollectors { // Z has but a third one
@@ -159,7 +157,6 @@ func (p *Perf) heap() {
 		// G1 adds some bytes to each size so that nobody divides by 0.
 		most := p.number(name+"maxCapacity") &^ 1023
 		p.HeapUsed += used
-		p.HeapCommitted += p.number(name+"capacity") &^ 1023
 		p.HeapMax += most
 		if generation == old {
 			p.OldUsed, p.OldMax = used, most

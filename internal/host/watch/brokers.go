@@ -33,7 +33,7 @@ func findBrokers(tree host.FS) []broker {
 		if err != nil || pid <= 0 {
 			continue
 		}
-		line, err := tree.Text(procFile(pid, "cmdline"))
+		line, err := tree.Text(path.Join("proc", name, "cmdline"))
 		if err != nil || !tree.RunsKafka(pid, strings.Split(line, "\x00")) {
 			continue
 		}
@@ -83,5 +83,3 @@ func (w *Watcher) readBrokers(v *host.Vitals, g *growth) {
 		v.Brokers = append(v.Brokers, vitals)
 	}
 }
-
-func procFile(pid int, name string) string { return path.Join("proc", strconv.Itoa(pid), name) }

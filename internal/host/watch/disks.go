@@ -64,7 +64,7 @@ func wholeDisks(tree host.FS) []string {
 		}
 		switch hidden, _ := tree.Number(path.Join(dir, "hidden")); {
 		case hidden == 1 && counts[throughAll(name)] != (diskCount{}):
-		case isNoDisk(name):
+		case slices.Contains(noDisks, strings.TrimRight(name, "0123456789")):
 			others = append(others, name)
 		default:
 			disks = append(disks, name)
@@ -74,11 +74,6 @@ func wholeDisks(tree host.FS) []string {
 		return others
 	}
 	return disks
-}
-
-// isNoDisk reports whether a device is a kind of noDisks with a number.
-func isNoDisk(name string) bool {
-	return slices.Contains(noDisks, strings.TrimRight(name, "0123456789"))
 }
 
 // throughAll returns the NVMe disk to which a hidden one is a path: nvme0n1 of nvme0c1n1.

@@ -135,7 +135,7 @@ func (s Consumer) settleProtocol() error {
 		return nil
 	}
 	var problems []error
-	for _, name := range classicOnly() {
+	for _, name := range []string{"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"} {
 		if s.isGiven(name) {
 			problems = append(problems, fmt.Errorf("%s cannot be set with %s: the broker decides", s.cite(name), s.cite("group.protocol")))
 			continue

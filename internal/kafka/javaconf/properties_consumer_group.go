@@ -97,12 +97,6 @@ const (
 	nextGen = "consumer"
 )
 
-// classicOnly returns the properties that the broker decides about with
-// group.protocol=consumer. Java refuses to be given them then.
-func classicOnly() []string {
-	return []string{"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
-}
-
 // applyMembership leaves franz-go's own times with group.protocol=consumer, where
 // the broker says how often it wants a heartbeat.
 func applyMembership(s Consumer) []kgo.Opt {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -117,7 +115,3 @@ func (b *watched) hear(a answer) (stats.Event, bool) {
 func (b *watched) answers() bool { return b.failures == 0 }
 
 func refusedConnection(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
-
-func address(host string, port int32) string {
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
-}

@@ -3,7 +3,9 @@ package watch
 import (
 	"cmp"
 	"context"
+	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -261,7 +263,7 @@ func (w *Brokers) look() {
 // answer.
 func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
 	for _, m := range brokers {
-		addr := address(m.Host, m.Port)
+		addr := net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port)))
 		b := w.brokers[m.NodeID]
 		if b != nil && (b.addr == addr || b.answers() || b.asking) {
 			continue
