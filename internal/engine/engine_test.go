@@ -21,7 +21,7 @@ func after(d time.Duration) <-chan struct{} {
 	return ch
 }
 
-// within tells whether got is want, or at most by more.
+// within reports whether got is want, or more by at most by.
 func within(got, want, by time.Duration) bool { return got >= want && got <= want+by }
 
 func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {

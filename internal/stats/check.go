@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// maxTotal is the most that the numbers of one run may add up to, in records, bytes and
-// nanoseconds alike: far beyond any run, and far enough from where an int64 ends that runs can
-// be added up.
+// maxTotal bounds the sum of the numbers of one run, in records, bytes and nanoseconds alike. It is far
+// beyond any run, and leaves room in an int64 to add up runs.
 const maxTotal = int64(1) << 60
 
-// Totals checks the windows of one run, as they come from a file that somebody else wrote. The
-// zero value is ready to use.
+// Totals checks the windows of one run, from a file that anyone may have written. The zero value is ready
+// to use.
 type Totals struct {
 	offered, settled int64
 	consumed, timed  int64 // timed from end to end
-	sum              int64 // of all numbers
+	sum              int64 // of all numbers of all windows
 	err              error
 }
 
-// Add reports what in a window cannot be, alone or after those before it.
+// Add returns an error if a window is impossible, by itself or after those before it.
 func (t *Totals) Add(w *Window) error {
 	t.window(w)
 	t.read(&w.Read)
@@ -31,7 +30,7 @@ func (t *Totals) Add(w *Window) error {
 	}
 	t.offered += w.Offered
 	t.consumed += w.Consumed
-	t.timed += w.EndToEnd.all() // counts in the phase in which a record was due, and not in that of its poll
+	t.timed += w.EndToEnd.all() // its phase is that of the due time, not of the poll
 	t.settled += w.Acknowledged + w.Failed + w.Unknown
 	switch {
 	case w.Start > w.End:
@@ -44,7 +43,7 @@ func (t *Totals) Add(w *Window) error {
 	return nil
 }
 
-// End reports what cannot be when there are no more windows.
+// End returns an error if the windows are impossible together.
 func (t *Totals) End() error {
 	if t.settled > t.offered {
 		return fmt.Errorf("%d records were sent, and %d have an outcome", t.offered, t.settled)
@@ -55,7 +54,7 @@ func (t *Totals) End() error {
 	return nil
 }
 
-// number takes one that is not below 0, and adds it up.
+// number checks a number that is not below 0, and adds it to sum.
 func (t *Totals) number(name string, n int64) {
 	t.natural(name, n)
 	switch {
@@ -67,7 +66,7 @@ func (t *Totals) number(name string, n int64) {
 	}
 }
 
-// natural takes a number that is not below 0.
+// natural checks that a number is not below 0.
 func (t *Totals) natural(name string, n int64) {
 	if t.err == nil && n < 0 {
 		t.err = fmt.Errorf("%s is %d, below 0", name, n)
@@ -116,8 +115,7 @@ func (t *Totals) read(r *Read) {
 	}
 }
 
-// parts takes what a window has of partitions and brokers. Those of partitions are parts of
-// the window's.
+// parts checks the partitions and brokers of a window. Counts of partitions are part of the window's own.
 func (t *Totals) parts(w *Window) {
 	var of Partition
 	for _, p := range w.Partitions {
@@ -148,7 +146,7 @@ func (t *Totals) parts(w *Window) {
 	}
 }
 
-// magnitude returns what a change of a count adds to the totals at most.
+// magnitude returns the absolute value of a change, at most math.MaxInt64.
 func magnitude(n int64) int64 {
 	switch {
 	case n == math.MinInt64:
@@ -159,6 +157,7 @@ func magnitude(n int64) int64 {
 	return n
 }
 
+// total returns the sum of counts by error code.
 func total(of map[string]int64) (n int64) {
 	for _, k := range of {
 		n += k
@@ -166,5 +165,5 @@ func total(of map[string]int64) (n int64) {
 	return n
 }
 
-// all returns how many durations were recorded, also those that are out of range.
+// all returns the number of durations, with those out of range.
 func (h *Histogram) all() int64 { return saturated(h.n, h.outOfRange) }

@@ -1,7 +1,7 @@
 package stats
 
-// Counters are what a window counts beside records. A new one takes its field and its line
-// in each; then run files hold it, and it is added up wherever windows are.
+// Counters are the counts of a window that are not of records. A new one needs a field and a line in each:
+// then run files have it, and windows add it up.
 type Counters struct {
 	Transactions int64 `json:"transactions,omitempty"` // committed
 	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed

@@ -49,7 +49,7 @@ type page [pageSize]int64
 // be nil.
 type dense [pages]*page
 
-// newDense has all its pages, 184 KiB: for recording, which is not to allocate.
+// newDense returns one with all pages, 184 KiB, so that recording does not allocate.
 func newDense() *dense {
 	all := new([pages]page)
 	d := new(dense)
@@ -59,7 +59,7 @@ func newDense() *dense {
 	return d
 }
 
-// page returns a page. It makes the page when there is none yet.
+// page returns a page, which it makes if there is none.
 func (d *dense) page(p int) *page {
 	if d[p] == nil {
 		d[p] = new(page)
@@ -67,7 +67,7 @@ func (d *dense) page(p int) *page {
 	return d[p]
 }
 
-// each calls f for every sub-bucket that holds a value, least first, until f gives false.
+// each calls f for every sub-bucket with a value, least first, until f returns false.
 func (d *dense) each(f func(index int, count int64) bool) {
 	for p, page := range d {
 		if page == nil {
@@ -101,7 +101,7 @@ func (d *dense) indexAtCount(left int64) int {
 			}
 		}
 	}
-	return countsLength // there are not so many values
+	return countsLength // there are fewer values
 }
 
 // countAtQuantile returns how many of n values, the least first, lie at or below their

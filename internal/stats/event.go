@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Gap is a time in which something was missing.
+// Gap is a time without an acknowledgement, or without a record to read.
 type Gap struct {
-	From   time.Duration `json:"from_ns"` // since the start of the run
+	From   time.Duration `json:"from_ns"` // from the start of the run
 	Length time.Duration `json:"length_ns"`
 }
 
@@ -20,42 +20,40 @@ func (g Gap) longer(o Gap) Gap {
 	return g
 }
 
-// shift moves a gap by d; one of no length is nowhere.
+// shift moves a gap by d, unless it has no length.
 func (g *Gap) shift(d time.Duration) {
 	if g.Length > 0 {
 		g.From += d
 	}
 }
 
-// Wait follows for how long records have waited for an acknowledgement, of any
-// broker or of one partition. The zero value has seen nothing.
+// Wait measures how long records have waited for an acknowledgement, of any broker or of one partition.
+// The zero value is ready to use.
 type Wait struct {
 	answered time.Duration // newest acknowledgement
-	since    time.Duration // from when records have been waiting that failed meanwhile
-	failed   bool          // there are such
+	since    time.Duration // since when records that failed had waited
+	failed   bool          // since is set
 }
 
-// Acknowledged notes the acknowledgement of a record, and returns the time before it
-// in which records waited and none was acknowledged.
+// Acknowledged notes the acknowledgement of a record, and returns the gap that it ends.
 func (w *Wait) Acknowledged(sent, at time.Duration) Gap {
 	g := w.Open(sent, at)
 	w.answered, w.failed = max(w.answered, at), false
 	return g
 }
 
-// Answered notes that a record was acknowledged then, in whose wait nobody was interested.
+// Answered notes an acknowledgement that ends no gap of interest.
 func (w *Wait) Answered(at time.Duration) { w.answered = max(w.answered, at) }
 
-// Failed notes a record that failed, and returns for how long none has been
-// acknowledged.
+// Failed notes a record that failed, and returns the open gap.
 func (w *Wait) Failed(sent, at time.Duration) Gap {
 	g := w.Open(sent, at)
 	w.since, w.failed = at-g.Length, true
 	return g
 }
 
-// Open returns the time up to at in which the record sent then, or one that failed, has
-// waited and none was acknowledged.
+// Open returns the gap up to at: the time without an acknowledgement in which the record that was sent at
+// sent, or one that failed, has waited.
 func (w *Wait) Open(sent, at time.Duration) Gap {
 	from := max(w.answered, sent)
 	if w.failed {
@@ -67,7 +65,7 @@ func (w *Wait) Open(sent, at time.Duration) Gap {
 	return Gap{From: from, Length: at - from}
 }
 
-// EventKind is what happened.
+// EventKind is the kind of an event.
 type EventKind string
 
 // The kinds of events.
@@ -75,27 +73,26 @@ const (
 	LeaderMoved     EventKind = "leader_moved"     // partitions have another leader
 	LeaderLost      EventKind = "leader_lost"      // partitions have no leader
 	ISRShrank       EventKind = "isr_shrank"       // replicas of partitions have fallen out of sync
-	CatchingUp      EventKind = "catching_up"      // how far a broker is behind whose replicas are out of sync
+	CatchingUp      EventKind = "catching_up"      // lag of a broker with replicas out of sync
 	ISRGrew         EventKind = "isr_grew"         // replicas of partitions are in sync again
-	InSync          EventKind = "in_sync"          // all replicas of all partitions are, after some were not
+	InSync          EventKind = "in_sync"          // all replicas of all partitions are in sync again
 	BrokerGone      EventKind = "broker_gone"      // a broker does not answer
-	BrokerBack      EventKind = "broker_back"      // it does again
+	BrokerBack      EventKind = "broker_back"      // a broker answers again
 	ControllerMoved EventKind = "controller_moved" // another controller leads the cluster
 	FirstError      EventKind = "first_error"      // the first record failed, after records had been acknowledged
-	FirstSuccess    EventKind = "first_success"    // the first record was acknowledged after that
-	Rebalance       EventKind = "rebalance"        // a reader's partitions were shared out anew
+	FirstSuccess    EventKind = "first_success"    // the first record was acknowledged after first_error
+	Rebalance       EventKind = "rebalance"        // a reader's group rebalanced
 	Exec            EventKind = "exec"             // the user's own command was started
 	ExecEnded       EventKind = "exec_ended"
 )
 
-// Event is something that happened at one moment of a run.
+// Event is one event of a run.
 type Event struct {
-	At   time.Duration `json:"at_ns"` // when kt saw it, since the start of the run
+	At   time.Duration `json:"at_ns"` // when kt saw it, from the start of the run
 	Kind EventKind     `json:"kind"`
 
-	// Broker is the one concerned: gone, back, the leader or controller before, or
-	// the one whose replicas are out of sync. To is the leader or controller now.
-	// -1: none, or several.
+	// Broker is the broker that is gone or back, the former leader or controller, or the one with
+	// replicas out of sync. To is the leader or controller now. -1: none, or several.
 	Broker int32 `json:"broker_id"`
 	To     int32 `json:"to_broker_id"`
 
@@ -104,11 +101,11 @@ type Event struct {
 	Text       string  `json:"text"`                 // the event in one sentence
 }
 
-// MaxEventPartitions bounds what one event lists.
+// MaxEventPartitions bounds the partitions that one event lists.
 const MaxEventPartitions = 16
 
-// mergeEvents keeps the order of the times; of two events at one time, the order
-// of their kinds, brokers and texts, so that merging stays commutative.
+// mergeEvents sorts events by time. Events of the same time are sorted by their other fields, so that
+// merging is commutative.
 func mergeEvents(a, b []Event) []Event {
 	if len(b) == 0 {
 		return a

@@ -15,16 +15,18 @@ const HighestTrackableValue = time.Hour
 // Histogram is an HdrHistogram of durations in microseconds. The zero value is
 // empty and ready for use. It is not safe for concurrent use.
 //
-// One that was recorded takes 184 KiB with its first value; one that was read, no more
-// than a kilobyte or two until something is added to it; one that others were added to,
-// 8 KiB for each octave of its values.
+// Its memory depends on the source of its values:
+//
+//   - recorded: 184 KiB with the first value
+//   - read from a file: a kilobyte or two, until others are added
+//   - added from others: 8 KiB for each octave of its values
 type Histogram struct {
 	dense  *dense // the counts; nil: they are in packed, or there are none
-	packed packed // of a histogram that was read; it may be shared, and is never changed
+	packed packed // of a histogram from a file; it may be shared
 
 	n          int64 // values
 	sum        int64 // microseconds, exact
-	min, max   int64 // microseconds, exact where HdrHistogram rounds; they mean nothing while it holds no value
+	min, max   int64 // microseconds, not rounded; meaningless without values
 	outOfRange int64
 }
 
@@ -56,7 +58,7 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 	h.sum += us * n
 }
 
-// open makes room for values, with what was read.
+// open moves packed counts, if any, into a dense form.
 func (h *Histogram) open(room func() *dense) {
 	h.dense = room()
 	h.packed.addTo(h.dense)
@@ -112,7 +114,7 @@ func (h *Histogram) ValueAtQuantile(q float64) time.Duration {
 	return micros(min(max(v, h.min), h.max))
 }
 
-// Each calls f for every sub-bucket that holds a value, shortest first, with its highest
+// Each calls f for every sub-bucket with a value, shortest first, with its highest
 // equivalent value and its count.
 func (h *Histogram) Each(f func(upTo time.Duration, count int64)) {
 	h.each(func(index int, count int64) bool {
@@ -121,7 +123,7 @@ func (h *Histogram) Each(f func(upTo time.Duration, count int64)) {
 	})
 }
 
-// each calls f for every sub-bucket that holds a value, least first, until f gives false.
+// each calls f for every sub-bucket with a value, least first, until f returns false.
 func (h *Histogram) each(f func(index int, count int64) bool) {
 	if h.dense != nil {
 		h.dense.each(f)
@@ -136,8 +138,8 @@ func (h *Histogram) empty() bool { return h.n == 0 && h.outOfRange == 0 }
 // IsZero reports whether nothing was recorded.
 func (h Histogram) IsZero() bool { return h.empty() }
 
-// add merges o into h. Values whose number or sum cannot be held are counted as out of
-// range: no load makes so many, but a file may say anything.
+// add merges o into h. If the count or the sum would overflow, as only a forged file makes them, the
+// values of o count as out of range.
 func (h *Histogram) add(o *Histogram) {
 	h.outOfRange = saturated(h.outOfRange, o.outOfRange)
 	switch {

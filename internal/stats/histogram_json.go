@@ -8,7 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// histogramJSON is how a histogram travels: its counts, beside what they round.
+// histogramJSON is the JSON of a histogram: its counts, and the exact values that these round.
 type histogramJSON struct {
 	HDR        string `json:"hdr_v2_base64,omitempty"` // HdrHistogram's V2 compressed encoding
 	Counts     []byte `json:"counts,omitempty"`        // its payload alone
@@ -27,7 +27,7 @@ func (h *Histogram) json() histogramJSON {
 	return j
 }
 
-// MarshalJSON writes the histogram losslessly, as windows have it.
+// MarshalJSON writes the histogram losslessly, for windows.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	j := h.json()
 	j.Counts = h.packed
@@ -41,8 +41,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 // geometry takes less, whatever it counts.
 const maxEncoded = 1 << 20
 
-// UnmarshalJSON reads what MarshalJSON wrote, and what that of a Distribution wrote. A
-// histogram of another geometry is an error, for it could not be merged without loss.
+// UnmarshalJSON reads the JSON of a Histogram or a Distribution. A histogram of another geometry is an
+// error, because it could not be merged without loss.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	s := scanner{text: data}
 	var fast Histogram
@@ -71,7 +71,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// unpackHDR gives the payload of HdrHistogram's V2 compressed encoding.
+// unpackHDR returns the payload of HdrHistogram's V2 compressed encoding.
 func unpackHDR(text string) (packed, error) {
 	if len(text) > maxEncoded {
 		return nil, fmt.Errorf("%d bytes is more than a histogram takes", len(text))
@@ -95,8 +95,8 @@ func unpackHDR(text string) (packed, error) {
 	}), nil
 }
 
-// histogram returns what was read, if it makes sense: numbers that do not go with the counts
-// would spoil everything they are merged into.
+// histogram returns the histogram, or an error if its numbers contradict its counts: they would
+// falsify every sum.
 func (j *histogramJSON) histogram() (Histogram, error) {
 	h := Histogram{sum: j.Sum, min: j.Min, max: j.Max, outOfRange: j.OutOfRange}
 	first, last := 0, 0
@@ -121,9 +121,9 @@ func (j *histogramJSON) histogram() (Histogram, error) {
 
 const significantDigits = 3
 
-// Distribution is a Histogram in a document that others read: it writes itself in
-// HdrHistogram's own V2 compressed encoding, which its libraries in all languages
-// read, beside what that encoding rounds.
+// Distribution is a Histogram in a document for others. Its JSON has HdrHistogram's V2 compressed
+// encoding, which HdrHistogram's libraries in all languages read, and the exact values that the
+// encoding rounds.
 type Distribution struct{ Histogram }
 
 // MarshalJSON writes the histogram losslessly.

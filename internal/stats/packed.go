@@ -5,19 +5,22 @@ import (
 	"math"
 )
 
-// packed is the counts of a histogram as they travel: the payload of HdrHistogram's V2
-// encoding. It has a number for each sub-bucket in turn, up to the last that counts
-// something: how many values it counts, or by a negative number that so many sub-buckets
-// count nothing; one such sub-bucket alone is a 0. Numbers are in ZigZag LEB128, in as few
-// bytes as they take, of which a ninth is the last and has 8 bits.
+// packed is the encoded form of the counts of a histogram: the payload of HdrHistogram's V2 encoding.
+// It has numbers for the sub-buckets in turn, up to the last one with a value:
+//
+//   - a positive number is the count of one sub-bucket
+//   - a negative number, -n, is for n sub-buckets without a value
+//   - 0 is for one sub-bucket without a value
+//
+// Numbers are in ZigZag LEB128 without padding. A ninth byte is the last and has 8 bits.
 //
 // A packed histogram is never changed.
 type packed []byte
 
-// maxPacked is how long counts may get.
+// maxPacked bounds the length of encoded counts.
 const maxPacked = 9 * countsLength
 
-// number returns the number at the start of b and what it takes; 0 bytes when b ends in it.
+// number returns the number at the start of b and its size; size 0 if b ends within it.
 func number(b []byte) (n int64, size int) {
 	var u uint64
 	for i, c := range b {
@@ -45,7 +48,7 @@ func appendNumber(b []byte, n int64) []byte {
 	return append(b, byte(u))
 }
 
-// pack gives the counts that each calls its function with.
+// pack encodes the counts that each passes to its function.
 func pack(each func(func(index int, count int64) bool)) packed {
 	var b packed
 	next := 0
@@ -65,16 +68,15 @@ func pack(each func(func(index int, count int64) bool)) packed {
 
 var errPacked = errors.New("decode histogram: its counts are no HdrHistogram payload of kt's range")
 
-// check tells how many values are counted, and which are the first sub-bucket and the last
-// that count some. What goes beyond the last sub-bucket or an int64, or ends in a gap, is
-// an error.
+// check returns the number of values, and the first and the last sub-bucket with a value. It is an
+// error if the counts go beyond the last sub-bucket or an int64, or end in a gap.
 func (b packed) check() (total int64, first, last int, err error) {
 	if len(b) == 0 || len(b) > maxPacked {
 		return 0, 0, 0, errPacked
 	}
 	next := 0       // sub-bucket
 	var small int64 // total of what numbers of one byte count: no text is so long that it overflows
-	var c byte      // the number's first, which tells whether it is one of a gap
+	var c byte      // the number's first byte
 	for i := 0; i < len(b); i++ {
 		if c = b[i]; c < 0x80 {
 			small += countOf(c)
@@ -99,18 +101,17 @@ func (b packed) check() (total int64, first, last int, err error) {
 	return total + small, first, next - 1, nil
 }
 
-// Most numbers take one byte, and whether they are counts or gaps is as good as random:
-// a processor would guess a branch wrong half of the time. So such a byte is taken apart
-// without one.
+// Most numbers take one byte, and counts and gaps alternate at random. A processor would mispredict a
+// branch half of the time, so a byte is decoded without one.
 
-// countOf returns what a number of one byte counts; 0 when it is of a gap.
+// countOf returns the count of a number of one byte; 0 for a gap.
 func countOf(c byte) int64 { return int64(c>>1) & (int64(c&1) - 1) }
 
-// stepOf returns how many sub-buckets it is about.
+// stepOf returns the number of sub-buckets of a number of one byte.
 func stepOf(c byte) int { return 1 + int(c>>1)&-int(c&1) }
 
-// large is both of the number of several bytes at the start of b, and its size; 0 when b
-// ends in it.
+// large returns count, step and size of the number of several bytes at the start of b; size 0 if b ends
+// within it.
 func large(b []byte) (count int64, step, size int) {
 	n, size := number(b)
 	if n < 0 {
@@ -119,8 +120,8 @@ func large(b []byte) (count int64, step, size int) {
 	return n, 1, size
 }
 
-// each calls f for every sub-bucket that holds a value, least first, until f gives false.
-// The counts have been checked.
+// each calls f for every sub-bucket with a value, least first, until f returns false. The counts have
+// been checked.
 func (b packed) each(f func(index int, count int64) bool) {
 	next := 0
 	for i := 0; i < len(b); i++ {

@@ -9,12 +9,11 @@ type Read struct {
 	FirstRead     time.Duration `json:"first_read_ns,omitempty"`  // meaningless when Consumed is 0
 	LastRead      time.Duration `json:"last_read_ns,omitempty"`
 
-	// EndToEnd is due → polled, of the records that carry kt's stamp and were due
-	// in the run.
+	// EndToEnd is due → polled, of records with kt's stamp that were due in the run.
 	EndToEnd Histogram `json:"end_to_end,omitzero"`
 
-	// ConsumerLag is the change of consumer lag in the window, in records. The windows
-	// since the start add up to the consumer lag.
+	// ConsumerLag is the change of consumer lag in the window, in records. The sum of all windows since
+	// the start is the consumer lag.
 	ConsumerLag int64 `json:"consumer_lag,omitempty"`
 
 	ReadTime time.Duration `json:"read_time_ns,omitempty"` // running time of the readers
@@ -109,8 +108,8 @@ func (r *Recorder) EndToEnd(phase int, d time.Duration) {
 // Polled counts a poll that brought records.
 func (r *Recorder) Polled(phase int) { r.cur[phase].Fetches++ }
 
-// ReadTimes adds running time of a reader, and the parts of it in which it waited for
-// records and in which it was held back.
+// ReadTimes adds running time of a reader, and the parts of it in which it waited for records or was held
+// back.
 func (r *Recorder) ReadTimes(phase int, total, waited, held time.Duration) {
 	w := &r.cur[phase]
 	w.ReadTime += total
@@ -143,7 +142,7 @@ func (r *Recorder) FetchThrottle(phase int, broker int32, d time.Duration) {
 	r.broker(phase, broker, func(b *Broker) { b.Fetch.Throttle += d })
 }
 
-// Joined notes how long a reader took to get its first partitions.
+// Joined notes the time that a reader took to get its first partitions.
 func (r *Recorder) Joined(phase int, d time.Duration) {
 	r.cur[phase].JoinTime = max(r.cur[phase].JoinTime, d)
 }

@@ -20,10 +20,8 @@ func PhaseOf(warmup bool) int {
 	return Measured
 }
 
-// Recorder is where one shard counts. It is not safe for concurrent use: the
-// shard that owns it also guards it, with the lock that it holds anyway. What
-// is counted for each record allocates nothing once the first values of each kind
-// are in.
+// Recorder counts for one shard. It is not safe for concurrent use: the shard guards it with its own
+// lock. After the first values of each kind, counting a record allocates nothing.
 type Recorder struct {
 	cur        *Phases
 	partitions [2][]Partition // by partition number; folded into the window's map by Take
@@ -31,9 +29,8 @@ type Recorder struct {
 	repeats    [2]repeats     // values that came several times in a row, not yet in the histograms
 }
 
-// repeats are the last values and how often they came. The records of a burst were
-// sent at one moment, and those of a batch answered at one: equal times come in
-// repeats, and a repeat costs a histogram as much as a value.
+// repeats are the last values and how often they came. Records of a burst are sent at the same time, and
+// those of a batch answered at the same time. A repeat costs a histogram as much as one value.
 type repeats struct{ delay, own, service, response, endToEnd repeat }
 
 type repeat struct {
@@ -41,8 +38,8 @@ type repeat struct {
 	n int64
 }
 
-// record adds a value of n records. It is small enough to be inlined: mostly the value is
-// the one before.
+// record adds a value of n records. It is small enough to be inlined, because most values equal the one
+// before.
 func (r *repeat) record(h *Histogram, d time.Duration, n int64) {
 	if d == r.d {
 		r.n += n
@@ -72,13 +69,12 @@ func NewRecorder() *Recorder {
 	return r
 }
 
-// Sent counts n records handed to the client together, delay after the first of them was
-// due. Records come in the order in which they are due; last is when the last one was.
-// own reports whether nothing but kt itself held them up: only then the delay counts as
-// OwnSendDelay.
+// Sent counts n records handed to the client together. first and last are the due times of the first and
+// the last, and delay is the time from first. Records come by due time. With own, nothing but kt
+// held them up, and the delay counts as OwnSendDelay.
 //
-// Here and below, all n records count with the time since the first was due. So no
-// latency is too low, and none too high by more than first to last.
+// Here and below, all n records count with the time since the first was due. So no latency is too low, and
+// none too high by more than the time from first to last.
 func (r *Recorder) Sent(phase int, n int64, first, last, delay time.Duration, own bool) {
 	w := &r.cur[phase]
 	if w.Offered == 0 {
@@ -117,7 +113,7 @@ func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, 
 	p.ServiceMax = max(p.ServiceMax, service)
 }
 
-// partition returns the place where a partition is counted.
+// partition returns the counts of a partition.
 func (r *Recorder) partition(phase int, id int32) *Partition {
 	if int(id) >= len(r.partitions[phase]) {
 		r.partitions[phase] = append(r.partitions[phase], make([]Partition, int(id)+1-len(r.partitions[phase]))...)
@@ -135,7 +131,7 @@ func (r *Recorder) Oldest(phase int, age time.Duration) {
 	r.cur[phase].Oldest = max(r.cur[phase].Oldest, age)
 }
 
-// wait returns the partition's.
+// wait returns the Wait of a partition.
 func (r *Recorder) wait(partition int32) *Wait {
 	if int(partition) >= len(r.waits) {
 		r.waits = append(r.waits, make([]Wait, int(partition)+1-len(r.waits))...)
@@ -149,8 +145,7 @@ func (r *Recorder) FailedIn(phase int, partition int32, sent, at time.Duration) 
 	p.Outage = p.Outage.longer(r.wait(partition).Failed(sent, at))
 }
 
-// Failed counts n records that were given up, by their error code. Their response
-// time counts too: a record that failed late was late.
+// Failed counts n records that were given up, by error code. Their response time counts too.
 func (r *Recorder) Failed(phase int, n int64, code string, response time.Duration) {
 	w := &r.cur[phase]
 	w.Failed += n
@@ -161,8 +156,8 @@ func (r *Recorder) Failed(phase int, n int64, code string, response time.Duratio
 	w.Response.RecordN(response, n)
 }
 
-// Unknown counts n records that were sent and not answered by the end, with their
-// age since they were due: leaving them out would hide the worst latencies.
+// Unknown counts n records that were sent and not answered by the end, with their age since they were due:
+// without them, the worst latencies would be hidden.
 func (r *Recorder) Unknown(phase int, n int64, age time.Duration) {
 	w := &r.cur[phase]
 	w.Unknown += n
@@ -217,9 +212,9 @@ func (r *Recorder) Throttle(phase int, broker int32, d time.Duration) {
 	r.broker(phase, broker, func(b *Broker) { b.Throttle += d })
 }
 
-// InFlight adds the running time of connections, and the time of their requests
-// over the number of requests allowed in flight. The second over the first is the
-// mean share of that number that was in use (Little's law).
+// InFlight adds the running time of connections to total. It adds the time of their requests, divided by the
+// number of requests allowed in flight, to use. use over total is the mean share of that number
+// that was in flight (Little's law).
 func (r *Recorder) InFlight(phase int, use, total time.Duration) {
 	r.cur[phase].InFlightUse += use
 	r.cur[phase].ConnTime += total
@@ -235,10 +230,9 @@ func (r *Recorder) broker(phase int, id int32, change func(*Broker)) {
 	w.Brokers[id] = b
 }
 
-// Take hands over what was recorded between two moments of the run and goes on
-// with fresh, which must be empty; give it the windows of an earlier Take after
-// Reset. sending is how much of that time the shard was sending, and phase the
-// one that it was in.
+// Take returns the windows that were recorded from start to end, and goes on with fresh. fresh must be
+// empty: the windows of an earlier Take, after Reset. sending is the part of that time in which
+// the shard was sending, in phase.
 func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Duration) *Phases {
 	taken := r.cur
 	fresh[Warmup].Warmup = true
@@ -269,8 +263,7 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 	return taken
 }
 
-// Reset empties both windows and keeps the memory of their histograms, so that
-// Take can be given them again.
+// Reset empties both windows for another Take, and keeps the memory of their histograms.
 func (p *Phases) Reset() {
 	for i := range p {
 		w := &p[i]

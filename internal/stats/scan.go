@@ -1,9 +1,8 @@
 package stats
 
-// ScanWindow reads a window as encoding/json writes it, in a tenth of the time. What it
-// cannot read it leaves to encoding/json, which can or tells what is wrong: a window
-// with events, names with escapes, fields of a later version, and what is no window.
-// Where both can, they read the same. The window shares no memory with text.
+// ScanWindow reads a window as encoding/json writes it, in a tenth of the time. ok is false if only
+// encoding/json can read it: a window with events, names with escapes, fields of a later version,
+// or no window at all. If both can, they read the same. The window shares no memory with text.
 func ScanWindow(text []byte) (w Window, ok bool) {
 	s := scanner{text: text}
 	s.window(&w)

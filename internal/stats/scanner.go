@@ -6,9 +6,8 @@ import (
 )
 
 // scanner reads JSON exactly as encoding/json writes it: the fields of a struct in
-// their order, no spaces, no escapes. Whatever else JSON may be makes it bad, and is
-// left to encoding/json: that takes ten times as long, and a merge reads 100,000
-// windows.
+// their order, no spaces, no escapes. Other JSON makes it bad, and the caller uses encoding/json,
+// which takes ten times as long. A merge may read 100,000 windows.
 type scanner struct {
 	text  []byte
 	at    int
@@ -25,7 +24,7 @@ func (s *scanner) open() {
 	s.fresh = true
 }
 
-// end leaves it.
+// end leaves an object.
 func (s *scanner) end() {
 	s.take('}')
 	s.fresh = false
@@ -39,7 +38,7 @@ func (s *scanner) take(c byte) {
 	s.at++
 }
 
-// comma passes over what separates two fields, and tells whether there is another.
+// comma skips the separator of two fields, and reports whether there is another field.
 func (s *scanner) comma() bool {
 	switch {
 	case s.bad || s.at >= len(s.text) || s.text[s.at] == '}':
@@ -66,7 +65,7 @@ func (s *scanner) field(name string) bool {
 	return true
 }
 
-// key goes to the next entry of a map, and is its key; false: there is none.
+// key goes to the value of the next entry of a map and returns its key, or false if there is none.
 func (s *scanner) key() (string, bool) {
 	if !s.comma() {
 		return "", false
@@ -76,7 +75,7 @@ func (s *scanner) key() (string, bool) {
 	return key, !s.bad
 }
 
-// id is key of a map whose keys are numbers from 0.
+// id is key for a map with numbers from 0 as keys.
 func (s *scanner) id() (int32, bool) {
 	if !s.comma() {
 		return 0, false
@@ -106,7 +105,7 @@ func (s *scanner) quoted() []byte {
 	return text
 }
 
-// maxDigits is how many any number of an int64 may have.
+// maxDigits is the number of digits with which any number fits into an int64.
 const maxDigits = 18
 
 // number returns a whole number.

@@ -6,17 +6,15 @@ import (
 	"time"
 )
 
-// Window is what happened between two moments of a run: counters and
-// histograms. It is immutable once it has left its maker. Start and End are
-// offsets from the start of the run. They are whole seconds, but for the last End, so
-// that the windows of many hosts line up.
+// Window has the counters and histograms of a run from Start to End. It is immutable once it has left its
+// maker. Start and End are offsets from the start of the run. All but the last End are whole
+// seconds, so that the windows of many hosts line up.
 //
-// A record belongs to the window in which its outcome became known; whether it
-// counts as warm-up is decided by when it was due.
+// A record belongs to the window in which its outcome became known, and to the phase in which it was due.
 type Window struct {
 	Start  time.Duration `json:"start_ns"`
 	End    time.Duration `json:"end_ns"`
-	Warmup bool          `json:"warmup,omitempty"` // these records are left out of the measurement
+	Warmup bool          `json:"warmup,omitempty"` // of records that are not measured
 
 	// Offered is the number of records handed to the client. Once a run has
 	// drained, Offered = Acknowledged + Failed + Unknown.
@@ -37,7 +35,7 @@ type Window struct {
 	Errors map[string]int64 `json:"errors,omitempty"`
 
 	SendDelay    Histogram `json:"send_delay"`     // due → handed to the client
-	OwnSendDelay Histogram `json:"own_send_delay"` // the same, of records that no back-pressure held up: kt's own fault
+	OwnSendDelay Histogram `json:"own_send_delay"` // the same, of records that no back-pressure held up
 	Service      Histogram `json:"service"`        // handed to the client → acknowledged
 	Response     Histogram `json:"response"`       // due → acknowledged, or its age so far when it never was
 
@@ -50,12 +48,11 @@ type Window struct {
 
 	Counters
 
-	// Outage is the longest time in which records waited and no broker
-	// acknowledged any.
+	// Outage is the longest time in which records waited and no broker acknowledged any.
 	Outage Gap `json:"outage,omitzero"`
 
-	// Oldest is the age since it was due, at End, of the oldest record without an outcome,
-	// whatever its phase; 0: there is none. A merged window has the highest age.
+	// Oldest is the age at End, since it was due, of the oldest record of any phase without an outcome;
+	// 0: there is none. A merged window has the highest age.
 	Oldest time.Duration `json:"oldest_ns,omitempty"`
 
 	Read
@@ -65,9 +62,8 @@ type Window struct {
 	Events     []Event             `json:"events,omitempty"` // in the order of their times
 }
 
-// Partition counts what one partition acknowledged and what was read of it. Its
-// key is its number; with several topics, the number counts on from one topic to
-// the next, in the order of their names.
+// Partition counts the records of one partition, acknowledged and read. Its key is its number. With several
+// topics, numbers count on from one topic to the next, in the order of their names.
 type Partition struct {
 	Records    int64         `json:"records"`
 	Bytes      int64         `json:"bytes"`
@@ -115,7 +111,7 @@ func (t *Traffic) addTraffic(o *Traffic) {
 	t.Latency.add(&o.Latency)
 }
 
-// Merge adds two windows up. It is associative and commutative, and the zero
+// Merge returns the sum of two windows. It is associative and commutative, and the zero
 // Window is its identity. The result spans both, and is warm-up only when both
 // are or the other is zero.
 func Merge(a, b Window) Window {
@@ -125,7 +121,7 @@ func Merge(a, b Window) Window {
 	return w
 }
 
-// Whole returns windows as one. It shares memory with a window that is the only one.
+// Whole returns the sum of windows. It shares memory with a single one.
 func Whole(windows []Window) Window {
 	if len(windows) == 1 {
 		return windows[0]
@@ -249,16 +245,14 @@ func (w *Window) addBrokers(o map[int32]Broker) {
 	}
 }
 
-// PartitionIDs returns the partitions that something is known of, in order.
+// PartitionIDs returns the partitions with counts, in order.
 func (w *Window) PartitionIDs() []int32 { return slices.Sorted(maps.Keys(w.Partitions)) }
 
 // BrokerIDs returns the brokers that were asked, in order.
 func (w *Window) BrokerIDs() []int32 { return slices.Sorted(maps.Keys(w.Brokers)) }
 
-// Shift moves everything in the window that has a place in time by d, in place: for
-// whoever owns w and puts the windows of several hosts on one line. The earliest of
-// them is the one to start at 0: a time below 0 would lose against that of a window
-// in which nothing was sent.
+// Shift moves all times in the window by d, which only its owner may do. Times must not become negative: in
+// a merge, a negative time would lose against the 0 of a window in which nothing was sent.
 func (w *Window) Shift(d time.Duration) {
 	if d == 0 || w.IsZero() {
 		return
@@ -322,8 +316,8 @@ func (w *Window) Traffic() (produced, fetched Traffic) {
 	return produced, fetched
 }
 
-// Slim returns the window as a screen needs it: without its partitions, and without the
-// histograms of send delay and of each broker's requests. It shares memory with w.
+// Slim returns the window for a screen: without its partitions, and without the histograms of send delay and
+// of requests to brokers. It shares memory with w.
 func (w Window) Slim() Window {
 	w.Partitions = nil
 	w.SendDelay = Histogram{}
