@@ -10,18 +10,24 @@ import (
 	"strings"
 )
 
-// UnknownRunError is the error of a run of which no agent has files.
+// UnknownRunError is the error of a run of which no agent that answers has files.
 type UnknownRunError struct {
-	Run   string
-	Known []string // the names of the runs that the agents have files of, sorted
+	Run    string
+	Known  []string // the names of the runs that the agents have files of, sorted
+	Silent bool     // some agents did not answer
 }
 
-func (e *UnknownRunError) Error() string { return "no agent has run files of run " + e.Run }
+func (e *UnknownRunError) Error() string {
+	if e.Silent {
+		return "no agent that answers has run files of run " + e.Run
+	}
+	return "no agent has run files of run " + e.Run
+}
 
 // Results fetches all run files of a run, by its name or epoch, from all peers into dir. It
 // returns the paths of the files and a problem for each peer or file that failed. A run that is
-// still going on is a problem too, because its files are incomplete. If no peer has a file and
-// none failed, the problem is an UnknownRunError.
+// still going on is a problem too, because its files are incomplete. If none of the peers that
+// answer has a file, the last problem is an UnknownRunError.
 func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (files []string, problems []error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -33,7 +39,15 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 		return nil, []error{err}
 	}
 	var going []string // hosts
+	var lacking []Peer // they answered, and have no file of it
+	answered := 0      // peers
 	for i, f := range c.fetchAll(ctx, peers, wanted{run: run, most: maxRunFile, quota: quota}, root) {
+		if f.answered {
+			answered++
+		}
+		if f.answered && len(f.files)+len(f.problems) == 0 {
+			lacking = append(lacking, peers[i])
+		}
 		for _, g := range f.files {
 			files = append(files, filepath.Join(dir, g.name))
 			if g.entry.AtWork {
@@ -50,8 +64,8 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 		slices.Sort(going)
 		problems = append(problems, fmt.Errorf("run %s is still going on %s: collect again when it is over", run, strings.Join(slices.Compact(going), ", ")))
 	}
-	if len(files) == 0 && len(problems) == 0 {
-		problems = []error{&UnknownRunError{Run: run, Known: c.known(ctx, peers)}}
+	if answered > 0 && len(lacking) == answered {
+		problems = append(problems, &UnknownRunError{Run: run, Known: c.known(ctx, lacking), Silent: answered < len(peers)})
 	}
 	return files, problems
 }

@@ -26,6 +26,7 @@ const (
 type fetched struct {
 	files    []gotFile
 	problems []error
+	answered bool // it told which files it has
 }
 
 type gotFile struct {
@@ -65,6 +66,7 @@ func (c *Client) fetchFrom(ctx context.Context, p Peer, want wanted, root *os.Ro
 	if err != nil {
 		return fetched{problems: []error{err}}
 	}
+	got.answered = true
 	if found.Unread > 0 {
 		got.problems = append(got.problems, fmt.Errorf("%d of its files could not be read", found.Unread))
 	}

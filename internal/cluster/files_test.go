@@ -86,6 +86,17 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 			!errors.As(problems[0], &unknown) || !slices.Equal(unknown.Known, []string{"nightly", "other"}) {
 			t.Errorf("where there are none: %v, %+v", problems, unknown)
 		}
+		w.hosts["b"].mu.Lock()
+		w.hosts["b"].ended = true // it takes no call
+		w.hosts["b"].mu.Unlock()
+		_, problems = w.client().Results(t.Context(), w.peers("a", "b"), "nigthly", t.TempDir())
+		if len(problems) != 2 || !errors.As(problems[1], &unknown) || !unknown.Silent || !slices.Equal(unknown.Known, []string{"nightly", "other"}) {
+			t.Errorf("where one does not answer and the other has none: %v, %+v", problems, unknown)
+		}
+		files, problems = w.client().Results(t.Context(), w.peers("a", "b"), "nightly", t.TempDir())
+		if len(files) == 0 || len(problems) != 1 || errors.As(problems[0], &unknown) {
+			t.Errorf("where one does not answer and the other has some: %q, %v", files, problems)
+		}
 		w.end()
 	})
 }
