@@ -144,7 +144,8 @@ type slowHost struct {
 }
 
 // slowHosts are those that do less than the median of all that make a load, each for
-// its share: the slowest first.
+// its share: the slowest first. A host that keeps its target rate is not slow: the others
+// then do more than theirs, after an outage say.
 func (s *scene) slowHosts() []slowHost {
 	if s.Stage < result.WarmingUp || s.Stage > result.Running {
 		return nil
@@ -159,7 +160,7 @@ func (s *scene) slowHosts() []slowHost {
 	usual := medianRate(rates)
 	var slow []slowHost
 	for i, h := range told {
-		if behind := 1 - rates[i]/usual; usual > 0 && behind >= slowShare {
+		if behind := 1 - rates[i]/usual; usual > 0 && behind >= slowShare && !h.keepsTarget(rates[i]) {
 			slow = append(slow, slowHost{h, behind})
 		}
 	}
@@ -182,6 +183,12 @@ func (h *hostData) usualRate() (rate float64, ok bool) {
 		return 0, false
 	}
 	return h.own.numbersOf(&h.own.Tail).flow[h.own.main].Records / h.weight(), true
+}
+
+// keepsTarget reports whether a rate for the host's weight is about the host's target rate.
+func (h *hostData) keepsTarget(rate float64) bool {
+	target := h.own.header.TargetRate
+	return target > 0 && rate*h.weight() > (1-slowShare)*target
 }
 
 // medianRate returns the median, that of an even number half-way between the two in the middle;

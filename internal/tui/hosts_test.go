@@ -36,6 +36,31 @@ func hostsAfter(seconds int, hosts ...cannedHost) *scene {
 	return &scene{data: d.data, span: defaultSpan, chart: paneThroughput}
 }
 
+func TestAHostThatKeepsItsTargetIsNotSlow(t *testing.T) {
+	half := func(name string, rate float64) cannedHost {
+		h := loadHost(name, rate, 1)
+		h.Share = 0.5
+		return h
+	}
+	for _, row := range []struct {
+		target, caughtUp, usual float64
+		want                    int
+	}{
+		{100e3, 90e3, 50e3, 0},  // the other one catches up
+		{200e3, 90e3, 50e3, 1},  // neither keeps it
+		{0, 90e3, 50e3, 1},      // there is none
+		{100e3, 100e3, 40e3, 1}, // the other one catches up, and this one falls behind
+	} {
+		s := hostsAfter(20, half("a", row.caughtUp), half("b", row.usual))
+		for _, h := range s.hosts {
+			h.own.header.TargetRate = row.target * h.share
+		}
+		if got := s.slowHosts(); len(got) != row.want {
+			t.Errorf("at %v with targets of %v: %d hosts are slow, want %d", row.usual, row.target/2, len(got), row.want)
+		}
+	}
+}
+
 func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
 	load := loadHost
 	in := func(h cannedHost, state string, from int) cannedHost {
