@@ -23,6 +23,7 @@ func Main(env Env) int {
 	args, err := config.ExpandLists(env.Args)
 	if err == nil {
 		root.SetArgs(args)
+		refuseOtherShells(root)
 		err = root.ExecuteContext(context.Background())
 	} else {
 		err = usageError(err)
@@ -71,6 +72,18 @@ puts everything back.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newTune(env), newProbe(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(env), newVersion(env), newExitCodes())
 	return root
+}
+
+// refuseOtherShells makes kt completion refuse a name that is no shell's, which cobra
+// answers with the help and exit code 0.
+func refuseOtherShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args = noArgs
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
 }
 
 // newVersion does what --version does, for those who type it as a command.
