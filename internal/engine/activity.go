@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// activity is a thing that a reader does.
+// activity is an activity of a reader.
 type activity int
 
 // The activities of a reader.
@@ -16,8 +16,7 @@ const (
 	held             // back, by a rate or a processing time
 )
 
-// Working reports that the records of a Read have arrived. The time from now on is spent
-// by the client.
+// Working reports that the records of a Read have arrived. From now on the client works on them.
 func (s *Shard) Working() { s.become(working) }
 
 // become ends one activity of the reader and begins another.

@@ -9,14 +9,14 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// maxEvents bounds the events of a run that the engine itself makes: a cluster
-// that fails and succeeds by turns must not fill the memory.
+// maxEvents bounds the events of shards, so that a cluster that fails and recovers by turns does not fill the
+// memory.
 const maxEvents = 1000
 
 // beside is the state that all shards of a run share: the time of the newest answer,
 // and the events.
 type beside struct {
-	failing atomic.Bool // the last record that had an outcome failed; it is set with mu held
+	failing atomic.Bool // the last record with an outcome failed; set with mu held
 
 	mu     sync.Mutex // guards the rest; a shard's mu may be held
 	wait   stats.Wait
@@ -24,14 +24,12 @@ type beside struct {
 	count  int
 }
 
-// shareEvery is how often a shard tells the others of its answers, at most. So shards
-// that answer often do not wait for each other, and a time without any answer is right to
-// so much.
+// shareEvery is the shortest interval at which a shard shares its newest answer with the others. It keeps
+// shards from waiting for one lock, and is the error of a gap.
 const shareEvery = time.Millisecond
 
-// answered notes an answer, and for how long there had been none while o waited. That
-// counts in the phase of the run, for the records of both waited. The caller holds the
-// shard's mu.
+// answered notes an answer, and the gap that it ends, in which o waited. The gap counts in the phase of the
+// run, because records of both phases waited. The caller holds the shard's mu.
 func (r *run) answered(s *Shard, o *Op, at time.Duration) {
 	b, before := &r.beside, s.answered
 	s.answered = at
@@ -67,8 +65,7 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 	}
 }
 
-// outage is the time since the last answer in which a record of the shard, sent then,
-// waited. The caller holds the shard's mu.
+// outage returns the open gap of a record of the shard, sent at sent. The caller holds the shard's mu.
 func (r *run) outage(s *Shard, at, sent time.Duration) stats.Gap {
 	b := &r.beside
 	b.mu.Lock()
@@ -84,10 +81,10 @@ func (b *beside) add(e stats.Event) {
 	}
 }
 
-// Event reports that something happened just now.
+// Event reports an event of now.
 func (s *Shard) Event(e stats.Event) {
 	if !s.run.begun.Load() {
-		return // it is no part of the run
+		return // the load has not begun
 	}
 	e.At = s.Now()
 	s.run.beside.mu.Lock()

@@ -6,11 +6,11 @@ const (
 	// pollLimit is the most records that one of several readers sets aside.
 	pollLimit = 10_000
 
-	// maxKeep is how long it keeps them while it has nothing to read.
+	// maxKeep is the longest time for which it keeps them without a record to read.
 	maxKeep = 100 * time.Millisecond
 )
 
-// reserve sets records of the budget aside: at most limit, and 0 when there are none.
+// reserve sets records of the budget aside, at most limit. It returns their number, 0 if none are left.
 func (rs *readers) reserve(limit int) int {
 	if !rs.counted {
 		return limit
@@ -33,9 +33,8 @@ func (rs *readers) reserve(limit int) int {
 // shared reports whether readers share a number of records.
 func (rs *readers) shared() bool { return rs.counted && len(rs.readers) > 1 }
 
-// patience is how long a reader may wait for records, 0: as long as it takes. Where
-// readers share a number of records, none keeps its part for long while it has nothing
-// to read.
+// patience returns the longest time that a reader may wait for records; 0: no limit. Readers that share a
+// number of records must not keep reserved ones for long.
 func (rs *readers) patience() time.Duration {
 	if rs.shared() {
 		return maxKeep
@@ -43,7 +42,7 @@ func (rs *readers) patience() time.Duration {
 	return 0
 }
 
-// settle gives back what was set aside and not read.
+// settle returns the records that were reserved and not read.
 func (rs *readers) settle(reserved, read int) {
 	if rs.counted {
 		rs.budget.Add(int64(reserved - read))

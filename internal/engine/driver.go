@@ -10,9 +10,8 @@ import (
 
 // Driver makes the workers that carry the load.
 type Driver interface {
-	// Open makes the worker of one shard, ready to take records at once. What the worker
-	// knows beside the outcomes of its ops, such as the requests and batches of each broker,
-	// it counts with Shard.Record.
+	// Open returns the worker of one shard, ready to take records. With Shard.Record the worker counts
+	// data other than outcomes, such as requests and batches of each broker.
 	Open(ctx context.Context, s *Shard) (Worker, error)
 	// Acked returns, by partition, the offset after the newest acknowledged record that
 	// carries a stamp. Any goroutine may ask.
@@ -27,33 +26,31 @@ type Worker interface {
 	// OpRecords returns the most records of one op, 1 or more. It is asked once. Ops have
 	// as many as are due when there is room for them.
 	OpRecords() int
-	// Do takes one op and must not wait for its outcome, which it reports by
-	// calling Acknowledge or Fail on the Op exactly once, from any goroutine. It
-	// sets the Op's Bytes. waited reports whether the broker held it up before it took
-	// the op (a transaction had to be committed, say).
+	// Do takes one op, sets its Bytes and must not wait for its outcome. The worker reports the outcome by
+	// calling Acknowledge or Fail on the Op exactly once, from any goroutine. waited reports
+	// whether the broker held it up before it took the op, as by a commit of a transaction.
 	Do(op *Op) (waited bool)
-	// Place returns the partition of an op that was given up, -1 if it is not known. It
-	// is called after the worker has had answers to others.
+	// Place returns the partition of an op that was given up, -1 if it is not known. It is called only
+	// after an answer to another op.
 	Place(op *Op) (partition int32)
 	// Flush returns when every op taken has its outcome, or ctx ends.
 	Flush(ctx context.Context) error
-	// Close gives up what is still open and frees the worker.
+	// Close gives up open ops and frees the worker.
 	Close() error
 }
 
 // ReadDriver makes the readers of a run.
 type ReadDriver interface {
-	// OpenReader makes the reader of one shard. When the run also sends, the reader
-	// of the last shard is ready, and so are those before, when it returns. ctx is that
-	// of the run: when it ends, the reader waits for nothing any more.
+	// OpenReader returns the reader of one shard. If the run also sends, all readers are ready when the
+	// last one is returned. ctx is that of the run: when it ends, the reader must not wait.
 	OpenReader(ctx context.Context, s *Shard) (Reader, error)
 	// SetEndOffsets looks up the partitions' current end offsets. Reading is over there.
 	SetEndOffsets(ctx context.Context) error
 	// AtEndOffsets reports whether everything up to the end offsets was read. Any
 	// goroutine may ask. It is false before SetEndOffsets.
 	AtEndOffsets() bool
-	// Elsewhere grows while other processes read partitions of the same groups, as far
-	// as it is known. Any goroutine may ask.
+	// Elsewhere returns a number that grows while other processes read partitions of the same groups, as
+	// far as is known. Any goroutine may ask.
 	Elsewhere() int64
 	// Readers returns the stamped records that were read, for each group. It is called when
 	// the load is over, of a plan with Verify. The error names the logs that are not known:
@@ -76,8 +73,7 @@ type Reader interface {
 	Close() error
 }
 
-// Drivers are what a plan is carried out with: Send when it writes, Read when it
-// reads.
+// Drivers are the drivers of a plan: Send if it writes, Read if it reads.
 type Drivers struct {
 	Send Driver
 	Read ReadDriver

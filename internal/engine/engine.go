@@ -22,14 +22,14 @@ type Options struct {
 	BufferRecords int           // most records waiting for acks in each shard: 50,000
 	MaxBlock      time.Duration // longest wait for room before a record fails: 60 s
 	DrainTimeout  time.Duration // longest wait for outstanding acks at the end: 120 s
-	StopTimeout   time.Duration // the same after Stop, when someone waits: 10 s
+	StopTimeout   time.Duration // the same after Stop: 10 s
 
-	// Ready is called when every worker is open; the load begins when it returns, or
-	// never if that is an error. nil: the load begins at once.
+	// Ready is called when every worker is open. The load begins when it returns nil, and never after
+	// an error. nil: the load begins at once.
 	Ready func(ctx context.Context) error
 
-	Started func()  // called when the load begins; nil: nobody
-	Status  *Status // kept up to date while the run goes on; nil: nobody looks
+	Started func()  // called when the load begins; may be nil
+	Status  *Status // updated during the run; may be nil
 }
 
 // The defaults of Options. Bytes and waits are those of Kafka's Java client
@@ -65,7 +65,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Stage is how far a run has come.
+// Stage is the stage of a run.
 type Stage int32
 
 // The stages of a run, in order.
@@ -77,23 +77,23 @@ const (
 	Finished
 )
 
-// Status is the state of a run between two windows, for a screen.
+// Status is the state of a live run between two windows.
 type Status struct {
 	Stage    atomic.Int32 // a Stage
 	Buffered atomic.Int64 // bytes waiting for acks, at the last tick
 	Requests atomic.Int64 // in flight, of all shards
 
-	run atomic.Pointer[run] // while it goes on
+	run atomic.Pointer[run] // nil: no run is live
 }
 
-// End is how a run ended.
+// End describes the end of a run.
 type End struct {
 	Started  time.Time
 	Elapsed  time.Duration // until the last record had its outcome, or was given up
 	Sending  time.Duration // until the last record was handed over
 	Stopped  bool          // by Options.Stop or ctx, before the load was over
 	TimedOut bool          // outstanding records were given up at the drain timeout
-	ReadEnd  ReadEnd       // why reading was over; "" when nobody read
+	ReadEnd  ReadEnd       // "": the run does not read
 	ReadErr  error         // of ReadFailed
 }
 
@@ -147,26 +147,26 @@ type run struct {
 	beside  beside
 
 	made     time.Time     // before anything was opened
-	began    atomic.Int64  // when the load began, in nanoseconds after that
-	begun    atomic.Bool   // it has
+	began    atomic.Int64  // start of the load, in nanoseconds after made
+	begun    atomic.Bool   // the load has begun
 	stop     chan struct{} // closed: senders finish
 	stopOnce sync.Once
-	stopped  time.Duration // when it was closed
+	stopped  time.Duration // when stop was closed
 	feed     *Feed[[]stats.Window]
 	ticker   *time.Ticker
 	taken    time.Duration // the end of the last window
 	spare    *stats.Phases
 }
 
-// now is the time since the load began. While clients are opened, which may report
-// things already, it counts from then.
+// now returns the time since the start of the load. Before that it counts from made, because clients may
+// report events while they are opened.
 func (r *run) now() time.Duration { return time.Since(r.made) - time.Duration(r.began.Load()) }
 
-// started is the moment that now counts from.
+// started returns the time at which now is 0.
 func (r *run) started() time.Time { return r.made.Add(time.Duration(r.began.Load())) }
 
-// forget drops what was counted while clients were opened: members that join a group one
-// after the other rebalance each time, and none of that is the load's.
+// forget drops all counts from the opening of clients, which are not of the load: each member that joins a
+// group causes a rebalance, for instance.
 func (r *run) forget() {
 	for _, s := range slices.Concat(r.shards, r.readers.shards) {
 		s.mu.Lock()
@@ -245,12 +245,11 @@ func (r *run) send(ctx context.Context, end *End) {
 	}
 }
 
-// sendGrace is how long after its planned end a load at a fixed rate may still
-// send what was due before: a few ticks of the senders. What is due and unsent
-// then is counted as unsent.
+// sendGrace is the time after its planned end in which a load at a fixed rate may still send records that
+// are due: a few ticks of the senders. After that they count as unsent.
 const sendGrace = 100 * time.Millisecond
 
-// cutoff is when senders are stopped by the clock; 0: never.
+// cutoff returns the time at which senders are stopped; 0: never.
 func (r *run) cutoff() time.Duration {
 	d := r.plan.Load.Duration.Std()
 	if d > 0 && !r.plan.Load.Rate.IsUnlimited() {
@@ -259,9 +258,8 @@ func (r *run) cutoff() time.Duration {
 	return d
 }
 
-// collectUntil takes a window a second until done is closed. It calls halt when
-// stop is closed, ctx ends or the cutoff has passed, and returns whether one of the
-// first two came first.
+// collectUntil takes a window a second until done is closed. It calls halt when stop is closed, ctx ends or
+// the cutoff has passed. stopped reports whether stop or ctx came before done.
 func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cutoff time.Duration, halt func()) (stopped bool) {
 	var over <-chan time.Time
 	if cutoff > 0 {
@@ -273,7 +271,7 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 	for {
 		select {
 		case <-done:
-			return stopped || ctx.Err() != nil // which may have ended what we waited for
+			return stopped || ctx.Err() != nil // ctx may have closed done
 		case <-r.ticker.C:
 			r.cut(r.now())
 		case <-over:
@@ -288,8 +286,8 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 	}
 }
 
-// drain waits for outstanding records. It returns whether it gave up, and whether the
-// run has been stopped by now.
+// drain waits for outstanding records. It reports whether it gave up, and whether the run was stopped
+// before or during it.
 func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow bool) {
 	timeout := r.opts.DrainTimeout
 	if stopped {
@@ -314,8 +312,8 @@ func (r *run) drain(ctx context.Context, stopped bool) (timedOut, stoppedNow boo
 	return incomplete.Load(), stopped || asked
 }
 
-// shorten passes stop on, and ends the drain StopTimeout after it: a user who asks to
-// stop in the middle of a long drain does not want to wait for all of it.
+// shorten passes stop on, and ends the drain timeout after it: a user who stops a run does not want to wait
+// for a long drain.
 func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, cancel context.CancelFunc) <-chan struct{} {
 	if stop == nil {
 		return nil
@@ -332,26 +330,23 @@ func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, c
 	return seen
 }
 
-// cut ends the window at the last whole second up to now. A late tick makes a window
-// of several seconds when it missed one.
+// cut ends the window at the last whole second up to now. It is of several seconds if a tick was missed.
 //
-// A count belongs to the window in which it is taken: one made between the end of a
-// second and a late tick counts in that second, and is missing from the next.
+// Counts made between the end of a second and a late tick belong to that second.
 func (r *run) cut(now time.Duration) {
 	if end := now.Truncate(windowLength); end > r.taken {
 		r.take(end)
 	}
 }
 
-// cutLast ends the last window, at the end of the run. A second that is over before has a
-// window of its own, as all have.
+// cutLast ends the last window at the end of the run, after a window for each whole second before.
 func (r *run) cutLast(end time.Duration) {
 	r.cut(end - 1)
 	r.take(end)
 }
 
-// take merges all that the shards have recorded and not handed over into one window a
-// phase, which lasts until end, and gives it to the sinks.
+// take merges the new windows of all shards into one window for each phase, up to end, and hands these to the
+// sinks.
 func (r *run) take(end time.Duration) {
 	start := r.taken
 	r.taken = end
@@ -387,7 +382,7 @@ func (r *run) take(end time.Duration) {
 func (r *run) close() {
 	for _, s := range r.shards {
 		if s.worker != nil {
-			_ = s.worker.Close() // every outcome is counted by now; there is nothing left to lose
+			_ = s.worker.Close() // every outcome is counted
 		}
 	}
 	r.readers.close()
@@ -396,7 +391,7 @@ func (r *run) close() {
 func (r *run) stage() Stage     { return Stage(r.opts.Status.Stage.Load()) }
 func (r *run) setStage(s Stage) { r.opts.Status.Stage.Store(int32(s)) }
 
-// done is closed when wait returns.
+// done returns a channel that is closed when wait returns.
 func done(wait func()) <-chan struct{} {
 	ch := make(chan struct{})
 	go func() {

@@ -118,7 +118,7 @@ func TestAStallShowsInResponseAtFullWeightAndIsNotBlamedOnKt(t *testing.T) {
 	}
 }
 
-func TestLagCountsTheTimeThatTheBrokerHoldsUpTheSender(t *testing.T) {
+func TestSendDelayCountsTheTimeThatTheBrokerHoldsUpTheSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const commit = 100 * time.Millisecond
 		f := &fake{latency: time.Millisecond, holdUp: func(op *Op) time.Duration {

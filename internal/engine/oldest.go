@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// never is the waits of an op that does not wait.
+// never is the value of Op.waits without a waiting record.
 const never time.Duration = math.MaxInt64
 
-// oldest returns since when the oldest record of the shard has waited for its outcome,
-// or never. A record that the sender holds, or should have taken by now, counts from
-// next, which may be to come. The caller holds mu.
+// oldest returns the time since which the oldest record of the shard has waited for its outcome, or never. A
+// record that the sender holds, or should have taken, has waited since next, which may lie in the
+// future. The caller holds mu.
 //
-// It looks at all ops: up to 0.5 ms with 50,000 of them, and next to nothing for each record.
+// It reads all ops, up to 0.5 ms for 50,000 of them, so that a record costs next to nothing.
 func (s *Shard) oldest() time.Duration {
 	since := never
 	if s.sending {
@@ -26,9 +26,9 @@ func (s *Shard) oldest() time.Duration {
 	return since
 }
 
-// Oldest returns since when the oldest record without an outcome has waited, and the
-// time now, both from the start of the run. waits is false when no record waits, or
-// no run goes on. It takes the lock of each shard: call it a few times a second at most.
+// Oldest returns the time since which the oldest record without an outcome has waited, and the time now, both
+// from the start of the run. waits is false if no record waits or no run is live. It takes the lock
+// of each shard: call it a few times a second at most.
 func (s *Status) Oldest() (since, now time.Duration, waits bool) {
 	r := s.run.Load()
 	if r == nil {

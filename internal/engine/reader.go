@@ -13,13 +13,13 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// ReadEnd is why reading was over.
+// ReadEnd is the reason why reading ended.
 type ReadEnd string
 
 // The ways in which reading ends.
 const (
 	ReadCount    ReadEnd = "count"    // as many records as wanted
-	ReadAll      ReadEnd = "end"      // everything up to where it was to end
+	ReadAll      ReadEnd = "end"      // everything up to the end offsets
 	ReadDuration ReadEnd = "duration" // the time was over
 	ReadIdle     ReadEnd = "timeout"  // no record came for too long
 	ReadStopped  ReadEnd = "stopped"  // somebody asked for it
@@ -35,16 +35,16 @@ type readers struct {
 	cancel  context.CancelFunc
 
 	counted bool         // only so many records are wanted
-	budget  atomic.Int64 // of them, those that nobody has read or set aside for a poll
-	unread  atomic.Int64 // of them, those that nobody has read
+	budget  atomic.Int64 // of them, neither read nor reserved for a poll
+	unread  atomic.Int64 // of them, not read
 	paced   atomic.Int64 // records read, for a rate
-	last    atomic.Int64 // until when there was something to read or to do, since the start of the run
+	last    atomic.Int64 // until when a reader was busy, from the start of the run
 
 	mu   sync.Mutex // guards the rest
 	end  ReadEnd
 	err  error
-	read int64         // records, when they go one at a time
-	news chan struct{} // holds one: read has changed
+	read int64         // records read or failed, of a load of one at a time
+	news chan struct{} // holds one value: read has changed
 }
 
 func newReaders(d ReadDriver) *readers {
@@ -80,15 +80,15 @@ func (r *run) openReaders(ctx context.Context) error {
 
 // newReadShard makes a shard that sends nothing.
 func newReadShard(r *run, index, count int) *Shard {
-	ops := r.plan.Load.WarmupShare(r.plan.Reader(index))
+	records := r.plan.Load.WarmupShare(r.plan.Reader(index))
 	return &Shard{
 		Index: index, Count: count, run: r, rec: stats.NewRecorder(),
-		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), ops: ops},
+		warm:  warmup{until: r.plan.Load.Warmup.Duration.Std(), records: records},
 		phase: stats.PhaseOf(r.plan.Load.Warmup != plan.Warmup{}),
 	}
 }
 
-// flush waits for what the readers have on their way, until ctx ends.
+// flush waits for commits of the readers that are on their way, until ctx ends.
 func (rs *readers) flush(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, reader := range rs.readers {
@@ -97,20 +97,19 @@ func (rs *readers) flush(ctx context.Context) {
 	all.Wait()
 }
 
-// close frees the readers, all at once: each may have to wait for a broker to leave
-// its group.
+// close frees the readers, all at once, because each may wait for a broker to leave its group.
 func (rs *readers) close() {
 	var all sync.WaitGroup
 	for _, reader := range rs.readers {
-		all.Go(func() { _ = reader.Close() }) // it has counted all that it read
+		all.Go(func() { _ = reader.Close() }) // all reads are counted
 	}
 	all.Wait()
 }
 
-// stop ends reading, for the first reason that is given.
+// stop ends reading. The first reason counts.
 func (rs *readers) stop(why ReadEnd, err error) {
 	if errors.Is(err, context.Canceled) {
-		why, err = ReadStopped, nil // somebody did not want to wait
+		why, err = ReadStopped, nil
 	}
 	rs.mu.Lock()
 	if rs.end == "" {
@@ -127,12 +126,12 @@ func (rs *readers) arrived(n int) {
 	rs.mu.Unlock()
 	select {
 	case rs.news <- struct{}{}:
-	default: // it has been told and not looked yet
+	default: // the sender has not looked since the last value
 	}
 }
 
-// awaitRead waits until n records have been read, or failed. One that does not come
-// for the timeout is waited for no more. It reports whether the sender goes on.
+// awaitRead waits until n records have been read or failed. A record that does not come within the timeout
+// counts as read. It reports whether the sender goes on.
 func (s *Shard) awaitRead(n int64) bool {
 	rs := s.run.readers
 	var late <-chan time.Time
@@ -158,7 +157,7 @@ func (s *Shard) awaitRead(n int64) bool {
 	}
 }
 
-// startReading lets every reader go.
+// startReading starts every reader.
 func (r *run) startReading(ctx context.Context) {
 	rs := r.readers
 	ctx, rs.cancel = context.WithCancel(ctx)
@@ -169,8 +168,7 @@ func (r *run) startReading(ctx context.Context) {
 	rs.done = done(all.Wait)
 }
 
-// finishReading waits until reading is over: what the senders sent is read, or what
-// the plan asks for.
+// finishReading waits until reading is over: all records sent are read, or all that the plan asks for.
 func (r *run) finishReading(ctx context.Context, end *End) {
 	rs := r.readers
 	timeout := r.plan.Read.Timeout.Std()
@@ -208,8 +206,7 @@ func (r *run) finishReading(ctx context.Context, end *End) {
 	rs.mu.Unlock()
 }
 
-// readToEnd has reading end at the end offsets of what was sent. It waits for brokers
-// that are away.
+// readToEnd makes reading end at the end offsets after the senders. It waits for brokers that are away.
 func (r *run) readToEnd(ctx context.Context) {
 	if err := r.readers.driver.SetEndOffsets(ctx); err != nil {
 		r.readers.stop(ReadFailed, err)
@@ -218,11 +215,11 @@ func (r *run) readToEnd(ctx context.Context) {
 	r.over()
 }
 
-// idlePoll is how often it is looked whether records still come.
+// idlePoll is the interval at which watch looks for progress.
 const idlePoll = 50 * time.Millisecond
 
-// busy notes that a reader has something to do until then: that no record comes
-// meanwhile does not tell that none is there.
+// busy notes that a reader is busy until then. That no record comes meanwhile does not mean that none is
+// left.
 func (rs *readers) busy(until time.Duration) {
 	for {
 		last := rs.last.Load()
@@ -232,9 +229,9 @@ func (rs *readers) busy(until time.Duration) {
 	}
 }
 
-// watch ends reading when no record has come for the timeout, here or elsewhere, and when the end was
-// reached without one: where the last record is followed by a transaction's marker, or
-// another process has read the rest.
+// watch ends reading in two cases that no record announces. No record has come for the timeout, here or in
+// other processes. Or the end offsets are reached, because a transaction's marker follows the
+// last record or another process has read the rest.
 func (r *run) watch(timeout time.Duration) {
 	rs, from := r.readers, r.now()
 	elsewhere := rs.driver.Elsewhere()
@@ -261,11 +258,11 @@ func (r *run) watch(timeout time.Duration) {
 	}
 }
 
-// maxWork bounds the records of a poll where each takes time: they count when they
-// were polled, and are worked on after that.
+// maxWork bounds the processing time of one poll. Its records count when they were polled, before they are
+// processed.
 const maxWork = 100 * time.Millisecond
 
-// maxHold is the longest sleep of a reader that is held back.
+// maxHold is the longest sleep of a reader that a rate holds back.
 const maxHold = 20 * time.Millisecond
 
 // read reads until ctx ends or all is read.
@@ -294,7 +291,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 				rs.stop(ReadCount, nil)
 				return
 			}
-			s.pause(ctx, minSleep) // the others may give some back
+			s.pause(ctx, minSleep) // other readers may return some
 			continue
 		}
 		s.become(waiting)
@@ -302,7 +299,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		rs.settle(limit, n)
 		if err != nil {
 			rs.stop(ReadFailed, err)
-			r.stopSending() // nobody would read it
+			r.stopSending() // nothing would read the records
 			return
 		}
 		if n == 0 {
@@ -325,7 +322,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 	}
 }
 
-// over ends reading at the end offsets, and reports whether they have been reached.
+// over reports whether the end offsets have been reached, and ends reading if so.
 func (r *run) over() bool {
 	if !r.readers.driver.AtEndOffsets() {
 		return false
@@ -334,8 +331,8 @@ func (r *run) over() bool {
 	return true
 }
 
-// allowance is how many records a reader may take now, or how long it has to wait
-// until it may. A rate is that of all readers together: some may have nothing to read.
+// allowance returns the records that a reader may take now, or the time that it has to wait. A rate is for
+// all readers together, because some may have nothing to read.
 func (r *run) allowance(now time.Duration) (limit int, hold time.Duration) {
 	if r.plan.Writes() || r.plan.Load.Rate.IsUnlimited() {
 		return math.MaxInt32, 0

@@ -300,7 +300,7 @@ func TestSendingEndsWhenReadingFails(t *testing.T) {
 
 // A cluster that is away when the load ends keeps nobody waiting longer than the
 // timeout.
-func TestAnAimThatNeverComesEndsWithTheTimeout(t *testing.T) {
+func TestAnEndOffsetThatIsNeverReachedEndsWithTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &endless{newLog(0, 0)}
 		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(2)})

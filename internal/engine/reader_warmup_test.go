@@ -37,7 +37,7 @@ func TestTheReadersOfAllProcessesShareOutTheWarmup(t *testing.T) {
 			for _, share := range shares {
 				n := share.Read.Clients()
 				for i := range n {
-					warmup += newReadShard(&run{plan: share}, i, n).warm.ops
+					warmup += newReadShard(&run{plan: share}, i, n).warm.records
 				}
 			}
 			if warmup != 101 {

@@ -9,20 +9,19 @@ const (
 	// it on Linux (netpoll counts milliseconds, golang/go#53824).
 	minSleep = time.Millisecond
 
-	// burstLen is how many records a sender hands over between two looks at the
-	// clock: at half a microsecond a record, the last of a burst is stamped 30 µs
-	// early at most, and the clock costs a nanosecond a record.
+	// burstLen is the number of records that a sender hands over between two readings of the clock. At
+	// half a microsecond a record, the last of a burst is stamped 30 µs early at most, and the
+	// clock costs a nanosecond a record.
 	burstLen = 64
 
-	// slabLen is how many ops are made at once, as they are needed.
+	// slabLen is the number of ops that are made at once, when they are needed.
 	slabLen = 256
 
-	// shortSleep is the longest sleep that a stop may have to wait for.
+	// shortSleep is the longest sleep that a stop does not interrupt.
 	shortSleep = 20 * time.Millisecond
 )
 
-// send hands records to the worker, each as soon as it is due, until the load is
-// over or the run is told to stop.
+// send hands each record to the worker as soon as it is due, until the load is over or stopped.
 func (s *Shard) send() {
 	defer s.finish()
 	var index int64
@@ -33,13 +32,13 @@ func (s *Shard) send() {
 		}
 		now := s.Now()
 		if due > now {
-			s.debt = false // caught up
+			s.behind = false // caught up
 			s.sleep(due - now)
 			continue
 		}
 		wall := s.run.started().Add(now)
 		for room := burstLen; ok && due <= now && room > 0; {
-			if s.closed {
+			if s.unlimited {
 				due = now
 			}
 			taken, waited := s.handOver(index, due, now, wall)
@@ -55,19 +54,18 @@ func (s *Shard) send() {
 		}
 		s.publish(index, due)
 	}
-	if ok && !s.closed {
+	if ok && !s.unlimited {
 		s.countUnsent(index, due)
 	}
 }
 
-// handOver gives one op to the worker, once there is room for it. taken is the number of
-// its records, 0 when the run was stopped meanwhile. waited reports whether something
-// held the sender up.
+// handOver hands one op to the worker, once there is room for it. taken is the number of its records, 0
+// if the run was stopped meanwhile. waited reports whether back-pressure held the sender up.
 func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (taken int, waited bool) {
 	phase := s.warm.phase(index, due)
 	op := s.acquire()
 	if op == nil {
-		waited, s.debt = true, true
+		waited, s.behind = true, true
 		s.publish(index, due)
 		if op = s.await(); op == nil {
 			if s.stopped() {
@@ -85,41 +83,39 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 	op.Index, op.Records, op.Due, op.LastDue, op.Sent, op.Wall = index, n, due, last, now, wall
 	op.phase, op.outstanding = int8(phase), true
 	if s.worker.Do(op) {
-		waited, s.debt = true, true
+		waited, s.behind = true, true
 	}
-	// The op may have its outcome by now, but only this goroutine uses it again.
+	// The op may have its outcome by now, but only this goroutine reuses it.
 	s.burst = append(s.burst, sentOp{
-		op: op, due: due, last: last, delay: op.Sent - due, records: int32(n), phase: int8(phase), own: !s.debt && !s.closed,
+		op: op, due: due, last: last, delay: op.Sent - due, records: int32(n), phase: int8(phase), own: !s.behind && !s.unlimited,
 	})
 	s.sent.records += int64(n)
 	s.sent.bytes += int64(op.Bytes)
 	return n, waited
 }
 
-// gather takes the records that go with the one due then: those that are due by now and
-// have its phase, most with it. It returns how many there are with it, and when the last
-// is due.
+// gather takes records for an op whose first one is taken: those that are due by now and of its phase,
+// up to most in all. It returns the number of records with the first, and the due time of the last.
 func (s *Shard) gather(index int64, due, now time.Duration, most int) (n int, last time.Duration) {
 	switch w := s.warm; {
-	case index < w.ops:
-		most = int(min(int64(most), w.ops-index))
+	case index < w.records:
+		most = int(min(int64(most), w.records-index))
 	case due < w.until:
 		now = min(now, w.until-1)
 	}
-	if n, last = s.pacer.Take(now, most-1); n == 0 || s.closed {
+	if n, last = s.pacer.Take(now, most-1); n == 0 || s.unlimited {
 		last = due
 	}
 	return n + 1, last
 }
 
-// full reports whether as many records or bytes wait for acks as the buffer takes, as of
-// the last look.
+// full reports whether the buffer has no room, as of the last look.
 func (s *Shard) full() bool {
 	o := &s.run.opts
 	return s.sent.bytes-s.seen.bytes >= o.BufferBytes || s.sent.records-s.seen.records >= int64(o.BufferRecords)
 }
 
-// acquire returns a free op, or nil when the buffer is full.
+// acquire returns a free op, or nil if the buffer is full.
 func (s *Shard) acquire() *Op {
 	full := s.full()
 	if full || len(s.local) == 0 {
@@ -139,7 +135,7 @@ func (s *Shard) acquire() *Op {
 	return op
 }
 
-// look takes what has been returned since the last look. The caller holds mu.
+// look takes the ops returned since the last look. The caller holds mu.
 func (s *Shard) look() {
 	s.seen = s.settled
 	if len(s.local) == 0 {
@@ -150,7 +146,7 @@ func (s *Shard) look() {
 	s.returned = s.returned[:0]
 }
 
-// grow makes another slab of ops, unless there are as many as allowed.
+// grow makes another slab of ops. It reports whether more were allowed.
 func (s *Shard) grow() bool {
 	n := min(slabLen, s.run.opts.BufferRecords-slabLen*len(s.slabs))
 	if n <= 0 {
@@ -167,9 +163,8 @@ func (s *Shard) grow() bool {
 	return true
 }
 
-// await waits until a sixteenth of the buffer is free again, so that the sender
-// wakes for many records and not for each. It returns nil after max.block.ms, or
-// when the run is stopped.
+// await waits until a sixteenth of the buffer is free, so that the sender does not wake for each record. It
+// returns nil after max.block.ms, or when the run is stopped.
 func (s *Shard) await() *Op {
 	o := &s.run.opts
 	room := max(1, o.BufferRecords/16)
@@ -211,12 +206,11 @@ func (s *Shard) await() *Op {
 	return s.acquire()
 }
 
-// errBufferFull is the error code of a record for which there was no room within
-// max.block.ms. Kafka's Java client throws a BufferExhaustedException.
+// errBufferFull is the error code of a record that found no room within max.block.ms. Kafka's Java client
+// throws a BufferExhaustedException.
 const errBufferFull = "client:BUFFER_EXHAUSTED"
 
-// refuse counts records that found no room as offered and failed: as many as an op would
-// have had.
+// refuse counts the records of an op that found no room as offered and failed, and returns their number.
 func (s *Shard) refuse(phase int, index int64, due time.Duration) (refused int) {
 	now := s.Now()
 	n, last := 1, due
@@ -230,7 +224,7 @@ func (s *Shard) refuse(phase int, index int64, due time.Duration) (refused int) 
 	return n
 }
 
-// publish counts the ops of the last burst. next is the record to come.
+// publish counts the ops of the last burst. next and due are the number and due time of the next record.
 func (s *Shard) publish(next int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,15 +240,14 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	}
 	s.burst = s.burst[:0]
 	s.handed = s.sent
-	if s.closed {
+	if s.unlimited {
 		due = s.Now()
 	}
 	s.next = due
 	s.phase = s.warm.phase(next, due)
 }
 
-// countUnsent counts what was due before the run was stopped and was never
-// handed over, with its age.
+// countUnsent counts the records that were due before the stop and never handed over, with their age.
 func (s *Shard) countUnsent(index int64, due time.Duration) {
 	now := s.Now()
 	until := s.run.stopped
@@ -284,7 +277,7 @@ func (s *Shard) stopped() bool {
 	}
 }
 
-// sleep waits for d, or at most shortly after the run was stopped.
+// sleep waits for d. A stop ends it within shortSleep.
 func (s *Shard) sleep(d time.Duration) {
 	if d <= shortSleep {
 		time.Sleep(max(d, minSleep))

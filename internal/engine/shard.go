@@ -8,7 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Shard is one producer's part of a run: what its worker sees of the engine.
+// Shard is one producer or one reader of a run, as its worker or Reader sees it.
 type Shard struct {
 	Index, Count int // this shard, of how many
 
@@ -16,16 +16,16 @@ type Shard struct {
 	worker Worker // of a sender
 
 	// The sender's own; no other goroutine looks.
-	pacer  plan.Pacer
-	warm   warmup
-	closed bool   // no schedule: a record is due when it can go
-	debt   bool   // behind because something held the sender up, and not caught up since
-	local  []*Op  // free ops
-	slabs  [][]Op // every op there is; it grows with mu held, because oldest looks at it
-	burst  []sentOp
-	most   int   // records of one op
-	sent   gauge // records handed to the worker
-	seen   gauge // records with an outcome, as of the last look
+	pacer     plan.Pacer
+	warm      warmup
+	unlimited bool   // no schedule: a record is due when it can go
+	behind    bool   // back-pressure held the sender up, and it has not caught up since
+	local     []*Op  // free ops
+	slabs     [][]Op // all ops; it grows with mu held, because oldest reads it
+	burst     []sentOp
+	most      int   // most records of one op
+	sent      gauge // records handed to the worker
+	seen      gauge // records with an outcome, as of the last look
 
 	// mu guards everything below: it is taken once for each outcome and once for
 	// each burst of the sender.
@@ -36,18 +36,18 @@ type Shard struct {
 	handed   gauge // records handed to the worker, as of the last burst
 	settled  gauge // records with an outcome
 	returned []*Op
-	next     time.Duration // when the record is due that comes next
+	next     time.Duration // due time of the next record
 	waiting  gauge         // the sender waits until settled reaches this; zero: it does not wait
-	blocked  bool          // the sender is held up by a full buffer, until it has woken
-	waitFrom time.Duration // since when, or since the last window
+	blocked  bool          // a full buffer holds the sender up
+	waitFrom time.Duration // since when, or the end of the last window if that is later
 	wake     chan struct{}
-	answered time.Duration // when the newest answer came
-	shared   time.Duration // when the newest answer came that the other shards know of
-	asked    time.Duration // when a record was handed over while none was outstanding
+	answered time.Duration // time of the newest answer
+	shared   time.Duration // time of the newest answer that other shards know of
+	asked    time.Duration // when a record was last handed over while none was outstanding
 
 	// Of a reader.
 	activity activity
-	since    time.Duration // it began, or the last window
+	since    time.Duration // start of the activity, or the end of the last window
 }
 
 // gauge counts records and their bytes.
@@ -56,18 +56,18 @@ type gauge struct {
 	bytes   int64
 }
 
-// warmup tells the phase of each record.
+// warmup decides the phase of each record.
 type warmup struct {
-	until time.Duration
-	ops   int64
+	until   time.Duration
+	records int64
 }
 
 func (w warmup) phase(index int64, due time.Duration) int {
-	return stats.PhaseOf(index < w.ops || due < w.until)
+	return stats.PhaseOf(index < w.records || due < w.until)
 }
 
-// sentOp is one op that was handed over and has not been counted. It is a copy, because
-// the op may have its outcome by now and be on its way again.
+// sentOp is a copy of an op that was handed over and is not counted yet. The op itself may have its
+// outcome by now and be in use again.
 type sentOp struct {
 	op        *Op
 	due, last time.Duration
@@ -80,16 +80,16 @@ type sentOp struct {
 func newShard(r *run, index int) *Shard {
 	p, n := &r.plan, r.plan.Producers
 	s := &Shard{
-		Index:  index,
-		Count:  n,
-		run:    r,
-		pacer:  p.Pacer(index),
-		warm:   warmup{until: p.Load.Warmup.Duration.Std(), ops: p.WarmupShare(index)},
-		closed: p.Load.Rate.IsUnlimited(),
-		burst:  make([]sentOp, 0, burstLen),
-		most:   1,
-		rec:    stats.NewRecorder(),
-		wake:   make(chan struct{}, 1),
+		Index:     index,
+		Count:     n,
+		run:       r,
+		pacer:     p.Pacer(index),
+		warm:      warmup{until: p.Load.Warmup.Duration.Std(), records: p.WarmupShare(index)},
+		unlimited: p.Load.Rate.IsUnlimited(),
+		burst:     make([]sentOp, 0, burstLen),
+		most:      1,
+		rec:       stats.NewRecorder(),
+		wake:      make(chan struct{}, 1),
 
 		sending: true,
 	}
@@ -97,24 +97,24 @@ func newShard(r *run, index int) *Shard {
 	return s
 }
 
-// Now is the time since the start of the run, by the monotonic clock.
+// Now returns the time since the start of the run, by the monotonic clock.
 func (s *Shard) Now() time.Duration { return s.run.now() }
 
-// Started is the moment that Now counts from.
+// Started returns the time at which Now is 0.
 func (s *Shard) Started() time.Time { return s.run.started() }
 
-// Record lets a worker count what it knows beside the records' outcomes: requests,
-// batches, throttling, transactions. f gets the phase that the run is in.
+// Record calls f to count data other than outcomes of records: requests, batches, throttling,
+// transactions. phase is the phase of the run.
 func (s *Shard) Record(f func(rec *stats.Recorder, phase int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.rec, s.phase)
 }
 
-// Requests tells by how many the requests in flight have changed.
+// Requests changes the number of requests in flight.
 func (s *Shard) Requests(change int) { s.run.opts.Status.Requests.Add(int64(change)) }
 
-// free takes back an op that has its outcome. The caller holds mu.
+// free takes back an op with its outcome. The caller holds mu.
 func (s *Shard) free(o *Op) {
 	o.outstanding = false
 	o.waits = never
@@ -125,12 +125,12 @@ func (s *Shard) free(o *Op) {
 		s.waiting = gauge{}
 		select {
 		case s.wake <- struct{}{}:
-		default: // the sender has just stopped waiting by itself
+		default: // the sender has just stopped waiting
 		}
 	}
 }
 
-// take hands over what was recorded since start, and the bytes that wait for acks.
+// take returns the windows recorded from start to end, and the bytes that wait for acks.
 func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phases, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +150,7 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 	return s.rec.Take(fresh, s.phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
 }
 
-// giveUp counts the records of every op that is still outstanding as unknown. The
-// sender has finished.
+// giveUp counts the records of every outstanding op as unknown. The sender must have finished.
 func (s *Shard) giveUp() {
 	now := s.Now()
 	s.mu.Lock()
