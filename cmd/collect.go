@@ -85,7 +85,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if err != nil {
 		return err
 	}
-	o := report.Options{Theme: env.theme(flags.NoColor, flags.ASCII), Width: env.width()}
+	o := report.Options{Theme: env.theme(flags.Look), Width: env.width()}
 	if path != "" && flags.Output == "text" {
 		o.RunFile = path
 	} else if path != "" && !flags.Quiet {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -70,14 +72,21 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 	if asked := l.Output == "" || l.Output == "tui"; !asked || !tty || l.Quiet {
 		return
 	}
-	th := theme.New(theme.Options{Profile: env.profile(w, l.NoColor), ASCII: env.ascii(l.ASCII), Dark: true})
-	model := tui.NewModel(h, tui.Options{
+	th := theme.New(theme.Options{Profile: env.profile(w, l.NoColor), ASCII: env.ascii(l.ASCII), Dark: env.dark(l.Theme)})
+	options := tui.Options{
 		Theme: th, FPS: l.FPS, Now: env.Now, Oldest: o.oldest,
 		Stop:      func() { o.stop.stop(nil) },
 		Interrupt: func() { o.stop.stop(os.Interrupt) },
 		Abort:     func() { o.stop.stop(nil) },
-	})
-	o.screen, o.shown = tui.NewScreen(ctx, model, nil, w), make(chan struct{})
+	}
+	if l.Theme == config.AutoTheme {
+		options.Background = func(dark bool) { // for the summary, which is written after the screen
+			if l.Theme = config.LightTheme; dark {
+				l.Theme = config.DarkTheme
+			}
+		}
+	}
+	o.screen, o.shown = tui.NewScreen(ctx, tui.NewModel(h, options), nil, w), make(chan struct{})
 	go func() {
 		defer close(o.shown)
 		if err := o.screen.Run(ctx); err != nil && ctx.Err() == nil {
@@ -195,7 +204,7 @@ func (o *output) Observe(s run.Second) {
 
 // result writes the result to stdout, even when an interval before could not be.
 func (o *output) result(res result.Result, opts report.Options) error {
-	opts.Theme, opts.Width = o.env.theme(o.load.NoColor, o.load.ASCII), o.env.width()
+	opts.Theme, opts.Width = o.env.theme(o.load.Look), o.env.width()
 	lines, err := o.live.Finish(res)
 	if lines {
 		return err
@@ -219,10 +228,22 @@ func (o *output) write(res result.Result, runFile string) error {
 }
 
 // theme returns the look of what is written to stdout: colours only on a terminal.
-func (e *Env) theme(noColor, ascii bool) *theme.Theme {
+func (e *Env) theme(l config.Look) *theme.Theme {
 	profile := colorprofile.NoTTY
 	if e.StdoutTTY && e.Getenv("TERM") != "dumb" {
-		profile = e.profile(e.Stdout, noColor)
+		profile = e.profile(e.Stdout, l.NoColor)
 	}
-	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(ascii), Dark: true})
+	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(l.ASCII), Dark: e.dark(l.Theme)})
+}
+
+// dark reports whether colours are for a dark background. Some terminals say theirs in
+// COLORFGBG, as "0;15"; only the screen asks the others, for their answer takes time.
+func (e *Env) dark(t config.Theme) bool {
+	if t != config.AutoTheme {
+		return t == config.DarkTheme
+	}
+	v := e.Getenv("COLORFGBG")
+	ground, err := strconv.Atoi(v[strings.LastIndexByte(v, ';')+1:])
+	const gray, darkGray = 7, 8 // the light ones of 16 are gray and those after dark gray
+	return err != nil || ground < gray || ground == darkGray
 }

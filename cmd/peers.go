@@ -68,7 +68,7 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 	if flags.Output == "json" {
 		err = report.PeersJSON(env.Stdout, rows)
 	} else {
-		err = report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII), Width: env.width()})
+		err = report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
 	}
 	if err == nil && silent > 0 {
 		err = fmt.Errorf("%d of %s could not be asked: the rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, theme.Plural(len(rows), "agent", "agents"))

@@ -124,7 +124,7 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 			}
 			r.Comparison = &c
 		}
-		o := report.ProbeOptions{Theme: env.theme(p.NoColor, p.ASCII), Earlier: p.Compare}
+		o := report.ProbeOptions{Theme: env.theme(p.Look), Earlier: p.Compare}
 		if writeErr := report.ProbeFormats[p.Output](env.Stdout, *r, o); writeErr != nil {
 			return writeErr
 		}

@@ -37,7 +37,7 @@ format. A run that was killed is read up to its last second.`,
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
 		}
-		return writeReport(env, args[0], flags.Output, report.Options{Theme: env.theme(flags.NoColor, flags.ASCII), Width: env.width()})
+		return writeReport(env, args[0], flags.Output, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
 	}
 	return c
 }

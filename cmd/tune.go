@@ -113,7 +113,7 @@ type tuner struct {
 
 // newTuner checks all that needs no machine.
 func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
-	t := &tuner{Tune: flags, env: env, th: env.theme(flags.NoColor, flags.ASCII)}
+	t := &tuner{Tune: flags, env: env, th: env.theme(flags.Look)}
 	var errs []error
 	var err error
 	if t.settings, err = tune.Select(tune.Catalogue(), t.Only, t.Skip); err != nil {

@@ -95,8 +95,8 @@ func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered
 // form is the part that commands that write a document have in common: its form, and the
 // configuration file.
 type form struct {
-	Output         string
-	NoColor, ASCII bool
+	Output string
+	Look
 
 	set     *pflag.FlagSet
 	command string
@@ -111,8 +111,7 @@ func (f *form) defineForm(set *pflag.FlagSet, command string, outputs []string, 
 	group(set, groupOutput, func() {
 		last := len(outputs) - 1
 		set.StringVarP(&f.Output, "output", "o", "text", "`FORMAT`: "+strings.Join(outputs[:last], ", ")+" or "+outputs[last])
-		set.BoolVar(&f.NoColor, "no-color", false, "no colours; NO_COLOR does the same")
-		set.BoolVar(&f.ASCII, "ascii", false, "only ASCII")
+		f.Look.define(set)
 		if more != nil {
 			more()
 		}

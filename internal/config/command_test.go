@@ -176,3 +176,14 @@ func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheThemeComesFromEveryLayer(t *testing.T) {
+	for _, g := range []given{{args: []string{"--theme", "light"}}, {env: map[string]string{"KT_THEME": "light"}}, {file: "theme: light"}} {
+		if r := mustLoad(t, g); r.Theme != LightTheme {
+			t.Errorf("%+v: %q", g, r.Theme)
+		}
+	}
+	if r := mustLoad(t, given{}); r.Theme != AutoTheme {
+		t.Errorf("the default is %q", r.Theme)
+	}
+}

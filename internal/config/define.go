@@ -164,8 +164,7 @@ func (f *Flags) defineOutput() {
 		set.StringVar(&f.dateFormat, "date-format", defaultDateFormat, "in the output perf-test: `FORMAT` of times, as Java's SimpleDateFormat has it")
 	}
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
-	set.BoolVar(&f.noColor, "no-color", false, "no colours; NO_COLOR does the same")
-	set.BoolVar(&f.ascii, "ascii", false, "only ASCII on the screen")
+	f.look.define(set)
 	set.IntVar(&f.fps, "fps", 4, "`N` frames a second of the screen, 1 to 30")
 }
 

@@ -71,7 +71,8 @@ type Flags struct {
 	// output
 	output, resultFile, interval string
 	fps                          int
-	quiet, noColor, ascii        bool
+	quiet                        bool
+	look                         Look
 	printMetrics                 bool
 	hideHeader, showDetailed     bool
 	dateFormat                   string

@@ -21,8 +21,8 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	}
 	b := newBuilder(f, l, kafka)
 	r := Run{
-		ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, ASCII: f.ascii,
-		NoColor: f.noColor, PrintConfig: f.printConfig,
+		ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, Look: f.look,
+		PrintConfig:  f.printConfig,
 		PrintMetrics: f.printMetrics, Lenient: f.lenient, Sources: l.sources,
 		HideHeader: f.hideHeader, ShowDetailed: f.showDetailed, DateFormat: f.dateFormat,
 		LedgerFile: f.verifyFile, Ledger: f.ledger,

@@ -27,8 +27,7 @@ type Run struct {
 	Interval   time.Duration
 	FPS        int
 	Quiet      bool
-	NoColor    bool
-	ASCII      bool
+	Look
 
 	// What Kafka's consumer test prints, for the output perf-test.
 	HideHeader   bool

@@ -76,6 +76,13 @@ func (t *Theme) resolve(c Color) color.Color {
 	return t.options.Profile.Convert(hex)
 }
 
+// On returns the same theme for a dark background or a light one.
+func (t *Theme) On(dark bool) *Theme {
+	o := t.options
+	o.Dark = dark
+	return New(o)
+}
+
 // Profile returns how many colours the theme writes.
 func (t *Theme) Profile() colorprofile.Profile { return t.options.Profile }
 

@@ -26,6 +26,10 @@ type Options struct {
 	// time now, both from the start of the run; waits is false when none does. It is
 	// called with each frame. nil: the windows of the ticks say it.
 	Oldest func() (since, now time.Duration, waits bool)
+
+	// Background is called when the terminal says if its background is dark. nil: the
+	// terminal is not asked, and the theme stays.
+	Background func(dark bool)
 }
 
 // defaultFPS is enough for a clock; charts move once a second.
@@ -70,8 +74,13 @@ func NewModel(h Header, o Options) Model {
 	return Model{options: o, data: d, scene: scene{span: defaultSpan, chart: paneThroughput}, started: now, now: now}
 }
 
-// Init starts the clock.
-func (m Model) Init() tea.Cmd { return m.clock() }
+// Init starts the clock, and asks for the background.
+func (m Model) Init() tea.Cmd {
+	if m.options.Background == nil {
+		return m.clock()
+	}
+	return tea.Batch(m.clock(), tea.RequestBackgroundColor)
+}
 
 func (m Model) clock() tea.Cmd {
 	return tea.Tick(time.Second/time.Duration(m.options.FPS), func(time.Time) tea.Msg { return clockMsg{} })
@@ -92,6 +101,11 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.look()
 		if !m.data.unheard() {
 			m.ticked = m.now
+		}
+	case tea.BackgroundColorMsg:
+		if said := m.options.Background; said != nil {
+			said(msg.IsDark())
+			m.options.Theme = m.options.Theme.On(msg.IsDark())
 		}
 	case leaveMsg:
 		return m.leave()

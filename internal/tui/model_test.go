@@ -1,12 +1,14 @@
 package tui
 
 import (
+	"image/color"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -306,6 +308,25 @@ func TestTheScreenIsEmptyWhenItIsLeft(t *testing.T) {
 		m = leave(send(m, tea.WindowSizeMsg{Width: 120, Height: 36}))
 		if v := m.View(); !v.AltScreen || strings.TrimSpace(v.Content) != "" || strings.Count(v.Content, "\n") != 35 {
 			t.Errorf("%s: the last frame is\n%s", name, v.Content)
+		}
+	}
+}
+
+func TestTheThemeFollowsTheTerminalUnlessItIsFixed(t *testing.T) {
+	th := theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})
+	for _, fixed := range []bool{false, true} {
+		said := 0
+		o := Options{Theme: th, Background: func(dark bool) {
+			if said++; dark {
+				t.Error("white is dark")
+			}
+		}}
+		if fixed {
+			o.Background = nil
+		}
+		m := send(NewModel(cannedHeader(), o), tea.BackgroundColorMsg{Color: color.White})
+		if text := (theme.Style{FG: theme.Text}); (m.options.Theme.Paint(text, "x") == th.Paint(text, "x")) != fixed || (said == 0) != fixed {
+			t.Errorf("fixed %t: the terminal was heard %d times", fixed, said)
 		}
 	}
 }
