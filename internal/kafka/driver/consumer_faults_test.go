@@ -137,18 +137,23 @@ func bookOf(d *Producer) *ledger.Book {
 // reader is a consumer with such properties.
 func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consumer {
 	s.Helper()
+	d, err := s.consumer(p, b, properties...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return d
+}
+
+func (s *scene) consumer(p plan.Plan, b *ledger.Book, properties ...string) (*Consumer, error) {
+	s.Helper()
 	if p.Read.Group != "" {
 		properties = append(properties, "group.id="+p.Read.Group)
 	}
 	topics, err := s.cluster.ReadTopics(s.Context(), p)
 	if err != nil {
-		s.Fatal(err)
+		return nil, err
 	}
-	d, err := NewConsumer(s.Context(), s.cluster, ReadOptions{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return d
+	return NewConsumer(s.Context(), s.cluster, ReadOptions{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
 }
 
 // read reads as p says, and returns what was counted and what the book says of it.

@@ -70,7 +70,7 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 }
 
 func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
-	c := testCluster(t, "t", 1)
+	c := newScene(t, 1).cluster
 	for _, tc := range []struct {
 		name              string
 		producers, groups int

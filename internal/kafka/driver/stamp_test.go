@@ -105,17 +105,9 @@ func TestStampsNumberTheRecordsOfEachPartition(t *testing.T) {
 // A key's records go where franz-go's client would put them that is told nothing.
 func TestAKeyDecidesThePartitionAsItDoesInTheClient(t *testing.T) {
 	const partitions = 7
-	c := testCluster(t, "t", partitions)
-	client, err := c.Client(kgo.DefaultProduceTopic("t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	plain, err := c.Client(append(producing(t, 0).Options(), kgo.DefaultProduceTopic("t"))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plain.Close()
+	cluster := newScene(t, partitions)
+	client := cluster.client(kgo.DefaultProduceTopic("t"))
+	plain := cluster.client(append(producing(t, 0).Options(), kgo.DefaultProduceTopic("t"))...)
 	s := stamping(t, partitions)
 	seen := make(map[int32]bool)
 	for i := range 100 {
