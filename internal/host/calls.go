@@ -4,6 +4,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // Calls are the questions that no file answers. A fixture has answers of its own.
@@ -45,6 +47,26 @@ func (c systemCalls) locate(p string) (*os.File, error) {
 		return os.OpenFile(filepath.Join("/", p), pathOnly, 0)
 	}
 	return openBelow(c.root, Rel(p), pathOnly)
+}
+
+func (c systemCalls) Space(path string) (Space, error) {
+	at, err := c.locate(path)
+	if err != nil {
+		return Space{}, err
+	}
+	defer func() { _ = at.Close() }() // nothing was written
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(int(at.Fd()), &s); err != nil {
+		return Space{}, &os.PathError{Op: "statfs", Path: at.Name(), Err: err}
+	}
+	size := blockSize(&s)
+	return Space{
+		Total:     times(s.Blocks, size),
+		Free:      times(s.Bavail, size),
+		Files:     int64(min(s.Files, math.MaxInt64)),
+		FreeFiles: int64(min(s.Ffree, math.MaxInt64)),
+		Magic:     int64(uint32(s.Type)), // signed, and 32 bits wide, on some machines
+	}, nil
 }
 
 func (systemCalls) Root() bool { return os.Geteuid() == 0 }

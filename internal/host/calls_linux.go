@@ -1,32 +1,11 @@
 package host
 
-import (
-	"math"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-func (c systemCalls) Space(path string) (Space, error) {
-	at, err := c.locate(path)
-	if err != nil {
-		return Space{}, err
+// blockSize returns the unit of a file system's sizes: fragments, which differ from Bsize in FUSE.
+func blockSize(s *unix.Statfs_t) int64 {
+	if s.Frsize != 0 {
+		return int64(s.Frsize)
 	}
-	defer func() { _ = at.Close() }() // nothing was written
-	var s unix.Statfs_t
-	if err := unix.Fstatfs(int(at.Fd()), &s); err != nil {
-		return Space{}, &os.PathError{Op: "statfs", Path: at.Name(), Err: err}
-	}
-	// Blocks are counted in fragments, which differ from Bsize in FUSE.
-	size := int64(s.Frsize)
-	if size == 0 {
-		size = int64(s.Bsize)
-	}
-	return Space{
-		Total:     times(s.Blocks, size),
-		Free:      times(s.Bavail, size),
-		Files:     int64(min(s.Files, math.MaxInt64)),
-		FreeFiles: int64(min(s.Ffree, math.MaxInt64)),
-		Magic:     int64(uint32(s.Type)), // signed, and 32 bits wide, on some machines
-	}, nil
+	return int64(s.Bsize)
 }
