@@ -7,7 +7,7 @@ import (
 )
 
 // Feed gives values to a receiver on a goroutine of its own. The receiver may hang, on a
-// pipe that nobody reads for instance, and the sender does not wait for it. Values that
+// full pipe for instance, and the sender does not wait for it. Values that
 // wait are merged into one.
 type Feed[T any] struct {
 	give  func(T)

@@ -22,7 +22,7 @@ const (
 	ReadAll      ReadEnd = "end"      // everything up to the end offsets
 	ReadDuration ReadEnd = "duration" // the time was over
 	ReadIdle     ReadEnd = "timeout"  // no record came for too long
-	ReadStopped  ReadEnd = "stopped"  // somebody asked for it
+	ReadStopped  ReadEnd = "stopped"  // by Options.Stop or ctx
 	ReadFailed   ReadEnd = "failed"   // it could not go on
 )
 

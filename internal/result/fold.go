@@ -1,6 +1,7 @@
 package result
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -210,7 +211,7 @@ func (f *Fold) Result() Result {
 		Invalid:    e.Invalid(),
 		BoundBy:    e.Verdict(),
 		Records:    f.records(m),
-		Errors:     errorsOf(m),
+		Errors:     errorsOf(m.Errors),
 		Throughput: f.throughput(),
 		Latency: Latencies{
 			Response: LatencyOf(&m.Response), Service: LatencyOf(&m.Service),
@@ -251,7 +252,7 @@ func (f *Fold) warmup() *Warmup {
 		return nil
 	}
 	r := &Warmup{
-		Records: f.records(w), Bytes: w.Bytes, Response: LatencyOf(&w.Response), Errors: errorsOf(w),
+		Records: f.records(w), Bytes: w.Bytes, Response: LatencyOf(&w.Response), Errors: errorsOf(w.Errors),
 		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: stats.Distribution{Histogram: w.Response},
 		ConsumedBytes: w.ConsumedBytes, EndToEnd: EndToEndOf(&w.EndToEnd),
 	}
@@ -305,11 +306,10 @@ func (f *Fold) records(w *stats.Window) Records {
 	return r
 }
 
-func errorsOf(w *stats.Window) Errors {
-	e := make(Errors, len(w.Errors))
-	for code, n := range w.Errors {
-		e[code] = n
-	}
+// errorsOf returns a copy of counts by error code, never nil.
+func errorsOf(counts map[string]int64) Errors {
+	e := make(Errors, len(counts))
+	maps.Copy(e, counts)
 	return e
 }
 

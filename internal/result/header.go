@@ -141,6 +141,6 @@ const (
 	ReadAll      = "end"      // everything up to where it was to end
 	ReadDuration = "duration" // the time was over
 	ReadIdle     = "timeout"  // no record came for too long
-	ReadStopped  = "stopped"  // somebody asked for it
+	ReadStopped  = "stopped"  // by a person or a signal
 	ReadFailed   = "failed"   // it could not go on
 )

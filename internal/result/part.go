@@ -14,7 +14,7 @@ type Part struct {
 	Host    string `json:"host"`            // the agent's name; without an agent the machine's
 	Process int    `json:"process"`         // its number on that host, from 1; 0: no load, the machine was watched
 
-	Role string   `json:"role,omitempty"` // of the host: "broker" or "client"; "": nobody said
+	Role string   `json:"role,omitempty"` // of the host: "broker" or "client"; "": not known
 	Tags []string `json:"tags,omitempty"` // of the host
 
 	// Roster lists all hosts of parts that were started together, so that each part shows which
@@ -50,7 +50,7 @@ type PartState string
 // there are none.
 const (
 	PartComplete PartState = "complete"
-	PartStopped  PartState = "interrupted" // somebody ended it: what was measured until then is right
+	PartStopped  PartState = "interrupted" // ended by a person or a signal; the figures until then are right
 	PartLost     PartState = "lost"        // its file has no end: the process or its host went away
 	PartLate     PartState = "late"        // it began too late to be measured with the others
 	PartMissing  PartState = "missing"     // it is in the roster and has no run file

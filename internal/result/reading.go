@@ -37,12 +37,9 @@ type Fetch struct {
 
 func fetchOf(w *stats.Window) *Fetch {
 	f := &Fetch{
-		Bytes: w.ConsumedBytes, Polls: w.Fetches, Errors: make(Errors, len(w.FetchErrors)),
+		Bytes: w.ConsumedBytes, Polls: w.Fetches, Errors: errorsOf(w.FetchErrors),
 		WaitShare: share(w.ReadWait, w.ReadTime), HeldShare: share(w.ReadHeld, w.ReadTime),
 		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
-	}
-	for code, n := range w.FetchErrors {
-		f.Errors[code] = n
 	}
 	if w.Consumed > 0 {
 		f.FirstReadSeconds = w.FirstRead.Seconds()

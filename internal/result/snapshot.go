@@ -122,13 +122,17 @@ func (f *Fold) Snapshot() Snapshot {
 // numbersOf returns the numbers of a window, over its length.
 func numbersOf(w *stats.Window) Numbers {
 	n := Numbers{Counts: w.Counts(), Response: quantilesOf(&w.Response), EndToEnd: quantilesOf(&w.EndToEnd)}
-	if s := w.Seconds(); s > 0 {
-		n.Acknowledged = Rate{float64(w.Acknowledged) / s, float64(w.Bytes) / s}
-		n.Read = Rate{float64(w.Consumed) / s, float64(w.ConsumedBytes) / s}
-	}
+	n.setRates(w.Seconds())
 	produced, fetched := n.Counts.Traffic()
 	n.Batches, n.Fetched = batchesOf(&produced), batchesOf(&fetched)
 	return n
+}
+
+// setRates sets the rates of the counts over seconds.
+func (n *Numbers) setRates(seconds float64) {
+	c := &n.Counts
+	n.Acknowledged = Rate{per(float64(c.Acknowledged), seconds), per(float64(c.Bytes), seconds)}
+	n.Read = Rate{per(float64(c.Consumed), seconds), per(float64(c.ConsumedBytes), seconds)}
 }
 
 // ratesOf returns the rates of the measured part as its result has them: from the first

@@ -40,10 +40,7 @@ func (t tail) numbers() Numbers {
 		sum.Add(&w)
 	}
 	n := numbersOf(&sum)
-	if s := t.length().Seconds(); s > 0 {
-		n.Acknowledged = Rate{float64(sum.Acknowledged) / s, float64(sum.Bytes) / s}
-		n.Read = Rate{float64(sum.Consumed) / s, float64(sum.ConsumedBytes) / s}
-	}
+	n.setRates(t.length().Seconds())
 	return n
 }
 

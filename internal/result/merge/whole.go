@@ -51,8 +51,8 @@ func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, 
 	return r, nil
 }
 
-// conclude tells the fold of the whole what only the parts show: the overlap, stalls, findings and
-// their end. With one part, the whole ends as that part.
+// conclude gives the fold of the whole the findings that only its parts show: the overlap, stalls,
+// verification and the end. With one part, the whole ends as that part.
 func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error {
 	parts := m.counted()
 	whole.Begin(m.start())

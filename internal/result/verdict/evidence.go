@@ -7,7 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// Evidence is what a run is judged by: numbers of its measured part.
+// Evidence is the numbers by which a run is judged, of its measured part.
 type Evidence struct {
 	// The load that was asked for.
 	Target     float64 // records a second; 0: unlimited
@@ -20,39 +20,38 @@ type Evidence struct {
 	Offered, Acknowledged, Failed, Unknown, Unsent    int64
 	Consumed                                          int64
 	OfferedPerSecond, AcknowledgedPerSecond           float64
-	Waiting                                           float64 // for their acknowledgement when sending ended
-	Sending                                           bool    // it goes on, and Waiting is of now
+	Waiting                                           float64 // records without an acknowledgement when sending ended
+	Sending                                           bool    // the senders still send, and Waiting is of now
 	WorstError                                        string  // the most frequent one; "": none
 	OwnSendDelayP99, ResponseP99                      time.Duration
 	CPUCores, CoresAvailable, HostCPUCores, HostCores float64
-	Senders                                           bool    // there were some: BufferFull and InFlight are known
+	Senders                                           bool    // BufferFull and InFlight are known
 	BufferFull                                        float64 // share of the senders' time
 	InFlight                                          float64 // share of the requests allowed in flight
 	Throttled                                         float64 // share of the clients' time
 
 	Stall Stall
-	Read  *Readers // nil: nobody reads
+	Read  *Readers // nil: the run does not read
 	Parts *Parts   // nil: the run is of one process
 }
 
-// Stall is the longest time in which nothing was acknowledged although records were
-// outstanding, or of a run that only reads, in which no record came although records
-// waited.
+// Stall is the longest time without an acknowledgement while records were outstanding. Of a run that only
+// reads, it is the longest time without a record while there was consumer lag.
 type Stall struct {
 	stats.Gap
-	Cause string // the events meanwhile; "": none
+	Cause string // a clause on the events meanwhile; "": none
 }
 
 // Parts is evidence of a run that was merged of several processes.
 type Parts struct {
 	Count     int
-	NoOverlap string   // the reason why the parts have no common time; "": they have one
-	Short     bool     // it is that their common time is too short
-	Invalid   []string // the reasons of the parts: their sum does not show them
+	NoOverlap string   // reason why there is no overlap; "": there is one
+	Short     bool     // the reason is that the overlap is too short
+	Invalid   []string // reasons of the parts why they are not valid
 }
 
-// The thresholds of the verdict. None has an authority behind it. At each of them a
-// resource has so little left that it shows, and each verdict prints its number.
+// The thresholds of the verdict. They are judgement, not a standard: from there on, too little of a resource
+// is left to hide it. Each verdict prints its number.
 const (
 	cpuSaturated  = 0.90 // of the cores that kt may use: the scheduler, GC and the kernel's share need the rest
 	throttleShows = 0.05 // of the time
@@ -65,31 +64,29 @@ const (
 	// HostSaturated is the share of a machine's cores from which on it has no CPU left.
 	HostSaturated = 0.95
 
-	// StallAtRate is the length of a stall at a fixed rate: each record that was due in it
-	// has waited.
+	// StallAtRate is the shortest stall at a fixed rate. It is below stallShows because each record that
+	// was due in it has waited.
 	StallAtRate = time.Second
 
-	// waitingShows bounds the records of a fixed-rate load that may wait for their
-	// acknowledgement when sending ends, if they are more than 1 - rateKept of all: more than
-	// a second of the load is a queue, and no latency.
+	// waitingShows bounds the records of a fixed-rate load without an acknowledgement when sending ends, if
+	// they are more than 1 - rateKept of all: more than a second of the load is a queue.
 	waitingShows = time.Second
 
 	// Shortest is the least measured time from which kt draws conclusions.
 	Shortest = time.Second
 )
 
-// poissonSpread is how many standard deviations a Poisson load may come out below
-// its target by chance: at n records one of them is 1/√n of the rate.
+// poissonSpread is the number of standard deviations by which chance may take a Poisson load below its
+// target. At n records, one of them is 1/√n of the rate.
 const poissonSpread = 3
 
 // The bound on kt's own lateness, by which a fixed-rate run is judged.
 const (
-	// sendDelayFloor is five ticks of the sender: a busy two-core host stays well below at the
-	// 99th percentile of a one-millisecond timer.
+	// sendDelayFloor is five ticks of the sender. The 99th percentile of a one-millisecond timer stays well
+	// below it on a busy host of two cores.
 	sendDelayFloor = 5 * time.Millisecond
 
-	// sendDelayShare is the share of the measured p99 that kt's own lateness may make up
-	// before it distorts the figure.
+	// sendDelayShare is the share of the measured p99 that may be kt's own lateness.
 	sendDelayShare = 0.10
 )
 
@@ -106,16 +103,14 @@ func (e *Evidence) slack() float64 {
 	return 1 - rateKept
 }
 
-// kept reports whether the load was offered at the target rate, with nothing due
-// left unsent.
+// kept reports whether the load was offered at the target rate, and no record that was due was left unsent.
 func (e *Evidence) kept() bool {
 	onTime := e.Offered == 1 || e.OfferedPerSecond >= (1-e.slack())*e.Target // one record has no rate
 	return onTime && float64(e.Unsent) <= (1-rateKept)*float64(e.Offered)
 }
 
-// carried reports whether records were acknowledged as fast as they were offered. One record
-// a process is no queue, however low the rate: the last one may be on its way. A second
-// of the load is one of the target: a few records may have no rate.
+// carried reports whether records were acknowledged as fast as they were offered. One record a process is no
+// queue, because the last one may be on its way.
 func (e *Evidence) carried() bool {
 	processes := 1.0
 	if e.Parts != nil {

@@ -1,6 +1,6 @@
 package verdict
 
-// Verdict is what limited a run, and the numbers that show it.
+// Verdict is the limit of a run, and the numbers that show it.
 type Verdict struct {
 	Limit    Limit  `json:"limit"`
 	Evidence string `json:"evidence"` // one sentence with its numbers
@@ -16,7 +16,7 @@ const (
 	ClientCPU  Limit = "client CPU"         // kt's process had no CPU left
 	HostCPU    Limit = "host CPU"           // this machine had no CPU left, and other processes used it
 	Schedule   Limit = "kt's schedule"      // kt sent late although nothing held it up
-	Failures   Limit = "failed records"     // so many were not acknowledged that other figures mean little
+	Failures   Limit = "failed records"     // so many that other figures mean little
 	Stalled    Limit = "a stall"            // the brokers acknowledged nothing, or gave nothing to read, for seconds
 	Sockets    Limit = "broker connections" // acks=0, and the connections took no more
 	Throttle   Limit = "broker throttle"    // a quota

@@ -7,9 +7,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// The thresholds of the verdict on reading, of no more authority than the others.
+// The thresholds of the verdict on reading.
 const (
-	lagThere       = 0.50 // of the time: there was something to read
+	lagThere       = 0.50 // of the time
 	waitShows      = 0.10 // of the readers' time
 	heldShows      = 0.50 // of the readers' time
 	rebalanceShows = 0.10 // of the readers' time
@@ -27,10 +27,10 @@ type Readers struct {
 	Lag                       Lag
 
 	Processing     time.Duration // of each record
-	ProcessingHeld float64       // share of the readers' time in which it or a rate held them back
+	ProcessingHeld float64       // share of the readers' time in which Processing or a rate held them back
 
 	Idle      time.Duration // without a record before reading was given up
-	IdleCause string        // the events meanwhile; "": none
+	IdleCause string        // a clause on the events meanwhile; "": none
 
 	// Shares of the time from the first record to the last, of a run that only reads.
 	LagThere   float64 // with consumer lag
@@ -72,7 +72,7 @@ func (r *Readers) stalled(cpu string) Verdict {
 	return Verdict{Stalled, s + "; " + cpu}
 }
 
-// behind names the rate by which the readers are too slow.
+// behind returns a clause on the rate by which the readers are too slow.
 func (r *Readers) behind() string {
 	s := fmt.Sprintf("the consumer lag grew by %s/s to %s: %s/s were written and %s/s read",
 		theme.Plural(r.Lag.Slope, "record", "records"), theme.Count(r.Lag.Records), theme.Amount(r.Lag.Appended), theme.Amount(r.Lag.Appended-r.Lag.Slope))
@@ -86,12 +86,12 @@ func (r *Readers) processing(share float64) string {
 	return fmt.Sprintf("the processing time of %s for each record took %.0f %% of the readers' time", r.Processing, 100*share)
 }
 
-// readKept reports whether the readers took as many records a second as they were to.
+// readKept reports whether the readers kept the target rate.
 func (e *Evidence) readKept() bool {
 	return e.Target > 0 && e.Read.RecordsPerSecond >= rateKept*e.Target
 }
 
-// readInvalid is Invalid of a run that only reads: kt is not at fault where a log has no
+// readInvalid is Invalid of a run that only reads. Only a lack of CPU makes it not valid: a log may have no
 // more records.
 func (e *Evidence) readInvalid() []string {
 	if e.Target == 0 || e.Consumed == 0 || e.readKept() || !e.noCPU() {

@@ -7,9 +7,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Invalid returns the reasons why a fixed-rate run does not measure what it says:
-// kt itself did not keep the schedule. Back-pressure of the brokers is no such
-// reason, and an unlimited rate has no schedule to miss.
+// Invalid returns the reasons why a fixed-rate run is not valid: kt itself did not keep the schedule.
+// Back-pressure of the brokers is no such reason, and an unlimited rate has no schedule.
 func (e *Evidence) Invalid() []string {
 	reasons := []string{}
 	switch {
@@ -40,8 +39,8 @@ func (e *Evidence) Invalid() []string {
 	return reasons
 }
 
-// Verdict returns what limited the run: kt's own faults first, then the answers of the
-// brokers, then what was full.
+// Verdict returns the limit of the run. Failures and stalls come first, then kt's own faults, then throttling
+// and readers, then full buffers.
 func (e *Evidence) Verdict() Verdict {
 	if e.Read != nil && e.Read.Failed {
 		return e.Read.failure()
@@ -135,8 +134,8 @@ func (e *Evidence) queued(busy string) Verdict {
 		theme.Plural(e.Waiting, "record", "records"), e.Waiting/e.Target, when, busy)}
 }
 
-// stallText has the length of the stall as the summary has the longest gap: in whole
-// milliseconds, as the document.
+// stallText returns a clause on the stall. Its length is in whole milliseconds, as the longest gap in the
+// document.
 func (e *Evidence) stallText() string {
 	did := "acknowledged"
 	if e.readsOnly() {
@@ -145,7 +144,7 @@ func (e *Evidence) stallText() string {
 	return fmt.Sprintf("nothing was %s for %s, from %s on", did, theme.Duration(e.Stall.Length.Truncate(time.Millisecond)), theme.Duration(e.Stall.From))
 }
 
-// stallToo names a stall beside a graver verdict.
+// stallToo returns a clause on a stall beside a graver verdict, or "".
 func (e *Evidence) stallToo() string {
 	if !e.stalls() {
 		return ""
@@ -153,8 +152,7 @@ func (e *Evidence) stallToo() string {
 	return "; " + e.stallText()
 }
 
-// stalled names the events during the stall. Only without any are the figures of busy
-// resources worth a reader's time.
+// stalled returns the verdict on a stall, with the events meanwhile or if there are none with busy.
 func (e *Evidence) stalled(busy string) Verdict {
 	s := e.stallText() + ", although records were outstanding"
 	if e.readsOnly() {
@@ -166,7 +164,7 @@ func (e *Evidence) stalled(busy string) Verdict {
 	return Verdict{Stalled, s + "; " + busy}
 }
 
-// worst names the most frequent error, if there is one.
+// worst returns a clause on the most frequent error, or "".
 func (e *Evidence) worst() string {
 	if e.WorstError == "" {
 		return ""
