@@ -13,17 +13,17 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1 // it could not be done, or records failed
-	exitUsage       = 2 // the command line, a file or the cluster do not fit: nothing was done
+	exitUsage       = 2 // the command line, a file or the topic does not fit; nothing was done
 	exitNotMet      = 3 // the machine is not fit
-	exitNotValid    = 4 // kt did not keep its own schedule: the run measured kt
-	exitLost        = 5 // records were lost
+	exitNotValid    = 4 // kt did not keep its own schedule, so the latencies are not the system's
+	exitLost        = 5 // acknowledged records are lost
 	exitHungUp      = 129
 	exitInterrupted = 130
 	exitUnread      = 141
 	exitTerminated  = 143
 )
 
-// exitCodes explains them, for `kt help exit-codes`.
+// exitCodes explains the codes for `kt help exit-codes`.
 var exitCodes = []struct {
 	code    int
 	meaning string
@@ -40,12 +40,12 @@ var exitCodes = []struct {
 	{exitTerminated, "ended by SIGTERM; likewise"},
 }
 
-// precedence says which code it is where several hold, for `kt help exit-codes`: judge, worse
-// and runLoad have it so.
+// precedence explains, for `kt help exit-codes`, which of several codes applies. judge, worse and
+// the function that makes the run implement it.
 const precedence = "Where several hold, the code is the first of these: 5; that of a signal; 1 for records that are corrupted, duplicated or reordered, or for what went wrong beside the load (a result that could not be written, a topic that could not be deleted); 4; 1 for anything else."
 
-// exitError is an error with its exit code. A nil err says nothing more, and its text is
-// empty: the command has told everything.
+// exitError is an error with an exit code. If err is nil, its text is empty, because the command
+// has printed everything already.
 type exitError struct {
 	code int
 	err  error
@@ -62,7 +62,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 func usageError(err error) error { return &exitError{exitUsage, err} }
 
-// exitCode returns the exit code for what a command returned.
+// exitCode returns the exit code for the error of a command.
 func exitCode(err error) int {
 	var e *exitError
 	var f *run.Fault
@@ -79,9 +79,9 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// judge returns the error of a result, nil for exit code 0. signalled is the code of the signal
-// that ended the run, or exitOK. The output perf-test has a line about a run that waited in
-// vain, and Kafka's tool ends with 0 then.
+// judge returns the error of a result; nil: exit code 0. signalled is the code of the signal that
+// ended the run, or exitOK. With the output perf-test a reader that got too few records is no
+// error, as with Kafka's own tool.
 func judge(res *result.Result, signalled int, output string) error {
 	if signalled != exitOK && !res.Lost() {
 		return &exitError{code: signalled}
@@ -89,8 +89,8 @@ func judge(res *result.Result, signalled int, output string) error {
 	return run.Judge(res, output == "perf-test")
 }
 
-// worse returns the error to end with. judged is of the result, err of what went wrong beside
-// it. Both have their lines, and err has the exit code unless records are lost.
+// worse joins the error of a result, judged, and the error of anything beside the load, err. The
+// exit code is that of err, unless records are lost.
 func worse(judged, err error) error {
 	if err == nil {
 		return judged

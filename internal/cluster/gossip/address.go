@@ -12,8 +12,7 @@ import (
 // DefaultPort is where agents listen, of TCP and UDP.
 const DefaultPort = 7946
 
-// split reads host:port. A port that is missing is the default, a host that is missing
-// is "".
+// split parses host:port. Without a port it is DefaultPort. The host may be empty.
 func split(s string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(s)
 	if err != nil {
@@ -31,11 +30,11 @@ func split(s string) (host string, port int, err error) {
 	return host, int(n), nil
 }
 
-// join puts host:port together.
+// join returns host:port.
 func join(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
-// bindAddr returns where to listen. A name must stand for an address of this machine: nothing
-// is bound to all interfaces because a name was not understood.
+// bindAddr returns the address to listen on. A host that cannot be resolved is an error, and does
+// not stand for all interfaces.
 func bindAddr(ctx context.Context, bind string) (netip.Addr, int, error) {
 	host, port, err := split(bind)
 	if err != nil {
@@ -51,14 +50,14 @@ func bindAddr(ctx context.Context, bind string) (netip.Addr, int, error) {
 	return ips[0], port, nil
 }
 
-// lookup returns the addresses of a host, at least one. Its errors leave out which host:
-// who asks tells.
+// lookup returns the addresses of a host, at least one. Its errors leave out the host, which the
+// caller adds.
 func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		var name *net.DNSError
 		if errors.As(err, &name) {
-			err = errors.New(name.Err) // the rest is the name again, and who was asked
+			err = errors.New(name.Err) // without the name and the name server
 		}
 		return nil, fmt.Errorf("its name is not found: %w", err)
 	}
@@ -71,9 +70,9 @@ func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return ips, nil
 }
 
-// advertised returns the address that this agent tells others: what the user says, or where it
-// listens, or, if that is everywhere, the address that the others' packets come back to.
-// Port 0 is the one where it listens.
+// advertised returns the address of this agent for others: --advertise, or else the bound address.
+// If that is every interface, it is the source address of packets to the agents to join. Port 0
+// stands for the bound port.
 func advertised(ctx context.Context, advertise string, bound netip.Addr, join []string) (netip.Addr, int, error) {
 	if advertise != "" {
 		host, p, err := split(advertise)
@@ -95,7 +94,7 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 	for _, j := range join {
 		host, p, err := split(j)
 		if err != nil {
-			continue // told by who joins
+			continue // keep reports it
 		}
 		ips, err := lookup(ctx, host)
 		if err != nil {
@@ -105,7 +104,7 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 			return own, 0, nil
 		}
 	}
-	// Where the rest of the world is reached from. No packet is sent.
+	// The address of the default route. No packet is sent.
 	if own, ok := routeTo(netip.AddrFrom4([4]byte{192, 0, 2, 1}), DefaultPort); ok {
 		return own, 0, nil
 	}
@@ -115,7 +114,7 @@ func advertised(ctx context.Context, advertise string, bound netip.Addr, join []
 	return netip.Addr{}, 0, errors.New("no address of this machine can be reached from elsewhere: give --advertise, or --bind 127.0.0.1")
 }
 
-// routeTo returns the address that packets to another host come from.
+// routeTo returns the source address of packets to another host.
 func routeTo(to netip.Addr, port int) (netip.Addr, bool) {
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, uint16(port))))
 	if err != nil {
@@ -126,7 +125,7 @@ func routeTo(to netip.Addr, port int) (netip.Addr, bool) {
 	return own, !own.IsLoopback() && !own.IsUnspecified()
 }
 
-// firstAddr returns the first address of this machine that is not its own alone.
+// firstAddr returns the first address of this machine that other hosts can use.
 func firstAddr() (netip.Addr, bool) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

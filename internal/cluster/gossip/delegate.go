@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// delegate is what memberlist calls, mostly while it holds its own lock: so nothing here
-// may wait, or call memberlist.
+// delegate receives the calls of memberlist, which holds its lock during most of them. So its
+// methods must not block or call memberlist.
 type delegate struct{ g *Gossip }
 
 var (
@@ -22,19 +22,18 @@ var (
 	_ memberlist.PingDelegate     = delegate{}
 )
 
-// NodeMeta returns what this agent tells of itself.
+// NodeMeta returns the encoded info of this agent.
 func (d delegate) NodeMeta(int) []byte {
 	d.g.mu.Lock()
 	defer d.g.mu.Unlock()
 	return d.g.meta
 }
 
-// goodbyePrefix begins the one message that agents send each other: that the agent of the
-// name that follows goes, and of which of its starts that is said. Memberlist knows it
-// too, and tells nobody.
+// goodbyePrefix begins the only message between agents: the agent with the name and the start
+// that follow leaves. Memberlist has such a message too, but does not pass it on.
 const goodbyePrefix = "goodbye "
 
-// NotifyMsg gets a message of a peer.
+// NotifyMsg handles a message of a peer.
 func (d delegate) NotifyMsg(data []byte) {
 	said, ok := strings.CutPrefix(string(data), goodbyePrefix)
 	if name, start, _ := strings.Cut(said, " "); ok && len(name) <= nameLimit {
@@ -42,16 +41,16 @@ func (d delegate) NotifyMsg(data []byte) {
 	}
 }
 
-// GetBroadcasts, LocalState and MergeRemoteState: there is no more to tell.
+// GetBroadcasts returns nothing: agents exchange no other data.
 func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
 // LocalState is empty.
 func (delegate) LocalState(bool) []byte { return nil }
 
-// MergeRemoteState gets nothing.
+// MergeRemoteState ignores the state.
 func (delegate) MergeRemoteState([]byte, bool) {}
 
-// NotifyAlive decides whether an agent is taken in.
+// NotifyAlive returns an error if an agent cannot become a member.
 func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	if n.Name == d.g.name {
 		return nil
@@ -65,7 +64,7 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// refuse tells why an agent cannot be a member.
+// refuse returns the reason why an agent cannot be a member, or nil.
 func (d delegate) refuse(n *memberlist.Node) error {
 	if len(n.Addr) != net.IPv4len && len(n.Addr) != net.IPv6len || n.Port == 0 {
 		return errors.New("its address is none")
@@ -76,23 +75,23 @@ func (d delegate) refuse(n *memberlist.Node) error {
 	if _, err := decode(n.Name, n.Meta); err != nil {
 		return err
 	}
-	if !d.g.table.room(n.Name) {
+	if !d.g.table.hasRoom(n.Name) {
 		return fmt.Errorf("there are %d agents already", maxMembers)
 	}
 	return nil
 }
 
-// NotifyJoin notes an agent that is there.
+// NotifyJoin notes a new member.
 func (d delegate) NotifyJoin(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
-	if n.Name == d.g.name || err != nil { // NotifyAlive has refused what does not decode
+	if n.Name == d.g.name || err != nil { // NotifyAlive has reported the error
 		return
 	}
 	d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
 	d.g.speak.say("%s is there, at %s", info.Name, address(n))
 }
 
-// NotifyUpdate notes that an agent says something else of itself.
+// NotifyUpdate notes a change of a member.
 func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name == d.g.name || err != nil {
@@ -101,7 +100,7 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	d.g.table.told(info, startOf(n.Meta), address(n), time.Now())
 }
 
-// NotifyLeave notes that an agent is no longer there.
+// NotifyLeave notes that a member has left or is gone.
 func (d delegate) NotifyLeave(n *memberlist.Node) {
 	if n.Name == d.g.name {
 		return
@@ -113,8 +112,7 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 	d.g.speak.say("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
 }
 
-// NotifyConflict notes that two agents have one name. The one that was there first keeps
-// it.
+// NotifyConflict reports two agents with the same name. The first one keeps it.
 func (d delegate) NotifyConflict(known, other *memberlist.Node) {
 	if known.Name == d.g.name {
 		d.g.contest(time.Now())
@@ -126,19 +124,19 @@ func (d delegate) NotifyConflict(known, other *memberlist.Node) {
 // AckPayload is empty.
 func (delegate) AckPayload() []byte { return nil }
 
-// NotifyPingComplete notes that an agent answered.
+// NotifyPingComplete notes an answer of a member.
 func (d delegate) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
 	d.g.table.answers(n.Name, time.Now())
 }
 
-// Write gets the lines of memberlist's logger, and tells of them what a user can do
-// something about.
+// Write gets the lines of memberlist's logger.
 func (d delegate) Write(line []byte) (int, error) {
 	d.g.hear(string(line), time.Now())
 	return len(line), nil
 }
 
-// hear makes sense of a line of memberlist's log. Nothing else tells of a suspicion.
+// hear handles a line of memberlist's log, the only source of suspicions. It reports the lines
+// that a user can act on.
 func (g *Gossip) hear(line string, now time.Time) {
 	line = strings.TrimSpace(line)
 	level, text, _ := strings.Cut(line, " memberlist: ")
@@ -172,7 +170,7 @@ func (g *Gossip) hear(line string, now time.Time) {
 	}
 }
 
-// between returns what stands after one text and before another.
+// between returns the part of s after one text and before another.
 func between(s, before, after string) (string, bool) {
 	_, s, ok := strings.Cut(s, before)
 	if !ok {

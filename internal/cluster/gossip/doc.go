@@ -1,23 +1,21 @@
-// Package gossip finds the other agents of a network: who is there, and who is gone.
+// Package gossip finds the other agents of a network, and notices when they are gone.
 //
 //	g, err := gossip.Start(gossip.Options{Bind: ":7946", Join: []string{"vm14:7946"}, Key: key, Info: info})
 //	g.Members() // vm14 alive, vm15 alive, vm16 gone
 //
-// It carries presence only, what fits a datagram. Whatever is bigger goes over a stream
-// (package wire) on the same port: of TCP, what begins as a stream is handed on, what
-// begins with this network's label is gossip, and anything else is dropped without a word.
+// It carries presence only, which fits a datagram. Everything else goes over a stream (package
+// wire) on the same port. A TCP connection that begins as a stream is handed on. One that begins
+// with this network's label is gossip. All others are dropped without an answer.
 //
-// Agents may come up in any order. An address to join is tried until it answers, and
-// again whenever nobody alive is there; so are those who went away without a word. A
-// network that fell apart therefore grows together again.
+// Agents may start in any order. An address to join is tried until it answers, and again
+// whenever no live member is there. Members that are gone are tried too. So a network that was
+// split becomes one again.
 //
-// What a peer says of itself is data: its length is capped, and no character of it can
-// steer a terminal.
+// The data of a peer is bounded in length, and its characters cannot control a terminal.
 //
-// The key keeps out who has not got it. It does not keep such a one from recording packets
-// and sending them again: memberlist knows no replay, so a member that is gone may be shown
-// as alive until it is asked, or one that is there as gone until it objects. Nothing but
-// this picture hangs on it: whoever makes a load is talked to over a stream, where a
-// replay is refused. A goodbye names the start of the agent that it is of, and is ignored
-// after the next.
+// The key keeps others out. It does not stop them from recording packets and sending them again,
+// because memberlist has no protection against replays. So a member that is gone may be shown as
+// alive until it is asked, or a live one as gone until it objects. Only the list of members
+// depends on that: loads use streams, which refuse replays. A goodbye contains the start of its
+// agent, and is ignored after the next start.
 package gossip

@@ -23,33 +23,32 @@ import (
 	"github.com/kt-bench/kt/internal/cluster/wire"
 )
 
-// Options are what an agent's command line says.
+// Options configure the gossip of an agent.
 type Options struct {
 	Bind      string    // host:port to listen on, of TCP and UDP; no host: all interfaces; port 0: any
-	Advertise string    // host:port that others reach this agent at; "": found out
-	Join      []string  // host:port of agents to find the others through; this one may be among them
-	Key       *[32]byte // of gossip alone; nil: nothing is encrypted, and all are on this machine
-	Info      Info      // what this agent tells of itself
+	Advertise string    // host:port for the other agents; "": found automatically
+	Join      []string  // host:port of any agents of the network, which may include this one
+	Key       *[32]byte // used for gossip only; nil: no encryption, and all agents are on this machine
+	Info      Info      // of this agent
 
-	// Streams gets the connections that begin as a stream of package wire, nothing of them
-	// read. It must not block. Nil: they are closed.
+	// Streams gets the unread connections that begin as a stream of package wire. It must not
+	// block. Nil: they are closed.
 	Streams func(net.Conn)
 
-	// Log gets what a user should know, a line at a time, from one goroutine, that Close
-	// waits for. Nil: nobody is told.
+	// Log gets lines for the operator, from one goroutine that Close waits for. It may be nil.
 	Log func(text string)
 
-	tune func(*memberlist.Config) // changes the settings, in tests; may be nil
+	tune func(*memberlist.Config) // changes the settings in tests; may be nil
 }
 
-// Gossip is an agent's part in finding the others.
+// Gossip is the membership of an agent in a network.
 type Gossip struct {
 	name    string
-	start   string         // made anew at each start
+	start   string         // random, of this start of the agent
 	addr    string         // advertised
-	bound   netip.AddrPort // where it listens
-	open    bool           // no key
-	tick    time.Duration  // that it counts in, which is one but in tests
+	bound   netip.AddrPort // the address to listen on
+	open    bool           // there is no key
+	tick    time.Duration  // one second, shorter in tests
 	since   time.Time
 	table   *table
 	speak   *speaker
@@ -59,7 +58,7 @@ type Gossip struct {
 	loops   sync.WaitGroup
 	closing sync.Once
 
-	contested atomic.Int64 // until when somebody else may go by this agent's name, in ns since 1970
+	contested atomic.Int64 // the end of a conflict about this agent's name, in ns since 1970
 
 	updating sync.Mutex // one Update at a time
 	closed   bool       // guarded by updating
@@ -68,18 +67,17 @@ type Gossip struct {
 	meta     []byte // guarded by mu; info, encoded
 }
 
-// leaveTimeout is how long it may take to tell the others: a packet to each, and two
-// rounds of gossip.
+// leaveTimeout bounds leaving: a packet to each member and two rounds of gossip.
 const leaveTimeout = 1500 * time.Millisecond
 
-// OptionError is an error of what was given: nothing was started, and the same will fail again.
+// OptionError is the error of an option: nothing was started, and a retry would fail too.
 type OptionError struct{ error }
 
 // Unwrap returns the reason.
 func (e *OptionError) Unwrap() error { return e.error }
 
-// Start listens and joins. It does not wait for the others: those that are not there yet
-// are tried until Close. Errors name the flag that is to be changed, as an OptionError.
+// Start listens and joins the network. It does not wait for the other agents: addresses that do
+// not answer are tried until Close. An OptionError names the flag to change.
 func Start(o Options) (*Gossip, error) {
 	start := rand.Text()[:startLimit]
 	meta, err := o.Info.encode(start)
@@ -109,7 +107,8 @@ func Start(o Options) (*Gossip, error) {
 	return g, nil
 }
 
-// addresses returns where to listen and what to advertise: port 0 is the one where it listens.
+// addresses returns the address to listen on and the one to advertise, whose port 0 stands for the
+// bound port.
 func (g *Gossip) addresses(ctx context.Context, o Options) (ip netip.Addr, port int, own netip.Addr, ownPort int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -127,7 +126,7 @@ func (g *Gossip) addresses(ctx context.Context, o Options) (ip netip.Addr, port 
 
 // listen opens the port and starts memberlist on it.
 func (g *Gossip) listen(ctx context.Context, o Options) error {
-	// Before the port is open: what arrives there has nobody to take it until the end.
+	// The lookups come before the port is open, because nothing reads from it until memberlist runs.
 	ip, port, own, ownPort, err := g.addresses(ctx, o)
 	if err != nil {
 		return &OptionError{err}
@@ -161,8 +160,8 @@ func (g *Gossip) listen(ctx context.Context, o Options) error {
 	return nil
 }
 
-// openPort listens on TCP and UDP. Port 0 is one that is free in TCP, and may not be in
-// UDP: then another is tried.
+// openPort listens on TCP and UDP. For port 0 it tries several free TCP ports, because their UDP
+// ports may not be free.
 func openPort(ip netip.Addr, port int, logger *log.Logger) (inner *memberlist.NetTransport, err error) {
 	tries := 1
 	if port == 0 {
@@ -177,9 +176,8 @@ func openPort(ip netip.Addr, port int, logger *log.Logger) (inner *memberlist.Ne
 	return nil, err
 }
 
-// unopened is why a port cannot be listened on. Of the kernel's error memberlist leaves the
-// text: what a caller has an answer to, and another address helps with, is made an error
-// again.
+// unopened returns the reason why a port could not be opened. Memberlist keeps only the text of
+// the kernel's error, so unopened restores the errors that callers check for.
 func unopened(err error) error {
 	why := ending(err.Error())
 	for _, no := range []syscall.Errno{syscall.EADDRINUSE, syscall.EADDRNOTAVAIL, syscall.EACCES} {
@@ -190,15 +188,15 @@ func unopened(err error) error {
 	return errors.New(why)
 }
 
-// settings are memberlist's for a network of one site, made quieter: what it does is done
-// beside a measurement.
+// settings returns memberlist's settings for a local network with less traffic, because the
+// gossip runs beside measurements.
 func settings(key *[32]byte) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
-	c.EnableCompression = false               // LZW makes what is encrypted or random longer, and costs CPU
-	c.GossipInterval = 500 * time.Millisecond // news may take seconds to get round; 200 ms is for thousands of nodes
-	c.PushPullInterval = 60 * time.Second     // mends what gossip lost, and sends the whole table
+	c.EnableCompression = false               // LZW takes CPU and makes random data longer
+	c.GossipInterval = 500 * time.Millisecond // the default of 200 ms is for thousands of nodes
+	c.PushPullInterval = 60 * time.Second     // repairs lost gossip by sending the whole table
 	c.DeadNodeReclaimTime = time.Millisecond  // an agent that is gone may come back at another address at once
-	c.QueueCheckInterval = time.Minute        // feeds a metric that nobody reads
+	c.QueueCheckInterval = time.Minute        // only for a metric that kt does not read
 	c.Label = label(key)
 	if key != nil {
 		c.SecretKey = slices.Clone(key[:])
@@ -206,26 +204,26 @@ func settings(key *[32]byte) *memberlist.Config {
 	return c
 }
 
-// label begins every packet and stream of gossip, in the clear, so that networks of other
-// programs, and of other keys, never mix. It is the same on all hosts of a key, and everybody
-// between them can read it: it keeps out connections to a wrong port, and no attacker.
+// label returns the plain text that begins every packet and connection of gossip. It keeps apart
+// networks of other keys and other programs. It is no protection against attackers, who can read
+// it on the network.
 func label(key *[32]byte) string {
 	if key == nil {
 		return "kt"
 	}
 	h := hmac.New(sha256.New, key[:])
-	_, _ = h.Write([]byte("kt gossip label")) // never fails
+	_, _ = h.Write([]byte("kt gossip label")) // cannot fail
 	return "kt-" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Addr returns where this agent listens: host:port of TCP and UDP.
+// Addr returns the address that this agent listens on: host:port of TCP and UDP.
 func (g *Gossip) Addr() string { return g.bound.String() }
 
-// Advertised returns where others reach this agent.
+// Advertised returns the address of this agent for others.
 func (g *Gossip) Advertised() string { return g.addr }
 
-// Members returns who is known, this agent included, sorted by name: also who went away
-// in the last ten minutes.
+// Members returns all members sorted by name, including this agent and those that went away in
+// the last ten minutes.
 func (g *Gossip) Members() []Member {
 	g.mu.Lock()
 	self := Member{g.info.clone(), g.addr, Alive, g.since, g.start}
@@ -235,8 +233,8 @@ func (g *Gossip) Members() []Member {
 	return all
 }
 
-// Update tells the others what this agent now says of itself. The name stays. It returns
-// before they know: a second or two for most.
+// Update sends the new info of this agent, with the same name, to the others. It does not wait
+// until they have it, which takes a second or two.
 func (g *Gossip) Update(info Info) error {
 	if info.Name != g.name {
 		return fmt.Errorf("an agent keeps its name %q, and cannot become %q", g.name, info.Name)
@@ -253,29 +251,29 @@ func (g *Gossip) Update(info Info) error {
 	g.mu.Lock()
 	g.info, g.meta = info.clone(), meta
 	g.mu.Unlock()
-	// The only error is that the news were not out in that time. They are on their way.
+	// The only error is the timeout, and UpdateNode has queued the news by then.
 	_ = g.list.UpdateNode(time.Nanosecond)
 	return nil
 }
 
-// Close tells the others that this agent goes, closes the port and waits for what was
-// started. The streams that were handed on stay open.
+// Close tells the others that this agent leaves, closes the port and waits for all goroutines.
+// Streams that were handed on stay open.
 func (g *Gossip) Close() error { return g.end(true) }
 
-// end closes, with or without a word.
+// end closes, with or without a goodbye.
 func (g *Gossip) end(goodbye bool) (err error) {
 	g.closing.Do(func() {
 		g.updating.Lock()
 		g.closed = true
 		g.updating.Unlock()
 		g.stop()
-		g.port.hangUp() // who is being dialled
+		g.port.hangUp() // ends dials, so that the loops end
 		g.loops.Wait()
 		if goodbye {
-			// Memberlist's own goodbye is passed on by all, and does not say that it is
-			// one. Ours is a packet to each, twice in case one is lost.
+			// To the others a leave of memberlist looks like a failure. So each member gets a
+			// goodbye packet before, and another one in case the first was lost.
 			g.goodbye()
-			_ = g.list.Leave(leaveTimeout) // the only error is that it took longer
+			_ = g.list.Leave(leaveTimeout) // the only error is the timeout
 			g.goodbye()
 		}
 		err = g.list.Shutdown()
@@ -284,8 +282,8 @@ func (g *Gossip) end(goodbye bool) (err error) {
 	return err
 }
 
-// goodbye says to everybody that this agent goes. Those who do not hear it take it for
-// gone, so errors change nothing.
+// goodbye tells every member that this agent leaves. It ignores errors: to members without the
+// goodbye this agent is gone.
 func (g *Gossip) goodbye() {
 	for _, n := range g.list.Members() {
 		if n.Name != g.name {

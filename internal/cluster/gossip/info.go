@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// Info is what an agent tells of itself.
+// Info describes an agent.
 type Info struct {
-	Name    string   // unique in the network: at most 63 letters, digits, dots, dashes and underscores
+	Name    string   // unique in the network: up to 64 letters, digits, dots, dashes and underscores
 	Role    string   // "broker", "client" or ""
 	Version string   // of kt
-	Tags    []string // at most 16, of 32 such characters each
-	Wire    int      // version of the protocol that its streams speak
-	Busy    string   // the run that it takes part in, its first 64 bytes; "": idle
-	Results int      // how many it keeps
+	Tags    []string // up to 16, of 32 such characters each
+	Wire    int      // version of its messages
+	Busy    string   // the first 64 bytes of the name of its current run; "": idle
+	Results int      // number of runs that it has files of
 }
 
-// The longest that a peer may say, in bytes. Together they must fit metaLimit.
+// Bounds in bytes of the data of a peer. All together must fit metaLimit.
 const (
 	nameLimit    = 64
 	roleLimit    = 16
@@ -31,11 +31,11 @@ const (
 	busyLimit    = 64
 	startLimit   = 8
 
-	metaLimit = 512 // what memberlist sends with a name (its MetaMaxSize)
+	metaLimit = 512 // memberlist's MetaMaxSize
 )
 
-// meta is an Info on its way: the name travels beside it. A field that is not known here
-// belongs to a later version of kt, and is left out: its agent is to be seen all the same.
+// meta is the encoded form of an Info, without the name. Unknown fields of later versions of kt
+// are ignored, so that their agents are listed too.
 type meta struct {
 	Role    string   `json:"r,omitempty"`
 	Version string   `json:"v,omitempty"`
@@ -43,10 +43,10 @@ type meta struct {
 	Wire    int      `json:"w,omitempty"`
 	Busy    string   `json:"b,omitempty"`
 	Results int      `json:"n,omitempty"`
-	Start   string   `json:"s,omitempty"` // a number of its own for each start of an agent
+	Start   string   `json:"s,omitempty"` // random, of one start of the agent
 }
 
-// encode returns what goes out with the name. Its errors are for who gave the flags.
+// encode returns the data to send with the name. Its errors name the flags.
 func (i Info) encode(start string) ([]byte, error) {
 	i.Busy = cut(i.Busy, busyLimit)
 	if err := i.Check(); err != nil {
@@ -62,7 +62,7 @@ func (i Info) encode(start string) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads what a peer told of itself.
+// decode decodes and checks the data of a peer.
 func decode(name string, data []byte) (Info, error) {
 	if len(data) > metaLimit {
 		return Info{}, fmt.Errorf("%d bytes of at most %d", len(data), metaLimit)
@@ -75,7 +75,7 @@ func decode(name string, data []byte) (Info, error) {
 	return i, i.Check()
 }
 
-// startOf returns the start that an agent says it is of, "" where it says none.
+// startOf returns the start in the data of an agent, or "".
 func startOf(data []byte) string {
 	var m meta
 	if json.Unmarshal(data, &m) != nil || !isWord(m.Start, startLimit) {
@@ -84,7 +84,7 @@ func startOf(data []byte) string {
 	return m.Start
 }
 
-// Check tells everything that is wrong.
+// Check returns all problems of an info.
 func (i Info) Check() error {
 	var errs []error
 	if !isWord(i.Name, nameLimit) {
@@ -113,8 +113,8 @@ func (i Info) Check() error {
 	return errors.Join(errs...)
 }
 
-// isWord reports whether a name can stand in a list, a file's name and a table: ASCII, no
-// separators but . - and _.
+// isWord reports whether a name has only ASCII letters, digits, dots, dashes and underscores, so
+// that lists, file names and tables can contain it.
 func isWord(s string, limit int) bool {
 	letter := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -127,12 +127,12 @@ func isWord(s string, limit int) bool {
 	})
 }
 
-// isText reports whether a text can be printed as it is.
+// isText reports whether a text has only printable characters.
 func isText(s string, limit int) bool {
 	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// cut shortens a text to so many bytes, between two characters.
+// cut shortens a text to at most limit bytes, without splitting a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -143,7 +143,7 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// clone returns a copy that shares nothing.
+// clone returns a deep copy.
 func (i Info) clone() Info {
 	i.Tags = slices.Clone(i.Tags)
 	return i

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// retryFirst and retryLast are how long an address that did not answer is left alone:
-	// short, since agents of one network are often started together, then longer.
+	// retryFirst and retryLast are the shortest and the longest wait for an address that did not
+	// answer. The first is short because agents are often started together.
 	retryFirst = time.Second
 	retryLast  = 30 * time.Second
 
-	// lookAfter is how often it is checked that somebody alive is at an address to join.
-	// That costs no packet.
+	// lookAfter is the interval of checks, in the table only, for a live member at an address to
+	// join.
 	lookAfter = 5 * time.Second
 
-	// mendAfter is how often one of those who are gone is tried. Memberlist itself forgets
-	// them, and two halves of a network would never find each other again.
+	// mendAfter is the interval of attempts to reach a member that is gone. Memberlist forgets
+	// them, so two halves of a network would never find each other again.
 	mendAfter = 5 * time.Second
 
-	// lookupTimeout is how long a name server may take.
+	// lookupTimeout bounds the lookup of a name.
 	lookupTimeout = 10 * time.Second
 )
 
-// keep joins an address, and again whenever nobody alive is there, until ctx ends.
+// keep joins an address, and again whenever no live member is there, until ctx ends.
 func (g *Gossip) keep(ctx context.Context, target string) {
-	var addrs []string // that it stood for when it was last joined
+	var addrs []string // the addresses of the last lookup
 	wait, told := retryFirst, false
 	for ctx.Err() == nil {
 		if g.reached(addrs) {
@@ -59,32 +59,32 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 	}
 }
 
-// mend makes up for what memberlist leaves out, until ctx ends: it tries those who are
-// gone, one at a time, and looks a few times, soon after the start, who else is there.
+// mend does, until ctx ends, what memberlist does not: it tries members that are gone, one at a
+// time, and exchanges tables a few times soon after the start.
 func (g *Gossip) mend(ctx context.Context) {
 	for round := 1; ctx.Err() == nil; round++ {
 		g.pause(ctx, mendAfter)
 		all := g.table.list(time.Now())
 		g.exchange(ctx, all, Gone)
-		// When many join at once, some of the news get lost, and the next exchange of
-		// tables would be minutes away. Rounds 1, 2, 4 and 8: until 40 s after the start.
+		// When many agents join at once, some news get lost, and the next exchange of tables may
+		// be a minute away. Rounds 1, 2, 4 and 8 end 40 s after the start.
 		if round <= 8 && round&(round-1) == 0 {
 			g.exchange(ctx, all, Alive)
 		}
 	}
 }
 
-// exchange tells one of the members in a state who is there, and is told.
+// exchange exchanges tables with a random member in the given state.
 func (g *Gossip) exchange(ctx context.Context, all []Member, state string) {
 	all = slices.DeleteFunc(slices.Clone(all), func(m Member) bool { return m.State != state })
 	if len(all) > 0 && ctx.Err() == nil {
-		// That somebody does not answer is known, or is found out by a probe.
+		// An error is no news: the member is gone already, or a probe will find out.
 		_, _ = g.list.Join([]string{all[rand.IntN(len(all))].Addr})
 	}
 }
 
-// reached reports whether nothing is to be done for addresses: one is this agent's own, or
-// that of one that is alive, and nobody else goes by this agent's name.
+// reached reports whether there is no need to join any of the addresses. One of them is this
+// agent's own, or that of a live member while this agent's name is not contested.
 func (g *Gossip) reached(addrs []string) bool {
 	if slices.ContainsFunc(addrs, g.isOwn) {
 		return true
@@ -97,8 +97,8 @@ func (g *Gossip) reached(addrs []string) bool {
 	})
 }
 
-// isOwn reports whether an address is this agent's. A host's name may stand for loopback on
-// that host.
+// isOwn reports whether an address is this agent's. That includes loopback, for which a host's
+// name may stand on that host.
 func (g *Gossip) isOwn(addr string) bool {
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -107,8 +107,7 @@ func (g *Gossip) isOwn(addr string) bool {
 	return addr == g.addr || a.Port() == g.bound.Port() && (a == g.bound || g.bound.Addr().IsUnspecified() && a.Addr().IsLoopback())
 }
 
-// join exchanges with the agent at an address who is there, and returns what the address
-// stands for.
+// join exchanges tables with the agent at an address, and returns the addresses of its name.
 func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
 	addrs, err := g.resolve(ctx, target)
 	if err != nil || g.reached(addrs) {
@@ -121,7 +120,7 @@ func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
 	return addrs, reason(err)
 }
 
-// resolve returns the addresses that a host:port stands for.
+// resolve returns the addresses of a host:port.
 func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
 	host, port, err := split(target)
 	if err != nil {
@@ -146,8 +145,8 @@ func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
 	return addrs, nil
 }
 
-// reason makes memberlist's error one that a user understands. It is a list of texts, of
-// which the last is as good as any.
+// reason turns an error of memberlist into one for users. That error is a list of texts, and
+// reason takes the last one.
 func reason(err error) error {
 	if err == nil {
 		return errors.New("no answer")
@@ -161,7 +160,7 @@ func reason(err error) error {
 	return fmt.Errorf("no answer (%s)", ending(text))
 }
 
-// ending returns what an error's text comes to, without who tried what and where.
+// ending returns the cause at the end of an error's text.
 func ending(text string) string {
 	if i := strings.LastIndex(text, ": "); i >= 0 {
 		return text[i+len(": "):]
@@ -169,24 +168,23 @@ func ending(text string) string {
 	return text
 }
 
-// contestedFor is for how long an agent keeps announcing itself after it was told that
-// another has its name: that may be its own former self, which takes the others half a
-// minute to give up.
+// contestedFor is the time for which an agent keeps announcing itself after a conflict about its
+// name. The other agent may be its own earlier process, which members list for half a minute.
 const contestedFor = time.Minute
 
-// contest notes that somebody else goes by this agent's name.
+// contest notes a conflict about this agent's name.
 func (g *Gossip) contest(now time.Time) { g.contested.Store(now.Add(contestedFor).UnixNano()) }
 
-// isContested reports whether somebody else did of late.
+// isContested reports whether there was such a conflict within contestedFor.
 func (g *Gossip) isContested() bool { return time.Now().UnixNano() < g.contested.Load() }
 
-// scaled returns a time of an agent whose seconds may be shorter, in tests.
+// scaled returns a duration, which is shorter in tests.
 func (g *Gossip) scaled(d time.Duration) time.Duration {
 	return time.Duration(d.Seconds() * float64(g.tick))
 }
 
-// pause waits as long as said, a quarter more or less: agents that start together must
-// not knock together.
+// pause waits for a duration, a quarter more or less, so that agents that were started together
+// do not dial at the same time.
 func (g *Gossip) pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(time.Duration(float64(g.scaled(d)) * (0.75 + rand.Float64()/2)))
 	defer t.Stop()

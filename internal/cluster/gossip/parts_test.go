@@ -69,7 +69,7 @@ func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 	for i := range maxMembers {
 		tab.here(Info{Name: fmt.Sprint("m", i)}, "", "", now)
 	}
-	if tab.room("another") || !tab.room("m7") {
+	if tab.hasRoom("another") || !tab.hasRoom("m7") {
 		t.Error("the bound holds for who is new, and for nobody else")
 	}
 }

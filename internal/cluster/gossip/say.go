@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// repeatAfter is how often one thing is said at most. A scanner or a broken network
-	// makes thousands of equal lines.
+	// repeatAfter is the shortest interval of lines of one topic. A scanner or a broken network
+	// would cause thousands of equal lines.
 	repeatAfter = time.Minute
 
-	// maxSaid bounds the things that are remembered as said.
+	// maxSaid bounds the topics that are remembered.
 	maxSaid = 256
 
-	// saidQueue is how many lines may wait for Log. It is called beside the gossip, which
-	// may not wait for a terminal.
+	// saidQueue bounds the lines that wait for Log, because the gossip must not wait for a
+	// terminal.
 	saidQueue = 256
 
-	// textLimit is the longest that a foreign text may be in a line, in bytes.
+	// textLimit bounds a peer's text in a line, in bytes.
 	textLimit = 200
 )
 
-// speaker tells a user what happens: each thing at most once a minute, and never in the
-// way of who tells.
+// speaker logs lines for the operator, from a goroutine of its own, so that callers never block.
+// It logs each topic once a minute at most.
 type speaker struct {
 	queue chan string
-	quit  chan struct{} // closed when nothing more is to be said
+	quit  chan struct{} // closed by close
 	wg    sync.WaitGroup
 
 	mu      sync.Mutex
@@ -36,13 +36,13 @@ type speaker struct {
 	dropped int                // guarded by mu; lines that found the queue full
 }
 
-// saying is what was said of a topic.
+// saying is the last line of a topic.
 type saying struct {
 	at    time.Time
-	again int // how often it happened since
+	again int // number of calls since then
 }
 
-// newSpeaker starts to call log, one line at a time; nil: nobody listens.
+// newSpeaker returns a speaker that calls log, which may be nil.
 func newSpeaker(log func(string)) *speaker {
 	if log == nil {
 		log = func(string) {}
@@ -54,7 +54,7 @@ func newSpeaker(log func(string)) *speaker {
 			case text := <-s.queue:
 				log(text)
 			case <-s.quit:
-				// What was said before the end is still told.
+				// The lines before the end are still logged.
 				for len(s.queue) > 0 {
 					log(<-s.queue)
 				}
@@ -68,20 +68,20 @@ func newSpeaker(log func(string)) *speaker {
 	return s
 }
 
-// lost returns how many lines were dropped and not told of.
+// lost returns the number of dropped lines that no line has mentioned.
 func (s *speaker) lost() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dropped
 }
 
-// close tells the rest, and waits until it is told.
+// close logs the remaining lines and ends the goroutine.
 func (s *speaker) close() {
 	close(s.quit)
 	s.wg.Wait()
 }
 
-// say tells something.
+// say logs a line.
 func (s *speaker) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.mu.Lock()
@@ -97,8 +97,8 @@ func (s *speaker) say(format string, args ...any) {
 	}
 }
 
-// sayOf tells something that may happen often: of one topic once a minute, with how often
-// it happened in between.
+// sayOf logs a line about something that may happen often: once a minute for each topic, with the
+// number of times since the last line.
 func (s *speaker) sayOf(topic string, now time.Time, format string, args ...any) {
 	again, since, ok := s.due(topic, now)
 	if !ok {
@@ -111,8 +111,7 @@ func (s *speaker) sayOf(topic string, now time.Time, format string, args ...any)
 	s.say("%s", text)
 }
 
-// due reports whether it is time to speak of a topic, and how often nothing was said since
-// the last time.
+// due reports whether a line of a topic is due. again is the number of calls since the last line.
 func (s *speaker) due(topic string, now time.Time) (again int, since time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,14 +124,14 @@ func (s *speaker) due(topic string, now time.Time) (again int, since time.Time, 
 		again, since = last.again, last.at
 	}
 	if last == nil && len(s.said) >= maxSaid {
-		// Topics of names that were made up. Forgetting them costs a repetition.
+		// So many topics come from made-up names. Forgetting them only repeats a line.
 		clear(s.said)
 	}
 	s.said[topic] = &saying{at: now}
 	return again, since, true
 }
 
-// clean makes a foreign text one that a terminal can show.
+// clean makes a peer's text safe for a terminal.
 func clean(text string) string {
 	text = strings.TrimSpace(text)
 	quoted := strconv.QuoteToGraphic(cut(text, textLimit))

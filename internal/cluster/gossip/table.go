@@ -13,60 +13,58 @@ import (
 // The states of a member.
 const (
 	Alive   = "alive"
-	Suspect = "suspect" // did not answer this agent; the others are asked, which takes seconds
-	Gone    = "gone"    // went away without a word: crashed, or cut off
-	Left    = "left"    // said that it goes
+	Suspect = "suspect" // did not answer this agent, while others are asked for some seconds
+	Gone    = "gone"    // crashed or cut off
+	Left    = "left"    // sent a goodbye
 )
 
-// Member is an agent, as another sees it.
+// Member is another agent of the network.
 type Member struct {
 	Info
 	Addr  string    // host:port, of both TCP and UDP
 	State string    // Alive, Suspect, Gone or Left
 	Since time.Time // in this state, by this host's clock
 
-	start string // which of its starts it is of
+	start string // random, of one start of the agent
 }
 
 const (
-	// keepGone is how long a member that is away is listed. Somebody who looks after a
-	// run of a few minutes sees who was lost in it.
+	// keepGone is the time for which a member that is away is listed, so that after a run of a few
+	// minutes its lost members are still visible.
 	keepGone = 10 * time.Minute
 
-	// goodbyeHolds is for how long a goodbye explains why its sender is away: longer
-	// than it takes all to notice, shorter than a restart and a crash.
+	// goodbyeHolds is the time for which a goodbye explains the absence of its sender. All members
+	// notice the absence within it, and a restart followed by a crash takes longer.
 	goodbyeHolds = 30 * time.Second
 
-	// suspectHolds is for how long silence is a suspicion. Memberlist decides within 24 s,
-	// of 64 agents 44; if it says nothing, the member had answered somebody else, and
-	// might not be asked again by this agent for a minute.
+	// suspectHolds is the longest time of a suspicion. Memberlist decides within 24 s, among 64
+	// agents within 44 s. If it reports nothing, the member has answered another agent.
 	suspectHolds = 45 * time.Second
 
-	// maxMembers bounds what peers can make an agent remember: far beyond any real
-	// network of load generators and brokers.
+	// maxMembers bounds the memory that peers can take, far beyond any real network of load
+	// generators and brokers.
 	maxMembers = 1024
 )
 
-// table is who is known, this agent left out. Its methods take the time, so it has no
-// clock.
+// table holds the other members. Its methods take the time, so it needs no clock.
 type table struct {
 	mu       sync.Mutex
 	members  map[string]*Member   // by name
-	goodbyes map[string]time.Time // by name: when it said so
+	goodbyes map[string]time.Time // times of goodbyes by name
 }
 
 func newTable() *table {
 	return &table{members: make(map[string]*Member), goodbyes: make(map[string]time.Time)}
 }
 
-// room reports whether an agent of this name may be remembered.
-func (t *table) room(name string) bool {
+// hasRoom reports whether an agent of this name may be added.
+func (t *table) hasRoom(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.members[name] != nil || len(t.members) < maxMembers
 }
 
-// here notes that a member is there, newly or again.
+// here adds a member that is new or back.
 func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +72,7 @@ func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.members[info.Name] = &Member{info, addr, Alive, now, start}
 }
 
-// told notes what a member now says of itself. That it says something is a sign of life.
+// told updates the info of a member. The update is a sign of life.
 func (t *table) told(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,8 +82,8 @@ func (t *table) told(info Info, start, addr string, now time.Time) {
 	}
 }
 
-// answers notes a sign of life. It says nothing of who is away: that a member is back is
-// for here to say.
+// answers notes a sign of life, which ends a suspicion. It does not bring back members that are
+// away: here does.
 func (t *table) answers(name string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,9 +101,8 @@ func (t *table) silent(name string, now time.Time) {
 	}
 }
 
-// goodbye notes that a member says it goes. The news that it is away may have been
-// faster, or come later. One that it said before it was started again explains nothing:
-// somebody may have recorded it.
+// goodbye notes a goodbye, which may arrive before or after the news that the member is away. It
+// ignores one of an earlier start of the member, which may be a replay.
 func (t *table) goodbye(name, start string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +116,7 @@ func (t *table) goodbye(name, start string, now time.Time) {
 	}
 }
 
-// away notes that a member is no longer there, and returns what became of it.
+// away notes that a member is away, and returns its state: Left after a goodbye, else Gone.
 func (t *table) away(name string, now time.Time) (state string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,8 +130,8 @@ func (t *table) away(name string, now time.Time) (state string) {
 	return state
 }
 
-// list returns copies of all members, sorted by name. Those that have been away for long
-// are forgotten.
+// list returns copies of all members, sorted by name. It forgets those that have been away for
+// longer than keepGone.
 func (t *table) list(now time.Time) []Member {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,17 +152,17 @@ func (t *table) list(now time.Time) []Member {
 	return all
 }
 
-// become changes the state, and the time only if it is another.
+// become sets the state. Since changes only with the state.
 func (m *Member) become(state string, now time.Time) {
 	if m.State != state {
 		m.State, m.Since = state, now
 	}
 }
 
-// isAway reports whether nobody expects an answer of it.
+// isAway reports whether the member is gone or has left.
 func (m *Member) isAway() bool { return m.State == Gone || m.State == Left }
 
-// address returns where a node listens.
+// address returns the address that a node listens on.
 func address(n *memberlist.Node) string {
 	return join(n.Addr.String(), int(n.Port))
 }

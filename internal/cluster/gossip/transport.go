@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// maxUntold bounds the connections that have not said what they are, and maxGossip
-	// those that are gossip: several times what 64 agents make when they all join
-	// through one, and little enough for the usual 1,024 open files.
+	// maxUntold bounds the connections of unknown kind, and maxGossip those of gossip. They are
+	// several times the connections of 64 agents that join through one, and below the usual limit
+	// of 1,024 open files.
 	maxUntold = 256
 	maxGossip = 128
 
-	// maxPerAddress is how many connections of one address are gossip at a time; others wait
-	// for their turn. An exchange takes milliseconds, and each of them may hold maxStream.
+	// maxPerAddress bounds the gossip connections of one address at a time, because each may hold
+	// maxStream bytes. Others wait for their turn: an exchange takes milliseconds.
 	maxPerAddress = 4
 
-	// maxStream is the most bytes that are read of one connection: memberlist reads a whole
-	// message, up to 20 MiB, before it finds out whether it was sealed with the key. A table
-	// of 1,000 agents takes some 180 KiB, and one of 380 that say as much as they may.
+	// maxStream bounds the bytes that are read from one connection, because memberlist reads up to
+	// 20 MiB of a message before it checks the key. A table of 1,000 agents takes about 180 KiB,
+	// one of 380 agents with all their tags about as much as the bound.
 	maxStream = 256 << 10
 
 	labelMagic = 244 // begins memberlist's connections and packets when there is a label
 )
 
-// transport is memberlist's own one, with the connections that arrive told apart, and
-// nothing left behind when it ends.
+// transport is memberlist's transport with two changes. A Mux separates the incoming connections,
+// and Shutdown closes all of them.
 type transport struct {
 	*memberlist.NetTransport
 	mux     wire.Mux
 	gossip  chan net.Conn      // to memberlist
-	ctx     context.Context    // of all that is dialled and open: it ends with hangUp
-	hangUp  context.CancelFunc // ends them
+	ctx     context.Context    // of all dials and connections
+	hangUp  context.CancelFunc // ends ctx
 	stopped chan struct{}      // closed when no more connections arrive
 	once    sync.Once
 	wg      sync.WaitGroup
@@ -46,8 +46,8 @@ type transport struct {
 
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
 
-// newTransport takes over an open port, on which a connection has so long to say what it
-// is. Streams nil: there are none.
+// newTransport takes over an open port. untold is the time for a connection to show its kind. If
+// streams is nil, streams are closed.
 func newTransport(inner *memberlist.NetTransport, label string, untold time.Duration, streams func(net.Conn), log func(string)) *transport {
 	if streams == nil {
 		streams = func(c net.Conn) { _ = c.Close() }
@@ -56,8 +56,8 @@ func newTransport(inner *memberlist.NetTransport, label string, untold time.Dura
 		NetTransport: inner,
 		mux: wire.Mux{
 			Streams: streams,
-			// Strangers and other networks never get as far as memberlist. It is no proof of
-			// the key: the label is sent in the clear.
+			// The prefix keeps other programs and networks from memberlist. It is no proof of the
+			// key, because the label is sent as plain text.
 			Prefix:     append([]byte{labelMagic, byte(len(label))}, label...),
 			MaxPending: maxUntold,
 			MaxRest:    maxGossip,
@@ -74,7 +74,7 @@ func newTransport(inner *memberlist.NetTransport, label string, untold time.Dura
 	return t
 }
 
-// StreamCh returns where memberlist gets its connections.
+// StreamCh returns the channel of gossip connections, for memberlist.
 func (t *transport) StreamCh() <-chan net.Conn { return t.gossip }
 
 // DialTimeout dials, and gives up when the transport ends.
@@ -87,18 +87,16 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 	return t.bind(c), nil
 }
 
-// DialAddressTimeout is DialTimeout: an agent's name says nothing of where it is.
+// DialAddressTimeout is DialTimeout, without the name of the agent.
 func (t *transport) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
 	return t.DialTimeout(a.Addr, timeout)
 }
 
-// Shutdown closes the port and every connection that is gossip, and waits for what this
-// transport started.
+// Shutdown closes the port and all gossip connections, and waits for all goroutines.
 func (t *transport) Shutdown() (err error) {
 	t.once.Do(func() {
 		t.hangUp()
-		// The listeners may be about to hand over a connection or a packet, and end only
-		// when somebody has taken it.
+		// The listeners end only after somebody has taken their last connection or packet.
 		ended := make(chan struct{})
 		t.wg.Go(func() {
 			defer close(ended)
@@ -118,7 +116,7 @@ func (t *transport) Shutdown() (err error) {
 	return err
 }
 
-// accept takes what arrives until the port is closed.
+// accept passes incoming connections to the Mux until the port is closed.
 func (t *transport) accept() {
 	for {
 		select {
@@ -130,7 +128,7 @@ func (t *transport) accept() {
 	}
 }
 
-// handOn gives memberlist what is gossip.
+// handOn passes gossip connections to memberlist.
 func (t *transport) handOn() {
 	for {
 		select {
@@ -147,8 +145,8 @@ func (t *transport) handOn() {
 	}
 }
 
-// bind makes a connection end with the transport, for memberlist waits for its own up to ten
-// seconds, and bounds what is read of it.
+// bind returns a connection that ends with the transport, because memberlist waits up to ten
+// seconds for its connections. It also bounds the bytes that are read.
 func (t *transport) bind(c net.Conn) net.Conn {
 	return &bound{Conn: c, unbind: context.AfterFunc(t.ctx, func() { _ = c.Close() }), left: maxStream}
 }
@@ -161,7 +159,7 @@ type bound struct {
 
 var errTooMuch = fmt.Errorf("it sends more than %d KiB", maxStream>>10)
 
-// Read reads until the bound.
+// Read reads up to the bound.
 func (b *bound) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, errTooMuch

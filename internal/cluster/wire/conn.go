@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// SendTimeout is how long Send waits for a peer that takes nothing, when its context
-// does not say. Longer than the 10 s for which a network may be away and come back.
+// SendTimeout is the longest time of a Send without a deadline in its context. It is longer than
+// an interruption of the network of 10 s.
 const SendTimeout = 30 * time.Second
 
-// Conn is one stream of messages. Any goroutine may send, one receives.
+// Conn is one stream of messages. Any goroutine may send, and one may receive.
 type Conn struct {
 	conn net.Conn
 	in   opener
 
-	turn chan struct{} // holds a token; who has it may use out
+	turn chan struct{} // holds a token, whose owner may use out
 	out  sealer
 }
 
@@ -30,10 +30,10 @@ func newConn(conn net.Conn) *Conn {
 	return c
 }
 
-// Send sends one message whole, after those that were sent before. The message has left
-// when it returns; nothing tells whether it has arrived. It is ErrTooLarge over MaxFrame,
-// ErrClosed when the stream has ended, or the context's error. A context that ends in the
-// middle of a message ends the stream, and so does a peer that takes nothing.
+// Send sends one message. It returns when the kernel has the message, before the peer does. The
+// error is ErrTooLarge for more than MaxFrame bytes, ErrClosed after the end of the stream, or
+// the context's error. A context that ends in the middle of a message ends the stream, and so
+// does a peer that reads nothing.
 func (c *Conn) Send(ctx context.Context, typ FrameType, payload []byte) error {
 	if err := c.send(ctx, typ, payload); err != nil {
 		return fmt.Errorf("send to %s: %w", c.conn.RemoteAddr(), err)
@@ -64,16 +64,16 @@ func (c *Conn) send(ctx context.Context, typ FrameType, payload []byte) error {
 	if err == nil {
 		return nil
 	}
-	_ = c.conn.Close() // what was sent of the frame cannot be taken back
+	_ = c.conn.Close() // the peer may have a part of the frame
 	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("it has taken nothing for %v: %w", SendTimeout, ErrClosed)
 	}
 	return c.why(ctx, err)
 }
 
-// Receive waits for the next message, whose payload is the caller's. A context that ends
-// loses nothing: the next call goes on. It is ErrClosed when the stream has ended, and
-// ErrForged or ErrTooLarge ends it.
+// Receive waits for the next message. The caller owns the payload. After the end of its context
+// the next call goes on where it stopped. The error is ErrClosed after the end of the stream.
+// ErrForged and ErrTooLarge end the stream.
 func (c *Conn) Receive(ctx context.Context) (FrameType, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, nil, err
@@ -92,7 +92,7 @@ func (c *Conn) Receive(ctx context.Context) (FrameType, []byte, error) {
 	return 0, nil, fmt.Errorf("receive from %s: %w", c.conn.RemoteAddr(), err)
 }
 
-// why returns what an error of the connection means.
+// why turns an error of the connection into the context's error or ErrClosed.
 func (c *Conn) why(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
@@ -104,16 +104,16 @@ func (c *Conn) why(ctx context.Context, err error) error {
 	}
 }
 
-// Close ends the stream. Whoever sends or receives gets ErrClosed.
+// Close ends the stream. Send and Receive then return ErrClosed.
 func (c *Conn) Close() error { return c.conn.Close() }
 
 // RemoteAddr returns the address of the other side.
 func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
 
-// interrupt lets the end of a context interrupt reads or writes, whichever deadline set
-// sets; limit does too, unless it is zero. Release it, before the next ones begin.
+// interrupt ends reads or writes at the end of ctx, or at limit unless that is zero. set is the
+// connection's method that sets their deadline. Call release before the next read or write.
 func interrupt(ctx context.Context, set func(time.Time) error, limit time.Time) (release func()) {
-	_ = set(limit) // fails only on a closed connection, which the next read or write tells
+	_ = set(limit) // fails only on a closed connection, and then the next read or write fails too
 	if ctx.Done() == nil {
 		return func() {}
 	}

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// HandshakeTimeout is how long a handshake may take, on both sides: some round trips of
-// a slow network, on a machine that is loaded. Whoever has no key is held so long.
+// HandshakeTimeout bounds a handshake on both sides: some round trips of a slow network, on a
+// loaded machine. A connection without the key is held until then.
 const HandshakeTimeout = 5 * time.Second
 
-// Dial opens a stream to an agent, host:port. Without a key it goes to this machine only.
-// Its errors do not say where to: who called knows, and by which name.
+// Dial opens a stream to an agent at host:port. Without a key that must be this machine. Its
+// errors leave out the address, which the caller knows.
 func Dial(ctx context.Context, addr string, key *Key) (*Conn, error) {
 	d := net.Dialer{Timeout: HandshakeTimeout}
 	if key == nil {
-		// Here the name is resolved already, and nothing has been sent.
+		// ControlContext runs after the name was resolved and before anything is sent.
 		d.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 			if at, err := netip.ParseAddrPort(resolved); err != nil || !at.Addr().Unmap().IsLoopback() {
 				return ErrNeedsKey
@@ -37,7 +37,7 @@ func Dial(ctx context.Context, addr string, key *Key) (*Conn, error) {
 	return open(ctx, conn, key, Version)
 }
 
-// unreached is why there is no connection, without the addresses.
+// unreached returns the cause of a failed dial, without the addresses.
 func unreached(err error) error {
 	var dial *net.OpError
 	var call *os.SyscallError
@@ -62,7 +62,7 @@ func isLoopback(addr net.Addr) bool {
 	return ok && at.IP.IsLoopback()
 }
 
-// open returns the handshake of the side that dials.
+// open makes the handshake of the dialling side. It closes the connection on an error.
 func open(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, error) {
 	c, err := shake(ctx, conn, key, version)
 	if err != nil {
@@ -75,7 +75,7 @@ func open(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, er
 func shake(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, error) {
 	silent := failed(ErrAuth, "it did not accept our key, or is no kt agent")
 	if key == nil {
-		key = nobodys()
+		key = defaultKey()
 		silent = failed(ErrAuth, "it wants a key, or is no kt agent: give --key-file with the key that the agent has")
 	}
 	ours := newHello(version)
@@ -107,7 +107,7 @@ func shake(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, e
 	return c, nil
 }
 
-// greet says hello and waits for the reply.
+// greet sends a hello and waits for the reply.
 func greet(ctx context.Context, conn net.Conn, key *Key, ours hello) (reply, error) {
 	release := interrupt(ctx, conn.SetDeadline, time.Now().Add(HandshakeTimeout))
 	defer release()

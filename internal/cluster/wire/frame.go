@@ -12,7 +12,7 @@ import (
 // MaxFrame is the longest payload of a message, in bytes.
 const MaxFrame = 1 << 20
 
-// FrameType tells messages of a stream apart. Its user assigns the values.
+// FrameType is the type of a message. The user of the package assigns the values.
 type FrameType byte
 
 const (
@@ -22,14 +22,14 @@ const (
 	overhead   = typeSize + tagSize // of a sealed frame, beside its payload
 )
 
-// counter numbers the frames of one direction. Each has a key of its own, so that no
-// nonce is ever used twice with one key.
+// counter numbers the frames of one direction. Each direction has its own key, so no nonce is
+// used twice with one key.
 type counter struct {
 	n     uint64
 	nonce [12]byte
 }
 
-// next returns the nonce of the next frame, good until the one after it.
+// next returns the nonce of the next frame, valid until the next call.
 func (c *counter) next() []byte {
 	binary.BigEndian.PutUint64(c.nonce[4:], c.n)
 	c.n++
@@ -43,7 +43,7 @@ type sealer struct {
 	frame  []byte // reused
 }
 
-// next returns the next frame: a length, and so many sealed bytes. It is good until the next.
+// next returns the next frame: the length and the sealed bytes. It is valid until the next call.
 func (s *sealer) next(typ FrameType, payload []byte) []byte {
 	f := slices.Grow(s.frame[:0], lengthSize+overhead+len(payload))
 	f = binary.BigEndian.AppendUint32(f, uint32(overhead+len(payload)))
@@ -53,8 +53,7 @@ func (s *sealer) next(typ FrameType, payload []byte) []byte {
 	return s.frame
 }
 
-// opener reads the frames of one direction. It can be interrupted anywhere, and then
-// goes on where it was.
+// opener reads the frames of one direction. After an interruption it goes on where it stopped.
 type opener struct {
 	seal   cipher.AEAD
 	number counter
@@ -66,8 +65,8 @@ type opener struct {
 	hasBody   int // bytes of it
 }
 
-// next reads a frame. Errors of the reader are returned as they are, but an end within a
-// frame is io.ErrUnexpectedEOF. After ErrTooLarge and ErrForged there is no going on.
+// next reads a frame. It returns errors of the reader unchanged, but io.ErrUnexpectedEOF for an
+// end within a frame. It must not be called again after ErrTooLarge or ErrForged.
 func (o *opener) next(r io.Reader) (FrameType, []byte, error) {
 	if err := fill(r, o.length[:], &o.hasLength); err != nil {
 		if errors.Is(err, io.EOF) && o.hasLength > 0 {
@@ -102,8 +101,8 @@ func (o *opener) next(r io.Reader) (FrameType, []byte, error) {
 	return FrameType(plain[0]), plain[typeSize:], nil
 }
 
-// fill reads what is missing in a buffer. Unlike io.ReadFull it keeps count of what it
-// has when it is interrupted.
+// fill reads until the buffer is full. Unlike io.ReadFull it keeps the number of bytes in has, so
+// that it can go on after an interruption.
 func fill(r io.Reader, into []byte, has *int) error {
 	for *has < len(into) {
 		n, err := r.Read(into[*has:])

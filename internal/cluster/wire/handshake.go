@@ -9,8 +9,7 @@ import (
 	"io"
 )
 
-// Version is the version of the protocol, handshake and messages: kts of different
-// versions do not work together.
+// Version is the version of the protocol: handshake and messages. Both sides must have the same.
 const Version byte = 1
 
 const (
@@ -22,13 +21,13 @@ const (
 	replySize = 1 + nonceSize + proofSize // version, nonce, proof: likewise
 )
 
-// hello is how the side that dials begins.
+// hello is the first message of the dialling side.
 type hello struct {
 	version byte
 	nonce   [nonceSize]byte
 }
 
-// reply is what the side that listens says to it.
+// reply is the answer of the listening side to a hello.
 type reply struct {
 	version byte
 	nonce   [nonceSize]byte
@@ -36,18 +35,18 @@ type reply struct {
 
 func newHello(version byte) hello {
 	h := hello{version: version}
-	_, _ = rand.Read(h.nonce[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(h.nonce[:]) // cannot fail
 	return h
 }
 
 func newReply() reply { return reply(newHello(Version)) }
 
-// proof shows that who made it has the key. Who is the side that makes it: so what one
-// side sent is worth nothing when it is sent back to it.
+// proof returns a MAC that only an owner of the key can make. who is the side that makes it, so
+// that a proof which is sent back to its maker is not valid.
 func proof(k *Key, who string, said ...[]byte) []byte {
 	secret := k.Derive("wire proof of the side that " + who)
 	mac := hmac.New(sha256.New, secret[:])
-	for _, part := range said { // all of fixed length
+	for _, part := range said { // of fixed lengths, so the concatenation is unambiguous
 		mac.Write(part)
 	}
 	return mac.Sum(nil)
@@ -57,7 +56,7 @@ func (h hello) proof(k *Key) []byte {
 	return proof(k, "dials", []byte{h.version}, h.nonce[:])
 }
 
-// proof of a reply holds for the one hello that it answers.
+// proof of a reply is valid for one hello only.
 func (r reply) proof(k *Key, h hello) []byte {
 	return proof(k, "listens", []byte{r.version, h.version}, h.nonce[:], r.nonce[:])
 }
@@ -72,7 +71,7 @@ func (r reply) encode(k *Key, h hello) []byte {
 	return append(out, r.proof(k, h)...)
 }
 
-// readHello reads a hello, and not a byte more. Whatever is wrong with it is ErrAuth.
+// readHello reads a hello and no further bytes. A hello that is not valid is ErrAuth.
 func readHello(r io.Reader, k *Key) (hello, error) {
 	var in [helloSize]byte
 	if _, err := io.ReadFull(r, in[:]); err != nil {
@@ -85,7 +84,7 @@ func readHello(r io.Reader, k *Key) (hello, error) {
 	return h, nil
 }
 
-// readReply reads the answer to a hello, and not a byte more.
+// readReply reads the answer to a hello and no further bytes.
 func readReply(r io.Reader, k *Key, h hello) (reply, error) {
 	var in [replySize]byte
 	if _, err := io.ReadFull(r, in[:]); err != nil {
@@ -98,8 +97,8 @@ func readReply(r io.Reader, k *Key, h hello) (reply, error) {
 	return out, nil
 }
 
-// seals returns what seals the frames of one stream, to either side. Both nonces are in the
-// keys: what is recorded of one stream opens in no other.
+// seals returns the ciphers of one stream for both directions. Their keys depend on both nonces,
+// so that a frame of one stream is not valid in another.
 func seals(k *Key, h hello, r reply) (toListener, toDialer cipher.AEAD) {
 	salt := append(h.nonce[:], r.nonce[:]...)
 	return newSeal(derive(*k, salt, "kt wire frames to the side that listens")),

@@ -14,18 +14,18 @@ import (
 // Key is the secret that the kts of one network share.
 type Key struct{ secret [32]byte }
 
-// NewKey draws a key.
+// NewKey returns a random key.
 func NewKey() Key {
 	var k Key
-	_, _ = rand.Read(k.secret[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(k.secret[:]) // cannot fail
 	return k
 }
 
-// encoding refuses what encodes the same key in another way.
+// encoding is strict, so that each key has one text only.
 var encoding = base64.StdEncoding.Strict()
 
-// ParseKey reads what Text writes; space around it is ignored. Its errors do not show
-// the text, which may be a key with a slip in it.
+// ParseKey parses the text of a key and ignores space around it. Its errors leave out the text,
+// which may be a key with a typing error.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	var k Key
@@ -33,25 +33,25 @@ func ParseKey(text string) (Key, error) {
 		return Key{}, fmt.Errorf("a key is one line of %d characters, as kt keygen writes it", encoding.EncodedLen(len(k.secret)))
 	}
 	secret, err := encoding.DecodeString(text)
-	if err != nil || len(secret) != len(k.secret) { // fewer, when there are line breaks within
+	if err != nil || len(secret) != len(k.secret) { // fewer bytes if there are line breaks
 		return Key{}, fmt.Errorf("a key is %d bytes in base64, as kt keygen writes it", len(k.secret))
 	}
 	copy(k.secret[:], secret)
 	return k, nil
 }
 
-// Text returns the key for ParseKey. It is a method of its own, so that no key is printed by
-// accident: formatted in any other way, a key does not show.
+// Text returns the text of the key, for ParseKey. All other ways of formatting hide the key, so
+// that it is not printed by accident.
 func (k Key) Text() string { return encoding.EncodeToString(k.secret[:]) }
 
-// Format writes that here is a key, whatever the verb.
+// Format writes a placeholder for every verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) }
 
-// String returns a word in place of the key, so that no key is printed by accident.
+// String returns a placeholder.
 func (k Key) String() string { return "key (hidden)" }
 
-// Derive makes a key of its own for another purpose: it tells nothing of this one, or of
-// those for other purposes.
+// Derive returns a key for another purpose. Nobody can compute this key from it, or the keys for
+// other purposes.
 func (k Key) Derive(purpose string) [32]byte {
 	return derive(k, nil, "kt "+purpose)
 }
@@ -65,11 +65,10 @@ func derive(k Key, salt []byte, info string) [32]byte {
 	return [32]byte(out)
 }
 
-// maxKeyFile is the most bytes that a key file may have: room for space around the key.
+// maxKeyFile bounds a key file in bytes, with slack for space around the key.
 const maxKeyFile = 4096
 
-// ReadKey reads a key from an open file or pipe that only its owner may use. Errors leave out
-// its name.
+// ReadKey reads a key from an open file or pipe, to which only its owner may have access.
 func ReadKey(f *os.File) (Key, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -88,8 +87,8 @@ func ReadKey(f *os.File) (Key, error) {
 	return ParseKey(string(text))
 }
 
-// nobodys returns the key of those who have none. Everybody knows it; so it is only used
-// where both ends are one machine.
-func nobodys() *Key {
+// defaultKey returns the key for kts without a key. It is no secret, so it is only used between
+// processes of one machine.
+func defaultKey() *Key {
 	return &Key{secret: sha256.Sum256([]byte("kt without a key, on one machine only"))}
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// lobby holds the connections that have proved nothing yet. Each has its time; when that
-// is up, or when there are too many, it is dropped without a word.
+// lobby holds the connections without a proof. It drops a connection without an answer when its
+// time is up, or when there are too many.
 type lobby struct {
 	max  int
-	told func(g *guest, why string) // of each that was dropped
+	told func(g *guest, why string) // called for each dropped connection
 
 	mu     sync.Mutex
 	in     map[*guest]bool
@@ -28,13 +28,13 @@ type guest struct {
 	conn net.Conn
 	from netip.Prefix
 	seq  uint64
-	gone chan struct{} // closed when it was dropped
+	gone chan struct{} // closed when it is dropped
 
-	timer *time.Timer // guarded by the lobby
-	why   string      // it is of no use, likewise
+	timer *time.Timer // guarded by lobby.mu
+	why   string      // the reason for dropping it later, guarded by lobby.mu
 }
 
-// enter takes a connection in until a moment, and sees to it in a goroutine.
+// enter adds a connection until a deadline and calls see in a new goroutine.
 func (l *lobby) enter(conn net.Conn, until time.Time, see func(*guest)) {
 	g := &guest{conn: conn, from: addressBlock(conn.RemoteAddr()), gone: make(chan struct{}), why: "it did not prove that it has the key"}
 	l.mu.Lock()
@@ -58,7 +58,7 @@ func (l *lobby) enter(conn net.Conn, until time.Time, see func(*guest)) {
 	var out *guest
 	if len(l.in) > l.max {
 		out = l.crowd()
-		l.remove(out) // before another comes in, which would pick the same
+		l.remove(out) // with the lock held, so that the next call picks another
 	}
 	l.mu.Unlock()
 	if out != nil {
@@ -66,8 +66,8 @@ func (l *lobby) enter(conn net.Conn, until time.Time, see func(*guest)) {
 	}
 }
 
-// crowd returns the guest that goes when there are too many: the oldest of the source that
-// has the most. Whoever has the key is out of the lobby after two round trips.
+// crowd returns the guest to drop when there are too many: the oldest one of the source with the
+// most guests. A peer with the key leaves the lobby after two round trips.
 func (l *lobby) crowd() *guest {
 	count := make(map[netip.Prefix]int)
 	most := 0
@@ -84,14 +84,14 @@ func (l *lobby) crowd() *guest {
 	return out
 }
 
-// leave gives the connection to the caller; false: it was dropped before.
+// leave hands the connection to the caller. It returns false if the connection was dropped.
 func (l *lobby) leave(g *guest) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.remove(g)
 }
 
-// remove takes a guest off the list; false: it was not on it. The lobby is locked.
+// remove removes a guest and reports whether it was there. The caller holds mu.
 func (l *lobby) remove(g *guest) bool {
 	if !l.in[g] {
 		return false
@@ -103,15 +103,15 @@ func (l *lobby) remove(g *guest) bool {
 	return true
 }
 
-// park leaves the connection in the lobby until its time is up: so it ends like any
-// other, and how long that took tells nothing of what was wrong. Why "" is no news.
+// park leaves the connection in the lobby until its time is up, so that the time until the end
+// does not tell the reason. For why "" the end is not reported.
 func (l *lobby) park(g *guest, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g.why = why
 }
 
-// timeUp drops a guest that is still in.
+// timeUp drops a guest that is still in the lobby.
 func (l *lobby) timeUp(g *guest) {
 	l.mu.Lock()
 	there, why := l.remove(g), g.why
@@ -121,7 +121,7 @@ func (l *lobby) timeUp(g *guest) {
 	}
 }
 
-// turnedOut drops the connection of a guest that was removed.
+// turnedOut drops the connection of a removed guest.
 func (l *lobby) turnedOut(g *guest, why string) {
 	close(g.gone)
 	drop(g.conn)
@@ -130,7 +130,7 @@ func (l *lobby) turnedOut(g *guest, why string) {
 	}
 }
 
-// close drops all guests, and lets no more in.
+// close drops all guests and refuses new ones.
 func (l *lobby) close() {
 	l.mu.Lock()
 	l.closed = true
@@ -147,8 +147,8 @@ func (l *lobby) close() {
 // wait waits for all goroutines of a closed lobby.
 func (l *lobby) wait() { l.wg.Wait() }
 
-// drop ends a connection with a reset, whatever has come and was not read: how it ends
-// would tell else how much was.
+// drop ends a connection with a reset. Otherwise the way it ends would depend on unread bytes,
+// and so tell how much was read.
 func drop(conn net.Conn) {
 	inner := conn
 	if p, ok := conn.(*peeked); ok {
@@ -160,8 +160,8 @@ func drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// addressBlock returns the addresses that are counted as one: an IPv4 address, the /64 network of an
-// IPv6 address, or all loopback addresses.
+// addressBlock returns the addresses that count as one source: an IPv4 address, the /64 network
+// of an IPv6 address, or all loopback addresses.
 func addressBlock(addr net.Addr) netip.Prefix {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {

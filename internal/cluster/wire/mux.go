@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// Mux tells apart what comes to the port that streams share with the gossip, by the first
-// byte. What fits neither is held until its time is up, and then ended without a word.
-// Streams has to be set.
+// Mux separates the streams from the gossip connections on one port, by the first byte. It drops
+// other connections without an answer when their time is up. Streams has to be set.
 type Mux struct {
-	Streams func(net.Conn) // gets what begins as a stream, nothing of it read; must not block
+	Streams func(net.Conn) // gets unread connections that begin as a stream; must not block
 
-	// Prefix is how all that the others want to read begins, such as the label of a
-	// gossip; at most 255 bytes. Empty: it may begin with anything but a stream's byte.
+	// Prefix begins every connection for Rest, such as the label of a gossip; at most 255 bytes.
+	// Empty: all connections that do not begin as a stream go to Rest.
 	Prefix     []byte
-	MaxPending int           // connections that are not told apart yet; 0: 64
-	MaxRest    int           // connections that the others hold at a time; 0: 256
-	MaxSource  int           // of them from one address; 0: MaxRest
-	Timeout    time.Duration // for a connection to be told apart; 0: HandshakeTimeout
-	Log        func(string)  // as a Server's
+	MaxPending int           // connections of unknown kind; 0: 64
+	MaxRest    int           // open connections of Rest; 0: 256
+	MaxSource  int           // open connections of Rest from one source; 0: MaxRest
+	Timeout    time.Duration // for a connection to show its kind; 0: HandshakeTimeout
+	Log        func(string)  // as Server.Log
 
 	once  sync.Once
 	lobby lobby
 	news  *news
 	rest  chan net.Conn
-	slots chan struct{} // one for each connection that the others hold
+	slots chan struct{} // one for each open connection of Rest
 	turns turns
 }
 
@@ -52,22 +51,21 @@ func (m *Mux) init() {
 	m.turns = turns{most: m.MaxSource, of: make(map[netip.Prefix]*turn)}
 }
 
-// Take takes over a connection, of which nothing was read. It does not block.
+// Take takes over an unread connection. It does not block.
 func (m *Mux) Take(conn net.Conn) {
 	m.once.Do(m.init)
 	until := time.Now().Add(m.Timeout)
 	m.lobby.enter(conn, until, func(g *guest) { m.tellApart(g, until) })
 }
 
-// Rest gives the connections that are no streams, with nothing of them read. It is never
-// closed.
+// Rest returns the channel of the unread connections that are no streams. It is never closed.
 func (m *Mux) Rest() <-chan net.Conn {
 	m.once.Do(m.init)
 	return m.rest
 }
 
-// Close drops what is not told apart yet and what comes later, and returns when nothing
-// of the Mux runs. Connections that were handed on are left alone.
+// Close drops the connections of unknown kind and all later ones, and waits for all goroutines of
+// the Mux. Connections that were handed on stay open.
 func (m *Mux) Close() {
 	m.once.Do(m.init)
 	m.lobby.close()
@@ -79,7 +77,7 @@ func (m *Mux) tellApart(g *guest, until time.Time) {
 	head, err := m.read(g.conn)
 	switch {
 	case err != nil && len(head) == 0:
-		m.lobby.park(g, "") // it said nothing: a check whether the port listens
+		m.lobby.park(g, "") // it sent nothing: a check whether the port listens
 	case err != nil:
 		m.lobby.park(g, "it is neither a kt nor of this gossip")
 	case head[0] == magic:
@@ -91,7 +89,7 @@ func (m *Mux) tellApart(g *guest, until time.Time) {
 	}
 }
 
-// read reads as much as it takes to tell a connection apart.
+// read reads the bytes that show the kind of a connection.
 func (m *Mux) read(conn net.Conn) (head []byte, err error) {
 	var buf [256]byte
 	if _, err := io.ReadFull(conn, buf[:1]); err != nil {
@@ -112,7 +110,7 @@ func (m *Mux) read(conn net.Conn) (head []byte, err error) {
 	}
 }
 
-// handOn waits in the lobby until the others take the connection.
+// handOn hands a connection to Rest. It stays in the lobby while it waits for its turn.
 func (m *Mux) handOn(g *guest, head []byte) {
 	m.lobby.park(g, "the gossip has as many connections as it may")
 	leave, ok := m.turns.take(g)
@@ -128,27 +126,26 @@ func (m *Mux) handOn(g *guest, head []byte) {
 	conn := &peeked{Conn: g.conn, head: head, closed: sync.OnceFunc(func() { <-m.slots; leave() })}
 	select {
 	case m.rest <- conn:
-		m.lobby.leave(g) // if it was dropped at this moment, whoever reads it is told
+		m.lobby.leave(g) // false if it was dropped just now, and then its reader gets an error
 	case <-g.gone:
 		conn.closed()
 	}
 }
 
-// turns bounds the connections of each source that are held at a time.
+// turns bounds the open connections of each source.
 type turns struct {
 	most int
 
 	mu sync.Mutex
-	of map[netip.Prefix]*turn // of the sources that have a connection, held or waiting
+	of map[netip.Prefix]*turn // of the sources with open or waiting connections
 }
 
 type turn struct {
 	slots chan struct{}
-	users int // guarded by turns.mu: connections, held or waiting
+	users int // number of open and waiting connections, guarded by turns.mu
 }
 
-// take waits until another connection of the guest's source may be held; false: the guest was
-// dropped before.
+// take waits for the turn of a guest. It returns false if the guest was dropped before.
 func (t *turns) take(g *guest) (leave func(), ok bool) {
 	t.mu.Lock()
 	own := t.of[g.from]
@@ -174,11 +171,11 @@ func (t *turns) take(g *guest) (leave func(), ok bool) {
 	}
 }
 
-// peeked is a connection with what was read of it put back.
+// peeked is a connection that returns its first bytes again.
 type peeked struct {
 	net.Conn
 	head   []byte
-	until  time.Time // by when it has to be proved, of a stream
+	until  time.Time // of a stream: the deadline of the handshake
 	closed func()    // may be nil
 }
 
@@ -191,7 +188,7 @@ func (p *peeked) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// Close closes the connection, and makes room for another.
+// Close closes the connection and frees its slot.
 func (p *peeked) Close() error {
 	if p.closed != nil {
 		defer p.closed()

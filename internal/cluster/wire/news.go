@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// quiet is how long the next line about refused connections waits: whoever knocks at the
-// port often must not fill a log.
+// quiet is the interval between two lines about refused connections, so that nobody can fill a
+// log.
 const quiet = time.Minute
 
-// news tells of connections that were refused: the first at once, the others counted.
+// news logs refused connections: the first one at once, later ones as a number.
 type news struct {
 	log func(string) // may be nil
 
 	mu      sync.Mutex
 	last    time.Time
-	pending int    // not told yet
-	latest  string // of them
+	pending int    // number of connections that were not logged yet
+	latest  string // the newest of them
 }
 
 func (n *news) tell(from net.Addr, why string) {
@@ -32,7 +32,7 @@ func (n *news) tell(from net.Addr, why string) {
 	}
 }
 
-// flush tells what was only counted.
+// flush logs the pending connections.
 func (n *news) flush() {
 	n.mu.Lock()
 	text := n.latest

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// What the handshake says in sealed frames; no message of a user is read before.
+// The sealed frames of the handshake, before any message of a user.
 const (
-	confirm     FrameType = 0 // of the side that dials: it has the key now, and not a recording of who had it
-	welcome     FrameType = 1 // of the side that listens, one byte long
+	confirm     FrameType = 0 // of the dialling side: proves that it is no recording
+	welcome     FrameType = 1 // of the listening side, one byte long
 	welcomeSize           = 1
 
 	accepted byte = 0
@@ -21,19 +21,19 @@ const (
 
 // Defaults of a Server and a Mux.
 const (
-	defaultPending = 64  // each costs a goroutine and a descriptor: 1 MiB in all
-	defaultConns   = 256 // streams of who has the key: each up to 2 MiB
+	defaultPending = 64  // each takes a goroutine and a descriptor: 1 MiB in all
+	defaultConns   = 256 // each takes up to 2 MiB
 )
 
-// Server answers the streams that others open. Handle has to be set.
+// Server answers the streams of other kts. Handle has to be set.
 type Server struct {
 	Key    *Key                         // nil: only peers on this machine are answered
-	Handle func(context.Context, *Conn) // one call for each stream, which is closed after it; the context ends with the server
+	Handle func(context.Context, *Conn) // called for each stream, which is closed afterwards; the context ends with the server
 
-	MaxPending       int           // connections that have not proved to have the key; 0: 64
+	MaxPending       int           // connections without a proof of the key; 0: 64
 	MaxConns         int           // streams at a time; 0: 256
-	HandshakeTimeout time.Duration // 0: the package's
-	Log              func(string)  // gets what an operator should know, a line at a time, from any goroutine; nil: nobody does
+	HandshakeTimeout time.Duration // 0: that of the package
+	Log              func(string)  // gets lines for the operator, from any goroutine; may be nil
 
 	once   sync.Once
 	key    *Key
@@ -49,7 +49,7 @@ type Server struct {
 func (s *Server) init() {
 	s.key = s.Key
 	if s.key == nil {
-		s.key = nobodys()
+		s.key = defaultKey()
 	}
 	if s.HandshakeTimeout == 0 {
 		s.HandshakeTimeout = HandshakeTimeout
@@ -67,17 +67,17 @@ func (s *Server) init() {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 }
 
-// Serve takes over a connection, of which nothing was read. It does not block.
+// Serve takes over an unread connection. It does not block.
 func (s *Server) Serve(conn net.Conn) {
 	s.once.Do(s.init)
 	until := time.Now().Add(s.HandshakeTimeout)
 	if p, ok := conn.(*peeked); ok && p.until.Before(until) {
-		until = p.until // its time began when it came
+		until = p.until // its time began in the Mux
 	}
 	s.lobby.enter(conn, until, s.serve)
 }
 
-// Close ends all streams, and returns when every Handle has.
+// Close ends all streams and waits until every Handle has returned.
 func (s *Server) Close() {
 	s.once.Do(s.init)
 	s.cancel()
@@ -95,7 +95,7 @@ func (s *Server) serve(g *guest) {
 	c, err := s.shake(g)
 	switch {
 	case errors.Is(err, ErrVersion):
-		// It has the key, and was told: it may know.
+		// It has the key and knows the reason, so it need not wait in the lobby.
 		if s.lobby.leave(g) {
 			_ = g.conn.Close()
 			s.news.tell(g.conn.RemoteAddr(), err.Error())
@@ -121,8 +121,8 @@ func (s *Server) serve(g *guest) {
 	s.mu.Unlock()
 }
 
-// shake returns the handshake of the side that listens, up to the confirmation. What has no
-// key gets no answer.
+// shake makes the handshake of the listening side, up to the confirmation. Peers without the key
+// get no answer.
 func (s *Server) shake(g *guest) (*Conn, error) {
 	if s.Key == nil && !isLoopback(g.conn.RemoteAddr()) {
 		return nil, errors.New("this agent has no key (--key-file), and so only answers its own machine")
@@ -143,7 +143,7 @@ func (s *Server) shake(g *guest) (*Conn, error) {
 	}
 	c := newConn(g.conn)
 	c.in.seal, c.out.seal = seals(s.key, theirs, ours)
-	// Until it is confirmed, a frame is as long as the confirmation.
+	// c.in.max is 0 until now, because the confirmation has no payload.
 	if _, _, err := c.in.next(g.conn); err != nil {
 		return nil, fmt.Errorf("it played a recording back, or broke off: %w", err)
 	}
@@ -151,7 +151,7 @@ func (s *Server) shake(g *guest) (*Conn, error) {
 	return c, nil
 }
 
-// welcome tells a peer that it is served, or that there are too many streams.
+// welcome accepts a peer, or refuses it if there are too many streams.
 func (s *Server) welcome(c *Conn) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.HandshakeTimeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func (s *Server) welcome(c *Conn) bool {
 	s.mu.Unlock()
 	if full {
 		s.news.tell(c.RemoteAddr(), fmt.Sprintf("refused, for %d streams are open", s.MaxConns))
-		_ = c.Send(ctx, welcome, []byte{tooMany}) // it is refused all the same
+		_ = c.Send(ctx, welcome, []byte{tooMany}) // an error does not matter, as the stream ends
 		return false
 	}
 	if err := c.Send(ctx, welcome, []byte{accepted}); err != nil {
