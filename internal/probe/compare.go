@@ -50,13 +50,9 @@ type Difference struct {
 }
 
 // Compare finds what has changed from one probe to another. Directories belong
-// together by their paths; where both have just one, those do.
+// together by their paths; where both have just one, those do. Earlier has refused a report of
+// another schema.
 func Compare(before, after *Report) (Comparison, error) {
-	for _, r := range []*Report{before, after} {
-		if r.Schema != Schema {
-			return Comparison{}, fmt.Errorf("compare: a report of schema %d, this kt knows %d: probe again", r.Schema, Schema)
-		}
-	}
 	var c Comparison
 	if before.Interrupted {
 		c.Notes = append(c.Notes, "the earlier probe was interrupted: not all its tests were made, nor to their end")
@@ -110,7 +106,7 @@ func Earlier(text []byte) (*Report, error) {
 // directories can be compared with an earlier one. The error is the one that
 // Compare would end with.
 func Comparable(before *Report, dirs []string) error {
-	after := &Report{Schema: Schema}
+	after := new(Report)
 	for _, dir := range dirs {
 		after.Directories = append(after.Directories, Directory{Path: dir})
 	}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -118,20 +119,10 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// worst is the grade to speak of where there are several.
-func worst(grades ...Grade) Grade {
-	var out Grade
-	for _, g := range grades {
-		switch {
-		case g == Poor || out == Poor:
-			out = Poor
-		case g == OK || out == OK:
-			out = OK
-		case g == Good:
-			out = Good
-		}
-	}
-	return out
+// worst returns the grade to speak of where there are two.
+func worst(a, b Grade) Grade {
+	order := []Grade{"", Good, OK, Poor}
+	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 
 func worstFinding(findings []Finding) Grade {

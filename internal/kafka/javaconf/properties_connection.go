@@ -43,6 +43,10 @@ func connectionProperties[S reader]() []property[S] {
 				return []kgo.Opt{kgo.MetadataMaxAge(s.duration("metadata.max.age.ms"))}
 			},
 		}, {
+			// Longest pause between retries.
+			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
+			client: "RetryBackoffFn",
+		}, {
 			// Time a connection may take to be made.
 			name: "socket.connection.setup.timeout.ms", preset: "10000", check: millis(1, math.MaxInt32),
 			note:   "franz-go keeps to it where Java waits longer after each failure.",

@@ -112,10 +112,6 @@ func consumerRequestProperties() []property[Consumer] {
 			name: "retry.backoff.ms", preset: "100", check: millis(0, math.MaxInt32),
 			note:   "kt also lets franz-go refresh its metadata this soon.",
 			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Consumer],
-		}, {
-			// Longest pause between retries.
-			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
-			client: "RetryBackoffFn",
 		},
 	}
 }
@@ -142,10 +138,6 @@ func consumerOtherProperties() []property[Consumer] {
 			// Whether internal topics are left out when a pattern chooses topics.
 			name: "exclude.internal.topics", preset: "true", check: boolean,
 			note: "kt reads topics by their names.", client: hasNoTwin,
-		}, {
-			// Classes that see each record before the application does.
-			name: "interceptor.classes", preset: "", check: anything,
-			note: "kt runs no Java classes.", client: hasNoTwin,
 		}, {
 			// Class that makes keys out of bytes.
 			name: "key.deserializer", preset: byteArrayOut, check: anything,

@@ -50,10 +50,6 @@ func deliveryProperties() []property[Producer] {
 			note:   "franz-go pauses the whole broker where Java pauses the batch; kt also lets it refresh metadata this soon.",
 			client: "RetryBackoffFn, MetadataMinAge", apply: applyBackoff[Producer],
 		}, {
-			// Longest pause between retries.
-			name: "retry.backoff.max.ms", preset: "1000", check: millis(0, math.MaxInt32),
-			client: "RetryBackoffFn",
-		}, {
 			// Name under which records are produced in transactions.
 			name: "transactional.id", preset: "", check: textOf(1, 16382), // franz-go's limit, a length prefix on the wire
 			client: "TransactionalID", apply: applyTransactions,

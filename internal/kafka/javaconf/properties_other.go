@@ -13,10 +13,6 @@ func anything(value string) (string, error) { return value, nil }
 func producerOtherProperties() []property[Producer] {
 	return []property[Producer]{
 		{
-			// Classes that see each record before it is sent.
-			name: "interceptor.classes", preset: "", check: anything,
-			note: "kt runs no Java classes.", client: hasNoTwin,
-		}, {
 			// Class that turns keys into bytes.
 			name: "key.serializer", preset: byteArray, check: anything,
 			note: "kt's keys are bytes already.", client: hasNoTwin,
@@ -38,6 +34,10 @@ func producerOtherProperties() []property[Producer] {
 func otherProperties[S reader]() []property[S] {
 	return []property[S]{
 		{
+			// Classes that see each record.
+			name: "interceptor.classes", preset: "", check: anything,
+			note: "kt runs no Java classes.", client: hasNoTwin,
+		}, {
 			// How names of brokers become addresses.
 			name: "client.dns.lookup", preset: "use_all_dns_ips", check: oneOf("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
 			note: "franz-go always tries every address of a name.", client: hasNoTwin,
