@@ -41,7 +41,7 @@ var exitCodes = []struct {
 }
 
 // precedence explains, for `kt help exit-codes`, which of several codes applies. judge, worse and
-// the function that makes the run implement it.
+// runLoad implement it.
 const precedence = "Where several hold, the code is the first of these: 5; that of a signal; 1 for records that are corrupted, duplicated or reordered, or for what went wrong beside the load (a result that could not be written, a topic that could not be deleted); 4; 1 for anything else."
 
 // exitError is an error with an exit code. If err is nil, its text is empty, because the command

@@ -10,7 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// offered is a fair offer: the second of three hosts, with two processes.
+// offered returns an offer that agents accept: for the second of three hosts, with two processes.
 func offered(t *testing.T) *offer {
 	t.Helper()
 	w := &world{t: t, hosts: map[string]*testHost{}}
@@ -107,7 +107,7 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 	}
 }
 
-// consumes makes an offer one to read.
+// consumes turns an offer into one of a load that reads.
 func consumes(include string) func(*offer) {
 	return func(o *offer) {
 		o.Plan = plan.Plan{

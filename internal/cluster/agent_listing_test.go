@@ -14,7 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// shelf is a store with one run file of another command.
+// shelf returns a store with one run file of another command.
 func shelf(t *testing.T) (s *store, path string) {
 	t.Helper()
 	shared := t.TempDir()
@@ -101,7 +101,7 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 	}
 }
 
-// reader says a few times that it has not read all files yet.
+// reader is an agent's stream that answers a few times that it has not read all files yet.
 type reader struct {
 	stream
 	left *int
@@ -137,8 +137,7 @@ func TestAListingThatTakesLongIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// FuzzReadHeader: whatever a file begins with, what is taken of it can be part of a
-// file's name.
+// FuzzReadHeader checks that the names in a header can be parts of file names, for every file.
 func FuzzReadHeader(f *testing.F) {
 	f.Add(`{"header":{"run_id":"R","started_at":"2026-01-01T00:00:00Z","part":{"run":"n","host":"vm1","process":1}}}` + "\n{")
 	f.Add(`{"header":{"run_id":"../R","part":{"run":"n","host":"vm1"}}}` + "\n")

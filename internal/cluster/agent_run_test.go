@@ -40,7 +40,7 @@ func TestABrokersHostIsFreeWhenARunWasStoppedAndItsCoordinatorIsGone(t *testing.
 	})
 }
 
-// over checks that nothing of a host's runs is left but their files.
+// over checks that only the files of a host's runs are left.
 func (w *world) over(t *testing.T, name string) {
 	t.Helper()
 	a := w.hosts[name].agent

@@ -10,9 +10,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// BenchmarkSecond is what an agent does for each second of each process: it reads what
-// the process tells, slims it, and writes it for the coordinator. "sent-B/op" is what
-// goes over the network.
+// BenchmarkSecond measures the work of an agent for one second of one process: decode, slim and
+// encode it for the coordinator. "sent-B/op" are the bytes for the network.
 func BenchmarkSecond(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	w := stats.Window{End: time.Second, Offered: 50_000, Acknowledged: 50_000, Partitions: map[int32]stats.Partition{}, Brokers: map[int32]stats.Broker{}}

@@ -18,8 +18,8 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-// crashed runs a load on a and b, one of whose agents is killed and started anew at 10 s of
-// the run: its processes go on.
+// crashed runs a load on hosts a and b. After 10 s it kills the agent of one host and starts it
+// anew, while its processes go on.
 func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx context.Context, r *runOptions) context.Context, check func(t *testing.T, w *world, out outcome, took time.Duration, err error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 	}
 }
 
-// tardy is a stream on which orders to stop take their time.
+// tardy is a stream that delays orders to stop.
 type tardy struct {
 	stream
 	late time.Duration
@@ -493,7 +493,7 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 		if _, err := newAgent(t.Context(), options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
 			t.Errorf("the error is %v", err)
 		}
-		// One that is about to go is waited for.
+		// A new agent waits for one that is ending.
 		go func() {
 			time.Sleep(claimWithin / 2)
 			a.close()

@@ -10,7 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// ending is a run of three hosts and a broker's that is to end too soon.
+// ending is a test of a run on three hosts and a broker's host that ends too soon.
 type ending struct {
 	name   string
 	after  time.Duration // the run was ordered
@@ -21,7 +21,7 @@ type ending struct {
 	most   time.Duration // that it takes to end
 }
 
-// slowFetch lets nobody fetch from host b.
+// slowFetch makes fetching from host b hang.
 func slowFetch(w *world) func(context.Context, string) (stream, error) {
 	return func(ctx context.Context, addr string) (stream, error) {
 		w.mu.Lock()
@@ -36,7 +36,7 @@ func slowFetch(w *world) func(context.Context, string) (stream, error) {
 	}
 }
 
-// end orders a load of a minute and ends it by how, and checks what is left.
+// end starts a load of a minute, ends it by the given means, and checks the remains.
 func (e *ending) end(t *testing.T, w *world, by func(ctx context.Context, r *runOptions) (context.Context, func())) (outcome, error) {
 	t.Helper()
 	if e.change != nil {
@@ -179,7 +179,7 @@ func TestAnAbortWhileTheAgentsEndTheRunKeepsWhatCame(t *testing.T) {
 	}
 }
 
-// logged is how many lines of the log have that text.
+// logged returns the number of lines of the log with a text.
 func (w *world) logged(text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

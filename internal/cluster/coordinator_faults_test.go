@@ -34,7 +34,7 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
-				// Its agent is heard, but nothing ends the process: not even a kill.
+				// The agent answers, but not even a kill ends the process.
 				w.hosts["b"].behave = func(int) behaviour { return behaviour{forever: true, deaf: true} }
 				w.hosts["b"].agent.o.Spawn = immortal(w.hosts["b"])
 				var stop chan struct{}
@@ -59,7 +59,7 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 	}
 }
 
-// immortal starts processes that no kill ends until mortal is called.
+// immortal starts processes that ignore kills until mortal is called.
 func immortal(h *testHost) func(context.Context) (*Process, error) {
 	return func(ctx context.Context) (*Process, error) {
 		p, err := h.spawn(ctx)
@@ -213,7 +213,7 @@ func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 	})
 }
 
-// stepped runs 40 s of load on hosts the second of which has its clock set at a moment.
+// stepped runs a load of 40 s on two hosts, and sets the clock of the second one meanwhile.
 func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out outcome, last run.Second, err error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		a := w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
 		w.add("b", "client")
 		nightly := func(p int) *result.Part { return &result.Part{Run: "nightly", Host: "vm1", Process: p} }
-		// The second one takes several pieces.
+		// The second file takes several chunks.
 		one := leave(t, filepath.Join(shared, "1.ktr"), "R1", nightly(1), 10)
 		two := leave(t, filepath.Join(shared, "2.ktr"), "R2", nightly(2), 3*chunkBytes)
 		leave(t, filepath.Join(shared, "3.ktr"), "R3", &result.Part{Run: "other", Host: "vm1", Process: 1}, 10)
@@ -101,7 +101,7 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 	})
 }
 
-// flaky breaks after so many messages.
+// flaky is a stream that breaks after some messages.
 type flaky struct {
 	stream
 	left *int
@@ -114,7 +114,7 @@ func (f *flaky) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
 	return f.stream.Receive(ctx)
 }
 
-// twisted is a stream on which bytes of files change.
+// twisted is a stream that changes bytes of files.
 type twisted struct{ stream }
 
 func (w *twisted) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
@@ -174,7 +174,7 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 	})
 }
 
-// rogue is a stream of an agent that lists files it has not got, and sends what it likes.
+// rogue is the stream of an agent that lists files that do not exist, and sends arbitrary bytes.
 type rogue struct {
 	stream
 	list filesFound

@@ -44,7 +44,7 @@ func TestALostHostIsReportedOnce(t *testing.T) {
 	}
 }
 
-// anySystem is a system that only these hosts reach.
+// anySystem is a system that the coordinator does not reach.
 type anySystem struct{ run.System }
 
 func (anySystem) Describe(*result.Header) {}
@@ -173,7 +173,7 @@ func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
 	})
 }
 
-// endsWith is an observer that ends the context of a run with the first load that it sees.
+// endsWith is an observer that ends the context of a run after the first acknowledged record.
 type endsWith struct{ end context.CancelFunc }
 
 func (e endsWith) Observe(s run.Second) {

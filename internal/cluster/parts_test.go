@@ -111,7 +111,7 @@ func TestASlowStreamGetsMergedSecondsAndTheNewestOfAllElse(t *testing.T) {
 	}
 }
 
-// stuck is a stream on which nothing can be sent.
+// stuck is a stream whose Send hangs.
 type stuck struct{ stream }
 
 func (s *stuck) Send(ctx context.Context, _ wire.FrameType, _ []byte) error {
@@ -174,7 +174,7 @@ func TestWindowsOfManyProcessesMakeOneSecond(t *testing.T) {
 	if !ok || got[0].Acknowledged != 8 {
 		t.Errorf("a second for which was waited long enough is %+v, %v", got, ok)
 	}
-	// Host b comes back, with what it did meanwhile.
+	// Host b comes back with the windows of its absence.
 	v.add("b", 1, w(1, 3, 16), 3*time.Second)
 	late := w(0, 1, 32)
 	late.Oldest = 900 * time.Millisecond
@@ -315,8 +315,8 @@ func TestAMessageIsOnlyUnpackedAsFarAsItsKindMayBe(t *testing.T) {
 	}
 }
 
-// What a message takes while it is refused is in proportion to what it may say, and not to
-// what it unpacks to, or to what the shortest JSON becomes.
+// The memory for refusing a message depends on the bound of its kind. It does not depend on the
+// unpacked size or on the memory of the decoded JSON.
 func TestASmallMessageTakesLittleMemory(t *testing.T) {
 	many := func(begins, one string, size int) []byte {
 		return pack([]byte(begins + strings.Repeat(one, size/len(one))))
@@ -371,8 +371,7 @@ func (k *keeping) Send(_ context.Context, typ wire.FrameType, b []byte) error {
 	return nil
 }
 
-// FuzzUnpack reads a packed message: it never panics, and what it gives is no longer than
-// a message may be.
+// FuzzUnpack checks that unpacking never panics and keeps the bounds of messages.
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack([]byte("{}")))
 	f.Add([]byte{})

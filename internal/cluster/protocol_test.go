@@ -13,7 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// raw sends text to an agent and returns what it answers, "" when it hangs up.
+// raw sends text to an agent and returns its answer, or "" if it closes the stream.
 func raw(t *testing.T, w *world, messages ...string) string {
 	t.Helper()
 	s, err := w.dial(t.Context(), "a")
@@ -142,7 +142,7 @@ func TestAnAgentHasANameARoleAndFewTags(t *testing.T) {
 	}
 }
 
-// seeds are messages of every kind.
+// seeds returns messages of every kind.
 func seeds(t testing.TB) (to, from []any) {
 	epoch := inRun{"E1"}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC)
@@ -219,10 +219,10 @@ func TestEveryMessageReadsAsItWasWritten(t *testing.T) {
 	}
 }
 
-// FuzzToAgent reads what a coordinator may send.
-//   - It never panics, and gives either a message or an error.
-//   - A message that was read is written and read again as the same.
-//   - The limits of an agent can be held against every offer.
+// FuzzToAgent decodes messages of a coordinator.
+//   - Decoding never panics, and returns either a message or an error.
+//   - A decoded message is the same after encoding and decoding it again.
+//   - Checking an offer against an agent's limits never panics.
 func FuzzToAgent(f *testing.F) {
 	to, _ := seeds(f)
 	for _, m := range to {
@@ -250,9 +250,9 @@ func FuzzToAgent(f *testing.F) {
 	})
 }
 
-// FuzzFromAgent reads what an agent may send.
-//   - It never panics, and gives either a message or an error.
-//   - No text in a message that was read can steer a terminal.
+// FuzzFromAgent decodes messages of an agent.
+//   - Decoding never panics, and returns either a message or an error.
+//   - No text in a decoded message can control a terminal.
 func FuzzFromAgent(f *testing.F) {
 	_, from := seeds(f)
 	for _, m := range from {
@@ -291,8 +291,8 @@ func FuzzFromAgent(f *testing.F) {
 	})
 }
 
-// FuzzFromProcess reads a line that a process may say. It never panics, and gives either
-// a message or an error.
+// FuzzFromProcess checks that decoding a line of a process never panics, and returns either a
+// message or an error.
 func FuzzFromProcess(f *testing.F) {
 	began, why := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), "why"
 	for _, m := range []FromProcess{

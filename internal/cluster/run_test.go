@@ -21,7 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// bubble runs a test with agents of those names, the last one of which is a broker's.
+// bubble runs a test with agents of the given names. Names that begin with broker get that role.
 func bubble(t *testing.T, names []string, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func (w *world) run(o loadOrder, change ...func(*runOptions)) (outcome, string, 
 	return out, r.Dir, err
 }
 
-// part is what a run file of a load holds.
+// partOf returns the result of one run file.
 func partOf(t *testing.T, path string) result.Result {
 	t.Helper()
 	f, err := os.Open(path)
@@ -67,12 +67,12 @@ func partOf(t *testing.T, path string) result.Result {
 	return fold.Result()
 }
 
-// loads are the run files that are of a load, and not of a machine that was watched.
+// loads returns the run files of processes, without those of watched machines.
 func loads(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return strings.Contains(filepath.Base(f), "-p0-") })
 }
 
-// idle checks that nothing of a run is left on any host, but so many files.
+// idle checks that only the given number of files is left of a run on each host.
 func (w *world) idle(t *testing.T, files int) {
 	t.Helper()
 	for name, h := range w.hosts {
@@ -525,7 +525,7 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		w.hosts["b"].breakAll()
 		<-time.After(2 * absentGrace)
 		w.idle(t, -1)
-		// The whole files supersede the copies: they are of the same runs.
+		// The complete files replace the copies, because they have the same run ids.
 		files, problems := w.client().Results(t.Context(), w.peers("b"), "nightly", t.TempDir())
 		if len(problems) > 0 || len(files) != 3 {
 			t.Fatalf("files %q, problems %v", files, problems)
@@ -709,7 +709,7 @@ func TestALoadThatIsLongerThanItSaidIsStopped(t *testing.T) {
 	})
 }
 
-// room is a disk with little of it.
+// room is a file on a disk with little space.
 type room struct{ left int }
 
 func (r *room) Write(b []byte) (int, error) {
@@ -779,7 +779,7 @@ func TestAPeerOfAnotherVersionIsToldSo(t *testing.T) {
 		if _, _, err := s.Receive(t.Context()); err == nil {
 			t.Error("it goes on with a peer of another version")
 		}
-		// And the other way round.
+		// An agent of another version is refused too.
 		c := w.client()
 		c.dial = func(context.Context, string) (stream, error) {
 			here, there := pair(w.hosts["a"])

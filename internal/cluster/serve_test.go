@@ -13,8 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// serve brings agents up on this machine, over the real network, each of which joins the
-// first.
+// serve starts agents on this machine that use the real network. Each one joins the first.
 func serve(t *testing.T, w *world, key *wire.Key, names ...string) []string {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())

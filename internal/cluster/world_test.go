@@ -24,8 +24,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// world is a network of agents in the bubble of a test. All is real but the network,
-// which can be cut, and the load that processes make.
+// world is a network of agents in the bubble of a test. Only the network, which can be cut, and
+// the load of the processes are fakes.
 type world struct {
 	t     *testing.T
 	mu    sync.Mutex // guards what follows
@@ -56,7 +56,7 @@ type testHost struct {
 	behave func(process int) behaviour
 }
 
-// behaviour is how a process is to go wrong.
+// behaviour sets how a process misbehaves.
 type behaviour struct {
 	failed   string // instead of becoming ready
 	diesAt   time.Duration
@@ -80,7 +80,7 @@ func (w *world) log(text string) {
 	w.logs = append(w.logs, text)
 }
 
-// add brings an agent up at an address that is its name.
+// add starts an agent whose address is its name.
 func (w *world) add(name, role string, change ...func(*AgentOptions)) *testHost {
 	h := &testHost{w: w, dir: filepath.Join(w.t.TempDir(), name), behave: func(int) behaviour { return behaviour{} }}
 	o := AgentOptions{
@@ -115,10 +115,10 @@ func (h *testHost) start(o AgentOptions) {
 	h.ctx, h.stop = context.WithCancel(context.Background())
 }
 
-// crash kills the agent and starts another one. Its processes go on, and nobody can tell
-// them anything. What it watched would be claimed on, for it is not really gone.
+// crash kills the agent and starts another one. Its processes go on without orders. The claim on
+// its folder must be released, because the process of the test goes on.
 func (h *testHost) crash() {
-	h.setCut(true) // it says no word
+	h.setCut(true) // its last messages are lost
 	h.breakAll()
 	h.stop()
 	h.serving.Wait()
@@ -128,7 +128,7 @@ func (h *testHost) crash() {
 	h.setCut(false)
 }
 
-// unwatched is a machine that is not watched.
+// unwatched makes an agent that does not watch its machine.
 func unwatched(o *AgentOptions) { o.Watch = nil }
 
 // end ends the agent as Serve does.
@@ -161,7 +161,7 @@ func (h *testHost) breakAll() {
 	h.streams = nil
 }
 
-// setCut cuts the host off, or lets it back: what is on its way stays there for ever.
+// setCut cuts the host off or reconnects it. Messages under way are lost.
 func (h *testHost) setCut(cut bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,8 +208,7 @@ func (w *world) peers(names ...string) []Peer {
 	return peers
 }
 
-// memory is one end of a stream that lives in memory: whole messages, and a host between
-// the ends that may be cut off.
+// memory is one end of a stream in memory, to a host that may be cut off.
 type memory struct {
 	host    *testHost
 	in, out chan frame
@@ -273,8 +272,8 @@ func (m *memory) Close() error { m.once.Do(func() { close(m.closed) }); return n
 
 func (m *memory) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// spawn starts a process that speaks as kt part does and writes a real run file, of a
-// load that it makes up.
+// spawn starts a fake process. It sends the messages of kt part and writes a real run file of an
+// invented load.
 func (h *testHost) spawn(context.Context) (*Process, error) {
 	in, toProcess := io.Pipe()
 	fromProcess, out := io.Pipe()
@@ -332,7 +331,7 @@ func (p *fakeProcess) say(m FromProcess) {
 	_, _ = p.out.Write(append(b, '\n'))
 }
 
-// next is the next order, and whether there is one.
+// next returns the next order, or an error if the agent is gone or has killed the process.
 func (p *fakeProcess) next() (ToProcess, error) {
 	for {
 		select {
@@ -418,7 +417,7 @@ func (w *world) topics() int {
 	return w.topic["t"]
 }
 
-// load makes so many records up as the share of the process is.
+// load invents the records of the process's share.
 func (p *fakeProcess) load(f *result.RunFile, s StartOrder) error {
 	timer := time.NewTimer(time.Until(s.At))
 	defer timer.Stop()
@@ -504,7 +503,7 @@ func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 	return result.Completed, nil
 }
 
-// produce is an order for a load of 1,200 records/s for 5 s.
+// order returns a load of 1,200 records/s for 5 s.
 func (w *world) order(load []string, watched ...string) loadOrder {
 	size, _ := plan.ParseSize("100")
 	return loadOrder{
@@ -518,7 +517,7 @@ func (w *world) order(load []string, watched ...string) loadOrder {
 	}
 }
 
-// roomy makes files on a disk with so much room.
+// roomy makes files on a disk with the given free space.
 func roomy(left int) func(string) (io.WriteCloser, error) {
 	return func(string) (io.WriteCloser, error) { return &room{left}, nil }
 }

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// message is how an encrypted message of memberlist begins: the label, which anybody on the
-// network can see, and a length, which memberlist believes before it decrypts.
+// message returns the beginning of an encrypted message of memberlist: the label, which is plain
+// text, and a length, which memberlist does not check before it decrypts.
 func message(k *[32]byte, length uint32) []byte {
 	head := append([]byte{labelMagic, byte(len(label(k)))}, label(k)...)
 	const encrypted = 10
 	return binary.BigEndian.AppendUint32(append(head, encrypted), length)
 }
 
-// heap is how much is in use.
+// heap returns the bytes of the heap in use.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -85,7 +85,7 @@ func TestWithoutTheKeyLittleIsReadOfAConnectionAndFewAreHeldAtATime(t *testing.T
 	sees(t, b, "a alive", "b alive")
 }
 
-// Whoever answers at an address to join has shown no key either.
+// An answer at an address to join is no proof of the key either.
 func TestLittleIsReadOfWhoIsJoined(t *testing.T) {
 	const size = 4 << 20
 	k := key(t, 1)

@@ -19,7 +19,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// logged collects what an agent tells its user.
+// logged collects the lines of an agent.
 type logged struct {
 	mu    sync.Mutex
 	lines []string
@@ -68,7 +68,7 @@ func agent(t testing.TB, name string, o Options) (*Gossip, *logged) {
 	return g, l
 }
 
-// freePort is a port where nobody listens, of TCP and UDP.
+// freePort returns a port that is free in TCP and UDP.
 func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,10 +79,10 @@ func freePort(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// soon is when something has happened that is only waited for, however busy the machine is.
+// soon is the longest wait for an expected event, also on a busy machine.
 const soon = 4 * time.Minute
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -94,8 +94,8 @@ func eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// hasty makes an agent four times less patient, so that a test of silence waits less. Only
-// what the test is about mends anything: tables are not exchanged every minute.
+// hasty makes an agent four times less patient, for tests of silence. It also turns off the
+// exchange of tables every minute, which would hide a fault.
 func hasty(c *memberlist.Config) {
 	c.ProbeInterval /= 4
 	c.ProbeTimeout /= 4
@@ -103,7 +103,7 @@ func hasty(c *memberlist.Config) {
 	c.PushPullInterval = 0
 }
 
-// states are who an agent sees, as "name state".
+// states returns the members that an agent lists, as "name state".
 func states(g *Gossip) []string {
 	var all []string
 	for _, m := range g.Members() {
@@ -112,7 +112,7 @@ func states(g *Gossip) []string {
 	return all
 }
 
-// sees waits until an agent sees the others so.
+// sees waits until an agent lists the given members.
 func sees(t testing.TB, g *Gossip, want ...string) {
 	t.Helper()
 	var got []string
@@ -127,8 +127,8 @@ func sees(t testing.TB, g *Gossip, want ...string) {
 	})
 }
 
-// key is one of a test's keys. No other test has it, nor the same one in another process:
-// ports that became free are soon somebody else's.
+// key returns a key that no other test and no other process has, because a port that becomes free
+// may soon belong to another agent.
 func key(t testing.TB, n byte) *[32]byte {
 	k := sha256.Sum256([]byte(process + t.Name() + string(n)))
 	return &k
@@ -244,8 +244,8 @@ func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 	}
 }
 
-// An agent that is restarted elsewhere before the others have noticed must not stay
-// unseen until the next exchange of tables, a minute later.
+// An agent may be restarted at another address before the others have noticed its end. It must
+// not stay unlisted until the next exchange of tables, a minute later.
 func TestAnAgentThatRestartsElsewhereAtOnceIsTakenWhenItsFormerSelfIsGone(t *testing.T) {
 	t.Parallel()
 	k := key(t, 1)

@@ -101,8 +101,8 @@ func TestAPeerOfALaterVersionIsSeen(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what is taken of a peer can be printed, keeps within its limits, and is the
-// same when it is sent on.
+// FuzzDecode checks that decoded data of a peer can be printed, keeps its bounds, and is the same
+// after encoding and decoding it again.
 func FuzzDecode(f *testing.F) {
 	f.Add("vm14", []byte(`{"r":"broker","v":"v1.2","t":["a","b-c"],"w":1,"b":"nightly","n":3}`))
 	f.Add("vm14", []byte(`{"t":null,"x":{}}`))

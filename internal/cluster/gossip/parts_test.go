@@ -143,7 +143,7 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 	}
 }
 
-// FuzzHear: whatever memberlist logs of what peers sent, what a user sees can be printed.
+// FuzzHear checks that the lines for the operator can be printed, for every line of memberlist.
 func FuzzHear(f *testing.F) {
 	f.Add("[WARN] memberlist: Refuting a suspect message (from: \x1b[2J)")
 	f.Add("[ERR] memberlist: discarding packet with unacceptable label \"\x07\": from=[::1]:4000")
@@ -186,8 +186,8 @@ func TestAddressesAreReadWithTheirDefaults(t *testing.T) {
 	}
 }
 
-// FuzzSplit: an address that is taken has a port in range, and is the same when it is
-// put together and read again.
+// FuzzSplit checks that an accepted address has a valid port, and is the same after joining and
+// splitting it again.
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{"vm14:7946", "vm14", ":0", "[::1]:7", "::1", "a:b:c", ""} {
 		f.Add(s)
@@ -255,7 +255,7 @@ func TestAPortThatIsTakenCanBeToldFromOtherErrors(t *testing.T) {
 	}
 }
 
-// joinError is an error with the text that memberlist gives it.
+// joinError is an error with a text as memberlist formats it.
 type joinError string
 
 func (e joinError) Error() string { return string(e) }

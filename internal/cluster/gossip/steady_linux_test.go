@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// BenchmarkSteadyState measures what presence costs when nothing happens: CPU and bytes
-// sent, headers included, of each agent and second. The bytes are those of the loopback
-// interface, so it wants a network namespace of its own, with lo up:
+// BenchmarkSteadyState measures the cost of an idle gossip: CPU time and sent bytes, with headers,
+// for each agent and second. It counts the bytes of the loopback interface, so it needs a network
+// namespace of its own:
 //
 //	unshare -n sh -c 'ip link set lo up; go test -run - -bench SteadyState -benchtime 1x'
 //
@@ -44,7 +44,7 @@ func BenchmarkSteadyState(b *testing.B) {
 	}
 }
 
-// loopback is how many bytes lo has sent.
+// loopback returns the number of bytes that lo has sent.
 func loopback(b *testing.B) int64 {
 	b.Helper()
 	data, err := os.ReadFile("/proc/self/net/dev")
@@ -59,7 +59,7 @@ func loopback(b *testing.B) int64 {
 	return n
 }
 
-// used is the CPU time of this process.
+// used returns the CPU time of this process.
 func used(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

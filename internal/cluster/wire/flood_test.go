@@ -88,7 +88,7 @@ func TestWhoFloodsThePortIsInHisOwnWayOnly(t *testing.T) {
 	})
 }
 
-// slowly takes so long for each write.
+// slowly is a connection that delays each write.
 type slowly struct {
 	net.Conn
 	wait time.Duration
@@ -99,14 +99,14 @@ func (s *slowly) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-// crowd is connections that prove nothing.
+// crowd holds connections without a proof of the key.
 type crowd struct {
 	conns []net.Conn
 	out   atomic.Int64 // that were turned out
 	wg    sync.WaitGroup
 }
 
-// come adds one, which begins with a text.
+// come adds a connection that begins with a text.
 func (c *crowd) come(t *testing.T, addr string, text []byte) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -122,8 +122,8 @@ func (c *crowd) come(t *testing.T, addr string, text []byte) net.Conn {
 	return conn
 }
 
-// settle waits until each is in a lobby or was turned out: one that is between the two
-// lobbies would come into the second after whoever comes now, and be newer there.
+// settle waits until each connection is in a lobby or was dropped. A connection between the two
+// lobbies could enter the second one after a later connection, and be the newer one there.
 func (c *crowd) settle(t *testing.T, m *Mux, s *Server) {
 	t.Helper()
 	for end := time.Now().Add(soon); int(c.out.Load())+m.lobby.size()+s.lobby.size() < len(c.conns); runtime.Gosched() {
@@ -139,7 +139,7 @@ func (l *lobby) size() int {
 	return len(l.in)
 }
 
-// leave ends them all.
+// leave closes all connections.
 func (c *crowd) leave() {
 	for _, conn := range c.conns {
 		_ = conn.Close()

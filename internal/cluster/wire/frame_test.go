@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// direction is the two ends of one direction of a stream, and of the other.
+// direction returns both ends of one direction of a stream, and of the other direction.
 type direction struct {
 	out   *sealer // of the side that dials
 	in    *opener // of the side that listens
@@ -116,9 +116,10 @@ func TestSealingAFrameAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzFrames: no stream makes the reader panic, or take more memory than a frame may
-// have; whatever was done to a good stream, what is read is the beginning of what was
-// sent, and what is not the good stream ends with an error.
+// FuzzFrames reads changed streams.
+//   - The reader never panics, and takes no more memory than a frame.
+//   - The messages that it returns are the first ones that were sent.
+//   - A changed stream ends with an error.
 func FuzzFrames(f *testing.F) {
 	k := &Key{secret: [32]byte{1}}
 	h, r := hello{version: Version}, reply{version: Version}

@@ -35,7 +35,7 @@ func TestHandshakeProofsHoldForOneKeyAndOneSideOnly(t *testing.T) {
 	}
 }
 
-// side is which of the two writes what is spoiled.
+// side is the side whose bytes are changed.
 type side bool
 
 const (
@@ -43,7 +43,7 @@ const (
 	listener side = true
 )
 
-// session is how far a session came.
+// session is the progress of a session.
 type session struct {
 	dialled  bool
 	err      error // of the side that dials
@@ -53,8 +53,7 @@ type session struct {
 	back     int   // bytes that the side that listens has sent
 }
 
-// spoiled runs a session of one message and its echo in which one side's bytes are
-// spoiled.
+// spoiled runs a session of one message and its echo, and changes the bytes of one side.
 func spoiled(t *testing.T, who side, spoil func(int, []byte) int) session {
 	key := newKey()
 	var e echo
@@ -214,8 +213,8 @@ func TestServersReplyFailsWhenItIsPlayedToAnother(t *testing.T) {
 	})
 }
 
-// FuzzReadHello: no bytes make it panic or read on; without the key nothing is accepted
-// but what the key made.
+// FuzzReadHello checks that readHello never panics or reads too far, and accepts only a hello that
+// the key made.
 func FuzzReadHello(f *testing.F) {
 	k := &Key{secret: [32]byte{1}}
 	good := hello{version: Version}.encode(k)
@@ -235,7 +234,7 @@ func FuzzReadHello(f *testing.F) {
 	})
 }
 
-// FuzzReadReply: as FuzzReadHello, of the side that dials.
+// FuzzReadReply is FuzzReadHello for replies.
 func FuzzReadReply(f *testing.F) {
 	k := &Key{secret: [32]byte{1}}
 	h := hello{version: Version}

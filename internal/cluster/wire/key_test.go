@@ -113,7 +113,7 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 	}
 }
 
-// A secret store gives the key on a pipe, as --key-file <(pass kt), and begins after kt.
+// A secret store writes the key into a pipe, as in --key-file <(pass kt), after kt has opened it.
 func TestAKeyMayComeThroughAPipe(t *testing.T) {
 	k := NewKey()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -130,8 +130,8 @@ func TestAKeyMayComeThroughAPipe(t *testing.T) {
 	}
 }
 
-// FuzzParseKey: no text makes it panic; what it accepts is, but for space around it, what
-// Text writes of that key.
+// FuzzParseKey checks that ParseKey never panics, and accepts only the text of a key with space
+// around it.
 func FuzzParseKey(f *testing.F) {
 	f.Add("")
 	f.Add(NewKey().Text())

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// port is a Mux and a Server on one port, as an agent has them, and a gossip that says
-// what it read.
+// port is a Mux and a Server on one port, as in an agent, with a gossip that reports the bytes
+// that it reads.
 func port(t testing.TB, m *Mux, s *Server) string {
 	t.Helper()
 	t.Cleanup(s.Close)
@@ -154,7 +154,7 @@ func TestGossipHoldsSoManyConnectionsAndNoMore(t *testing.T) {
 	})
 }
 
-// What is said to a port that tells nothing, from nothing at all to all but the key.
+// Input without a valid proof, to which a port must not answer.
 func scans() map[string]string {
 	h := newHello(Version).encode(newKey())
 	return map[string]string{

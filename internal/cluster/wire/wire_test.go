@@ -69,7 +69,7 @@ func dial(t testing.TB, addr string, key *Key) *Conn {
 	return c
 }
 
-// ask sends a message and wants it back.
+// ask sends a message and checks that it comes back.
 func ask(t testing.TB, c *Conn, typ FrameType, payload []byte) {
 	t.Helper()
 	if err := c.Send(t.Context(), typ, payload); err != nil {
@@ -89,7 +89,7 @@ func newKey() *Key {
 	return &k
 }
 
-// tape keeps what is written to a connection, and may spoil it on its way.
+// tape is a connection that records the written bytes and may change them.
 type tape struct {
 	net.Conn
 	wrote bytes.Buffer
@@ -114,7 +114,7 @@ func (p *tape) Write(b []byte) (int, error) {
 
 var errCut = errors.New("the test cuts the connection here")
 
-// flipped spoils one bit of the byte at a place.
+// flipped changes one bit of the byte at an offset.
 func flipped(place int) func(int, []byte) int {
 	return func(at int, b []byte) int {
 		if i := place - at; i >= 0 && i < len(b) {
@@ -124,7 +124,7 @@ func flipped(place int) func(int, []byte) int {
 	}
 }
 
-// cut lets so many bytes through.
+// cut passes the first bytes only.
 func cut(place int) func(int, []byte) int {
 	return func(at int, b []byte) int { return min(len(b), max(place-at, 0)) }
 }
