@@ -112,6 +112,8 @@ func (c *counted) Next() (time.Duration, bool) {
 	return 0, c.left >= 0
 }
 
+func (c *counted) Change(time.Duration, float64) (time.Duration, bool) { return 0, true }
+
 func TestARecordOnItsWayDoesNotAllocate(t *testing.T) {
 	for _, rate := range []plan.Rate{behind, plan.Unlimited} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 // its comment gives.
 type Options struct {
 	Stop    <-chan struct{} // closed: stop sending, drain, and finish; nil: never
+	Rates   <-chan float64  // new target rates of this process, in records a second; nil: it does not change
 	Sources []Source
 
 	BufferBytes   int64         // most bytes waiting for acks in each shard: 32 MiB
@@ -107,7 +108,7 @@ const windowLength = time.Second
 // that no load was made.
 func Run(ctx context.Context, p plan.Plan, d Drivers, o Options, sinks ...Sink) (End, error) {
 	o = o.withDefaults()
-	r := &run{plan: p, opts: o, sinks: sinks, made: time.Now(), stop: make(chan struct{}), readers: newReaders(d.Read)}
+	r := &run{plan: p, opts: o, sinks: sinks, made: time.Now(), stop: make(chan struct{}), readers: newReaders(d.Read), rates: newRates(&p)}
 	defer r.close()
 	if p.Reads() {
 		if err := r.openReaders(ctx); err != nil {
@@ -145,6 +146,7 @@ type run struct {
 	shards  []*Shard
 	readers *readers
 	beside  beside
+	rates   rates
 
 	made     time.Time     // before anything was opened
 	began    atomic.Int64  // start of the load, in nanoseconds after made
@@ -274,6 +276,8 @@ func (r *run) collectUntil(ctx context.Context, done, stop <-chan struct{}, cuto
 			return stopped || ctx.Err() != nil // ctx may have closed done
 		case <-r.ticker.C:
 			r.cut(r.now())
+		case perSecond := <-r.opts.Rates:
+			r.changeRate(perSecond)
 		case <-over:
 			halt()
 		case <-stop:
@@ -367,7 +371,7 @@ func (r *run) take(end time.Duration) {
 	}
 	var windows []stats.Window
 	current := stats.PhaseOf(r.stage() == WarmingUp)
-	found := r.takeBeside()
+	found := r.takeBeside(end)
 	found.Start, found.End, found.Warmup = start, end, current == stats.Warmup
 	merged[current].Add(&found)
 	for _, phase := range []int{stats.Warmup, stats.Measured} {

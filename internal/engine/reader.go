@@ -337,12 +337,10 @@ func (r *run) allowance(now time.Duration) (limit int, hold time.Duration) {
 	if r.plan.Writes() || r.plan.Load.Rate.IsUnlimited() {
 		return math.MaxInt32, 0
 	}
-	count := r.readers.paced.Load()
-	perSecond := r.plan.RecordsPerSecond()
-	due := int64(perSecond*now.Seconds()) - count
+	count, schedule := r.readers.paced.Load(), r.rates.now()
+	due := int64(schedule.Position(now)) - count
 	if due >= 1 {
 		return int(min(due, math.MaxInt32)), 0
 	}
-	next := time.Duration(float64(count+1) / perSecond * float64(time.Second))
-	return 0, min(max(next-now, minSleep), maxHold)
+	return 0, min(max(schedule.Due(float64(count+1))-now, minSleep), maxHold)
 }

@@ -25,37 +25,40 @@ const (
 func (s *Shard) send() {
 	defer s.finish()
 	var index int64
-	due, ok := s.pacer.Next()
-	for ok && !s.stopped() {
+	s.due, s.more = s.pacer.Next()
+	for s.more && !s.stopped() {
 		if s.run.plan.Load.OneAtATime && !s.awaitRead(index) {
 			break
 		}
-		now := s.Now()
-		if due > now {
+		now := s.clock()
+		if !s.more {
+			break // at the rate of now
+		}
+		if s.due > now {
 			s.behind = false // caught up
-			s.sleep(due - now)
+			s.sleep(s.due - now)
 			continue
 		}
 		wall := s.run.started().Add(now)
-		for room := burstLen; ok && due <= now && room > 0; {
+		for room := burstLen; s.more && s.due <= now && room > 0; {
 			if s.unlimited {
-				due = now
+				s.due = now
 			}
-			taken, waited := s.handOver(index, due, now, wall)
+			taken, waited := s.handOver(index, s.due, now, wall)
 			if taken == 0 {
 				break
 			}
 			index += int64(taken)
 			room -= taken
-			due, ok = s.pacer.Next()
+			s.due, s.more = s.pacer.Next()
 			if waited || s.run.plan.Load.OneAtATime {
 				break // the clock moves on
 			}
 		}
-		s.publish(index, due)
+		s.publish(index, s.due)
 	}
-	if ok && !s.unlimited {
-		s.countUnsent(index, due)
+	if s.more && !s.unlimited {
+		s.countUnsent(index)
 	}
 }
 
@@ -73,7 +76,7 @@ func (s *Shard) handOver(index int64, due, now time.Duration, wall time.Time) (t
 			}
 			return s.refuse(phase, index, due), true
 		}
-		now = s.Now()
+		now = s.clock()
 		wall = s.run.started().Add(now)
 	}
 	n, last := 1, due
@@ -212,7 +215,7 @@ const errBufferFull = "client:BUFFER_EXHAUSTED"
 
 // refuse counts the records of an op that found no room as offered and failed, and returns their number.
 func (s *Shard) refuse(phase int, index int64, due time.Duration) (refused int) {
-	now := s.Now()
+	now := s.clock()
 	n, last := 1, due
 	if s.most > 1 {
 		n, last = s.gather(index, due, now, s.most)
@@ -248,16 +251,16 @@ func (s *Shard) publish(next int64, due time.Duration) {
 }
 
 // countUnsent counts the records that were due before the stop and never handed over, with their age.
-func (s *Shard) countUnsent(index int64, due time.Duration) {
-	now := s.Now()
+func (s *Shard) countUnsent(index int64) {
+	now := s.clock()
 	until := s.run.stopped
 	if d := s.run.plan.Load.Duration.Std(); d > 0 {
 		until = min(until, d)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for ok := true; ok && due <= until; due, ok = s.pacer.Next() {
-		s.rec.Unsent(s.warm.phase(index, due), due, now-due)
+	for ; s.more && s.due <= until; s.due, s.more = s.pacer.Next() {
+		s.rec.Unsent(s.warm.phase(index, s.due), s.due, now-s.due)
 		index++
 	}
 }
@@ -277,7 +280,7 @@ func (s *Shard) stopped() bool {
 	}
 }
 
-// sleep waits for d. A stop ends it within shortSleep.
+// sleep waits for d. A stop ends it within shortSleep, and so does a change of the rate.
 func (s *Shard) sleep(d time.Duration) {
 	if d <= shortSleep {
 		time.Sleep(max(d, minSleep))
@@ -287,6 +290,7 @@ func (s *Shard) sleep(d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-s.posted:
 	case <-s.run.stop:
 	}
 }

@@ -17,6 +17,10 @@ type Shard struct {
 
 	// The sender's own; no other goroutine looks.
 	pacer     plan.Pacer
+	due       time.Duration   // of the record that the pacer gave last
+	more      bool            // there is such a record
+	posted    <-chan struct{} // closed: the rate has been changed once more
+	paced     int             // changes of the rate that the pacer knows
 	warm      warmup
 	unlimited bool   // no schedule: a record is due when it can go
 	behind    bool   // back-pressure held the sender up, and it has not caught up since
@@ -90,6 +94,7 @@ func newShard(r *run, index int) *Shard {
 		most:      1,
 		rec:       stats.NewRecorder(),
 		wake:      make(chan struct{}, 1),
+		posted:    r.rates.posted,
 
 		sending: true,
 	}

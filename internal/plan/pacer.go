@@ -17,6 +17,10 @@ type Pacer interface {
 	// each, and does not cost more for many records than for one, unless arrivals are
 	// random.
 	Take(until time.Duration, most int) (n int, last time.Duration)
+	// Change sets the rate of the whole load from a moment on. No record is taken that is
+	// due then or later, but the last one that Next returned: Change returns when that one
+	// is due now. ok is false when the load is over before it.
+	Change(at time.Duration, perSecond float64) (due time.Duration, ok bool)
 }
 
 // Pacer makes the schedule of one shard out of shards (0 ≤ shard < shards). The
@@ -25,31 +29,17 @@ type Pacer interface {
 // a rate in bytes.
 func (l Load) Pacer(shard, shards int, meanBytes float64, seed int64) Pacer {
 	count := shareOf(l.Records, shard, shards)
-	rate := l.Rate.RecordsPerSecond(meanBytes)
+	s := NewSchedule(l.Rate.RecordsPerSecond(meanBytes))
 	switch {
 	case l.Rate.IsUnlimited():
 		return &closedLoop{left: count}
 	case l.Arrivals == Poisson:
 		pcg := rand.NewPCG(uint64(seed), uint64(shard))
-		return &poisson{mean: 1e9 / (rate / float64(shards)), left: count, end: endOf(l.Duration.Std()), pcg: pcg, rng: rand.New(pcg)}
+		return &poisson{Schedule: s, shards: float64(shards), left: count, end: endOf(l.Duration.Std()), pcg: pcg, rng: rand.New(pcg)}
 	}
-	count = min(count, shareOf(dueBefore(l.Duration.Std(), rate), shard, shards))
-	return &uniform{k: float64(shard), step: float64(shards), perNano: 1e9 / rate, left: count}
-}
-
-// dueBefore returns how many records of a uniform schedule are due before d: rate × d,
-// rounded up; 0, no limit, when d is 0. It is counted here once, for the due time
-// of the first record after the end may come out just below the end in float64.
-func dueBefore(d time.Duration, rate float64) int64 {
-	exact := rate * float64(d) / 1e9
-	n := math.Round(exact)
-	if math.Abs(exact-n) > exact*1e-14 { // more than what float64 has rounded
-		n = math.Ceil(exact)
-	}
-	if !(n < noLimit) {
-		return noLimit
-	}
-	return int64(n)
+	u := &uniform{Schedule: s, load: l, shard: shard, shards: shards, k: float64(shard), step: float64(shards)}
+	u.count()
+	return u
 }
 
 // WarmupShare returns how many of the shard's first records are warm-up by count.
@@ -87,78 +77,117 @@ func endOf(d time.Duration) time.Duration {
 // 1,500,000 records a second are neither 666 nor 667 ns apart but exactly right
 // on average, and no error grows with time.
 type uniform struct {
-	k, step float64 // this record's number in the whole load, and how far to the shard's next
-	perNano float64 // nanoseconds a record
-	left    int64
+	Schedule
+	load          Load
+	shard, shards int
+	k, step       float64 // this record's number in the whole load, and how far to the shard's next
+	left          int64
+	taken         int64
+}
+
+// count sets how many records are left.
+func (u *uniform) count() {
+	u.left = shareOf(u.records(&u.load), u.shard, u.shards)
+	if u.left != noLimit {
+		u.left -= u.taken
+	}
 }
 
 func (u *uniform) Next() (time.Duration, bool) {
-	due := u.k*u.perNano + 0.5 // to the nearest nanosecond
-	if u.left == 0 || !(due < math.MaxInt64) {
+	due := u.after(0)
+	if u.left <= 0 || !(due < math.MaxInt64) {
 		return 0, false
 	}
-	u.left--
-	u.k += u.step
+	u.take(1)
 	return time.Duration(due), true
 }
 
-// due returns when the shard's record n from here is due, as Next computes it.
-func (u *uniform) due(n float64) float64 { return (u.k+n*u.step)*u.perNano + 0.5 }
+func (u *uniform) take(n int) {
+	u.left -= int64(n)
+	u.taken += int64(n)
+	u.k += float64(n) * u.step
+}
+
+// after returns when the shard's record n from here is due, to the nearest nanosecond.
+func (u *uniform) after(n float64) float64 { return u.due(u.k+n*u.step) + 0.5 }
 
 func (u *uniform) Take(until time.Duration, most int) (int, time.Duration) {
 	end := math.Min(float64(until)+1, math.MaxInt64) // the first due time that is later
-	n := math.Floor(((end-0.5)/u.perNano-u.k)/u.step) + 1
+	n := math.Floor((u.position(end-0.5)-u.k)/u.step) + 1
 	n = math.Max(0, math.Min(n, math.Min(float64(most), float64(u.left))))
-	for n > 0 && u.due(n-1) >= end { // float64 may be off by one
+	for n > 0 && u.after(n-1) >= end { // float64 may be off by one
 		n--
 	}
-	for n < math.Min(float64(most), float64(u.left)) && u.due(n) < end {
+	for n < math.Min(float64(most), float64(u.left)) && u.after(n) < end {
 		n++
 	}
 	if n == 0 {
 		return 0, 0
 	}
-	last := time.Duration(u.due(n - 1))
-	u.left -= int64(n)
-	u.k += n * u.step
+	last := time.Duration(u.after(n - 1))
+	u.take(int(n))
 	return int(n), last
 }
 
+func (u *uniform) Change(at time.Duration, perSecond float64) (time.Duration, bool) {
+	u.Schedule = u.Schedule.Change(at, perSecond)
+	u.count()
+	due := u.after(-1)
+	return time.Duration(math.Min(due, math.MaxInt64/2)), u.left >= 0 && due < math.MaxInt64
+}
+
 // poisson is a schedule of independent arrivals: the gaps are exponentially
-// distributed. Poisson shards at rate/n add up to a Poisson load at the rate.
+// distributed. Poisson shards at rate/n add up to a Poisson load at the rate. A gap is a
+// random amount of the load, so that a change of the rate stretches the rest of it.
 type poisson struct {
-	mean float64 // nanoseconds between two records
-	due  float64
-	left int64
-	end  time.Duration
-	pcg  *rand.PCG
-	rng  *rand.Rand // of pcg, and without a state of its own
+	Schedule
+	at     float64 // position in the load
+	shards float64
+	left   int64
+	end    time.Duration
+	pcg    *rand.PCG
+	rng    *rand.Rand // of pcg, and without a state of its own
 }
 
 func (p *poisson) Next() (time.Duration, bool) {
 	if p.left == 0 {
 		return 0, false
 	}
-	p.due += p.rng.ExpFloat64() * p.mean
-	if p.due >= float64(p.end) {
+	p.at += p.rng.ExpFloat64() * p.shards
+	due, ok := p.now()
+	if !ok {
 		p.left = 0
 		return 0, false
 	}
 	p.left--
-	return time.Duration(p.due), true
+	return due, true
+}
+
+// now returns when the last record is due, and reports whether that is before the end.
+func (p *poisson) now() (time.Duration, bool) {
+	due := p.due(p.at)
+	if due >= float64(p.end) {
+		return 0, false
+	}
+	return time.Duration(due), true
 }
 
 func (p *poisson) Take(until time.Duration, most int) (n int, last time.Duration) {
 	for n < most {
-		due, left, state := p.due, p.left, *p.pcg
+		at, left, state := p.at, p.left, *p.pcg
 		next, ok := p.Next()
 		if !ok || next > until { // it is drawn again by the next call
-			p.due, p.left, *p.pcg = due, left, state
+			p.at, p.left, *p.pcg = at, left, state
 			break
 		}
 		n, last = n+1, next
 	}
 	return n, last
+}
+
+func (p *poisson) Change(at time.Duration, perSecond float64) (time.Duration, bool) {
+	p.Schedule = p.Schedule.Change(at, perSecond)
+	return p.now()
 }
 
 // closedLoop has no schedule: the next record is due as soon as the client takes
@@ -182,6 +211,9 @@ func (c *closedLoop) Take(_ time.Duration, most int) (int, time.Duration) {
 	}
 	return int(n), 0
 }
+
+// Change changes nothing: there is no rate.
+func (c *closedLoop) Change(time.Duration, float64) (time.Duration, bool) { return 0, true }
 
 // Arrivals is how records arrive at a fixed rate.
 type Arrivals string

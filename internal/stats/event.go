@@ -84,6 +84,7 @@ const (
 	Rebalance       EventKind = "rebalance"        // a reader's group rebalanced
 	Exec            EventKind = "exec"             // the user's own command was started
 	ExecEnded       EventKind = "exec_ended"
+	RateChanged     EventKind = "rate_changed" // the user has changed the target rate
 )
 
 // Event is one event of a run.
@@ -99,6 +100,10 @@ type Event struct {
 	Partitions []int32 `json:"partitions,omitempty"` // the first MaxEventPartitions of them
 	Count      int     `json:"count,omitempty"`      // of partitions, all together
 	Text       string  `json:"text"`                 // the event in one sentence
+
+	// Of RateChanged: the target before and from then on, in records a second.
+	OldRate float64 `json:"old_rate,omitempty"`
+	NewRate float64 `json:"new_rate,omitempty"`
 }
 
 // MaxEventPartitions bounds the partitions that one event lists.
@@ -114,7 +119,7 @@ func mergeEvents(a, b []Event) []Event {
 	slices.SortStableFunc(merged, func(x, y Event) int {
 		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Broker, y.Broker),
 			cmp.Compare(x.To, y.To), cmp.Compare(x.Count, y.Count), cmp.Compare(x.Text, y.Text),
-			slices.Compare(x.Partitions, y.Partitions))
+			slices.Compare(x.Partitions, y.Partitions), cmp.Compare(x.OldRate, y.OldRate), cmp.Compare(x.NewRate, y.NewRate))
 	})
 	return merged
 }

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// rateStep is what the moments are multiples of at which the rate changes.
+const rateStep = 100 * time.Millisecond
+
+// rates are the changes of a run's target rate. A shard takes each over before it sends a
+// record that is due after it.
+//
+// The moment of a change is agreed in this order: changeRate closes posted, and reads the
+// clock after that. A sender reads the clock and looks at posted after that. So a sender that
+// finds posted open has read an earlier time than that of the change, and hands over nothing
+// that is due later. One that finds it closed waits for mu, and knows the change.
+type rates struct {
+	mu       sync.Mutex // guards the rest
+	schedule plan.Schedule
+	changes  []stats.Event // at most maxEvents
+	posted   chan struct{} // closed by the next change
+	told     int           // changes that a window has
+}
+
+func newRates(p *plan.Plan) rates {
+	return rates{schedule: plan.NewSchedule(p.RecordsPerSecond()), posted: make(chan struct{})}
+}
+
+// now returns the schedule of all shards.
+func (c *rates) now() plan.Schedule {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.schedule
+}
+
+// changeRate changes the target rate soon. An unlimited rate stays, and so does any when it is
+// too late for some shard: it may have sent its last record.
+func (r *run) changeRate(perSecond float64) {
+	c := &r.rates
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.plan.Load.Rate.IsUnlimited() || r.stage() >= Draining || len(c.changes) == maxEvents || !(perSecond > 0) {
+		return
+	}
+	close(c.posted)
+	c.posted = make(chan struct{})
+	at := (r.now() + shortSleep).Truncate(rateStep) + rateStep
+	if r.plan.Writes() && !c.schedule.Going(&r.plan.Load, at, len(r.shards)) {
+		return
+	}
+	old := c.schedule.Rate()
+	c.schedule = c.schedule.Change(at, perSecond)
+	c.changes = append(c.changes, stats.Event{
+		At: at, Kind: stats.RateChanged, Broker: -1, To: -1, OldRate: old, NewRate: perSecond,
+		Text: fmt.Sprintf("the target rate is %s records/s, it was %s", plan.Rate{PerSecond: perSecond}, plan.Rate{PerSecond: old}),
+	})
+}
+
+// take returns the changes up to the end of a window that no window has.
+func (c *rates) take(end time.Duration) []stats.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from := c.told
+	for c.told < len(c.changes) && c.changes[c.told].At <= end {
+		c.told++
+	}
+	return c.changes[from:c.told]
+}
+
+// clock returns the time, after which the pacer knows all changes of the rate up to then.
+func (s *Shard) clock() time.Duration {
+	now := s.Now()
+	select {
+	case <-s.posted:
+	default:
+		return now
+	}
+	c := &s.run.rates
+	c.mu.Lock()
+	changes := c.changes[s.paced:]
+	s.posted = c.posted
+	c.mu.Unlock()
+	for _, e := range changes {
+		s.due, s.more = s.pacer.Change(e.At, e.NewRate/s.run.plan.Part())
+	}
+	s.paced += len(changes)
+	s.mu.Lock()
+	s.next = s.due
+	s.mu.Unlock()
+	return now
+}

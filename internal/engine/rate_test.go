@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// asked is a new rate that is asked for at some time of a run.
+type asked struct {
+	at        time.Duration
+	perSecond float64
+}
+
+// ask returns options that change the rate.
+func ask(o Options, list ...asked) Options {
+	rates := make(chan float64)
+	o.Rates = rates
+	o.Started = func() {
+		for _, a := range list {
+			time.AfterFunc(a.at, func() { rates <- a.perSecond })
+		}
+	}
+	return o
+}
+
+// changes returns the changes of the rate that the windows have.
+func (c *collector) changes() (list []stats.Event) {
+	for _, windows := range c.calls {
+		for _, w := range windows {
+			for _, e := range w.Events {
+				if e.Kind == stats.RateChanged {
+					list = append(list, e)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func TestEachRecordIsDueByTheRateOfItsTimeInEveryShard(t *testing.T) {
+	list := []asked{{1210 * time.Millisecond, 1100}, {2 * time.Second, 330}, {2010 * time.Millisecond, 5000}, {4199 * time.Millisecond, 70}}
+	want := plan.NewSchedule(1000).Change(1300*time.Millisecond, 1100).Change(2100*time.Millisecond, 330).
+		Change(2100*time.Millisecond, 5000).Change(4300*time.Millisecond, 70)
+	for _, tc := range []struct {
+		name   string
+		fake   fake
+		shards int
+		o      Options
+	}{
+		{"one", fake{}, 1, Options{}},
+		{"five", fake{latency: 3 * time.Millisecond}, 5, Options{}},
+		{"many at once", fake{most: 100}, 3, Options{}},
+		{"late", fake{stall: [2]time.Duration{time.Second, 3500 * time.Millisecond}}, 2, Options{BufferRecords: 64}},
+		{"late and many at once", fake{most: 100, stall: [2]time.Duration{time.Second, 3500 * time.Millisecond}}, 2, Options{BufferRecords: 64}},
+		{"asleep", fake{}, 200, Options{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(6)})
+				p.Producers = tc.shards
+				_, c := mustRun(t.Context(), t, p, &tc.fake, ask(tc.o, list...))
+				records := int64(0)
+				for i, w := range tc.fake.workers {
+					for _, op := range w.took {
+						records += int64(op.records)
+						first, last := want.Due(float64(op.index)*float64(tc.shards)+float64(i)), want.Due(float64(op.index+int64(op.records)-1)*float64(tc.shards)+float64(i))
+						if d := op.due - first; d < -1 || d > 1 || op.last-last < -1 || op.last-last > 1 || op.sent < op.due {
+							t.Fatalf("records %d to %d of shard %d: due at %v to %v and sent at %v, want %v to %v", op.index, op.index+int64(op.records)-1, i, op.due, op.last, op.sent, first, last)
+						}
+					}
+				}
+				if total := int64(want.Position(6 * time.Second)); records != total || c.total[stats.Measured].Offered != total {
+					t.Errorf("%d records were handed over and %d counted, want %d", records, c.total[stats.Measured].Offered, total)
+				}
+				var at []string
+				for _, e := range c.changes() {
+					at = append(at, fmt.Sprintf("%v: %g to %g", e.At, e.OldRate, e.NewRate))
+				}
+				if want := []string{"1.3s: 1000 to 1100", "2.1s: 1100 to 330", "2.1s: 330 to 5000", "4.3s: 5000 to 70"}; !slices.Equal(at, want) {
+					t.Errorf("changes %q, want %q", at, want)
+				}
+			})
+		})
+	}
+}
+
+func TestARateThatRisesWakesASenderThatSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{saw: func(now time.Duration, op *Op) {
+			if now-op.Due > time.Millisecond {
+				t.Errorf("record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
+			}
+		}}
+		p := producing(plan.Load{Rate: perSecond(0.01), Duration: seconds(200)})
+		_, c := mustRun(t.Context(), t, p, f, ask(Options{}, asked{10 * time.Second, 10}))
+		// 0.01/s until 10.1 s, and 10/s after that.
+		if want := int64(1900); c.total[stats.Measured].Offered != want {
+			t.Errorf("%d records, want %d", c.total[stats.Measured].Offered, want)
+		}
+	})
+}
+
+func TestChangesThatComeTooLateOrHaveNoRateToChangeAreNone(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		load plan.Load
+		ask  asked
+	}{
+		{"unlimited", plan.Load{Records: 100}, asked{0, 10}},
+		{"near the end", plan.Load{Rate: perSecond(1), Duration: seconds(10)}, asked{9500 * time.Millisecond, 10}},
+		{"while it drains", plan.Load{Rate: perSecond(1000), Records: 10}, asked{time.Second, 10}},
+		{"zero", plan.Load{Rate: perSecond(10), Duration: seconds(10)}, asked{time.Second, 0}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rates := make(chan float64, 1)
+				o := Options{Rates: rates, Started: func() { time.AfterFunc(tc.ask.at, func() { rates <- tc.ask.perSecond }) }}
+				_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: 2 * time.Second}, o)
+				if list := c.changes(); len(list) != 0 {
+					t.Errorf("changes %v, want none", list)
+				}
+			})
+		})
+	}
+}
