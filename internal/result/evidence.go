@@ -20,10 +20,10 @@ func (f *Fold) Verdict() verdict.Verdict {
 // evidence returns the evidence on the run so far.
 func (f *Fold) evidence() verdict.Evidence {
 	w := &f.total[stats.Measured]
-	use, target := f.client(w), f.header.Plan.RecordsPerSecond()
+	use := f.client(w)
 	t := f.throughput()
 	e := verdict.Evidence{
-		Target: target, Poisson: f.header.Plan.Load.Arrivals == plan.Poisson,
+		Poisson:    f.header.Plan.Load.Arrivals == plan.Poisson,
 		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.setting("acks") == "0",
 		Measured: w.End - w.Start, Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed,
 		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: worstError(w),
@@ -32,6 +32,7 @@ func (f *Fold) evidence() verdict.Evidence {
 		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w),
 		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: w.Outage},
 	}
+	f.target(&e, &t, w)
 	if e.Read != nil && e.Read.Only {
 		e.Stall.Gap = f.reads.stall.longest
 	}

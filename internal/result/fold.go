@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -29,6 +30,8 @@ type Fold struct {
 	consumerLag consumerLag
 	reads       reads // of a run that only reads
 	line        timeline
+	rates       []stats.Event // changes of the target, in the order of their times; at most maxEvents
+	schedule    plan.Schedule // the target over time
 	now         now
 	hosted      *hosted // nil: not the fold of one host of many
 
@@ -38,7 +41,7 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h)}
+	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: plan.NewSchedule(h.Plan.RecordsPerSecond())}
 }
 
 // Begin sets the start of the load.
@@ -46,6 +49,7 @@ func (f *Fold) Begin(s Start) { f.start = &s }
 
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
+	f.retarget(w.Events)
 	loading, full, rate := f.load(&w)
 	waiting := f.consumerLag.now
 	f.consumerLag.add(&w, loading)
@@ -154,12 +158,16 @@ func leanWindow(w stats.Window) stats.Window {
 }
 
 // load reports whether the load went on in a window, and whether in all of it, and returns its rate
-// in records a second. The load is that of the senders, or without any of the readers.
+// in records a second, as if the target had not been changed. The load is that of the senders, or
+// without any of the readers.
 func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	p := &f.header.Plan
 	took, clients, rate := w.ShardTime, p.Producers, w.RecordsPerSecond()
 	if p.ReadsOnly() {
 		took, clients, rate = w.ReadTime, p.Read.Clients(), w.ConsumedPerSecond()
+	}
+	if len(f.rates) > 0 {
+		rate *= p.RecordsPerSecond() / f.schedule.Mean(w.Start, w.End)
 	}
 	const most = 0.9 // of the time: windows are cut a little early or late
 	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate
@@ -320,10 +328,9 @@ func spanOf(w *stats.Window) time.Duration {
 	return max(0, max(w.LastAck, w.LastDue)-w.FirstDue)
 }
 
-func throughputOf(w *stats.Window, target float64) Throughput {
+func throughputOf(w *stats.Window) Throughput {
 	t := Throughput{
-		TargetRecordsPerSecond: target, Bytes: w.Bytes,
-		FirstDueSeconds: w.FirstDue.Seconds(), Seconds: spanOf(w).Seconds(),
+		Bytes: w.Bytes, FirstDueSeconds: w.FirstDue.Seconds(), Seconds: spanOf(w).Seconds(),
 	}
 	if t.Seconds > 0 {
 		t.RecordsPerSecond = float64(w.Acknowledged) / t.Seconds

@@ -28,10 +28,17 @@ func (f *Fetch) rate(overlap *stats.Window) {
 
 // throughput returns the throughput of the measured part.
 func (f *Fold) throughput() Throughput {
-	t := throughputOf(&f.total[stats.Measured], f.header.Plan.RecordsPerSecond())
+	w := &f.total[stats.Measured]
+	t := throughputOf(w)
+	from, to := w.FirstDue, w.FirstDue+spanOf(w)
+	if f.header.Plan.ReadsOnly() {
+		from, to = w.FirstRead, w.LastRead
+	}
 	if f.together != nil && f.together.Overlap != nil {
 		t.rate(f.together.Overlap)
+		from, to = f.together.Overlap.Start, f.together.Overlap.End
 	}
+	t.TargetRecordsPerSecond = f.schedule.Mean(from, to)
 	return t
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -44,7 +45,7 @@ func TestTheLongestTimeWithoutARecordIsAStallWhileRecordsWait(t *testing.T) {
 func TestAStallOfASecondIsNamedWhereTheRateOfReadingIsFixed(t *testing.T) {
 	lag := readSecond{read: 1000, left: 5000, wait: 0.1}
 	f := readSeconds(1, lag, lag, lag, readSecond{left: 5000, wait: 1}, readSecond{left: 5000, read: 2000, first: 0.2, wait: 0.2}, lag, lag)
-	f.header.Plan.Load.Rate.PerSecond = 1000
+	f.schedule = plan.NewSchedule(1000)
 	v := f.Verdict()
 	if v.Limit != verdict.Stalled || !strings.Contains(v.Evidence, "1.20s") {
 		t.Errorf("bound by %s: %s", v.Limit, v.Evidence)

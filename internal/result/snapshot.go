@@ -24,6 +24,8 @@ type Snapshot struct {
 	Tail   Numbers      // of the last ten seconds, without quantiles
 	Lately Quantiles    // of one host of many: the headline latency of the last five to ten seconds
 
+	Target float64 // now, in records a second; 0: unlimited
+
 	// Peak and PeakRead are the highest rates of one measured second, in records a second.
 	Peak, PeakRead float64
 
@@ -103,7 +105,7 @@ func (f *Fold) Snapshot() Snapshot {
 	warmup, measured := &f.total[stats.Warmup], &f.total[stats.Measured]
 	s := Snapshot{
 		At: n.second.End, Sample: n.sample, All: stats.Merge(warmup.Counts(), measured.Counts()),
-		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Peak: n.peak, PeakRead: n.peakRead,
+		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Target: f.schedule.Rate(), Peak: n.peak, PeakRead: n.peakRead,
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
 		Points: f.series.share(), Recent: n.recent.list(), Placed: n.recent.seen,
@@ -138,7 +140,7 @@ func (n *Numbers) setRates(seconds float64) {
 // ratesOf returns the rates of the measured part as its result has them: from the first
 // record to the last one. Reading has none over less than a second.
 func ratesOf(w *stats.Window) (acknowledged, read Rate) {
-	if t := throughputOf(w, 0); t.Seconds > 0 {
+	if t := throughputOf(w); t.Seconds > 0 {
 		acknowledged = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}
 	}
 	if s := (w.LastRead - w.FirstRead).Seconds(); w.Consumed > 0 && s >= verdict.Shortest.Seconds() {

@@ -18,6 +18,10 @@ type Event struct {
 	Partitions []int32         `json:"partitions,omitempty"`
 	Count      int             `json:"partition_count,omitempty"` // Partitions may list fewer
 	Text       string          `json:"text"`
+
+	// Of rate_changed: the target before and from then on.
+	OldRate float64 `json:"old_records_per_second,omitempty"`
+	NewRate float64 `json:"new_records_per_second,omitempty"`
 }
 
 // Outage is the longest time without an acknowledgement, and the effect of a fault on the run. Times
@@ -153,6 +157,7 @@ func (t *timeline) list() []Event {
 	for _, e := range inOrder(t.events) {
 		list = append(list, Event{
 			AtSeconds: e.At.Seconds(), Kind: e.Kind, Broker: e.Broker, To: e.To, Partitions: e.Partitions, Count: e.Count, Text: e.Text,
+			OldRate: e.OldRate, NewRate: e.NewRate,
 		})
 	}
 	return list

@@ -11,6 +11,9 @@ import (
 // beyond any run, and leaves room in an int64 to add up runs.
 const maxTotal = int64(1) << 60
 
+// maxRate is more records a second than any run has for its target.
+const maxRate = 1e12
+
 // Totals checks the windows of one run, from a file that anyone may have written. The zero value is ready
 // to use.
 type Totals struct {
@@ -39,6 +42,11 @@ func (t *Totals) Add(w *Window) error {
 		return fmt.Errorf("%d records were acknowledged, and %d have a service time", w.Acknowledged, w.Service.all())
 	case total(w.Errors) != w.Failed:
 		return fmt.Errorf("%d records failed, and %d have an error", w.Failed, total(w.Errors))
+	}
+	for _, e := range w.Events {
+		if e.Kind == RateChanged && !(min(e.OldRate, e.NewRate) > 0 && max(e.OldRate, e.NewRate) <= maxRate && e.At >= 0) {
+			return fmt.Errorf("the rate is changed from %g to %g at %v", e.OldRate, e.NewRate, e.At)
+		}
 	}
 	return nil
 }

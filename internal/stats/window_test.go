@@ -210,6 +210,8 @@ func fill(t *testing.T, v reflect.Value, next *int64) {
 	switch v.Kind() {
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(*next)
+	case reflect.Float64:
+		v.SetFloat(float64(*next))
 	case reflect.String:
 		v.SetString(strconv.FormatInt(*next, 10))
 	case reflect.Slice:

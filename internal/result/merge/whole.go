@@ -34,7 +34,7 @@ func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, 
 	if err := m.busy(hosts, o); err != nil {
 		return result.Result{}, err
 	}
-	if asked := m.asked(); asked > r.Throughput.TargetRecordsPerSecond*(1+1e-9) {
+	if asked := m.asked(); asked > r.Plan.RecordsPerSecond()*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
 		if r.Fetch != nil && r.Plan.ReadsOnly() {
 			r.Fetch.AskedRecordsPerSecond = asked

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -10,10 +11,14 @@ import (
 // Evidence is the numbers by which a run is judged, of its measured part.
 type Evidence struct {
 	// The load that was asked for.
-	Target     float64 // records a second; 0: unlimited
+	Target     float64 // records a second, on average; 0: unlimited
 	Poisson    bool    // arrivals are at random
 	OneAtATime bool    // one record is in flight at a time
 	NoAcks     bool    // acks=0
+
+	// Of a target that was changed: its mean from the first record due to the last one sent,
+	// and its last value. 0: it is as Target.
+	TargetSending, TargetLast float64
 
 	// The records.
 	Measured                                          time.Duration
@@ -105,9 +110,13 @@ func (e *Evidence) slack() float64 {
 
 // kept reports whether the load was offered at the target rate, and no record that was due was left unsent.
 func (e *Evidence) kept() bool {
-	onTime := e.Offered == 1 || e.OfferedPerSecond >= (1-e.slack())*e.Target // one record has no rate
+	onTime := e.Offered == 1 || e.OfferedPerSecond >= (1-e.slack())*e.sending() // one record has no rate
 	return onTime && float64(e.Unsent) <= (1-rateKept)*float64(e.Offered)
 }
+
+func (e *Evidence) sending() float64 { return cmp.Or(e.TargetSending, e.Target) }
+
+func (e *Evidence) last() float64 { return cmp.Or(e.TargetLast, e.Target) }
 
 // carried reports whether records were acknowledged as fast as they were offered. One record a process is no
 // queue, because the last one may be on its way.
@@ -116,7 +125,7 @@ func (e *Evidence) carried() bool {
 	if e.Parts != nil {
 		processes = float64(e.Parts.Count)
 	}
-	return e.Waiting <= max(processes, waitingShows.Seconds()*e.Target, (1-rateKept)*float64(e.Offered))
+	return e.Waiting <= max(processes, waitingShows.Seconds()*e.last(), (1-rateKept)*float64(e.Offered))
 }
 
 // lost returns the share of the records offered that were not acknowledged.

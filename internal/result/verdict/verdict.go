@@ -24,7 +24,7 @@ func (e *Evidence) Invalid() []string {
 			"kt missed its own schedule: of the records that nothing held up, 1 %% left more than %s late (bound: %s)",
 			round(e.OwnSendDelayP99), round(e.bound())))
 	}
-	target := theme.Plural(e.Target, "record", "records")
+	target := theme.Plural(e.sending(), "record", "records")
 	switch {
 	case e.kept():
 	case e.noCPU():
@@ -131,7 +131,7 @@ func (e *Evidence) queued(busy string) Verdict {
 	}
 	return Verdict{limit, fmt.Sprintf("%s/s were offered and %s/s %s: %s, %.1f s of the load, %s; %s",
 		theme.Plural(e.OfferedPerSecond, "record", "records"), theme.Amount(e.AcknowledgedPerSecond), did,
-		theme.Plural(e.Waiting, "record", "records"), e.Waiting/e.Target, when, busy)}
+		theme.Plural(e.Waiting, "record", "records"), e.Waiting/e.last(), when, busy)}
 }
 
 // stallText returns a clause on the stall. Its length is in whole milliseconds, as the longest gap in the

@@ -1,0 +1,41 @@
+package result
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// retarget takes over changes of the target. Each is the difference that it makes: of several
+// processes, each has changed its own.
+func (f *Fold) retarget(events []stats.Event) {
+	base, before := f.header.Plan.RecordsPerSecond(), len(f.rates)
+	for _, e := range events {
+		if e.Kind == stats.RateChanged && base > 0 && len(f.rates) < maxEvents {
+			f.rates = append(f.rates, e)
+		}
+	}
+	if len(f.rates) == before {
+		return
+	}
+	slices.SortStableFunc(f.rates, func(a, b stats.Event) int { return cmp.Compare(a.At, b.At) })
+	f.schedule = plan.NewSchedule(base)
+	for _, e := range f.rates {
+		f.schedule = f.schedule.Change(e.At, f.schedule.Rate()+e.NewRate-e.OldRate)
+	}
+}
+
+// target sets the target of the evidence.
+func (f *Fold) target(e *verdict.Evidence, t *Throughput, w *stats.Window) {
+	e.Target = t.TargetRecordsPerSecond
+	if len(f.rates) == 0 {
+		return
+	}
+	e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate()
+	if f.together == nil || f.together.Overlap == nil {
+		e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
+	}
+}
