@@ -13,10 +13,9 @@ import (
 
 // watch writes the vitals of this machine during a run into a run file without a load.
 type watch struct {
-	file   *result.RunFile
-	header result.Header
-	stop   chan struct{}
-	live   sync.WaitGroup
+	file *result.RunFile
+	stop chan struct{}
+	live sync.WaitGroup
 
 	began   time.Time
 	elapsed time.Duration
@@ -41,7 +40,7 @@ func (r *hostRun) openWatch() (*watch, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	return &watch{file: f, header: h, stop: make(chan struct{})}, nil
+	return &watch{file: f, stop: make(chan struct{})}, nil
 }
 
 // begin starts watching at start.At, by the system's clock.

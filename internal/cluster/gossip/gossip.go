@@ -219,9 +219,6 @@ func label(key *[32]byte) string {
 // Addr returns the address that this agent listens on: host:port of TCP and UDP.
 func (g *Gossip) Addr() string { return g.bound.String() }
 
-// Advertised returns the address of this agent for others.
-func (g *Gossip) Advertised() string { return g.addr }
-
 // Members returns all members sorted by name, including this agent and those that went away in
 // the last ten minutes.
 func (g *Gossip) Members() []Member {
