@@ -84,9 +84,9 @@ var states = []struct {
 	{"outage", outage, nil, "60x16/plain 120x36/colour", ""},
 	{"silent", silent, nil, "40x5/plain 120x36/plain", ""},
 	{"events", outage, []string{"7"}, "80x24/plain", ""},
-	{"events-silent", silent, []string{"7"}, "", "no acknowledgement for; longest without an acknowledgement"},
+	{"events-silent", silent, []string{"7"}, "", "no acknowledgement for; longest ack gap"},
 	{"events-none", newCanned, []string{"7"}, "80x24/plain", ""},
-	{"events-consume", catchingUp, []string{"7"}, "", "longest without a record read; has 7 new partitions"},
+	{"events-consume", catchingUp, []string{"7"}, "", "longest read gap; has 7 new partitions"},
 
 	{"hosts", hostsRunning, nil, "40x5/plain 80x24/plain 120x30/plain 120x30/light 200x60/plain", ""},
 	{"hosts-gathering", hostsGathering, nil, "80x24/plain", ""},

@@ -64,7 +64,7 @@ func drawThroughput(c chart.Canvas, s *scene) {
 		}
 		p.Series = append(p.Series, series)
 	}
-	p.Y = chart.Linear(top*headroom, 4)
+	p.Y = chart.Linear(top*headroom, min(5, h/2-1)) // labels are two rows apart
 	if t := s.header.TargetRate; t > 0 && h > 3 {
 		p.Marks = []chart.Mark{{Value: t, Style: theme.Style{FG: theme.Brand}}}
 	}

@@ -71,15 +71,15 @@ func (s *scene) limitLine(c chart.Canvas, w int) line {
 	return append(l, plain(c.Fit(s.bounded().Evidence, w-l.width())))
 }
 
-// boundColor tells the limits of Kafka, which are news, from those of kt itself,
-// which spoil the measurement.
+// boundColor returns red for a stall and for limits of kt itself, which spoil the
+// measurement. The limits of Kafka are news.
 func boundColor(l verdict.Limit) theme.Color {
 	switch l {
 	case "", verdict.Unknown:
 		return theme.Muted
 	case verdict.None:
 		return theme.Good
-	case verdict.ClientCPU, verdict.HostCPU, verdict.Schedule:
+	case verdict.ClientCPU, verdict.HostCPU, verdict.Schedule, verdict.Stalled:
 		return theme.Bad
 	}
 	return theme.Warn

@@ -37,32 +37,33 @@ func drawEvents(c chart.Canvas, s *scene) {
 		list.Text(0, y, "nothing has happened yet", theme.Style{FG: theme.Muted})
 		return
 	}
-	rows := h - y
-	if len(events) > rows && h >= summary {
-		rows--
-		list.Text(0, h-1, fmt.Sprintf("%d earlier", len(events)-rows), theme.Style{FG: theme.Muted})
-	}
-	for i := len(events) - 1; i >= 0 && rows > 0; i-- {
-		s.drawEvent(list, y, &events[i])
-		y++
-		rows--
+	for i := len(events) - 1; i >= 0 && y < h; i-- {
+		if y == h-1 && i > 0 && h >= summary {
+			list.Text(0, y, fmt.Sprintf("%d earlier", i+1), theme.Style{FG: theme.Muted})
+			return
+		}
+		y += s.drawEvent(list.Sub(0, y, w, h-y), &events[i])
 	}
 }
 
-// drawEvent is one event on a row: when to the tenth of a second, what, and where there is
-// room how long ago.
-func (s *scene) drawEvent(c chart.Canvas, y int, e *stats.Event) {
-	const ageWidth, text = 11, 50 // "59m59s ago", and most texts
-	w, _ := c.Size()
+// drawEvent is one event: when to the tenth of a second, what, and where there is room how
+// long ago. It returns the number of rows.
+func (s *scene) drawEvent(c chart.Canvas, e *stats.Event) int {
+	const ageWidth, text, most = 11, 50, 2 // "59m59s ago", most texts, and rows
+	w, h := c.Size()
 	l := s.eventParts(c, e)
-	at := l[0].draw(c, 0, y)
+	at := l[0].draw(c, 0, 0)
 	tenth := e.At / (100 * time.Millisecond) % 10
-	at = c.Text(at, y, fmt.Sprintf("%s.%d  ", theme.Clock(e.At), tenth), l[1].style)
+	at = c.Text(at, 0, fmt.Sprintf("%s.%d  ", theme.Clock(e.At), tenth), l[1].style)
 	if w-at >= text+ageWidth {
-		c.TextRight(w, y, s.age(e), theme.Style{FG: theme.Muted})
+		c.TextRight(w, 0, s.age(e), theme.Style{FG: theme.Muted})
 		w -= ageWidth
 	}
-	c.Text(at, y, c.Fit(l[2].text, w-at), l[2].style)
+	lines := wrap(c, l[2].text, w-at, min(h, most))
+	for y, text := range lines {
+		c.Text(at, y, text, l[2].style)
+	}
+	return max(len(lines), 1)
 }
 
 // age returns how long ago an event was.
@@ -83,16 +84,16 @@ func (s *scene) outageLines(c chart.Canvas) []line {
 		out = append(out, line{muted(fmt.Sprintf("%-*s  ", outageWidth, what)), colored(color, value)})
 	}
 	if s.writes {
-		add("longest without an acknowledgement", "", s.Unanswered.Longest)
+		add("longest ack gap", "", s.Unanswered.Longest)
 		if worst := &s.WorstGap; worst.Length > 0 {
-			add("in one partition, of one producer", fmt.Sprintf("p%d: ", worst.ID), worst.Gap)
+			add("of one partition", fmt.Sprintf("p%d: ", worst.ID), worst.Gap)
 		}
 	}
 	if s.reads {
-		add("longest without a record read", "", s.Unread.Longest)
+		add("longest read gap", "", s.Unread.Longest)
 	}
 	return out
 }
 
-// outageWidth holds what the outages are of.
-const outageWidth = 34
+// outageWidth holds the names of the outages.
+const outageWidth = 16

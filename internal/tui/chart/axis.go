@@ -32,7 +32,7 @@ func Linear(top float64, n int) Axis {
 func divisions(top float64) []int {
 	switch mantissa := top / math.Pow(10, math.Floor(math.Log10(top)+1e-9)); {
 	case mantissa > 2.2 && mantissa < 2.8, mantissa > 4.5 && mantissa < 5.5:
-		return []int{5, 1}
+		return []int{5, 2, 1}
 	default:
 		return []int{4, 2, 1}
 	}

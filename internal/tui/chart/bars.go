@@ -55,14 +55,13 @@ func (b Bars) Draw(c Canvas) {
 	}
 }
 
-// barWidth shares the columns out: bars as wide as they can be, a column
-// between them if there is one to spare.
+// barWidth shares the columns out: bars as wide as they can be, up to a quarter of the
+// whole, and a column between them if there is one to spare.
 func barWidth(n, columns int) (width, gap int) {
-	const widest = 8
 	if 2*n-1 > columns {
 		return 1, 0
 	}
-	return min((columns+1)/n-1, widest), 1
+	return min((columns+1)/n-1, (columns+3)/4), 1
 }
 
 // crowded draws one column for several bars.
