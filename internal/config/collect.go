@@ -11,7 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Collect is what kt collect was asked to do.
+// Collect is the settings of kt collect.
 type Collect struct {
 	Agents
 	Run        string // name or epoch, with the start where several had one name (nightly@2026-11-21T22:00:00Z); "": what is there is one run
@@ -65,7 +65,7 @@ func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
 // PeersOutputs are the forms of output of kt peers.
 var PeersOutputs = []string{"text", "json"}
 
-// Peers is what kt peers was asked to do.
+// Peers is the settings of kt peers.
 type Peers struct {
 	Agents
 	form

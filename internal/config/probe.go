@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Probe is what kt probe was asked to do.
+// Probe is the settings of kt probe.
 type Probe struct {
 	Mode    string
 	Tests   []string
@@ -57,7 +57,7 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 }
 
 // Load applies environment and configuration file, and checks what needs no machine.
-// Every problem is told, each naming the flag.
+// It reports every problem, each with its flag.
 func (p *Probe) Load(sys System, nearest Nearest) error {
 	if err := p.layers(sys, nearest); err != nil {
 		return err

@@ -5,7 +5,7 @@ import "github.com/spf13/pflag"
 // ReportOutputs are the forms in which a result is written again.
 var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test"}
 
-// Report is what kt report was asked to do.
+// Report is the settings of kt report.
 type Report struct{ form }
 
 // NewReport defines the flags of kt report on a set.

@@ -36,7 +36,7 @@ var actions = []struct{ name, usage string }{
 	{ActionList, "list all checks"},
 }
 
-// Tune is what kt tune was asked to do.
+// Tune is the settings of kt tune.
 type Tune struct {
 	Action  string
 	Explain string // the ID
@@ -109,7 +109,7 @@ func names(list []struct{ name, usage string }) (names []string) {
 }
 
 // Load applies environment and configuration file, and checks what needs no machine.
-// Every problem is told, each naming the flag.
+// It reports every problem, each with its flag.
 func (t *Tune) Load(sys System, nearest Nearest) error {
 	if err := t.layers(sys, nearest); err != nil {
 		return err

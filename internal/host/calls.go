@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls are the questions that no file answers. A fixture has answers of its own.
+// Calls asks the system for facts that no file holds. A fixture has answers of its own.
 type Calls interface {
 	Space(path string) (Space, error)      // of the file system that a path is in
 	Clock() *Clock                         // nil: the kernel does not tell
@@ -23,7 +23,7 @@ type Space struct {
 	Magic            int64 // f_type of statfs(2)
 }
 
-// Ethernet is what ethtool shows of a NIC. 0 is not told.
+// Ethernet is the state of a NIC as ethtool shows it. 0 is unknown.
 type Ethernet struct {
 	Driver                string
 	RXRing, RXRingMax     int
@@ -71,7 +71,7 @@ func (c systemCalls) Space(path string) (Space, error) {
 
 func (systemCalls) Root() bool { return os.Geteuid() == 0 }
 
-// times is blocks of a size in bytes; what does not fit is as much as does.
+// times returns the bytes of blocks of a size, at most the largest int64.
 func times(blocks uint64, size int64) int64 {
 	if size <= 0 || blocks > math.MaxInt64/uint64(size) {
 		return math.MaxInt64

@@ -2,7 +2,7 @@ package host
 
 import "strings"
 
-// disk returns what the tree tells of a disk.
+// disk reads the facts of a disk from the tree.
 func (f FS) disk(name string) Disk {
 	d := Disk{Name: name, Model: f.model(name)}
 	rotational, _ := f.Number(d.Queue("rotational"))

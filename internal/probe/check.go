@@ -12,7 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// Plan is what a probe would do.
+// Plan is the work of a probe that has not begun.
 type Plan struct {
 	Mode        Mode
 	Tests       []string // in the order in which they run
@@ -31,8 +31,8 @@ type DirPlan struct {
 	unlogged string // the file system, where it keeps kt's files out of its log
 }
 
-// mustStay is how much of a file system has to be free at any time: a tenth, and
-// beside a broker, where next to nothing is written, enough for that.
+// mustStay returns the bytes of a file system that have to be free at any time: a tenth. Beside
+// a broker, where next to nothing is written, it is enough for that.
 func mustStay(m Mode, total int64) int64 {
 	if m == Live {
 		return 4 * leastSize
@@ -77,7 +77,7 @@ func Check(o Options) (Plan, error) {
 	return plan, errors.Join(all...)
 }
 
-// checkDir looks at what a directory is, not at how much fits.
+// checkDir checks the directory itself; checkSpace checks the room in it.
 func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	d := DirPlan{Path: dir}
 	var number [2]int
@@ -155,15 +155,15 @@ func checkBrokers(o Options, dir string) []error {
 	return nil
 }
 
-// shareDevice goes by the number that stat(2) tells, so by file system.
+// shareDevice reports whether two directories have one device number in stat(2), so one file system.
 func shareDevice(a, b string) bool {
 	majorA, minorA, errA := deviceOf(a)
 	majorB, minorB, errB := deviceOf(b)
 	return errA == nil && errB == nil && majorA == majorB && minorA == minorB
 }
 
-// sharedDisk is a disk that both are on, below partitions, volumes and RAIDs, as
-// far as the kernel tells; "": none.
+// sharedDisk returns a disk below both directories, below partitions, volumes and RAIDs; empty for
+// none that the kernel knows.
 func sharedDisk(a, b string) string {
 	storageA, _, _ := storageOf(host.System(), a)
 	storageB, _, _ := storageOf(host.System(), b)
@@ -175,7 +175,8 @@ func sharedDisk(a, b string) string {
 	return ""
 }
 
-// checkSpace takes what all directories of one file system want together.
+// checkSpace refuses a directory without room. wanted is the sum over all directories of its file
+// system.
 func checkSpace(m Mode, d DirPlan, wanted int64) []error {
 	left := mustStay(m, d.TotalBytes)
 	switch {
@@ -225,9 +226,8 @@ func checkFiles(o Options, d DirPlan) []error {
 	return errs
 }
 
-// resolve is a path without symbolic links, as far as it leads anywhere. Links of
-// /proc are left for the kernel to follow: what /proc/42/root says of itself, "/",
-// is true only for process 42.
+// resolve returns a path without symbolic links, as far as it leads anywhere. The kernel follows
+// the links of /proc: /proc/42/root reads as "/", which is true only for process 42.
 func resolve(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -242,7 +242,7 @@ func resolve(dir string) string {
 	return dir
 }
 
-// same tells whether two paths are one directory, maybe by two mounts.
+// same reports whether two paths are one directory, maybe by two mounts.
 func same(a, b string) bool {
 	if resolve(a) == resolve(b) {
 		return true
@@ -252,7 +252,7 @@ func same(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// within tells whether a path is another one or below it.
+// within reports whether a path is another one or below it.
 func within(dir, above string) bool {
 	for at := resolve(dir); ; at = filepath.Dir(at) {
 		if same(at, above) {
@@ -264,8 +264,7 @@ func within(dir, above string) bool {
 	}
 }
 
-// expected is how long all tests take at most, without the time in which files are
-// laid out.
+// expected returns the longest time of all tests, without the time in which files are laid out.
 func expected(o Options, t timing) time.Duration {
 	var each time.Duration
 	for _, name := range o.Tests {
@@ -278,7 +277,7 @@ func expected(o Options, t timing) time.Duration {
 	return d
 }
 
-// of is how long one test takes at most.
+// of returns the longest time of one test.
 func (t timing) of(test string, o Options) time.Duration {
 	switch test {
 	case testWrite, testParallel:
@@ -302,7 +301,7 @@ func (t timing) of(test string, o Options) time.Duration {
 	return 0
 }
 
-// bytesText is a size for a sentence: "12.5 GiB".
+// bytesText returns a size for a sentence: "12.5 GiB".
 func bytesText(n int64) string {
 	switch {
 	case n >= gib:

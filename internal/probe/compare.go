@@ -30,7 +30,7 @@ type Change struct {
 	Effect Effect  `json:"effect"`
 }
 
-// Effect is what a change means.
+// Effect is the meaning of a change.
 type Effect string
 
 // The effects. A change that one repetition may show as well is Unchanged: a
@@ -49,7 +49,7 @@ type Difference struct {
 	After  string `json:"after"`
 }
 
-// Compare finds what has changed from one probe to another. Directories belong
+// Compare returns the changes from one probe to another. Directories belong
 // together by their paths; where both have just one, those do. Earlier has refused a report of
 // another schema.
 func Compare(before, after *Report) (Comparison, error) {
@@ -76,9 +76,8 @@ func Compare(before, after *Report) (Comparison, error) {
 	return c, nil
 }
 
-// Earlier reads a report that kt wrote as JSON. The error says what is wrong with
-// the text: it is no such report, or of another schema, or has not what Compare
-// needs.
+// Earlier reads a report that kt wrote as JSON. It refuses other texts, other schemas, and reports
+// that lack something that Compare needs.
 func Earlier(text []byte) (*Report, error) {
 	var r Report
 	const ask = "take what kt probe --output json wrote"
@@ -102,9 +101,8 @@ func Earlier(text []byte) (*Report, error) {
 	return &r, nil
 }
 
-// Comparable tells, before anything is measured, whether a probe of these
-// directories can be compared with an earlier one. The error is the one that
-// Compare would end with.
+// Comparable checks, before anything is measured, that a probe of these directories can be
+// compared with an earlier one. Its error is that of Compare.
 func Comparable(before *Report, dirs []string) error {
 	after := new(Report)
 	for _, dir := range dirs {
@@ -114,7 +112,7 @@ func Comparable(before *Report, dirs []string) error {
 	return err
 }
 
-// pair finds the directories that belong together.
+// pair returns the directories that belong together.
 func (c *Comparison) pair(before, after []Directory) [][2]Directory {
 	if len(before) == 1 && len(after) == 1 {
 		if before[0].Path != after[0].Path {
@@ -166,7 +164,7 @@ func (c *Comparison) miss(what string) {
 	}
 }
 
-// settings are what a directory's figures depend on.
+// settings returns the settings that a directory's figures depend on.
 func settings(d Directory) map[string]string {
 	options := slices.Sorted(slices.Values(d.Options))
 	out := map[string]string{"file system": d.FileSystem, "mount options": strings.Join(options, ","), "device": d.Device}
@@ -209,7 +207,7 @@ const (
 	latencyTolerance = 0.25
 )
 
-// figures are those of a directory, in the order of its report.
+// figures returns the figures of a directory, in the order of its report.
 func figures(d Directory) []figure {
 	var out []figure
 	for _, r := range d.Results {
@@ -241,7 +239,7 @@ func figures(d Directory) []figure {
 	return out
 }
 
-// to is the change from one figure to a later one.
+// to returns the change from one figure to a later one.
 func (f figure) to(dir string, later figure) Change {
 	c := Change{Dir: dir, Test: f.test, Metric: f.metric, Unit: f.unit, Before: f.value, After: later.value, Effect: Unchanged}
 	if f.value == 0 {

@@ -11,7 +11,7 @@ const (
 	forLimited = 3
 )
 
-// steady tells whether the last n seconds are an even rate at which the device
+// steady reports whether the last n seconds are an even rate at which the device
 // holds the writers back. Before that they write to memory, and the device's rate
 // is that of the kernel's flushing, whatever it is.
 func steady(seconds []Second, n int) bool {

@@ -30,7 +30,7 @@ type trial struct {
 // under way as there are workers.
 type worker func(ctx context.Context, m *meter) error
 
-// meter is what one worker counts with.
+// meter holds the counters of one worker.
 type meter struct {
 	recorder
 	from time.Time     // the end of the warm-up
@@ -42,7 +42,7 @@ func (m *meter) time(n int, operation func() error) error {
 	return m.since(time.Now(), n, operation)
 }
 
-// since is time for an operation that should have begun earlier.
+// since does the same for an operation that should have begun earlier.
 func (m *meter) since(begin time.Time, n int, operation func() error) error {
 	if err := operation(); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (m *meter) since(begin time.Time, n int, operation func() error) error {
 	return nil
 }
 
-// outcome is what a trial found.
+// outcome is the measurements of a trial.
 type outcome struct {
 	*recorder
 	seconds  []Second
@@ -66,7 +66,7 @@ type outcome struct {
 	cpu      time.Duration // that kt used in that time
 }
 
-// from is the seconds after so many bytes were written.
+// from returns the seconds after so many bytes were written.
 func (o outcome) from(bytes int64) []Second {
 	if bytes == 0 {
 		return o.seconds
@@ -74,11 +74,11 @@ func (o outcome) from(bytes int64) []Second {
 	return series(beyond(o.readings, bytes))
 }
 
-// tick is how often a trial is looked at.
+// tick is the time between two looks at a trial.
 const tick = 250 * time.Millisecond
 
-// drive runs a trial to its end. When the context ends it returns what was found
-// by then beside the context's error.
+// drive runs a trial to its end. When the context ends it returns the outcome so far and the
+// context's error.
 func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) {
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
@@ -176,7 +176,7 @@ func (c *crew) err() error {
 	return nil
 }
 
-// result turns an outcome into what the report has of it.
+// result returns an outcome as the report has it.
 func (t trial) result(o outcome) Result {
 	out := Result{
 		Test: t.test, What: t.what, Seconds: o.length.Seconds(), Bytes: o.bytes, Operations: o.count,
@@ -218,7 +218,7 @@ func (r *runner) guard(p *place) error {
 	return nil
 }
 
-// cpuTime is the processor time that kt has used.
+// cpuTime returns the processor time that kt has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -227,8 +227,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// direct opens a nameless file that goes round the page cache, or tells that none
-// can be had here.
+// direct opens a nameless file that bypasses the page cache, or one that does not where the file
+// system has no direct I/O.
 func direct(p *place) (f *os.File, isDirect bool, err error) {
 	f, err = nameless(p.Path, true)
 	if errors.Is(err, errNoDirect) {

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// Grade is how fit something is for Kafka. The empty Grade is that of what has no
-// threshold.
+// Grade is the fitness of something for Kafka. The empty Grade means that there is no threshold.
 type Grade string
 
 // The grades, best first.
@@ -95,7 +94,7 @@ var parallelScale = scale{metric: "parallel/alone", unit: "%", higher: true, ban
 	{0, Poor, "the directories share a disk, a controller or an allowance: more of them add little", ownJudgement},
 }}
 
-// judge finds the band of a value.
+// judge returns the finding for a value.
 func (s scale) judge(value float64) Finding {
 	last := len(s.bands) - 1
 	b := s.bands[last]
@@ -111,7 +110,7 @@ func (s scale) judge(value float64) Finding {
 	}
 }
 
-// short is a number with three digits that matter.
+// short returns a number with three significant digits.
 func short(v float64) string {
 	if v >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -151,7 +150,7 @@ func (d *Directory) judge() {
 	}
 }
 
-// plan is the rate to plan with, in words.
+// plan returns the rate to plan with, in words.
 func (a *Append) plan() string {
 	least := ""
 	if !a.Limited {
