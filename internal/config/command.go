@@ -111,7 +111,7 @@ func (f *form) defineForm(set *pflag.FlagSet, command string, outputs []string, 
 	group(set, groupOutput, func() {
 		last := len(outputs) - 1
 		set.StringVarP(&f.Output, "output", "o", "text", "`FORMAT`: "+strings.Join(outputs[:last], ", ")+" or "+outputs[last])
-		f.Look.define(set)
+		f.define(set)
 		if more != nil {
 			more()
 		}
