@@ -136,7 +136,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		do = hosts.Run
 	}
 	r := l.request(env, file, stop)
-	r.Status, r.Notify = &status, out.notify
+	r.Status, r.Notify, r.Rates = &status, out.notify, out.rates
 	r.Opened = func(h result.Header) error { return out.open(screen, h) }
 	r.Began = func(at time.Time) result.Start {
 		stop.begin()

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -36,12 +37,16 @@ type output struct {
 	shown  chan struct{}                                 // closed: the screen is over
 	broken atomic.Bool                                   // the screen has failed
 	live   *report.Live                                  // without a screen
+	frames frames
+	rate   float64      // the target that was asked for last; 0: unlimited
+	rates  chan float64 // holds it until the run has taken it
 }
 
 var _ run.Observer = (*output)(nil)
 
 func newOutput(env *Env, l *load, stop *stopper, oldest func() (since, now time.Duration, waits bool)) *output {
-	o := &output{env: env, load: l, stop: stop, format: l.Output, oldest: oldest}
+	o := &output{env: env, load: l, stop: stop, format: l.Output, oldest: oldest, rates: make(chan float64, 1)}
+	o.frames.env, o.frames.name = env, string(l.Plan.Command)
 	if o.format == "" || o.format == "tui" {
 		o.format = "text"
 	}
@@ -78,7 +83,9 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 		Stop:      func() { o.stop.stop(nil) },
 		Interrupt: func() { o.stop.stop(os.Interrupt) },
 		Abort:     func() { o.stop.stop(nil) },
+		Faster:    o.faster, Save: o.frames.save,
 	}
+	o.rate = h.TargetRate
 	if l.Theme == config.AutoTheme {
 		options.Background = func(dark bool) { // for the summary, which is written after the screen
 			if l.Theme = config.LightTheme; dark {
@@ -96,11 +103,29 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 	}()
 }
 
+// faster asks for a target that is a tenth higher, or lower.
+func (o *output) faster(up bool) (note string) {
+	switch {
+	case len(o.hosts) > 0:
+		return "the rate of a run on many hosts cannot be changed"
+	case o.rate == 0:
+		return "there is no target rate to change: start kt with --rate"
+	}
+	o.rate = plan.Step(o.rate, up)
+	select {
+	case <-o.rates: // the run has not taken the one before
+	default:
+	}
+	o.rates <- o.rate
+	return "target " + theme.Plural(o.rate, "record", "records") + "/s from now on"
+}
+
 // close ends the screen.
 func (o *output) close() {
 	if o.screen != nil {
 		o.screen.Quit()
 		<-o.shown
+		o.frames.tell()
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

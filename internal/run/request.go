@@ -31,6 +31,7 @@ type Request struct {
 	BookName string       // for messages: the file that Book was read from
 
 	Stop   <-chan struct{} // closed: stop sending, drain and finish; nil: never
+	Rates  <-chan float64  // new targets, in records a second, of a run with a fixed rate; nil: it stays
 	Notify func(Notice)    // called from several goroutines; nil: nobody listens
 	Status *engine.Status  // kept up to date while the load goes on; nil: nobody looks
 

@@ -98,7 +98,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 // options completes the limits of the clients with what is the run's.
 func (m *maker) options() engine.Options {
 	o := m.clients.Limits
-	o.Stop, o.Status = m.Stop, m.Status
+	o.Stop, o.Rates, o.Status = m.Stop, m.Rates, m.Status
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
 	o.Started = func() { m.sink.begin(m.start()) }
 	if m.Ready != nil {

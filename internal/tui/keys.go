@@ -16,6 +16,7 @@ const (
 	doNothing action = iota
 	doStop
 	doInterrupt
+	doLeave // a replay
 	doFreeze
 	doZoom
 	doNext
@@ -27,6 +28,9 @@ const (
 	doUp
 	doDown
 	doOne
+	doFaster
+	doSlower
+	doSave
 	doHelp
 )
 
@@ -47,16 +51,21 @@ const (
 	allRuns  runs = iota
 	ownRuns       // on this host alone
 	hostRuns      // on many
+	liveRuns      // that go on
+	replays
 )
 
 // bindings are all the keys there are, the most important first.
 var bindings = [...]binding{
-	{[]string{"q"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once", allRuns},
-	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, and the exit code says so", allRuns},
+	{[]string{"q"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once", liveRuns},
+	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, and the exit code says so", liveRuns},
+	{[]string{"q", "ctrl+c"}, doLeave, "q", "leave", "leave the replay; also ctrl+c", replays},
 	{[]string{"up"}, doUp, "↑↓", "host", "select a host", hostRuns},
 	{[]string{"down"}, doDown, "", "", "", hostRuns},
 	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or of all", hostRuns},
-	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on", allRuns},
+	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on", liveRuns},
+	{[]string{"space"}, doFreeze, "space", "pause", "pause the replay, or go on", replays},
+	{[]string{"+", "="}, doFaster, "+ -", "speed", "double or halve the speed of the replay", replays},
 	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns},
 	{[]string{"1", "2", "3", "4", "5"}, doZoom, "1-5", "zoom", "throughput, latency, hosts, heatmap, events", hostRuns},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone", ownRuns},
@@ -67,17 +76,17 @@ var bindings = [...]binding{
 	{[]string{"esc", "0"}, doBack, "esc", "back", "show all panels, then all hosts; also 0", hostRuns},
 	{[]string{"["}, doShorter, "[ ]", "window", "show a shorter or a longer time: 15s, 60s, 5m, all", allRuns},
 	{[]string{"]"}, doLonger, "", "", "", allRuns},
+	{[]string{"+", "="}, doFaster, "+ -", "rate", "raise or lower the target rate by 10 %", liveRuns},
+	{[]string{"-"}, doSlower, "", "", "", allRuns},
+	{[]string{"s"}, doSave, "s", "save", "save this screen as a text file", allRuns},
 	{[]string{"u"}, doUnits, "u", "units", "MiB/s, MB/s or Gb/s", allRuns},
 	{[]string{"?"}, doHelp, "?", "help", "show or hide this help", allRuns},
 }
 
 // bindings returns the keys of this run.
 func (d *data) bindings() []binding {
-	not := hostRuns
-	if d.many() {
-		not = ownRuns
-	}
-	return slices.DeleteFunc(slices.Clone(bindings[:]), func(b binding) bool { return b.runs == not })
+	has := map[runs]bool{allRuns: true, ownRuns: !d.many(), hostRuns: d.many(), liveRuns: !d.header.Replay, replays: d.header.Replay}
+	return slices.DeleteFunc(slices.Clone(bindings[:]), func(b binding) bool { return !has[b.runs] })
 }
 
 // actionOf returns what a key does.
@@ -113,6 +122,8 @@ func drawFooter(c chart.Canvas, s *scene) {
 	x := 1
 	text, color := s.notice, theme.Warn
 	switch {
+	case s.note != "":
+		text, color = s.note, theme.Info
 	case s.Stage == result.Finished:
 		text, color = "done; q to leave", theme.Good
 	case text != "": // it tells what q does
@@ -129,7 +140,7 @@ func drawFooter(c chart.Canvas, s *scene) {
 	var keys []line
 	var help line
 	for _, b := range s.bindings() {
-		if b.short == "" || b.action == doStop && (s.stopping || text != "") {
+		if b.short == "" || (b.action == doStop || b.action == doLeave) && (s.stopping || text != "") {
 			continue
 		}
 		told := line{plain(b.name(c.Theme())), muted(" " + b.short)}

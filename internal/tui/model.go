@@ -22,6 +22,12 @@ type Options struct {
 	// called at most once. Each runs on a goroutine of its own. nil: nothing.
 	Stop, Interrupt, Abort func()
 
+	// Faster asks for a higher rate of the load, or a lower one, and Save saves a frame. Each
+	// returns a note for the footer. Pause stops a replay, or lets it go on. nil: nothing.
+	Faster func(up bool) (note string)
+	Save   func(frame string) (note string)
+	Pause  func(on bool)
+
 	// Oldest returns since when the oldest record without an outcome has waited, and the
 	// time now, both from the start of the run; waits is false when none does. It is
 	// called with each frame. nil: the windows of the ticks say it.
@@ -47,12 +53,19 @@ type Model struct {
 	ticked  time.Time // when the last tick came from which the clock goes on
 	started time.Time
 	now     time.Time
+	noted   time.Time // when the note of the scene came
 }
 
 var _ tea.Model = Model{}
 
 // clockMsg comes with every frame.
 type clockMsg struct{}
+
+// noteMsg is a note for the footer.
+type noteMsg string
+
+// noteTime is how long a note is shown.
+const noteTime = 5 * time.Second
 
 // leaveMsg ends the program.
 type leaveMsg struct{}
@@ -94,6 +107,9 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case clockMsg:
 		m.now = m.options.Now()
 		m.look()
+		if m.now.Sub(m.noted) >= noteTime {
+			m.scene.note = ""
+		}
 		return m, m.clock()
 	case Tick:
 		m.now = m.options.Now()
@@ -109,6 +125,8 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case leaveMsg:
 		return m.leave()
+	case noteMsg:
+		m.scene.note, m.noted = string(msg), m.now
 	case tea.KeyPressMsg:
 		return m.key(msg.String())
 	}
@@ -149,6 +167,15 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 			s.clock = m.elapsed()
 			s.data = m.data.clone()
 		}
+		if m.options.Pause != nil {
+			m.options.Pause(s.frozen)
+		}
+	case doLeave:
+		return m.leave()
+	case doFaster, doSlower:
+		return m.pace(m.data.actionOf(key) == doFaster)
+	case doSave:
+		return m, m.save()
 	case doZoom:
 		s.zoom = m.data.panes()[key[0]-'0']
 	case doNext:
@@ -178,6 +205,25 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	case doNothing:
 	}
 	return m, nil
+}
+
+// pace asks for another rate, as long as there is a load.
+func (m Model) pace(up bool) (tea.Model, tea.Cmd) {
+	note := "the load is over: its rate stays"
+	if m.options.Faster != nil && !m.scene.stopping && m.data.Stage < result.Draining {
+		note = m.options.Faster(up)
+	}
+	return m.Update(noteMsg(note))
+}
+
+// save saves what is seen, without colours: a pane without them tells its lines apart.
+func (m Model) save() tea.Cmd {
+	if m.options.Save == nil {
+		return nil
+	}
+	m.options.Theme, m.scene.note = theme.New(theme.Options{ASCII: m.options.Theme.ASCII()}), ""
+	frame := m.frame()
+	return func() tea.Msg { return noteMsg(m.options.Save(frame)) }
 }
 
 // turn shows the next pane, or the one before. Where there is room for one chart over
@@ -240,7 +286,7 @@ func (m Model) elapsed() time.Duration {
 		return m.now.Sub(m.ticked) - m.data.startsIn
 	case m.ticked.IsZero(), m.data.gathering():
 		return m.now.Sub(m.started)
-	case m.data.Stage == result.Finished:
+	case m.data.Stage == result.Finished || m.data.header.Replay:
 		return m.data.At
 	}
 	return m.data.At + m.now.Sub(m.ticked)

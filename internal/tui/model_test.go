@@ -330,3 +330,69 @@ func TestTheThemeFollowsTheTerminalUnlessItIsFixed(t *testing.T) {
 		}
 	}
 }
+
+func TestPlusAndMinusAskForAnotherRateWhileThereIsALoad(t *testing.T) {
+	var asked []bool
+	m := NewModel(cannedHeader(), Options{Now: func() time.Time { return time.Unix(0, 0) }, Faster: func(up bool) string {
+		asked = append(asked, up)
+		return "another rate"
+	}})
+	m = send(m, tea.WindowSizeMsg{Width: 80, Height: 24})
+	for _, key := range []string{"+", "-", "="} {
+		m = send(m, press(key))
+	}
+	if diff := cmp.Diff([]bool{true, false, true}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(m.frame(), "another rate") {
+		t.Errorf("the note is not in\n%s", m.frame())
+	}
+	for _, stage := range []result.Stage{result.Draining, result.Finished} {
+		m = send(send(m, Tick{Snapshot: result.Snapshot{Live: result.Live{Stage: stage}}}), press("+"))
+		if len(asked) != 3 || strings.Contains(m.frame(), "another rate") {
+			t.Errorf("asked %d times, want 3:\n%s", len(asked), m.frame())
+		}
+	}
+}
+
+func TestANoteGoesAfterAWhile(t *testing.T) {
+	now := time.Unix(0, 0)
+	m := NewModel(cannedHeader(), Options{Now: func() time.Time { return now }, Faster: func(bool) string { return "another rate" }})
+	m = send(send(m, tea.WindowSizeMsg{Width: 80, Height: 24}), press("+"))
+	for _, step := range []struct {
+		pass  time.Duration
+		shown bool
+	}{{noteTime / 2, true}, {noteTime, false}} {
+		now = now.Add(step.pass)
+		if m = send(m, clockMsg{}); strings.Contains(m.frame(), "another rate") != step.shown {
+			t.Errorf("after %v: want shown %t in\n%s", now.Sub(time.Unix(0, 0)), step.shown, m.frame())
+		}
+	}
+}
+
+func TestTheHeaderHasTheTargetOfNow(t *testing.T) {
+	m, _ := callable(t)
+	m = send(m, Tick{Snapshot: result.Snapshot{At: time.Second, Target: 123_000}})
+	if !strings.Contains(m.frame(), "target 123k") {
+		t.Errorf("no new target in\n%s", m.frame())
+	}
+}
+
+func TestSavedIsWhatIsSeenWithoutColours(t *testing.T) {
+	saved := ""
+	m := NewModel(cannedHeader(), Options{
+		Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}), Now: func() time.Time { return time.Unix(0, 0) },
+		Save: func(frame string) string { saved = frame; return "saved as kt.txt" },
+	})
+	m = send(m, tea.WindowSizeMsg{Width: 80, Height: 24})
+	for range 2 { // the note of the first is not in the second
+		next, cmd := updated(t, m, press("s"))
+		m = send(next, cmd())
+		if !strings.Contains(m.frame(), "saved as kt.txt") || !strings.Contains(m.frame(), "\x1b[") {
+			t.Errorf("no note, or no colours, in\n%s", m.frame())
+		}
+		if strings.Contains(saved, "\x1b") || strings.Contains(saved, "saved as") || strings.Count(saved, "\n") != 23 || !strings.Contains(saved, "kt produce") {
+			t.Errorf("saved:\n%s", saved)
+		}
+	}
+}

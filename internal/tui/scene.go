@@ -20,7 +20,8 @@ type scene struct {
 	stopping bool
 	frozen   bool
 	help     bool
-	flat     bool // panes have no borders: see layout
+	note     string // of the last key, for a short time; "": none
+	flat     bool   // panes have no borders: see layout
 
 	chart    pane   // over the hosts, where there is room for one
 	selected int    // host, by its row

@@ -16,6 +16,7 @@ type Header struct {
 	Group    string   // that the readers are members of; "": none
 	Tags     []string // "acks=all", "21 partitions", "zstd"
 	Embedded bool     // the broker is inside kt: its figures are not Kafka's
+	Replay   bool     // of a run that is over
 
 	Duration time.Duration // of the whole load; 0: no limit
 	Records  int64         // 0: no limit
