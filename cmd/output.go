@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,10 +85,10 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 		Faster:    o.faster, Save: o.frames.save,
 	}
 	o.rate = h.TargetRate
-	if l.Theme == config.AutoTheme {
-		options.Background = func(dark bool) { // for the summary, which is written after the screen
-			if l.Theme = config.LightTheme; dark {
-				l.Theme = config.DarkTheme
+	if l.Theme == "auto" {
+		options.Background = func(light bool) { // for the summary, which is written after the screen
+			if l.Theme = "dark"; light {
+				l.Theme = "light"
 			}
 		}
 	}
@@ -262,13 +261,9 @@ func (e *Env) theme(l config.Look) *theme.Theme {
 }
 
 // dark reports whether colours are for a dark background. Some terminals say theirs in
-// COLORFGBG, as "0;15"; only the screen asks the others, for their answer takes time.
-func (e *Env) dark(t config.Theme) bool {
-	if t != config.AutoTheme {
-		return t == config.DarkTheme
-	}
-	v := e.Getenv("COLORFGBG")
-	ground, err := strconv.Atoi(v[strings.LastIndexByte(v, ';')+1:])
-	const gray, darkGray = 7, 8 // the light ones of 16 are gray and those after dark gray
-	return err != nil || ground < gray || ground == darkGray
+// COLORFGBG, as "0;15"; only the screen asks the others, because an answer takes time.
+func (e *Env) dark(theme string) bool {
+	ground := e.Getenv("COLORFGBG")
+	ground = ground[strings.LastIndexByte(ground, ';')+1:]
+	return theme == "dark" || theme == "auto" && ground != "7" && ground != "15" // light gray and white
 }

@@ -1,25 +1,21 @@
 package cmd
 
-import (
-	"testing"
-
-	"github.com/kt-bench/kt/internal/config"
-)
+import "testing"
 
 func TestTheBackgroundIsThatOfTheFlagBeforeThatOfTheTerminal(t *testing.T) {
 	for _, row := range []struct {
-		theme    config.Theme
+		theme    string
 		terminal string // COLORFGBG
 		dark     bool
 	}{
-		{config.AutoTheme, "", true},
-		{config.AutoTheme, "15;0", true},
-		{config.AutoTheme, "0;15", false},
-		{config.AutoTheme, "0;default;7", false},
-		{config.AutoTheme, "7;8", true},
-		{config.AutoTheme, "0;default", true},
-		{config.LightTheme, "15;0", false},
-		{config.DarkTheme, "0;15", true},
+		{"auto", "", true},
+		{"auto", "15;0", true},
+		{"auto", "0;15", false},
+		{"auto", "0;default;7", false},
+		{"auto", "7;8", true},
+		{"auto", "0;default", true},
+		{"light", "15;0", false},
+		{"dark", "0;15", true},
 	} {
 		env := &Env{Getenv: func(string) string { return row.terminal }}
 		if got := env.dark(row.theme); got != row.dark {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func (f *form) checkForm(nearest Nearest) error {
 	if isForOthers(f.set, f.Output, f.outputs) {
 		f.Output = "text"
 	}
-	return oneOf("output", f.Output, f.outputs, nearest)
+	return errors.Join(oneOf("output", f.Output, f.outputs, nearest), f.check(nearest))
 }
 
 func defineConfigFile(set *pflag.FlagSet, path *string) {

@@ -179,11 +179,11 @@ func TestTheFileOfEveryCommandMayBeNamedByAVariable(t *testing.T) {
 
 func TestTheThemeComesFromEveryLayer(t *testing.T) {
 	for _, g := range []given{{args: []string{"--theme", "light"}}, {env: map[string]string{"KT_THEME": "light"}}, {file: "theme: light"}} {
-		if r := mustLoad(t, g); r.Theme != LightTheme {
+		if r := mustLoad(t, g); r.Theme != "light" {
 			t.Errorf("%+v: %q", g, r.Theme)
 		}
 	}
-	if r := mustLoad(t, given{}); r.Theme != AutoTheme {
+	if r := mustLoad(t, given{}); r.Theme != "auto" {
 		t.Errorf("the default is %q", r.Theme)
 	}
 }

@@ -192,6 +192,7 @@ func (b *builder) checkVerify() {
 
 // output returns the form of the result; "": the screen, or text.
 func (b *builder) output() string {
+	b.errs = append(b.errs, b.f.look.check(b.kafka.Nearest))
 	if b.f.fps < 1 || b.f.fps > 30 {
 		b.bad("--fps %d: it must be from 1 to 30", b.f.fps)
 	}

@@ -103,8 +103,9 @@ func TestATinyScreenShowsTheKeyOfTheNoticeOrTheFigures(t *testing.T) {
 		{40, 9, notice, true},
 		{59, 2, notice, false},
 		{59, 3, notice, true},
-		{20, 9, notice, false},
-		{40, 9, strings.Replace(notice, "vm16", strings.Repeat("a long name ", 5), 1), false},
+		{20, 9, notice, true},
+		{20, 4, notice, false},
+		{40, 5, strings.Replace(notice, "vm16", strings.Repeat("a long name ", 9), 1), false},
 	} {
 		d := twoHosts()
 		d.observe(given{State: result.Running, Windows: []stats.Window{told(0, 1, 200)}, Notice: tc.notice})

@@ -122,17 +122,10 @@ func layout(w, h int, n needs) screen {
 		s.banner = body.above(1)
 	}
 	own := n.zoom == grid && n.hosts == 0
-	said := n.hosts > 0 || n.zoom == paneClient || own && h >= gridHeight
-	listed := n.zoom == paneEvents || own && n.news && h >= stripsFrom
-	both := h >= stripsFrom || said // a line for the latest event and one for the limit
-	switch {
-	case said:
-	case n.news && !listed && !both:
-		s.events = body.above(1)
-	default:
+	if said := n.hosts > 0 || n.zoom == paneClient || own && h >= gridHeight; !said {
 		s.limit = body.above(1)
 	}
-	if n.events && !listed && both {
+	if listed := n.zoom == paneEvents || own && n.news && h >= stripsFrom; n.events && !listed {
 		s.events = body.below(1)
 	}
 	switch {

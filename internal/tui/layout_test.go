@@ -74,9 +74,9 @@ LLLLLLLL
 22222222
 22222222
 FFFFFFFF`},
-		{"a small column has one line for the limit and events", 64, 16, news, 0, `
+		{"a small column has lines for the limit and the latest event", 64, 16, news, 0, `
 HHHHHHHH
-EEEEEEEE
+LLLLLLLL
 11111111
 11111111
 22222222

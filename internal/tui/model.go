@@ -33,9 +33,9 @@ type Options struct {
 	// called with each frame. nil: the windows of the ticks say it.
 	Oldest func() (since, now time.Duration, waits bool)
 
-	// Background is called when the terminal says if its background is dark. nil: the
-	// terminal is not asked, and the theme stays.
-	Background func(dark bool)
+	// Background is called when the terminal says its background. nil: the terminal is
+	// not asked, and the theme stays.
+	Background func(light bool)
 }
 
 // defaultFPS is enough for a clock; charts move once a second.
@@ -119,10 +119,8 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.ticked = m.now
 		}
 	case tea.BackgroundColorMsg:
-		if said := m.options.Background; said != nil {
-			said(msg.IsDark())
-			m.options.Theme = m.options.Theme.On(msg.IsDark())
-		}
+		m.options.Background(!msg.IsDark())
+		m.options.Theme = m.options.Theme.On(msg.IsDark())
 	case leaveMsg:
 		return m.leave()
 	case noteMsg:

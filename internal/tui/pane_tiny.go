@@ -9,55 +9,43 @@ import (
 )
 
 // drawTiny is for a terminal that has no room for the header: the state and the numbers on
-// two rows; the limit, a sparkline and the latest event where there are more. A silence, a
-// notice and news go before the limit; never before the figures.
+// two rows; the latest event, the limit and a sparkline where there are more. A notice or a
+// silence takes the place of the limit.
 func drawTiny(c chart.Canvas, s *scene) {
-	const sparkline, event = 3, 4 // their rows
 	w, h := c.Size()
-	rows := []line{
-		fit(s.tinyState(c), " ", w),
-		fit(s.tinyFigures(c), "  ", w),
-		s.limitLine(c, w),
+	rows := []line{fit(s.tinyState(c), " ", w), fit(s.tinyFigures(c), "  ", w)}
+	if h == 1 {
+		rows = rows[1:]
 	}
-	silent := s.goingOn()
-	if s.many() { // what limits them is not known before the end
-		warning := s.hostWarning()
-		rows[2] = line{colored(warning.color, warning.fit(c, w))}
+	if s.news() {
+		l := s.eventParts(c, &s.events[len(s.events)-1])
+		l[2].text = c.Fit(l[2].text, w-l[:2].width())
+		rows = append(rows, l)
 	}
-	notice := wrap(c, s.notice, w, event-1)
+	room := h - len(rows)
+	silent, notice := s.goingOn(), wrap(c, s.notice, w, room+1)
 	switch {
-	// It is there as a whole or not at all, for it ends with the key to press.
-	case len(notice) > 0 && len(notice) <= min(h, event)-2 && s.Stage != result.Finished:
-		rows = rows[:2]
+	// It is there as a whole or not at all, because it ends with the key to press.
+	case len(notice) > 0 && len(notice) <= room && s.Stage != result.Finished:
 		for _, text := range notice {
 			rows = append(rows, line{emphasis(theme.Warn, text)})
 		}
 	case silent != "":
-		rows[2] = line{emphasis(theme.Bad, c.Fit(silent, w))}
-	case s.news() && h <= event:
-		rows[2] = s.latestEvent(c, w)
-	}
-	if h == 1 {
-		rows = rows[1:2]
+		rows = append(rows, line{emphasis(theme.Bad, c.Fit(silent, w))})
+	case s.many(): // what limits them is not known before the end
+		warning := s.hostWarning()
+		rows = append(rows, line{colored(warning.color, warning.fit(c, w))})
+	default:
+		rows = append(rows, s.limitLine(c, w))
 	}
 	for y, l := range rows {
 		l.draw(c, 0, y)
 	}
-	if h > event && len(s.events) > 0 {
-		s.latestEvent(c, w).draw(c, 0, event)
-	}
-	if h > sparkline && w > 1 && len(rows) <= sparkline {
+	if len(rows) < h && w > 1 {
 		x := s.timeAxis(w)
 		values := chart.Resample(samples(s.since(x.From), s.main.rate), x.From, x.To, w, chart.Mean)
-		chart.Sparkline(c, 0, sparkline, values, theme.Style{FG: theme.Flow})
+		chart.Sparkline(c, 0, len(rows), values, theme.Style{FG: theme.Flow})
 	}
-}
-
-// latestEvent returns the latest event, cut to a width.
-func (s *scene) latestEvent(c chart.Canvas, w int) line {
-	l := s.eventParts(c, &s.events[len(s.events)-1])
-	l[2].text = c.Fit(l[2].text, w-l[:2].width())
-	return l
 }
 
 func (s *scene) tinyState(c chart.Canvas) []line {

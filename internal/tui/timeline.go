@@ -97,12 +97,8 @@ func (s *scene) marks(x chart.TimeAxis) []chart.Event {
 	return slices.Concat(throttled, failed, events)
 }
 
-// drawEventLine is the latest event and, where there is room, those before. A
-// silence goes first for as long as it lasts.
-func drawEventLine(c chart.Canvas, s *scene) {
-	s.eventLine(c).draw(c, 1, 0)
-}
-
+// eventLine returns the latest event and, where there is room, those before. A silence goes
+// first for as long as it lasts.
 func (s *scene) eventLine(c chart.Canvas) line {
 	w, _ := c.Size()
 	const gap = "   "

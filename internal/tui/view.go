@@ -61,7 +61,7 @@ func frame(s *scene, th *theme.Theme, w, h int) string {
 		drawPane(place(c, p.rect), p.pane, s)
 	}
 	if l.events.h > 0 {
-		drawEventLine(place(c, l.events), s)
+		s.eventLine(c).draw(c, 1, l.events.y)
 	}
 	if l.footer.h > 0 {
 		drawFooter(place(c, l.footer), s)
