@@ -51,7 +51,7 @@ var states = []struct {
 	keep string
 	says string
 }{
-	{"running", newCanned, nil, "40x2/plain 60x16/ascii 80x24/plain 100x30/plain 120x36/plain 120x36/colour 120x36/16-colours 200x60/plain", ""},
+	{"running", newCanned, nil, "40x8/plain 60x15/ascii 80x24/plain 100x30/plain 120x36/plain 120x36/colour 120x36/16-colours 200x60/plain", ""},
 	{"warming", warming, nil, "80x24/plain", ""},
 	{"failover", failover, nil, "120x36/ascii", ""},
 	{"draining", draining, []string{"q"}, "80x24/plain", "DRAIN"},
@@ -65,7 +65,7 @@ var states = []struct {
 	{"partitions", crowded, []string{"4"}, "80x24/plain", ""},
 	{"brokers", failing, []string{"5", "u"}, "80x24/plain", ""},
 	{"client", newCanned, []string{"6"}, "80x24/plain", ""},
-	{"help", newCanned, []string{"?"}, "60x16/plain", ""},
+	{"help", newCanned, []string{"?"}, "60x15/plain", ""},
 	{"frozen", newCanned, []string{"space"}, "", "FROZEN"},
 
 	{"consume", cannedConsumer, nil, "120x36/plain", ""},
@@ -81,7 +81,7 @@ var states = []struct {
 	{"roundtrip-brokers", roundtrip, []string{"5"}, "80x24/plain", ""},
 	{"roundtrip-client", roundtrip, []string{"6"}, "", "waiting; buffer; in-flight"},
 	{"roundtrip-done", lost, nil, "80x24/plain", ""},
-	{"outage", outage, nil, "60x16/plain 120x36/colour", ""},
+	{"outage", outage, nil, "60x15/plain 80x24/plain 120x36/colour", ""},
 	{"silent", silent, nil, "40x5/plain 120x36/plain", ""},
 	{"events", outage, []string{"7"}, "80x24/plain", ""},
 	{"events-silent", silent, []string{"7"}, "", "no acknowledgement for; longest ack gap"},
@@ -92,7 +92,7 @@ var states = []struct {
 	{"hosts-gathering", hostsGathering, nil, "80x24/plain", ""},
 	{"hosts-starting", hostsStarting, nil, "80x24/plain", ""},
 	{"hosts-gone", hostsGone, nil, "120x30/plain", ""},
-	{"hosts-lost", hostsLost, nil, "60x16/plain", ""},
+	{"hosts-lost", hostsLost, nil, "60x15/plain", ""},
 	{"hosts-one", hostsRunning, []string{"down", "down", "enter"}, "120x30/plain", ""},
 	{"hosts-64", hosts64, times("down", 30), "80x24/plain", ""},
 	{"hosts-one-away", hostsGone, []string{"down", "enter"}, "", "Throughput, producer-2; – rec/s"},

@@ -15,7 +15,7 @@ import (
 // These tests are long and of one goroutine: the race detector would find nothing.
 
 func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
-	sizes := []size{{20, 2}, {40, 2}, {40, 5}, {59, 15}, {60, 16}, {80, 24}, {100, 30}, {120, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
+	sizes := []size{{20, 2}, {40, 2}, {40, 5}, {40, 8}, {49, 15}, {60, 15}, {80, 24}, {100, 30}, {120, 30}, {120, 36}, {200, 60}, {1, 1}, {300, 17}, {61, 90}}
 	kept := map[string]bool{}
 	for i, base := range models() {
 		state := states[i]
