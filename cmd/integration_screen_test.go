@@ -104,7 +104,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.keys("?")
 		term.await("!stop the load") // not Escape: with the q behind it, it would be Alt-Q
 		term.keys("q")
-		last := term.awaitExit("offered =", "bound by")
+		last := term.awaitExit("offered =", "limit ")
 		if on := strings.TrimSpace(term.tmux("display-message", "-p", "-t", "kt", "#{alternate_on}")); on != "0" {
 			t.Errorf("the terminal was left on the alternate screen (%s)", on)
 		}
@@ -149,7 +149,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term := openTerminal(t, 80, 24, load)
 		term.await("1 Throughput", "RUN")
 		term.keys("C-c")
-		last := term.await("exit=130", "bound by")
+		last := term.await("exit=130", "limit ")
 		if joined := term.tmux("capture-pane", "-p", "-J", "-t", "kt"); strings.Count(joined, "\n") != strings.Count(last, "\n") {
 			t.Errorf("the summary has lines that the terminal had to wrap:\n%s", last)
 		}
@@ -162,7 +162,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		if out, err := exec.Command("sh", "-c", "kill -TERM $(cat "+file+")").CombinedOutput(); err != nil {
 			t.Fatalf("kill: %v\n%s", err, out)
 		}
-		term.await("exit=143", "bound by")
+		term.await("exit=143", "limit ")
 	})
 
 	t.Run("only stdout is redirected", func(t *testing.T) {

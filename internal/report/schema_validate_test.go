@@ -23,7 +23,7 @@ func TestTheSchemaRefusesWhatIsNoResult(t *testing.T) {
 		{"a field that is not there", `"schema": 2`, `"schema": 2, "extra": 1`},
 		{"one inside another", `"offered": 3000`, `"offered": 3000, "lost": 0`},
 		{"a field that is missing", `"valid": true,`, ``},
-		{"a limit that kt does not know", `"limit": "nothing"`, `"limit": "the moon"`},
+		{"a limit that kt does not know", `"limit": "none"`, `"limit": "the moon"`},
 		{"text for a number", `"offered": 3000`, `"offered": "3000"`},
 		{"fewer records than none", `"failed": 0`, `"failed": -1`},
 	} {

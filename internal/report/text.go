@@ -108,7 +108,7 @@ func missedTarget(r result.Result, share float64) string {
 	if !writes(r.Header) && r.Fetch != nil {
 		rate = r.Fetch.RecordsPerSecond
 	}
-	return fmt.Sprintf("%s of the target: %s of %s records/s, bound by %s", theme.Percent(share),
+	return fmt.Sprintf("%s of the target: %s of %s records/s; limit: %s", theme.Percent(share),
 		theme.Count(int64(rate+0.5)), theme.Count(int64(target+0.5)), r.BoundBy.Limit)
 }
 
@@ -334,7 +334,7 @@ func (t *text) verdict(r result.Result) {
 	case verdict.Unknown:
 		style = plain
 	}
-	t.row("bound by", style, string(r.BoundBy.Limit))
+	t.row("limit", style, r.BoundBy.Limit.String())
 	t.sentence("", muted, r.BoundBy.Evidence)
 	if !r.Valid {
 		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))

@@ -60,7 +60,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			"p50 request", "p50 fetch", "consumed 3,000, the first", "every acknowledged record", "4,000 read + 0 lost",
 		}, []string{"clock", "from the first record", "also", "lost in"}},
 		{"one that is too slow", all["roundtrip_slow"], []string{
-			"growing by 700/s: NOT kept up", "2,800 were not read in the end", "p1 (2,400), p2 (400)", "bound by the consumers", "sent → polled, mostly queueing",
+			"growing by 700/s: NOT kept up", "2,800 were not read in the end", "p1 (2,400), p2 (400)", "limit the consumers", "sent → polled, mostly queueing",
 		}, nil},
 		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "so nothing queues"}, []string{"mostly queueing", "service"}},
 		{"an outage", all["outage"], []string{

@@ -125,7 +125,7 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 		{
 			"too few for a second", old(readSecond{read: million, last: 0.6, wait: 0.9, fetching: 0.9}, readSecond{wait: 1}),
 			verdict.Unknown,
-			[]string{"took 0.60 s from the first record to the last"},
+			[]string{"only 0.60 s"},
 		},
 	} {
 		for _, readers := range []int{1, 3} {

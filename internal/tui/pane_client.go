@@ -62,7 +62,7 @@ func (s *scene) bound() line {
 	if limit == "" {
 		return line{muted("limit "), muted("not known yet")}
 	}
-	return line{muted("limit "), emphasis(boundColor(limit), string(limit))}
+	return line{muted("limit "), emphasis(boundColor(limit), limit.String())}
 }
 
 // limitLine returns the limit and as much of its evidence as fits.

@@ -234,7 +234,7 @@ func (s *scene) lesserFigures(n *numbers) []line {
 		lines = append(lines, figure("in-flight", theme.Info, fmt.Sprint(s.InFlight)))
 	}
 	if n.batch > 0 {
-		lines = append(lines, figure("batch", theme.Info, theme.Rate(n.batch)))
+		lines = append(lines, figure("rec/batch", theme.Info, theme.Rate(n.batch)))
 	}
 	if n.ratio > 0 {
 		lines = append(lines, figure("ratio", theme.Info, theme.Ratio(n.ratio)))

@@ -113,9 +113,9 @@ func nearest(all []capacity) string {
 	case len(all) == 0:
 		return ""
 	case all[0].saturated():
-		return "saturated all the same: " + all[0].name() + ", " + all[0].words
+		return "yet saturated: " + all[0].name() + ", " + all[0].words
 	}
-	return "nothing that was watched was saturated, nearest to it was " + all[0].name() + ": " + all[0].words
+	return "no watched resource was saturated, the busiest was " + all[0].name() + ": " + all[0].words
 }
 
 // boundBy returns the processes whose own verdict is limit.
@@ -220,7 +220,7 @@ func unknownSpeed(hosts []result.HostRow) string {
 			if n.ReceivedMiB > n.SentMiB {
 				mib, verb = n.ReceivedMiB, "received"
 			}
-			clause := fmt.Sprintf("%s's %s %s %.0f MiB/s, and does not tell its speed", h.Host, n.Name, verb, mib)
+			clause := fmt.Sprintf("%s's %s %s %.0f MiB/s, and its speed is unknown", h.Host, n.Name, verb, mib)
 			if !hasSpeed(n) && (mib > most || mib == most && mib > 0 && clause < text) {
 				most, text = mib, clause
 			}

@@ -120,7 +120,7 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 			"less than half of them had none, and nothing is saturated",
 			oneBroker(cpu(0.5)), parts(verdict.ClientCPU, verdict.BrokerAcks, verdict.BrokerAcks), acks,
 			verdict.BrokerAcks,
-			[]string{"senders waited", "1 of 3 processes had no CPU left", "on vm6", "nothing that was watched", "vm14's CPU: 50 % of its 16"},
+			[]string{"senders waited", "1 of 3 processes had no CPU left", "on vm6", "no watched resource", "vm14's CPU: 50 % of its 16"},
 		},
 		{
 			"a process that does not count is none of them",
@@ -149,7 +149,7 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		{
 			"a target that was kept with a broker at its limit",
 			oneBroker(sent(0.95)), content, kept, verdict.None,
-			[]string{"the target was kept", "saturated all the same: vm14's network", "95 % of 10 Gb/s sent"},
+			[]string{"the target was kept", "saturated: vm14's network", "95 % of 10 Gb/s sent"},
 		},
 		{"a target that was kept while nobody watched", nil, content, kept, verdict.None, []string{"the target was kept"}},
 		{
@@ -247,7 +247,7 @@ func TestTheLimitAcrossHostsIsWhatTheRulesSay(t *testing.T) {
 		{
 			"a link that does not tell its speed is not named, but told of",
 			oneBroker(speechless(830)), healthy, acks, verdict.BrokerAcks,
-			[]string{"senders waited", "vm14's disks: nvme0n1 busy for 0 %", "vm14's ens5 sent 830 MiB/s", "does not tell"},
+			[]string{"senders waited", "vm14's disks: nvme0n1 busy for 0 %", "vm14's ens5 sent 830 MiB/s", "speed is unknown"},
 		},
 		{
 			"and beside what is saturated",

@@ -9,9 +9,17 @@ type Verdict struct {
 // Limit is the resource that limited a run.
 type Limit string
 
+// String returns the limit in the words of screens and summaries.
+func (l Limit) String() string {
+	if l == None {
+		return "none reached"
+	}
+	return string(l)
+}
+
 // The limits that kt can tell apart from its own host.
 const (
-	None       Limit = "nothing"            // the load was carried as it was asked for
+	None       Limit = "none"               // the load was carried as it was asked for
 	Unknown    Limit = "not known"          // too little was measured
 	ClientCPU  Limit = "client CPU"         // kt's process had no CPU left
 	HostCPU    Limit = "host CPU"           // this machine had no CPU left, and other processes used it

@@ -106,16 +106,16 @@ func (e *Evidence) readVerdict() Verdict {
 	r, cpu, host := e.Read, e.cpu(), e.host()
 	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.Waiting)
 	lag := fmt.Sprintf("there was consumer lag %.0f %% of the time", 100*r.LagThere)
-	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of it", 100*r.Fetching)
+	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of the time", 100*r.Fetching)
 	switch {
 	case r.Idle > 0 && r.Lag.Left > 0:
 		return r.stalled(cpu)
 	case e.Consumed == 0:
-		return Verdict{Unknown, "nothing was read: too little to tell"}
+		return Verdict{Unknown, "no record was read"}
 	case e.apart():
 		return e.Parts.unknown()
 	case r.Seconds < Shortest.Seconds():
-		return Verdict{Unknown, fmt.Sprintf("too short: it took %.2f s from the first record to the last: too little to tell", r.Seconds)}
+		return Verdict{Unknown, fmt.Sprintf("too short: the reading took only %.2f s", r.Seconds)}
 	case e.noCPU() && !e.readKept():
 		return Verdict{ClientCPU, cpu + "; give it more, or read from more hosts"}
 	case e.Throttled >= throttleShows:
@@ -134,9 +134,9 @@ func (e *Evidence) readVerdict() Verdict {
 	case e.hostFull():
 		return Verdict{HostCPU, host + ", " + cpu + "; " + waited}
 	case r.Waiting >= waitShows && r.Fetching >= fetchShows:
-		return Verdict{Fetches, fmt.Sprintf("%s although %s, and %s: the broker, from its page cache or disk, or the network gave no more; %s, %s",
+		return Verdict{Fetches, fmt.Sprintf("%s although %s, and %s: the broker (its page cache or disk) or the network gave no more; %s, %s",
 			waited, lag, fetching, cpu, host)}
 	}
-	return Verdict{Reader, fmt.Sprintf("%s, %s, and %s: the brokers were not what took the time; %s, %s; more --consumers may read more",
+	return Verdict{Reader, fmt.Sprintf("%s, %s, and %s: the brokers had time to spare; %s, %s; more --consumers may read more",
 		waited, lag, fetching, cpu, host)}
 }

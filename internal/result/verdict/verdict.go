@@ -21,7 +21,7 @@ func (e *Evidence) Invalid() []string {
 	}
 	if e.OwnSendDelayP99 > e.bound() {
 		reasons = append(reasons, fmt.Sprintf(
-			"kt missed its own schedule: of the records that nothing held up, 1 %% left more than %s late (bound: %s)",
+			"kt sent 1 %% of the records more than %s late, with nothing in their way (allowed: %s)",
 			round(e.OwnSendDelayP99), round(e.bound())))
 	}
 	target := theme.Plural(e.sending(), "record", "records")
@@ -59,7 +59,7 @@ func (e *Evidence) Verdict() Verdict {
 	case e.Measured < Shortest:
 		return Verdict{Unknown, "too short: less than 1 s was measured"}
 	case e.Acknowledged == 0:
-		return Verdict{Unknown, "nothing was acknowledged: too little to tell"}
+		return Verdict{Unknown, "no record was acknowledged"}
 	case e.noCPU() && (e.Target == 0 || !e.kept()):
 		return Verdict{ClientCPU, cpu + "; give it more, or offer the load from more hosts"}
 	case len(e.Invalid()) > 0:
@@ -67,7 +67,7 @@ func (e *Evidence) Verdict() Verdict {
 	case e.Throttled >= throttleShows:
 		return e.quota()
 	case e.OneAtATime:
-		return Verdict{None, "one record was in flight at a time: nothing is loaded, and its latency is what there is; " + cpu}
+		return Verdict{None, "one record was in flight at a time: this is the latency of an idle cluster; " + cpu}
 	case e.Read != nil && e.Read.Lag.behind():
 		return Verdict{Consumers, e.Read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.Target > 0 && e.kept() && e.carried():
@@ -101,12 +101,12 @@ func (e *Evidence) host() string {
 }
 
 func (e *Evidence) full() string {
-	return fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the requests allowed in flight in use",
+	return fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the allowed requests in flight",
 		100*e.BufferFull, 100*e.InFlight)
 }
 
 func (e *Evidence) quota() Verdict {
-	return Verdict{Throttle, fmt.Sprintf("brokers held kt off for %.0f %% of the time: a quota", 100*e.Throttled)}
+	return Verdict{Throttle, fmt.Sprintf("brokers throttled kt %.0f %% of the time: a quota", 100*e.Throttled)}
 }
 
 // apart reports whether the parts of the run have no overlap.
