@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
@@ -39,12 +40,18 @@ command that reads a run file, and can be merged again. The same file twice coun
   # with no network at all
   kt collect vm14.ktr vm15.ktr more/
   kt collect *.ktr --output processes > processes.csv`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"ktr"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewCollect(c.Flags())
-	completions(c, map[string][]string{"output": config.ReportOutputs, "run": nil, "join": nil, "peers": nil})
+	completions(c, map[string][]string{"output": config.ReportOutputs, "join": nil, "peers": nil})
+	lookUp(c, "run", func(ctx context.Context, set *pflag.FlagSet) []string {
+		_ = flags.Load(env.configSystem(), suggest.Nearest, nil) // the command tells its problems when it runs
+		client, found := env.agents(ctx, set)
+		if client == nil {
+			return nil
+		}
+		return client.Runs(ctx, found)
+	})
 	c.RunE = func(c *cobra.Command, files []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest, files); err != nil {
 			return usageError(err)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"maps"
 	"strings"
 
@@ -27,11 +28,20 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	c.Args = noArgs
 	c.Long += "\n\nProfiles: " + strings.Join(config.ProfileNames(shipped), ", ")
 	flags := define(c.Flags())
-	completeLoad(c, config.ProfileNames(shipped))
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	load := func() (config.Run, error) {
 		sys := env.configSystem()
 		sys.Profiles = shipped
-		r, err := flags.Load(sys, clients())
+		return flags.Load(sys, clients())
+	}
+	completeLoad(c, config.ProfileNames(shipped))
+	for flag, names := range env.found() {
+		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
+			_, _ = load() // the command tells its problems when it runs
+			return names(ctx, set)
+		})
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		r, err := load()
 		for _, w := range r.Warnings {
 			env.line(w)
 		}
@@ -78,7 +88,6 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"idempotence":      {"true", "false"},
 		"isolation":        {"read_uncommitted", "read_committed"},
 		"join":             nil, // names of hosts, and no files
-		"on":               {"all", "clients", "brokers"},
 		"peers":            nil,
 		"run":              nil,
 		"watch":            {"all", "brokers", "none"},

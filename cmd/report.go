@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,21 +18,22 @@ import (
 
 func newReport(env *Env) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "report FILE",
+		Use:   "report [FILE]",
 		Short: "Read a run file and write its result",
 
 		SuggestFor: []string{"result", "results", "show"},
 		Long: `Read a run file (.ktr), or a collection of several, and write its result again, in any
-format. A run that was killed is read up to its last second.`,
+format. Without FILE it is the newest run of this user. A run that was killed is read up to its last second.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) > 1 {
 				return usageError(fmt.Errorf("kt report takes one run file (see: kt report --help)"))
 			}
 			return nil
 		},
+		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewReport(c.Flags())
 	completions(c, map[string][]string{"output": config.ReportOutputs})
@@ -37,7 +41,11 @@ format. A run that was killed is read up to its last second.`,
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
 		}
-		return writeReport(env, args[0], flags.Output, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
+		path, err := env.runFile(args)
+		if err != nil {
+			return usageError(err)
+		}
+		return writeReport(env, path, flags.Output, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
 	}
 	return c
 }
@@ -68,11 +76,36 @@ func notADirectory(path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: name a run file", err)
 	}
-	newest, at := "", time.Time{}
+	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, config.Quoted(newestFirst(files)[0]), config.Quoted(path))
+}
+
+// runFile returns the run file that is named, or else the newest one of the state folder.
+func (e *Env) runFile(args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	files := e.runFiles()
+	if len(files) == 0 {
+		return "", errors.New("no run file is kept here yet: name one, or make a run with kt produce")
+	}
+	e.say("run file %s", files[0])
+	return files[0], nil
+}
+
+// runFiles returns the run files of the state folder, the newest first.
+func (e *Env) runFiles() []string {
+	files, _ := merge.FilesIn(filepath.Join(e.stateDir(), "runs")) // a folder that cannot be read has none
+	return newestFirst(files)
+}
+
+// newestFirst sorts files by the time of their last change.
+func newestFirst(files []string) []string {
+	changed := make(map[string]time.Time, len(files))
 	for _, name := range files {
-		if info, err := os.Stat(name); err == nil && info.ModTime().After(at) {
-			newest, at = name, info.ModTime()
+		if info, err := os.Stat(name); err == nil {
+			changed[name] = info.ModTime()
 		}
 	}
-	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, config.Quoted(newest), config.Quoted(path))
+	slices.SortStableFunc(files, func(a, b string) int { return changed[b].Compare(changed[a]) })
+	return files
 }

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"drop":   drop,
 			"expect": expect,
 			"forge":  forge,
+			"offers": offers,
 			"topics": topics,
 			"write":  write,
 		},
@@ -101,6 +102,18 @@ func busy(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || err != nil && !notValid {
 		ts.Fatalf("%v", err)
 	}
+}
+
+// offers runs a command until it writes a line: offers LINE command args…
+func offers(ts *testscript.TestScript, neg bool, args []string) {
+	var tries []string
+	for range 100 {
+		if ts.Exec(args[1], args[2:]...) == nil && slices.Contains(strings.Split(ts.ReadFile("stdout"), "\n"), args[0]) != neg {
+			return
+		}
+		tries = append(tries[max(0, len(tries)-1):], ts.ReadFile("stdout")+ts.ReadFile("stderr"))
+	}
+	ts.Fatalf("no line %q in %q", args[0], tries)
 }
 
 // closeAll closes every connection that a listener gets, until it is closed itself.

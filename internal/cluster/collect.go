@@ -65,13 +65,13 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 		problems = append(problems, fmt.Errorf("run %s is still going on %s: collect again when it is over", run, strings.Join(slices.Compact(going), ", ")))
 	}
 	if answered > 0 && len(lacking) == answered {
-		problems = append(problems, &UnknownRunError{Run: run, Known: c.known(ctx, lacking), Silent: answered < len(peers)})
+		problems = append(problems, &UnknownRunError{Run: run, Known: c.Runs(ctx, lacking), Silent: answered < len(peers)})
 	}
 	return files, problems
 }
 
-// known returns the names of the runs that the peers have files of.
-func (c *Client) known(ctx context.Context, peers []Peer) []string {
+// Runs returns the names of the runs that the peers have files of.
+func (c *Client) Runs(ctx context.Context, peers []Peer) []string {
 	var names []string
 	for _, p := range peers {
 		f := &fetch{c: c, peer: p}

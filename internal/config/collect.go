@@ -44,7 +44,7 @@ func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
 	// Agents that a file or the environment names are asked only when no files are given.
 	typedAgents := typedOn(c.set.Lookup("join")) || typedOn(c.set.Lookup("peers"))
 	c.Fetch = typedAgents || len(files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
-	errs := []error{c.checkForm(nearest), c.check()}
+	errs := []error{c.checkForm(nearest), c.Check()}
 	name, start, exact := strings.Cut(c.Run, "@")
 	c.Name = name
 	if err := plan.CheckName(name); c.Run != "" && err != nil {
@@ -84,5 +84,5 @@ func (p *Peers) Load(sys System, nearest Nearest) error {
 	if err := p.layers(sys, nearest); err != nil {
 		return err
 	}
-	return errors.Join(p.checkForm(nearest), p.check())
+	return errors.Join(p.checkForm(nearest), p.Check())
 }

@@ -36,8 +36,8 @@ func (a *Agents) define(set *pflag.FlagSet) {
 	set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key that kt keygen made; needed for other hosts")
 }
 
-// check completes addresses, and refuses what is none.
-func (a *Agents) check() error {
+// Check completes addresses, and refuses what is none.
+func (a *Agents) Check() error {
 	if len(a.Join) > 0 && len(a.Peers) > 0 {
 		return errors.New("--join and --peers exclude each other: give one")
 	}
@@ -100,7 +100,7 @@ func (f *Flags) defineHosts() {
 // hostsOf checks what the flags say of other hosts.
 func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	h := b.f.hosts
-	if err := h.check(); err != nil {
+	if err := h.Check(); err != nil {
 		b.errs = append(b.errs, err)
 	}
 	if err := plan.CheckName(b.f.run); b.f.run != "" && err != nil {

@@ -75,6 +75,18 @@ func (c *Cluster) alike(ctx context.Context, name string) string {
 	return ""
 }
 
+// Topics returns the names of the topics that are not Kafka's own.
+func (c *Cluster) Topics(ctx context.Context) []string {
+	all, _ := c.admin.ListTopics(ctx) // names for completion: without an answer there are none
+	return all.Names()
+}
+
+// Groups returns the names of the consumer groups.
+func (c *Cluster) Groups(ctx context.Context) []string {
+	all, _ := c.admin.ListGroups(ctx) // as of Topics
+	return all.Groups()
+}
+
 // Ends returns the end of each partition of one topic, and the epoch of its leader.
 func (c *Cluster) Ends(ctx context.Context, t result.Topic) (ends []int64, epochs []int32, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)

@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+)
+
+// lookUpTime is how long a shell waits for values that are looked up.
+const lookUpTime = 400 * time.Millisecond
+
+// names looks up values of a flag. set has the other flags.
+type names func(ctx context.Context, set *pflag.FlagSet) []string
+
+// lookUp gives the shell the values of a flag, if the command has it. A failure gives none.
+func lookUp(c *cobra.Command, flag string, find names) {
+	if c.Flags().Lookup(flag) == nil {
+		return
+	}
+	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		late := time.After(lookUpTime)
+		ctx, cancel := context.WithTimeout(context.Background(), lookUpTime*3/4)
+		defer cancel()
+		found := make(chan []string, 1)
+		go func() { found <- find(ctx, c.Flags()) }() // it ends with the process, which is a completion alone
+		select {
+		case values := <-found:
+			return values, cobra.ShellCompDirectiveNoFileComp
+		case <-late:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+	}) // the flag exists, and has no second one
+}
+
+// found are the values of a load that are looked up: at the cluster, and at agents.
+func (e *Env) found() map[string]names {
+	at := func(names func(*kafka.Cluster, context.Context) []string) names {
+		return func(ctx context.Context, set *pflag.FlagSet) []string {
+			servers, _ := set.GetStringSlice("bootstrap-server")
+			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime})
+			if err != nil {
+				return nil
+			}
+			defer c.Close()
+			return names(c, ctx)
+		}
+	}
+	hosts := func(ctx context.Context, set *pflag.FlagSet) []string {
+		values := []string{"all", "clients", "brokers"}
+		_, found := e.agents(ctx, set)
+		for i := range found {
+			values = append(values, found[i].Name)
+		}
+		return values
+	}
+	return map[string]names{"topic": at((*kafka.Cluster).Topics), "group": at((*kafka.Cluster).Groups), "on": hosts}
+}
+
+// agents asks the agents that the flags name who is there. The client is nil after a failure.
+func (e *Env) agents(ctx context.Context, set *pflag.FlagSet) (*cluster.Client, []cluster.Peer) {
+	var a config.Agents
+	a.Join, _ = set.GetStringSlice("join")
+	a.Peers, _ = set.GetStringSlice("peers")
+	a.KeyFile, _ = set.GetString("key-file")
+	if a.Check() != nil {
+		return nil, nil
+	}
+	client, err := e.client(&a)
+	if err != nil {
+		return nil, nil
+	}
+	client.Log = func(string) {}
+	found, _ := peers(ctx, client, &a)
+	return client, found
+}
+
+// completeRunFiles offers the newest run files of the state folder, and else those that the shell
+// finds.
+func (e *Env) completeRunFiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	const most = 10
+	files := slices.DeleteFunc(e.runFiles(), func(f string) bool { return !strings.HasPrefix(f, typed) })
+	if len(files) == 0 {
+		return []string{"ktr"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return files[:min(most, len(files))], cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
