@@ -138,7 +138,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term := openTerminal(t, 120, 36, load)
 		term.await("RUN", "avg")
 		k.script("pause", "1")
-		term.await("STALL", "oldest", "limit a stall", "7 Events", "no acknowledgement for", "stall: a record stays", "!was kept")
+		term.await("STALL", "oldest", "limit a stall", "7 Events", "no acknowledgement for", "stall: a record", "!was kept")
 		k.script("resume", "1")
 		term.await("RUN", "!oldest", "records are answered again")
 		term.keys("q")

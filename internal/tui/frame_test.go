@@ -71,7 +71,7 @@ var states = []struct {
 	{"consume", cannedConsumer, nil, "120x36/plain", ""},
 	{"consume-stamped", catchingUp, nil, "40x5/plain 80x24/plain", ""},
 	{"consume-joining", joining, nil, "80x24/plain", ""},
-	{"consume-nothing", silentTopic, nil, "", "Consumer lag; nothing read"},
+	{"consume-nothing", silentTopic, nil, "", "Consumer lag; no record read in the last"},
 	{"consume-stuck", stuck, nil, "80x24/plain", ""},
 	{"consume-stopping", cannedConsumer, []string{"q", "?"}, "80x24/plain", ""},
 	{"consume-partitions", cannedConsumer, []string{"4"}, "80x24/ascii", ""},

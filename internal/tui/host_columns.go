@@ -77,6 +77,8 @@ func (t *hostTable) stateColumn(rank int) hostColumn {
 		switch h.State {
 		case hostRunning:
 			text = "run"
+		case hostLobby:
+			text = "waiting"
 		case hostLost:
 			mark = g.Cross
 		}

@@ -60,24 +60,24 @@ func lostWarning(lost []*hostData, loaded bool) warning {
 	text := telling(lost, "is", "are") + " lost"
 	w := warning{text, text, theme.Bad}
 	if len(lost) == 1 {
-		w.long += ", last heard " + wholeSeconds(lost[0].Seen) + " ago"
+		w.long += ", silent for " + wholeSeconds(lost[0].Seen)
 	}
 	if loaded {
-		w.long += ": what was told until then counts apart"
+		w.long += ": its figures until then are shown separately"
 	}
 	return w
 }
 
 func awayWarning(away []*hostData, running bool) warning {
 	longest := slices.MaxFunc(away, func(a, b *hostData) int { return cmp.Compare(a.Seen, b.Seen) })
-	text := telling(away, "was", "were") + " not heard for " + wholeSeconds(longest.Seen)
+	text := telling(away, "has", "have") + " been silent for " + wholeSeconds(longest.Seen)
 	w := warning{text, text, theme.Warn}
 	switch {
 	case !running:
 	case len(away) > 1:
-		w.long += ": their load goes on by itself"
+		w.long += ": their load continues"
 	default:
-		w.long += ": its load goes on by itself"
+		w.long += ": its load continues"
 	}
 	return w
 }

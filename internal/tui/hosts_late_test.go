@@ -43,8 +43,8 @@ func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {
 	away.state, away.from, away.silent = hostAway, 8, true
 	s := hostsAfter(20, loadHost("a", 100e3, 0.4), away)
 	for clock, want := range map[time.Duration][2]string{
-		s.header.Duration - 1: {"b was not heard for 12 s: its load goes on by itself", "RUN"},
-		s.header.Duration:     {"b was not heard for 12 s", "DRAIN"},
+		s.header.Duration - 1: {"b has been silent for 12 s: its load continues", "RUN"},
+		s.header.Duration:     {"b has been silent for 12 s", "DRAIN"},
 	} {
 		s.clock = clock
 		badge := s.badge(chart.New(80, 1, theme.New(theme.Options{})))
@@ -54,7 +54,7 @@ func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {
 	}
 	gathering := &scene{data: twoHosts().data, clock: time.Hour}
 	gathering.header.Duration = time.Minute
-	if badge := gathering.badge(chart.New(80, 1, theme.New(theme.Options{}))); badge[len(badge)-1].text != "LOBBY" {
+	if badge := gathering.badge(chart.New(80, 1, theme.New(theme.Options{}))); badge[len(badge)-1].text != "WAITING" {
 		t.Errorf("who waits for an hour is in %q", badge[len(badge)-1].text)
 	}
 }

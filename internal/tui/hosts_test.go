@@ -104,28 +104,28 @@ func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
 		{
 			"a host that is away", 20,
 			[]cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
-			"b was not heard for 12 s: its load goes on by itself",
+			"b has been silent for 12 s: its load continues",
 		},
 		{
 			"two that are away", 20,
 			[]cannedHost{in(load("a", 100e3, 0.4), hostAway, 15), in(load("b", 50e3, 1), hostAway, 8)},
-			"a and b were not heard for 12 s: their load goes on by itself",
+			"a and b have been silent for 12 s: their load continues",
 		},
 		{
 			"three that are away", 20,
 			[]cannedHost{in(load("a", 1e3, 0), hostAway, 8), in(load("b", 1e3, 0), hostAway, 8), in(load("c", 1e3, 0), hostAway, 8)},
-			"a and 2 others were not heard for 12 s: their load goes on by itself",
+			"a and 2 others have been silent for 12 s: their load continues",
 		},
 		{
 			"a lost host before one that is away", 20,
 			[]cannedHost{in(load("a", 100e3, 0.4), hostAway, 8), in(load("b", 50e3, 1), hostLost, 8)},
-			"b is lost, last heard 12 s ago: what was told until then counts apart",
+			"b is lost, silent for 12 s: its figures until then are shown separately",
 		},
-		{"a watched host is away", 20, []cannedHost{load("a", 100e3, 0.4), in(brokerHost("k"), hostAway, 8)}, "k was not heard for 12 s"},
+		{"a watched host is away", 20, []cannedHost{load("a", 100e3, 0.4), in(brokerHost("k"), hostAway, 8)}, "k has been silent for 12 s"},
 		{
 			"a host that is away for over a minute", 80,
 			[]cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
-			"b was not heard for 1m12s: its load goes on by itself",
+			"b has been silent for 1m12s: its load continues",
 		},
 	} {
 		if got := hostsAfter(row.seconds, row.hosts...).hostWarning().long; got != row.want {

@@ -57,24 +57,24 @@ const (
 
 // bindings are all the keys there are, the most important first.
 var bindings = [...]binding{
-	{[]string{"q"}, doStop, "q", "stop+report", "stop the load, wait for acks, report; again: leave at once", liveRuns},
-	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, and the exit code says so", liveRuns},
+	{[]string{"q"}, doStop, "q", "stop+report", "stop the load and report; again: leave at once", liveRuns},
+	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, with exit code 130", liveRuns},
 	{[]string{"q", "ctrl+c"}, doLeave, "q", "leave", "leave the replay; also ctrl+c", replays},
 	{[]string{"up"}, doUp, "↑↓", "host", "select a host", hostRuns},
 	{[]string{"down"}, doDown, "", "", "", hostRuns},
 	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or of all", hostRuns},
-	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display; the load goes on", liveRuns},
+	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display, not the load", liveRuns},
 	{[]string{"space"}, doFreeze, "space", "pause", "pause the replay, or go on", replays},
 	{[]string{"+", "="}, doFaster, "+ -", "speed", "double or halve the speed of the replay", replays},
 	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns},
 	{[]string{"1", "2", "3", "4", "5"}, doZoom, "1-5", "zoom", "throughput, latency, hosts, heatmap, events", hostRuns},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone", ownRuns},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel, or the other chart", hostRuns},
-	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before alone", ownRuns},
-	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the panel before", hostRuns},
+	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the previous panel alone", ownRuns},
+	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the previous panel", hostRuns},
 	{[]string{"0", "esc"}, doBack, "0", "all", "show all panels that fit; also esc", ownRuns},
 	{[]string{"esc", "0"}, doBack, "esc", "back", "show all panels, then all hosts; also 0", hostRuns},
-	{[]string{"["}, doShorter, "[ ]", "window", "show a shorter or a longer time: 15s, 60s, 5m, all", allRuns},
+	{[]string{"["}, doShorter, "[ ]", "window", "show less or more time: 15s, 60s, 5m, all", allRuns},
 	{[]string{"]"}, doLonger, "", "", "", allRuns},
 	{[]string{"+", "="}, doFaster, "+ -", "rate", "raise or lower the target rate by 10 %", liveRuns},
 	{[]string{"-"}, doSlower, "", "", "", allRuns},
@@ -110,7 +110,7 @@ func (b *binding) name(th *theme.Theme) string {
 // explain returns what a key does, in the help; empty for one that is told with another.
 func (s *scene) explain(b *binding) string {
 	if b.action == doStop && !s.writes {
-		return "stop reading, report; again: leave at once"
+		return "stop reading and report; again: leave at once"
 	}
 	return b.long
 }

@@ -87,11 +87,11 @@ func (d *data) health(b *result.BrokerNow) (health, string) {
 	case b.Refusing:
 		return brokerLost, "no answer"
 	case !b.Asked:
-		return brokerIdle, "not asked"
+		return brokerIdle, "no requests"
 	case b.Silent < patience:
 		return brokerUp, ""
 	case !d.writes:
-		return brokerUp, "not asked lately"
+		return brokerUp, "no requests lately"
 	}
 	return brokerLost, "silent"
 }

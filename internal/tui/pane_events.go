@@ -34,7 +34,7 @@ func drawEvents(c chart.Canvas, s *scene) {
 		y++
 	}
 	if len(events) == 0 {
-		list.Text(0, y, "nothing has happened yet", theme.Style{FG: theme.Muted})
+		list.Text(0, y, "no events yet", theme.Style{FG: theme.Muted})
 		return
 	}
 	for i := len(events) - 1; i >= 0 && y < h; i-- {

@@ -27,7 +27,7 @@ func drawSubject(c chart.Canvas, s *scene) {
 	if !s.many() || !s.one || s.hosts[s.selected].Processes > 0 {
 		return
 	}
-	const text = " watched: it makes no load "
+	const text = " watched only: it makes no load "
 	w, h := c.Size()
 	c.Text((w-len(text))/2, h/2, text, theme.Style{FG: theme.Muted})
 }
@@ -103,7 +103,7 @@ func drawHosts(c chart.Canvas, s *scene) {
 // gatheringText returns what is waited for before the load begins.
 func (s *scene) gatheringText() string {
 	if s.startsIn > 0 {
-		return "All begin together"
+		return "All hosts start together"
 	}
 	return fmt.Sprintf("Waiting for hosts %d/%d…", s.present(), len(s.hosts))
 }

@@ -106,9 +106,9 @@ func (s *scene) trends(rates []float64) []trend {
 // idleText is why there are no bars.
 func (s *scene) idleText() string {
 	if s.main == read {
-		return "nothing read yet, or nothing lately"
+		return "no record read in the last 10 s"
 	}
-	return "no acknowledgement yet, or none lately"
+	return "no acknowledgement in the last 10 s"
 }
 
 // extremes returns the places of the least value and of the greatest; 0 of none.

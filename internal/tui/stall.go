@@ -74,7 +74,7 @@ func (s *stall) look(since, at, usual time.Duration, known bool) (event stats.Ev
 	s.on = s.age > 0 && at-s.oldest >= needed
 	switch {
 	case s.on && !was:
-		return stats.Event{At: s.began, Kind: kindStalled, Broker: -1, To: -1, Text: "stall: a record stays unanswered"}, true
+		return stats.Event{At: s.began, Kind: kindStalled, Broker: -1, To: -1, Text: "stall: a record has no answer"}, true
 	case was && !s.on:
 		return stats.Event{At: at, Kind: kindResumed, Broker: -1, To: -1, Text: "records are answered again"}, true
 	}
@@ -110,7 +110,7 @@ func (d *data) stallText() string {
 	case d.Unanswered.Now.Length > 0:
 		return "no acknowledgement for " + theme.Duration(d.oldestAge())
 	}
-	return "a record is unanswered for " + theme.Duration(d.oldestAge())
+	return "oldest record unanswered for " + theme.Duration(d.oldestAge())
 }
 
 // stallVerdict returns what a run is bound by that stalls: what was measured before tells

@@ -176,3 +176,28 @@ func TestTheLatencyChartShowsTheAgeInsteadOfAGap(t *testing.T) {
 		t.Errorf("the chart has no line of the age:\n%s", f)
 	}
 }
+
+// A grid must not flicker: events take the place of the partitions from an event on, and the
+// partitions come back a minute after the latest one.
+func TestEventsAreNewsForAMinuteAndDuringAStall(t *testing.T) {
+	moved := stats.Event{At: 10 * time.Second, Kind: stats.LeaderMoved}
+	for _, row := range []struct {
+		name   string
+		clock  time.Duration
+		events []stats.Event
+		stall  stall
+		want   bool
+	}{
+		{"nothing happened", 5 * time.Second, nil, stall{}, false},
+		{"at the event", moved.At, []stats.Event{moved}, stall{}, true},
+		{"within a minute", moved.At + newsFor - 1, []stats.Event{moved}, stall{}, true},
+		{"after a minute", moved.At + newsFor, []stats.Event{moved}, stall{}, false},
+		{"a stall that lasts", moved.At + newsFor, []stats.Event{moved}, stall{on: true, age: time.Minute}, true},
+	} {
+		d := newData(Header{})
+		d.events, d.stall = row.events, row.stall
+		if got := (&scene{data: d, clock: row.clock}).news(); got != row.want {
+			t.Errorf("%s: %t", row.name, got)
+		}
+	}
+}

@@ -47,7 +47,7 @@ type HostHeader struct {
 func stageName(s result.Stage) string {
 	switch s {
 	case result.Gathering:
-		return "LOBBY"
+		return "WAITING"
 	case result.Preparing:
 		return "PREPARE"
 	case result.WarmingUp:
