@@ -49,7 +49,7 @@ func heatCell(th *theme.Theme, upper, lower float64) (rune, theme.Style) {
 			v = upper
 		}
 		steps := len(th.Glyphs.Shades) - 1
-		return th.Glyphs.Shades[1+min(int(min(v, 1)*float64(steps)), steps-1)], theme.Style{FG: theme.Warn}
+		return th.Glyphs.Shades[1+min(int(min(v, 1)*float64(steps)), steps-1)], theme.Style{FG: theme.P99}
 	}
 	switch {
 	case !hasUpper && !hasLower:
