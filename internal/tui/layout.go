@@ -169,19 +169,17 @@ func charts(b rect) []placed {
 
 // six is three rows of two panes; the charts share what the tables leave.
 func six(b rect, n needs) []placed {
-	left := b.w * leftShare / rightOfShare
 	const around = 4 // border, head and a warning
 	tables := min(max(n.brokers+around, tableHeight), b.h/3)
 	upper := (b.h - tables + 1) / 2
-	return rows(b, left, []int{upper, b.h - tables - upper, tables},
+	return rows(b, []int{upper, b.h - tables - upper, tables},
 		[]pane{paneThroughput, paneLatency, paneHeatmap, n.bars(), paneBrokers, paneClient})
 }
 
 // four is the charts over the partitions and the client.
 func four(b rect, n needs) []placed {
-	left := b.w * leftShare / rightOfShare
 	lower := max(b.h*2/5, tableHeight)
-	return rows(b, left, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, n.bars(), paneClient})
+	return rows(b, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, n.bars(), paneClient})
 }
 
 // column is panes one above the other: as many as a terminal of this height has room for.
@@ -206,24 +204,22 @@ func overHosts(b rect, n needs, both bool) []placed {
 	if both { // a chart must not be squeezed by hosts that can be scrolled to
 		table = min(n.hosts+around, b.h/2)
 	}
-	upper := b.h - table
-	below := placed{paneHosts, rect{b.x, b.y + upper, b.w, table}}
+	below := placed{paneHosts, b.below(table)}
 	if !both {
-		return []placed{{n.chart, rect{b.x, b.y, b.w, upper}}, below}
+		return []placed{{n.chart, b}, below}
 	}
-	left := b.w * leftShare / rightOfShare
-	return append(rows(b, left, []int{upper}, []pane{paneThroughput, paneLatency}), below)
+	return append(rows(b, []int{b.h}, []pane{paneThroughput, paneLatency}), below)
 }
 
 // rows places two panes a row.
-func rows(b rect, left int, heights []int, panes []pane) []placed {
+func rows(b rect, heights []int, panes []pane) []placed {
 	var out []placed
-	y := b.y
+	left := b.w * leftShare / rightOfShare
 	for i, h := range heights {
+		row := b.above(h)
 		out = append(out,
-			placed{panes[2*i], rect{b.x, y, left, h}},
-			placed{panes[2*i+1], rect{b.x + left, y, b.w - left, h}})
-		y += h
+			placed{panes[2*i], rect{row.x, row.y, left, h}},
+			placed{panes[2*i+1], rect{row.x + left, row.y, row.w - left, h}})
 	}
 	return out
 }

@@ -32,7 +32,7 @@ func (s *scene) goingOn() string {
 
 // eventful reports whether there is something to show beside the figures.
 func (s *scene) eventful() bool {
-	return len(s.events) > 0 || s.Unanswered.Longest.Length >= silenceShows || s.goingOn() != ""
+	return len(s.events) > 0 || s.goingOn() != ""
 }
 
 // newsFor is the time for which an event stays news.
@@ -103,22 +103,14 @@ func (s *scene) eventLine(c chart.Canvas) line {
 	w, _ := c.Size()
 	const gap = "   "
 	w -= 2
-	alert := string(c.Theme().Glyphs.Alert) + " "
 	var groups []line
 	if text := s.goingOn(); text != "" {
-		groups = append(groups, line{emphasis(theme.Bad, alert+text)})
+		groups = append(groups, line{emphasis(theme.Bad, string(c.Theme().Glyphs.Alert)+" "+text)})
 	}
-	events := s.events
-	if len(events) == 0 {
-		if longest := s.Unanswered.Longest; longest.Length >= silenceShows && len(groups) == 0 {
-			groups = append(groups, line{muted("longest time without an acknowledgement: " + gapText(longest))})
-		}
-		return fit(groups, gap, w)
-	}
-	for i := len(events) - 1; i >= 0; i-- {
-		l := s.eventParts(c, &events[i])
-		if i == len(events)-1 {
-			l = s.latest(c, l, &events[i], w-fit(groups, gap, w).width()-chart.Width(gap))
+	for i := len(s.events) - 1; i >= 0; i-- {
+		l := s.eventParts(c, &s.events[i])
+		if i == len(s.events)-1 {
+			l = s.latest(c, l, &s.events[i], w-fit(groups, gap, w).width()-chart.Width(gap))
 		}
 		groups = append(groups, l)
 	}
