@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,33 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.await("RUN", "!oldest", "records are answered again")
 		term.keys("q")
 		term.await("exit=")
+	})
+
+	t.Run("another rate, a saved screen, and a replay", func(t *testing.T) {
+		dir := t.TempDir()
+		term := openTerminal(t, 120, 36, "sh -c 'cd "+dir+" && "+strings.Replace(load, "none", "run.ktr", 1)+"'")
+		term.await("RUN", "target 5.00k")
+		term.keys("+")
+		term.await("target 5.50k", "target 5500 records/s (was 5000)")
+		term.keys("s")
+		term.await("saved as kt-produce-")
+		term.keys("q")
+		term.awaitExit("on average", "screen saved as "+dir)
+		saved, err := filepath.Glob(dir + "/kt-produce-*.txt")
+		if err != nil || len(saved) != 1 {
+			t.Fatalf("saved are %q (%v), want one file", saved, err)
+		}
+		if text, err := os.ReadFile(saved[0]); err != nil || !shows(string(text), []string{"1 Throughput", "target 5.50k", "!\x1b"}) {
+			t.Errorf("saved is (%v):\n%s", err, text)
+		}
+
+		term = openTerminal(t, 120, 36, kt+" report --play --speed 4 "+dir+"/run.ktr")
+		term.await("q leave", "RUN", "target 5.00k")
+		term.keys("+")
+		term.await("speed 8x")
+		term.await("DONE", "target 5.50k", "target 5500 records/s (was 5000)", "done; q to leave")
+		term.keys("q")
+		term.await("exit=0")
 	})
 
 	t.Run("the end by Ctrl-C", func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,7 +64,7 @@ func (o *output) open(ctx context.Context, h result.Header) (err error) {
 		},
 	})
 	if err == nil {
-		o.openScreen(ctx, o.screenHeader(h))
+		o.openScreen(ctx, screenHeader(&h, o.hosts))
 	}
 	return err
 }
@@ -76,9 +77,8 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 	if asked := l.Output == "" || l.Output == "tui"; !asked || !tty || l.Quiet {
 		return
 	}
-	th := theme.New(theme.Options{Profile: env.profile(w, l.NoColor), ASCII: env.ascii(l.ASCII), Dark: env.dark(l.Theme)})
 	options := tui.Options{
-		Theme: th, FPS: l.FPS, Now: env.Now, Oldest: o.oldest,
+		Theme: env.screenTheme(w, l.Look), FPS: l.FPS, Now: env.Now, Oldest: o.oldest,
 		Stop:      func() { o.stop.stop(nil) },
 		Interrupt: func() { o.stop.stop(os.Interrupt) },
 		Abort:     func() { o.stop.stop(nil) },
@@ -165,6 +165,11 @@ func (e *Env) screen() (w io.Writer, ok bool) {
 	return nil, false
 }
 
+// screenTheme returns the look of a screen on w.
+func (e *Env) screenTheme(w io.Writer, l config.Look) *theme.Theme {
+	return theme.New(theme.Options{Profile: e.profile(w, l.NoColor), ASCII: e.ascii(l.ASCII), Dark: e.dark(l.Theme)})
+}
+
 // profile returns how many colours w has. NO_COLOR counts with any value, which
 // colorprofile takes for a boolean.
 func (e *Env) profile(w io.Writer, none bool) colorprofile.Profile {
@@ -191,12 +196,12 @@ func (e *Env) ascii(asked bool) bool {
 	return asked
 }
 
-func (o *output) screenHeader(h result.Header) tui.Header {
+func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	p := &h.Plan
 	th := tui.Header{
-		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(h), Embedded: h.Embedded,
+		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(*h), Embedded: h.Embedded,
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
-		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string), Hosts: o.hosts,
+		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string), Hosts: hosts,
 	}
 	if th.Topic == "" {
 		th.Topic = p.Read.Include
@@ -204,9 +209,14 @@ func (o *output) screenHeader(h result.Header) tui.Header {
 	for _, b := range h.Environment.Cluster.Brokers {
 		th.Brokers[b.ID] = b.Addr
 	}
-	if s := &o.load.system.Producer; p.Writes() {
-		th.BufferBytes = s.BufferMemory() * int64(p.Producers)
-		th.MaxInFlight = s.MaxInFlight() * len(th.Brokers) * p.Producers
+	for _, s := range h.Config {
+		n, _ := strconv.Atoi(s.Value) // of others it is not used
+		switch s.Name {
+		case "buffer.memory":
+			th.BufferBytes = int64(n) * int64(p.Producers)
+		case "max.in.flight.requests.per.connection":
+			th.MaxInFlight = n * len(th.Brokers) * p.Producers
+		}
 	}
 	return th
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -26,7 +27,8 @@ func newReport(env *Env) *cobra.Command {
 format. Without FILE it is the newest run of this user. A run that was killed is read up to its last second.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
   kt report run.ktr --output json | jq .bound_by
-  kt report run.ktr --output csv > series.csv`,
+  kt report run.ktr --output csv > series.csv
+  kt report run.ktr --play --speed 10`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError(fmt.Errorf("kt report takes one run file (see: kt report --help)"))
@@ -37,7 +39,7 @@ format. Without FILE it is the newest run of this user. A run that was killed is
 	}
 	flags := config.NewReport(c.Flags())
 	completions(c, map[string][]string{"output": config.ReportOutputs})
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
 		}
@@ -45,20 +47,27 @@ format. Without FILE it is the newest run of this user. A run that was killed is
 		if err != nil {
 			return usageError(err)
 		}
-		return writeReport(env, path, flags.Output, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
+		f, err := openRun(path)
+		if err != nil {
+			return usageError(err)
+		}
+		defer f.Close()
+		if flags.Play {
+			return env.interruptible(c.Context(), func(ctx context.Context) error { return playRun(ctx, env, f, path, flags) })
+		}
+		return writeReport(env, f, path, flags.Output, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
 	}
 	return c
 }
 
-func writeReport(env *Env, path, format string, o report.Options) error {
+func openRun(path string) (*merge.File, error) {
 	if err := notADirectory(path); err != nil {
-		return usageError(err)
+		return nil, err
 	}
-	f, err := merge.Open(path)
-	if err != nil {
-		return usageError(err)
-	}
-	defer f.Close()
+	return merge.Open(path)
+}
+
+func writeReport(env *Env, f *merge.File, path, format string, o report.Options) error {
 	res, err := merge.Read(f, f.Size)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))

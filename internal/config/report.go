@@ -1,17 +1,32 @@
 package config
 
-import "github.com/spf13/pflag"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
 
 // ReportOutputs are the forms in which a result is written again.
 var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test"}
 
 // Report is the settings of kt report.
-type Report struct{ form }
+type Report struct {
+	form
+	Play  bool    // the run is shown on the screen again
+	Speed float64 // of that; 1: as fast as it was
+}
+
+// MaxSpeed is the highest speed of a replay.
+const MaxSpeed = 1000
 
 // NewReport defines the flags of kt report on a set.
 func NewReport(set *pflag.FlagSet) *Report {
 	r := new(Report)
-	r.defineForm(set, "report", ReportOutputs, nil)
+	r.defineForm(set, "report", ReportOutputs, func() {
+		set.BoolVar(&r.Play, "play", false, "show the run on the screen again")
+		set.Float64Var(&r.Speed, "speed", 1, "`TIMES` as fast as the run was, with --play")
+	})
 	return r
 }
 
@@ -19,6 +34,14 @@ func NewReport(set *pflag.FlagSet) *Report {
 func (r *Report) Load(sys System, nearest Nearest) error {
 	if err := r.layers(sys, nearest); err != nil {
 		return err
+	}
+	switch {
+	case r.Play && typedOn(r.set.Lookup("output")):
+		return errors.New("--play and --output exclude each other: give one")
+	case !r.Play && typedOn(r.set.Lookup("speed")):
+		return errors.New("--speed: it is of the screen: add --play")
+	case !(r.Speed > 0 && r.Speed <= MaxSpeed):
+		return fmt.Errorf("--speed %g: it must be above 0 and at most %d", r.Speed, MaxSpeed)
 	}
 	return r.checkForm(nearest)
 }

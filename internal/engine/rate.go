@@ -57,7 +57,7 @@ func (r *run) changeRate(perSecond float64) {
 	c.schedule = c.schedule.Change(at, perSecond)
 	c.changes = append(c.changes, stats.Event{
 		At: at, Kind: stats.RateChanged, Broker: -1, To: -1, OldRate: old, NewRate: perSecond,
-		Text: fmt.Sprintf("the target rate is %s records/s, it was %s", plan.Rate{PerSecond: perSecond}, plan.Rate{PerSecond: old}),
+		Text: fmt.Sprintf("target %s records/s (was %s)", plan.Rate{PerSecond: perSecond}, plan.Rate{PerSecond: old}),
 	})
 }
 

@@ -183,8 +183,11 @@ func TestTheMeanRateIsTheIntegralOverTheTime(t *testing.T) {
 		from, to time.Duration
 		want     float64
 	}{
-		{0, 10 * time.Second, 100}, {0, 20 * time.Second, 150}, {5 * time.Second, 15 * time.Second, 150},
-		{10 * time.Second, 40 * time.Second, 100}, {30 * time.Second, 30 * time.Second, 50},
+		{0, 10 * time.Second, 100},
+		{0, 20 * time.Second, 150},
+		{5 * time.Second, 15 * time.Second, 150},
+		{10 * time.Second, 40 * time.Second, 100},
+		{30 * time.Second, 30 * time.Second, 50},
 	} {
 		if got := s.Mean(tc.from, tc.to); math.Abs(got-tc.want) > 1e-9 {
 			t.Errorf("from %v to %v: %v, want %v", tc.from, tc.to, got, tc.want)

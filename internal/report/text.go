@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -218,6 +219,9 @@ func (t *text) throughput(r result.Result) {
 		target := theme.Count(int64(th.TargetRecordsPerSecond + 0.5))
 		if asked := th.AskedRecordsPerSecond; asked > 0 {
 			target += " of " + theme.Count(int64(asked+0.5)) + " asked for"
+		}
+		if slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged }) {
+			target += " on average"
 		}
 		rate += fmt.Sprintf("   (target %s, offered %s)", target, theme.Count(int64(th.OfferedRecordsPerSecond+0.5)))
 	}

@@ -61,9 +61,14 @@ func (f *RunFile) write(l Line) {
 
 // Replay folds a run file as a live run is folded. It ignores an incomplete last line, as a kill
 // leaves it. Anything else that is not a run file of this schema is an error.
-func Replay(r io.Reader) (*Fold, error) {
+func Replay(r io.Reader) (*Fold, error) { return Play(r, nil) }
+
+// Play is Replay that calls each after every second of the run, with its windows, until that
+// returns false. each may be nil.
+func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool)) (*Fold, error) {
 	lines := NewLines(r, 0)
 	var f *Fold
+	var second []stats.Window
 	for {
 		l, err := lines.Next()
 		switch {
@@ -86,8 +91,15 @@ func Replay(r io.Reader) (*Fold, error) {
 			f = NewFold(*l.Header)
 		case l.Window != nil:
 			f.AddWindow(*l.Window)
+			if each != nil {
+				second = append(second, *l.Window)
+			}
 		case l.Sample != nil:
 			f.AddSample(*l.Sample)
+			if len(second) > 0 && !each(f, second) {
+				return f, nil
+			}
+			second = nil
 		case l.Start != nil:
 			f.Begin(*l.Start)
 		case l.Trailer != nil:

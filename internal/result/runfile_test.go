@@ -171,3 +171,44 @@ func FuzzReplay(f *testing.F) {
 		}
 	})
 }
+
+func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
+	for _, stopAt := range []int{0, 3} {
+		file, h := new(canned.File), header(100)
+		w, err := NewRunFile(file, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live := NewFold(h)
+		var want []Snapshot
+		for _, e := range canned.Written(1, 8) {
+			e.To(live)
+			e.To(w)
+			if e.Window == nil && (stopAt == 0 || len(want) < stopAt) {
+				want = append(want, live.Snapshot())
+			}
+		}
+		if err := w.Close(completed); err != nil {
+			t.Fatal(err)
+		}
+		live.Finish(completed)
+		var got []Snapshot
+		f, err := Play(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
+			s := f.Snapshot()
+			if end := windows[len(windows)-1].End; end != s.At {
+				t.Errorf("windows up to %v with a snapshot of %v", end, s.At)
+			}
+			got = append(got, s)
+			return len(got) != stopAt
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(marshal(t, want), marshal(t, got)); diff != "" {
+			t.Errorf("snapshots (-live +played):\n%s", diff)
+		}
+		if diff := cmp.Diff(marshal(t, live.Result()), marshal(t, f.Result())); stopAt == 0 && diff != "" {
+			t.Errorf("result (-live +played):\n%s", diff)
+		}
+	}
+}

@@ -387,3 +387,25 @@ func TestSavedIsWhatIsSeenWithoutColours(t *testing.T) {
 		}
 	}
 }
+
+func TestTheKeysOfAReplayPauseAndLeaveIt(t *testing.T) {
+	var paused []bool
+	h := cannedHeader()
+	h.Replay = true
+	m := NewModel(h, Options{Now: func() time.Time { return time.Unix(0, 0) }, Pause: func(on bool) { paused = append(paused, on) }, Stop: func() { t.Error("a load is stopped") }})
+	m = send(send(m, tea.WindowSizeMsg{Width: 120, Height: 36}), Tick{Snapshot: result.Snapshot{At: 5 * time.Second}})
+	for _, want := range []string{"PAUSED", "WARM-UP"} {
+		if m = send(m, press("space")); !strings.Contains(m.frame(), want) || !strings.Contains(m.frame(), "00:05") {
+			t.Errorf("no %q, or not at 5 s, in\n%s", want, m.frame())
+		}
+	}
+	if diff := cmp.Diff([]bool{true, false}, paused); diff != "" {
+		t.Errorf("paused (-want +got):\n%s", diff)
+	}
+	for _, key := range []string{"q", "ctrl+c"} {
+		_, cmd := updated(t, m, press(key))
+		if _, quit := cmd().(tea.QuitMsg); !quit {
+			t.Errorf("%s does not leave", key)
+		}
+	}
+}

@@ -106,6 +106,8 @@ func (s *scene) badge(c chart.Canvas) line {
 	case s.gathering() && s.startsIn > 0:
 		color, name = theme.Good, "START"
 	case s.gathering():
+	case s.frozen && s.header.Replay:
+		return line{emphasis(theme.Info, dot+"PAUSED")}
 	case s.frozen:
 		return line{emphasis(theme.Info, dot+"FROZEN")}
 	case s.joining() && !s.stopping:

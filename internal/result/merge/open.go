@@ -51,6 +51,9 @@ func Open(path string) (*File, error) {
 	return r, nil
 }
 
+// IsCollection reports whether the file holds several runs.
+func (f *File) IsCollection() bool { return isCollection(f, f.Size) }
+
 // Close closes the file.
 func (f *File) Close() { _ = f.file.Close() } // it was only read
 

@@ -1,0 +1,53 @@
+package cmd
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/config"
+)
+
+func TestAReplayPassesAtItsSpeedAndNotWhileItIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{speed: 1}
+		begin := time.Now()
+		step := func(until, want time.Duration) {
+			t.Helper()
+			if from := time.Now(); !p.wait(t.Context(), until) || time.Since(from) != want {
+				t.Errorf("it took %v from %v until %v of the run, want %v", time.Since(from), from.Sub(begin), until, want)
+			}
+		}
+		step(time.Second, time.Second)
+		p.faster(true)
+		p.faster(true)
+		step(5*time.Second, time.Second)
+		p.faster(false)
+		p.pause(true)
+		time.AfterFunc(10*time.Second+time.Millisecond, func() { p.pause(false) })
+		step(7*time.Second, 11*time.Second) // from the tick after 10 s on
+
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, leave)
+		if p.wait(ctx, time.Hour) {
+			t.Error("it goes on although the user has left")
+		}
+	})
+}
+
+func TestTheSpeedOfAReplayHasBounds(t *testing.T) {
+	p := &player{speed: 1}
+	for range 100 {
+		p.faster(true)
+	}
+	if p.speed != config.MaxSpeed {
+		t.Errorf("the highest speed is %v, want %d", p.speed, config.MaxSpeed)
+	}
+	for range 100 {
+		p.faster(false)
+	}
+	if p.speed <= 0 {
+		t.Errorf("the lowest speed is %v", p.speed)
+	}
+}
