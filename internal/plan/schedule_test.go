@@ -197,8 +197,15 @@ func TestTheMeanRateIsTheIntegralOverTheTime(t *testing.T) {
 
 func TestAStepIsATenthInTwoDigits(t *testing.T) {
 	for _, tc := range []struct{ from, up, down float64 }{
-		{20_000, 22_000, 18_000}, {22_000, 24_000, 20_000}, {95, 100, 86}, {10, 11, 9}, {1, 1.1, 0.9},
-		{33_333, 37_000, 30_000}, {1e9, 1e9, 9e8}, {0.01, 0.011, 0.01}, {0.001, 0.0011, 0.001},
+		{20_000, 22_000, 18_000},
+		{22_000, 24_000, 20_000},
+		{95, 100, 86},
+		{10, 11, 9},
+		{1, 1.1, 0.9},
+		{33_333, 37_000, 30_000},
+		{1e9, 1e9, 9e8},
+		{0.01, 0.011, 0.01},
+		{0.001, 0.0011, 0.001},
 	} {
 		if up, down := Step(tc.from, true), Step(tc.from, false); up != tc.up || down != tc.down {
 			t.Errorf("from %v to %v and %v, want %v and %v", tc.from, up, down, tc.up, tc.down)
