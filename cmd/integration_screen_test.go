@@ -163,7 +163,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		if text, err := os.ReadFile(saved[0]); err != nil || !shows(string(text), []string{"1 Throughput", "target 5.50k", "!\x1b"}) {
 			t.Errorf("saved is (%v):\n%s", err, text)
 		}
-
+		term.tmux("kill-server")
 		term = openTerminal(t, 120, 36, kt+" report --play --speed 4 "+dir+"/run.ktr")
 		term.await("q leave", "RUN", "target 5.00k")
 		term.keys("+")

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
 // calls counts what the model asks for.
@@ -406,6 +408,25 @@ func TestTheKeysOfAReplayPauseAndLeaveIt(t *testing.T) {
 		_, cmd := updated(t, m, press(key))
 		if _, quit := cmd().(tea.QuitMsg); !quit {
 			t.Errorf("%s does not leave", key)
+		}
+	}
+}
+
+func TestTheTargetLineHasTheTargetOfEachTime(t *testing.T) {
+	s := scene{data: newData(cannedHeader())}
+	s.header.TargetRate, s.events = 300, []stats.Event{
+		{At: 10 * time.Second, Kind: stats.RateChanged, OldRate: 100, NewRate: 900},
+		{At: 15 * time.Second, Kind: stats.LeaderMoved},
+		{At: 20 * time.Second, Kind: stats.RateChanged, OldRate: 900, NewRate: 300},
+	}
+	for second, want := range map[float64]float64{0: 100, 9.9: 100, 10: 900, 19.9: 900, 20: 300, 60: 300} {
+		if got := s.targetAt(second); got != want {
+			t.Errorf("at %v s: %v, want %v", second, got, want)
+		}
+	}
+	for from, want := range map[float64]float64{0: 900, 12: 900, 20: 300} {
+		if got := s.highestTarget(chart.TimeAxis{From: from, To: 60}); got != want {
+			t.Errorf("from %v s on the highest is %v, want %v", from, got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -45,7 +46,7 @@ func drawThroughput(c chart.Canvas, s *scene) {
 	}
 	x := s.timeAxis(w - gutter - 1)
 	points := s.since(x.From)
-	top := s.header.TargetRate
+	top := s.highestTarget(x)
 	p := chart.Plot{X: x, Gutter: gutter, Label: theme.Tick, Names: named}
 	for _, way := range shown {
 		for i := range points {
@@ -65,10 +66,32 @@ func drawThroughput(c chart.Canvas, s *scene) {
 		p.Series = append(p.Series, series)
 	}
 	p.Y = chart.Linear(top*headroom, min(5, h/2-1)) // labels are two rows apart
-	if t := s.header.TargetRate; t > 0 && h > 3 {
-		p.Marks = []chart.Mark{{Value: t, Style: theme.Style{FG: theme.Brand}}}
+	if s.header.TargetRate > 0 && h > 3 {
+		p.Marks = []chart.Mark{{Value: s.targetAt, Style: theme.Style{FG: theme.Brand}}}
 	}
 	p.Draw(inner)
+}
+
+// targetAt returns the target rate at a second of the run. The header has the newest.
+func (s *scene) targetAt(second float64) float64 {
+	target := s.header.TargetRate
+	for i := len(s.events) - 1; i >= 0 && s.events[i].At.Seconds() > second; i-- {
+		if e := &s.events[i]; e.Kind == stats.RateChanged && !s.many() {
+			target = e.OldRate
+		}
+	}
+	return target
+}
+
+// highestTarget returns the highest target rate that a chart shows.
+func (s *scene) highestTarget(x chart.TimeAxis) float64 {
+	top := s.header.TargetRate
+	for i := range s.events {
+		if e := &s.events[i]; e.Kind == stats.RateChanged && e.At.Seconds() > x.From && !s.many() {
+			top = max(top, e.OldRate)
+		}
+	}
+	return top
 }
 
 // throughputTitle returns what the throughput is now, most important first.

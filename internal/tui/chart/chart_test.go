@@ -273,7 +273,7 @@ func FuzzDraw(f *testing.F) {
 		label := func(v float64) string { return theme.Tick(v) }
 		for name, th := range looks() {
 			for _, draw := range []func(Canvas){
-				Plot{Y: Linear(value, 4), X: x, Gutter: 6, Label: label, Names: true, Marks: []Mark{{Value: value}}, Series: []Series{{
+				Plot{Y: Linear(value, 4), X: x, Gutter: 6, Label: label, Names: true, Marks: []Mark{{Value: func(float64) float64 { return value }}}, Series: []Series{{
 					Name: "p99", Samples: samples, Combine: Mean, Mark: '*', On: 2, Off: 1,
 					Fill: theme.Style{FG: theme.FlowFill}, Muted: func(v float64) bool { return v < 1 },
 				}}}.Draw,

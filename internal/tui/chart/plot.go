@@ -30,9 +30,9 @@ type Series struct {
 	Broken  bool                      // dashes with colours too, so that what runs behind is seen
 }
 
-// Mark is a value drawn across the chart.
+// Mark is a value over time that is drawn as a dashed line.
 type Mark struct {
-	Value float64
+	Value func(second float64) float64
 	Style theme.Style
 }
 
@@ -52,8 +52,10 @@ func (p Plot) Draw(c Canvas) {
 	}
 	if c.th.ASCII() {
 		for _, m := range p.Marks {
-			if pos := p.Y.Pos(m.Value); !math.IsNaN(pos) {
-				field.Row(0, tickRow(pos, field.h), field.w, '-', m.Style)
+			for x := range field.w {
+				if pos := p.Y.Pos(m.Value(p.X.second(x, field.w))); !math.IsNaN(pos) {
+					field.Set(x, tickRow(pos, field.h), '-', m.Style)
+				}
 			}
 		}
 		for _, s := range p.Series {
@@ -73,13 +75,9 @@ func (p Plot) Draw(c Canvas) {
 
 // mark draws a dashed line.
 func (p Plot) mark(d *dots, m Mark) {
-	pos := p.Y.Pos(m.Value)
-	if math.IsNaN(pos) {
-		return
-	}
 	const dash = 2
 	for x := range d.c.w * dotsX {
-		if x/dash%2 == 0 {
+		if pos := p.Y.Pos(m.Value(p.X.second(x, d.c.w*dotsX))); x/dash%2 == 0 && !math.IsNaN(pos) {
 			d.set(x, dotRow(pos, d.c.h), dotMark, m.Style)
 		}
 	}
