@@ -92,7 +92,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if err != nil {
 		return err
 	}
-	o := report.Options{Theme: env.theme(flags.Look), Width: env.width()}
+	o := env.reportOptions(flags.Look, flags.Verbose)
 	if path != "" && flags.Output == "text" {
 		o.RunFile = path
 	} else if path != "" && !flags.Quiet {

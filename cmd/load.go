@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -162,10 +163,22 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 // request returns the run that was asked for.
 func (l *load) request(env *Env, file *run.File, stop *stopper) run.Request {
 	return run.Request{
-		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: append([]string{"kt"}, env.Args...),
+		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args),
 		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
 		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Stop: stop.asked,
 	}
+}
+
+// secretValue matches an argument with the value of a property that may be a secret.
+var secretValue = regexp.MustCompile(`(?is)^(.*?(?:password|secret|token|credential|jaas)[^=\s]*=).+$`)
+
+// commandLine returns the command line for the header of a run, without secrets.
+func commandLine(args []string) []string {
+	line := []string{"kt"}
+	for _, arg := range args {
+		line = append(line, secretValue.ReplaceAllString(arg, "${1}[hidden]"))
+	}
+	return line
 }
 
 // runError gives an error of a request that does not fit the exit code of a wrong command

@@ -238,7 +238,6 @@ func (o *output) Observe(s run.Second) {
 
 // result writes the result to stdout, even when an interval before could not be.
 func (o *output) result(res result.Result, opts report.Options) error {
-	opts.Theme, opts.Width = o.env.theme(o.load.Look), o.env.width()
 	lines, err := o.live.Finish(res)
 	if lines {
 		return err
@@ -251,7 +250,9 @@ func (o *output) result(res result.Result, opts report.Options) error {
 
 // write writes the result, and the metrics if they were asked for.
 func (o *output) write(res result.Result, runFile string) error {
-	if err := o.result(res, report.Options{RunFile: runFile}); err != nil || !o.load.PrintMetrics {
+	opts := o.env.reportOptions(o.load.Look, o.load.Verbose)
+	opts.RunFile, opts.Full = runFile, false
+	if err := o.result(res, opts); err != nil || !o.load.PrintMetrics {
 		return err
 	}
 	w := o.env.Stdout
@@ -261,7 +262,12 @@ func (o *output) write(res result.Result, runFile string) error {
 	return report.Metrics(w, res)
 }
 
-// theme returns the look of what is written to stdout: colours only on a terminal.
+// reportOptions returns how a result is written to stdout, of a run of the past.
+func (e *Env) reportOptions(l config.Look, verbose bool) report.Options {
+	return report.Options{Theme: e.theme(l), Width: e.width(), Verbose: verbose, Full: true, Zone: e.Now().Location()}
+}
+
+// theme returns the look of stdout: colours only on a terminal.
 func (e *Env) theme(l config.Look) *theme.Theme {
 	profile := colorprofile.NoTTY
 	if e.StdoutTTY && e.Getenv("TERM") != "dumb" {

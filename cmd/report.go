@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newReport(env *Env) *cobra.Command {
@@ -55,7 +56,7 @@ format. Without FILE it is the newest run of this user. A run that was killed is
 		if flags.Play {
 			return env.interruptible(c.Context(), func(ctx context.Context) error { return playRun(ctx, env, f, path, flags) })
 		}
-		return writeReport(env, f, path, flags.Output, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
+		return writeReport(env, f, path, flags.Output, env.reportOptions(flags.Look, flags.Verbose))
 	}
 	return c
 }
@@ -85,7 +86,7 @@ func notADirectory(path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: name a run file", err)
 	}
-	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, config.Quoted(newestFirst(files)[0]), config.Quoted(path))
+	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, theme.Quoted(newestFirst(files)[0]), theme.Quoted(path))
 }
 
 // runFile returns the run file that is named, or else the newest one of the state folder.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
@@ -25,7 +25,7 @@ func (t *tuner) root() string {
 	if filepath.Clean(t.Root) == "/" {
 		return ""
 	}
-	return " --root " + config.Quoted(t.Root)
+	return " --root " + theme.Quoted(t.Root)
 }
 
 // again returns the flags with which a suggested command looks at the same broker, also where

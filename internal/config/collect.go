@@ -19,6 +19,7 @@ type Collect struct {
 	ResultFile string // as Run.ResultFile
 	Fetch      bool   // agents were named: they are asked
 	Quiet      bool
+	Verbose    bool
 	form
 }
 
@@ -32,6 +33,7 @@ func NewCollect(set *pflag.FlagSet) *Collect {
 	c.defineForm(set, "collect", ReportOutputs, func() {
 		set.StringVar(&c.ResultFile, "result", "", "write the collection to this `FILE`; none: nowhere (default: a new file in the state folder)")
 		set.BoolVarP(&c.Quiet, "quiet", "q", false, "only the result")
+		defineVerbose(set, &c.Verbose)
 	})
 	return c
 }

@@ -135,6 +135,10 @@ func (f *form) checkForm(nearest Nearest) error {
 	return errors.Join(oneOf("output", f.Output, f.outputs, nearest), f.check(nearest))
 }
 
+func defineVerbose(set *pflag.FlagSet, verbose *bool) {
+	set.BoolVarP(verbose, "verbose", "v", false, "write every line of the summary: client, warm-up, fetches, partitions, run files")
+}
+
 func defineConfigFile(set *pflag.FlagSet, path *string) {
 	set.StringVar(path, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
 }

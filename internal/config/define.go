@@ -164,6 +164,7 @@ func (f *Flags) defineOutput() {
 		set.StringVar(&f.dateFormat, "date-format", defaultDateFormat, "in the output perf-test: `FORMAT` of times, as Java's SimpleDateFormat has it")
 	}
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
+	defineVerbose(set, &f.verbose)
 	f.look.define(set)
 	set.IntVar(&f.fps, "fps", 4, "`N` frames a second of the screen, 1 to 30")
 }

@@ -71,7 +71,7 @@ type Flags struct {
 	// output
 	output, resultFile, interval string
 	fps                          int
-	quiet                        bool
+	quiet, verbose               bool
 	look                         Look
 	printMetrics                 bool
 	hideHeader, showDetailed     bool

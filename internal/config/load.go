@@ -21,7 +21,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	}
 	b := newBuilder(f, l, kafka)
 	r := Run{
-		ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, Look: f.look,
+		ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, Verbose: f.verbose, Look: f.look,
 		PrintConfig:  f.printConfig,
 		PrintMetrics: f.printMetrics, Lenient: f.lenient, Sources: l.sources,
 		HideHeader: f.hideHeader, ShowDetailed: f.showDetailed, DateFormat: f.dateFormat,

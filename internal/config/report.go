@@ -13,8 +13,9 @@ var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-
 // Report is the settings of kt report.
 type Report struct {
 	form
-	Play  bool    // the run is shown on the screen again
-	Speed float64 // of that; 1: as fast as it was
+	Play    bool    // the run is shown on the screen again
+	Speed   float64 // of that; 1: as fast as it was
+	Verbose bool
 }
 
 // MaxSpeed is the highest speed of a replay.
@@ -26,6 +27,7 @@ func NewReport(set *pflag.FlagSet) *Report {
 	r.defineForm(set, "report", ReportOutputs, func() {
 		set.BoolVar(&r.Play, "play", false, "show the run on the screen again")
 		set.Float64Var(&r.Speed, "speed", 1, "`TIMES` as fast as the run was, with --play")
+		defineVerbose(set, &r.Verbose)
 	})
 	return r
 }
@@ -39,9 +41,9 @@ func (r *Report) Load(sys System, nearest Nearest) error {
 	case r.Play && typedOn(r.set.Lookup("output")):
 		return errors.New("--play and --output exclude each other: give one")
 	case !r.Play && typedOn(r.set.Lookup("speed")):
-		return errors.New("--speed: it is of the screen: add --play")
+		return errors.New("--speed: it goes with --play")
 	case !(r.Speed > 0 && r.Speed <= MaxSpeed):
-		return fmt.Errorf("--speed %g: it must be above 0 and at most %d", r.Speed, MaxSpeed)
+		return fmt.Errorf("--speed %g: give a number above 0, %d at most", r.Speed, MaxSpeed)
 	}
 	return r.checkForm(nearest)
 }

@@ -27,6 +27,7 @@ type Run struct {
 	Interval   time.Duration
 	FPS        int
 	Quiet      bool
+	Verbose    bool
 	Look
 
 	// What Kafka's consumer test prints, for the output perf-test.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Actions of kt tune, each a flag: at most one is given.
@@ -222,21 +224,10 @@ func (t *Tune) Again(pid int) string {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		b.WriteString(" --" + name + " " + Quoted(value))
+		b.WriteString(" --" + name + " " + theme.Quoted(value))
 	}
 	if t.Probe {
 		b.WriteString(" --probe")
 	}
 	return b.String()
-}
-
-// Quoted returns a value as a shell takes it.
-func Quoted(value string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./,:=@%+-", r)
-	}
-	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return !plain(r) }) {
-		return value
-	}
-	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }

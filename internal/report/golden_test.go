@@ -93,9 +93,33 @@ func TestTextIsWhatTheGoldenFilesShow(t *testing.T) {
 	}
 }
 
+func TestTheDetailsOfARunOfThePastAreWhatTheGoldenFilesShow(t *testing.T) {
+	for _, of := range []string{"fixed", "roundtrip", "consume", "merged"} {
+		r := results()[of]
+		r.StillRising = "still rising: the last 3 s were 20 % above the mean; use --warmup 5s"
+		r.Args, r.KTVersion = append(r.Args, "--topic-config", "min.insync.replicas=2 retention.ms=1", "--header", "it's=1"), "1.2.3 (0123456789ab, 2026-11-20)"
+		o := Options{Verbose: true, Full: true, Width: 80, Zone: time.FixedZone("CET", 3600), RunFile: "runs/orders.ktr"}
+		golden(t, "text/"+of+"_verbose.txt", written(t, Text, r, o))
+	}
+}
+
+func TestTheSummaryOfASmallRunFitsATerminal(t *testing.T) {
+	for _, of := range []string{"fixed", "unlimited", "embedded"} {
+		r := results()[of]
+		r.Plan.Producers, r.Client.Transactions = 1, 0
+		if r.Embedded {
+			r.Brokers = r.Brokers[:1]
+		}
+		text := written(t, Text, r, Options{RunFile: "runs/orders.ktr", Width: 80})
+		if n := strings.Count(text, "\n"); n > 24 {
+			t.Errorf("%s takes %d lines:\n%s", of, n, text)
+		}
+	}
+}
+
 func TestASCIIKeepsNamesThatTheUserGave(t *testing.T) {
 	text := written(t, Text, results()["fixed"], Options{Theme: theme.New(theme.Options{ASCII: true}), RunFile: "/home/jörg/läufe/1.ktr"})
-	if !strings.Contains(text, "kt report /home/jörg/läufe/1.ktr\n") {
+	if !strings.Contains(text, "kt report '/home/jörg/läufe/1.ktr'\n") {
 		t.Errorf("the command to read it again names another file:\n%s", text)
 	}
 }
@@ -119,7 +143,7 @@ func TestTextSaysWhatMattersFirst(t *testing.T) {
 		}, nil},
 		{"a partition that got nothing is told", "fixed", []string{"from 0 (p3) to 1,500 records (p0)"}, nil},
 	} {
-		text := written(t, Text, all[tc.of], Options{})
+		text := written(t, Text, all[tc.of], Options{Verbose: true})
 		unwrapped := oneSpace(text)
 		for _, s := range tc.has {
 			if !strings.Contains(unwrapped, oneSpace(s)) {
@@ -131,7 +155,7 @@ func TestTextSaysWhatMattersFirst(t *testing.T) {
 				t.Errorf("%s: %q is in:\n%s", tc.name, s, text)
 			}
 		}
-		if strings.Contains(text, "run file") {
+		if strings.Contains(text, "read again") {
 			t.Errorf("%s: a run file is named that is not there", tc.name)
 		}
 	}

@@ -8,19 +8,23 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// tables writes a row a broker, and what stands out among the partitions.
+// tables writes a row a broker.
 func (t *text) tables(r result.Result) {
 	if len(r.Brokers) > 0 && writes(r.Header) {
 		t.brokers("request", r.Brokers)
 	}
-	if rows := fetched(r.Brokers); len(rows) > 0 {
+	if rows := fetched(r.Brokers); len(rows) > 0 && (t.verbose || !writes(r.Header)) {
 		t.brokers("fetch", rows)
 	}
-	if low, high, ok := extremes(r); ok && high.Records > 0 {
-		t.line("")
-		t.row("partitions", plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
-			theme.Count(low.Records), place(low), plural(high.Records, "record"), place(high)))
-	}
+}
+
+// uneven reports whether a partition got more than twice the records of another. Others are of interest to
+// --verbose only.
+func uneven(low, high result.PartitionRow) bool { return high.Records > 2*low.Records }
+
+func (t *text) partitions(r result.Result, low, high result.PartitionRow) {
+	t.row("partitions", plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
+		theme.Count(low.Records), place(low), plural(high.Records, "record"), place(high)))
 }
 
 // brokers writes a row a broker, of its requests of one kind.

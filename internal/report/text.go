@@ -21,24 +21,25 @@ import (
 func Text(w io.Writer, r result.Result, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
-		t.title(r)
+		t.verbose = o.Verbose
+		t.title(r, o)
+		t.verdict(r)
+		t.leftOut(r)
+		t.verification(r)
+		t.line("")
 		t.figures(r)
 		if merged(r) {
-			t.leftOut(r)
 			t.processes(r)
 			t.vitals(r)
 		}
 		t.tables(r)
 		t.timeline(r)
-		t.verification(r)
-		t.verdict(r)
-		if o.RunFile != "" || merged(r) {
-			t.line("")
+		if o.Verbose {
+			t.details(r)
 		}
-		t.runFiles(r)
 		if o.RunFile != "" {
-			t.whole("run file", muted, o.RunFile)
-			t.again("kt report " + o.RunFile)
+			t.line("")
+			t.again("kt report " + theme.Quoted(o.RunFile))
 		}
 	})
 }
@@ -56,6 +57,8 @@ type text struct {
 	*bytes.Buffer
 	th    *theme.Theme // marked: line tells what it paints from what is data
 	width int          // of the terminal; 0: none is known
+
+	verbose bool
 }
 
 var (
@@ -67,7 +70,7 @@ var (
 	warn   = theme.Style{FG: theme.Warn, Bold: true}
 )
 
-func (t *text) title(r result.Result) {
+func (t *text) title(r result.Result, o Options) {
 	t.line("")
 	tags := Tags(r.Header)
 	if merged(r) {
@@ -82,6 +85,7 @@ func (t *text) title(r result.Result) {
 		}
 	}
 	t.heading(what+about, tags)
+	t.origin(r, o)
 	if r.Notice != "" {
 		t.alert(r.Notice)
 	}
@@ -90,6 +94,9 @@ func (t *text) title(r result.Result) {
 	}
 	if r.Ended != result.Completed {
 		t.alert(r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)))
+	}
+	if r.StillRising != "" {
+		t.alert(r.StillRising)
 	}
 	t.line("")
 }
@@ -103,18 +110,16 @@ func (t *text) alert(s string) {
 	}
 }
 
-// missedTarget says by how much a run missed its target, and why.
+// missedTarget returns how much of its target a run has reached.
 func missedTarget(r result.Result, share float64) string {
 	rate, target := r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond
 	if !writes(r.Header) && r.Fetch != nil {
 		rate = r.Fetch.RecordsPerSecond
 	}
-	return fmt.Sprintf("%s of the target: %s of %s records/s; limit: %s", theme.Percent(share),
-		theme.Count(int64(rate+0.5)), theme.Count(int64(target+0.5)), r.BoundBy.Limit)
+	return fmt.Sprintf("%s of the target: %s of %s records/s", theme.Percent(share), theme.Count(int64(rate+0.5)), theme.Count(int64(target+0.5)))
 }
 
-// heading writes what a run is and, beside it, what is to be said of it: below it, where a
-// narrow terminal has no room for that.
+// heading writes the command of a run and its tags, which are below it where a narrow terminal has no room.
 func (t *text) heading(what string, tags []string) {
 	used := 2 + utf8.RuneCountInString(what) + 2
 	longest := 0
@@ -133,7 +138,7 @@ func (t *text) heading(what string, tags []string) {
 	}
 }
 
-// subject returns what a run was about.
+// subject returns the topics of a run.
 func subject(h result.Header) string {
 	if n := len(h.Environment.Topics); n > 1 {
 		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
@@ -175,22 +180,37 @@ func (t *text) figures(r result.Result) {
 		t.records(r)
 	}
 	t.readers(r)
-	t.client(r)
 	if w := r.Warmup; w != nil {
-		if writes {
-			t.row("warm-up", muted, plural(w.Records.Offered, "record")+" left out, p99 "+t.quantile(w.Response, w.Response.P99))
-		} else {
-			t.row("warm-up", muted, plural(w.Records.Consumed, "record")+" left out")
-		}
-		t.errors("", w.Errors)
+		t.errors("warm-up", w.Errors)
 	}
+	if low, high, ok := extremes(r); ok && uneven(low, high) {
+		t.partitions(r, low, high)
+	}
+}
+
+// details writes the rows of --verbose.
+func (t *text) details(r result.Result) {
+	t.line("")
+	if r.Fetch != nil {
+		t.fetches(r)
+	}
+	t.client(r)
+	if w := r.Warmup; w != nil && writes(r.Header) {
+		t.row("warm-up", plain, plural(w.Records.Offered, "record")+" left out, p99 "+t.quantile(w.Response, w.Response.P99))
+	} else if w != nil {
+		t.row("warm-up", plain, plural(w.Records.Consumed, "record")+" left out")
+	}
+	if low, high, ok := extremes(r); ok && !uneven(low, high) {
+		t.partitions(r, low, high)
+	}
+	t.runFiles(r)
 }
 
 // client writes what kt itself used.
 func (t *text) client(r result.Result) {
 	c := r.Client
 	cost := ""
-	if c.CPUSecondsPerMillion > 0 { // less than a core tells nothing of it
+	if c.CPUSecondsPerMillion > 0 { // below one core it is not known
 		cost = fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
 	}
 	label := "this client"
@@ -199,7 +219,7 @@ func (t *text) client(r result.Result) {
 	}
 	cores := fmt.Sprintf("%.2f of %.0f cores", c.CPUCores, c.CoresAvailable)
 	if merged(r) && c.CPUCores == 0 { // no process ran for long enough
-		cores = fmt.Sprintf("too short to tell how much of %.0f cores", c.CoresAvailable)
+		cores = fmt.Sprintf("too short a time to know how many of %.0f cores", c.CoresAvailable)
 	}
 	t.row(label, plain, fmt.Sprintf("%s%s, %s, longest GC pause %s",
 		cores, cost, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
@@ -211,14 +231,14 @@ func writes(h result.Header) bool { return h.Plan.Writes() || !h.Plan.Reads() }
 func (t *text) throughput(r result.Result) {
 	th := r.Throughput
 	if tooShort(r) {
-		t.row("throughput", warn, "no rate: less than 1s was measured")
+		t.row("throughput", warn, "too short for a rate: less than 1s was measured")
 		return
 	}
 	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(th.RecordsPerSecond+0.5)), theme.Number(th.MiBPerSecond))
 	if th.TargetRecordsPerSecond > 0 {
 		target := theme.Count(int64(th.TargetRecordsPerSecond + 0.5))
 		if asked := th.AskedRecordsPerSecond; asked > 0 {
-			target += " of " + theme.Count(int64(asked+0.5)) + " asked for"
+			target += " (" + theme.Count(int64(asked+0.5)) + " with the lost processes)"
 		}
 		if slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged }) {
 			target += " on average"
@@ -241,7 +261,7 @@ func (t *text) latencies(r result.Result) {
 	}
 }
 
-// records says what became of the records that were sent.
+// records writes the outcomes of the records that were sent.
 func (t *text) records(r result.Result) {
 	rec := r.Records
 	t.row("records", plain, fmt.Sprintf("%s offered = %s acknowledged + %s failed + %s unknown",
@@ -249,19 +269,18 @@ func (t *text) records(r result.Result) {
 	if rec.Unsent > 0 {
 		t.row("", warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
 	}
-	t.errors("errors", r.Errors)
 	if b := r.Batches; b.Count > 0 {
 		ratio := "not compressed"
 		if setting(r.Config, "compression.type") != "none" {
 			ratio = fmt.Sprintf("compressed %s (rate %.3f)", theme.Ratio(b.CompressionRatio), b.CompressedShare)
 		}
-		t.row("batches", plain, fmt.Sprintf("%s records, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
+		t.row("batches", plain, fmt.Sprintf("%s rec/batch, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
 	}
 	if n := r.Client.Transactions; n > 0 {
 		t.row("transactions", plain, theme.Count(n)+" committed")
 	}
 	if n := r.Client.Aborted; n > 0 {
-		t.row("", bad, plural(n, "transaction")+" aborted: what "+either(n, "it", "they")+" wrote is not to be read")
+		t.row("", bad, plural(n, "transaction")+" aborted: consumers with read_committed skip "+either(n, "its", "their")+" records")
 	}
 }
 
@@ -269,12 +288,12 @@ func (t *text) records(r result.Result) {
 // narrow terminal has no room for that, below them.
 func (t *text) latency(label string, l result.Latency, what string) {
 	if l.Count == 0 {
-		t.row(label, muted, "nothing was measured")
+		t.row(label, muted, "not measured")
 	} else {
 		t.distribution(label, l, what)
 	}
 	if l.OutOfRange > 0 {
-		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" in none of these")
+		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" not in these figures")
 	}
 }
 
@@ -282,7 +301,9 @@ func (t *text) distribution(label string, l result.Latency, what string) {
 	figures, what := t.percentiles(l), t.measured("("+what+")")
 	if t.width > 0 && labelled+utf8.RuneCountInString(figures+"   "+what) > t.limit() {
 		t.row(label, plain, figures)
-		t.row("", muted, what)
+		if t.verbose || l.Count > 0 && strings.Contains(what, "queueing") { // its label says the rest
+			t.row("", muted, what)
+		}
 	} else {
 		t.row(label, plain, figures+"   "+t.th.Paint(muted, what))
 	}
@@ -326,11 +347,12 @@ func (t *text) errors(label string, errs result.Errors) {
 		return cmp.Or(cmp.Compare(errs[b], errs[a]), cmp.Compare(a, b))
 	}) {
 		t.row(label, bad, theme.Count(errs[code])+" "+code)
+		label = ""
 	}
 }
 
+// verdict writes the limit of the run, why it is not valid, and the errors.
 func (t *text) verdict(r result.Result) {
-	t.line("")
 	style := warn
 	switch r.BoundBy.Limit {
 	case verdict.None:
@@ -343,6 +365,7 @@ func (t *text) verdict(r result.Result) {
 	if !r.Valid {
 		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))
 	}
+	t.errors("errors", r.Errors)
 }
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -9,8 +9,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// invalid says why a result is not valid. Of many processes with one reason it says how
-// many there are, and the reason of the worst.
+// invalid returns the reasons why a result is not valid. Many processes with one reason are counted, and the
+// worst is named.
 func invalid(r result.Result) []string {
 	if !merged(r) {
 		return r.Invalid
@@ -63,7 +63,7 @@ func invalid(r result.Result) []string {
 	return all
 }
 
-// kindOf returns what a reason says before its first figure.
+// kindOf returns the text of a reason before its first figure.
 func kindOf(reason string) string {
 	if at := strings.IndexAny(reason, "0123456789"); at >= 0 {
 		return reason[:at]

@@ -111,16 +111,14 @@ func (t *text) caption(s string) {
 	}
 }
 
-// again says how the result is read again. The command is not broken, for whoever copies
-// it, and has as much of a line as there is.
+// again writes the command that reads the result again, on one line to be copied.
 func (t *text) again(command string) {
-	const how = "read it again with:"
-	if t.width > 0 && labelled+len(how)+1+utf8.RuneCountInString(command) > t.limit() {
-		t.whole("", muted, how)
+	if t.width > 0 && labelled+utf8.RuneCountInString(command) > t.limit() {
+		t.whole("read again", muted, "")
 		t.line(strings.Repeat(" ", margin) + t.th.Paint(muted, command))
 		return
 	}
-	t.whole("", muted, how+" "+command)
+	t.whole("read again", muted, command)
 }
 
 func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }

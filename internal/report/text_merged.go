@@ -48,13 +48,12 @@ func (t *text) overlap(r result.Result) {
 	if n > 1 {
 		apart = "; starts " + spread(o)
 	}
-	const rest = ", all else is of everything measured; "
 	about := ""
 	switch {
 	case tooShort(r):
-		about = "too little was measured for a rate" + rest
+		about = "too short for a rate; "
 	case o.Seconds == 0:
-		about = "rates are over all of the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last" + rest
+		about = "rates: over the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last; "
 	case n > 1 && ratesOfOverlap(r):
 		about = "rates: only while all processes ran; the rest: whole run; "
 	}
@@ -68,8 +67,7 @@ func (t *text) overlap(r result.Result) {
 	default:
 		t.sentence("overlap", warn, "none: the processes did not run together"+apart)
 	}
-	t.sentence("", muted, fmt.Sprintf("%slatencies are merged from the histograms of %d %s, none averaged",
-		about, n, either(n, "process", "processes")))
+	t.sentence("", muted, fmt.Sprintf("%slatencies: the histograms of %d %s, added up", about, n, either(n, "process", "processes")))
 }
 
 // ratesOfOverlap reports whether rates leave out what processes did while others did not run.
@@ -99,8 +97,7 @@ func tooShort(r result.Result) bool { return merged(r) && r.Throughput.Seconds <
 // maxLeftOut is how many processes a summary says something of.
 const maxLeftOut = 10
 
-// leftOut names the processes that are in no figure of the whole, and why, and what there
-// is to be said of others.
+// leftOut names the processes that are in no figure of the whole, and why, and writes the notes of others.
 func (t *text) leftOut(r result.Result) {
 	var out, noted []result.ProcessRow
 	for _, p := range r.Processes {
@@ -112,14 +109,13 @@ func (t *text) leftOut(r result.Result) {
 		}
 	}
 	if len(out) > 0 {
-		t.row("left out", bad, fmt.Sprintf("%d of %s: what %s did is in no figure above", len(out), theme.Plural(len(r.Processes), "process", "processes"), either(len(out), "it", "they")))
+		t.row("left out", bad, fmt.Sprintf("%d of %s, in none of the figures below", len(out), theme.Plural(len(r.Processes), "process", "processes")))
 		t.named(out, func(p result.ProcessRow) string { return " " + string(p.State) + ": " + strings.Join(fate(p), "; ") })
 	}
 	t.noted(noted, r.Hosts)
 }
 
-// noted writes what there is to be said of processes that count: a line a host where
-// several have nothing to show.
+// noted writes the notes of processes that count: one line for several of a host without a record.
 func (t *text) noted(rows []result.ProcessRow, hosts []result.HostRow) {
 	idle := make(map[string]int) // processes of a host in which nothing was measured
 	for _, p := range rows {
@@ -164,7 +160,7 @@ func (t *text) named(rows []result.ProcessRow, say func(result.ProcessRow) strin
 // stateReasons say what a state means, where nothing better is known.
 var stateReasons = map[result.PartState]string{
 	result.PartComplete: "it was not counted", result.PartStopped: "it was not counted",
-	result.PartLost: "its run file has no end", result.PartMissing: "nothing is there of it",
+	result.PartLost: "its run file was cut off", result.PartMissing: "it left no run file",
 	result.PartLate: "it began too late to be measured with the others",
 }
 
@@ -180,7 +176,7 @@ func fate(p result.ProcessRow) []string {
 	return append(parts, cmp.Or(p.Note, stateReasons[p.State]))
 }
 
-// runFiles says what a merged result was made of.
+// runFiles writes how many files a merged result was made of.
 func (t *text) runFiles(r result.Result) {
 	if len(r.RunFiles) == 0 {
 		return

@@ -66,29 +66,29 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		has, not []string
 	}{
 		{"too short a run has no rates", short, []string{
-			"throughput no rate", "none: the processes", "too little was measured for a rate",
+			"throughput too short for a rate", "none: the processes", "too short for a rate; latencies",
 			"process records mean p50", "total 3,000 18.8ms", " 1 1,000 18.8ms 14.7ms 51.2ms 52.2ms 52.3ms",
 			"all clients too short",
 		}, []string{"did not run together", "records/s mean", "records/s MiB/s"}},
 		{"one host's idle processes are one line", idle, []string{
 			"vm15: nothing was measured in its 2 ", "vm16: nothing was measured in 3 of its 4 ", "vm17/1: nothing was measured",
 		}, []string{"vm15/1:", "vm16/1:"}},
-		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s latencies", "histograms of 1 process, none"}, []string{"apart", "1 processes"}},
+		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s latencies", "histograms of 1 process, added up"}, []string{"apart", "1 processes"}},
 		{"rates that leave something out say so", all["merged"], []string{"only while all processes ran"}, nil},
-		{"rates of the whole run need no word", aligned, []string{"±120µs latencies are"}, []string{"rates: "}},
+		{"rates of the whole run need no word", aligned, []string{"±120µs latencies: the"}, []string{"rates: "}},
 		{"one process ran together with itself", brief, []string{"none: less than 1s was measured"}, []string{"together"}},
 		{"a gap is that of one process", gap, []string{"longest gap vm15/2 ", "for 3.00s, from 2.00s on"}, []string{"nothing was acknowledged"}},
-		{"what was asked for is told where parts are lost", few, []string{"(target 1,000 of 1,333 asked for, offered"}, nil},
+		{"what was asked for is told where parts are lost", few, []string{"(target 1,000 (1,333 with the lost processes), offered"}, nil},
 		{"reading that failed is not complete", broken, []string{"reading failed"}, nil},
 		{"what could not be read of a host is not 0", blind, []string{"vm14 broker – – – – –"}, []string{" 0% of", "0% 0 B"}},
 		{"parts that each had one reader are no groups", groups, []string{"every acknowledged record was read once"}, []string{"groups"}},
 		{"the overlap is stated, with how well it is known", all["merged"], []string{"3.00s of 4.20s; starts 438µs apart ±120µs"}, []string{"own clock"}},
 		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates: "}, []string{"±"}},
 		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},
-		{"parts that did not run together say so", all["merged_mixed"], []string{"the processes did not run together", "all of the 3.00s"}, nil},
+		{"parts that did not run together say so", all["merged_mixed"], []string{"the processes did not run together", "over the 3.00s"}, nil},
 		{"percentiles are said to be merged", all["merged"], []string{"histograms of 3 processes"}, nil},
-		{"who was lost is named, and what it did", all["merged"], []string{"1 of 4 processes: ", "vm16/2 lost: 438 of 450 records", "ends after 2.30s"}, nil},
-		{"what a state means is told where nothing better is known", untold, []string{"acknowledged; its run file has no end"}, nil},
+		{"who was lost is named, and what it did", all["merged"], []string{"1 of 4 processes, ", "vm16/2 lost: 438 of 450 records", "ends after 2.30s"}, nil},
+		{"what a state means is told where nothing better is known", untold, []string{"acknowledged; its run file was cut off"}, nil},
 		{"who is missing is named", all["merged_mixed"], []string{"vm17/1 missing: nothing is there of it"}, nil},
 		{"totals tell of how many they are", all["merged"], []string{"3.00 3 of 4", "1.00 1 of 2"}, nil},
 		{"a run where all went well tells of no others", all["merged_consume"], []string{"complete"}, []string{"left out 1", "2 of 2"}},
@@ -101,15 +101,15 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"long names are cut in their middle", all["merged_consume"], []string{"ip-10-120-…"}, []string{"compute.int"}},
 		{"a host with one process needs no second row", all["merged_consume"], nil, []string{" 1 667", " 1 333"}},
 	} {
-		text := oneSpace(written(t, Text, tc.of, Options{}))
+		text := oneSpace(written(t, Text, tc.of, Options{Verbose: true}))
 		for _, s := range tc.has {
 			if !strings.Contains(text, s) {
-				t.Errorf("%s: %q is not in:\n%s", tc.name, s, written(t, Text, tc.of, Options{}))
+				t.Errorf("%s: %q is not in:\n%s", tc.name, s, written(t, Text, tc.of, Options{Verbose: true}))
 			}
 		}
 		for _, s := range tc.not {
 			if strings.Contains(text, s) {
-				t.Errorf("%s: %q is in:\n%s", tc.name, s, written(t, Text, tc.of, Options{}))
+				t.Errorf("%s: %q is in:\n%s", tc.name, s, written(t, Text, tc.of, Options{Verbose: true}))
 			}
 		}
 	}

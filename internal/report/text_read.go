@@ -31,11 +31,11 @@ func (t *text) reading(r result.Result) {
 	style := strong
 	switch {
 	case tooShort(r):
-		rate = "no rate: less than 1s was measured"
+		rate = "too short for a rate: less than 1s was measured"
 	case !merged(r) && f.Seconds < leastRate && r.Records.Consumed > 0:
-		rate, style = "no rate: "+plural(r.Records.Consumed, "record")+" in one poll", warn
+		rate, style = "too short for a rate: "+plural(r.Records.Consumed, "record")+" in one poll", warn
 		if f.Seconds > 0 {
-			rate = fmt.Sprintf("no rate: %s, %s from the first to the last", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds)))
+			rate = fmt.Sprintf("too short for a rate: %s in %s", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds)))
 		}
 	}
 	t.row("read", style, rate)
@@ -46,36 +46,41 @@ func (t *text) reading(r result.Result) {
 
 func (t *text) endToEnd(r result.Result, l result.Latency) {
 	label := "end to end"
-	if l.Count > 0 {
+	merge := merged(r) && r.Plan.Command != plan.Roundtrip
+	queued := r.Throughput.TargetRecordsPerSecond == 0 && !r.Plan.Load.OneAtATime
+	switch own := writes(r.Header) && !merge && l.Count > 0; {
+	case own && queued:
+		t.distribution(label, l, "sent → polled, mostly queueing: the rate is unlimited")
+	case own && !r.Plan.Load.OneAtATime:
+		t.distribution(label, l, "due → polled")
+	case l.Count > 0:
 		t.row(label, plain, t.percentiles(l))
+	}
+	if l.Count > 0 {
 		label = ""
 	}
 	if l.OutOfRange > 0 {
-		t.sentence(label, warn, theme.Count(l.OutOfRange)+" took longer than an hour, or less than no time by these clocks, and "+either(l.OutOfRange, "is", "are")+" in no figure")
+		t.sentence(label, warn, theme.Count(l.OutOfRange)+" took longer than an hour, or a negative time by these clocks, and "+either(l.OutOfRange, "is", "are")+" not in these figures")
 	}
 	switch {
-	case merged(r) && r.Plan.Command != plan.Roundtrip:
-		t.sentence("", muted, "due → polled, of the records that carry kt's stamp; by the clock of whoever wrote a record and that of whoever read it, so it is off by what these differ")
+	case merge:
+		t.sentence("", muted, "due → polled, of records with kt's stamp; wrong by the difference between the writer's clock and the reader's")
 	case !writes(r.Header):
-		t.sentence("", muted, "due → polled, of the records that carry kt's stamp; another process has stamped them, and "+clock(r.Environment.Clock))
+		t.sentence("", muted, "due → polled, of records with kt's stamp; wrong by the error of the writer's clock, and "+clock(r.Environment.Clock))
 	case r.Plan.Load.OneAtATime:
-		t.sentence("", muted, "sent → polled; one record is in flight at a time, so nothing queues")
-	case r.Throughput.TargetRecordsPerSecond > 0:
-		t.row("", muted, "due → polled")
-	default:
-		t.row("", muted, "sent → polled, mostly queueing: the rate is unlimited")
+		t.sentence("", muted, "sent → polled; one record is in flight at a time, so none queues")
 	}
 }
 
-// clock says how far a time can be wrong that another process has stamped.
+// clock returns the error of this machine's clock, as it adds to times that another process has stamped.
 func clock(c *host.Clock) string {
 	switch {
 	case c == nil:
-		return "how far this machine's clock is off is not known"
+		return "the error of this machine's is unknown"
 	case !c.Synchronised:
-		return "this machine's clock is not synchronised: with stamps of another machine these figures mean nothing"
+		return "this machine's is not synchronised: do not use these figures if another machine wrote the records"
 	}
-	return "this machine's clock is off by at most " + theme.Duration(c.Error())
+	return "this machine's is off by at most " + theme.Duration(c.Error())
 }
 
 // readers writes how the records were read.
@@ -89,6 +94,12 @@ func (t *text) readers(r result.Result) {
 	if r.JoinMS > 0 || r.Rebalances != nil && r.Rebalances.Count > 0 {
 		t.row("group", plain, group(r))
 	}
+	t.consumerLag(r)
+}
+
+// fetches writes the fetches of the readers, and how they spent their time.
+func (t *text) fetches(r result.Result) {
+	f := r.Fetch
 	if f.Requests > 0 {
 		t.row("fetches", plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
 			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)),
@@ -98,10 +109,9 @@ func (t *text) readers(r result.Result) {
 	if f.Commits > 0 {
 		t.row("commits", plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
 	}
-	t.consumerLag(r)
 }
 
-// waits writes what the readers' time went to, if they read something.
+// waits writes how the readers spent their time, if they read something.
 func (t *text) waits(r result.Result) {
 	f := r.Fetch
 	if r.Records.Consumed == 0 {
@@ -109,7 +119,7 @@ func (t *text) waits(r result.Result) {
 	}
 	waited := fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))
 	if f.HeldShare > 0 {
-		waited += fmt.Sprintf(", were held back %s", theme.Percent(f.HeldShare))
+		waited += fmt.Sprintf(", were paced (--rate, --processing-time) %s", theme.Percent(f.HeldShare))
 	}
 	if f.Polls > 0 {
 		waited += fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords))
@@ -119,8 +129,8 @@ func (t *text) waits(r result.Result) {
 
 // readEnds are the ways in which reading ends, as they continue a sentence.
 var readEnds = map[string]string{
-	result.ReadCount: "as many as wanted", result.ReadAll: "up to the end", result.ReadDuration: "until the time was over",
-	result.ReadStopped: "until it was stopped", result.ReadFailed: "until it could not go on",
+	result.ReadCount: "the number asked for", result.ReadAll: "up to the end", result.ReadDuration: "until the time was over",
+	result.ReadStopped: "until it was stopped", result.ReadFailed: "until reading failed",
 }
 
 func (t *text) readEnd(r result.Result) {
@@ -144,7 +154,7 @@ func (t *text) readEnd(r result.Result) {
 	}
 }
 
-// group says what belonging to a group cost.
+// group returns the time that the group took: to join it, and in rebalances.
 func group(r result.Result) string {
 	var parts []string
 	if r.JoinMS > 0 {
@@ -183,7 +193,7 @@ func (t *text) consumerLag(r result.Result) {
 		t.row("consumer lag", warn, s+": NOT kept up")
 	}
 	if b.Left > 0 && writes(r.Header) {
-		t.row("", warn, theme.Count(b.Left)+" "+either(b.Left, "was", "were")+" not read in the end")
+		t.row("", warn, theme.Count(b.Left)+" "+either(b.Left, "was", "were")+" not read at the end")
 	}
 	if worst := fullest(r); worst != "" {
 		t.sentence("", muted, "most of it in "+worst)

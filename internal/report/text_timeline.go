@@ -16,7 +16,7 @@ const maxTimeline = 20
 // longGap is how long a gap must be to be worth a row where nothing else happened.
 const longGap = time.Second
 
-// timeline writes what happened, and what it did to the load.
+// timeline writes the events, and their effect on the load.
 func (t *text) timeline(r result.Result) {
 	o := r.Outage
 	gap := o != nil && o.LongestGapMS != nil && (o.BeganWith != "" || millis(o.LongestGapMS) >= longGap)
@@ -78,10 +78,10 @@ func (t *text) outage(o result.Outage) {
 	after("records failed", o.FirstErrorMS)
 	after("acknowledged again", o.FirstSuccessMS)
 	after("new leaders", o.NewLeaderMS)
-	after("the rate back", o.RecoveredMS)
+	after("the rate was back", o.RecoveredMS)
 	after("all replicas in sync", o.InSyncMS)
 	if o.RecoveredMS == nil {
-		parts = append(parts, "the rate not back when the run ended")
+		parts = append(parts, "the rate was not back when the run ended")
 	}
 	t.sentence("outage", plain, strings.Join(parts, ", "))
 	if n := *o.RecordsFailed; n > 0 {

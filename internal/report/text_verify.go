@@ -13,7 +13,7 @@ import (
 // maxGapRows is how many gaps a summary lists.
 const maxGapRows = 10
 
-// verification writes what became of every record.
+// verification writes how many records are read, lost, or something else.
 func (t *text) verification(r result.Result) {
 	v := r.Verify
 	if v == nil {
@@ -30,13 +30,13 @@ func (t *text) verification(r result.Result) {
 		t.sentence("", plain, "also "+s)
 	}
 	if v.Inexact {
-		t.sentence("", warn, "outcomes were too mixed to remember all: what is certain is counted, and may be more")
+		t.sentence("", warn, "too many changes of outcome to remember all: these counts are a minimum")
 	}
 	if v.ReadAgain > 0 {
 		t.sentence("", warn, readAgain(v.ReadAgain))
 	}
 	if v.Unconfirmed > 0 {
-		t.sentence("", warn, theme.Count(v.Unconfirmed)+" were read, but it could not be found out whether the logs still hold them: check again with kt consume --verify LEDGER")
+		t.sentence("", warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
 	}
 	for _, why := range v.Blame {
 		t.sentence("", muted, why)
@@ -51,27 +51,27 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 	wrong := counted(append([]count{{v.Lost, "lost"}, {v.Corrupted, "corrupted"}}, repeats...))
 	switch {
 	case v.OfAnotherRun:
-		return "NOTHING COMPARED: the records that were read are of another run" + of(v.OtherRun), bad
+		return "NOTHING COMPARED: the topic holds records of another run" + of(v.OtherRun), bad
 	case wrong != "" && (wrong != allowed || !v.RepeatsAllowed):
-		return "NOT AS IT SHOULD BE: " + wrong, bad
+		return "FAILED: " + wrong, bad
 	case allowed != "":
-		return "nothing is known to be lost or corrupted, but " + allowed + ", as the client's settings allow", warn
+		return "no record is known to be lost or corrupted, but " + allowed + ", as the client's settings allow", warn
 	case v.Acknowledged == 0:
 		return "no record was acknowledged, so none can be lost", warn
 	case v.Unchecked+v.Undecided > 0:
-		return "nothing is known to be wrong, but not every record could be checked", warn
+		return "no error found, but not every record could be checked", warn
 	}
 	if v.Readers > 1 {
-		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and as sent", v.Readers), good
+		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and unchanged", v.Readers), good
 	}
-	return "every acknowledged record was read once, in order and as it was sent", good
+	return "every acknowledged record was read once, in order and unchanged", good
 }
 
 func readAgain(n int64) string {
 	if n == 1 {
-		return "a log was cut off below what had been read: kt read the partition again, and counts what is there now"
+		return "a log was cut off below the last record read: kt read the partition again, and counts the records there now"
 	}
-	return "logs were cut off below what had been read: kt read partitions again, " + plural(n, "time") + ", and counts what is there now"
+	return "logs were cut off below the last record read: kt read partitions again, " + plural(n, "time") + ", and counts the records there now"
 }
 
 func of(run string) string {
@@ -99,10 +99,10 @@ func account(v *ledger.Verdict) string {
 // findings returns what else was seen.
 func findings(v *ledger.Verdict) string {
 	return counted([]count{
-		{v.Resurrected, "reported failed and read all the same"},
-		{v.UnknownRead, "never answered and read"},
-		{v.AbortedRead, "aborted and read"},
-		{v.Unissued, "read and never sent"},
+		{v.Resurrected, "reported failed but read"},
+		{v.UnknownRead, "never answered but read"},
+		{v.AbortedRead, "aborted but read"},
+		{v.Unissued, "never sent but read"},
 		{v.Redelivered, "redelivered"},
 		{v.Foreign, "of other runs"},
 		{v.Unstamped, "without a stamp"},

@@ -161,7 +161,7 @@ func TestALineIsBrokenAtSpacesAlone(t *testing.T) {
 func TestTheRunFileIsNamedInOnePiece(t *testing.T) {
 	path := "/home/jo/" + strings.Repeat("runs/", 20) + "a b.ktr"
 	text := written(t, Text, results()["fixed"], Options{RunFile: path, Width: 80})
-	for _, want := range []string{"    run file     " + path + "\n", "\n    kt report " + path + "\n"} {
+	for _, want := range []string{"    read again\n    kt report '" + path + "'\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}

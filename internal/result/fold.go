@@ -236,6 +236,9 @@ func (f *Fold) Result() Result {
 	if share, missed := e.Missed(r.BoundBy.Limit); missed {
 		r.TargetReached = &share
 	}
+	if e.Target == 0 && !f.header.Plan.Load.OneAtATime {
+		r.StillRising = stillRising(r.Series, r.Throughput)
+	}
 	r.Headline, r.Note = headline(&f.header.Plan, e.Target)
 	if f.header.Embedded {
 		r.Notice = EmbeddedNotice

@@ -125,7 +125,7 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 		{
 			"too few for a second", old(readSecond{read: million, last: 0.6, wait: 0.9, fetching: 0.9}, readSecond{wait: 1}),
 			verdict.Unknown,
-			[]string{"only 0.60 s"},
+			[]string{"only 600ms"},
 		},
 	} {
 		for _, readers := range []int{1, 3} {

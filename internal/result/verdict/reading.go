@@ -115,7 +115,7 @@ func (e *Evidence) readVerdict() Verdict {
 	case e.apart():
 		return e.Parts.unknown()
 	case r.Seconds < Shortest.Seconds():
-		return Verdict{Unknown, fmt.Sprintf("too short: the reading took only %.2f s", r.Seconds)}
+		return Verdict{Unknown, "too short: the reading took only " + theme.Duration(time.Duration(r.Seconds*float64(time.Second)))}
 	case e.noCPU() && !e.readKept():
 		return Verdict{ClientCPU, cpu + "; give it more, or read from more hosts"}
 	case e.Throttled >= throttleShows:
