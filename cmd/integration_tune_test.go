@@ -179,7 +179,7 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 	if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
 		t.Errorf("the machine is not as it was before (-before +after):\n%s", diff)
 	}
-	if stdout, _, code := tuneRun(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "nothing to put back") {
+	if stdout, _, code := tuneRun(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "nothing to restore") {
 		t.Errorf("the second rollback: exit code %d, %q", code, stdout)
 	}
 }

@@ -146,7 +146,7 @@ func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	o := probe.Options{Dirs: dirs, Mode: probe.Quick, Brokers: brokers}
 	if m.Process != nil || len(brokers) > 0 { // its load would be measured too, and disturbed
 		o.Mode = probe.Live
-		t.env.say("a broker runs here: --probe measures gently, as kt probe --mode live, and finds no rate to plan with")
+		t.env.say("a broker runs here: --probe measures with hardly any load, as kt probe --mode live, and finds no rate to plan with")
 	} else if err != nil {
 		return usageError(fmt.Errorf("--probe: %w", err))
 	}

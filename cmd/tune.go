@@ -24,41 +24,43 @@ import (
 func newTune(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune [flags]",
-		Short: "Check whether this machine is fit for Kafka, make it so, and put it back",
-		Long: `Check whether this machine is fit for Kafka: memory and writeback, limits, CPU, clock,
-disks and file systems, network, the JVM and the broker's settings, of the broker that
-runs here if one does. Exit code 0: fit, 3: not fit.
+		Short: "Check this machine for Kafka, tune it, and undo that",
+		Long: `Check this machine for Kafka: memory and writeback, limits, CPU, clock, disks and file
+systems, network, the JVM and the settings of the running broker. Exit code 0: fit, 3:
+not fit. Failures come first, then warnings, then notes, each ordered by its cost.
 
-Checking changes nothing and needs no root; what only root may read is unknown then,
-never passed and never failed. --apply makes the changes that are safe to make: it
-shows them, asks, writes the old values down, makes the changes, reads them back, and
-keeps them in files of its own, so that they outlast a reboot. --rollback puts back
-exactly what was written down, and only where the value is still kt's.
+A check changes nothing and needs no root. A value that only root may read is unknown:
+neither a pass nor a failure.
 
-Whatever cannot be changed safely (a mount, the heap, the boot loader) is printed as
-the command to run.
+--apply makes only changes that are safe on a running machine. It shows them, asks, and
+writes the old values to a journal. Then it makes the changes and reads each value back.
+Files of kt's own keep the changes over a reboot. --rollback restores the old values
+from the journal, wherever kt's value is still in force.
 
-Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A file of your own departs from one of them:
+A change that is not safe (a mount, the heap, the boot loader) is a manual step: kt
+prints the command.
+
+Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A file of your own extends a profile:
 
   base: throughput
   settings:
     vm.swappiness: "10"
-    cpu.governor:          # empty: left alone`,
-		Example: `  # is this broker's machine fit?
+    cpu.governor:          # empty: not checked`,
+		Example: `  # check this broker's machine
   kt tune --check
 
-  # a machine that is to become a broker, for low latency
+  # check a future broker's machine, for low latency
   kt tune --role broker --dirs /data/1,/data/2 --profile latency
 
-  # make it fit; then look at what was changed, and undo it
+  # change it; then show the changes, and undo them
   sudo kt tune --apply
   kt tune --status
   sudo kt tune --rollback
 
-  # what is behind a finding?
+  # show the reasons and sources of a check
   kt tune --explain vm.max_map_count
 
-  # for scripts: every finding that failed
+  # for scripts: every failed check
   kt tune --output json | jq '.checks[] | select(.verdict == "fail")'
 
   # heap, garbage collector and threads for this machine
@@ -70,7 +72,7 @@ Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A 
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		err := flags.Load(env.configSystem(), suggest.Nearest)
 		t, more := newTuner(env, flags)
-		if err = errors.Join(err, more); err != nil { // all that is wrong is told at once
+		if err = errors.Join(err, more); err != nil { // every problem is reported at once
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), t.run)
@@ -78,7 +80,7 @@ Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A 
 	return c
 }
 
-// completeTune gives the shell the values of flags that have few.
+// completeTune gives the shell the values of flags that have only a few.
 func completeTune(c *cobra.Command) {
 	all := tune.Catalogue()
 	completions(c, map[string][]string{
@@ -95,7 +97,7 @@ func completeTune(c *cobra.Command) {
 func completions(c *cobra.Command, values map[string][]string) {
 	for flag, v := range values {
 		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(v, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-			panic(err) // it is defined, and has no second one
+			panic(err) // the flag exists, and has no other completion
 		}
 	}
 }
@@ -111,7 +113,7 @@ type tuner struct {
 	explained *tune.Setting // of --explain
 }
 
-// newTuner checks all that needs no machine.
+// newTuner checks everything that needs no machine.
 func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 	t := &tuner{Tune: flags, env: env, th: env.theme(flags.Look)}
 	var errs []error
@@ -119,7 +121,7 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 	if t.settings, err = tune.Select(tune.Catalogue(), t.Only, t.Skip); err != nil {
 		errs = append(errs, err)
 	} else if len(t.settings) == 0 {
-		errs = append(errs, errors.New("--only and --skip leave no check"))
+		errs = append(errs, errors.New("--only and --skip leave no check: remove one of them"))
 	}
 	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), readSettings); err != nil {
 		errs = append(errs, err)
@@ -129,7 +131,7 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 			errs = append(errs, err)
 		}
 	}
-	if filepath.Clean(t.Root) == "/" { // elsewhere they are that machine's
+	if filepath.Clean(t.Root) == "/" { // else they are paths of the other machine
 		for i, d := range t.Dirs {
 			if t.Dirs[i], err = filepath.Abs(d); err != nil {
 				errs = append(errs, fmt.Errorf("--dirs %s: %w", d, err))
@@ -137,24 +139,24 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 		}
 	}
 	if t.Probe && filepath.Clean(t.Root) != "/" {
-		errs = append(errs, errors.New("--probe measures this machine's disks, and --root is another machine"))
+		errs = append(errs, errors.New("--probe measures this machine's disks: it does not go with --root of another machine"))
 	}
 	return t, errors.Join(append(errs, t.checkRoot())...)
 }
 
-// checkRoot refuses a root that is none, and systems that are not Linux.
+// checkRoot refuses a root that is no directory, and systems other than Linux.
 func (t *tuner) checkRoot() error {
 	if t.Action == config.ActionList || t.Action == config.ActionExplain {
 		return nil // these need no machine
 	}
 	if runtime.GOOS != "linux" && filepath.Clean(t.Root) == "/" {
-		return fmt.Errorf("kt tune knows Linux, and this is %s; --list, --explain and --root DIR work here too", runtime.GOOS)
+		return fmt.Errorf("kt tune needs Linux, and this is %s; --list, --explain and --root DIR work here too", runtime.GOOS)
 	}
 	switch info, err := os.Stat(t.Root); {
 	case err != nil:
 		return fmt.Errorf("--root %s: %w", t.Root, input.Cause(err))
 	case !info.IsDir():
-		return fmt.Errorf("--root %s: it is no directory", t.Root)
+		return fmt.Errorf("--root %s: not a directory", t.Root)
 	}
 	return nil
 }
@@ -194,7 +196,7 @@ func (t *tuner) run(ctx context.Context) error {
 		return tune.Ansible(t.env.Stdout, r.Changes(), t.applyOptions())
 	}
 	o := report.TuneOptions{
-		Theme: t.th, Verbose: t.Verbose, Quiet: t.Quiet, Strict: t.Strict, Width: t.env.width(), Again: t.again(r.Machine), Root: t.root(),
+		Theme: t.th, Verbose: t.Verbose, All: t.All, Quiet: t.Quiet, Strict: t.Strict, Width: t.env.width(), Again: t.again(r.Machine), Root: t.root(),
 	}
 	if err := report.TuneFormats[t.Output](t.env.Stdout, r, o); err != nil {
 		return err
@@ -237,8 +239,8 @@ func (t *tuner) list() error {
 	return report.Indented(t.env.Stdout, tune.Settings(t.settings, all))
 }
 
-// explain prints an entry of the catalogue, with what this machine has if that can
-// be looked at.
+// explain prints an entry of the catalogue, with the finding of this machine where kt can
+// check it.
 func (t *tuner) explain(ctx context.Context) error {
 	all, err := tuneProfiles()
 	if err != nil {
@@ -261,7 +263,7 @@ func (t *tuner) explain(ctx context.Context) error {
 	return report.Explain(t.env.Stdout, t.explained, all, found, t.th)
 }
 
-// checkMachine reports whether there is a machine that kt tune knows.
+// checkMachine reports whether kt tune can check the machine.
 func (t *tuner) checkMachine() bool { return runtime.GOOS == "linux" || filepath.Clean(t.Root) != "/" }
 
 // tuneProfiles returns the profiles that kt ships.
@@ -277,7 +279,7 @@ func tuneProfiles() ([]*tune.Profile, error) {
 	return all, nil
 }
 
-// readSettings reads a file that is written by hand.
+// readSettings reads a settings file.
 func readSettings(path string) ([]byte, error) {
 	data, err := input.Read(path, input.Settings)
 	if err != nil {

@@ -12,8 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// This file has what kt tune does beyond checking.
-
 func (t *tuner) tree() *tune.Tree { return tune.NewTree(t.Root, buildVersion().String()) }
 
 func (t *tuner) applyOptions() tune.ApplyOptions {
@@ -28,8 +26,8 @@ func (t *tuner) root() string {
 	return " --root " + theme.Quoted(t.Root)
 }
 
-// again returns the flags with which a suggested command looks at the same broker, also where
-// several run and none was named.
+// again returns the flags with which a suggested command checks the same broker, also where
+// several run and no flag chose one.
 func (t *tuner) again(m *tune.Machine) string {
 	if m.Brokers > 1 && t.PID == 0 {
 		return t.Again(m.Process.PID)
@@ -37,21 +35,21 @@ func (t *tuner) again(m *tune.Machine) string {
 	return t.Again(0)
 }
 
-// dryRun shows what apply would do, and what it leaves to a person.
+// dryRun shows the changes of an apply, then the manual steps.
 func (t *tuner) dryRun(r *tune.Report) error {
 	if t.Output == "json" {
 		return report.Indented(t.env.Stdout, append([]tune.Change{}, r.Changes()...))
 	}
 	if len(r.Changes()) == 0 {
-		t.env.say("there is nothing to change")
+		t.env.say("nothing to change")
 	}
-	return report.TuneDiff(t.env.Stdout, r, report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Left: true, Width: t.env.width()})
+	return report.TuneDiff(t.env.Stdout, r, report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Manual: true, Verbose: t.Verbose, Width: t.env.width()})
 }
 
-// mayApply finds out what stands in the way of changes before anything is looked at.
+// mayApply returns an error where an apply cannot succeed, before the machine is checked.
 func (t *tuner) mayApply() error {
 	if filepath.Clean(t.Root) == "/" && !host.SystemCalls("/").Root() {
-		return usageError(errors.New("only root can change this machine: sudo kt tune --apply; or kt tune --script for somebody who may"))
+		return usageError(errors.New("only root can change this machine: sudo kt tune --apply; or kt tune --script for a person with root"))
 	}
 	if !t.Yes && !t.env.StdinTTY {
 		return usageError(errNobodyToAsk)
@@ -62,20 +60,20 @@ func (t *tuner) mayApply() error {
 // apply shows the changes, asks, and makes them.
 func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	if n := r.Machine.Brokers; n > 1 && t.PID == 0 {
-		return usageError(fmt.Errorf("%d brokers run here, and the machine is changed for one: sudo kt tune --apply%s is for the first, another --pid for another", n, t.again(r.Machine)))
+		return usageError(fmt.Errorf("%d brokers run here, and kt tunes for one of them: sudo kt tune --apply%s is for the first, another --pid for another", n, t.again(r.Machine)))
 	}
 	changes := r.Changes()
 	if len(changes) == 0 {
-		t.env.say("there is nothing to change")
+		t.env.say("nothing to change")
 		return nil
 	}
-	o := report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Width: t.env.width()}
+	o := report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Verbose: t.Verbose, Width: t.env.width()}
 	if err := report.TuneDiff(t.env.Stdout, r, o); err != nil {
 		return err
 	}
-	if left := len(r.Commands()); left > 0 {
+	if n := len(r.Manual()); n > 0 {
 		t.env.gap()
-		t.env.say("more is left to you (%d): kt tune --dry-run%s shows it", left, t.again(r.Machine))
+		t.env.say("manual steps: %d, see kt tune --dry-run%s", n, t.again(r.Machine))
 	}
 	if !t.Yes {
 		yes, err := t.env.confirm(ctx, question(len(changes)))
@@ -101,10 +99,10 @@ func question(changes int) string {
 	return fmt.Sprintf("Make these %d changes?", changes)
 }
 
-// rollback puts back what the journal holds.
+// rollback restores the values of the journal.
 func (t *tuner) rollback() error {
 	if filepath.Clean(t.Root) == "/" && !host.SystemCalls("/").Root() {
-		return usageError(errors.New("only root can put this machine back: sudo kt tune --rollback"))
+		return usageError(errors.New("only root can undo the changes: sudo kt tune --rollback"))
 	}
 	undone, err := t.tree().Rollback(tune.RollbackOptions{Force: t.Force})
 	if err != nil {
@@ -117,7 +115,7 @@ func (t *tuner) rollback() error {
 	return t.told(report.TuneUndone(t.env.Stdout, undone, report.OutcomeOptions{Theme: t.th, Width: t.env.width(), Root: t.root(), Force: force, Files: true}))
 }
 
-// status shows what the journal holds.
+// status shows the changes in the journal.
 func (t *tuner) status() error {
 	held, err := t.tree().Status()
 	if err != nil {

@@ -27,14 +27,14 @@ const (
 )
 
 var actions = []struct{ name, usage string }{
-	{ActionCheck, "read, compare and explain; changes nothing (the default)"},
-	{ActionApply, "make the changes that are safe to make, after showing them and asking (needs root)"},
-	{ActionDryRun, "show what --apply would change, and change nothing"},
+	{ActionCheck, "check the machine and change nothing (the default)"},
+	{ActionApply, "show the safe changes, ask, and make them (needs root)"},
+	{ActionDryRun, "show the changes of --apply and the manual steps; change nothing"},
 	{ActionScript, "print the changes as a POSIX shell script"},
 	{ActionAnsible, "print the changes as an Ansible playbook"},
-	{ActionRollback, "put back everything that kt changed on this machine (needs root)"},
-	{ActionStatus, "show what kt has changed on this machine"},
-	{ActionHints, "print heap, GC and broker settings for this machine"},
+	{ActionRollback, "undo all changes of kt on this machine (needs root)"},
+	{ActionStatus, "show the changes of kt on this machine"},
+	{ActionHints, "print heap, GC and broker settings that fit this machine"},
 	{ActionList, "list all checks"},
 }
 
@@ -47,14 +47,15 @@ type Tune struct {
 	Dirs          []string
 	PID           int
 	Unit, Root    string
-	Interval      time.Duration // for which counters are watched, 0 to 1h; 0: since the machine started
+	Interval      time.Duration // for which counters are watched, 0 to 1h; 0: since boot
 	Brokers       int
 
-	Only, Skip             []string
-	Strict, Verbose, Probe bool
-	Runtime, Persist       bool // one alone: only that; none or both: both
-	Yes, Force             bool
-	Quiet                  bool
+	Only, Skip       []string
+	Strict, Probe    bool
+	Verbose, All     bool
+	Runtime, Persist bool // one alone: only that; none or both: both
+	Yes, Force       bool
+	Quiet            bool
 	form
 
 	interval string
@@ -71,34 +72,35 @@ func NewTune(set *pflag.FlagSet) *Tune {
 		for _, a := range actions {
 			t.asked[a.name] = set.Bool(a.name, false, a.usage)
 		}
-		set.StringVar(&t.Explain, ActionExplain, "", "print everything about the check of this `ID`")
+		set.StringVar(&t.Explain, ActionExplain, "", "show the reason and the sources of the check `ID`")
 	})
 	group(set, groupMachine, func() {
-		set.StringVar(&t.Role, "role", "", "`ROLE` of the machine: broker, controller or client (default: found from the running processes)")
-		set.StringVar(&t.Profile, "profile", "throughput", "`NAME` of what is wanted: throughput, latency or minimal, or a file of your own (my.yaml)")
+		set.StringVar(&t.Role, "role", "", "`ROLE` of the machine: broker, controller or client (default: taken from the running processes)")
+		set.StringVar(&t.Profile, "profile", "throughput", "`NAME` of the wanted values: throughput, latency or minimal, or a file of your own (my.yaml)")
 		set.StringSliceVar(&t.Dirs, "dirs", nil, "log `DIRS`, as DIR,DIR (default: those of the running broker's server.properties)")
-		set.IntVar(&t.PID, "pid", 0, "`PID` of the broker (default: found)")
+		set.IntVar(&t.PID, "pid", 0, "`PID` of the broker (default: the first broker that kt finds)")
 		set.StringVar(&t.Unit, "unit", "", "systemd `UNIT` of the broker (default: that of its process)")
-		set.StringVar(&t.Root, "root", "/", "`DIR` where the machine's root is mounted, as /host in a container")
-		set.StringVar(&t.interval, "interval", "1s", "watch the kernel's counters for this `TIME`; 0: look at them since the machine started")
+		set.StringVar(&t.Root, "root", "/", "check the machine whose root file system is mounted at `DIR`, such as /host in a container")
+		set.StringVar(&t.interval, "interval", "1s", "watch the kernel's counters for this `TIME`; 0: take their values since boot")
 		set.IntVar(&t.Brokers, "brokers", 0, "`N` brokers in the cluster, for --hints")
 	})
 	group(set, groupChecks, func() {
-		set.StringSliceVar(&t.Only, "only", nil, "only these checks: `IDS` as ID,ID; groups (memory) and first parts of IDs (vm) too")
+		set.StringSliceVar(&t.Only, "only", nil, "only these checks: `IDS` as ID,ID; also groups (memory) and first parts of IDs (vm)")
 		set.StringSliceVar(&t.Skip, "skip", nil, "all checks but these `IDS`")
-		set.BoolVar(&t.Strict, "strict", false, "warnings count: exit code 3")
-		set.BoolVarP(&t.Verbose, "verbose", "v", false, "say why for every check, and show those that do not apply")
-		set.BoolVar(&t.Probe, "probe", false, "measure the log directories first, as kt probe does, so that vm.dirty_* fit the disks; beside a running broker gently, and without that")
+		set.BoolVar(&t.Strict, "strict", false, "exit code 3 also on warnings")
+		set.BoolVar(&t.All, "all", false, "show every check by group, also those that pass or do not apply")
+		set.BoolVarP(&t.Verbose, "verbose", "v", false, "show the whole reason of each check, and each line of kt's files")
+		set.BoolVar(&t.Probe, "probe", false, "measure the log directories first, so that vm.dirty_* fit the disks; beside a running broker this measures with hardly any load and finds no rate")
 	})
 	group(set, groupChange, func() {
-		set.BoolVar(&t.Runtime, "runtime", false, "change only what runs now, so that a reboot undoes it")
-		set.BoolVar(&t.Persist, "persist", false, "write only the files that are read at the next start")
+		set.BoolVar(&t.Runtime, "runtime", false, "change only the running machine: a reboot undoes it")
+		set.BoolVar(&t.Persist, "persist", false, "write only the files that the next start reads")
 		set.BoolVarP(&t.Yes, "yes", "y", false, "with --apply: do not ask")
-		set.BoolVar(&t.Force, "force", false, "with --rollback: put back also what somebody else changed since")
+		set.BoolVar(&t.Force, "force", false, "with --rollback: also restore values that others changed since")
 	})
 	typed(set, append(names(actions), ActionExplain, "probe", "runtime", "persist", "yes", "force")...)
 	t.defineForm(set, "tune", TuneOutputs, func() {
-		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only what fails or warns, and no progress")
+		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only failures and warnings, no progress")
 	})
 	return t
 }
@@ -110,7 +112,7 @@ func names(list []struct{ name, usage string }) (names []string) {
 	return names
 }
 
-// Load applies environment and configuration file, and checks what needs no machine.
+// Load applies environment and configuration file, and checks everything that needs no machine.
 // It reports every problem, each with its flag.
 func (t *Tune) Load(sys System, nearest Nearest) error {
 	if err := t.layers(sys, nearest); err != nil {
@@ -137,11 +139,11 @@ func (t *Tune) Load(sys System, nearest Nearest) error {
 
 func (t *Tune) act(name string) error {
 	if t.Action == ActionApply && name == ActionDryRun {
-		t.Action = name // as everybody types it: an apply that only shows
+		t.Action = name // --apply --dry-run only shows the changes
 		return nil
 	}
 	if t.Action != "" {
-		return fmt.Errorf("--%s and --%s: kt tune does one thing at a time", t.Action, name)
+		return fmt.Errorf("--%s and --%s: give only one of them", t.Action, name)
 	}
 	t.Action = name
 	return nil
@@ -164,25 +166,25 @@ func (t *Tune) fits() error {
 		{"brokers", []string{ActionHints}},
 	} {
 		if fl := t.set.Lookup(f.flag); fl.Changed && typedOn(fl) && !slices.Contains(f.with, t.Action) {
-			errs = append(errs, fmt.Errorf("--%s has no meaning with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --")))
+			errs = append(errs, fmt.Errorf("--%s does not go with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --")))
 		}
 	}
 	if allowed := outputsOf(t.Action); !slices.Contains(allowed, t.Output) && typedOn(t.set.Lookup("output")) {
-		errs = append(errs, fmt.Errorf("--output %s: --%s has %s only", t.Output, t.Action, strings.Join(allowed, " and ")))
+		errs = append(errs, fmt.Errorf("--output %s: --%s supports only %s", t.Output, t.Action, strings.Join(allowed, " and ")))
 	} else if !slices.Contains(allowed, t.Output) {
-		t.Output = "text" // a file or the environment speaks to every command
+		t.Output = "text" // a file or the environment sets it for every command
 	}
 	var err error
 	if t.Interval, err = time.ParseDuration(t.interval); err != nil || t.Interval < 0 || t.Interval > time.Hour {
-		errs = append(errs, fmt.Errorf("--interval %s: it must be a time from 0 to 1h, as 5s", t.interval))
+		errs = append(errs, fmt.Errorf("--interval %s: not a time from 0 to 1h; for example 5s", t.interval))
 	}
 	switch {
 	case t.PID < 0:
-		errs = append(errs, fmt.Errorf("--pid %d: it must be the number of a process", t.PID))
+		errs = append(errs, fmt.Errorf("--pid %d: not the number of a process", t.PID))
 	case t.PID > 0 && t.Unit != "":
-		errs = append(errs, errors.New("--pid and --unit: one is enough to find the broker"))
+		errs = append(errs, errors.New("--pid and --unit: give only one of them"))
 	case t.Brokers < 0:
-		errs = append(errs, fmt.Errorf("--brokers %d: it must be 1 or more", t.Brokers))
+		errs = append(errs, fmt.Errorf("--brokers %d: must be 1 or more", t.Brokers))
 	}
 	return errors.Join(errs...)
 }
@@ -206,9 +208,9 @@ func outputsOf(action string) []string {
 	return []string{"text"}
 }
 
-// Again returns the flags that were typed and say what is checked, as they are typed once
-// more: an --apply after a --check is to look at the same machine in the same way. A pid that is not
-// 0 takes the place of --pid and --unit.
+// Again returns the typed flags that choose the machine and the checks, for a command that kt
+// suggests: an --apply after a --check has to check the same machine in the same way. A pid other
+// than 0 replaces --pid and --unit.
 func (t *Tune) Again(pid int) string {
 	var b strings.Builder
 	for _, name := range []string{"role", "profile", "dirs", "pid", "unit", "root", "only", "skip"} {

@@ -12,8 +12,9 @@ import (
 // TuneOptions are what a format may need to know beside the findings.
 type TuneOptions struct {
 	Theme   *theme.Theme
-	Verbose bool // reasons for everything, and what does not apply
-	Quiet   bool // only what fails, or warns
+	Verbose bool // whole reasons, for everything that is shown
+	All     bool // every check, also one that passes or does not apply
+	Quiet   bool // only failures and warnings
 	Strict  bool // warnings count
 	Width   int  // columns to keep to; 0: 100
 
@@ -59,7 +60,7 @@ func TuneCSV(w io.Writer, r *tune.Report, _ TuneOptions) error {
 func TuneMarkdown(w io.Writer, r *tune.Report, o TuneOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		m := r.Machine
-		b.WriteString("# kt tune: " + cell(m.Hostname) + "\n\n" + cell(strings.Join(append(aboutMachine(m), aboutRole(m)...), ", ")) + ". " + verdictLine(r, o.Strict) + "\n")
+		b.WriteString("# kt tune: " + cell(m.Hostname) + "\n\n" + cell(strings.Join(append(aboutMachine(m), aboutRole(m)...), ", ")) + ". " + verdictLine(r, o.Strict, tune.Verdicts) + "\n")
 		for _, g := range tune.Groups {
 			found := inGroup(r, g, o)
 			if len(found) == 0 {

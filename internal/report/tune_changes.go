@@ -11,16 +11,16 @@ import (
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// OutcomeOptions are how it is told what became of changes.
+// OutcomeOptions are how the outcomes of changes are written.
 type OutcomeOptions struct {
 	Theme *theme.Theme
 	Width int    // as of TuneOptions
 	Root  string // the flag that names another root, with a space before it
-	Force string // the command that undoes what somebody else changed since; "" when that was it
-	Files bool   // files of kt's were written, or removed
+	Force string // the command that also restores values that others changed since; "" when that was it
+	Files bool   // kt wrote or removed files of its own
 }
 
-// TuneOutcomes writes what became of changes, and returns how many failed.
+// TuneOutcomes writes the outcomes of changes, and returns how many failed.
 func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
@@ -33,7 +33,7 @@ func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int
 		t.line("")
 		t.line("  " + countStates(count, tune.Applied, tune.Kept, tune.Unchanged, tune.Skipped, tune.Failed))
 		if count[tune.Applied]+count[tune.Kept] > 0 {
-			t.line("  " + t.th.Paint(muted, "look at it: kt tune --status"+o.Root+"    put it back: sudo kt tune --rollback"+o.Root))
+			t.line("  " + t.th.Paint(muted, "to see the changes: kt tune --status"+o.Root+"    to undo them: sudo kt tune --rollback"+o.Root))
 		}
 		if o.Files {
 			t.afterWriting(ownFiles(all))
@@ -42,7 +42,7 @@ func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int
 	return count[tune.Failed], err
 }
 
-// ownFiles are kt's own files that have lines of the changes.
+// ownFiles returns kt's own files that have lines of the changes.
 func ownFiles(all []tune.Outcome) (files []string) {
 	for _, o := range all {
 		if o.State == tune.Applied || o.State == tune.Kept {
@@ -54,7 +54,7 @@ func ownFiles(all []tune.Outcome) (files []string) {
 	return files
 }
 
-// afterWriting says what to run before files that were written or removed count.
+// afterWriting names the commands that make the system read files that were written or removed.
 func (t *text) afterWriting(files []string) {
 	for _, a := range []struct{ folder, run string }{
 		{"/etc/systemd/system/", "before the broker's next start: systemctl daemon-reload"},
@@ -66,15 +66,14 @@ func (t *text) afterWriting(files []string) {
 	}
 }
 
-// TuneUndone writes what became of undoing changes, and returns how many could not
-// be undone.
+// TuneUndone writes the outcomes of a rollback, and returns how many changes are still there.
 func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
 		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
 		t.line("")
 		if len(all) == 0 {
-			t.line("  kt has changed nothing on this machine: there is nothing to put back")
+			t.line("  kt has changed nothing on this machine: nothing to restore")
 			return
 		}
 		var files []string
@@ -85,20 +84,20 @@ func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, e
 				files = append(files, u.Path)
 			}
 			if u.Kind == tune.OwnFile && u.State == tune.Drifted {
-				t.advice("what it says will be set again at the next start: look into it, and remove it", t.width)
+				t.advice("its lines are in force again after the next start: check the file, then remove it", t.width)
 			}
 		}
 		t.line("")
 		t.afterWriting(files)
 		t.line("  " + countStates(count, tune.Restored, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
 		if count[tune.Drifted] > 0 && o.Force != "" {
-			t.line("  " + t.th.Paint(muted, "what somebody else changed since was left; to put it back too: "+o.Force))
+			t.line("  " + t.th.Paint(muted, "values that others changed since stay as they are; to restore them too: "+o.Force))
 		}
 	})
 	return count[tune.Failed] + count[tune.Drifted], err
 }
 
-// TuneStatus writes what kt has changed on a machine.
+// TuneStatus writes the changes of kt on a machine.
 func TuneStatus(w io.Writer, held []tune.Undone, o OutcomeOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
@@ -118,9 +117,9 @@ func TuneStatus(w io.Writer, held []tune.Undone, o OutcomeOptions) error {
 		}
 		t.line("")
 		t.line("  " + countStates(count, tune.Held, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
-		back := "put it back: sudo kt tune --rollback" + o.Root
+		back := "to undo the changes: sudo kt tune --rollback" + o.Root
 		if count[tune.Drifted] > 0 {
-			back += "; with --force what somebody else changed since, too"
+			back += "; --force also restores values that others changed since"
 		}
 		t.line("  " + t.th.Paint(muted, back))
 	})
@@ -140,18 +139,18 @@ func undone(u tune.Undone) string {
 
 // stateNames are the states as they are counted.
 var stateNames = map[tune.State]string{
-	tune.Applied: "applied", tune.Kept: "kept for the next start", tune.Unchanged: "as wanted already",
-	tune.Skipped: "left out", tune.Failed: "failed", tune.Restored: "put back", tune.Already: "as before already",
-	tune.Drifted: "changed by somebody else since", tune.Gone: "gone", tune.Held: "as kt set it",
+	tune.Applied: "applied", tune.Kept: "set for the next start", tune.Unchanged: "already right",
+	tune.Skipped: "skipped", tune.Failed: "failed", tune.Restored: "restored", tune.Already: "has the old value",
+	tune.Drifted: "changed by others since", tune.Gone: "no longer there", tune.Held: "set by kt",
 }
 
-// changeText is a text of so many columns.
+// changeText is a text with a width.
 type changeText struct {
 	text
 	width int
 }
 
-// became writes a line about one change, or two.
+// became writes the outcome of one change, in one or two lines.
 func (t *changeText) became(s tune.State, setting, what string, why error) {
 	glyph, style := t.th.Glyphs.Pass, good
 	switch s {
@@ -164,7 +163,7 @@ func (t *changeText) became(s tune.State, setting, what string, why error) {
 	case tune.Applied, tune.Kept, tune.Restored, tune.Held:
 	}
 	if setting == "" {
-		setting = "file of kt's"
+		setting = "file of kt"
 	}
 	line := "  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth))
 	if 4+idWidth+1+utf8.RuneCountInString(what+stateNames[s])+2 <= t.width {
@@ -178,7 +177,7 @@ func (t *changeText) became(s tune.State, setting, what string, why error) {
 	}
 }
 
-// countStates says how many changes are in each of some states.
+// countStates returns how many changes are in each of some states.
 func countStates(count map[tune.State]int, states ...tune.State) string {
 	var parts []string
 	for _, s := range states {

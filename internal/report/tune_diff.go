@@ -2,60 +2,88 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// DiffOptions are what of the changes is to be shown.
+// DiffOptions are the parts of the changes that are shown.
 type DiffOptions struct {
-	Theme *theme.Theme
-	Mode  tune.ApplyOptions // what is not going to be done is not shown
-	Left  bool              // what is left to a person, too
-	Width int               // as of TuneOptions
+	Theme   *theme.Theme
+	Mode    tune.ApplyOptions // a change that is not going to be made is not shown
+	Manual  bool              // the manual steps, too
+	Verbose bool              // every line of kt's own files
+	Width   int               // as of TuneOptions
 }
 
-// TuneDiff writes what kt is about to change.
+// TuneDiff writes the changes that kt is about to make, and the manual steps.
 func TuneDiff(w io.Writer, r *tune.Report, o DiffOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, 0)
 		width := columns(o.Width)
-		if left := r.Commands(); o.Left && len(left) > 0 {
-			t.left(left, width)
+		if changes := r.Changes(); len(changes) > 0 {
+			t.changes(changes, o)
 		}
-		last := ""
-		for _, c := range r.Changes() {
-			if c.Setting != last {
-				t.line("")
-				t.line("  " + t.th.Paint(strong, c.Setting))
-				last = c.Setting
-			}
-			if c.Kind != tune.KeepOnly && o.Mode.Now() {
-				t.line("    " + t.th.Paint(warn, "~ ") + c.Describe())
-			}
-			if !o.Mode.Later() {
-				continue
-			}
-			for _, k := range c.Keep {
-				t.line("    " + t.th.Paint(good, "+ ") + t.th.Paint(muted, k.File+": ") + k.Text)
-			}
-			if c.Advice != "" {
-				t.advice("to make it last: "+c.Advice, width)
-			}
+		if manual := r.Manual(); o.Manual && len(manual) > 0 {
+			t.manual(manual, o.Verbose, width)
 		}
 	})
 }
 
-// left writes what kt does not do by itself.
-func (t *text) left(all []tune.Finding, width int) {
+// changes writes a line for each change, and the files that keep them.
+func (t *text) changes(all []tune.Change, o DiffOptions) {
+	width, widest := columns(o.Width), 0
+	for _, c := range all {
+		widest = max(widest, len(c.Setting))
+	}
 	t.line("")
-	t.line("  " + t.th.Paint(strong, "Left to you") + "  " + t.th.Paint(muted, "kt does not do these by itself"))
+	t.line("  " + t.th.Paint(strong, plural(len(all), "change")))
+	var files []string
+	for _, c := range all {
+		now := c.Kind != tune.KeepOnly && o.Mode.Now()
+		if now {
+			t.line("    " + t.th.Paint(warn, "~ ") + pad(c.Setting, widest) + "  " + c.Describe())
+		}
+		if !o.Mode.Later() {
+			continue
+		}
+		for _, k := range c.Keep {
+			if !now || o.Verbose {
+				t.line("    " + t.th.Paint(good, "+ ") + pad(c.Setting, widest) + "  " + t.th.Paint(muted, k.File+": ") + k.Text)
+			} else if !slices.Contains(files, k.File) {
+				files = append(files, k.File)
+			}
+		}
+		if c.Advice != "" {
+			t.advice("to make it last: "+c.Advice, width)
+		}
+	}
+	if len(files) > 0 {
+		t.advice("kept over a reboot in "+strings.Join(files, ", ")+"; -v shows the lines", width)
+	}
+}
+
+// manual writes the findings that a person has to act on, and the commands for that.
+func (t *text) manual(all []tune.Finding, verbose bool, width int) {
+	t.line("")
+	t.line("  " + t.th.Paint(strong, "Manual steps"))
 	for _, f := range all {
+		becomes := ""
+		if f.Wanted != "" {
+			becomes = " → " + f.Wanted
+		}
 		t.line("")
-		t.line("    " + t.th.Paint(plain, f.ID) + "  " + t.th.Paint(muted, f.Current))
-		t.advice(reason(f, false), width)
-		for line := range splitLines(f.Command) {
+		t.line("    " + t.th.Paint(plain, f.ID) + "  " + t.th.Paint(muted, f.Current+becomes))
+		if verbose {
+			t.advice(reason(f, false), width)
+		} else {
+			t.advice(short(f), width)
+		}
+		for line := range splitLines(cmp.Or(f.Command, "kt tune --explain "+f.ID)) {
 			t.line("      " + line)
 		}
 	}

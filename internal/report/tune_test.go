@@ -67,7 +67,7 @@ func TestTuneFormats(t *testing.T) {
 	for name, format := range TuneFormats {
 		for _, verbose := range []bool{false, true} {
 			var b bytes.Buffer
-			if err := format(&b, found(t), TuneOptions{Verbose: verbose}); err != nil {
+			if err := format(&b, found(t), TuneOptions{Verbose: verbose, All: verbose}); err != nil {
 				t.Fatal(err)
 			}
 			if strings.Contains(b.String(), "\x1b") {
@@ -110,7 +110,7 @@ func TestTheRestOfTune(t *testing.T) {
 		"explain": func(b *bytes.Buffer) error {
 			return Explain(b, r.Findings[0].Setting, both, &r.Findings[0], plainTheme())
 		},
-		"diff": func(b *bytes.Buffer) error { return TuneDiff(b, r, DiffOptions{Theme: plainTheme(), Left: true}) },
+		"diff": func(b *bytes.Buffer) error { return TuneDiff(b, r, DiffOptions{Theme: plainTheme(), Manual: true}) },
 		"outcomes": func(b *bytes.Buffer) error {
 			return counts(1)(TuneOutcomes(b, outcomes, OutcomeOptions{Theme: plainTheme(), Files: true}))
 		},

@@ -19,14 +19,19 @@ var groupTitles = map[tune.Group]string{
 	tune.Disks: "Disks and file systems", tune.Network: "Network", tune.JVM: "JVM", tune.Kafka: "Kafka", tune.Context: "Context",
 }
 
-// TuneText writes the findings for people.
+// TuneText writes the findings for people: those that need action by cost, or all by group.
 func TuneText(w io.Writer, r *tune.Report, o TuneOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := tuneText{newText(b, o.Theme, 0), o}
+		t := tuneText{text: newText(b, o.Theme, 0), o: o}
 		t.o.Width = columns(o.Width)
 		t.heading(r.Machine)
-		for _, g := range tune.Groups {
-			t.group(r, g)
+		if o.All && !o.Quiet {
+			for _, g := range tune.Groups {
+				found := inGroup(r, g, o)
+				t.section(groupTitles[g], tally(found, tune.Verdicts...), found)
+			}
+		} else {
+			t.byCost(r)
 		}
 		t.ending(r)
 	})
@@ -43,7 +48,8 @@ func columns(terminal int) int {
 
 type tuneText struct {
 	text
-	o TuneOptions
+	o                   TuneOptions
+	id, current, wanted int // widths of the columns
 }
 
 func (t *tuneText) heading(m *tune.Machine) {
@@ -73,12 +79,10 @@ func aboutMachine(m *tune.Machine) []string {
 // aboutRole returns what was checked for.
 func aboutRole(m *tune.Machine) []string {
 	tags := []string{fmt.Sprintf("role %s (%s)", m.Role, m.RoleFrom), "profile " + m.Profile.Name}
-	if p := m.Process; p != nil {
-		about := "Kafka is process " + strconv.Itoa(p.PID)
-		if p.Unit != "" {
-			about += " of " + p.Unit
-		}
-		tags = append(tags, about)
+	if p := m.Process; p != nil && p.Unit != "" {
+		tags = append(tags, p.Unit)
+	} else if p != nil && !strings.HasPrefix(m.RoleFrom, "process") {
+		tags = append(tags, "process "+strconv.Itoa(p.PID))
 	}
 	return tags
 }
@@ -92,62 +96,100 @@ func cores(n float64) string {
 
 // inGroup returns the findings of a group that are shown.
 func inGroup(r *tune.Report, g tune.Group, o TuneOptions) []tune.Finding {
-	var found []tune.Finding
-	for _, f := range r.Findings {
-		shown := o.Verbose || f.Verdict != tune.NotApplicable
-		if o.Quiet {
-			shown = f.Verdict == tune.Fail || f.Verdict == tune.Warn
-		}
-		if f.Group == g && shown {
-			found = append(found, f)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f tune.Finding) bool {
+		quiet := o.Quiet && f.Verdict != tune.Fail && f.Verdict != tune.Warn
+		return f.Group != g || quiet || !o.All && f.Verdict == tune.NotApplicable
+	})
 }
 
-// How wide the columns of a finding are. What does not fit moves the rest of its
-// line to the right.
+// byCost writes failures, warnings and notes, and counts the other checks.
+func (t *tuneText) byCost(r *tune.Report) {
+	shown := []tune.Verdict{tune.Fail, tune.Warn, tune.Info}
+	if t.o.Quiet {
+		shown = shown[:2]
+	}
+	for _, v := range shown {
+		found := slices.DeleteFunc(r.ByCost(), func(f tune.Finding) bool { return f.Verdict != v })
+		if n := len(found); v == tune.Info && n > mostNotes {
+			t.section(plural(n, "note"), fmt.Sprintf("the first %d of them; all: --all", mostNotes), found[:mostNotes])
+			continue
+		}
+		t.section(tally(found, v), "", found)
+	}
+	var rest []string
+	if n := r.Count(tune.OK); n > 0 {
+		rest = append(rest, plural(n, "check")+either(n, " passes", " pass"))
+	}
+	if s := tally(r.Findings, tune.Unknown, tune.NotApplicable); s != "" {
+		rest = append(rest, s)
+	}
+	if len(rest) > 0 && !t.o.Quiet {
+		t.line("")
+		t.line("  " + t.th.Paint(muted, strings.Join(rest, ", ")+" (--all)"))
+	}
+}
+
+// Limits of a list of findings. A value wider than its column moves the rest of its line to the right.
 const (
-	idWidth      = 30
-	currentWidth = 18
-	wantedWidth  = 18
+	idWidth    = 30
+	valueWidth = 12
+	leastWhy   = 24 // with less room, the effect has a line of its own
+	mostNotes  = 8  // notes without --all: with all warnings they fit one screen
 )
 
-func (t *tuneText) group(r *tune.Report, g tune.Group) {
-	shown := inGroup(r, g, t.o)
-	var counts []string
-	count := make(map[tune.Verdict]int)
-	for _, f := range r.Findings {
-		if f.Group == g {
-			count[f.Verdict]++
-		}
-	}
-	for _, v := range tune.Verdicts {
-		if n := count[v]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, verdictNames[v]))
-		}
-	}
-	if len(counts) == 0 || t.o.Quiet && len(shown) == 0 {
+// section writes findings below a title.
+func (t *tuneText) section(title, about string, found []tune.Finding) {
+	if len(found) == 0 {
 		return
 	}
+	t.id, t.current, t.wanted = 0, 0, 0
+	for _, f := range found {
+		t.id = max(t.id, min(utf8.RuneCountInString(f.ID), idWidth))
+		t.current = max(t.current, min(utf8.RuneCountInString(f.Current), valueWidth))
+		t.wanted = max(t.wanted, min(utf8.RuneCountInString(f.Wanted), valueWidth))
+	}
 	t.line("")
-	t.line("  " + t.th.Paint(strong, groupTitles[g]) + "  " + t.th.Paint(muted, strings.Join(counts, ", ")))
-	for _, f := range shown {
+	t.line(strings.TrimRight("  "+t.th.Paint(strong, title)+"  "+t.th.Paint(muted, about), " "))
+	for _, f := range found {
 		t.finding(f)
 	}
 }
 
-// verdictNames are the verdicts as they are counted.
-var verdictNames = map[tune.Verdict]string{
-	tune.OK: "ok", tune.Fail: "failed", tune.Warn: "to look at", tune.Info: "to know",
-	tune.Unknown: "unknown", tune.NotApplicable: "not applicable",
+// tally returns how many findings have each of some verdicts: "1 failure, 4 warnings".
+func tally(found []tune.Finding, verdicts ...tune.Verdict) string {
+	var counts []string
+	for _, v := range verdicts {
+		n := 0
+		for _, f := range found {
+			if f.Verdict == v {
+				n++
+			}
+		}
+		if n > 0 {
+			counts = append(counts, verdictCount(n, v))
+		}
+	}
+	return strings.Join(counts, ", ")
 }
 
+func verdictCount(n int, v tune.Verdict) string {
+	switch v {
+	case tune.Fail:
+		return plural(n, "failure")
+	case tune.Warn:
+		return plural(n, "warning")
+	case tune.Info:
+		return plural(n, "note")
+	}
+	return fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(v), "_", " "))
+}
+
+// finding writes a check in one line, and its whole reason below it where that was asked for.
 func (t *tuneText) finding(f tune.Finding) {
 	glyph, style := t.look(f.Verdict)
 	current, wanted := f.Current, strings.ReplaceAll(f.Wanted, "- - ", "… ") // any of the first two will do
-	current = cut(current, t.o.Width-4-idWidth-1-6-min(utf8.RuneCountInString(wanted), wantedWidth), t.th)
-	wanted = cut(wanted, t.o.Width-4-idWidth-1-max(utf8.RuneCountInString(current), currentWidth)-3, t.th)
+	current = cut(current, t.o.Width-4-t.id-1-6-min(utf8.RuneCountInString(wanted), t.wanted), t.th)
+	wanted = cut(wanted, t.o.Width-4-t.id-1-max(utf8.RuneCountInString(current), t.current)-3, t.th)
 	becomes := "→"
 	if current == "" {
 		current = string(t.th.Glyphs.Missing)
@@ -155,15 +197,24 @@ func (t *tuneText) finding(f tune.Finding) {
 	if wanted == "" {
 		becomes = " "
 	}
-	row := fmt.Sprintf("%s %s %s ", pad(f.ID, idWidth), padLeft(current, currentWidth), becomes)
+	row := fmt.Sprintf("%s %s %s ", pad(f.ID, t.id), padLeft(current, t.current), becomes)
 	why := reason(f, t.o.Verbose)
-	width := utf8.RuneCountInString(row) + 4
+	if !t.o.Verbose {
+		why = short(f)
+	}
+	room := t.o.Width - 4 - utf8.RuneCountInString(row) - max(utf8.RuneCountInString(wanted), t.wanted) - 2
 	first := t.th.Paint(style, string(glyph)) + " " + t.th.Paint(rowStyle(f.Verdict), row)
-	if why != "" && width+max(utf8.RuneCountInString(wanted), wantedWidth)+2+utf8.RuneCountInString(why) <= t.o.Width {
-		t.line("  " + first + t.th.Paint(plain, pad(wanted, wantedWidth)) + "  " + t.th.Paint(muted, why))
+	if why != "" && (utf8.RuneCountInString(why) <= room || !t.o.Verbose && room >= leastWhy) {
+		t.line("  " + first + t.th.Paint(plain, pad(wanted, t.wanted)) + "  " + t.th.Paint(muted, cut(why, room, t.th)))
 		return
 	}
 	t.line("  " + first + t.th.Paint(plain, wanted))
+	if !t.o.Verbose {
+		why = cut(why, t.o.Width-8, t.th)
+		if f.Verdict == tune.Info {
+			return
+		}
+	}
 	for _, line := range wrapText(why, t.o.Width-8) {
 		t.line("        " + t.th.Paint(muted, line))
 	}
@@ -191,17 +242,35 @@ func (t *tuneText) look(v tune.Verdict) (rune, theme.Style) {
 	}
 }
 
-// reason is why a finding is shown: what is special here, and of what is not as
-// wanted what happens otherwise.
+// reason returns the note of a finding, and the effect of a value that is not as wanted.
 func reason(f tune.Finding, verbose bool) string {
-	parts := []string{f.Note}
-	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK {
-		parts = append(parts, f.Persisted+" after the next boot ("+f.PersistedIn+")")
-	}
+	parts := notes(f)
 	if f.Verdict == tune.Fail || f.Verdict == tune.Warn || verbose && f.Verdict != tune.NotApplicable && f.Verdict != tune.Unknown {
 		parts = append(parts, f.Why)
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+	return strings.Join(parts, "; ")
+}
+
+// short returns a reason for a line with little room: the first sentence of the effect, then the note.
+func short(f tune.Finding) string {
+	parts := notes(f)
+	acts := f.Verdict == tune.Fail || f.Verdict == tune.Warn
+	if acts && !f.Drifts || f.Verdict == tune.Info && f.Wanted != "" && len(parts) == 0 {
+		effect, _, _ := strings.Cut(f.Why, ". ")
+		parts = slices.Insert(parts, 0, effect)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// notes returns what is special about a finding on this machine.
+func notes(f tune.Finding) (parts []string) {
+	if f.Note != "" {
+		parts = append(parts, f.Note)
+	}
+	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK {
+		parts = append(parts, f.Persisted+" after the next boot ("+f.PersistedIn+")")
+	}
+	return parts
 }
 
 func (t *tuneText) ending(r *tune.Report) {
@@ -211,30 +280,31 @@ func (t *tuneText) ending(r *tune.Report) {
 	if !fit {
 		style = bad
 	}
-	for i, line := range wrapText(verdictLine(r, t.o.Strict), t.o.Width-4) {
+	counted := tune.Verdicts
+	if !t.o.All {
+		counted = []tune.Verdict{tune.Fail, tune.Warn, tune.Info}
+	}
+	for i, line := range wrapText(verdictLine(r, t.o.Strict, counted), t.o.Width-4) {
 		t.line("  " + strings.Repeat("  ", min(i, 1)) + t.th.Paint(style, line))
 	}
 	for _, s := range t.nextSteps(r) {
 		t.line("  " + t.th.Paint(muted, pad(s.what, 10)) + t.th.Paint(plain, s.command))
-		if s.about != "" {
-			t.line("            " + t.th.Paint(muted, s.about))
+		for _, line := range wrapText(s.about, t.o.Width-12) {
+			t.line("            " + t.th.Paint(muted, line))
 		}
 	}
 }
 
 // verdictLine returns the whole verdict in a line.
-func verdictLine(r *tune.Report, strict bool) string {
-	var counts []string
-	for _, v := range tune.Verdicts {
-		if n := r.Count(v); n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, verdictNames[v]))
-		}
-	}
+func verdictLine(r *tune.Report, strict bool, counted []tune.Verdict) string {
 	what := "fit for Kafka"
 	if !r.Fit(strict) {
 		what = "not fit for Kafka (exit code 3)"
 	}
-	return what + ": " + strings.Join(counts, ", ")
+	if counts := tally(r.Findings, counted...); counts != "" {
+		what += ": " + counts
+	}
+	return what
 }
 
 // step is a command to run now, and what it does.
@@ -243,26 +313,46 @@ type step struct{ what, command, about string }
 func (t *tuneText) nextSteps(r *tune.Report) (steps []step) {
 	if n := len(r.Changes()); n > 0 {
 		steps = append(steps,
-			step{"apply", "sudo kt tune --apply" + t.o.Again, "shows " + plural(n, "change") + " and asks; the way back: sudo kt tune --rollback" + t.o.Root},
-			step{"or", "kt tune --script" + t.o.Again, "the same as a shell script; --ansible as a playbook"})
+			step{"apply", "sudo kt tune --apply" + t.o.Again, plural(n, "change") + either(n, " mends ", " mend ") + mended(r) + "; to undo: sudo kt tune --rollback" + t.o.Root},
+			step{"or", "kt tune --script" + t.o.Again + " (a shell script), --ansible (a playbook)", ""})
 	}
-	if example := worst(r); example != "" {
-		steps = append(steps, step{"explain", "kt tune --explain " + example, ""})
+	if ids := manualIDs(r); ids != "" {
+		steps = append(steps, step{"by hand", "kt tune --dry-run" + t.o.Again, "Manual steps for " + ids})
+	}
+	if all := r.ByCost(); len(all) > 0 && slices.Contains([]tune.Verdict{tune.Fail, tune.Warn, tune.Info}, all[0].Verdict) {
+		steps = append(steps, step{"explain", "kt tune --explain " + all[0].ID, ""})
 	}
 	if r.Machine.Role == tune.Client && r.Machine.RoleFrom != "--role" {
-		steps = append(steps, step{"role", "kt tune --role broker --dirs /data/kafka", "for a machine that is to have a broker: none runs here now"})
+		steps = append(steps, step{"role", "kt tune --role broker --dirs /data/kafka", "for a future broker's machine: no broker runs here now"})
 	}
 	return steps
 }
 
-// worst returns the first of the findings with the worst verdict, "" if all is well.
-func worst(r *tune.Report) string {
+// mended returns how much of each verdict the changes mend: "0 of 1 failure, 3 of 6 warnings".
+func mended(r *tune.Report) string {
+	var parts []string
 	for _, v := range []tune.Verdict{tune.Fail, tune.Warn, tune.Info} {
+		n := 0
 		for _, f := range r.Findings {
-			if f.Verdict == v {
-				return f.ID
+			if f.Verdict == v && f.Mended() {
+				n++
 			}
 		}
+		if all := r.Count(v); all > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s", n, verdictCount(all, v)))
+		}
 	}
-	return ""
+	return strings.Join(parts, ", ")
+}
+
+// manualIDs returns the checks of the manual steps: four at most, the costliest first.
+func manualIDs(r *tune.Report) string {
+	var ids []string
+	for _, f := range r.Manual() {
+		ids = append(ids, f.ID)
+	}
+	if n := len(ids) - 4; n > 0 {
+		ids = append(ids[:4], fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(ids, ", ")
 }

@@ -72,7 +72,7 @@ func (m *Machine) persisted(s *Setting, r *Reading) {
 	last := all[len(all)-1]
 	r.Persisted, r.PersistedIn = last.Value, last.File
 	if r.Verdict == OK && s.Applies && !r.rule.Holds(last.Value) {
-		r.Verdict = s.drift()
+		r.Verdict, r.Drifts = s.drift(), true
 		r.addNote("will be %s after a reboot: %s, line %d", last.Value, last.File, last.Line)
 		target := r.rule.Target(last.Value)
 		r.Changes = []Change{{
@@ -92,7 +92,7 @@ func (m *Machine) unkeptOf(s *Setting, r *Reading) {
 	}
 	for _, c := range m.unkept {
 		if c.Setting == s.ID {
-			r.Verdict = s.drift()
+			r.Verdict, r.Drifts = s.drift(), true
 			r.Changes = append(r.Changes, c)
 			r.addNote("%s after a reboot: kt set it for now only", c.Old)
 		}
@@ -180,10 +180,39 @@ func (r *Report) Limit(o ApplyOptions) {
 	}
 }
 
-// Commands are the findings that a person has to act on: kt does not change them.
-func (r *Report) Commands() []Finding {
-	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
-		return f.Command == "" || f.Verdict == OK || f.Verdict == NotApplicable || f.Verdict == Unknown
+// Mended reports whether the changes of a finding are all that it needs.
+func (f Finding) Mended() bool { return len(f.Changes) > 0 && f.Command == "" }
+
+// idle returns 1 for a note without anything to do, 0 for any other finding.
+func (f Finding) idle() int {
+	if f.Verdict == Info && f.Command == "" && len(f.Changes) == 0 {
+		return 1
+	}
+	return 0
+}
+
+// Manual returns the findings that a person has to act on, because kt does not mend them, by cost.
+func (r *Report) Manual() []Finding {
+	return slices.DeleteFunc(r.ByCost(), func(f Finding) bool {
+		return f.Mended() || f.Verdict != Fail && f.Verdict != Warn && (f.Verdict != Info || f.Command == "")
+	})
+}
+
+// costs are the groups by what a bad value in them may cost: an end of the broker, lost data,
+// stalls, slowness.
+var costs = []Group{Limits, Kafka, Memory, Disks, JVM, Clock, Network, CPU, Context}
+
+// ByCost returns the findings by verdict, notes without anything to do last, then by severity, then
+// in the order of costs, then in that of the catalogue.
+func (r *Report) ByCost() []Finding {
+	severities := []Severity{Fatal, Warning, Informational}
+	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(Verdicts, a.Verdict), slices.Index(Verdicts, b.Verdict)),
+			cmp.Compare(a.idle(), b.idle()),
+			cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)),
+			cmp.Compare(slices.Index(costs, a.Group), slices.Index(costs, b.Group)),
+		)
 	})
 }
 

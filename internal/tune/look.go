@@ -94,7 +94,7 @@ func (m *Machine) findRole(o Options, found int) {
 	case m.Process != nil:
 		m.Role, m.RoleFrom = Broker, fmt.Sprintf("process %d", m.Process.PID)
 		if found > 1 {
-			m.RoleFrom += fmt.Sprintf(", the first of %d that run here: --pid takes another", found)
+			m.RoleFrom += fmt.Sprintf(", the first of %d brokers here: --pid chooses", found)
 		}
 		roles := strings.Split(m.Config.Get("process.roles", "broker"), ",")
 		for i := range roles {

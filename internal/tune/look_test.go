@@ -75,7 +75,7 @@ func TestWhatIsTakenForTheBroker(t *testing.T) {
 		{"a broker", process("7", broker1), Options{}, 7, "process 7", ""},
 		{"somebody who looks for one", process("7", `grep\0kafka.Kafka\0/etc/passwd\0`), Options{}, 0, "no broker runs here", ""},
 		{"a tool of Kafka's", process("7", `java\0kafka.admin.TopicCommand\0`), Options{}, 0, "no broker runs here", ""},
-		{"two brokers", allOf(process("7", broker1), process("8", broker1)), Options{}, 7, "process 7, the first of 2 that run here: --pid takes another", ""},
+		{"two brokers", allOf(process("7", broker1), process("8", broker1)), Options{}, 7, "process 7, the first of 2 brokers here: --pid chooses", ""},
 		{"the second of two", allOf(process("7", broker1), process("8", broker1)), Options{PID: 8}, 8, "process 8", ""},
 		{"a process that is none", process("7", `sh\0`), Options{PID: 7}, 0, "", "--pid 7: it is no Kafka broker or controller"},
 		{"no such process", nil, Options{PID: 9}, 0, "", "--pid 9: there is no such process"},
