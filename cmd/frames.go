@@ -3,11 +3,8 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/kt-bench/kt/internal/input"
@@ -27,38 +24,25 @@ type frames struct {
 func (f *frames) save(frame string) (note string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	file, err := f.create()
+	path, err := filepath.Abs(fmt.Sprintf("kt-%s-%s.txt", f.name, f.env.Now().Format("20060102-150405")))
+	if err == nil {
+		err = writeNew(path, frame+"\n")
+	}
 	if err != nil {
-		return fmt.Sprintf("not saved: %v", input.Cause(err))
-	}
-	for _, line := range strings.Split(frame, "\n") {
-		_, werr := io.WriteString(file, strings.TrimRight(line, " ")+"\n")
-		err = errors.Join(err, werr)
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Sprintf("%s is not whole: %v", file.Name(), input.Cause(err))
-	}
-	path := file.Name()
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
+		return fmt.Sprintf("%s is not saved: %v", filepath.Base(path), input.Cause(err))
 	}
 	f.saved = append(f.saved, path)
-	return "saved as " + file.Name()
+	return "saved as " + filepath.Base(path)
 }
 
-// create creates a file with a name that no other has.
-func (f *frames) create() (*os.File, error) {
-	stem := fmt.Sprintf("kt-%s-%s", f.name, f.env.Now().Format("20060102-150405"))
-	for n := 1; ; n++ {
-		name := stem + ".txt"
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d.txt", stem, n)
-		}
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if !errors.Is(err, fs.ErrExist) {
-			return file, err
-		}
+// writeNew writes a file that is not there yet.
+func writeNew(path, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
 	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
 }
 
 // tell says which files there are.

@@ -113,7 +113,7 @@ func (u *uniform) after(n float64) float64 { return u.due(u.k+n*u.step) + 0.5 }
 
 func (u *uniform) Take(until time.Duration, most int) (int, time.Duration) {
 	end := math.Min(float64(until)+1, math.MaxInt64) // the first due time that is later
-	n := math.Floor((u.position(end-0.5)-u.k)/u.step) + 1
+	n := math.Floor((u.Position(until)-u.k)/u.step) + 1
 	n = math.Max(0, math.Min(n, math.Min(float64(most), float64(u.left))))
 	for n > 0 && u.after(n-1) >= end { // float64 may be off by one
 		n--

@@ -13,7 +13,7 @@ type Schedule []step
 
 // step is a rate, and where it begins.
 type step struct {
-	at        float64 // in nanoseconds from the start of the run
+	at        time.Duration // from the start of the run
 	position  float64
 	perSecond float64
 	perNano   float64 // nanoseconds a record
@@ -28,21 +28,19 @@ func NewSchedule(perSecond float64) Schedule {
 // last change.
 func (s Schedule) Change(at time.Duration, perSecond float64) Schedule {
 	s = s[:len(s):len(s)]
-	return append(s, step{float64(at), s.position(float64(at)), perSecond, 1e9 / perSecond})
+	return append(s, step{at, s.Position(at), perSecond, 1e9 / perSecond})
 }
 
 // Rate returns the rate after the last change.
 func (s Schedule) Rate() float64 { return s[len(s)-1].perSecond }
 
 // Position returns the position in the load at a moment.
-func (s Schedule) Position(at time.Duration) float64 { return s.position(float64(at)) }
-
-func (s Schedule) position(at float64) float64 {
+func (s Schedule) Position(at time.Duration) float64 {
 	i := len(s) - 1
 	for i > 0 && at < s[i].at {
 		i--
 	}
-	return s[i].position + s[i].perSecond*(at-s[i].at)/1e9
+	return s[i].position + s[i].perSecond*float64(at-s[i].at)/1e9
 }
 
 // Due returns when a position is reached.
@@ -57,7 +55,7 @@ func (s Schedule) due(position float64) float64 {
 	for i > 0 && position < s[i].position {
 		i--
 	}
-	return s[i].at + (position-s[i].position)*s[i].perNano
+	return float64(s[i].at) + (position-s[i].position)*s[i].perNano
 }
 
 // Mean returns the mean rate from one moment to another.

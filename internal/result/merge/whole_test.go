@@ -2,6 +2,7 @@ package merge
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
@@ -43,6 +45,34 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 			}
 			if r.BoundBy.Limit != tc.limit || !strings.Contains(r.BoundBy.Evidence, tc.evidence) || !r.Valid {
 				t.Errorf("bound by %+v, %q; want %s, %q", r.BoundBy, r.Invalid, tc.limit, tc.evidence)
+			}
+		})
+	}
+}
+
+func TestATargetThatOneProcessChangedIsThatOfTheWhole(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		late   time.Duration
+		rate   int // of one process from its second 5 on
+		target float64
+	}{
+		{"raised", 0, 300, 300},
+		{"lowered", 0, 20, 160},
+		{"by one that began late", 2 * time.Second, 300, 100 + (5*100+3*300)/8.},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			events := slices.Concat(steady(0, 5, 100), steady(5, 10, tc.rate))
+			events[4].Window.Events = []stats.Event{{At: 5 * time.Second, Kind: stats.RateChanged, Broker: -1, To: -1, OldRate: 100, NewRate: float64(tc.rate)}}
+			part := func(name string, late time.Duration, events []canned.Event) []byte {
+				return partFile{run: "r", host: name, process: 1, alone: true, late: late, plan: header(100).Plan, events: events, trailer: trailerOf(10)}.bytes(t)
+			}
+			r := merged(t, part("a", 0, steady(0, 10, 100)), part("b", tc.late, events))
+			if th := r.Throughput; math.Abs(th.TargetRecordsPerSecond/tc.target-1) > 1e-3 || th.AskedRecordsPerSecond != 0 {
+				t.Errorf("the target is %v of %v asked for, want %v of 0", th.TargetRecordsPerSecond, th.AskedRecordsPerSecond, tc.target)
+			}
+			if r.BoundBy.Limit != verdict.None || r.TargetReached != nil || !r.Valid {
+				t.Errorf("bound by %+v, %q; want none", r.BoundBy, r.Invalid)
 			}
 		})
 	}
