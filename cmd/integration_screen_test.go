@@ -162,7 +162,8 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		}
 		if text, err := os.ReadFile(saved[0]); err != nil || !shows(string(text), []string{"1 Throughput", "target 5.50k", "!\x1b"}) {
 			t.Errorf("saved is (%v):\n%s", err, text)
-		}	})
+		}
+	})
 
 	t.Run("another rate in a replay", func(t *testing.T) {
 		term := openTerminal(t, 120, 36, kt+" report --play --speed 4 "+dir+"/run.ktr")
