@@ -187,7 +187,7 @@ func TestAProcessThatIsLostCountsInTheNumberOfParts(t *testing.T) {
 	res := result.Result{Processes: make([]result.ProcessRow, 4)}
 	res.Processes[1].Counted = true
 	lost := cluster.ProcessError{Host: "vm1", Ended: cluster.Ended{Code: exitFailed, Text: "its processes are gone"}, Lost: true}
-	if err := judgeParts(&res, &lost); exitCode(err) != exitFailed || !strings.HasPrefix(err.Error(), "3 of 4 parts are not in the figures") {
+	if err := judgeParts(&res, &lost); exitCode(err) != exitFailed || !strings.HasPrefix(err.Error(), "3 of 4 parts are left out") {
 		t.Errorf("it ends with %v", err)
 	}
 	late := cluster.ProcessError{Host: "vm2", Ended: cluster.Ended{Code: exitNotValid, Text: "late"}}

@@ -26,13 +26,14 @@ func newCollect(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "collect [FILE|DIR]...",
 		Short: "Merge the runs of many processes and hosts into one result",
-		Long: `Merge run files into one result: a row a process, a row a host, and the whole. Counts
-are added up, latencies are merged from their histograms and never averaged, and rates
-are over the time in which all parts ran. The files are those that are named (a
-directory stands for the .ktr files in it), and those that agents have of a run.
+		Long: `Merge run files into one result: a row for each process, each host, and the whole.
+Counts and histograms are added up; percentiles are never averaged. Rates are of the
+time in which all parts ran. kt merges the files that you name (of a directory all .ktr
+files), and the files that agents have of a run.
 
-What comes out is a collection: it holds every file as it was, can be read by every
-command that reads a run file, and can be merged again. The same file twice counts once.`,
+The merged file is a collection: it holds every file unchanged, every command that reads
+run files can read it, and it can be merged again. The same file twice counts once.
+kt collect does not judge a run: its exit code is never 4 or 5.`,
 		Example: `  # each host, in any number of processes: kt produce … --run nightly
   # then, on any host:
   kt collect --join vm14 --run nightly --key-file kt.key
@@ -139,7 +140,7 @@ func nothingFetched(problems []error) error {
 	if near := suggest.Nearest(unknown.Run, unknown.Known); near != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, near)
 	}
-	return fmt.Errorf("%w: they hand out what lies in their --results and in the state folder of their user (kt/runs); kt collect FILE… merges any others", err)
+	return fmt.Errorf("%w: agents give only files from their --results and from ~/.local/state/kt/runs of their user; name other files: kt collect FILE…", err)
 }
 
 // apart returns an error when parts of the run are not in its figures: whoever asked for a
@@ -154,7 +155,7 @@ func apart(res *result.Result) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %s not in the figures: see the rows", n, theme.Plural(len(res.Processes), "part is", "parts are"))
+	return fmt.Errorf("%d of %s left out: see the rows", n, theme.Plural(len(res.Processes), "part is", "parts are"))
 }
 
 // merger merges files, and removes those that it has fetched.
@@ -198,7 +199,7 @@ func (m *merger) going() error {
 	if len(m.AtWork) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the run is still going on, for %s is being written: collect again when it is over", strings.Join(m.AtWork, ", "))
+	return fmt.Errorf("the run still goes on: %s is being written; collect again after its end", strings.Join(m.AtWork, ", "))
 }
 
 // write writes the collection: to a file of that name, or to a new one in the state

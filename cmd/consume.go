@@ -13,19 +13,18 @@ func newConsume(env *Env) *cobra.Command {
 		Long: `Consume the records of a topic, measure throughput, consumer lag and rebalances, and say
 what the limit was.
 
-Without --num-records and --duration kt reads all that was there when it began, and
-stops. From the latest record on (--from latest) it reads for a minute. It also stops
-when no record has come for --timeout.
+Without --num-records and --duration kt reads all records that the topic holds at the
+start, and stops. With --from latest it reads for one minute. It also stops after
+--timeout without a record.
 
-Without --group kt reads as a group with a random name, as Kafka's own tool does;
-with --no-group its consumers split the partitions among themselves, so that nothing
-is committed and no rebalance is measured. Offsets are committed in a group that you
-name, and else only with --commit.
+Without --group kt reads as a group with a random name, as Kafka's own tool does. With
+--no-group its consumers share the partitions: there are no commits and no rebalances.
+kt commits offsets for a --group that you name, otherwise only with --commit.
 
-With --verify LEDGER kt looks for the records of an earlier kt produce --verify, and
-says which of them are lost (exit code 5), and which corrupted, or twice there or out
-of order although its producer's settings exclude that (exit code 1). Of several
-groups (--groups) each must find them all.
+With --verify LEDGER kt looks for the records of an earlier kt produce --verify. Lost
+records end with exit code 5. Corrupted ones, and duplicated or reordered ones that the
+producer's settings exclude, end with exit code 1. With --groups each group must find
+all records.
 
 Command lines of kafka-consumer-perf-test work unchanged. ` + everyFlag,
 		Example: `  # how fast can everything in a topic be read?

@@ -37,6 +37,8 @@ type Env struct {
 	// write to a pipe that was closed fail instead of ending the process.
 	Signals func() (signals <-chan os.Signal, stop func())
 
+	helpAll bool // help has every flag
+
 	unread func() // ends what is at work for a reader of stdout that has gone; nil: nothing is
 }
 

@@ -29,20 +29,28 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{exitOK, "done"},
-	{exitFailed, "failed: no broker reached, records that were not acknowledged, transactions that could not be committed, records that --verify found corrupted, or duplicated or reordered against the client's settings or could not check, fewer read than asked for, or processes of a run on many hosts that are lost, were stopped while most others ran on, or are still at work when they are collected"},
-	{exitUsage, "usage: the command line, a file or the topic does not fit; nothing was done"},
-	{exitNotMet, "not fit: kt tune --check found something on which Kafka fails or loses data, with --strict also a warning"},
+	{exitFailed, "failed: no broker was reached"},
+	{exitFailed, "records were not acknowledged, or transactions not committed"},
+	{exitFailed, "fewer records were read than asked for"},
+	{exitFailed, "--verify found corrupted records, or could not check some"},
+	{exitFailed, "--verify found repeats or reordering that the client's settings exclude"},
+	{exitFailed, "processes on other hosts are lost, were stopped early or still run"},
+	{exitUsage, "usage: a flag, a file or the topic does not fit; nothing was done"},
+	{exitNotMet, "not fit: kt tune --check found a failure, with --strict also a warning"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate"},
 	{exitLost, "lost: --verify found that acknowledged records are not in the log"},
-	{exitHungUp, "ended because the terminal was closed; the run file covers what was measured until then"},
-	{exitInterrupted, "interrupted by Ctrl-C; the summary covers what was measured until then"},
-	{exitUnread, "ended because the reader of its output had gone, as head goes; likewise"},
-	{exitTerminated, "ended by SIGTERM; likewise"},
+	{exitHungUp, "the terminal was closed; the run file ends there"},
+	{exitInterrupted, "Ctrl-C; the summary and the run file end there"},
+	{exitUnread, "the reader of kt's output ended, as head does; the run file ends there"},
+	{exitTerminated, "SIGTERM; the summary and the run file end there"},
 }
 
 // precedence explains, for `kt help exit-codes`, which of several codes applies. judge, worse and
 // runLoad implement it.
-const precedence = "Where several hold, the code is the first of these: 5; that of a signal; 1 for records that are corrupted, duplicated or reordered, or for what went wrong beside the load (a result that could not be written, a topic that could not be deleted); 4; 1 for anything else."
+const precedence = "If several codes apply, kt uses the first of these: 5; that of a signal; 1 for corrupted, duplicated or reordered records, and for errors outside the load (a result not written, a topic not deleted); 4; 1 for anything else."
+
+// unjudged names the commands that read runs.
+const unjudged = "kt report and kt collect do not judge a run, so they never end with 4 or 5. kt collect ends with 1 if processes of the run are left out."
 
 // exitError is an error with an exit code. If err is nil, its text is empty, because the command
 // has printed everything already.

@@ -67,7 +67,7 @@ func TestTheWorstIsTheExitCode(t *testing.T) {
 }
 
 func TestThePagesTellWhichExitCodeWins(t *testing.T) {
-	if help := newExitCodes().Long; !strings.Contains(help, precedence) {
+	if help := newExitCodes().Long; !strings.Contains(help, precedence) || !strings.Contains(help, unjudged) {
 		t.Errorf("the help does not:\n%s", help)
 	}
 	for _, page := range []string{"../docs/result.md", "../ARCHITECTURE.md"} {

@@ -40,24 +40,28 @@ func newHelp(env *Env) *cobra.Command {
 				return unknownCommand(about, "help topic", rest[0])
 			}
 			about.InitDefaultHelpFlag() // which it gets only when it runs
-			return writeHelp(env.Stdout, about, env.width())
+			return writeHelp(env.Stdout, about, env.width(), env.helpAll)
 		},
 	}
 }
 
-// writeHelp writes what a command is and how it is used, in lines of at most so many
-// characters; 0: as long as they are. Examples stay as they are, to be copied.
-func writeHelp(w io.Writer, c *cobra.Command, width int) error {
+// noTerminal is the width of help that is not for a terminal.
+const noTerminal = 80
+
+// writeHelp writes the help of a command in lines of at most width characters; 0: of noTerminal. Examples
+// stay as they are, to be copied. Of many flags it has only the common ones, unless it has to have all.
+func writeHelp(w io.Writer, c *cobra.Command, width int, all bool) error {
 	var b strings.Builder
+	width = cmp.Or(width, noTerminal)
 	b.WriteString(reflow(strings.TrimSpace(cmp.Or(c.Long, c.Short)), width) + "\n")
 	if c.Runnable() || c.HasSubCommands() {
-		b.WriteString("\n" + usage(c, width))
+		b.WriteString("\n" + usage(c, width, all))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func usage(c *cobra.Command, width int) string {
+func usage(c *cobra.Command, width int, all bool) string {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if c.Runnable() {
@@ -78,13 +82,32 @@ func usage(c *cobra.Command, width int) string {
 		}
 	}
 	list("\nCommands:\n", "", isAvailable)
-	b.WriteString(flagGroups(c.LocalFlags(), width))
+	flags := c.LocalFlags()
+	n := len(flagNames(flags))
+	if all = all || n <= manyFlags; all {
+		b.WriteString(flagGroups(flags, width))
+	} else {
+		group := pflag.NewFlagSet("common", pflag.ContinueOnError)
+		group.SortFlags = false
+		flags.VisitAll(func(f *pflag.Flag) {
+			if config.IsCommon(f) {
+				group.AddFlag(f)
+			}
+		})
+		b.WriteString("\nCommon flags:\n" + reflow(group.FlagUsages(), width))
+	}
 	list("\nMore help:\n", "kt help ", (*cobra.Command).IsAdditionalHelpTopicCommand)
+	if !all {
+		b.WriteString("\n" + reflow(fmt.Sprintf("Use %q for all %d flags.", c.CommandPath()+" --help-all", n), width) + "\n")
+	}
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\n" + reflow(fmt.Sprintf("Use %q for more about a command.", c.CommandPath()+" [command] --help"), width) + "\n")
 	}
 	return b.String()
 }
+
+// manyFlags is the number of flags above which the help shows the common ones.
+const manyFlags = 20
 
 // isAvailable reports whether a command is offered; cobra does not count help.
 func isAvailable(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() == "help" }
@@ -187,9 +210,15 @@ func commandNames(c *cobra.Command) []string {
 func newExitCodes() *cobra.Command {
 	var b strings.Builder
 	b.WriteString("Exit codes of every kt command:\n\n")
+	before := -1
 	for _, e := range exitCodes {
-		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.meaning)
+		code := fmt.Sprint(e.code)
+		if e.code == before {
+			code = ""
+		}
+		before = e.code
+		fmt.Fprintf(&b, "  %3s  %s\n", code, e.meaning)
 	}
-	b.WriteString("\n" + precedence + "\n")
+	b.WriteString("\n" + precedence + "\n\n" + unjudged + "\n")
 	return &cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", Long: b.String(), SuggestFor: []string{"exit", "codes", "status"}}
 }

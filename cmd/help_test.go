@@ -2,12 +2,18 @@ package cmd
 
 import (
 	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 )
+
+var update = flag.Bool("update", false, "write the golden files anew")
 
 // everyCommand calls f for a command and all below it.
 func everyCommand(c *cobra.Command, f func(*cobra.Command)) {
@@ -21,7 +27,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		everyCommand(newRoot(&Env{}), func(c *cobra.Command) {
 			var b bytes.Buffer
-			if err := writeHelp(&b, c, width); err != nil {
+			if err := writeHelp(&b, c, width, true); err != nil {
 				t.Fatal(err)
 			}
 			examples := strings.Split(c.Example, "\n")
@@ -38,13 +44,43 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestHelpIsNotWrappedWhereThereIsNoTerminal(t *testing.T) {
-	var b bytes.Buffer
-	if err := writeHelp(&b, newProduce(&Env{}), 0); err != nil {
-		t.Fatal(err)
+func TestHelpIsWhatTheGoldenFilesShow(t *testing.T) {
+	for _, name := range []string{"produce", "consume", "roundtrip", "exit-codes"} {
+		c, _, err := newRoot(&Env{}).Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := writeHelp(&b, c, 0, false); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", "help", name+".txt")
+		if *update {
+			if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), b.String()); diff != "" {
+			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
+		}
 	}
-	if want := "100MiB/s), -1: no limit (default -1)\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("no line ends with %q:\n%s", want, b.String())
+}
+
+func TestTheHelpHasTheCommonFlagsFirstAndAllOnRequest(t *testing.T) {
+	out := new(bytes.Buffer)
+	for _, tc := range []struct {
+		args []string
+		all  bool
+	}{{[]string{"produce", "--help"}, false}, {[]string{"produce", "--help-all"}, true}, {[]string{"help", "produce", "--help-all"}, true}} {
+		out.Reset()
+		env := Env{Args: tc.args, Stdout: out, StdoutTTY: true, Getenv: func(string) string { return "" }}
+		if code := Main(env); code != exitOK || !strings.Contains(out.String(), "--rate RATE") || strings.Contains(out.String(), "--payload-delimiter") != tc.all {
+			t.Errorf("%q ends with %d:\n%s", tc.args, code, out)
+		}
 	}
 }
 

@@ -15,15 +15,15 @@ import (
 func newKeygen(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen [FILE]",
-		Short: "Make the key that agents and their users share",
-		Long: `Make a key at random and write it to a new file that only you can read. Whoever has
-it can ask every agent with the same key for a load: copy it to the hosts as you would
-a private key. Without FILE, or with -, it is written to standard output.`,
+		Short: "Make a key for agents and the hosts that start loads",
+		Long: `Make a random key and write it to a new file that only you can read. A host with this
+key can ask every agent with the same key for a load: copy it as you would a private
+key. Without FILE, or with -, kt writes the key to standard output.`,
 		Example: `  kt keygen kt.key
   scp kt.key vm14:/etc/kt/key && ssh vm14 kt agent --key-file /etc/kt/key`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError(fmt.Errorf("kt keygen makes one key: %q is one file too many", args[1]))
+				return usageError(fmt.Errorf("kt keygen writes one key: %q is a second file; leave it out", args[1]))
 			}
 			return nil
 		},
@@ -42,7 +42,7 @@ a private key. Without FILE, or with -, it is written to standard output.`,
 func writeKey(env *Env, path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return usageError(fmt.Errorf("%s: it exists, and kt does not overwrite keys; name another file or remove it", path))
+		return usageError(fmt.Errorf("%s: it exists, and kt does not overwrite keys: name another file or remove it", path))
 	}
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, input.Cause(err)))
@@ -51,6 +51,6 @@ func writeKey(env *Env, path, text string) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", path, input.Cause(err)), os.Remove(path))
 	}
-	env.say("wrote a new key to %s; give the same file to every agent (kt agent --key-file) and to who uses them", path)
+	env.say("wrote a new key to %s; copy it to every host with kt agent, and to the hosts from which you start loads (--key-file)", path)
 	return nil
 }

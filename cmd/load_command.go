@@ -17,9 +17,9 @@ import (
 )
 
 // everyFlag is a part of the help of every command that makes a load.
-const everyFlag = `Every flag can also be
-set by an environment variable (KT_BOOTSTRAP_SERVER for --bootstrap-server) and in
-the configuration file.`
+const everyFlag = `An environment
+variable (KT_BOOTSTRAP_SERVER for --bootstrap-server) or the configuration file can
+set every flag.`
 
 // newLoad completes a command that makes a load: flags, what the shell offers for
 // them, and what runs it.

@@ -13,17 +13,15 @@ func newProduce(env *Env) *cobra.Command {
 		Long: `Produce records to a topic, measure throughput and latency, and say what the
 limit was.
 
-At a target --rate latency counts from the moment each record was due, so that a
-stall is seen at full weight; a run whose schedule kt itself could not keep is not
-valid (exit code 4). Without one kt sends as fast as the brokers take it, and
-latency is queueing.
+At a target --rate latency counts from the time each record was due, so a stall
+counts in full. A run is not valid (exit code 4) if kt did not keep its own schedule.
+Without --rate kt sends as fast as the brokers accept, and latency is mostly queueing.
 
-With --verify every record is numbered, and the run leaves a ledger: kt consume
---verify LEDGER then says whether all that was acknowledged is there, once and in
-order.
+With --verify kt numbers every record and writes a ledger. kt consume --verify LEDGER
+then checks that every acknowledged record is there, once and in order.
 
 Command lines of kafka-producer-perf-test work unchanged. ` + everyFlag + `
-Where no broker is configured, kt starts one inside its process, to try kt and not
+Without a --bootstrap-server kt starts a broker inside its process: to try kt, not
 Kafka.`,
 		Example: `  # no Kafka at hand
   kt produce --acks all --partitions 21

@@ -24,8 +24,9 @@ func newReport(env *Env) *cobra.Command {
 		Short: "Read a run file and write its result",
 
 		SuggestFor: []string{"result", "results", "show"},
-		Long: `Read a run file (.ktr), or a collection of several, and write its result again, in any
-format. Without FILE it is the newest run of this user. A run that was killed is read up to its last second.`,
+		Long: `Read a run file (.ktr), or a collection of several, and write its result in any format.
+Without FILE kt takes your newest run. A run that was killed is read up to its last
+second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func Main(env Env) int {
 	if len(env.Args) > 0 && strings.HasPrefix(env.Args[0], cobra.ShellCompRequestCmd) {
 		unquoteUsages(root)
 	}
-	args, err := config.ExpandLists(env.Args)
+	args, err := config.ExpandLists(env.allHelp())
 	if err == nil {
 		root.SetArgs(args)
 		refuseOtherShells(root)
@@ -32,6 +33,23 @@ func Main(env Env) int {
 		env.sayError(err)
 	}
 	return exitCode(err)
+}
+
+// allHelp returns the arguments with --help for --help-all, which asks the help for every flag.
+func (e *Env) allHelp() []string {
+	args := slices.Clone(e.Args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if arg == "--help-all" {
+			args[i], e.helpAll = "--help", true
+		}
+	}
+	if e.helpAll && args[0] == "help" {
+		args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--help" })
+	}
+	return args
 }
 
 func newRoot(env *Env) *cobra.Command {
@@ -59,7 +77,7 @@ puts everything back.`,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		Args:              noArgs,
-		RunE:              func(c *cobra.Command, _ []string) error { return writeHelp(env.Stdout, c, env.width()) },
+		RunE:              func(c *cobra.Command, _ []string) error { return writeHelp(env.Stdout, c, env.width(), env.helpAll) },
 	}
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
@@ -67,7 +85,7 @@ puts everything back.`,
 	root.SetVersionTemplate("kt {{.Version}}\n")
 	root.SetHelpCommand(newHelp(env))
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		_ = writeHelp(env.Stdout, c, env.width()) // there is nobody left to tell
+		_ = writeHelp(env.Stdout, c, env.width(), env.helpAll) // there is nobody left to tell
 	})
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newTune(env), newProbe(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(env), newVersion(env), newExitCodes())

@@ -10,25 +10,23 @@ func newRoundtrip(env *Env) *cobra.Command {
 	return newLoad(env, config.NewRoundtrip, &cobra.Command{
 		Use:   "roundtrip [flags]",
 		Short: "Produce records, read them back, and measure the whole way",
-		Long: `Produce records to a topic and consume them in the same process, so that both ends
-of the way are read off one clock: the time from when a record was due to when an
-application has it.
+		Long: `Produce records to a topic and consume them in the same process. End-to-end latency
+is the time from when a record was due until an application has it, by one clock.
 
-The flags of kt produce decide what is written and how fast, those of kt consume how
-it is read. By default the consumers read without a group, from the end of the topic
-on: what they read is what this run writes. When all is written kt waits up to
---timeout for what is still on its way.
+The flags of kt produce set the load, those of kt consume how it is read. By default
+the consumers read without a group, from the end of the topic, so they read only the
+records of this run. After the last write kt waits up to --timeout for the rest.
 
-With --one-at-a-time a record is written when the one before has been read, as
-kafka-e2e-latency does: the latency of an idle cluster, and no throughput.
+With --one-at-a-time kt writes a record after the one before was read, as
+kafka-e2e-latency does. This measures the latency of an idle cluster, no throughput.
 
-With --verify the run also says whether every record that was acknowledged was read
-and is still in the log (exit code 5 if not), once, in order and as it was sent (exit
-code 1 if not, unless the producer's settings allow it). Where a log was cut off, by
-an unclean election say, kt reads it again before it judges.
+With --verify kt checks that every acknowledged record was read and is still in the
+log (exit code 5 if not), once, in order and unchanged (exit code 1 if not, unless the
+producer's settings allow it). If a log was cut off, for example by an unclean
+election, kt reads it again first.
 
-A Java property goes to the client that has it, to both if both have it. ` + everyFlag + `
-Where no broker is configured, kt starts one inside its process, to try kt and not
+A Java property goes to each client that knows it. ` + everyFlag + `
+Without a --bootstrap-server kt starts a broker inside its process: to try kt, not
 Kafka.`,
 		Example: `  # no Kafka at hand
   kt roundtrip --rate 1000 --duration 10s

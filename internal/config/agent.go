@@ -51,23 +51,23 @@ func NewAgent(set *pflag.FlagSet) *Agent {
 	group(set, groupHosts, func() {
 		set.StringVar(&a.Name, "name", "", "`NAME` of this host among the agents (default: the hostname)")
 		set.StringVar(&a.Role, "role", "", "`ROLE` of this host: client (makes loads) or broker (is only watched) (default: broker where one runs, else client)")
-		set.StringSliceVar(&a.Tags, "tags", nil, "`TAGS` by which --on finds this host, as TAG,TAG")
+		set.StringSliceVar(&a.Tags, "tags", nil, "`TAGS` by which --on finds this host: TAG,TAG")
 		set.StringVar(&a.Bind, "bind", "", "listen on this `ADDRESS`, TCP and UDP (default 0.0.0.0:7946 with a key, 127.0.0.1:7946 without)")
-		set.StringVar(&a.Advertise, "advertise", "", "`ADDRESS` at which others reach this host (default: that of --bind, or a private one of this host)")
-		set.StringSliceVar(&a.Join, "join", nil, "other `AGENTS` as HOST:PORT,HOST; one that is there is enough, and it may come later")
-		set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key that kt keygen made; needed off loopback, mode 0600")
+		set.StringVar(&a.Advertise, "advertise", "", "`ADDRESS` at which others reach this host (default: the one of --bind, or a private one of this host)")
+		set.StringSliceVar(&a.Join, "join", nil, "other `AGENTS`: HOST:PORT,HOST; one is enough, and it may start later")
+		set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key from kt keygen, mode 0600; needed beyond loopback")
 	})
 	group(set, groupLimits, func() {
-		set.StringVar(&a.maxRate, "max-rate", "", "take no load above this `RATE` on this host, all loads together, in records (50000) or bytes (100MiB/s) a second")
-		set.IntVar(&a.MaxProducers, "max-producers", 0, "take no load with more than `N` producers and consumers on this host, all loads together")
-		set.StringVar(&a.maxDuration, "max-duration", "24h", "take no load longer than this `TIME`; 0: any that has an end")
-		set.StringVar(&a.allowTopic, "allow-topic", "", "take no load on topics whose whole name does not match this `REGEX`")
+		set.StringVar(&a.maxRate, "max-rate", "", "refuse loads above this `RATE`, all loads on this host together: records/s (50000) or bytes/s (100MiB/s)")
+		set.IntVar(&a.MaxProducers, "max-producers", 0, "refuse more than `N` producers and consumers, all loads on this host together")
+		set.StringVar(&a.maxDuration, "max-duration", "24h", "refuse loads longer than this `TIME`; 0: no limit")
+		set.StringVar(&a.allowTopic, "allow-topic", "", "refuse topics whose whole name does not match this `REGEX`")
 		set.IntVar(&a.Parallel, "parallel", 1, "make `N` loads at a time; watching does not count")
 	})
 	group(set, groupOutput, func() {
-		set.StringVar(&a.Dir, "results", "", "keep run files in this `DIR` (default: one of its own in the state folder)")
-		set.IntVar(&a.Keep, "keep", 100, "keep the files of the last `N` runs that came from others")
-		set.BoolVarP(&a.Quiet, "quiet", "q", false, "tell only of what went wrong")
+		set.StringVar(&a.Dir, "results", "", "keep run files in this `DIR` (default: a folder in the state folder)")
+		set.IntVar(&a.Keep, "keep", 100, "keep the files of the last `N` runs that other hosts asked for")
+		set.BoolVarP(&a.Quiet, "quiet", "q", false, "report only problems")
 	})
 	group(set, groupConfig, func() { defineConfigFile(set, &a.config) })
 	return a
@@ -116,7 +116,7 @@ func (a *Agent) checkNames() error {
 		errs = append(errs, fmt.Errorf("--name %q: %w", a.Name, err))
 	}
 	if len(a.Tags) > maxTags {
-		errs = append(errs, fmt.Errorf("--tags: %d are too many, an agent has at most %d", len(a.Tags), maxTags))
+		errs = append(errs, fmt.Errorf("--tags: %d given, at most %d allowed", len(a.Tags), maxTags))
 	}
 	for _, tag := range a.Tags {
 		if len(tag) > longestTag || plan.CheckName(tag) != nil || tag == "all" || tag == "none" {
@@ -157,11 +157,11 @@ func (a *Agent) checkAddresses() error {
 	}
 	for _, addr := range a.Join {
 		if a.KeyFile == "" && !loopback(addr) {
-			errs = append(errs, fmt.Errorf("--join %s: an agent without a key (--key-file) reaches only this host", addr))
+			errs = append(errs, fmt.Errorf("--join %s: without a key an agent reaches only this host; add --key-file FILE", addr))
 		}
 	}
 	if len(errs) == 0 && a.KeyFile == "" && !loopback(a.Bind) {
-		errs = append(errs, fmt.Errorf("--bind %s: off loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind))
+		errs = append(errs, fmt.Errorf("--bind %s: beyond loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind))
 	}
 	return errors.Join(errs...)
 }

@@ -27,11 +27,11 @@ type Collect struct {
 func NewCollect(set *pflag.FlagSet) *Collect {
 	c := new(Collect)
 	group(set, groupHosts, func() {
-		set.StringVar(&c.Run, "run", "", "`NAME` of the run whose parts are merged; where several had one name, its epoch or NAME@START")
+		set.StringVar(&c.Run, "run", "", "`NAME` of the run to merge; if several had one name, its epoch or NAME@START")
 		c.define(set)
 	})
 	c.defineForm(set, "collect", ReportOutputs, func() {
-		set.StringVar(&c.ResultFile, "result", "", "write the collection to this `FILE`; none: nowhere (default: a new file in the state folder)")
+		set.StringVar(&c.ResultFile, "result", "", "write the collection to this `FILE`; none: no file (default: a new file in the state folder)")
 		set.BoolVarP(&c.Quiet, "quiet", "q", false, "only the result")
 		defineVerbose(set, &c.Verbose)
 	})
@@ -53,13 +53,13 @@ func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
 		errs = append(errs, fmt.Errorf("--run %q: %w", c.Run, err))
 	}
 	if _, err := time.Parse(time.RFC3339, start); exact && err != nil {
-		errs = append(errs, fmt.Errorf("--run %q: after @ stands a start, as in nightly@2026-11-21T22:00:00Z", c.Run))
+		errs = append(errs, fmt.Errorf("--run %q: write a start after @, as in nightly@2026-11-21T22:00:00Z", c.Run))
 	}
 	switch {
 	case !c.Fetch && len(files) == 0:
 		errs = append(errs, errors.New("kt collect needs run files (kt collect a.ktr b.ktr dir/) or agents to ask (kt collect --join HOST --run NAME)"))
 	case c.Fetch && c.Name == "":
-		errs = append(errs, errors.New("--run: agents are asked for the parts of one run: name it"))
+		errs = append(errs, errors.New("kt collect needs the name of a run to ask agents for: add --run NAME"))
 	}
 	return errors.Join(errs...)
 }

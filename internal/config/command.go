@@ -40,6 +40,16 @@ var Groups = []string{
 	groupVerify, groupEvents, groupHosts, groupLimits, groupOutput, groupConfig,
 }
 
+// common are the flags that the help of a command with many flags shows first.
+var common = []string{
+	"bootstrap-server", "topic", "partitions", "replication-factor", "rate", "num-records", "duration", "warmup", "producers", "consumers", "group", "from",
+	"record-size", "acks", "compression", "verify", "command-config", "on", "output", "verbose",
+	"check", "apply", "dry-run", "script", "rollback", "status", "explain", "all", "role", "dirs", "only", "strict", "yes", "profile",
+}
+
+// IsCommon reports whether a flag is a common one.
+func IsCommon(f *pflag.Flag) bool { return slices.Contains(common, f.Name) }
+
 // GroupOf returns the group of a flag; "" for one that belongs to no group.
 func GroupOf(f *pflag.Flag) string {
 	if g := f.Annotations[groupKey]; len(g) > 0 {

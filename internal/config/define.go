@@ -1,6 +1,10 @@
 package config
 
-import "github.com/kt-bench/kt/internal/plan"
+import (
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
 
 // The flags of the commands that make a load are defined here, each once: its text is the
 // same in all of them that have it, up to its default. Those about hosts are in hosts.go.
@@ -13,14 +17,14 @@ func (f *Flags) defineTarget() {
 	if f.writes() {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
 		set.StringVar(&f.topic, "topic", defaultTopic, topicUsage)
-		set.Int32Var(&f.partitions, "partitions", 0, "create the topic with `N` partitions, or insist that it has them")
-		set.Int16Var(&f.replication, "replication-factor", 0, "create the topic with `N` replicas, or insist that it has them")
-		set.StringArrayVar(&f.topicConfig, "topic-config", nil, "settings `K=V` of the topic that is created")
+		set.Int32Var(&f.partitions, "partitions", 0, "create the topic with `N` partitions; refuse a topic with another number")
+		set.Int16Var(&f.replication, "replication-factor", 0, "create the topic with `N` replicas; refuse a topic with another number")
+		set.StringArrayVar(&f.topicConfig, "topic-config", nil, "settings `K=V` for the topic, if this run creates it")
 		set.BoolVar(&f.deleteTopic, "delete-topic", false, "delete the topic at the end, if this run created it")
 	} else {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage)
 		set.StringVar(&f.topic, "topic", "", topicUsage)
-		set.StringVar(&f.include, "include", "", "read every topic whose whole name matches this `REGEX`")
+		set.StringVar(&f.include, "include", "", "read all topics whose whole name matches this `REGEX`")
 	}
 	if f.reads() {
 		set.StringSliceVar(&f.brokerList, "broker-list", nil, "old name of --bootstrap-server `BROKERS`")
@@ -28,49 +32,58 @@ func (f *Flags) defineTarget() {
 }
 
 const (
-	bootstrapUsage = "`BROKERS` to connect to first, as HOST:PORT,HOST:PORT"
+	bootstrapUsage = "`BROKERS` to connect to first: HOST:PORT,HOST:PORT"
 	topicUsage     = "`NAME` of the topic"
 )
 
 func (f *Flags) defineLoad() {
 	set := f.set
-	set.StringVar(&f.rate, "rate", "", "target `RATE`: records a second (50000, 50k), when producing also bytes a second (100MiB/s), -1: no limit (default -1)")
+	rate := "target `RATE` in records/s (50000, 50k); -1: unlimited (default -1)"
 	if f.writes() {
-		set.StringVar(&f.throughput, "throughput", "", "target `RATE`, by the name that Kafka's tool has for it")
+		rate = "target `RATE`: records/s (50000, 50k) or bytes/s (100MiB/s); -1: unlimited (default -1)"
+		if f.reads() {
+			rate = strings.Replace(rate, "-1)", "-1; 50000 with the broker inside kt)", 1)
+		}
+		set.StringVar(&f.throughput, "throughput", "", "Kafka's name for --rate `RATE`")
 	}
+	set.StringVar(&f.rate, "rate", "", rate)
 	set.Var(&f.records, "num-records", "stop after `N` records (1000000, 1M)")
 	if f.reads() {
 		set.Var(&f.messages, "messages", "deprecated name of --num-records `N`")
 	}
-	lasts := "(default 1m when --num-records is not given)"
+	lasts := "(default 1m without --num-records)"
 	if !f.writes() {
-		lasts = "(default without --num-records: when all that was there at the start is read, 1m with --from latest)"
+		lasts = "(default without --num-records: when all records there at the start are read; 1m with --from latest)"
 	}
 	set.StringVar(&f.duration, "duration", "", "stop after this `TIME`; 0: never "+lasts)
-	set.StringVar(&f.warmup, "warmup", "", "leave the first `TIME|RECORDS` out of the measurement (10s, 100k)")
+	set.StringVar(&f.warmup, "warmup", "", "do not measure the first `TIME|RECORDS` (10s, 100k)")
 	if f.writes() {
-		set.Var(&f.warmupRecords, "warmup-records", "leave the first `N` records out, by the name that Kafka's tool has for it")
-		set.StringVar(&f.arrivals, "arrivals", string(plan.Uniform), "`HOW` records arrive at a target rate: uniform (equal intervals) or poisson (independent)")
-		set.IntVar(&f.producers, "producers", 1, "`N` producers in this process, each with connections of its own")
+		set.Var(&f.warmupRecords, "warmup-records", "Kafka's name for --warmup `N`, in records")
+		set.StringVar(&f.arrivals, "arrivals", string(plan.Uniform), "`HOW` records arrive at a --rate: uniform (equal intervals) or poisson (independent)")
+		set.IntVar(&f.producers, "producers", 1, "`N` producers in this process, each with its own connections")
 	}
 	if f.reads() {
-		set.IntVar(&f.consumers, "consumers", 1, "`N` consumers in this process, in each group, each with connections of its own")
+		set.IntVar(&f.consumers, "consumers", 1, "`N` consumers in this process and in each group, each with its own connections")
 	}
 	if f.writes() {
 		set.Int64Var(&f.transactionMS, "transaction-duration-ms", 0, "commit a transaction every `MS` (default 3000 with a transactional id)")
 	}
 	if f.writes() && f.reads() {
-		set.BoolVar(&f.oneAtATime, "one-at-a-time", false, "write a record when the one before has been read, as Kafka's own tool for end-to-end latency does (then 5000 records, linger 0)")
+		set.BoolVar(&f.oneAtATime, "one-at-a-time", false, "write a record after the one before was read, as Kafka's end-to-end latency tool does (then: 5000 records, linger 0)")
 	}
 }
 
 func (f *Flags) definePayload() {
 	set := f.set
-	set.StringVar(&f.size, "record-size", "", "`BYTES`, a range (100-2000), normal:MEAN,STDDEV, or weighted (100@80,10KiB@20) (default 512); not below the 40 of a stamp, to which normal: is raised")
-	set.StringVar(&f.payloadFile, "payload-file", "", "take record values from this `FILE`, at random")
-	set.StringVar(&f.delimiter, "payload-delimiter", `\n`, "the `TEXT` that separates them there")
+	least := "with --verify at least 40"
+	if f.reads() {
+		least = "at least 40"
+	}
+	set.StringVar(&f.size, "record-size", "", "`BYTES`, a range (100-2000), normal:MEAN,STDDEV, or weighted (100@80,10KiB@20) (default 512); "+least)
+	set.StringVar(&f.payloadFile, "payload-file", "", "take record values from this `FILE`, in random order")
+	set.StringVar(&f.delimiter, "payload-delimiter", `\n`, "`TEXT` between two values in --payload-file")
 	set.BoolVar(&f.monotonic, "payload-monotonic", false, "record values are 0, 1, 2, …")
-	set.Float64Var(&f.compressibility, "compressibility", 0, "random bytes of which this `SHARE`, 0 to 1, compresses away (default: letters A to Z)")
+	set.Float64Var(&f.compressibility, "compressibility", 0, "random bytes; this `SHARE` of them, 0 to 1, compresses away (default: letters A to Z)")
 	set.StringVar(&f.keys, "key-distribution", string(plan.NoKeys), "`KIND` of record keys: none, range (in turn) or random")
 	set.Var(&f.keyRange, "record-key-range", "keys are numbers below `N`")
 	set.StringArrayVar(&f.headers, "header", nil, "headers `K=V` of every record")
@@ -83,16 +96,16 @@ func (f *Flags) defineReading() {
 	if f.writes() {
 		group, start = "no group", "latest"
 	}
-	set.StringVar(&f.group, "group", "", "read in the consumer group of this `ID` (default "+group+")")
-	set.BoolVar(&f.noGroup, "no-group", false, "read without a group: the consumers split the partitions among themselves")
-	set.IntVar(&f.groups, "groups", 1, "read in `N` groups, each of which gets everything; -0, -1 and so on are added to the name")
-	set.StringVar(&f.start, "from", "", "`WHERE` to begin, unless the group has committed offsets: earliest, latest, offset:N or timestamp:T (default "+start+")")
-	set.BoolVar(&f.fromLatest, "from-latest", false, "begin with the latest record, by the name that Kafka's tool has for it")
-	set.StringVar(&f.commit, "commit", "", "`HOW` to commit offsets: none, auto (by the client, from time to time), sync or async (after each poll) (default auto with --group or --on, else none)")
-	set.StringVar(&f.processing, "processing-time", "", "take this `TIME` for each record, as an application would")
-	set.StringVar(&f.timeout, "timeout", "10000", "stop when no record has come for so long and none is being sent, as `MS` or time; 0: never")
+	set.StringVar(&f.group, "group", "", "consumer group `ID` (default "+group+")")
+	set.BoolVar(&f.noGroup, "no-group", false, "read without a group: the consumers share the partitions")
+	set.IntVar(&f.groups, "groups", 1, "`N` groups that each read everything, named ID-0, ID-1, …")
+	set.StringVar(&f.start, "from", "", "`WHERE` to begin if the group has no committed offsets: earliest, latest, offset:N or timestamp:T (default "+start+")")
+	set.BoolVar(&f.fromLatest, "from-latest", false, "Kafka's name for --from latest")
+	set.StringVar(&f.commit, "commit", "", "`HOW` to commit offsets: none, auto (by the client, at intervals), sync or async (after each poll) (default auto with --group or --on, else none)")
+	set.StringVar(&f.processing, "processing-time", "", "spend this `TIME` on each record, as an application would")
+	set.StringVar(&f.timeout, "timeout", "10000", "stop after this time without a record (while none is being sent), as `MS` or time; 0: never")
 	for _, name := range noEffect {
-		set.Int(name, 0, "without effect, as in Kafka's own tool before 4.0 (`N`)")
+		set.Int(name, 0, "no effect, as in Kafka's own tool before 4.0 (`N`)")
 		_ = set.MarkHidden(name) // the flag exists
 	}
 }
@@ -104,7 +117,7 @@ func (f *Flags) defineProducer() {
 	set := f.set
 	set.StringVar(&f.acks, "acks", "", "`ACKS` to wait for: 0, 1 or all (default all)")
 	if f.reads() {
-		set.StringVar(&f.producerAcks, "producer-acks", "", "`ACKS`, by the name that Kafka's tool for end-to-end latency has for it")
+		set.StringVar(&f.producerAcks, "producer-acks", "", "Kafka's name for --acks `ACKS`")
 	}
 	set.StringVar(&f.batch, "batch-size", "", "batch.size in `BYTES` (default 16384)")
 	set.StringVar(&f.linger, "linger", "", "linger.ms, as `TIME` or milliseconds (default 5ms)")
@@ -121,32 +134,36 @@ func (f *Flags) defineConsumer() {
 	set.StringVar(&f.fetchSize, "fetch-size", "", "max.partition.fetch.bytes in `BYTES` (default 1048576)")
 	set.StringVar(&f.socketBuffer, "socket-buffer-size", "", "receive.buffer.bytes of the consumer in `BYTES` (default 2097152)")
 	set.StringVar(&f.isolation, "isolation", "", "`LEVEL`: read_uncommitted or read_committed (default read_uncommitted)")
-	set.StringVar(&f.groupProtocol, "group-protocol", "", "`WHO` assigns partitions in a group: classic (its members) or consumer (the broker) (default classic)")
-	set.StringVar(&f.instance, "group-instance-id", "", "make the members of the group static, under this `ID`")
+	set.StringVar(&f.groupProtocol, "group-protocol", "", "`PROTOCOL` of the group: classic (its members assign partitions) or consumer (the broker does) (default classic)")
+	set.StringVar(&f.instance, "group-instance-id", "", "make the group's members static, with this `ID`")
 	set.StringVar(&f.consumerFile, "consumer.config", "", "deprecated name of --command-config `FILE`, for the consumer")
 }
 
 func (f *Flags) defineClient() {
 	set := f.set
-	set.StringArrayVar(&f.properties, "command-property", nil, "client properties `K=V` by their Java names, one or several")
+	set.StringArrayVar(&f.properties, "command-property", nil, "client properties `K=V` by their Java names; may be repeated")
 	set.StringVar(&f.propertyFile, "command-config", "", "properties `FILE` of the client")
-	set.BoolVar(&f.lenient, "lenient", false, "warn of unknown properties instead of refusing them")
+	set.BoolVar(&f.lenient, "lenient", false, "warn about unknown properties, do not refuse them")
 }
 
 func (f *Flags) defineVerify() {
 	set := f.set
 	if !f.writes() {
-		set.StringVar(&f.verifyFile, "verify", "", "look for every record of this `LEDGER`, which kt produce --verify left")
+		set.StringVar(&f.verifyFile, "verify", "", "look for every record of this `LEDGER`, written by kt produce --verify")
 		return
 	}
-	set.BoolVar(&f.verify, "verify", false, "number every record, and keep a ledger of them for kt consume --verify")
-	set.StringVar(&f.ledger, "ledger", "", "write the ledger to this `FILE` (default: beside the run file)")
+	verify := "number every record, and write a ledger for kt consume --verify"
+	if f.reads() {
+		verify = "check that every acknowledged record is read once, in order and unchanged; also write a ledger"
+	}
+	set.BoolVar(&f.verify, "verify", false, verify)
+	set.StringVar(&f.ledger, "ledger", "", "write the ledger to this `FILE` (default: next to the run file)")
 }
 
 func (f *Flags) defineEvents() {
 	set := f.set
-	set.StringArrayVar(&f.at, "at", nil, "at this `TIME` of the run, run the command of the --exec that goes with it; may be repeated")
-	set.StringArrayVar(&f.exec, "exec", nil, "the `COMMAND` to run at the time of the --at that goes with it")
+	set.StringArrayVar(&f.at, "at", nil, "run the command of the matching --exec at this `TIME` of the run; may be repeated")
+	set.StringArrayVar(&f.exec, "exec", nil, "`COMMAND` to run at the time of the matching --at")
 }
 
 // defaultDateFormat is that of Kafka's own consumer test.
@@ -155,13 +172,13 @@ const defaultDateFormat = "yyyy-MM-dd HH:mm:ss:SSS"
 func (f *Flags) defineOutput() {
 	set := f.set
 	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv or perf-test (default tui on a terminal, else text)")
-	set.StringVar(&f.resultFile, "result", "", "write the run to this `FILE`; none: nowhere (default: a new file in the state folder)")
-	set.StringVar(&f.interval, "reporting-interval", "5000", "between progress lines, as `MS` or time")
+	set.StringVar(&f.resultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
+	set.StringVar(&f.interval, "reporting-interval", "5000", "time between progress lines, as `MS` or time")
 	set.BoolVar(&f.printMetrics, "print-metrics", false, "print the client's metrics at the end")
 	if f.reads() {
-		set.BoolVar(&f.showDetailed, "show-detailed-stats", false, "in the output perf-test: a line for each interval instead of the last one")
-		set.BoolVar(&f.hideHeader, "hide-header", false, "in the output perf-test: no header")
-		set.StringVar(&f.dateFormat, "date-format", defaultDateFormat, "in the output perf-test: `FORMAT` of times, as Java's SimpleDateFormat has it")
+		set.BoolVar(&f.showDetailed, "show-detailed-stats", false, "with --output perf-test: a line for each interval, none for the whole run")
+		set.BoolVar(&f.hideHeader, "hide-header", false, "with --output perf-test: no header")
+		set.StringVar(&f.dateFormat, "date-format", defaultDateFormat, "with --output perf-test: `FORMAT` of times, as for Java's SimpleDateFormat")
 	}
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	defineVerbose(set, &f.verbose)
@@ -171,7 +188,7 @@ func (f *Flags) defineOutput() {
 
 func (f *Flags) defineConfig() {
 	set := f.set
-	set.StringVar(&f.profile, "profile", "", "start from the profile of this `NAME`")
+	set.StringVar(&f.profile, "profile", "", "start from the profile `NAME`; flags override it")
 	set.StringVar(&f.config, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
-	set.BoolVar(&f.printConfig, "print-config", false, "print every effective setting and where it came from, and stop")
+	set.BoolVar(&f.printConfig, "print-config", false, "print every effective setting and its source, and stop")
 }

@@ -31,9 +31,9 @@ type Agents struct {
 
 // define adds the flags.
 func (a *Agents) define(set *pflag.FlagSet) {
-	set.StringSliceVar(&a.Join, "join", nil, "`AGENTS` to ask who else is there, as HOST:PORT,HOST (default "+defaultJoin+")")
-	set.StringSliceVar(&a.Peers, "peers", nil, "talk to exactly these `AGENTS` (HOST:PORT,HOST): nothing but TCP is needed")
-	set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key that kt keygen made; needed for other hosts")
+	set.StringSliceVar(&a.Join, "join", nil, "ask these `AGENTS` for all others: HOST:PORT,HOST (default "+defaultJoin+")")
+	set.StringSliceVar(&a.Peers, "peers", nil, "use exactly these `AGENTS` (HOST:PORT,HOST), over TCP alone")
+	set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key from kt keygen; needed for other hosts")
 }
 
 // Check completes addresses, and refuses what is none.
@@ -89,8 +89,8 @@ type Hosts struct {
 
 func (f *Flags) defineHosts() {
 	set := f.set
-	set.StringVar(&f.run, "run", "", "`NAME` of the run: kt collect --run NAME merges all that have it")
-	set.StringSliceVar(&f.hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all (but brokers' hosts); what is asked for is shared out among them")
+	set.StringVar(&f.run, "run", "", "`NAME` of the run; kt collect --run NAME merges its parts")
+	set.StringSliceVar(&f.hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all (except brokers' hosts); they share the load")
 	set.IntVar(&f.hosts.Hosts, "hosts", 0, "refuse to begin unless --on means exactly `N` hosts (default any number)")
 	set.IntVar(&f.hosts.Processes, "processes", 1, "`N` processes on each host of --on")
 	set.StringSliceVar(&f.hosts.Watch, "watch", nil, "only watch these `HOSTS`: names, tags, all or none (default with --on: those with the role broker)")
@@ -110,12 +110,12 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	h.On = named(h.On)
 	if len(h.On) == 0 {
 		if b.given("on") {
-			b.bad("--on: it names no host")
+			b.bad("--on: name a host, a tag or all")
 			return h
 		}
 		for _, name := range []string{"hosts", "processes", "watch", "join", "peers", "key-file"} {
 			if b.from[name] == fromFlag { // the rest speaks to every command
-				b.bad("--%s: it goes with --on", name)
+				b.bad("--%s: it needs --on", name)
 			}
 		}
 		return h
@@ -128,7 +128,7 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	}
 	b.checkRemote(p)
 	if len(p.Bootstrap) > 0 && !slices.ContainsFunc(p.Bootstrap, func(s string) bool { return !loopback(s) }) {
-		b.warn("kt: --bootstrap-server %s: on each host of --on that is the host itself", strings.Join(p.Bootstrap, ","))
+		b.warn("kt: --bootstrap-server %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(p.Bootstrap, ","))
 	}
 	return h
 }
@@ -169,10 +169,10 @@ func (b *builder) checkRemote(p *plan.Plan) {
 		refuse("group", "each process reads the partitions that it writes, so that no clock is compared with another")
 	}
 	if p.Command == plan.Consume && p.Load.Records > 0 {
-		refuse("num-records", "nobody knows beforehand how many records each host's partitions hold; give --duration, or leave it out to read all")
+		refuse("num-records", "how many records each host's partitions hold is unknown; give --duration, or neither to read all")
 	}
 	if p.Read.ToEnd && p.Read.Group != "" && p.Read.Commit == plan.CommitNone {
-		refuse("commit", "a process learns only from what is committed how far the others of its group are; commit, or give --duration or --no-group")
+		refuse("commit", "a process sees the progress of its group only in committed offsets; commit, or give --duration or --no-group")
 	}
 	if p.Load.Duration == 0 && p.Load.Records == 0 && !p.Read.ToEnd {
 		refuse("duration", "a load on other hosts needs an end")

@@ -43,14 +43,14 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 		{"producers share out a number", plan.Produce, append(produce, "--on", "all", "--num-records", "5"), ""},
 		{"nobody knows where a group ends that commits nothing", plan.Consume, append(consume, "--on", "all", "--commit", "none"), "--commit: it does not go with --on: "},
 		{"nor where the client is told not to", plan.Consume, append(consume, "--on", "all", "--command-property", "enable.auto.commit=false"), "--commit: it does not go with --on: "},
-		{"a variable that is not set", plan.Produce, append(produce, "--on", ""), "--on: it names no host"},
-		{"two that are not set", plan.Produce, append(produce, "--on", " , "), "--on: it names no host"},
-		{"one that is not set, with a key", plan.Produce, append(produce, "--on", "", "--key-file", "k"), "--on: it names no host"},
-		{"agents of a load of one process", plan.Produce, append(produce, "--join", "vm1"), "--join: it goes with --on"},
-		{"exactly these agents", plan.Produce, append(produce, "--peers", "vm1"), "--peers: it goes with --on"},
-		{"their key", plan.Produce, append(produce, "--key-file", "k"), "--key-file: it goes with --on"},
-		{"a number of hosts", plan.Produce, append(produce, "--hosts", "2"), "--hosts: it goes with --on"},
-		{"a number of processes", plan.Produce, append(produce, "--processes", "2"), "--processes: it goes with --on"},
+		{"a variable that is not set", plan.Produce, append(produce, "--on", ""), "--on: name a host, a tag or all"},
+		{"two that are not set", plan.Produce, append(produce, "--on", " , "), "--on: name a host, a tag or all"},
+		{"one that is not set, with a key", plan.Produce, append(produce, "--on", "", "--key-file", "k"), "--on: name a host, a tag or all"},
+		{"agents of a load of one process", plan.Produce, append(produce, "--join", "vm1"), "--join: it needs --on"},
+		{"exactly these agents", plan.Produce, append(produce, "--peers", "vm1"), "--peers: it needs --on"},
+		{"their key", plan.Produce, append(produce, "--key-file", "k"), "--key-file: it needs --on"},
+		{"a number of hosts", plan.Produce, append(produce, "--hosts", "2"), "--hosts: it needs --on"},
+		{"a number of processes", plan.Produce, append(produce, "--processes", "2"), "--processes: it needs --on"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, given{command: tc.command, args: tc.args})
