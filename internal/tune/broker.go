@@ -185,28 +185,34 @@ func threadSettings() []*Setting {
 	return []*Setting{
 		{
 			ID: "kafka.io_threads", Title: "threads that serve requests", Severity: Warning, Confidence: Documented, Want: ">=8",
-			Why:     "with fewer threads than disks, a disk waits while another is written",
-			Detail:  "num.io.threads: at least 8, which Kafka takes, and at least one for each log directory. Beyond that sources disagree: as many as CPUs, twice as many, 6 for hard disks and 32 for NVMe. What decides is the metric RequestHandlerAvgIdlePercent: below 0.3 there are too few.",
+			Why: "a disk waits while a thread writes to another. That happens with fewer threads than disks",
+			Detail: "num.io.threads: at least 8, Kafka's default, and at least one for each log directory. Sources disagree on more: as many " +
+				"as CPUs, twice as many, 6 for hard disks and 32 for NVMe. The metric RequestHandlerAvgIdlePercent decides: below 0.3 " +
+				"there are too few threads.",
 			Sources: []string{"Kafka documentation, Broker configs", "Strimzi: broker tuning", "kt's proposal"},
-			Risk:    "can be changed while the broker runs, to between half and twice of what it has",
+			Risk:    "can be changed while the broker runs, to between half and twice the present number",
 			Check: countCheck("num.io.threads", 8, Warn, func(m *Machine, want Rule) Rule {
 				return want.Floor(int64(len(m.Dirs)))
 			}),
 		},
 		{
 			ID: "kafka.network_threads", Title: "threads that talk to clients", Severity: Informational, Confidence: Folklore, Want: ">=3",
-			Why:     "encryption and many connections keep these threads busy before any other",
-			Detail:  "num.network.threads, for each listener: kt proposes half as many as CPUs, from 3, which Kafka takes, up to 16, and twice that where a listener encrypts, up to the number of CPUs. Benchmarks are commonly run with 8. What decides is NetworkProcessorAvgIdlePercent: below 0.3 there are too few.",
+			Why: "clients wait for busy network threads. Encryption and many connections load these threads first",
+			Detail: "num.network.threads, for each listener. kt proposes half the number of CPUs, from 3 (Kafka's default) up to 16. A " +
+				"listener with encryption gets twice that, up to the number of CPUs. Benchmarks commonly run with 8. The metric " +
+				"NetworkProcessorAvgIdlePercent decides: below 0.3 there are too few threads.",
 			Sources: []string{"Kafka documentation, Broker configs", "Strimzi: broker tuning", "Intel: Kafka tuning guide", "kt's proposal"},
-			Risk:    "can be changed while the broker runs, to between half and twice of what it has",
+			Risk:    "can be changed while the broker runs, to between half and twice the present number",
 			Check: countCheck("num.network.threads", 3, Info, func(m *Machine, want Rule) Rule {
 				return want.Floor(int64(networkThreads(m.CPUs, encrypts(m.Config))))
 			}),
 		},
 		{
 			ID: "kafka.replica_fetchers", Title: "threads that fetch from each other broker", Severity: Informational, Confidence: Folklore, Want: ">=1",
-			Why:     "one thread fetches all partitions of a leader in turn, and falls behind when there are many",
-			Detail:  "num.replica.fetchers: Kafka takes 1. kt proposes one for each 1000 partitions, from 2 up to 4, once a broker has more than 1000. Amazon MSK takes 2, the OpenMessaging benchmark 8. Each costs a connection and memory on every other broker.",
+			Why: "followers fall behind. One thread fetches all partitions of a leader in turn",
+			Detail: "num.replica.fetchers; Kafka's default is 1. kt proposes one for each 1000 partitions, from 2 up to 4, on brokers with " +
+				"more than 1000 partitions. Amazon MSK sets 2, the OpenMessaging benchmark 8. Each fetcher costs a connection and memory " +
+				"on every other broker.",
 			Sources: []string{"Kafka documentation, Broker configs", "Amazon MSK: default configuration", "kt's proposal"},
 			Check: countCheck("num.replica.fetchers", 1, Info, func(m *Machine, want Rule) Rule {
 				if n := partitionsHere(m); n > 1000 {
@@ -216,9 +222,10 @@ func threadSettings() []*Setting {
 			}),
 		},
 		{
-			ID: "kafka.recovery_threads", Title: "threads that open log files at the start", Severity: Informational, Confidence: Documented, Want: ">=1",
-			Why:     "after a crash a broker reads its logs again, and these threads decide for how long",
-			Detail:  "num.recovery.threads.per.data.dir: Kafka 4 takes 2, versions before it 1. kt proposes as many as CPUs, shared by the log directories.",
+			ID: "kafka.recovery_threads", Title: "threads that open log files at startup", Severity: Informational, Confidence: Documented, Want: ">=1",
+			Why: "recovery after a crash takes longer. These threads read the logs of the broker again",
+			Detail: "num.recovery.threads.per.data.dir; the default of Kafka 4 is 2, of earlier versions 1. kt proposes the number of CPUs, " +
+				"divided among the log directories.",
 			Sources: []string{"Kafka documentation, Broker configs", "Strimzi: broker tuning"},
 			Check: func(m *Machine, want Rule) Reading {
 				unset := int64(2)

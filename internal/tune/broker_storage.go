@@ -26,22 +26,24 @@ func storageSettings() []*Setting {
 		},
 		{
 			ID: "kafka.data_in_tmp", Title: "log directories in a folder for temporary files", Severity: Fatal, Confidence: Documented,
-			Why:     "systems delete what lies in /tmp, at a reboot or when it is some days old",
+			Why:     "the system may delete the data. It empties /tmp at a reboot, or removes files that are some days old",
 			Detail:  `The value is "yes" or "no". /tmp is what Kafka takes when log.dirs is not set, and what its example file sets.`,
 			Sources: []string{"Kafka: config/server.properties", "systemd: tmpfiles.d(5)"},
 			Check:   ofBroker(checkTemporaryDirs),
 		},
 		{
-			ID: "kafka.flush", Title: "flushes that the broker forces", Severity: Warning, Confidence: Documented, Want: "no",
-			Why:     "each forced flush stops the partition until the disk has written; replication is what keeps records safe",
+			ID: "kafka.flush", Title: "forced flushes", Severity: Warning, Confidence: Documented, Want: "no",
+			Why:     "the partition stops during each forced flush. Replication keeps records safe without it",
 			Detail:  `The value is "yes" or "no": log.flush.interval.messages and log.flush.interval.ms. Kafka's documentation and Strimzi leave both unset.`,
 			Sources: []string{"Kafka documentation, Operations: Application vs OS flush management", "Strimzi: broker tuning"},
 			Check:   ofBroker(checkFlush),
 		},
 		{
 			ID: "kafka.partitions_per_disk", Title: "partitions of a new topic", Severity: Informational, Confidence: Folklore, Want: ">=1",
-			Why:     "a topic with fewer partitions than disks leaves some of them idle",
-			Detail:  "num.partitions, for topics that nobody gives a number: at least as many as log directories here. To use all disks of a cluster a topic needs brokers × disks. A new partition goes to the directory that has the fewest, not to the one with the most room.",
+			Why: "some disks stay idle. A topic needs at least as many partitions as disks",
+			Detail: "num.partitions, for topics that are created without a number: at least the number of log directories here. To use all " +
+				"disks of a cluster, a topic needs brokers × disks partitions. Kafka puts a new partition into the directory with the " +
+				"fewest partitions, not into the one with the most space.",
 			Sources: []string{"Kafka source: LogManager", "kt's proposal"},
 			Check: countCheck("num.partitions", 1, Info, func(m *Machine, want Rule) Rule {
 				return want.Floor(int64(len(m.Dirs)))
@@ -49,16 +51,16 @@ func storageSettings() []*Setting {
 		},
 		{
 			ID: "kafka.partition_count", Title: "partitions on this broker", Severity: Informational, Confidence: Documented,
-			Why:     "each partition costs files, mappings, memory and time when leaders change",
-			Detail:  "Amazon MSK's table for brokers: 1000 up to 4 CPUs, 2000 with 8, 4000 from 16 on. KRaft clusters carry more.",
+			Why:     "leader changes take longer. Each partition costs files, mappings, memory and time",
+			Detail:  "Amazon MSK's limits for brokers: 1000 up to 4 CPUs, 2000 with 8, 4000 from 16 on. KRaft clusters support more.",
 			Reads:   []string{"the log directories"},
 			Sources: []string{"Amazon MSK: best practices"},
 			Check:   ofBroker(checkPartitionCount),
 		},
 		{
 			ID: "kafka.segment_size", Title: "the size of a segment", Severity: Informational, Confidence: Folklore, Want: ">=104857600",
-			Why:     "small segments mean many files, two mappings for each, and much rolling",
-			Detail:  "log.segment.bytes; Kafka takes 1 GiB. The bound is kt's proposal; topics may have their own.",
+			Why:     "many files and frequent rolling. Each segment takes two memory mappings",
+			Detail:  "log.segment.bytes; Kafka's default is 1 GiB. The limit is kt's proposal. Topics may have a value of their own.",
 			Sources: []string{"Kafka documentation, Broker configs", "kt's proposal"},
 			Check:   countCheck("log.segment.bytes", 1<<30, Info, nil),
 		},
@@ -68,23 +70,25 @@ func storageSettings() []*Setting {
 func batchSettings() []*Setting {
 	return []*Setting{
 		{
-			ID: "kafka.compression", Title: "batches are stored as producers compressed them", Severity: Warning, Confidence: Documented, Want: "producer",
-			Why:     "with any other value the broker compresses each batch again, and cannot hand on what it was given",
-			Detail:  "compression.type. Setting a codec can be meant, where producers cannot be changed; it costs CPU for each batch that came in another one.",
+			ID: "kafka.compression", Title: "compression type of stored batches", Severity: Warning, Confidence: Documented, Want: "producer",
+			Why: "the broker compresses each batch again. Only “producer” stores batches as producers sent them",
+			Detail: "compression.type. A codec here can be intended, where producers cannot be changed. It costs CPU for each batch in " +
+				"another codec.",
 			Sources: []string{"Kafka documentation, Broker configs"},
 			Check:   wordCheck("compression.type", "producer", Warn),
 		},
 		{
-			ID: "kafka.request_size", Title: "the largest request against the largest batch", Severity: Fatal, Confidence: Documented,
-			Why:     "a batch that is allowed but larger than a request may be can never be sent",
-			Detail:  "message.max.bytes must be below socket.request.max.bytes, 100 MiB unless set, with room for the rest of the request.",
+			ID: "kafka.request_size", Title: "maximum request size against maximum batch size", Severity: Fatal, Confidence: Documented,
+			Why:     "some allowed batches can never be sent. They are larger than a request may be",
+			Detail:  "message.max.bytes must be below socket.request.max.bytes (100 MiB by default), with room for the rest of the request.",
 			Sources: []string{"Kafka documentation, Broker configs"},
 			Check:   ofBroker(checkRequestSize),
 		},
 		{
-			ID: "kafka.replica_fetch_size", Title: "what replicas fetch against the largest batch", Severity: Informational, Confidence: Documented,
-			Why:     "followers fetch larger batches one at a time",
-			Detail:  "replica.fetch.max.bytes against message.max.bytes. It is no hard limit: the first batch is sent whole even if it is larger. Kafka's own defaults differ by 12 bytes, which is the head of a batch and counts as equal here.",
+			ID: "kafka.replica_fetch_size", Title: "fetch size of replicas against maximum batch size", Severity: Informational, Confidence: Documented,
+			Why: "followers fetch larger batches one at a time",
+			Detail: "replica.fetch.max.bytes against message.max.bytes. It is no hard limit: the first batch is sent whole even if it is " +
+				"larger. Kafka's defaults differ by 12 bytes, the header of a batch, and count as equal here.",
 			Sources: []string{"Kafka documentation, Broker configs"},
 			Check:   ofBroker(checkReplicaFetchSize),
 		},

@@ -10,10 +10,12 @@ import (
 
 func cardAllowance() *Setting {
 	return &Setting{
-		ID: "nic.cloud_allowance", Group: Network, Title: "packets above what the cloud allows", Roles: []Role{Broker, Client},
+		ID: "nic.cloud_allowance", Group: Network, Title: "packets above the limit of the cloud", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented,
-		Why:     "the cloud holds back or drops what is above the machine type's allowance, and nothing else shows it",
-		Detail:  "Counted by Amazon's driver ena since it started: bandwidth in and out, packets, connections that are tracked, and its own services. Small types live on credits, so that a test is fast for some minutes and slow after. Other clouds do not tell.",
+		Why: "the cloud delays or drops these packets. No other counter shows it",
+		Detail: "Counted by Amazon's ena driver since it was loaded: bandwidth in and out, packets, tracked connections, and Amazon's " +
+			"local services. Small instance types use credits: a test is fast for some minutes, then slow. Other clouds do not " +
+			"report this.",
 		Reads:   []string{"ethtool -S CARD"},
 		Sources: []string{"AWS documentation: Monitor network performance for ENA settings"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -47,11 +49,12 @@ func cardAllowance() *Setting {
 
 func cardDrops() *Setting {
 	return &Setting{
-		ID: "nic.drops", Group: Network, Title: "packets that were dropped", Roles: []Role{Broker, Client},
+		ID: "nic.drops", Group: Network, Title: "dropped packets", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Folklore, Want: "0",
-		Valid:   figure,
-		Why:     "each packet that is dropped is sent again, later",
-		Detail:  "Packets that found no place in the card, and those that could not be sent. What grows while kt looks is a warning, what was counted before is only noted. rx_dropped counts harmless packets of unknown protocols too, and is left out.",
+		Valid: figure,
+		Why:   "each dropped packet is sent again, later",
+		Detail: "Packets without space in the card's queue, and packets that could not be sent. Drops during the check are a warning, " +
+			"earlier drops a note. rx_dropped also counts harmless packets of unknown protocols, so kt ignores it.",
 		Reads:   []string{"/sys/class/net/CARD/statistics"},
 		Sources: []string{"kernel documentation: Interface statistics", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -65,11 +68,11 @@ func cardDrops() *Setting {
 
 func cardErrors() *Setting {
 	return &Setting{
-		ID: "nic.errors", Group: Network, Title: "packets that were damaged", Roles: []Role{Broker, Client},
+		ID: "nic.errors", Group: Network, Title: "damaged packets", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Folklore, Want: "0",
 		Valid:   figure,
-		Why:     "a cable, a plug or an optic is at fault, and each packet that it damages is sent again",
-		Detail:  "Wrong checksums, frames, lengths, and a carrier that was lost. What grows while kt looks is a warning, what was counted before is only noted.",
+		Why:     "each damaged packet is sent again. A cable, a plug or an optic is faulty",
+		Detail:  "Wrong checksums, frames and lengths, and a lost carrier. Errors during the check are a warning, earlier errors a note.",
 		Reads:   []string{"/sys/class/net/CARD/statistics"},
 		Sources: []string{"kernel documentation: Interface statistics", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {

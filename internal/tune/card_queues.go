@@ -14,8 +14,10 @@ func cardSteering() *Setting {
 	return &Setting{
 		ID: "nic.rps", Group: Network, Title: "sharing of packets among CPUs", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore,
-		Why:     "a card with few queues leaves the network to few CPUs; receive packet steering would share it",
-		Detail:  "Reported only. It is noted where there are fewer queues than a quarter of the CPUs and steering is off. rpk and perftune always turn it on, for programs with one thread for each CPU; for Kafka kt knows of no measurement. More queues (nic.channels) are better where the card has them.",
+		Why: "a few CPUs do all network work. Receive packet steering would spread it",
+		Detail: "Reported only: a note where a card has fewer queues than a quarter of the CPUs and steering is off. rpk and perftune " +
+			"always turn it on, for programs with one thread for each CPU. kt knows of no measurement for Kafka. More queues " +
+			"(nic.channels) are better where the card has them.",
 		Reads:   []string{"/sys/class/net/CARD/queues/rx-N/rps_cpus"},
 		Sources: []string{"kernel documentation: Scaling in the Linux Networking Stack", "rpk tune net"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -51,9 +53,11 @@ func cardBalance() *Setting {
 	return &Setting{
 		ID: "nic.irqbalance", Group: Network, Title: "irqbalance", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore, Want: "running",
-		Valid:   oneOf("running"),
-		Why:     "without it all cards and disks may interrupt the same CPU",
-		Detail:  "Cards and disks with a queue for each CPU spread by themselves, so nothing may be amiss without it; and for the least latency some pin interrupts by hand. rpk changes its configuration so that CPUs are left out, which is for programs with one thread for each CPU. kt leaves it alone.",
+		Valid: oneOf("running"),
+		Why:   "all cards and disks may interrupt the same CPU",
+		Detail: "Cards and disks with a queue for each CPU spread interrupts by themselves, so all may be well without irqbalance. Some " +
+			"people pin interrupts by hand for the lowest latency. rpk excludes CPUs in its configuration, for programs with one " +
+			"thread for each CPU. kt does not change it.",
 		Reads:   []string{"/proc/PID/cmdline", "/run/irqbalance"},
 		Sources: []string{"Red Hat: Tuning the network performance", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {

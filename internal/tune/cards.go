@@ -54,9 +54,10 @@ func cardSpeed() *Setting {
 	return &Setting{
 		ID: "nic.speed", Group: Network, Title: "speed of the network card", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: ">=1000",
-		Valid:   figure,
-		Why:     "a broker writes each record to the network once for each replica and each reader",
-		Detail:  "In Mbit/s as the card has agreed upon. Below 1000 mostly a cable or the other end is at fault. Virtual cards tell nothing, or a figure without meaning; there the cloud's own limit counts.",
+		Valid: figure,
+		Why:   "the network limits the broker. It sends each record once to each replica and each consumer",
+		Detail: "In Mbit/s, as negotiated. Below 1000 the cause is mostly a cable or the other end. Virtual cards report nothing, or a " +
+			"meaningless number; there the cloud's limit applies.",
 		Reads:   []string{"/sys/class/net/CARD/speed"},
 		Sources: []string{"Confluent Platform: production deployment"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -87,11 +88,11 @@ func cardSpeed() *Setting {
 
 func cardDuplex() *Setting {
 	return &Setting{
-		ID: "nic.duplex", Group: Network, Title: "both directions at once", Roles: []Role{Broker, Client},
+		ID: "nic.duplex", Group: Network, Title: "full duplex", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "full",
 		Valid:   oneOf("full"),
-		Why:     "with half duplex sending and receiving stand in each other's way, and packets are lost",
-		Detail:  "Half duplex is mostly the mark of a failed agreement with the switch.",
+		Why:     "packets are lost. With half duplex, sending and receiving block each other",
+		Detail:  "Half duplex is mostly a sign of failed negotiation with the switch.",
 		Reads:   []string{"/sys/class/net/CARD/duplex"},
 		Sources: []string{"kernel documentation: sysfs-class-net"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -108,10 +109,11 @@ func cardDuplex() *Setting {
 
 func cardMTU() *Setting {
 	return &Setting{
-		ID: "nic.mtu", Group: Network, Title: "largest packet", Roles: []Role{Broker, Client},
+		ID: "nic.mtu", Group: Network, Title: "maximum packet size", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Folklore,
-		Why:     "all machines and switches in between need the same, or large packets vanish",
-		Detail:  "1500 is usual, 9000 saves CPU within one site, clouds have values of their own (AWS 9001, Google 1460). kt sees this machine only: compare with the others. Below 1500 something like a tunnel or an overlay lies between.",
+		Why: "large packets vanish where sizes differ. All machines and switches in between need the same",
+		Detail: "1500 is usual, 9000 saves CPU within one site, and clouds have their own values (AWS 9001, Google 1460). kt sees only " +
+			"this machine: compare it with the others. A value below 1500 is a sign of a tunnel or an overlay network.",
 		Reads:   []string{"/sys/class/net/CARD/mtu"},
 		Sources: []string{"AWS documentation: Network MTU", "kt's proposal"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -138,10 +140,10 @@ func cardMTU() *Setting {
 
 func cardBond() *Setting {
 	return &Setting{
-		ID: "nic.bond", Group: Network, Title: "cards that are bonded", Roles: []Role{Broker, Client},
+		ID: "nic.bond", Group: Network, Title: "bonded network cards", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented,
-		Why:     "a bond that lost a card has half its speed, and no other sign of it",
-		Detail:  "A bond of mode active-backup is as fast as one card anyway. One connection uses one card in every mode but balance-rr.",
+		Why:     "the bond has half its speed after losing a card. Nothing else shows it",
+		Detail:  "In mode active-backup a bond is only as fast as one card. One connection uses one card in every mode except balance-rr.",
 		Reads:   []string{"/sys/class/net/BOND/bonding/slaves", "/sys/class/net/CARD/operstate"},
 		Sources: []string{"kernel documentation: Linux Ethernet Bonding Driver"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -199,13 +201,14 @@ func missed(m *Machine, n NIC) count {
 
 func cardRings() *Setting {
 	return &Setting{
-		ID: "nic.rings", Group: Network, Title: "places for packets in the card", Roles: []Role{Broker, Client},
+		ID: "nic.rings", Group: Network, Title: "packet buffers of the card", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented,
-		Why:     "packets that found no place in the ring were lost, and are sent again",
-		Detail:  "Only where the card counts such losses: a longer ring adds waiting, and the latency of packets in it. Cloudera raises 256 to 4096.",
+		Why: "packets without a free buffer are lost. They are sent again",
+		Detail: "Checked only where the card counts such losses. A longer ring adds waiting time to the packets in it. Cloudera raises " +
+			"256 to 4096.",
 		Reads:   []string{"ethtool -g CARD", "/sys/class/net/CARD/statistics"},
 		Sources: []string{"Cloudera: Kafka tuning", "Red Hat: Tuning the network performance"},
-		Risk:    "the link may go down for some seconds while the ring is changed: kt prints the command only",
+		Risk:    "the link may go down for some seconds during the change, so kt only prints the command",
 		Check: func(m *Machine, _ Rule) Reading {
 			return eachEthernet(m, func(n NIC) Reading {
 				e := n.Ethernet
@@ -240,11 +243,12 @@ func cardChannels() *Setting {
 	return &Setting{
 		ID: "nic.channels", Group: Network, Title: "queues of the card", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Folklore,
-		Why:     "with fewer queues than CPUs some CPUs do all the work of the network",
-		Detail:  "As many as CPUs, or as the card has. It matters from some Gbit/s on. perftune of Scylla sets it; TuneD does for its realtime profile only.",
+		Why: "a few CPUs do all network work. Each CPU needs a queue",
+		Detail: "As many as CPUs, or as the card has. It matters from a few Gbit/s on. Scylla's perftune sets it; TuneD only in its " +
+			"realtime profile.",
 		Reads:   []string{"ethtool -l CARD"},
 		Sources: []string{"Scylla perftune", "kt's proposal"},
-		Risk:    "the link goes down for a moment: kt prints the command only",
+		Risk:    "the link goes down for a moment, so kt only prints the command",
 		Check: func(m *Machine, _ Rule) Reading {
 			return eachEthernet(m, func(n NIC) Reading {
 				e := n.Ethernet
@@ -281,13 +285,14 @@ var offloads = []struct {
 
 func cardOffloads() *Setting {
 	return &Setting{
-		ID: "nic.offloads", Group: Network, Title: "work that the card does", Roles: []Role{Broker, Client},
+		ID: "nic.offloads", Group: Network, Title: "offloads of the card", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented,
-		Why:     "without them each packet costs CPU by itself, several times what it costs with them",
-		Detail:  "Segmentation (tso, gso), joining (gro), checksums (rx, tx) and scatter-gather (sg). What the card itself does not offer cannot be turned on: in a virtual machine or a container that is only noted. gso and gro are the kernel's own.",
+		Why: "each packet costs several times as much CPU",
+		Detail: "Segmentation (tso, gso), joining (gro), checksums (rx, tx) and scatter-gather (sg). An offload that the card lacks " +
+			"cannot be turned on: in a virtual machine or a container that is only a note. gso and gro are features of the kernel.",
 		Reads:   []string{"ethtool -k CARD"},
 		Sources: []string{"Cloudera: Kafka tuning", "kernel documentation: Segmentation Offloads"},
-		Risk:    "some drivers have had faults in them: that is why they were turned off, perhaps",
+		Risk:    "some drivers have faulty offloads: that may be the reason why they are off",
 		Check: func(m *Machine, _ Rule) Reading {
 			return eachEthernet(m, func(n NIC) Reading { return readOffloads(m, n) })
 		},

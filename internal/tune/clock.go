@@ -13,19 +13,19 @@ func clockSettings() []*Setting { return []*Setting{clockSource(), clockSynchron
 
 func clockSource() *Setting {
 	return &Setting{
-		ID: "clock.source", Group: Clock, Title: "where the kernel reads the time",
+		ID: "clock.source", Group: Clock, Title: "clock source of the kernel",
 		Roles: Roles, Severity: Warning, Confidence: Documented,
 		Want: "tsc|kvm-clock|hyperv_clocksource_tsc_page|arch_sys_counter",
-		Why:  "reading the time becomes a system call or slower, and a broker reads it for every request",
-		Detail: "Slow are xen, hpet, acpi_pm and jiffies; one that is neither known as fast nor as slow is mentioned. Redpanda's rpk demands " +
-			"tsc, which is too strict: ARM has a counter of its own, and under KVM kvm-clock is as fast, and right when the machine is " +
-			"moved. kt does not switch it: where the kernel has dropped tsc, it found that the CPUs' counters disagree.",
+		Why:  "each request reads a slow clock. Reading it takes a system call or longer",
+		Detail: "xen, hpet, acpi_pm and jiffies are slow. A note names a source of unknown speed. Redpanda's rpk requires tsc, which is " +
+			"too strict: ARM has its own counter. Under KVM kvm-clock is as fast, and stays right when the machine is moved. kt does " +
+			"not change the source: the kernel drops tsc only when the counters of the CPUs disagree.",
 		Reads: []string{
 			"/sys/devices/system/clocksource/clocksource0/current_clocksource",
 			"/sys/devices/system/clocksource/clocksource0/available_clocksource",
 		},
 		Sources: []string{"Redpanda: rpk redpanda tune (tsc)", "Seastar: perftune (kvm-clock)", "kernel documentation: timekeeping"},
-		Risk:    "a counter that the kernel called unstable can make time jump",
+		Risk:    "time can jump with a counter that the kernel found unstable",
 		Check:   checkClockSource,
 	}
 }
@@ -73,12 +73,12 @@ func (m *Machine) clock() *host.Clock {
 
 func clockSynchronised() *Setting {
 	return &Setting{
-		ID: "clock.synchronised", Group: Clock, Title: "the clock is kept in step",
+		ID: "clock.synchronised", Group: Clock, Title: "clock synchronisation",
 		Roles: Roles, Severity: Warning, Confidence: Documented,
-		Why: "records get wrong timestamps, retention deletes too early or never, and latencies across machines mean nothing",
-		Detail: "Judged by the bound of the error that the kernel keeps: it grows by 500 µs a second while nobody sets the clock, and from 16 s on " +
-			"the clock counts as not synchronised. The kernel's own flag is not enough, for chrony leaves it unset unless it keeps the " +
-			"hardware clock in step too; systemd gave it up for the same reason.",
+		Why: "timestamps and retention are wrong. Latencies between machines mean nothing",
+		Detail: "Judged by the error limit in the kernel. It grows by 500 µs a second while no program sets the clock; from 16 s on the " +
+			"clock counts as not synchronised. The kernel's flag is not enough: chrony leaves it unset unless it also sets the " +
+			"hardware clock. systemd stopped using it for the same reason.",
 		Reads:   []string{"adjtimex(2)"},
 		Sources: []string{"systemd commit bca5a0e (the error, not the flag)", "kernel documentation: adjtimex"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -103,11 +103,12 @@ func clockSynchronised() *Setting {
 
 func clockError() *Setting {
 	return &Setting{
-		ID: "clock.error", Group: Clock, Title: "how wrong the clock can be at most",
+		ID: "clock.error", Group: Clock, Title: "maximum error of the clock",
 		Roles: Roles, Severity: Informational, Confidence: Folklore, Want: "<= 1000",
-		Why: "a latency from one machine's timestamp to another's can be wrong by the errors of both",
-		Detail: "The kernel's bound in µs. It is no estimate: it grows by 500 µs in each second between two corrections, which are a minute " +
-			"or more apart, so that it is mostly far too high; chronyc tracking tells more. 1 ms is kt's proposal, for latencies that are measured across machines.",
+		Why: "latencies between machines are wrong by the errors of both clocks",
+		Detail: "The kernel's limit in µs, not an estimate. It grows by 500 µs a second between two corrections, which are a minute or " +
+			"more apart. So it is mostly far too high; chronyc tracking shows more. 1 ms is kt's proposal, for latencies between " +
+			"machines.",
 		Reads:   []string{"adjtimex(2)"},
 		Sources: []string{"kernel documentation: adjtimex", "kt's proposal (1 ms)"},
 		Check: func(m *Machine, want Rule) Reading {

@@ -46,10 +46,10 @@ func diskCloud() *Setting {
 	return &Setting{
 		ID: "disk.cloud", Group: Disks, Title: "limits of cloud disks", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Documented,
-		Why: "a cloud disk is as fast as was paid for, and some are only so for a while",
-		Detail: "The disk tells its make, not its kind or what was bought: look that up in the cloud's console. " +
-			"Credits make the first minutes of a test faster than the rest, so probe for longer than they last (kt probe --mode soak). " +
-			"A machine type's own limit for all disks together is often the lower one.",
+		Why: "the disk is as fast as its plan allows, and some only for a while",
+		Detail: "The disk reports its make, not its type or its plan: look them up in the cloud's console. Credits make the first " +
+			"minutes of a test faster than the rest, so probe for longer than they last (kt probe --mode soak). The limit of the " +
+			"instance type for all disks together is often lower.",
 		Reads:   []string{"/sys/block/DISK/device/model"},
 		Sources: []string{"AWS documentation: Amazon EBS volume types", "Google Cloud documentation: Persistent Disk performance", "Azure documentation: managed disk types"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -73,13 +73,14 @@ func diskCloud() *Setting {
 
 func diskTimeout() *Setting {
 	return &Setting{
-		ID: "disk.nvme_timeout", Group: Disks, Title: "patience with NVMe volumes", Roles: []Role{Broker, Controller},
+		ID: "disk.nvme_timeout", Group: Disks, Title: "timeout of NVMe volumes", Roles: []Role{Broker, Controller},
 		Severity: Informational, Confidence: Documented, Want: ">=255",
-		Why:     "a volume that stalls for longer makes its file system read-only, and the log directory goes offline",
-		Detail:  "In seconds, of EBS volumes only; the kernel's 30 is for disks that are in the machine. AWS advises the most that the kernel takes: 4294967295, or 255 in old kernels, with which kt is content. Its own images are set up so.",
+		Why: "the log directory goes offline. The file system turns read-only after a longer stall",
+		Detail: "In seconds, for EBS volumes only. The kernel's default of 30 is meant for local disks. AWS advises the kernel's " +
+			"maximum: 4294967295, or 255 in old kernels, which kt accepts. Amazon's own images are set up so.",
 		Reads:   []string{"/sys/module/nvme_core/parameters/io_timeout"},
 		Sources: []string{"AWS documentation: NVMe I/O operation timeout", "TuneD aws"},
-		Risk:    "a volume that is really gone is noticed late",
+		Risk:    "a lost volume is noticed late",
 		Check: func(m *Machine, want Rule) Reading {
 			return eachDisk(m, func(d host.Disk) Reading {
 				if v := volumeOf(d); v == nil || v.name != "EBS" || !strings.HasPrefix(d.Name, "nvme") {
@@ -103,8 +104,9 @@ func diskLimits() *Setting {
 	return &Setting{
 		ID: "disk.cgroup_limits", Group: Disks, Title: "I/O limits of control groups", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented,
-		Why:     "the broker is held to less than its disks can do, and no counter of the disk shows it",
-		Detail:  "Limits come from IOReadBandwidthMax= and its like in a systemd unit, or from a container's options. Version 1 of control groups holds back only what bypasses the page cache.",
+		Why: "the broker gets less than its disks can do. No counter of the disk shows it",
+		Detail: "The limits come from IOReadBandwidthMax= and similar lines of a systemd unit, or from options of a container. Version 1 " +
+			"of control groups limits only I/O that bypasses the page cache.",
 		Reads:   []string{"/sys/fs/cgroup/…/io.max", "/sys/fs/cgroup/blkio/…/blkio.throttle.*"},
 		Sources: []string{"kernel documentation: Control Group v2, IO"},
 		Check: func(m *Machine, _ Rule) Reading {

@@ -22,10 +22,10 @@ func containerContext() *Setting {
 	return &Setting{
 		ID: "context.container", Group: Context, Title: "runs in a container",
 		Roles: Roles, Severity: Informational, Confidence: Documented,
-		Why: "most of what kt looks at belongs to the node: a container can neither change it nor has it for itself",
-		Detail: "Of the kernel's settings a container has net.ipv4.* and net.core.somaxconn for itself; vm.*, fs.* and the largest socket buffers are " +
-			"the node's, and so are its disks and CPUs. What kt reads here may be the container's own value, and what it would change is " +
-			"everybody's. Known by the marks that Docker, Podman and Kubernetes leave.",
+		Why: "most values belong to the node. A container can neither change them nor have its own",
+		Detail: "Of the kernel's settings, a container has only net.ipv4.* and net.core.somaxconn of its own. vm.*, fs.*, the maximum " +
+			"socket buffers, disks and CPUs belong to the node. kt may read the container's value here, and a change may affect " +
+			"every container. Detected by the marks of Docker, Podman and Kubernetes.",
 		Reads:   []string{"/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"},
 		Sources: []string{"Kubernetes documentation: using sysctls", "Docker documentation: namespaced kernel parameters"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -42,11 +42,11 @@ func containerContext() *Setting {
 
 func cgroupLayout() *Setting {
 	return &Setting{
-		ID: "context.cgroup", Group: Context, Title: "version of the control groups",
+		ID: "context.cgroup", Group: Context, Title: "version of control groups",
 		Roles: Roles, Severity: Informational, Confidence: Documented,
-		Why: "under version 1 written pages are charged to nobody, so that a limit on writing holds back only direct writes",
-		Detail: "v2, v1, or hybrid, where both are mounted and a limit may be in either. Java before 11.0.16 and 15 does not see version 2's " +
-			"limits, and sizes its heap after the whole machine.",
+		Why: "a write limit holds back only direct writes. Version 1 does not charge writeback to a group",
+		Detail: "v2, v1, or hybrid: both are mounted and a limit may be in either. Java before 11.0.16 and 15 does not see the limits of " +
+			"version 2, and sizes its heap for the whole machine.",
 		Reads:   []string{"/proc/self/cgroup", "/proc/PID/cgroup"},
 		Sources: []string{"kernel documentation: cgroup-v2", "JDK bug 8230305 (version 2)"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -65,8 +65,9 @@ func virtualMachine() *Setting {
 	return &Setting{
 		ID: "context.virtual", Group: Context, Title: "runs in a virtual machine",
 		Roles: Roles, Severity: Informational, Confidence: Documented,
-		Why:     "frequency, idle states and disks belong to the host; neighbours and credits decide what is left",
-		Detail:  "Only shown. What cannot apply to a virtual machine is not judged there. Known by the firmware's tables and the CPU's own mark.",
+		Why: "the host decides on frequency, idle states and disks. Neighbours and credits limit the rest",
+		Detail: "Shown only. Checks that cannot apply to a virtual machine are skipped. Detected by the firmware's tables and the CPU's " +
+			"flag.",
 		Reads:   []string{"/sys/class/dmi/id", "/sys/hypervisor/type", "/proc/cpuinfo"},
 		Sources: []string{"systemd documentation: systemd-detect-virt"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -87,11 +88,11 @@ func virtualMachine() *Setting {
 
 func writableSysctls() *Setting {
 	return &Setting{
-		ID: "context.proc_sys", Group: Context, Title: "the kernel's settings can be written",
+		ID: "context.proc_sys", Group: Context, Title: "write access to kernel settings",
 		Roles: Roles, Severity: Informational, Confidence: Documented,
-		Why: "not even root can change a setting here: containers see /proc/sys read-only",
-		Detail: "Containers without privileges have /proc/sys mounted read-only, and writing fails with “read-only file system” whoever tries. " +
-			"It says that the change has to be made on the node, not that something is wrong.",
+		Why: "even root cannot change a setting here. Containers see /proc/sys read-only",
+		Detail: "In containers without privileges /proc/sys is mounted read-only, and writing fails with “read-only file system” for " +
+			"every user. The change has to be made on the node; nothing is wrong here.",
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"Docker documentation: runtime privilege", "Redpanda helm-charts issue 127"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -116,9 +117,9 @@ func kernelVersion() *Setting {
 		ID: "context.kernel", Group: Context, Title: "version of the kernel",
 		Roles: Roles, Severity: Informational, Confidence: Folklore, Want: ">= 4.19",
 		Valid: figure,
-		Why:   "old kernels have neither the counters that kt reads nor the repairs of the block layer since",
-		Detail: "4.19 is kt's proposal. Later ones bring more: 4.20 pressure (/proc/pressure), 5.10 fast_commit of ext4, 5.19 random numbers that " +
-			"no longer run out. Compared by its first two numbers; distributions carry newer code under old ones.",
+		Why:   "the kernel lacks counters and fixes. kt reads the counters; the fixes are in the block layer",
+		Detail: "4.19 is kt's proposal. Later versions bring more: 4.20 pressure (/proc/pressure), 5.10 fast_commit of ext4, 5.19 random " +
+			"numbers that no longer run out. kt compares the first two numbers. Distributions ship newer code under old numbers.",
 		Reads:   []string{"/proc/sys/kernel/osrelease"},
 		Sources: []string{"kt's proposal", "Redpanda: rpk redpanda check (3.19)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -158,12 +159,12 @@ func parseVersion(text string) ([]int, bool) {
 
 func entropy() *Setting {
 	return &Setting{
-		ID: "context.entropy", Group: Context, Title: "random numbers in stock",
+		ID: "context.entropy", Group: Context, Title: "available random numbers",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented, Want: ">= 200",
 		Valid: figure,
-		Why:   "connections with TLS wait until the kernel has random numbers again",
-		Detail: "Only before Linux 5.19: since then they do not run out, and the file shows 256 at all times. Cloudera still lists it. " +
-			"A daemon such as rngd fills the stock up.",
+		Why:   "TLS connections wait until the kernel has random numbers again",
+		Detail: "Only before Linux 5.19. Since then they do not run out, and the file always shows 256. Cloudera still lists it. A " +
+			"daemon such as rngd fills the pool.",
 		Reads:   []string{"/proc/sys/kernel/random/entropy_avail"},
 		Sources: []string{"Cloudera: Kafka system level tuning", "Oracle: random numbers since Linux 5.18"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -185,12 +186,13 @@ func entropy() *Setting {
 
 func pressure() *Setting {
 	return &Setting{
-		ID: "context.pressure", Group: Context, Title: "time in which something waited for CPU, disk or memory",
+		ID: "context.pressure", Group: Context, Title: "time with threads waiting for CPU, disk or memory",
 		Roles: Roles, Severity: Informational, Confidence: Folklore, Want: "<= 10",
 		Valid: figure,
-		Why:   "the machine is busy: what is measured now shows who else is on it",
-		Detail: "The share of the last minute in which at least one thread waited, of each of the three the kernel's own figure. The best single sign of " +
-			"a busy machine. Under load a broker's disks wait, and rightly so; memory should not. The bound of 10 % is kt's proposal.",
+		Why:   "the machine is busy. A measurement now includes the load of others",
+		Detail: "The share of the last minute in which at least one thread waited: the kernel's own figure for CPU, disk and memory. It " +
+			"is the best single sign of a busy machine. Under load waiting for disks is normal for a broker, waiting for memory is " +
+			"not. The limit of 10 % is kt's proposal.",
 		Reads:   []string{"/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory"},
 		Sources: []string{"kernel documentation: PSI, pressure stall information", "kt's proposal (10 %)"},
 		Check:   checkPressure,
@@ -242,10 +244,11 @@ func parsePressure(text string) (float64, error) {
 
 func battery() *Setting {
 	return &Setting{
-		ID: "context.battery", Group: Context, Title: "runs on its battery",
+		ID: "context.battery", Group: Context, Title: "runs on battery",
 		Roles: Roles, Severity: Warning, Confidence: Folklore,
-		Why:     "the firmware slows the machine down, and what is measured now holds for this hour only",
-		Detail:  "Take the profile minimal on such a machine, and plug it in to measure. Batteries of mice and the like do not count.",
+		Why: "the firmware slows the machine down. A measurement now is not repeatable",
+		Detail: "Use the profile minimal on such a machine, and plug it in to measure. Batteries of mice and similar devices do not " +
+			"count.",
 		Reads:   []string{"/sys/class/power_supply/*/{type,scope,online,status}"},
 		Sources: []string{"kernel documentation: ABI, sysfs-class-power", "kt's proposal"},
 		Check: func(m *Machine, _ Rule) Reading {

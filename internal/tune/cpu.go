@@ -22,12 +22,12 @@ func cpuSettings() []*Setting {
 
 func cpuCount() *Setting {
 	return &Setting{
-		ID: "cpu.count", Group: CPU, Title: "CPUs that the broker may use",
+		ID: "cpu.count", Group: CPU, Title: "CPUs available to the broker",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Documented, Want: ">= 4",
 		Valid: figure,
-		Why:   "network threads, request handlers, fetchers and the collector wait for one another",
-		Detail: "Those of the machine, less what the CPU set and the CPU limit of the control group take away. Sources go from 4 (kcpilot) " +
-			"over 8, better 16 (Intel), to two sockets of 12 (Confluent).",
+		Why:   "threads of the broker wait for a CPU: network, requests, fetchers and collector",
+		Detail: "The CPUs of the machine, less those that the control group's CPU set and CPU limit exclude. Sources say 4 (kcpilot), 8 " +
+			"or better 16 (Intel), or two sockets of 12 (Confluent).",
 		Reads:   []string{"/sys/devices/system/cpu/online", "/proc/PID/status", "the control group's cpu.max"},
 		Sources: []string{"kcpilot (4)", "Intel: Kafka optimisation guide (8, better 16)", "Confluent Platform: production deployment (24)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -45,12 +45,12 @@ func cpuCount() *Setting {
 
 func steal() *Setting {
 	return &Setting{
-		ID: "cpu.steal", Group: CPU, Title: "CPU time that the hypervisor took away",
+		ID: "cpu.steal", Group: CPU, Title: "CPU time used by other virtual machines",
 		Roles: []Role{Broker, Client}, Severity: Warning, Confidence: Folklore, Want: "<= 1",
 		Valid: figure,
-		Why:   "the machine stands still while others run: latencies rise, and a measurement says nothing",
-		Detail: "While kt looked, or since the machine started. More than 5 % make a benchmark worthless. Both bounds are kt's proposal. " +
-			"Hypervisors may hide it, and burstable machines show it once their credits are used up.",
+		Why:   "latencies rise and measurements are useless. The machine stands still while others run",
+		Detail: "Measured during the check, or since boot. More than 5 % makes a benchmark worthless. Both limits are kt's proposal. " +
+			"Hypervisors may hide it. Burstable machines show it once their credits are used up.",
 		Reads:   []string{"/proc/stat"},
 		Sources: []string{"kernel documentation: proc, stat", "kt's proposal (1 %, 5 %)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -76,13 +76,13 @@ func steal() *Setting {
 
 func throttling() *Setting {
 	return &Setting{
-		ID: "cpu.throttling", Group: CPU, Title: "periods in which the CPU limit stopped the broker",
+		ID: "cpu.throttling", Group: CPU, Title: "periods with the broker stopped by its CPU limit",
 		Roles: []Role{Broker, Controller, Client}, Severity: Warning, Confidence: Documented, Want: "<= 1",
 		Valid: figure,
-		Why:   "every thread stands still for up to 100 ms, which shows as latency and as lost followers",
-		Detail: "Of all periods since the control group was made, from its cpu.stat. A broker has many threads, which use up the quota of a " +
-			"period in a few milliseconds. Give it a CPU request without a limit, or whole CPUs of its own. That 1 % is too much is " +
-			"kt's proposal.",
+		Why:   "all threads stop for up to 100 ms. Latency rises and followers fall out of the in-sync replicas",
+		Detail: "The share of all periods since the control group was made, from its cpu.stat. A broker has many threads; they use up " +
+			"the quota of a period in a few milliseconds. Give it a CPU request without a limit, or whole CPUs of its own. The limit " +
+			"of 1 % is kt's proposal.",
 		Reads:   []string{"the control group's cpu.max and cpu.stat"},
 		Sources: []string{"kernel documentation: CFS bandwidth control", "kt's proposal (1 %)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -110,8 +110,8 @@ func hyperThreads() *Setting {
 	return &Setting{
 		ID: "cpu.smt", Group: CPU, Title: "two threads on each core",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore,
-		Why:     "half of the CPUs that are counted are not whole cores: twice the load takes more than twice the share",
-		Detail:  "Only shown, because figures of two machines cannot be compared without it. Nothing is wanted.",
+		Why:     "half of the counted CPUs are no whole cores. Twice the load needs more than twice the share",
+		Detail:  "Shown only: figures of two machines cannot be compared without it. No value is wanted.",
 		Reads:   []string{"/sys/devices/system/cpu/smt/active"},
 		Sources: []string{"kernel documentation: ABI, /sys/devices/system/cpu/smt"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -129,11 +129,11 @@ func hyperThreads() *Setting {
 
 func mitigations() *Setting {
 	return &Setting{
-		ID: "cpu.mitigations", Group: CPU, Title: "weaknesses of the CPU that the kernel works around",
+		ID: "cpu.mitigations", Group: CPU, Title: "mitigations of CPU weaknesses",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore,
-		Why: "each costs something at every system call, of which a broker makes many",
-		Detail: "Only shown, because figures of two machines cannot be compared without it. kt never advises to switch them off: what the " +
-			"machine is exposed to is not kt's to judge.",
+		Why: "each mitigation slows every system call. A broker makes many",
+		Detail: "Shown only: figures of two machines cannot be compared without it. kt never advises switching them off, because it " +
+			"cannot judge the risk.",
 		Reads:   []string{"/sys/devices/system/cpu/vulnerabilities/*"},
 		Sources: []string{"kernel documentation: hardware vulnerabilities"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -165,12 +165,12 @@ func mitigations() *Setting {
 
 func loadAverage() *Setting {
 	return &Setting{
-		ID: "cpu.load", Group: CPU, Title: "threads that ran or waited in the last minute, for each CPU",
+		ID: "cpu.load", Group: CPU, Title: "load average for each CPU",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: "<= 1",
 		Valid: figure,
-		Why:   "a machine that is busy already shows what others do, not what Kafka can",
-		Detail: "The load average of one minute over the machine's CPUs. Linux counts threads that wait for a disk too, so that a high value " +
-			"need not mean busy CPUs. It only says what kind of moment this is.",
+		Why:   "the machine is busy. A measurement now shows the load of others",
+		Detail: "The load average of one minute, divided by the number of CPUs. Linux also counts threads that wait for a disk, so a " +
+			"high value need not mean busy CPUs. It describes the present minute only.",
 		Reads:   []string{"/proc/loadavg"},
 		Sources: []string{"kernel documentation: proc, loadavg", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {

@@ -94,15 +94,14 @@ func diskScheduler() *Setting {
 		ID: "disk.scheduler", Group: Disks, Title: "I/O scheduler", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Applies: true,
 		Valid: oneOf("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"),
-		Why:   "a fast disk loses time in a scheduler, and a hard disk loses it in seeks without one",
-		Detail: "Hard disks want mq-deadline, NVMe and virtual disks none, other SSDs do with either. " +
-			"Sources disagree: rpk and Intel set none, SUSE leaves virtual disks alone and gives hard disks bfq. " +
-			"So mq-deadline on a virtual disk is only noted here. Zoned disks need mq-deadline and are left alone. " +
-			"A file that holds nothing but none belongs to a driver that offers no choice. " +
-			"Under md and device-mapper the disks at the bottom count.",
+		Why:   "a fast disk loses time in a scheduler. A hard disk loses time in seeks without one",
+		Detail: "Hard disks want mq-deadline, NVMe and virtual disks none; other SSDs work with either. Sources disagree: rpk and Intel " +
+			"set none, SUSE does not change virtual disks and sets bfq for hard disks. So mq-deadline on a virtual disk is only a " +
+			"note. Zoned disks need mq-deadline and are not changed. Some drivers offer only none. With md and device-mapper kt " +
+			"checks the disks at the bottom.",
 		Reads:   []string{"/sys/block/DISK/queue/scheduler", "/sys/block/DISK/queue/zoned"},
 		Sources: []string{"Red Hat: Setting the disk scheduler", "Intel: Kafka tuning guide", "SUSE: I/O scheduler rules for udev", "rpk tune disk_scheduler"},
-		Risk:    "none; requests that wait are finished first",
+		Risk:    "none; waiting requests are completed first",
 		Check: func(m *Machine, want Rule) Reading {
 			return eachDisk(m, func(d host.Disk) Reading { return readScheduler(m, d, want) })
 		},
@@ -180,13 +179,13 @@ func suits(class diskClass, d host.Disk, want Rule, choices []string) Rule {
 
 func diskNomerges() *Setting {
 	return &Setting{
-		ID: "disk.nomerges", Group: Disks, Title: "whether requests are merged", Roles: []Role{Broker},
+		ID: "disk.nomerges", Group: Disks, Title: "merging of requests", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Folklore, Applies: true,
 		Valid: wholeNumber(2),
-		Why:   "Kafka appends in small pieces through the page cache, and gains when the kernel joins them",
-		Detail: "2 merges nothing, 1 only with the last request. Tools for databases that bypass the page cache " +
-			"(Redpanda's rpk, Scylla's perftune and iotune) set 2. Kafka's documentation counts the joining of small writes " +
-			"among the advantages of the page cache. That 2 is wrong for Kafka follows from this; kt knows of no measurement.",
+		Why:   "small appends reach the disk one by one. Kafka gains when the kernel merges them",
+		Detail: "2 merges nothing, 1 only with the last request. Tools for databases that bypass the page cache (Redpanda's rpk, " +
+			"Scylla's perftune and iotune) set 2. Kafka's documentation counts the merging of small writes among the advantages of " +
+			"the page cache. From this follows that 2 is wrong for Kafka; kt knows of no measurement.",
 		Reads:   []string{"/sys/block/DISK/queue/nomerges"},
 		Sources: []string{"kt's proposal", "Kafka documentation, Operations: Hardware and OS", "rpk tune disk_nomerges (for the opposite)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -206,14 +205,14 @@ func diskReadAhead() *Setting {
 		ID: "disk.read_ahead_kb", Group: Disks, Title: "read-ahead", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore, Applies: true,
 		Valid: raiseOnly(1),
-		Why:   "consumers that lag read whole segments: a hard disk or a network volume wants large reads",
-		Detail: "In KiB; never lowered. Sources differ by a factor of 500: TuneD throughput-performance raises it to 4096, " +
-			"an Intel script sets 8. kt asks for the profile's value of hard disks and cloud volumes, and no more than the kernel's 128 of the rest. " +
-			"Under md and device-mapper the device on top counts, whose value the file system uses. " +
-			"Too much costs page cache where many partitions are read at once.",
+		Why:   "lagging consumers read slowly. They read whole segments, and hard disks and network volumes need large reads",
+		Detail: "In KiB; never lowered. Sources differ by a factor of 500: TuneD throughput-performance raises it to 4096, an Intel " +
+			"script sets 8. kt wants the profile's value for hard disks and cloud volumes, and at most the kernel's 128 for others. " +
+			"With md and device-mapper the top device counts, because the file system uses its value. Too much wastes page cache " +
+			"where many partitions are read at once.",
 		Reads:   []string{"/sys/block/DISK/queue/read_ahead_kb"},
 		Sources: []string{"TuneD throughput-performance", "Intel: Kafka tuning guide (for the opposite)", "kt's proposal"},
-		Risk:    "more page cache is read in vain where reads are short",
+		Risk:    "short reads waste more page cache",
 		Check: func(m *Machine, want Rule) Reading {
 			slow := make(map[string]bool) // devices over a disk that gains by large reads
 			of := func(d Dir) []host.Disk { return topOf(m, d.Storage, slow) }
@@ -261,11 +260,12 @@ func topOf(m *Machine, s host.Storage, slow map[string]bool) []host.Disk {
 
 func diskNrRequests() *Setting {
 	return &Setting{
-		ID: "disk.nr_requests", Group: Disks, Title: "requests that may wait", Roles: []Role{Broker},
+		ID: "disk.nr_requests", Group: Disks, Title: "queue length of the disk", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore, Want: ">=128",
-		Valid:   wholeNumber(-1),
-		Why:     "with few places in the queue, flushing and reads stand in each other's way",
-		Detail:  "Reported only: the kernel's default is 128 or more. Without a scheduler the device's own queue decides, and the value has no effect.",
+		Valid: wholeNumber(-1),
+		Why:   "flushes and reads block each other in a short queue",
+		Detail: "Reported only: the kernel's default is 128 or more. Without a scheduler the device's queue decides, and the value has " +
+			"no effect.",
 		Reads:   []string{"/sys/block/DISK/queue/nr_requests"},
 		Sources: []string{"SUSE: saptune, note on nr_requests", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -283,9 +283,9 @@ func diskThrottle() *Setting {
 	return &Setting{
 		ID: "disk.wbt", Group: Disks, Title: "throttling of writeback", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore,
-		Why: "the kernel holds its own flushing back while reads wait, which may cap what a broker can write for long",
-		Detail: "In µs of latency aimed at; 0 is off. The kernel takes 75000 for disks that it believes to rotate and 2000 for others. " +
-			"No source has a figure for Kafka: turn it off only where kt probe gains by it.",
+		Why: "the sustained write rate may be lower. The kernel slows its writeback down while reads wait",
+		Detail: "The target latency in µs; 0 is off. The kernel's default is 75000 for disks that it takes for hard disks, 2000 for " +
+			"others. No source has a value for Kafka: turn it off only if kt probe shows a gain.",
 		Reads:   []string{"/sys/block/DISK/queue/wbt_lat_usec"},
 		Sources: []string{"kernel documentation: block/queue-sysfs, wbt_lat_usec", "kt's proposal"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -305,12 +305,12 @@ func diskThrottle() *Setting {
 
 func diskWriteCache() *Setting {
 	return &Setting{
-		ID: "disk.write_cache", Group: Disks, Title: "the disk's own write cache", Roles: []Role{Broker, Controller},
+		ID: "disk.write_cache", Group: Disks, Title: "write cache of the disk", Roles: []Role{Broker, Controller},
 		Severity: Informational, Confidence: Documented,
-		Why: "with a cache that may lose its content every flush waits for the medium, and controllers flush often",
-		Detail: "write back means that the kernel sends flushes. kt never changes it: to say write through of a cache without " +
-			"protection against power loss loses data that was acknowledged. Where the cloud's disk is protected, rpk sets write through; " +
-			"kt probe measures what a flush costs.",
+		Why: "each flush waits for the disk, where the cache may lose its content. Controllers flush often",
+		Detail: "“write back” means that the kernel sends flushes. kt never changes it: “write through” loses acknowledged data if the " +
+			"cache has no protection against power loss. rpk sets write through for protected cloud disks. kt probe measures the " +
+			"cost of a flush.",
 		Reads:   []string{"/sys/block/DISK/queue/write_cache"},
 		Sources: []string{"kernel documentation: block/writeback_cache_control", "rpk tune disk_write_cache"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -332,10 +332,11 @@ func diskWriteCache() *Setting {
 
 func diskRotational() *Setting {
 	return &Setting{
-		ID: "disk.rotational", Group: Disks, Title: "whether the disk rotates", Roles: []Role{Broker},
+		ID: "disk.rotational", Group: Disks, Title: "hard disk or not", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Measured,
-		Why:     "hard disks are fast for few partitions, and seek between many",
-		Detail:  "What the kernel says of virtual disks cannot be trusted: virtio says that flash rotates. There kt takes the class as unknown; kt probe measures it.",
+		Why: "hard disks seek between partitions. They are fast only with few",
+		Detail: "The kernel's value is not reliable for virtual disks: virtio reports flash as rotating. For these kt treats the class " +
+			"as unknown; kt probe measures it.",
 		Reads:   []string{"/sys/block/DISK/queue/rotational"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "kt: observed on virtio"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -359,9 +360,10 @@ func diskErrors() *Setting {
 	return &Setting{
 		ID: "disk.errors", Group: Disks, Title: "errors of the disk", Roles: []Role{Broker, Controller},
 		Severity: Informational, Confidence: Folklore, Want: "0",
-		Valid:   wholeNumber(-1),
-		Why:     "a disk that fails takes its log directory offline, and is slow before that",
-		Detail:  "Counted since the machine started, of SCSI and SATA disks. Commands that a disk does not know count too: a few are harmless, growth is not. NVMe keeps its own log, which root reads with nvme smart-log.",
+		Valid: wholeNumber(-1),
+		Why:   "the disk may fail. Its log directory then goes offline, and is slow before that",
+		Detail: "Counted since boot, for SCSI and SATA disks. Commands that a disk does not support also count: a few are harmless, " +
+			"growth is not. NVMe has a log of its own: root reads it with nvme smart-log.",
 		Reads:   []string{"/sys/block/DISK/device/ioerr_cnt"},
 		Sources: []string{"kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {

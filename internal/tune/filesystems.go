@@ -66,10 +66,10 @@ func fsType() *Setting {
 	return &Setting{
 		ID: "fs.type", Group: Disks, Title: "type of file system", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Measured,
-		Why: "ext4 holds appends up while its journal commits, and the slowest produces show it",
-		Detail: "Allegro measured 82 % fewer produces of more than 65 ms with XFS than with ext4; Kafka's documentation " +
-			"has 160 ms for XFS against 250 ms and more. Confluent accepts either. So ext4 is only noted where throughput is wanted. " +
-			"btrfs and zfs copy on write, which breaks up files that are appended to.",
+		Why: "the slowest produces take longer. ext4 stops appends while its journal commits",
+		Detail: "Allegro measured 82 % fewer produces of more than 65 ms with XFS than with ext4. Kafka's documentation has 160 ms for " +
+			"XFS against 250 ms and more. Confluent accepts either. So ext4 is only a note for throughput. btrfs and zfs copy on " +
+			"write, which fragments appended files.",
 		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Allegro: unlocking Kafka's potential", "Confluent Platform: production deployment"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -89,17 +89,17 @@ func fsType() *Setting {
 
 func fsNoatime() *Setting {
 	return &Setting{
-		ID: "fs.noatime", Group: Disks, Title: "times of access", Roles: []Role{Broker},
+		ID: "fs.noatime", Group: Disks, Title: "access times", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented, Applies: true,
 		Valid: oneOf("noatime", "relatime", "strictatime"),
-		Why:   "each read of a segment may write the time of it into the file system",
-		Detail: "strictatime writes with every read. relatime, the default, writes about once a day for each file, and is only noted. " +
-			"noatime includes nodiratime. Kafka needs no times of access. kt mounts again what is a file system of its own; " +
-			"of / it prints the command, for other programs may need the times, and for a broker that sees mounts of its own, as in a container " +
-			"or with PrivateTmp: those stay as they were when it started.",
+		Why:   "reads may cause writes. Each read of a segment may update its access time",
+		Detail: "strictatime writes with every read. relatime, the default, writes about once a day for each file, and is only a note. " +
+			"noatime includes nodiratime. Kafka needs no access times. kt remounts a separate file system. For / it prints the " +
+			"command, because other programs may need access times. It also does so for a broker with mounts of its own, as in a " +
+			"container or with PrivateTmp: those do not change until the broker starts again.",
 		Reads:   []string{"/proc/self/mountinfo", "/etc/fstab"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Intel: Kafka tuning guide"},
-		Risk:    "programs that go by times of access, such as some that clean up or back up, see old ones",
+		Risk:    "programs that use access times, such as some cleaners and backups, see old ones",
 		Check: func(m *Machine, want Rule) Reading {
 			return eachLocal(m, withOptions(func(d Dir, _ string) Reading { return readAtime(m, d, want) }))
 		},
@@ -178,8 +178,9 @@ func fsDiscard() *Setting {
 	return &Setting{
 		ID: "fs.discard", Group: Disks, Title: "discard at every delete", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Want: "no discard",
-		Why:     "Kafka deletes whole segments, and a disk that is told so at once may stall what else it does",
-		Detail:  "A weekly fstrim tells the disk the same at a quiet time. The OpenMessaging benchmark mounts with nodiscard. btrfs discards in the background, and is not looked at.",
+		Why: "the disk may stall when Kafka deletes a segment",
+		Detail: "A weekly fstrim does the same at a quiet time. The OpenMessaging benchmark mounts with nodiscard. btrfs discards in the " +
+			"background, so kt does not check it.",
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"Red Hat: Discarding unused blocks", "OpenMessaging benchmark: deployment for Kafka"},
 		Check: unlessLeft(func(m *Machine) Reading {
@@ -201,8 +202,9 @@ func fsTrim() *Setting {
 	return &Setting{
 		ID: "fs.trim", Group: Disks, Title: "weekly trim", Roles: []Role{Broker, Controller},
 		Severity: Informational, Confidence: Documented,
-		Why:     "flash that is never told what was deleted gets slower as it fills",
-		Detail:  "Of disks that can discard. The timer counts as on when it is enabled; hosts that trim by other means, such as cron, are not seen.",
+		Why: "flash disks get slower as they fill. A trim reports deleted blocks to them",
+		Detail: "For disks that support discard. The timer counts as on when it is enabled. kt does not see hosts that trim in other " +
+			"ways, such as cron.",
 		Reads:   []string{"/sys/block/DISK/queue/discard_max_bytes", "/etc/systemd/system/timers.target.wants"},
 		Sources: []string{"Red Hat: Discarding unused blocks", "rpk tune fstrim"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -238,11 +240,11 @@ func fsTrim() *Setting {
 
 func fsObsolete() *Setting {
 	return &Setting{
-		ID: "fs.obsolete_options", Group: Disks, Title: "options that are gone or unsafe", Roles: []Role{Broker, Controller},
+		ID: "fs.obsolete_options", Group: Disks, Title: "obsolete or unsafe mount options", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented,
-		Why: "an option that the kernel no longer knows keeps the file system from being mounted at the next start",
-		Detail: "Linux 4.19 took nobarrier from XFS; Kafka's own documentation named it, and nobh of ext4, for long after. " +
-			"On ext4 nobarrier still works, and loses data in a power failure unless the disk's cache is protected.",
+		Why: "the next mount may fail. The kernel rejects options that it no longer knows",
+		Detail: "Linux 4.19 removed nobarrier from XFS. Kafka's documentation named it, and nobh of ext4, long after that. On ext4 " +
+			"nobarrier still works; it loses data in a power failure unless the disk's cache is protected.",
 		Reads:   []string{"/proc/self/mountinfo", "/etc/fstab"},
 		Sources: []string{"kernel commit 1c02d50", "kernel documentation: ext4", "Kafka documentation, Operations: Disks and filesystem (for the opposite)"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -273,8 +275,8 @@ func fsSync() *Setting {
 		ID: "fs.sync", Group: Disks, Title: "synchronous mounts", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Want: "async",
 		Valid:   oneOf("async"),
-		Why:     "every append waits for the disk, though Kafka's safety is in its replicas",
-		Detail:  "sync and dirsync are options of any file system, wsync one of XFS.",
+		Why:     "every append waits for the disk. Kafka relies on replicas for safety",
+		Detail:  "sync and dirsync are options of any file system, wsync is one of XFS.",
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"mount(8)", "Kafka documentation, Operations: Application vs. OS flush management"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -298,14 +300,14 @@ func fsJournal() *Setting {
 		ID: "fs.ext4_journal", Group: Disks, Title: "journal of ext4", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Measured,
 		Valid: oneOf("ordered", "writeback", "journal", "fast_commit"),
-		Why:   "appends wait while the journal commits, and a stalled append holds up its whole partition",
-		Detail: "Allegro measured the slowest of 1000 produces at 3 s with data=ordered, 0.8 s with writeback and 0.5 s with fast_commit (Linux 5.10 and later); " +
-			"XFS was better still, and a shorter commit= gained nothing. writeback may leave old content in files after a crash: only where every topic has three replicas. " +
-			"Kafka's documentation warns of it too. Whether fast_commit is on is in the superblock; without root kt sees it only once a commit was fast. " +
-			"data=journal writes everything twice.",
+		Why:   "appends wait while the journal commits. A stalled append blocks its partition",
+		Detail: "Allegro measured the slowest of 1000 produces at 3 s with data=ordered, 0.8 s with writeback and 0.5 s with fast_commit " +
+			"(Linux 5.10 and later). XFS was better still, and a shorter commit= gained nothing. After a crash writeback may leave " +
+			"old content in files: use it only where every topic has three replicas. Kafka's documentation warns of it too. The " +
+			"superblock holds fast_commit; without root kt sees it only after a fast commit. data=journal writes everything twice.",
 		Reads:   []string{"/proc/self/mountinfo", "/proc/fs/ext4/DEVICE/fc_info"},
 		Sources: []string{"Allegro: unlocking Kafka's potential", "Kafka documentation, Operations: Ext4 notes"},
-		Risk:    "fast_commit and writeback are decided when the file system is made or mounted, not while it is in use",
+		Risk:    "fast_commit and writeback are set when the file system is made or mounted, not in use",
 		Check: func(m *Machine, want Rule) Reading {
 			return eachLocal(m, withOptions(func(d Dir, _ string) Reading {
 				current := "ordered"
@@ -345,8 +347,9 @@ func fsXFS() *Setting {
 	return &Setting{
 		ID: "fs.xfs_options", Group: Disks, Title: "options of XFS", Roles: []Role{Broker, Controller},
 		Severity: Informational, Confidence: Documented,
-		Why:     "the defaults suit Kafka: options from old guides do nothing, or reserve too much",
-		Detail:  "Kafka's documentation finds no effect in largeio and says that XFS tunes itself. A large allocsize keeps space from other partitions until a segment is closed.",
+		Why: "options from old guides do nothing, or reserve too much. The defaults suit Kafka",
+		Detail: "Kafka's documentation finds no effect in largeio and says that XFS tunes itself. A large allocsize reserves space until " +
+			"a segment is closed.",
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"Kafka documentation, Operations: XFS notes", "kernel documentation: XFS"},
 		Check: func(m *Machine, _ Rule) Reading {

@@ -18,9 +18,9 @@ func fsFreeSpace() *Setting {
 	return &Setting{
 		ID: "fs.free_space", Group: Disks, Title: "free space", Roles: []Role{Broker, Controller},
 		Severity: Fatal, Confidence: Documented,
-		Why: "a full disk takes its log directory offline, and the broker with it if it was the last",
-		Detail: "Below 2 % is a failure, below 15 % or 10 GiB a warning. Amazon MSK raises its alarm at 85 % used, rpk warns below 10 GB. " +
-			"A test of kt's fills disks too: leave room for it. Space that is kept for root does not count as free.",
+		Why: "a full disk takes its log directory offline. The broker ends with the last directory",
+		Detail: "Below 2 % is a failure, below 15 % or 10 GiB a warning. Amazon MSK raises its alarm at 85 % used, rpk warns below 10 " +
+			"GB. A kt test also fills disks: leave space for it. Space that is reserved for root does not count as free.",
 		Reads:   []string{"statfs(2)"},
 		Sources: []string{"Amazon MSK: best practices", "rpk: free space", "kt's proposal (2 %)"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -56,10 +56,11 @@ func percent(share float64) string {
 
 func fsFreeFiles() *Setting {
 	return &Setting{
-		ID: "fs.free_files", Group: Disks, Title: "files that may still be made", Roles: []Role{Broker, Controller},
+		ID: "fs.free_files", Group: Disks, Title: "free inodes", Roles: []Role{Broker, Controller},
 		Severity: Fatal, Confidence: Folklore,
-		Why:     "without a free inode no segment can be rolled, though there is space",
-		Detail:  "Each segment is three files or more. ext4 decides on their number when it is made; XFS makes them as needed. The bounds are those of free space.",
+		Why: "Kafka cannot create segments, even with free space. Each file needs an inode",
+		Detail: "Each segment is three files or more. ext4 fixes the number of inodes when it is made; XFS makes them as needed. The " +
+			"limits are those of free space.",
 		Reads:   []string{"statfs(2)"},
 		Sources: []string{"kt's proposal"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -90,11 +91,11 @@ func fsFreeFiles() *Setting {
 
 func fsReadOnly() *Setting {
 	return &Setting{
-		ID: "fs.read_only", Group: Disks, Title: "whether it can be written", Roles: []Role{Broker, Controller},
+		ID: "fs.read_only", Group: Disks, Title: "log directory is writable", Roles: []Role{Broker, Controller},
 		Severity: Fatal, Confidence: Documented, Want: "rw",
 		Valid:   oneOf("rw"),
-		Why:     "no broker starts on a log directory that it cannot write, and a running one takes it offline",
-		Detail:  "File systems turn read-only by themselves after an error of the disk: look at the kernel's log before mounting again.",
+		Why:     "the log directory goes offline. A broker does not start on it",
+		Detail:  "File systems turn read-only after a disk error: look at the kernel's log before mounting again.",
 		Reads:   []string{"/proc/self/mountinfo"},
 		Sources: []string{"mount(8)", "kernel documentation: ext4, errors="},
 		Check: func(m *Machine, want Rule) Reading {
@@ -116,11 +117,11 @@ func fsReadOnly() *Setting {
 
 func fsErrors() *Setting {
 	return &Setting{
-		ID: "fs.errors", Group: Disks, Title: "errors that ext4 has found", Roles: []Role{Broker, Controller},
+		ID: "fs.errors", Group: Disks, Title: "errors found by ext4", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Want: "0",
 		Valid:   wholeNumber(-1),
-		Why:     "a file system with errors may turn read-only at any time, and serve broken segments",
-		Detail:  "ext4 keeps the count in its superblock until e2fsck has repaired it, over restarts too.",
+		Why:     "the file system may turn read-only at any time. Segments may be damaged",
+		Detail:  "ext4 keeps the count in its superblock until e2fsck has repaired it, also over restarts.",
 		Reads:   []string{"/sys/fs/ext4/DEVICE/errors_count"},
 		Sources: []string{"kernel documentation: ext4, /sys/fs/ext4"},
 		Check: func(m *Machine, want Rule) Reading {
