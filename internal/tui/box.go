@@ -135,6 +135,18 @@ func wrap(c chart.Canvas, text string, w, most int) []string {
 	return lines
 }
 
+// brief leaves clauses off the end of a sentence until it fits, and then shortens its unit.
+func brief(text string, fits func(string) bool) string {
+	for !fits(text) {
+		end := max(strings.LastIndex(text, "; "), strings.LastIndex(text, ", "), strings.LastIndex(text, " ("))
+		if end < 0 {
+			return strings.ReplaceAll(text, "records/s", "rec/s")
+		}
+		text = text[:end]
+	}
+	return text
+}
+
 // loadColor returns the colour of a share of something that can run out.
 func loadColor(share float64) theme.Color {
 	if share >= 0.9 {

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -36,7 +37,9 @@ func drawClient(c chart.Canvas, s *scene) {
 	w, h := inner.Size()
 	const margin, mostEvidence = 1, 3
 	by := s.bounded()
-	evidence := wrap(c, by.Evidence, w-2*margin, mostEvidence)
+	evidence := wrap(c, brief(by.Evidence, func(text string) bool {
+		return len(wrap(c, text, w-2*margin, mostEvidence+1)) <= mostEvidence
+	}), w-2*margin, mostEvidence)
 	loads := s.loads(c.Theme())
 	// The evidence goes before the last gauges, which are the least important.
 	rows := max(h-len(evidence), 1)
@@ -65,21 +68,22 @@ func (s *scene) bound() line {
 	return line{muted("limit "), emphasis(boundColor(limit), limit.String())}
 }
 
-// limitLine returns the limit and as much of its evidence as fits.
+// limitLine returns the limit, and as many clauses of its evidence as fit.
 func (s *scene) limitLine(c chart.Canvas, w int) line {
 	l := append(s.bound(), plain("  "))
-	return append(l, plain(c.Fit(s.bounded().Evidence, w-l.width())))
+	room := w - l.width()
+	return append(l, plain(c.Fit(brief(s.bounded().Evidence, func(text string) bool { return chart.Width(text) <= room }), room)))
 }
 
-// boundColor returns red for a stall and for limits of kt itself, which spoil the
-// measurement. The limits of Kafka are news.
+// boundColor returns red for a stall and for a schedule that kt did not keep, which makes
+// the run not valid. Each other limit is what the run was made to find.
 func boundColor(l verdict.Limit) theme.Color {
 	switch l {
 	case "", verdict.Unknown:
 		return theme.Muted
 	case verdict.None:
 		return theme.Good
-	case verdict.ClientCPU, verdict.HostCPU, verdict.Schedule, verdict.Stalled:
+	case verdict.Schedule, verdict.Stalled:
 		return theme.Bad
 	}
 	return theme.Warn
@@ -153,7 +157,8 @@ func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
 		return out
 	}
 	text, color := s.lagValue(th)
-	return append(out, load{name: "lag", text: text + " records", color: color, trend: s.lagValues()})
+	count, arrow, _ := strings.Cut(text, " ")
+	return append(out, load{name: "lag", text: strings.TrimSpace(count + " records " + arrow), color: color, trend: s.lagValues()})
 }
 
 // lagValues returns the consumer lags of the last ticks, as many as the widest gauge has

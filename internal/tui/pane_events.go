@@ -22,7 +22,7 @@ func drawEvents(c chart.Canvas, s *scene) {
 	w, _ = list.Size()
 	const summary = 8 // rows that leave room for more than events
 	y := 0
-	if text := s.goingOn(); text != "" {
+	if text := s.goingOn(); text != "" && h >= summary { // else a line above says it
 		emphasis(theme.Bad, c.Fit(string(c.Theme().Glyphs.Alert)+" "+text, w)).draw(list, 0, y)
 		y++
 	}

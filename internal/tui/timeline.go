@@ -30,9 +30,10 @@ func (s *scene) goingOn() string {
 	return ""
 }
 
-// eventful reports whether there is something to show beside the figures.
+// eventful reports whether there is a line for events. A run on this host says a silence
+// where it says the limit.
 func (s *scene) eventful() bool {
-	return len(s.events) > 0 || s.goingOn() != ""
+	return len(s.events) > 0 || s.many() && s.goingOn() != ""
 }
 
 // newsFor is the time for which an event stays news.
@@ -97,14 +98,14 @@ func (s *scene) marks(x chart.TimeAxis) []chart.Event {
 	return slices.Concat(throttled, failed, events)
 }
 
-// eventLine returns the latest event and, where there is room, those before. A silence goes
-// first for as long as it lasts.
+// eventLine returns the latest event and, where there is room, those before. Over many hosts
+// a silence goes first for as long as it lasts.
 func (s *scene) eventLine(c chart.Canvas) line {
 	w, _ := c.Size()
 	const gap = "   "
 	w -= 2
 	var groups []line
-	if text := s.goingOn(); text != "" {
+	if text := s.goingOn(); text != "" && s.many() {
 		groups = append(groups, line{emphasis(theme.Bad, string(c.Theme().Glyphs.Alert)+" "+text)})
 	}
 	for i := len(s.events) - 1; i >= 0; i-- {

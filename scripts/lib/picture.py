@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what "tmux capture-pane -e -p" prints as a PNG.
+"""Draws what "tmux capture-pane -e -N -p" prints as a PNG.
 
 usage: picture.py dark|light COLUMNSxROWS OUT.png < text
 
@@ -97,10 +97,11 @@ def draw_cell(draw, at, ch, fg, font):
 
 def palette(pairs):
     """The colours of text and grounds, and as many steps between them as there is room for."""
-    steps = max(1, min(8, 256 // len(pairs) - 1))
-    mixed = {tuple(b + (f - b) * i // steps for f, b in zip(fg, bg)) for fg, bg in pairs for i in range(steps + 1)}
+    mixed = {}  # in this order: what is mixed comes last, and is left out first
+    for share in (0, 8, 4, 2, 6, 3, 5, 1, 7):
+        mixed.update({tuple(b + (f - b) * share // 8 for f, b in zip(fg, bg)): None for fg, bg in pairs})
     image = Image.new("P", (1, 1))
-    image.putpalette([v for c in sorted(mixed)[:256] for v in c])
+    image.putpalette([v for c in list(mixed)[:256] for v in c])
     return image
 
 

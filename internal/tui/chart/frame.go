@@ -75,7 +75,8 @@ func (f frame) draw(c Canvas) Canvas {
 			f.gridline(area, y)
 		}
 	}
-	if f.x.warming() {
+	const named = 4 // rows from which the lines leave room for a name
+	if f.x.warming() && rows >= named {
 		const name = "warm-up "
 		area.Text(min(max(f.x.place(0, area.w), 0), area.w-Width(name)), 0, name, muted)
 	}
