@@ -97,11 +97,15 @@ def draw_cell(draw, at, ch, fg, font):
 
 def palette(pairs):
     """The colours of text and grounds, and as many steps between them as there is room for."""
-    mixed = {}  # in this order: what is mixed comes last, and is left out first
-    for share in (0, 8, 4, 2, 6, 3, 5, 1, 7):
-        mixed.update({tuple(b + (f - b) * share // 8 for f, b in zip(fg, bg)): None for fg, bg in pairs})
+    colors = list({color for pair in pairs for color in pair})
+    for share in (4, 2, 6, 3, 5, 1, 7):
+        for fg, bg in sorted(pairs):
+            mixed = tuple(b + (f - b) * share // 8 for f, b in zip(fg, bg))
+            # Pillow takes colours that are nearer than this for one.
+            if all(max(abs(a - b) for a, b in zip(mixed, other)) > 8 for other in colors):
+                colors.append(mixed)
     image = Image.new("P", (1, 1))
-    image.putpalette([v for c in list(mixed)[:256] for v in c])
+    image.putpalette([v for c in colors[:256] for v in c])
     return image
 
 
