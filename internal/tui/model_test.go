@@ -178,7 +178,7 @@ func TestABrokerIsSlowComparedWithTheOthers(t *testing.T) {
 		brokers []result.BrokerNow
 		want    string
 	}{
-		{"one of three", []result.BrokerNow{broker(1, 10), broker(2, 31), broker(3, 11)}, "broker 2 p99 is 2.8x the others'"},
+		{"one of three", []result.BrokerNow{broker(1, 10), broker(2, 31), broker(3, 11)}, "broker 2 p99 over 10 s is 2.8x the others'"},
 		{"none", []result.BrokerNow{broker(1, 10), broker(3, 11)}, ""},
 		{"alone", []result.BrokerNow{broker(2, 31)}, ""},
 		{"the others did not answer", []result.BrokerNow{broker(1, 0), broker(2, 31)}, ""},

@@ -123,7 +123,7 @@ func (s *scene) brokerWarning() string {
 	if times <= slowRatio {
 		return ""
 	}
-	return fmt.Sprintf("broker %d p99 is %s the others'", worst, theme.Ratio(times))
+	return fmt.Sprintf("broker %d p99 over 10 s is %s the others'", worst, theme.Ratio(times))
 }
 
 // slowness returns the usual p99 of a broker over that of the others; 0 when there
@@ -202,13 +202,13 @@ func newBrokerTable(c chart.Canvas, s *scene) brokerTable {
 	t := brokerTable{c: c, s: s}
 	t.columns, t.gauged = s.columns(string(c.Theme().Glyphs.Missing))
 	w, _ := c.Size()
-	rest := max(w-idWidth-len(t.columns)*numberWidth-2, 0)
+	rest := max(w-idWidth-len(t.columns)*numberWidth, 0)
 	t.host = chart.Width("host")
 	for i := range s.Brokers {
 		t.host = max(t.host, chart.Width(s.header.Brokers[s.Brokers[i].ID]))
 	}
 	t.host = min(t.host+1, rest)
-	if t.gauge = rest - t.host; t.gauge < leastGauge {
+	if t.gauge = rest - t.host - 2; t.gauge < leastGauge {
 		t.host, t.gauge = rest, 0
 	}
 	for i := range s.Brokers {
@@ -221,7 +221,7 @@ func newBrokerTable(c chart.Canvas, s *scene) brokerTable {
 // right returns where a column ends.
 func (t *brokerTable) right(column int) int {
 	x := idWidth + t.host + (column+1)*numberWidth
-	if column > 0 {
+	if column > 0 && t.gauge > 0 {
 		x += t.gauge + 2
 	}
 	return x

@@ -55,7 +55,7 @@ def restyle(style, codes):
             style[c // 10 % 2 == 0] = indexed(c % 10 + 8 * (c >= 90))
 
 
-def cells(text):
+def cells(text, columns):
     """Yields the row, column, character and style of each cell."""
     style = [None, None, False, False]
     for y, line in enumerate(text.rstrip("\n").split("\n")):
@@ -66,6 +66,8 @@ def cells(text):
             else:
                 yield y, x, ch, tuple(style)
                 x += 2 if unicodedata.east_asian_width(ch) in "WF" else 1
+        for rest in range(x, columns if style[1] else 0):  # a row cleared with its ground
+            yield y, rest, " ", tuple(style)
 
 
 def blocks(code):
@@ -112,8 +114,8 @@ def palette(pairs):
 def main():
     theme, size, out = sys.argv[1:]
     ground, ink = GROUNDS[theme]
-    found = list(cells(sys.stdin.read()))
     columns, rows = map(int, size.split("x"))
+    found = list(cells(sys.stdin.read(), columns))
     columns = columns or max(x for _, x, _, _ in found) + 1
     rows = rows or found[-1][0] + 1
     image = Image.new("RGB", (columns * W + 2 * MARGIN, rows * H + 2 * MARGIN), ground)
