@@ -147,7 +147,7 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 	case errors.As(err, &option):
 		return usageError(err)
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w; an agent may run here already (kt peers tells); --bind takes another address", err)
+		return fmt.Errorf("%w; an agent may run here already (see kt peers); or choose another address with --bind", err)
 	}
 	return err
 }

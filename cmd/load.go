@@ -213,7 +213,7 @@ func openRunFile(env *Env, path, stem string) (*run.File, error) {
 	}
 	f, err := run.CreateFile(path)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("--result %s: it exists, and kt does not overwrite results; name another file or remove it", path)
+		return nil, fmt.Errorf("--result %s: it exists, and kt does not overwrite results: name another file or remove it", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--result %s: %w", path, input.Cause(err))
@@ -310,7 +310,7 @@ func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown
 		return nil, nil, usageError(err)
 	}
 	if n := l.Hosts.Hosts; n > 0 && n != len(h.Load) {
-		return nil, nil, usageError(fmt.Errorf("--hosts %d: --on %s is %d now (%s): kt peers tells who is there, and an agent that was just started may take seconds to join",
+		return nil, nil, usageError(fmt.Errorf("--hosts %d: --on %s means %d now (%s); kt peers lists the agents, and a new one takes seconds to join",
 			n, strings.Join(l.Hosts.On, ","), len(h.Load), cluster.Names(h.Load)))
 	}
 	if shown, err = l.divide(h); err != nil {

@@ -57,7 +57,7 @@ func (s *stopper) stop(by os.Signal) {
 		if by != nil && by != syscall.SIGPIPE && s.begun {
 			// On a goroutine of its own: a terminal that takes nothing must not keep
 			// the next signal from being seen.
-			go s.tell("stopping when what is on its way has arrived; once more to leave at once")
+			go s.tell("stopping after the records in flight; press again to leave at once")
 		}
 		if s.begun {
 			return

@@ -159,7 +159,7 @@ func (a *agent) announce() {
 		return
 	}
 	if err := g.Update(a.presence()); err != nil {
-		a.o.Log(fmt.Sprintf("the other agents could not be told: %v", err))
+		a.o.Log(fmt.Sprintf("the other agents could not be reached: %v", err))
 	}
 }
 
@@ -256,7 +256,7 @@ func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 	if len(orphans) > 0 && (full || counted) {
 		why := "a process of an earlier agent is still at work on " + slices.Min(slices.Collect(maps.Values(orphans)))
 		if counted {
-			why += ", and what it takes of --max-rate and --max-producers is not known"
+			why += ", and its share of --max-rate and --max-producers is unknown"
 		}
 		return errors.New(why + ": wait until that is over, or end the processes (kt part) of its run")
 	}

@@ -229,14 +229,14 @@ func (c *child) update(change func()) {
 func decodeFromProcess(line []byte) (*FromProcess, error) {
 	m := new(FromProcess)
 	if err := decodeStrict(line, m); err != nil {
-		return nil, fmt.Errorf("the process said what is no message: %w", err)
+		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
 	}
 	if err := exactlyOne(m.Ready != nil, m.Began != nil, m.Second != nil, m.Ended != nil, m.Failed != nil); err != nil {
-		return nil, fmt.Errorf("the process said what is no message: %w", err)
+		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
 	}
 	if m.Second != nil {
 		if err := m.Second.check(); err != nil {
-			return nil, fmt.Errorf("the process said what is no message: %w", err)
+			return nil, fmt.Errorf("the process sent an invalid message: %w", err)
 		}
 	}
 	if m.Began != nil && !plausible(*m.Began) {

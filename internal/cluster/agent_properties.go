@@ -46,7 +46,7 @@ func allowProperties(properties map[string]plan.Given) error {
 		case !AllowsProperty(name):
 			errs = append(errs, fmt.Errorf("property %q: agents do not take it from other hosts: leave it out", clean(name, 64)))
 		case strings.HasPrefix(value, "file:") || strings.Contains(value, "${"):
-			errs = append(errs, fmt.Errorf("property %s: its value stands for a file, and a load on other hosts reads none of theirs", name))
+			errs = append(errs, fmt.Errorf("property %s: its value names a file, and a load on other hosts reads no file there", name))
 		}
 	}
 	return errors.Join(errs...)

@@ -306,7 +306,7 @@ func (r *hostRun) live(ctx context.Context) {
 	r.mu.Unlock()
 	if undo {
 		if err := r.a.store.remove(r.group); err != nil {
-			r.a.o.Log(fmt.Sprintf("run %s: remove what it left: %v", r.name, err))
+			r.a.o.Log(fmt.Sprintf("run %s: remove its files: %v", r.name, err))
 		}
 	}
 	r.out.flag(fromAgent{Ended: &inRun{r.epoch}})

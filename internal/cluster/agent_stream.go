@@ -50,7 +50,7 @@ func (a *agent) handle(ctx context.Context, s stream) {
 		}
 		if err != nil {
 			_ = t.refuse(ctx, "", fmt.Errorf("%w; its kt is %s", err, a.o.Info.Version)) // the stream ends anyway
-			a.o.Log(fmt.Sprintf("%v sent what is no message of this kt: %s", s.RemoteAddr(), clean(err.Error(), 300)))
+			a.o.Log(fmt.Sprintf("%v sent an invalid message: %s", s.RemoteAddr(), clean(err.Error(), 300)))
 			return
 		}
 		if err := t.answer(ctx, m, received); err != nil {

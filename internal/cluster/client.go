@@ -196,7 +196,7 @@ func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
 		return nil, err
 	}
 	if m.Looked == nil {
-		return nil, fmt.Errorf("%w: it does not tell how it is", errProtocol)
+		return nil, fmt.Errorf("%w: its status is missing", errProtocol)
 	}
 	l := m.Looked
 	p.State = "alive"

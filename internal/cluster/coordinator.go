@@ -72,7 +72,7 @@ func (e *refusedError) Unwrap() error { return e.reasons }
 var errStopped = errors.New("stopped before the start")
 
 // errAborted is the error of a run whose context ended after its start.
-var errAborted = errors.New("the hosts were told to stop")
+var errAborted = errors.New("the hosts were asked to stop")
 
 // run makes a load on many hosts and fetches the run files. After an error before the start
 // no load was made, and no host keeps anything of it. After a later error the agents keep the

@@ -81,7 +81,7 @@ func (s *session) forgotten(l *link, why string) {
 		}
 	}
 	if len(l.parts) == 0 && !l.written {
-		l.unwatched = "what was watched is not whole: its agent has forgotten the run: " + why
+		l.unwatched = "watching is incomplete: its agent has no data of the run any more: " + why
 		l.trouble = l.unwatched
 	}
 	switch {
@@ -143,7 +143,7 @@ func (s *session) missing(l *link) string {
 	if !l.orphaned.IsZero() {
 		when = "is done"
 	}
-	return fmt.Sprintf("%s; the rest of what it measured is with its agent: kt collect --run %s when it %s", l.lost, s.order.Run, when)
+	return fmt.Sprintf("%s; its agent has the rest: kt collect --run %s when it %s", l.lost, s.order.Run, when)
 }
 
 // awayReason returns the reason for giving up a host that is away.

@@ -152,7 +152,7 @@ func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 		return ctx
 	}
 	crashed(t, "b", 2*time.Minute, stop, func(t *testing.T, w *world, out outcome, took time.Duration, err error) {
-		const lost = "b: its agent was started anew, and its load goes on by itself; the rest of what it measured is with its agent: kt collect --run nightly when it is done"
+		const lost = "b: its agent was started anew, and its load goes on by itself; its agent has the rest: kt collect --run nightly when it is done"
 		if err != nil || !slices.Equal(out.Lost, []string{lost}) || w.logged(lost) != 1 {
 			t.Errorf("lost %q, error %v, said %q", out.Lost, err, w.logs)
 		}
@@ -474,7 +474,7 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 				o.Shares = nil
 			}
 			_, err = b.agent.accept(o)
-			const want = "a process of an earlier agent is still at work on " + name + ", and what it takes of --max-rate and --max-producers is not known" + do
+			const want = "a process of an earlier agent is still at work on " + name + ", and its share of --max-rate and --max-producers is unknown" + do
 			if tc.refused && (err == nil || err.Error() != want) || !tc.refused && err != nil {
 				t.Errorf("%+v: accept = %v", tc.limits, err)
 			}

@@ -73,7 +73,7 @@ func (s *session) undo() {
 	if !s.leaving {
 		err := s.until(context.Background(), sayAfter, undone)
 		if errors.Is(err, errTimeout) {
-			s.c.Log("undoing what was prepared on the hosts")
+			s.c.Log("undoing the preparation on the hosts")
 			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // an abort sets s.leaving
 		}
 	}
@@ -131,5 +131,5 @@ func (s *session) aborted(deaf []string) error {
 	if len(deaf) > 0 {
 		but = ", but for " + strings.Join(deaf, ", ") + ", where the load goes on by itself"
 	}
-	return fmt.Errorf("%w%s; what they measured is with their agents: kt collect --run %s", errAborted, but, s.order.Run)
+	return fmt.Errorf("%w%s; their agents have the results: kt collect --run %s", errAborted, but, s.order.Run)
 }

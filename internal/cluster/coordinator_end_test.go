@@ -117,8 +117,8 @@ func TestAContextThatEndsStopsTheHosts(t *testing.T) {
 	for _, tc := range []ending{
 		{"while an agent does not answer", time.Second, func(w *world) { w.hosts["b"].setCut(true) }, 0, "", context.Canceled, 0},
 		{"while all wait for the start", time.Second, nil, 0, "", context.Canceled, leaveTimeout},
-		{"while the load is made", 20 * time.Second, nil, 0, "stop; what they measured is with their agents: kt collect --run nightly", errAborted, leaveTimeout},
-		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load goes on by itself; what", errAborted, leaveTimeout},
+		{"while the load is made", 20 * time.Second, nil, 0, "stop; their agents have the results: kt collect --run nightly", errAborted, leaveTimeout},
+		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load goes on by itself; their", errAborted, leaveTimeout},
 		{"while files are fetched", 70 * time.Second, nil, 0, "kt collect --run nightly", errAborted, leaveTimeout},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
 		if took := time.Since(began); !errors.Is(err, errStopped) || took > 8*time.Second+leaveTimeout {
 			t.Errorf("the error is %v after %v", err, took)
 		}
-		if n := w.logged("undoing what was prepared on the hosts"); n != 1 {
+		if n := w.logged("undoing the preparation on the hosts"); n != 1 {
 			t.Errorf("it was told %d times: %q", n, w.logs)
 		}
 		<-time.After(2 * abortGrace)

@@ -51,7 +51,7 @@ func (s *session) take(e event) error {
 	case m.Written != nil:
 		l.written = true
 		if m.Written.Text != "" {
-			l.unwatched = "what was watched is not whole: " + m.Written.Text
+			l.unwatched = "watching is incomplete: " + m.Written.Text
 		}
 	case m.Ended != nil:
 		l.ended = true

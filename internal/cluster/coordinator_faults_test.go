@@ -106,7 +106,7 @@ func TestASilentHostIsTold(t *testing.T) {
 			"waiting for b until 00:01:":           1,
 			"; the other hosts have finished":      1,
 			"b: it was not heard for":              1,
-			"undoing what was prepared":            0,
+			"undoing the preparation":            0,
 			"a has not been heard for 5s; its loa": 0,
 		} {
 			if n := w.logged(text); n != want {
@@ -319,7 +319,7 @@ func TestAnOfferThatNoAgentTakesIsNotMade(t *testing.T) {
 		for i := range 5 {
 			o.Producer[fmt.Sprint("p", i)] = plan.Given{Value: strings.Repeat("x", 60<<10)}
 		}
-		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "a: what it would be told is 301 KiB long, and 256 KiB are the most") {
+		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "a: its order takes 301 KiB, at most 256 KiB are allowed") {
 			t.Errorf("the error is %v", err)
 		}
 		w.idle(t, 0)

@@ -97,7 +97,7 @@ func (o *offer) check() error {
 func (o *offer) checkSize() error {
 	b, err := json.Marshal(o)
 	if err == nil && len(b) > maxOffer {
-		err = fmt.Errorf("what it would be told is %d KiB long, and %d KiB are the most: give fewer or shorter properties", (len(b)+1023)>>10, maxOffer>>10)
+		err = fmt.Errorf("its order takes %d KiB, at most %d KiB are allowed: give fewer or shorter properties", (len(b)+1023)>>10, maxOffer>>10)
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func (m *fromAgent) check() error {
 
 func (l *looked) check() error {
 	if !plausibleCores(l.CPU) || !plausibleCores(l.Cores) || l.Memory < 0 || l.Free < 0 || l.Results < 0 || len(l.Members) > 2*maxHosts {
-		return errors.New("what it tells of itself is out of range")
+		return errors.New("its description of itself is out of range")
 	}
 	l.Run = clean(l.Run, 64)
 	for i := range l.Members {

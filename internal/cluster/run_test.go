@@ -433,7 +433,7 @@ func TestAProcessThatTalksNonsenseIsKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b: process 1: the process died: the process said what is no message") {
+			if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b: process 1: the process died: the process sent an invalid message") {
 				t.Errorf("%s: lost %q", noise, out.Lost)
 			}
 		})
@@ -735,7 +735,7 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken := "what was watched is not whole: write run file: no space left on device"
+		broken := "watching is incomplete: write run file: no space left on device"
 		if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, broken) }) {
 			t.Errorf("the screen says %q", slices.Compact(notes))
 		}

@@ -89,7 +89,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	}
 	other := wire.NewKey()
 	c.Key = &other
-	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "did not accept our key") {
+	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "has another key") {
 		t.Errorf("with another key: %v", err)
 	}
 }

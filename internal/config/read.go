@@ -70,7 +70,7 @@ func (b *builder) groupOnly() {
 	}
 }
 
-// commit returns how offsets are committed. enable.auto.commit tells whether the client
+// commit returns how offsets are committed. enable.auto.commit reports whether the client
 // does it; it cannot tell the other ways apart.
 func (b *builder) commit(group string, own bool) plan.Commit {
 	const property = "enable.auto.commit"

@@ -64,7 +64,7 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	c.admin.SetTimeoutMillis(int32(AdminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("%s answers as a Kafka broker, but does not tell of its cluster (does it want SASL, which kt does not speak?): %w", strings.Join(reached, ","), errorCause(err))
+		return nil, fmt.Errorf("%s answers as a Kafka broker, but gives no metadata (it may need SASL, which kt does not support yet): %w", strings.Join(reached, ","), errorCause(err))
 	}
 	return c, nil
 }

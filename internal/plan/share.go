@@ -119,7 +119,7 @@ func (p Plan) Divide(processes int) ([]Plan, error) {
 	}
 	both := p.Writes() && p.Reads()
 	if n := int(p.Topic.Partitions); both && n > 0 && n < processes {
-		bad("--partitions %d: each of %d processes reads what it wrote, from partitions of its own; give at least %d", n, processes, processes)
+		bad("--partitions %d: each of %d processes reads its own records, from partitions of its own; give at least %d", n, processes, processes)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

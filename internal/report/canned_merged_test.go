@@ -115,9 +115,9 @@ func mergedProduce() result.Result {
 	h.Plan.Producers = 4
 	r := folded(h, 4, 3, nil).Result()
 	lost := ran("vm16", 2, r, 438)
-	lost.State, lost.Counted, lost.Note = result.PartLost, false, "its run file ends after 2.30s"
+	lost.State, lost.Counted, lost.Note = result.PartLost, false, "its run file stops at 2.3 s"
 	lost.Records.Failed, lost.Records.Offered = 12, 450
-	r.Notice = "1 of 4 processes did not come through, and is left out of all figures: what they add up to is less than what the cluster was given"
+	r.Notice = "1 of 4 processes does not count in these figures: vm16/2 is lost: its run file stops at 2.3 s"
 	r = together(r,
 		[]result.HostRow{broker("vm14"), client("vm15", 2, 2, did(r, 2000)), client("vm16", 2, 1, did(r, 1000))},
 		ran("vm15", 1, r, 1000), ran("vm15", 2, r, 1000), ran("vm16", 1, r, 1000), lost)
@@ -150,7 +150,7 @@ func mergedMixed() result.Result {
 	wrote.Plan, read.Plan = header(1000).Plan, consumed().Result().Plan
 	wrote.Latency.EndToEnd = nil
 	missing := result.ProcessRow{
-		Host: "vm17", Process: 1, State: result.PartMissing, Note: "nothing is there of it", Invalid: []string{}, Figures: result.Figures{Errors: result.Errors{}},
+		Host: "vm17", Process: 1, State: result.PartMissing, Note: "it left no run file", Invalid: []string{}, Figures: result.Figures{Errors: result.Errors{}},
 		BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "nothing was measured"},
 	}
 	invalid := ran("vm15", 1, wrote, 3000)

@@ -75,7 +75,7 @@ func TestWhatIsMergedFromRunFilesFitsTheSchemaAndIsShown(t *testing.T) {
 	}
 	text := written(t, Text, r, Options{Verbose: true})
 	for _, s := range []string{
-		"run nightly", "3 processes on 2 hosts", "throughput 2,000 records/s", "histograms of 2 processes", "vm16/2 missing: nothing is there of it",
+		"run nightly", "3 processes on 2 hosts", "throughput 2,000 records/s", "histograms of 2 processes", "vm16/2 missing: it left no run file",
 		"total 2,000", "vm14 broker 25% of 16", "nvme0n1 41%", "2 of 3", "3 run files: 2 of processes, 1 of hosts",
 	} {
 		if !strings.Contains(oneSpace(text), s) {

@@ -76,7 +76,11 @@ func (l *Lines) Next() (Line, error) {
 		l.torn = true
 		return Line{}, io.EOF
 	case err != nil:
-		return Line{}, l.wrap(fmt.Errorf("it is not a line of a run file: %w", err))
+		what := "it is damaged"
+		if l.n == 1 {
+			what = "it is no run file, or was cut off in its first line"
+		}
+		return Line{}, l.wrap(fmt.Errorf("%s: %w", what, err))
 	}
 	return l.checked(decoded)
 }
@@ -91,7 +95,7 @@ func (l *Lines) checked(of Line) (Line, error) {
 		err = errors.Join(of.Trailer.check(), l.totals.End())
 	}
 	if err != nil {
-		return Line{}, l.wrap(fmt.Errorf("its numbers cannot be: %w", err))
+		return Line{}, l.wrap(fmt.Errorf("its numbers are impossible: %w", err))
 	}
 	return of, nil
 }

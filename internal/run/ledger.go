@@ -75,7 +75,7 @@ func (m *maker) account(ctx context.Context) (*ledger.Verdict, error) {
 	}
 	readings, unknown := m.clients.Read.Readers(ctx)
 	if unknown != nil {
-		m.Notify(Notice{Kind: LogsUnknown, Text: "what the logs of some partitions hold is not known, so their records count as unchecked: " + strings.Join(reasons(unknown), "; ")})
+		m.Notify(Notice{Kind: LogsUnknown, Text: "the end of some partitions' logs is unknown, so their records count as unchecked: " + strings.Join(reasons(unknown), "; ")})
 	}
 	v := m.book.Verify(readings...)
 	if v.OfAnotherRun {
@@ -104,7 +104,7 @@ func (m *maker) writeLedger() error {
 	}
 	err := ledger.WriteFile(path, m.book)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("ledger %s: it was made while the run went on, and kt does not overwrite ledgers", path)
+		return fmt.Errorf("ledger %s: another process made it during the run, and kt does not overwrite ledgers", path)
 	}
 	if err != nil {
 		return fmt.Errorf("ledger %s: %w", path, input.Cause(err))
@@ -115,7 +115,7 @@ func (m *maker) writeLedger() error {
 			at = append(at, b.Addr)
 		}
 	}
-	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: fmt.Sprintf("ledger %s; check the topic against it with: kt consume --verify %s --bootstrap-server %s", path, path, strings.Join(at, ","))})
+	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: fmt.Sprintf("ledger %s; check the topic with: kt consume --verify %s --bootstrap-server %s", path, path, strings.Join(at, ","))})
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (m *maker) checkLedger() error {
 	path := m.ledgerPath()
 	if path == "" {
 		if m.Plan.Verify && !m.Plan.Reads() {
-			return misfit("--verify: there is no run file that the ledger could lie beside; name it with --ledger FILE")
+			return misfit("--verify: there is no run file, and so no place for the ledger; add --ledger FILE")
 		}
 		return nil
 	}

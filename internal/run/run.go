@@ -130,7 +130,7 @@ func (m *maker) describe() {
 func (m *maker) checkTopic() error {
 	t := &m.header.Environment.Topic
 	if n := m.Plan.Share.Slots; n > t.Partitions {
-		return misfit("topic %s has %s: each of %d processes reads what it wrote, from partitions of its own; give it more, or fewer --processes", t.Name, theme.Plural(t.Partitions, "partition", "partitions"), n)
+		return misfit("topic %s has %s: each of %d processes reads its own records, from partitions of its own; give the topic more partitions, or use fewer --processes", t.Name, theme.Plural(t.Partitions, "partition", "partitions"), n)
 	}
 	return m.checkBook(t)
 }

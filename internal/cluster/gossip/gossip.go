@@ -116,7 +116,7 @@ func (g *Gossip) addresses(ctx context.Context, o Options) (ip netip.Addr, port 
 		return ip, 0, own, 0, err
 	}
 	if g.open && !ip.IsLoopback() {
-		return ip, 0, own, 0, fmt.Errorf("listen on %s: whoever is not on this machine must prove who it is: give --key-file (kt keygen makes one), or --bind 127.0.0.1:%d", o.Bind, port)
+		return ip, 0, own, 0, fmt.Errorf("listen on %s: other machines need a key: give --key-file (kt keygen makes one), or --bind 127.0.0.1:%d", o.Bind, port)
 	}
 	if own, ownPort, err = advertised(ctx, o.Advertise, ip, o.Join); err == nil && g.open && !own.IsLoopback() {
 		err = fmt.Errorf("--advertise: %s is not on this machine alone, and there is no key: give --key-file", own)

@@ -54,10 +54,10 @@ func (i Info) encode(start string) ([]byte, error) {
 	}
 	data, err := json.Marshal(meta{i.Role, i.Version, i.Tags, i.Wire, i.Busy, i.Results, start})
 	if err != nil {
-		return nil, fmt.Errorf("encode what this agent tells of itself: %w", err)
+		return nil, fmt.Errorf("encode the description of this agent: %w", err)
 	}
 	if len(data) > metaLimit {
-		return nil, fmt.Errorf("--tags: what this agent tells of itself takes %d bytes of at most %d: give fewer or shorter tags", len(data), metaLimit)
+		return nil, fmt.Errorf("--tags: the description of this agent takes %d bytes, at most %d are allowed: give fewer or shorter tags", len(data), metaLimit)
 	}
 	return data, nil
 }
@@ -69,7 +69,7 @@ func decode(name string, data []byte) (Info, error) {
 	}
 	var m meta
 	if err := json.Unmarshal(data, &m); err != nil {
-		return Info{}, fmt.Errorf("decode what an agent tells of itself: %w", err)
+		return Info{}, fmt.Errorf("decode the description of an agent: %w", err)
 	}
 	i := Info{name, m.Role, m.Version, m.Tags, m.Wire, m.Busy, m.Results}
 	return i, i.Check()

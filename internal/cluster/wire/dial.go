@@ -73,10 +73,10 @@ func open(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, er
 }
 
 func shake(ctx context.Context, conn net.Conn, key *Key, version byte) (*Conn, error) {
-	silent := failed(ErrAuth, "it did not accept our key, or is no kt agent")
+	silent := failed(ErrAuth, "it has another key, or is no kt agent")
 	if key == nil {
 		key = defaultKey()
-		silent = failed(ErrAuth, "it wants a key, or is no kt agent: give --key-file with the key that the agent has")
+		silent = failed(ErrAuth, "it needs a key, or is no kt agent: give --key-file with the key of the agent")
 	}
 	ours := newHello(version)
 	theirs, err := greet(ctx, conn, key, ours)

@@ -40,7 +40,7 @@ func TestDialTellsWhyThereIsNoStream(t *testing.T) {
 		{"the key of the agent", withKey, key, nil, ""},
 		{"no key on either side", without, nil, nil, ""},
 		{"no key, and a name of this machine", strings.Replace(without, "127.0.0.1", "localhost", 1), nil, nil, ""},
-		{"something else listens", talks, key, ErrAuth, "it did not accept our key, or is no kt agent"},
+		{"something else listens", talks, key, ErrAuth, "it has another key, or is no kt agent"},
 		{"no key for another machine", "192.0.2.1:7946", nil, ErrNeedsKey, "it is not this machine: give --key-file with the key that its agent has"},
 		{"nobody listens", gone, key, syscall.ECONNREFUSED, "connection refused"},
 		{"a name that nobody has", "no such host:7946", key, nil, "its name is not found: no such host"},
@@ -79,9 +79,9 @@ func TestWhoHasAnotherKeyIsToldWhatToDo(t *testing.T) {
 		agent, us *Key
 		want      string
 	}{
-		{"another key", key, newKey(), "it did not accept our key, or is no kt agent"},
-		{"no key, and the agent has one", key, nil, "it wants a key, or is no kt agent: give --key-file with the key that the agent has"},
-		{"a key, and the agent has none", nil, key, "it did not accept our key, or is no kt agent"},
+		{"another key", key, newKey(), "it has another key, or is no kt agent"},
+		{"no key, and the agent has one", key, nil, "it needs a key, or is no kt agent: give --key-file with the key of the agent"},
+		{"a key, and the agent has none", nil, key, "it has another key, or is no kt agent"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := new(echo)

@@ -93,7 +93,7 @@ func fitEmbedded(p *plan.Plan, notify func(run.Notice)) {
 	}
 	if p.Load.Rate.IsUnlimited() && !p.Load.OneAtATime {
 		p.Load.Rate = plan.Rate{PerSecond: embeddedRate}
-		notify(run.Notice{Kind: run.RateChosen, Count: embeddedRate, Text: fmt.Sprintf("the broker inside kt keeps in memory what was not read yet, so it is offered %s records a second; set another with --rate", theme.Count(embeddedRate))})
+		notify(run.Notice{Kind: run.RateChosen, Count: embeddedRate, Text: fmt.Sprintf("the broker inside kt holds unread records in memory, so kt limits the rate to %s records/s; --rate sets another", theme.Count(embeddedRate))})
 	}
 	configs := maps.Clone(p.Topic.Configs)
 	if configs == nil {
@@ -132,7 +132,7 @@ func (s *session) connect(ctx context.Context) (err error) {
 	}
 	t := s.topics[0]
 	if policy := t.Configs["cleanup.policy"]; s.plan.Verify && strings.Contains(policy, "compact") {
-		err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): records that a later one replaces are meant to go", t.Name, policy)
+		err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): compaction removes records that a later one replaces", t.Name, policy)
 		return errors.Join(&run.MisfitError{Err: err}, s.Delete(context.WithoutCancel(ctx)))
 	}
 	return nil

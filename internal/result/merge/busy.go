@@ -63,7 +63,7 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 		}
 		b.add(l.Vitals)
 		if len(b.disks)+len(b.networks)+len(b.brokers) > maxWatched {
-			return fmt.Errorf("%s: it tells of more than %d disks, networks and brokers", s.name, maxWatched)
+			return fmt.Errorf("%s: it lists more than %d disks, networks and brokers", s.name, maxWatched)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 	}{
 		{"all is well", []partFile{a1, a2, b1}, "[complete] [complete] [complete]", 3000, 0, ""},
 		{"one was stopped", []partFile{a1, with(a2, 0, result.Interrupted), b1}, "[complete] [interrupted] [complete]", 3000, 0, ""},
-		{"one has no end", []partFile{a1, with(a2, 0, ""), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost: its file has no end"},
+		{"one has no end", []partFile{a1, with(a2, 0, ""), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost: its run file stops at"},
 		{"one has an end that is none", []partFile{a1, with(a2, 0, result.CutOff), b1}, "[complete] lost [complete]", 2000, 1000, "a/2 is lost"},
 		{"one began a second late", []partFile{a1, with(a2, time.Second, result.Completed), b1}, "[complete] [complete] [complete]", 3000, 0, ""},
 		{"one began later", []partFile{a1, with(a2, time.Second+time.Millisecond, result.Completed), b1}, "[complete] late [complete]", 2000, 1000, "a/2 is late: it began 1.001s after"},

@@ -56,9 +56,9 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 func (p *mergedPart) note(r *result.Result, measured bool) string {
 	switch {
 	case p.corrupt != nil:
-		return fmt.Sprintf("its file is corrupt: %v; what is there of it before ends at %.1f s", p.corrupt, p.end().Seconds())
+		return fmt.Sprintf("its run file is corrupt: %v; it is good up to %.1f s", p.corrupt, p.end().Seconds())
 	case p.state == result.PartLost:
-		return fmt.Sprintf("its file has no end: what is there of it ends at %.1f s", p.end().Seconds())
+		return fmt.Sprintf("its run file stops at %.1f s", p.end().Seconds())
 	case p.state == result.PartLate && p.agreed().Late < 0:
 		return fmt.Sprintf("it began %s before the agreed start", -p.agreed().Late.Round(time.Millisecond))
 	case p.state == result.PartLate:
@@ -128,7 +128,7 @@ func (m *merge) missing() []result.ProcessRow {
 				continue
 			}
 			rows = append(rows, result.ProcessRow{
-				Host: name, Process: n, State: result.PartMissing, Note: "nothing is there of it",
+				Host: name, Process: n, State: result.PartMissing, Note: "it left no run file",
 				Figures: result.Figures{Errors: result.Errors{}}, Invalid: []string{}, BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "nothing was measured"},
 			})
 		}

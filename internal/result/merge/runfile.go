@@ -103,7 +103,7 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 // notALine is the error of a line that is not JSON: incomplete, or not of a run file.
 type notALine struct{ error }
 
-func (e notALine) Error() string { return "it is not a line of a run file: " + e.error.Error() }
+func (e notALine) Error() string { return "it is damaged: " + e.error.Error() }
 
 func (e notALine) Unwrap() error { return e.error }
 

@@ -215,7 +215,7 @@ func severalRuns(first map[group]*runFile) error {
 		what, name := "runs by themselves", g.run
 		if again {
 			name = g.name(layout)
-			clocks = "; what began by itself is told apart by the clocks of the hosts, so one that is far off makes two runs of one"
+			clocks = ". Runs that were started without --on differ by when they began: a wrong clock splits one run in two"
 		}
 		if g.parts {
 			what = fmt.Sprintf("run %q", name)
@@ -228,7 +228,7 @@ func severalRuns(first map[group]*runFile) error {
 		all = append(all, fmt.Sprintf("%s %s", one.began().UTC().Format(time.RFC3339), what))
 	}
 	slices.Sort(all)
-	return fmt.Errorf("there are parts of %d runs, choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; ")+clocks)
+	return fmt.Errorf("the files are of %d runs: choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; ")+clocks)
 }
 
 // RunFiles lists the files of the set, sorted, with the state of each part.

@@ -241,27 +241,27 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 		{"one run needs no name", [][]byte{nightly1}, "", "1"},
 		{"runs of several names", [][]byte{nightly1, other}, "", `error: run "nightly", epoch "e1"; 2026-11-21T12:00:00Z run "other"`},
 		{"by name", [][]byte{nightly1, other}, "other", "3"},
-		{"one name twice", [][]byte{nightly1, nightly2, other}, "nightly", "error: parts of 2 runs"},
+		{"one name twice", [][]byte{nightly1, nightly2, other}, "nightly", "error: files are of 2 runs"},
 		{"by epoch", [][]byte{nightly1, nightly2, other}, "e2", "2"},
 		{"a name that is not there", [][]byte{nightly1}, "weekly", `error: "weekly"`},
 		{"runs by themselves are merged", [][]byte{single("1"), single("2")}, "", "1 2"},
 		{"but not with parts", [][]byte{single("1"), nightly2}, "", "error: runs by themselves"},
 		{"runs by themselves have no name", [][]byte{single("1")}, "nightly", "error: no part"},
 		{"one name on two days", [][]byte{monday, tuesday}, "", `error: run "nightly@2026-11-19T12:00:00Z"; 2026-11-20T12:00:00Z run "nightly@2026-11-20T12:00:00Z"`},
-		{"one name on two days, by that name", [][]byte{monday, tuesday}, "nightly", "error: parts of 2 runs"},
+		{"one name on two days, by that name", [][]byte{monday, tuesday}, "nightly", "error: files are of 2 runs"},
 		{"one name on two days, by name and start", [][]byte{monday, tuesday, other}, "nightly@2026-11-20T12:00:00Z", "5"},
 		{"by a start when nothing began", [][]byte{monday, tuesday}, "nightly@2026-11-21T12:00:00Z", `error: no part of the run "nightly@2026-11-21T12:00:00Z"`},
-		{"on one host, one after the other, they are two", [][]byte{tuesday, again}, "", "error: one that is far off makes two runs of one"},
+		{"on one host, one after the other, they are two", [][]byte{tuesday, again}, "", "error: a wrong clock splits one run in two"},
 		{"and each is whole", [][]byte{tuesday, again, beside}, "nightly@2026-11-20T12:00:00Z", "5 11"},
 		{"so is the next", [][]byte{tuesday, again, beside}, "nightly@2026-11-20T12:00:04Z", "10"},
 		{"a minute apart, on hosts whose clocks may be off, it is one run", [][]byte{monday, tuesday, soon}, "nightly@2026-11-20T12:00:00Z", "5 6"},
 		{"what has no end lasted until its last window", [][]byte{monday, lost, late}, "", "4 7 8"},
-		{"and without it they are two", [][]byte{monday, late}, "", "error: parts of 2 runs"},
+		{"and without it they are two", [][]byte{monday, late}, "", "error: files are of 2 runs"},
 		{"what was gone at once does not make two of what began beside it", [][]byte{gone("12", nil), began("a", "13", 1200*time.Millisecond, 3)}, "", "12 13"},
 		{"nor was it over when what began after it was", [][]byte{gone("12", nil), began("a", "13", 0, 3), began("a", "14", 4*time.Second, 3)}, "nightly@2026-11-21T12:00:00Z", "12 13"},
 		{"but it was there until its last window", [][]byte{gone("12", canned.Written(1, 8)), began("a", "13", 0, 3), began("a", "14", 5*time.Second, 3)}, "", "12 13 14"},
 		{"two within a second are listed with its fractions", [][]byte{first, second}, "", `error: run "nightly@2026-11-21T12:00:00.000000000Z"; 2026-11-21T12:00:00Z run "nightly@2026-11-21T12:00:00.500000000Z"`},
-		{"are both meant by the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00Z", "error: parts of 2 runs"},
+		{"are both meant by the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00Z", "error: files are of 2 runs"},
 		{"and chosen by the fractions: the first", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.000000000Z", "20"},
 		{"and the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.500000000Z", "21"},
 		{"runs by themselves on two days", [][]byte{single("1"), alone}, "", `error: 2026-11-20T12:00:00Z runs by themselves "@2026-11-20T12:00:00Z"`},
@@ -363,10 +363,10 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 		old, with string
 		want      string // of the reason
 	}{
-		"a line that is none":            {`{"sample":{`, `{"sample":{{`, "not a line"},
+		"a line that is none":            {`{"sample":{`, `{"sample":{{`, "it is damaged"},
 		"a start that is none":           {`{"start":{`, `{"start":[`, "line 2: "},
 		"a second header":                {`{"start":{`, `{"header":{"schema":2}}` + "\n" + `{"start":{`, "line 2: it is a second header"},
-		"a trailer that is none":         {`{"trailer":{`, `{"trailer":{{}}` + "\n" + `{"trailer":{`, "not a line"},
+		"a trailer that is none":         {`{"trailer":{`, `{"trailer":{{}}` + "\n" + `{"trailer":{`, "it is damaged"},
 		"a count below 0":                {`"acknowledged":`, `"acknowledged":-`, "acknowledged is -"},
 		"a count above all others":       {`"bytes":`, `"bytes":9000000000000000000`, "line"},
 		"a count that no run has":        {`"shard_time_ns":`, `"shard_time_ns":8000000000000000000,"x":`, "shard_time_ns is 8"},
@@ -391,7 +391,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			for i, row := range r.Processes {
 				want := whole.Processes[i]
 				if row.RunID == whole.RunFiles[0].RunID {
-					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its file is corrupt: line ") || !strings.Contains(row.Note, tc.want) {
+					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its run file is corrupt: line ") || !strings.Contains(row.Note, tc.want) {
 						t.Errorf("the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
 					}
 				} else if row.Records != want.Records || row.Counted != want.Counted {

@@ -146,7 +146,7 @@ func (m *merge) notices(r *result.Result, noOverlap string) []string {
 		say = append(say, result.EmbeddedNotice)
 	}
 	if p := m.counted()[0]; p.state == result.PartLost || p.state == result.PartLate {
-		say = append(say, fmt.Sprintf("no part of the run is whole: these figures are of parts that are %s", p.state))
+		say = append(say, fmt.Sprintf("no part of the run has ended: figures up to the last second of each part (%s)", p.state))
 	}
 	if a := r.Apart; a != nil {
 		const most = 3
@@ -166,9 +166,9 @@ func (m *merge) notices(r *result.Result, noOverlap string) []string {
 		return say
 	}
 	if r.Throughput.Seconds < verdict.Shortest.Seconds() {
-		return append(say, noOverlap+": too little for a rate")
+		return append(say, noOverlap+": too short for a rate")
 	}
-	return append(say, fmt.Sprintf("%s: rates are over all of the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
+	return append(say, fmt.Sprintf("%s: rates are over the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
 }
 
 // empty returns the parts that count and should have written, but measured nothing. Parts that
@@ -196,13 +196,13 @@ func (m *merge) unwatchedOnly(hosts []result.HostRow, o *result.Overlap) string 
 		case s != "":
 			lost = append(lost, s)
 		case !there:
-			lost = append(lost, h.Host+" was not watched: nothing is there of it")
+			lost = append(lost, h.Host+" was not watched: it left no file")
 		case h.Busy == nil && o.Seconds > 2*watchedEdges:
 			lost = append(lost, fmt.Sprintf("%s was watched for 0 of %.0f s", h.Host, o.Seconds))
 		}
 	}
 	if n := len(lost) - mostNamed; n > 0 {
-		lost = append(lost[:mostNamed], fmt.Sprintf("%d more likewise", n))
+		lost = append(lost[:mostNamed], fmt.Sprintf("%d more", n))
 	}
 	return strings.Join(lost, ", ")
 }

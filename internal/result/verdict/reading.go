@@ -125,7 +125,7 @@ func (e *Evidence) readVerdict() Verdict {
 	case e.readKept():
 		return Verdict{None, fmt.Sprintf("the target of %s/s was kept (%s/s read); %s", theme.Plural(e.Target, "record", "records"), theme.Amount(r.RecordsPerSecond), cpu)}
 	case r.Lag.KeptUp != nil && r.LagThere < lagThere && r.Waiting+r.Held >= waitShows:
-		return Verdict{None, fmt.Sprintf("the readers kept up with what was written: %s; %s; %s", waited, lag, cpu)}
+		return Verdict{None, fmt.Sprintf("the readers kept up with the producers: %s; %s; %s", waited, lag, cpu)}
 	case r.Unassigned >= rebalanceShows:
 		return Verdict{Rebalances, fmt.Sprintf("readers had no partitions for %.0f %% of their time, in %s; %s",
 			100*r.Unassigned, theme.Plural(r.Rebalances, "rebalance", "rebalances"), cpu)}
