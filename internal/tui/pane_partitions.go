@@ -79,7 +79,7 @@ func scaled(c chart.Canvas, values []float64, unit string, row int) chart.Canvas
 	return c.Sub(width, 0, w-width, h)
 }
 
-// drawPartitionLags draws the consumer lag of each partition, below an arrow that tells whether
+// drawPartitionLags draws the consumer lag of each partition, below an arrow that shows whether
 // it becomes more.
 func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []trend) {
 	chart.Bars{

@@ -244,12 +244,12 @@ func TestMoreOpenFilesThanTheKernelAllowsAreNotKept(t *testing.T) {
 		{"it is raised with the limit", nil, []Change{raise, nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{}, "nr_open applied, nofile kept"},
 		{"it could not be raised", refuse, []Change{raise, nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{}, "nr_open failed, nofile failed"},
 		{
-			"it will be raised by the same files", nil,
+			"it raised by the same files", nil,
 			[]Change{raise, nofile(unit, "LimitNOFILE=2000000")},
 			ApplyOptions{Persist: true},
 			"nr_open kept, nofile kept",
 		},
-		{"it will be raised by an earlier line", earlier, []Change{nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{Persist: true}, "nofile kept"},
+		{"it raised by an earlier line", earlier, []Change{nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{Persist: true}, "nofile kept"},
 		{"it will not be raised enough", earlier, []Change{nofile(unit, "LimitNOFILE=2000001")}, ApplyOptions{Persist: true}, "nofile failed"},
 		{"it is not told", untold, []Change{nofile(unit, "LimitNOFILE=2000000")}, ApplyOptions{}, "nofile kept"},
 	} {

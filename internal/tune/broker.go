@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// runsBroker tells whether what runs here serves records; a controller alone does not.
+// runsBroker reports whether what runs here serves records; a controller alone does not.
 func runsBroker(m *Machine) bool {
 	roles := processRoles(m)
 	if len(roles) == 0 {
@@ -88,11 +88,11 @@ func needsConfig(check func(*Machine, Rule) Reading) func(*Machine, Rule) Readin
 		case m.Config.Err != nil:
 			r := Denied(m.Config.Err)
 			if r.Verdict == NotApplicable { // a broker has its settings somewhere
-				r = Reading{Verdict: Unknown, Note: "its settings could not be found: " + m.Config.File}
+				r = Reading{Verdict: Unknown, Note: "settings file not found: " + m.Config.File}
 			}
 			return r
 		case m.Config.File == "":
-			return Reading{Verdict: Unknown, Note: "its command line names no file of settings"}
+			return Reading{Verdict: Unknown, Note: "its command line names no settings file"}
 		}
 		return check(m, want)
 	}
@@ -145,7 +145,7 @@ func countCheck(name string, unset int64, bad Verdict, fit func(*Machine, Rule) 
 }
 
 // notSet is said of a value that nobody set.
-const notSet = "not set: what Kafka takes"
+const notSet = "not set (Kafka's default)"
 
 // wordCheck is the check of a setting that is a word.
 func wordCheck(name, unset string, bad Verdict) func(*Machine, Rule) Reading {

@@ -50,12 +50,12 @@ func safetySettings() []*Setting {
 		{
 			ID: "kafka.rack", Title: "the availability zone of the broker", Severity: Informational, Confidence: Documented, Want: "yes",
 			Why:     "all copies may be in one zone. Kafka spreads copies over zones only if it knows them",
-			Detail:  `The value is "yes" or "no": broker.rack. It is asked for in a cloud only.`,
+			Detail:  `The value is "yes" or "no": broker.rack. It is checked only in a cloud.`,
 			Reads:   []string{"server.properties", "/sys/class/dmi/id/sys_vendor"},
 			Sources: []string{"Kafka documentation, Operations: Balancing replicas across racks"},
 			Check: ofBroker(func(m *Machine, want Rule) Reading {
 				if m.Cloud == "" {
-					return Absent("this is no machine of a cloud that kt knows")
+					return Absent("not in a cloud that kt knows")
 				}
 				rack := strings.TrimSpace(m.Config.Get("broker.rack", ""))
 				if rack != "" {
@@ -85,7 +85,7 @@ func checkMinInSync(m *Machine, want Rule) Reading {
 	switch {
 	case confirm > 1 && confirm >= copies:
 		r.Verdict = Info
-		r.Note = fmt.Sprintf("new topics have %d copies: with any broker down nothing can be written to them with acks=all", copies)
+		r.Note = fmt.Sprintf("new topics have %d copies: with any broker down, writes with acks=all fail", copies)
 		r.Command = fmt.Sprintf("default.replication.factor=%d", confirm+1)
 	case !want.Holds(r.Current):
 		r.Command = "min.insync.replicas=" + want.Target(r.Current)

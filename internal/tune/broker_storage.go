@@ -27,7 +27,7 @@ func storageSettings() []*Setting {
 		{
 			ID: "kafka.data_in_tmp", Title: "log directories in a folder for temporary files", Severity: Fatal, Confidence: Documented,
 			Why:     "the system may delete the data. It empties /tmp at a reboot, or removes files that are some days old",
-			Detail:  `The value is "yes" or "no". /tmp is what Kafka takes when log.dirs is not set, and what its example file sets.`,
+			Detail:  `The value is "yes" or "no". /tmp is Kafka's default for log.dirs, also in its example file.`,
 			Sources: []string{"Kafka: config/server.properties", "systemd: tmpfiles.d(5)"},
 			Check:   ofBroker(checkTemporaryDirs),
 		},

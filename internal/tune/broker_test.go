@@ -150,9 +150,9 @@ func TestSettingsThatCannotBeReadAreNotJudged(t *testing.T) {
 		note   string
 	}{
 		{"only root may read the file", Config{File: "/etc/kafka/x", Err: fs.ErrPermission}, "needs root"},
-		{"the file is gone", Config{File: "/etc/kafka/x", Err: fmt.Errorf("open: %w", fs.ErrNotExist)}, "its settings could not be found: /etc/kafka/x"},
+		{"the file is gone", Config{File: "/etc/kafka/x", Err: fmt.Errorf("open: %w", fs.ErrNotExist)}, "settings file not found: /etc/kafka/x"},
 		{"the file is broken", Config{File: "/etc/kafka/x", Err: errors.New("x: line 3")}, "x: line 3"},
-		{"no file is named", Config{}, "its command line names no file of settings"},
+		{"no file is named", Config{}, "its command line names no settings file"},
 	} {
 		m := machineWith(jvm.Flags{})
 		m.Config = row.config

@@ -24,7 +24,7 @@ func cardSteering() *Setting {
 			return eachCard(m, func(n NIC) Reading {
 				queues := m.Glob(n.class("queues/rx-*/rps_cpus"))
 				if len(queues) == 0 {
-					return Absent("the queues of %s cannot be seen", n.Name)
+					return Absent("the queues of %s are not visible", n.Name)
 				}
 				steered := 0
 				for _, q := range queues {
@@ -63,7 +63,7 @@ func cardBalance() *Setting {
 		Check: func(m *Machine, want Rule) Reading {
 			switch {
 			case m.Container != "":
-				return Absent("in a container the machine's programs cannot be seen")
+				return Absent("a container cannot see the machine's programs")
 			case m.Logical < 2:
 				return Absent("there is one CPU, or their number is not known")
 			}
@@ -84,7 +84,7 @@ func cardBalance() *Setting {
 	}
 }
 
-// runs tells whether a program runs: by the folder that it keeps below /run, or as a
+// runs reports whether a program runs: by the folder that it keeps below /run, or as a
 // process.
 func runs(m *Machine, program string) (bool, error) {
 	if sockets, err := m.Names("run/" + program); err == nil && len(sockets) > 0 {
@@ -92,7 +92,7 @@ func runs(m *Machine, program string) (bool, error) {
 	}
 	all, err := m.Processes()
 	if err == nil && len(all) == 0 {
-		err = errors.New("the programs that run here cannot be seen")
+		err = errors.New("the running programs are not visible")
 	}
 	return slices.ContainsFunc(all, func(p host.Process) bool {
 		return len(p.Args) > 0 && path.Base(p.Args[0]) == program

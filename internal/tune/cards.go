@@ -20,7 +20,7 @@ func cardSettings() []*Setting {
 // eachCard is one reading of all network cards that are up.
 func eachCard(m *Machine, ask func(n NIC) Reading) Reading {
 	if len(m.NICs) == 0 {
-		return Absent("no network card that is up can be seen from here")
+		return Absent("no active network card is visible from here")
 	}
 	parts := make([]part, len(m.NICs))
 	for i, n := range m.NICs {
@@ -35,7 +35,7 @@ func eachEthernet(m *Machine, ask func(n NIC) Reading) Reading {
 		if n.Err != nil {
 			r := Denied(n.Err)
 			if r.Verdict == NotApplicable {
-				return Absent("the driver of %s does not tell", n.Name)
+				return Absent("the driver of %s does not report it", n.Name)
 			}
 			r.Note = n.Name + ": " + r.Note
 			return r
@@ -63,11 +63,11 @@ func cardSpeed() *Setting {
 		Check: func(m *Machine, want Rule) Reading {
 			return eachCard(m, func(n NIC) Reading {
 				if n.virtual(m) {
-					return Absent("%s is no hardware, and its speed says nothing", n.Name)
+					return Absent("%s is virtual: its speed means nothing", n.Name)
 				}
 				speed, err := m.Number(n.class("speed"))
 				if err != nil || speed <= 0 || speed == math.MaxUint32 { // a read fails with EINVAL where the driver does not know
-					return Absent("the driver of %s does not tell its speed", n.Name)
+					return Absent("the driver of %s does not report its speed", n.Name)
 				}
 				r := Compare(strconv.FormatInt(speed, 10), want, Warn)
 				r.Current = fmt.Sprintf("%d Mbit/s", speed)
@@ -99,7 +99,7 @@ func cardDuplex() *Setting {
 			return eachCard(m, func(n NIC) Reading {
 				duplex, err := m.Text(n.class("duplex"))
 				if err != nil || duplex != "full" && duplex != "half" {
-					return Absent("the driver of %s does not tell", n.Name)
+					return Absent("the driver of %s does not report it", n.Name)
 				}
 				return Compare(duplex, want, Warn)
 			})
@@ -126,12 +126,12 @@ func cardMTU() *Setting {
 				seen[mtu] = true
 				r := Reading{Verdict: OK, Current: strconv.FormatInt(mtu, 10)}
 				if mtu < 1500 {
-					r.Verdict, r.Note = Info, n.Name+": a tunnel or an overlay lies between, it seems"
+					r.Verdict, r.Note = Info, n.Name+": probably a tunnel or an overlay network"
 				}
 				return r
 			})
 			if len(seen) > 1 && r.Verdict == OK {
-				r.Verdict, r.Note = Info, "the cards of this machine differ"
+				r.Verdict, r.Note = Info, "different on the cards of this machine"
 			}
 			return r
 		},
@@ -153,7 +153,7 @@ func cardBond() *Setting {
 				parts = append(parts, part{bond, readBond(m, bond, name)})
 			}
 			if len(parts) == 0 {
-				return Absent("no cards are bonded")
+				return Absent("no bonded cards")
 			}
 			return together(parts)
 		},
@@ -213,7 +213,7 @@ func cardRings() *Setting {
 			return eachEthernet(m, func(n NIC) Reading {
 				e := n.Ethernet
 				if e.RXRing <= 0 || e.RXRingMax <= 0 {
-					return Absent("the driver of %s does not tell of rings", n.Name)
+					return Absent("the driver of %s does not report rings", n.Name)
 				}
 				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.RXRing, e.RXRingMax)}
 				lost := missed(m, n)
@@ -221,7 +221,7 @@ func cardRings() *Setting {
 				case e.RXRing >= e.RXRingMax:
 					return r
 				case !lost.seen:
-					r.Verdict, r.Note = Unknown, n.Name+": whether packets were lost could not be read"
+					r.Verdict, r.Note = Unknown, n.Name+": the count of lost packets could not be read"
 					return r
 				case lost.total == 0:
 					return r
@@ -231,7 +231,7 @@ func cardRings() *Setting {
 					r.Verdict = Info
 				}
 				r.Wanted = strconv.Itoa(e.RXRingMax)
-				r.Note = n.Name + ": " + lost.say(m, "packets found no place")
+				r.Note = n.Name + ": " + lost.say(m, "packets without a free buffer")
 				r.Command = fmt.Sprintf("ethtool -G %s rx %d", n.Name, e.RXRingMax)
 				return r
 			})
@@ -253,7 +253,7 @@ func cardChannels() *Setting {
 			return eachEthernet(m, func(n NIC) Reading {
 				e := n.Ethernet
 				if e.Channels <= 0 || e.ChannelsMax <= 0 || m.Logical <= 0 {
-					return Absent("the driver of %s does not tell of queues", n.Name)
+					return Absent("the driver of %s does not report queues", n.Name)
 				}
 				most := min(e.ChannelsMax, m.Logical)
 				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.Channels, e.ChannelsMax), Wanted: "≥ " + strconv.Itoa(most)}
@@ -301,7 +301,7 @@ func cardOffloads() *Setting {
 
 func readOffloads(m *Machine, n NIC) Reading {
 	if len(n.Ethernet.Features) == 0 {
-		return Absent("the driver of %s does not tell of offloads", n.Name)
+		return Absent("the driver of %s does not report offloads", n.Name)
 	}
 	var off []string
 	bad := Info

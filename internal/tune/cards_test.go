@@ -40,8 +40,8 @@ func TestLinks(t *testing.T) {
 		{says: "fast", id: "nic.speed", files: class("speed", "25000"), set: one, verdict: OK, current: "25 Gbit/s"},
 		{says: "slow", id: "nic.speed", files: class("speed", "100"), set: one, verdict: Warn, current: "100 Mbit/s", command: "ethtool eth0"},
 		{says: "slow on a laptop", id: "nic.speed", profile: "minimal", files: class("speed", "100"), set: one, verdict: Info, current: "100 Mbit/s"},
-		{says: "virtio does not tell", id: "nic.speed", files: class("speed", "-1"), set: one, verdict: NotApplicable, note: "does not tell"},
-		{says: "a container's interface", id: "nic.speed", files: map[string]string{"sys/class/net/eth0/speed": "10000"}, set: one, verdict: NotApplicable, note: "no hardware"},
+		{says: "virtio does not report it", id: "nic.speed", files: class("speed", "-1"), set: one, verdict: NotApplicable, note: "does not report"},
+		{says: "a container's interface", id: "nic.speed", files: map[string]string{"sys/class/net/eth0/speed": "10000"}, set: one, verdict: NotApplicable, note: "virtual"},
 		{says: "no card", id: "nic.speed", verdict: NotApplicable},
 
 		{says: "both directions", id: "nic.duplex", files: class("duplex", "full"), set: one, verdict: OK, current: "full"},
@@ -75,8 +75,8 @@ func TestRingsAndChannels(t *testing.T) {
 	silent := withCards(NIC{Name: "eth0", Err: errors.ErrUnsupported})
 	tryAll(t, []trial{
 		{says: "nothing was lost", id: "nic.rings", set: growing(rings(256, 4096), "rx_missed_errors", 0, 0), verdict: OK, current: "256 of 4096"},
-		{says: "packets are lost", id: "nic.rings", set: growing(rings(256, 4096), "rx_missed_errors", 5, 9), verdict: Warn, current: "256 of 4096", note: "4 packets found no place in 5s", command: "ethtool -G eth0 rx 4096"},
-		{says: "packets were lost", id: "nic.rings", set: growing(rings(256, 4096), "rx_fifo_errors", 5, 5), verdict: Info, current: "256 of 4096", note: "since the machine started", command: "ethtool -G eth0 rx 4096"},
+		{says: "packets are lost", id: "nic.rings", set: growing(rings(256, 4096), "rx_missed_errors", 5, 9), verdict: Warn, current: "256 of 4096", note: "4 packets without a free buffer in 5s", command: "ethtool -G eth0 rx 4096"},
+		{says: "packets were lost", id: "nic.rings", set: growing(rings(256, 4096), "rx_fifo_errors", 5, 5), verdict: Info, current: "256 of 4096", note: "since boot", command: "ethtool -G eth0 rx 4096"},
 		{says: "the ring is full size", id: "nic.rings", set: growing(rings(4096, 4096), "rx_missed_errors", 5, 9), verdict: OK, current: "4096 of 4096"},
 		{says: "losses are not counted", id: "nic.rings", set: rings(256, 4096), verdict: Unknown, current: "256 of 4096"},
 		{says: "no rings", id: "nic.rings", set: rings(0, 0), verdict: NotApplicable},

@@ -73,7 +73,7 @@ func (m *Machine) persisted(s *Setting, r *Reading) {
 	r.Persisted, r.PersistedIn = last.Value, last.File
 	if r.Verdict == OK && s.Applies && !r.rule.Holds(last.Value) {
 		r.Verdict, r.Drifts = s.drift(), true
-		r.addNote("will be %s after a reboot: %s, line %d", last.Value, last.File, last.Line)
+		r.addNote("%s after a reboot: %s, line %d", last.Value, last.File, last.Line)
 		target := r.rule.Target(last.Value)
 		r.Changes = []Change{{
 			Setting: s.ID, Kind: KeepOnly, Path: last.File, Old: last.Value, New: target,
@@ -81,7 +81,7 @@ func (m *Machine) persisted(s *Setting, r *Reading) {
 		}}
 	}
 	if len(r.Changes) > 0 && after(last.File, SysctlFile) {
-		r.addNote("%s, line %d, is read after %s and will win at the next boot: remove the line there", last.File, last.Line, SysctlFile)
+		r.addNote("%s, line %d, is read after %s and wins at the next boot: remove the line there", last.File, last.Line, SysctlFile)
 	}
 }
 
@@ -94,7 +94,7 @@ func (m *Machine) unkeptOf(s *Setting, r *Reading) {
 		if c.Setting == s.ID {
 			r.Verdict, r.Drifts = s.drift(), true
 			r.Changes = append(r.Changes, c)
-			r.addNote("%s after a reboot: kt set it for now only", c.Old)
+			r.addNote("%s after a reboot: kt set it only until then", c.Old)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (s *Setting) drift() Verdict {
 	return Warn
 }
 
-// after tells whether a file of kernel settings is read after another at boot.
+// after reports whether a file of kernel settings is read after another at boot.
 func after(file, other string) bool {
 	const procps = "/etc/sysctl.conf" // which sysctl --system reads last
 	if file == procps || other == procps {
@@ -123,9 +123,9 @@ func (m *Machine) contain(r *Reading) {
 	if len(writable) < len(r.Changes) {
 		r.Changes = writable
 		if m.Container == "" {
-			r.addNote("is mounted read-only here")
+			r.addNote("mounted read-only here")
 		} else {
-			r.addNote("is read-only in this container: change it where the container is started")
+			r.addNote("read-only in this container: change it where the container is started")
 		}
 	}
 	if m.Container == "" || len(r.Changes) == 0 {
@@ -149,7 +149,7 @@ func (c Change) sysctlFlag() string {
 	return fmt.Sprintf("--sysctl %s=%q, or securityContext.sysctls of the pod", key, c.New)
 }
 
-// namespaced tells whether a change touches only the container that it is made in.
+// namespaced reports whether a change touches only the container that it is made in.
 func namespaced(c Change) bool {
 	return c.Kind == Prlimit ||
 		strings.HasPrefix(c.Path, "/proc/sys/net/ipv4/") || c.Path == "/proc/sys/net/core/somaxconn"
@@ -227,7 +227,7 @@ func (r *Report) Count(v Verdict) int {
 	return n
 }
 
-// Fit tells whether the machine is fit for Kafka: nothing fails, and if strict
+// Fit reports whether the machine is fit for Kafka: nothing fails, and if strict
 // nothing warns either.
 func (r *Report) Fit(strict bool) bool {
 	return r.Count(Fail) == 0 && (!strict || r.Count(Warn) == 0)

@@ -85,7 +85,7 @@ func clockSynchronised() *Setting {
 			c := m.clock()
 			switch {
 			case c == nil:
-				return Reading{Verdict: Unknown, Note: "the kernel does not tell"}
+				return Reading{Verdict: Unknown, Note: "the kernel does not report it"}
 			case c.ErrorUS < 0 || c.Error() >= unsynchronised:
 				return Reading{
 					Verdict: Warn, Current: "no", Wanted: "yes",
@@ -94,7 +94,7 @@ func clockSynchronised() *Setting {
 			}
 			r := Reading{Verdict: OK, Current: "yes", Wanted: "yes"}
 			if !c.Synchronised {
-				r.Note = "the kernel's flag says no, and its error bound yes: chrony without rtcsync does so"
+				r.Note = "the kernel's flag says no, its error limit yes: typical of chrony without rtcsync"
 			}
 			return r
 		},
@@ -115,7 +115,7 @@ func clockError() *Setting {
 			c := m.clock()
 			switch {
 			case c == nil:
-				return Reading{Verdict: Unknown, Note: "the kernel does not tell"}
+				return Reading{Verdict: Unknown, Note: "the kernel does not report it"}
 			case c.ErrorUS < 0 || c.Error() >= unsynchronised:
 				return Absent("the clock is not synchronised")
 			}

@@ -39,16 +39,16 @@ func TestSynchronisation(t *testing.T) {
 		{"in step", "clock.synchronised", "", "", "", clock(true, 1500), "ok yes (yes)"},
 		{
 			"in step, without the flag", "clock.synchronised", "", "", "", clock(false, 1500),
-			"ok yes (yes) | the kernel's flag says no, and its error bound yes: chrony without rtcsync does so",
+			"ok yes (yes) | the kernel's flag says no, its error limit yes: typical of chrony without rtcsync",
 		},
 		{"out of step", "clock.synchronised", "", "", "", clock(false, 16000000), "warn no (yes)" + command},
 		{"out of step, with the flag", "clock.synchronised", "", "", "", clock(true, 16000000), "warn no (yes)" + command},
-		{"not told", "clock.synchronised", "", "", "", nil, "unknown | the kernel does not tell"},
-		{"nobody to ask", "clock.synchronised", "", "", "", func(m *Machine) { m.Calls = nil }, "unknown | the kernel does not tell"},
+		{"not told", "clock.synchronised", "", "", "", nil, "unknown | the kernel does not report it"},
+		{"nobody to ask", "clock.synchronised", "", "", "", func(m *Machine) { m.Calls = nil }, "unknown | the kernel does not report it"},
 
 		{"nearly right", "clock.error", "", "", "", clock(true, 420), "ok 420µs (≤ 1000 µs)"},
 		{"not quite", "clock.error", "", "", "", clock(true, 32500), "info 32.5ms (≤ 1000 µs)"},
 		{"without a bound", "clock.error", "", "", "", clock(false, 16000000), "not_applicable | the clock is not synchronised"},
-		{"no word of it", "clock.error", "", "", "", nil, "unknown | the kernel does not tell"},
+		{"no word of it", "clock.error", "", "", "", nil, "unknown | the kernel does not report it"},
 	})
 }

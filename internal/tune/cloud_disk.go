@@ -57,9 +57,9 @@ func diskCloud() *Setting {
 				v := volumeOf(d)
 				switch {
 				case v == nil && m.Cloud == "aws" && strings.HasPrefix(d.Name, "xvd"):
-					return Reading{Verdict: Info, Current: "EBS or instance store", Note: "an older machine type does not tell which"}
+					return Reading{Verdict: Info, Current: "EBS or instance store", Note: "older machine types do not report which"}
 				case v == nil, v.model == "Virtual Disk" && m.Cloud != "azure": // Hyper-V anywhere calls it so
-					return Absent("no disk of a cloud's is known by its model")
+					return Absent("no cloud disk was recognised by its model")
 				}
 				return Reading{Verdict: Info, Current: v.name, Note: v.limit}
 			})
@@ -84,7 +84,7 @@ func diskTimeout() *Setting {
 		Check: func(m *Machine, want Rule) Reading {
 			return eachDisk(m, func(d host.Disk) Reading {
 				if v := volumeOf(d); v == nil || v.name != "EBS" || !strings.HasPrefix(d.Name, "nvme") {
-					return Absent("there is no EBS volume by NVMe")
+					return Absent("no EBS volume on NVMe")
 				}
 				n, err := m.Number("sys/module/nvme_core/parameters/io_timeout")
 				if err != nil {
@@ -111,7 +111,7 @@ func diskLimits() *Setting {
 		Sources: []string{"kernel documentation: Control Group v2, IO"},
 		Check: func(m *Machine, _ Rule) Reading {
 			if m.Cgroup.Layout == "" {
-				return Absent("no control groups can be seen from here")
+				return Absent("no control groups are visible from here")
 			}
 			numbers := deviceNumbers(m)
 			r := Reading{Verdict: OK, Current: "none"}

@@ -31,11 +31,11 @@ func containerContext() *Setting {
 		Check: func(m *Machine, _ Rule) Reading {
 			switch {
 			case m.Container == "" && !m.Exists("proc"):
-				return Absent("there is no /proc here")
+				return Absent("no /proc here")
 			case m.Container == "":
 				return Reading{Verdict: OK, Current: "no"}
 			}
-			return Reading{Verdict: Info, Current: m.Container, Note: "run kt tune on the node for what is the node's"}
+			return Reading{Verdict: Info, Current: m.Container, Note: "run kt tune on the node for the node's values"}
 		},
 	}
 }
@@ -73,7 +73,7 @@ func virtualMachine() *Setting {
 		Check: func(m *Machine, _ Rule) Reading {
 			switch {
 			case m.Virtual == "" && !m.Exists("proc"):
-				return Absent("there is no /proc here")
+				return Absent("no /proc here")
 			case m.Virtual == "":
 				return Reading{Verdict: Info, Current: "no mark of one"}
 			}
@@ -103,7 +103,7 @@ func writableSysctls() *Setting {
 			at, ok := host.MountOf(mounts, "/proc/sys/vm")
 			switch {
 			case !ok || at.Type != "proc":
-				return Absent("there is no /proc here")
+				return Absent("no /proc here")
 			case slices.Contains(at.Options, "ro"):
 				return Reading{Verdict: Info, Current: "read-only", Note: at.Point + " is mounted read-only"}
 			}
@@ -173,7 +173,7 @@ func entropy() *Setting {
 			case !ok:
 				return Reading{Verdict: Unknown, Note: "the kernel's version is not known"}
 			case slices.Compare(v, []int{5, 19}) >= 0:
-				return Absent("from Linux 5.19 on they do not run out")
+				return Absent("since Linux 5.19 they do not run out")
 			}
 			r := numberCheck("kernel.random.entropy_avail", Info, false)(m, want)
 			if r.Command != "" { // it cannot be written
@@ -275,7 +275,7 @@ func battery() *Setting {
 			}
 			switch {
 			case batteries == 0:
-				return Absent("there is no battery")
+				return Absent("no battery")
 			case discharging > 0 && plugged == 0:
 				return Reading{Verdict: Warn, Current: "yes", Wanted: "no", Command: cmp.Or(m.profileHint(), "plug it in")}
 			}

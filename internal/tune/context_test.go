@@ -10,10 +10,10 @@ import (
 func TestWhereTheMachineIs(t *testing.T) {
 	lookAt(t, []row{
 		{"a machine", "context.container", "", "proc/1/stat = 1", "", nil, "ok no"},
-		{"no machine", "context.container", "", "", "", nil, "not_applicable | there is no /proc here"},
+		{"no machine", "context.container", "", "", "", nil, "not_applicable | no /proc here"},
 		{
 			"a pod", "context.container", "", "", "", func(m *Machine) { m.Container = "kubernetes" },
-			"info kubernetes | run kt tune on the node for what is the node's",
+			"info kubernetes | run kt tune on the node for the node's values",
 		},
 
 		{"version 2", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "v2" }, "ok v2"},
@@ -21,7 +21,7 @@ func TestWhereTheMachineIs(t *testing.T) {
 		{"neither", "context.cgroup", "", "", "", nil, "not_applicable | no control groups are known"},
 
 		{"bare metal", "context.virtual", "", "proc/1/stat = 1", "", nil, "info no mark of one"},
-		{"no machine", "context.virtual", "", "", "", nil, "not_applicable | there is no /proc here"},
+		{"no machine", "context.virtual", "", "", "", nil, "not_applicable | no /proc here"},
 		{"a virtual machine", "context.virtual", "", "", "", func(m *Machine) { m.Virtual, m.Cloud = "kvm", "aws" }, "info kvm, aws"},
 	})
 }
@@ -35,7 +35,7 @@ func TestWritableSettings(t *testing.T) {
 			"a container", "context.proc_sys", "", mounts(proc, "21 20 0:5 /sys /proc/sys ro,nosuid - proc proc rw"), "", nil,
 			"info read-only | /proc/sys is mounted read-only",
 		},
-		{"no /proc", "context.proc_sys", "", mounts("20 1 0:6 / / rw - ext4 /dev/sda1 rw"), "", nil, "not_applicable | there is no /proc here"},
+		{"no /proc", "context.proc_sys", "", mounts("20 1 0:6 / / rw - ext4 /dev/sda1 rw"), "", nil, "not_applicable | no /proc here"},
 		{"may not be read", "context.proc_sys", "", mounts(proc), "proc/self/mountinfo", nil, "unknown | needs root"},
 	})
 }
@@ -53,7 +53,7 @@ func TestKernelAndItsRandomNumbers(t *testing.T) {
 		{"garbage", "context.kernel", "", "", "", kernel("darwin"), "unknown darwin | the kernel's version is not known"},
 		{"not known", "context.kernel", "", "", "", nil, "unknown | the kernel's version is not known"},
 
-		{"no longer in stock", "context.entropy", "", stock + "256", "", kernel("5.19.0"), "not_applicable | from Linux 5.19 on they do not run out"},
+		{"no longer in stock", "context.entropy", "", stock + "256", "", kernel("5.19.0"), "not_applicable | since Linux 5.19 they do not run out"},
 		{"few", "context.entropy", "", stock + "40", "", kernel("5.4.0"), "info 40 (≥ 200) | $ systemctl enable --now rngd"},
 		{"many", "context.entropy", "", stock + "3800", "", kernel("5.4.0"), "ok 3800 (≥ 200)"},
 		{"of no known kernel", "context.entropy", "", stock + "40", "", nil, "unknown | the kernel's version is not known"},
@@ -83,7 +83,7 @@ func TestOtherTuners(t *testing.T) {
 			"proc/" + pid + "/stat = " + pid + " (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " + pid + " 0 0\n" +
 			"proc/" + pid + `/status = Name: x\nUid:	0	0	0	0` + "\n"
 	}
-	const tuned = " | TuneD sets governor, huge pages and read-ahead again when its profile is switched | $ tuned-adm off, or a profile of TuneD's own with kt's values"
+	const tuned = " | TuneD sets governor, huge pages and read-ahead again when its profile changes | $ tuned-adm off, or a profile of TuneD's own with kt's values"
 	lookAt(t, []row{
 		{"none", "context.tuners", "", runs("1", "/usr/bin/java kafka.Kafka"), "", nil, "ok none"},
 		{
@@ -98,9 +98,9 @@ func TestOtherTuners(t *testing.T) {
 		{"saptune without one", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES=""`, "", nil, "ok none"},
 		{
 			"other users' processes are hidden", "context.tuners", "", runs("4711", "kt tune") + "proc/self/mountinfo = 20 1 0:5 / /proc rw - proc proc rw,hidepid=invisible", "", nil,
-			"unknown | the processes of other users cannot be seen: needs root",
+			"unknown | other users' processes are not visible: needs root",
 		},
-		{"no machine", "context.tuners", "", "", "", nil, "not_applicable | there is no /proc here"},
+		{"no machine", "context.tuners", "", "", "", nil, "not_applicable | no /proc here"},
 		{"may not be read", "context.tuners", "", "proc/12/cmdline = x", "proc", nil, "unknown | needs root"},
 	})
 }
@@ -140,7 +140,7 @@ func TestFilesThatSetTheSame(t *testing.T) {
 			"what kt does not look at", "context.sysctl_order", "", "", "",
 			sets(host.Sysctl{Key: "kernel.sysrq", Value: "1", File: "/a"}, host.Sysctl{Key: "kernel.sysrq", Value: "0", File: "/b"}), "ok none",
 		},
-		{"not known", "context.sysctl_order", "", "", "", nil, "not_applicable | no files that set kernel settings are known"},
+		{"not known", "context.sysctl_order", "", "", "", nil, "not_applicable | no files with kernel settings are known"},
 	})
 }
 
@@ -159,8 +159,8 @@ func TestBattery(t *testing.T) {
 		{"on the way", "context.battery", "", used + out, "", nil, "warn yes (no) | $ kt tune --profile minimal, or plug it in"},
 		{"on the way, with the profile for it", "context.battery", "", used + out, "", minimal, "warn yes (no) | $ plug it in"},
 		{"a weak power supply", "context.battery", "", used + in, "", nil, "ok no (no)"},
-		{"a mouse", "context.battery", "", mouse, "", nil, "not_applicable | there is no battery"},
-		{"a server", "context.battery", "", "", "", nil, "not_applicable | there is no battery"},
+		{"a mouse", "context.battery", "", mouse, "", nil, "not_applicable | no battery"},
+		{"a server", "context.battery", "", "", "", nil, "not_applicable | no battery"},
 		{"may not be read", "context.battery", "", used, dir + "BAT0/type", nil, "unknown | needs root"},
 	})
 }

@@ -36,7 +36,7 @@ func cpuCount() *Setting {
 			}
 			r := judge(m.CPUs, "", want, Info)
 			if m.Logical > 0 && m.CPUs < float64(m.Logical) {
-				r.Note = fmt.Sprintf("of the machine's %d", m.Logical)
+				r.Note = fmt.Sprintf("the machine has %d", m.Logical)
 			}
 			return r
 		},
@@ -58,16 +58,16 @@ func steal() *Setting {
 			total, known := Delta(m.Before.CPU, m.After.CPU, "total")
 			when := "in " + theme.Duration(m.Interval)
 			if m.Interval == 0 {
-				stolen, total, when = m.After.CPU["steal"], m.After.CPU["total"], "since the machine started"
+				stolen, total, when = m.After.CPU["steal"], m.After.CPU["total"], "since boot"
 			}
 			if !seen || !known || total <= 0 || stolen < 0 {
-				return Reading{Verdict: Unknown, Note: "/proc/stat does not tell"}
+				return Reading{Verdict: Unknown, Note: "/proc/stat does not report it"}
 			}
 			share := 100 * float64(stolen) / float64(total)
 			r := judge(share, " %", want, Warn)
 			r.Note = when
 			if share > 5 {
-				r.addNote("what is measured here means nothing")
+				r.addNote("measurements here mean nothing")
 			}
 			return r
 		},
@@ -90,7 +90,7 @@ func throttling() *Setting {
 			case m.Cgroup.Layout == "":
 				return Absent("no control groups are known")
 			case m.Cgroup.Cores <= 0 && m.Cgroup.Throttled <= 0:
-				return Absent("there is no CPU limit")
+				return Absent("no CPU limit")
 			case m.Cgroup.Periods <= 0:
 				return Reading{Verdict: Unknown, Note: "the control group's cpu.stat counts no periods"}
 			}
@@ -99,7 +99,7 @@ func throttling() *Setting {
 				r.Note = fmt.Sprintf("the limit is %s CPUs", strconv.FormatFloat(m.Cgroup.Cores, 'f', -1, 64))
 			}
 			if m.Cgroup.ThrottledUS > 0 {
-				r.addNote("stopped for %s in all", theme.Duration(time.Duration(m.Cgroup.ThrottledUS)*time.Microsecond))
+				r.addNote("stopped for %s in total", theme.Duration(time.Duration(m.Cgroup.ThrottledUS)*time.Microsecond))
 			}
 			return r
 		},
@@ -118,7 +118,7 @@ func hyperThreads() *Setting {
 			n, err := m.Number("sys/devices/system/cpu/smt/active")
 			switch {
 			case err != nil:
-				return lacking(err, "the kernel does not tell")
+				return lacking(err, "the kernel does not report it")
 			case n == 1:
 				return Reading{Verdict: Info, Current: "on"}
 			}
@@ -184,7 +184,7 @@ func loadAverage() *Setting {
 				return Reading{Verdict: Unknown, Note: "the load, or the number of CPUs, is not known"}
 			}
 			r := judge(load/float64(m.Logical), "", want, Info)
-			r.Note = first + " in all"
+			r.Note = first + " in total"
 			return r
 		},
 	}

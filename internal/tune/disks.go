@@ -271,7 +271,7 @@ func diskNrRequests() *Setting {
 		Check: func(m *Machine, want Rule) Reading {
 			return eachDisk(m, func(d host.Disk) Reading {
 				if s, err := m.Chosen(d.Queue("scheduler")); err == nil && (s == "none" || s == "noop") {
-					return Absent("without a scheduler the device's own queue decides")
+					return Absent("without a scheduler the device's queue decides")
 				}
 				return queueNumber(m, d, "disk.nr_requests", "nr_requests", want, Info, false)
 			})
@@ -346,7 +346,7 @@ func diskRotational() *Setting {
 				case err != nil:
 					return Denied(err)
 				case class == virtualDisk && n == 1:
-					return Reading{Verdict: Info, Current: "says that it rotates", Note: "virtual disks say so of flash too: kt probe tells"}
+					return Reading{Verdict: Info, Current: "reported as a hard disk", Note: "virtual disks report flash in the same way: kt probe measures it"}
 				case n == 1:
 					return Reading{Verdict: Info, Current: "rotates"}
 				}

@@ -214,7 +214,7 @@ func TestScheduler(t *testing.T) {
 			set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Err: fs.ErrPermission}} },
 		},
 		{
-			says: "a directory on no disk", id: id, verdict: NotApplicable, note: "no disk",
+			says: "a directory on no disk", id: id, verdict: NotApplicable, note: "not visible",
 			set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Mount: host.Mount{Type: "nfs"}}} },
 		},
 	})
@@ -294,9 +294,9 @@ func TestQueues(t *testing.T) {
 		{says: "it rotates", id: "disk.rotational", files: queue("rotational", "1"), set: onDisks(hard("sda")), verdict: Info, current: "rotates"},
 		{says: "it does not", id: "disk.rotational", files: queue("rotational", "0"), set: onDisks(solid("sda")), verdict: OK, current: "does not rotate"},
 		{
-			says: "a virtual disk says that it rotates", id: "disk.rotational", set: onDisks(hard("vda")),
+			says: "a virtual disk reported as a hard disk", id: "disk.rotational", set: onDisks(hard("vda")),
 			files:   map[string]string{"sys/block/vda/queue/rotational": "1"},
-			verdict: Info, current: "says that it rotates", note: "kt probe",
+			verdict: Info, current: "reported as a hard disk", note: "kt probe",
 		},
 		{
 			says: "a disk without errors", id: "disk.errors", set: onDisks(hard("sda")),

@@ -48,7 +48,7 @@ func withOptions(ask func(d Dir, fs string) Reading) func(Dir, string) Reading {
 	}
 }
 
-// hasOption tells whether a mount has one of some options, and which. mountinfo names
+// hasOption reports whether a mount has one of some options, and which. mountinfo names
 // those of the mount and those of its file system apart; for Kafka they are the same.
 func hasOption(mount host.Mount, names ...string) (string, bool) {
 	for _, list := range [][]string{mount.Options, mount.Super} {
@@ -76,7 +76,7 @@ func fsType() *Setting {
 			return eachLocal(m, func(_ Dir, fs string) Reading {
 				r := Compare(fs, want, Warn)
 				if r.Verdict == OK && fs == "ext4" {
-					r.Verdict, r.Note = Info, "ext4 will do, with slower produces now and then than XFS"
+					r.Verdict, r.Note = Info, "ext4 is accepted; some produces are slower than with XFS"
 				}
 				if r.Verdict == Warn {
 					r.Command = "mkfs.xfs on a new disk, and let Kafka replicate to it"
@@ -188,7 +188,7 @@ func fsDiscard() *Setting {
 				if _, ok := hasOption(d.Mount, "discard"); ok {
 					return Reading{
 						Verdict: Warn, Current: "discard", Wanted: "no discard, and fstrim.timer",
-						Note:    "take discard out of /etc/fstab too",
+						Note:    "also remove discard from /etc/fstab",
 						Command: fmt.Sprintf("mount -o remount,nodiscard %s && systemctl enable --now fstrim.timer", d.Mount.Point),
 					}
 				}
@@ -209,7 +209,7 @@ func fsTrim() *Setting {
 		Sources: []string{"Red Hat: Discarding unused blocks", "rpk tune fstrim"},
 		Check: func(m *Machine, _ Rule) Reading {
 			if m.Container != "" {
-				return Absent("in a container its host trims")
+				return Absent("the host of the container trims")
 			}
 			return eachLocal(m, func(d Dir, _ string) Reading {
 				able := func(disk host.Disk) bool {
@@ -217,7 +217,7 @@ func fsTrim() *Setting {
 					return err == nil && n > 0
 				}
 				if !slices.ContainsFunc(d.Storage.Disks, able) {
-					return Absent("no disk below can discard")
+					return Absent("the disk does not support discard")
 				}
 				if _, ok := hasOption(d.Mount, "discard"); ok {
 					return Reading{Verdict: OK, Current: "at every delete"}
@@ -319,7 +319,7 @@ func fsJournal() *Setting {
 				}
 				r := Compare(current, want, Warn)
 				if r.Verdict == Warn {
-					r.Note = "fast_commit may be on without having been used yet"
+					r.Note = "fast_commit may be on and not used yet"
 					r.Command = "dumpe2fs -h " + d.Mount.Source + " | grep -o fast_commit"
 				}
 				return r
@@ -330,7 +330,7 @@ func fsJournal() *Setting {
 
 var fastCommit = regexp.MustCompile(`(?m)^([0-9]+) commits`)
 
-// fastCommits tells whether ext4 has made commits of the fast kind on a device.
+// fastCommits reports whether ext4 has made commits of the fast kind on a device.
 func fastCommits(m *Machine, device string) bool {
 	if device == "" {
 		return false

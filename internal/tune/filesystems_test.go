@@ -32,7 +32,7 @@ func TestTypeOfFileSystem(t *testing.T) {
 	const id = "fs.type"
 	tryAll(t, []trial{
 		{says: "XFS", id: id, set: mountedAs("xfs", "rw", "rw"), verdict: OK, current: "xfs"},
-		{says: "ext4 for throughput", id: id, set: mountedAs("ext4", "rw", "rw"), verdict: Info, current: "ext4", note: "will do"},
+		{says: "ext4 for throughput", id: id, set: mountedAs("ext4", "rw", "rw"), verdict: Info, current: "ext4", note: "accepted"},
 		{says: "ext4 for latency", id: id, profile: "latency", set: mountedAs("ext4", "rw", "rw"), verdict: Warn, current: "ext4", command: "mkfs.xfs"},
 		{says: "btrfs", id: id, set: mountedAs("btrfs", "rw", "rw"), verdict: Warn, current: "btrfs", command: "mkfs.xfs"},
 		{says: "btrfs on a laptop", id: id, profile: "minimal", set: mountedAs("btrfs", "rw", "rw"), verdict: Info, current: "btrfs"},
@@ -186,7 +186,7 @@ func TestFreeSpace(t *testing.T) {
 		{says: "nothing", id: "fs.free_space", set: space(host.Space{Total: tib}), verdict: Fail, current: "0 % (0 B)"},
 		{says: "size not known", id: "fs.free_space", set: space(host.Space{}), verdict: Unknown},
 		{says: "files enough", id: "fs.free_files", set: space(host.Space{Total: tib, Files: 1000, FreeFiles: 500}), verdict: OK, current: "50 %"},
-		{says: "few files", id: "fs.free_files", set: space(host.Space{Total: tib, Files: 1000, FreeFiles: 100}), verdict: Warn, current: "10 %", note: "100 files"},
+		{says: "few files", id: "fs.free_files", set: space(host.Space{Total: tib, Files: 1000, FreeFiles: 100}), verdict: Warn, current: "10 %", note: "100 free"},
 		{says: "no files", id: "fs.free_files", set: space(host.Space{Total: tib, Files: 1000, FreeFiles: 10}), verdict: Fail, current: "1.0 %"},
 		{says: "files without number", id: "fs.free_files", set: space(host.Space{Total: tib}), verdict: NotApplicable},
 		{says: "files not known", id: "fs.free_files", set: space(host.Space{}), verdict: Unknown},

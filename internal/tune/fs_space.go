@@ -70,7 +70,7 @@ func fsFreeFiles() *Setting {
 				case s.Total <= 0:
 					return Reading{Verdict: Unknown, Note: "the size is not known"}
 				case s.Files <= 0:
-					return Absent("the file system sets no number of files")
+					return Absent("the file system has no limit of files")
 				}
 				share := float64(s.FreeFiles) / float64(s.Files)
 				r := Reading{Verdict: OK, Current: percent(share), Wanted: "≥ 15 %"}
@@ -81,7 +81,7 @@ func fsFreeFiles() *Setting {
 					r.Verdict = Warn
 				}
 				if r.Verdict != OK {
-					r.Note = fmt.Sprintf("%d files may still be made", s.FreeFiles)
+					r.Note = fmt.Sprintf("%d free", s.FreeFiles)
 				}
 				return r
 			})

@@ -72,47 +72,49 @@ func heapSettings() []*Setting {
 	both := []Role{Broker, Controller}
 	return []*Setting{
 		{
-			ID: "jvm.heap_set", Group: JVM, Title: "the heap was chosen for this machine", Roles: both,
+			ID: "jvm.heap_set", Group: JVM, Title: "heap chosen for this machine", Roles: both,
 			Severity: Warning, Confidence: Documented,
-			Why:     "Kafka's start script gives a broker a heap of 1 GiB, however large the machine",
-			Detail:  `The value is "yes" or "no". A heap of exactly 1 GiB on a machine with 8 GiB or more counts as not chosen, but for a machine that is only a controller, which 1 GiB suits. A heap that is a share of the memory (MaxRAMPercentage) counts as chosen.`,
+			Why:     "a broker gets a heap of 1 GiB on any machine. This is the default of Kafka's start script",
+			Detail:  `The value is "yes" or "no". A heap of exactly 1 GiB on a machine with 8 GiB or more counts as not chosen. That does not hold for a pure controller: 1 GiB suits it. A heap that is a share of the memory (MaxRAMPercentage) counts as chosen.`,
 			Reads:   []string{"/proc/PID/cmdline"},
 			Sources: []string{"Kafka: bin/kafka-server-start.sh", "Kafka documentation, Operations: Java"},
 			Check:   ofJVM(checkHeapSet),
 		},
 		{
-			ID: "jvm.heap_equal", Group: JVM, Title: "the heap has its full size from the start", Roles: both,
+			ID: "jvm.heap_equal", Group: JVM, Title: "full heap size from the start", Roles: both,
 			Severity: Informational, Confidence: Documented, Want: "yes",
-			Why:     "a heap that grows under load takes memory from the page cache when it is needed most",
-			Detail:  `The value is "yes" or "no". Kafka's documentation and Strimzi set both sizes alike. Confluent's Ansible roles start brokers with -Xms1g -Xmx6g.`,
+			Why:     "a growing heap takes page cache under load, when Kafka needs it most",
+			Detail:  `The value is "yes" or "no". Kafka's documentation and Strimzi set both sizes to the same value. Confluent's Ansible roles start brokers with -Xms1g -Xmx6g.`,
 			Reads:   []string{"/proc/PID/cmdline"},
 			Sources: []string{"Kafka documentation, Operations: Java", "Strimzi: JVM options", "Confluent: cp-ansible (disagrees)"},
 			Check:   ofJVM(checkHeapEqual),
 		},
 		{
-			ID: "jvm.heap_size", Group: JVM, Title: "the size of a broker's heap", Roles: both,
+			ID: "jvm.heap_size", Group: JVM, Title: "heap size of a broker", Roles: both,
 			Severity: Warning, Confidence: Documented,
-			Why:     "a heap that is too small spends its time collecting; one that is too large takes the page cache that Kafka reads from",
-			Detail:  `The value is "yes" for a heap in the range that kt finds for the memory, else "no". The middle of the range is kt's own: 1 GiB below 4 GiB of memory, half of it up to 4 GiB on machines below 16 GiB, a quarter of it between 4 and 6 GiB on machines below 32 GiB, 6 GiB above, and 1 GiB more for each 1000 partitions beyond 4000. Anything from half of that up to 8 GiB, or half of the memory, will do. Confluent wants no more than 6 GB on a host of 64 GB; Strimzi half of the memory up to 5 GiB; others a quarter. From 32 GiB on references take twice the room, so that such a heap holds less than one of 31 GiB; ZGC never has short references.`,
+			Why:     "a small heap spends its time collecting. A large heap takes page cache, from which Kafka reads",
+			Detail:  `The value is "yes" for a heap in kt's range for the memory, else "no". The middle of the range is kt's proposal: 1 GiB below 4 GiB of memory, half of it up to 4 GiB on machines below 16 GiB, a quarter of it between 4 and 6 GiB on machines below 32 GiB, 6 GiB above, and 1 GiB more for each 1000 partitions beyond 4000. The range goes from half of that up to 8 GiB, or half of the memory. Confluent wants no more than 6 GB on a host of 64 GB; Strimzi half of the memory up to 5 GiB; others a quarter. From 32 GiB on references take twice the space, so such a heap holds less than one of 31 GiB; ZGC never has short references.`,
 			Reads:   []string{"/proc/PID/cmdline", "/proc/meminfo"},
 			Sources: []string{"Kafka documentation, Operations: Java", "Confluent Platform: production deployment", "Kafka: The Definitive Guide", "Strimzi: JVM options"},
 			Risk:    "takes effect when the broker starts again",
 			Check:   ofJVM(checkHeapSize),
 		},
 		{
-			ID: "jvm.controller_heap", Group: JVM, Title: "the size of a controller's heap", Roles: []Role{Controller},
+			ID: "jvm.controller_heap", Group: JVM, Title: "heap size of a controller", Roles: []Role{Controller},
 			Severity: Informational, Confidence: Documented, Want: "yes",
-			Why:     "a controller keeps the metadata of the whole cluster in its heap",
+			Why:     "a controller may run out of heap. It keeps the metadata of the whole cluster there",
 			Detail:  `The value is "yes" for a heap from 1 GiB up to 4 GiB, else "no". A cluster of some hundred thousand partitions needs more than 4 GiB; watch the live heap.`,
 			Reads:   []string{"/proc/PID/cmdline"},
 			Sources: []string{"Confluent: cp-ansible (-Xmx4g)", "Confluent Platform: hardware for KRaft controllers"},
 			Check:   ofJVM(checkControllerHeap),
 		},
 		{
-			ID: "jvm.container", Group: JVM, Title: "the heap against the container's memory", Roles: both,
+			ID: "jvm.container", Group: JVM, Title: "heap against the container's memory", Roles: both,
 			Severity: Fatal, Confidence: Documented,
-			Why:     "the kernel kills a broker whose heap and buffers do not fit into its memory limit",
-			Detail:  "Beside the heap a JVM needs room for code, classes, thread stacks and direct buffers, and the page cache of a container counts against its limit too. A heap that alone fills the limit fails; less than half as much again as the heap is a warning.",
+			Why: "the kernel kills the broker. Its heap and buffers exceed the memory limit",
+			Detail: "A JVM also needs memory for code, classes, thread stacks and direct buffers. The page cache of a container counts " +
+				"against its limit too. A heap that alone fills the limit is a failure. A limit of less than one and a half times the " +
+				"heap is a warning.",
 			Reads:   []string{"/proc/PID/cmdline", "/proc/PID/cgroup", "/sys/fs/cgroup/…/memory.max"},
 			Sources: []string{"Strimzi: JVM options and resource limits"},
 			Check:   ofJVM(checkContainerHeap),
@@ -120,7 +122,7 @@ func heapSettings() []*Setting {
 	}
 }
 
-// heapChosen tells whether somebody chose the heap: not the JVM, nor Kafka's script.
+// heapChosen reports whether somebody chose the heap: not the JVM, nor Kafka's script.
 func heapChosen(m *Machine) bool {
 	limit, by := heapLimit(m)
 	return by != "" && (limit != scriptHeap || m.Memory < 8*gib || !runsBroker(m))
@@ -170,9 +172,9 @@ func checkHeapSet(m *Machine, want Rule) Reading {
 	if chosen {
 		return r
 	}
-	r.Note = "the JVM takes a quarter of the memory"
+	r.Note = "not set: the JVM takes a quarter of the memory"
 	if by != "" {
-		r.Note = fmt.Sprintf("1 GiB is what Kafka's script takes when nothing is set; this machine has %s", theme.Bytes(m.Memory))
+		r.Note = fmt.Sprintf("1 GiB is the default of Kafka's script; this machine has %s", theme.Bytes(m.Memory))
 	}
 	if n := advisedHeap(m); wrong && n > 0 && runsBroker(m) {
 		r.Command = heapOptions(n)
@@ -183,7 +185,7 @@ func checkHeapSet(m *Machine, want Rule) Reading {
 func checkHeapEqual(m *Machine, want Rule) Reading {
 	limit, by := heapLimit(m)
 	if by == "" {
-		return Absent("no largest heap is set, see jvm.heap_set")
+		return Absent("no maximum heap is set, see jvm.heap_set")
 	}
 	start := m.Process.JVM.Xms
 	if start == 0 {
@@ -214,7 +216,7 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 	limit, _ := heapLimit(m)
 	switch {
 	case !heapChosen(m):
-		return Absent("nobody chose the heap, see jvm.heap_set")
+		return Absent("the heap is a default, see jvm.heap_set")
 	case m.Memory <= 0:
 		return Reading{Verdict: Unknown, Current: theme.Bytes(limit), Note: "the machine's memory is not known"}
 	}
@@ -225,7 +227,7 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 		fmt.Sprintf("%s to %s", theme.Bytes(low), theme.Bytes(high)))
 	switch {
 	case limit >= oopsLimit && name != "ZGC":
-		r.Note = "from 32 GiB on references take twice the room: 31 GiB hold more"
+		r.Note = "from 32 GiB on references take twice the space: 31 GiB hold more"
 	case limit > m.Memory/2:
 		r.Note = "more than half of the memory: too little is left for the page cache"
 	case limit > high && limit <= 12*gib:
@@ -247,7 +249,7 @@ func checkControllerHeap(m *Machine, want Rule) Reading {
 	}
 	limit, by := heapLimit(m)
 	if by == "" {
-		return Absent("no largest heap is set, see jvm.heap_set")
+		return Absent("no maximum heap is set, see jvm.heap_set")
 	}
 	r, wrong := question(limit >= 1*gib && limit <= 4*gib, want, Info, theme.Bytes(limit), "1 GiB to 4 GiB")
 	if wrong {
@@ -259,11 +261,11 @@ func checkControllerHeap(m *Machine, want Rule) Reading {
 func checkContainerHeap(m *Machine, _ Rule) Reading {
 	room := m.Cgroup.Memory
 	if room <= 0 {
-		return Absent("no memory limit is on the broker")
+		return Absent("the broker has no memory limit")
 	}
 	limit, by := heapLimit(m)
 	if by == "" {
-		return Absent("no largest heap is set: the JVM takes a quarter of the limit of %s", theme.Bytes(room))
+		return Absent("no maximum heap is set: the JVM takes a quarter of the limit of %s", theme.Bytes(room))
 	}
 	most := mostHeap(room)
 	r := Reading{

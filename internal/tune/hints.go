@@ -195,12 +195,12 @@ func partitionLimit(cpus float64) int {
 	return 1000
 }
 
-// encrypts tells whether a listener of the broker uses TLS.
+// encrypts reports whether a listener of the broker uses TLS.
 func encrypts(c Config) bool {
 	return strings.Contains(strings.ToUpper(c.Get("listeners", "")+c.Get("listener.security.protocol.map", "")), "SSL")
 }
 
-// hardDisks tells whether all log directories are on hard disks. What a virtual
+// hardDisks reports whether all log directories are on hard disks. What a virtual
 // machine calls a hard disk commonly is none.
 func hardDisks(m *Machine) bool {
 	n := 0

@@ -16,7 +16,7 @@ func DirsInUse(tree host.FS, calls host.Calls) ([]string, error) {
 	m := &Machine{FS: tree, Calls: calls}
 	m.own, m.ownErr = tree.Mounts()
 	if m.processesHidden() {
-		return nil, errors.New("the processes of other users cannot be seen: only root can tell whether a broker runs here")
+		return nil, errors.New("other users' processes are not visible: only root can look for a broker here")
 	}
 	all, err := m.Processes()
 	if err != nil {

@@ -51,16 +51,17 @@ func commandLine(s *Setting) *Setting {
 func flagSettings() []*Setting {
 	return []*Setting{
 		commandLine(&Setting{
-			ID: "jvm.version", Title: "the version of Java", Severity: Warning, Confidence: Documented, Want: ">=17",
-			Why:     "Kafka 4 brokers need Java 17; newer ones have shorter pauses",
-			Detail:  "Confluent recommends 21 for its version 8. Kafka 3 runs on 11 too, and on 8 with warnings. It is read from the running JVM, else from the release file of the Java that was started.",
+			ID: "jvm.version", Title: "Java version", Severity: Warning, Confidence: Documented, Want: ">=17",
+			Why: "Kafka 4 brokers need Java 17. Newer versions have shorter pauses",
+			Detail: "Confluent recommends 21 for its version 8. Kafka 3 also runs on 11, and on 8 with warnings. kt reads the version from " +
+				"the running JVM, or else from the release file of its Java.",
 			Sources: []string{"Kafka documentation: Compatibility, Java versions", "Confluent Platform: supported Java versions"},
 			Check:   checkJavaVersion,
 		}),
 		commandLine(&Setting{
-			ID: "jvm.pretouch", Title: "the heap's memory is taken at the start", Severity: Informational, Confidence: Folklore,
-			Why:     "the first use of each page of the heap otherwise waits for the kernel",
-			Detail:  `The value is "yes" or "no": -XX:+AlwaysPreTouch. It makes the start some seconds longer. Intel sets it for Kafka; Kafka's script does not.`,
+			ID: "jvm.pretouch", Title: "heap memory is taken at startup", Severity: Informational, Confidence: Folklore,
+			Why:     "the first use of each heap page waits for the kernel",
+			Detail:  `The value is "yes" or "no": -XX:+AlwaysPreTouch. It makes startup some seconds longer. Intel sets it for Kafka; Kafka's script does not.`,
 			Sources: []string{"Intel: Kafka tuning guide"},
 			Check: func(m *Machine, want Rule) Reading {
 				on := m.Process.JVM.XX["AlwaysPreTouch"] == "true"
@@ -68,9 +69,9 @@ func flagSettings() []*Setting {
 			},
 		}),
 		commandLine(&Setting{
-			ID: "jvm.out_of_memory", Title: "a broker without memory ends", Severity: Informational, Confidence: Folklore, Want: "yes",
-			Why:     "a broker whose threads died for lack of memory can look alive while it serves nothing",
-			Detail:  `The value is "yes" or "no": -XX:+ExitOnOutOfMemoryError or -XX:+CrashOnOutOfMemoryError. Neither is set by Kafka's script; that brokers should have one is kt's proposal, for where something starts them again.`,
+			ID: "jvm.out_of_memory", Title: "exit when memory runs out", Severity: Informational, Confidence: Folklore, Want: "yes",
+			Why:     "a broker can look alive and serve nothing. Its threads died for lack of memory",
+			Detail:  `The value is "yes" or "no": -XX:+ExitOnOutOfMemoryError or -XX:+CrashOnOutOfMemoryError. Kafka's script sets neither. One of them is kt's proposal, where a service manager restarts the broker.`,
 			Sources: []string{"kt's proposal"},
 			Check: func(m *Machine, want Rule) Reading {
 				xx := m.Process.JVM.XX
@@ -79,16 +80,16 @@ func flagSettings() []*Setting {
 			},
 		}),
 		commandLine(&Setting{
-			ID: "jvm.huge_pages", Title: "huge pages that the JVM asks for", Severity: Informational, Confidence: Folklore,
-			Why:     "the flag has no effect when the kernel gives no huge pages",
+			ID: "jvm.huge_pages", Title: "huge pages of the JVM", Severity: Informational, Confidence: Folklore,
+			Why:     "the flag has no effect. The kernel gives no huge pages",
 			Detail:  "-XX:+UseTransparentHugePages needs madvise or always in /sys/kernel/mm/transparent_hugepage/enabled.",
 			Sources: []string{"OpenJDK: -XX:+UseTransparentHugePages", "kernel documentation: transparent hugepage support"},
 			Check:   checkHugePages,
 		}),
 		commandLine(&Setting{
-			ID: "jvm.gclog", Title: "the log of collections", Severity: Informational, Confidence: Documented, Want: "yes",
-			Why:     "without it nobody can tell afterwards whether a stall was a collection",
-			Detail:  `The value is "yes" or "no". Kafka's start script asks for it; it is lost where java is started in another way.`,
+			ID: "jvm.gclog", Title: "log of garbage collections", Severity: Informational, Confidence: Documented, Want: "yes",
+			Why:     "the cause of a past stall stays unknown. The log shows every collection",
+			Detail:  `The value is "yes" or "no". Kafka's start script sets it; other ways of starting Java do not.`,
 			Sources: []string{"Kafka: bin/kafka-server-start.sh (-loggc)"},
 			Check:   checkCollectionLog,
 		}),
@@ -123,7 +124,7 @@ func checkHugePages(m *Machine, _ Rule) Reading {
 	}
 	r := Compare(word, Rule{Equal, "madvise|always"}, Info)
 	if r.Verdict == Info {
-		r.Note = "the JVM asks for huge pages that the kernel does not give"
+		r.Note = "the JVM asks for huge pages, the kernel gives none"
 	}
 	return r
 }

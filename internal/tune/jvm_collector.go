@@ -11,35 +11,39 @@ func collectorSettings() []*Setting {
 	return []*Setting{
 		commandLine(&Setting{
 			ID: "jvm.gc", Title: "the garbage collector", Severity: Warning, Confidence: Documented, Want: "G1|ZGC|Shenandoah",
-			Why:     "the serial and the parallel collector stop a broker for as long as it takes to clean the whole heap",
-			Detail:  "Kafka's script chooses G1. Without a flag Java takes G1 only where it sees two CPUs and 1792 MiB of memory, else the serial collector: a small container limit is enough to get that. The OpenMessaging benchmark runs its brokers with ZGC.",
+			Why: "long stops for garbage collection. The serial and the parallel collector stop the broker for a whole heap",
+			Detail: "Kafka's script chooses G1. Without a flag Java takes G1 only where it sees two CPUs and 1792 MiB of memory, else the " +
+				"serial collector. A small container limit is enough for that. The OpenMessaging benchmark runs its brokers with ZGC.",
 			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh", "OpenMessaging benchmark"},
 			Check:   checkCollector,
 		}),
 		commandLine(&Setting{
-			ID: "jvm.gc_pause_target", Title: "how long G1 may stop the broker at a time", Severity: Informational, Confidence: Documented, Want: "<=20",
-			Why:     "G1 aims at 200 ms unless it is told, which clients see as latency",
-			Detail:  "In milliseconds: -XX:MaxGCPauseMillis. 20 comes from LinkedIn's clusters, and Kafka's script sets it. Whoever sets KAFKA_JVM_PERFORMANCE_OPTS replaces all of the script's flags and so loses it.",
+			ID: "jvm.gc_pause_target", Title: "pause target of G1", Severity: Informational, Confidence: Documented, Want: "<=20",
+			Why: "clients see longer pauses. G1's default target is 200 ms",
+			Detail: "In milliseconds: -XX:MaxGCPauseMillis. 20 comes from LinkedIn's clusters, and Kafka's script sets it. " +
+				"KAFKA_JVM_PERFORMANCE_OPTS replaces all flags of the script, also this one.",
 			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
 			Check:   g1Flag("MaxGCPauseMillis", 200, "ms"),
 		}),
 		commandLine(&Setting{
-			ID: "jvm.gc_start", Title: "how full the heap is when G1 begins to clean it", Severity: Informational, Confidence: Documented, Want: "<=35",
-			Why:     "a collection that begins late may not end in time, and stops the broker for long",
-			Detail:  "In percent: -XX:InitiatingHeapOccupancyPercent; Java begins with 45 and adapts it. Kafka's script sets 35.",
+			ID: "jvm.gc_start", Title: "heap use at which G1 starts a collection", Severity: Informational, Confidence: Documented, Want: "<=35",
+			Why:     "a late collection may not end in time. It then stops the broker for long",
+			Detail:  "In percent: -XX:InitiatingHeapOccupancyPercent. Java's default is 45, which it adapts. Kafka's script sets 35.",
 			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
 			Check:   g1Flag("InitiatingHeapOccupancyPercent", 45, "%"),
 		}),
 		commandLine(&Setting{
-			ID: "jvm.region_size", Title: "the size of G1's regions", Severity: Informational, Confidence: Documented, Want: ">=16",
-			Why:     "a batch larger than half a region is moved around in a way of its own, which costs more",
-			Detail:  "In MiB: -XX:G1HeapRegionSize. Kafka's documentation sets 16M for a heap of 6 GiB; the script does not. Without it Java aims at 2048 regions of a power of two, which are 4 MiB then; before Java 17 they could be smaller. It is not judged for heaps below 4 GiB, where so large regions would be too few.",
+			ID: "jvm.region_size", Title: "region size of G1", Severity: Informational, Confidence: Documented, Want: ">=16",
+			Why: "large batches cost more. G1 handles objects above half a region separately",
+			Detail: "In MiB: -XX:G1HeapRegionSize. Kafka's documentation sets 16M for a heap of 6 GiB; the script does not. Without it Java " +
+				"aims at 2048 regions with a size that is a power of two: 4 MiB in that case. Before Java 17 they could be smaller. kt " +
+				"does not judge heaps below 4 GiB, where such large regions would be too few.",
 			Sources: []string{"Kafka documentation, Operations: Java"},
 			Check:   checkRegionSize,
 		}),
 		commandLine(&Setting{
-			ID: "jvm.explicit_gc", Title: "collections that the program asks for do not stop it", Severity: Informational, Confidence: Documented, Want: "yes",
-			Why:     "direct buffers are freed by asking for a collection, which stops the broker unless it may run beside it",
+			ID: "jvm.explicit_gc", Title: "explicit collections run beside the broker", Severity: Informational, Confidence: Documented, Want: "yes",
+			Why:     "explicit collections stop the broker. Java asks for them to free direct buffers",
 			Detail:  `The value is "yes" or "no": -XX:+ExplicitGCInvokesConcurrent, which Kafka's script sets.`,
 			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
 			Check:   checkExplicitGC,
@@ -94,11 +98,11 @@ func collector(m *Machine) (name string, chosen bool) {
 func checkCollector(m *Machine, want Rule) Reading {
 	name, chosen := collector(m)
 	if name == "" {
-		return Reading{Verdict: Unknown, Note: "no flag names one, and the machine's size is not known"}
+		return Reading{Verdict: Unknown, Note: "no flag chooses one, and the machine's size is not known"}
 	}
 	r := Compare(name, want, Warn)
 	if !chosen {
-		r.Note = "no flag names one: Java chose it by the machine's size"
+		r.Note = "no flag chooses one: Java chose it by the machine's size"
 	}
 	if r.Verdict == Warn {
 		// java starts with one collector only, so this flag cannot be added to another.
@@ -126,7 +130,7 @@ func g1Flag(flag string, unset int, unit string) func(*Machine, Rule) Reading {
 			r.Wanted += " " + unit
 		}
 		if !set {
-			r.Note = "not set: what Java takes"
+			r.Note = "not set (Java's default)"
 		}
 		if r.Verdict == Info && !want.Leave() {
 			r.Command = addFlag(fmt.Sprintf("-XX:%s=%s", flag, want.Value))
@@ -150,7 +154,7 @@ func checkRegionSize(m *Machine, want Rule) Reading {
 	}
 	heap, by := heapLimit(m)
 	if by == "" || heap < 4*gib {
-		return Absent("it is judged for heaps from 4 GiB on")
+		return Absent("judged only for heaps from 4 GiB on")
 	}
 	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
 	size := regionSize(heap)
@@ -162,7 +166,7 @@ func checkRegionSize(m *Machine, want Rule) Reading {
 	}
 	r := measured(float64(size)/mib, 0, "MiB", want, Info)
 	if !set {
-		r.Note = "not set: what Java takes"
+		r.Note = "not set (Java's default)"
 	}
 	if r.Verdict == Info && !want.Leave() {
 		r.Command = addFlag("-XX:G1HeapRegionSize=" + want.Value + "M")
@@ -176,7 +180,7 @@ func checkExplicitGC(m *Machine, want Rule) Reading {
 	}
 	xx := m.Process.JVM.XX
 	if xx["DisableExplicitGC"] == "true" {
-		return Reading{Verdict: Info, Current: "disabled", Wanted: "on", Note: "-XX:+DisableExplicitGC keeps direct buffers from being freed in time"}
+		return Reading{Verdict: Info, Current: "disabled", Wanted: "on", Note: "-XX:+DisableExplicitGC delays the release of direct buffers"}
 	}
 	return flagReading(xx["ExplicitGCInvokesConcurrent"] == "true", "-XX:+ExplicitGCInvokesConcurrent", want)
 }

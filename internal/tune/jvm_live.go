@@ -20,37 +20,41 @@ func liveSettings() []*Setting {
 	}
 	return []*Setting{
 		live(&Setting{
-			ID: "jvm.gc_share", Title: "time spent in collections", Severity: Warning, Confidence: Folklore,
-			Why:     "while a collection stops the broker, all of its clients wait",
-			Detail:  "The share of the time since the JVM started in which a collection stopped it. LinkedIn's busiest cluster had less than one young collection a second with nine in ten below 21 ms, which is 2 %; the bounds are kt's proposal.",
+			ID: "jvm.gc_share", Title: "time in collections", Severity: Warning, Confidence: Folklore,
+			Why: "all clients wait while a collection stops the broker",
+			Detail: "The share of the JVM's uptime in which a collection stopped it. LinkedIn's busiest cluster had less than one young " +
+				"collection a second, nine in ten below 21 ms, which is 2 %. The limits are kt's proposal.",
 			Sources: []string{"Kafka documentation, Operations: Java", "kt's proposal"},
 			Check:   checkCollectionShare,
 		}),
 		live(&Setting{
-			ID: "jvm.gc_pause", Title: "the mean pause of a collection", Severity: Warning, Confidence: Folklore,
-			Why:     "each pause adds to the latency of everything that is under way",
-			Detail:  "Of all collections since the JVM started. LinkedIn's ninth decile was 21 ms with the flags that Kafka's documentation shows; the bounds are kt's proposal. Long pauses hide in a mean: the log of collections has each.",
+			ID: "jvm.gc_pause", Title: "mean pause of a collection", Severity: Warning, Confidence: Folklore,
+			Why: "each pause adds to the latency of all current requests",
+			Detail: "The mean of all collections since the JVM started. LinkedIn's 90th percentile was 21 ms with the flags of Kafka's " +
+				"documentation. The limits are kt's proposal. A mean hides long pauses: the log of collections has each.",
 			Sources: []string{"Kafka documentation, Operations: Java", "kt's proposal"},
 			Check:   checkCollectionPause,
 		}),
 		live(&Setting{
 			ID: "jvm.full_gc", Title: "full collections", Severity: Warning, Confidence: Folklore, Want: "=0",
-			Why:     "G1 falls back to cleaning the whole heap at once when it cannot keep up: the broker stands still for seconds",
-			Detail:  "Since the JVM started. Tools that ask for a collection, such as jmap for a heap dump, count here too.",
+			Why:     "the broker stands still for seconds. G1 cleans the whole heap at once when it cannot keep up",
+			Detail:  "Counted since the JVM started. Collections by tools, such as jmap for a heap dump, also count.",
 			Sources: []string{"OpenJDK: G1 tuning guide", "kt's proposal"},
 			Check:   checkFullCollections,
 		}),
 		live(&Setting{
-			ID: "jvm.heap_live", Title: "how full the old part of the heap is", Severity: Warning, Confidence: Folklore, Want: "<=75",
-			Why:     "when little of the heap is free, collections follow each other",
-			Detail:  "Amazon MSK advises an alarm when more than 60 % of the heap is in use after a collection. What is read here is the old part at this moment, with what the next collection will free, so the bound is higher; that is kt's proposal.",
+			ID: "jvm.heap_live", Title: "use of the old generation", Severity: Warning, Confidence: Folklore, Want: "<=75",
+			Why: "collections follow each other when little heap is free",
+			Detail: "Amazon MSK advises an alarm when more than 60 % of the heap is in use after a collection. kt reads the present old " +
+				"generation, including memory that the next collection will free. So the limit is higher, which is kt's proposal.",
 			Sources: []string{"Amazon MSK: best practices (HeapMemoryAfterGC)", "kt's proposal"},
 			Check:   checkLiveHeap,
 		}),
 		live(&Setting{
-			ID: "jvm.stopped", Title: "time in which the JVM stood still", Severity: Informational, Confidence: Folklore, Want: "<=5",
-			Why:     "the JVM stops all threads for other reasons than collections too",
-			Detail:  "The share of the time since the start in safepoints, those of collections among them. Much more than jvm.gc_share points at something else: heap dumps, thread dumps by agents, biased locks in old versions of Java.",
+			ID: "jvm.stopped", Title: "time with all JVM threads stopped", Severity: Informational, Confidence: Folklore, Want: "<=5",
+			Why: "the JVM stops all threads, also for reasons other than collections",
+			Detail: "The share of the JVM's uptime in safepoints, including those of collections. Much more than jvm.gc_share has other " +
+				"causes: heap dumps, thread dumps by agents, biased locks in old versions of Java.",
 			Sources: []string{"kt's proposal"},
 			Check:   checkStopped,
 		}),
@@ -70,7 +74,7 @@ func ofPerf(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 		case p.PerfErr != nil:
 			return Denied(p.PerfErr)
 		case p.Perf.Uptime <= 0:
-			return Reading{Verdict: Unknown, Note: "the JVM does not tell for how long it has run"}
+			return Reading{Verdict: Unknown, Note: "the JVM does not report its uptime"}
 		}
 		return check(m, want)
 	}
@@ -117,7 +121,7 @@ func checkCollectionPause(m *Machine, want Rule) Reading {
 
 func checkFullCollections(m *Machine, want Rule) Reading {
 	if name, _ := collector(m); name != "G1" {
-		return Absent("only G1 means to do without")
+		return Absent("only G1 is meant to run without them")
 	}
 	for _, c := range m.Process.Perf.Collections {
 		if !strings.Contains(strings.ToLower(c.Name), "full") {
@@ -129,7 +133,7 @@ func checkFullCollections(m *Machine, want Rule) Reading {
 		}
 		return r
 	}
-	return Reading{Verdict: Unknown, Note: "this version of Java does not count them apart"}
+	return Reading{Verdict: Unknown, Note: "this version of Java does not count them separately"}
 }
 
 func checkLiveHeap(m *Machine, want Rule) Reading {
@@ -139,7 +143,7 @@ func checkLiveHeap(m *Machine, want Rule) Reading {
 		used, most = p.HeapUsed, p.HeapMax
 	}
 	if most <= 0 {
-		return Reading{Verdict: Unknown, Note: "the JVM does not tell how large its heap may grow"}
+		return Reading{Verdict: Unknown, Note: "the JVM does not report its maximum heap"}
 	}
 	r := measured(100*float64(used)/float64(most), 0, "%", want, Warn)
 	r.Note = fmt.Sprintf("%s of %s", theme.Bytes(used), theme.Bytes(most))

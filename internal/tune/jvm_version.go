@@ -24,12 +24,12 @@ func checkJavaVersion(m *Machine, want Rule) Reading {
 	}
 	major := javaMajor(version)
 	if major == 0 {
-		return Reading{Verdict: Unknown, Current: version, Note: "this is no version of Java that kt knows"}
+		return Reading{Verdict: Unknown, Current: version, Note: "kt does not know this version of Java"}
 	}
 	r := Compare(strconv.Itoa(major), want, Warn)
 	r.Current = version
 	if r.Verdict == Warn && major >= 11 && m.beforeKafka4() {
-		r.Verdict, r.Note = Info, fmt.Sprintf("Kafka %s runs on it, Kafka 4 does not", m.kafkaVersion())
+		r.Verdict, r.Note = Info, fmt.Sprintf("Kafka %s supports it, Kafka 4 does not", m.kafkaVersion())
 	}
 	return r
 }

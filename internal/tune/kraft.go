@@ -12,16 +12,16 @@ func kraftSettings() []*Setting {
 	both := []Role{Broker, Controller}
 	return []*Setting{
 		{
-			ID: "kafka.metadata_dir", Title: "the disk of the metadata log", Roles: both, Severity: Warning, Confidence: Documented, Want: "yes",
-			Why:     "a controller waits for the disk at every change of metadata, behind whatever else is written there",
-			Detail:  `The value is "yes" when it is on a disk of its own, else "no". metadata.log.dir; Kafka takes the first log directory. Only what votes in the quorum waits for its disk, so brokers that are no controllers are not judged.`,
+			ID: "kafka.metadata_dir", Title: "disk of the metadata log", Roles: both, Severity: Warning, Confidence: Documented, Want: "yes",
+			Why:     "each metadata change waits for other writes. The controller shares its disk with them",
+			Detail:  `The value is "yes" for a disk of its own, else "no". metadata.log.dir; Kafka's default is the first log directory. Only voters of the quorum wait for this disk, so kt judges controllers only.`,
 			Reads:   []string{"server.properties", "/proc/self/mountinfo"},
 			Sources: []string{"Kafka source: KafkaRaftClient", "Kafka documentation, Operations: KRaft"},
 			Check:   needsConfig(checkMetadataDir),
 		},
 		{
 			ID: "kafka.combined_roles", Title: "controller and broker in one process", Roles: both, Severity: Informational, Confidence: Documented, Want: "no",
-			Why:     "a broker under load slows down the controller in it, and they can only be restarted together",
+			Why:     "a loaded broker slows its controller. Both can only be restarted together",
 			Detail:  `The value is "yes" or "no". Kafka's documentation advises against it for anything but development.`,
 			Sources: []string{"Kafka documentation, Operations: KRaft"},
 			Check:   needsConfig(checkCombinedRoles),
@@ -29,7 +29,7 @@ func kraftSettings() []*Setting {
 	}
 }
 
-// votes tells whether what runs here is a controller; known is false under ZooKeeper.
+// votes reports whether what runs here is a controller; known is false under ZooKeeper.
 func votes(m *Machine) (is, known bool) {
 	roles := processRoles(m)
 	return slices.Contains(roles, "controller"), len(roles) > 0
@@ -41,7 +41,7 @@ func checkMetadataDir(m *Machine, want Rule) Reading {
 	case !known:
 		return Absent("process.roles is not set: this broker uses ZooKeeper")
 	case !is:
-		return Absent("this broker is no controller: it does not wait for its metadata log")
+		return Absent("not a controller: this broker does not wait for its metadata log")
 	}
 	dirs := m.Config.LogDirs()
 	dir := strings.TrimSpace(m.Config.Get("metadata.log.dir", ""))

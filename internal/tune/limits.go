@@ -17,16 +17,16 @@ const openFilesLimit = "Max open files" // as the kernel calls it
 
 func nrOpen() *Setting {
 	return &Setting{
-		ID: "fs.nr_open", Group: Limits, Title: "open files that any process can be allowed",
+		ID: "fs.nr_open", Group: Limits, Title: "maximum of open files that a process can get",
 		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
 		Want:  ">= 100000",
 		Valid: raiseOnly(1),
-		Why:   "a limit of open files above this cannot be set: the broker's unit does not start",
-		Detail: "It has to be at least what limits.nofile wants; saptune warns of the same. The kernel's own value is 1048576, so " +
-			"that a lower one was set by somebody.",
+		Why:   "the broker's unit does not start. It cannot get more open files than this",
+		Detail: "It must be at least the value of limits.nofile; saptune warns of the same. The kernel's default is 1048576, so a lower " +
+			"value was set by a person or a program.",
 		Reads:   []string{"/proc/sys/fs/nr_open"},
 		Sources: []string{"kernel documentation: sysctl/fs", "saptune: note on nr_open"},
-		Risk:    "none worth mention: it is only a limit",
+		Risk:    "none: it is only a limit",
 		Check: func(m *Machine, want Rule) Reading {
 			return numberCheck("fs.nr_open", Fail, true)(m, want.Floor(m.filesWanted()))
 		},
@@ -35,11 +35,11 @@ func nrOpen() *Setting {
 
 func openFiles() *Setting {
 	return &Setting{
-		ID: "limits.open_files", Group: Limits, Title: "open files, of those that the broker may have",
+		ID: "limits.open_files", Group: Limits, Title: "open files, as a share of the broker's limit",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Want: "<= 70",
 		Valid:   figure,
-		Why:     "at the limit a broker takes no new connections, and cannot begin a new segment",
-		Detail:  "Only root and the broker's own user may count them. The bound of 70 % is kt's proposal.",
+		Why:     "no new connections and no new segments at the limit",
+		Detail:  "Only root and the broker's user may count them. The limit of 70 % is kt's proposal.",
 		Reads:   []string{"/proc/PID/fd", "/proc/PID/limits"},
 		Sources: []string{"Kafka documentation, Operations: Hardware and OS", "kt's proposal (70 %)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -66,24 +66,24 @@ func fileMax() *Setting {
 		ID: "fs.file-max", Group: Limits, Title: "open files of the whole machine",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 1000000",
 		Valid: raiseOnly(1),
-		Why:   "when the machine has no more, every process fails, the broker first",
-		Detail: "Often repeated, and seldom needed: the kernel takes a tenth of the memory's KiB, and newer versions of systemd raise it " +
-			"as far as it goes.",
+		Why:   "every process fails when the machine has no more files, the broker first",
+		Detail: "Often repeated, seldom needed. The kernel's default is a tenth of the memory's KiB; newer versions of systemd raise it " +
+			"to the maximum.",
 		Reads:   []string{"/proc/sys/fs/file-max"},
 		Sources: []string{"often repeated, without a source", "systemd NEWS 240"},
-		Risk:    "none worth mention: it is only a limit",
+		Risk:    "none: it is only a limit",
 		Check:   numberCheck("fs.file-max", Info, false),
 	}
 }
 
 func nproc() *Setting {
 	return &Setting{
-		ID: "limits.nproc", Group: Limits, Title: "threads that the broker's user may have",
+		ID: "limits.nproc", Group: Limits, Title: "maximum of threads for the broker's user",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Want: ">= 32768",
 		Valid: raiseOnly(1),
-		Why:   "Java cannot start a thread then, says that memory ran out, and the broker ends",
-		Detail: "Every thread counts, of all of the user's processes together. Intel sets 32768; less than 4096 warns, what is between is " +
-			"mentioned, by kt's proposal. Processes of root are not held to it.",
+		Why:   "the broker ends: Java cannot start a thread and reports that memory ran out",
+		Detail: "All threads of all processes of the user count. Intel sets 32768. By kt's proposal less than 4096 is a warning, values " +
+			"between are a note. The limit does not apply to root.",
 		Reads:   []string{"/proc/PID/limits"},
 		Sources: []string{"Intel: Kafka optimisation guide (32768)", "kt's proposal (4096)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -92,7 +92,7 @@ func nproc() *Setting {
 				return *missing
 			}
 			if m.Process.UID == 0 {
-				return Absent("the broker runs as root, who is not held to it")
+				return Absent("the broker runs as root: the limit does not apply")
 			}
 			r := threadReading(l.Soft, want)
 			if r.Verdict == Warn || r.Verdict == Info && !want.Leave() {
@@ -115,12 +115,12 @@ func threadReading(n int64, want Rule) Reading {
 
 func tasks() *Setting {
 	return &Setting{
-		ID: "limits.tasks", Group: Limits, Title: "threads that the broker's control group may have",
+		ID: "limits.tasks", Group: Limits, Title: "maximum of threads for the broker's control group",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Want: ">= 32768",
 		Valid: raiseOnly(1),
-		Why:   "Java cannot start a thread then, says that memory ran out, and the broker ends",
-		Detail: "This is TasksMax of a systemd unit, or a container's limit of processes: the one that nobody thinks of when ulimit -u is " +
-			"high enough. systemd takes 15 % of the machine's. The bounds are those of limits.nproc.",
+		Why:   "the broker ends: Java cannot start a thread and reports that memory ran out",
+		Detail: "This is TasksMax of a systemd unit, or the process limit of a container. It is easy to forget when ulimit -u is high " +
+			"enough. systemd's default is 15 % of the machine's. The limits are those of limits.nproc.",
 		Reads:   []string{"the control group's pids.max"},
 		Sources: []string{"systemd documentation: systemd.resource-control, TasksMax", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -130,7 +130,7 @@ func tasks() *Setting {
 			case m.Cgroup.Layout == "":
 				return Absent("no control groups are known")
 			case m.Cgroup.Pids == 0:
-				return Absent("the control group has no limit of threads")
+				return Absent("the control group has no thread limit")
 			}
 			r := threadReading(m.Cgroup.Pids, want)
 			if r.Verdict == Warn || r.Verdict == Info && !want.Leave() {
@@ -143,39 +143,40 @@ func tasks() *Setting {
 
 func pidMax() *Setting {
 	return &Setting{
-		ID: "kernel.pid_max", Group: Limits, Title: "numbers for processes and threads",
+		ID: "kernel.pid_max", Group: Limits, Title: "maximum number of processes and threads",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 131072",
-		Valid:   raiseOnly(1),
-		Why:     "every thread takes a number, and none can be started without one",
-		Detail:  "The figure is kt's proposal. systemd sets 4194304 on machines of 64 bits; containers may show another value than the files of the machine.",
+		Valid: raiseOnly(1),
+		Why:   "no thread can start without a free number",
+		Detail: "The value is kt's proposal. systemd sets 4194304 on machines of 64 bits. Containers may show another value than the " +
+			"machine's files.",
 		Reads:   []string{"/proc/sys/kernel/pid_max"},
 		Sources: []string{"kernel documentation: sysctl/kernel", "kt's proposal"},
-		Risk:    "none worth mention: it is only a limit",
+		Risk:    "none: it is only a limit",
 		Check:   numberCheck("kernel.pid_max", Info, false),
 	}
 }
 
 func threadsMax() *Setting {
 	return &Setting{
-		ID: "kernel.threads-max", Group: Limits, Title: "threads of the whole machine",
+		ID: "kernel.threads-max", Group: Limits, Title: "maximum of threads on the whole machine",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore, Want: ">= 32768",
 		Valid:   raiseOnly(1),
-		Why:     "when the machine has no more, no process can start a thread",
-		Detail:  "The kernel takes as many as fill an eighth of the memory, so that small machines have few. The figure is kt's proposal.",
+		Why:     "no process can start a thread when the machine has no more",
+		Detail:  "The kernel's default fills an eighth of the memory, so small machines have few. The value is kt's proposal.",
 		Reads:   []string{"/proc/sys/kernel/threads-max"},
 		Sources: []string{"kernel documentation: sysctl/kernel", "kt's proposal"},
-		Risk:    "none worth mention: it is only a limit",
+		Risk:    "none: it is only a limit",
 		Check:   numberCheck("kernel.threads-max", Info, false),
 	}
 }
 
 func memlock() *Setting {
 	return &Setting{
-		ID: "limits.memlock", Group: Limits, Title: "memory that the broker may lock",
+		ID: "limits.memlock", Group: Limits, Title: "maximum of locked memory for the broker",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Want: "unlimited",
 		Valid:   oneOf("unlimited"),
 		Why:     "a JVM with large pages starts without them",
-		Detail:  "Kafka locks no memory, so that the limit matters only with -XX:+UseLargePages. Intel's scripts set it at any rate.",
+		Detail:  "Kafka locks no memory: the limit matters only with -XX:+UseLargePages. Intel's scripts always set it.",
 		Reads:   []string{"/proc/PID/limits", "the broker's command line"},
 		Sources: []string{"Intel: Kafka optimisation guide (unlimited)", "Java documentation: large pages"},
 		Check: func(m *Machine, want Rule) Reading {

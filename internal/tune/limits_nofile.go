@@ -11,24 +11,23 @@ import (
 
 func nofile() *Setting {
 	return &Setting{
-		ID: "limits.nofile", Group: Limits, Title: "files and connections that the broker may have open",
+		ID: "limits.nofile", Group: Limits, Title: "maximum of open files and connections for the broker",
 		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
 		Valid: raiseOnly(1),
-		Why:   "a broker that may open no more files takes its log directories offline, and ends with the last of them",
+		Why:   "the broker ends without free file descriptors. Its log directories go offline first",
 		Detail: "The wanted value is the larger of the rule and 1.5 × 3 × segments + 2 × max.connections + 10000: a segment has a log " +
 			"and two indexes open. Kafka's documentation and Confluent say at least 100000, Confluent's playbooks 500000, Intel " +
-			"1048576. Less than 16384, or than the segments on disk need, fails; less than 100000 warns; what is only less than " +
-			"the profile's is mentioned. limits.conf means nothing to a service of systemd, whose LimitNOFILE counts; kt raises the " +
-			"limit of the running process and writes the place that it will be read from: there no more than fs.nr_open allows, or the unit " +
-			"would not start and nobody could log in. Java raises its soft limit to the hard " +
-			"one when it starts.",
+			"1048576. Less than 16384, or than the segments on disk need, is a failure. Less than 100000 is a warning, less than the " +
+			"profile's value a note. A systemd service ignores limits.conf; its LimitNOFILE counts. kt raises the limit of the " +
+			"running process and writes the file that sets it at the next start. That value is at most fs.nr_open, or the unit would " +
+			"not start and no user could log in. Java raises its soft limit to the hard one at startup.",
 		Reads: []string{"/proc/PID/limits", "the broker's systemd unit", "/etc/systemd/system.conf", "/proc/sys/fs/nr_open", "the log directories"},
 		Sources: []string{
 			"Kafka documentation, Operations: Hardware and OS (100000)", "Confluent Platform: production deployment (100000)",
 			"Confluent: cp-ansible (500000)", "Intel: Kafka optimisation guide (1048576)", "Red Hat bug 1257953 (limits.conf and services)",
 			"kt's proposal (16384, the formula)",
 		},
-		Risk:  "none worth mention: it is only a limit",
+		Risk:  "none: it is only a limit",
 		Check: checkNofile,
 	}
 }
@@ -63,7 +62,7 @@ func (m *Machine) limitOf(name string) (host.Limit, *Reading) {
 		if ok {
 			return l, nil
 		}
-		err = fmt.Errorf("/proc/%d/limits does not tell %q", m.Process.PID, name)
+		err = fmt.Errorf("/proc/%d/limits has no %q", m.Process.PID, name)
 	}
 	r := Denied(err)
 	return host.Limit{}, &r
@@ -132,7 +131,7 @@ func nofileVerdict(m *Machine, limit int64, want Rule) Reading {
 	return r
 }
 
-// brokerContained tells whether the broker runs in a container, whose runtime sets its
+// brokerContained reports whether the broker runs in a container, whose runtime sets its
 // limits.
 func (m *Machine) brokerContained() bool {
 	if m.Container != "" {
@@ -193,12 +192,12 @@ func (m *Machine) userName(uid int) string {
 
 func nofileClient() *Setting {
 	return &Setting{
-		ID: "limits.nofile.client", Group: Limits, Title: "files and connections that kt may have open",
+		ID: "limits.nofile.client", Group: Limits, Title: "maximum of open files and connections for kt",
 		Roles: []Role{Client}, Severity: Warning, Confidence: Folklore, Want: ">= 65536",
 		Valid: raiseOnly(1),
-		Why:   "a load with many connections ends with “too many open files”",
-		Detail: "kt raises its own soft limit to the hard one, which is the one that is judged. Four for each connection and 1024 " +
-			"beside them are enough, so that 65536 serve for 16000 connections. The figure is kt's proposal.",
+		Why:   "many connections end with “too many open files”",
+		Detail: "kt raises its soft limit to the hard one, and judges the hard one. Four for each connection and 1024 more are enough: " +
+			"65536 serve 16000 connections. The value is kt's proposal.",
 		Reads:   []string{"/proc/self/limits"},
 		Sources: []string{"kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -208,7 +207,7 @@ func nofileClient() *Setting {
 			}
 			l, ok := all[openFilesLimit]
 			if !ok {
-				return Reading{Verdict: Unknown, Note: "/proc/self/limits does not tell"}
+				return Reading{Verdict: Unknown, Note: "/proc/self/limits does not report it"}
 			}
 			r := compareLimit(l.Hard, want, Warn)
 			if r.Verdict == Warn {

@@ -70,7 +70,7 @@ func TestOpenFilesOfABroker(t *testing.T) {
 		{
 			"right now, and wrong when the unit starts again", "limits.nofile", ">=500000",
 			files("500000", "500000") + "\n" + `usr/lib/systemd/system/kafka.service = [Unit]\nLimitNOFILE=1\n[Service]\nLimitNOFILE=65536`, "", broker(6),
-			"warn 500000 (≥ 500000) | will be 65536 when kafka.service starts again: /usr/lib/systemd/system/kafka.service" +
+			"warn 500000 (≥ 500000) | 65536 when kafka.service starts again: /usr/lib/systemd/system/kafka.service" +
 				" | keep /usr/lib/systemd/system/kafka.service: 65536 → 500000" + kept,
 		},
 		{
@@ -125,7 +125,7 @@ func TestOpenFilesOfABroker(t *testing.T) {
 		{"may not be read", "limits.nofile", ">=500000", files("1024", "4096"), "proc/7/limits", broker(6), "unknown | needs root"},
 		{
 			"the limit is not told", "limits.nofile", ">=500000", limitsFile("7", "Max stack size", "1", "1"), "", broker(6),
-			`unknown | /proc/7/limits does not tell "Max open files"`,
+			`unknown | /proc/7/limits has no "Max open files"`,
 		},
 	})
 }
@@ -149,7 +149,7 @@ func TestOpenFilesOfTheMachineAndOfKt(t *testing.T) {
 			"few", "limits.nofile.client", "", own("1024", "4096"), "", nil,
 			"warn 4096 (≥ 65536) | $ ulimit -Hn 65536 as root, in the shell that starts kt",
 		},
-		{"not told", "limits.nofile.client", "", limitsFile("self", "Max stack size", "1", "1"), "", nil, "unknown | /proc/self/limits does not tell"},
+		{"not told", "limits.nofile.client", "", limitsFile("self", "Max stack size", "1", "1"), "", nil, "unknown | /proc/self/limits does not report it"},
 		{
 			"garbage", "limits.nofile.client", "", own("many", "more"), "", nil,
 			`unknown | proc/self/limits: "Max open files            many                 more                 files": "many" is not a limit`,
@@ -157,8 +157,8 @@ func TestOpenFilesOfTheMachineAndOfKt(t *testing.T) {
 		{"not there", "limits.nofile.client", "", "", "", nil, "not_applicable | this machine does not have it"},
 
 		{"enough", "fs.file-max", "", "proc/sys/fs/file-max = 18446744073709551615", "", nil, "ok 18446744073709551615 (≥ 1000000)"},
-		{"few in all", "fs.file-max", "", "proc/sys/fs/file-max = 400000", "", nil, "info 400000 (≥ 1000000) | $ sysctl -w fs.file-max=1000000"},
-		{"garbage in all", "fs.file-max", "", "proc/sys/fs/file-max = -", "", nil, `unknown | proc/sys/fs/file-max: "-" is not a number`},
+		{"few in total", "fs.file-max", "", "proc/sys/fs/file-max = 400000", "", nil, "info 400000 (≥ 1000000) | $ sysctl -w fs.file-max=1000000"},
+		{"garbage in total", "fs.file-max", "", "proc/sys/fs/file-max = -", "", nil, `unknown | proc/sys/fs/file-max: "-" is not a number`},
 	})
 }
 
@@ -188,7 +188,7 @@ func TestThreads(t *testing.T) {
 		{"some", "limits.nproc", "", user("8192"), "", broker(6), "info 8192 (≥ 32768) | $ LimitNPROC=32768 in the broker's systemd unit"},
 		{"few", "limits.nproc", "", user("1024"), "", broker(6), "warn 1024 (≥ 32768) | $ LimitNPROC=32768 in the broker's systemd unit"},
 		{"few, left alone", "limits.nproc", "leave", user("1024"), "", broker(6), "info 1024 (left alone)"},
-		{"root", "limits.nproc", "", user("1024"), "", root, "not_applicable | the broker runs as root, who is not held to it"},
+		{"root", "limits.nproc", "", user("1024"), "", root, "not_applicable | the broker runs as root: the limit does not apply"},
 		{"may not be read", "limits.nproc", "", user("1024"), "proc/7/limits", broker(6), "unknown | needs root"},
 
 		{"many in the group", "limits.tasks", "", "", "", group(40000), "ok 40000 (≥ 32768)"},
@@ -196,7 +196,7 @@ func TestThreads(t *testing.T) {
 			"few in the group", "limits.tasks", "", "", "", group(512),
 			"warn 512 (≥ 32768) | $ TasksMax=32768 in the broker's systemd unit, or the container's limit of processes",
 		},
-		{"any in the group", "limits.tasks", "", "", "", group(0), "not_applicable | the control group has no limit of threads"},
+		{"any in the group", "limits.tasks", "", "", "", group(0), "not_applicable | the control group has no thread limit"},
 		{"no groups", "limits.tasks", "", "", "", broker(6), "not_applicable | no control groups are known"},
 		{"no broker", "limits.tasks", "", "", "", nil, "not_applicable | no broker runs here"},
 

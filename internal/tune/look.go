@@ -108,7 +108,7 @@ func (m *Machine) findRole(o Options, found int) {
 	case o.Unit != "":
 		m.Role, m.RoleFrom = Broker, "--unit"
 	case m.processesHidden():
-		m.Role, m.RoleFrom = Client, "the processes of others cannot be seen: needs root, or --role"
+		m.Role, m.RoleFrom = Client, "other users' processes are not visible: needs root, or --role"
 	default:
 		m.Role, m.RoleFrom = Client, "no broker runs here"
 	}

@@ -38,21 +38,21 @@ func judge(value float64, unit string, want Rule, bad Verdict) Reading {
 
 func maxMapCount() *Setting {
 	return &Setting{
-		ID: "vm.max_map_count", Group: Memory, Title: "memory mappings that a process may have",
+		ID: "vm.max_map_count", Group: Memory, Title: "maximum of memory mappings for a process",
 		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
 		Want:  ">= 262144",
 		Valid: raiseOnly(1),
-		Why:   "each log segment takes two mappings for its indexes; at the limit the broker ends with “Map failed”",
-		Detail: "The wanted value is the larger of the rule and 1.5 × 2 × segments + 65530, where segments are counted in the log " +
-			"directories. Kafka's documentation gives the two mappings for a segment, and that 50000 partitions need 100000; " +
-			"Confluent and the OpenMessaging Benchmark set 262144, and there are accounts of clusters that needed 393216. It fails " +
-			"only when what is in use, or two for every segment, is over 80 % of the limit; below the rule it warns. " +
-			"Some distributions ship 1048576, so that kt only ever raises it.",
+		Why:   "the broker ends with “Map failed”. The indexes of each log segment take two mappings",
+		Detail: "The wanted value is the larger of the rule and 1.5 × 2 × segments + 65530. kt counts segments in the log directories. " +
+			"Kafka's documentation gives two mappings for a segment, and 100000 for 50000 partitions. Confluent and the " +
+			"OpenMessaging Benchmark set 262144, and some clusters needed 393216. It is a failure only if the mappings in use, or " +
+			"two for every segment, exceed 80 % of the limit. Below the rule it is a warning. Some distributions ship 1048576, so kt " +
+			"only raises it.",
 		Reads: []string{"/proc/sys/vm/max_map_count", "/proc/PID/maps", "the log directories"},
 		Sources: []string{
 			"Kafka documentation, Operations: Hardware and OS", "Confluent Platform: production deployment", "OpenMessaging Benchmark: driver-kafka",
 		},
-		Risk:  "none worth mention: it is only a limit",
+		Risk:  "none: it is only a limit",
 		Check: checkMaxMapCount,
 	}
 }
@@ -96,15 +96,15 @@ func (m *Machine) segments() int64 {
 
 func overcommit() *Setting {
 	return &Setting{
-		ID: "vm.overcommit_memory", Group: Memory, Title: "how much memory may be promised",
+		ID: "vm.overcommit_memory", Group: Memory, Title: "overcommit of memory",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Want: "0",
 		Valid: wholeNumber(2),
-		Why:   "with 2 the kernel refuses memory that a JVM reserves and never touches, and the broker does not start",
-		Detail: "The second edition of the Definitive Guide advises 0, the kernel's own choice. 1 promises everything: it does the " +
-			"broker no harm, and other software on the machine may have asked for it, so that kt only mentions it.",
+		Why:   "the broker may not start with 2: the kernel refuses memory that a JVM reserves and never touches",
+		Detail: "The second edition of the Definitive Guide advises 0, the kernel's default. 1 allows everything: it does not harm the " +
+			"broker, and other software may need it, so it is only a note.",
 		Reads:   []string{"/proc/sys/vm/overcommit_memory"},
 		Sources: []string{"Kafka: The Definitive Guide, 2nd edition, chapter 2", "kernel documentation: overcommit accounting"},
-		Risk:    "with 0 a process may be killed where with 2 it would have been told that memory is short",
+		Risk:    "with 0 the kernel may kill a process, where 2 would have refused the memory",
 		Check: func(m *Machine, want Rule) Reading {
 			r := numberCheck("vm.overcommit_memory", Warn, false)(m, want)
 			if r.Verdict == Warn && r.Current == "1" {
@@ -117,15 +117,14 @@ func overcommit() *Setting {
 
 func zoneReclaim() *Setting {
 	return &Setting{
-		ID: "vm.zone_reclaim_mode", Group: Memory, Title: "giving up page cache before using another node's memory",
+		ID: "vm.zone_reclaim_mode", Group: Memory, Title: "page cache reclaim before using another NUMA node's memory",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented, Applies: true, Want: "0",
-		Valid: wholeNumber(7),
-		Why:   "the kernel drops page cache that consumers are about to read, while another node's memory is free",
-		Detail: "0 has been the kernel's own choice since Linux 3.16. On a machine with a single NUMA node the value has no effect, " +
-			"and kt only mentions it.",
+		Valid:   wholeNumber(7),
+		Why:     "the kernel drops page cache that consumers need. Another node's memory is free meanwhile",
+		Detail:  "0 is the kernel's default since Linux 3.16. On a machine with one NUMA node the value has no effect, and is only a note.",
 		Reads:   []string{"/proc/sys/vm/zone_reclaim_mode", "/sys/devices/system/node"},
 		Sources: []string{"Intel: Kafka optimisation guide", "kernel documentation: sysctl/vm"},
-		Risk:    "more memory is reached over the link between the nodes",
+		Risk:    "more memory accesses cross the link between the nodes",
 		Check: func(m *Machine, want Rule) Reading {
 			bad := Warn
 			if len(m.nodes()) < 2 {
@@ -141,13 +140,13 @@ func minFree() *Setting {
 		ID: "vm.min_free_kbytes", Group: Memory, Title: "memory that the kernel keeps free",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
 		Valid: wholeNumber(-1),
-		Why:   "a burst from the network finds no free page, and the kernel has to clear some while the burst waits",
-		Detail: "1 GiB is kt's proposal for machines of 64 GiB and more. No source gives a figure for Kafka; storage products that " +
-			"use the page cache in the same way set 512 MiB to 1.8 GiB. Smaller machines are left alone: a value that is too " +
-			"high makes the kernel kill processes.",
+		Why:   "a burst from the network waits for free pages. The kernel has to clear some first",
+		Detail: "1 GiB is kt's proposal for machines of 64 GiB and more. No source gives a value for Kafka. Storage products with " +
+			"similar use of the page cache set 512 MiB to 1.8 GiB. kt does not judge smaller machines: with too high a value the " +
+			"kernel kills processes.",
 		Reads:   []string{"/proc/sys/vm/min_free_kbytes", "/proc/meminfo"},
 		Sources: []string{"kt's proposal", "by analogy: NetApp StorageGRID: node kernel settings"},
-		Risk:    "that much less page cache; far too high a value makes the machine unusable",
+		Risk:    "less page cache by this amount; far too high a value makes the machine unusable",
 		Check: func(m *Machine, want Rule) Reading {
 			switch {
 			case m.MemTotal == 0:
@@ -162,12 +161,12 @@ func minFree() *Setting {
 
 func hugePages() *Setting {
 	return &Setting{
-		ID: "memory.huge_pages", Group: Memory, Title: "memory reserved as huge pages that nobody uses",
+		ID: "memory.huge_pages", Group: Memory, Title: "unused memory in reserved huge pages",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Want: "<= 5",
 		Valid: figure,
-		Why:   "reserved huge pages are lost to the page cache whether they are used or not",
-		Detail: "Shown as the share of memory that vm.nr_hugepages has set aside and no process has taken. Kafka takes none unless " +
-			"its JVM runs with -XX:+UseLargePages. The bound of 5 % is kt's proposal.",
+		Why:   "the page cache is smaller. It cannot use reserved huge pages",
+		Detail: "The share of memory in free huge pages of vm.nr_hugepages. Kafka uses none unless its JVM runs with -XX:+UseLargePages. " +
+			"The limit of 5 % is kt's proposal.",
 		Reads:   []string{"/proc/meminfo"},
 		Sources: []string{"kernel documentation: hugetlbpage", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -194,8 +193,8 @@ func memorySize() *Setting {
 		ID: "memory.size", Group: Memory, Title: "memory of the machine or container",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Documented, Want: ">= 32",
 		Valid: figure,
-		Why:   "consumers that are a little behind read from the page cache only as long as there is one of size",
-		Detail: "Confluent advises 64 GiB for a broker and calls less than 32 GiB counterproductive, for that ends in many small " +
+		Why:   "consumers slightly behind read from disk. The page cache is too small for them",
+		Detail: "Confluent advises 64 GiB for a broker. It calls less than 32 GiB counterproductive, because that leads to many small " +
 			"machines. A small cluster runs well with much less; it reads from its disks sooner.",
 		Reads:   []string{"/proc/meminfo", "the control group's limit"},
 		Sources: []string{"Confluent Platform: production deployment"},
@@ -219,11 +218,11 @@ func pageCache() *Setting {
 		ID: "memory.page_cache", Group: Memory, Title: "memory left for the page cache",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Want: ">= 30",
 		Valid: figure,
-		Why:   "consumers and followers that fall behind by seconds read from the disk, which then writes less",
-		Detail: "What memory is left beside the heap and 1.5 GiB for the rest of the JVM and the system, in seconds of writing. " +
-			"Kafka's documentation counts it so: enough for 30 s of the write rate. The rate is what this machine's disks were " +
-			"sent while kt looked, or on average since it started; on an idle machine the figure says little. Less than 1 GiB " +
-			"is a warning at any rate, by kt's proposal.",
+		Why:   "consumers and followers seconds behind read from disk. The disk then writes less",
+		Detail: "The memory without the heap and 1.5 GiB for the rest of the JVM and the system, in seconds of writing. Kafka's " +
+			"documentation calculates in this way: enough for 30 s of the write rate. The rate is that of this machine's disks " +
+			"during the check, or the mean since boot; on an idle machine the value says little. By kt's proposal less than 1 GiB is " +
+			"always a warning.",
 		Reads:   []string{"/proc/meminfo", "/proc/vmstat", "the control group's limit", "the broker's command line"},
 		Sources: []string{"Kafka documentation, Operations: Hardware and OS (write_throughput × 30)", "kt's proposal (1.5 GiB, 1 GiB)"},
 		Check:   checkPageCache,
@@ -252,12 +251,12 @@ func checkPageCache(m *Machine, want Rule) Reading {
 	rate, ok := m.writeRate()
 	switch {
 	case !ok:
-		r.Verdict, r.Note = Unknown, "how much is written is not known"
+		r.Verdict, r.Note = Unknown, "the write rate is not known"
 	case rate < 1:
 		r.Note = "nothing is being written"
 	default:
 		seconds := float64(room) / rate
-		r.Note = fmt.Sprintf("%.0f s at the %s/s that are written", seconds, theme.Bytes(int64(rate)))
+		r.Note = fmt.Sprintf("%.0f s at %s/s", seconds, theme.Bytes(int64(rate)))
 		r.Verdict = Compare(strconv.FormatFloat(seconds, 'f', 0, 64), want, Warn).Verdict
 	}
 	return r
@@ -286,12 +285,12 @@ func (m *Machine) writeRate() (float64, bool) {
 
 func oomKills() *Setting {
 	return &Setting{
-		ID: "memory.oom", Group: Memory, Title: "processes killed because memory ran out",
+		ID: "memory.oom", Group: Memory, Title: "processes killed for lack of memory",
 		Roles: Roles, Severity: Warning, Confidence: Documented, Want: "0",
 		Valid: figure,
-		Why:   "where the kernel has killed one process for its memory it will kill another, and the broker is the largest",
-		Detail: "Counted since the machine started, in all of its control groups, and in the broker's own since that was made. A broker that was " +
-			"killed has to recover its log, which can take long.",
+		Why:   "the broker may be killed next. It is the largest process",
+		Detail: "Counted since boot for the machine, and since its creation for the broker's control group. A killed broker has to " +
+			"recover its log, which can take long.",
 		Reads:   []string{"/proc/vmstat", "the control group's memory.events"},
 		Sources: []string{"kernel documentation: cgroup-v2, memory.events", "kernel documentation: proc, vmstat"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -313,12 +312,12 @@ func oomKills() *Setting {
 
 func oomScore() *Setting {
 	return &Setting{
-		ID: "memory.oom_score_adj", Group: Memory, Title: "how soon the broker is killed when memory runs out",
+		ID: "memory.oom_score_adj", Group: Memory, Title: "priority for killing the broker when memory runs out",
 		Roles: []Role{Broker, Controller}, Severity: Informational, Confidence: Folklore, Want: "<= 0",
 		Valid: figure,
-		Why:   "a score above 0 makes the kernel kill the broker before smaller processes",
-		Detail: "Kubernetes gives 2 to 999 to containers whose request is below their limit, and 1000 to those without a request: " +
-			"set the request to the limit to be spared. That 0 is enough is kt's proposal.",
+		Why:   "the kernel kills the broker before smaller processes. It does so with a score above 0",
+		Detail: "Kubernetes gives 2 to 999 to containers with a request below their limit, and 1000 to those without a request. To avoid " +
+			"that, set the request to the limit. The value 0 is kt's proposal.",
 		Reads:   []string{"/proc/PID/oom_score_adj"},
 		Sources: []string{"Kubernetes documentation: node-pressure eviction, node out of memory behaviour", "kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {

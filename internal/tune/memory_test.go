@@ -235,12 +235,12 @@ func TestSwappiness(t *testing.T) {
 		},
 		{
 			"none at all", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 0", "", nil,
-			"info 0 (≤ 1) | 0 lets the kernel kill processes before it swaps: 1 is the documented value",
+			"info 0 (≤ 1) | with 0 the kernel kills processes before it swaps: 1 is the documented value",
 		},
 		{"left alone", "vm.swappiness", "leave", "proc/sys/vm/swappiness = 60", "", nil, "info 60 (left alone)"},
 		{
 			"a group that swaps", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 1\nsys/fs/cgroup/memory/kafka/memory.swappiness = 60", "", version1,
-			"warn 1 (≤ 1) | the control group has a memory.swappiness of its own, 60, which is the one that counts | $ echo 1 > /sys/fs/cgroup/memory/kafka/memory.swappiness",
+			"warn 1 (≤ 1) | the control group's own memory.swappiness, 60, counts instead | $ echo 1 > /sys/fs/cgroup/memory/kafka/memory.swappiness",
 		},
 		{
 			"no number", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = much", "", nil,
@@ -262,13 +262,13 @@ func TestSwapping(t *testing.T) {
 		},
 		{
 			"some time ago", "memory.swap", "", swap, "", sinceStart,
-			"info 512 MiB used (no pages written) | 500 pages were swapped out since the machine started",
+			"info 512 MiB used (no pages written) | 500 pages were swapped out since boot",
 		},
 		{
 			"none", "memory.swap", "", `proc/meminfo = SwapTotal: 0 kB\nSwapFree: 0 kB`, "", nil,
-			"ok no swap | nothing catches the broker when memory runs out",
+			"ok no swap | there is no reserve when memory runs out",
 		},
-		{"no counters", "memory.swap", "", swap, "", nil, "unknown 512 MiB used | /proc/vmstat does not tell how much is swapped"},
+		{"no counters", "memory.swap", "", swap, "", nil, "unknown 512 MiB used | /proc/vmstat does not report swapping"},
 		{"a kernel without it", "memory.swap", "", "proc/meminfo = MemTotal: 4 kB", "", nil, "not_applicable | the kernel is built without swap"},
 		{"may not be read", "memory.swap", "", swap, "proc/meminfo", nil, "unknown | needs root"},
 	})
@@ -366,15 +366,15 @@ func TestMemoryForThePageCache(t *testing.T) {
 
 		{
 			"room for minutes", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6), grew("pgpgout", 0, 1<<21)),
-			"ok 56.5 GiB (≥ 30 s of writing) | 282 s at the 205 MiB/s that are written",
+			"ok 56.5 GiB (≥ 30 s of writing) | 282 s at 205 MiB/s",
 		},
 		{
 			"room for seconds", "memory.page_cache", "", "", "", with(memoryOf(8), broker(5), grew("pgpgout", 0, 1<<21)),
-			"warn 1.5 GiB (≥ 30 s of writing) | 8 s at the 205 MiB/s that are written",
+			"warn 1.5 GiB (≥ 30 s of writing) | 8 s at 205 MiB/s",
 		},
 		{
 			"since the start", "memory.page_cache", "", uptime, "", with(memoryOf(8), broker(5), sinceStart(10<<20)),
-			"warn 1.5 GiB (≥ 30 s of writing) | 15 s at the 102 MiB/s that are written",
+			"warn 1.5 GiB (≥ 30 s of writing) | 15 s at 102 MiB/s",
 		},
 		{
 			"nothing is written", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6), grew("pgpgout", 5, 5)),
@@ -388,10 +388,10 @@ func TestMemoryForThePageCache(t *testing.T) {
 			"no -Xmx", "memory.page_cache", "", "", "", with(memoryOf(2), broker(0)),
 			"warn 0 B (≥ 30 s of writing) | the heap may grow to 512 MiB of 2 GiB",
 		},
-		{"no counters", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6)), "unknown 56.5 GiB (≥ 30 s of writing) | how much is written is not known"},
+		{"no counters", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6)), "unknown 56.5 GiB (≥ 30 s of writing) | the write rate is not known"},
 		{
 			"an uptime of garbage", "memory.page_cache", "", "proc/uptime = NaN", "", with(memoryOf(64), broker(6), sinceStart(1)),
-			"unknown 56.5 GiB (≥ 30 s of writing) | how much is written is not known",
+			"unknown 56.5 GiB (≥ 30 s of writing) | the write rate is not known",
 		},
 		{
 			"a heap that is a share of the memory", "memory.page_cache", "", "", "", with(memoryOf(8), broker(0), sharing("75")),
@@ -431,15 +431,15 @@ func TestTransparentHugePages(t *testing.T) {
 	)
 	lookAt(t, []row{
 		{"madvise", "thp.enabled", "madvise", enabled + "always [madvise] never", "", nil, "ok madvise (madvise)"},
-		{"never, for throughput", "thp.enabled", "madvise", enabled + "always madvise [never]", "", nil, "info never (madvise) | somebody has chosen never: kt changes only always"},
-		{"never, where always is wanted", "thp.enabled", "always", enabled + "always madvise [never]", "", nil, "info never (always) | somebody has chosen never: kt changes only always"},
+		{"never, for throughput", "thp.enabled", "madvise", enabled + "always madvise [never]", "", nil, "info never (madvise) | never was chosen here: kt changes only always"},
+		{"never, where always is wanted", "thp.enabled", "always", enabled + "always madvise [never]", "", nil, "info never (always) | never was chosen here: kt changes only always"},
 		{"never, for latency", "thp.enabled", "madvise|never", enabled + "always madvise [never]", "", nil, "ok never (madvise or never)"},
 		{"always, for throughput", "thp.enabled", "madvise", enabled + "[always] madvise never", "", nil, "info always (madvise)" + change},
 		{"always, for latency", "thp.enabled", "madvise|never", enabled + "[always] madvise never", "", nil, "warn always (madvise or never)" + change},
 		{"left alone", "thp.enabled", "leave", enabled + "[always] madvise never", "", nil, "info always (left alone)"},
 		{
 			"chosen at boot", "thp.enabled", "madvise|never", enabled + "[always] madvise never\nproc/cmdline = ro transparent_hugepage=always", "", nil,
-			"warn always (madvise or never) | chosen with transparent_hugepage= on the kernel's command line | $ remove transparent_hugepage= from the kernel's command line",
+			"warn always (madvise or never) | set with transparent_hugepage= on the kernel's command line | $ remove transparent_hugepage= from the kernel's command line",
 		},
 		{
 			"on RHEL 6", "thp.enabled", "never", "sys/kernel/mm/redhat_transparent_hugepage/enabled = [always] never", "", nil,
@@ -451,7 +451,7 @@ func TestTransparentHugePages(t *testing.T) {
 		},
 		{
 			"one word alone", "thp.enabled", "madvise", enabled + "always", "", nil,
-			"unknown always | /sys/kernel/mm/transparent_hugepage/enabled does not list what may be chosen",
+			"unknown always | /sys/kernel/mm/transparent_hugepage/enabled does not list the choices",
 		},
 		{"may not be read", "thp.enabled", "madvise", enabled + "always", "sys/kernel/mm/transparent_hugepage/enabled", nil, "unknown | needs root"},
 		{"not there", "thp.enabled", "madvise", "", "", nil, "not_applicable | this machine does not have it"},

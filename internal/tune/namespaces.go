@@ -12,7 +12,7 @@ import (
 // mounts than kt, and so other files under the same names. /proc/PID/root leads to
 // them, for root.
 
-// otherMounts tells whether a process sees other mounts than kt does. The lists are
+// otherMounts reports whether a process sees other mounts than kt does. The lists are
 // compared, which every user may read; the links in /proc/PID/ns only root may.
 func (m *Machine) otherMounts(pid int) bool {
 	own, err := m.Text("proc/self/mountinfo")
@@ -20,7 +20,7 @@ func (m *Machine) otherMounts(pid int) bool {
 	return err == nil && theirErr == nil && own != theirs
 }
 
-// ownMounts tells whether the broker sees other mounts than kt does.
+// ownMounts reports whether the broker sees other mounts than kt does.
 func (m *Machine) ownMounts() bool { return m.Process != nil && m.otherMounts(m.Process.PID) }
 
 // within is a path as a process sees it, as the name of a file in the tree. Links on
@@ -71,7 +71,7 @@ func (m *Machine) follow(folder, p string) string {
 	return at
 }
 
-// sameMount tells whether a process has the same file system at a path as kt.
+// sameMount reports whether a process has the same file system at a path as kt.
 func (m *Machine) sameMount(pid int, p string) bool {
 	theirs, err := m.readMounts(pid)
 	if err != nil {
@@ -125,7 +125,7 @@ func (m *Machine) otherNetwork() string {
 
 func procFile(pid int, name string) string { return fmt.Sprintf("proc/%d/%s", pid, name) }
 
-// readOnly tells whether a change would write below a mount that takes none.
+// readOnly reports whether a change would write below a mount that takes none.
 func (m *Machine) readOnly(c Change) bool {
 	if c.Kind != WriteFile {
 		return false

@@ -24,12 +24,13 @@ func netPorts() *Setting {
 	return &Setting{
 		ID: "net.ipv4.ip_local_port_range", Group: Network, Title: "ports for outgoing connections", Roles: []Role{Client},
 		Severity: Warning, Confidence: Folklore,
-		Why: "a test with many connections to one broker runs out of ports, each of which rests for a minute after use",
-		Detail: "The kernel's 32768 to 60999 is 28232 ports for each address and port of a broker. For storms of connections widen it to 1024 65535, " +
-			"and reserve the ports that programs listen on here (net.ipv4.ip_local_reserved_ports), or they may be taken.",
+		Why: "a test with many connections runs out of ports. Each port rests for a minute after use",
+		Detail: "The kernel's 32768 to 60999 is 28232 ports for each address and port of a broker. For tests with very many connections " +
+			"widen it to 1024 65535. Then reserve the ports on which programs listen here (net.ipv4.ip_local_reserved_ports), or a " +
+			"connection may take them.",
 		Reads:   []string{"/proc/sys/net/ipv4/ip_local_port_range"},
 		Sources: []string{"kernel documentation: ip-sysctl", "kt's proposal"},
-		Risk:    "an outgoing connection may hold the port that a program wants to listen on",
+		Risk:    "an outgoing connection may take the port of a program that is about to listen",
 		Check: func(m *Machine, _ Rule) Reading {
 			first, last, err := localPorts(m)
 			if err != nil {
@@ -49,8 +50,9 @@ func netTimeWait() *Setting {
 	return &Setting{
 		ID: "net.time_wait", Group: Network, Title: "ports that rest after use", Roles: []Role{Client},
 		Severity: Warning, Confidence: Folklore,
-		Why:     "a port rests for a minute after its connection was closed: with too many the next connection finds none",
-		Detail:  "Connections in TIME_WAIT against the range of ports. It counts all peers together, and each broker has the range to itself, so this errs on the safe side. Fewer and longer connections are the cure.",
+		Why: "new connections find no port. A port rests for a minute after its connection was closed",
+		Detail: "Connections in TIME_WAIT against the range of ports. The count covers all peers, and each broker has the whole range, " +
+			"so this errs on the safe side. Use fewer and longer connections.",
 		Reads:   []string{"/proc/net/sockstat", "/proc/sys/net/ipv4/ip_local_port_range"},
 		Sources: []string{"kt's proposal"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -74,10 +76,11 @@ func netTimeWait() *Setting {
 
 func netListenerPorts() *Setting {
 	return &Setting{
-		ID: "net.listener_ports", Group: Network, Title: "the broker's ports among those for outgoing connections", Roles: []Role{Broker, Controller},
+		ID: "net.listener_ports", Group: Network, Title: "broker ports in the range for outgoing connections", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented,
-		Why:     "while the broker is down an outgoing connection may take its port, and it cannot start",
-		Detail:  "It happens where the range of ports was widened, to 1024 65535 say. Ports that are reserved are never given away. The ports are those of listeners in server.properties, 9092 when not set.",
+		Why: "the broker cannot start if an outgoing connection took its port while it was down",
+		Detail: "This happens with a wider range of ports, such as 1024 65535. Reserved ports are never given away. The ports are those " +
+			"of listeners in server.properties, 9092 if not set.",
 		Reads:   []string{"server.properties", "/proc/sys/net/ipv4/ip_local_port_range", "/proc/sys/net/ipv4/ip_local_reserved_ports"},
 		Sources: []string{"kernel documentation: ip-sysctl"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -95,7 +98,7 @@ func netListenerPorts() *Setting {
 			}
 			switch {
 			case len(ports) == 0:
-				return Absent("no port is known of the broker's listeners")
+				return Absent("the ports of the broker's listeners are not known")
 			case len(taken) == 0:
 				return Reading{Verdict: OK, Current: "none"}
 			}
@@ -125,7 +128,7 @@ func listenerPorts(listeners string) []int64 {
 	return ports
 }
 
-// inPorts tells whether a port is in a list as the kernel writes it: "9092,10000-10010".
+// inPorts reports whether a port is in a list as the kernel writes it: "9092,10000-10010".
 func inPorts(list string, port int64) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")

@@ -28,11 +28,11 @@ func networkSettings() []*Setting {
 
 func netWindowScaling() *Setting {
 	return &Setting{
-		ID: "net.ipv4.tcp_window_scaling", Group: Network, Title: "windows above 64 KiB", Roles: []Role{Broker, Client},
+		ID: "net.ipv4.tcp_window_scaling", Group: Network, Title: "TCP windows above 64 KiB", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
 		Valid:   wholeNumber(1),
-		Why:     "without it one connection has at most 64 KiB under way, whatever its buffers",
-		Detail:  "On by default; old guides list it still. It must be on at both ends.",
+		Why:     "one connection has at most 64 KiB in flight, whatever its buffers",
+		Detail:  "On by default; old guides still list it. Both ends need it.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_window_scaling"},
 		Sources: []string{"Kafka: The Definitive Guide", "Cloudera: Kafka tuning", "tcp(7)"},
 		Check:   numberCheck("net.ipv4.tcp_window_scaling", Warn, false),
@@ -43,9 +43,10 @@ func netSack() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_sack", Group: Network, Title: "selective acknowledgements", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
-		Valid:   wholeNumber(1),
-		Why:     "without it each lost packet has much sent again that had arrived",
-		Detail:  "On by default. Some turned it off against attacks in 2019, which the kernels of that year repaired (CVE-2019-11477), and never turned it on again.",
+		Valid: wholeNumber(1),
+		Why:   "each lost packet repeats data that had arrived",
+		Detail: "On by default. Some turned it off in 2019 against attacks (CVE-2019-11477). Kernels since then are safe, but it often " +
+			"stayed off.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_sack"},
 		Sources: []string{"tcp(7)", "Red Hat: TCP SACK PANIC"},
 		Check:   numberCheck("net.ipv4.tcp_sack", Warn, false),
@@ -57,11 +58,11 @@ func netSlowStart() *Setting {
 		ID: "net.ipv4.tcp_slow_start_after_idle", Group: Network, Title: "slow start after a pause", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Documented, Applies: true,
 		Valid:   wholeNumber(1),
-		Why:     "a connection that rested for less than a second begins slowly again, and so does each burst of a producer",
-		Detail:  "TuneD network-throughput turns it off. No source has a figure for Kafka; the gain grows with the round trip.",
+		Why:     "a burst after a pause starts slowly. A pause of less than a second is enough",
+		Detail:  "TuneD network-throughput turns it off. No source has a value for Kafka. The gain grows with the round trip.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_slow_start_after_idle"},
 		Sources: []string{"TuneD network-throughput", "tcp(7)"},
-		Risk:    "bursts into a network that got busier in between",
+		Risk:    "bursts into a network that became busier meanwhile",
 		Check:   numberCheck("net.ipv4.tcp_slow_start_after_idle", Info, true),
 	}
 }
@@ -69,10 +70,11 @@ func netSlowStart() *Setting {
 func netNotsentLowat() *Setting {
 	const key = "net.ipv4.tcp_notsent_lowat"
 	return &Setting{
-		ID: key, Group: Network, Title: "unsent data that a connection may hold", Roles: []Role{Broker},
+		ID: key, Group: Network, Title: "unsent data of a connection", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Documented, Valid: wholeNumber(-1),
-		Why:     "large send buffers fill with data that cannot go out yet, and take memory from the page cache",
-		Detail:  "In bytes. TuneD network-throughput takes 131072; the kernel's own is no bound. kt knows of no figure for Kafka, so it leaves the setting to you.",
+		Why: "send buffers take page cache. Large ones fill with data that cannot be sent yet",
+		Detail: "In bytes. TuneD network-throughput sets 131072; the kernel's default is no limit. kt knows of no value for Kafka and " +
+			"does not change it.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_notsent_lowat"},
 		Sources: []string{"TuneD network-throughput", "kernel documentation: ip-sysctl"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -96,15 +98,16 @@ func netRecycle() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_tw_recycle", Group: Network, Title: "early reuse of closed connections", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "0",
-		Valid:   wholeNumber(1),
-		Why:     "clients behind one address cannot connect, now and then",
-		Detail:  "Old guides turn it on. It is off by default and gone since Linux 4.12. tcp_tw_reuse is another setting, and harmless.",
+		Valid: wholeNumber(1),
+		Why:   "clients behind one address sometimes cannot connect",
+		Detail: "Old guides turn it on. It is off by default and was removed in Linux 4.12. tcp_tw_reuse is another setting, and " +
+			"harmless.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_tw_recycle"},
 		Sources: []string{"kernel commit 4396e46187ca", "tcp(7)"},
 		Check: func(m *Machine, want Rule) Reading {
 			const key = "net.ipv4.tcp_tw_recycle"
 			if !m.Exists(host.SysctlFile(key)) {
-				return Absent("this kernel does not have it any more")
+				return Absent("removed from this kernel")
 			}
 			return numberCheck(key, Warn, false)(m, want)
 		},
@@ -126,7 +129,7 @@ func ifCounted(key, counter, what string) func(*Machine, Rule) Reading {
 		case c.grew > 0, c.total > 0 && m.Interval == 0:
 			r.Note = c.say(m, what)
 		default:
-			return Reading{Verdict: OK, Current: r.Current, Note: "nothing is counted that a larger value would help against"}
+			return Reading{Verdict: OK, Current: r.Current, Note: "no drops were counted: a larger value would not help"}
 		}
 		return r
 	}
@@ -134,11 +137,12 @@ func ifCounted(key, counter, what string) func(*Machine, Rule) Reading {
 
 func netBacklog() *Setting {
 	return &Setting{
-		ID: "net.core.netdev_max_backlog", Group: Network, Title: "packets that wait for a CPU", Roles: []Role{Broker, Client},
+		ID: "net.core.netdev_max_backlog", Group: Network, Title: "packets waiting for a CPU", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Folklore,
-		Valid:   raiseOnly(1),
-		Why:     "packets that found the queue full were dropped, and are sent again",
-		Detail:  "Only where /proc/net/softnet_stat counts drops. Most cards bypass this queue; packets of other network namespaces and of receive packet steering go through it. The Definitive Guide wants more than 1000, others 5000 to 16384.",
+		Valid: raiseOnly(1),
+		Why:   "packets were dropped. They found the queue full and are sent again",
+		Detail: "Judged only where /proc/net/softnet_stat counts drops. Most cards bypass this queue; packets of other network " +
+			"namespaces and of receive packet steering use it. The Definitive Guide wants more than 1000, others 5000 to 16384.",
 		Reads:   []string{"/proc/sys/net/core/netdev_max_backlog", "/proc/net/softnet_stat"},
 		Sources: []string{"Kafka: The Definitive Guide", "Red Hat: Tuning the network performance"},
 		Check:   ifCounted("net.core.netdev_max_backlog", "dropped", "packets were dropped"),
@@ -147,11 +151,12 @@ func netBacklog() *Setting {
 
 func netBudget() *Setting {
 	return &Setting{
-		ID: "net.core.netdev_budget", Group: Network, Title: "packets that a CPU takes in one go", Roles: []Role{Broker, Client},
+		ID: "net.core.netdev_budget", Group: Network, Title: "packets that a CPU takes at once", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Folklore,
-		Valid:   raiseOnly(1),
-		Why:     "the kernel stopped receiving with packets still waiting, so that they arrive late",
-		Detail:  "Only where the third column of /proc/net/softnet_stat grows. Some growth is normal under load; raising it takes time from the broker's threads. net.core.netdev_budget_usecs bounds the same in time.",
+		Valid: raiseOnly(1),
+		Why:   "packets arrive late. The kernel stopped receiving with packets still waiting",
+		Detail: "Judged only where the third column of /proc/net/softnet_stat grows. Some growth is normal under load. Raising it takes " +
+			"CPU time from the broker's threads. net.core.netdev_budget_usecs is the same limit in time.",
 		Reads:   []string{"/proc/sys/net/core/netdev_budget", "/proc/net/softnet_stat"},
 		Sources: []string{"Red Hat: Tuning the network performance", "kt's proposal"},
 		Check:   ifCounted("net.core.netdev_budget", "squeezed", "times packets had to wait"),
@@ -161,10 +166,11 @@ func netBudget() *Setting {
 func netBusyPoll() *Setting {
 	const poll, read = "net.core.busy_poll", "net.core.busy_read"
 	return &Setting{
-		ID: poll, Group: Network, Title: "waiting for packets in a loop", Roles: []Role{Broker},
+		ID: poll, Group: Network, Title: "busy polling for packets", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Documented, Valid: wholeNumber(-1),
-		Why:     "it saves some µs for each wait and takes whole CPUs, which a busy broker needs itself",
-		Detail:  "In µs, 0 is off, as the kernel has it. TuneD network-latency sets 50 for this and net.core.busy_read. Worth a try where latency counts and CPUs are idle: measure with kt.",
+		Why: "whole CPUs poll for packets to save some µs. A busy broker needs them itself",
+		Detail: "In µs; 0, the kernel's default, is off. TuneD network-latency sets 50 for this and net.core.busy_read. Try it where " +
+			"latency matters and CPUs are idle: measure with kt.",
 		Reads:   []string{"/proc/sys/net/core/busy_poll", "/proc/sys/net/core/busy_read"},
 		Sources: []string{"TuneD network-latency", "kernel documentation: sysctl/net"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -180,12 +186,12 @@ func netBusyPoll() *Setting {
 func netKeepalive() *Setting {
 	const key = "net.ipv4.tcp_keepalive_time"
 	return &Setting{
-		ID: key, Group: Network, Title: "signs of life of idle connections", Roles: []Role{Broker, Client},
+		ID: key, Group: Network, Title: "keepalive of idle connections", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Documented,
-		Why: "what lies between (NAT, load balancer) forgets idle connections, and the next request on one waits for its timeout",
-		Detail: "In seconds until the first sign; the others are net.ipv4.tcp_keepalive_intvl and _probes. Intel sets 60, 10 and 3. " +
-			"Kafka turns keepalive on, and closes what is idle for ten minutes (connections.max.idle.ms), clients for nine; AWS's network load balancer forgets after 350 s. " +
-			"Within one network nothing depends on it.",
+		Why: "requests on idle connections time out. A NAT or load balancer forgot the connection",
+		Detail: "In seconds until the first keepalive packet; the others are net.ipv4.tcp_keepalive_intvl and _probes. Intel sets 60, 10 " +
+			"and 3. Kafka turns keepalive on, and closes connections that are idle for ten minutes (connections.max.idle.ms), " +
+			"clients for nine. AWS's network load balancer forgets them after 350 s. Within one network the value does not matter.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_keepalive_time", "/proc/sys/net/ipv4/tcp_keepalive_intvl", "/proc/sys/net/ipv4/tcp_keepalive_probes"},
 		Sources: []string{"Intel: Kafka tuning guide", "AWS documentation: Network Load Balancers, connection idle timeout"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -211,8 +217,9 @@ func netCongestion() *Setting {
 	return &Setting{
 		ID: "net.ipv4.tcp_congestion_control", Group: Network, Title: "congestion control", Roles: []Role{Broker, Client},
 		Severity: Informational, Confidence: Folklore,
-		Why:     "within one site any will do; over a long way that loses packets bbr holds its rate better than cubic",
-		Detail:  "Reported, and best left alone: no source measured Kafka. bbr wants the queue fq before Linux 4.13. All machines of a comparison should have the same.",
+		Why: "a lossy long-distance link slows cubic more than bbr. Within one site any will do",
+		Detail: "Reported only: no source measured Kafka. bbr wants the queue fq before Linux 4.13. All machines of a comparison should " +
+			"have the same.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/core/default_qdisc"},
 		Sources: []string{"kt's proposal"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -237,15 +244,16 @@ var kernelName = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 func netConntrack() *Setting {
 	return &Setting{
-		ID: "net.conntrack", Group: Network, Title: "connections that the firewall tracks", Roles: []Role{Broker, Client},
+		ID: "net.conntrack", Group: Network, Title: "connections tracked by the firewall", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Folklore,
-		Why:     "when the table is full new connections are dropped without a word to the client",
-		Detail:  "Used against net.netfilter.nf_conntrack_max. Closed connections stay in it for minutes, and those that idle for days. The bound of 70 % is kt's proposal. In a container the count may be the container's own.",
+		Why: "new connections are dropped when the table is full. The client gets no error",
+		Detail: "Entries against net.netfilter.nf_conntrack_max. Closed connections stay for minutes, idle ones for days. The limit of " +
+			"70 % is kt's proposal. In a container the count may be the container's own.",
 		Reads:   []string{"/proc/sys/net/netfilter/nf_conntrack_count", "/proc/sys/net/netfilter/nf_conntrack_max"},
 		Sources: []string{"kernel documentation: nf_conntrack-sysctl", "kt's proposal"},
 		Check: func(m *Machine, _ Rule) Reading {
 			if !m.Exists(host.SysctlFile("net.netfilter.nf_conntrack_max")) {
-				return Absent("connections are not tracked here")
+				return Absent("no connection tracking here")
 			}
 			most, err := m.Number(host.SysctlFile("net.netfilter.nf_conntrack_max"))
 			if err != nil {
@@ -270,23 +278,24 @@ func netConntrack() *Setting {
 
 func netRetransmits() *Setting {
 	return &Setting{
-		ID: "tcp.retransmits", Group: Network, Title: "packets sent again", Roles: []Role{Broker, Client},
+		ID: "tcp.retransmits", Group: Network, Title: "retransmitted packets", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Folklore,
-		Why:     "each packet that is lost holds its connection up, for 200 ms or more in the worst case",
-		Detail:  "Of all segments sent. 0.1 % is kt's proposal for one site; over the internet more is normal, so that what was counted since the machine started is only noted.",
+		Why: "each lost packet delays its connection, by 200 ms or more in the worst case",
+		Detail: "The share of all sent segments. 0.1 % is kt's proposal for one site. Over the internet more is normal, so a count since " +
+			"boot is only a note.",
 		Reads:   []string{"/proc/net/snmp"},
 		Sources: []string{"kt's proposal"},
 		Check: func(m *Machine, _ Rule) Reading {
 			again, sent := countOf(m.Before.TCP, m.After.TCP, "RetransSegs"), countOf(m.Before.TCP, m.After.TCP, "OutSegs")
 			if !again.seen || !sent.seen {
-				return Reading{Verdict: Unknown, Note: "the kernel's counters of TCP could not be read"}
+				return Reading{Verdict: Unknown, Note: "the kernel's TCP counters could not be read"}
 			}
 			n, of, when, bad := again.grew, sent.grew, fmt.Sprintf("in %s", m.Interval), Warn
 			if of < 1000 { // too few to judge by
-				n, of, when, bad = again.total, sent.total, "since the machine started", Info
+				n, of, when, bad = again.total, sent.total, "since boot", Info
 			}
 			if of < 1000 {
-				return Absent("too little was sent to tell: %s", plural(float64(of), "segment"))
+				return Absent("too little was sent: %s", plural(float64(of), "segment"))
 			}
 			share := float64(n) / float64(of)
 			r := Reading{

@@ -29,7 +29,7 @@ func TestKernelSettingsOfTheNetwork(t *testing.T) {
 		{says: "unsent data for latency", id: lowat, profile: "latency", files: sysctls(lowat, "4294967295"), verdict: Info, current: "4294967295"},
 		{says: "unsent data is garbage", id: lowat, files: sysctls(lowat, ""), verdict: Unknown},
 
-		{says: "no recycling any more", id: recycle, verdict: NotApplicable, note: "any more"},
+		{says: "no recycling any more", id: recycle, verdict: NotApplicable, note: "removed"},
 		{says: "recycling is off", id: recycle, files: sysctls(recycle, "0"), verdict: OK, current: "0"},
 		{says: "recycling is on", id: recycle, files: sysctls(recycle, "1"), verdict: Warn, current: "1", command: "tcp_tw_recycle=0"},
 
@@ -121,7 +121,7 @@ func TestListenerPorts(t *testing.T) {
 func TestConntrack(t *testing.T) {
 	const id, count, most = "net.conntrack", "net.netfilter.nf_conntrack_count", "net.netfilter.nf_conntrack_max"
 	tryAll(t, []trial{
-		{says: "not tracked", id: id, verdict: NotApplicable, note: "not tracked"},
+		{says: "no connection tracking", id: id, verdict: NotApplicable, note: "no connection tracking"},
 		{says: "room enough", id: id, files: sysctls(count, "70", most, "100"), verdict: OK, current: "70 of 100"},
 		{says: "nearly full", id: id, files: sysctls(count, "71", most, "100"), verdict: Warn, current: "71 of 100", command: "nf_conntrack_max=200"},
 		{says: "no limit", id: id, files: sysctls(count, "71", most, "0"), verdict: OK, current: "71, no limit"},
@@ -138,7 +138,7 @@ func TestRetransmits(t *testing.T) {
 	tryAll(t, []trial{
 		{says: "hardly any", id: id, set: counting(tcp(0, 0), tcp(1, 10000)), verdict: OK, current: "0.010 %", note: "1 of 10000 segments in 5s"},
 		{says: "many", id: id, set: counting(tcp(5, 0), tcp(25, 10000)), verdict: Warn, current: "0.200 %", note: "in 5s"},
-		{says: "many before", id: id, set: counting(tcp(100, 10000), tcp(100, 10010)), verdict: Info, current: "0.999 %", note: "since the machine started"},
+		{says: "many before", id: id, set: counting(tcp(100, 10000), tcp(100, 10010)), verdict: Info, current: "0.999 %", note: "since boot"},
 		{says: "a machine that just started", id: id, set: counting(tcp(1, 5), tcp(1, 5)), verdict: NotApplicable},
 		{says: "not counted", id: id, verdict: Unknown},
 	})

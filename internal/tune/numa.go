@@ -33,18 +33,18 @@ func (m *Machine) hasMemory(dir string) bool {
 
 func numaNodes() *Setting {
 	return &Setting{
-		ID: "numa.nodes", Group: CPU, Title: "NUMA nodes that the broker is spread over", Valid: figure,
+		ID: "numa.nodes", Group: CPU, Title: "NUMA nodes used by the broker", Valid: figure,
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Documented, Want: "<= 1",
-		Why: "half of the page cache is reached over the link between the nodes",
-		Detail: "Intel found that one broker does not scale well beyond a single node, and runs one on each. A broker that is alone on its machine " +
-			"needs all of the page cache, so that kt only mentions it.",
+		Why: "half of the page cache is on another node. Reads of it cross the link between the nodes",
+		Detail: "Intel found that one broker does not scale well beyond one node, and runs one on each. A broker that is alone on its " +
+			"machine needs all of the page cache, so it is only a note.",
 		Reads:   []string{"/sys/devices/system/node/node*", "/proc/PID/status"},
 		Sources: []string{"Intel: Kafka optimisation guide"},
-		Risk:    "a broker on one node has the page cache of that node alone",
+		Risk:    "a broker on one node uses the page cache of that node only",
 		Check: func(m *Machine, want Rule) Reading {
 			nodes := m.nodes()
 			if len(nodes) == 0 {
-				return Absent("the kernel knows no NUMA nodes")
+				return Absent("no NUMA nodes")
 			}
 			r := judge(float64(len(nodes)), "", want, Info)
 			if len(nodes) == 1 {
@@ -83,11 +83,11 @@ func (m *Machine) statusField(pid int, name string) (string, error) {
 
 func numaBalancing() *Setting {
 	return &Setting{
-		ID: "kernel.numa_balancing", Group: CPU, Title: "moving memory after the threads that use it", Valid: wholeNumber(2),
+		ID: "kernel.numa_balancing", Group: CPU, Title: "memory migration to the node of its threads", Valid: wholeNumber(2),
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore, Applies: true,
-		Why: "threads stop at pages that the kernel has unmapped, only to see who uses them",
-		Detail: "TuneD's network-latency and its profiles for databases set 0. There is no measurement for Kafka, whose memory is mostly page " +
-			"cache, which is not moved. For throughput it is left alone.",
+		Why: "threads stop at pages that the kernel unmapped. It does so to see their users",
+		Detail: "TuneD's network-latency and its database profiles set 0. There is no measurement for Kafka; its memory is mostly page " +
+			"cache, which the kernel does not move. For throughput kt does not judge it.",
 		Reads:   []string{"/proc/sys/kernel/numa_balancing"},
 		Sources: []string{"TuneD network-latency, oracle, mssql (0)", "kernel documentation: sysctl/kernel"},
 		Risk:    "threads and their memory may stay on different nodes",

@@ -21,7 +21,7 @@ func TestNodes(t *testing.T) {
 			"ok 1 (≤ 1) | the broker may use the memory of node 1 only",
 		},
 		{"a broker that may not be looked at", "numa.nodes", "", two + "\nproc/7/status = x", "proc/7/status", broker(6), "unknown | needs root"},
-		{"no nodes", "numa.nodes", "", "", "", nil, "not_applicable | the kernel knows no NUMA nodes"},
+		{"no nodes", "numa.nodes", "", "", "", nil, "not_applicable | no NUMA nodes"},
 
 		{
 			"memory moves", "kernel.numa_balancing", "0", "proc/sys/kernel/numa_balancing = 1", "", nil,

@@ -130,7 +130,7 @@ func overDisks(m *Machine, of func(d Dir) []host.Disk, ask func(d host.Disk) Rea
 		}
 	}
 	if len(parts) == 0 {
-		return Absent("the log directories are on no disk that can be seen from here")
+		return Absent("the disks of the log directories are not visible from here")
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
 	return together(parts)

@@ -10,32 +10,32 @@ import (
 
 func governor() *Setting {
 	return &Setting{
-		ID: "cpu.governor", Group: CPU, Title: "how the kernel chooses the CPU's frequency",
+		ID: "cpu.governor", Group: CPU, Title: "frequency governor of the CPU",
 		Roles: []Role{Broker, Client}, Severity: Warning, Confidence: Documented, Applies: true,
 		Valid: oneOf("performance", "powersave", "schedutil", "ondemand", "conservative", "userspace"),
-		Why:   "a CPU that has slowed down takes its time to speed up again, and short requests pay for it",
-		Detail: "TuneD's profiles for throughput and latency, Intel and Redpanda set performance, and the OpenMessaging Benchmark runs with " +
-			"TuneD's latency-performance. The powersave of intel_pstate and amd_pstate is not the old one that stays at the bottom: it " +
-			"follows the load, and cpu.epp says how fast. A virtual machine has no governor; its host has.",
+		Why:   "short requests wait for a slow CPU. It needs time to speed up again",
+		Detail: "TuneD's profiles for throughput and latency, Intel and Redpanda set performance. The OpenMessaging Benchmark runs with " +
+			"TuneD's latency-performance. The powersave of intel_pstate and amd_pstate follows the load, unlike the old governor " +
+			"that stays at the lowest frequency; cpu.epp sets how fast. A virtual machine has no governor, only its host.",
 		Reads: []string{"/sys/devices/system/cpu/cpufreq/policy*/scaling_governor"},
 		Sources: []string{
 			"TuneD throughput-performance, latency-performance", "Intel: Kafka optimisation guide", "Redpanda: rpk redpanda tune",
 			"OpenMessaging Benchmark: driver-kafka",
 		},
-		Risk:  "more power and heat; on a laptop an empty battery",
+		Risk:  "more power and heat; a laptop's battery empties faster",
 		Check: policyCheck("cpu.governor", "scaling_governor", "scaling_available_governors", Warn),
 	}
 }
 
 func preference() *Setting {
 	return &Setting{
-		ID: "cpu.epp", Group: CPU, Title: "what the CPU itself prefers, performance or power",
+		ID: "cpu.epp", Group: CPU, Title: "energy preference of the CPU",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented, Applies: true,
 		Valid: oneOf("performance", "balance_performance", "default", "balance_power", "power"),
-		Why:   "the CPU speeds up later and stays fast for a shorter time than the load needs",
-		Detail: "The preference of CPUs that choose their frequency by themselves (intel_pstate and amd_pstate). TuneD's " +
-			"throughput-performance sets performance. Under the governor performance the driver takes only performance, so that kt " +
-			"sets this before the governor.",
+		Why:   "the CPU speeds up later, and slows down sooner than the load needs",
+		Detail: "The preference of CPUs that choose their frequency themselves (intel_pstate and amd_pstate). TuneD's " +
+			"throughput-performance sets performance. With the governor performance the driver accepts only performance, so kt sets " +
+			"this before the governor.",
 		Reads:   []string{"/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference"},
 		Sources: []string{"TuneD throughput-performance", "kernel documentation: intel_pstate, amd-pstate"},
 		Risk:    "more power and heat",
@@ -139,12 +139,12 @@ func writtenCheck(file, command, absent string) func(*Machine, Rule) Reading {
 
 func energyBias() *Setting {
 	return &Setting{
-		ID: "cpu.energy_bias", Group: CPU, Title: "what older Intel CPUs prefer, performance or power",
+		ID: "cpu.energy_bias", Group: CPU, Title: "energy preference of older Intel CPUs",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented,
 		Valid: wholeNumber(15),
-		Why:   "the CPU speeds up later and stays fast for a shorter time than the load needs",
-		Detail: "From 0, performance, to 15, power. TuneD sets performance in both of its profiles. With Secure Boot the kernel may refuse it, so " +
-			"that kt leaves it to a person.",
+		Why:   "the CPU speeds up later, and slows down sooner than the load needs",
+		Detail: "From 0, performance, to 15, power. TuneD sets performance in both of its profiles. With Secure Boot the kernel may " +
+			"refuse it, so it is a manual step.",
 		Reads:   []string{"/sys/devices/system/cpu/cpu*/power/energy_perf_bias"},
 		Sources: []string{"TuneD throughput-performance, latency-performance", "saptune: note on Secure Boot"},
 		Risk:    "more power and heat",
@@ -173,14 +173,14 @@ func energyBias() *Setting {
 
 func minPerformance() *Setting {
 	return &Setting{
-		ID: "cpu.min_perf_pct", Group: CPU, Title: "the least that intel_pstate lets the CPU do, in percent",
+		ID: "cpu.min_perf_pct", Group: CPU, Title: "minimum performance of intel_pstate, in percent",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented,
 		Valid:   wholeNumber(100),
 		Why:     "the CPU slows down between requests",
 		Detail:  "TuneD's profiles set 100, which keeps the CPU at its highest frequency. With the governor performance it adds little.",
 		Reads:   []string{"/sys/devices/system/cpu/intel_pstate/min_perf_pct"},
 		Sources: []string{"TuneD throughput-performance, latency-performance", "kernel documentation: intel_pstate"},
-		Risk:    "more power and heat, idle too",
+		Risk:    "more power and heat, also when idle",
 		Check: writtenCheck("sys/devices/system/cpu/intel_pstate/min_perf_pct", "echo %s > /sys/devices/system/cpu/intel_pstate/min_perf_pct",
 			"the CPU's driver is not intel_pstate"),
 	}
@@ -191,9 +191,9 @@ func boost() *Setting {
 		ID: "cpu.boost", Group: CPU, Title: "frequencies above the CPU's nominal one",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Folklore,
 		Valid: oneOf("on", "off"),
-		Why:   "figures depend on how warm the machine is, and on how many of its cores work",
-		Detail: "Sources disagree: TuneD switches it on, Redpanda off, for a frequency that can be relied on. Off costs some tens of percent on a " +
-			"machine of which few cores work. kt shows it, for figures of two machines cannot be compared without it, and does not change it.",
+		Why:   "results depend on temperature and on the number of active cores",
+		Detail: "Sources disagree: TuneD switches it on, Redpanda off, for a steady frequency. Off costs some tens of percent on a " +
+			"machine with few active cores. kt only shows it, because figures of two machines cannot be compared without it.",
 		Reads:   []string{"/sys/devices/system/cpu/cpufreq/boost", "/sys/devices/system/cpu/intel_pstate/no_turbo"},
 		Sources: []string{"TuneD throughput-performance (on)", "Redpanda: rpk redpanda tune (off)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -218,16 +218,16 @@ func boost() *Setting {
 
 func idleStates() *Setting {
 	return &Setting{
-		ID: "cpu.idle_states", Group: CPU, Title: "how long an idle CPU takes to wake up, in µs",
+		ID: "cpu.idle_states", Group: CPU, Title: "wake-up time of an idle CPU, in µs",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Folklore,
 		Valid: figure,
-		Why:   "a request that arrives at a sleeping CPU waits until it has woken up",
-		Detail: "The largest latency of the idle states that are not disabled, of the first CPU. TuneD's latency-performance holds the CPU at the " +
-			"first or third state; that 10 µs is enough for Kafka is kt's proposal. The clean way to ask for it is to hold " +
-			"/dev/cpu_dma_latency open, which TuneD does and only root can see; the kernel's command line is the wrong one, for it lasts.",
+		Why:   "requests wait for a sleeping CPU to wake up",
+		Detail: "The longest latency of the enabled idle states of the first CPU. TuneD's latency-performance keeps the CPU at the first " +
+			"or third state. 10 µs for Kafka is kt's proposal. To limit it, hold /dev/cpu_dma_latency open, as TuneD does; only root " +
+			"can see that. Do not use the kernel's command line: it is permanent.",
 		Reads:   []string{"/sys/devices/system/cpu/cpu0/cpuidle/state*/{latency,disable}"},
 		Sources: []string{"TuneD latency-performance (force_latency)", "kernel documentation: cpuidle", "kt's proposal (10 µs)"},
-		Risk:    "more power and heat, idle too; less boost for the cores that work",
+		Risk:    "more power and heat, also when idle; less boost for the active cores",
 		Check:   checkIdleStates,
 	}
 }
@@ -265,9 +265,9 @@ func checkIdleStates(m *Machine, want Rule) Reading {
 
 func platformProfile() *Setting {
 	return &Setting{
-		ID: "cpu.platform_profile", Group: CPU, Title: "what the firmware prefers, performance or power",
+		ID: "cpu.platform_profile", Group: CPU, Title: "power profile of the firmware",
 		Roles: []Role{Broker, Client}, Severity: Informational, Confidence: Documented,
-		Why:     "the firmware holds the machine to less power and fewer turns of its fans than it could have",
+		Why:     "the firmware limits power and fan speed. The machine could be faster",
 		Detail:  "TuneD's profiles for throughput and latency set performance. Mostly laptops and small servers have it.",
 		Reads:   []string{"/sys/firmware/acpi/platform_profile"},
 		Sources: []string{"TuneD throughput-performance, latency-performance"},

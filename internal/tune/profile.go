@@ -206,7 +206,7 @@ func lineOf(err error) int {
 	return 0
 }
 
-// Names tells whether the profile has a rule of its own for a setting.
+// Names reports whether the profile has a rule of its own for a setting.
 func (p *Profile) Names(s *Setting) bool {
 	_, ok := p.rules[s.ID]
 	return ok

@@ -70,7 +70,7 @@ func (r Rule) String() string {
 	return string(r.Op) + " " + r.Value
 }
 
-// Holds tells whether a value is as wanted. One that cannot be compared is not.
+// Holds reports whether a value is as wanted. One that cannot be compared is not.
 func (r Rule) Holds(current string) bool {
 	if r.Op == Leave {
 		return true

@@ -86,5 +86,5 @@ type Setting struct {
 	Check func(m *Machine, want Rule) Reading
 }
 
-// For tells whether the setting matters in a role.
+// For reports whether the setting matters in a role.
 func (s *Setting) For(r Role) bool { return slices.Contains(s.Roles, r) }

@@ -40,13 +40,13 @@ func bufferMax(key, option string) func(*Machine, Rule) Reading {
 		switch {
 		case err != nil: // not read
 		case asked > have:
-			r.Note = fmt.Sprintf("the broker asks for %d (%s) and gets %d", asked, option, have)
+			r.Note = fmt.Sprintf("the broker requests %d (%s) and gets %d", asked, option, have)
 		case r.Verdict != Warn:
 		case !configKnown(m):
-			r.Verdict, r.Note = Info, "it counts for a broker that asks for more by "+option
+			r.Verdict, r.Note = Info, "it matters for a broker with a larger "+option
 		case asked < 0:
 			r.Verdict, r.Changes = Info, nil
-			r.Note = "the broker leaves its buffers to the kernel, which goes by tcp_rmem and tcp_wmem instead"
+			r.Note = "the broker uses the kernel's buffers: tcp_rmem and tcp_wmem count instead"
 		default:
 			r.bound(m, asked, option)
 		}
@@ -64,7 +64,7 @@ func bufferRange(key, option string) func(*Machine, Rule) Reading {
 		switch {
 		case m.Role == Client, err != nil, asked < 0, r.Verdict != Warn:
 		case !configKnown(m):
-			r.Verdict, r.Note = Info, "it counts for a broker with "+option+"=-1"
+			r.Verdict, r.Note = Info, "it matters for a broker with "+option+"=-1"
 		default:
 			r.bound(m, asked, option)
 		}
@@ -72,14 +72,14 @@ func bufferRange(key, option string) func(*Machine, Rule) Reading {
 	}
 }
 
-// configKnown tells whether the broker's settings are known.
+// configKnown reports whether the broker's settings are known.
 func configKnown(m *Machine) bool { return m.Config.File != "" && m.Config.Err == nil }
 
 // bound takes back a change that would do nothing for a broker that asks for a buffer
 // of its own: that comes first.
 func (r *Reading) bound(m *Machine, asked int64, option string) {
 	r.Verdict, r.Changes = Info, nil
-	r.Note = fmt.Sprintf("no effect on a broker that asks for %d itself", asked)
+	r.Note = fmt.Sprintf("no effect: the broker requests %d itself", asked)
 	r.Command = option + "=-1 in server.properties, then kt tune --apply" + m.pick
 }
 
@@ -87,11 +87,11 @@ func netMemMax(key, option, title string) *Setting {
 	return &Setting{
 		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Applies: true, Valid: raiseOnly(1),
-		Why: "a buffer that is asked for and is larger is cut without a word, which slows connections over a distance",
-		Detail: "In bytes; never lowered. It bounds what a program asks for itself, as Kafka does with " + option + ", 102400 when not set. " +
-			"Raised alone it changes nothing for such a broker, so that kt does not. Sources: the Definitive Guide 2 MiB, Intel 16 MiB, Oracle's profile for TuneD 4 MiB and 1 MiB, " +
-			"others up to 128 MiB; new kernels start with more than the older of these, so values from books may lower it. " +
-			"What has -1 there, or is a client that asks for nothing, goes by tcp_rmem and tcp_wmem.",
+		Why: "connections over a distance are slower. The kernel silently cuts larger buffers",
+		Detail: "In bytes; never lowered. It limits buffers that a program requests itself, as Kafka does with " + option + ", 102400 by default. " +
+			"For such a broker a higher limit alone changes nothing, so kt does not raise it. The Definitive Guide sets 2 MiB, Intel 16 MiB, Oracle's profile for TuneD " +
+			"4 MiB and 1 MiB, others up to 128 MiB. New kernels start with more than the older of these, so values from books may lower it. " +
+			"A broker with -1 there and clients that request no buffer use tcp_rmem and tcp_wmem.",
 		Reads:   []string{"/proc/sys/" + sysctlPath(key), "server.properties"},
 		Sources: []string{"Kafka: The Definitive Guide", "Intel: Kafka tuning guide", "socket(7)"},
 		Risk:    "more memory for connections that use it",
@@ -103,8 +103,9 @@ func netMemDefault(key, title string) *Setting {
 	return &Setting{
 		ID: key, Group: Network, Title: title, Roles: []Role{Broker},
 		Severity: Informational, Confidence: Folklore,
-		Why:     "it is the start of sockets other than TCP: for Kafka nothing depends on it",
-		Detail:  "In bytes; best left alone. The Definitive Guide sets 128 KiB and Intel 16 MiB, but TCP starts from the middle value of tcp_rmem and tcp_wmem. A high value wastes memory on sockets that do not need it.",
+		Why: "no effect on Kafka. It is the initial buffer of sockets other than TCP",
+		Detail: "In bytes; do not change it. The Definitive Guide sets 128 KiB and Intel 16 MiB, but TCP starts from the middle value of " +
+			"tcp_rmem and tcp_wmem. A high value wastes memory on sockets that do not need it.",
 		Reads:   []string{"/proc/sys/" + sysctlPath(key)},
 		Sources: []string{"tcp(7)", "Kafka: The Definitive Guide (for the opposite)", "Intel: Kafka tuning guide (for the opposite)"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -113,7 +114,7 @@ func netMemDefault(key, title string) *Setting {
 				return Denied(err)
 			}
 			if n, _ := strconv.ParseInt(current, 10, 64); n > 4<<20 { // numbersOf has parsed it
-				return Reading{Verdict: Info, Current: current, Note: "each new socket other than TCP may take as much"}
+				return Reading{Verdict: Info, Current: current, Note: "each new socket other than TCP may take that much"}
 			}
 			return Reading{Verdict: OK, Current: current}
 		},
@@ -124,10 +125,10 @@ func netTCPMem(key, option, title string) *Setting {
 	return &Setting{
 		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Applies: true, Valid: raiseOnly(3),
-		Why: "one connection moves at most a buffer for each round trip: the last value bounds it",
-		Detail: "In bytes: least, at the start, and most. Each is raised by itself and never lowered. " +
-			"It has an effect where a program asks for no buffer: clients in Go and librdkafka, and a broker with " + option + "=-1. " +
-			"TuneD network-throughput and Intel take 16 MiB for the most, the Definitive Guide 2 MiB, which is less than today's kernels start with.",
+		Why: "one connection is slow over a distance. It moves at most one buffer (the last value) for each round trip",
+		Detail: "In bytes: minimum, initial and maximum. kt raises each value separately and never lowers one. It affects programs that " +
+			"request no buffer: clients in Go and librdkafka, and a broker with " + option + "=-1. " +
+			"TuneD network-throughput and Intel set 16 MiB as the maximum, the Definitive Guide 2 MiB, which is less than the default of today's kernels.",
 		Reads:   []string{"/proc/sys/" + sysctlPath(key), "server.properties"},
 		Sources: []string{"TuneD network-throughput", "Intel: Kafka tuning guide", "tcp(7)"},
 		Risk:    "more memory for connections that use it",
@@ -137,11 +138,11 @@ func netTCPMem(key, option, title string) *Setting {
 
 func netAutotuning() *Setting {
 	return &Setting{
-		ID: "net.ipv4.tcp_moderate_rcvbuf", Group: Network, Title: "growing receive buffers", Roles: []Role{Broker, Client},
+		ID: "net.ipv4.tcp_moderate_rcvbuf", Group: Network, Title: "automatic growth of receive buffers", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented, Want: "1",
 		Valid:   wholeNumber(1),
-		Why:     "without it receive buffers stay at the middle value of tcp_rmem, whatever the distance",
-		Detail:  "On by default. A program that asks for a receive buffer of its own turns it off for that connection.",
+		Why:     "receive buffers stay at the middle value of tcp_rmem, whatever the distance",
+		Detail:  "On by default. A program that requests a receive buffer itself turns it off for that connection.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_moderate_rcvbuf"},
 		Sources: []string{"tcp(7)"},
 		Check:   numberCheck("net.ipv4.tcp_moderate_rcvbuf", Warn, false),
@@ -150,22 +151,24 @@ func netAutotuning() *Setting {
 
 func kafkaSocketBuffers() *Setting {
 	return &Setting{
-		ID: "kafka.socket_buffers", Group: Network, Title: "buffers that the broker asks for", Roles: []Role{Broker},
+		ID: "kafka.socket_buffers", Group: Network, Title: "buffer sizes that the broker requests", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented,
-		Why: "one connection moves at most this much for each round trip, and what is above the kernel's bound is cut",
-		Detail: "socket.send.buffer.bytes and socket.receive.buffer.bytes, 102400 each when not set. -1 leaves them to the kernel, which grows them as needed. " +
-			"Within one site 100 KiB is enough for 100 MB/s and more of each connection; over a distance ask for bandwidth × round trip, or -1. " +
-			"Strimzi takes 1 MiB for slow links. Intel's guide asks for 102400000 while it sets the kernel's bound to 16 MiB.",
+		Why: "one connection is slow over a distance. It moves at most this much for each round trip, and the kernel cuts more than " +
+			"its limit",
+		Detail: "socket.send.buffer.bytes and socket.receive.buffer.bytes, 102400 each by default. With -1 the kernel grows them as " +
+			"needed. Within one site 100 KiB is enough for 100 MB/s and more of each connection; over a distance set bandwidth × " +
+			"round trip, or -1. Strimzi sets 1 MiB for slow links. Intel's guide sets 102400000 here, but 16 MiB as the kernel's " +
+			"limit.",
 		Reads:   []string{"server.properties", "/proc/sys/net/core/wmem_max", "/proc/sys/net/core/rmem_max"},
 		Sources: []string{"Kafka documentation: Broker Configs", "Strimzi: broker configuration tuning", "socket(7)"},
-		Risk:    "the broker has to be started again",
+		Risk:    "the broker has to be restarted",
 		Check:   func(m *Machine, _ Rule) Reading { return readSocketBuffers(m) },
 	}
 }
 
 func readSocketBuffers(m *Machine) Reading {
 	if m.Config.File == "" {
-		return Absent("no server.properties was read: Kafka's own are %s", kafkaBuffer)
+		return Absent("no server.properties was read; Kafka's default is %s", kafkaBuffer)
 	}
 	send, err := brokerBuffer(m, sendBuffer)
 	receive, err2 := brokerBuffer(m, receiveBuffer)
@@ -192,7 +195,7 @@ func readSocketBuffers(m *Machine) Reading {
 			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, and %s cuts it to %d", b.option, b.asked, b.key, limit))
 		case b.asked >= 0 && b.asked < 65536:
 			r.Verdict = Warn
-			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, less than Kafka takes by itself (%s)", b.option, b.asked, kafkaBuffer))
+			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, less than Kafka's default (%s)", b.option, b.asked, kafkaBuffer))
 		}
 	}
 	if r.Verdict == Info {
@@ -204,13 +207,13 @@ func readSocketBuffers(m *Machine) Reading {
 
 func netSomaxconn() *Setting {
 	return &Setting{
-		ID: "net.core.somaxconn", Group: Network, Title: "connections that may wait to be accepted", Roles: []Role{Broker},
+		ID: "net.core.somaxconn", Group: Network, Title: "maximum of connections waiting to be accepted", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented, Applies: true,
 		Valid: raiseOnly(1),
-		Why:   "when many clients connect at once, those that find no place wait for a second or more",
-		Detail: "Never lowered. The kernel takes 4096 since 5.4 and took 128 before; TuneD asks for 2048, rpk for 4096. It cuts what a program asks for: " +
-			"Kafka asks for 50 (socket.listen.backlog.size), so that for a broker of 3.2 or later both have to be raised, and see kafka.listen_backlog. " +
-			"In a container it is the container's own.",
+		Why:   "clients wait a second or more when many connect at once. The queue is full",
+		Detail: "Never lowered. The kernel's default is 4096 since 5.4 and was 128 before; TuneD sets 2048, rpk 4096. It limits the " +
+			"request of a program: Kafka requests 50 (socket.listen.backlog.size). For a broker of 3.2 or later raise both, and see " +
+			"kafka.listen_backlog. A container has its own value.",
 		Reads:   []string{"/proc/sys/net/core/somaxconn"},
 		Sources: []string{"Kafka documentation: Broker Configs", "TuneD throughput-performance", "rpk tune net", "kernel documentation: ip-sysctl"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -225,11 +228,12 @@ func netSomaxconn() *Setting {
 
 func netSynBacklog() *Setting {
 	return &Setting{
-		ID: "net.ipv4.tcp_max_syn_backlog", Group: Network, Title: "connections that are half open", Roles: []Role{Broker},
+		ID: "net.ipv4.tcp_max_syn_backlog", Group: Network, Title: "maximum of half-open connections", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Documented, Applies: true,
-		Valid:   raiseOnly(1),
-		Why:     "when many clients connect at once, the first packet of some is dropped and sent again later",
-		Detail:  "Never lowered. The kernel goes by the machine's memory; rpk and perftune take 4096, the Definitive Guide more than 1024. Kafka's backlog bounds it for each listener too.",
+		Valid: raiseOnly(1),
+		Why:   "first packets are dropped when many clients connect at once. They are sent again later",
+		Detail: "Never lowered. The kernel's default depends on the memory; rpk and perftune set 4096, the Definitive Guide more than " +
+			"1024. Kafka's backlog also limits it for each listener.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_max_syn_backlog"},
 		Sources: []string{"Kafka: The Definitive Guide", "rpk tune net", "tcp(7)"},
 		Check:   numberCheck("net.ipv4.tcp_max_syn_backlog", Info, true),
@@ -238,14 +242,15 @@ func netSynBacklog() *Setting {
 
 func kafkaListenBacklog() *Setting {
 	return &Setting{
-		ID: "kafka.listen_backlog", Group: Network, Title: "the broker's queue of new connections", Roles: []Role{Broker},
+		ID: "kafka.listen_backlog", Group: Network, Title: "queue length for new connections of the broker", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented,
-		Why: "connections that found the queue full were dropped: their clients waited a second or more and tried again",
-		Detail: "socket.listen.backlog.size is 50 when not set, since Kafka 3.2; before it could not be set. The kernel cuts it to net.core.somaxconn. " +
-			"50 is enough until the kernel counts overflows, which it does for all programs that listen here. Then take 1024 or more for both.",
+		Why: "new clients waited a second or more. The full queue dropped their connections",
+		Detail: "socket.listen.backlog.size is 50 by default, since Kafka 3.2; before, it could not be set. The kernel limits it to " +
+			"net.core.somaxconn. 50 is enough until the kernel counts overflows, which it does for all listening programs together. " +
+			"Then set 1024 or more for both.",
 		Reads:   []string{"server.properties", "/proc/net/netstat", "/proc/sys/net/core/somaxconn"},
 		Sources: []string{"Kafka documentation: Broker Configs", "KIP-764"},
-		Risk:    "the broker has to be started again",
+		Risk:    "the broker has to be restarted",
 		Check:   func(m *Machine, _ Rule) Reading { return readBacklog(m) },
 	}
 }
@@ -259,7 +264,7 @@ func readBacklog(m *Machine) Reading {
 	r := Reading{Verdict: OK, Current: text}
 	if limit, err := m.Number(host.SysctlFile("net.core.somaxconn")); err == nil && backlog > limit {
 		r.Verdict, r.Wanted = Warn, "≤ net.core.somaxconn"
-		r.Note = fmt.Sprintf("the broker asks for %d, and net.core.somaxconn cuts it to %d: it takes effect when the broker starts", backlog, limit)
+		r.Note = fmt.Sprintf("the broker requests %d, and net.core.somaxconn cuts it to %d; it takes effect when the broker starts", backlog, limit)
 		r.Command = sysctlCommand("net.core.somaxconn", text)
 		return r
 	}
@@ -287,10 +292,11 @@ func readBacklog(m *Machine) Reading {
 
 func netTCPMemory() *Setting {
 	return &Setting{
-		ID: "net.ipv4.tcp_mem", Group: Network, Title: "memory of all connections", Roles: []Role{Broker, Client},
+		ID: "net.ipv4.tcp_mem", Group: Network, Title: "memory of all TCP connections", Roles: []Role{Broker, Client},
 		Severity: Warning, Confidence: Documented,
-		Why:     "above the middle value the kernel keeps buffers small, and above the last it drops packets",
-		Detail:  "In pages, mostly of 4 KiB: low, pressure, high. The kernel sets it by the machine's memory: leave it, unless the use comes near. Many thousands of connections with large buffers do that.",
+		Why: "buffers stay small above the middle value. The kernel drops packets above the last value",
+		Detail: "In pages, mostly of 4 KiB: low, pressure, high. The kernel sets it by the machine's memory: do not change it unless the " +
+			"use comes near. Many thousands of connections with large buffers do that.",
 		Reads:   []string{"/proc/sys/net/ipv4/tcp_mem", "/proc/net/sockstat", "/proc/net/netstat"},
 		Sources: []string{"tcp(7)"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -309,9 +315,9 @@ func netTCPMemory() *Setting {
 			case used > pressure:
 				r.Verdict, r.Note = Warn, "the kernel keeps buffers small now"
 			case pressed.grew > 0:
-				r.Verdict, r.Note = Warn, pressed.say(m, "times the memory ran short")
+				r.Verdict, r.Note = Warn, pressed.say(m, "shortages of memory")
 			case pressed.total > 0:
-				r.Verdict, r.Note = Info, pressed.say(m, "times the memory ran short")
+				r.Verdict, r.Note = Info, pressed.say(m, "shortages of memory")
 			}
 			return r
 		},
@@ -340,7 +346,7 @@ func sockstat(m *Machine, protocol, name string) (int64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%s: it does not tell %s of %s", file, name, protocol)
+	return 0, fmt.Errorf("%s: it does not report %s of %s", file, name, protocol)
 }
 
 // count is what the kernel counted: over the interval, and since the machine started.
@@ -370,5 +376,5 @@ func (c count) say(m *Machine, what string) string {
 	if c.grew > 0 {
 		return fmt.Sprintf("%d %s in %s", c.grew, what, m.Interval)
 	}
-	return fmt.Sprintf("%d %s since the machine started", c.total, what)
+	return fmt.Sprintf("%d %s since boot", c.total, what)
 }

@@ -36,17 +36,17 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 		{says: "large enough", id: rmax, files: sysctls(rmax, "33554432"), verdict: OK, current: "33554432"},
 		{
 			says: "a broker with Kafka's own buffers gains nothing", id: rmax, files: sysctls(rmax, "212992"), set: configured(),
-			verdict: Info, current: "212992", note: "no effect on a broker that asks for 102400 itself",
+			verdict: Info, current: "212992", note: "no effect: the broker requests 102400",
 			command: "socket.receive.buffer.bytes=-1 in server.properties, then kt tune --apply",
 		},
 		{
 			says: "a broker whose configuration is not known", id: rmax, files: sysctls(rmax, "212992"),
-			verdict: Info, current: "212992", note: "counts for a broker that asks for more by socket.receive.buffer.bytes", changes: raise("212992", "16777216"),
+			verdict: Info, current: "212992", note: "matters for a broker with a larger socket.receive.buffer.bytes", changes: raise("212992", "16777216"),
 		},
 		{
 			says: "a broker whose configuration cannot be read", id: rmax, files: sysctls(rmax, "212992"),
 			set:     func(m *Machine) { m.Config = Config{File: "/etc/kafka/server.properties", Err: fs.ErrPermission} },
-			verdict: Info, current: "212992", note: "counts for a broker that asks for more", changes: raise("212992", "16777216"),
+			verdict: Info, current: "212992", note: "matters for a broker with a larger", changes: raise("212992", "16777216"),
 		},
 		{
 			says: "a client gains", id: rmax, files: sysctls(rmax, "212992"), set: client,
@@ -54,15 +54,15 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 		},
 		{
 			says: "a broker that asks for more than it gets", id: rmax, files: sysctls(rmax, "212992"), set: configured(receiveBuffer, "1048576"),
-			verdict: Warn, current: "212992", note: "asks for 1048576 (socket.receive.buffer.bytes) and gets 212992", changes: raise("212992", "16777216"),
+			verdict: Warn, current: "212992", note: "requests 1048576 (socket.receive.buffer.bytes) and gets 212992", changes: raise("212992", "16777216"),
 		},
 		{
 			says: "a broker that asks for more than the profile", id: rmax, files: sysctls(rmax, "16777216"), set: configured(receiveBuffer, "102400000"),
-			verdict: Warn, current: "16777216", note: "asks for 102400000", changes: raise("16777216", "102400000"),
+			verdict: Warn, current: "16777216", note: "requests 102400000", changes: raise("16777216", "102400000"),
 		},
 		{
 			says: "a broker that leaves it to the kernel", id: wmax, files: sysctls(wmax, "212992"), set: configured(sendBuffer, "-1"),
-			verdict: Info, current: "212992", note: "goes by tcp_rmem and tcp_wmem instead",
+			verdict: Info, current: "212992", note: "tcp_rmem and tcp_wmem count instead",
 		},
 		{says: "a laptop", id: rmax, profile: "minimal", files: sysctls(rmax, "212992"), verdict: Info, current: "212992"},
 		{says: "garbage in the configuration", id: rmax, files: sysctls(rmax, "33554432"), set: configured(receiveBuffer, "1 MiB"), verdict: OK, current: "33554432"},
@@ -73,12 +73,12 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 		{says: "a range that is wide enough", id: rmem, files: sysctls(rmem, "4096\t131072\t33554432"), verdict: OK, current: "4096 131072 33554432"},
 		{
 			says: "no effect on a broker with buffers of its own", id: rmem, files: sysctls(rmem, "4096\t131072\t6291456"), set: configured(),
-			verdict: Info, current: "4096 131072 6291456", note: "no effect on a broker that asks for 102400 itself",
+			verdict: Info, current: "4096 131072 6291456", note: "no effect: the broker requests 102400",
 			command: "socket.receive.buffer.bytes=-1 in server.properties, then kt tune --apply",
 		},
 		{
 			says: "a broker whose configuration is not known, and a range", id: rmem, files: sysctls(rmem, "4096\t131072\t6291456"),
-			verdict: Info, current: "4096 131072 6291456", note: "counts for a broker with socket.receive.buffer.bytes=-1",
+			verdict: Info, current: "4096 131072 6291456", note: "matters for a broker with socket.receive.buffer.bytes=-1",
 			changes: []string{"/proc/sys/net/ipv4/tcp_rmem 4096 131072 6291456 -> 4096 131072 16777216"},
 		},
 		{
@@ -111,7 +111,7 @@ func TestBuffersOfTheBroker(t *testing.T) {
 			verdict: Warn, current: "1048576", note: "socket.receive.buffer.bytes is 1048576, and net.core.rmem_max cuts it to 212992", command: "=-1",
 		},
 		{says: "within bounds", id: id, files: limits, set: configured(sendBuffer, "1048576"), verdict: Info, current: "send 1048576, receive 102400", note: "enough"},
-		{says: "very small", id: id, files: limits, set: configured(sendBuffer, "8192"), verdict: Warn, current: "send 8192, receive 102400", note: "less than Kafka takes", command: "=-1"},
+		{says: "very small", id: id, files: limits, set: configured(sendBuffer, "8192"), verdict: Warn, current: "send 8192, receive 102400", note: "less than Kafka's default", command: "=-1"},
 		{says: "bounds not known", id: id, set: configured(sendBuffer, "1048576"), verdict: Info, current: "send 1048576, receive 102400"},
 		{says: "garbage", id: id, files: limits, set: configured(sendBuffer, "1m"), verdict: Unknown, note: `socket.send.buffer.bytes: "1m" is not a number`},
 	})
@@ -147,7 +147,7 @@ func TestBacklogs(t *testing.T) {
 
 		{says: "nothing was lost", id: kafka, files: sysctls(most, "4096"), set: counting(lost(0, 0), lost(0, 0)), verdict: OK, current: "50"},
 		{says: "some were lost while kt looked", id: kafka, set: counting(lost(10, 10), lost(13, 12)), verdict: Warn, current: "50", note: "3 connections were dropped in 5s", command: "backlog.size=1024"},
-		{says: "some were lost before", id: kafka, set: counting(lost(10, 10), lost(10, 10)), verdict: Warn, current: "50", note: "10 connections were dropped since the machine started", command: "backlog.size=1024"},
+		{says: "some were lost before", id: kafka, set: counting(lost(10, 10), lost(10, 10)), verdict: Warn, current: "50", note: "10 connections were dropped since boot", command: "backlog.size=1024"},
 		{
 			says: "some were lost before, and it was raised", id: kafka, verdict: Info, current: "1024", note: "10 connections",
 			set: func(m *Machine) {
@@ -175,10 +175,10 @@ func TestMemoryOfConnections(t *testing.T) {
 	tryAll(t, []trial{
 		{says: "little is used", id: id, files: with("46"), verdict: OK, current: "46 of 200"},
 		{says: "much is used", id: id, files: with("201"), verdict: Warn, current: "201 of 200"},
-		{says: "it ran short while kt looked", id: id, files: with("46"), set: counting(pressed(1), pressed(3)), verdict: Warn, current: "46 of 200", note: "2 times"},
-		{says: "it ran short before", id: id, files: with("46"), set: counting(pressed(3), pressed(3)), verdict: Info, current: "46 of 200", note: "3 times"},
+		{says: "it ran short while kt looked", id: id, files: with("46"), set: counting(pressed(1), pressed(3)), verdict: Warn, current: "46 of 200", note: "2 shortages"},
+		{says: "it ran short before", id: id, files: with("46"), set: counting(pressed(3), pressed(3)), verdict: Info, current: "46 of 200", note: "3 shortages"},
 		{says: "garbage", id: id, files: with("much"), verdict: Unknown, note: "not a number"},
 		{says: "use not readable", id: id, files: map[string]string{host.SysctlFile(id): "1 2 3", sockstat: denied}, verdict: Unknown, note: "needs root"},
-		{says: "use not told", id: id, files: map[string]string{host.SysctlFile(id): "1 2 3", sockstat: "TCP: inuse 1 mem"}, verdict: Unknown, note: "does not tell"},
+		{says: "use not told", id: id, files: map[string]string{host.SysctlFile(id): "1 2 3", sockstat: "TCP: inuse 1 mem"}, verdict: Unknown, note: "does not report"},
 	})
 }

@@ -13,8 +13,9 @@ func diskShared() *Setting {
 	return &Setting{
 		ID: "disk.shared", Group: Disks, Title: "log directories on one disk", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented, Want: "a disk each",
-		Why:     "two log directories on one disk get no more of it, and Kafka spreads partitions as if they did",
-		Detail:  "The disks at the bottom are compared, below partitions, md and device-mapper. Volumes of a cloud may share more than can be seen from here.",
+		Why: "two log directories share the rate of one disk. Kafka spreads partitions as if they had two",
+		Detail: "kt compares the disks at the bottom, below partitions, md and device-mapper. Volumes of a cloud may share more, which " +
+			"kt cannot see.",
 		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
 		Check: unlessLeft(func(m *Machine) Reading {
@@ -61,15 +62,15 @@ func devicesOf(d Dir) []string {
 
 func diskSystem() *Setting {
 	return &Setting{
-		ID: "disk.system", Group: Disks, Title: "log directories beside the system", Roles: []Role{Broker, Controller},
+		ID: "disk.system", Group: Disks, Title: "log directories on the disk of the system", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented, Want: "a disk of its own",
-		Why:     "what the system writes delays appends, and a full log directory stops the whole machine",
-		Detail:  "The log directories' disks are compared with the disk of /. In a container / is the image's, and nothing can be said.",
+		Why:     "writes of the system delay appends. A full log directory stops the whole machine",
+		Detail:  "kt compares the log directories' disks with the disk of /. In a container / belongs to the image, so kt cannot judge it.",
 		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
 		Check: unlessLeft(func(m *Machine) Reading {
 			if m.Container != "" {
-				return Absent("in a container / is not the machine's own")
+				return Absent("in a container / is not the machine's")
 			}
 			return besides(m, "/", "the system")
 		}),
@@ -78,10 +79,10 @@ func diskSystem() *Setting {
 
 func diskBrokerLog() *Setting {
 	return &Setting{
-		ID: "disk.broker_log", Group: Disks, Title: "log directories beside the broker's own log files", Roles: []Role{Broker},
+		ID: "disk.broker_log", Group: Disks, Title: "log directories on the disk of the broker's own log files", Roles: []Role{Broker},
 		Severity: Informational, Confidence: Documented,
-		Why:     "server.log and its like take part of the disk that partitions need",
-		Detail:  "The log files are where -Dkafka.logs.dir of the running broker says.",
+		Why:     "server.log and similar files take a part of the disk's rate",
+		Detail:  "The broker's log files are in -Dkafka.logs.dir of its process.",
 		Reads:   []string{"/proc/PID/cmdline", "/proc/self/mountinfo"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -113,7 +114,7 @@ func besides(m *Machine, other, what string) Reading {
 	}
 	mount, ok := host.MountOf(mounts, other)
 	if !ok {
-		return Reading{Verdict: Unknown, Note: "the file system of " + other + " is not among those mounted"}
+		return Reading{Verdict: Unknown, Note: "the file system of " + other + " is not mounted"}
 	}
 	there := Dir{Mount: mount}
 	there.Storage, err = m.StorageOf(mount)
@@ -135,16 +136,17 @@ func diskRAID() *Setting {
 	return &Setting{
 		ID: "disk.raid", Group: Disks, Title: "RAID below the log directories", Roles: []Role{Broker},
 		Severity: Warning, Confidence: Documented, Want: "single disks|RAID 10",
-		Why: "RAID 5 and 6 write several times for each append, and with RAID 0 one disk that fails takes all with it",
-		Detail: "Sources disagree. Kafka's documentation sees a large cost for writes in RAID, and a rebuild that all but stops the machine; " +
-			"it replicates anyway. Confluent likes RAID 10 for quiet nights, and its Tiered Storage allows one log directory only. Redpanda knows only RAID 0. " +
-			"A RAID controller shows one disk: this check sees software RAID (md, device-mapper) only.",
+		Why: "RAID 5 and 6 write several times for each append. RAID 0 loses everything with one disk",
+		Detail: "Sources disagree. Kafka's documentation sees a large cost for writes in RAID, and a rebuild that almost stops the " +
+			"machine; Kafka replicates anyway. Confluent prefers RAID 10 for easier operation, and its Tiered Storage allows only " +
+			"one log directory. Redpanda supports only RAID 0. A RAID controller shows one disk: this check sees only software RAID " +
+			"(md, device-mapper).",
 		Reads:   []string{"/sys/block/mdN/md/level", "/sys/block/dm-N/dm/uuid"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
 		Check: unlessLeft(func(m *Machine) Reading {
 			return eachDir(m, func(d Dir) Reading {
 				if len(d.Storage.Disks) == 0 {
-					return Absent("no disk can be seen from here")
+					return Absent("no disk is visible from here")
 				}
 				return readLayers(d)
 			})
@@ -167,10 +169,10 @@ func readLayers(d Dir) Reading {
 	switch {
 	case has("raid4", "raid5", "raid6"):
 		r.Verdict, r.Wanted = Warn, "single disks, or RAID 10"
-		r.Note = "each append writes parity too, and a rebuild is felt for hours"
+		r.Note = "each append also writes parity, and a rebuild slows the disks for hours"
 	case apart && has("raid0"):
 		r.Verdict, r.Wanted = Warn, "a log directory for each disk"
-		r.Note = fmt.Sprintf("one of %d disks that fails takes all replicas here with it", len(d.Storage.Disks))
+		r.Note = fmt.Sprintf("a failure of one of %d disks loses all replicas here", len(d.Storage.Disks))
 	case apart:
 		r.Verdict, r.Wanted = Info, "a log directory for each disk"
 		r.Note = fmt.Sprintf("a log directory on %d disks needs all of them, unless they are mirrored", len(d.Storage.Disks))
@@ -185,8 +187,9 @@ func diskRAIDHealth() *Setting {
 	return &Setting{
 		ID: "disk.raid_health", Group: Disks, Title: "state of software RAID", Roles: []Role{Broker, Controller},
 		Severity: Warning, Confidence: Documented,
-		Why:     "an array that has lost a disk, or is copying one, is slow and has no spare",
-		Detail:  "All md arrays of the machine are looked at. Many distributions check arrays once a month, which slows the disks for hours; that is only noted.",
+		Why: "the array is slow and has no spare. It lost a disk or is copying one",
+		Detail: "kt checks all md arrays of the machine. Many distributions check arrays once a month, which slows the disks for hours; " +
+			"that is only a note.",
 		Reads:   []string{"/sys/block/mdN/md/degraded", "/sys/block/mdN/md/sync_action"},
 		Sources: []string{"kernel documentation: RAID arrays"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -196,7 +199,7 @@ func diskRAIDHealth() *Setting {
 				parts = append(parts, part{name, readArray(m, name, dir)})
 			}
 			if len(parts) == 0 {
-				return Absent("there is no software RAID")
+				return Absent("no software RAID")
 			}
 			return together(parts)
 		},
@@ -205,7 +208,7 @@ func diskRAIDHealth() *Setting {
 
 func readArray(m *Machine, name, dir string) Reading {
 	if !m.Exists(dir + "/degraded") {
-		return Absent("%s has no disk to spare in any state", name) // RAID 0 and linear
+		return Absent("%s has no spare disk in any state", name) // RAID 0 and linear
 	}
 	missing, err := m.Number(dir + "/degraded")
 	if err != nil {
@@ -270,9 +273,10 @@ func diskNetwork() *Setting {
 	return &Setting{
 		ID: "disk.network_fs", Group: Disks, Title: "network file systems", Roles: []Role{Broker, Controller},
 		Severity: Fatal, Confidence: Documented,
-		Why: "Kafka renames and deletes files that it has open, which NFS and its like do not stand, and stalls with the network",
-		Detail: "Files over the network (NFS, CIFS, 9p, Ceph's file system, FUSE) are meant. Blocks over the network, such as EBS or a SAN, " +
-			"are fine when they are fast enough. Confluent advises against network-attached storage of files. FUSE may be local, and is still no place for a broker.",
+		Why: "renames and deletes of open files may fail on NFS and similar. Kafka also stalls with the network",
+		Detail: "This means files over the network (NFS, CIFS, 9p, CephFS, FUSE). Blocks over the network, such as EBS or a SAN, are " +
+			"fine if they are fast enough. Confluent advises against network-attached file storage. FUSE may be local, and is still " +
+			"not suitable for a broker.",
 		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
 		Sources: []string{"Confluent Platform: production deployment"},
 		Check: func(m *Machine, _ Rule) Reading {
@@ -283,10 +287,11 @@ func diskNetwork() *Setting {
 
 func diskOverlay() *Setting {
 	return &Setting{
-		ID: "disk.overlay_tmpfs", Group: Disks, Title: "file systems that do not last", Roles: []Role{Broker, Controller},
+		ID: "disk.overlay_tmpfs", Group: Disks, Title: "file systems without lasting data", Roles: []Role{Broker, Controller},
 		Severity: Fatal, Confidence: Documented,
-		Why:     "what is in a container's own layer or in memory is lost with the container or the machine",
-		Detail:  "overlay is a container's own layer: mount a volume for the log directories. tmpfs also takes the page cache's memory. That an open with O_DIRECT succeeds tells nothing: tmpfs allows it now.",
+		Why: "data is lost with the container or the machine. It is in a container's own layer or in memory",
+		Detail: "overlay is a container's own layer: mount a volume for the log directories. tmpfs also takes memory from the page " +
+			"cache. A successful open with O_DIRECT proves nothing: tmpfs now allows it.",
 		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
 		Sources: []string{"Docker documentation: Volumes", "kernel documentation: tmpfs"},
 		Check: func(m *Machine, _ Rule) Reading {

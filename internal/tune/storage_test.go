@@ -100,7 +100,7 @@ func TestRAID(t *testing.T) {
 		{says: "two paths to one disk", id: "disk.raid", set: layered([]string{"multipath"}, a, b), verdict: OK, current: "multipath"},
 		{says: "encryption", id: "disk.raid", set: layered([]string{"crypt"}, a), verdict: Info, current: "crypt", note: "encryption costs"},
 		{says: "a laptop", id: "disk.raid", profile: "minimal", set: layered([]string{"raid5"}, a, b, c), verdict: Info, current: "raid5"},
-		{says: "no disk", id: "disk.raid", set: onType("nfs"), verdict: NotApplicable},
+		{says: "not visible", id: "disk.raid", set: onType("nfs"), verdict: NotApplicable},
 
 		{says: "no array", id: "disk.raid_health", verdict: NotApplicable},
 		{

@@ -15,15 +15,14 @@ func thpEnabled() *Setting {
 		ID: "thp.enabled", Group: Memory, Title: "transparent huge pages",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Applies: true,
 		Valid: oneOf("always", "madvise", "never"),
-		Why:   "with always the kernel compacts memory for every process, and a broker's threads wait for it now and then",
-		Detail: "Sources disagree. Redpanda writes always, for its own way of taking memory; TuneD's network-latency never; " +
-			"advice for databases has moved from never to madvise. madvise leaves the choice to each program: a JVM that runs with " +
-			"-XX:+UseTransparentHugePages gets them, and no other. There is no measurement for Kafka. For throughput always is " +
-			"only mentioned, for latency it is a warning. Only always is changed: what somebody has switched off stays off. Where transparent_hugepage= is on the kernel's command line somebody " +
-			"has chosen, and kt does not change it.",
+		Why:   "the broker's threads sometimes wait. With “always” the kernel compacts memory for every process",
+		Detail: "Sources disagree. Redpanda sets always, for its own memory allocation; TuneD's network-latency sets never. Advice for " +
+			"databases has moved from never to madvise. With madvise each program chooses: a JVM with -XX:+UseTransparentHugePages " +
+			"gets huge pages, others do not. There is no measurement for Kafka. “always” is a note for throughput, a warning for " +
+			"latency. kt changes only always. It does not change a choice on the kernel's command line (transparent_hugepage=).",
 		Reads:   []string{"/sys/kernel/mm/transparent_hugepage/enabled", "/proc/cmdline"},
 		Sources: []string{"TuneD network-latency (never)", "Oracle: huge pages for databases (madvise)", "Redpanda: rpk redpanda tune (always)", "kernel documentation: transhuge"},
-		Risk:    "programs that profited from huge pages without asking for them use a little more CPU",
+		Risk:    "programs that had huge pages without asking for them use a little more CPU",
 		Check: func(m *Machine, want Rule) Reading {
 			bad := Warn
 			if !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
@@ -36,13 +35,13 @@ func thpEnabled() *Setting {
 
 func thpDefrag() *Setting {
 	return &Setting{
-		ID: "thp.defrag", Group: Memory, Title: "waiting for a huge page",
+		ID: "thp.defrag", Group: Memory, Title: "compaction of memory for huge pages",
 		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Applies: true,
 		Valid: oneOf("always", "defer", "defer+madvise", "madvise", "never"),
-		Why:   "with always a thread that touches new memory stops until the kernel has compacted enough for a huge page",
-		Detail: "Only always makes threads wait that never asked for huge pages; the kernel's own choice is madvise. Intel's scripts " +
-			"for Kafka set never, and TuneD leaves it. kt sets defer+madvise, which compacts in the background for all others; " +
-			"kernels before 4.11 do not have it and get the next word that they have.",
+		Why:   "threads stop at new memory until the kernel has compacted enough for a huge page",
+		Detail: "Only “always” stops threads that never asked for huge pages; the kernel's default is madvise. Intel's scripts for Kafka " +
+			"set never, and TuneD does not set it. kt sets defer+madvise, which compacts in the background for all others. Kernels " +
+			"before 4.11 lack it and get the next supported word.",
 		Reads:   []string{"/sys/kernel/mm/transparent_hugepage/defrag", "/proc/cmdline"},
 		Sources: []string{"Intel: Kafka optimisation guide (never)", "kernel documentation: transhuge (madvise)", "kt's proposal (defer+madvise)"},
 		Risk:    "fewer huge pages for programs that did not ask for them",
@@ -70,10 +69,10 @@ func thpCheck(m *Machine, id, file string, want Rule, bad Verdict) Reading {
 		return Denied(err)
 	}
 	if !strings.Contains(text, "[") {
-		return Reading{Verdict: Unknown, Current: current, Note: "/" + name + " does not list what may be chosen"}
+		return Reading{Verdict: Unknown, Current: current, Note: "/" + name + " does not list the choices"}
 	}
 	if current != "always" {
-		r.Verdict, r.Note = Info, "somebody has chosen "+current+": kt changes only always"
+		r.Verdict, r.Note = Info, current+" was chosen here: kt changes only always"
 		return r
 	}
 	target := offered(want, strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(text)))
@@ -82,7 +81,7 @@ func thpCheck(m *Machine, id, file string, want Rule, bad Verdict) Reading {
 	case target == "":
 		r.Note = "this kernel offers only " + text
 	case strings.Contains(boot, "transparent_hugepage="):
-		r.Note = "chosen with transparent_hugepage= on the kernel's command line"
+		r.Note = "set with transparent_hugepage= on the kernel's command line"
 		r.Command = "remove transparent_hugepage= from the kernel's command line"
 	default:
 		r.Changes = []Change{sysfsChange(id, name, current, target)}

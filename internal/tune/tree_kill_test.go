@@ -60,7 +60,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killed runs an act in a process that is killed after a step, and tells whether it
+// killed runs an act in a process that is killed after a step, and reports whether it
 // came that far.
 func killed(t *testing.T, root, act string, step int) bool {
 	t.Helper()

@@ -52,7 +52,7 @@ func onlyOurs(f *os.File, p string) error {
 	s, known := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !known:
-		return &distrustError{p, "does not tell whose it is: kt does not trust it"}
+		return &distrustError{p, "does not show its owner: kt does not trust it"}
 	case !trusted(int(s.Uid)):
 		return &distrustError{p, fmt.Sprintf("may be written by others than root, for it belongs to user %d: kt does not trust it", s.Uid)}
 	case info.Mode().Perm()&0o022 != 0:

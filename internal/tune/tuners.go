@@ -11,13 +11,13 @@ import (
 
 func otherTuners() *Setting {
 	return &Setting{
-		ID: "context.tuners", Group: Context, Title: "other programs that tune this machine",
+		ID: "context.tuners", Group: Context, Title: "other tuning programs on this machine",
 		Roles: Roles, Severity: Informational, Confidence: Documented,
-		Why: "two that set the same value undo each other's work",
-		Detail: "TuneD sets governor, huge pages and read-ahead anew whenever its profile is switched or it starts, so that kt's values last only until " +
-			"then; of the kernel's settings it applies the files below /etc/sysctl.d after its own, so that there kt's file wins. " +
-			"Under saptune, power-profiles-daemon, TLP and auto-cpufreq the CPU's settings do not last; bpftune changes network buffers while it runs. " +
-			"Choose one: a profile of TuneD's with kt's values, or none.",
+		Why: "programs that set the same value undo each other's work",
+		Detail: "TuneD sets governor, huge pages and read-ahead again at each start and change of profile, so kt's values last only " +
+			"until then. TuneD reads the kernel settings below /etc/sysctl.d after its own, so kt's file wins there. Under saptune, " +
+			"power-profiles-daemon, TLP and auto-cpufreq the CPU's settings do not last. bpftune changes network buffers while it " +
+			"runs. Choose one: a TuneD profile with kt's values, or no TuneD.",
 		Reads: []string{"/etc/tuned/active_profile", "/etc/sysconfig/saptune", "/run/tlp", "/proc/*/cmdline"},
 		Sources: []string{
 			"TuneD: sysctl plug-in, reapply_sysctl", "saptune manual", "TLP documentation", "power-profiles-daemon documentation",
@@ -45,16 +45,16 @@ func checkTuners(m *Machine, _ Rule) Reading {
 	case len(found) == 0 && err != nil:
 		return Denied(err)
 	case len(found) == 0 && !m.Exists("proc"):
-		return Absent("there is no /proc here")
+		return Absent("no /proc here")
 	case len(found) == 0 && m.processesHidden():
-		return Reading{Verdict: Unknown, Note: "the processes of other users cannot be seen: needs root"}
+		return Reading{Verdict: Unknown, Note: "other users' processes are not visible: needs root"}
 	case len(found) == 0:
 		return Reading{Verdict: OK, Current: "none"}
 	}
 	slices.Sort(found)
 	r := Reading{Verdict: Info, Current: strings.Join(found, ", "), Wanted: "none"}
 	if slices.Contains(running, "tuned") {
-		r.Note = "TuneD sets governor, huge pages and read-ahead again when its profile is switched"
+		r.Note = "TuneD sets governor, huge pages and read-ahead again when its profile changes"
 		r.Command = "tuned-adm off, or a profile of TuneD's own with kt's values"
 	}
 	return r
@@ -85,7 +85,7 @@ func (m *Machine) running(names ...string) ([]string, error) {
 	return found, nil
 }
 
-// processesHidden tells whether /proc shows users only their own processes.
+// processesHidden reports whether /proc shows users only their own processes.
 func (m *Machine) processesHidden() bool {
 	if m.Calls != nil && m.Calls.Root() {
 		return false
@@ -96,7 +96,7 @@ func (m *Machine) processesHidden() bool {
 	return hidden != "" && hidden != "0" && hidden != "off"
 }
 
-// saptune tells whether saptune has something to apply at boot.
+// saptune reports whether saptune has something to apply at boot.
 func (m *Machine) saptune() bool {
 	text, _ := m.Text("etc/sysconfig/saptune") // not installed
 	for line := range strings.Lines(text) {
@@ -110,12 +110,13 @@ func (m *Machine) saptune() bool {
 
 func sysctlOrder() *Setting {
 	return &Setting{
-		ID: "context.sysctl_order", Group: Context, Title: "files that set the same kernel setting",
+		ID: "context.sysctl_order", Group: Context, Title: "files with the same kernel setting",
 		Roles: Roles, Severity: Warning, Confidence: Documented,
-		Why: "which value the machine has after its next boot depends on the names of files",
-		Detail: "Files of all folders are read in the order of their names, whatever the folder, and the last one wins; procps reads /etc/sysctl.conf last " +
-			"of all. A file named sysctl.conf sorts after everything that begins with a digit: Confluent's playbooks write one. It is a " +
-			"warning where kt's own file loses, and only mentioned where others disagree. TuneD reads the folders below /etc and /run alone.",
+		Why: "the value after the next boot depends on the names of files",
+		Detail: "The kernel's settings are read from the files of all folders in the order of their names, and the last one wins. procps " +
+			"reads /etc/sysctl.conf last of all. A file named sysctl.conf sorts after all names that begin with a digit: Confluent's " +
+			"playbooks write one. It is a warning where kt's own file loses, and a note where other files disagree. TuneD reads only " +
+			"the folders below /etc and /run.",
 		Reads:   []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d", "/etc/sysctl.conf"},
 		Sources: []string{"sysctl.d(5)", "procps: sysctl --system", "Confluent: cp-ansible", "TuneD: sysctl plug-in"},
 		Check:   checkSysctlOrder,
@@ -124,7 +125,7 @@ func sysctlOrder() *Setting {
 
 func checkSysctlOrder(m *Machine, _ Rule) Reading {
 	if len(m.Sysctls) == 0 {
-		return Absent("no files that set kernel settings are known")
+		return Absent("no files with kernel settings are known")
 	}
 	var lost, disputed []string
 	for _, key := range catalogueSysctls() {

@@ -165,7 +165,7 @@ func (m *Machine) persistNofile(r *Reading, want Rule) {
 		return
 	}
 	r.Verdict = Warn
-	r.addNote("will be %s when %s starts again: %s", text, unit, file)
+	r.addNote("%s when %s starts again: %s", text, unit, file)
 	r.Changes = m.keepUnitLimit(unit, n, text, file, want)
 }
 

@@ -24,7 +24,7 @@ func (t *Tree) unkept() ([]Change, error) {
 	return all, nil
 }
 
-// keeps tells whether one of kt's own files has a line, and is there.
+// keeps reports whether one of kt's own files has a line, and is there.
 func (t *Tree) keeps(j *journal, l Line) bool {
 	f := j.file(l.File)
 	if f == nil {

@@ -14,25 +14,25 @@ func writebackSettings() []*Setting {
 	return []*Setting{dirtyBackground(), dirtyLimit(), dirtyExpire(), dirtyWriteback(), dirtyLive()}
 }
 
-const dirtyRule = "The rule is a list of amounts of which the least is wanted: “5%” of the memory, “400MB”, and “5s”, which is what the " +
-	"slowest log directory writes in so many seconds. Seconds count only once kt probe has measured that; with “min8GiB” they " +
-	"count for at least so much. "
+const dirtyRule = "The rule is a list of amounts, of which the smallest counts: “5%” of the memory, “400MB”, and “5s”: the writes of the " +
+	"slowest log directory in 5 seconds. Seconds count only after kt probe has measured that rate; with “min8GiB” they " +
+	"are worth at least 8 GiB. "
 
 func dirtyBackground() *Setting {
 	return &Setting{
-		ID: "vm.dirty_background", Group: Memory, Title: "unwritten data at which the kernel begins to write",
+		ID: "vm.dirty_background", Group: Memory, Title: "amount of unwritten data that starts background writing",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Applies: true, Valid: validDirty,
-		Why: "data piles up in memory until all of it is written at once, and appends wait for the disk meanwhile",
+		Why: "appends wait while the kernel writes too much data at once. Unwritten data piles up in memory before that",
 		Detail: dirtyRule + "The Definitive Guide, Confluent's playbooks and Canonical set 5 %; TuneD 10 for throughput and 3 for latency. " +
-			"On large machines a percent is gigabytes, so that Intel sets 400 MB. 0 is wrong: the kernel then writes all the time. " +
+			"On large machines a percent is gigabytes, so Intel sets 400 MB. 0 is wrong: the kernel then writes all the time. " +
 			"dirty_background_ratio and dirty_background_bytes are one value in two files: writing one sets the other to 0. The " +
-			"ratio is a share of the memory that is free or holds files, which is less than all of it.",
+			"ratio is a share of free memory and page cache, not of all memory.",
 		Reads: []string{"/proc/sys/vm/dirty_background_ratio", "/proc/sys/vm/dirty_background_bytes", "/proc/meminfo"},
 		Sources: []string{
 			"Kafka: The Definitive Guide, chapter 2 (5 %)", "Confluent: cp-ansible (5 %)", "Intel: Kafka optimisation guide (400 MB)",
 			"TuneD throughput-performance (10 %)", "kernel commit abffc02 (one value in two files)",
 		},
-		Risk: "more and smaller writes; data that would soon have been deleted is written after all",
+		Risk: "more and smaller writes; the disk also gets data that Kafka would soon have deleted",
 		Check: func(m *Machine, want Rule) Reading {
 			return dirtyPair{"vm.dirty_background", AtMost}.check(m, want)
 		},
@@ -41,20 +41,20 @@ func dirtyBackground() *Setting {
 
 func dirtyLimit() *Setting {
 	return &Setting{
-		ID: "vm.dirty_limit", Group: Memory, Title: "unwritten data at which the kernel makes writers wait",
+		ID: "vm.dirty_limit", Group: Memory, Title: "amount of unwritten data that stops writers",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Applies: true, Valid: validDirty,
-		Why: "a broker that meets this limit stops in the middle of an append, with the partition locked",
+		Why: "the broker stops in the middle of an append. Its partition stays locked",
 		Detail: dirtyRule + "This is vm.dirty_ratio, or vm.dirty_bytes: one value in two files, and writing one sets the other to 0. The kernel slows " +
 			"writers down already half-way between this and vm.dirty_background. Sources disagree: the Definitive Guide 60 to 80 %, " +
 			"Confluent's playbooks and Canonical 80; TuneD 40 for throughput and 10 for latency, where appends stall at 6.5 %. kt " +
-			"keeps it high in both profiles, and lets the lower threshold do the work. On a machine with more than 64 GiB a share " +
-			"is more than most disks write in minutes: there kt changes it only once kt probe has measured them.",
+			"keeps it high in both profiles, and relies on the lower threshold. On a machine with more than 64 GiB a share " +
+			"is more than most disks write in minutes: there kt changes it only after kt probe has measured them.",
 		Reads: []string{"/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes", "/proc/meminfo"},
 		Sources: []string{
 			"Kafka: The Definitive Guide, chapter 2 (60 to 80 %)", "Confluent: cp-ansible (80 %)", "TuneD latency-performance (10 %)",
 			"kernel commit abffc02 (one value in two files)",
 		},
-		Risk: "more data is only in memory: a machine that loses power loses it, so that topics need replicas on others",
+		Risk: "more data is only in memory, and a power failure loses it: topics need replicas on other machines",
 		Check: func(m *Machine, want Rule) Reading {
 			return dirtyPair{"vm.dirty_limit", AtLeast}.check(m, want)
 		},
@@ -244,11 +244,11 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	case !p.holds(have, want, m.MemTotal):
 		r.Verdict, r.Changes = Warn, []Change{change}
 		if amount.seconds > 0 && m.Bandwidth <= 0 && !blind {
-			r.Note = "kt probe would tell how many bytes that should be"
+			r.Note = "kt tune --probe finds a value in bytes"
 		}
 	case file != "" && !p.holds(persisted, want, m.MemTotal):
 		r.Verdict = Warn
-		r.addNote("will be %s after a reboot: %s", persisted, file)
+		r.addNote("%s after a reboot: %s", persisted, file)
 		r.Changes = []Change{{
 			Setting: p.id, Kind: KeepOnly, Path: file, Old: persisted.String(), New: want.String(), Keep: change.Keep,
 		}}
@@ -257,11 +257,11 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	}
 	if len(r.Changes) > 0 && blind {
 		r.Changes, r.Command = nil, "kt tune --probe --apply"+m.pick
-		r.addNote("without knowing what the disks can write, %s of %s would be %s unwritten",
+		r.addNote("the rate of the disks is not known: %s of %s would be %s unwritten",
 			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))
 	}
 	if len(r.Changes) > 0 && file != "" && after(file, SysctlFile) {
-		r.addNote("%s is read after %s and will win at the next boot: remove the line there", file, SysctlFile)
+		r.addNote("%s is read after %s and wins at the next boot: remove the line there", file, SysctlFile)
 	}
 	return r
 }
@@ -318,9 +318,9 @@ func dirtyExpire() *Setting {
 		ID: "vm.dirty_expire_centisecs", Group: Memory, Title: "age at which unwritten data is written",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
 		Valid: wholeNumber(-1),
-		Why:   "data that stays in memory for long is written in one large burst",
-		Detail: "In hundredths of a second. No vendor gives a value for Kafka. The kernel's own is 3000; profiles for databases set " +
-			"500, which the latency profile takes over; some accounts raise it to 12000, which makes bursts larger.",
+		Why:   "old data is written in one large burst",
+		Detail: "In hundredths of a second. No vendor gives a value for Kafka. The kernel's default is 3000. Profiles for databases set " +
+			"500, as kt's latency profile does. Some guides raise it to 12000, which makes bursts larger.",
 		Reads:   []string{"/proc/sys/vm/dirty_expire_centisecs"},
 		Sources: []string{"kernel documentation: sysctl/vm (3000)", "TuneD oracle, mssql (500)", "kt's proposal"},
 		Risk:    "more writes",
@@ -330,12 +330,12 @@ func dirtyExpire() *Setting {
 
 func dirtyWriteback() *Setting {
 	return &Setting{
-		ID: "vm.dirty_writeback_centisecs", Group: Memory, Title: "how often the kernel looks for data to write",
+		ID: "vm.dirty_writeback_centisecs", Group: Memory, Title: "interval of the kernel's search for data to write",
 		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
 		Valid: wholeNumber(-1),
-		Why:   "with 0 the kernel writes nothing until memory is short, and then all at once",
-		Detail: "In hundredths of a second. The kernel's own is 500, and profiles for databases set 100, which the latency profile " +
-			"takes over. Laptop tools raise it to spare the battery. No vendor gives a value for Kafka.",
+		Why:   "with 0 the kernel writes only when memory is short, and then everything at once",
+		Detail: "In hundredths of a second. The kernel's default is 500. Profiles for databases set 100, as kt's latency profile does. " +
+			"Laptop tools raise it to save the battery. No vendor gives a value for Kafka.",
 		Reads:   []string{"/proc/sys/vm/dirty_writeback_centisecs"},
 		Sources: []string{"kernel documentation: sysctl/vm (500)", "TuneD oracle, mssql (100)", "kt's proposal"},
 		Risk:    "the kernel wakes up more often",
@@ -351,13 +351,13 @@ func dirtyWriteback() *Setting {
 
 func dirtyLive() *Setting {
 	return &Setting{
-		ID: "vm.dirty_live", Group: Memory, Title: "unwritten data now, of what makes writers wait",
+		ID: "vm.dirty_live", Group: Memory, Title: "unwritten data now, as a share of the limit that stops writers",
 		Roles: []Role{Broker}, Severity: Warning, Confidence: Folklore, Want: "<= 70",
 		Valid: figure,
-		Why:   "the disks do not keep up: at the limit every append waits for them",
-		Detail: "Pages that are dirty or being written, as a share of the kernel's own threshold, which it works out anew all the " +
-			"time from the memory that is free. The Definitive Guide and Cloudera say to watch these counters under load; the bound " +
-			"of 70 % is kt's proposal. It means something only while the broker is loaded.",
+		Why:   "appends soon wait. The disks do not keep up",
+		Detail: "Dirty pages and pages being written, as a share of the kernel's threshold. The kernel derives it continuously from free " +
+			"memory. The Definitive Guide and Cloudera advise watching these counters under load. The limit of 70 % is kt's " +
+			"proposal. It is meaningful only while the broker is loaded.",
 		Reads:   []string{"/proc/vmstat"},
 		Sources: []string{"Kafka: The Definitive Guide, chapter 2", "Cloudera: Kafka system level tuning", "kt's proposal (70 %)"},
 		Check: func(m *Machine, want Rule) Reading {
@@ -367,7 +367,7 @@ func dirtyLive() *Setting {
 			dirty, seen := m.After.VM["nr_dirty"]
 			limit, known := m.After.VM["nr_dirty_threshold"]
 			if !seen || !known || limit <= 0 {
-				return Absent("this kernel does not tell its threshold")
+				return Absent("this kernel does not report its threshold")
 			}
 			return judge(100*float64(dirty+m.After.VM["nr_writeback"])/float64(limit), " %", want, Warn)
 		},

@@ -14,7 +14,7 @@ func TestUnwrittenData(t *testing.T) {
 		asBytes    = "proc/sys/vm/dirty_background_ratio = 0\nproc/sys/vm/dirty_background_bytes = 8000000000"
 		throughput = "5% 5s"
 		latency    = "5% 400MB 1s"
-		advice     = " | kt probe would tell how many bytes that should be"
+		advice     = " | kt tune --probe finds a value in bytes"
 	)
 	disk := func(mib int64) func(*Machine) { return func(m *Machine) { m.Bandwidth = mib << 20 } }
 	boot := func(key, value, file string) func(*Machine) {
@@ -64,12 +64,12 @@ func TestUnwrittenData(t *testing.T) {
 		{
 			"right now, and wrong after a reboot", "vm.dirty_background", throughput, "proc/sys/vm/dirty_background_ratio = 5\nproc/sys/vm/dirty_background_bytes = 0", "",
 			with(memoryOf(64), boot("vm.dirty_background_ratio", "20", "/etc/sysctl.d/50-other.conf")),
-			"warn 5 % (≤ 5 %) | will be 20 % after a reboot: /etc/sysctl.d/50-other.conf | keep /etc/sysctl.d/50-other.conf: 20 % → 5 %; sysctl.d vm.dirty_background_ratio = 5",
+			"warn 5 % (≤ 5 %) | 20 % after a reboot: /etc/sysctl.d/50-other.conf | keep /etc/sysctl.d/50-other.conf: 20 % → 5 %; sysctl.d vm.dirty_background_ratio = 5",
 		},
 		{
 			"a file that wins", "vm.dirty_background", throughput, asItComes, "",
 			with(memoryOf(64), disk(2000), boot("vm.dirty_background_bytes", "9000000000", "/etc/sysctl.conf")),
-			"warn 10 % (≤ 5 %) | /etc/sysctl.conf is read after /etc/sysctl.d/zz-kt.conf and will win at the next boot: remove the line there" +
+			"warn 10 % (≤ 5 %) | /etc/sysctl.conf is read after /etc/sysctl.d/zz-kt.conf and wins at the next boot: remove the line there" +
 				" | write /proc/sys/vm/dirty_background_ratio: 10 → 5 [dirty_background_bytes: 0]; sysctl.d vm.dirty_background_ratio = 5",
 		},
 
@@ -79,12 +79,12 @@ func TestUnwrittenData(t *testing.T) {
 		},
 		{
 			"a large memory, and no disk was measured", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 20\nproc/sys/vm/dirty_bytes = 0", "", memoryOf(128),
-			"warn 20 % (≥ 60 %) | without knowing what the disks can write, 60 % of 128 GiB would be 76.8 GiB unwritten | $ kt tune --probe --apply",
+			"warn 20 % (≥ 60 %) | the rate of the disks is not known: 60 % of 128 GiB would be 76.8 GiB unwritten | $ kt tune --probe --apply",
 		},
 		{
 			"a large memory, no disk was measured, and a file lowers it at boot", "vm.dirty_limit", "60% 30s min8GiB",
 			"proc/sys/vm/dirty_ratio = 60\nproc/sys/vm/dirty_bytes = 0", "", with(memoryOf(128), boot("vm.dirty_ratio", "20", "/etc/sysctl.d/50-other.conf")),
-			"warn 60 % (≥ 60 %) | will be 20 % after a reboot: /etc/sysctl.d/50-other.conf; without knowing what the disks can write, 60 % of 128 GiB would be 76.8 GiB unwritten | $ kt tune --probe --apply",
+			"warn 60 % (≥ 60 %) | 20 % after a reboot: /etc/sysctl.d/50-other.conf; the rate of the disks is not known: 60 % of 128 GiB would be 76.8 GiB unwritten | $ kt tune --probe --apply",
 		},
 		{
 			"a large memory and a disk of 400 MiB/s", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 5\nproc/sys/vm/dirty_bytes = 0", "", with(memoryOf(128), disk(400)),
@@ -213,7 +213,7 @@ func TestWritingBack(t *testing.T) {
 
 		{"little", "vm.dirty_live", "", "", "", live(100, 100, 1000), "ok 20 % (≤ 70 %)"},
 		{"at the limit", "vm.dirty_live", "", "", "", live(600, 300, 1000), "warn 90 % (≤ 70 %)"},
-		{"no limit", "vm.dirty_live", "", "", "", live(600, 300, 0), "not_applicable | this kernel does not tell its threshold"},
+		{"no limit", "vm.dirty_live", "", "", "", live(600, 300, 0), "not_applicable | this kernel does not report its threshold"},
 		{"no counters", "vm.dirty_live", "", "", "", nil, "unknown | /proc/vmstat could not be read"},
 	})
 }
