@@ -57,7 +57,7 @@ func (s *session) orphan(l *link) {
 		return
 	}
 	l.orphaned, l.silent = l.atWork, true
-	l.trouble = renewed + "; its load goes on by itself"
+	l.trouble = renewed + "; its load may go on"
 	s.c.Log(l.peer.Name + ": " + l.trouble)
 }
 
@@ -149,7 +149,7 @@ func (s *session) missing(l *link) string {
 // awayReason returns the reason for giving up a host that is away.
 func (l *link) awayReason(now time.Time) string {
 	if !l.orphaned.IsZero() {
-		return renewed + ", and its load goes on by itself"
+		return renewed + ", and its load may go on"
 	}
 	return fmt.Sprintf("it was not heard for %v", l.silence(now).Round(time.Second))
 }
@@ -233,7 +233,7 @@ func (s *session) reportSilence(l *link, now time.Time) {
 	l.silent = true
 	text := fmt.Sprintf("%s has not been heard for %v", l.peer.Name, silentAfter)
 	if !l.settled() {
-		text += "; its load goes on by itself"
+		text += "; its load may go on"
 	}
 	s.c.Log(text)
 }

@@ -129,7 +129,7 @@ func (s *session) leave() (deaf []string) {
 func (s *session) aborted(deaf []string) error {
 	but := ""
 	if len(deaf) > 0 {
-		but = ", but for " + strings.Join(deaf, ", ") + ", where the load goes on by itself"
+		but = ", but for " + strings.Join(deaf, ", ") + ", where the load may go on"
 	}
 	return fmt.Errorf("%w%s; their agents have the results: kt collect --run %s", errAborted, but, s.order.Run)
 }

@@ -152,7 +152,7 @@ func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {
 		told    string
 	}{
 		{"nobody knows why", ReadIdle, 7000, nil, verdict.Stalled, "5.0 s although 7,000 wait"},
-		{"a broker is gone", ReadIdle, 1, []stats.Event{broker}, verdict.Stalled, "at 3.4 s broker 2 does not answer"},
+		{"a broker is gone", ReadIdle, 1, []stats.Event{broker}, verdict.Stalled, "at 3.40s broker 2 does not answer"},
 		{"nothing waits", ReadIdle, 0, []stats.Event{broker}, verdict.None, ""},
 		{"reading ended for another reason", ReadCount, 7000, []stats.Event{broker}, verdict.None, ""},
 	} {

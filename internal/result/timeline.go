@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Event is an event of the run.
@@ -126,7 +127,7 @@ func (t *timeline) explain(from, to time.Duration) string {
 			if kind == stats.Exec { // its text may be long
 				what = "the user's command is started"
 			}
-			return fmt.Sprintf("at %.1f s %s, see the timeline", e.At.Seconds(), what)
+			return fmt.Sprintf("at %s %s, see the timeline", theme.Duration(e.At), what)
 		}
 	}
 	return ""

@@ -284,9 +284,9 @@ func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 		want   string
 	}{
 		{"nothing did", nil, "; senders waited"},
-		{"a broker is gone", []stats.Event{at(10.1, stats.Exec), at(10.3, stats.FirstError), broker}, ": at 12.9 s broker 2 does not answer"},
-		{"leaders moved, just before", []stats.Event{moved(9.1, 1, 2)}, ": at 9.1 s leader_moved"},
-		{"the user's command", []stats.Event{at(10, stats.Exec)}, ": at 10.0 s the user's command"},
+		{"a broker is gone", []stats.Event{at(10.1, stats.Exec), at(10.3, stats.FirstError), broker}, ": at 12.9s broker 2 does not answer"},
+		{"leaders moved, just before", []stats.Event{moved(9.1, 1, 2)}, ": at 9.10s leader_moved"},
+		{"the user's command", []stats.Event{at(10, stats.Exec)}, ": at 10.0s the user's command"},
 		{"long before", []stats.Event{at(8.9, stats.BrokerGone)}, "; senders waited"},
 		{"and after", []stats.Event{at(14.1, stats.BrokerGone)}, "; senders waited"},
 	} {

@@ -20,6 +20,7 @@ type data struct {
 	result.Snapshot
 	notice string
 	heat   []heatColumn
+	usage  []usage
 	rows   []result.PartitionNow // of the snapshot
 	own    []stats.Event         // that only the screen finds
 	events []stats.Event         // of the snapshot and its own, in the order of their times
@@ -88,6 +89,7 @@ func (d *data) observe(t Tick) {
 		d.silent = 0
 		if !d.lean {
 			d.rows = t.Snapshot.Partitions()
+			d.noteUsage(at)
 			d.heat = appendHeat(d.heat, d.newHeat(t.Windows))
 		}
 	}
@@ -205,7 +207,7 @@ func (d *data) failures() []failure {
 // clone returns a copy that observe does not change. Snapshots do not change anyway.
 func (d *data) clone() *data {
 	c := *d
-	c.heat = slices.Clone(d.heat)
+	c.heat, c.usage = slices.Clone(d.heat), slices.Clone(d.usage)
 	c.hosts = cloneHosts(d.hosts)
 	return &c
 }

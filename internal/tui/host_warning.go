@@ -75,9 +75,9 @@ func awayWarning(away []*hostData, running bool) warning {
 	switch {
 	case !running:
 	case len(away) > 1:
-		w.long += ": their load continues"
+		w.long += ": their load may go on"
 	default:
-		w.long += ": its load continues"
+		w.long += ": its load may go on"
 	}
 	return w
 }
@@ -129,12 +129,19 @@ func (s *scene) slowWarning() warning {
 	}
 	less := fmt.Sprintf("%s %s %s less", h.short, verb, wholePercent(slow[0].behind))
 	w := warning{less + share + " than the median", less, theme.Warn}
-	if busy := h.busy(); busy >= busyShare {
+	if busy := h.busy(); busy >= busyShare && s.goingOn() == "" && !h.stalledLately() {
 		text := wholePercent(busy) + " busy"
 		w.long += " and its CPU is " + text + ": the host, not Kafka, limits it"
 		w.short += ": its CPU is " + text
 	}
 	return w
+}
+
+// stalledLately reports whether a record of the host has waited unusually long in the last
+// ticks: then its rate says nothing of its CPU.
+func (h *hostData) stalledLately() bool {
+	last := h.own.Recent[max(len(h.own.Recent)-recentTicks, 0):]
+	return slices.ContainsFunc(last, func(p result.Point) bool { return h.own.ageOf(&p) > 0 })
 }
 
 // slowHost is a host that does less than the others.

@@ -43,7 +43,7 @@ func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {
 	away.state, away.from, away.silent = hostAway, 8, true
 	s := hostsAfter(20, loadHost("a", 100e3, 0.4), away)
 	for clock, want := range map[time.Duration][2]string{
-		s.header.Duration - 1: {"b has been silent for 12 s: its load continues", "RUN"},
+		s.header.Duration - 1: {"b has been silent for 12 s: its load may go on", "RUN"},
 		s.header.Duration:     {"b has been silent for 12 s", "DRAIN"},
 	} {
 		s.clock = clock

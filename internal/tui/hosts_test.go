@@ -104,17 +104,17 @@ func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
 		{
 			"a host that is away", 20,
 			[]cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
-			"b has been silent for 12 s: its load continues",
+			"b has been silent for 12 s: its load may go on",
 		},
 		{
 			"two that are away", 20,
 			[]cannedHost{in(load("a", 100e3, 0.4), hostAway, 15), in(load("b", 50e3, 1), hostAway, 8)},
-			"a and b have been silent for 12 s: their load continues",
+			"a and b have been silent for 12 s: their load may go on",
 		},
 		{
 			"three that are away", 20,
 			[]cannedHost{in(load("a", 1e3, 0), hostAway, 8), in(load("b", 1e3, 0), hostAway, 8), in(load("c", 1e3, 0), hostAway, 8)},
-			"a and 2 others have been silent for 12 s: their load continues",
+			"a and 2 others have been silent for 12 s: their load may go on",
 		},
 		{
 			"a lost host before one that is away", 20,
@@ -125,7 +125,7 @@ func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
 		{
 			"a host that is away for over a minute", 80,
 			[]cannedHost{load("a", 100e3, 0.4), in(load("b", 50e3, 1), hostAway, 8)},
-			"b has been silent for 1m12s: its load continues",
+			"b has been silent for 1m12s: its load may go on",
 		},
 	} {
 		if got := hostsAfter(row.seconds, row.hosts...).hostWarning().long; got != row.want {

@@ -49,6 +49,11 @@ func drawClient(c chart.Canvas, s *scene) {
 	if len(loads) == 0 {
 		inner.Text(margin, 0, "waiting for the first sample", theme.Style{FG: theme.Muted})
 	}
+	const leastUsage = 8 // two rows of charts
+	if y := len(loads) + len(evidence) + 2; s.zoom == paneClient && len(s.usage) > 0 && h-y >= leastUsage {
+		s.drawUsage(inner.Sub(0, y, w, h-y))
+		h = y - 1
+	}
 	drawLoads(inner.Sub(margin, 0, w-2*margin, h), loads)
 	for i, l := range evidence {
 		y := len(loads) + i
