@@ -55,9 +55,12 @@ func (t *hostTable) consumerLag(h *hostData) segment {
 // trend draws the rate of the last minute, on one scale for all hosts.
 func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 	w, _ := c.Size()
-	end := t.s.end().Seconds()
-	from := end - trendTime
-	values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, end, w, chart.Mean)
+	to := t.s.end().Seconds()
+	if to < trendTime { // as in the charts, the whole run
+		to = wholeRun(to)
+	}
+	from := max(to-trendTime, 0)
+	values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
 	style := t.look(h, theme.Style{FG: theme.Flow})
 	for x, v := range values {
 		if v >= 0 && t.top > 0 {

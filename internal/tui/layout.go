@@ -199,10 +199,11 @@ func overHosts(b rect, n needs, both bool) []placed {
 	const (
 		around = 4 // border, head and a warning
 		chart  = chartHeight + 2
+		charts = 12 // two of them, side by side
 	)
 	table := min(n.hosts+around, max(b.h-chart, (b.h+1)/2))
 	if both { // a chart must not be squeezed by hosts that can be scrolled to
-		table = min(n.hosts+around, b.h/2)
+		table = min(n.hosts+around, max(b.h/2, b.h-charts))
 	}
 	below := placed{paneHosts, b.below(table)}
 	if !both {

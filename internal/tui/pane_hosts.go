@@ -2,8 +2,10 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -82,8 +84,15 @@ func drawHosts(c chart.Canvas, s *scene) {
 	if last-first < len(s.hosts) {
 		b.bottom = append(b.bottom, line{muted(fmt.Sprintf("%d to %d of %d", first+1, last, len(s.hosts)))})
 	}
-	if s.bounded().Limit != "" {
+	switch limit := s.bounded().Limit; {
+	case limit == "":
+	case s.flat: // there is no edge below
+		b.right = slices.Insert(b.right, 0, s.bound())
+	case limit == verdict.None:
 		b.bottom = append(b.bottom, s.bound())
+	default:
+		const around = 30 // the edge, and which hosts are shown
+		b.bottom = append(b.bottom, s.limitLine(c, w-around))
 	}
 	inner := b.draw(c)
 	table := newHostTable(inner.Sub(1, 0, w-4, h), s)
