@@ -57,11 +57,11 @@ func JSONLines(w io.Writer, r result.Result, _ Options) error {
 			return err
 		}
 	}
-	return JSONSummary(w, r)
+	return writeJSONSummary(w, r)
 }
 
-// JSONInterval writes one point of the series of a plan, as it comes.
-func JSONInterval(w io.Writer, p result.Point, of *plan.Plan) error {
+// writeJSONInterval writes one point of the series of a plan, as it comes.
+func writeJSONInterval(w io.Writer, p result.Point, of *plan.Plan) error {
 	return jsonInterval(w, p, &applying{run: doingOf(of, nil)})
 }
 
@@ -76,8 +76,8 @@ func jsonInterval(w io.Writer, p result.Point, a *applying) error {
 	return theme.JSON(w, line, "")
 }
 
-// JSONSummary writes the last line of JSONLines.
-func JSONSummary(w io.Writer, r result.Result) error {
+// writeJSONSummary writes the last line of JSONLines.
+func writeJSONSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
 	line, err := applyingTo(&r).document("", struct {
 		Type string `json:"type"`

@@ -56,7 +56,7 @@ func TestPerfTestLinesAreKafkas(t *testing.T) {
 	}
 	var b bytes.Buffer
 	w := second(3, false, nil)
-	if err := PerfInterval(&b, &w); err != nil {
+	if err := writePerfInterval(&b, &w); err != nil {
 		t.Fatal(err)
 	}
 	if !pattern(javaInterval).MatchString(b.String()) {
@@ -217,7 +217,7 @@ func TestProgressIsOneLine(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if err := Progress(&b, now, tc.w, sample, tc.of); err != nil {
+		if err := writeProgress(&b, now, tc.w, sample, tc.of); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, b.String()); diff != "" {

@@ -14,7 +14,7 @@ import (
 type Live struct {
 	o       LiveOptions
 	plan    plan.Plan
-	rows    *ConsumerPerf // of the output perf-test, where nothing is written
+	rows    *consumerPerf // of the output perf-test, where nothing is written
 	pending run.Second    // of the interval that is not over
 	points  int64         // written so far, of the output jsonl
 	err     error         // the first of writing to Stdout
@@ -41,8 +41,8 @@ func NewLive(h result.Header, o LiveOptions) (*Live, error) {
 		return l, nil
 	}
 	o.Rows.Interval = o.Interval
-	l.rows = NewConsumerPerf(o.Stdout, h, o.Rows)
-	return l, l.rows.Header()
+	l.rows = newConsumerPerf(o.Stdout, h, o.Rows)
+	return l, l.rows.writeHeader()
 }
 
 // intervalSlack lets an interval end with the second that all but fills it.
@@ -73,7 +73,7 @@ func (l *Live) writePoints(s *result.Snapshot) {
 	points := s.Recent[max(0, len(s.Recent)-int(s.Placed-l.points)):]
 	l.points = s.Placed
 	for _, p := range points {
-		l.note(JSONInterval(l.o.Stdout, p, &l.plan))
+		l.note(writeJSONInterval(l.o.Stdout, p, &l.plan))
 	}
 }
 
@@ -85,14 +85,14 @@ func (l *Live) writeInterval(s *run.Second) {
 		l.o.Draining(s.Snapshot.Buffered)
 	case w.Empty():
 	case l.rows != nil:
-		l.note(l.rows.Interval(&w))
+		l.note(l.rows.writeInterval(&w))
 	case perf && p.Reads(): // Kafka's round trip prints no intervals
 	case perf:
-		l.note(PerfInterval(l.o.Stdout, &w))
+		l.note(writePerfInterval(l.o.Stdout, &w))
 	case p.Reads():
-		_ = ReadProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p, s.Snapshot.ConsumerLag.Records)
+		_ = writeReadProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p, s.Snapshot.ConsumerLag.Records)
 	default:
-		_ = Progress(l.o.Stderr, l.o.Now(), &w, s.Sample, p.Load.Duration.Std())
+		_ = writeProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p.Load.Duration.Std())
 	}
 }
 
@@ -107,9 +107,9 @@ func (l *Live) note(err error) {
 func (l *Live) Finish(res result.Result) (lines bool, err error) {
 	switch {
 	case l.o.Output == "jsonl":
-		l.note(JSONSummary(l.o.Stdout, res))
+		l.note(writeJSONSummary(l.o.Stdout, res))
 	case l.rows != nil:
-		l.note(l.rows.Finish(res))
+		l.note(l.rows.finish(res))
 	default:
 		return false, l.err
 	}

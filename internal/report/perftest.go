@@ -18,11 +18,11 @@ func PerfTest(w io.Writer, r result.Result, o Options) error {
 	case r.Plan.Reads() && r.Plan.Writes():
 		return endToEnd(w, r)
 	case r.Plan.Reads():
-		c := NewConsumerPerf(w, r.Header, ConsumerRows{HideHeader: o.Consumer.HideHeader, Date: o.Consumer.Date, Zone: o.Consumer.Zone})
-		if err := c.Header(); err != nil {
+		c := newConsumerPerf(w, r.Header, ConsumerRows{HideHeader: o.Consumer.HideHeader, Date: o.Consumer.Date, Zone: o.Consumer.Zone})
+		if err := c.writeHeader(); err != nil {
 			return err
 		}
-		return c.Finish(r)
+		return c.finish(r)
 	}
 	return producerPerf(w, r)
 }
@@ -71,8 +71,8 @@ func producerPerf(w io.Writer, r result.Result) error {
 // rate is what was acknowledged in a second.
 type rate struct{ records, mib float64 }
 
-// PerfInterval writes the progress line of kafka-producer-perf-test.
-func PerfInterval(w io.Writer, s *stats.Window) error {
+// writePerfInterval writes the progress line of kafka-producer-perf-test.
+func writePerfInterval(w io.Writer, s *stats.Window) error {
 	_, err := fmt.Fprintf(w, "%d records sent, %.1f records/sec (%.2f MB/sec), %.1f ms avg latency, %.1f ms max latency.\n",
 		s.Acknowledged, s.RecordsPerSecond(), s.BytesPerSecond()/mibBytes, ms(s.Response.Mean()), ms(s.Response.Max()))
 	return err

@@ -20,10 +20,10 @@ type ConsumerRows struct {
 	Zone       *time.Location // of the times; nil: this machine's
 }
 
-// ConsumerPerf writes a run as kafka-consumer-perf-test does, so that scripts which
+// consumerPerf writes a run as kafka-consumer-perf-test does, so that scripts which
 // read that keep working: a header when the run begins, then a row an interval or
 // one row at the end.
-type ConsumerPerf struct {
+type consumerPerf struct {
 	w       io.Writer
 	rows    ConsumerRows
 	started time.Time
@@ -32,19 +32,19 @@ type ConsumerPerf struct {
 	records, bytes int64 // read so far
 }
 
-// NewConsumerPerf writes to w of the run that h begins.
-func NewConsumerPerf(w io.Writer, h result.Header, rows ConsumerRows) *ConsumerPerf {
+// newConsumerPerf writes to w of the run that h begins.
+func newConsumerPerf(w io.Writer, h result.Header, rows ConsumerRows) *consumerPerf {
 	if rows.Zone == nil {
 		rows.Zone = time.Local
 	}
-	return &ConsumerPerf{w: w, rows: rows, started: h.StartedAt, plan: h.Plan}
+	return &consumerPerf{w: w, rows: rows, started: h.StartedAt, plan: h.Plan}
 }
 
 // perfColumns are those that both kinds of rows have.
 const perfColumns = "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 
-// Header writes the names of the columns, unless they are to be hidden.
-func (c *ConsumerPerf) Header() error {
+// writeHeader writes the names of the columns, unless they are to be hidden.
+func (c *consumerPerf) writeHeader() error {
 	times := "start.time, end.time, "
 	switch {
 	case c.rows.HideHeader:
@@ -60,9 +60,9 @@ func (c *ConsumerPerf) Header() error {
 // clock ticks roughly.
 const fullInterval = 0.9
 
-// Interval writes the row of an interval, when rows are detailed: totals so far,
+// writeInterval writes the row of an interval, when rows are detailed: totals so far,
 // and the rates of the interval. As in Kafka's tool, the rest at the end has none.
-func (c *ConsumerPerf) Interval(s *stats.Window) error {
+func (c *consumerPerf) writeInterval(s *stats.Window) error {
 	if !c.rows.Detailed || s.Seconds() < fullInterval*c.rows.Interval.Seconds() {
 		return nil
 	}
@@ -77,9 +77,9 @@ func (c *ConsumerPerf) Interval(s *stats.Window) error {
 	return c.row(rates{c.records, c.bytes, s.Consumed, s.ConsumedBytes}, elapsed, rebalance)
 }
 
-// Finish writes what is told at the end: that the run gave up before it had read
+// finish writes what is told at the end: that the run gave up before it had read
 // what it was to, and the row of the whole run unless rows are detailed.
-func (c *ConsumerPerf) Finish(r result.Result) error {
+func (c *consumerPerf) finish(r result.Result) error {
 	records, bytes, rebalance := readInAll(r, c.plan.Read.Clients())
 	if want := c.plan.Load.Records; r.ReadEnd == result.ReadIdle && records < want {
 		if _, err := fmt.Fprintf(c.w, "WARNING: Exiting before consuming the expected number of records: timeout (%d ms) exceeded. "+
@@ -121,7 +121,7 @@ func readInAll(r result.Result, readers int) (records, bytes int64, rebalance ti
 // rates are what a row has totals of, and what its rates are of.
 type rates struct{ records, bytes, ofRecords, ofBytes int64 }
 
-func (c *ConsumerPerf) row(r rates, elapsed, rebalance time.Duration) error {
+func (c *consumerPerf) row(r rates, elapsed, rebalance time.Duration) error {
 	fetch := max(0, elapsed-rebalance)
 	_, err := fmt.Fprintf(c.w, "%.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n",
 		float64(r.bytes)/mibBytes, per(float64(r.ofBytes)/mibBytes, elapsed), r.records, per(float64(r.ofRecords), elapsed),
@@ -138,10 +138,10 @@ func per(v float64, d time.Duration) float64 {
 }
 
 // mean returns the time of one reader, of all readers' times.
-func (c *ConsumerPerf) mean(d time.Duration) time.Duration {
+func (c *consumerPerf) mean(d time.Duration) time.Duration {
 	return d / time.Duration(max(1, c.plan.Read.Clients()))
 }
 
-func (c *ConsumerPerf) date(at time.Duration) string {
+func (c *consumerPerf) date(at time.Duration) string {
 	return theme.Clean(c.rows.Date.Format(c.started.Add(at).In(c.rows.Zone))) // of the pattern, the user's own text
 }

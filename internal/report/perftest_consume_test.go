@@ -52,8 +52,8 @@ func consumerRun(reading string) (result.Header, []stats.Window, result.Result) 
 func TestConsumerRowsAreKafkas(t *testing.T) {
 	h, windows, r := consumerRun(result.ReadCount)
 	var b bytes.Buffer
-	c := NewConsumerPerf(&b, h, ConsumerRows{Zone: time.UTC})
-	for _, err := range []error{c.Header(), c.Interval(&windows[2]), c.Finish(r)} {
+	c := newConsumerPerf(&b, h, ConsumerRows{Zone: time.UTC})
+	for _, err := range []error{c.writeHeader(), c.writeInterval(&windows[2]), c.finish(r)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,17 +78,17 @@ func TestConsumerRowsAreKafkas(t *testing.T) {
 func TestDetailedRowsAreInPlaceOfTheLastOne(t *testing.T) {
 	h, windows, r := consumerRun(result.ReadIdle)
 	var b bytes.Buffer
-	c := NewConsumerPerf(&b, h, ConsumerRows{Detailed: true, Interval: time.Second, Zone: time.UTC})
-	if err := c.Header(); err != nil {
+	c := newConsumerPerf(&b, h, ConsumerRows{Detailed: true, Interval: time.Second, Zone: time.UTC})
+	if err := c.writeHeader(); err != nil {
 		t.Fatal(err)
 	}
 	windows[6].End -= 101 * time.Millisecond // the end of the run
 	for _, i := range []int{1, 2, 3, 5, 6} {
-		if err := c.Interval(&windows[i]); err != nil {
+		if err := c.writeInterval(&windows[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Finish(r); err != nil {
+	if err := c.finish(r); err != nil {
 		t.Fatal(err)
 	}
 	want := "time, threadId, " + javaColumns +
@@ -117,8 +117,8 @@ func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
 			t.Errorf("rows that cannot be written give %v", err)
 		}
 	}
-	c := NewConsumerPerf(failing{full}, r.Header, ConsumerRows{Detailed: true})
-	if err := c.Interval(&stats.Window{}); !errors.Is(err, full) {
+	c := newConsumerPerf(failing{full}, r.Header, ConsumerRows{Detailed: true})
+	if err := c.writeInterval(&stats.Window{}); !errors.Is(err, full) {
 		t.Errorf("an interval that cannot be written gives %v", err)
 	}
 }

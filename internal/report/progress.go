@@ -10,9 +10,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Progress writes one line about an interval of a run, for a log or a pipe. at is
+// writeProgress writes one line about an interval of a run, for a log or a pipe. at is
 // when it ended; of is the planned length of the run, 0 when it has none.
-func Progress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of time.Duration) error {
+func writeProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of time.Duration) error {
 	q := func(q float64) string { return quantile(&s.Response, q) }
 	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s%s  err %s  cpu %.2f/%.0f cores\n",
 		now.UTC().Format(time.RFC3339), progressClock(s, of), theme.Rate(s.RecordsPerSecond()), theme.MiB(s.BytesPerSecond()),

@@ -12,9 +12,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// ReadProgress is Progress of a run that reads. consumerLag is how many records wait at
+// writeReadProgress is Progress of a run that reads. consumerLag is how many records wait at
 // the end of the interval.
-func ReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p *plan.Plan, consumerLag int64) error {
+func writeReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, p *plan.Plan, consumerLag int64) error {
 	parts := []string{now.UTC().Format(time.RFC3339), progressClock(s, p.Load.Duration.Std())}
 	if p.Writes() {
 		parts = append(parts, "sent "+theme.Rate(s.RecordsPerSecond())+"/s")

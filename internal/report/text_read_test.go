@@ -251,7 +251,7 @@ func TestReadProgressIsOneLine(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if err := ReadProgress(&b, now, tc.w, sample, tc.p, tc.consumerLag); err != nil {
+		if err := writeReadProgress(&b, now, tc.w, sample, tc.p, tc.consumerLag); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, b.String()); diff != "" {
