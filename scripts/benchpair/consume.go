@@ -8,8 +8,8 @@ import (
 
 // consume compares reading the same records, which are in the page cache.
 func (s *settings) consume() error {
-	fmt.Printf("%d pairs, %d records of %d bytes, %d partitions, one consumer, rate from the first record on, ABBA order\n\n",
-		s.pairs, s.records, s.size, s.partitions)
+	fmt.Printf("%d pairs after %d that do not count, %d records of %d bytes, %d partitions, one consumer, rate from the first record on, ABBA order\n\n",
+		s.pairs, warmUps, s.records, s.size, s.partitions)
 	return s.withTopic(fmt.Sprintf("read-%d", s.size), func(topic string) error {
 		if _, err := s.write("kt", topic); err != nil {
 			return fmt.Errorf("fill topic %s: %w", topic, err)

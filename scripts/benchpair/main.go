@@ -1,6 +1,7 @@
 // Command benchpair runs kt and Kafka's own tool in pairs against one broker and
 // prints the medians and ratios of what each needed. The order turns round with
 // each pair (ABBA), so that a machine that gets slower or faster favours neither.
+// The first two pairs warm the broker up and do not count.
 package main
 
 import (
@@ -34,7 +35,7 @@ func run(args []string) error {
 	}
 	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
 	flags.StringVar(&s.bootstrap, "bootstrap-server", "", "broker to use (default: one that scripts/kafka starts and stops)")
-	flags.IntVar(&s.pairs, "pairs", 5, "pairs of runs")
+	flags.IntVar(&s.pairs, "pairs", 5, fmt.Sprintf("pairs of runs that count, after %d that warm the broker up", warmUps))
 	flags.IntVar(&s.records, "records", 0, "records a run (default: 3,000,000 of 512 bytes, for consume 10,000,000 of 100 bytes too, for roundtrip 5,000 of 100)")
 	flags.IntVar(&s.size, "record-size", 512, "bytes a record")
 	flags.IntVar(&s.partitions, "partitions", 7, "partitions of the topic")

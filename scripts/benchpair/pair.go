@@ -32,8 +32,27 @@ type figures struct {
 	memory float64 // MiB, peak resident
 }
 
-// compare runs both tools in turns and prints what each run gave, the medians and
-// their ratios.
+// warmUps is the number of pairs before those that count. The JVM of a new broker compiles in the
+// meantime. Without them the first runs are the slowest, and which tool they hit decides the ratio.
+const warmUps = 2
+
+// inTurns calls one for both tools of each pair, and changes their order from pair to pair. The pairs of
+// the warm-up have numbers below 0.
+func (s *settings) inTurns(kt, rival string, one func(tool string, pair int) error) error {
+	order := []string{kt, rival}
+	for pair := -warmUps; pair < s.pairs; pair++ {
+		for _, tool := range order {
+			if err := one(tool, pair); err != nil {
+				return fmt.Errorf("%s, pair %d: %w", tool, pair+1, err)
+			}
+		}
+		slices.Reverse(order)
+	}
+	return nil
+}
+
+// compare runs both tools in turns and prints the figures of each run that counts, the medians
+// and their ratios.
 func (s *settings) compare(javaTool string, one func(tool string, pair int) (figures, error)) error {
 	rival, ratio := javaTool, "kt / Java"
 	if s.against != "" {
@@ -41,19 +60,17 @@ func (s *settings) compare(javaTool string, one func(tool string, pair int) (fig
 	}
 	fmt.Printf("%-22s %14s %20s %14s\n", "run", "records/s", "CPU s per million", "peak MiB")
 	runs := make(map[string][]figures)
-	for pair := range s.pairs {
-		order := []string{"kt", rival}
-		if pair%2 == 1 {
-			slices.Reverse(order)
+	err := s.inTurns("kt", rival, func(tool string, pair int) error {
+		f, err := one(tool, pair)
+		if err != nil || pair < 0 {
+			return err
 		}
-		for _, tool := range order {
-			f, err := one(tool, pair)
-			if err != nil {
-				return fmt.Errorf("%s, pair %d: %w", tool, pair+1, err)
-			}
-			fmt.Printf("%-22s %14.0f %20.3f %14.0f\n", fmt.Sprintf("%d %s", pair+1, tool), f.rate, f.cpu, f.memory)
-			runs[tool] = append(runs[tool], f)
-		}
+		fmt.Printf("%-22s %14.0f %20.3f %14.0f\n", fmt.Sprintf("%d %s", pair+1, tool), f.rate, f.cpu, f.memory)
+		runs[tool] = append(runs[tool], f)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	fmt.Printf("\n%-22s %14s %20s %14s\n", "median", "records/s", "CPU s per million", "peak MiB")
 	a, b := row("kt", runs["kt"]), row(rival, runs[rival])

@@ -9,8 +9,8 @@ import (
 
 // produce compares writing, each run into a topic of its own.
 func (s *settings) produce() error {
-	fmt.Printf("%d pairs, %d records of %d bytes, %d partitions, acks %s, batch.size 16384, linger.ms 5, ABBA order\n\n",
-		s.pairs, s.records, s.size, s.partitions, s.acks)
+	fmt.Printf("%d pairs after %d that do not count, %d records of %d bytes, %d partitions, acks %s, batch.size 16384, linger.ms 5, ABBA order\n\n",
+		s.pairs, warmUps, s.records, s.size, s.partitions, s.acks)
 	return s.compare("ProducerPerformance", func(tool string, pair int) (f figures, err error) {
 		err = s.withTopic(strings.ReplaceAll(fmt.Sprintf("%s-%d", tool, pair), " ", "-"), func(topic string) error {
 			f, err = s.write(tool, topic)

@@ -19,23 +19,21 @@ type trip struct{ mean, p50, p99 float64 }
 func (s *settings) roundtrip() error {
 	const java = "EndToEndLatency"
 	s.partitions = 1 // as EndToEndLatency makes it
-	fmt.Printf("%d pairs, %d records of %d bytes, one in flight, acks %s, ABBA order\n\n%-22s %14s %14s %14s\n",
-		s.pairs, s.records, s.size, s.acks, "run", "mean ms", "p50 ms", "p99 ms")
+	fmt.Printf("%d pairs after %d that do not count, %d records of %d bytes, one in flight, acks %s, ABBA order\n\n%-22s %14s %14s %14s\n",
+		s.pairs, warmUps, s.records, s.size, s.acks, "run", "mean ms", "p50 ms", "p99 ms")
 	return s.withTopic("trip", func(topic string) error {
 		trips := make(map[string][]trip)
-		for pair := range s.pairs {
-			order := []string{"kt", java}
-			if pair%2 == 1 {
-				slices.Reverse(order)
+		err := s.inTurns("kt", java, func(tool string, pair int) error {
+			t, err := s.trip(tool, topic)
+			if err != nil || pair < 0 {
+				return err
 			}
-			for _, tool := range order {
-				t, err := s.trip(tool, topic)
-				if err != nil {
-					return fmt.Errorf("%s, pair %d: %w", tool, pair+1, err)
-				}
-				fmt.Printf("%-22s %14.3f %14.3f %14.3f\n", fmt.Sprintf("%d %s", pair+1, tool), t.mean, t.p50, t.p99)
-				trips[tool] = append(trips[tool], t)
-			}
+			fmt.Printf("%-22s %14.3f %14.3f %14.3f\n", fmt.Sprintf("%d %s", pair+1, tool), t.mean, t.p50, t.p99)
+			trips[tool] = append(trips[tool], t)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		mean := func(tool string) float64 { return median(trips[tool], func(t trip) float64 { return t.mean }) }
 		fmt.Printf("\nmedian of the means: kt %.3f ms, %s %.3f ms, kt / Java %.2fx\n", mean("kt"), java, mean(java), mean("kt")/mean(java))
