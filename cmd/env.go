@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/term"
+
+	"github.com/kt-bench/kt/internal/config"
 )
 
 // Env is everything that kt takes from the process it runs in. Nothing else in kt
@@ -92,4 +94,13 @@ func (e *Env) stateDir() string {
 		return ""
 	}
 	return filepath.Join(e.HomeDir, ".local", "state", "kt")
+}
+
+// configSystem returns what the configuration of a command is loaded from that has no profiles
+// of flags.
+func (e *Env) configSystem() config.System {
+	return config.System{
+		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir,
+		Warn: func(text string) { e.say("%s", text) },
+	}
 }

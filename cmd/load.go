@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,7 +26,6 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui"
 )
 
@@ -84,7 +82,7 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 		return usageError(err)
 	}
 	if l.PrintConfig {
-		return l.printConfig(env.Stdout)
+		return l.config().Write(env.Stdout)
 	}
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -255,37 +253,22 @@ func (l *load) partOf() *result.Part {
 	return &result.Part{Run: l.Name, Host: name, Process: 1} // merging tells several apart
 }
 
-// printConfig writes what --print-config asks for: every flag and every Java
-// property with its value and source.
-func (l *load) printConfig(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("# flags\n")
+// config returns the values that --print-config shows: every flag and every Java property.
+func (l *load) config() (c report.Config) {
 	for _, name := range slices.Sorted(maps.Keys(l.Flags)) {
-		if name == "help" || l.Sources[name] == "default" && (l.Flags[name] == "" || l.Flags[name] == "0") {
+		value, source := l.Flags[name], l.Sources[name]
+		if name == "help" || source == "default" && (value == "" || value == "0") {
 			continue // nothing is set, and the default is not the flag's
 		}
-		printRow(&b, "%-42s %-24s %s", name, l.Flags[name], l.Sources[name])
+		c.Flags = append(c.Flags, result.Setting{Name: name, Value: value, Source: source})
 	}
 	if l.Plan.Writes() {
-		printSettings(&b, "producer", l.system.Producer.All())
+		c.Producer = l.system.Producer.All()
 	}
 	if l.Plan.Reads() {
-		printSettings(&b, "consumer", l.system.Consumer.All())
+		c.Consumer = l.system.Consumer.All()
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func printSettings(b *strings.Builder, client string, settings []result.Setting) {
-	fmt.Fprintf(b, "\n# %s properties\n", client)
-	for _, set := range settings {
-		printRow(b, "%-42s %-24s %-18s %s", set.Name, set.Value, set.Source, strings.TrimSpace(set.Client+"  "+set.Note))
-	}
-}
-
-// printRow writes one line, whatever the values hold.
-func printRow(b *strings.Builder, format string, args ...any) {
-	b.WriteString(theme.Clean(fmt.Sprintf(format, args...)) + "\n")
+	return c
 }
 
 // leaveHosts is how long the hosts may take to end a run that was ended twice, and to hand

@@ -3,17 +3,12 @@ package cmd
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/charmbracelet/colorprofile"
-
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -150,52 +145,6 @@ func (o *output) notify(n run.Notice) {
 	}
 }
 
-// screen returns where the screen can be drawn: stdout, or stderr when only stdout is
-// redirected. ok is false when nobody would see it.
-func (e *Env) screen() (w io.Writer, ok bool) {
-	if t := e.Getenv("TERM"); t == "" || t == "dumb" || e.Getenv("CI") != "" {
-		return nil, false
-	}
-	switch {
-	case e.StdoutTTY:
-		return e.Stdout, true
-	case e.StderrTTY:
-		return e.Stderr, true
-	}
-	return nil, false
-}
-
-// screenTheme returns the look of a screen on w.
-func (e *Env) screenTheme(w io.Writer, l config.Look) *theme.Theme {
-	return theme.New(theme.Options{Profile: e.profile(w, l.NoColor), ASCII: e.ascii(l.ASCII), Dark: e.dark(l.Theme)})
-}
-
-// profile returns how many colours w has. NO_COLOR counts with any value, which
-// colorprofile takes for a boolean.
-func (e *Env) profile(w io.Writer, none bool) colorprofile.Profile {
-	if none {
-		return colorprofile.ASCII
-	}
-	var environ []string
-	for _, name := range []string{"TERM", "COLORTERM", "TERM_PROGRAM", "TMUX", "CLICOLOR", "CLICOLOR_FORCE"} {
-		if v := e.Getenv(name); v != "" {
-			environ = append(environ, name+"="+v)
-		}
-	}
-	return colorprofile.Detect(w, environ)
-}
-
-// ascii reports whether only ASCII may be drawn: on request, and where the locale
-// says that there is nothing else.
-func (e *Env) ascii(asked bool) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := strings.ToLower(e.Getenv(name)); v != "" {
-			return asked || !strings.Contains(v, "utf-8") && !strings.Contains(v, "utf8")
-		}
-	}
-	return asked
-}
-
 func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	p := &h.Plan
 	th := tui.Header{
@@ -260,26 +209,4 @@ func (o *output) write(res result.Result, runFile string) error {
 		w = o.env.Stderr // a table would spoil what a program reads
 	}
 	return report.Metrics(w, res)
-}
-
-// reportOptions returns how a result is written to stdout, of a run of the past.
-func (e *Env) reportOptions(l config.Look, verbose bool) report.Options {
-	return report.Options{Theme: e.theme(l), Width: e.width(), Verbose: verbose, Full: true, Zone: e.Now().Location()}
-}
-
-// theme returns the look of stdout: colours only on a terminal.
-func (e *Env) theme(l config.Look) *theme.Theme {
-	profile := colorprofile.NoTTY
-	if e.StdoutTTY && e.Getenv("TERM") != "dumb" {
-		profile = e.profile(e.Stdout, l.NoColor)
-	}
-	return theme.New(theme.Options{Profile: profile, ASCII: e.ascii(l.ASCII), Dark: e.dark(l.Theme)})
-}
-
-// dark reports whether colours are for a dark background. Some terminals say theirs in
-// COLORFGBG, as "0;15"; only the screen asks the others, because an answer takes time.
-func (e *Env) dark(theme string) bool {
-	ground := e.Getenv("COLORFGBG")
-	ground = ground[strings.LastIndexByte(ground, ';')+1:]
-	return theme == "dark" || theme == "auto" && ground != "7" && ground != "15" // light gray and white
 }

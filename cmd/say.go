@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +35,31 @@ func (e *Env) sayError(err error) {
 
 // ask asks a question; the answer stands behind it.
 func (e *Env) ask(question string) { e.print(theme.Clean(question) + " [y/N] ") }
+
+var errNobodyToAsk = errors.New("there is no terminal to ask on: add --yes to go on without asking")
+
+// confirm asks a question that is answered with y or yes. Nobody to ask is an error:
+// kt does not take silence for consent.
+func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
+	if !e.StdinTTY {
+		return false, usageError(errNobodyToAsk)
+	}
+	e.gap()
+	e.ask(question)
+	answered := make(chan string, 1)
+	go func() { // reading cannot be interrupted: the goroutine ends with the process, or the answer
+		line, _ := bufio.NewReader(e.Stdin).ReadString('\n') // the end of input is a no
+		answered <- line
+	}()
+	select {
+	case line := <-answered:
+		answer := strings.ToLower(strings.TrimSpace(line))
+		return answer == "y" || answer == "yes", nil
+	case <-ctx.Done():
+		e.gap()
+		return false, ctx.Err()
+	}
+}
 
 // redraw writes a line of a terminal again; "" wipes it.
 func (e *Env) redraw(line string) { e.print(restart + theme.Clean(line)) }

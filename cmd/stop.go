@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"syscall"
@@ -118,4 +119,21 @@ func (s *stopper) listen(signals <-chan os.Signal) (end func()) {
 		close(over)
 		listening.Wait()
 	}
+}
+
+// interruptible runs something that a signal ends by way of its context. The exit
+// code is the signal's then.
+func (e *Env) interruptible(ctx context.Context, run func(context.Context) error) error {
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	stop := newStopper(abort, e.Exit, func(text string) { e.say("%s", text) })
+	signals, ignore := e.Signals()
+	defer ignore()
+	defer stop.listen(signals)()
+
+	err := run(ctx)
+	if code := stop.code(); code != exitOK && (err == nil || errors.Is(err, context.Canceled)) {
+		return &exitError{code, nil}
+	}
+	return err
 }
