@@ -152,7 +152,7 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 	return err
 }
 
-// agentOptions returns what the flags and this host say.
+// agentOptions returns the options of an agent, from its flags and this host.
 func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	key, err := readKey(flags.KeyFile)
 	if err != nil {
@@ -253,7 +253,7 @@ func ownProgram() (string, error) {
 	return os.Executable()
 }
 
-// tail keeps the end of what a process says.
+// tail keeps the end of a process's output.
 type tail struct {
 	most  int
 	bytes []byte

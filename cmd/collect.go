@@ -122,7 +122,7 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	m.remove = remove
 	fetched, problems := client.Results(ctx, found, flags.Name, dir)
 	for _, path := range fetched {
-		// Its name tells the host, and its folder goes away.
+		// The name alone: it contains the host, and the folder is temporary.
 		if err := m.OfferFile(filepath.Base(path), path); err != nil {
 			return nil, err
 		}
@@ -143,8 +143,7 @@ func nothingFetched(problems []error) error {
 	return fmt.Errorf("%w: agents give only files from their --results and from ~/.local/state/kt/runs of their user; name other files: kt collect FILE…", err)
 }
 
-// apart returns an error when parts of the run are not in its figures: whoever asked for a
-// whole has not got one.
+// apart returns an error when parts of the run are not in its figures.
 func apart(res *result.Result) error {
 	n := 0
 	for i := range res.Processes {
@@ -194,7 +193,7 @@ func (m *merger) addPath(path string) error {
 	return nil
 }
 
-// going returns an error when files are still being written: what is in them is merged.
+// going returns an error when files are still being written. Their lines so far are merged.
 func (m *merger) going() error {
 	if len(m.AtWork) == 0 {
 		return nil

@@ -1,5 +1,4 @@
-// Package cmd is kt's command line: one file a command, which only wires what the
-// internal packages do.
+// Package cmd is kt's command line: one file per command, which only wires internal packages.
 package cmd
 
 import (
@@ -44,8 +43,8 @@ type Env struct {
 	unread func() // ends what is at work for a reader of stdout that has gone; nil: nothing is
 }
 
-// product is stdout that is no terminal. When its reader has gone it says so once, and no
-// write succeeds any more.
+// product is a stdout that is no terminal. After its reader has gone, every write fails and ends the
+// work for it.
 type product struct {
 	io.Writer
 	env *Env
@@ -84,8 +83,8 @@ func System() Env {
 	}
 }
 
-// stateDir returns where kt keeps what it remembers: $XDG_STATE_HOME/kt, or
-// ~/.local/state/kt. "" when there is no home.
+// stateDir returns the folder of kt's state: $XDG_STATE_HOME/kt or ~/.local/state/kt. It is empty
+// without a home folder.
 func (e *Env) stateDir() string {
 	if dir := e.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "kt")
@@ -96,8 +95,7 @@ func (e *Env) stateDir() string {
 	return filepath.Join(e.HomeDir, ".local", "state", "kt")
 }
 
-// configSystem returns what the configuration of a command is loaded from that has no profiles
-// of flags.
+// configSystem returns the sources of a configuration, without profiles of flags.
 func (e *Env) configSystem() config.System {
 	return config.System{
 		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir,

@@ -13,7 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
-// This file has what kt says of a command line that does not fit.
+// This file holds the errors of a wrong command line.
 
 // noArgs refuses arguments, and suggests the command that was meant.
 func noArgs(c *cobra.Command, args []string) error {
@@ -71,8 +71,8 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
 }
 
-// unknownShort returns what to say of a letter that is no flag, among the letters that followed
-// one dash. They may be the name of a flag, which takes two.
+// unknownShort returns the error of a letter that is no flag, among letters after one dash. The
+// letters may be the name of a flag, which takes two dashes.
 func unknownShort(flags *pflag.FlagSet, letter, letters string) string {
 	names := flagNames(flags)
 	word, _, _ := strings.Cut(letters, "=")
@@ -119,8 +119,8 @@ func flagNames(flags *pflag.FlagSet) []string {
 	return names
 }
 
-// unquoteUsages takes the marks out of the texts of all flags by which the help finds the
-// names of their values: where the shell offers the texts, they would be seen.
+// unquoteUsages removes the back quotes from the texts of all flags. The help finds the name of a
+// value by them, but a shell would show them.
 func unquoteUsages(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, sub := range c.Commands() {

@@ -29,8 +29,7 @@ import (
 	"github.com/kt-bench/kt/internal/tui"
 )
 
-// load is a run that was asked for, with everything that can be known of it before a
-// broker is.
+// load is a run on request, with everything known of it before kt connects to a broker.
 type load struct {
 	*config.Run
 	system *system.System
@@ -38,7 +37,7 @@ type load struct {
 	book   *ledger.Book      // of an earlier run, whose records are looked for; nil: none
 }
 
-// checkLoad checks all that.
+// checkLoad checks a run without connecting to a broker.
 func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	l := &load{Run: asked}
 	var warnings []string
@@ -60,8 +59,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	return l, err
 }
 
-// once tells each problem once: what is wrong with a property that both clients have
-// is found twice.
+// once removes repeated problems. A bad property that both clients have is found twice.
 func once(err error) error {
 	var lines []error
 	seen := make(map[string]bool)
@@ -75,7 +73,7 @@ func once(err error) error {
 }
 
 // runLoad checks everything that can be checked, makes the load and writes the
-// result. What it opened or created is closed or undone in the reverse order.
+// result. Opened files are closed, and created ones undone, in the reverse order.
 func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	l, err := checkLoad(env, asked)
 	if err != nil {
@@ -329,8 +327,8 @@ func (l *load) divide(h *cluster.Hosts) (shown []tui.HostHeader, err error) {
 	return shown, nil
 }
 
-// travelling are the properties that other hosts get: those of the client. The addresses are
-// in the plan, and what kt does not know was warned of here.
+// travelling returns the properties that other hosts get. Addresses are in the plan. A warning has
+// been given of unknown properties.
 func travelling(properties map[string]plan.Given, known func(name string) bool) map[string]plan.Given {
 	out := maps.Clone(properties)
 	maps.DeleteFunc(out, func(name string, _ plan.Given) bool { return name == "bootstrap.servers" || !known(name) })

@@ -21,8 +21,7 @@ const everyFlag = `An environment
 variable (KT_BOOTSTRAP_SERVER for --bootstrap-server) or the configuration file can
 set every flag.`
 
-// newLoad completes a command that makes a load: flags, what the shell offers for
-// them, and what runs it.
+// newLoad completes a command that makes a load: its flags, their completion, and its function.
 func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Command) *cobra.Command {
 	shipped := profiles.Of(c.Name())
 	c.Args = noArgs
@@ -53,7 +52,7 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	return c
 }
 
-// clients passes what the Kafka package knows of properties on to the configuration.
+// clients tells the configuration which properties Kafka's clients have.
 func clients() config.Kafka {
 	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together, so there
 	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there

@@ -17,7 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/tui"
 )
 
-// output is how a run is shown while it goes on, and how its result is written.
+// output shows a run while it goes on, and writes its result.
 type output struct {
 	env    *Env
 	load   *load
@@ -130,9 +130,8 @@ func (o *output) close() {
 	o.later = nil
 }
 
-// notify shows a notice of the run. There is no room for one on the screen: the end of the
-// run tells again of a run file that could not be written, and the events have how commands
-// ended. The screen shows most trouble of hosts in its own way, and the rest comes after it.
+// notify shows a notice of the run. The screen has no room for notices. The end of the run repeats a
+// failed run file, and events hold the ends of commands. Trouble of hosts is said after the screen.
 func (o *output) notify(n run.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

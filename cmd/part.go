@@ -142,7 +142,7 @@ func readOrder(in *bufio.Reader) (m cluster.ToProcess, err error) {
 const aloneGrace = 20 * time.Second
 
 // listen follows the orders of the agent until it is gone. Then it ends the load by itself
-// when its time is up, because nobody else can.
+// when its time is up, because no other process can.
 func (p *part) listen(ctx context.Context, in *bufio.Reader, stop *stopper) {
 	end := p.follow(in, stop)
 	close(p.gone)
@@ -203,7 +203,7 @@ func (p *part) failed(err error) {
 // about a millisecond too long.
 const spin = 2 * time.Millisecond
 
-// await tells the agent that all is ready, and returns when the load is to begin.
+// await reports to the agent that all is ready, and returns at the start of the load.
 func (p *part) await(ctx context.Context, h result.Header) error {
 	p.tell(cluster.FromProcess{Ready: &h})
 	select {
@@ -239,7 +239,7 @@ func (p *part) began(stop *stopper, now time.Time) result.Start {
 	return result.Start{At: at, Agreed: &agreed}
 }
 
-// Observe tells the agent of one second, without what a screen does not show.
+// Observe sends one second to the agent, without data that no screen shows.
 func (p *part) Observe(s run.Second) {
 	told := cluster.Second{
 		Sample: s.Sample, Stage: int32(s.Snapshot.Stage), Buffered: s.Snapshot.Buffered, InFlight: s.Snapshot.InFlight,

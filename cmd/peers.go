@@ -105,7 +105,7 @@ func readKey(path string) (*wire.Key, error) {
 	return &key, nil
 }
 
-// peers asks the agents that are meant who they are.
+// peers asks the selected agents for their names, tags and roles.
 func peers(ctx context.Context, c *cluster.Client, a *config.Agents) ([]cluster.Peer, error) {
 	if len(a.Peers) > 0 {
 		return c.Peers(ctx, a.Peers, false)

@@ -168,7 +168,7 @@ func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	return nil
 }
 
-// slowest returns what the slowest directory can write for long, in bytes a second; 0 if
+// slowest returns the sustained write rate of the slowest directory, in bytes a second; 0 if
 // that was not measured of each.
 func slowest(r *probe.Report) int64 {
 	least := math.Inf(1)
@@ -195,7 +195,7 @@ func (e *Env) probeProgress(quiet bool) *probeProgress {
 	return &probeProgress{env: e, none: quiet, tty: e.StderrTTY && e.Getenv("TERM") != "dumb" && e.Getenv("CI") == ""}
 }
 
-// begin says what is going to be written: it wears disks out, and takes its time.
+// begin announces the writes, because they wear disks out and take time.
 func (p *probeProgress) begin(plan probe.Plan) {
 	if p.none {
 		return

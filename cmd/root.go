@@ -104,7 +104,7 @@ func refuseOtherShells(root *cobra.Command) {
 	}
 }
 
-// newVersion does what --version does, for those who type it as a command.
+// newVersion returns a command that does the same as --version.
 func newVersion(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print kt's version", Args: noArgs,
@@ -125,7 +125,7 @@ var (
 // build is what this binary was made from.
 type build struct{ version, commit, date string }
 
-// buildVersion reads what the linker set, or else what Go noted by itself.
+// buildVersion returns the version that the linker set, or else that of Go's build information.
 func buildVersion() build {
 	b := build{version, commit, date}
 	info, ok := debug.ReadBuildInfo()

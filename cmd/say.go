@@ -12,8 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// This file has all ways of text into the conversation, stderr. Whatever a name, a file, a broker or
-// a command put into it: it is text there, on a line that kt began. A test finds other ways.
+// This file holds all ways to write to stderr. Text of names, files, brokers and commands is cleaned
+// here, and cannot begin a line that looks like one of kt's. A test finds other ways.
 
 const (
 	prefix  = "kt: " // before every line that kt says
@@ -26,7 +26,7 @@ func (e *Env) say(format string, args ...any) { e.line(prefix + fmt.Sprintf(form
 // line writes one line as it is.
 func (e *Env) line(text string) { e.print(theme.Clean(text) + "\n") }
 
-// sayError says what went wrong, a line for each problem.
+// sayError says an error, a line for each problem.
 func (e *Env) sayError(err error) {
 	for _, problem := range problems(err) {
 		e.say("%s", problem)
@@ -38,8 +38,8 @@ func (e *Env) ask(question string) { e.print(theme.Clean(question) + " [y/N] ") 
 
 var errNobodyToAsk = errors.New("there is no terminal to ask on: add --yes to go on without asking")
 
-// confirm asks a question that is answered with y or yes. Nobody to ask is an error:
-// kt does not take silence for consent.
+// confirm asks a question and reports whether the answer is y or yes. Without a terminal it returns an
+// error, because silence is no consent.
 func (e *Env) confirm(ctx context.Context, question string) (bool, error) {
 	if !e.StdinTTY {
 		return false, usageError(errNobodyToAsk)
@@ -67,7 +67,7 @@ func (e *Env) redraw(line string) { e.print(restart + theme.Clean(line)) }
 // gap writes an empty line.
 func (e *Env) gap() { e.print("\n") }
 
-// print writes to stderr. Whoever closed that does not want to know.
+// print writes to stderr. Errors are ignored: there is no other stream for them.
 func (e *Env) print(text string) { _, _ = io.WriteString(e.Stderr, text) }
 
 // notify says a notice of a run, with quiet only a warning.
@@ -81,9 +81,8 @@ func (e *Env) notify(n run.Notice, quiet bool) {
 	}
 }
 
-// problems returns the lines that an error takes: one for each that was joined, wherever. Within one
-// there is none: a broker's sentence or a file's name with a line break in it must not look like
-// two errors of kt's.
+// problems returns the lines of an error: one for each joined error, at any depth. Line breaks within
+// an error are removed, so that a broker's text or a file's name cannot look like a second error.
 func problems(err error) []string {
 	if err == nil || strings.TrimSpace(err.Error()) == "" { // joined errors without a text are line breaks
 		return nil
@@ -109,7 +108,7 @@ func problems(err error) []string {
 	return all
 }
 
-// isJoined reports whether an error is others, each on a line, as errors.Join has them.
+// isJoined reports whether the text of err is that of its parts, each on a line, as errors.Join writes it.
 func isJoined(err error, parts []error) bool {
 	var texts []string
 	for _, part := range parts {

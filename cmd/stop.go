@@ -29,8 +29,8 @@ func newStopper(abort context.CancelFunc, exit func(code int), tell func(text st
 	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell, grace: lastResort}
 }
 
-// elsewhere says that the run is on other hosts. grace is how long they may take to leave at
-// once. What is prepared there has to be undone in order too.
+// elsewhere notes that the run is on other hosts. grace is the time that they get to leave at once.
+// Preparations there have to be undone in order too.
 func (s *stopper) elsewhere(grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,9 +74,8 @@ func (s *stopper) stop(by os.Signal) {
 	}
 }
 
-// lastResort is how long kt may take to leave once it was told to at once. After
-// that something hangs that cannot be interrupted: a write to a pipe that nobody
-// reads, say.
+// lastResort is the time that kt gets to leave at once. If it takes longer, a call hangs that cannot
+// be interrupted, such as a write to a full pipe.
 const lastResort = 3 * time.Second
 
 // code returns the exit code of a run that a signal ended; exitOK when none did.
@@ -121,8 +120,8 @@ func (s *stopper) listen(signals <-chan os.Signal) (end func()) {
 	}
 }
 
-// interruptible runs something that a signal ends by way of its context. The exit
-// code is the signal's then.
+// interruptible calls run with a context that a signal ends. The exit code is then that of the
+// signal.
 func (e *Env) interruptible(ctx context.Context, run func(context.Context) error) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()

@@ -14,7 +14,7 @@ import (
 // doing is what a run does, by the names that the tag "of" of a result's fields uses.
 type doing map[string]bool
 
-// doingOf returns what a plan does. The settings are those of its producers.
+// doingOf returns the activities of a plan. The settings are those of its producers.
 func doingOf(p *plan.Plan, settings []result.Setting) doing {
 	w := p.Writes() || !p.Reads()
 	return doing{

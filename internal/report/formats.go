@@ -12,7 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Options are what a format may need to know beside the result.
+// Options are the options of a format.
 type Options struct {
 	Theme   *theme.Theme
 	RunFile string // where the run file is; "" when there is none

@@ -8,7 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// grid is a table whose columns are as wide as what they hold. The first column is
+// grid is a table whose columns are as wide as their widest cell. The first column is
 // flush left, and so is each that says so; the others are numbers, flush right.
 type grid struct {
 	heads []string
@@ -52,7 +52,7 @@ func (g *grid) all() [][]gridCell {
 	return append([][]gridCell{heads}, g.rows...)
 }
 
-// margin is what is left of a table, and of most else.
+// margin is the indent of tables and of most lines.
 const margin = 4
 
 // draw writes the table, with two spaces between columns, or one if it is too wide then.

@@ -63,7 +63,7 @@ func (l *Live) Observe(s run.Second) {
 		return
 	}
 	s, l.pending = l.pending, run.Second{}
-	// The moment after the last second would read as a collapse.
+	// A short interval at the end would look like a collapse of the rate.
 	if !over || length >= time.Second/2 {
 		l.writeInterval(&s)
 	}
@@ -77,7 +77,7 @@ func (l *Live) writePoints(s *result.Snapshot) {
 	}
 }
 
-// writeInterval writes a line. The run goes on when nobody reads progress.
+// writeInterval writes a line. An error of progress does not end the run.
 func (l *Live) writeInterval(s *run.Second) {
 	w, p := stats.Whole(s.Windows), &l.plan
 	switch perf := l.o.Output == "perf-test"; {

@@ -35,7 +35,7 @@ type PeerRow struct {
 	Offset, Bound time.Duration // its clock minus ours; by how much that may be wrong
 }
 
-// Peers writes for people who is there, in the order of names.
+// Peers writes a table of agents for people, in the order of names.
 func Peers(w io.Writer, peers []PeerRow, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
@@ -84,7 +84,7 @@ func (t *text) peers(peers []PeerRow) *grid {
 // short returns a text of a peer's that may be cut at its end.
 func (t *text) short(s string) string { return cut(s, maxName, t.th) }
 
-// problem says under the table what is the matter with a peer.
+// problem writes the trouble of a peer under the table.
 func (t *text) problem(p PeerRow) {
 	for i, line := range wrapText(t.name(p.Name)+": "+p.Problem, t.wrapAt()-6) {
 		mark := "  "
@@ -109,13 +109,13 @@ func byName(peers []PeerRow) []PeerRow {
 	})
 }
 
-// peersDocument is what PeersJSON writes.
+// peersDocument is the document of PeersJSON.
 type peersDocument struct {
 	Schema int            `json:"schema"`
 	Peers  []peerDocument `json:"peers"`
 }
 
-// peerDocument is a PeerRow. What is not known is null, so that it is not taken for 0.
+// peerDocument is a PeerRow. Unknown values are null and not 0.
 type peerDocument struct {
 	Name          string   `json:"name"`
 	Address       string   `json:"address"`
@@ -134,7 +134,7 @@ type peerDocument struct {
 	ClockBoundUS  *int64   `json:"clock_bound_us"`
 }
 
-// PeersJSON writes who is there for programs, in the order of names.
+// PeersJSON writes the agents for programs, in the order of names.
 func PeersJSON(w io.Writer, peers []PeerRow) error {
 	doc := peersDocument{Schema: PeersSchema, Peers: []peerDocument{}}
 	for _, p := range byName(peers) {

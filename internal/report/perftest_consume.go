@@ -11,7 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// ConsumerRows is how the rows of kafka-consumer-perf-test are to be.
+// ConsumerRows are options of the rows of kafka-consumer-perf-test.
 type ConsumerRows struct {
 	HideHeader bool
 	Detailed   bool          // rows as the run goes on, in place of the one at its end
@@ -56,8 +56,7 @@ func (c *consumerPerf) writeHeader() error {
 	return err
 }
 
-// fullInterval is how much of an interval one must be to be no part of one: the
-// clock ticks roughly.
+// fullInterval is the share of the reporting interval from which on an interval counts as whole.
 const fullInterval = 0.9
 
 // writeInterval writes the row of an interval, when rows are detailed: totals so far,
@@ -77,8 +76,8 @@ func (c *consumerPerf) writeInterval(s *stats.Window) error {
 	return c.row(rates{c.records, c.bytes, s.Consumed, s.ConsumedBytes}, elapsed, rebalance)
 }
 
-// finish writes what is told at the end: that the run gave up before it had read
-// what it was to, and the row of the whole run unless rows are detailed.
+// finish writes the end: a warning when too few records came before the timeout, and the row of the whole
+// run unless rows are detailed.
 func (c *consumerPerf) finish(r result.Result) error {
 	records, bytes, rebalance := readInAll(r, c.plan.Read.Clients())
 	if want := c.plan.Load.Records; r.ReadEnd == result.ReadIdle && records < want {
@@ -97,8 +96,8 @@ func (c *consumerPerf) finish(r result.Result) error {
 	return c.row(rates{records, bytes, records, bytes}, elapsed, rebalance)
 }
 
-// readInAll returns what was read, warm-up included, and the time that joining and
-// rebalancing took a reader.
+// readInAll returns the records and bytes that were read, warm-up included, and the mean time of a reader
+// for joining and rebalancing.
 func readInAll(r result.Result, readers int) (records, bytes int64, rebalance time.Duration) {
 	records, rebalance = r.Records.Consumed, time.Duration(r.JoinMS)*time.Millisecond
 	var ms int64
@@ -118,7 +117,7 @@ func readInAll(r result.Result, readers int) (records, bytes int64, rebalance ti
 	return records, bytes, rebalance + time.Duration(ms)*time.Millisecond/time.Duration(max(1, readers))
 }
 
-// rates are what a row has totals of, and what its rates are of.
+// rates are the totals of a row, and the amounts that its rates are of.
 type rates struct{ records, bytes, ofRecords, ofBytes int64 }
 
 func (c *consumerPerf) row(r rates, elapsed, rebalance time.Duration) error {

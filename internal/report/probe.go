@@ -13,13 +13,13 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// ProbeOptions are what a format may need to know beside the result.
+// ProbeOptions are the options of a format.
 type ProbeOptions struct {
 	Theme   *theme.Theme
 	Earlier string // the file of the earlier result that is compared with
 }
 
-// ProbeFormat writes what a probe measured.
+// ProbeFormat writes the report of a probe.
 type ProbeFormat func(w io.Writer, r probe.Report, o ProbeOptions) error
 
 // ProbeFormats are the formats by name.
@@ -155,7 +155,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// aboutDirectory returns what a directory is on.
+// aboutDirectory returns the file system, the disks and the free space of a directory.
 func aboutDirectory(d probe.Directory) []string {
 	tags := []string{d.FileSystem}
 	if d.Device != "" {

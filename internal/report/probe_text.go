@@ -111,7 +111,7 @@ func (t *probeText) grade(g probe.Grade) (rune, theme.Style) {
 	return ' ', plain
 }
 
-// detail says what a test did, and what is not good about its figures.
+// detail writes the work of a test, and its findings that are not good.
 func (t *probeText) detail(r probe.Result) {
 	t.line("        " + t.th.Paint(muted, r.What))
 	if a := r.Append; a != nil {
@@ -181,7 +181,7 @@ func (t *probeText) parallel(r probe.Report) {
 // us returns a latency in microseconds.
 func us(v float64) string { return theme.Duration(time.Duration(v * float64(time.Microsecond))) }
 
-// compared writes what has changed since an earlier probe.
+// compared writes the changes since an earlier probe.
 func (t *probeText) compared(c probe.Comparison, earlier string, several bool) {
 	t.line("")
 	t.line("  " + t.th.Paint(strong, "Compared with "+earlier))

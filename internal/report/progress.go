@@ -32,8 +32,8 @@ func progressClock(s *stats.Window, of time.Duration) string {
 	return clock
 }
 
-// oldest returns the age of a record that has waited longer than any that was answered in the
-// interval: what the quantiles cannot have. Empty when there is none.
+// oldest returns the age of a record that has waited longer than any answered one of the interval, or an
+// empty text. Quantiles cannot show such a record.
 func oldest(s *stats.Window) string {
 	const shows = 100 * time.Millisecond // a shorter time is no news
 	if s.Oldest < shows || s.Oldest <= s.Response.Max() {

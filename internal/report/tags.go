@@ -6,7 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Tags says in a few words what kind of load a run is.
+// Tags returns a few words about the kind of load.
 func Tags(h result.Header) []string {
 	tags := []string{}
 	if writes(h) {
@@ -15,7 +15,7 @@ func Tags(h result.Header) []string {
 	if h.Plan.Reads() && !writes(h) {
 		tags = append(tags, groupTag(h))
 	}
-	// Before a load on other hosts begins, nobody here has looked at the topic.
+	// Before a load on other hosts begins, the topic is unknown here.
 	if n := h.Environment.Partitions(); n > 0 {
 		tags = append(tags, plural(n, "partition"))
 	}

@@ -101,7 +101,7 @@ func (t *text) title(r result.Result, o Options) {
 	t.line("")
 }
 
-// alert writes a sentence under the title that nobody may overlook.
+// alert writes a warning under the title.
 func (t *text) alert(s string) {
 	mark := string(t.th.Glyphs.Alert) + " "
 	for _, line := range wrapText(s, t.wrapAt()-4) {
@@ -206,7 +206,7 @@ func (t *text) details(r result.Result) {
 	t.runFiles(r)
 }
 
-// client writes what kt itself used.
+// client writes the resources that kt itself used.
 func (t *text) client(r result.Result) {
 	c := r.Client
 	cost := ""

@@ -104,7 +104,7 @@ func (t *text) sentence(label string, s theme.Style, value string) {
 	t.whole(label, s, line)
 }
 
-// caption says what a table is about, or what is not in it.
+// caption writes a remark about a table.
 func (t *text) caption(s string) {
 	for _, line := range wrapText(t.measured(s), t.wrapAt()-margin) {
 		t.line(strings.Repeat(" ", margin) + t.th.Paint(muted, line))

@@ -13,7 +13,7 @@ import (
 // merged reports whether a result is of several processes.
 func merged(r result.Result) bool { return len(r.Processes) > 0 }
 
-// party says who made a merged result's load.
+// party returns the run, the processes and the hosts of a merged result.
 func party(r result.Result) []string {
 	var tags []string
 	if r.Part != nil && r.Part.Run != "" {
@@ -157,14 +157,14 @@ func (t *text) named(rows []result.ProcessRow, say func(result.ProcessRow) strin
 	}
 }
 
-// stateReasons say what a state means, where nothing better is known.
+// stateReasons explain states without a reason of their own.
 var stateReasons = map[result.PartState]string{
 	result.PartComplete: "it was not counted", result.PartStopped: "it was not counted",
 	result.PartLost: "its run file was cut off", result.PartMissing: "it left no run file",
 	result.PartLate: "it began too late to be measured with the others",
 }
 
-// fate returns what is known of a process that does not count.
+// fate returns the records of a process that does not count, and the reason.
 func fate(p result.ProcessRow) []string {
 	var parts []string
 	if n := p.Records.Offered; n > 0 {

@@ -58,7 +58,7 @@ func aspects(r result.Result) []aspect {
 	return []aspect{write}
 }
 
-// does tells what processes of a command do.
+// does reports whether a command writes, and whether it reads.
 func does(command string) (writes, reads bool) {
 	c := plan.Command(command)
 	return c == plan.Produce || c == plan.Roundtrip, c == plan.Consume || c == plan.Roundtrip
@@ -224,7 +224,7 @@ func roundTo(sum float64, parts []*float64) {
 	}
 }
 
-// processRows adds the rows of the first processes, and tells how many it left out.
+// processRows adds the rows of the first processes, and returns the number of the others.
 func (t *text) processRows(g *grid, a aspect, r result.Result, all pace) (more int) {
 	hosts := make(map[string]*result.HostRow)
 	several := false // processes on some host

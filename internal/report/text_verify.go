@@ -96,7 +96,7 @@ func account(v *ledger.Verdict) string {
 	return s
 }
 
-// findings returns what else was seen.
+// findings returns the other findings of verification.
 func findings(v *ledger.Verdict) string {
 	return counted([]count{
 		{v.Resurrected, "reported failed but read"},

@@ -9,7 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// TuneOptions are what a format may need to know beside the findings.
+// TuneOptions are the options of a format.
 type TuneOptions struct {
 	Theme   *theme.Theme
 	Verbose bool // whole reasons, for everything that is shown
@@ -24,7 +24,7 @@ type TuneOptions struct {
 	Root  string // the flag that names another root, in the same way
 }
 
-// TuneFormat writes what the checks of a machine found.
+// TuneFormat writes the findings of the checks of a machine.
 type TuneFormat func(w io.Writer, r *tune.Report, o TuneOptions) error
 
 // TuneFormats are the formats by name.

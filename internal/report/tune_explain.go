@@ -41,7 +41,7 @@ func Explain(w io.Writer, s *tune.Setting, profiles []*tune.Profile, f *tune.Fin
 	})
 }
 
-// here writes what was found on this machine.
+// here writes the finding on this machine.
 func (t *text) here(f tune.Finding) {
 	glyphs := tuneText{text: *t}
 	glyph, style := glyphs.look(f.Verdict)

@@ -65,7 +65,7 @@ func (t *tuneText) heading(m *tune.Machine) {
 	}
 }
 
-// aboutMachine returns what the machine is.
+// aboutMachine returns the system, the size and the kind of a machine.
 func aboutMachine(m *tune.Machine) []string {
 	tags := []string{"Linux " + m.Kernel, cores(m.CPUs), theme.Bytes(m.Memory)}
 	for _, s := range []string{m.Container, m.Virtual, m.Cloud} {
@@ -76,7 +76,7 @@ func aboutMachine(m *tune.Machine) []string {
 	return tags
 }
 
-// aboutRole returns what was checked for.
+// aboutRole returns the role, the profile and the broker's process of the checks.
 func aboutRole(m *tune.Machine) []string {
 	tags := []string{fmt.Sprintf("role %s (%s)", m.Role, m.RoleFrom), "profile " + m.Profile.Name}
 	if p := m.Process; p != nil && p.Unit != "" {

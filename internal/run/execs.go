@@ -38,8 +38,8 @@ var _ engine.Source = (*execs)(nil)
 const (
 	execPatience = 2 * time.Second
 
-	// lastWords is how long kt reads on what was written, once the run has ended or a
-	// command has failed: processes that it has left in the background may write on.
+	// lastWords is the time for reading the output of a command after its failure or the end of
+	// the run. Its background processes may write on.
 	lastWords = 100 * time.Millisecond
 
 	maxExecLine = 64 << 10 // a longer line is written in pieces
@@ -83,8 +83,8 @@ func (e *execs) run(ctx context.Context, command string, now func() time.Duratio
 	name := strings.ReplaceAll(strings.TrimSpace(command), "\n", "; ") // an event is one line
 	cmd := exec.Command("sh", "-c", command)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C is kt's alone, and its children end with it
-	// A pipe of our own: what a command leaves in the background holds on to it, and
-	// the command has ended all the same.
+	// With a pipe of its own, Wait returns at the end of the command. Background processes of the
+	// command keep the pipe open.
 	r, w, err := os.Pipe()
 	if err == nil {
 		cmd.Stdout, cmd.Stderr = w, w
@@ -125,8 +125,8 @@ func (e *execs) run(ctx context.Context, command string, now func() time.Duratio
 		}
 	}
 	e.tell(stats.ExecEnded, at, text)
-	// What it has left in the background may go on writing until the run ends, and
-	// running after that: a broker that it has started, say.
+	// Background processes of the command, such as a broker, may write until the run ends. They may
+	// outlive it.
 	select {
 	case <-heard:
 	case <-ctx.Done():
@@ -180,7 +180,7 @@ type lastLine struct {
 	text string
 }
 
-// set keeps of a line what fits an event.
+// set keeps a line, cut to the length that an event may have.
 func (l *lastLine) set(line []byte) {
 	text := strings.TrimSpace(string(line))
 	if text == "" {

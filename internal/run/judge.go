@@ -10,7 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Fault is the worst thing that a result tells.
+// Fault is the worst fault in a result.
 type Fault struct {
 	Kind FaultKind
 	text string
@@ -60,7 +60,7 @@ func few(reasons []string) string {
 	return strings.Join(reasons, "; ")
 }
 
-// damage says what Damaged has found.
+// damage returns the text of a Damaged fault.
 func damage(v *ledger.Verdict) string {
 	const excluded = "duplicated or reordered, which the client's settings exclude"
 	repeats := v.Duplicated + v.Reordered + v.LateUndecided
@@ -81,7 +81,7 @@ func inGroups(v *ledger.Verdict) string {
 	return fmt.Sprintf(" (added up over %d groups)", v.Readers)
 }
 
-// judgeReading is Judge for what was read.
+// judgeReading is Judge for reading.
 func judgeReading(res *result.Result, idle bool) error {
 	p := &res.Plan
 	switch {

@@ -1,6 +1,6 @@
 package run
 
-// Notice is a message of a run while it goes on, for whoever has asked for it.
+// Notice is a message of a run while it goes on.
 type Notice struct {
 	Kind  NoticeKind
 	Text  string // a sentence for people; of CommandOutput the line as it is
@@ -8,7 +8,7 @@ type Notice struct {
 	Count int64  // of RateChosen: records a second; of ReadingAgain: partitions
 }
 
-// NoticeKind tells what a notice is about.
+// NoticeKind is a kind of notice.
 type NoticeKind int
 
 // The kinds of notices.

@@ -95,7 +95,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(), m.sink)
 }
 
-// options completes the limits of the clients with what is the run's.
+// options adds the settings of the run to the limits of the clients.
 func (m *maker) options() engine.Options {
 	o := m.clients.Limits
 	o.Stop, o.Rates, o.Status = m.Stop, m.Rates, m.Status
@@ -116,7 +116,7 @@ func (m *maker) start() (time.Time, result.Start) {
 	return now, result.Start{At: now.UTC()}
 }
 
-// describe writes down what is known before the first record.
+// describe completes the header before the first record.
 func (m *maker) describe() {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
@@ -182,7 +182,7 @@ func misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(f
 
 var _ Func = Run
 
-// Stem returns the part of a run file's name that tells what the load was.
+// Stem returns the part of a run file's name that names the load.
 func Stem(p *plan.Plan) string {
 	topic := p.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
 	if topic == "" {

@@ -32,18 +32,18 @@ type Session interface {
 	// Describe completes a header with the settings of the clients and with what the load
 	// goes to.
 	Describe(h *result.Header)
-	// NewBook opens the account of what is about to be written.
+	// NewBook opens the account of the records of this run.
 	NewBook(ctx context.Context) (*ledger.Book, error)
-	// Open makes what carries the load. book may be nil. If it is the one that NewBook
-	// made, what is written is stamped as its records.
+	// Open makes the drivers and readers of the load. book may be nil. Records get its stamps if it
+	// is from NewBook.
 	Open(ctx context.Context, book *ledger.Book) (Clients, error)
-	// Delete deletes what Connect has made, and nothing else.
+	// Delete deletes the targets that Connect has made, and nothing else.
 	Delete(ctx context.Context) error
 	// Close ends the session.
 	Close()
 }
 
-// Clients are what carries a load, and what is watched beside it.
+// Clients are the drivers and readers of a load, and the sources beside it.
 type Clients struct {
 	engine.Drivers
 	Sources []engine.Source
