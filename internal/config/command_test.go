@@ -52,7 +52,7 @@ func TestReportIsLoadedFromEveryLayer(t *testing.T) {
 		{"the same in a variable", given{env: map[string]string{"KT_OUTPUT": "markdown"}}, "text", false, ""},
 		{"the same as a flag", given{args: []string{"-o", "tui"}}, "", false, `--output "tui": `},
 		{"a form of no command", given{file: "output: textual"}, "", false, `--output "textual": `},
-		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "fps"`},
+		{"a key that it has not", given{file: "report: {fps: 4}"}, "", false, `unknown key "report.fps"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var r *Report

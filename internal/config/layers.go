@@ -245,10 +245,11 @@ func (l *layers) decode(name string, data []byte, known []string) (*viper.Viper,
 	for _, part := range []struct {
 		values map[string]any
 		known  []string
-	}{{settings, known}, {section, flagNames(l.flags)}} {
+		path   string
+	}{{settings, known, ""}, {section, flagNames(l.flags), l.command + "."}} {
 		for _, key := range slices.Sorted(maps.Keys(part.values)) {
 			if key != "description" && !slices.Contains(part.known, key) {
-				errs = append(errs, fmt.Errorf("%s: unknown key %q%s", name, key, l.suggest(key, part.known)))
+				errs = append(errs, fmt.Errorf("%s: unknown key %q%s", name, part.path+key, l.suggest(key, part.known)))
 				continue
 			}
 			flat.Set(key, part.values[key])

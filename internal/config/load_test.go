@@ -364,7 +364,7 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 	}{
 		{"a key that is no flag", given{file: "topci: x"}, []string{"config.yaml", `unknown key "topci"`}},
 		{"with the name that is near", given{file: "partition: 3"}, []string{`"partition"`, "did you mean partitions?"}},
-		{"one in a section", given{file: "produce: {lingers: 3}"}, []string{`"lingers"`, "did you mean linger?"}},
+		{"one in a section", given{file: "produce: {lingers: 3}"}, []string{`"produce.lingers"`, "did you mean linger?"}},
 		{"a section of no command", given{file: "produse: {linger: 3}"}, []string{`unknown key "produse"`}},
 		{"a section that is none", given{file: "produce: fast"}, []string{"config.yaml: produce: it is a section"}},
 		{"all of several", given{file: "bb: 1\naa: 2"}, []string{"unknown key \"aa\"\n", `unknown key "bb"`}},
@@ -598,7 +598,7 @@ func TestSettingsOfOtherCommandsAreNoMistakes(t *testing.T) {
 		want string
 	}{
 		"a key of no command":                {given{command: plan.Roundtrip, file: "producerz: 1"}, `unknown key "producerz"; did you mean producer-acks?`},
-		"another command's key in a section": {given{file: "produce: {consumers: 1}"}, `unknown key "consumers"`},
+		"another command's key in a section": {given{file: "produce: {consumers: 1}"}, `unknown key "produce.consumers"`},
 		"another command's key in a profile": {given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "consumers: 1"}}, `profile p: unknown key "consumers"`},
 	} {
 		if _, err := load(t, tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {

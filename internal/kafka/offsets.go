@@ -27,7 +27,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		case err != nil:
 			return nil, err
 		case t == nil:
-			return nil, Misfit("topic %s does not exist%s", p.Topic.Name, c.alike(ctx, p.Topic.Name))
+			return nil, Misfit("topic %s %w%s", p.Topic.Name, plan.ErrNoTopic, c.alike(ctx, p.Topic.Name))
 		}
 		if t, err = c.awaitLeaders(ctx, t.Name); err != nil {
 			return nil, err

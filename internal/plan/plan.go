@@ -1,10 +1,14 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
+
+// ErrNoTopic is the error of a topic to read that the cluster does not have.
+var ErrNoTopic = errors.New("does not exist")
 
 // Plan is the load that one run makes. The zero value of a field means what its
 // comment says; there is no "unset" beside that.

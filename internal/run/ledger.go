@@ -14,6 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // stampRun returns the run's id as the stamps carry it.
@@ -53,10 +54,18 @@ func (m *maker) checkBook(t *result.Topic) error {
 		return nil
 	}
 	if m.Book.TopicID != t.ID {
-		return misfit("--verify %s: topic %s was deleted and made again since: none of the ledger's records can be there", m.BookName, t.Name)
+		return m.gone("topic " + t.Name + " was deleted and made again")
 	}
 	m.Book.SameTopic = true
 	return nil
+}
+
+// gone returns the error of a ledger whose topic is not there any more, or not on this cluster: which one
+// cannot be known, so no record is called lost.
+func (m *maker) gone(why string) error {
+	n := m.Book.Verify().Acknowledged
+	return fmt.Errorf("--verify %s: %s, or this is another cluster: %s of the ledger cannot be there", m.BookName, why,
+		theme.Plural(n, "acknowledged record", "acknowledged records"))
 }
 
 // account closes the books: what was written goes into the ledger file, and what was read

@@ -26,6 +26,9 @@ func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, 
 		return result.Result{}, err
 	}
 	session, err := m.System.Connect(ctx, &m.Plan, Options{All: m.together(), Watch: !m.Follows, Notify: m.Notify})
+	if m.Book != nil && errors.Is(err, plan.ErrNoTopic) {
+		err = m.gone("topic " + m.Book.Topic + " does not exist")
+	}
 	if err != nil {
 		return result.Result{}, err
 	}

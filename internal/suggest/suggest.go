@@ -12,13 +12,14 @@ import "strings"
 //	linger, retry.backoff    a name cut short; the shortest completion wins
 //	compression-type         a name with words added; the longest beginning wins
 //
-// Among equals the earlier candidate wins, so a sorted list gives a stable answer.
+// Among equals the one with the longest equal beginning wins, then the earlier one.
 func Nearest(name string, candidates []string) string {
 	given := fold(name)
 	allowed := max(1, len(given)/4) // one slip in four letters: beyond that a guess confuses more than it helps
 	best, bestDistance := "", allowed+1
 	for _, c := range candidates {
-		if d := distance(given, fold(c)); d < bestDistance {
+		d := distance(given, fold(c))
+		if d < bestDistance || d == bestDistance && d <= allowed && common(given, fold(c)) > common(given, fold(best)) {
 			best, bestDistance = c, d
 		}
 	}
@@ -39,6 +40,15 @@ func Nearest(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// common returns the length of the beginning that two names share.
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func fold(name string) string {

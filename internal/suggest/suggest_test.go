@@ -34,6 +34,12 @@ func TestNearestPrefersTheEarlierOfEquals(t *testing.T) {
 	}
 }
 
+func TestNearestPrefersTheLongestEqualBeginningOfEquals(t *testing.T) {
+	if got := Nearest("rat", []string{"at", "rate"}); got != "rate" {
+		t.Errorf("got %q, want rate", got)
+	}
+}
+
 func TestDistanceCountsEdits(t *testing.T) {
 	for _, tc := range []struct {
 		name, a, b string
