@@ -24,23 +24,23 @@ func newProbe(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "probe DIR... [flags]",
 		Short: "Measure disks as Kafka uses them",
-		Long: `Measure the disks below log directories as Kafka uses them: large direct writes (what dd
-shows), appends to many files through the page cache until the device's own rate is
-steady (the figure to plan with), the latency of fdatasync, appends while a journal
-commits, reads of consumers that are behind, both at once, and all directories at once.
+		Long: `Measure the disks of log directories as Kafka uses them: large direct writes (as dd
+measures), appends to many files through the page cache until the device's rate is
+steady (the rate to plan with), the latency of fdatasync, appends while a journal
+commits, reads of lagging consumers, both at once, and all directories at once.
 
-The data is random and leaves no holes; nothing is left behind, even if kt is killed. A
-directory that a broker uses is refused, except by --mode live, which hardly loads it;
-so are tmpfs, overlay and network file systems, and too little space. kt names the
-limits that control groups and clouds set.`,
-		Example: `  # what can this disk do? some 20 seconds
+The data is random, without holes. No file is left, even if kt is killed. kt refuses a
+directory of a broker, except with --mode live, which hardly loads it. It also refuses
+tmpfs, overlay and network file systems, and a disk with too little space. kt names the
+limits of control groups and clouds.`,
+		Example: `  # measure a disk, about 20 seconds
   kt probe /data/kafka1
 
-  # everything, for all directories, kept to compare with later
+  # all tests in two directories, to compare with later
   kt probe --mode standard /data/kafka1 /data/kafka2 --output json > before.json
   kt probe --mode standard /data/kafka1 /data/kafka2 --compare before.json
 
-  # the table that people make with dd, and the commands that its rows stand for
+  # a table as from dd, with the dd command of each row
   kt probe --dd --blocks 8k,80m --direct yes,no /data/kafka1
 
   # beside a running broker
@@ -201,7 +201,7 @@ func (p *probeProgress) begin(plan probe.Plan) {
 		return
 	}
 	for _, d := range plan.Directories {
-		p.env.say("%s: fills at most %s, over and over", d.Path, theme.Bytes(d.SizeBytes))
+		p.env.say("%s: writes at most %s, repeatedly", d.Path, theme.Bytes(d.SizeBytes))
 	}
 	p.env.say("takes %s at most", theme.Duration(plan.Duration.Round(time.Second)))
 }

@@ -42,13 +42,13 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 	group(set, groupProbe, func() {
 		set.StringVar(&p.Mode, "mode", "quick", "`MODE`: quick (20 seconds a directory), standard (all tests, 2 to 3 minutes), soak (10 minutes of appends) or live (beside a running broker, hardly any load)")
 		set.StringSliceVar(&p.Tests, "tests", nil, "only these `TESTS`: write, append, sync, commit, read, mixed, parallel (default: those of the mode)")
-		set.StringVar(&p.size, "size", "", "fill at most so many `BYTES` in each directory, over and over (default 1GiB, with standard and soak 4GiB, and never more than a tenth of what is free)")
+		set.StringVar(&p.size, "size", "", "write at most this many `BYTES` in each directory, repeatedly (default 1GiB, with standard and soak 4GiB, and at most a tenth of the free space)")
 		set.StringVar(&p.duration, "duration", "", "measure for this `TIME` in each test (default: that of the mode)")
-		set.BoolVar(&p.DD, "dd", false, "the table that people make with dd: a row for each of --blocks and --direct, with the dd command that it stands for")
+		set.BoolVar(&p.DD, "dd", false, "a table as from dd: a row for each of --blocks and --direct, with its dd command")
 		set.StringSliceVar(&p.blocks, "blocks", nil, "`SIZES` of the blocks of --dd, as 8k,80m (default 8k,80000k)")
 		set.StringSliceVar(&p.direct, "direct", nil, "`WAYS` of --dd: yes (oflag=direct), no (through the page cache), or yes,no (default)")
-		set.StringVar(&p.Compare, "compare", "", "show an earlier result beside the new one: a `FILE` of --output json")
-		set.BoolVar(&p.Force, "force", false, "probe tmpfs, overlay and network file systems too, and a file system that a broker uses another directory of")
+		set.StringVar(&p.Compare, "compare", "", "compare with an earlier result: a `FILE` of --output json")
+		set.BoolVar(&p.Force, "force", false, "also probe tmpfs, overlay and network file systems, and a file system with another directory of a broker")
 	})
 	p.defineForm(set, "probe", ProbeOutputs, func() {
 		set.BoolVarP(&p.Quiet, "quiet", "q", false, "no progress, only the result")
@@ -72,7 +72,7 @@ func (p *Probe) Load(sys System, nearest Nearest) error {
 	if p.duration != "" {
 		var err error
 		if p.Duration, err = time.ParseDuration(p.duration); err != nil || p.Duration < time.Second || p.Duration > 24*time.Hour {
-			errs = append(errs, fmt.Errorf("--duration %s: it must be a time from 1s to 24h", p.duration))
+			errs = append(errs, fmt.Errorf("--duration %s: not a time from 1s to 24h", p.duration))
 		}
 	}
 	for _, text := range p.blocks {
@@ -90,7 +90,7 @@ func (p *Probe) Load(sys System, nearest Nearest) error {
 	}
 	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
 	if p.DD && (len(p.Tests) > 0 || p.set.Changed("mode") && typedOn(p.set.Lookup("mode"))) {
-		errs = append(errs, errors.New("--dd is a table of its own: it goes without --mode and --tests"))
+		errs = append(errs, errors.New("--dd does not go with --mode or --tests"))
 	}
 	return errors.Join(errs...)
 }
@@ -101,7 +101,7 @@ func ddSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n <= 0 {
-		return 0, errors.New("it must be a size as dd has them: 8192, 8k, 80M")
+		return 0, errors.New("not a size as in dd; for example 8192, 8k or 80M")
 	}
 	factors := map[string]int64{
 		"": 1, "k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
@@ -110,7 +110,7 @@ func ddSize(text string) (int64, error) {
 	}
 	f, ok := factors[strings.ToLower(text[len(digits):])]
 	if !ok || n > (1<<50)/f {
-		return 0, errors.New("it must be a size as dd has them, up to 1 PiB: 8192, 8k, 80M")
+		return 0, errors.New("not a size as in dd, up to 1 PiB; for example 8192, 8k or 80M")
 	}
 	return n * f, nil
 }

@@ -149,7 +149,7 @@ func (r *runner) appendAll(ctx context.Context, p *place) (Result, error) {
 	}
 	if _, others := sustained(out.from(t.fill), r.t.steady); others > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf(
-			"other programs wrote %.0f %% of what the device took: the disk can do more than kt had of it", 100*others))
+			"other programs made %.0f %% of the writes: the disk can do more than kt measured", 100*others))
 	}
 	return result, err
 }
@@ -160,17 +160,17 @@ func notesOnAppend(a *Append, seconds []Second, t trial) []string {
 	case a.Limited:
 		return nil
 	case t.fill > 0 && len(seconds) < forLimited:
-		return []string{fmt.Sprintf("the size of %s was not written often enough for a rate that memory has no part in: "+
+		return []string{fmt.Sprintf("the size of %s was not written often enough to exclude the effect of memory: "+
 			"a longer duration or a smaller size finds it", bytesText(t.fill))}
 	}
-	return []string{"the device never held the writers back: a longer duration or a larger size may find its limit"}
+	return []string{"the device never slowed the writers down: a longer duration or a larger size may find its limit"}
 }
 
 // sizeWasMet says what the percentiles lack when the writers were held up by kt,
 // so as not to fill more than the size, and not by the kernel. limit is the
 // kernel's, 0: it does not tell.
 func sizeWasMet(size, limit int64) string {
-	const lacks = "what appends wait for at the kernel's limit of dirty memory is not in the percentiles, so they have no grade"
+	const lacks = "no grade: the percentiles do not include waits at the kernel's limit of dirty memory"
 	if limit == 0 {
 		return fmt.Sprintf("%s: the limit is not known here, and the size of %s may have been full first", lacks, bytesText(size))
 	}

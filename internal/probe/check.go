@@ -53,14 +53,14 @@ func Check(o Options) (Plan, error) {
 	}
 	var all []error
 	if o.Size != 0 && o.Size < leastSize {
-		all = append(all, fmt.Errorf("a size of %s measures little: take 16 MiB or more", bytesText(o.Size)))
+		all = append(all, fmt.Errorf("size %s: too small to measure; use 16 MiB or more", bytesText(o.Size)))
 	}
 	wanted := make(map[[2]int]int64) // on each file system
 	for i, dir := range o.Dirs {
 		d, number, errs := checkDir(o, t, dir)
 		for _, other := range o.Dirs[:i] {
 			if same(dir, other) {
-				errs = append(errs, fmt.Errorf("%s is named twice", dir))
+				errs = append(errs, fmt.Errorf("%s is given twice", dir))
 			}
 		}
 		if len(errs) == 0 && (o.Size == 0 || o.Size >= leastSize) {
@@ -84,11 +84,11 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return d, number, []error{fmt.Errorf("%s is not there: make it, or name another directory", dir)}
+		return d, number, []error{fmt.Errorf("%s: no such directory; create it or give another", dir)}
 	case err != nil:
 		return d, number, []error{err}
 	case !info.IsDir():
-		return d, number, []error{fmt.Errorf("%s is not a directory: name the one that it is in", dir)}
+		return d, number, []error{fmt.Errorf("%s: not a directory; give its directory", dir)}
 	}
 	s, err := readSpace(dir)
 	if err != nil {
@@ -108,10 +108,10 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	}
 	var errs []error
 	if s.readOnly {
-		errs = append(errs, fmt.Errorf("%s is mounted read-only: name a directory that can be written to", dir))
+		errs = append(errs, fmt.Errorf("%s: mounted read-only; give a writable directory", dir))
 	}
 	if s.kind != "" && !o.Force {
-		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it all the same", dir, s.kind, whyDoubtful(s)))
+		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, s.kind, whyDoubtful(s)))
 	}
 	return d, number, append(errs, checkBrokers(o, dir)...)
 }
@@ -119,13 +119,13 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 func whyDoubtful(s space) string {
 	switch {
 	case s.network:
-		return "which is on another machine or in a program, and not a disk of this one"
+		return "a file system over the network or in a program, not on a disk of this machine"
 	case s.kind == "overlay":
 		return "the layers of a container: a broker's data belongs on a volume"
 	case s.kind == "zfs":
-		return "which may keep direct writes and synced ones in memory for some seconds: its rates say little about the disks"
+		return "a file system that may keep direct and synced writes in memory for some seconds"
 	}
-	return "which is memory and not a disk"
+	return "a file system in memory, not on a disk"
 }
 
 // checkBrokers refuses to take a disk's time from a broker: always in its
@@ -136,7 +136,7 @@ func checkBrokers(o Options, dir string) []error {
 	}
 	for _, used := range o.Brokers {
 		if within(dir, used) || within(used, dir) {
-			return []error{fmt.Errorf("%s is in use by a broker (%s): stop it, or take mode live", dir, used)}
+			return []error{fmt.Errorf("%s is in use by a broker (%s): stop the broker, or use --mode live", dir, used)}
 		}
 	}
 	if o.Force {
@@ -145,11 +145,11 @@ func checkBrokers(o Options, dir string) []error {
 	for _, used := range o.Brokers { // one reason is enough
 		if shareDevice(dir, used) {
 			return []error{fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
-				"stop it, take mode live, or --force", dir, used)}
+				"stop the broker, or use --mode live or --force", dir, used)}
 		}
 		if disk := sharedDisk(dir, used); disk != "" {
 			return []error{fmt.Errorf("%s is on %s, as is %s, which a broker uses: "+
-				"stop it, take mode live, or --force", dir, disk, used)}
+				"stop the broker, or use --mode live or --force", dir, disk, used)}
 		}
 	}
 	return nil
@@ -181,10 +181,10 @@ func checkSpace(m Mode, d DirPlan, wanted int64) []error {
 	left := mustStay(m, d.TotalBytes)
 	switch {
 	case d.SizeBytes < leastSize:
-		return []error{fmt.Errorf("%s: a tenth of the %s that are free is too little to measure: free some, or name a size",
+		return []error{fmt.Errorf("%s: a tenth of the %s of free space is too little to measure: free some space, or give a --size",
 			d.Path, bytesText(d.FreeBytes))}
 	case d.FreeBytes-wanted < left:
-		return []error{fmt.Errorf("%s: %s would be filled, and of the %s that are free %s must stay so: free some, or name a smaller size",
+		return []error{fmt.Errorf("%s: a size of %s is too large: of %s of free space, %s must stay free; free some space, or give a smaller --size",
 			d.Path, bytesText(wanted), bytesText(d.FreeBytes), bytesText(left))}
 	}
 	return nil
@@ -206,7 +206,7 @@ func checkFiles(o Options, d DirPlan) []error {
 		f, err := nameless(d.Path, true)
 		switch {
 		case errors.Is(err, errNoDirect):
-			return []error{fmt.Errorf("%s: its file system has no direct I/O, which rows of dd ask for: take --direct no", d.Path)}
+			return []error{fmt.Errorf("%s: its file system has no direct I/O, which --dd needs: use --direct no", d.Path)}
 		case err != nil:
 			return []error{explain(d.Path, err)}
 		}
@@ -216,11 +216,11 @@ func checkFiles(o Options, d DirPlan) []error {
 	for _, block := range o.Blocks {
 		switch {
 		case block < 1 || block > d.SizeBytes:
-			errs = append(errs, fmt.Errorf("%s: a block of %s does not fit in a size of %s: name a smaller block or a larger size",
+			errs = append(errs, fmt.Errorf("%s: a block of %s does not fit in a size of %s: give a smaller block or a larger size",
 				d.Path, bytesText(block), bytesText(d.SizeBytes)))
 		case block%align != 0:
 			errs = append(errs, fmt.Errorf("%s: direct writes there are multiples of %d bytes, and a block of %d is not: "+
-				"name another, or do not write direct", d.Path, align, block))
+				"give another block, or use --direct no", d.Path, align, block))
 		}
 	}
 	return errs

@@ -37,13 +37,13 @@ func TestCheckRefuses(t *testing.T) {
 		says     string
 	}{
 		{"no directory", Options{}, "no directory to probe"},
-		{"one that is missing", Options{Dirs: []string{dir + "/none"}}, "none is not there: make it"},
-		{"a file", Options{Dirs: []string{file}}, "file is not a directory"},
-		{"one named twice, by another path", Options{Dirs: []string{below, link}, Force: true, Size: leastSize}, "is named twice"},
+		{"one that is missing", Options{Dirs: []string{dir + "/none"}}, "none: no such directory"},
+		{"a file", Options{Dirs: []string{file}}, "file: not a directory"},
+		{"one named twice, by another path", Options{Dirs: []string{below, link}, Force: true, Size: leastSize}, "is given twice"},
 		{"an unknown mode", Options{Dirs: []string{dir}, Mode: "fast"}, `mode "fast" is none of`},
 		{"an unknown test", Options{Dirs: []string{dir}, Tests: []string{"seek"}}, `test "seek" is none of write, append`},
 		{"a short duration", Options{Dirs: []string{dir}, Duration: time.Millisecond}, "too short"},
-		{"more than is free", Options{Dirs: []string{dir}, Size: s.total, Force: true}, "must stay so"},
+		{"more than is free", Options{Dirs: []string{dir}, Size: s.total, Force: true}, "must stay free"},
 		{"two directories that are too much together", Options{Dirs: []string{below, beside}, Size: (s.free - s.total/10) * 3 / 4, Force: true}, "beside: "},
 		{"a broker's directory", Options{Dirs: []string{below}, Brokers: []string{below}, Force: true}, "is in use by a broker"},
 		{"a broker's directory by a link", Options{Dirs: []string{link}, Brokers: []string{below}, Force: true}, "is in use by a broker"},
@@ -68,7 +68,7 @@ func TestCheckRefuses(t *testing.T) {
 func TestCheckTellsEveryReason(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Check(Options{Dirs: []string{dir + "/a", dir + "/b"}, Size: 1})
-	for _, want := range []string{"a is not there", "b is not there", "take 16 MiB"} {
+	for _, want := range []string{"a: no such directory", "b: no such directory", "16 MiB"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Check = %v, want %q in it", err, want)
 		}
@@ -98,7 +98,7 @@ func TestCheckAllows(t *testing.T) {
 }
 
 func TestASizeThatIsTooSmallIsOneReason(t *testing.T) {
-	const want = "a size of 1 MiB measures little: take 16 MiB or more"
+	const want = "size 1 MiB: too small to measure; use 16 MiB or more"
 	_, err := Check(Options{Dirs: []string{t.TempDir()}, Size: mib, Blocks: []int64{8 * mib}, Force: true})
 	if err == nil || err.Error() != want {
 		t.Errorf("Check = %v, want only %q", err, want)

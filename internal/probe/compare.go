@@ -55,7 +55,7 @@ type Difference struct {
 func Compare(before, after *Report) (Comparison, error) {
 	var c Comparison
 	if before.Interrupted {
-		c.Notes = append(c.Notes, "the earlier probe was interrupted: not all its tests were made, nor to their end")
+		c.Notes = append(c.Notes, "the earlier probe was interrupted: its tests are not complete")
 	}
 	if before.Mode != after.Mode {
 		c.Notes = append(c.Notes, fmt.Sprintf("before was mode %s, after is %s", before.Mode, after.Mode))
@@ -71,7 +71,7 @@ func Compare(before, after *Report) (Comparison, error) {
 		c.directory(p[0], p[1])
 	}
 	if len(pairs) == 0 {
-		return c, errors.New("compare: the two have no directory in common: probe the same ones")
+		return c, errors.New("compare: the probes have no directory in common: probe the same directories")
 	}
 	return c, nil
 }
@@ -80,7 +80,7 @@ func Compare(before, after *Report) (Comparison, error) {
 // that lack something that Compare needs.
 func Earlier(text []byte) (*Report, error) {
 	var r Report
-	const ask = "take what kt probe --output json wrote"
+	const ask = "give a file from kt probe --output json"
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("read an earlier probe: %w: %s", err, ask)
 	}

@@ -111,14 +111,14 @@ func readPlace(tree host.FS, d DirPlan) (*place, error) {
 	p.numbers = []string{fmt.Sprintf("%d:%d", major, minor)}
 	storage, m, err := storageOf(tree, d.Path)
 	if err != nil {
-		p.Notes = append(p.Notes, fmt.Sprintf("not all is known of what it is on: %v", err))
+		p.Notes = append(p.Notes, fmt.Sprintf("its device is not fully known: %v", err))
 	}
 	p.FileSystem, p.MountPoint, p.Options = cmp.Or(m.Type, d.kind), m.Point, m.Options
 	if p.count = newCounter(tree, major, minor, m.Source); major == 0 && len(storage.Disks) > 1 {
 		p.count = counter{} // a device of several that are one file system
 	}
 	if !p.count.known() {
-		p.Notes = append(p.Notes, "the kernel does not count what reaches the device: rates are those of the calls")
+		p.Notes = append(p.Notes, "the kernel does not count writes to the device: rates are those of the calls")
 	}
 	if d.kind != "" {
 		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", d.kind))

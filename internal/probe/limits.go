@@ -47,7 +47,7 @@ func nameLimit(f rated, cgroup []string, numbers []string, disks []Disk) string 
 		if strings.HasSuffix(f.limit, "iops") {
 			text = short(limit) + " operations a second"
 		}
-		return fmt.Sprintf("that is the limit of kt's cgroup, %s (%s)", text, line)
+		return fmt.Sprintf("this is the limit of kt's control group, %s (%s)", text, line)
 	}
 	if f.limit != "wbps" {
 		return ""
@@ -60,11 +60,11 @@ func nameLimit(f rated, cgroup []string, numbers []string, disks []Disk) string 
 			rate float64 // MiB/s
 			what string
 		}{
-			{125, "an EBS gp3 volume without extras"},
+			{125, "an EBS gp3 volume at its base rate"},
 			{250, "an EBS gp2 volume of 334 GiB or more"},
 		} {
 			if math.Abs(f.value/mib/known.rate-1) <= near/2 {
-				return fmt.Sprintf("that is the limit of %s, %.0f MiB/s", known.what, known.rate)
+				return fmt.Sprintf("this is the limit of %s, %.0f MiB/s", known.what, known.rate)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (r *runner) mixed(ctx context.Context, p *place, sustained float64) (Result
 	asked := perSecond * appendBlock / mib
 	t := trial{
 		test: testMixed, duration: r.t.mixed,
-		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files beside them", short(asked), s.reads(), len(s.files)),
+		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files at the same time", short(asked), s.reads(), len(s.files)),
 	}
 	var waited atomic.Int64
 	t.workers = appendWorkers(all, p.SizeBytes, perSecond, &waited)
@@ -50,8 +50,8 @@ func (r *runner) mixed(ctx context.Context, p *place, sustained float64) (Result
 	}
 	if held := time.Duration(waited.Load()); held > 0 {
 		result.LatencyUngraded = true
-		result.Notes = append(result.Notes, fmt.Sprintf("the writers waited %s in all until a file was on the device, so as not to fill more than the size: "+
-			"that is in the percentiles, so they have no grade", held.Round(time.Millisecond)))
+		result.Notes = append(result.Notes, fmt.Sprintf("the writers waited %s in total for the device, to keep within the size: "+
+			"the percentiles include it, so they have no grade", held.Round(time.Millisecond)))
 	}
 	return result, err
 }
@@ -63,7 +63,7 @@ func behind(when string, rate, asked float64) []string {
 	if rate >= enough*asked {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s it wrote %s of the %s MiB/s that were asked for: the percentiles hold how far it fell behind", when, short(rate), short(asked))}
+	return []string{fmt.Sprintf("%s it wrote %s of the target of %s MiB/s: the percentiles include the delay", when, short(rate), short(asked))}
 }
 
 // beside counts what is read in a trial whose results are those of its writers.

@@ -137,7 +137,7 @@ func (o Options) resolved() (Options, timing, error) {
 	}
 	if d := o.Duration; d != 0 {
 		if d < time.Second {
-			return o, t, fmt.Errorf("a duration of %s is too short to measure: take 1s or more", d)
+			return o, t, fmt.Errorf("a duration of %s is too short to measure: use 1s or more", d)
 		}
 		t.write, t.appends, t.sync, t.commit, t.read, t.mixed, t.row = d, d, d, d, d, d, d
 	}
@@ -157,7 +157,7 @@ func (o Options) resolved() (Options, timing, error) {
 		}
 	}
 	if asked && slices.Contains(o.Tests, testParallel) && len(o.Dirs) == 1 {
-		return o, t, errors.New("parallel needs two directories or more: name another, or leave the test out")
+		return o, t, errors.New("parallel needs two directories or more: give another, or leave out the test")
 	}
 	o.Tests = ordered(o.Tests, len(o.Dirs))
 	if len(o.Blocks) == 0 {

@@ -153,7 +153,7 @@ func TestItStopsWhenItsContextEnds(t *testing.T) {
 
 func TestRunRefusesWhatCheckRefuses(t *testing.T) {
 	report, err := Run(context.Background(), Options{Dirs: []string{"/none/of/that"}}, nil)
-	if report != nil || err == nil || !strings.Contains(err.Error(), "is not there") {
+	if report != nil || err == nil || !strings.Contains(err.Error(), "no such directory") {
 		t.Errorf("Run = %+v, %v, want a refusal", report, err)
 	}
 }

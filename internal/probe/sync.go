@@ -72,6 +72,6 @@ func (p *place) sayUnlogged(r *Result) {
 		return
 	}
 	r.LatencyUngraded = true
-	r.Notes = append(r.Notes, fmt.Sprintf("%s may leave files without a name, as kt's are, out of its log: "+
+	r.Notes = append(r.Notes, fmt.Sprintf("%s may not log files without a name, such as kt's: "+
 		"a broker's syncs can take longer, so the latencies have no grade", p.unlogged))
 }

@@ -59,26 +59,26 @@ var stallScale = scale{metric: "p99.9", unit: "ms", bands: []band{
 	{5, Good, "appends hardly wait", ownJudgement},
 	{65, OK, "within the 65 ms that Allegro allows a produce request", fromAllegro},
 	{200, OK, "over the 65 ms that Allegro allows a produce request", fromAllegro},
-	{0, Poor, "appends stall, and hold up every producer behind them: look at the file system's journal", ownJudgement},
+	{0, Poor, "appends stall, and producers wait: check the file system's journal", ownJudgement},
 }}
 
 var shareScale = scale{metric: "sustained/direct", unit: "%", higher: true, bands: []band{
-	{85, Good, "the page cache passes on nearly all that the device takes", ownJudgement},
-	{60, OK, "the page cache passes on less than the device takes", ownJudgement},
-	{0, Poor, "much is lost on the way to the device: look at the file system, the scheduler and vm.dirty_*", ownJudgement},
+	{85, Good, "through the page cache nearly as fast as the device", ownJudgement},
+	{60, OK, "slower through the page cache than the device", ownJudgement},
+	{0, Poor, "much slower through the page cache than the device: check the file system, the scheduler and vm.dirty_*", ownJudgement},
 }}
 
 var writeScale = scale{metric: "rate", unit: "MiB/s", higher: true, bands: []band{
 	{500, Good, "not the first limit of a broker", ownJudgement},
-	{125, OK, "no less than an EBS gp3 volume without extras", "AWS: the base rate of gp3"},
-	{100, OK, "less than the 125 MiB/s of an EBS gp3 volume without extras", "AWS: the base rate of gp3"},
-	{0, Poor, "a broker fills a disk faster than this one writes", ownJudgement},
+	{125, OK, "at least the base rate of an EBS gp3 volume", "AWS: the base rate of gp3"},
+	{100, OK, "less than the base rate of an EBS gp3 volume, 125 MiB/s", "AWS: the base rate of gp3"},
+	{0, Poor, "slow for a broker: producers can exceed this rate", ownJudgement},
 }}
 
 var thirdsScale = scale{metric: "last/first third", unit: "%", higher: true, bands: []band{
 	{95, Good, "as fast at the end as at the start", ownJudgement},
 	{80, OK, "slower at the end than at the start", ownJudgement},
-	{0, Poor, "much slower at the end: credits that run out, a cache that is full, or heat", ownJudgement},
+	{0, Poor, "much slower at the end: credits ran out, a cache is full, or the disk is hot", ownJudgement},
 }}
 
 var evenScale = scale{metric: "variation", unit: "%", bands: []band{
@@ -89,9 +89,9 @@ var evenScale = scale{metric: "variation", unit: "%", bands: []band{
 }}
 
 var parallelScale = scale{metric: "parallel/alone", unit: "%", higher: true, bands: []band{
-	{90, Good, "the directories do not hold each other up", ownJudgement},
+	{90, Good, "the directories do not slow each other down", ownJudgement},
 	{70, OK, "the directories share a part of their path", ownJudgement},
-	{0, Poor, "the directories share a disk, a controller or an allowance: more of them add little", ownJudgement},
+	{0, Poor, "the directories share a disk, a controller or an allowance: more directories add little", ownJudgement},
 }}
 
 // judge returns the finding for a value.
@@ -200,7 +200,7 @@ func judgeShare(sustained, direct float64) Finding {
 	f := shareScale.judge(100 * sustained / direct)
 	if f.Grade == Poor && writeScale.judge(sustained).Grade == Good {
 		f.Grade = OK
-		f.Sentence += fmt.Sprintf("; %s MiB/s are much all the same", short(sustained))
+		f.Sentence += fmt.Sprintf("; %s MiB/s are still fast", short(sustained))
 	}
 	return f
 }

@@ -26,8 +26,8 @@ func TestThresholds(t *testing.T) {
 		{shareScale, 60, OK, ""},
 		{shareScale, 59.9, Poor, "vm.dirty_*"},
 		{writeScale, 500, Good, ""},
-		{writeScale, 125, OK, "no less than an EBS gp3"},
-		{writeScale, 110, OK, "less than the 125"},
+		{writeScale, 125, OK, "at least the base rate"},
+		{writeScale, 110, OK, "less than the base rate"},
 		{writeScale, 99, Poor, "rate of 99 MiB/s"},
 		{thirdsScale, 96, Good, ""},
 		{thirdsScale, 81, OK, ""},
@@ -175,7 +175,7 @@ func TestARateThatIsLessThanWasAskedFor(t *testing.T) {
 	if got := behind("alone", 95, 100); got != nil {
 		t.Errorf("behind(95 of 100) = %q, want nothing", got)
 	}
-	if got := behind("alone", 94, 100); len(got) != 1 || !strings.Contains(got[0], "94 of the 100 MiB/s") {
+	if got := behind("alone", 94, 100); len(got) != 1 || !strings.Contains(got[0], "94 of the target of 100 MiB/s") {
 		t.Errorf("behind(94 of 100) = %q, want a note", got)
 	}
 }

@@ -24,7 +24,7 @@ func ProbeText(w io.Writer, r probe.Report, o ProbeOptions) error {
 			t.note("the control group limits kt: " + limit)
 		}
 		if r.Interrupted {
-			t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" interrupted: not all tests were made"))
+			t.line("  " + t.th.Paint(warn, string(t.th.Glyphs.Alert)+" interrupted: the tests are not complete"))
 		}
 		for _, d := range r.Directories {
 			t.directory(d)
@@ -42,7 +42,7 @@ type probeText struct{ text }
 
 func (t *probeText) note(s string) { t.noteAt(4, s) }
 
-// noteAt writes what is worth a sentence, below what it is about.
+// noteAt writes a note below its subject.
 func (t *probeText) noteAt(indent int, s string) {
 	for i, line := range wrapText(s, lineWidth-indent-4) {
 		mark := string(t.th.Glyphs.Separator)
@@ -122,7 +122,7 @@ func (t *probeText) detail(r probe.Result) {
 		t.line("        " + t.th.Paint(muted, fmt.Sprintf("without it: p99 %s, p99.9 %s, max %s", us(r.Alone.P99), us(r.Alone.P999), us(r.Alone.Max))))
 	}
 	if r.Read != nil {
-		t.line("        " + t.th.Paint(muted, "read meanwhile: "+rateText(*r.Read)+" MiB/s"))
+		t.line("        " + t.th.Paint(muted, "read at the same time: "+rateText(*r.Read)+" MiB/s"))
 	}
 	for _, f := range r.Findings {
 		if f.Grade != probe.Good {
@@ -137,10 +137,10 @@ func (t *probeText) detail(r probe.Result) {
 func sustainedFrom(a *probe.Append) string {
 	from := "counted by the kernel on the device"
 	if a.From != "device" {
-		from = "by what the writes returned"
+		from = "counted by the writes"
 	}
 	if !a.Steady {
-		from += "; it was not steady yet"
+		from += "; not steady yet"
 	}
 	return from
 }
@@ -151,10 +151,10 @@ func (t *probeText) dd(rows []probe.Row) {
 	for _, r := range rows {
 		t.line(fmt.Sprintf("      %12d  %-6s %10s  %3.0f %%  ", r.Block, yesNo(r.Direct), rateText(r.MBPerSecond), r.CPUPercent) + t.th.Paint(muted, r.Command))
 		if r.PageCache {
-			t.noteAt(8, "this is the page cache, at least in part, and not the disk")
+			t.noteAt(8, "this includes the page cache, not only the disk")
 		}
 		if r.Cut {
-			t.noteAt(8, "the time was up before all blocks were written")
+			t.noteAt(8, "the time ended before all blocks were written")
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (t *probeText) parallel(r probe.Report) {
 	p := r.Parallel
 	t.line("")
 	t.line("  " + t.th.Paint(strong, "All directories at once") + "  " +
-		t.th.Paint(plain, fmt.Sprintf("%s MiB/s together, %s of what they write one at a time", rateText(p.Sum), theme.Percent(p.Efficiency))))
+		t.th.Paint(plain, fmt.Sprintf("%s MiB/s together, %s of the sum of the single rates", rateText(p.Sum), theme.Percent(p.Efficiency))))
 	for i, d := range r.Directories {
 		if i < len(p.MiBPerSecond) && i < len(p.AloneMiBPerSecond) {
 			t.line("      " + pad(d.Path, 40) + padLeft(rateText(p.MiBPerSecond[i]), 9) + " MiB/s" +

@@ -163,7 +163,7 @@ func (a *application) look(o *Outcome) error {
 		}
 	}
 	if s.was == "" {
-		return fmt.Errorf("%s is empty: there would be nothing to put back", c.Path)
+		return fmt.Errorf("%s is empty: there is no old value to restore", c.Path)
 	}
 	if err := a.canPutBack(&s); err != nil {
 		return err

@@ -93,7 +93,7 @@ func (t *Tree) readJournal() (*journal, error) {
 func namedJournal(p string, b []byte) (*journal, error) {
 	j, err := parseJournal(b)
 	if err != nil {
-		return nil, fmt.Errorf("journal: %s: %w: kt cannot tell from it what to put back, and changes nothing; "+
+		return nil, fmt.Errorf("journal: %s: %w: kt cannot restore values from it, and changes nothing; "+
 			"restore it from a copy, or put the values back by hand and remove it", p, err)
 	}
 	return j, nil

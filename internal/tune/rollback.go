@@ -231,7 +231,7 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 	case e.Boot != boot:
 		u.State, u.Err = Gone, errors.New("the machine has started again since, without kt's value")
 	default:
-		u.State, u.Err = Drifted, fmt.Errorf("somebody set %q since", now)
+		u.State, u.Err = Drifted, fmt.Errorf("set to %q since", now)
 	}
 	return u
 }

@@ -396,14 +396,14 @@ func TestStatusTellsWhatKtHolds(t *testing.T) {
 	}
 	want := strings.ReplaceAll(stateList("tmpfiles.d/zz-kt.conf drifted", "rules.d/99-zz-kt.rules already", "vm.swappiness drifted", "thp.enabled already"), "restored", "held")
 	sameStates(t, "Status", want, undoneStates(held))
-	if u := held[4]; u.Old != "60" || u.Now != "7" || u.Err == nil || u.Err.Error() != `somebody set "7" since` {
+	if u := held[4]; u.Old != "60" || u.Now != "7" || u.Err == nil || u.Err.Error() != `set to "7" since` {
 		t.Errorf("Status of vm.swappiness = %+v", u)
 	}
 	text, err := json.Marshal(held[4])
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = `{"setting":"vm.swappiness","kind":"write","path":"/proc/sys/vm/swappiness","old":"60","now":"7","state":"drifted","why":"somebody set \"7\" since"}`
+	want = `{"setting":"vm.swappiness","kind":"write","path":"/proc/sys/vm/swappiness","old":"60","now":"7","state":"drifted","why":"set to \"7\" since"}`
 	if string(text) != want {
 		t.Errorf("Status of vm.swappiness as JSON is\n%s\nwant\n%s", text, want)
 	}
