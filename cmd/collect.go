@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if err != nil {
 		return err
 	}
-	problems = append(problems, m.Lost()...)
+	problems = append(env.withoutOthers(problems, &res), m.Lost()...)
 	path, err := m.write(flags.ResultFile, &res)
 	if err != nil {
 		return err
@@ -100,6 +101,19 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 		env.say("collection %s", path)
 	}
 	return errors.Join(report.Formats[flags.Output](env.Stdout, res, o), errors.Join(problems...), apart(&res))
+}
+
+// withoutOthers returns problems without those of hosts that had no part in a run, which are only mentioned.
+func (e *Env) withoutOthers(problems []error, res *result.Result) []error {
+	return slices.DeleteFunc(problems, func(err error) bool {
+		var of *cluster.PeerError
+		if !errors.As(err, &of) || res.Part == nil || len(res.Part.Roster) == 0 ||
+			slices.ContainsFunc(res.Part.Roster, func(m result.Member) bool { return m.Host == of.Peer }) {
+			return false
+		}
+		e.say("%v; it had no part in the run", err)
+		return true
+	})
 }
 
 // fetch adds the files that agents have of a run, if they are to be asked.

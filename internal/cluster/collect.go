@@ -24,6 +24,16 @@ func (e *UnknownRunError) Error() string {
 	return "no agent has run files of run " + e.Run
 }
 
+// PeerError is the error of a peer whose files could not all be fetched.
+type PeerError struct {
+	Peer string // its name, or its address
+	Err  error
+}
+
+func (e *PeerError) Error() string { return e.Peer + ": " + e.Err.Error() }
+
+func (e *PeerError) Unwrap() error { return e.Err }
+
 // Results fetches all run files of a run, by its name or epoch, from all peers into dir. It
 // returns the paths of the files and a problem for each peer or file that failed. A run that is
 // still going on is a problem too, because its files are incomplete. If none of the peers that
@@ -55,7 +65,7 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 			}
 		}
 		for _, err := range f.problems {
-			problems = append(problems, fmt.Errorf("%s: %w", cmp.Or(peers[i].Name, peers[i].Addr), err))
+			problems = append(problems, &PeerError{Peer: cmp.Or(peers[i].Name, peers[i].Addr), Err: err})
 		}
 	}
 	slices.Sort(files)
