@@ -26,6 +26,7 @@ type now struct {
 	events         newest[stats.Event]
 	tail           tail
 	brokers        brokersNow
+	leaders        map[int32]int32 // by partition; a snapshot may hold it
 	lag            LagNow
 	lagKnown       map[int32]bool // by partition
 	outstanding    int64          // records without an outcome
@@ -58,7 +59,13 @@ type PartitionGap struct {
 }
 
 func newNow(h *Header) now {
-	n := now{recent: newest[Point]{most: recentPoints}, events: newest[stats.Event]{most: recentEvents}, brokers: brokersNow{}}
+	n := now{recent: newest[Point]{most: recentPoints}, events: newest[stats.Event]{most: recentEvents}, brokers: brokersNow{}, leaders: make(map[int32]int32)}
+	for id := range int32(h.Environment.Partitions()) {
+		topic, number := h.Environment.Place(id)
+		if leader, ok := topic.Leaders[number]; ok {
+			n.leaders[id] = leader
+		}
+	}
 	for _, b := range h.Environment.Cluster.Brokers {
 		n.brokers.know(b.ID)
 	}
@@ -86,6 +93,7 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 		n.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
 		for _, e := range w.Events {
 			n.happened(e)
+			n.lead(&e)
 		}
 		for id, p := range w.Partitions {
 			if p.Outage.Length > n.worst.Length || p.Outage.Length == n.worst.Length && id < n.worst.ID {
@@ -160,6 +168,23 @@ func silent(g stats.Gap, w *stats.Window, is bool) stats.Gap {
 	}
 	g.Length = w.End - g.From
 	return g
+}
+
+// lead follows the leaders. An event lists some of its partitions: where it does not list all, the
+// others that its broker led have a leader that is not known.
+func (n *now) lead(e *stats.Event) {
+	if e.Kind != stats.LeaderMoved && e.Kind != stats.LeaderLost {
+		return
+	}
+	n.leaders = maps.Clone(n.leaders)
+	for id, leader := range n.leaders {
+		if leader == e.Broker && e.Count > len(e.Partitions) {
+			n.leaders[id] = -1
+		}
+	}
+	for _, id := range e.Partitions {
+		n.leaders[id] = e.To
+	}
 }
 
 // happened inserts an event by its time: some sources report a second later than others.

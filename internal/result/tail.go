@@ -51,6 +51,11 @@ type PartitionNow struct {
 	Read         float64 // records a second
 	ConsumerLag  int64
 	Growth       float64 // of the consumer lag, a second
+
+	Leader    int32         // now; -1: none, or not known
+	Bytes     float64       // acknowledged, a second
+	Mean, Max time.Duration // service
+	Gap       time.Duration // longest that ended in the ten seconds
 }
 
 // Partitions returns a row, by number, for each partition with counts in the last ten seconds or with
@@ -66,7 +71,13 @@ func (s *Snapshot) Partitions() []PartitionNow {
 	var rows []PartitionNow
 	for _, id := range slices.Compact(ids) {
 		p := sum.Partitions[id]
+		leader, known := s.leaders[id]
+		if !known {
+			leader = -1
+		}
 		rows = append(rows, PartitionNow{
+			Leader: leader, Bytes: per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
+			Mean: p.ServiceSum / time.Duration(max(p.Records, 1)), Max: p.ServiceMax,
 			ID: id, Acknowledged: per(float64(p.Records), seconds), Read: per(float64(p.Consumed), seconds),
 			ConsumerLag: max(s.lags[id], 0), Growth: per(float64(p.ConsumerLag), seconds),
 		})

@@ -28,6 +28,7 @@ const (
 	doUp
 	doDown
 	doOne
+	doOrder
 	doFaster
 	doSlower
 	doSave
@@ -62,6 +63,9 @@ var bindings = [...]binding{
 	{[]string{"q", "ctrl+c"}, doLeave, "q", "leave", "leave the replay; also ctrl+c", replays},
 	{[]string{"up"}, doUp, "↑↓", "host", "select a host", hostRuns},
 	{[]string{"down"}, doDown, "", "", "", hostRuns},
+	{[]string{"up"}, doUp, "↑↓", "", "scroll the table of partitions (4)", ownRuns},
+	{[]string{"down"}, doDown, "", "", "", ownRuns},
+	{[]string{"o"}, doOrder, "o", "", "sort the partitions (4) by the next column", ownRuns},
 	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or of all", hostRuns},
 	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display, not the load", liveRuns},
 	{[]string{"space"}, doFreeze, "space", "pause", "pause the replay, or go on", replays},

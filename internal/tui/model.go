@@ -183,13 +183,15 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	case doBack:
 		s.back()
 	case doUp:
-		s.selected = max(s.selected-1, 0)
+		s.selected, s.row = max(s.selected-1, 0), max(s.row-1, 0)
 	case doDown:
 		hosts := m.data.hosts
 		if s.frozen { // it may show fewer
 			hosts = s.hosts
 		}
-		s.selected = min(s.selected+1, len(hosts)-1)
+		s.selected, s.row = min(s.selected+1, len(hosts)-1), max(min(s.row+1, len(m.data.rows)-1), 0)
+	case doOrder:
+		s.order++
 	case doOne:
 		s.one = !s.one
 	case doShorter:

@@ -41,6 +41,10 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	w, h := inner.Size()
+	if third := h / 3; s.zoom == panePartitions && len(s.rows) > 0 && third > 2 {
+		s.drawPartitionTable(inner.Sub(0, third+1, w, h-third-1))
+		inner, h = inner.Sub(0, 0, w, third), third
+	}
 	both := s.reads && h >= lagRows
 	if idle && (!both || len(levels) == 0 || slices.Max(levels) == 0) {
 		inner.Text(1, 0, s.idleText(), theme.Style{FG: theme.Muted})

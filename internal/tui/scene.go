@@ -25,6 +25,8 @@ type scene struct {
 
 	chart    pane   // over the hosts, where there is room for one
 	selected int    // host, by its row
+	order    int    // column of the partitions by which they are sorted
+	row      int    // first of the partitions
 	one      bool   // the charts are about the selected host
 	of       string // whom the charts are about, after their names; "": kt runs here alone
 
