@@ -154,7 +154,7 @@ func TestPartitionsAreThoseOfTheLastTenSeconds(t *testing.T) {
 		windows = append(windows, window(10, -10, 20))
 	}
 	s := observed(plan.Consume, windows...)
-	want := []PartitionNow{{ID: 0, Read: 10, ConsumerLag: 400, Growth: -10}, {ID: 2, Acknowledged: 10, Read: 10, ConsumerLag: 240, Growth: 20}}
+	want := []PartitionNow{{ID: 0, Leader: 1, Read: 10, ConsumerLag: 400, Growth: -10}, {ID: 2, Leader: 3, Acknowledged: 10, Read: 10, ConsumerLag: 240, Growth: 20}}
 	if diff := cmp.Diff(want, s.Partitions()); diff != "" {
 		t.Errorf("partitions (-want +got):\n%s", diff)
 	}
