@@ -2,8 +2,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -102,50 +100,4 @@ func refuseOtherShells(root *cobra.Command) {
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
 	}
-}
-
-// newVersion returns a command that does the same as --version.
-func newVersion(env *Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print kt's version", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Stdout, "kt %s\n", buildVersion())
-			return err
-		},
-	}
-}
-
-// The linker sets these in a release; see the Makefile.
-var (
-	version = ""
-	commit  = ""
-	date    = ""
-)
-
-// build is what this binary was made from.
-type build struct{ version, commit, date string }
-
-// buildVersion returns the version that the linker set, or else that of Go's build information.
-func buildVersion() build {
-	b := build{version, commit, date}
-	info, ok := debug.ReadBuildInfo()
-	if b.version == "" && ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		b.version = info.Main.Version
-	}
-	if b.version == "" {
-		b.version = "devel"
-	}
-	return b
-}
-
-func (b build) String() string {
-	s := b.version
-	if b.commit != "" {
-		s += " (" + b.commit[:min(12, len(b.commit))]
-		if b.date != "" {
-			s += ", " + b.date
-		}
-		s += ")"
-	}
-	return s
 }

@@ -1,0 +1,24 @@
+package cmd
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestGoKnowsTheBuildWhereTheLinkerSetNothing(t *testing.T) {
+	info := &debug.BuildInfo{
+		Main: debug.Module{Version: "(devel)"},
+		Deps: []*debug.Module{{Path: "github.com/twmb/franz-go", Version: "v1.2.3"}, {Path: "github.com/twmb/franz-go/pkg/kmsg", Version: "v9"}},
+		Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
+		},
+	}
+	b := build{}.complete(info)
+	if want := "devel (0123456789ab dirty, 2026-01-02T03:04:05Z)"; b.String() != want || b.FranzGo != "v1.2.3" {
+		t.Errorf("%s, franz-go %s; want %s", b, b.FranzGo, want)
+	}
+	b = build{Version: "1.0.0", Commit: "fedcba", Date: "today"}.complete(&debug.BuildInfo{})
+	if want := "1.0.0 (fedcba, today)"; b.String() != want {
+		t.Errorf("%s, want %s", b, want)
+	}
+}
