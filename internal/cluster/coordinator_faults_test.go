@@ -106,7 +106,7 @@ func TestASilentHostIsTold(t *testing.T) {
 			"waiting for b until 00:01:":           1,
 			"; the other hosts have finished":      1,
 			"b: it was not heard for":              1,
-			"undoing the preparation":            0,
+			"undoing the preparation":              0,
 			"a has not been heard for 5s; its loa": 0,
 		} {
 			if n := w.logged(text); n != want {

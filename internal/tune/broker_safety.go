@@ -53,23 +53,25 @@ func safetySettings() []*Setting {
 			Detail:  `The value is "yes" or "no": broker.rack. It is checked only in a cloud.`,
 			Reads:   []string{"server.properties", "/sys/class/dmi/id/sys_vendor"},
 			Sources: []string{"Kafka documentation, Operations: Balancing replicas across racks"},
-			Check: ofBroker(func(m *Machine, want Rule) Reading {
-				if m.Cloud == "" {
-					return Absent("not in a cloud that kt knows")
-				}
-				rack := strings.TrimSpace(m.Config.Get("broker.rack", ""))
-				if rack != "" {
-					r, _ := question(true, want, Info, rack, "set")
-					return r
-				}
-				r, wrong := question(false, want, Info, "not set", "set")
-				if wrong {
-					r.Command = "broker.rack=ZONE"
-				}
-				return r
-			}),
+			Check:   ofBroker(checkRack),
 		},
 	}
+}
+
+func checkRack(m *Machine, want Rule) Reading {
+	if m.Cloud == "" {
+		return Absent("not in a cloud that kt knows")
+	}
+	rack := strings.TrimSpace(m.Config.Get("broker.rack", ""))
+	if rack != "" {
+		r, _ := question(true, want, Info, rack, "set")
+		return r
+	}
+	r, wrong := question(false, want, Info, "not set", "set")
+	if wrong {
+		r.Command = "broker.rack=ZONE"
+	}
+	return r
 }
 
 func checkMinInSync(m *Machine, want Rule) Reading {
