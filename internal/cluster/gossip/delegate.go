@@ -36,8 +36,9 @@ const goodbyePrefix = "goodbye "
 // NotifyMsg handles a message of a peer.
 func (d delegate) NotifyMsg(data []byte) {
 	said, ok := strings.CutPrefix(string(data), goodbyePrefix)
-	if name, start, _ := strings.Cut(said, " "); ok && len(name) <= nameLimit {
-		d.g.table.goodbye(name, start, time.Now())
+	name, start, _ := strings.Cut(said, " ")
+	if ok && len(name) <= nameLimit && d.g.table.goodbye(name, start, time.Now()) {
+		d.g.speak.say("%s has left", clean(name))
 	}
 }
 

@@ -196,7 +196,7 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	}
 	sees(t, a, "a alive", "b alive", "c left")
 	sees(t, b, "a alive", "b alive", "c left")
-	eventually(t, "b tells", func() bool { return len(log.with("c has left")) == 1 })
+	eventually(t, "b tells", func() bool { return len(log.with("c has left")) > 0 })
 	if err := c.Update(Info{Name: "c"}); err == nil {
 		t.Error("an agent that has left took an update")
 	}

@@ -3,6 +3,7 @@ package gossip
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -11,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/memberlist"
 )
 
 func TestTheTableFollowsWhatIsHeard(t *testing.T) {
@@ -140,6 +144,28 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 		if got := strings.Join(l.lines, "|"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%q is told as %q, want %q", c.line, got, c.want)
 		}
+	}
+}
+
+// On a busy host the news that a member is away can be there before the member's own goodbye.
+func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
+	l := new(logged)
+	g := &Gossip{name: "a", table: newTable(), speak: newSpeaker(l.add)}
+	d := delegate{g}
+	meta, err := Info{Name: "c", Role: "client", Version: "v1.2", Wire: 1}.encode("S1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &memberlist.Node{Name: "c", Addr: net.IPv4(127, 0, 0, 1).To4(), Port: 9464, Meta: meta}
+	d.NotifyJoin(n)
+	d.NotifyLeave(n)
+	for range 2 { // a goodbye is sent more than once
+		d.NotifyMsg([]byte(goodbyePrefix + "c S1"))
+	}
+	g.speak.close()
+	want := []string{"c is there, at 127.0.0.1:9464", "c at 127.0.0.1:9464 is gone: it no longer answers", "c has left"}
+	if diff := cmp.Diff(want, l.lines); diff != "" {
+		t.Errorf("said (-want +got):\n%s", diff)
 	}
 }
 

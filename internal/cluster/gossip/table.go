@@ -102,18 +102,21 @@ func (t *table) silent(name string, now time.Time) {
 }
 
 // goodbye notes a goodbye, which may arrive before or after the news that the member is away. It
-// ignores one of an earlier start of the member, which may be a replay.
-func (t *table) goodbye(name, start string, now time.Time) {
+// ignores one of an earlier start of the member, which may be a replay. It reports whether it
+// explains the absence of a member that was taken for Gone.
+func (t *table) goodbye(name, start string, now time.Time) (explains bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.members[name]
 	if m == nil || m.start != start {
-		return
+		return false
 	}
 	t.goodbyes[name] = now
-	if m.State == Gone && now.Sub(m.Since) < goodbyeHolds {
-		m.State = Left
+	if m.State != Gone || now.Sub(m.Since) >= goodbyeHolds {
+		return false
 	}
+	m.State = Left
+	return true
 }
 
 // away notes that a member is away, and returns its state: Left after a goodbye, else Gone.
