@@ -185,7 +185,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 		limits.Rate = flags.MaxRate.PerSecond
 	}
 	return cluster.AgentOptions{
-		Info: cluster.Info{Name: name, Role: role, Version: buildVersion().String(), Tags: flags.Tags},
+		Info: cluster.Info{Name: name, Role: role, Version: buildVersion().Version, Tags: flags.Tags},
 		Key:  key, Bind: flags.Bind, Advertise: flags.Advertise, Join: flags.Join,
 		Limits: limits, Parallel: flags.Parallel, Keep: flags.Keep, Dir: dir, Shared: shared,
 		Spawn: spawnPart, Now: env.Now,

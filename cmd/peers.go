@@ -83,7 +83,7 @@ func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
 		return nil, err
 	}
 	return &cluster.Client{
-		Key: key, Version: buildVersion().String(), Now: e.Now,
+		Key: key, Version: buildVersion().Version, Now: e.Now,
 		Log: func(text string) { e.say("%s", text) },
 	}, nil
 }

@@ -90,11 +90,14 @@ func (b build) complete(info *debug.BuildInfo) build {
 	return b
 }
 
+// String returns the version with its commit. The version that Go gives a build without a tag has the
+// commit, its time and "dirty" in it.
 func (b build) String() string {
-	if b.Commit == "" {
+	commit := b.Commit[:min(12, len(b.Commit))]
+	if strings.Contains(b.Version, commit) { // also none
 		return b.Version
 	}
-	s := b.Version + " (" + b.Commit[:min(12, len(b.Commit))]
+	s := b.Version + " (" + commit
 	if b.Dirty {
 		s += " dirty"
 	}
