@@ -112,6 +112,8 @@ docs: ## write completions and man pages to build/
 snapshot: ## build every release artefact into dist/, and publish nothing
 	@command -v $(GORELEASER) >/dev/null || { echo 'GoReleaser is missing: go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)' >&2; exit 1; }
 	$(GORELEASER) release --snapshot --clean
+	scripts/image
+	cd dist && sha256sum kt_*_image.tar >>checksums.txt
 
 .PHONY: clean
 clean: ## remove what was built; the test clusters of scripts/kafka stay
