@@ -101,9 +101,17 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error
 	if d.Err != nil {
 		return nil, fmt.Errorf("look up topic %s: %w", name, d.Err)
 	}
-	t := &result.Topic{Name: name, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32)}
+	t := &result.Topic{Name: name, ID: d.ID.String(), Partitions: len(d.Partitions), Leaders: make(map[int32]int32), Replicas: make(map[int32]result.Replicas)}
 	for id, part := range d.Partitions {
 		t.Leaders[id] = part.Leader
+		for _, broker := range part.Replicas {
+			r := t.Replicas[broker]
+			r.All++
+			if slices.Contains(part.ISR, broker) {
+				r.InSync++
+			}
+			t.Replicas[broker] = r
+		}
 		t.ReplicationFactor = max(t.ReplicationFactor, len(part.Replicas))
 	}
 	return t, nil

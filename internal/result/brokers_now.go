@@ -17,26 +17,35 @@ type BrokerNow struct {
 	Gone     bool // the cluster has lost it
 
 	Written, Fetched float64 // bytes a second, as sent
-	Fetches          float64 // a second
+	Requests         float64 // of producers, a second
+	Fetches          float64 // the same, of consumers
 	P99, Mean        time.Duration
 	FetchMean        time.Duration
 	Throttle         time.Duration
 	UsualP99         time.Duration // median of the last ten seconds; 0: no answer
+
+	Trend    []float64 // records written and read a second in the last minute, the newest last
+	Leads    int       // partitions
+	Replicas Replicas  // of the topics of the run
 }
+
+// trendTime is the length of a Trend in seconds.
+const trendTime = 60
 
 // brokersNow follows the brokers that the header or a window names.
 type brokersNow map[int32]*brokerNow
 
 type brokerNow struct {
 	BrokerNow
-	p99  [tailTime / time.Second]time.Duration // of the last seconds; 0: no answer
-	next int
+	trend newest[float64]
+	p99   [tailTime / time.Second]time.Duration // of the last seconds; 0: no answer
+	next  int
 }
 
 // know adds a broker, unless it is known.
 func (m brokersNow) know(id int32) {
 	if m[id] == nil {
-		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}}
+		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}, trend: newest[float64]{most: trendTime}}
 	}
 }
 
@@ -48,15 +57,16 @@ func (m brokersNow) add(w *stats.Window) {
 	length := w.Seconds()
 	for id, v := range m {
 		b := w.Brokers[id]
-		answered := b.Latency.Count()+b.Fetch.Latency.Count() > 0
+		answered := b.Requests+b.Fetch.Requests > b.Failed+b.Fetch.Failed
 		v.Refusing = b.Failed+b.Fetch.Failed > 0 && !answered
 		if v.Silent++; answered {
 			v.Asked, v.Silent = true, 0
 		}
 		v.Written, v.Fetched = wireBytes(&b.Traffic)/length, wireBytes(&b.Fetch)/length
-		v.Fetches = float64(b.Fetch.Requests) / length
+		v.Requests, v.Fetches = float64(b.Requests)/length, float64(b.Fetch.Requests)/length
 		v.P99, v.Mean, v.FetchMean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
 		v.Throttle = b.Throttle + b.Fetch.Throttle
+		v.trend.add(float64(b.Records+b.Fetch.Records) / length)
 		v.p99[v.next%len(v.p99)] = v.P99
 		v.next++
 	}
@@ -65,17 +75,30 @@ func (m brokersNow) add(w *stats.Window) {
 // happened takes the events that concern brokers.
 func (m brokersNow) happened(events []stats.Event) {
 	for i := range events {
-		if b := m[events[i].Broker]; b != nil && (events[i].Kind == stats.BrokerGone || events[i].Kind == stats.BrokerBack) {
-			b.Gone = events[i].Kind == stats.BrokerGone
+		e := &events[i]
+		b := m[e.Broker]
+		switch {
+		case b == nil:
+		case e.Kind == stats.BrokerGone, e.Kind == stats.BrokerBack:
+			b.Gone = e.Kind == stats.BrokerGone
+		case e.Kind == stats.ISRShrank:
+			b.Replicas.InSync = max(b.Replicas.InSync-e.Count, 0)
+		case e.Kind == stats.ISRGrew:
+			b.Replicas.InSync = min(b.Replicas.InSync+e.Count, b.Replicas.All)
 		}
 	}
 }
 
-// rows returns the brokers by number.
-func (m brokersNow) rows() []BrokerNow {
+// rows returns the brokers by number. leaders are those of the partitions.
+func (m brokersNow) rows(leaders map[int32]int32) []BrokerNow {
+	leads := make(map[int32]int)
+	for _, leader := range leaders {
+		leads[leader]++
+	}
 	var rows []BrokerNow
 	for _, id := range slices.Sorted(maps.Keys(m)) {
 		row := m[id].BrokerNow
+		row.Leads, row.Trend = leads[id], m[id].trend.list()
 		var seen []time.Duration
 		for _, p99 := range m[id].p99 {
 			if p99 > 0 {

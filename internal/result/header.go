@@ -107,13 +107,20 @@ type Broker struct {
 
 // Topic is the topic under test.
 type Topic struct {
-	Name              string            `json:"name"`
-	ID                string            `json:"id,omitempty"` // Kafka's, which another topic of the same name does not share
-	Partitions        int               `json:"partitions"`
-	ReplicationFactor int               `json:"replication_factor"`
-	Leaders           map[int32]int32   `json:"leaders"` // partition → broker, at the start
-	Created           bool              `json:"created"` // by this run
-	Configs           map[string]string `json:"configs,omitempty"`
+	Name              string             `json:"name"`
+	ID                string             `json:"id,omitempty"` // Kafka's, which another topic of the same name does not share
+	Partitions        int                `json:"partitions"`
+	ReplicationFactor int                `json:"replication_factor"`
+	Leaders           map[int32]int32    `json:"leaders"`            // partition → broker, at the start
+	Replicas          map[int32]Replicas `json:"replicas,omitempty"` // by broker, at the start
+	Created           bool               `json:"created"`            // by this run
+	Configs           map[string]string  `json:"configs,omitempty"`
+}
+
+// Replicas counts the replicas of a topic that one broker has.
+type Replicas struct {
+	All    int `json:"all"`
+	InSync int `json:"in_sync"`
 }
 
 // How a run ended.

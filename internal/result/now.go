@@ -69,6 +69,17 @@ func newNow(h *Header) now {
 	for _, b := range h.Environment.Cluster.Brokers {
 		n.brokers.know(b.ID)
 	}
+	topics := h.Environment.Topics
+	if len(topics) == 0 {
+		topics = []Topic{h.Environment.Topic}
+	}
+	for i := range topics {
+		for id, r := range topics[i].Replicas {
+			n.brokers.know(id)
+			of := &n.brokers[id].Replicas
+			of.All, of.InSync = of.All+r.All, of.InSync+r.InSync
+		}
+	}
 	return n
 }
 

@@ -110,7 +110,7 @@ func (f *Fold) Snapshot() Snapshot {
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
 		Points: f.series.share(), Recent: n.recent.list(), Placed: n.recent.seen,
-		Events: n.events.list(), Brokers: n.brokers.rows(), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
+		Events: n.events.list(), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
 	}
 	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)
 	s.ConsumerLag.Growth = per(float64(s.Tail.Counts.ConsumerLag), min(n.tail.length(), s.At-n.lag.Since).Seconds())

@@ -192,6 +192,35 @@ func TestABrokerIsSilentRefusingOrGone(t *testing.T) {
 	}
 }
 
+func TestABrokerLeadsAndKeepsReplicasInSyncAsEventsTell(t *testing.T) {
+	h := header(0)
+	h.Environment.Topic.Leaders = map[int32]int32{0: 1, 1: 2, 2: 1}
+	h.Environment.Topic.Replicas = map[int32]Replicas{1: {3, 3}, 2: {3, 2}}
+	f := NewFold(h)
+	add := func(second int, records int64, events ...stats.Event) {
+		at := time.Duration(second) * time.Second
+		w := stats.Window{Start: at, End: at + time.Second, Events: events}
+		w.Brokers = map[int32]stats.Broker{1: {Traffic: stats.Traffic{Requests: 1, Records: records}}}
+		f.AddWindow(w)
+	}
+	const seconds = trendTime + 5
+	for i := range seconds {
+		add(i, int64(i))
+	}
+	add(seconds, 7,
+		stats.Event{Kind: stats.ISRShrank, Broker: 1, Count: 2},
+		stats.Event{Kind: stats.ISRGrew, Broker: 2, Count: 4},
+		stats.Event{Kind: stats.LeaderMoved, Broker: 1, To: 2, Partitions: []int32{0}, Count: 1})
+	s := f.Snapshot()
+	one, two := s.Brokers[0], s.Brokers[1]
+	if one.Leads != 1 || two.Leads != 2 || one.Replicas != (Replicas{3, 1}) || two.Replicas != (Replicas{3, 3}) {
+		t.Errorf("%+v and %+v", one, two)
+	}
+	if n := len(one.Trend); n != trendTime || one.Trend[n-1] != 7 || one.Trend[n-2] != seconds-1 {
+		t.Errorf("the trend of %d seconds is %v", n, one.Trend)
+	}
+}
+
 func TestASnapshotIsBoundedAndKeepsTheNewest(t *testing.T) {
 	f := NewFold(header(0))
 	var held []Snapshot

@@ -31,7 +31,7 @@ type cannedHost struct {
 // manyHosts is a canned run on hosts.
 func manyHosts(hosts ...cannedHost) *canned {
 	c := newCanned()
-	c.header.TargetRate, c.header.Brokers, c.header.BufferBytes, c.header.MaxInFlight = 0, nil, 0, 0
+	c.header.TargetRate, c.header.BufferBytes, c.header.MaxInFlight = 0, 0, 0
 	c.header.Tags = []string{"acks=all", "21 partitions", "4 hosts"}
 	c.hosts = hosts
 	for _, h := range hosts {
@@ -123,6 +123,11 @@ func (c *canned) hostWindow(h *cannedHost, second int) stats.Window {
 		return w
 	}
 	slow := max(h.slow, 1)
+	w.Brokers = make(map[int32]stats.Broker)
+	for id := range c.header.Brokers {
+		part := stats.Traffic{Requests: n / 3 / 500, Records: n / 3, Bytes: n / 3 * 1024} // a request holds 500 records
+		w.Brokers[id] = stats.Broker{Traffic: part, Fetch: part}
+	}
 	if c.header.Command == "consume" {
 		w.Consumed, w.ConsumedBytes, w.ReadTime, w.ReadWait = n, n*1024, time.Second, 400*time.Millisecond
 		w.FirstRead, w.LastRead = start, w.End

@@ -87,8 +87,12 @@ func headerOf(h *Header) result.Header {
 	if h.Command == "consume" {
 		r.Plan.Producers, r.Plan.Read.Consumers = 0, 3
 	}
+	topic := &r.Environment.Topic
+	topic.Partitions, topic.Leaders, topic.Replicas = 6, make(map[int32]int32), make(map[int32]result.Replicas)
 	for id, addr := range h.Brokers {
 		r.Environment.Cluster.Brokers = append(r.Environment.Cluster.Brokers, result.Broker{ID: id, Addr: addr})
+		topic.Leaders[2*id], topic.Leaders[2*id+1] = id, id
+		topic.Replicas[id] = result.Replicas{All: 6, InSync: 7 - int(id)}
 	}
 	return r
 }

@@ -83,7 +83,7 @@ func fitColumns(all []hostColumn, room int) []hostColumn {
 
 // Columns that grow.
 const (
-	trendName = "last 60 s"
+	trendName = "rec/s trend"
 	noteName  = "note"
 )
 

@@ -271,7 +271,7 @@ func TestTheKeyOfTheHelpIsAlwaysTold(t *testing.T) {
 
 func TestTheHelpOfARunOnHostsNamesThePaneOfEachDigit(t *testing.T) {
 	m, _ := hostModel(hostsRunning(), 60, 16)
-	if frame := send(m, press("?")).frame(); !strings.Contains(frame, "1-5        throughput, latency, hosts, heatmap, events") {
+	if frame := send(m, press("?")).frame(); !strings.Contains(frame, "1-6        two charts, hosts, heatmap, brokers, events") {
 		t.Errorf("it does not:\n%s", frame)
 	}
 }

@@ -223,7 +223,7 @@ func TestTabGoesToTheOtherChartWhereOnlyOneHasRoom(t *testing.T) {
 		{"roomy: one alone", size{120, 30}, "tab", paneThroughput, paneThroughput},
 		{"roomy: the last one", size{120, 30}, "shift+tab", paneEvents, paneThroughput},
 		{"the hosts alone", size{120, 30}, "3", paneHosts, paneThroughput},
-		{"no sixth pane", size{120, 30}, "6", grid, paneThroughput},
+		{"no seventh pane", size{120, 30}, "7", grid, paneThroughput},
 	} {
 		m, _ := hostModel(hostsStarting(), row.size.w, row.size.h)
 		for _, k := range strings.Fields(row.keys) {

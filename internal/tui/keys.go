@@ -71,7 +71,7 @@ var bindings = [...]binding{
 	{[]string{"space"}, doFreeze, "space", "pause", "pause the replay, or go on", replays},
 	{[]string{"+", "="}, doFaster, "+ -", "speed", "double or halve the speed of the replay", replays},
 	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns},
-	{[]string{"1", "2", "3", "4", "5"}, doZoom, "1-5", "zoom", "throughput, latency, hosts, heatmap, events", hostRuns},
+	{[]string{"1", "2", "3", "4", "5", "6"}, doZoom, "1-6", "zoom", "two charts, hosts, heatmap, brokers, events", hostRuns},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone", ownRuns},
 	{[]string{"tab"}, doNext, "tab", "next", "show the next panel, or the other chart", hostRuns},
 	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the previous panel alone", ownRuns},

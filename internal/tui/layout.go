@@ -19,11 +19,10 @@ const (
 )
 
 // The panes of a run on this host, and of one on many, each by the digit that shows it
-// alone. Brokers and partitions are not told of over the network, and each host has a
-// client of its own.
+// alone. Partitions are not told of over the network, and each host has a client of its own.
 var (
 	ownPanes  = [...]pane{grid, paneThroughput, paneLatency, paneHeatmap, panePartitions, paneBrokers, paneClient, paneEvents}
-	hostPanes = [...]pane{grid, paneThroughput, paneLatency, paneHosts, paneHeatmap, paneEvents}
+	hostPanes = [...]pane{grid, paneThroughput, paneLatency, paneHosts, paneHeatmap, paneBrokers, paneEvents}
 )
 
 // panes are those of this run.
@@ -96,6 +95,7 @@ type needs struct {
 	brokers          int  // rows that would be well used below the charts
 	hosts            int  // the same of the hosts; 0: kt runs here alone
 	gathering        bool // the hosts are not ready: there is nothing else to see
+	one              bool // the charts are of one of the hosts
 	chart            pane // above the hosts where there is room for one
 }
 
@@ -194,12 +194,14 @@ func column(b rect, n needs, height int) []placed {
 	return append(charts(b), below...)
 }
 
-// overHosts returns the charts, or one of them, and the table of the hosts below.
+// overHosts returns the charts, or one of them, and the table of the hosts below. Few hosts leave room
+// for two rows of charts; on a wide terminal the map of latencies takes the place of their quantiles.
 func overHosts(b rect, n needs, both bool) []placed {
 	const (
-		around = 4 // border, head and a warning
-		chart  = chartHeight + 2
-		charts = 12 // two of them, side by side
+		around  = 4 // border, head and a warning
+		chart   = chartHeight + 2
+		charts  = 12 // two of them, side by side
+		twoRows = 20
 	)
 	table := min(n.hosts+around, max(b.h-chart, (b.h+1)/2))
 	if both { // a chart must not be squeezed by hosts that can be scrolled to
@@ -208,6 +210,16 @@ func overHosts(b rect, n needs, both bool) []placed {
 	below := placed{paneHosts, b.below(table)}
 	if !both {
 		return []placed{{n.chart, b}, below}
+	}
+	switch {
+	case n.one: // of a host there is no map
+	case b.h >= twoRows:
+		upper := (b.h + 1) / 2
+		return append(rows(b, []int{upper, b.h - upper}, []pane{paneThroughput, paneLatency, paneHeatmap, paneBrokers}), below)
+	case b.w >= sixWidth:
+		brokers := placed{paneBrokers, rect{b.x + b.w - b.w/3, b.y, b.w / 3, b.h}}
+		b.w -= b.w / 3
+		return append(rows(b, []int{b.h}, []pane{paneThroughput, paneHeatmap}), brokers, below)
 	}
 	return append(rows(b, []int{b.h}, []pane{paneThroughput, paneLatency}), below)
 }

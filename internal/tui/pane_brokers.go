@@ -170,6 +170,7 @@ func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*res
 	}
 	tail := brokerColumn{"p99", func(b *result.BrokerNow) segment { return took(b.P99, theme.Good) }}
 	mean := brokerColumn{"mean", func(b *result.BrokerNow) segment { return took(b.Mean, theme.Text) }}
+	requests := brokerColumn{"req/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Requests)) }}
 	fetches := brokerColumn{"fetch/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Fetches)) }}
 	wait := brokerColumn{"wait", func(b *result.BrokerNow) segment { return took(b.FetchMean, theme.Text) }}
 	throttle := brokerColumn{"throttle", func(b *result.BrokerNow) segment {
@@ -179,12 +180,43 @@ func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*res
 		return muted(theme.Duration(b.Throttle))
 	}}
 	switch {
+	case s.many() && !s.reads: // how long requests took is not told over the network
+		columns, gauge = []brokerColumn{stream(s.unit.name(), written), requests, throttle}, written
+	case s.many() && !s.writes:
+		columns, gauge = []brokerColumn{stream(s.unit.name(), fetched), fetches, throttle}, fetched
+	case s.many():
+		columns, gauge = []brokerColumn{stream("written", written), stream("read", fetched), throttle}, written
 	case !s.reads:
-		return []brokerColumn{stream(s.unit.name(), written), tail, mean, throttle}, written
+		columns, gauge = []brokerColumn{stream(s.unit.name(), written), tail, mean, throttle}, written
 	case !s.writes:
-		return []brokerColumn{stream(s.unit.name(), fetched), fetches, wait, throttle}, fetched
+		columns, gauge = []brokerColumn{stream(s.unit.name(), fetched), fetches, wait, throttle}, fetched
+	default:
+		columns, gauge = []brokerColumn{stream("written", written), stream("read", fetched), tail, wait, throttle}, written
 	}
-	return []brokerColumn{stream("written", written), stream("read", fetched), tail, wait, throttle}, written
+	if s.zoom == paneBrokers {
+		columns = append(columns, s.topicColumns(missing)...)
+	}
+	return columns, gauge
+}
+
+// topicColumns returns what a broker has of the topics of the run. The processes on other hosts do not tell.
+func (s *scene) topicColumns(missing string) []brokerColumn {
+	leads := brokerColumn{"leads", func(b *result.BrokerNow) segment { return plain(fmt.Sprint(b.Leads)) }}
+	inSync := brokerColumn{"in sync", func(b *result.BrokerNow) segment {
+		r := b.Replicas
+		text := fmt.Sprintf("%d/%d", r.InSync, r.All)
+		switch {
+		case r.All == 0:
+			return muted(missing)
+		case r.InSync < r.All:
+			return colored(theme.Warn, text)
+		}
+		return plain(text)
+	}}
+	if s.many() {
+		return nil
+	}
+	return []brokerColumn{leads, inSync}
 }
 
 // brokerTable draws rows of columns.
@@ -202,10 +234,16 @@ func newBrokerTable(c chart.Canvas, s *scene) brokerTable {
 	t := brokerTable{c: c, s: s}
 	t.columns, t.gauged = s.columns(string(c.Theme().Glyphs.Missing))
 	w, _ := c.Size()
-	rest := max(w-idWidth-len(t.columns)*numberWidth, 0)
 	t.host = chart.Width("host")
 	for i := range s.Brokers {
 		t.host = max(t.host, chart.Width(s.header.Brokers[s.Brokers[i].ID]))
+	}
+	rest := max(w-idWidth-len(t.columns)*numberWidth, 0)
+	switch { // a name says more than a mean or a count
+	case s.zoom == paneBrokers && !s.many() && rest < t.host+leastGauge+3:
+		t.columns, rest = slices.Delete(t.columns, 2, 3), rest+numberWidth
+	case s.many() && rest < t.host+1:
+		t.columns, rest = slices.Delete(t.columns, 1, 2), rest+numberWidth
 	}
 	t.host = min(t.host+1, rest)
 	if t.gauge = rest - t.host - 2; t.gauge < leastGauge {
@@ -260,7 +298,11 @@ func (t *brokerTable) row(y int, b *result.BrokerNow, slow bool) {
 	if slow {
 		color = theme.Warn
 	}
-	chart.Gauge(t.c, first+1, y, t.gauge, t.gauged(b)/t.top, theme.Style{FG: color})
+	if latest := b.Trend[max(len(b.Trend)-t.gauge, 0):]; t.s.zoom == paneBrokers {
+		chart.Sparkline(t.c, first+1+t.gauge-len(latest), y, latest, theme.Style{FG: color})
+	} else {
+		chart.Gauge(t.c, first+1, y, t.gauge, t.gauged(b)/t.top, theme.Style{FG: color})
+	}
 	for i := range t.columns {
 		value := t.columns[i].value(b)
 		if value.style.FG == theme.Good {

@@ -280,9 +280,14 @@ func drawHeatmap(c chart.Canvas, s *scene) {
 	const ramp = 6
 	w, _ := c.Size()
 	b := s.box(paneHeatmap, s.titled(s.heatName()))
-	b.right = []line{{muted("few " + "      " + " many")}}
+	legend := line{muted("few " + "      " + " many")}
+	if legend.width() <= b.room(w) {
+		b.right = []line{legend}
+	}
 	inner := b.draw(c)
-	chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
+	if b.right != nil {
+		chart.Ramp(c, w-3-len(" many")-ramp, 0, ramp)
+	}
 	columns, rows := chart.HeatSize(inner, gutter)
 	x := s.timeAxis(columns)
 	points := s.heatSince(x.From)

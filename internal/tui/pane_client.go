@@ -136,7 +136,7 @@ func (s *scene) collections() []load {
 	}
 	return []load{{
 		name: "GC", share: m.GCCPU / m.ProcessCPU, color: theme.Good,
-		text: "pause " + theme.Duration(time.Duration(m.GCPauseMax)),
+		text: theme.Percent(m.GCCPU/m.ProcessCPU) + ", pause " + theme.Duration(time.Duration(m.GCPauseMax)),
 	}}
 }
 

@@ -43,7 +43,7 @@ func frame(s *scene, th *theme.Theme, w, h int) string {
 	c := chart.New(w, h, th)
 	l := layout(w, h, needs{
 		zoom: s.zoom, embedded: s.header.Embedded, events: s.eventful(), news: s.news(), brokers: len(s.Brokers),
-		hosts: len(s.hosts), gathering: s.gathering(), chart: s.chart,
+		hosts: len(s.hosts), gathering: s.gathering(), one: s.one, chart: s.chart,
 	})
 	s.flat = l.flat
 	if l.tiny {

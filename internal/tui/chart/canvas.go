@@ -87,6 +87,18 @@ func (c Canvas) Row(x, y, n int, r rune, s theme.Style) {
 	}
 }
 
+// bare reports whether nothing was drawn but gridlines.
+func (c Canvas) bare() bool {
+	for y := range c.h {
+		for _, one := range c.cells[(c.y+y)*c.stride+c.x:][:c.w] {
+			if one.r != ' ' && one.r != c.th.Glyphs.Gridline || one.style.BG != theme.Default {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // narrow is r, or what stands for it where it cannot be written.
 func (c Canvas) narrow(r rune) rune {
 	switch {

@@ -75,13 +75,23 @@ func (f frame) draw(c Canvas) Canvas {
 			f.gridline(area, y)
 		}
 	}
-	const named = 4 // rows from which the lines leave room for a name
-	if f.x.warming() && rows >= named {
-		const name = "warm-up "
-		area.Text(min(max(f.x.place(0, area.w), 0), area.w-Width(name)), 0, name, muted)
-	}
 	f.time(c.Sub(gutter, rows, c.w-gutter, 1))
 	return area
+}
+
+// nameWarmup names the warm-up in a chart of at least four rows: on the first one on which nothing else is there.
+func (f frame) nameWarmup(area Canvas) {
+	const name, named = "warm-up ", 4
+	if !f.x.warming() || area.h < named {
+		return
+	}
+	at := min(max(f.x.place(0, area.w), 0), area.w-Width(name))
+	for y := range area.h {
+		if place := area.Sub(at, y, Width(name), 1); place.bare() {
+			place.Text(0, 0, name, theme.Style{FG: theme.Muted})
+			return
+		}
+	}
 }
 
 // gridline draws a line behind the chart. Where it cannot be fainter than the

@@ -25,7 +25,9 @@ func HeatSize(c Canvas, gutter int) (columns, rows int) {
 
 // Draw draws the map with its axes.
 func (h Heat) Draw(c Canvas) {
-	area := frame{y: h.Y, x: h.X, gutter: h.Gutter, label: h.Label, bare: true}.draw(c)
+	around := frame{y: h.Y, x: h.X, gutter: h.Gutter, label: h.Label, bare: true}
+	area := around.draw(c)
+	defer around.nameWarmup(area)
 	for y := range area.h {
 		for x := range area.w {
 			r, s := heatCell(c.th, h.Share(x, 2*y), h.Share(x, 2*y+1))

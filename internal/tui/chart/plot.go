@@ -46,10 +46,12 @@ func (p Plot) Draw(c Canvas) {
 		c = c.Sub(0, 0, c.w-NameWidth, c.h)
 		p.names(right)
 	}
-	field := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}.draw(c)
+	around := frame{y: p.Y, x: p.X, gutter: p.Gutter, label: p.Label}
+	field := around.draw(c)
 	if field.w == 0 || field.h == 0 {
 		return
 	}
+	defer around.nameWarmup(field)
 	if c.th.ASCII() {
 		for _, m := range p.Marks {
 			for x := range field.w {
