@@ -48,7 +48,7 @@ test: ## run everything: check, and the tests against a real Kafka
 	wait $$check || failed=1; cat build/check.txt; exit $$failed
 
 .PHONY: check
-check: lint scripts generated unit ## all that needs no Kafka: lint, scripts, generated files, tests
+check: lint scripts generated try unit ## all that needs no Kafka: lint, scripts, generated files, tests
 
 # The linter vets. The race detector takes three to six times the CPU, and finds
 # something only where goroutines are started: packages without any are tested without it.
@@ -94,6 +94,11 @@ scripts: ## check the syntax of the shell scripts
 generated: ## check that generated files are up to date
 	scripts/check-generated
 
+# The packages take GoReleaser, which is minutes of building; `make packages` tries them.
+.PHONY: try
+try: ## try the man pages, the completions and the image of this source
+	scripts/check-packages --source
+
 .PHONY: bench
 bench: ## run the benchmarks; BASE=old.txt compares with an earlier build/bench.txt
 	mkdir -p build
@@ -114,6 +119,10 @@ snapshot: ## build every release artefact into dist/, and publish nothing
 	$(GORELEASER) release --snapshot --clean
 	scripts/image
 	cd dist && sha256sum kt_*_image.tar >>checksums.txt
+
+.PHONY: packages
+packages: snapshot ## the same, and install and try each of them
+	scripts/check-packages
 
 .PHONY: clean
 clean: ## remove what was built; the test clusters of scripts/kafka stay
