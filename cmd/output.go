@@ -149,13 +149,10 @@ func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	th := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(*h), Embedded: h.Embedded,
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
-		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Brokers: make(map[int32]string), Hosts: hosts,
+		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Hosts: hosts,
 	}
 	if th.Topic == "" {
 		th.Topic = p.Read.Include
-	}
-	for _, b := range h.Environment.Cluster.Brokers {
-		th.Brokers[b.ID] = b.Addr
 	}
 	for _, s := range h.Config {
 		n, _ := strconv.Atoi(s.Value) // of others it is not used
@@ -163,7 +160,7 @@ func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 		case "buffer.memory":
 			th.BufferBytes = int64(n) * int64(p.Producers)
 		case "max.in.flight.requests.per.connection":
-			th.MaxInFlight = n * len(th.Brokers) * p.Producers
+			th.MaxInFlight = n * len(h.Environment.Cluster.Brokers) * p.Producers
 		}
 	}
 	return th

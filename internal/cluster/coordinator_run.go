@@ -59,6 +59,9 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.until(ctx, openTimeout, s.all((*link).isReady)); err != nil {
 		return s.nameSlow(err, "get ready", func(l *link) bool { return !l.isReady() })
 	}
+	if h := s.links[0].parts[0].header; h != nil {
+		s.view.learn(h)
+	}
 	s.warnReaders()
 	s.stage = stageSyncing
 	if err := s.sync(ctx); err != nil {

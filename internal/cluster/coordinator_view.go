@@ -36,6 +36,13 @@ func newView(h result.Header) *view {
 	}
 }
 
+// learn takes the cluster and the topics from a process that has reached them. No second was added yet.
+func (v *view) learn(h *result.Header) {
+	of, env := &h.Environment, &v.header.Environment
+	env.Cluster, env.Topic, env.Topics = of.Cluster, of.Topic, of.Topics
+	v.whole = result.NewFold(v.header)
+}
+
 // secondOf returns the number of the second that contains the end of a window. An end at a whole
 // second belongs to the second before it.
 func secondOf(end time.Duration) int { return int((end + time.Second - 1) / time.Second) }

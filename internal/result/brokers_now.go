@@ -11,10 +11,11 @@ import (
 // BrokerNow is one broker in the newest second.
 type BrokerNow struct {
 	ID       int32
-	Asked    bool // it has answered in the run
-	Silent   int  // seconds since its last answer
-	Refusing bool // requests of this second failed, and none was answered
-	Gone     bool // the cluster has lost it
+	Addr     string // "": not known
+	Asked    bool   // it has answered in the run
+	Silent   int    // seconds since its last answer
+	Refusing bool   // requests of this second failed, and none was answered
+	Gone     bool   // the cluster has lost it
 
 	Written, Fetched float64 // bytes a second, as sent
 	Requests         float64 // of producers, a second

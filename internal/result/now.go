@@ -68,6 +68,7 @@ func newNow(h *Header) now {
 	}
 	for _, b := range h.Environment.Cluster.Brokers {
 		n.brokers.know(b.ID)
+		n.brokers[b.ID].Addr = b.Addr
 	}
 	topics := h.Environment.Topics
 	if len(topics) == 0 {

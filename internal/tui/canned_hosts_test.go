@@ -124,7 +124,7 @@ func (c *canned) hostWindow(h *cannedHost, second int) stats.Window {
 	}
 	slow := max(h.slow, 1)
 	w.Brokers = make(map[int32]stats.Broker)
-	for id := range c.header.Brokers {
+	for id := range cannedBrokers {
 		part := stats.Traffic{Requests: n / 3 / 500, Records: n / 3, Bytes: n / 3 * 1024} // a request holds 500 records
 		w.Brokers[id] = stats.Broker{Traffic: part, Fetch: part}
 	}

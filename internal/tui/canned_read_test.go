@@ -25,7 +25,7 @@ func cannedConsumer() *canned {
 	c.header = Header{
 		Command: "consume", Topic: "orders-bench", Group: "kt-bench",
 		Tags:     []string{"group kt-bench", "3 consumers", "21 partitions", "from earliest"},
-		Duration: 2 * time.Minute, Partitions: 21, Brokers: c.header.Brokers,
+		Duration: 2 * time.Minute, Partitions: 21,
 	}
 	c.read = &reading{joining: 3, waiting: 40e6, appended: 300e3}
 	return c

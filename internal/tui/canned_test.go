@@ -36,7 +36,6 @@ func cannedHeader() Header {
 		Tags:     []string{"acks=all", "21 partitions", "RF 3", "1 KiB", "zstd"},
 		Duration: 2 * time.Minute, TargetRate: 800e3,
 		Partitions: 21, BufferBytes: 32 << 20, MaxInFlight: 15,
-		Brokers: map[int32]string{1: "kafka-1:9092", 2: "kafka-2:9092", 3: "kafka-3:9092"},
 	}
 }
 
@@ -81,6 +80,8 @@ type feeder struct {
 	hosts  map[string]*result.Fold
 }
 
+var cannedBrokers = map[int32]string{1: "kafka-1:9092", 2: "kafka-2:9092", 3: "kafka-3:9092"}
+
 // headerOf returns the header of a run that the screen shows with h.
 func headerOf(h *Header) result.Header {
 	r := result.Header{Plan: plan.Plan{Command: plan.Command(h.Command), Producers: 1, Load: plan.Load{Rate: plan.Rate{PerSecond: h.TargetRate}}}}
@@ -89,7 +90,10 @@ func headerOf(h *Header) result.Header {
 	}
 	topic := &r.Environment.Topic
 	topic.Partitions, topic.Leaders, topic.Replicas = 6, make(map[int32]int32), make(map[int32]result.Replicas)
-	for id, addr := range h.Brokers {
+	if h.Embedded {
+		return r
+	}
+	for id, addr := range cannedBrokers {
 		r.Environment.Cluster.Brokers = append(r.Environment.Cluster.Brokers, result.Broker{ID: id, Addr: addr})
 		topic.Leaders[2*id], topic.Leaders[2*id+1] = id, id
 		topic.Replicas[id] = result.Replicas{All: 6, InSync: 7 - int(id)}

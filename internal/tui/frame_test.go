@@ -96,7 +96,7 @@ var states = []struct {
 	{"hosts-one", hostsRunning, []string{"down", "down", "enter"}, "120x30/plain", ""},
 	{"hosts-64", hosts64, times("down", 30), "80x24/plain", ""},
 	{"hosts-one-away", hostsGone, []string{"down", "enter"}, "", "Throughput, producer-2; – rec/s"},
-	{"hosts-events", hostsLost, []string{"5"}, "80x24/plain", ""},
+	{"hosts-events", hostsLost, []string{"6"}, "80x24/plain", ""},
 	{"hosts-alike", hosts200, []string{"enter"}, "", "kafka-l…enerator-000"},
 	{"hosts-stalled", hostsStalled, nil, "", "STALL; oldest"},
 	{"hosts-paced", hostsPaced, []string{"enter"}, "", "Throughput, producer-1; target 1.12M; for its share"},
@@ -130,7 +130,7 @@ func unlimited() *canned { c := newCanned(); c.header.TargetRate = 0; return c }
 
 func embedded() *canned {
 	c := unlimited()
-	c.header.Embedded, c.header.Duration, c.header.Brokers = true, 0, nil
+	c.header.Embedded, c.header.Duration = true, 0
 	return c
 }
 

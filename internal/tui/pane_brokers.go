@@ -199,7 +199,7 @@ func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*res
 	return columns, gauge
 }
 
-// topicColumns returns what a broker has of the topics of the run. The processes on other hosts do not tell.
+// topicColumns returns what a broker has of the topics of the run.
 func (s *scene) topicColumns(missing string) []brokerColumn {
 	leads := brokerColumn{"leads", func(b *result.BrokerNow) segment { return plain(fmt.Sprint(b.Leads)) }}
 	inSync := brokerColumn{"in sync", func(b *result.BrokerNow) segment {
@@ -213,9 +213,6 @@ func (s *scene) topicColumns(missing string) []brokerColumn {
 		}
 		return plain(text)
 	}}
-	if s.many() {
-		return nil
-	}
 	return []brokerColumn{leads, inSync}
 }
 
@@ -236,7 +233,7 @@ func newBrokerTable(c chart.Canvas, s *scene) brokerTable {
 	w, _ := c.Size()
 	t.host = chart.Width("host")
 	for i := range s.Brokers {
-		t.host = max(t.host, chart.Width(s.header.Brokers[s.Brokers[i].ID]))
+		t.host = max(t.host, chart.Width(s.Brokers[i].Addr))
 	}
 	rest := max(w-idWidth-len(t.columns)*numberWidth, 0)
 	switch { // a name says more than a mean or a count
@@ -287,7 +284,7 @@ func (t *brokerTable) row(y int, b *result.BrokerNow, slow bool) {
 		text.FG = theme.Muted
 	}
 	t.c.Text(0, y, fmt.Sprint(b.ID), text)
-	t.c.Text(idWidth, y, chart.FitMiddle(t.s.header.Brokers[b.ID], max(t.host-1, 0)), text)
+	t.c.Text(idWidth, y, chart.FitMiddle(b.Addr, max(t.host-1, 0)), text)
 	first := t.right(0)
 	if why != "" {
 		t.c.TextRight(first, y, string(t.c.Theme().Glyphs.Missing), text)

@@ -31,7 +31,6 @@ type Header struct {
 	Partitions  int32
 	BufferBytes int64 // buffer.memory of all clients together
 	MaxInFlight int   // requests over all connections together; 0: not known
-	Brokers     map[int32]string
 
 	Hosts []HostHeader // that take part, in the order of their table; empty: kt runs here alone
 }
