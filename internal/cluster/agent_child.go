@@ -184,7 +184,7 @@ func shorten(h *result.Header) *result.Header {
 		return h
 	}
 	short := *h
-	short.Environment.Topic.Leaders, short.Environment.Topics = nil, nil
+	short.Environment.Topic.Leaders, short.Environment.Topic.Replicas, short.Environment.Topics = nil, nil, nil
 	if fitsMessage(&short) {
 		return &short
 	}

@@ -195,6 +195,7 @@ type PartitionRow struct {
 	RecordsPerSecond *float64 `json:"records_per_second,omitempty" of:"writing"`
 
 	ServiceMeanUS int64 `json:"service_mean_us" of:"writing"`
+	ServiceP99US  int64 `json:"service_p99_us,omitempty" of:"writing"` // up to a quarter above the exact one; 0: not known
 	ServiceMaxUS  int64 `json:"service_max_us" of:"writing"`
 
 	Consumed    int64   `json:"consumed,omitempty"`

@@ -25,6 +25,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 		row := PartitionRow{
 			ID: number, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,
 			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
+			ServiceP99US:  p.Service.ValueAtQuantile(0.99, p.ServiceMax).Microseconds(),
 			ServiceMaxUS:  p.ServiceMax.Microseconds(),
 			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
 			ConsumerLag: p.ConsumerLag + warmup.Partitions[id].ConsumerLag, ConsumerLagSlope: f.consumerLag.slope(id), LongestGap: gapOf(p.Outage),

@@ -52,10 +52,11 @@ type PartitionNow struct {
 	ConsumerLag  int64
 	Growth       float64 // of the consumer lag, a second
 
-	Leader    int32         // now; -1: none, or not known
-	Bytes     float64       // acknowledged, a second
-	Mean, Max time.Duration // service
-	Gap       time.Duration // longest that ended in the ten seconds
+	Leader int32         // now; -1: none, or not known
+	Bytes  float64       // acknowledged, a second
+	Max    time.Duration // service
+	P99    time.Duration // service, up to a quarter above the exact one
+	Gap    time.Duration // longest that ended in the ten seconds
 }
 
 // Partitions returns a row, by number, for each partition with counts in the last ten seconds or with
@@ -77,7 +78,7 @@ func (s *Snapshot) Partitions() []PartitionNow {
 		}
 		rows = append(rows, PartitionNow{
 			Leader: leader, Bytes: per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
-			Mean: p.ServiceSum / time.Duration(max(p.Records, 1)), Max: p.ServiceMax,
+			Max: p.ServiceMax, P99: p.Service.ValueAtQuantile(0.99, p.ServiceMax),
 			ID: id, Acknowledged: per(float64(p.Records), seconds), Read: per(float64(p.Consumed), seconds),
 			ConsumerLag: max(s.lags[id], 0), Growth: per(float64(p.ConsumerLag), seconds),
 		})

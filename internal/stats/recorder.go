@@ -111,6 +111,7 @@ func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, 
 	p.Bytes += int64(bytes)
 	p.ServiceSum += service * time.Duration(n)
 	p.ServiceMax = max(p.ServiceMax, service)
+	p.Service.record(service, n)
 }
 
 // partition returns the counts of a partition.

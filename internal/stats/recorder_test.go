@@ -61,6 +61,9 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r.Throttle(Measured, 2, time.Second)
 
 	got := r.Take(new(Phases), Measured, time.Second, 2*time.Second, 900*time.Millisecond)
+	var service Buckets
+	service.record(4*time.Millisecond, 1)
+	service.record(8*time.Millisecond, 1)
 	want := Window{
 		Start: time.Second, End: 2 * time.Second,
 		Offered: 3, Acknowledged: 3, Failed: 1, Unknown: 1, Unsent: 1, Bytes: 157,
@@ -72,7 +75,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 		Response:     histogramOf(6*time.Millisecond, 8*time.Millisecond, time.Millisecond, 30*time.Second, 40*time.Second, 50*time.Second),
 		ShardTime:    900 * time.Millisecond, BufferFull: 2 * time.Second,
 		InFlightUse: time.Second, ConnTime: 3 * time.Second, Counters: Counters{Transactions: 1},
-		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond, Outage: Gap{From: 22 * time.Millisecond, Length: 4 * time.Millisecond}}},
+		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond, Service: service, Outage: Gap{From: 22 * time.Millisecond, Length: 4 * time.Millisecond}}},
 		Brokers: map[int32]Broker{2: {Traffic: Traffic{
 			Requests: 2, Failed: 1, Batches: 1, Records: 10, Bytes: 1000, WireBytes: 400, Throttle: time.Second,
 			Latency: histogramOf(9 * time.Millisecond),

@@ -81,6 +81,9 @@ func (s *scanner) partitions(name string, to *map[int32]Partition) {
 		integer(s, `"bytes":`, &p.Bytes)
 		integer(s, `"service_sum_ns":`, &p.ServiceSum)
 		integer(s, `"service_max_ns":`, &p.ServiceMax)
+		if s.field(`"service":`) && p.Service.UnmarshalText(s.quoted()) != nil {
+			s.bad = true
+		}
 		s.gap(`"outage":`, &p.Outage)
 		integer(s, `"consumed":`, &p.Consumed)
 		integer(s, `"consumed_bytes":`, &p.ConsumedBytes)

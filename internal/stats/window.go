@@ -69,6 +69,7 @@ type Partition struct {
 	Bytes      int64         `json:"bytes"`
 	ServiceSum time.Duration `json:"service_sum_ns"` // of all records: the mean is ServiceSum / Records
 	ServiceMax time.Duration `json:"service_max_ns"`
+	Service    Buckets       `json:"service,omitzero"`
 	Outage     Gap           `json:"outage,omitzero"` // as the Window's, of one producer
 
 	Consumed      int64 `json:"consumed,omitempty"`
@@ -225,6 +226,7 @@ func (w *Window) addPartitions(o map[int32]Partition) {
 		q.Bytes += p.Bytes
 		q.ServiceSum = time.Duration(saturated(int64(q.ServiceSum), int64(p.ServiceSum)))
 		q.ServiceMax = max(q.ServiceMax, p.ServiceMax)
+		q.Service.add(&p.Service)
 		q.Outage = q.Outage.longer(p.Outage)
 		q.Consumed += p.Consumed
 		q.ConsumedBytes += p.ConsumedBytes

@@ -214,6 +214,10 @@ func fill(t *testing.T, v reflect.Value, next *int64) {
 		v.SetFloat(float64(*next))
 	case reflect.String:
 		v.SetString(strconv.FormatInt(*next, 10))
+	case reflect.Uint32:
+		v.SetUint(uint64(*next))
+	case reflect.Array:
+		fill(t, v.Index(v.Len()/2), next)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(t, v.Index(0), next)

@@ -18,8 +18,7 @@ type partitionColumn struct {
 	text  func(float64) string
 }
 
-// partitionColumns returns the columns of the table. There is no p99: kt has no histogram for each
-// partition.
+// partitionColumns returns the columns of the table.
 func (s *scene) partitionColumns() []partitionColumn {
 	took := func(v float64) string { return theme.Duration(time.Duration(v)) }
 	columns := []partitionColumn{
@@ -35,7 +34,7 @@ func (s *scene) partitionColumns() []partitionColumn {
 	if s.writes {
 		columns = append(columns,
 			partitionColumn{s.unit.name(), func(p *result.PartitionNow) float64 { return p.Bytes }, s.unit.write},
-			partitionColumn{"mean", func(p *result.PartitionNow) float64 { return float64(p.Mean) }, took},
+			partitionColumn{"p99", func(p *result.PartitionNow) float64 { return float64(p.P99) }, took},
 			partitionColumn{"max", func(p *result.PartitionNow) float64 { return float64(p.Max) }, took},
 			partitionColumn{"gap", func(p *result.PartitionNow) float64 { return float64(p.Gap) }, took})
 	}
@@ -48,7 +47,7 @@ func (s *scene) partitionColumns() []partitionColumn {
 // drawPartitionTable draws a row for each partition, in the order of one column: of the first the
 // least comes first, of the others the greatest.
 func (s *scene) drawPartitionTable(c chart.Canvas) {
-	const width = 11
+	const first, width = 11, 9
 	columns := s.partitionColumns()
 	by := s.order % len(columns)
 	rows := slices.Clone(s.rows)
@@ -62,7 +61,7 @@ func (s *scene) drawPartitionTable(c chart.Canvas) {
 	_, h := c.Size()
 	rows = rows[max(min(s.row, len(rows)-h+1), 0):]
 	for i, column := range columns {
-		right, name := (i+1)*width, column.name
+		right, name := first+i*width, column.name
 		style := theme.Style{FG: theme.Muted}
 		if i == by {
 			name, style = name+string(c.Theme().Glyphs.Event), theme.Style{FG: theme.Brand, Bold: true}
