@@ -45,7 +45,7 @@ func (q *quota) take(n int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if n > q.left {
-		return fmt.Errorf("%w for %d MiB more: half of what was free may be used, and %d MiB are left of it", errNoSpace, n>>20, q.left>>20)
+		return fmt.Errorf("%w for %d MiB more: half of the free space may be used, and %d MiB of that are left", errNoSpace, n>>20, q.left>>20)
 	}
 	q.left -= n
 	return nil

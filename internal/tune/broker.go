@@ -122,7 +122,7 @@ func (c Config) number(name string, unset int64) (n int64, bad Reading, ok bool)
 }
 
 // countCheck is the check of a setting that is a number, by a rule that may depend
-// on the machine; unset is what Kafka takes without it.
+// on the machine. unset is Kafka's default.
 func countCheck(name string, unset int64, bad Verdict, fit func(*Machine, Rule) Rule) func(*Machine, Rule) Reading {
 	return ofBroker(func(m *Machine, want Rule) Reading {
 		n, wrong, ok := m.Config.number(name, unset)

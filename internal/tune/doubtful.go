@@ -82,7 +82,7 @@ func (t *Tree) claimed(doubt error) (*journal, []Undone) {
 		u := t.judge(e, boot)
 		if u.State == Held {
 			u.State = Failed
-			u.Err = fmt.Errorf("%w, nor that the value was %q: set it by hand; or, when you have looked at what is in it: install -D -m 0644 %s %s, and run this again",
+			u.Err = fmt.Errorf("%w, nor that the value was %q: set it by hand; or, after you have read its contents: install -D -m 0644 %s %s, and run this again",
 				doubt, e.Old, formerJournal, journalFile)
 		}
 		values = append(values, u)

@@ -99,7 +99,7 @@ type Config struct {
 	Err     error             // why the file could not be read: then nothing is known of what it sets
 }
 
-// Get is a setting, or what Kafka takes when it is not set.
+// Get is a setting, or Kafka's default when it is not set.
 func (c Config) Get(name, unset string) string {
 	if v, ok := c.Values[name]; ok {
 		return v

@@ -56,7 +56,7 @@ func onlyOurs(f *os.File, p string) error {
 	case !trusted(int(s.Uid)):
 		return &distrustError{p, fmt.Sprintf("may be written by others than root, for it belongs to user %d: kt does not trust it", s.Uid)}
 	case info.Mode().Perm()&0o022 != 0:
-		return &distrustError{p, fmt.Sprintf("may be written by others than root, for its mode is %04o: kt does not trust it; take that away (chmod go-w) when you have looked at what is in it", info.Mode().Perm())}
+		return &distrustError{p, fmt.Sprintf("may be written by others than root: its mode is %04o, so kt does not trust it; read its contents, then chmod go-w", info.Mode().Perm())}
 	case info.Mode().IsRegular() && s.Nlink != 1:
 		return &distrustError{p, "has other names elsewhere: kt does not trust it"}
 	}
