@@ -52,7 +52,7 @@ func reach(ctx context.Context, addr string, within time.Duration) error {
 	case who == kafkaBroker:
 		return nil
 	case who == unknownYet && errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("it accepts connections and does not answer within %s: is a Kafka broker there, and is it well?", within)
+		return fmt.Errorf("it accepts connections but did not answer within %s: check that a Kafka broker listens there, and its log", within)
 	case who == tlsPort, len(answer) == 0 && speaksTLS(ctx, addr):
 		return errors.New("a TLS port answers: kt connects in plain text, so name a PLAINTEXT listener")
 	case who == httpServer:

@@ -73,8 +73,8 @@ func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
 		{"a web server with TLS", secure.Listener.Addr().String(), time.Minute, "a TLS port answers"},
 		{"TLS that says so", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0x15, 3, 1, 0, 2, 2, 70}) }), time.Minute, "a TLS port answers"},
 		{"a server of lines", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.6\r\n")) }), time.Minute, `it answers "SSH-2.0-OpenSSH_9.6\r"`},
-		{"one that says nothing", listen(t, silent), 500 * time.Millisecond, "it accepts connections and does not answer within 500ms"},
-		{"one that begins an answer", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0, 0}); silent(c) }), 500 * time.Millisecond, "does not answer within 500ms"},
+		{"one that says nothing", listen(t, silent), 500 * time.Millisecond, "it accepts connections but did not answer within 500ms"},
+		{"one that begins an answer", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0, 0}); silent(c) }), 500 * time.Millisecond, "did not answer within 500ms"},
 		{"one that hangs up", listen(t, func(net.Conn) {}), time.Minute, "it hangs up"},
 		{"nobody", gone.Addr().String(), time.Minute, "connection refused"},
 	} {

@@ -117,7 +117,7 @@ func TestFindsTheLimitOfADevice(t *testing.T) {
 		if got <= 0 || got > 1.10*limit {
 			t.Errorf("%s: %.2f MiB/s, want above 0 and at most the device's limit of %d and 10 %%", r.Test, got, limit)
 		}
-		if !slices.ContainsFunc(r.Notes, func(s string) bool { return strings.Contains(s, "limit of kt's cgroup") }) {
+		if !slices.ContainsFunc(r.Notes, func(s string) bool { return strings.Contains(s, "limit of kt's control group") }) {
 			t.Errorf("%s: notes %q do not name the limit of the cgroup; cgroup io is %q", r.Test, r.Notes, report.Machine.CgroupIO)
 		}
 	}

@@ -36,8 +36,8 @@ func TestThePageQuotesTheThresholdsOfTheDocument(t *testing.T) {
 	text := page(t, "docs/result.md", "docs/limits.md")
 	percent := func(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 	for _, want := range []string{
-		fmt.Sprintf("If %s of what was read had been there when reading began", percent(replayed)),
-		fmt.Sprintf("the slope is at most %s of what was written a second, or when what waits is no more than they read in %.0f s", percent(lagGrows), lagShows.Seconds()),
+		fmt.Sprintf("If %s of the records read had been there when reading began", percent(replayed)),
+		fmt.Sprintf("the slope is at most %s of the records written a second, or when no more records wait than they read in %.0f s", percent(lagGrows), lagShows.Seconds()),
 		fmt.Sprintf("at least %s of the median rate of the up to %.0f s before, if the median of the %.0f s from then on", percent(recovered), normalTime.Seconds(), stayTime.Seconds()),
 		fmt.Sprintf("no second from then on was below %s of the median before", percent(recovered)),
 		fmt.Sprintf("none of them is below %s of that", percent(collapsed)),

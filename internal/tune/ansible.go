@@ -14,7 +14,7 @@ import (
 const ansibleHeader = "# Managed by kt tune --ansible: do not edit. Removing it undoes it.\n"
 
 const ansibleStart = `# Written by kt tune --ansible: what kt tune --apply would do on the machine that it
-# was written on. It needs the collection ansible.posix, and may be played again.
+# was written on. It needs the collection ansible.posix, and may be run again.
 `
 
 // The parts of a playbook, in the order in which they are written.

@@ -176,7 +176,7 @@ func (a *application) look(o *Outcome) error {
 		return nil
 	}
 	if old := normal(c.Old); old != "" && old != s.was {
-		return fmt.Errorf("%s was %q when it was looked at and is %q now: check again", c.Path, old, s.was)
+		return fmt.Errorf("%s was %q when kt read it and is %q now: check again", c.Path, old, s.was)
 	}
 	if err := a.enter(&s); err != nil {
 		return err
@@ -291,7 +291,7 @@ func (a *application) forgetUnmade() {
 func (a *application) explainUnkept() {
 	for i := range a.outcomes {
 		if o := &a.outcomes[i]; a.options.Later() && o.State == Failed && len(o.Change.Keep) > 0 && !errors.Is(o.Err, errEnded) {
-			o.Err = fmt.Errorf("%w; so it is not written for the next start either, which might be refused the same (apply only persist to write it)", o.Err)
+			o.Err = fmt.Errorf("%w; kt does not write it for the next start either, because the kernel may refuse it again (--persist alone writes it)", o.Err)
 		}
 	}
 }

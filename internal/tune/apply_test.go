@@ -121,7 +121,7 @@ func TestOneChangeFailsAndOthersGoOn(t *testing.T) {
 		}, "read /proc/sys/vm/swappiness: no such file or directory"},
 		{"the value is another than when it was looked at", func(t *testing.T, tree *Tree, _ *folderKernel) {
 			putText(t, tree.root, swappinessFile, "40\n")
-		}, `/proc/sys/vm/swappiness was "60" when it was looked at and is "40" now: check again`},
+		}, `/proc/sys/vm/swappiness was "60" when kt read it and is "40" now: check again`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			tree, k := machineTree(t)

@@ -15,8 +15,8 @@ const scriptHeader = "# Managed by kt tune --script: do not edit. Removing it un
 
 const scriptStart = `#!/bin/sh
 # Written by kt tune --script: what kt tune --apply would do there.
-# It may be run again: what is as wanted is left alone. It ends with 1 if something
-# could not be done. How to undo it is told at its end.
+# It may be run again: it leaves values that are as wanted. It ends with 1 if something
+# could not be done. Its last lines say how to undo it.
 #
 #   KT_ROOT=/mnt   changes files below another folder
 #   KT_FORCE=1     also writes values that are neither the old ones nor the new ones

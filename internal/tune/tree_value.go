@@ -68,7 +68,7 @@ func (t *Tree) openFiles(s subject) (string, error) {
 	}
 	l, ok := limits["Max open files"]
 	if !ok {
-		return "", fmt.Errorf("process %d: its limit of open files is not told", s.PID)
+		return "", fmt.Errorf("process %d: its limit of open files cannot be read", s.PID)
 	}
 	return limitText(l.Soft) + " " + limitText(l.Hard), nil
 }

@@ -100,7 +100,7 @@ func strangerError(client string, known []string, name, source string) error {
 	case near != "":
 		return fmt.Errorf("%s: did you mean %s?", unknown, near)
 	}
-	return fmt.Errorf("%s: Kafka's %s has none like it", unknown, client)
+	return fmt.Errorf("%s: Kafka's %s has no such property", unknown, client)
 }
 
 func isSecurity(name string) bool {

@@ -70,7 +70,7 @@ func fetchProperties() []property[Consumer] {
 		}, {
 			// Most records the client hands over at a time; 0, which Java does not have, is no limit.
 			name: "max.poll.records", preset: "0", check: number(0, math.MaxInt32),
-			note:   "Kafka's default is 500; kt takes all that is there, for it has nothing to do between two polls.",
+			note:   "Kafka's default is 500; kt takes all records of a fetch, because it does no work between two polls.",
 			client: actsItself,
 		}, {
 			// Whether records of open and aborted transactions are read too.
