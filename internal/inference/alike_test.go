@@ -1,0 +1,138 @@
+package inference_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/inference"
+)
+
+// alikeIn draws groups of n runs, as many and as high as levels, many times. It returns how
+// often the best level was among the alike ones, and how often all that are equal to it were.
+func alikeIn(t *testing.T, s source, trials, n int, levels []float64, spread func(i int) float64) (best, equals float64) {
+	t.Helper()
+	var first int
+	for i, l := range levels {
+		if l > levels[first] {
+			first = i
+		}
+	}
+	all := 0
+	best = share(trials, func() bool {
+		groups := make([][]float64, len(levels))
+		for i, l := range levels {
+			groups[i] = s.runs(n, l, spread(i))
+		}
+		_, standings, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+		if err != nil {
+			t.Fatal(err)
+		}
+		every := true
+		for i, st := range standings {
+			every = every && (st.Alike || levels[i] < levels[first])
+		}
+		if every {
+			all++
+		}
+		return standings[first].Alike
+	})
+	return best, float64(all) / float64(trials)
+}
+
+func TestTheTrulyBestIsAmongTheAlike(t *testing.T) {
+	s := seeded(10)
+	const trials = 800
+	even := func(int) float64 { return 0.02 }
+	for _, r := range []struct {
+		what   string
+		n      int
+		levels []float64
+		spread func(int) float64
+	}{
+		{"no effect, three repeats", 3, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, even},
+		{"no effect, many groups", 10, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, even},
+		{"no effect, unequal noise", 3, []float64{1, 1, 1, 1, 1}, func(i int) float64 { return 0.005 * float64(1+2*i) }},
+		{"two equal, the rest far off", 3, []float64{1, 1, 0.5, 0.5, 0.5, 0.5}, even},
+		{"close steps", 4, []float64{0.97, 0.98, 0.99, 1, 0.99}, even},
+		{"two groups", 3, []float64{1, 1}, even},
+	} {
+		best, equals := alikeIn(t, s, trials, r.n, r.levels, r.spread)
+		if limit := 1 - alpha - tolerance(alpha, trials); best < limit || equals < limit {
+			t.Errorf("%s: the best is alike in %v, and all equal to it in %v", r.what, best, equals)
+		}
+	}
+}
+
+// The figures of the account that kt repeats: 1, 3, 5, 7 and 9 partitions.
+func TestThreeRepeatsTellFarGroupsFromTheBest(t *testing.T) {
+	s := seeded(11)
+	levels := []float64{115108, 152898, 172286, 196901, 191399}
+	told := share(200, func() bool {
+		groups := make([][]float64, len(levels))
+		for i, l := range levels {
+			groups[i] = s.runs(3, l, 0.01)
+		}
+		_, standings, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+		return err == nil && standings[3].Alike && !standings[0].Alike && !standings[1].Alike
+	})
+	if told < 0.9 {
+		t.Errorf("1 and 3 partitions are told from 7 in %v", told)
+	}
+}
+
+func TestAlikeBestReportsEachGroup(t *testing.T) {
+	groups := [][]float64{{100, 101, 102}, {50, 50.5, 51}, nil, {100.4, 101.2, 101.6}, {99}}
+	best, all, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+	if err != nil || best != 3 {
+		t.Fatalf("best = %d, %v", best, err)
+	}
+	for i, want := range []bool{true, false, false, true, true} {
+		if all[i].Alike != want {
+			t.Errorf("group %d: %+v", i, all[i])
+		}
+	}
+	near(t, "ratio of half as much", all[1].ToBest.Value, 0.5, 0.005)
+	if e := all[1].ToBest; e.High >= 0.52 || e.Low <= 0.48 || e.Coverage != 0.95 {
+		t.Errorf("interval of half as much: %+v", e)
+	}
+	if e := all[4].ToBest; e.Coverage != 0 || e.Low != e.High {
+		t.Errorf("interval of one run: %+v", e)
+	}
+	if all[2].Median.N != 0 || all[2].ToBest.N != 0 {
+		t.Errorf("group without runs: %+v", all[2])
+	}
+	if best, all, err = inference.AlikeBest(groups, inference.Lowest, 0, alpha); err != nil || best != 1 || all[0].Alike {
+		t.Errorf("lowest is best: %d, %+v, %v", best, all, err)
+	}
+	if best, _, err = inference.AlikeBest([][]float64{nil}, inference.Highest, 0, alpha); best != -1 || err != nil {
+		t.Errorf("no runs at all: %d, %v", best, err)
+	}
+	if _, _, err = inference.AlikeBest([][]float64{{1}, {0}}, inference.Highest, 0, alpha); !errors.Is(err, inference.ErrNotPositive) {
+		t.Errorf("a throughput of 0 gives %v", err)
+	}
+}
+
+func TestADifferenceWithinDeltaIsAlike(t *testing.T) {
+	groups := [][]float64{{100, 100.01, 100.02}, {99, 99.01, 99.02}}
+	for _, r := range []struct {
+		delta float64
+		want  bool
+	}{{0, false}, {0.005, false}, {0.03, true}} {
+		if _, all, err := inference.AlikeBest(groups, inference.Highest, r.delta, alpha); err != nil || all[1].Alike != r.want {
+			t.Errorf("delta %v: %+v, %v", r.delta, all[1], err)
+		}
+	}
+}
+
+func TestHolmAgreesWithR(t *testing.T) {
+	// p.adjust(c(0.04, 0.01, 0.05, 0.02, 0.03), "holm")
+	for i, p := range inference.Holm([]float64{0.04, 0.01, 0.05, 0.02, 0.03}) {
+		near(t, "p", p, []float64{0.09, 0.05, 0.09, 0.08, 0.09}[i], 1e-12)
+	}
+	if got := inference.Holm([]float64{0.7, 0.8}); got[0] != 1 || got[1] != 1 {
+		t.Errorf("Holm of large p = %v", got)
+	}
+	if len(inference.Holm(nil)) != 0 {
+		t.Error("Holm of nothing is something")
+	}
+}

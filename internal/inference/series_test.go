@@ -1,0 +1,178 @@
+package inference_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/inference"
+)
+
+func level(int) float64 { return 1 }
+
+func TestTheilSenAgreesWithTheBooks(t *testing.T) {
+	for _, r := range []struct {
+		x, y             []float64
+		alpha            float64
+		slope, low, high float64
+	}{
+		// Sen (1968), section 6: 4, and 26/7 to 35/8 at 93 %.
+		{[]float64{1, 2, 3, 4, 10, 12, 18}, []float64{9, 15, 19, 20, 45, 55, 78}, 0.07, 4, 26.0 / 7, 35.0 / 8},
+		// R's statpsych::ci.theil prints 0.5, 0.3243243 and 0.75.
+		{
+			[]float64{67, 28, 30, 28, 52, 40, 25, 37, 44, 10, 14, 20, 28, 40, 51},
+			[]float64{21, 4, 9, 12, 35, 18, 10, 22, 24, 1, 6, 8, 13, 16, 19},
+			0.05, 0.5, 0.3243243, 0.75,
+		},
+	} {
+		e := inference.TheilSen(r.x, r.y, r.alpha)
+		near(t, "slope", e.Value, r.slope, 1e-7)
+		near(t, "low", e.Low, r.low, 1e-7)
+		near(t, "high", e.High, r.high, 1e-7)
+	}
+	if e := inference.TheilSen([]float64{1, 1}, []float64{1, 2}, 0.05); e != (inference.Estimate{}) {
+		t.Errorf("slope at one x: %+v", e)
+	}
+}
+
+// Flow of the Nile at Aswan, 1871 to 1970: the level falls after 1898.
+func TestChangePointFindsTheNilesChange(t *testing.T) {
+	nile := []float64{
+		1120, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020, 960, 1180, 799, 958, 1140,
+		1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774, 840, 874, 694, 940, 833, 701, 916, 692, 1020, 1050, 969,
+		831, 726, 456, 824, 702, 1120, 1100, 832, 764, 821, 768, 845, 864, 862, 698, 845, 744, 796, 1040, 759,
+		781, 865, 845, 944, 984, 897, 822, 1010, 771, 676, 649, 846, 812, 742, 801, 1040, 860, 874, 848, 890,
+		744, 749, 838, 1050, 918, 986, 797, 923, 975, 815, 1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740,
+	}
+	c := inference.ChangePoint(nile)
+	if 1871+c.At != 1899 || c.P > 1e-4 || c.Before <= c.After {
+		t.Errorf("%+v, want a fall in 1899", c)
+	}
+}
+
+func TestChangePointIsRareWithoutAChange(t *testing.T) {
+	s := seeded(30)
+	const trials = 1000
+	for _, correlation := range []float64{0, 0.3, 0.6} {
+		wrong := share(trials, func() bool {
+			return inference.ChangePoint(s.series(120, 0.05, correlation, level)).P <= alpha
+		})
+		if wrong > alpha+tolerance(alpha, trials) {
+			t.Errorf("correlation %v: a change in %v", correlation, wrong)
+		}
+	}
+	for _, series := range [][]float64{nil, {1, 2, 3}, {1, 1, 1, 1, 1}} {
+		if c := inference.ChangePoint(series); c.P != 1 {
+			t.Errorf("ChangePoint(%v) = %+v", series, c)
+		}
+	}
+}
+
+func TestLag1(t *testing.T) {
+	s := seeded(31)
+	near(t, "correlated", inference.Lag1(s.series(20000, 0.1, 0.7, level)), 0.7, 0.02)
+	near(t, "independent", inference.Lag1(s.series(20000, 0.1, 0, level)), 0, 0.025)
+	near(t, "alternating", inference.Lag1([]float64{1, 2, 1, 2, 1, 2, 1, 2}), -0.875, 1e-12)
+	if inference.Lag1([]float64{3, 3, 3}) != 0 || inference.Lag1(nil) != 0 {
+		t.Error("Lag1 of a constant is not 0")
+	}
+}
+
+func TestMSER5FindsAKnownWarmUp(t *testing.T) {
+	s := seeded(32)
+	const trials = 300
+	step := func(second int) float64 {
+		if second < 30 {
+			return 0.7
+		}
+		return 1
+	}
+	right := share(trials, func() bool {
+		cut, found := inference.MSER5(s.series(300, 0.03, 0.3, step))
+		return found && cut >= 30 && cut <= 60
+	})
+	if right < 0.85 {
+		t.Errorf("a step after 30 s is cut between 30 and 60 s in %v", right)
+	}
+	curve := func(second int) float64 { return 1 - 0.5*math.Exp(-float64(second)/10) }
+	// What is left of the warm-up must not bias the mean: 1 % is left after 39 s, 5 % after 23 s.
+	right = share(trials, func() bool {
+		cut, _ := inference.MSER5(s.series(300, 0.03, 0.3, curve))
+		return cut >= 20
+	})
+	if right < 0.95 {
+		t.Errorf("an exponential warm-up of 10 s is cut after 20 s or later in %v", right)
+	}
+	ramp := func(second int) float64 { return 0.1 + float64(second)/300 }
+	if wrong := share(trials, func() bool { _, found := inference.MSER5(s.series(300, 0.01, 0, ramp)); return found }); wrong > 0.05 {
+		t.Errorf("a ramp to the end has a warm-up in %v", wrong)
+	}
+	if cut, found := inference.MSER5(make([]float64, 29)); cut != 0 || found {
+		t.Errorf("29 s: %d, %v", cut, found)
+	}
+	if cut, found := inference.MSER5(make([]float64, 300)); cut != 0 || !found {
+		t.Errorf("a constant: %d, %v", cut, found)
+	}
+}
+
+func TestStabilityLabels(t *testing.T) {
+	s := seeded(33)
+	from := func(second int, before, after float64) func(int) float64 {
+		return func(i int) float64 {
+			if i < second {
+				return before
+			}
+			return after
+		}
+	}
+	const trials = 60
+	for _, r := range []struct {
+		what      string
+		seconds   int
+		spread    float64
+		level     func(int) float64
+		want      inference.Label
+		low, high int // of the warm-up
+	}{
+		{"one level for 30 s", 30, 0.03, level, inference.Flat, 0, 0},
+		{"one level for a minute", 60, 0.05, level, inference.Flat, 0, 0},
+		{"one level for ten minutes", 600, 0.05, level, inference.Flat, 0, 0},
+		{"lower for the first 10 s of a minute", 60, 0.03, from(10, 0.6, 1), inference.WarmUp, 10, 30},
+		{"lower for the first 20 s of two minutes", 120, 0.03, from(20, 0.7, 1), inference.WarmUp, 20, 60},
+		{"a tenth lower from half time on", 600, 0.03, from(300, 1, 0.9), inference.Slowdown, 290, 320},
+		{"a tenth lower for the last third", 600, 0.03, from(400, 1, 0.9), inference.Slowdown, 380, 420},
+		{"higher for the first 30 s", 300, 0.03, from(30, 1.2, 1), inference.Slowdown, 25, 150},
+		{"falls to half until the end", 600, 0.03, func(i int) float64 { return 1 - float64(i)/1200 }, inference.Slowdown, 0, 0},
+		{"rises until the end", 600, 0.03, func(i int) float64 { return 0.5 + float64(i)/1200 }, inference.None, 0, 0},
+		{"swings every half minute", 300, 0.02, func(i int) float64 { return 1 - 0.4*float64(i/30%2) }, inference.None, 0, 0},
+		{"rough throughout", 300, 0.25, level, inference.None, 0, 0},
+	} {
+		right := share(trials, func() bool {
+			got, err := inference.Stability(s.series(r.seconds, r.spread, 0.3, r.level))
+			return err == nil && got.Label == r.want && got.WarmUp >= r.low && got.WarmUp <= r.high
+		})
+		if right < 0.9 {
+			t.Errorf("%s: %s with a warm-up of %d to %d s in %v", r.what, r.want, r.low, r.high, right)
+		}
+	}
+}
+
+func TestStabilityGivesTheNumbersOfTheSteadyPart(t *testing.T) {
+	s := seeded(34)
+	got, err := inference.Stability(s.series(300, 0.02, 0, func(i int) float64 { return 1 - 0.5*math.Exp(-float64(i)/10) }))
+	if err != nil || got.Label != inference.WarmUp {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	near(t, "roughness", got.Roughness, 0.02/math.Sqrt(5), 0.004)
+	near(t, "drift", got.Drift.Value, 0, 0.02)
+	near(t, "correlation", got.Lag1, 0, 0.25)
+	if got, err = inference.Stability(s.series(86400, 0.05, 0.3, level)); err != nil || got.Label != inference.Flat {
+		t.Errorf("a day: %+v, %v", got, err)
+	}
+	if _, err = inference.Stability(make([]float64, 29)); !errors.Is(err, inference.ErrShort) {
+		t.Errorf("29 s give %v", err)
+	}
+	if _, err = inference.Stability(make([]float64, 60)); !errors.Is(err, inference.ErrNotPositive) {
+		t.Errorf("no throughput at all gives %v", err)
+	}
+}
