@@ -113,27 +113,21 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	defer file.Discard()
 	var status engine.Status
-	out, do := newOutput(env, l, stop, status.Oldest), run.Func(run.Run)
-	screen := ctx
-	if len(l.Hosts.On) == 0 {
+	out, screen := newOutput(env, l, stop, status.Oldest), ctx
+	do, hosts, remove, err := l.maker(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if hosts == nil {
 		tuneProcess(env, l)
 	} else {
-		hosts, shown, err := l.findHosts(ctx, env)
-		if err != nil {
-			return err
-		}
-		dir, remove, err := cluster.Scratch(env.stateDir(), env.Now())
-		if err != nil {
-			return err
-		}
-		defer remove()
-		hosts.Dir, out.hosts, out.oldest = dir, shown, nil
+		out.hosts, out.oldest = hosts, nil
 		stop.elsewhere(leaveHosts)
 		screen = context.WithoutCancel(ctx) // the hosts take their time to leave
-		do = hosts.Run
 	}
-	r := l.request(env, file, stop)
-	r.Status, r.Notify, r.Rates = &status, out.notify, out.rates
+	r := l.request(env, file)
+	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked
 	r.Opened = func(h result.Header) error { return out.open(screen, h) }
 	r.Began = func(at time.Time) result.Start {
 		stop.begin()
@@ -156,12 +150,27 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	return worse(judged, err)
 }
 
+// maker returns what makes the run, here or on other hosts. hosts are those for the screen; nil: here.
+func (l *load) maker(ctx context.Context, env *Env) (do run.Func, hosts []tui.HostHeader, remove func(), err error) {
+	if len(l.Hosts.On) == 0 {
+		return run.Run, nil, func() {}, nil
+	}
+	h, hosts, err := l.findHosts(ctx, env)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if h.Dir, remove, err = cluster.Scratch(env.stateDir(), env.Now()); err != nil {
+		return nil, nil, nil, err
+	}
+	return h.Run, hosts, remove, nil
+}
+
 // request returns the run that was asked for.
-func (l *load) request(env *Env, file *run.File, stop *stopper) run.Request {
+func (l *load) request(env *Env, file *run.File) run.Request {
 	return run.Request{
 		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args),
 		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
-		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Stop: stop.asked,
+		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile,
 	}
 }
 

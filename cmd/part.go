@@ -67,8 +67,8 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 		return usageError(err)
 	}
 	tuneProcess(env, l)
-	r := l.request(env, file, stop)
-	r.Args, r.Part, r.Follows = p.job.Args, &p.job.Part, !p.job.CreateTopic
+	r := l.request(env, file)
+	r.Args, r.Part, r.Follows, r.Stop = p.job.Args, &p.job.Part, !p.job.CreateTopic, stop.asked
 	r.Notify = func(n run.Notice) { env.notify(n, l.Quiet) }
 	r.Ready = p.await
 	r.Began = func(at time.Time) result.Start { return p.began(stop, at) }

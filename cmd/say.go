@@ -20,6 +20,13 @@ const (
 	restart = "\r\x1b[K"
 )
 
+// silent returns an Env that says nothing.
+func (e *Env) silent() *Env {
+	quiet := *e
+	quiet.Stderr = io.Discard
+	return &quiet
+}
+
 // say says one line.
 func (e *Env) say(format string, args ...any) { e.line(prefix + fmt.Sprintf(format, args...)) }
 

@@ -77,6 +77,7 @@ func group(set *pflag.FlagSet, name string, add func()) {
 var otherCommands = map[string]func(*pflag.FlagSet){
 	"tune":    func(s *pflag.FlagSet) { NewTune(s) },
 	"probe":   func(s *pflag.FlagSet) { NewProbe(s) },
+	"study":   func(s *pflag.FlagSet) { NewStudyRun(s) },
 	"agent":   func(s *pflag.FlagSet) { NewAgent(s) },
 	"collect": func(s *pflag.FlagSet) { NewCollect(s) },
 	"peers":   func(s *pflag.FlagSet) { NewPeers(s) },
@@ -156,7 +157,7 @@ func defineConfigFile(set *pflag.FlagSet, path *string) {
 // isForOthers reports whether a form comes from a file or the environment, which speak to
 // every command, and is one that only other commands have.
 func isForOthers(set *pflag.FlagSet, output string, outputs []string) bool {
-	every := slices.Concat(Outputs, ReportOutputs, TuneOutputs, ProbeOutputs)
+	every := slices.Concat(Outputs, ReportOutputs, TuneOutputs, ProbeOutputs, StudyOutputs)
 	return !typedOn(set.Lookup("output")) && !slices.Contains(outputs, output) && slices.Contains(every, output)
 }
 

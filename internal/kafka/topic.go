@@ -283,11 +283,12 @@ func led(t *result.Topic) bool {
 	return t.Partitions > 0
 }
 
-// DeleteTopic deletes a topic. Callers delete only topics that this run created.
+// DeleteTopic deletes a topic. One that is not there is no error. Callers delete only topics that kt
+// created for them.
 func (c *Cluster) DeleteTopic(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
-	if _, err := c.admin.DeleteTopic(ctx, name); err != nil {
+	if _, err := c.admin.DeleteTopic(ctx, name); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return fmt.Errorf("delete topic %s: %w", name, err)
 	}
 	return nil

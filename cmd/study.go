@@ -1,0 +1,321 @@
+package cmd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/profiles"
+)
+
+func newStudy(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "study",
+		Short: "Make many runs of which one thing differs, and say what they answer",
+
+		SuggestFor: []string{"experiment", "sweep", "matrix"},
+		Long: `A study varies one thing or several, makes a run for each choice several times, and
+answers a question: which value is best, and which cannot be told from it. It is a YAML
+file, or one of those that kt has. Every run has a topic of its own, which is deleted
+after it. Ctrl-C keeps the finished runs; kt study resume goes on with the others.`,
+		Example: `  kt study list
+  kt study run partitions --bootstrap-server kafka-1:9092
+  kt study run partitions --set partitions=1,4,16 --run-time 5s
+  kt study report --output json | jq '.answers[].sentence'`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newStudyList(env), newStudyShow(env), newStudyRun(env), newStudyResume(env), newStudyReport(env))
+	return c
+}
+
+// one refuses more or fewer arguments than one.
+func one(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError(fmt.Errorf("%s takes %s (see: %s --help)", c.CommandPath(), what, c.CommandPath()))
+		}
+		return nil
+	}
+}
+
+func newStudyList(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the studies that kt has, and those that were made here",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			shipped, err := shippedStudies()
+			if err != nil {
+				return err
+			}
+			made, err := env.madeStudies()
+			if err != nil {
+				return err
+			}
+			return report.StudyList(env.Stdout, shipped, made, env.reportOptions(config.Look{}, false))
+		},
+	}
+}
+
+func newStudyShow(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show NAME",
+		Short:             "Show what a study varies and answers",
+		Example:           "  kt study show partitions > mine.yaml",
+		Args:              one("the name of a study"),
+		ValidArgsFunction: completeStudies,
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := studyText(args[0])
+			if err != nil {
+				return usageError(err)
+			}
+			_, err = env.Stdout.Write(text)
+			return err
+		},
+	}
+}
+
+func newStudyRun(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run NAME|FILE",
+		Short: "Make a study",
+		Example: `  kt study run partitions --set partitions=1,4,16 --run-time 5s
+  kt study run mine.yaml --bootstrap-server kafka-1:9092 --dry-run`,
+		Args:              one("the name of a study, or a file"),
+		ValidArgsFunction: completeStudies,
+	}
+	flags := config.NewStudyRun(c.Flags())
+	completions(c, map[string][]string{"output": config.StudyOutputs, "join": nil, "peers": nil})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return runStudy(ctx, env, flags, args[0]) })
+	}
+	return c
+}
+
+func newStudyResume(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:               "resume [ID]",
+		Short:             "Go on with a study that was cut off",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: env.completeMade,
+	}
+	flags := config.NewStudyReport(c.Flags())
+	completions(c, map[string][]string{"output": config.StudyOutputs})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		f, err := env.openStudy(args)
+		if err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error {
+			return makeStudy(ctx, env, flags, f, newLab(env))
+		})
+	}
+	return c
+}
+
+func newStudyReport(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:               "report [ID]",
+		Short:             "Write what a study says, from its run files",
+		Long:              "Write what a study says, made of its run files again. Without ID kt takes the newest.",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: env.completeMade,
+	}
+	flags := config.NewStudyReport(c.Flags())
+	completions(c, map[string][]string{"output": config.StudyOutputs})
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		f, err := env.openStudy(args)
+		if err != nil {
+			return usageError(err)
+		}
+		return writeStudy(env, flags, f)
+	}
+	return c
+}
+
+// runStudy makes a new study.
+func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) error {
+	text, err := studyText(name)
+	if err != nil {
+		return usageError(err)
+	}
+	s, err := study.Parse(name, text)
+	if err != nil {
+		return usageError(err)
+	}
+	for _, set := range flags.Set {
+		s.Set(set.Name, set.Values)
+	}
+	for _, shared := range flags.Shared() {
+		s.Share(shared.Name, shared.Values)
+	}
+	if flags.RunTime > 0 {
+		s.LimitTo(flags.RunTime)
+	}
+	if flags.Repeats > 0 {
+		s.Repeats = flags.Repeats
+	}
+	b := newLab(env)
+	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
+		return usageError(err)
+	}
+	if flags.DryRun {
+		return report.StudyPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
+	}
+	dir, err := env.studiesDir()
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("%s-%s-%s", env.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5]))
+	f, err := study.Create(dir, s, id)
+	if err != nil {
+		return err
+	}
+	return makeStudy(ctx, env, flags, f, b)
+}
+
+// makeStudy makes the runs of a study that are not done, and writes what it says.
+func makeStudy(ctx context.Context, env *Env, flags *config.Study, f *study.Folder, b *lab) error {
+	if !flags.Quiet {
+		env.say("study %s", f.ID)
+	}
+	err := study.Execute(ctx, f, b, func(p study.Progress) {
+		if !flags.Quiet {
+			env.say("%s", report.StudyProgress(p))
+		}
+	})
+	if err != nil {
+		if !flags.Quiet {
+			env.say("go on with: kt study resume %s", f.ID)
+		}
+		return err
+	}
+	return writeStudy(env, flags, f)
+}
+
+func writeStudy(env *Env, flags *config.Study, f *study.Folder) error {
+	doc, err := f.Document()
+	if err != nil {
+		return err
+	}
+	return report.StudyFormats[flags.Output](env.Stdout, doc, env.reportOptions(flags.Look, false))
+}
+
+// studyText returns a study that kt has, or a file.
+func studyText(name string) ([]byte, error) {
+	if strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+		text, err := input.Read(name, input.Settings)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return text, nil
+	}
+	shipped := profiles.Of("study")
+	text, err := fs.ReadFile(shipped, name+".yaml")
+	if err != nil {
+		names := config.ProfileNames(shipped)
+		hint := "; kt study list lists them, and a file of your own is ./" + name + ".yaml"
+		if n := suggest.Nearest(name, names); n != "" {
+			hint = "; did you mean " + n + "?"
+		}
+		return nil, fmt.Errorf("there is no study %s%s", name, hint)
+	}
+	return text, nil
+}
+
+// shippedStudies returns the studies that kt has.
+func shippedStudies() (all []*study.Study, err error) {
+	for _, name := range config.ProfileNames(profiles.Of("study")) {
+		text, err := studyText(name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := study.Parse(name, text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// studiesDir returns the folder of the studies that were made here.
+func (e *Env) studiesDir() (string, error) {
+	if dir := e.stateDir(); dir != "" {
+		return filepath.Join(dir, "studies"), nil
+	}
+	return "", errors.New("no study can be kept: there is no home folder; set XDG_STATE_HOME")
+}
+
+// madeStudies returns the studies that were made here, the newest first.
+func (e *Env) madeStudies() ([]*study.Folder, error) {
+	dir, err := e.studiesDir()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := study.IDs(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var made []*study.Folder
+	for _, id := range ids {
+		f, err := study.Open(dir, id)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, f)
+	}
+	return made, nil
+}
+
+// openStudy opens the study that is named, or the newest.
+func (e *Env) openStudy(args []string) (*study.Folder, error) {
+	dir, err := e.studiesDir()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 1 {
+		if err := plan.CheckName(args[0]); err != nil {
+			return nil, fmt.Errorf("study %q: %w", args[0], err)
+		}
+		return study.Open(dir, args[0])
+	}
+	ids, err := study.IDs(dir)
+	if err != nil || len(ids) == 0 {
+		return nil, errors.New("no study was made here yet: make one with kt study run")
+	}
+	e.say("study %s", ids[0])
+	return study.Open(dir, ids[0])
+}
+
+func completeStudies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return config.ProfileNames(profiles.Of("study")), cobra.ShellCompDirectiveDefault
+}
+
+func (e *Env) completeMade(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	dir, _ := e.studiesDir() // without a folder there is none
+	ids, _ := study.IDs(dir)
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,112 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// lab makes the runs of a study, as the commands for loads make theirs.
+type lab struct {
+	env   *Env
+	kafka config.Kafka
+
+	mu   sync.Mutex
+	said map[string]bool // guarded by mu; warnings
+}
+
+var _ study.Lab = (*lab)(nil)
+
+func newLab(env *Env) *lab {
+	return &lab{env: env, kafka: clients(), said: make(map[string]bool)}
+}
+
+// load returns a load with everything that is known of it before kt connects.
+func (b *lab) load(l study.Load) (*load, error) {
+	sys := b.env.configSystem()
+	sys.Profiles, sys.Warn = profiles.Of(l.Command), b.warn
+	var flags []config.Assignment
+	for _, f := range l.Flags {
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}})
+	}
+	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys, b.kafka)
+	for _, w := range asked.Warnings {
+		b.warn(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return checkLoad(b.env.silent(), &asked) // a study would say the same of every run
+}
+
+// warn gives a warning once.
+func (b *lab) warn(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.said[text] {
+		b.said[text] = true
+		b.env.say("%s", text)
+	}
+}
+
+// Check returns all that is wrong with the flags of a load.
+func (b *lab) Check(l study.Load) error {
+	_, err := b.load(l)
+	return err
+}
+
+// Run makes one run.
+func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func()) (result.Result, error) {
+	ld, err := b.load(l)
+	if err != nil {
+		return result.Result{}, usageError(err)
+	}
+	var file *run.File
+	if path != "" {
+		if file, err = run.CreateFile(path); err != nil {
+			return result.Result{}, err
+		}
+		defer file.Discard()
+	}
+	do, _, remove, err := ld.maker(ctx, b.env)
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer remove()
+	r := ld.request(b.env, file)
+	r.Opened = func(result.Header) error { opened(); return nil }
+	r.Notify = func(n run.Notice) {
+		if n.Kind.Warning() {
+			b.warn(n.Text)
+		}
+	}
+	res, err := do(ctx, r)
+	var misfit *run.MisfitError
+	if errors.As(err, &misfit) {
+		err = &study.MisfitError{Err: err}
+	}
+	return res, err
+}
+
+// DeleteTopic deletes a topic of the study. Each run on the broker inside kt has one of its own.
+func (b *lab) DeleteTopic(ctx context.Context, l study.Load, name string) error {
+	ld, err := b.load(l)
+	if err != nil || ld.Plan.Embedded() {
+		return err
+	}
+	c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout})
+	if err != nil {
+		return fmt.Errorf("delete topic %s: %w", name, err)
+	}
+	defer c.Close()
+	return c.DeleteTopic(ctx, name)
+}

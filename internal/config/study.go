@@ -1,0 +1,137 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// StudyOutputs are the forms in which a study is written.
+var StudyOutputs = []string{"text", "json", "csv", "markdown"}
+
+// Study is the settings of kt study run.
+type Study struct {
+	form
+	Set     []Assignment
+	RunTime time.Duration // of each run, instead of the study's own end; 0: as it says
+	Repeats int           // 0: as the study says
+	DryRun  bool
+	Quiet   bool
+
+	assigned, servers, on  []string
+	runTime, commandConfig string
+	processes              int
+	agents                 Agents
+}
+
+// Assignment is a flag or a factor with its values.
+type Assignment struct {
+	Name   string
+	Values []string
+}
+
+// NewStudyRun defines the flags of kt study run on a set.
+func NewStudyRun(flags *pflag.FlagSet) *Study {
+	s := new(Study)
+	group(flags, groupTarget, func() {
+		flags.StringSliceVar(&s.servers, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
+		flags.StringVar(&s.commandConfig, "command-config", "", "properties `FILE` of the clients")
+	})
+	group(flags, groupLoad, func() {
+		flags.StringArrayVar(&s.assigned, "set", nil, "values of a factor, or a flag of the loads: `NAME=VALUE,VALUE`; may be repeated")
+		flags.StringVar(&s.runTime, "run-time", "", "end every load after this `TIME`, instead of its own end")
+		flags.IntVar(&s.Repeats, "repeats", 0, "`N` runs of each cell (default: as the study says)")
+		flags.BoolVar(&s.DryRun, "dry-run", false, "show the runs, and make none")
+	})
+	group(flags, groupHosts, func() {
+		flags.StringSliceVar(&s.on, "on", nil, "make the loads on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all")
+		flags.IntVar(&s.processes, "processes", 1, "`N` processes on each host of --on")
+		s.agents.define(flags)
+	})
+	s.defineForm(flags, "study", StudyOutputs, func() {
+		flags.BoolVarP(&s.Quiet, "quiet", "q", false, "no progress, only the result")
+	})
+	return s
+}
+
+// NewStudyReport defines the flags of the commands that write a study that was made.
+func NewStudyReport(flags *pflag.FlagSet) *Study {
+	s := new(Study)
+	s.defineForm(flags, "study", StudyOutputs, func() {
+		flags.BoolVarP(&s.Quiet, "quiet", "q", false, "no progress, only the result")
+	})
+	return s
+}
+
+// Load applies environment and configuration file.
+func (s *Study) Load(sys System, nearest Nearest) error {
+	err := s.layers(sys, nearest)
+	var errs []error
+	for _, one := range s.assigned {
+		name, values, ok := strings.Cut(one, "=")
+		if !ok || name == "" || values == "" {
+			errs = append(errs, fmt.Errorf("--set %q: write NAME=VALUE or NAME=VALUE,VALUE", one))
+			continue
+		}
+		s.Set = append(s.Set, Assignment{strings.TrimPrefix(name, "--"), strings.Split(values, ",")})
+	}
+	if s.runTime != "" {
+		if s.RunTime, _ = parseTime(s.runTime, time.Second); s.RunTime <= 0 {
+			errs = append(errs, fmt.Errorf("--run-time %q: write a time above 0 (30s, 2m)", s.runTime))
+		}
+	}
+	if f := s.set.Lookup("repeats"); f != nil && f.Changed && s.Repeats < 1 {
+		errs = append(errs, fmt.Errorf("--repeats %d: it must be 1 or more", s.Repeats))
+	}
+	return errors.Join(err, errors.Join(errs...), s.checkForm(nearest))
+}
+
+// Shared returns the flags that every load of the study gets: where it goes to, and where it is made.
+func (s *Study) Shared() (shared []Assignment) {
+	add := func(name string, values ...string) {
+		if f := s.set.Lookup(name); f != nil && f.Changed {
+			shared = append(shared, Assignment{name, values})
+		}
+	}
+	add("bootstrap-server", strings.Join(s.servers, ","))
+	add("command-config", s.commandConfig)
+	add("on", strings.Join(s.on, ","))
+	add("processes", strconv.Itoa(s.processes))
+	add("join", strings.Join(s.agents.Join, ","))
+	add("peers", strings.Join(s.agents.Peers, ","))
+	add("key-file", s.agents.KeyFile)
+	return shared
+}
+
+// LoadOf makes a run of flags that do not come from a command line, as if they did.
+func LoadOf(command plan.Command, flags []Assignment, sys System, kafka Kafka) (Run, error) {
+	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
+	f := newFlags(set, command)
+	var errs []error
+	for _, one := range flags {
+		fl := set.Lookup(one.Name)
+		if fl == nil {
+			hint := ""
+			if n := kafka.Nearest(one.Name, flagNames(set)); n != "" {
+				hint = "; did you mean " + n + "?"
+			}
+			errs = append(errs, fmt.Errorf("%s: kt %s has no such flag%s", one.Name, command, hint))
+			continue
+		}
+		for _, value := range one.Values {
+			if err := set.Set(one.Name, value); err != nil {
+				errs = append(errs, fmt.Errorf("%s %q: %w", one.Name, value, Unfit(fl, err)))
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return Run{}, errors.Join(errs...)
+	}
+	return f.Load(sys, kafka)
+}

@@ -1,0 +1,227 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// StudyText writes what a study says for people.
+func StudyText(w io.Writer, d *study.Document, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		t.line("")
+		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))})
+		t.paragraph(d.Study.About)
+		t.line("")
+		t.draw(t.studyCells(d))
+		for i := range d.Answers {
+			t.line("")
+			t.answer(d, &d.Answers[i])
+		}
+		if len(d.Published) > 0 {
+			t.line("")
+			t.line("  " + t.th.Paint(strong, "beside published figures"))
+			t.draw(t.published(d))
+		}
+		t.line("")
+		t.again("kt study report " + d.ID)
+	})
+}
+
+// paragraph writes muted text below a heading.
+func (t *text) paragraph(s string) {
+	for _, line := range wrapText(s, t.wrapAt()-2) {
+		t.line("  " + t.th.Paint(muted, line))
+	}
+}
+
+// studyCells is the table of the cells, with a row for each load.
+func (t *text) studyCells(d *study.Document) *grid {
+	g := &grid{
+		heads: append(studyHeads(d), "load", "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "limit"),
+		left:  map[int]bool{},
+		leave: []string{"p99.9", "p50", "MiB/s", "CPU", "rough"},
+	}
+	beside := false
+	for i := range d.Cells {
+		beside = beside || len(d.Cells[i].Beside) > 0
+	}
+	factors := len(d.Study.Factors)
+	if !beside {
+		g.heads = append(g.heads[:factors:factors], g.heads[factors+1:]...)
+	}
+	g.left[len(g.heads)-1] = true
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		at := studyAt(d, c)
+		if c.LeftOut != "" {
+			g.add(muted, append(at, make([]string, len(g.heads)-len(at))...)...)
+			g.note(warn, "left out: "+c.LeftOut)
+			continue
+		}
+		t.studyRow(g, at, &c.CellFigures, beside)
+		for j := range c.Beside {
+			t.studyRow(g, make([]string, len(at)), &c.Beside[j], beside)
+		}
+	}
+	return g
+}
+
+func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool) {
+	if beside {
+		at = append(at, c.Load)
+	}
+	none := string(t.th.Glyphs.Missing)
+	if c.Throughput.N == 0 {
+		for len(at) < len(g.heads) {
+			at = append(at, none)
+		}
+		g.add(muted, at...)
+		return
+	}
+	latency := func(s study.Spread) string {
+		if s.N == 0 {
+			return none
+		}
+		return theme.Duration(micros(int64(s.Median)))
+	}
+	rough := none
+	if c.Roughness.N > 0 {
+		rough = theme.Percent(c.Roughness.Median)
+	}
+	style := plain
+	if c.ClientBound || c.Invalid > 0 {
+		style = muted
+	}
+	r := c.Throughput
+	g.add(style, append(at, theme.Count(int64(r.Median)), theme.Count(int64(r.Low)), theme.Count(int64(r.High)),
+		fmt.Sprintf("%.2f", c.Bytes.Median), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), rough,
+		fmt.Sprintf("%.2f", c.CPUCores), fmt.Sprint(r.N), limitsOf(c))...)
+}
+
+// answer writes an answer with a chart of what it compares.
+func (t *text) answer(d *study.Document, a *study.Answer) {
+	title := "best " + a.Factor + " by " + string(a.By)
+	for _, f := range d.Study.Factors {
+		if v, ok := a.At[f.Name]; ok {
+			title += ", " + f.Name + "=" + v
+		}
+	}
+	t.line("  " + t.th.Paint(strong, title))
+	t.bars(d, a)
+	for _, line := range wrapText(a.Sentence, t.wrapAt()-margin) {
+		t.line(strings.Repeat(" ", margin) + line)
+	}
+}
+
+// barWidth is the length of the longest bar in columns.
+const barWidth = 40
+
+// bars draws a bar for each value of a factor, as long as its median.
+func (t *text) bars(d *study.Document, a *study.Answer) {
+	g := &grid{heads: []string{a.Factor, "", string(a.By), "interval"}, left: map[int]bool{1: true, 3: true}}
+	values := d.Along(a)
+	most := 0.0
+	for _, v := range values {
+		most = max(most, v.Spread.Median)
+	}
+	full := "█"
+	if t.th.ASCII() {
+		full = "#"
+	}
+	for _, v := range values {
+		if v.Spread.N == 0 || most == 0 {
+			continue
+		}
+		style := theme.Style{FG: theme.Muted}
+		switch {
+		case v.Value == a.Best:
+			style = theme.Style{FG: theme.Good, Bold: true}
+		case v.LikeBest:
+			style = good
+		}
+		g.add(style, v.Value, strings.Repeat(full, int(v.Spread.Median/most*barWidth+0.5)), figure(a.By, v.Spread.Median), figure(a.By, v.Spread.Low)+" – "+figure(a.By, v.Spread.High))
+	}
+	t.draw(g)
+}
+
+// figure writes a value of a metric for people.
+func figure(m study.Metric, v float64) string {
+	switch m {
+	case study.Throughput:
+		return theme.Count(int64(v + 0.5))
+	case study.Bytes:
+		return fmt.Sprintf("%.2f", v)
+	case study.Roughness:
+		return theme.Percent(v)
+	}
+	return theme.Duration(micros(int64(v)))
+}
+
+// published is the table of figures that others have measured.
+func (t *text) published(d *study.Document) *grid {
+	g := &grid{heads: []string{"case", "at", "published", "here", "ratio"}, left: map[int]bool{1: true}}
+	for _, p := range d.Published {
+		here, ratio := string(t.th.Glyphs.Missing), string(t.th.Glyphs.Missing)
+		if p.Ratio > 0 {
+			here, ratio = theme.Count(int64(p.Here+0.5)), theme.Ratio(p.Ratio)
+		}
+		g.add(plain, p.Source+"/"+p.Case, p.String(), theme.Count(int64(p.RecordsPerSecond+0.5)), here, ratio)
+	}
+	return g
+}
+
+// StudyPlan writes the runs that a study would make.
+func StudyPlan(w io.Writer, s *study.Study, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		cells := s.Cells()
+		t.line("")
+		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+s.Name, []string{
+			theme.Plural(len(cells), "cell", "cells"), fmt.Sprintf("%d repeats", s.Repeats), theme.Plural(len(cells)*s.Repeats, "run", "runs"),
+		})
+		t.paragraph(s.About)
+		t.line("")
+		g := &grid{heads: []string{"run"}}
+		for _, f := range s.Factors {
+			g.heads = append(g.heads, f.Name)
+		}
+		for _, turn := range s.Turns() {
+			row := []string{fmt.Sprint(turn.Number)}
+			for _, f := range turn.Cell.At {
+				row = append(row, f.Value)
+			}
+			g.add(plain, row...)
+		}
+		t.draw(g)
+		t.line("")
+	})
+}
+
+// StudyList writes the studies that kt has, and those that were made.
+func StudyList(w io.Writer, shipped []*study.Study, made []*study.Folder, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		t.line("")
+		g := &grid{heads: []string{"study", "question"}, left: map[int]bool{1: true}}
+		for _, s := range shipped {
+			g.add(plain, s.Name, s.About)
+		}
+		t.draw(g)
+		if len(made) == 0 {
+			return
+		}
+		t.line("")
+		g = &grid{heads: []string{"made here", "runs"}}
+		for _, f := range made {
+			done, wanted := f.Count()
+			g.add(plain, f.ID, fmt.Sprintf("%d of %d", done, wanted))
+		}
+		t.draw(g)
+	})
+}

@@ -1,0 +1,249 @@
+package study
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Spread is a metric over the runs of a cell: the median with its interval.
+type Spread struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	N      int     `json:"n"`
+}
+
+// spread returns the median of some values with its interval, which is the whole range of fewer than six.
+func spread(values []float64) Spread {
+	m := inference.Median(values, alpha)
+	return Spread{Median: m.Value, Low: m.Low, High: m.High, N: m.N}
+}
+
+// Answer is the answer to a question, for one choice of the other factors.
+type Answer struct {
+	Factor   string            `json:"factor"`
+	By       Metric            `json:"by"`
+	At       map[string]string `json:"at,omitempty"`              // the other factors
+	Best     string            `json:"best"`                      // "": nothing was measured
+	LikeBest []string          `json:"like_best"`                 // values that cannot be told from the best, with it
+	Worse    []Worse           `json:"worse,omitempty"`           // the others
+	Unknown  []string          `json:"not_told,omitempty"`        // kt was the limit there: they may be better than they look
+	Peak     *Peak             `json:"peak,omitempty"`            // of a scaling factor
+	Repeats  int               `json:"repeats_to_tell,omitempty"` // how many would tell the first two apart
+	Sentence string            `json:"sentence"`
+}
+
+// Worse is a value that is worse than the best one.
+type Worse struct {
+	Value string  `json:"value"`
+	By    float64 `json:"by"`  // the share of the best: 0.12 is 12 % worse
+	Low   float64 `json:"low"` // its interval
+	High  float64 `json:"high"`
+}
+
+// alpha is the share of studies without any difference in which kt names one.
+const alpha = 0.05
+
+// answer answers the questions of a study, once for each choice of the other factors.
+func (d *Document) answer() {
+	d.Answers = []Answer{}
+	for _, q := range d.Study.Ask {
+		for _, group := range d.groups(q.Factor()) {
+			a := Answer{Factor: q.Factor(), By: q.By, At: group[0].others(q.Factor()), LikeBest: []string{}}
+			if q.Best != "" {
+				d.best(&a, group)
+			} else {
+				d.scaling(&a, group)
+			}
+			d.Answers = append(d.Answers, a)
+		}
+	}
+}
+
+// groups returns the cells that differ in one factor alone, in the order of its values.
+func (d *Document) groups(factor string) (groups [][]*CellDoc) {
+	find := func(c *CellDoc) int {
+		return slices.IndexFunc(groups, func(g []*CellDoc) bool {
+			return d.Study.Pair || fmt.Sprint(g[0].others(factor)) == fmt.Sprint(c.others(factor))
+		})
+	}
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		if g := find(c); g >= 0 {
+			groups[g] = append(groups[g], c)
+		} else {
+			groups = append(groups, []*CellDoc{c})
+		}
+	}
+	return groups
+}
+
+// others returns the values of the other factors.
+func (c *CellDoc) others(factor string) map[string]string {
+	others := make(map[string]string)
+	for name, value := range c.At {
+		if name != factor {
+			others[name] = value
+		}
+	}
+	return others
+}
+
+// Bar is a value of a factor with what was measured there.
+type Bar struct {
+	Value    string
+	Spread   Spread
+	LikeBest bool
+}
+
+// Along returns the values that an answer compares.
+func (d *Document) Along(a *Answer) (bars []Bar) {
+	for _, group := range d.groups(a.Factor) {
+		if fmt.Sprint(group[0].others(a.Factor)) != fmt.Sprint(a.At) {
+			continue
+		}
+		for _, c := range group {
+			v := c.At[a.Factor]
+			bars = append(bars, Bar{v, *c.Of(a.By), slices.Contains(a.LikeBest, v)})
+		}
+	}
+	return bars
+}
+
+// best finds the best value of a factor, and those that cannot be told from it.
+func (d *Document) best(a *Answer, cells []*CellDoc) {
+	var measured []*CellDoc
+	var values [][]float64
+	for _, c := range cells {
+		if v := c.values(0, a.By); len(v) > 0 {
+			measured, values = append(measured, c), append(values, v)
+		}
+	}
+	goal := inference.Lowest
+	if a.By.HigherIsBetter() {
+		goal = inference.Highest
+	}
+	best, standings, err := inference.AlikeBest(values, goal, 0, alpha)
+	if best < 0 || err != nil {
+		a.Sentence = fmt.Sprintf("nothing was measured of %s", a.By)
+		return
+	}
+	a.Best = measured[best].At[a.Factor]
+	for i, c := range measured {
+		v, s := c.At[a.Factor], &standings[i]
+		if s.Alike {
+			a.LikeBest = append(a.LikeBest, v)
+		} else {
+			a.Worse = append(a.Worse, worse(v, s.ToBest))
+		}
+		if c.ClientBound && a.By.HigherIsBetter() {
+			a.Unknown = append(a.Unknown, v)
+		}
+	}
+	if len(a.Worse) == 0 && len(values) > 1 {
+		a.Repeats = repeatsToTell(values, best)
+	}
+	a.Sentence = a.say(len(measured))
+}
+
+// worse returns how much worse a value is than the best one, as a share of it.
+func worse(value string, toBest inference.Estimate) Worse {
+	by := func(ratio float64) float64 { return math.Abs(ratio - 1) }
+	w := Worse{Value: value, By: by(toBest.Value), Low: by(toBest.Low), High: by(toBest.High)}
+	w.Low, w.High = min(w.Low, w.High), max(w.Low, w.High)
+	return w
+}
+
+// repeatsToTell returns how many repeats would tell the best cell from the one that differs most from
+// it, if the difference is as it seems; 0: it is not known.
+func repeatsToTell(values [][]float64, best int) int {
+	noise, err := inference.Spread(values...)
+	if err != nil {
+		return 0
+	}
+	widest, top := 0.0, inference.Median(values[best], alpha).Value
+	for _, v := range values {
+		m := inference.Median(v, alpha).Value
+		widest = max(widest, max(m, top)/min(m, top)-1)
+	}
+	return inference.Repeats(noise, widest, alpha)
+}
+
+// say returns the answer in a sentence.
+func (a *Answer) say(measured int) string {
+	var b strings.Builder
+	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
+	switch {
+	case measured == 1:
+		fmt.Fprintf(&b, "%s=%s alone was measured", a.Factor, a.Best)
+	case len(a.Worse) == 0:
+		fmt.Fprintf(&b, "no value of %s can be told from the others by %s: they differ less than repeats of one do", a.Factor, a.By)
+		if a.Repeats > 0 {
+			fmt.Fprintf(&b, "; %d repeats would tell", a.Repeats)
+		}
+	case len(a.LikeBest) > 1:
+		fmt.Fprintf(&b, "%s %s are alike", a.Factor, listed(a.LikeBest))
+	default:
+		fmt.Fprintf(&b, "%s=%s is best", a.Factor, a.Best)
+	}
+	for i, w := range slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) }) {
+		if i == 3 {
+			fmt.Fprintf(&b, ", %d others more", len(a.Worse)-3)
+			break
+		}
+		fmt.Fprintf(&b, ", %s is %s %s (%s to %s)", w.Value, theme.Percent(w.By), what, theme.Percent(w.Low), theme.Percent(w.High))
+	}
+	if len(a.Unknown) > 0 {
+		fmt.Fprintf(&b, "; kt was the limit at %s, so these may be better than they look", listed(a.Unknown))
+	}
+	return b.String()
+}
+
+// listed joins values: "14, 16 and 18".
+func listed(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " and " + values[last]
+}
+
+// Peak is the number at which a rate no longer grows, by the Universal Scalability Law.
+type Peak struct {
+	N    float64 `json:"n"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// scaling says how a metric grows with a factor.
+func (d *Document) scaling(a *Answer, cells []*CellDoc) {
+	var n, x []float64
+	for _, c := range cells {
+		at, err := strconv.ParseFloat(c.At[a.Factor], 64)
+		if err != nil {
+			a.Sentence = fmt.Sprintf("%s=%s is no number, so nothing can be said of how %s grows", a.Factor, c.At[a.Factor], a.By)
+			return
+		}
+		for _, v := range c.values(0, a.By) {
+			n, x = append(n, at), append(x, v)
+		}
+	}
+	law, err := inference.USL(n, x, alpha)
+	switch {
+	case errors.Is(err, inference.ErrNoPeak):
+		a.Sentence = fmt.Sprintf("%s grows with %s up to the most that was tried; kt does not guess beyond it", a.By, a.Factor)
+	case err != nil:
+		a.Sentence = fmt.Sprintf("how %s grows with %s cannot be told: %v", a.By, a.Factor, err)
+	default:
+		a.Peak = &Peak{law.Peak.Value, law.Peak.Low, law.Peak.High}
+		a.Sentence = fmt.Sprintf("%s is highest near %s=%.0f (%.0f to %.0f), by the Universal Scalability Law", a.By, a.Factor, law.Peak.Value, law.Peak.Low, law.Peak.High)
+	}
+}

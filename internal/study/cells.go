@@ -1,0 +1,232 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// maxTurns bounds the runs of a study: at ten seconds a run they take four months.
+const maxTurns = 1_000_000
+
+// Cell is one choice of values: one for each factor, in the order of the factors.
+type Cell struct {
+	Index int
+	At    []Flag
+}
+
+// String returns the values of a cell: "partitions=4 acks=all".
+func (c Cell) String() string {
+	var parts []string
+	for _, f := range c.At {
+		parts = append(parts, f.Name+"="+f.Value)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Value returns the value of a factor.
+func (c Cell) Value(factor string) string {
+	for _, f := range c.At {
+		if f.Name == factor {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// Turn is one run of a study.
+type Turn struct {
+	Number int // from 1, in the order of the runs
+	Cell   Cell
+	Repeat int // from 1
+}
+
+// Check returns all that is wrong with a study before its flags are looked at.
+func (s *Study) Check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if len(s.Loads) == 0 {
+		bad("load: there is none; write load: {command: produce, …}")
+	}
+	if s.Repeats < 1 {
+		bad("repeats %d: it must be 1 or more", s.Repeats)
+	}
+	s.checkNames(bad)
+	s.checkFactors(bad)
+	return errors.Join(errs...)
+}
+
+// own are flags that a study sets itself, or that mean nothing in one.
+var own = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config"}
+
+func (s *Study) checkNames(bad func(string, ...any)) {
+	var names []string
+	for _, l := range slices.Concat(s.Prepare, s.Loads) {
+		if l.Name == "" && len(s.Prepare)+len(s.Loads) == 1 {
+			continue
+		}
+		if err := plan.CheckName(l.Name); err != nil && l.Name != "" {
+			bad("load %q: %w", l.Name, err)
+		}
+		if slices.Contains(names, l.Name) {
+			bad("load %q: two have this name", l.Name)
+		}
+		names = append(names, l.Name)
+	}
+	for _, l := range slices.Concat(s.Prepare, s.Loads) {
+		for _, f := range l.Flags {
+			if slices.Contains(own, f.Name) {
+				bad("%s: a study gives every run its own", f.Name)
+			}
+		}
+	}
+	for _, l := range s.Loads {
+		if l.Reads != "" && !slices.ContainsFunc(s.Prepare, func(p Load) bool { return p.Name == l.Reads }) {
+			bad("reads %q: no load of that name is prepared", l.Reads)
+		}
+	}
+}
+
+func (s *Study) checkFactors(bad func(string, ...any)) {
+	factors := s.factorNames()
+	known := func(what, name string) {
+		if !slices.Contains(factors, name) {
+			hint := ""
+			if n := suggest.Nearest(name, factors); n != "" {
+				hint = "; did you mean " + n + "?"
+			}
+			bad("%s %q: there is no such factor%s", what, name, hint)
+		}
+	}
+	for _, q := range s.Ask {
+		known("ask", q.Factor())
+	}
+	cells := 1
+	for i, f := range s.Factors {
+		if s.Pair && len(f.Values) != len(s.Factors[0].Values) {
+			bad("pair: %s has %d values and %s has %d; in pairs all factors have as many", s.Factors[0].Name, len(s.Factors[0].Values), f.Name, len(f.Values))
+			return
+		}
+		if i == 0 || !s.Pair {
+			cells = min(cells*len(f.Values), maxTurns+1)
+		}
+	}
+	if cells*min(s.Repeats, maxTurns) > maxTurns {
+		bad("it has more than %d runs", maxTurns)
+	}
+	if s.Order == ABBA && cells != 2 {
+		bad("order abba: it needs two cells, and there are %d", cells)
+	}
+}
+
+func (s *Study) factorNames() (names []string) {
+	for _, f := range s.Factors {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Cells returns every choice of values: the last factor varies fastest. Without factors there is one.
+func (s *Study) Cells() []Cell {
+	var all [][]Flag
+	if s.Pair && len(s.Factors) > 0 {
+		for i := range s.Factors[0].Values {
+			var at []Flag
+			for _, f := range s.Factors {
+				at = append(at, Flag{f.Name, f.Values[i]})
+			}
+			all = append(all, at)
+		}
+	} else {
+		all = [][]Flag{nil}
+		for _, f := range s.Factors {
+			var longer [][]Flag
+			for _, at := range all {
+				for _, v := range f.Values {
+					longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
+				}
+			}
+			all = longer
+		}
+	}
+	cells := make([]Cell, len(all))
+	for i, at := range all {
+		cells[i] = Cell{i, at}
+	}
+	return cells
+}
+
+// Turns returns the runs in their order: block after block, each with every cell once.
+func (s *Study) Turns() []Turn {
+	cells := s.Cells()
+	chance := rand.New(rand.NewPCG(s.Seed, 0))
+	var turns []Turn
+	for repeat := range s.Repeats {
+		block := slices.Clone(cells)
+		switch {
+		case s.Order == Shuffled:
+			chance.Shuffle(len(block), func(i, j int) { block[i], block[j] = block[j], block[i] })
+		case s.Order == ABBA && repeat%2 == 1:
+			slices.Reverse(block)
+		}
+		for _, c := range block {
+			turns = append(turns, Turn{len(turns) + 1, c, repeat + 1})
+		}
+	}
+	return turns
+}
+
+// at returns a load of a run with the values of a cell.
+func (s *Study) at(c Cell, l Load) Load {
+	l.Flags = slices.Clone(l.Flags)
+	for _, f := range c.At {
+		if load, flag := s.target(f.Name); load == "" || load == l.Name {
+			l.set(flag, f.Value)
+		}
+	}
+	return l
+}
+
+// prepared returns a prepared load with the values of a cell, and what is added to the name of its
+// topic: a prepared load depends on the factors that name it alone.
+func (s *Study) prepared(c Cell, l Load) (_ Load, suffix string) {
+	l.Flags = slices.Clone(l.Flags)
+	for _, f := range c.At {
+		if load, flag := s.target(f.Name); load == l.Name {
+			l.set(flag, f.Value)
+			suffix += "-" + f.Value
+		}
+	}
+	return l, suffix
+}
+
+// target returns the load that a factor is of, and its flag. load is empty for all loads of a run.
+func (s *Study) target(factor string) (load, flag string) {
+	before, after, ok := strings.Cut(factor, ".")
+	for _, l := range slices.Concat(s.Prepare, s.Loads) {
+		if ok && l.Name == before {
+			return before, after
+		}
+	}
+	return "", factor
+}
+
+// set gives a flag a value instead of those that it has. A topic setting is one of several.
+func (l *Load) set(name, value string) {
+	if setting, ok := strings.CutPrefix(name, topicPrefix); ok {
+		l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool {
+			return f.Name == "topic-config" && strings.HasPrefix(f.Value, setting+"=")
+		})
+		if value != Default {
+			l.Flags = append(l.Flags, Flag{"topic-config", setting + "=" + value})
+		}
+		return
+	}
+	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == name })
+	l.Flags = append(l.Flags, Flag{name, value})
+}

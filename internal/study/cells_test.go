@@ -1,0 +1,123 @@
+package study
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func names(cells []Cell) (all []string) {
+	for _, c := range cells {
+		all = append(all, c.String())
+	}
+	return all
+}
+
+func TestCellsAreEveryPairOrTheValuesSideBySide(t *testing.T) {
+	s := &Study{Factors: []Factor{{"acks", []string{"1", "all"}}, {"linger", []string{"0", "5ms"}}}}
+	want := []string{"acks=1 linger=0", "acks=1 linger=5ms", "acks=all linger=0", "acks=all linger=5ms"}
+	if diff := cmp.Diff(want, names(s.Cells())); diff != "" {
+		t.Errorf("every pair (-want +got):\n%s", diff)
+	}
+	s.Pair = true
+	if diff := cmp.Diff([]string{"acks=1 linger=0", "acks=all linger=5ms"}, names(s.Cells())); diff != "" {
+		t.Errorf("side by side (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{""}, names((&Study{}).Cells())); diff != "" {
+		t.Errorf("without a factor (-want +got):\n%s", diff)
+	}
+}
+
+func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
+	s := &Study{Factors: []Factor{{"partitions", []string{"1", "2", "3", "4", "5"}}}, Repeats: 4, Order: Shuffled, Seed: 7}
+	turns := s.Turns()
+	orders := make(map[string]bool)
+	for block := range slices.Chunk(turns, 5) {
+		var cells []int
+		order := ""
+		for _, turn := range block {
+			cells, order = append(cells, turn.Cell.Index), order+turn.Cell.String()
+		}
+		orders[order] = true
+		slices.Sort(cells)
+		if !slices.Equal(cells, []int{0, 1, 2, 3, 4}) {
+			t.Errorf("a block has the cells %v", cells)
+		}
+	}
+	if len(orders) == 1 {
+		t.Error("all blocks have one order")
+	}
+	for i, turn := range turns {
+		if turn.Number != i+1 || turn.Repeat != i/5+1 {
+			t.Errorf("turn %d is %+v", i, turn)
+		}
+	}
+	if diff := cmp.Diff(turns, s.Turns()); diff != "" {
+		t.Errorf("the same seed gives another order:\n%s", diff)
+	}
+}
+
+func TestTwoCellsGoInTurns(t *testing.T) {
+	s := &Study{Factors: []Factor{{"linger", []string{"0", "5ms"}}}, Repeats: 4, Order: ABBA}
+	order := ""
+	for _, turn := range s.Turns() {
+		order += string(rune('A' + turn.Cell.Index))
+	}
+	if order != "ABBAABBA" {
+		t.Errorf("the order is %s", order)
+	}
+}
+
+func TestALoadGetsTheValuesOfItsCell(t *testing.T) {
+	l := Load{Name: "write", Flags: []Flag{{"acks", "1"}, {"topic-config", "flush.messages=1"}, {"topic-config", "retention.ms=1000"}}}
+	s := &Study{Prepare: []Load{{Name: "old", Flags: []Flag{{"partitions", "1"}}}}, Loads: []Load{l, {Name: "read"}}}
+	c := Cell{At: []Flag{{"acks", "all"}, {"topic.flush.messages", Default}, {"write.producers", "3"}, {"read.consumers", "9"}, {"old.partitions", "4"}}}
+	want := []Flag{{"topic-config", "retention.ms=1000"}, {"acks", "all"}, {"producers", "3"}}
+	got := s.at(c, l).Flags
+	sortFlags(want)
+	sortFlags(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("its flags (-want +got):\n%s", diff)
+	}
+	old, suffix := s.prepared(c, s.Prepare[0])
+	if diff := cmp.Diff([]Flag{{"partitions", "4"}}, old.Flags); diff != "" || suffix != "-4" {
+		t.Errorf("prepared, with %q after its name (-want +got):\n%s", suffix, diff)
+	}
+	if len(l.Flags) != 3 || l.Flags[0].Value != "1" {
+		t.Errorf("the load itself was changed: %v", l.Flags)
+	}
+}
+
+func sortFlags(flags []Flag) {
+	slices.SortFunc(flags, func(a, b Flag) int {
+		if a.Name+a.Value < b.Name+b.Value {
+			return -1
+		}
+		return 1
+	})
+}
+
+func TestAStudyIsChangedByName(t *testing.T) {
+	s := &Study{
+		Prepare: []Load{{Name: "old", Flags: []Flag{{"num-records", "20M"}}}},
+		Loads:   []Load{{Name: "write", Flags: []Flag{{"acks", "1"}, {"num-records", "10M"}}}, {Name: "read"}},
+		Factors: []Factor{{"write.producers", []string{"1", "3"}}},
+	}
+	s.Set("write.producers", []string{"2"})
+	s.Set("write.acks", []string{"all"})
+	s.Set("record-size", []string{"100"})
+	s.Set("old.partitions", []string{"4"})
+	s.Share("bootstrap-server", []string{"kafka:9092"})
+	s.LimitTo(2 * time.Second)
+	tail := []Flag{{"record-size", "100"}, {"bootstrap-server", "kafka:9092"}, {"duration", "2s"}}
+	want := &Study{
+		Prepare: []Load{{Name: "old", Flags: append([]Flag{{"partitions", "4"}}, tail[1:]...)}},
+		Loads:   []Load{{Name: "write", Flags: append([]Flag{{"acks", "all"}}, tail...)}, {Name: "read", Flags: tail}},
+		Factors: []Factor{{"write.producers", []string{"2"}}},
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,150 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/result/verdict"
+)
+
+// Schema is the version of Document. It changes when a field changes its meaning or goes away, not
+// when one is added.
+const Schema = 1
+
+// Document is what a study says, made of its folder alone.
+type Document struct {
+	Schema    int         `json:"schema"`
+	ID        string      `json:"id"`
+	Study     *Study      `json:"study"`
+	Runs      int         `json:"runs_done"`
+	Wanted    int         `json:"runs_wanted"` // without the cells that were left out
+	Cells     []CellDoc   `json:"cells"`
+	Answers   []Answer    `json:"answers"`
+	Published []Published `json:"published"`
+}
+
+// CellDoc is a cell with its runs.
+type CellDoc struct {
+	At      map[string]string `json:"at"`
+	LeftOut string            `json:"left_out,omitempty"` // why it was not made
+	CellFigures
+	Beside []CellFigures `json:"beside,omitempty"` // the other loads of its runs
+	Runs   []RunDoc      `json:"runs"`
+}
+
+// CellFigures are the figures of one load in a cell, over its runs.
+type CellFigures struct {
+	Load string `json:"load,omitempty"`
+	Measures[Spread]
+
+	Limits      []verdict.Limit `json:"limits"`       // of its runs, without repetition
+	ClientBound bool            `json:"client_bound"` // kt or its host was the limit of a run: more was not offered
+	Invalid     int             `json:"invalid_runs"`
+	CPUCores    float64         `json:"client_cpu_cores"` // mean
+}
+
+// RunDoc is one run of a cell.
+type RunDoc struct {
+	Turn   int           `json:"turn"`
+	Repeat int           `json:"repeat"`
+	Loads  []LoadFigures `json:"loads"`
+}
+
+// Document reads the run files of a study and returns what they say.
+func (f *Folder) Document() (*Document, error) {
+	s := f.Study
+	d := &Document{Schema: Schema, ID: f.ID, Study: s}
+	cells := s.Cells()
+	d.Cells = make([]CellDoc, len(cells))
+	for i, c := range cells {
+		d.Cells[i] = CellDoc{At: make(map[string]string), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
+		for _, at := range c.At {
+			d.Cells[i].At[at.Name] = at.Value
+		}
+	}
+	for _, t := range s.Turns() {
+		if f.leftOut(t.Cell) != "" {
+			continue
+		}
+		d.Wanted++
+		if !f.isDone(t) {
+			continue
+		}
+		d.Runs++
+		run := RunDoc{Turn: t.Number, Repeat: t.Repeat}
+		for _, l := range s.Loads {
+			figures, err := f.read(t, l)
+			if err != nil {
+				return nil, err
+			}
+			run.Loads = append(run.Loads, figures)
+		}
+		cell := &d.Cells[t.Cell.Index]
+		cell.Runs = append(cell.Runs, run)
+	}
+	for i := range d.Cells {
+		d.Cells[i].conclude(len(s.Loads))
+	}
+	d.answer()
+	return d, d.publish()
+}
+
+// read returns the figures of a run file.
+func (f *Folder) read(t Turn, l Load) (LoadFigures, error) {
+	path := f.path(t, l)
+	file, err := merge.Open(path)
+	if err != nil {
+		return LoadFigures{}, fmt.Errorf("study %s: %w", f.ID, err)
+	}
+	defer file.Close()
+	res, err := merge.Read(file, file.Size)
+	if err != nil {
+		return LoadFigures{}, fmt.Errorf("%s: %w", path, err)
+	}
+	name, err := filepath.Rel(f.dir, path)
+	if err != nil {
+		return LoadFigures{}, err
+	}
+	return figuresOf(l.Name, name, &res), nil
+}
+
+// conclude sums up the runs of a cell, load by load.
+func (c *CellDoc) conclude(loads int) {
+	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
+	for i := range loads {
+		figures := CellFigures{Limits: []verdict.Limit{}}
+		limits := make(map[verdict.Limit]bool)
+		for _, r := range c.Runs {
+			l := &r.Loads[i]
+			figures.Load = l.Load
+			limits[l.Limit] = true
+			figures.ClientBound = figures.ClientBound || ofClient(l.Limit)
+			figures.CPUCores += l.CPUCores / float64(len(c.Runs))
+			if !l.Valid {
+				figures.Invalid++
+			}
+		}
+		figures.Limits = slices.Sorted(maps.Keys(limits))
+		for _, m := range Metrics {
+			*figures.Of(m) = spread(c.values(i, m))
+		}
+		if i == 0 {
+			c.CellFigures = figures
+		} else {
+			c.Beside = append(c.Beside, figures)
+		}
+	}
+}
+
+// values returns a metric of a load in each run that has it.
+func (c *CellDoc) values(load int, m Metric) (values []float64) {
+	for i := range c.Runs {
+		if v := *c.Runs[i].Loads[load].Of(m); v != 0 || m == Throughput {
+			values = append(values, v)
+		}
+	}
+	return values
+}

@@ -1,0 +1,266 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// Lab is where runs are made.
+type Lab interface {
+	// Check returns all that is wrong with the flags of a load, without a connection.
+	Check(l Load) error
+	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
+	// *MisfitError means that the load does not fit the cluster, and that nothing was done.
+	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
+	// DeleteTopic deletes a topic that a load of the study made. One that is not there is no error.
+	DeleteTopic(ctx context.Context, l Load, name string) error
+}
+
+// MisfitError is the error of a load that the cluster cannot carry.
+type MisfitError struct{ Err error }
+
+func (e *MisfitError) Error() string { return e.Err.Error() }
+
+func (e *MisfitError) Unwrap() error { return e.Err }
+
+// Progress is what happens while runs are made.
+type Progress struct {
+	Kind    ProgressKind
+	Turn    Turn
+	Turns   int           // of the study
+	Name    string        // of Preparing: the load
+	Results []LoadFigures // of Finished: one for each load
+	Reason  string        // of Skipped
+}
+
+// ProgressKind is a kind of progress.
+type ProgressKind int
+
+// The kinds of progress.
+const (
+	Preparing ProgressKind = iota // a load before the runs
+	Begun                         // a run
+	Finished                      // a run
+	Skipped                       // a cell that cannot be made
+)
+
+// CheckLoads returns all that is wrong with the flags of every load in every cell.
+func (s *Study) CheckLoads(lab Lab) error {
+	var errs []error
+	seen := make(map[string]bool)
+	add := func(l Load, at string) {
+		l.set("topic", "kt-study")
+		err := lab.Check(l)
+		if err == nil || seen[err.Error()] {
+			return
+		}
+		seen[err.Error()] = true
+		errs = append(errs, fmt.Errorf("%s%w", at, err))
+	}
+	for _, c := range s.Cells() {
+		at := ""
+		if len(c.At) > 0 {
+			at = c.String() + ": "
+		}
+		for _, l := range s.Prepare {
+			l, _ = s.prepared(c, l)
+			add(l, at)
+		}
+		for _, l := range s.Loads {
+			add(s.at(c, l), at)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Execute makes the runs that are not done yet, and deletes the topics that it made. When ctx ends, the
+// run that goes on is dropped, and the others stay: Execute goes on from there when it is called again.
+func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) error {
+	release, err := f.hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	x := &executor{Folder: f, lab: lab, notify: notify, turns: f.Study.Turns()}
+	if err := x.deleteTopics(ctx); err != nil { // of a study that was cut off
+		return err
+	}
+	err = x.all(ctx)
+	return errors.Join(err, x.deleteTopics(ctx))
+}
+
+type executor struct {
+	*Folder
+
+	lab    Lab
+	notify func(Progress)
+	turns  []Turn
+}
+
+// all makes the runs.
+func (x *executor) all(ctx context.Context) error {
+	first := true
+	for _, t := range x.turns {
+		if x.isDone(t) {
+			continue
+		}
+		if !first {
+			select {
+			case <-ctx.Done():
+			case <-time.After(x.Study.Rest.Std()):
+			}
+		}
+		first = false
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := x.turn(ctx, t)
+		var misfit *MisfitError
+		if errors.As(err, &misfit) {
+			x.notify(Progress{Kind: Skipped, Turn: t, Turns: len(x.turns), Reason: misfit.Error()})
+			err = x.note(entry{At: time.Now().UTC(), What: without, Cell: &t.Cell.Index, Reason: misfit.Error()})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn makes one run.
+func (x *executor) turn(ctx context.Context, t Turn) error {
+	prepared, err := x.prepare(ctx, t)
+	if err != nil {
+		return err
+	}
+	topic := x.topic(fmt.Sprintf("%04d", t.Number))
+	if err := x.note(entry{At: time.Now().UTC(), What: began, Turn: t.Number, Topic: topic}); err != nil {
+		return err
+	}
+	x.notify(Progress{Kind: Begun, Turn: t, Turns: len(x.turns)})
+	results, err := x.together(ctx, t, topic, prepared)
+	if ended := ctx.Err(); ended != nil && err == nil {
+		err = ended
+	}
+	if deleted := x.deleteTopic(ctx, topic); err == nil {
+		err = deleted
+	}
+	if err != nil {
+		for _, l := range x.Study.Loads {
+			_ = os.Remove(x.path(t, l) + partial) // it may not be there
+		}
+		return err
+	}
+	for _, l := range x.Study.Loads {
+		if err := os.Rename(x.path(t, l)+partial, x.path(t, l)); err != nil {
+			return err
+		}
+	}
+	if err := x.note(entry{At: time.Now().UTC(), What: done, Turn: t.Number, Topic: topic}); err != nil {
+		return err
+	}
+	x.notify(Progress{Kind: Finished, Turn: t, Turns: len(x.turns), Results: results})
+	return nil
+}
+
+// partial ends the name of a run file that is being written.
+const partial = ".part"
+
+// topic returns the name of a topic of this study. Its random ID makes sure that nobody else has one
+// of that name.
+func (x *executor) topic(what string) string { return "kt-study-" + x.ID + "-" + what }
+
+// together makes all loads of a run at once. Those that only read begin when the others have made the topic.
+func (x *executor) together(ctx context.Context, t Turn, topic string, prepared map[string]string) ([]LoadFigures, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	loads := x.Study.Loads
+	figures, errs := make([]LoadFigures, len(loads)), make([]error, len(loads))
+	var running, opening sync.WaitGroup
+	begin := func(i int) {
+		l := x.Study.at(t.Cell, loads[i])
+		if l.Reads != "" {
+			l.set("topic", prepared[l.Reads])
+		} else {
+			l.set("topic", topic)
+		}
+		opened := sync.OnceFunc(opening.Done)
+		opening.Add(1)
+		running.Go(func() {
+			defer opened()
+			res, err := x.lab.Run(ctx, l, x.path(t, loads[i])+partial, opened)
+			if err != nil {
+				end()
+			}
+			figures[i], errs[i] = figuresOf(loads[i].Name, x.path(t, loads[i]), &res), err
+		})
+	}
+	for _, onlyReads := range []bool{false, true} {
+		for i, l := range loads {
+			if (l.Command == "consume") == onlyReads {
+				begin(i)
+			}
+		}
+		opening.Wait()
+	}
+	running.Wait()
+	return figures, first(errs)
+}
+
+// first returns the first error that is not only the end of another's run.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// prepare makes the loads that a run reads from, each once for every value of the factors that it
+// depends on. It returns their topics by the names of the loads.
+func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, error) {
+	topics := make(map[string]string)
+	for _, l := range x.Study.Prepare {
+		one, suffix := x.Study.prepared(t.Cell, l)
+		topic := x.topic(l.Name + suffix)
+		topics[l.Name] = topic
+		if slices.ContainsFunc(x.log, func(e entry) bool { return e.What == made && e.Topic == topic }) && slices.Contains(x.topics(), topic) {
+			continue
+		}
+		if err := x.note(entry{At: time.Now().UTC(), What: made, Topic: topic}); err != nil {
+			return nil, err
+		}
+		x.notify(Progress{Kind: Preparing, Turn: t, Turns: len(x.turns), Name: l.Name})
+		one.set("topic", topic)
+		if _, err := x.lab.Run(ctx, one, "", func() {}); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", l.Name, err)
+		}
+	}
+	return topics, nil
+}
+
+// deleteTopic deletes a topic of the study, also when ctx has ended.
+func (x *executor) deleteTopic(ctx context.Context, name string) error {
+	return x.lab.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(x.turns[0].Cell, x.Study.Loads[0]), name)
+}
+
+// deleteTopics deletes what is left of the topics of the study.
+func (x *executor) deleteTopics(ctx context.Context) error {
+	for _, topic := range x.topics() {
+		if err := x.deleteTopic(ctx, topic); err != nil {
+			return fmt.Errorf("topic %s of this study is still there: %w; kt study resume %s deletes it", topic, err, x.ID)
+		}
+		if err := x.note(entry{At: time.Now().UTC(), What: removed, Topic: topic}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package study
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// Folder is where a study is kept: what it is in study.json, what happened in log.jsonl, and a run
+// file for each load of each run in runs.
+type Folder struct {
+	ID    string
+	Study *Study
+	dir   string
+	log   []entry
+	file  *os.File // the log, held by whoever makes runs; nil: nobody does here
+}
+
+// entry is one line of the log.
+type entry struct {
+	At     time.Time `json:"at"`
+	What   what      `json:"what"`
+	Turn   int       `json:"turn,omitempty"`
+	Cell   *int      `json:"cell,omitempty"` // of without
+	Topic  string    `json:"topic,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// what is what happened.
+type what string
+
+const (
+	began   what = "began"    // a run that will make a topic
+	done    what = "done"     // its run files are complete and its topic is gone
+	without what = "left_out" // a cell cannot be made
+	made    what = "prepared" // a prepared topic
+	removed what = "removed"  // a prepared topic
+)
+
+const (
+	studyFile = "study.json"
+	logFile   = "log.jsonl"
+	runsDir   = "runs"
+)
+
+// ErrBusy is the error of a study that another kt works on.
+var ErrBusy = errors.New("another kt works on it")
+
+// Create makes the folder of a new study below dir.
+func Create(dir string, s *Study, id string) (*Folder, error) {
+	f := &Folder{ID: id, Study: s, dir: filepath.Join(dir, id)}
+	if err := plan.CheckName(id); err != nil {
+		return nil, fmt.Errorf("study %q: %w", id, err)
+	}
+	if err := os.MkdirAll(filepath.Join(f.dir, runsDir), 0o755); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return f, writeWhole(filepath.Join(f.dir, studyFile), append(text, '\n'))
+}
+
+// writeWhole writes a file that is there as a whole or not at all.
+func writeWhole(path string, text []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // it may not be there
+	_, err = tmp.Write(text)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// Open reads the folder of a study.
+func Open(dir, id string) (*Folder, error) {
+	f := &Folder{ID: id, dir: filepath.Join(dir, id), Study: new(Study)}
+	text, err := input.Read(filepath.Join(f.dir, studyFile), input.Settings)
+	if errors.Is(err, fs.ErrNotExist) {
+		ids, _ := IDs(dir) // a folder that cannot be read has none
+		hint := "; there is none yet: make one with kt study run"
+		if n := suggest.Nearest(id, ids); n != "" {
+			hint = "; did you mean " + n + "?"
+		} else if len(ids) > 0 {
+			hint = "; the newest is " + ids[0]
+		}
+		return nil, fmt.Errorf("study %s: there is no such study%s", id, hint)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, f.Study)
+	}
+	if err == nil {
+		err = f.Study.Check()
+	}
+	if err == nil {
+		err = f.readLog()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("study %s: %w", id, input.Cause(err))
+	}
+	return f, nil
+}
+
+// IDs returns the studies below a folder, the newest first.
+func IDs(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), studyFile)); err == nil {
+			ids = append(ids, e.Name())
+		}
+	}
+	slices.Sort(ids) // they begin with their time
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+// readLog reads the log. Its last line may be cut off.
+func (f *Folder) readLog() error {
+	text, err := os.ReadFile(filepath.Join(f.dir, logFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f.log = nil
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		var e entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			f.log = append(f.log, e)
+		}
+	}
+	return lines.Err()
+}
+
+// hold opens the log for writing, and keeps others from it.
+func (f *Folder) hold() (release func(), err error) {
+	file, err := os.OpenFile(filepath.Join(f.dir, logFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close() // nothing was written
+		return nil, fmt.Errorf("study %s: %w", f.ID, ErrBusy)
+	}
+	f.file = file
+	_, err = file.WriteString("\n") // ends a line that was cut off
+	return func() { _ = file.Close() }, errors.Join(err, f.readLog())
+}
+
+// note writes a line of the log to the disk.
+func (f *Folder) note(e entry) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if _, err := f.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write %s: %w", f.file.Name(), input.Cause(err))
+	}
+	f.log = append(f.log, e)
+	return f.file.Sync()
+}
+
+// isDone reports whether a run is complete, or left out with its cell.
+func (f *Folder) isDone(t Turn) bool {
+	return f.leftOut(t.Cell) != "" || slices.ContainsFunc(f.log, func(e entry) bool { return e.What == done && e.Turn == t.Number })
+}
+
+// leftOut returns why a cell was left out; "": it was not.
+func (f *Folder) leftOut(c Cell) string {
+	for _, e := range f.log {
+		if e.What == without && e.Cell != nil && *e.Cell == c.Index {
+			return e.Reason
+		}
+	}
+	return ""
+}
+
+// topics returns the topics that are still there by the log: each was noted before it was made.
+func (f *Folder) topics() (left []string) {
+	for _, e := range f.log {
+		switch e.What {
+		case began, made:
+			left = append(left, e.Topic)
+		case done, removed:
+			left = slices.DeleteFunc(left, func(t string) bool { return t == e.Topic })
+		}
+	}
+	return left
+}
+
+// path returns the run file of a load of a turn.
+func (f *Folder) path(t Turn, l Load) string {
+	name := fmt.Sprintf("%04d", t.Number)
+	if l.Name != "" {
+		name += "-" + l.Name
+	}
+	return filepath.Join(f.dir, runsDir, name+".ktr")
+}
+
+// Dir returns where the folder is.
+func (f *Folder) Dir() string { return f.dir }
+
+// Count returns how many runs are done, and how many the study wants.
+func (f *Folder) Count() (done, wanted int) {
+	for _, t := range f.Study.Turns() {
+		if f.leftOut(t.Cell) != "" {
+			continue
+		}
+		wanted++
+		if f.isDone(t) {
+			done++
+		}
+	}
+	return done, wanted
+}

@@ -1,0 +1,116 @@
+package study
+
+import (
+	"slices"
+
+	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
+)
+
+// Metric is a figure of a run that cells are compared by.
+type Metric string
+
+// The metrics. Latencies are those that the run headlines: from the due time at a fixed rate.
+const (
+	Throughput Metric = "throughput" // records a second, acknowledged or read
+	Bytes      Metric = "bytes"      // MiB a second
+	Mean       Metric = "mean"       // latency in microseconds, as those below
+	P50        Metric = "p50"
+	P90        Metric = "p90"
+	P99        Metric = "p99"
+	P999       Metric = "p999"
+	Roughness  Metric = "roughness" // coefficient of variation of 5-second means of the throughput
+)
+
+// Metrics are all metrics, in the order in which they are shown.
+var Metrics = []Metric{Throughput, Bytes, Mean, P50, P90, P99, P999, Roughness}
+
+func metricNames() (names []string) {
+	for _, m := range Metrics {
+		names = append(names, string(m))
+	}
+	return names
+}
+
+// HigherIsBetter reports whether more of a metric is better.
+func (m Metric) HigherIsBetter() bool { return m == Throughput || m == Bytes }
+
+// Measures has a value for each metric: of a run its figures, of a cell how they spread. A metric that
+// was not measured is zero.
+type Measures[T any] struct {
+	Throughput T          `json:"throughput,omitzero"` // records a second
+	Bytes      T          `json:"mib_per_second,omitzero"`
+	Latency    Latency[T] `json:"latency_us,omitzero"`
+	Roughness  T          `json:"roughness,omitzero"` // 0 to 1
+}
+
+// Latency has the metrics of latency.
+type Latency[T any] struct {
+	Mean T `json:"mean,omitzero"`
+	P50  T `json:"p50,omitzero"`
+	P90  T `json:"p90,omitzero"`
+	P99  T `json:"p99,omitzero"`
+	P999 T `json:"p999,omitzero"`
+}
+
+// Of returns the place of a metric.
+func (s *Measures[T]) Of(m Metric) *T {
+	l := &s.Latency
+	return map[Metric]*T{
+		Throughput: &s.Throughput, Bytes: &s.Bytes, Mean: &l.Mean, P50: &l.P50, P90: &l.P90, P99: &l.P99, P999: &l.P999, Roughness: &s.Roughness,
+	}[m]
+}
+
+// LoadFigures are the figures of one load of a run.
+type LoadFigures struct {
+	Load string `json:"load,omitempty"`
+	File string `json:"file"` // in the folder of the study
+	Measures[float64]
+
+	Stability string        `json:"stability,omitempty"` // flat, warm-up, slowdown or none; "": under 30 s
+	Valid     bool          `json:"valid"`
+	Limit     verdict.Limit `json:"limit"`
+	Evidence  string        `json:"evidence"`
+	Failed    int64         `json:"failed_records"` // and unknown ones
+	CPUCores  float64       `json:"client_cpu_cores"`
+}
+
+// figuresOf returns the figures of a result.
+func figuresOf(load, file string, r *result.Result) LoadFigures {
+	f := LoadFigures{
+		Load: load, File: file, Valid: r.Valid, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
+		Failed: r.Records.Failed + r.Records.Unknown, CPUCores: r.Client.CPUCores,
+	}
+	latency := r.Latency.Response
+	f.Throughput, f.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
+	if r.Plan.ReadsOnly() && r.Fetch != nil {
+		f.Throughput, f.Bytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
+	}
+	if r.Latency.EndToEnd != nil && r.Headline == "end_to_end" {
+		latency = *r.Latency.EndToEnd
+	}
+	f.Latency = Latency[float64]{
+		Mean: float64(latency.Mean), P50: float64(latency.P50), P90: float64(latency.P90),
+		P99: float64(latency.P99), P999: float64(latency.P999),
+	}
+	if steady, err := inference.Stability(seconds(r.Series)); err == nil { // else the run is too short to tell
+		f.Stability, f.Roughness = string(steady.Label), steady.Roughness
+	}
+	return f
+}
+
+// ofClient reports whether kt or its host was the limit: what was not offered says nothing of the cluster.
+func ofClient(l verdict.Limit) bool {
+	return slices.Contains([]verdict.Limit{verdict.ClientCPU, verdict.HostCPU, verdict.Schedule, verdict.Client, verdict.Reader}, l)
+}
+
+// seconds returns the measured rate of each whole second.
+func seconds(series []result.Point) (rates []float64) {
+	for i := range series {
+		if p := &series[i]; !p.Warmup && p.Seconds >= result.ShortRow {
+			rates = append(rates, float64(p.Acknowledged+p.Consumed)/p.Seconds)
+		}
+	}
+	return rates
+}

@@ -1,0 +1,246 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// Parse reads a study. name is its name, or the path of its file. The error has every problem, each
+// on a line of its own with the line and the column in the file.
+func Parse(name string, text []byte) (*Study, error) {
+	p := &parser{name: name}
+	s := &Study{Name: stem(name), Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(doc.Content) == 0 {
+		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
+	}
+	p.study(doc.Content[0], s)
+	if len(p.errs) > 0 {
+		return nil, errors.Join(p.errs...)
+	}
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// parser reads the nodes of a file and collects what is wrong with them.
+type parser struct {
+	name string
+	errs []error
+}
+
+func (p *parser) bad(n *yaml.Node, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %s", p.name, n.Line, n.Column, fmt.Sprintf(format, args...)))
+}
+
+// field reads the value of a key.
+type field func(key, value *yaml.Node)
+
+// each calls f for every key of a mapping, and refuses a key that comes twice.
+func (p *parser) each(n *yaml.Node, what string, f field) {
+	if n.Kind != yaml.MappingNode {
+		p.bad(n, "%s: write KEY: VALUE lines", what)
+		return
+	}
+	var seen []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if slices.Contains(seen, key.Value) {
+			p.bad(key, "%s: %s is there twice", what, key.Value)
+			continue
+		}
+		seen = append(seen, key.Value)
+		f(key, n.Content[i+1])
+	}
+}
+
+// mapping reads a mapping whose keys are known.
+func (p *parser) mapping(n *yaml.Node, what string, known map[string]func(*yaml.Node)) {
+	p.each(n, what, func(key, value *yaml.Node) {
+		if read := known[key.Value]; read != nil {
+			read(value)
+			return
+		}
+		p.unknown(key, what, known)
+	})
+}
+
+func (p *parser) unknown(key *yaml.Node, what string, known map[string]func(*yaml.Node)) {
+	names := make([]string, 0, len(known))
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	hint := "; it may have " + strings.Join(names, ", ")
+	if n := suggest.Nearest(key.Value, names); n != "" {
+		hint = "; did you mean " + n + "?"
+	}
+	p.bad(key, "%s: unknown key %q%s", what, key.Value, hint)
+}
+
+func (p *parser) study(n *yaml.Node, s *Study) {
+	p.mapping(n, "study", map[string]func(*yaml.Node){
+		"about":     p.text(&s.About),
+		"found":     p.text(&s.Found),
+		"published": func(n *yaml.Node) { s.Published = p.list(n) },
+		"prepare":   func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare", true) },
+		"load":      func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load", false)) },
+		"loads":     func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads", false)...) },
+		"factors":   func(n *yaml.Node) { s.Factors = p.factors(n) },
+		"pair":      func(n *yaml.Node) { p.scalar(n, &s.Pair) },
+		"repeats":   func(n *yaml.Node) { p.scalar(n, &s.Repeats) },
+		"seed":      func(n *yaml.Node) { p.scalar(n, &s.Seed) },
+		"order":     func(n *yaml.Node) { s.Order = Order(p.word(n, "order", orders)) },
+		"rest":      func(n *yaml.Node) { s.Rest = plan.Duration(p.time(n)) },
+		"ask":       func(n *yaml.Node) { s.Ask = p.questions(n) },
+	})
+}
+
+func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
+	var l Load
+	p.each(n, what, func(key, value *yaml.Node) {
+		switch {
+		case key.Value == "command":
+			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip"})
+		case key.Value == "name":
+			p.scalar(value, &l.Name)
+		case key.Value == "reads" && !prepared:
+			p.scalar(value, &l.Reads)
+		default:
+			for _, v := range p.list(value) {
+				l.Flags = append(l.Flags, Flag{Name: key.Value, Value: v})
+			}
+		}
+	})
+	if l.Command == "" && n.Kind == yaml.MappingNode {
+		p.bad(n, "%s: give its command: produce, consume or roundtrip", what)
+	}
+	return l
+}
+
+func (p *parser) loads(n *yaml.Node, what string, prepared bool) (loads []Load) {
+	if n.Kind != yaml.SequenceNode {
+		p.bad(n, "%s: write a list of loads, each with its name and command", what)
+		return nil
+	}
+	for _, one := range n.Content {
+		l := p.load(one, what, prepared)
+		if l.Name == "" {
+			p.bad(one, "%s: give each load a name", what)
+		}
+		loads = append(loads, l)
+	}
+	return loads
+}
+
+func (p *parser) factors(n *yaml.Node) (factors []Factor) {
+	p.each(n, "factors", func(key, value *yaml.Node) {
+		f := Factor{Name: key.Value, Values: p.list(value)}
+		if len(f.Values) == 0 {
+			p.bad(value, "%s: give at least one value: [1, 2, 4]", key.Value)
+		}
+		for i, v := range f.Values {
+			if slices.Contains(f.Values[:i], v) {
+				p.bad(value, "%s: %s is there twice", key.Value, v)
+			}
+		}
+		factors = append(factors, f)
+	})
+	return factors
+}
+
+func (p *parser) questions(n *yaml.Node) (ask []Question) {
+	if n.Kind != yaml.SequenceNode {
+		p.bad(n, "ask: write a list, as [{best: partitions, by: throughput}]")
+		return nil
+	}
+	for _, one := range n.Content {
+		q := Question{By: Throughput}
+		p.mapping(one, "ask", map[string]func(*yaml.Node){
+			"best":    p.text(&q.Best),
+			"scaling": p.text(&q.Scaling),
+			"by":      func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metricNames())) },
+		})
+		if (q.Best == "") == (q.Scaling == "") {
+			p.bad(one, "ask: give either best or scaling, with the name of a factor")
+		}
+		ask = append(ask, q)
+	}
+	return ask
+}
+
+// scalar reads one value into a variable.
+func (p *parser) scalar(n *yaml.Node, into any) {
+	if err := n.Decode(into); err != nil {
+		p.bad(n, "%q does not fit: %s", n.Value, kinds[fmt.Sprintf("%T", into)])
+	}
+}
+
+// kinds says what may be written for a variable of a type.
+var kinds = map[string]string{
+	"*bool": "write true or false", "*int": "write a number", "*uint64": "write a number from 0", "*string": "write a text",
+}
+
+func (p *parser) text(into *string) func(*yaml.Node) {
+	return func(n *yaml.Node) { p.scalar(n, into) }
+}
+
+// word reads one of several words.
+func (p *parser) word(n *yaml.Node, what string, among []string) string {
+	if n.Kind == yaml.ScalarNode && slices.Contains(among, n.Value) {
+		return n.Value
+	}
+	hint := ""
+	if near := suggest.Nearest(n.Value, among); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	p.bad(n, "%s %q: it must be one of %s%s", what, n.Value, strings.Join(among, ", "), hint)
+	return ""
+}
+
+func (p *parser) time(n *yaml.Node) time.Duration {
+	d, err := time.ParseDuration(n.Value)
+	if seconds, notNumber := strconv.ParseFloat(n.Value, 64); notNumber == nil {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+	}
+	if err != nil || d < 0 {
+		p.bad(n, "%q: write a time (5s, 2m), or 0", n.Value)
+	}
+	return d
+}
+
+// list reads a list of values, or one.
+func (p *parser) list(n *yaml.Node) (values []string) {
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	for _, one := range nodes {
+		if one.Kind != yaml.ScalarNode || one.Tag == "!!null" {
+			p.bad(one, "write one value, or a list of them: [1, 2, 4]")
+			continue
+		}
+		values = append(values, one.Value)
+	}
+	return values
+}
+
+// stem returns the name of a study from that of its file.
+func stem(name string) string {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")
+}

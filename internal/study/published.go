@@ -1,0 +1,99 @@
+package study
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/profiles"
+)
+
+// Published is a figure of a published account beside that of this study.
+type Published struct {
+	Source           string            `json:"source"` // the account
+	Case             string            `json:"case"`
+	At               map[string]string `json:"at"` // the factors that the account varied too
+	RecordsPerSecond float64           `json:"records_per_second"`
+	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: no cell is alike
+	Ratio            float64           `json:"ratio,omitempty"`                   // here over published
+	Environment      string            `json:"environment"`                       // of the account
+}
+
+// String returns the factors of the figure: "partitions=4".
+func (p *Published) String() string {
+	var parts []string
+	for name, value := range p.At {
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
+}
+
+// publish adds the figures that the study names. Several of one account for the same factors are of
+// other environments, and stand each for itself.
+func (d *Document) publish() error {
+	d.Published = []Published{}
+	if len(d.Study.Published) == 0 {
+		return nil
+	}
+	text, err := fs.ReadFile(profiles.Of("published"), "runs.csv")
+	if err != nil {
+		return err
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	if err != nil {
+		return fmt.Errorf("published figures: %w", err)
+	}
+	for _, row := range rows[1:] {
+		of := make(map[string]string)
+		for i, name := range rows[0] {
+			of[name] = row[i]
+		}
+		if slices.Contains(d.Study.Published, of["case"]) {
+			d.Published = append(d.Published, d.beside(of))
+		}
+	}
+	return nil
+}
+
+// beside returns a published figure with that of the cell with the same values.
+func (d *Document) beside(of map[string]string) Published {
+	var p Published
+	p.Source, p.Case, _ = strings.Cut(of["case"], "/")
+	p.RecordsPerSecond, _ = strconv.ParseFloat(of["records-per-second"], 64) // a test reads them all
+	p.At = make(map[string]string)
+	for _, f := range d.Study.Factors {
+		if _, flag := d.Study.target(f.Name); of[flag] != "" {
+			p.At[f.Name] = of[flag]
+		}
+	}
+	var env []string
+	for _, name := range []string{"brokers", "broker-disks", "disk-kind", "kafka-version"} {
+		if v := of[name]; v != "" {
+			env = append(env, cmp.Or(map[string]string{"broker-disks": v + " disks", "brokers": v + " brokers", "kafka-version": "Kafka " + v}[name], v))
+		}
+	}
+	p.Environment = strings.Join(env, ", ")
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		if fits(c.At, p.At) && len(p.At) > 0 && c.Throughput.N > 0 {
+			p.Here = c.Throughput.Median
+			p.Ratio = p.Here / p.RecordsPerSecond
+		}
+	}
+	return p
+}
+
+// fits reports whether a cell has all of some values.
+func fits(at, values map[string]string) bool {
+	for name, value := range values {
+		if at[name] != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,84 @@
+package study
+
+import (
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Study is what is varied, what is held, and what is asked.
+type Study struct {
+	Name      string        `json:"name"`
+	About     string        `json:"about"`               // the question, in a sentence
+	Found     string        `json:"found,omitempty"`     // what a published account found
+	Published []string      `json:"published,omitempty"` // its figures: ACCOUNT/CASE
+	Prepare   []Load        `json:"prepare,omitempty"`   // made once, before the runs that read from them
+	Loads     []Load        `json:"loads"`               // at once in every run; the first one is judged
+	Factors   []Factor      `json:"factors"`
+	Pair      bool          `json:"pair,omitempty"` // the n-th values of all factors go together
+	Repeats   int           `json:"repeats"`        // of each cell
+	Order     Order         `json:"order"`
+	Seed      uint64        `json:"seed"` // of a shuffled order
+	Rest      plan.Duration `json:"rest"` // between two runs
+	Ask       []Question    `json:"ask,omitempty"`
+}
+
+// Load is one load of a run.
+type Load struct {
+	Name    string `json:"name,omitempty"` // "": the only one
+	Command string `json:"command"`        // produce, consume or roundtrip
+	Flags   []Flag `json:"flags"`
+	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
+}
+
+// Flag is a flag of a load. A flag that may be repeated can occur several times.
+type Flag struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Factor is what varies. Its name is a flag of the loads of a run, or topic.SETTING; LOAD.FLAG and
+// LOAD.topic.SETTING are of one load, which may be a prepared one.
+type Factor struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// Question is asked of a finished study: which value of a factor is best, or how a figure grows with it.
+type Question struct {
+	Best    string `json:"best,omitempty"`    // a factor
+	Scaling string `json:"scaling,omitempty"` // a factor whose values are numbers
+	By      Metric `json:"by"`
+}
+
+// Factor returns the factor that the question is about.
+func (q Question) Factor() string {
+	if q.Best != "" {
+		return q.Best
+	}
+	return q.Scaling
+}
+
+// Order is the order of runs.
+type Order string
+
+// The orders of runs.
+const (
+	Shuffled Order = "shuffled" // each block of one run a cell by chance, so that drift looks like no effect
+	Listed   Order = "listed"
+	ABBA     Order = "abba" // two cells in turns, each first in half of them
+)
+
+var orders = []string{string(Shuffled), string(Listed), string(ABBA)}
+
+// Defaults of a study that does not say.
+const (
+	defaultRepeats = 3
+	defaultRest    = 5 * time.Second
+)
+
+// topicPrefix begins the name of a factor that is a setting of the topic of each run.
+const topicPrefix = "topic."
+
+// Default is the value of a topic setting that is left out: what the broker has.
+const Default = "default"
