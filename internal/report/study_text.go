@@ -219,8 +219,12 @@ func StudyList(w io.Writer, shipped []*study.Study, made []*study.Folder, o Opti
 		t.line("")
 		g = &grid{heads: []string{"made here", "runs"}}
 		for _, f := range made {
-			done, wanted := f.Count()
-			g.add(plain, f.ID, fmt.Sprintf("%d of %d", done, wanted))
+			done, wanted, err := f.Count()
+			text := fmt.Sprintf("%d of %d", done, wanted)
+			if err != nil {
+				text = err.Error()
+			}
+			g.add(plain, f.ID, text)
 		}
 		t.draw(g)
 	})

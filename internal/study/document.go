@@ -55,45 +55,40 @@ type RunDoc struct {
 
 // Document reads the run files of a study and returns what they say.
 func (f *Folder) Document() (*Document, error) {
-	s := f.Study
-	d := &Document{Schema: Schema, ID: f.ID, Study: s}
-	cells := s.Cells()
-	d.Cells = make([]CellDoc, len(cells))
-	for i, c := range cells {
-		d.Cells[i] = CellDoc{At: make(map[string]string), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
-		for _, at := range c.At {
-			d.Cells[i].At[at.Name] = at.Value
-		}
+	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study}
+	turns, err := f.Sequence()
+	if err != nil {
+		return nil, err
 	}
-	for _, t := range s.Turns() {
-		if f.leftOut(t.Cell) != "" {
-			continue
+	for _, c := range cellsOf(turns) {
+		cell := CellDoc{At: make(map[string]string), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
+		for _, at := range c.At {
+			cell.At[at.Name] = at.Value
 		}
-		d.Wanted++
-		if !f.isDone(t) {
-			continue
-		}
-		d.Runs++
-		run := RunDoc{Turn: t.Number, Repeat: t.Repeat}
-		for _, l := range s.Loads {
-			figures, err := f.read(t, l)
+		for _, t := range turns {
+			if cell.LeftOut != "" || t.Cell.Index != c.Index {
+				continue
+			}
+			d.Wanted++
+			if !f.isDone(t) {
+				continue
+			}
+			d.Runs++
+			figures, err := f.figures(t)
 			if err != nil {
 				return nil, err
 			}
-			run.Loads = append(run.Loads, figures)
+			cell.Runs = append(cell.Runs, RunDoc{t.Number, t.Repeat, figures})
 		}
-		cell := &d.Cells[t.Cell.Index]
-		cell.Runs = append(cell.Runs, run)
-	}
-	for i := range d.Cells {
-		d.Cells[i].conclude(len(s.Loads))
+		cell.conclude(len(f.Study.Loads))
+		d.Cells = append(d.Cells, cell)
 	}
 	d.answer()
 	return d, d.publish()
 }
 
-// read returns the figures of a run file.
-func (f *Folder) read(t Turn, l Load) (LoadFigures, error) {
+// readRun returns the figures of a run file.
+func (f *Folder) readRun(t Turn, l Load) (LoadFigures, error) {
 	path := f.path(t, l)
 	file, err := merge.Open(path)
 	if err != nil {

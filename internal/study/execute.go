@@ -34,7 +34,7 @@ func (e *MisfitError) Unwrap() error { return e.Err }
 type Progress struct {
 	Kind    ProgressKind
 	Turn    Turn
-	Turns   int           // of the study
+	Turns   int           // of the study, as far as they are known
 	Name    string        // of Preparing: the load
 	Results []LoadFigures // of Finished: one for each load
 	Reason  string        // of Skipped
@@ -88,7 +88,7 @@ func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) err
 		return err
 	}
 	defer release()
-	x := &executor{Folder: f, lab: lab, notify: notify, turns: f.Study.Turns()}
+	x := &executor{Folder: f, lab: lab, notify: notify}
 	if err := x.deleteTopics(ctx); err != nil { // of a study that was cut off
 		return err
 	}
@@ -101,37 +101,36 @@ type executor struct {
 
 	lab    Lab
 	notify func(Progress)
-	turns  []Turn
+	known  int // runs, so far
 }
 
 // all makes the runs.
 func (x *executor) all(ctx context.Context) error {
-	first := true
-	for _, t := range x.turns {
-		if x.isDone(t) {
-			continue
+	for first := true; ; first = false {
+		t, known, ok, err := x.next()
+		if err != nil || !ok {
+			return err
 		}
+		x.known = known
 		if !first {
 			select {
 			case <-ctx.Done():
 			case <-time.After(x.Study.Rest.Std()):
 			}
 		}
-		first = false
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := x.turn(ctx, t)
+		err = x.turn(ctx, t)
 		var misfit *MisfitError
 		if errors.As(err, &misfit) {
-			x.notify(Progress{Kind: Skipped, Turn: t, Turns: len(x.turns), Reason: misfit.Error()})
+			x.notify(Progress{Kind: Skipped, Turn: t, Turns: x.known, Reason: misfit.Error()})
 			err = x.note(entry{At: time.Now().UTC(), What: without, Cell: &t.Cell.Index, Reason: misfit.Error()})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // turn makes one run.
@@ -144,7 +143,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.note(entry{At: time.Now().UTC(), What: began, Turn: t.Number, Topic: topic}); err != nil {
 		return err
 	}
-	x.notify(Progress{Kind: Begun, Turn: t, Turns: len(x.turns)})
+	x.notify(Progress{Kind: Begun, Turn: t, Turns: x.known})
 	results, err := x.together(ctx, t, topic, prepared)
 	if ended := ctx.Err(); ended != nil && err == nil {
 		err = ended
@@ -166,7 +165,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.note(entry{At: time.Now().UTC(), What: done, Turn: t.Number, Topic: topic}); err != nil {
 		return err
 	}
-	x.notify(Progress{Kind: Finished, Turn: t, Turns: len(x.turns), Results: results})
+	x.notify(Progress{Kind: Finished, Turn: t, Turns: x.known, Results: results})
 	return nil
 }
 
@@ -238,7 +237,7 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		if err := x.note(entry{At: time.Now().UTC(), What: made, Topic: topic}); err != nil {
 			return nil, err
 		}
-		x.notify(Progress{Kind: Preparing, Turn: t, Turns: len(x.turns), Name: l.Name})
+		x.notify(Progress{Kind: Preparing, Turn: t, Turns: x.known, Name: l.Name})
 		one.set("topic", topic)
 		if _, err := x.lab.Run(ctx, one, "", func() {}); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", l.Name, err)
@@ -249,7 +248,7 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 
 // deleteTopic deletes a topic of the study, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, name string) error {
-	return x.lab.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(x.turns[0].Cell, x.Study.Loads[0]), name)
+	return x.lab.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(x.Study.Cells()[0], x.Study.Loads[0]), name)
 }
 
 // deleteTopics deletes what is left of the topics of the study.

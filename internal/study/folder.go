@@ -25,7 +25,8 @@ type Folder struct {
 	Study *Study
 	dir   string
 	log   []entry
-	file  *os.File // the log, held by whoever makes runs; nil: nobody does here
+	read  map[int][]LoadFigures // by the number of the turn
+	file  *os.File              // the log, held by whoever makes runs; nil: nobody does here
 }
 
 // entry is one line of the log.
@@ -219,9 +220,10 @@ func (f *Folder) path(t Turn, l Load) string {
 // Dir returns where the folder is.
 func (f *Folder) Dir() string { return f.dir }
 
-// Count returns how many runs are done, and how many the study wants.
-func (f *Folder) Count() (done, wanted int) {
-	for _, t := range f.Study.Turns() {
+// Count returns how many runs are done, and how many the study wants as far as it is known.
+func (f *Folder) Count() (done, wanted int, err error) {
+	turns, err := f.Sequence()
+	for _, t := range turns {
 		if f.leftOut(t.Cell) != "" {
 			continue
 		}
@@ -230,5 +232,5 @@ func (f *Folder) Count() (done, wanted int) {
 			done++
 		}
 	}
-	return done, wanted
+	return done, wanted, err
 }
