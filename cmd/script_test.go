@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"drop":   drop,
 			"expect": expect,
 			"forge":  forge,
+			"named":  named,
 			"offers": offers,
 			"topics": topics,
 			"write":  write,

@@ -177,7 +177,22 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if flags.Repeats > 0 {
 		s.Repeats = flags.Repeats
 	}
+	if flags.Rest >= 0 {
+		s.Rest = plan.Duration(flags.Rest)
+	}
+	if flags.Bytes > 0 {
+		s.Bytes = flags.Bytes
+	}
 	b := newLab(env)
+	brokers := 0
+	if s.NeedsBrokers() {
+		if brokers, err = b.brokers(ctx, s.Loads[0]); err != nil {
+			return err
+		}
+	}
+	if err := s.Fill(brokers); err != nil {
+		return usageError(err)
+	}
 	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
 		return usageError(err)
 	}

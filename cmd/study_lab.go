@@ -97,15 +97,39 @@ func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func())
 	return res, err
 }
 
-// DeleteTopic deletes a topic of the study. Each run on the broker inside kt has one of its own.
-func (b *lab) DeleteTopic(ctx context.Context, l study.Load, name string) error {
-	ld, err := b.load(l)
-	if err != nil || ld.Plan.Embedded() {
-		return err
+// brokers returns the number of brokers of the cluster that a load goes to.
+func (b *lab) brokers(ctx context.Context, l study.Load) (int, error) {
+	c, err := b.connect(ctx, l)
+	if err != nil || c == nil {
+		return kafka.EmbeddedBrokers, err
 	}
-	c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout})
+	defer c.Close()
+	return len(c.Info.Brokers), nil
+}
+
+// connect returns the cluster that a load goes to; nil: a broker inside kt, of which each run has its own.
+func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error) {
+	target := study.Load{Command: string(plan.Produce)}
+	for _, f := range l.Flags {
+		if f.Name == "bootstrap-server" {
+			target.Flags = append(target.Flags, f)
+		}
+	}
+	ld, err := b.load(target)
+	if err != nil || ld.Plan.Embedded() {
+		return nil, err
+	}
+	return kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout})
+}
+
+// DeleteTopic deletes a topic of the study.
+func (b *lab) DeleteTopic(ctx context.Context, l study.Load, name string) error {
+	c, err := b.connect(ctx, l)
 	if err != nil {
 		return fmt.Errorf("delete topic %s: %w", name, err)
+	}
+	if c == nil {
+		return nil
 	}
 	defer c.Close()
 	return c.DeleteTopic(ctx, name)

@@ -38,18 +38,14 @@ func (b *builder) payload() plan.Payload {
 	return p
 }
 
-// defaultSize is the record size of most published Kafka tests that kt's users
-// compare with.
-const defaultSize = 512
-
 func (b *builder) size() plan.Size {
 	if b.f.size == "" && !b.given("record-size") {
-		return plan.FixedSize(defaultSize)
+		return plan.FixedSize(plan.DefaultRecordSize)
 	}
 	z, err := plan.ParseSize(b.f.size)
 	if err != nil {
 		b.bad("--record-size: %w", err)
-		return plan.FixedSize(defaultSize)
+		return plan.FixedSize(plan.DefaultRecordSize)
 	}
 	return z
 }

@@ -21,11 +21,14 @@ type Study struct {
 	Set     []Assignment
 	RunTime time.Duration // of each run, instead of the study's own end; 0: as it says
 	Repeats int           // 0: as the study says
+	Rest    time.Duration // between two runs; below 0: as the study says
+	Bytes   int64         // that each load writes; 0: as the study says
 	DryRun  bool
 	Quiet   bool
 
 	assigned, servers, on  []string
 	runTime, commandConfig string
+	bytes, rest            string
 	processes              int
 	agents                 Agents
 }
@@ -46,7 +49,9 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 	group(flags, groupLoad, func() {
 		flags.StringArrayVar(&s.assigned, "set", nil, "values of a factor, or a flag of the loads: `NAME=VALUE,VALUE`; may be repeated")
 		flags.StringVar(&s.runTime, "run-time", "", "end every load after this `TIME`, instead of its own end")
+		flags.StringVar(&s.bytes, "bytes", "", "write this `AMOUNT` of data in every load (5GiB), instead of its number of records")
 		flags.IntVar(&s.Repeats, "repeats", 0, "`N` runs of each cell (default: as the study says)")
+		flags.StringVar(&s.rest, "rest", "", "wait this `TIME` between two runs (default: as the study says)")
 		flags.BoolVar(&s.DryRun, "dry-run", false, "show the runs, and make none")
 	})
 	group(flags, groupHosts, func() {
@@ -84,6 +89,21 @@ func (s *Study) Load(sys System, nearest Nearest) error {
 	if s.runTime != "" {
 		if s.RunTime, _ = parseTime(s.runTime, time.Second); s.RunTime <= 0 {
 			errs = append(errs, fmt.Errorf("--run-time %q: write a time above 0 (30s, 2m)", s.runTime))
+		}
+	}
+	if s.Rest = -1; s.rest != "" {
+		var err error
+		if s.Rest, err = parseTime(s.rest, time.Second); err != nil || s.Rest < 0 {
+			errs = append(errs, fmt.Errorf("--rest %q: write a time (5s, 1m), or 0", s.rest))
+		}
+	}
+	if s.bytes != "" {
+		var err error
+		if s.Bytes, err = plan.ParseVolume(s.bytes); err != nil {
+			errs = append(errs, fmt.Errorf("--bytes %w", err))
+		}
+		if s.RunTime > 0 {
+			errs = append(errs, errors.New("--bytes and --run-time: each says when a load ends; give one of them"))
 		}
 	}
 	if f := s.set.Lookup("repeats"); f != nil && f.Changed && s.Repeats < 1 {

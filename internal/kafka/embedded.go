@@ -7,9 +7,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// embeddedBrokers is the number of brokers of the embedded cluster: enough for a
+// EmbeddedBrokers is the number of brokers of the embedded cluster: enough for a
 // replication factor of 3. All of them are one goroutine.
-const embeddedBrokers = 3
+const EmbeddedBrokers = 3
 
 // Embedded is a Kafka cluster inside the process, franz-go's kfake, on loopback
 // ports.
@@ -20,7 +20,7 @@ type Embedded struct{ cluster *kfake.Cluster }
 // DeleteRecords.
 func StartEmbedded(read bool) (*Embedded, error) {
 	opts := []kfake.Opt{
-		kfake.NumBrokers(embeddedBrokers),
+		kfake.NumBrokers(EmbeddedBrokers),
 		kfake.WithLogger(kfake.BasicLogger(io.Discard, kfake.LogLevelNone)),
 	}
 	if !read {

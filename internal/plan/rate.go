@@ -106,9 +106,11 @@ var byteUnits = []struct {
 	{"KiB", 1 << 10},
 	{"MiB", 1 << 20},
 	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
 	{"KB", 1e3},
 	{"MB", 1e6},
 	{"GB", 1e9},
+	{"TB", 1e12},
 	{"B", 1},
 }
 
@@ -121,6 +123,18 @@ func ParseBytes(s string) (int64, error) {
 	}
 	if v < 0 || v > math.MaxInt32 || v != math.Trunc(v) {
 		return 0, fmt.Errorf("%q is not a whole number of bytes from 0 to %d", s, math.MaxInt32)
+	}
+	return int64(v), nil
+}
+
+// ParseVolume reads an amount of data: "5GiB". It is at least one byte and at most 1 EiB.
+func ParseVolume(s string) (int64, error) {
+	v, err := parseBytes(s)
+	if err != nil {
+		return 0, err
+	}
+	if v < 1 || v > 1<<60 {
+		return 0, fmt.Errorf("%q is not an amount of data: write 500MiB or 5GiB", s)
 	}
 	return int64(v), nil
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// DefaultRecordSize is the size in bytes of a record of a load that does not say.
+const DefaultRecordSize = 512
+
 // MaxRecordSize is the largest record that a plan may ask for: 1 GiB, above what
 // any broker is set to take.
 const MaxRecordSize = 1 << 30

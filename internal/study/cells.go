@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -119,8 +120,30 @@ func (s *Study) checkFactors(bad func(string, ...any)) {
 	if cells*min(s.Repeats, maxTurns) > maxTurns {
 		bad("it has more than %d runs", maxTurns)
 	}
+	s.checkTwice(bad)
 	if s.Order == ABBA && cells != 2 {
 		bad("order abba: it needs two cells, and there are %d", cells)
+	}
+}
+
+// checkTwice refuses a value that a factor has twice, or in pairs a pair.
+func (s *Study) checkTwice(bad func(string, ...any)) {
+	if s.Pair {
+		var seen []string
+		for _, c := range s.Cells() {
+			if slices.Contains(seen, c.String()) {
+				bad("pair: %s is there twice", c)
+			}
+			seen = append(seen, c.String())
+		}
+		return
+	}
+	for _, f := range s.Factors {
+		for i, v := range f.Values {
+			if slices.Contains(f.Values[:i], v) {
+				bad("%s: %s is there twice", f.Name, v)
+			}
+		}
 	}
 }
 
@@ -189,6 +212,7 @@ func (s *Study) at(c Cell, l Load) Load {
 			l.set(flag, f.Value)
 		}
 	}
+	l.fit(s.Bytes)
 	return l
 }
 
@@ -202,6 +226,7 @@ func (s *Study) prepared(c Cell, l Load) (_ Load, suffix string) {
 			suffix += "-" + f.Value
 		}
 	}
+	l.fit(s.Bytes)
 	return l, suffix
 }
 
@@ -216,6 +241,24 @@ func (s *Study) target(factor string) (load, flag string) {
 	return "", factor
 }
 
+// fit gives a load that writes as many records as have some bytes of values; 0 bytes: it stays as it is.
+func (l *Load) fit(bytes int64) {
+	if bytes == 0 || l.Command == "consume" {
+		return
+	}
+	size := plan.FixedSize(plan.DefaultRecordSize)
+	for _, f := range l.Flags {
+		if f.Name == "record-size" {
+			var err error
+			if size, err = plan.ParseSize(f.Value); err != nil {
+				return // CheckLoads says so
+			}
+		}
+	}
+	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "duration" })
+	l.set("num-records", strconv.FormatInt(max(1, int64(float64(bytes)/size.Mean())), 10))
+}
+
 // set gives a flag a value instead of those that it has. A topic setting is one of several.
 func (l *Load) set(name, value string) {
 	if setting, ok := strings.CutPrefix(name, topicPrefix); ok {
@@ -227,6 +270,21 @@ func (l *Load) set(name, value string) {
 		}
 		return
 	}
+	if name == "hosts" {
+		l.take(value)
+	}
 	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == name })
 	l.Flags = append(l.Flags, Flag{name, value})
+}
+
+// take leaves as many hosts of --on as a load is to be made on: the first ones. When it names fewer,
+// the run refuses to begin.
+func (l *Load) take(hosts string) {
+	n, err := strconv.Atoi(hosts)
+	for i := range l.Flags {
+		f := &l.Flags[i]
+		if names := strings.Split(f.Value, ","); f.Name == "on" && err == nil && n >= 1 && n <= len(names) {
+			f.Value = strings.Join(names[:n], ",")
+		}
+	}
 }

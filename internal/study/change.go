@@ -6,8 +6,19 @@ import (
 	"time"
 )
 
-// Set gives a factor other values, or a flag of all loads of a run a value. LOAD.FLAG is a flag of one load, which may be prepared.
+// Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of
+// a run a value. LOAD.FLAG is a flag of one load, which may be prepared.
 func (s *Study) Set(name string, values []string) {
+	for i := range s.Given {
+		if s.Given[i].Name == name {
+			s.Given[i].Value = strings.Join(values, ",")
+			return
+		}
+	}
+	if name == brokersGiven || name == replicasGiven {
+		s.give(Given{Name: name, Value: strings.Join(values, ",")})
+		return
+	}
 	for i := range s.Factors {
 		if s.Factors[i].Name == name {
 			s.Factors[i].Values = values
@@ -37,13 +48,38 @@ func (s *Study) Share(name string, values []string) {
 	}
 }
 
-// LimitTo ends every load after a time, instead of its own end.
+// LimitTo ends every load after a time, instead of its own end. One that reads all that was prepared
+// still does, because less is prepared. Commands of a load come earlier or later
+// by as much as it gets shorter or longer.
 func (s *Study) LimitTo(d time.Duration) {
+	s.Bytes = 0
 	for _, loads := range [][]Load{s.Prepare, s.Loads} {
 		for i := range loads {
 			l := &loads[i]
+			if l.Reads != "" && !slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == "duration" }) {
+				continue
+			}
+			l.scale(d)
 			l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "num-records" || f.Name == "warmup" })
 			l.set("duration", d.String())
+		}
+	}
+}
+
+// scale moves the commands of a load that will last for another time.
+func (l *Load) scale(to time.Duration) {
+	i := slices.IndexFunc(l.Flags, func(f Flag) bool { return f.Name == "duration" })
+	if i < 0 {
+		return
+	}
+	from, err := time.ParseDuration(l.Flags[i].Value)
+	if err != nil || from <= 0 {
+		return // Check says so
+	}
+	for j := range l.Flags {
+		f := &l.Flags[j]
+		if at, err := time.ParseDuration(f.Value); err == nil && f.Name == "at" {
+			f.Value = time.Duration(float64(at) * float64(to) / float64(from)).Round(time.Millisecond).String()
 		}
 	}
 }

@@ -137,7 +137,8 @@ func (c *CellDoc) conclude(loads int) {
 // values returns a metric of a load in each run that has it.
 func (c *CellDoc) values(load int, m Metric) (values []float64) {
 	for i := range c.Runs {
-		if v := *c.Runs[i].Loads[load].Of(m); v != 0 || m == Throughput {
+		l := &c.Runs[i].Loads[load]
+		if v := *l.Of(m); v != 0 || m == Throughput && l.Limit != verdict.Unknown {
 			values = append(values, v)
 		}
 	}

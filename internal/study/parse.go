@@ -28,6 +28,9 @@ func Parse(name string, text []byte) (*Study, error) {
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
 	}
 	p.study(doc.Content[0], s)
+	if !s.Pair {
+		p.errs = append(p.errs, p.twice...)
+	}
 	if len(p.errs) > 0 {
 		return nil, errors.Join(p.errs...)
 	}
@@ -39,8 +42,9 @@ func Parse(name string, text []byte) (*Study, error) {
 
 // parser reads the nodes of a file and collects what is wrong with them.
 type parser struct {
-	name string
-	errs []error
+	name  string
+	errs  []error
+	twice []error // values that a factor has twice, which may be in pairs
 }
 
 func (p *parser) bad(n *yaml.Node, format string, args ...any) {
@@ -97,6 +101,8 @@ func (p *parser) study(n *yaml.Node, s *Study) {
 		"about":     p.text(&s.About),
 		"found":     p.text(&s.Found),
 		"published": func(n *yaml.Node) { s.Published = p.list(n) },
+		"given":     func(n *yaml.Node) { s.Given = p.given(n) },
+		"bytes":     func(n *yaml.Node) { s.Bytes = p.bytes(n) },
 		"prepare":   func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare", true) },
 		"load":      func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load", false)) },
 		"loads":     func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads", false)...) },
@@ -108,6 +114,26 @@ func (p *parser) study(n *yaml.Node, s *Study) {
 		"rest":      func(n *yaml.Node) { s.Rest = plan.Duration(p.time(n)) },
 		"ask":       func(n *yaml.Node) { s.Ask = p.questions(n) },
 	})
+}
+
+func (p *parser) given(n *yaml.Node) (given []Given) {
+	p.each(n, "given", func(key, value *yaml.Node) {
+		g := Given{Name: key.Value}
+		p.scalar(value, &g.About)
+		if !open.MatchString("$" + g.Name) {
+			p.bad(key, "given %q: a name has small letters, digits and -", g.Name)
+		}
+		given = append(given, g)
+	})
+	return given
+}
+
+func (p *parser) bytes(n *yaml.Node) int64 {
+	b, err := plan.ParseVolume(n.Value)
+	if err != nil {
+		p.bad(n, "bytes: %s", err)
+	}
+	return b
 }
 
 func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
@@ -155,7 +181,7 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 		}
 		for i, v := range f.Values {
 			if slices.Contains(f.Values[:i], v) {
-				p.bad(value, "%s: %s is there twice", key.Value, v)
+				p.twice = append(p.twice, fmt.Errorf("%s:%d:%d: %s: %s is there twice", p.name, value.Line, value.Column, key.Value, v))
 			}
 		}
 		factors = append(factors, f)

@@ -74,7 +74,7 @@ func (d *Document) beside(of map[string]string) Published {
 	var env []string
 	for _, name := range []string{"brokers", "broker-disks", "disk-kind", "kafka-version"} {
 		if v := of[name]; v != "" {
-			env = append(env, cmp.Or(map[string]string{"broker-disks": v + " disks", "brokers": v + " brokers", "kafka-version": "Kafka " + v}[name], v))
+			env = append(env, cmp.Or(map[string]string{"broker-disks": many(v, "disk"), "brokers": many(v, "broker"), "kafka-version": "Kafka " + v}[name], v))
 		}
 	}
 	p.Environment = strings.Join(env, ", ")
@@ -86,6 +86,14 @@ func (d *Document) beside(of map[string]string) Published {
 		}
 	}
 	return p
+}
+
+// many writes a number of things: "3 brokers".
+func many(n, thing string) string {
+	if n == "1" {
+		return n + " " + thing
+	}
+	return n + " " + thing + "s"
 }
 
 // fits reports whether a cell has all of some values.

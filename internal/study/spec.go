@@ -12,11 +12,13 @@ type Study struct {
 	About     string        `json:"about"`               // the question, in a sentence
 	Found     string        `json:"found,omitempty"`     // what a published account found
 	Published []string      `json:"published,omitempty"` // its figures: ACCOUNT/CASE
+	Given     []Given       `json:"given,omitempty"`     // what its values leave open
 	Prepare   []Load        `json:"prepare,omitempty"`   // made once, before the runs that read from them
 	Loads     []Load        `json:"loads"`               // at once in every run; the first one is judged
 	Factors   []Factor      `json:"factors"`
-	Pair      bool          `json:"pair,omitempty"` // the n-th values of all factors go together
-	Repeats   int           `json:"repeats"`        // of each cell
+	Pair      bool          `json:"pair,omitempty"`           // the n-th values of all factors go together
+	Repeats   int           `json:"repeats"`                  // of each cell
+	Bytes     int64         `json:"bytes_per_load,omitempty"` // of the values that a load writes, instead of its number of records; 0: as it says
 	Order     Order         `json:"order"`
 	Seed      uint64        `json:"seed"` // of a shuffled order
 	Rest      plan.Duration `json:"rest"` // between two runs

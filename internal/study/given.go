@@ -1,0 +1,148 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Given is what a study leaves open: $NAME in its values.
+type Given struct {
+	Name  string `json:"name"`
+	About string `json:"about"` // what to give
+	Value string `json:"value"` // "": not given
+}
+
+// What a study may name without a given: the brokers of the cluster, and how many replicas a topic
+// there has for safety.
+const (
+	brokersGiven  = "brokers"
+	replicasGiven = "replicas"
+)
+
+// safeReplicas is the number of replicas that Kafka's documents recommend.
+const safeReplicas = 3
+
+// open is a value that is left open: $stop, 4*$brokers.
+var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5})\*)?\$([a-z][a-z0-9-]*)$`)
+
+// NeedsBrokers reports whether a value of the study depends on how many brokers there are.
+func (s *Study) NeedsBrokers() (needs bool) {
+	s.values(func(v string) string {
+		if m := open.FindStringSubmatch(v); m != nil && !s.isGiven(m[2]) {
+			needs = needs || m[2] == brokersGiven || m[2] == replicasGiven
+		}
+		return v
+	})
+	return needs
+}
+
+// Fill puts what was given into the values that were left open. brokers is how many there are; 0: not
+// known. A value that a factor then has twice is there once. The error says what is not given.
+func (s *Study) Fill(brokers int) error {
+	if brokers > 0 {
+		s.give(Given{Name: brokersGiven, Value: strconv.Itoa(brokers)})
+		s.give(Given{Name: replicasGiven, Value: strconv.Itoa(min(brokers, safeReplicas))})
+	}
+	var missing []string
+	s.values(func(v string) string {
+		m := open.FindStringSubmatch(v)
+		if m == nil {
+			return v
+		}
+		value, err := s.given(m[1], m[2])
+		if err != nil {
+			missing = append(missing, err.Error())
+		}
+		return value
+	})
+	s.dropTwice()
+	var errs []error
+	for _, text := range once(missing) {
+		errs = append(errs, errors.New(text))
+	}
+	return errors.Join(errs...)
+}
+
+// dropTwice drops values, or pairs, that are the same when they are filled in.
+func (s *Study) dropTwice() {
+	if !s.Pair {
+		for i := range s.Factors {
+			s.Factors[i].Values = once(s.Factors[i].Values)
+		}
+		return
+	}
+	var seen []string
+	cells := slices.DeleteFunc(s.Cells(), func(c Cell) bool {
+		twice := slices.Contains(seen, c.String())
+		seen = append(seen, c.String())
+		return twice
+	})
+	for i := range s.Factors {
+		s.Factors[i].Values = nil
+		for _, c := range cells {
+			s.Factors[i].Values = append(s.Factors[i].Values, c.At[i].Value)
+		}
+	}
+}
+
+// given returns the value of an open name, times a number if there is one.
+func (s *Study) given(times, name string) (string, error) {
+	i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name })
+	switch {
+	case i < 0:
+		return "", fmt.Errorf("$%s: the study gives no such name; write it below given:, with what it is", name)
+	case s.Given[i].Value == "":
+		return "", fmt.Errorf("this study needs %s: %s; add --set %s=…", name, s.Given[i].About, name)
+	case times == "":
+		return s.Given[i].Value, nil
+	}
+	n, err := strconv.Atoi(s.Given[i].Value)
+	if err != nil {
+		return "", fmt.Errorf("%s*$%s: %s is %q, and not a number", times, name, name, s.Given[i].Value)
+	}
+	by, err := strconv.Atoi(times)
+	return strconv.Itoa(by * n), err
+}
+
+// give gives a value, unless there is one.
+func (s *Study) give(g Given) {
+	if !s.isGiven(g.Name) {
+		s.Given = append(s.Given, g)
+	}
+}
+
+// isGiven reports whether a name is one that the study leaves open.
+func (s *Study) isGiven(name string) bool {
+	return slices.ContainsFunc(s.Given, func(g Given) bool { return g.Name == name })
+}
+
+// values replaces every value of the study.
+func (s *Study) values(with func(string) string) {
+	for _, loads := range [][]Load{s.Prepare, s.Loads} {
+		for i := range loads {
+			for j := range loads[i].Flags {
+				f := &loads[i].Flags[j]
+				f.Value = with(f.Value)
+			}
+		}
+	}
+	for i := range s.Factors {
+		for j := range s.Factors[i].Values {
+			v := &s.Factors[i].Values[j]
+			*v = with(*v)
+		}
+	}
+}
+
+// once returns values without those that were there before.
+func once[T comparable](values []T) (unique []T) {
+	for _, v := range values {
+		if !slices.Contains(unique, v) {
+			unique = append(unique, v)
+		}
+	}
+	return unique
+}
