@@ -41,6 +41,13 @@ func newDocs(env *Env) *cobra.Command {
 			return os.WriteFile(args[0], page.Bytes(), 0o644)
 		},
 	})
+	docs.AddCommand(&cobra.Command{
+		Use: "studies FILE", Short: "Put the list of studies into a page", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return writeStudies(args[0]) },
+	}, &cobra.Command{
+		Use: "study-schema FILE", Short: "Write the JSON schema of a study's file", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return writeStudySchema(c.Root(), args[0]) },
+	})
 	return docs
 }
 

@@ -177,6 +177,9 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if flags.Repeats > 0 {
 		s.Repeats = flags.Repeats
 	}
+	if flags.Discard >= 0 {
+		s.Discard = flags.Discard
+	}
 	if flags.Rest >= 0 {
 		s.Rest = plan.Duration(flags.Rest)
 	}

@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/study"
@@ -20,7 +24,7 @@ func named(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: named NAME flags…")
 	}
-	short := []string{"study", "run", args[0], "--run-time", "300ms", "--repeats", "1", "--rest", "0", "--output", "json", "--quiet"}
+	short := []string{"study", "run", args[0], "--run-time", "300ms", "--repeats", "1", "--discard", "0", "--rest", "0", "--output", "json", "--quiet"}
 	ts.Check(ts.Exec("kt", append(short, args[1:]...)...))
 	text := ts.ReadFile("stdout")
 	var doc study.Document
@@ -43,5 +47,38 @@ func TestEveryNamedStudyIsRun(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^named ` + regexp.QuoteMeta(name) + `( |$)`).Match(script) {
 			t.Errorf("testdata/script/study_named.txtar does not run %s", name)
 		}
+	}
+}
+
+// What an editor takes and what kt takes are the same keys.
+func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	schema, err := c.Compile("../docs/study-file.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range config.ProfileNames(profiles.Of("study")) {
+		text, err := studyText(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file any
+		if err := yaml.Unmarshal(text, &file); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = study.Parse("s.yaml", []byte("zzzzzzzz: 1"))
+	var keys []string
+	env := System()
+	for name := range studySchema(newRoot(&env))["properties"].(object) {
+		keys = append(keys, name)
+	}
+	slices.Sort(keys)
+	if want := strings.Join(keys, ", "); err == nil || !strings.Contains(err.Error(), "it may have "+want) {
+		t.Errorf("kt: %v; the schema: %s", err, want)
 	}
 }

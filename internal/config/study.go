@@ -20,6 +20,7 @@ type Study struct {
 	form
 	Set     []Assignment
 	RunTime time.Duration // of each run, instead of the study's own end; 0: as it says
+	Discard int           // runs that do not count; below 0: as the study says
 	Repeats int           // 0: as the study says
 	Rest    time.Duration // between two runs; below 0: as the study says
 	Bytes   int64         // that each load writes; 0: as the study says
@@ -50,6 +51,7 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 		flags.StringArrayVar(&s.assigned, "set", nil, "values of a factor, or a flag of the loads: `NAME=VALUE,VALUE`; may be repeated")
 		flags.StringVar(&s.runTime, "run-time", "", "end every load after this `TIME`, instead of its own end")
 		flags.StringVar(&s.bytes, "bytes", "", "write this `AMOUNT` of data in every load (5GiB), instead of its number of records")
+		flags.IntVar(&s.Discard, "discard", -1, "make `N` runs first that do not count, to warm the brokers up (default: as the study says)")
 		flags.IntVar(&s.Repeats, "repeats", 0, "`N` runs of each cell (default: as the study says)")
 		flags.StringVar(&s.rest, "rest", "", "wait this `TIME` between two runs (default: as the study says)")
 		flags.BoolVar(&s.DryRun, "dry-run", false, "show the runs, and make none")

@@ -129,7 +129,11 @@ func StudyProgress(p study.Progress) string {
 	case study.Skipped:
 		return fmt.Sprintf("%s is left out: %s", p.Turn.Cell, p.Reason)
 	case study.Begun:
-		return fmt.Sprintf("run %d of %d: %s", p.Turn.Number, p.Turns, p.Turn.Cell)
+		text := fmt.Sprintf("run %d of %d: %s", p.Turn.Number, p.Turns, p.Turn.Cell)
+		if p.Turn.Repeat == 0 {
+			text += ", to warm up: it does not count"
+		}
+		return text
 	}
 	var parts []string
 	for i := range p.Results {

@@ -183,7 +183,7 @@ func StudyPlan(w io.Writer, s *study.Study, o Options) error {
 		cells := s.Cells()
 		t.line("")
 		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+s.Name, []string{
-			theme.Plural(len(cells), "cell", "cells"), fmt.Sprintf("%d repeats", s.Repeats), theme.Plural(len(cells)*s.Repeats, "run", "runs"),
+			theme.Plural(len(cells), "cell", "cells"), fmt.Sprintf("%d repeats", s.Repeats), theme.Plural(len(cells)*s.Repeats+s.Discard, "run", "runs"),
 		})
 		t.paragraph(s.About)
 		t.line("")
@@ -193,10 +193,14 @@ func StudyPlan(w io.Writer, s *study.Study, o Options) error {
 		}
 		for _, turn := range s.Turns() {
 			row := []string{fmt.Sprint(turn.Number)}
+			style := plain
+			if turn.Repeat == 0 {
+				style = muted
+			}
 			for _, f := range turn.Cell.At {
 				row = append(row, f.Value)
 			}
-			g.add(plain, row...)
+			g.add(style, row...)
 		}
 		t.draw(g)
 		t.line("")

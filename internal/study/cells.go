@@ -44,7 +44,7 @@ func (c Cell) Value(factor string) string {
 type Turn struct {
 	Number int // from 1, in the order of the runs
 	Cell   Cell
-	Repeat int // from 1
+	Repeat int // from 1; 0: it does not count
 }
 
 // Check returns all that is wrong with a study before its flags are looked at.
@@ -57,13 +57,16 @@ func (s *Study) Check() error {
 	if s.Repeats < 1 {
 		bad("repeats %d: it must be 1 or more", s.Repeats)
 	}
+	if s.Discard < 0 || s.Discard > maxTurns {
+		bad("discard %d: it must be from 0 to %d", s.Discard, maxTurns)
+	}
 	s.checkNames(bad)
 	s.checkFactors(bad)
 	return errors.Join(errs...)
 }
 
-// own are flags that a study sets itself, or that mean nothing in one.
-var own = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config"}
+// OwnFlags are flags of loads that a study sets itself, or that mean nothing in one.
+var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config"}
 
 func (s *Study) checkNames(bad func(string, ...any)) {
 	var names []string
@@ -81,7 +84,7 @@ func (s *Study) checkNames(bad func(string, ...any)) {
 	}
 	for _, l := range slices.Concat(s.Prepare, s.Loads) {
 		for _, f := range l.Flags {
-			if slices.Contains(own, f.Name) {
+			if slices.Contains(OwnFlags, f.Name) {
 				bad("%s: a study gives every run its own", f.Name)
 			}
 		}
@@ -184,7 +187,8 @@ func (s *Study) Cells() []Cell {
 	return cells
 }
 
-// Turns returns the runs in their order: block after block, each with every cell once.
+// Turns returns the runs in their order: those that do not count, which are the first ones of the study
+// once more, and then block after block, each with every cell once.
 func (s *Study) Turns() []Turn {
 	cells := s.Cells()
 	chance := rand.New(rand.NewPCG(s.Seed, 0))
@@ -198,8 +202,16 @@ func (s *Study) Turns() []Turn {
 			slices.Reverse(block)
 		}
 		for _, c := range block {
-			turns = append(turns, Turn{len(turns) + 1, c, repeat + 1})
+			turns = append(turns, Turn{Cell: c, Repeat: repeat + 1})
 		}
+	}
+	var before []Turn
+	for i := range s.Discard {
+		before = append(before, Turn{Cell: turns[i%len(turns)].Cell})
+	}
+	turns = append(before, turns...)
+	for i := range turns {
+		turns[i].Number = i + 1
 	}
 	return turns
 }

@@ -66,7 +66,7 @@ func (f *Folder) Document() (*Document, error) {
 			cell.At[at.Name] = at.Value
 		}
 		for _, t := range turns {
-			if cell.LeftOut != "" || t.Cell.Index != c.Index {
+			if cell.LeftOut != "" || t.Cell.Index != c.Index || t.Repeat == 0 {
 				continue
 			}
 			d.Wanted++

@@ -224,7 +224,7 @@ func (f *Folder) Dir() string { return f.dir }
 func (f *Folder) Count() (done, wanted int, err error) {
 	turns, err := f.Sequence()
 	for _, t := range turns {
-		if f.leftOut(t.Cell) != "" {
+		if f.leftOut(t.Cell) != "" || t.Repeat == 0 {
 			continue
 		}
 		wanted++

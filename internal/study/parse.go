@@ -19,7 +19,7 @@ import (
 // on a line of its own with the line and the column in the file.
 func Parse(name string, text []byte) (*Study, error) {
 	p := &parser{name: name}
-	s := &Study{Name: stem(name), Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
+	s := &Study{Name: stem(name), Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -108,9 +108,10 @@ func (p *parser) study(n *yaml.Node, s *Study) {
 		"loads":     func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads", false)...) },
 		"factors":   func(n *yaml.Node) { s.Factors = p.factors(n) },
 		"pair":      func(n *yaml.Node) { p.scalar(n, &s.Pair) },
+		"discard":   func(n *yaml.Node) { p.scalar(n, &s.Discard) },
 		"repeats":   func(n *yaml.Node) { p.scalar(n, &s.Repeats) },
 		"seed":      func(n *yaml.Node) { p.scalar(n, &s.Seed) },
-		"order":     func(n *yaml.Node) { s.Order = Order(p.word(n, "order", orders)) },
+		"order":     func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
 		"rest":      func(n *yaml.Node) { s.Rest = plan.Duration(p.time(n)) },
 		"ask":       func(n *yaml.Node) { s.Ask = p.questions(n) },
 	})

@@ -34,7 +34,7 @@ func TestAStudyIsRead(t *testing.T) {
 			{"record-size", "512"}, {"acks", "1"}, {"header", "a=1"}, {"header", "b=2"},
 		}}},
 		Factors: []Factor{{"partitions", []string{"1", "3"}}, {"topic.flush.messages", []string{"1", "default"}}},
-		Repeats: 2, Order: Listed, Seed: 1, Rest: plan.Duration(2 * time.Second),
+		Discard: 1, Repeats: 2, Order: Listed, Seed: 1, Rest: plan.Duration(2 * time.Second),
 		Ask: []Question{{Best: "partitions", By: P99}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
@@ -80,7 +80,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("load: {command: produce}\nfactors: {a: [1"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := Parse("s.yaml", text)
-		if err == nil && len(s.Turns()) != len(s.Cells())*s.Repeats {
+		if err == nil && len(s.Turns()) != len(s.Cells())*s.Repeats+s.Discard {
 			t.Errorf("%d cells of %d repeats are %d runs", len(s.Cells()), s.Repeats, len(s.Turns()))
 		}
 	})

@@ -17,6 +17,7 @@ type Study struct {
 	Loads     []Load        `json:"loads"`               // at once in every run; the first one is judged
 	Factors   []Factor      `json:"factors"`
 	Pair      bool          `json:"pair,omitempty"`           // the n-th values of all factors go together
+	Discard   int           `json:"discard"`                  // runs before the others that do not count: they warm the brokers up
 	Repeats   int           `json:"repeats"`                  // of each cell
 	Bytes     int64         `json:"bytes_per_load,omitempty"` // of the values that a load writes, instead of its number of records; 0: as it says
 	Order     Order         `json:"order"`
@@ -71,10 +72,12 @@ const (
 	ABBA     Order = "abba" // two cells in turns, each first in half of them
 )
 
-var orders = []string{string(Shuffled), string(Listed), string(ABBA)}
+// Orders are all orders of runs.
+var Orders = []string{string(Shuffled), string(Listed), string(ABBA)}
 
 // Defaults of a study that does not say.
 const (
+	defaultDiscard = 1
 	defaultRepeats = 3
 	defaultRest    = 5 * time.Second
 )

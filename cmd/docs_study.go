@@ -1,0 +1,132 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/study"
+)
+
+// Between these lines of a page stands the list of the studies that kt has.
+const (
+	studiesBegin = "<!-- studies: made of profiles/study -->\n"
+	studiesEnd   = "<!-- /studies -->\n"
+)
+
+// writeStudies puts the list of the studies that kt has into a page.
+func writeStudies(path string) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(page, []byte(studiesBegin))
+	_, after, ended := bytes.Cut(rest, []byte(studiesEnd))
+	if !ok || !ended {
+		return fmt.Errorf("%s: the lines %q and %q are not in it", path, studiesBegin, studiesEnd)
+	}
+	all, err := shippedStudies()
+	if err != nil {
+		return err
+	}
+	list := bytes.NewBuffer(slices.Concat(before, []byte(studiesBegin)))
+	if err := report.StudyManual(list, all); err != nil {
+		return err
+	}
+	return os.WriteFile(path, slices.Concat(list.Bytes(), []byte(studiesEnd), after), 0o644)
+}
+
+// writeStudySchema writes the JSON schema of a study's file.
+func writeStudySchema(root *cobra.Command, path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = report.Indented(file, studySchema(root))
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// studySchema returns the JSON schema of a study's file: its keys, and the flags of its loads.
+func studySchema(root *cobra.Command) object {
+	values := object{"$ref": "#/$defs/values"}
+	text := func(about string) object { return object{"type": "string", "description": about} }
+	loads := func(about string) object {
+		return object{"type": "array", "items": object{"$ref": "#/$defs/load", "required": []string{"name"}}, "description": about}
+	}
+	return object{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$id":     "https://github.com/kt-bench/kt/blob/main/docs/study-file.schema.json",
+		"title":   "kt study file", "description": "What kt study run makes: one load or several, and what varies.",
+		"type": "object", "additionalProperties": false,
+		"properties": object{
+			"about":     text("the question, in a sentence"),
+			"found":     text("what a published account found"),
+			"published": object{"type": "array", "items": object{"type": "string", "pattern": "^[0-9]{3}/[a-z0-9-]+$"}, "description": "published figures to show beside the own ones: ACCOUNT/CASE"},
+			"given":     object{"type": "object", "additionalProperties": object{"type": "string"}, "description": "names for $NAME in values, each with what to give by --set NAME=VALUE"},
+			"bytes":     text("the amount of data that each load writes (5GiB), instead of its number of records"),
+			"prepare":   loads("loads that are made once, before the runs that read from them"),
+			"load":      object{"$ref": "#/$defs/load"},
+			"loads":     loads("loads that are made at once in every run; the first one is judged"),
+			"factors":   object{"type": "object", "additionalProperties": values, "description": "what varies: a flag of the loads, topic.SETTING, or LOAD.FLAG, with its values"},
+			"pair":      object{"type": "boolean", "description": "the n-th values of all factors go together"},
+			"discard":   object{"type": "integer", "minimum": 0, "description": "runs before the others that do not count, to warm the brokers up (default 1)"},
+			"repeats":   object{"type": "integer", "minimum": 1, "description": "runs of each cell (default 3)"},
+			"order":     object{"enum": study.Orders, "description": "order of the runs (default shuffled)"},
+			"seed":      object{"type": "integer", "minimum": 0, "description": "seed of a shuffled order (default 1)"},
+			"rest":      object{"type": []string{"string", "number"}, "description": "time between two runs (default 5s)"},
+			"ask": object{"type": "array", "description": "the questions", "items": object{
+				"type": "object", "additionalProperties": false,
+				"properties": object{
+					"best": text("the factor whose best value is asked for"), "scaling": text("the factor with which the metric grows, whose values are numbers"),
+					"by": object{"enum": study.Metrics, "description": "the metric (default throughput)"},
+				},
+			}},
+		},
+		"$defs": object{"load": loadSchema(root), "values": object{"anyOf": []object{scalar, {"type": "array", "items": scalar, "minItems": 1}}}},
+	}
+}
+
+// scalar is one value of a flag.
+var scalar = object{"type": []string{"string", "number", "boolean"}}
+
+// loadSchema returns the schema of a load: its command and its flags.
+func loadSchema(root *cobra.Command) object {
+	properties := object{
+		"command": object{"enum": []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}, "description": "what the load does"},
+		"name":    object{"type": "string", "description": "its name, if there are several"},
+		"reads":   object{"type": "string", "description": "the prepared load whose topic it reads"},
+	}
+	for name, about := range loadFlags(root) {
+		properties[name] = object{"$ref": "#/$defs/values", "description": about}
+	}
+	return object{"type": "object", "properties": properties, "required": []string{"command"}, "additionalProperties": false}
+}
+
+// loadFlags returns the flags of all loads that a study may set, with their help.
+func loadFlags(root *cobra.Command) map[string]string {
+	flags := make(map[string]string)
+	for _, c := range root.Commands() {
+		if !slices.Contains([]string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}, c.Name()) {
+			continue
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Deprecated == "" && !slices.Contains(study.OwnFlags, f.Name) && f.Name != "help" {
+				flags[f.Name] = strings.ReplaceAll(f.Usage, "`", "")
+			}
+		})
+	}
+	return flags
+}
