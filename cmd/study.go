@@ -126,7 +126,7 @@ func newStudyResume(env *Env) *cobra.Command {
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return makeStudy(ctx, env, flags, f, newLab(env))
+			return makeStudy(ctx, env, formOf(flags), f, newLab(env))
 		})
 	}
 	return c
@@ -150,7 +150,7 @@ func newStudyReport(env *Env) *cobra.Command {
 		if err != nil {
 			return usageError(err)
 		}
-		return writeStudy(env, flags, f)
+		return writeStudy(env, formOf(flags), f)
 	}
 	return c
 }
@@ -202,43 +202,68 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if flags.DryRun {
 		return report.StudyPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
 	}
-	dir, err := env.studiesDir()
+	f, err := env.createStudy(s)
 	if err != nil {
 		return err
 	}
-	id := fmt.Sprintf("%s-%s-%s", env.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5]))
-	f, err := study.Create(dir, s, id)
-	if err != nil {
-		return err
-	}
-	return makeStudy(ctx, env, flags, f, b)
+	return makeStudy(ctx, env, formOf(flags), f, b)
 }
 
+// createStudy makes the folder of a new study.
+func (e *Env) createStudy(s *study.Study) (*study.Folder, error) {
+	dir, err := e.studiesDir()
+	if err != nil {
+		return nil, err
+	}
+	return study.Create(dir, s, fmt.Sprintf("%s-%s-%s", e.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5])))
+}
+
+// studyForm is how a study is written.
+type studyForm struct {
+	output string
+	look   config.Look
+	quiet  bool
+}
+
+func formOf(flags *config.Study) studyForm { return studyForm{flags.Output, flags.Look, flags.Quiet} }
+
 // makeStudy makes the runs of a study that are not done, and writes what it says.
-func makeStudy(ctx context.Context, env *Env, flags *config.Study, f *study.Folder, b *lab) error {
-	if !flags.Quiet {
+func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *lab) error {
+	if !form.quiet {
 		env.say("study %s", f.ID)
 	}
 	err := study.Execute(ctx, f, b, func(p study.Progress) {
-		if !flags.Quiet {
+		if !form.quiet {
 			env.say("%s", report.StudyProgress(p))
 		}
 	})
 	if err != nil {
-		if !flags.Quiet {
+		if !form.quiet {
 			env.say("go on with: kt study resume %s", f.ID)
 		}
 		return err
 	}
-	return writeStudy(env, flags, f)
+	return writeStudy(env, form, f)
 }
 
-func writeStudy(env *Env, flags *config.Study, f *study.Folder) error {
+// writeStudy writes what a study says, whatever kind it is of.
+func writeStudy(env *Env, form studyForm, f *study.Folder) error {
+	o := env.reportOptions(form.look, false)
+	if f.Study.Find != nil {
+		doc, err := f.Find()
+		if err == nil {
+			err = report.FindFormats[form.output](env.Stdout, doc, o)
+		}
+		if err == nil {
+			err = doc.Err()
+		}
+		return err
+	}
 	doc, err := f.Document()
 	if err != nil {
 		return err
 	}
-	return report.StudyFormats[flags.Output](env.Stdout, doc, env.reportOptions(flags.Look, false))
+	return report.StudyFormats[form.output](env.Stdout, doc, o)
 }
 
 // studyText returns a study that kt has, or a file.

@@ -130,10 +130,6 @@ func (t *text) bars(d *study.Document, a *study.Answer) {
 	for _, v := range values {
 		most = max(most, v.Spread.Median)
 	}
-	full := "█"
-	if t.th.ASCII() {
-		full = "#"
-	}
 	for _, v := range values {
 		if v.Spread.N == 0 || most == 0 {
 			continue
@@ -145,7 +141,7 @@ func (t *text) bars(d *study.Document, a *study.Answer) {
 		case v.LikeBest:
 			style = good
 		}
-		g.add(style, v.Value, strings.Repeat(full, int(v.Spread.Median/most*barWidth+0.5)), figure(a.By, v.Spread.Median), figure(a.By, v.Spread.Low)+" – "+figure(a.By, v.Spread.High))
+		g.add(style, v.Value, t.bar(v.Spread.Median, most), figure(a.By, v.Spread.Median), figure(a.By, v.Spread.Low)+" – "+figure(a.By, v.Spread.High))
 	}
 	t.draw(g)
 }

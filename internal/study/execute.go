@@ -34,7 +34,7 @@ func (e *MisfitError) Unwrap() error { return e.Err }
 type Progress struct {
 	Kind    ProgressKind
 	Turn    Turn
-	Turns   int           // of the study, as far as they are known
+	Turns   int           // of the study; 0: not known
 	Name    string        // of Preparing: the load
 	Results []LoadFigures // of Finished: one for each load
 	Reason  string        // of Skipped
@@ -56,7 +56,9 @@ func (s *Study) CheckLoads(lab Lab) error {
 	var errs []error
 	seen := make(map[string]bool)
 	add := func(l Load, at string) {
-		l.set("topic", "kt-study")
+		if !l.readsOld() {
+			l.set("topic", "kt-study")
+		}
 		err := lab.Check(l)
 		if err == nil || seen[err.Error()] {
 			return
@@ -111,7 +113,9 @@ func (x *executor) all(ctx context.Context) error {
 		if err != nil || !ok {
 			return err
 		}
-		x.known = known
+		if x.known = known; x.Study.Find != nil {
+			x.known = 0 // each trial decides whether there is another one
+		}
 		if !first {
 			select {
 			case <-ctx.Done():
@@ -123,7 +127,7 @@ func (x *executor) all(ctx context.Context) error {
 		}
 		err = x.turn(ctx, t)
 		var misfit *MisfitError
-		if errors.As(err, &misfit) {
+		if errors.As(err, &misfit) && x.Study.Find == nil {
 			x.notify(Progress{Kind: Skipped, Turn: t, Turns: x.known, Reason: misfit.Error()})
 			err = x.note(entry{At: time.Now().UTC(), What: without, Cell: &t.Cell.Index, Reason: misfit.Error()})
 		}
@@ -185,9 +189,10 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 	var running, opening sync.WaitGroup
 	begin := func(i int) {
 		l := x.Study.at(t.Cell, loads[i])
-		if l.Reads != "" {
+		switch {
+		case l.Reads != "":
 			l.set("topic", prepared[l.Reads])
-		} else {
+		case !l.readsOld():
 			l.set("topic", topic)
 		}
 		opened := sync.OnceFunc(opening.Done)

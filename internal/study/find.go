@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Search finds the highest rate that holds. It is a plan made step by step: Next tells the next run
@@ -13,16 +15,17 @@ import (
 // does not is halved until it is narrow; the rate that holds is confirmed by a longer run; and then the
 // latency is measured below it.
 type Search struct {
-	Trial     time.Duration // of each run, without its settling time
-	Precision float64       // the bracket ends at this share of its upper rate
-	Ladder    []float64     // rates in records a second to walk up instead; nil: search
-	Curve     []float64     // shares of the peak at which the latency is measured in the end
+	Trial     plan.Duration `json:"trial"`            // of each run, without its settling time
+	Precision float64       `json:"precision"`        // the bracket ends at this share of its upper rate
+	SLO       []SLO         `json:"slo,omitempty"`    // what the latency must stay below
+	Ladder    []float64     `json:"ladder,omitempty"` // rates in records a second to walk up instead; nil: search
+	Curve     []float64     `json:"curve,omitempty"`  // shares of the peak at which the latency is measured in the end
 }
 
 // DefaultSearch returns the search that kt makes if it is not told. Trials of 30 s cover a periodic
 // stall of brokers (a log flush, a new segment) that shorter ones miss.
 func DefaultSearch() Search {
-	return Search{Trial: 30 * time.Second, Precision: 0.01, Curve: []float64{0.2, 0.5, 0.7, 0.8, 0.9, 0.95}}
+	return Search{Trial: plan.Duration(30 * time.Second), Precision: 0.01, Curve: []float64{0.2, 0.5, 0.7, 0.8, 0.9, 0.95}}
 }
 
 // StepKind is why a run of a search is made.
@@ -40,9 +43,9 @@ const (
 
 // Step is one run of a search.
 type Step struct {
-	Kind StepKind
-	Rate float64 // records a second; 0: unlimited
-	Time time.Duration
+	Kind StepKind      `json:"step"`
+	Rate float64       `json:"rate"` // records a second; 0: unlimited
+	Time plan.Duration `json:"time"` // that is measured
 }
 
 // Outcome is what a run of a search showed.
@@ -58,8 +61,10 @@ const (
 // Trial is a step that was made.
 type Trial struct {
 	Step
-	Outcome  Outcome
-	Achieved float64 // records a second
+
+	Outcome  Outcome  `json:"outcome"`
+	Achieved float64  `json:"records_per_second"`
+	Reasons  []string `json:"reasons"` // why it did not pass
 }
 
 // PeakRate is the highest rate that holds.
@@ -72,7 +77,6 @@ type PeakRate struct {
 }
 
 const (
-	burstTime    = 20 * time.Second
 	burstMargin  = 1.1 // a burst may be slower than what holds
 	confirmTimes = 4   // a confirmation is as many trials long
 	expand       = 1.5
@@ -80,6 +84,9 @@ const (
 	stepDown     = 0.99 // after a confirmation that failed
 	leastRate    = 1    // records a second: below it nothing holds
 	tries        = 2    // of a rate whose trial is invalid
+
+	// longestBurst is long enough for a rate without a limit.
+	longestBurst = plan.Duration(20 * time.Second)
 )
 
 // state is what the trials so far say.
@@ -101,7 +108,7 @@ func (s Search) Next(done []Trial) (next Step, over bool) {
 	st := s.replay(done)
 	switch {
 	case len(done) == 0:
-		return Step{Burst, 0, burstTime}, false
+		return Step{Burst, 0, min(s.Trial, longestBurst)}, false
 	case st.upper < leastRate:
 		return Step{}, true
 	case st.low == 0 && st.high == 0:

@@ -18,9 +18,9 @@ type cluster struct {
 // whether the backlog grew.
 func (c *cluster) trial(s Step) Trial {
 	t := Trial{Step: s}
-	noise, backlog, carried, phase := 0.0, 0.0, 0.0, c.chance.Float64()*30
-	var backlogs []float64
-	seconds := int(s.Time / time.Second)
+	noise, waiting, carried, phase := 0.0, 0.0, 0.0, c.chance.Float64()*30
+	var at, backlogs []float64
+	seconds := int(s.Time.Std() / time.Second)
 	for i := range seconds {
 		noise = 0.7*noise + c.chance.NormFloat64()*0.01
 		can := c.capacity * (1 + noise)
@@ -31,16 +31,16 @@ func (c *cluster) trial(s Step) Trial {
 		if offered == 0 {
 			offered = math.Inf(1)
 		}
-		done := math.Min(can, backlog+offered)
+		done := math.Min(can, waiting+offered)
 		carried += done
 		if s.Rate > 0 {
-			backlog += offered - done
+			waiting += offered - done
 		}
-		backlogs = append(backlogs, backlog)
+		at, backlogs = append(at, float64(i)), append(backlogs, waiting)
 	}
 	t.Achieved = carried / float64(seconds)
 	t.Outcome = Passed
-	if s.Rate > 0 && !holds(backlogs, s.Rate) {
+	if s.Rate > 0 && len(backlog(at, backlogs).reasons(s.Rate)) > 0 {
 		t.Outcome = Failed
 	}
 	return t

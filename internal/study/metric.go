@@ -68,7 +68,9 @@ type LoadFigures struct {
 	File string `json:"file"` // in the folder of the study
 	Measures[float64]
 
-	Stability string        `json:"stability,omitempty"` // flat, warm-up, slowdown or none; "": under 30 s
+	Target    float64       `json:"target_records_per_second,omitempty"` // 0: unlimited
+	Backlog   *Backlog      `json:"backlog,omitempty"`                   // at a target
+	Stability string        `json:"stability,omitempty"`                 // flat, warm-up, slowdown or none; "": under 30 s
 	Valid     bool          `json:"valid"`
 	Limit     verdict.Limit `json:"limit"`
 	Evidence  string        `json:"evidence"`
@@ -94,10 +96,21 @@ func figuresOf(load, file string, r *result.Result) LoadFigures {
 		Mean: float64(latency.Mean), P50: float64(latency.P50), P90: float64(latency.P90),
 		P99: float64(latency.P99), P999: float64(latency.P999),
 	}
+	if f.Target = targetOf(r); f.Target > 0 {
+		f.Backlog = backlogOf(r, f.Target)
+	}
 	if steady, err := inference.Stability(seconds(r.Series)); err == nil { // else the run is too short to tell
 		f.Stability, f.Roughness = string(steady.Label), steady.Roughness
 	}
 	return f
+}
+
+// targetOf returns the target of a run in records a second; 0: unlimited.
+func targetOf(r *result.Result) float64 {
+	if r.Plan.ReadsOnly() {
+		return r.Plan.Load.Rate.RecordsPerSecond(0)
+	}
+	return r.Throughput.TargetRecordsPerSecond
 }
 
 // ofClient reports whether kt or its host was the limit: what was not offered says nothing of the cluster.

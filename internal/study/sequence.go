@@ -4,7 +4,13 @@ import "slices"
 
 // Sequence returns the runs of a study in their order, as far as they are known. It depends on nothing
 // but the study and the runs that were made, so a study that was cut off goes on as it would have.
-func (f *Folder) Sequence() ([]Turn, error) { return f.Study.Turns(), nil }
+func (f *Folder) Sequence() ([]Turn, error) {
+	if f.Study.Find != nil {
+		_, turns, _, err := f.trials()
+		return turns, err
+	}
+	return f.Study.Turns(), nil
+}
 
 // next returns the first run that is not made, and how many runs are known; ok is false when all are made.
 func (f *Folder) next() (t Turn, known int, ok bool, err error) {

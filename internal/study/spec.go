@@ -1,6 +1,7 @@
 package study
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -24,6 +25,7 @@ type Study struct {
 	Seed      uint64        `json:"seed"` // of a shuffled order
 	Rest      plan.Duration `json:"rest"` // between two runs
 	Ask       []Question    `json:"ask,omitempty"`
+	Find      *Search       `json:"find,omitempty"` // the highest rate that holds is searched for, and factors and repeats mean nothing
 }
 
 // Load is one load of a run.
@@ -32,6 +34,20 @@ type Load struct {
 	Command string `json:"command"`        // produce, consume or roundtrip
 	Flags   []Flag `json:"flags"`
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
+}
+
+// String returns the load as a command line.
+func (l Load) String() string {
+	text := l.Command
+	for _, f := range l.Flags {
+		text += " --" + f.Name + " " + f.Value
+	}
+	return text
+}
+
+// readsOld reports whether the load reads a topic that the user named, which a study neither makes nor deletes.
+func (l Load) readsOld() bool {
+	return l.Command == "consume" && slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == "topic" })
 }
 
 // Flag is a flag of a load. A flag that may be repeated can occur several times.

@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+func newFind(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "find [flags] -- produce|consume|roundtrip FLAGS",
+		Short: "Find the highest rate that holds, and the latency below it",
+
+		SuggestFor: []string{"peak", "search", "max"},
+		Long: `Find the highest rate at which the backlog does not grow. kt sends without a limit first,
+to know where to look, then halves the span between a rate that holds and one that
+does not, confirms the highest rate by a longer run, and measures the latency at 20
+to 95 % of it. A trial is invalid when kt itself or a quota was the limit: it says
+nothing of the cluster.
+
+A search is kept like a study: kt study resume goes on with it, kt study report
+writes it again.`,
+		Example: `  kt find -- produce --bootstrap-server kafka-1:9092 --partitions 21 --acks all
+  kt find --slo 'p99<50ms' -- roundtrip --bootstrap-server kafka-1:9092 --partitions 21
+  kt find --ladder 10k,50k,100k,200k,500k,1M -- produce --record-size 1024
+  kt find --output json -- produce --partitions 7 | jq .peak`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags := config.NewFind(c.Flags())
+	completions(c, map[string][]string{"output": config.StudyOutputs, "slo": nil, "ladder": nil})
+	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		s, err := findOf(flags, args)
+		if err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return runFind(ctx, env, flags, s) })
+	}
+	return c
+}
+
+// findOf returns the search of a command line.
+func findOf(flags *config.Find, args []string) (*study.Study, error) {
+	load, err := loadOf(args)
+	if err != nil {
+		return nil, err
+	}
+	search := study.DefaultSearch()
+	search.Trial, search.Precision, search.Ladder = plan.Duration(flags.Trial), flags.Precision, flags.Ladder
+	var errs []error
+	for _, text := range flags.SLO {
+		slo, err := study.ParseSLO(text)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		search.SLO = append(search.SLO, slo)
+	}
+	s, err := study.NewFind(load, search, plan.Duration(flags.Rest))
+	return s, errors.Join(append(errs, err)...)
+}
+
+// loadOf returns the load that stands behind the flags of a command.
+func loadOf(args []string) (study.Load, error) {
+	command, flags, err := config.LoadArgs(args, suggest.Nearest)
+	l := study.Load{Command: string(command)}
+	for _, f := range flags {
+		for _, v := range f.Values {
+			l.Flags = append(l.Flags, study.Flag{Name: f.Name, Value: v})
+		}
+	}
+	return l, err
+}
+
+func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) error {
+	b := newLab(env)
+	if err := s.CheckLoads(b); err != nil {
+		return usageError(err)
+	}
+	if flags.DryRun {
+		return report.FindPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
+	}
+	f, err := env.createStudy(s)
+	if err != nil {
+		return err
+	}
+	return makeStudy(ctx, env, studyForm{flags.Output, flags.Look, flags.Quiet}, f, b)
+}

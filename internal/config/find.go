@@ -1,0 +1,79 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Find is the settings of kt find.
+type Find struct {
+	form
+	SLO       []string
+	Ladder    []float64     // records a second; nil: search
+	Trial     time.Duration // of each trial
+	Precision float64       // 0.01: to 1 %
+	Rest      time.Duration // between two trials
+	DryRun    bool
+	Quiet     bool
+
+	ladder                 []string
+	trial, rest, precision string
+}
+
+// NewFind defines the flags of kt find on a set.
+func NewFind(flags *pflag.FlagSet) *Find {
+	f := new(Find)
+	group(flags, groupLoad, func() {
+		flags.StringArrayVar(&f.SLO, "slo", nil, "a rate also has to keep this `LIMIT` of latency: 'p99<50ms'; may be repeated")
+		flags.StringSliceVar(&f.ladder, "ladder", nil, "walk up these `RATES` (10k,50k,100k), instead of searching")
+		flags.StringVar(&f.trial, "trial-time", "30s", "measure each rate for this `TIME`; longer than the brokers' periodic stalls")
+		flags.StringVar(&f.precision, "precision", "1%", "end the search when the peak is known to this `SHARE`")
+		flags.StringVar(&f.rest, "rest", "5s", "wait this `TIME` between two trials")
+		flags.BoolVar(&f.DryRun, "dry-run", false, "check the load, show the longest way, and make no run")
+	})
+	f.defineForm(flags, "find", StudyOutputs, func() {
+		flags.BoolVarP(&f.Quiet, "quiet", "q", false, "no progress, only the result")
+	})
+	return f
+}
+
+const shortestTrial = time.Second // a run of less says nothing
+
+// Load applies environment and configuration file.
+func (f *Find) Load(sys System, nearest Nearest) error {
+	errs := []error{f.layers(sys, nearest), f.checkForm(nearest)}
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var err error
+	if f.Trial, err = parseTime(f.trial, time.Second); err != nil || f.Trial < shortestTrial {
+		bad("--trial-time %q: write a time from 1s (30s, 2m)", f.trial)
+	}
+	if f.Rest, err = parseTime(f.rest, time.Second); err != nil || f.Rest < 0 {
+		bad("--rest %q: write a time (5s, 1m), or 0", f.rest)
+	}
+	percent, isPercent := strings.CutSuffix(f.precision, "%")
+	if f.Precision, err = strconv.ParseFloat(percent, 64); isPercent {
+		f.Precision /= 100
+	}
+	if err != nil || f.Precision < 0.001 || f.Precision > 0.5 {
+		bad("--precision %q: write a share from 0.1%% to 50%%", f.precision)
+	}
+	for _, rung := range f.ladder {
+		r, err := plan.ParseRate(rung)
+		switch n := len(f.Ladder); {
+		case err != nil || r.IsUnlimited() || r.Bytes:
+			bad("--ladder %q: write records a second (10k, 50000)", rung)
+		case n > 0 && r.PerSecond <= f.Ladder[n-1]:
+			bad("--ladder %q: each rate must be higher than the one before", rung)
+		default:
+			f.Ladder = append(f.Ladder, r.PerSecond)
+		}
+	}
+	return errors.Join(errs...)
+}

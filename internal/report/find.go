@@ -1,0 +1,142 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// FindFormat writes what a search for the highest rate says.
+type FindFormat func(w io.Writer, d *study.FindDocument, o Options) error
+
+// FindFormats are the formats of a search by name.
+var FindFormats = map[string]FindFormat{
+	"text":     FindText,
+	"json":     func(w io.Writer, d *study.FindDocument, _ Options) error { return Indented(w, d) },
+	"csv":      FindCSV,
+	"markdown": FindMarkdown,
+}
+
+// FindCSV writes a row for each trial.
+func FindCSV(w io.Writer, d *study.FindDocument, _ Options) error {
+	rows := [][]string{{"trial", "step", "rate", "outcome", "records_per_second", "reasons"}}
+	for i, t := range d.Trials {
+		rows = append(rows, []string{
+			strconv.Itoa(i + 1), string(t.Kind), strconv.FormatFloat(t.Rate, 'f', -1, 64), string(t.Outcome),
+			strconv.FormatFloat(t.Achieved, 'f', -1, 64), strings.Join(t.Reasons, "; "),
+		})
+	}
+	return writeCSV(w, rows)
+}
+
+// FindMarkdown writes the sentence and the tables, for a wiki or a ticket.
+func FindMarkdown(w io.Writer, d *study.FindDocument, _ Options) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## The highest rate that holds\n\n%s\n\n| trial | rate | outcome | reasons |\n| --- | --- | --- | --- |\n", cell(d.Sentence))
+	for _, t := range d.Trials {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", t.Kind, rateOf(t.Rate), t.Outcome, cell(strings.Join(t.Reasons, "; ")))
+	}
+	if len(d.Curve) > 0 {
+		b.WriteString("\n| of the peak | rate | p50 ms | p99 ms | p99.9 ms |\n| --- | --- | --- | --- | --- |\n")
+	}
+	ms := func(us float64) string { return strconv.FormatFloat(us/1000, 'f', 2, 64) }
+	for _, c := range d.Curve {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", theme.Percent(c.Share), rateOf(c.Rate), ms(c.Latency.P50), ms(c.Latency.P99), ms(c.Latency.P999))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// rateOf writes a target; 0 is no limit.
+func rateOf(r float64) string {
+	if r == 0 {
+		return "unlimited"
+	}
+	return theme.Count(int64(r + 0.5))
+}
+
+// FindText writes what a search says for people.
+func FindText(w io.Writer, d *study.FindDocument, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		t.line("")
+		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Loads[0].String(), []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")})
+		for _, line := range wrapText(d.Sentence, t.wrapAt()-2) {
+			t.line("  " + t.th.Paint(strong, line))
+		}
+		t.line("")
+		t.draw(t.trials(d))
+		if len(d.Curve) > 0 {
+			t.line("")
+			t.line("  " + t.th.Paint(strong, "latency below the peak"))
+			t.draw(t.curve(d))
+		}
+		t.line("")
+		t.again("kt study report " + d.ID)
+	})
+}
+
+// trials is the table of the trials, with the reasons below those that did not pass.
+func (t *text) trials(d *study.FindDocument) *grid {
+	g := &grid{heads: []string{"trial", "rate", "reached", "outcome"}, left: map[int]bool{3: true}}
+	styles := map[study.Outcome]theme.Style{study.Passed: good, study.Failed: plain, study.Invalid: muted}
+	for _, one := range d.Trials {
+		g.add(styles[one.Outcome], string(one.Kind), rateOf(one.Rate), theme.Count(int64(one.Achieved)), string(one.Outcome))
+		if len(one.Reasons) > 0 {
+			g.note(muted, strings.Join(one.Reasons, "; "))
+		}
+	}
+	return g
+}
+
+// curve is the table of latencies, with a bar for the p99.
+func (t *text) curve(d *study.FindDocument) *grid {
+	g := &grid{heads: []string{"of the peak", "rate", "p50", "p99", "p99.9", "", ""}, left: map[int]bool{5: true, 6: true}}
+	most := 0.0
+	for _, c := range d.Curve {
+		most = max(most, c.Latency.P99)
+	}
+	for _, c := range d.Curve {
+		style, knee := plain, ""
+		if c.Knee {
+			style, knee = good, "knee"
+		}
+		latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
+		g.add(style, theme.Percent(c.Share), rateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), t.bar(c.Latency.P99, most), knee)
+	}
+	return g
+}
+
+// bar draws a value as a share of the largest one.
+func (t *text) bar(value, most float64) string {
+	if most == 0 {
+		return ""
+	}
+	full := "█"
+	if t.th.ASCII() {
+		full = "#"
+	}
+	return strings.Repeat(full, int(value/most*barWidth+0.5))
+}
+
+// FindPlan writes what a search would do.
+func FindPlan(w io.Writer, s *study.Study, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		f := s.Find
+		t.line("")
+		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+s.Loads[0].String(), nil)
+		if len(f.Ladder) > 0 {
+			t.line(fmt.Sprintf("  %s of %s each, until one does not hold", theme.Plural(len(f.Ladder), "rate", "rates"), f.Trial))
+			return
+		}
+		t.line(fmt.Sprintf("  unlimited, then rates of %s each until the peak is known to %s,", f.Trial, theme.Percent(f.Precision)))
+		t.line(fmt.Sprintf("  a longer run that confirms it, and %d rates below it", len(f.Curve)))
+		t.line("")
+	})
+}

@@ -1,0 +1,147 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
+)
+
+// FindDocument is what a search says, made of its folder alone.
+type FindDocument struct {
+	Schema   int             `json:"schema"`
+	ID       string          `json:"id"`
+	Study    *Study          `json:"study"`
+	Peak     PeakRate        `json:"peak"`
+	Limit    verdict.Verdict `json:"limit"` // of the lowest rate that did not hold, or of the burst
+	Trials   []Trial         `json:"trials"`
+	Curve    []CurvePoint    `json:"curve"`
+	Sentence string          `json:"sentence"`
+	Over     bool            `json:"over"` // false: the search was cut off
+}
+
+// CurvePoint is the latency at a share of the peak.
+type CurvePoint struct {
+	Share   float64          `json:"share"`
+	Rate    float64          `json:"rate"`
+	Latency Latency[float64] `json:"latency_us"`
+	Knee    bool             `json:"knee,omitempty"` // the highest rate before the p99 grows beyond twice that of the lowest
+}
+
+// kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
+const kneeRise = 2
+
+// settleShare and settleMost are the time at the beginning of a trial that is not measured.
+const (
+	settleShare = 6 // of the time of the trial, its n-th part
+	settleMost  = 5 * time.Second
+)
+
+// NewFind returns the search for the highest rate at which a load holds.
+func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
+	for _, f := range l.Flags {
+		if slices.Contains([]string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}, f.Name) {
+			return nil, fmt.Errorf("--%s: kt find gives every trial its rate and its time", f.Name)
+		}
+	}
+	study := &Study{
+		Name: "find", About: "What is the highest rate that holds?", Loads: []Load{l}, Repeats: 1, Order: Listed, Rest: rest, Find: &s,
+	}
+	return study, study.Check()
+}
+
+// cell returns the flags of a step.
+func (s Step) cell(index int) Cell {
+	settle := min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
+	rate := "-1"
+	if s.Rate > 0 {
+		rate = strconv.FormatFloat(s.Rate, 'f', 3, 64)
+	}
+	return Cell{index, []Flag{{"rate", rate}, {"warmup", settle.String()}, {"duration", (settle + s.Time.Std()).String()}}}
+}
+
+// trials returns the trials that were made, and the next step if there is one.
+func (f *Folder) trials() (made []Trial, turns []Turn, over bool, err error) {
+	for {
+		step, over := f.Study.Find.Next(made)
+		if over {
+			return made, turns, true, nil
+		}
+		t := Turn{len(turns) + 1, step.cell(len(turns)), 1}
+		turns = append(turns, t)
+		if !f.isDone(t) {
+			return made, turns, false, nil
+		}
+		figures, err := f.figures(t)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		made = append(made, f.Study.Find.judge(step, &figures[0]))
+	}
+}
+
+// Find reads the run files of a search and returns what they say.
+func (f *Folder) Find() (*FindDocument, error) {
+	trials, turns, over, err := f.trials()
+	if err != nil {
+		return nil, err
+	}
+	d := &FindDocument{
+		Schema: Schema, ID: f.ID, Study: f.Study, Peak: f.Study.Find.Peak(trials), Trials: trials, Over: over,
+		Curve: []CurvePoint{}, Limit: verdict.Verdict{Limit: verdict.None},
+	}
+	if d.Trials == nil {
+		d.Trials = []Trial{}
+	}
+	lowest := 0.0
+	for i, t := range trials {
+		figures, err := f.figures(turns[i])
+		if err != nil {
+			return nil, err
+		}
+		l := &figures[0]
+		if t.Kind == Point {
+			d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Latency, false})
+		}
+		limit := verdict.Verdict{Limit: l.Limit, Evidence: l.Evidence}
+		switch {
+		case t.Kind == Burst:
+			d.Limit = limit
+		case t.Kind == Point || t.Outcome == Passed || lowest > 0 && t.Rate >= lowest:
+		case limit.Limit != verdict.None && limit.Limit != verdict.Unknown: // else the burst tells more
+			lowest, d.Limit = t.Rate, limit
+		}
+	}
+	d.markKnee()
+	d.Sentence = d.say()
+	return d, nil
+}
+
+// markKnee marks the highest rate before the p99 grows.
+func (d *FindDocument) markKnee() {
+	knee := -1
+	for i := range d.Curve {
+		if d.Curve[i].Latency.P99 > kneeRise*d.Curve[0].Latency.P99 {
+			break
+		}
+		knee = i
+	}
+	if knee >= 0 {
+		d.Curve[knee].Knee = true
+	}
+}
+
+// ErrNoPeak is the error of a search that is over and has found no rate that holds.
+var ErrNoPeak = errors.New("no rate was found that holds")
+
+// Err returns ErrNoPeak for a search that found nothing.
+func (d *FindDocument) Err() error {
+	if d.Over && d.Peak.RecordsPerSecond == 0 {
+		return ErrNoPeak
+	}
+	return nil
+}

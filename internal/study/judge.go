@@ -1,0 +1,135 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// The rules of a trial that holds. OpenMessaging Benchmark stops at a backlog of 1,000 records, which
+// is a millisecond of a fast cluster; shares of the rate do not depend on how fast it is.
+const (
+	kept    = 0.99  // share of the rate that must be reached
+	growth  = 0.005 // share of the rate by which the backlog may grow
+	residue = 0.5   // seconds of traffic that may wait in the end
+	ripple  = 0.05  // seconds of traffic by which what waits goes up and down, whatever the rate
+
+	// lastSeconds is the end of a run in which the residue is looked at.
+	lastSeconds = 10
+)
+
+// Backlog is what waited while a load went on at a rate: records that were due and are not acknowledged,
+// or not read.
+type Backlog struct {
+	Seconds        float64 `json:"seconds"`          // over which it was looked at
+	GrowsPerSecond float64 `json:"grows_per_second"` // records; Theil-Sen slope of the measured seconds
+	AtEnd          float64 `json:"at_end"`           // records, median of the last 10 s
+}
+
+// backlogOf returns the backlog of a result at a target in records a second; nil: it has no measured second.
+func backlogOf(r *result.Result, target float64) *Backlog {
+	var at, waiting []float64
+	done, behind := 0.0, 0.0
+	first := 0.0
+	for i := range r.Series {
+		p := &r.Series[i]
+		if i == 0 {
+			first = p.StartSeconds
+		}
+		if r.Plan.ReadsOnly() { // what waits at the broker was there before
+			done += float64(p.Consumed)
+		} else {
+			done += float64(p.Acknowledged + p.Failed)
+			behind = float64(p.ConsumerLag)
+		}
+		if !p.Warmup && p.Seconds >= result.ShortRow && p.End() <= first+r.Plan.Load.Duration.Std().Seconds()+result.ShortRow {
+			at = append(at, p.End())
+			waiting = append(waiting, max(0, target*(p.End()-first)-done)+behind)
+		}
+	}
+	return backlog(at, waiting)
+}
+
+// backlog concludes on what waited at some seconds.
+func backlog(at, waiting []float64) *Backlog {
+	if len(at) == 0 {
+		return nil
+	}
+	last := slices.Sorted(slices.Values(waiting[max(0, len(waiting)-lastSeconds):]))
+	return &Backlog{at[len(at)-1] - at[0], inference.TheilSen(at, waiting, alpha).Value, last[len(last)/2]}
+}
+
+// reasons returns why a backlog does not hold at a rate in records a second.
+func (b *Backlog) reasons(rate float64) (why []string) {
+	if b.GrowsPerSecond > growth*rate && b.GrowsPerSecond*b.Seconds > ripple*rate {
+		why = append(why, fmt.Sprintf("the backlog grew by %s records a second", theme.Count(int64(b.GrowsPerSecond+0.5))))
+	}
+	if b.AtEnd >= residue*rate {
+		why = append(why, fmt.Sprintf("%s records waited in the end, the traffic of %s", theme.Count(int64(b.AtEnd)),
+			theme.Duration(time.Duration(b.AtEnd/rate*float64(time.Second)))))
+	}
+	return why
+}
+
+// SLO is what a latency must stay below.
+type SLO struct {
+	Metric Metric  `json:"metric"`
+	Below  float64 `json:"below_us"`
+}
+
+// ParseSLO reads "p99<50ms".
+func ParseSLO(text string) (SLO, error) {
+	name, limit, ok := strings.Cut(text, "<")
+	m := Metric(strings.ReplaceAll(strings.TrimSpace(name), ".", ""))
+	d, err := time.ParseDuration(strings.TrimSpace(limit))
+	if !ok || err != nil || d <= 0 || !slices.Contains([]Metric{Mean, P50, P90, P99, P999}, m) {
+		return SLO{}, fmt.Errorf("%q: write a latency and its limit: 'p99<50ms', with mean, p50, p90, p99 or p99.9", text)
+	}
+	return SLO{m, float64(d.Microseconds())}, nil
+}
+
+// judge returns what a trial showed, and why it did not pass.
+func (s *Search) judge(step Step, l *LoadFigures) Trial {
+	t := Trial{Step: step, Outcome: Passed, Achieved: l.Throughput, Reasons: []string{}}
+	if step.Rate == 0 {
+		if ofClient(l.Limit) || l.Limit == verdict.Throttle {
+			t.Reasons = append(t.Reasons, l.Limit.String()+": "+l.Evidence)
+		}
+		return t
+	}
+	if l.Throughput < kept*step.Rate {
+		t.Reasons = append(t.Reasons, fmt.Sprintf("%.1f %% of the rate was reached", 100*l.Throughput/step.Rate))
+	}
+	if l.Backlog == nil {
+		t.Reasons = append(t.Reasons, "too little was measured")
+	} else {
+		t.Reasons = append(t.Reasons, l.Backlog.reasons(step.Rate)...)
+	}
+	if l.Failed > 0 {
+		t.Reasons = append(t.Reasons, fmt.Sprintf("%s failed or unknown", theme.Plural(int(l.Failed), "record", "records")))
+	}
+	for _, o := range s.SLO {
+		if v := *l.Of(o.Metric); v > o.Below {
+			us := func(v float64) string { return theme.Duration(time.Duration(v) * time.Microsecond) }
+			t.Reasons = append(t.Reasons, fmt.Sprintf("%s was %s, more than %s", o.Metric, us(v), us(o.Below)))
+		}
+	}
+	if !l.Valid {
+		t.Reasons = append(t.Reasons, "kt did not keep its schedule")
+	}
+	switch {
+	case len(t.Reasons) == 0:
+	case !l.Valid, ofClient(l.Limit) && l.Limit != verdict.HostCPU, l.Limit == verdict.Throttle:
+		t.Outcome = Invalid
+		t.Reasons = append(t.Reasons, "limit "+l.Limit.String()+": "+l.Evidence)
+	default:
+		t.Outcome = Failed
+	}
+	return t
+}
