@@ -81,6 +81,17 @@ func loadOf(args []string) (study.Load, error) {
 	return l, err
 }
 
+// judgeFind returns the error of a search that is over and has found no rate that holds.
+func judgeFind(d *study.FindDocument) error {
+	switch {
+	case !d.Over || d.Peak.RecordsPerSecond > 0:
+		return nil
+	case d.Peak.ClientBound:
+		return &exitError{exitNotValid, errors.New("no rate was found that holds, because kt was the limit at the lowest one")}
+	}
+	return errors.New("no rate was found that holds")
+}
+
 func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) error {
 	b := newLab(env)
 	if err := s.CheckLoads(b); err != nil {

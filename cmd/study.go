@@ -255,7 +255,7 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 			err = report.FindFormats[form.output](env.Stdout, doc, o)
 		}
 		if err == nil {
-			err = doc.Err()
+			err = judgeFind(doc)
 		}
 		return err
 	}

@@ -3,17 +3,17 @@ package study
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Search finds the highest rate that holds. It is a plan made step by step: Next tells the next run
-// from those that were made, and nothing else, so a search that was cut off goes on from its files.
+// Search finds the highest rate that holds. Next returns the next run from those that were made, and from
+// nothing else, so a search that was cut off goes on from its files.
 //
-// The way is: a burst without a limit says where to look; a bracket of a rate that holds and one that
-// does not is halved until it is narrow; the rate that holds is confirmed by a longer run; and then the
-// latency is measured below it.
+// A burst without a limit gives a first rate. A bracket of a rate that holds and one that does not is
+// halved until it is narrow. Longer runs confirm both, and then the latency is measured below. Rates are halved as ratios, because a bracket may span powers of ten.
 type Search struct {
 	Trial     plan.Duration `json:"trial"`            // of each run, without its settling time
 	Precision float64       `json:"precision"`        // the bracket ends at this share of its upper rate
@@ -36,7 +36,7 @@ const (
 	Burst   StepKind = "burst"   // without a limit
 	Bracket StepKind = "bracket" // to find a rate that holds and one that does not
 	Halve   StepKind = "halve"   // between the two
-	Confirm StepKind = "confirm" // for longer, at the highest rate that held
+	Confirm StepKind = "confirm" // for longer, at each end of the bracket
 	Rung    StepKind = "rung"    // of a ladder
 	Point   StepKind = "point"   // of the curve
 )
@@ -69,35 +69,35 @@ type Trial struct {
 
 // PeakRate is the highest rate that holds.
 type PeakRate struct {
-	RecordsPerSecond float64 `json:"records_per_second"` // the highest that was confirmed; 0: none
-	Low              float64 `json:"low"`                // the same
-	High             float64 `json:"high,omitempty"`     // the lowest that did not hold; 0: none did not
+	RecordsPerSecond float64 `json:"records_per_second"` // the highest that was confirmed, or held on a ladder; 0: none
+	Low              float64 `json:"low"`                // the highest that held
+	High             float64 `json:"high,omitempty"`     // the lowest that did not; 0: each one held
 	Confirmations    int     `json:"confirmations"`      // longer runs that passed
-	ClientBound      bool    `json:"client_bound"`       // kt could not offer more: the peak is not known
+	ClientBound      bool    `json:"client_bound"`       // the trial at High is invalid: it may hold
 }
 
 const (
-	burstMargin  = 1.1 // a burst may be slower than what holds
+	burstMargin  = 1.1 // a burst may be slower than a rate that holds
 	confirmTimes = 4   // a confirmation is as many trials long
 	expand       = 1.5
 	shrink       = 0.5
-	stepDown     = 0.99 // after a confirmation that failed
-	leastRate    = 1    // records a second: below it nothing holds
-	tries        = 2    // of a rate whose trial is invalid
+	leastRate    = 1 // records a second: below it nothing holds
+	tries        = 2 // of a rate whose trial is invalid
 
 	// longestBurst is long enough for a rate without a limit.
 	longestBurst = plan.Duration(20 * time.Second)
 )
 
-// state is what the trials so far say.
+// state is the conclusion from the trials so far.
 type state struct {
 	low, high float64 // low holds, high does not; 0: not known
-	confirmed int
-	failed    bool // a confirmation at low has failed
-	bound     bool // above low, trials were invalid
-	upper     float64
+	bound     bool    // the trial at high is invalid
+	upper     float64 // from the burst
+	down      int     // rates below upper that did not hold before one did
+	confirmed int     // confirmations that passed
+	refuted   int     // and those that did not
 	points    int
-	invalid   int // in a row
+	invalid   int // in a row, at one rate
 }
 
 // Next returns the next step after some trials, or that the search is over.
@@ -106,26 +106,26 @@ func (s Search) Next(done []Trial) (next Step, over bool) {
 		return s.nextRung(done)
 	}
 	st := s.replay(done)
+	lower := st.high * math.Pow(shrink, float64(st.down)) // in growing steps: a latency may be met far below the burst
 	switch {
 	case len(done) == 0:
 		return Step{Burst, 0, min(s.Trial, longestBurst)}, false
-	case st.upper < leastRate:
+	case st.upper < leastRate, st.low == 0 && st.high > 0 && lower < leastRate, st.refuted > 0 && st.low < leastRate:
 		return Step{}, true
 	case st.low == 0 && st.high == 0:
-		return Step{Bracket, st.upper, s.Trial}, false
-	case st.high == 0 && !st.bound:
-		return Step{Bracket, st.low * expand, s.Trial}, false
+		return Step{Bracket, round(st.upper), s.Trial}, false
+	case st.high == 0:
+		return Step{Bracket, round(st.low * expand), s.Trial}, false
 	case st.low == 0:
-		if st.high*shrink < leastRate {
-			return Step{}, true
-		}
-		return Step{Bracket, st.high * shrink, s.Trial}, false
-	case st.confirmed == 0 && !st.failed && !st.bound && (st.high-st.low)/st.high > s.Precision:
-		return Step{Halve, (st.low + st.high) / 2, s.Trial}, false
+		return Step{Bracket, round(lower), s.Trial}, false
+	case st.confirmed+st.refuted == 0 && (st.high-st.low)/st.high > s.Precision:
+		return Step{Halve, round(math.Sqrt(st.low * st.high)), s.Trial}, false
 	case st.confirmed == 0:
 		return Step{Confirm, st.low, confirmTimes * s.Trial}, false
+	case st.refuted == 0 && !st.bound:
+		return Step{Confirm, st.high, confirmTimes * s.Trial}, false
 	case st.points < len(s.Curve):
-		return Step{Point, st.low * s.Curve[st.points], s.Trial}, false
+		return Step{Point, round(st.low * s.Curve[st.points]), s.Trial}, false
 	}
 	return Step{}, true
 }
@@ -144,42 +144,56 @@ func (s Search) replay(done []Trial) (st state) {
 			st.upper = t.Achieved * burstMargin
 		case t.Kind == Point:
 			st.points++
-		case t.Outcome == Invalid:
-			if st.low == 0 { // not even this much can be offered: look below
-				st.high = t.Rate
-				continue
-			}
-			st.bound = true
-			if t.Kind == Confirm {
-				st.confirmed++ // no more can be said
-			}
-		case t.Kind == Confirm && t.Outcome == Passed:
-			st.confirmed++
 		case t.Kind == Confirm:
-			st.failed, st.high, st.low = true, t.Rate, t.Rate*stepDown
+			st.confirm(t, s.Precision)
 		case t.Outcome == Passed:
 			st.low = math.Max(st.low, t.Rate)
 		case st.high == 0 || t.Rate < st.high:
-			st.high = t.Rate
+			st.high, st.bound = t.Rate, t.Outcome == Invalid
+			if st.low == 0 {
+				st.down++
+			}
 		}
 	}
 	return st
+}
+
+// confirm adds a longer trial, at the highest rate that held or at the lowest that did not. One that
+// contradicts the short trials moves both rates, by steps of the precision at first.
+func (st *state) confirm(t Trial, precision float64) {
+	if t.Outcome == Passed {
+		st.low = t.Rate
+		if st.confirmed++; st.refuted == 0 && st.high <= t.Rate {
+			st.high = round(t.Rate * (1 + growing(precision, st.confirmed-1)))
+		}
+		return
+	}
+	st.high, st.bound = t.Rate, t.Outcome == Invalid
+	if st.refuted++; st.confirmed == 0 {
+		st.low = round(t.Rate * (1 - growing(precision, st.refuted)))
+	}
+}
+
+// growing returns the size of the n-th step: the first three are alike, and each later one is twice as large.
+func growing(step float64, n int) float64 { return step * math.Pow(2, float64(max(0, n-3))) }
+
+// round rounds a rate to five digits: a rate with more is hard to read, and no precision needs it.
+func round(rate float64) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 5, 64), 64) // it is a number
+	return rounded
 }
 
 // nextRung walks up a ladder until a rate does not hold.
 func (s Search) nextRung(done []Trial) (next Step, over bool) {
 	rung, tried := 0, 0
 	for _, t := range done {
-		if t.Outcome == Failed {
+		tried++
+		switch {
+		case t.Outcome == Passed:
+			rung, tried = rung+1, 0
+		case t.Outcome == Failed || tried == tries:
 			return Step{}, true
 		}
-		if tried++; t.Outcome == Invalid && tried < tries {
-			continue
-		}
-		if t.Outcome == Invalid {
-			return Step{}, true
-		}
-		rung, tried = rung+1, 0
 	}
 	if rung == len(s.Ladder) {
 		return Step{}, true
@@ -189,24 +203,9 @@ func (s Search) nextRung(done []Trial) (next Step, over bool) {
 
 // Peak returns what the trials say of the highest rate that holds.
 func (s Search) Peak(done []Trial) PeakRate {
-	var p PeakRate
-	if len(s.Ladder) > 0 {
-		for _, t := range done {
-			switch t.Outcome {
-			case Passed:
-				p.Low, p.Confirmations = t.Rate, p.Confirmations+1
-			case Failed:
-				p.High = t.Rate
-			case Invalid:
-				p.ClientBound = true
-			}
-		}
-		p.RecordsPerSecond = p.Low
-		return p
-	}
 	st := s.replay(done)
-	p = PeakRate{Low: st.low, High: st.high, Confirmations: st.confirmed, ClientBound: st.bound}
-	if st.confirmed > 0 {
+	p := PeakRate{Low: st.low, High: st.high, Confirmations: st.confirmed, ClientBound: st.bound}
+	if st.confirmed > 0 || len(s.Ladder) > 0 {
 		p.RecordsPerSecond = st.low
 	}
 	return p

@@ -13,15 +13,22 @@ import (
 
 // FindDocument is what a search says, made of its folder alone.
 type FindDocument struct {
-	Schema   int             `json:"schema"`
-	ID       string          `json:"id"`
-	Study    *Study          `json:"study"`
-	Peak     PeakRate        `json:"peak"`
-	Limit    verdict.Verdict `json:"limit"` // of the lowest rate that did not hold, or of the burst
-	Trials   []Trial         `json:"trials"`
-	Curve    []CurvePoint    `json:"curve"`
-	Sentence string          `json:"sentence"`
-	Over     bool            `json:"over"` // false: the search was cut off
+	Schema   int          `json:"schema"`
+	ID       string       `json:"id"`
+	Study    *Study       `json:"study"`
+	Peak     PeakRate     `json:"peak"`
+	Limit    FindLimit    `json:"limit"`
+	Trials   []Trial      `json:"trials"`
+	Curve    []CurvePoint `json:"curve"`
+	Sentence string       `json:"sentence"`
+	Over     bool         `json:"over"` // false: the search was cut off
+}
+
+// FindLimit is what limited the trial at the lowest rate that did not hold.
+type FindLimit struct {
+	Rate            float64  `json:"rate,omitempty"`    // 0: every rate held, so it is of the burst
+	Reasons         []string `json:"reasons,omitempty"` // why it did not
+	verdict.Verdict          // of the burst, where that of the trial says nothing
 }
 
 // CurvePoint is the latency at a share of the peak.
@@ -29,7 +36,7 @@ type CurvePoint struct {
 	Share   float64          `json:"share"`
 	Rate    float64          `json:"rate"`
 	Latency Latency[float64] `json:"latency_us"`
-	Knee    bool             `json:"knee,omitempty"` // the highest rate before the p99 grows beyond twice that of the lowest
+	Knee    bool             `json:"knee,omitempty"` // the highest rate before the p99 is over twice that of the lowest
 }
 
 // kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
@@ -41,12 +48,21 @@ const (
 	settleMost  = 5 * time.Second
 )
 
-// NewFind returns the search for the highest rate at which a load holds.
+// NewFind returns the search for the highest rate at which a load holds. A load that only reads needs old
+// records: beside a writer kt would measure the writer.
 func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
+	named := make(map[string]bool)
 	for _, f := range l.Flags {
+		named[f.Name] = true
 		if slices.Contains([]string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}, f.Name) {
 			return nil, fmt.Errorf("--%s: kt find gives every trial its rate and its time", f.Name)
 		}
+	}
+	switch {
+	case l.Command == "consume" && !named["topic"]:
+		return nil, errors.New("consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
+	case l.Command == "consume" && named["group"]:
+		return nil, errors.New("--group: its committed offsets would let each trial begin where the one before ended; leave it out")
 	}
 	study := &Study{
 		Name: "find", About: "What is the highest rate that holds?", Loads: []Load{l}, Repeats: 1, Order: Listed, Rest: rest, Find: &s,
@@ -90,38 +106,40 @@ func (f *Folder) Find() (*FindDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &FindDocument{
-		Schema: Schema, ID: f.ID, Study: f.Study, Peak: f.Study.Find.Peak(trials), Trials: trials, Over: over,
-		Curve: []CurvePoint{}, Limit: verdict.Verdict{Limit: verdict.None},
-	}
+	d := &FindDocument{Schema: Schema, ID: f.ID, Study: f.Study, Peak: f.Study.Find.Peak(trials), Trials: trials, Over: over, Curve: []CurvePoint{}}
+	d.Limit.Limit = verdict.None
 	if d.Trials == nil {
 		d.Trials = []Trial{}
 	}
-	lowest := 0.0
 	for i, t := range trials {
 		figures, err := f.figures(turns[i])
 		if err != nil {
 			return nil, err
 		}
-		l := &figures[0]
-		if t.Kind == Point {
-			d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Latency, false})
-		}
-		limit := verdict.Verdict{Limit: l.Limit, Evidence: l.Evidence}
-		switch {
-		case t.Kind == Burst:
-			d.Limit = limit
-		case t.Kind == Point || t.Outcome == Passed || lowest > 0 && t.Rate >= lowest:
-		case limit.Limit != verdict.None && limit.Limit != verdict.Unknown: // else the burst tells more
-			lowest, d.Limit = t.Rate, limit
-		}
+		d.add(t, &figures[0])
 	}
 	d.markKnee()
 	d.Sentence = d.say()
 	return d, nil
 }
 
-// markKnee marks the highest rate before the p99 grows.
+// add adds a trial to the curve, and takes the limit from it.
+func (d *FindDocument) add(t Trial, l *LoadFigures) {
+	limit, says := verdict.Verdict{Limit: l.Limit, Evidence: l.Evidence}, l.Limit != verdict.None && l.Limit != verdict.Unknown
+	switch {
+	case t.Kind == Burst:
+		d.Limit.Verdict = limit
+	case t.Kind == Point, t.Kind == Rung && t.Outcome == Passed:
+		d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Latency, false})
+	case t.Rate == d.Peak.High && t.Outcome != Passed:
+		d.Limit.Rate, d.Limit.Reasons = t.Rate, t.Reasons
+		if says || len(d.Study.Find.SLO) > 0 || d.Limit.Evidence == "" {
+			d.Limit.Verdict = limit
+		}
+	}
+}
+
+// markKnee marks the highest rate before the p99 grows. One point is no curve.
 func (d *FindDocument) markKnee() {
 	knee := -1
 	for i := range d.Curve {
@@ -130,18 +148,7 @@ func (d *FindDocument) markKnee() {
 		}
 		knee = i
 	}
-	if knee >= 0 {
+	if knee >= 0 && knee < len(d.Curve)-1 { // else there is none up to the peak
 		d.Curve[knee].Knee = true
 	}
-}
-
-// ErrNoPeak is the error of a search that is over and has found no rate that holds.
-var ErrNoPeak = errors.New("no rate was found that holds")
-
-// Err returns ErrNoPeak for a search that found nothing.
-func (d *FindDocument) Err() error {
-	if d.Over && d.Peak.RecordsPerSecond == 0 {
-		return ErrNoPeak
-	}
-	return nil
 }

@@ -2,29 +2,42 @@ package study
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // say returns what a search found in a sentence.
 func (d *FindDocument) say() string {
-	rate := func(r float64) string { return theme.Count(int64(r)) + " records/s" }
-	p := d.Peak
+	rate := func(r float64) string { return theme.Plural(r, "record/s", "records/s") }
+	p, why := d.Peak, strings.Join(d.Limit.Reasons, "; ")
+	limit := fmt.Sprintf(" (limit %s: %s)", d.Limit.Limit, d.Limit.Evidence)
+	if d.Limit.Evidence == "" || strings.Contains(why, d.Limit.Evidence) {
+		limit = ""
+	}
 	switch {
 	case p.RecordsPerSecond == 0 && !d.Over:
 		return fmt.Sprintf("the search is not over: kt study resume %s goes on", d.ID)
-	case p.RecordsPerSecond == 0 && d.Limit.Evidence != "":
-		return fmt.Sprintf("no rate was found that holds; limit %s: %s", d.Limit.Limit, d.Limit.Evidence)
+	case p.RecordsPerSecond == 0 && d.Limit.Rate > 0:
+		return fmt.Sprintf("no rate was found that holds; at %s: %s%s", rate(d.Limit.Rate), why, limit)
 	case p.RecordsPerSecond == 0:
-		return "no rate was found that holds"
+		return "no rate was found that holds" + limit
 	case p.ClientBound:
-		return fmt.Sprintf("at least %s hold; kt could not offer more (limit %s: %s)", rate(p.Low), d.Limit.Limit, d.Limit.Evidence)
+		return fmt.Sprintf("at least %s hold: %s; at %s: %s%s", rate(p.Low), d.Limit.unknown(), rate(p.High), why, limit)
 	case p.High == 0:
 		return fmt.Sprintf("%s hold, the highest rate that was tried", rate(p.Low))
 	}
-	text := fmt.Sprintf("%s hold, %s do not", rate(p.Low), rate(p.High))
-	if d.Limit.Evidence != "" {
-		text += fmt.Sprintf("; limit %s: %s", d.Limit.Limit, d.Limit.Evidence)
+	return fmt.Sprintf("%s hold, %s do not: %s%s", rate(p.Low), rate(p.High), why, limit)
+}
+
+// unknown returns why a rate that was tried is not judged.
+func (l *FindLimit) unknown() string {
+	switch {
+	case l.Limit == verdict.Throttle:
+		return "a quota allows no more"
+	case ofClient(l.Limit):
+		return "kt could not offer more"
 	}
-	return text
+	return "more was not measured"
 }

@@ -3,78 +3,203 @@ package study
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
-// cluster is a cluster with a capacity that varies, as a queue sees it: noise that lasts (AR(1)) and a
-// stall of 0.4 s every 30 s.
+// cluster is a queue with a capacity that varies: noise that lasts (AR(1)), and a stall of 0.4 s every
+// 30 s. Its p99 rises with its use u, as 1+50u/(1-u).
 type cluster struct {
-	capacity float64
+	capacity float64 // records a second
+	idle     float64 // p99 in µs without a load
+	offers   float64 // the most that kt offers it; 0: any rate
 	chance   *rand.Rand
 }
 
-// trial offers a rate for some seconds, and judges by the same rules as kt: what was carried, and
-// whether the backlog grew.
-func (c *cluster) trial(s Step) Trial {
-	t := Trial{Step: s}
+// holds is the rate that the cluster carries for long.
+func (c *cluster) holds() float64 { return c.capacity * (1 - 0.4/30) }
+
+// trial offers a rate for some seconds, and lets the search judge it.
+func (c *cluster) trial(search *Search, s Step) Trial {
 	noise, waiting, carried, phase := 0.0, 0.0, 0.0, c.chance.Float64()*30
+	rate := s.Rate
+	if rate == 0 {
+		rate = math.Inf(1)
+	}
+	l := LoadFigures{Valid: true, Limit: verdict.None}
+	if c.offers > 0 && rate > c.offers {
+		rate, l.Limit, l.Valid = c.offers, verdict.ClientCPU, s.Rate == 0
+	}
 	var at, backlogs []float64
 	seconds := int(s.Time.Std() / time.Second)
 	for i := range seconds {
 		noise = 0.7*noise + c.chance.NormFloat64()*0.01
 		can := c.capacity * (1 + noise)
-		if at := math.Mod(float64(i)+phase, 30); at < 1 {
+		if math.Mod(float64(i)+phase, 30) < 1 {
 			can *= 0.6
 		}
-		offered := s.Rate
-		if offered == 0 {
-			offered = math.Inf(1)
-		}
-		done := math.Min(can, waiting+offered)
+		done := math.Min(can, waiting+rate)
 		carried += done
 		if s.Rate > 0 {
-			waiting += offered - done
+			waiting += rate - done
 		}
 		at, backlogs = append(at, float64(i)), append(backlogs, waiting)
 	}
-	t.Achieved = carried / float64(seconds)
-	t.Outcome = Passed
-	if s.Rate > 0 && len(backlog(at, backlogs).reasons(s.Rate)) > 0 {
-		t.Outcome = Failed
-	}
-	return t
+	l.Throughput = carried / float64(seconds)
+	l.Backlog = backlog(at, backlogs)
+	use := math.Min(rate/c.holds(), 0.999)
+	l.Latency.P99 = c.idle * (1 + 50*use/(1-use)) * (1 + c.chance.NormFloat64()*0.02*math.Sqrt(1/float64(seconds)))
+	return search.judge(s, &l)
 }
 
-// A simulated peak is what the cluster carries for long: its capacity less its stalls.
+// trials makes a whole search.
+func (c *cluster) trials(search *Search) (done []Trial) {
+	for {
+		next, over := search.Next(done)
+		if over {
+			return done
+		}
+		done = append(done, c.trial(search, next))
+	}
+}
+
 func TestTheHighestRateThatHoldsIsFound(t *testing.T) {
-	search := DefaultSearch()
-	near, most := 0, 0
 	const searches = 200
-	for seed := range uint64(searches) {
-		c := &cluster{capacity: 50_000 + 1000*float64(seed), chance: rand.New(rand.NewPCG(seed, 1))}
-		truth := c.capacity * (1 - 0.4/30)
-		var done []Trial
-		for {
-			next, over := search.Next(done)
-			if over {
-				break
+	for name, tc := range map[string]struct {
+		slo   string
+		share float64 // the truth, of the rate that the cluster carries
+	}{
+		"without an SLO":          {"", 1},
+		"an SLO at 60 % of it":    {"p99<152ms", 0.6},
+		"an SLO at 2 % of it":     {"p99<4041us", 0.02},
+		"an SLO that is no limit": {"p99<1000s", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			search := DefaultSearch()
+			if tc.slo != "" {
+				slo, err := ParseSLO(tc.slo)
+				if err != nil {
+					t.Fatal(err)
+				}
+				search.SLO = []SLO{slo}
 			}
-			done = append(done, c.trial(next))
-		}
-		most = max(most, len(done))
-		peak := search.Peak(done)
-		if peak.Confirmations < 1 || peak.Low > peak.High {
-			t.Fatalf("seed %d: %+v", seed, peak)
-		}
-		if math.Abs(peak.RecordsPerSecond/truth-1) <= 0.02 {
-			near++
+			near, most := 0, 0
+			for seed := range uint64(searches) {
+				c := &cluster{capacity: 50_000 + 1000*float64(seed), idle: 2000, chance: rand.New(rand.NewPCG(seed, 1))}
+				done := c.trials(&search)
+				most = max(most, len(done))
+				peak := search.Peak(done)
+				if peak.Confirmations < 1 || peak.Low >= peak.High || peak.ClientBound {
+					t.Fatalf("seed %d: %+v", seed, peak)
+				}
+				if math.Abs(peak.RecordsPerSecond/(tc.share*c.holds())-1) <= 0.02 {
+					near++
+				}
+			}
+			t.Logf("%d of %d within 2 %%, at most %d runs", near, searches, most)
+			if near < searches*95/100 {
+				t.Errorf("%d of %d searches are within 2 %% of the truth", near, searches)
+			}
+			if most > 30 {
+				t.Errorf("a search took %d runs", most)
+			}
+		})
+	}
+}
+
+func TestMoreThanKtOffersIsNotJudged(t *testing.T) {
+	search := DefaultSearch()
+	c := &cluster{capacity: 500_000, offers: 40_000, chance: rand.New(rand.NewPCG(7, 1))}
+	peak := search.Peak(c.trials(&search))
+	if !peak.ClientBound || peak.Confirmations != 1 || peak.Low > c.offers || peak.Low < 0.98*c.offers || peak.High < c.offers {
+		t.Errorf("%+v, and kt offers %.0f", peak, c.offers)
+	}
+}
+
+func TestNothingHolds(t *testing.T) {
+	search := DefaultSearch()
+	search.SLO = []SLO{{P99, 1}}
+	c := &cluster{capacity: 1_000_000, idle: 2000, chance: rand.New(rand.NewPCG(7, 1))}
+	done := c.trials(&search)
+	if peak := search.Peak(done); peak.RecordsPerSecond != 0 || peak.Low != 0 || peak.High == 0 {
+		t.Errorf("%+v", peak)
+	}
+	if len(done) > 10 {
+		t.Errorf("it took %d runs", len(done))
+	}
+	if over := search.Peak([]Trial{{Step: Step{Kind: Burst}}}); over != (PeakRate{}) {
+		t.Errorf("a burst that carried nothing: %+v", over)
+	}
+}
+
+func TestALadderEndsAtTheFirstRateThatDoesNotHold(t *testing.T) {
+	search := Search{Trial: DefaultSearch().Trial, Ladder: []float64{10_000, 50_000, 90_000, 200_000}}
+	c := &cluster{capacity: 70_000, chance: rand.New(rand.NewPCG(7, 1))}
+	done := c.trials(&search)
+	if peak := search.Peak(done); len(done) != 3 || peak.RecordsPerSecond != 50_000 || peak.High != 90_000 {
+		t.Errorf("%d trials, %+v", len(done), peak)
+	}
+	c.offers = 30_000 // an invalid trial is made twice
+	done = c.trials(&search)
+	if peak := search.Peak(done); len(done) != 3 || peak.RecordsPerSecond != 10_000 || !peak.ClientBound {
+		t.Errorf("%d trials, %+v", len(done), peak)
+	}
+}
+
+func TestATrialIsJudged(t *testing.T) {
+	step := Step{Kind: Halve, Rate: 1000, Time: DefaultSearch().Trial}
+	steady := &Backlog{Seconds: 29, AtEnd: 10}
+	search := Search{SLO: []SLO{{P99, 50_000}}}
+	for name, tc := range map[string]struct {
+		change func(l *LoadFigures)
+		want   Outcome
+		reason string
+	}{
+		"all is well":          {func(*LoadFigures) {}, Passed, ""},
+		"the rate is missed":   {func(l *LoadFigures) { l.Throughput = 950 }, Failed, "95.0 % of the rate"},
+		"the backlog grows":    {func(l *LoadFigures) { l.Backlog = &Backlog{29, 12, 360} }, Failed, "grows by 12 records a second"},
+		"too much waits":       {func(l *LoadFigures) { l.Backlog = &Backlog{29, 0, 700} }, Failed, "700 records waited"},
+		"records fail":         {func(l *LoadFigures) { l.Failed = 1 }, Failed, "1 record failed"},
+		"an SLO is broken":     {func(l *LoadFigures) { l.Latency.P99 = 61_000 }, Failed, "p99 61.0ms > 50.0ms"},
+		"kt was late":          {func(l *LoadFigures) { l.Valid, l.Limit = false, verdict.Schedule }, Invalid, "schedule"},
+		"kt had no CPU":        {func(l *LoadFigures) { l.Throughput, l.Limit = 900, verdict.ClientCPU }, Invalid, "client CPU"},
+		"the host had no CPU":  {func(l *LoadFigures) { l.Throughput, l.Limit = 900, verdict.HostCPU }, Invalid, "host CPU"},
+		"a quota":              {func(l *LoadFigures) { l.Throughput, l.Limit = 900, verdict.Throttle }, Invalid, "throttle"},
+		"a quota that allowed": {func(l *LoadFigures) { l.Limit = verdict.Throttle }, Passed, ""},
+		"the topic ended":      {func(l *LoadFigures) { l.Backlog = &Backlog{Seconds: 3} }, Invalid, "too little was measured"},
+	} {
+		l := LoadFigures{Valid: true, Limit: verdict.None, Backlog: steady}
+		l.Throughput, l.Latency.P99 = 999, 20_000
+		tc.change(&l)
+		got := search.judge(step, &l)
+		if got.Outcome != tc.want || !strings.Contains(strings.Join(got.Reasons, "; "), tc.reason) || (len(got.Reasons) == 0) != (tc.want == Passed) {
+			t.Errorf("%s: %s, %q", name, got.Outcome, got.Reasons)
 		}
 	}
-	if near < searches*95/100 {
-		t.Errorf("%d of %d searches are within 2 %% of the truth", near, searches)
-	}
-	if most > 30 {
-		t.Errorf("a search took %d runs", most)
+}
+
+func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
+	for _, tc := range []struct {
+		p99  []float64
+		knee int // -1: none
+	}{
+		{[]float64{2, 2, 3, 4, 9, 30}, 3},
+		{[]float64{2, 9, 2, 2, 2, 2}, 0},
+		{[]float64{2, 2, 3, 3, 3, 4}, -1},
+		{[]float64{2}, -1},
+		{nil, -1},
+	} {
+		var d FindDocument
+		for _, v := range tc.p99 {
+			d.Curve = append(d.Curve, CurvePoint{Latency: Latency[float64]{P99: v}})
+		}
+		d.markKnee()
+		if got := slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }); got != tc.knee {
+			t.Errorf("%v: knee at %d, want %d", tc.p99, got, tc.knee)
+		}
 	}
 }

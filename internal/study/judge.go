@@ -32,25 +32,28 @@ type Backlog struct {
 	AtEnd          float64 `json:"at_end"`           // records, median of the last 10 s
 }
 
-// backlogOf returns the backlog of a result at a target in records a second; nil: it has no measured second.
+// backlogOf returns the backlog of a result at a target in records a second; nil: it has no measured
+// second. The lag of a run that only reads is no backlog: its records are older than the run.
 func backlogOf(r *result.Result, target float64) *Backlog {
+	if len(r.Series) == 0 {
+		return nil
+	}
 	var at, waiting []float64
-	done, behind := 0.0, 0.0
-	first := 0.0
+	done, first := 0.0, r.Series[0].StartSeconds
+	if r.Fetch != nil && r.Plan.ReadsOnly() {
+		first = r.Fetch.FirstReadSeconds
+	}
 	for i := range r.Series {
 		p := &r.Series[i]
-		if i == 0 {
-			first = p.StartSeconds
-		}
-		if r.Plan.ReadsOnly() { // what waits at the broker was there before
-			done += float64(p.Consumed)
+		lag := float64(p.ConsumerLag)
+		if r.Plan.ReadsOnly() {
+			done, lag = done+float64(p.Consumed), 0
 		} else {
 			done += float64(p.Acknowledged + p.Failed)
-			behind = float64(p.ConsumerLag)
 		}
 		if !p.Warmup && p.Seconds >= result.ShortRow && p.End() <= first+r.Plan.Load.Duration.Std().Seconds()+result.ShortRow {
 			at = append(at, p.End())
-			waiting = append(waiting, max(0, target*(p.End()-first)-done)+behind)
+			waiting = append(waiting, max(0, target*(p.End()-first)-done)+lag)
 		}
 	}
 	return backlog(at, waiting)
@@ -68,7 +71,7 @@ func backlog(at, waiting []float64) *Backlog {
 // reasons returns why a backlog does not hold at a rate in records a second.
 func (b *Backlog) reasons(rate float64) (why []string) {
 	if b.GrowsPerSecond > growth*rate && b.GrowsPerSecond*b.Seconds > ripple*rate {
-		why = append(why, fmt.Sprintf("the backlog grew by %s records a second", theme.Count(int64(b.GrowsPerSecond+0.5))))
+		why = append(why, fmt.Sprintf("the backlog grows by %s records a second", theme.Count(int64(b.GrowsPerSecond+0.5))))
 	}
 	if b.AtEnd >= residue*rate {
 		why = append(why, fmt.Sprintf("%s records waited in the end, the traffic of %s", theme.Count(int64(b.AtEnd)),
@@ -97,39 +100,49 @@ func ParseSLO(text string) (SLO, error) {
 // judge returns what a trial showed, and why it did not pass.
 func (s *Search) judge(step Step, l *LoadFigures) Trial {
 	t := Trial{Step: step, Outcome: Passed, Achieved: l.Throughput, Reasons: []string{}}
+	limit := l.Limit.String() + ": " + l.Evidence
+	elsewhere := !l.Valid || ofClient(l.Limit) || l.Limit == verdict.Throttle
 	if step.Rate == 0 {
-		if ofClient(l.Limit) || l.Limit == verdict.Throttle {
-			t.Reasons = append(t.Reasons, l.Limit.String()+": "+l.Evidence)
+		if elsewhere {
+			t.Reasons = append(t.Reasons, limit)
 		}
 		return t
 	}
-	if l.Throughput < kept*step.Rate {
-		t.Reasons = append(t.Reasons, fmt.Sprintf("%.1f %% of the rate was reached", 100*l.Throughput/step.Rate))
-	}
-	if l.Backlog == nil {
-		t.Reasons = append(t.Reasons, "too little was measured")
-	} else {
-		t.Reasons = append(t.Reasons, l.Backlog.reasons(step.Rate)...)
-	}
-	if l.Failed > 0 {
-		t.Reasons = append(t.Reasons, fmt.Sprintf("%s failed or unknown", theme.Plural(int(l.Failed), "record", "records")))
-	}
-	for _, o := range s.SLO {
-		if v := *l.Of(o.Metric); v > o.Below {
-			us := func(v float64) string { return theme.Duration(time.Duration(v) * time.Microsecond) }
-			t.Reasons = append(t.Reasons, fmt.Sprintf("%s was %s, more than %s", o.Metric, us(v), us(o.Below)))
-		}
-	}
-	if !l.Valid {
-		t.Reasons = append(t.Reasons, "kt did not keep its schedule")
-	}
+	t.Reasons = s.reasons(step, l)
 	switch {
+	case l.Backlog == nil || l.Backlog.Seconds+2 < step.Time.Std().Seconds()/2: // rows are seconds, and the first and last may be missing
+		t.Outcome, t.Reasons = Invalid, append(t.Reasons, "too little was measured; a topic to read from must hold more")
 	case len(t.Reasons) == 0:
-	case !l.Valid, ofClient(l.Limit) && l.Limit != verdict.HostCPU, l.Limit == verdict.Throttle:
-		t.Outcome = Invalid
-		t.Reasons = append(t.Reasons, "limit "+l.Limit.String()+": "+l.Evidence)
+	case elsewhere:
+		t.Outcome, t.Reasons = Invalid, append(t.Reasons, limit)
 	default:
 		t.Outcome = Failed
 	}
 	return t
+}
+
+// reasons returns why a load does not hold. A stall at the end of a trial leaves a part of the rate waiting,
+// which is a backlog within its residue, and no missing rate.
+func (s *Search) reasons(step Step, l *LoadFigures) []string {
+	rate, why := step.Rate, []string{}
+	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	if short := 1 - l.Throughput/rate; short > 1-kept && short*step.Time.Std().Seconds() > residue {
+		add("%.1f %% of the rate was reached", 100*l.Throughput/rate)
+	}
+	if l.Backlog != nil {
+		why = append(why, l.Backlog.reasons(rate)...)
+	}
+	if l.Failed > 0 {
+		add("%s failed or unknown", theme.Plural(l.Failed, "record", "records"))
+	}
+	for _, o := range s.SLO {
+		if v := *l.Of(o.Metric); v > o.Below {
+			us := func(v float64) string { return theme.Duration(time.Duration(v) * time.Microsecond) }
+			add("%s %s > %s", o.Metric, us(v), us(o.Below))
+		}
+	}
+	if !l.Valid {
+		add("kt did not keep its schedule")
+	}
+	return why
 }
