@@ -134,7 +134,7 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 	}()
 	err = cluster.Serve(ctx, o, func(addr string) {
 		if o.Key == nil {
-			env.say("without a key this agent serves every user of this host, and no other host: kt keygen FILE makes one, --key-file FILE uses it")
+			env.say("there is no key: every user of this host may use this agent, and no other host can. kt keygen FILE makes a key, --key-file FILE uses it")
 		}
 		if !flags.Quiet {
 			env.say("agent %s (%s) listens on %s; results in %s", o.Info.Name, o.Info.Role, addr, o.Dir)

@@ -27,8 +27,8 @@ nothing of the cluster.
 
 A search is kept like a study: kt study resume goes on with it, kt study report
 writes it again.`,
-		Example: `  kt find -- produce --bootstrap-server kafka-1:9092 --partitions 21 --acks all
-  kt find --slo 'p99<50ms' -- roundtrip --bootstrap-server kafka-1:9092 --partitions 21
+		Example: `  kt find -- produce --bootstrap-server kafka-1:9092 --partitions 21
+  kt find --slo 'p99<50ms' -- roundtrip --bootstrap-server kafka-1:9092
   kt find --ladder 10k,50k,100k,200k,500k,1M -- produce --record-size 1024
   kt find --output json -- produce --partitions 7 | jq .peak`,
 		Args: cobra.ArbitraryArgs,

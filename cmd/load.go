@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,6 +25,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/tui"
 )
 
@@ -174,14 +174,11 @@ func (l *load) request(env *Env, file *run.File) run.Request {
 	}
 }
 
-// secretValue matches an argument with the value of a property that may be a secret.
-var secretValue = regexp.MustCompile(`(?is)^(.*?(?:password|secret|token|credential|jaas)[^=\s]*=).+$`)
-
 // commandLine returns the command line for the header of a run, without secrets.
 func commandLine(args []string) []string {
 	line := []string{"kt"}
 	for _, arg := range args {
-		line = append(line, secretValue.ReplaceAllString(arg, "${1}[hidden]"))
+		line = append(line, secret.Hide(arg))
 	}
 	return line
 }
@@ -302,6 +299,9 @@ func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown
 	if n := l.Hosts.Hosts; n > 0 && n != len(h.Load) {
 		return nil, nil, usageError(fmt.Errorf("--hosts %d: --on %s means %d now (%s); kt peers lists the agents, and a new one takes seconds to join",
 			n, strings.Join(l.Hosts.On, ","), len(h.Load), cluster.Names(h.Load)))
+	}
+	if len(h.Load) > 1 && !slices.ContainsFunc(l.Plan.Bootstrap, func(s string) bool { return !config.Loopback(s) }) {
+		env.say("--bootstrap-server %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(l.Plan.Bootstrap, ","))
 	}
 	if shown, err = l.divide(h); err != nil {
 		return nil, nil, usageError(err)

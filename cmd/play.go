@@ -58,13 +58,14 @@ func playRun(ctx context.Context, env *Env, f *merge.File, path string, flags *c
 	})
 	if p.screen == nil {
 		if err == nil {
-			err = errors.New("it holds no second of a load")
+			err = errors.New("it has no whole second of a load, so there is nothing to play")
 		}
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}
 	if err == nil && ctx.Err() == nil {
 		s := fold.Snapshot()
 		s.Stage = result.Finished
+		s.CutOff = fold.Result().Ended == result.CutOff
 		p.screen.Observe(run.Second{Snapshot: s})
 	}
 	if err != nil { // the file is damaged here

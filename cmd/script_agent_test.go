@@ -31,7 +31,7 @@ func agent(ts *testscript.TestScript, neg bool, args []string) {
 	lines := bufio.NewScanner(said)
 	open := false
 	for lines.Scan() {
-		open = open || strings.Contains(lines.Text(), "without a key this agent serves every user of this host")
+		open = open || strings.Contains(lines.Text(), "there is no key: every user of this host may use this agent")
 		if _, rest, ok := strings.Cut(lines.Text(), " listens on "); ok {
 			addr, _, _ := strings.Cut(rest, ";")
 			ts.Setenv(args[0], addr)

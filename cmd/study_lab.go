@@ -77,7 +77,7 @@ func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func())
 		}
 		defer file.Discard()
 	}
-	do, _, remove, err := ld.maker(ctx, b.env)
+	do, _, remove, err := ld.maker(ctx, b.env.silent())
 	if err != nil {
 		return result.Result{}, err
 	}

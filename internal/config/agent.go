@@ -156,18 +156,18 @@ func (a *Agent) checkAddresses() error {
 		a.Join[i] = full
 	}
 	for _, addr := range a.Join {
-		if a.KeyFile == "" && !loopback(addr) {
+		if a.KeyFile == "" && !Loopback(addr) {
 			errs = append(errs, fmt.Errorf("--join %s: without a key an agent reaches only this host; add --key-file FILE", addr))
 		}
 	}
-	if len(errs) == 0 && a.KeyFile == "" && !loopback(a.Bind) {
+	if len(errs) == 0 && a.KeyFile == "" && !Loopback(a.Bind) {
 		errs = append(errs, fmt.Errorf("--bind %s: beyond loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind))
 	}
 	return errors.Join(errs...)
 }
 
-// loopback reports whether an address is one that only its own host reaches.
-func loopback(addr string) bool {
+// Loopback reports whether an address is one that only its own host reaches.
+func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())

@@ -147,7 +147,7 @@ func (f *form) checkForm(nearest Nearest) error {
 }
 
 func defineVerbose(set *pflag.FlagSet, verbose *bool) {
-	set.BoolVarP(verbose, "verbose", "v", false, "write every line of the summary: client, warm-up, fetches, partitions, run files")
+	set.BoolVarP(verbose, "verbose", "v", false, "write every line of the summary: client, fetches, partitions, run files")
 }
 
 func defineConfigFile(set *pflag.FlagSet, path *string) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,9 +126,6 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 		b.bad("--processes %d: it must be from 1 to %d", n, maxProcesses)
 	}
 	b.checkRemote(p)
-	if len(p.Bootstrap) > 0 && !slices.ContainsFunc(p.Bootstrap, func(s string) bool { return !loopback(s) }) {
-		b.warn("kt: --bootstrap-server %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(p.Bootstrap, ","))
-	}
 	return h
 }
 

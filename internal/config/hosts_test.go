@@ -73,25 +73,3 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 	}
 }
 
-func TestABrokerOnLoopbackIsEachHostsOwn(t *testing.T) {
-	for _, tc := range []struct {
-		name, servers, on string
-		want              string // how the one warning begins; "": there is none
-	}{
-		{"an address", "127.0.0.1:9092", "all", "kt: --bootstrap-server 127.0.0.1:9092: "},
-		{"names and addresses", "localhost:1,[::1]:2", "all", "kt: --bootstrap-server localhost:1,[::1]:2: "},
-		{"another beside it", "127.0.0.1:9092,b:9092", "all", ""},
-		{"a load of this process", "127.0.0.1:9092", "", ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			args := append(needed(plan.Produce), "--bootstrap-server", tc.servers)
-			if tc.on != "" {
-				args = append(args, "--on", tc.on)
-			}
-			got := mustLoad(t, given{args: args}).Warnings
-			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tc.want)) {
-				t.Errorf("warnings %q, want one that begins with %q", got, tc.want)
-			}
-		})
-	}
-}

@@ -54,6 +54,10 @@ func (r *run) changeRate(perSecond float64) {
 		return
 	}
 	old := c.schedule.Rate()
+	if n := len(c.changes); n > c.told && c.changes[n-1].At == at { // two changes at one moment are one
+		old = c.changes[n-1].OldRate
+		c.changes = c.changes[:n-1]
+	}
 	c.schedule = c.schedule.Change(at, perSecond)
 	c.changes = append(c.changes, stats.Event{
 		At: at, Kind: stats.RateChanged, Broker: -1, To: -1, OldRate: old, NewRate: perSecond,

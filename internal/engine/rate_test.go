@@ -130,6 +130,23 @@ func TestChangesThatComeTooLateOrHaveNoRateToChangeAreNone(t *testing.T) {
 	}
 }
 
+func TestTwoChangesAtOneMomentAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rates := make(chan float64)
+		o := Options{Rates: rates, Started: func() {
+			time.AfterFunc(time.Second, func() {
+				for _, r := range []float64{20, 30, 40} {
+					rates <- r
+				}
+			})
+		}}
+		_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(10), Duration: seconds(4)}), &fake{}, o)
+		if list := c.changes(); len(list) != 1 || list[0].OldRate != 10 || list[0].NewRate != 40 {
+			t.Errorf("changes %v, want one from 10 to 40", list)
+		}
+	})
+}
+
 func TestReadersFollowAChangedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := ask(Options{}, asked{4950 * time.Millisecond, 2000})

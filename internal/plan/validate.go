@@ -150,7 +150,7 @@ func (p *Payload) validate() []error {
 			bad("--record-size: it must be 1 byte or more")
 		}
 		if p.Stamp && !p.Size.holds(StampBytes) {
-			bad("--record-size %s: a record that is followed to its reader carries a stamp of %d bytes; make it that large at least", p.Size, StampBytes)
+			bad("--record-size %s: kt writes a stamp of %d bytes into each record here, so records must be at least as large", p.Size, StampBytes)
 		}
 	case File, Monotonic:
 	default:

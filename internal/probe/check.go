@@ -53,7 +53,7 @@ func Check(o Options) (Plan, error) {
 	}
 	var all []error
 	if o.Size != 0 && o.Size < leastSize {
-		all = append(all, fmt.Errorf("size %s: too small to measure; use 16 MiB or more", bytesText(o.Size)))
+		all = append(all, fmt.Errorf("--size %s: too small to measure; use 16 MiB or more", bytesText(o.Size)))
 	}
 	wanted := make(map[[2]int]int64) // on each file system
 	for i, dir := range o.Dirs {

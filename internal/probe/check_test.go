@@ -98,7 +98,7 @@ func TestCheckAllows(t *testing.T) {
 }
 
 func TestASizeThatIsTooSmallIsOneReason(t *testing.T) {
-	const want = "size 1 MiB: too small to measure; use 16 MiB or more"
+	const want = "--size 1 MiB: too small to measure; use 16 MiB or more"
 	_, err := Check(Options{Dirs: []string{t.TempDir()}, Size: mib, Blocks: []int64{8 * mib}, Force: true})
 	if err == nil || err.Error() != want {
 		t.Errorf("Check = %v, want only %q", err, want)

@@ -133,7 +133,7 @@ func TestTextSaysWhatMattersFirst(t *testing.T) {
 	}{
 		{"a rate is judged by response", "fixed", []string{"target 1,000", "response", "due → acknowledged", "service", "send delay"}, []string{"NOT VALID", "mostly queueing", "▲"}},
 		{"an unlimited one by throughput", "unlimited", []string{"mostly queueing: the rate is unlimited", "limit        broker acks", "not compressed"}, []string{"target", "response"}},
-		{"what is not valid says so", "invalid", []string{"NOT VALID", "more than 25ms late, with nothing"}, nil},
+		{"what is not valid says so", "invalid", []string{"NOT VALID", "more than 25ms late, although"}, nil},
 		{"the embedded broker is named at once", "embedded", []string{"▲ " + result.EmbeddedNotice}, []string{"partitions 1,"}},
 		{"an interruption is named at once", "interrupted", []string{"▲ interrupted after 1m05s"}, nil},
 		{"so is a run file without an end", "cut_off", []string{"▲ cut off after 1.00s"}, nil},

@@ -180,6 +180,11 @@ func (t *text) figures(r result.Result) {
 		t.records(r)
 	}
 	t.readers(r)
+	if w := r.Warmup; w != nil && writes {
+		t.row("warm-up", plain, plural(w.Records.Offered, "record")+" left out, p99 "+t.quantile(w.Response, w.Response.P99))
+	} else if w != nil {
+		t.row("warm-up", plain, plural(w.Records.Consumed, "record")+" left out")
+	}
 	if w := r.Warmup; w != nil {
 		t.errors("warm-up", w.Errors)
 	}
@@ -195,11 +200,6 @@ func (t *text) details(r result.Result) {
 		t.fetches(r)
 	}
 	t.client(r)
-	if w := r.Warmup; w != nil && writes(r.Header) {
-		t.row("warm-up", plain, plural(w.Records.Offered, "record")+" left out, p99 "+t.quantile(w.Response, w.Response.P99))
-	} else if w != nil {
-		t.row("warm-up", plain, plural(w.Records.Consumed, "record")+" left out")
-	}
 	if low, high, ok := extremes(r); ok && !uneven(low, high) {
 		t.partitions(r, low, high)
 	}

@@ -174,7 +174,7 @@ func (t *text) consumerLag(r result.Result) {
 	}
 	s := plural(b.Records, "record") + " at the end"
 	if writes(r.Header) {
-		s = plural(b.Records, "record") + " when sending ended"
+		s = plural(b.Records, "record") + " at the end of sending"
 	}
 	s += fmt.Sprintf(", %s at most", theme.Count(b.Max))
 	switch by := math.Abs(b.Slope); {

@@ -313,7 +313,7 @@ type step struct{ what, command, about string }
 func (t *tuneText) nextSteps(r *tune.Report) (steps []step) {
 	if n := len(r.Changes()); n > 0 {
 		steps = append(steps,
-			step{"apply", "sudo kt tune --apply" + t.o.Again, plural(n, "change") + either(n, " mends ", " mend ") + mended(r) + "; to undo: sudo kt tune --rollback" + t.o.Root},
+			step{"apply", "sudo kt tune --apply" + t.o.Again, plural(n, "change") + either(n, " fixes ", " fix ") + mended(r) + "; undo: sudo kt tune --rollback" + t.o.Root},
 			step{"or", "kt tune --script" + t.o.Again + " (a shell script), --ansible (a playbook)", ""})
 	}
 	if ids := manualIDs(r); ids != "" {

@@ -14,6 +14,7 @@ import (
 type Snapshot struct {
 	Live
 
+	CutOff  bool            // its run file has no end; Stage is Finished
 	At      time.Duration   // the end of the newest second, from the start of the run
 	Sample  host.Sample     // the newest; zero: none
 	Verdict verdict.Verdict // so far; zero of one host of many

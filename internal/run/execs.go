@@ -15,6 +15,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -80,7 +81,7 @@ func (e *execs) Wait() { e.running.Wait() }
 
 // run carries out one command.
 func (e *execs) run(ctx context.Context, command string, now func() time.Duration) {
-	name := strings.ReplaceAll(strings.TrimSpace(command), "\n", "; ") // an event is one line
+	name := secret.Hide(strings.ReplaceAll(strings.TrimSpace(command), "\n", "; ")) // an event is one line
 	cmd := exec.Command("sh", "-c", command)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C is kt's alone, and its children end with it
 	// With a pipe of its own, Wait returns at the end of the command. Background processes of the

@@ -20,6 +20,7 @@ func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
 	for _, r := range []struct{ command, ends string }{
 		{"true", "true: exit 0"},
 		{"exit 3", "exit 3: exit 3"},
+		{"echo PGPASSWORD=x", "echo PGPASSWORD=[hidden]: exit 0"},
 		{"echo well", "echo well: exit 0"},
 		{"echo first; echo no such host >&2; echo; exit 1", "echo first; echo no such host >&2; echo; exit 1: exit 1: no such host"},
 		{"echo killed; kill -KILL $$", "echo killed; kill -KILL $$: signal: killed"},

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -12,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -123,10 +125,20 @@ func (m *maker) start() (time.Time, result.Start) {
 func (m *maker) describe() {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
-		Args: m.Args, Part: m.Part, Plan: m.Plan,
+		Args: m.Args, Part: m.Part, Plan: shown(m.Plan),
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
 	m.session.Describe(&m.header)
+}
+
+// shown returns a plan for others to see: its headers may hold a secret.
+func shown(p plan.Plan) plan.Plan {
+	p.Payload.Headers = slices.Clone(p.Payload.Headers)
+	for i := range p.Payload.Headers {
+		h := &p.Payload.Headers[i]
+		h.Value = secret.HideValue(h.Key, h.Value)
+	}
+	return p
 }
 
 // checkTopic checks that the plan can be carried out on the topic.

@@ -84,7 +84,7 @@ func (s *Study) checkNames(bad func(string, ...any)) {
 	}
 	for _, l := range slices.Concat(s.Prepare, s.Loads) {
 		for _, f := range l.Flags {
-			if slices.Contains(OwnFlags, f.Name) && !(f.Name == "topic" && l.Command == "consume" && l.Reads == "") {
+			if slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld()) {
 				bad("%s: a study gives every run its own", f.Name)
 			}
 		}

@@ -47,7 +47,7 @@ func (l Load) String() string {
 
 // readsOld reports whether the load reads a topic that the user named, which a study neither makes nor deletes.
 func (l Load) readsOld() bool {
-	return l.Command == "consume" && slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == "topic" })
+	return l.Command == "consume" && l.Reads == "" && slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == "topic" })
 }
 
 // Flag is a flag of a load. A flag that may be repeated can occur several times.

@@ -106,6 +106,8 @@ func (s *scene) badge(c chart.Canvas) line {
 	case s.gathering() && s.startsIn > 0:
 		color, name = theme.Good, "START"
 	case s.gathering():
+	case s.CutOff && !s.frozen:
+		name = "CUT OFF"
 	case s.frozen && s.header.Replay:
 		return line{emphasis(theme.Info, dot+"PAUSED")}
 	case s.frozen:

@@ -21,7 +21,7 @@ func (e *Evidence) Invalid() []string {
 	}
 	if e.OwnSendDelayP99 > e.bound() {
 		reasons = append(reasons, fmt.Sprintf(
-			"kt sent 1 %% of the records more than %s late, with nothing in their way (allowed: %s)",
+			"kt sent 1 %% of the records more than %s late, although no broker held them back (allowed: %s)",
 			round(e.OwnSendDelayP99), round(e.bound())))
 	}
 	target := theme.Plural(e.sending(), "record", "records")

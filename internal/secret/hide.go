@@ -1,0 +1,18 @@
+package secret
+
+import "regexp"
+
+// named matches a word that a secret stands behind, up to where the secret begins. Text behind
+// "password=", "TOKEN: " or "--secret " may hold anything, so all of the rest is taken for the secret.
+var named = regexp.MustCompile(`(?is)^(.*?(?:(?:password|passwd|secret|token|credential|jaas|authorization|api[-_]?key)[^=:\s]*(?:\s*[=:]\s*|\s+)|pwd\s*=\s*)).+$`)
+
+// Hide returns text, such as a word of a command line, without what may be a secret.
+func Hide(text string) string { return named.ReplaceAllString(text, "${1}"+hidden) }
+
+// HideValue returns the value of a name, unless the name is that of a secret.
+func HideValue(name, value string) string {
+	if Hide(name+"=x") != name+"=x" {
+		return hidden
+	}
+	return value
+}
