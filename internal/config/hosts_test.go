@@ -72,4 +72,3 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 		}
 	}
 }
-

@@ -50,14 +50,13 @@ func (r *run) changeRate(perSecond float64) {
 	close(c.posted)
 	c.posted = make(chan struct{})
 	at := (r.now() + shortSleep).Truncate(rateStep) + rateStep
+	if n := len(c.changes); n > 0 && at <= c.changes[n-1].At { // events of one time have no order
+		at = c.changes[n-1].At + 1
+	}
 	if r.plan.Writes() && !c.schedule.Going(&r.plan.Load, at, len(r.shards)) {
 		return
 	}
 	old := c.schedule.Rate()
-	if n := len(c.changes); n > c.told && c.changes[n-1].At == at { // two changes at one moment are one
-		old = c.changes[n-1].OldRate
-		c.changes = c.changes[:n-1]
-	}
 	c.schedule = c.schedule.Change(at, perSecond)
 	c.changes = append(c.changes, stats.Event{
 		At: at, Kind: stats.RateChanged, Broker: -1, To: -1, OldRate: old, NewRate: perSecond,
