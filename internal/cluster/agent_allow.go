@@ -96,7 +96,7 @@ type demand struct {
 
 func (d *demand) add(o *offer) {
 	for _, j := range o.jobs() {
-		rate := j.Plan.RecordsPerSecond()
+		rate := j.Plan.Peak()
 		d.records += rate
 		d.bytes += rate * j.Plan.Payload.MeanBytes()
 		d.clients += j.Plan.Producers

@@ -38,9 +38,9 @@ const (
 
 func (f *Flags) defineLoad() {
 	set := f.set
-	rate := "target `RATE` in records/s (50000, 50k); -1: unlimited (default -1)"
+	rate := "target `RATE` in records/s (50000, 50k), or stages of it (10k@1m,10k..50k@5m); -1: unlimited (default -1)"
 	if f.writes() {
-		rate = "target `RATE`: records/s (50000, 50k) or bytes/s (100MiB/s); -1: unlimited (default -1)"
+		rate = "target `RATE`: records/s (50000, 50k) or bytes/s (100MiB/s), or stages of it (10k@1m,10k..50k@5m); -1: unlimited (default -1)"
 		if f.reads() {
 			rate = strings.Replace(rate, "-1)", "-1; 50000 with the broker inside kt)", 1)
 		}

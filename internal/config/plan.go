@@ -107,7 +107,7 @@ func (b *builder) rate() plan.Rate {
 	if name == "" || b.oneAtATime {
 		return plan.Unlimited
 	}
-	r, err := plan.ParseRate(b.value(name))
+	r, err := plan.ParseTarget(b.value(name))
 	if err != nil {
 		b.bad("--%s: %w", name, err)
 	}
@@ -127,9 +127,13 @@ func (b *builder) records() int64 {
 	return n
 }
 
-// end decides when the load is over, where that was left open.
+// end decides when the load is over, where that was left open. Stages of a rate end it, unless
+// a duration was given in the same layer or above.
 func (b *builder) end(p *plan.Plan) {
+	bounds := p.Load.Rate.Bounds()
 	switch {
+	case len(bounds) > 0 && b.from["duration"] < max(b.from["rate"], b.from["throughput"]):
+		p.Load.Duration = plan.Duration(bounds[len(bounds)-1])
 	case b.given("duration"):
 		p.Load.Duration = b.duration()
 	case p.Load.Records > 0:

@@ -40,7 +40,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 			[]string{"b:1", "c:2"},
 			nil,
 			func(p plan.Plan) bool {
-				return p.Load.Rate == plan.Rate{PerSecond: 500.5} && p.Load.Warmup == plan.Warmup{Records: 5}
+				return p.Load.Rate.String() == "500.5" && p.Load.Warmup == plan.Warmup{Records: 5}
 			},
 		},
 		{

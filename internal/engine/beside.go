@@ -93,8 +93,8 @@ func (s *Shard) Event(e stats.Event) {
 }
 
 // takeBeside returns the findings of the sources, and the events of the shards, since the
-// last window, and the changes of the rate up to its end.
-func (r *run) takeBeside(end time.Duration) stats.Window {
+// last window, and the changes of the rate and the stages of this one.
+func (r *run) takeBeside(start, end time.Duration) stats.Window {
 	var w stats.Window
 	for _, source := range r.opts.Sources {
 		found := source.Take()
@@ -105,5 +105,6 @@ func (r *run) takeBeside(end time.Duration) stats.Window {
 	r.beside.events = nil
 	r.beside.mu.Unlock()
 	w.Add(&stats.Window{Events: r.rates.take(end)})
+	w.Add(&stats.Window{Events: r.stagesBegun(start, end)})
 	return w
 }

@@ -201,7 +201,7 @@ func (r *run) run(ctx context.Context) End {
 		for _, sink := range r.sinks {
 			sink.Observe(windows)
 		}
-	}, MergeWindows)
+	}, r.mergeWindows)
 	r.opts.Status.run.Store(r)
 	defer r.opts.Status.run.Store(nil)
 	if r.opts.Started != nil {
@@ -334,11 +334,18 @@ func shorten(ctx context.Context, stop <-chan struct{}, timeout time.Duration, c
 	return seen
 }
 
-// cut ends the window at the last whole second up to now. It is of several seconds if a tick was missed.
+// cut ends the window at the last whole second up to now. It is of several seconds if a tick was missed, but
+// of one stage of the target.
 //
 // Counts made between the end of a second and a late tick belong to that second.
 func (r *run) cut(now time.Duration) {
-	if end := now.Truncate(windowLength); end > r.taken {
+	end := now.Truncate(windowLength)
+	for _, bound := range r.plan.Load.Rate.Bounds() {
+		if r.taken < bound && bound < end {
+			r.take(bound)
+		}
+	}
+	if end > r.taken {
 		r.take(end)
 	}
 }
@@ -371,7 +378,7 @@ func (r *run) take(end time.Duration) {
 	}
 	var windows []stats.Window
 	current := stats.PhaseOf(r.stage() == WarmingUp)
-	found := r.takeBeside(end)
+	found := r.takeBeside(start, end)
 	found.Start, found.End, found.Warmup = start, end, current == stats.Warmup
 	merged[current].Add(&found)
 	for _, phase := range []int{stats.Warmup, stats.Measured} {

@@ -28,7 +28,7 @@ type rates struct {
 }
 
 func newRates(p *plan.Plan) rates {
-	return rates{schedule: plan.NewSchedule(p.RecordsPerSecond()), posted: make(chan struct{})}
+	return rates{schedule: p.Schedule(), posted: make(chan struct{})}
 }
 
 // now returns the schedule of all shards.
@@ -56,12 +56,38 @@ func (r *run) changeRate(perSecond float64) {
 	if r.plan.Writes() && !c.schedule.Going(&r.plan.Load, at, len(r.shards)) {
 		return
 	}
-	old := c.schedule.Rate()
+	old := c.schedule.Rate(at)
+	if old <= 0 {
+		return
+	}
 	c.schedule = c.schedule.Change(at, perSecond)
 	c.changes = append(c.changes, stats.Event{
 		At: at, Kind: stats.RateChanged, Broker: -1, To: -1, OldRate: old, NewRate: perSecond,
 		Text: fmt.Sprintf("target %s records/s (was %s)", plan.Rate{PerSecond: perSecond}, plan.Rate{PerSecond: old}),
 	})
+}
+
+// stagesBegun returns an event for each stage of the target that begins in a window, while the load goes on.
+func (r *run) stagesBegun(from, to time.Duration) (events []stats.Event) {
+	rate, ends := r.plan.Load.Rate, r.plan.Load.Duration.Std()
+	for i, at := range rate.Bounds() {
+		if from <= at && at < min(to, ends) && r.stage() < Draining {
+			events = append(events, stats.Event{
+				At: at, Kind: stats.StageBegan, Broker: -1, To: -1,
+				Text: fmt.Sprintf("stage %d of %d: %s", i+1, len(rate.Stages), plan.Rate{Stages: rate.Stages[i : i+1], Bytes: rate.Bytes}),
+			})
+		}
+	}
+	return events
+}
+
+// mergeWindows is MergeWindows, but for windows of different stages of the target.
+func (r *run) mergeWindows(pending, next []stats.Window) []stats.Window {
+	rate, n := &r.plan.Load.Rate, 0
+	for n < len(pending) && len(next) > 0 && rate.StageAt(pending[n].End-1) != rate.StageAt(next[0].End-1) {
+		n++
+	}
+	return append(pending[:n:n], MergeWindows(pending[n:], next)...)
 }
 
 // take returns the changes up to the end of a window that no window has.

@@ -29,7 +29,7 @@ type Pacer interface {
 // a rate in bytes.
 func (l Load) Pacer(shard, shards int, meanBytes float64, seed int64) Pacer {
 	count := shareOf(l.Records, shard, shards)
-	s := NewSchedule(l.Rate.RecordsPerSecond(meanBytes))
+	s := l.Rate.Schedule(l.Rate.RecordsPerSecond(meanBytes))
 	switch {
 	case l.Rate.IsUnlimited():
 		return &closedLoop{left: count}

@@ -64,6 +64,8 @@ func TestManyRecordsTakenAtOnceAreThoseTakenOneByOne(t *testing.T) {
 		{Rate: Rate{PerSecond: 1000}, Duration: Duration(3 * time.Second), Arrivals: Poisson},
 		{Rate: Rate{PerSecond: 50_000}, Records: 10_000, Arrivals: Poisson},
 		{Records: 5000},
+		{Rate: target(t, "700@1s,0..3k@2s,3k..0@1s,100@2s"), Duration: Duration(6 * time.Second), Arrivals: Uniform},
+		{Rate: target(t, "700@1s,0..3k@2s,3k..0@1s,100@2s"), Duration: Duration(6 * time.Second), Arrivals: Poisson},
 	} {
 		for shard := range 3 {
 			one, many := schedule(t, l.Pacer(shard, 3, 100, 1)), l.Pacer(shard, 3, 100, 1)

@@ -111,7 +111,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 func (p *Plan) Embedded() bool { return len(p.Bootstrap) == 0 }
 
 // RecordsPerSecond returns the target rate of this process; it is Unlimited's PerSecond when
-// there is none.
+// there is none, and the mean when it has stages.
 func (p *Plan) RecordsPerSecond() float64 {
 	return p.Part() * p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
 }
@@ -137,7 +137,7 @@ func (l Load) String() string {
 	if l.Records > 0 {
 		s += fmt.Sprintf(", %d records", l.Records)
 	}
-	if l.Duration > 0 {
+	if l.Duration > 0 && len(l.Rate.Stages) == 0 {
 		s += ", " + l.Duration.String()
 	}
 	return s

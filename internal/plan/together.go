@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -133,7 +134,7 @@ func (p Plan) alone() Plan {
 		}
 		return n
 	}
-	p.Load.Rate.PerSecond *= part
+	p.Load.Rate = p.Load.Rate.Times(part)
 	p.Load.Records, p.Load.Warmup.Records = sum(p.Load.Records), sum(p.Load.Warmup.Records)
 	p.Share = Share{}
 	return p
@@ -173,16 +174,19 @@ func readTogether(plans []Plan) Read {
 // addUp makes the load that of several plans: without a rate, or a number of records,
 // that one of them lacks.
 func (l *Load) addUp(plans []Plan) {
-	l.Rate.PerSecond, l.Records, l.Warmup.Records = 0, 0, 0
-	for _, p := range plans {
-		l.Rate.Bytes = l.Rate.Bytes && p.Load.Rate.Bytes
-	}
-	for _, p := range plans {
-		rate := p.Load.Rate.PerSecond
-		if !l.Rate.Bytes {
-			rate = p.Load.Rate.RecordsPerSecond(p.Payload.MeanBytes())
+	bytes := !slices.ContainsFunc(plans, func(p Plan) bool { return !p.Load.Rate.Bytes })
+	l.Records, l.Warmup.Records = 0, 0
+	for i, p := range plans {
+		rate := p.Load.Rate
+		if !bytes && rate.Bytes {
+			rate = rate.Times(rate.RecordsPerSecond(p.Payload.MeanBytes()) / rate.PerSecond)
 		}
-		l.Rate.PerSecond += rate
+		if i == 0 {
+			l.Rate = rate
+		} else {
+			l.Rate = l.Rate.plus(rate)
+		}
+		l.Rate.Bytes = bytes
 		l.Records += p.Load.Records
 		l.Warmup.Records += p.Load.Warmup.Records
 	}
@@ -201,14 +205,14 @@ func (l *Load) addUp(plans []Plan) {
 func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 	var first map[string]string
 	for _, p := range plans {
-		unlimited := p.Load.Rate.IsUnlimited()
+		rate := p.Load.Rate
 		clear(&p)
 		p.Command, p.Producers, p.Read.Consumers, p.Seed, p.Topic.Delete = "", 0, 0, 0, false
 		p.Load.Rate, p.Load.Warmup.Records = Unlimited, 0
 		p.Load.Records = min(p.Load.Records, 1) // a number, or none
 		flat := flatten(p)
-		if !unlimited {
-			flat["load.rate"] = "a target"
+		if !rate.IsUnlimited() {
+			flat["load.rate"] = fmt.Sprint("a target", rate.Bounds())
 		}
 		if first == nil {
 			first = flat

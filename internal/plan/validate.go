@@ -118,6 +118,9 @@ func (l *Load) validate() []error {
 	if l.Duration < 0 {
 		bad("--duration %s: it must be above 0", l.Duration)
 	}
+	if err := l.Rate.validate(l.Duration); err != nil {
+		errs = append(errs, err)
+	}
 	w := l.Warmup
 	switch {
 	case w.Records < 0:
@@ -127,7 +130,7 @@ func (l *Load) validate() []error {
 	case w.Records > 0 && l.Records > 0 && w.Records >= l.Records:
 		bad("--warmup %d: it must be below --num-records %d, or nothing is left to measure", w.Records, l.Records)
 	case w.Duration > 0 && l.Duration > 0 && w.Duration >= l.Duration:
-		bad("--warmup %s: it must be shorter than --duration %s, or nothing is left to measure", w.Duration, l.Duration)
+		bad("--warmup %s: it must be shorter than the load of %s, or nothing is left to measure", w.Duration, l.Duration)
 	}
 	if l.Arrivals != Uniform && l.Arrivals != Poisson {
 		bad("--arrivals %q: it must be uniform or poisson", l.Arrivals)

@@ -41,7 +41,7 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: plan.NewSchedule(h.Plan.RecordsPerSecond())}
+	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule()}
 }
 
 // Begin sets the start of the load.
@@ -166,8 +166,8 @@ func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	if p.ReadsOnly() {
 		took, clients, rate = w.ReadTime, p.Read.Clients(), w.ConsumedPerSecond()
 	}
-	if len(f.rates) > 0 {
-		rate *= p.RecordsPerSecond() / f.schedule.Mean(w.Start, w.End)
+	if mean := f.schedule.Mean(w.Start, w.End); f.varies() && mean > 0 {
+		rate *= p.RecordsPerSecond() / mean
 	}
 	const most = 0.9 // of the time: windows are cut a little early or late
 	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate

@@ -107,7 +107,7 @@ func (f *Fold) Snapshot() Snapshot {
 	warmup, measured := &f.total[stats.Warmup], &f.total[stats.Measured]
 	s := Snapshot{
 		At: n.second.End, Sample: n.sample, All: stats.Merge(warmup.Counts(), measured.Counts()),
-		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Target: f.schedule.Rate(), Peak: n.peak, PeakRead: n.peakRead,
+		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Target: f.schedule.Rate(n.second.End), Peak: n.peak, PeakRead: n.peakRead,
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
 		Points: f.series.share(), Recent: n.recent.list(), Placed: n.recent.seen,

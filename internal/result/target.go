@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -12,9 +11,9 @@ import (
 // retarget takes over changes of the target. Each is the difference that it makes: of several
 // processes, each has changed its own.
 func (f *Fold) retarget(events []stats.Event) {
-	base, before := f.header.Plan.RecordsPerSecond(), len(f.rates)
+	before := len(f.rates)
 	for _, e := range events {
-		if e.Kind == stats.RateChanged && base > 0 && len(f.rates) < maxEvents {
+		if e.Kind == stats.RateChanged && f.header.Plan.RecordsPerSecond() > 0 && len(f.rates) < maxEvents {
 			f.rates = append(f.rates, e)
 		}
 	}
@@ -22,19 +21,22 @@ func (f *Fold) retarget(events []stats.Event) {
 		return
 	}
 	slices.SortStableFunc(f.rates, func(a, b stats.Event) int { return cmp.Compare(a.At, b.At) })
-	f.schedule = plan.NewSchedule(base)
+	f.schedule = f.header.Plan.Schedule()
 	for _, e := range f.rates {
-		f.schedule = f.schedule.Change(e.At, f.schedule.Rate()+e.NewRate-e.OldRate)
+		f.schedule = f.schedule.Change(e.At, f.schedule.Rate(e.At)+e.NewRate-e.OldRate)
 	}
 }
+
+// varies reports whether the target is not one rate: it has stages, or was changed.
+func (f *Fold) varies() bool { return len(f.rates) > 0 || len(f.header.Plan.Load.Rate.Stages) > 0 }
 
 // target sets the target of the evidence.
 func (f *Fold) target(e *verdict.Evidence, t *Throughput, w *stats.Window) {
 	e.Target = t.TargetRecordsPerSecond
-	if len(f.rates) == 0 {
+	if !f.varies() {
 		return
 	}
-	e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate()
+	e.TargetSending, e.TargetLast = e.Target, f.schedule.Rate(w.End)
 	if f.together == nil || f.together.Overlap == nil {
 		e.TargetSending = f.schedule.Mean(w.FirstDue, w.LastSent)
 	}

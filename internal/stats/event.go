@@ -85,6 +85,7 @@ const (
 	Exec            EventKind = "exec"             // the user's own command was started
 	ExecEnded       EventKind = "exec_ended"
 	RateChanged     EventKind = "rate_changed" // the user has changed the target rate
+	StageBegan      EventKind = "stage_began"  // a stage of the target begins
 )
 
 // Event is one event of a run.

@@ -62,7 +62,7 @@ func (b badness) color() theme.Color {
 
 func badnessOf(k stats.EventKind) badness {
 	switch k {
-	case stats.Exec, stats.ExecEnded, stats.RateChanged:
+	case stats.Exec, stats.ExecEnded, stats.RateChanged, stats.StageBegan:
 		return notBad
 	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess, kindBack, kindResumed:
 		return better

@@ -179,11 +179,11 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 	return kept
 }
 
-// ofCluster reports whether every process that watches the cluster sees the event.
+// ofCluster reports whether every process sees the event: those of the cluster, and the stages of the load.
 func ofCluster(kind stats.EventKind) bool {
 	switch kind {
 	case stats.LeaderMoved, stats.LeaderLost, stats.ISRShrank, stats.CatchingUp, stats.ISRGrew, stats.InSync,
-		stats.BrokerGone, stats.BrokerBack, stats.ControllerMoved:
+		stats.BrokerGone, stats.BrokerBack, stats.ControllerMoved, stats.StageBegan:
 		return true
 	default:
 		return false

@@ -1,0 +1,176 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Stage is a part of a load with a target of its own: one rate, or a rate that rises or falls
+// evenly.
+type Stage struct {
+	From, To float64 // a second, in the unit of its Rate
+	Length   Duration
+}
+
+// maxStages bounds the stages of a load: each has its figures in memory.
+const maxStages = 100
+
+// ParseTarget reads the target of a load: what [ParseRate] reads, or stages. "10k@1m,50k@2m" are
+// two stages of one rate each, and "10k..100k@5m" is one whose rate rises. A rate may rise from
+// 0, or fall to it.
+func ParseTarget(s string) (Rate, error) {
+	if !strings.ContainsRune(s, '@') && !strings.Contains(s, "..") {
+		return ParseRate(s)
+	}
+	var r Rate
+	total, records := time.Duration(0), 0.0
+	for i, text := range strings.Split(s, ",") {
+		stage, bytes, err := parseStage(text)
+		switch {
+		case err != nil:
+			return Rate{}, err
+		case i > 0 && bytes != r.Bytes:
+			return Rate{}, fmt.Errorf("%q has stages in records and in bytes: give all in one unit", s)
+		case i >= maxStages:
+			return Rate{}, fmt.Errorf("%d stages are too many: give at most %d", strings.Count(s, ",")+1, maxStages)
+		}
+		r.Stages, r.Bytes = append(r.Stages, stage), bytes
+		total += stage.Length.Std()
+		records += (stage.From + stage.To) / 2 * stage.Length.Std().Seconds()
+	}
+	r.PerSecond = records / total.Seconds()
+	return r, nil
+}
+
+// maxStage keeps the sum of all stages a duration.
+const maxStage = 366 * 24 * time.Hour
+
+func parseStage(s string) (stage Stage, bytes bool, err error) {
+	rates, length, ok := strings.Cut(s, "@")
+	d, err := time.ParseDuration(strings.TrimSpace(length))
+	switch {
+	case !ok:
+		return Stage{}, false, fmt.Errorf("stage %q has no time: write RATE@TIME (10k@1m) or RATE..RATE@TIME (10k..100k@5m)", s)
+	case err != nil || d < time.Second || d%time.Second != 0 || d > maxStage:
+		return Stage{}, false, fmt.Errorf("stage %q: %q is not a time in whole seconds (90s, 5m)", s, length)
+	}
+	first, last, slope := strings.Cut(rates, "..")
+	if !slope {
+		last = first
+	}
+	from, err := parseEnd(first, slope)
+	if err != nil {
+		return Stage{}, false, fmt.Errorf("stage %q: %w", s, err)
+	}
+	to, err := parseEnd(last, slope)
+	switch {
+	case err != nil:
+		return Stage{}, false, fmt.Errorf("stage %q: %w", s, err)
+	case from.PerSecond == 0 && to.PerSecond == 0:
+		return Stage{}, false, fmt.Errorf("stage %q would never send a record: give a rate above 0", s)
+	case from.Bytes != to.Bytes && from.PerSecond > 0 && to.PerSecond > 0:
+		return Stage{}, false, fmt.Errorf("stage %q is in records and in bytes: give both rates in one unit", s)
+	}
+	return Stage{from.PerSecond, to.PerSecond, Duration(d)}, from.Bytes || to.Bytes, nil
+}
+
+// parseEnd reads the rate at one end of a stage. Unlimited stands for 0.
+func parseEnd(s string, mayBeZero bool) (Rate, error) {
+	if zero := strings.TrimSpace(s); mayBeZero && (zero == "0" || strings.EqualFold(zero, "0B/s")) {
+		return Rate{}, nil
+	}
+	r, err := ParseRate(s)
+	if err == nil && r.IsUnlimited() {
+		return Rate{}, fmt.Errorf("%q is no limit: give a rate above 0", s)
+	}
+	return r, err
+}
+
+// text writes the stage as ParseTarget reads it.
+func (g Stage) text(bytes bool) string {
+	write := func(perSecond float64) string {
+		if perSecond == 0 {
+			return "0"
+		}
+		return Rate{PerSecond: perSecond, Bytes: bytes}.String()
+	}
+	s := write(g.From)
+	if g.To != g.From {
+		s += ".." + write(g.To)
+	}
+	return s + "@" + g.Length.String()
+}
+
+// Bounds returns when each stage begins, and when the last one ends. Without stages, it is empty.
+func (r Rate) Bounds() []time.Duration {
+	if len(r.Stages) == 0 {
+		return nil
+	}
+	bounds := []time.Duration{0}
+	for i, g := range r.Stages {
+		bounds = append(bounds, bounds[i]+g.Length.Std())
+	}
+	return bounds
+}
+
+// StageAt returns the number of the stage at a moment, from 0: the last one after the end.
+func (r Rate) StageAt(at time.Duration) int {
+	for i, g := range r.Stages {
+		if at -= g.Length.Std(); at < 0 || i == len(r.Stages)-1 {
+			return i
+		}
+	}
+	return 0
+}
+
+// Peak returns the highest target of this process at any time, in records a second.
+func (p *Plan) Peak() float64 {
+	top, mean := p.Load.Rate.PerSecond, p.Load.Rate.PerSecond
+	for _, g := range p.Load.Rate.Stages {
+		top = max(top, g.From, g.To)
+	}
+	if mean == 0 {
+		return 0
+	}
+	return p.RecordsPerSecond() * (top / mean)
+}
+
+// Schedule returns the target of this process over time.
+func (p *Plan) Schedule() Schedule { return p.Load.Rate.Schedule(p.RecordsPerSecond()) }
+
+// Times returns the target multiplied by a factor.
+func (r Rate) Times(factor float64) Rate {
+	r.PerSecond *= factor
+	r.Stages = slices.Clone(r.Stages)
+	for i := range r.Stages {
+		r.Stages[i].From *= factor
+		r.Stages[i].To *= factor
+	}
+	return r
+}
+
+// plus returns the sum of two targets in records. Stages remain only if both have stages of the
+// same lengths.
+func (r Rate) plus(o Rate) Rate {
+	sum := Rate{PerSecond: r.PerSecond + o.PerSecond}
+	same := slices.EqualFunc(r.Stages, o.Stages, func(a, b Stage) bool { return a.Length == b.Length })
+	for i := 0; same && i < len(r.Stages); i++ {
+		a, b := r.Stages[i], o.Stages[i]
+		sum.Stages = append(sum.Stages, Stage{a.From + b.From, a.To + b.To, a.Length})
+	}
+	return sum
+}
+
+// validate returns an error unless a load of that duration ends with its stages or before.
+func (r Rate) validate(lasts Duration) error {
+	if len(r.Stages) == 0 {
+		return nil
+	}
+	bounds := r.Bounds()
+	if end := Duration(bounds[len(bounds)-1]); lasts < 1 || lasts > end {
+		return fmt.Errorf("--duration %s: the stages of --rate last %s; give at most that, or leave it out", lasts, end)
+	}
+	return nil
+}
