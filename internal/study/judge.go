@@ -15,10 +15,10 @@ import (
 // The rules of a trial that holds. OpenMessaging Benchmark stops at a backlog of 1,000 records, which
 // is a millisecond of a fast cluster; shares of the rate do not depend on how fast it is.
 const (
-	kept    = 0.99  // share of the rate that must be reached
+	kept    = 0.99  // share of the rate that must be reached in long trials
 	growth  = 0.005 // share of the rate by which the backlog may grow
 	residue = 0.5   // seconds of traffic that may wait in the end
-	ripple  = 0.05  // seconds of traffic by which what waits goes up and down, whatever the rate
+	ripple  = 0.05  // seconds of traffic, or share of a short trial, by which any load goes up and down
 
 	// lastSeconds is the end of a run in which the residue is looked at.
 	lastSeconds = 10
@@ -126,7 +126,7 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 func (s *Search) reasons(step Step, l *LoadFigures) []string {
 	rate, why := step.Rate, []string{}
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	if short := 1 - l.Throughput/rate; short > 1-kept && short*step.Time.Std().Seconds() > residue {
+	if short := 1 - l.Throughput/rate; short > max(1-kept, min(ripple, residue/step.Time.Std().Seconds())) {
 		add("%.1f %% of the rate was reached", 100*l.Throughput/rate)
 	}
 	if l.Backlog != nil {

@@ -1,0 +1,64 @@
+//go:build integration
+
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/study"
+)
+
+// A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known.
+func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
+	const (
+		port   = 31592
+		rate   = 2 << 20 // bytes a second
+		record = 1024
+		frame  = 16 // bytes beside each value: of its own and its part of those of batch and request
+		truth  = rate / (record + frame)
+	)
+	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
+	k := startCluster(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
+	var found study.FindDocument
+	for try := range 3 {
+		found = k.find(t, "--trial-time", "1s", "--precision", "5%", "--rest", "0", "--",
+			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
+		t.Logf("%s; the truth is %d", found.Sentence, truth)
+		for _, one := range found.Trials {
+			t.Logf("%-7s %6.0f %6.0f %s %q", one.Kind, one.Rate, one.Achieved, one.Outcome, one.Reasons)
+		}
+		peak := found.Peak
+		if peak.Low > 1.1*truth {
+			t.Fatalf("try %d: %.0f records/s hold, and the connection carries %d", try, peak.Low, truth)
+		}
+		if peak.High > 0.9*truth && peak.Low > 0.85*truth && !peak.ClientBound {
+			return
+		}
+	}
+	t.Errorf("never near the truth: %+v", found.Peak) // a busy machine may end one search too early
+}
+
+// find makes a search on a cluster.
+func (k *kafkaCluster) find(t *testing.T, args ...string) (d study.FindDocument) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(path, append([]string{"find", "--output", "json"}, args...)...)
+	c.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() == exitUsage) {
+		t.Fatalf("%v\n%s", err, exit.Stderr)
+	}
+	if err := json.Unmarshal(out, &d); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return d
+}
