@@ -35,7 +35,7 @@ func (a *Agents) define(set *pflag.FlagSet) {
 	set.StringVar(&a.KeyFile, "key-file", "", "`FILE` with the key from kt keygen; needed for other hosts")
 }
 
-// Check completes addresses, and refuses what is none.
+// Check completes addresses, and refuses invalid ones.
 func (a *Agents) Check() error {
 	if len(a.Join) > 0 && len(a.Peers) > 0 {
 		return errors.New("--join and --peers exclude each other: give one")

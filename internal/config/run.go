@@ -57,7 +57,7 @@ type Kafka struct {
 // Client tells which Java properties a client has.
 type Client struct {
 	Has   func(name string) bool
-	Names []string // to find out what was meant
+	Names []string // for guesses at a mistyped name
 }
 
 // Nearest gives the name among some that is most like another, or "".

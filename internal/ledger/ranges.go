@@ -117,7 +117,7 @@ func (rs *Ranges) fold() {
 
 // The functions below work on exact ranges only.
 
-// intersect returns what is in both sets.
+// intersect returns the numbers in both sets.
 func intersect(a, b Ranges) Ranges {
 	var both Ranges
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -133,7 +133,7 @@ func intersect(a, b Ranges) Ranges {
 	return both
 }
 
-// subtract returns what is in a and not in b.
+// subtract returns the numbers in a that are not in b.
 func subtract(a, b Ranges) Ranges {
 	if len(b) == 0 {
 		return a

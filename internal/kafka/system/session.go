@@ -39,7 +39,7 @@ func (s *session) Describe(h *result.Header) {
 	}
 }
 
-// NewBook opens the account of what is about to be written.
+// NewBook opens the account of the records of this run.
 func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 	t := &s.topics[0]
 	ends, epochs, err := s.cluster.Ends(ctx, *t)
@@ -52,7 +52,7 @@ func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 	}, nil
 }
 
-// Open makes the drivers, and what is watched beside them.
+// Open makes the drivers and the sources beside them.
 func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, err error) {
 	if s.writes {
 		s.producer = &driver.Producer{
@@ -89,7 +89,7 @@ func (s *session) readsAgain(partitions int) {
 	s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below what had been read (partitions: %d): reading those again", partitions)})
 }
 
-// sources returns what is watched beside the load.
+// sources returns the sources beside the load.
 func (s *session) sources() (all []engine.Source, err error) {
 	if s.embedded == nil && s.options.Watch {
 		if s.watcher, err = watch.New(s.cluster, s.topics); err != nil {
