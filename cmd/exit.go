@@ -38,6 +38,7 @@ var exitCodes = []struct {
 	{exitFailed, "processes on other hosts are lost, were stopped early or still run"},
 	{exitUsage, "usage: a flag, a file or the topic does not fit; nothing was done"},
 	{exitNotMet, "not fit: kt tune --check found a failure, with --strict also a warning"},
+	{exitNotMet, "kt compare passed a limit of --fail-on"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate, or at the lowest rate of kt find"},
 	{exitLost, "lost: --verify found that acknowledged records are not in the log"},
 	{exitHungUp, "the terminal was closed; the run file ends there"},

@@ -44,7 +44,7 @@ var Groups = []string{
 var common = []string{
 	"bootstrap-server", "topic", "partitions", "replication-factor", "rate", "num-records", "duration", "warmup", "producers", "consumers", "group", "from",
 	"record-size", "acks", "compression", "verify", "command-config", "on", "output", "verbose",
-	"slo", "ladder", "trial-time", "set", "run-time", "repeats", "bytes", "check", "apply", "dry-run", "script", "rollback", "status", "explain", "all", "role", "dirs", "only", "strict", "yes", "profile",
+	"delta", "fail-on", "slo", "ladder", "trial-time", "set", "run-time", "repeats", "bytes", "check", "apply", "dry-run", "script", "rollback", "status", "explain", "all", "role", "dirs", "only", "strict", "yes", "profile",
 }
 
 // IsCommon reports whether a flag is a common one.

@@ -33,7 +33,7 @@ func StudyCSV(w io.Writer, d *study.Document, _ Options) error {
 	for _, m := range study.Metrics {
 		head = append(head, unitOf[m])
 	}
-	rows := [][]string{append(head, "valid", "limit", "failed_records", "client_cpu_cores", "file")}
+	rows := [][]string{append(head, "valid", "limit", "failed_records", "file")}
 	for i := range d.Cells {
 		c := &d.Cells[i]
 		for _, r := range c.Runs {
@@ -48,7 +48,7 @@ func StudyCSV(w io.Writer, d *study.Document, _ Options) error {
 // unitOf has the column of each metric.
 var unitOf = map[study.Metric]string{
 	study.Throughput: "records_per_second", study.Bytes: "mib_per_second", study.Mean: "latency_mean_us", study.P50: "latency_p50_us",
-	study.P90: "latency_p90_us", study.P99: "latency_p99_us", study.P999: "latency_p999_us", study.Roughness: "roughness",
+	study.P90: "latency_p90_us", study.P99: "latency_p99_us", study.P999: "latency_p999_us", study.Roughness: "roughness", study.CPU: "client_cpu_cores",
 }
 
 func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.LoadFigures) []string {
@@ -59,7 +59,7 @@ func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.Loa
 	for _, m := range study.Metrics {
 		row = append(row, strconv.FormatFloat(*l.Of(m), 'f', -1, 64))
 	}
-	return append(row, strconv.FormatBool(l.Valid), string(l.Limit), strconv.FormatInt(l.Failed, 10), strconv.FormatFloat(l.CPUCores, 'f', 3, 64), l.File)
+	return append(row, strconv.FormatBool(l.Valid), string(l.Limit), strconv.FormatInt(l.Failed, 10), l.File)
 }
 
 // StudyMarkdown writes the answers and a table, for a wiki or a ticket.

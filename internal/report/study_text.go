@@ -101,7 +101,7 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 	r := c.Throughput
 	g.add(style, append(at, theme.Count(int64(r.Median)), theme.Count(int64(r.Low)), theme.Count(int64(r.High)),
 		fmt.Sprintf("%.2f", c.Bytes.Median), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), rough,
-		fmt.Sprintf("%.2f", c.CPUCores), fmt.Sprint(r.N), limitsOf(c))...)
+		figure(study.CPU, c.CPU.Median), fmt.Sprint(r.N), limitsOf(c))...)
 }
 
 // answer writes an answer with a chart of what it compares.
@@ -151,7 +151,7 @@ func figure(m study.Metric, v float64) string {
 	switch m {
 	case study.Throughput:
 		return theme.Count(int64(v + 0.5))
-	case study.Bytes:
+	case study.Bytes, study.CPU:
 		return fmt.Sprintf("%.2f", v)
 	case study.Roughness:
 		return theme.Percent(v)

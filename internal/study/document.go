@@ -43,7 +43,6 @@ type CellFigures struct {
 	Limits      []verdict.Limit `json:"limits"`       // of its runs, without repetition
 	ClientBound bool            `json:"client_bound"` // kt or its host was the limit of a run: more was not offered
 	Invalid     int             `json:"invalid_runs"`
-	CPUCores    float64         `json:"client_cpu_cores"` // mean
 }
 
 // RunDoc is one run of a cell.
@@ -117,7 +116,6 @@ func (c *CellDoc) conclude(loads int) {
 			figures.Load = l.Load
 			limits[l.Limit] = true
 			figures.ClientBound = figures.ClientBound || ofClient(l.Limit)
-			figures.CPUCores += l.CPUCores / float64(len(c.Runs))
 			if !l.Valid {
 				figures.Invalid++
 			}

@@ -21,10 +21,11 @@ const (
 	P99        Metric = "p99"
 	P999       Metric = "p999"
 	Roughness  Metric = "roughness" // coefficient of variation of 5-second means of the throughput
+	CPU        Metric = "cpu"       // cores that kt used
 )
 
 // Metrics are all metrics, in the order in which they are shown.
-var Metrics = []Metric{Throughput, Bytes, Mean, P50, P90, P99, P999, Roughness}
+var Metrics = []Metric{Throughput, Bytes, Mean, P50, P90, P99, P999, Roughness, CPU}
 
 func metricNames() (names []string) {
 	for _, m := range Metrics {
@@ -43,6 +44,7 @@ type Measures[T any] struct {
 	Bytes      T          `json:"mib_per_second,omitzero"`
 	Latency    Latency[T] `json:"latency_us,omitzero"`
 	Roughness  T          `json:"roughness,omitzero"` // 0 to 1
+	CPU        T          `json:"client_cpu_cores,omitzero"`
 }
 
 // Latency has the metrics of latency.
@@ -58,7 +60,7 @@ type Latency[T any] struct {
 func (s *Measures[T]) Of(m Metric) *T {
 	l := &s.Latency
 	return map[Metric]*T{
-		Throughput: &s.Throughput, Bytes: &s.Bytes, Mean: &l.Mean, P50: &l.P50, P90: &l.P90, P99: &l.P99, P999: &l.P999, Roughness: &s.Roughness,
+		Throughput: &s.Throughput, Bytes: &s.Bytes, Mean: &l.Mean, P50: &l.P50, P90: &l.P90, P99: &l.P99, P999: &l.P999, Roughness: &s.Roughness, CPU: &s.CPU,
 	}[m]
 }
 
@@ -75,14 +77,13 @@ type LoadFigures struct {
 	Limit     verdict.Limit `json:"limit"`
 	Evidence  string        `json:"evidence"`
 	Failed    int64         `json:"failed_records"` // and unknown ones
-	CPUCores  float64       `json:"client_cpu_cores"`
 }
 
 // figuresOf returns the figures of a result.
 func figuresOf(load, file string, r *result.Result) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Failed: r.Records.Failed + r.Records.Unknown, CPUCores: r.Client.CPUCores,
+		Failed: r.Records.Failed + r.Records.Unknown,
 	}
 	latency := r.Latency.Response
 	f.Throughput, f.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
@@ -96,6 +97,7 @@ func figuresOf(load, file string, r *result.Result) LoadFigures {
 		Mean: float64(latency.Mean), P50: float64(latency.P50), P90: float64(latency.P90),
 		P99: float64(latency.P99), P999: float64(latency.P999),
 	}
+	f.CPU = r.Client.CPUCores
 	if f.Target = targetOf(r); f.Target > 0 {
 		f.Backlog = backlogOf(r, f.Target)
 	}

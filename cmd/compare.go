@@ -1,0 +1,162 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+func newCompare(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "compare A... -- B...",
+		Short: "Compare two sets of runs, and tell differences from noise",
+
+		SuggestFor: []string{"diff", "versus"},
+		Long: `Compare runs B with runs A: first the settings and environments that differ, then each
+metric with its shift and one of four verdicts (better, worse, alike, not enough runs).
+A and B are run files, folders with run files, studies, or cells of a study
+(ID:partitions=4). Two arguments without -- are A and B. At least four runs a side are
+needed to tell a difference from noise; five are better.`,
+		Example: `  kt compare before.ktr after.ktr
+  kt compare old/*.ktr -- new/*.ktr
+  kt compare STUDY:acks=1 STUDY:acks=all
+  kt compare --fail-on 'throughput<-3%' --fail-on 'p99>10%' old/ new/`,
+	}
+	flags := config.NewCompare(c.Flags())
+	completions(c, map[string][]string{"output": config.StudyOutputs, "fail-on": nil})
+	c.ValidArgsFunction = env.completeRuns
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		dash := c.ArgsLenAtDash()
+		if dash < 0 && len(args) == 2 {
+			dash = 1
+		}
+		if dash < 1 || dash == len(args) {
+			return usageError(errors.New("name two sets of runs: kt compare A B, or kt compare A1 A2 -- B1 B2"))
+		}
+		return runCompare(env, flags, args[:dash], args[dash:])
+	}
+	return c
+}
+
+// completeRuns completes the studies, and leaves files to the shell.
+func (e *Env) completeRuns(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	ids, _ := e.completeMade(c, args, text)
+	return ids, cobra.ShellCompDirectiveDefault
+}
+
+// errPassed is the error of a comparison that passes a limit of --fail-on.
+var errPassed = errors.New("a limit of --fail-on is passed")
+
+func runCompare(env *Env, flags *config.Compare, a, b []string) error {
+	var limits []study.FailOn
+	var errs []error
+	for _, text := range flags.FailOn {
+		limit, err := study.ParseFailOn(text)
+		if err != nil {
+			err = fmt.Errorf("--fail-on %w", err)
+		}
+		limits, errs = append(limits, limit), append(errs, err)
+	}
+	sideA, err := env.side(a)
+	errs = append(errs, err)
+	sideB, err := env.side(b)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return usageError(err)
+	}
+	d, err := study.Compare(sideA, sideB, flags.Delta)
+	if err != nil {
+		return err
+	}
+	d.Judge(limits)
+	if err := report.CompareFormats[flags.Output](env.Stdout, d, env.reportOptions(flags.Look, false)); err != nil {
+		return err
+	}
+	if len(d.Failures) > 0 {
+		return &exitError{exitNotMet, fmt.Errorf("%w: %s", errPassed, strings.Join(d.Failures, "; "))}
+	}
+	return nil
+}
+
+// side reads the runs of one side.
+func (e *Env) side(names []string) (*study.Side, error) {
+	s := &study.Side{Name: strings.Join(names, " ")}
+	var errs []error
+	for _, name := range names {
+		files, err := e.runsOf(name)
+		errs = append(errs, err)
+		for _, file := range files {
+			errs = append(errs, addRun(s, file))
+		}
+	}
+	return s, errors.Join(errs...)
+}
+
+// addRun adds a run file to a side.
+func addRun(s *study.Side, path string) error {
+	f, err := merge.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := merge.Read(f, f.Size)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	s.Add(path, &r)
+	return nil
+}
+
+// runsOf returns the run files that an argument means: a run file, a folder of them, a study, or a
+// cell of a study.
+func (e *Env) runsOf(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && !info.IsDir():
+		return []string{name}, nil
+	case err == nil && !study.IsFolder(name):
+		files, err := merge.FilesIn(name)
+		if err == nil && len(files) == 0 {
+			err = fmt.Errorf("%s: it holds no run file", name)
+		}
+		return files, err
+	case err == nil:
+		return studyRuns(filepath.Dir(filepath.Clean(name)), filepath.Base(filepath.Clean(name)), "")
+	}
+	id, cell, _ := strings.Cut(name, ":")
+	if strings.ContainsRune(id, '/') || !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	dir, err := e.studiesDir()
+	if err != nil {
+		return nil, err
+	}
+	if files, err := studyRuns(dir, id, cell); err == nil {
+		return files, nil
+	} else if cell != "" || strings.Count(id, "-") >= 2 {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s: there is no such file, folder or study; kt study list has the studies", name)
+}
+
+// studyRuns returns the run files of a study, or of a cell.
+func studyRuns(dir, id, cell string) ([]string, error) {
+	f, err := study.Open(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	return f.Files(cell)
+}

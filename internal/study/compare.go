@@ -1,0 +1,229 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Side is one of two sets of runs that are compared.
+type Side struct {
+	Name string
+	runs []sideRun
+}
+
+type sideRun struct {
+	figures LoadFigures
+	facts   map[string]string
+}
+
+// Add adds a run to a side.
+func (s *Side) Add(file string, r *result.Result) {
+	s.runs = append(s.runs, sideRun{figuresOf("", file, r), factsOf(r)})
+}
+
+// CompareDocument is what two sets of runs say of each other.
+type CompareDocument struct {
+	Schema   int          `json:"schema"`
+	A        SideDoc      `json:"a"`
+	B        SideDoc      `json:"b"`
+	Delta    float64      `json:"delta"` // differences of at most this share are alike
+	Differs  []Difference `json:"differs"`
+	Metrics  []Compared   `json:"metrics"`
+	Failures []string     `json:"failures"` // limits of --fail-on that are passed
+
+	Queueing bool `json:"latency_is_queueing"` // a run had no target rate
+}
+
+// SideDoc is one of two sets of runs.
+type SideDoc struct {
+	Name        string   `json:"name"`
+	Runs        int      `json:"runs"`
+	Files       []string `json:"files"`
+	Failed      int64    `json:"failed_records"`
+	Invalid     int      `json:"invalid_runs"`
+	ClientBound int      `json:"client_bound_runs"` // kt or its host was the limit: more was not offered
+}
+
+// Difference is a setting, or a fact of the environment, that differs.
+type Difference struct {
+	What string   `json:"what"`
+	A    []string `json:"a"` // its values there; empty: it has none
+	B    []string `json:"b"`
+}
+
+// Change is what a comparison shows of B against A.
+type Change string
+
+// The four verdicts.
+const (
+	Better Change = "better"
+	Lesser Change = "worse"
+	Same   Change = "alike" // the difference is at most delta
+	TooFew Change = "not enough runs"
+)
+
+// Compared is one metric of two sets of runs.
+type Compared struct {
+	Metric   Metric  `json:"metric"`
+	A        Spread  `json:"a"`
+	B        Spread  `json:"b"`
+	Shift    float64 `json:"shift"` // of B against A, as a share of A
+	Low      float64 `json:"low"`   // interval of the shift
+	High     float64 `json:"high"`
+	Coverage float64 `json:"coverage"` // of the interval; 0: with so few runs it says nothing
+	P        float64 `json:"p"`        // adjusted for the number of metrics
+	Verdict  Change  `json:"verdict"`
+	Seen     float64 `json:"seen,omitempty"`    // the smallest shift that these runs would have shown; 0: none
+	Repeats  int     `json:"repeats,omitempty"` // runs a side that would show delta; 0: not known
+	Sentence string  `json:"sentence"`
+}
+
+// comparedMetrics are few, because each one costs the others some of their power.
+var comparedMetrics = []Metric{Throughput, P50, P99, P999, Roughness, CPU}
+
+// Compare returns what runs B say against runs A. Differences of at most a share delta are alike.
+// The verdicts of all metrics together have at most 5 % of false alarms (Holm).
+func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
+	if len(a.runs) == 0 || len(b.runs) == 0 {
+		return nil, errors.New("each side needs at least one run")
+	}
+	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Metrics: []Compared{}, Failures: []string{}}
+	for _, s := range []*Side{a, b} {
+		for i := range s.runs {
+			d.Queueing = d.Queueing || s.runs[i].figures.Target == 0
+		}
+	}
+	var ps []float64
+	for _, m := range comparedMetrics {
+		x, y := a.values(m), b.values(m)
+		if len(x) != len(a.runs) || len(y) != len(b.runs) {
+			continue // some run has no such figure
+		}
+		c, err := inference.Compare(x, y, delta, alpha)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m, err)
+		}
+		d.Metrics = append(d.Metrics, compared(m, x, y, &c))
+		ps = append(ps, c.P)
+	}
+	for i, p := range inference.Holm(ps) {
+		m := &d.Metrics[i]
+		if m.P = p; p > alpha && m.Verdict != Same {
+			m.Verdict = TooFew
+		}
+		m.Sentence = m.say(delta)
+	}
+	return d, nil
+}
+
+func compared(m Metric, x, y []float64, c *inference.Comparison) Compared {
+	verdict := map[inference.Verdict]Change{inference.Higher: Better, inference.Lower: Lesser, inference.Alike: Same, inference.TooFew: TooFew}[c.Verdict]
+	if !m.HigherIsBetter() {
+		verdict = map[Change]Change{Better: Lesser, Lesser: Better, Same: Same, TooFew: TooFew}[verdict]
+	}
+	r := c.Ratio
+	return Compared{
+		Metric: m, A: spread(x), B: spread(y), Shift: r.Value - 1, Low: r.Low - 1, High: r.High - 1, Coverage: r.Coverage,
+		Verdict: verdict, Seen: c.Seen, Repeats: c.Repeats,
+	}
+}
+
+// mostRepeats is the largest number of runs that kt proposes.
+const mostRepeats = 100
+
+// say returns the verdict in a sentence.
+func (c *Compared) say(delta float64) string {
+	text := fmt.Sprintf("%s is %s", c.Metric, shift(c.Shift))
+	if c.Coverage > 0 {
+		text += fmt.Sprintf(" (%+.1f %% to %+.1f %%)", 100*c.Low, 100*c.High)
+	}
+	switch c.Verdict {
+	case Same:
+		return fmt.Sprintf("%s is alike within %s", c.Metric, theme.Percent(delta))
+	case Better, Lesser:
+		return text + ": " + string(c.Verdict)
+	}
+	if c.A.N == 1 && c.B.N == 1 {
+		return text + ", one run a side: it may be noise"
+	}
+	text += ": it may be noise"
+	switch {
+	case c.Repeats > mostRepeats:
+		text += "; the runs of a side differ much among themselves"
+	case c.Repeats > 0:
+		text += fmt.Sprintf("; %s a side would show %s", theme.Plural(c.Repeats, "run", "runs"), theme.Percent(delta))
+	}
+	return text
+}
+
+// shift writes a shift: "3.0% higher".
+func shift(s float64) string {
+	if s < 0 {
+		return theme.Percent(-s) + " lower"
+	}
+	return theme.Percent(s) + " higher"
+}
+
+func (s *Side) doc() SideDoc {
+	d := SideDoc{Name: s.Name, Runs: len(s.runs), Files: []string{}}
+	for i := range s.runs {
+		f := &s.runs[i].figures
+		d.Files = append(d.Files, f.File)
+		d.Failed += f.Failed
+		if !f.Valid {
+			d.Invalid++
+		}
+		if ofClient(f.Limit) {
+			d.ClientBound++
+		}
+	}
+	return d
+}
+
+// values returns a metric of the runs that have it.
+func (s *Side) values(m Metric) (values []float64) {
+	for i := range s.runs {
+		if v := *s.runs[i].figures.Of(m); v > 0 {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// differences returns the facts that differ between two sides, by their names.
+func differences(a, b *Side) []Difference {
+	list := []Difference{}
+	var names []string
+	for _, s := range []*Side{a, b} {
+		for i := range s.runs {
+			for name := range s.runs[i].facts {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if x, y := a.all(name), b.all(name); !slices.Equal(x, y) {
+			list = append(list, Difference{name, x, y})
+		}
+	}
+	return list
+}
+
+// all returns the values that a fact has in the runs of a side, sorted.
+func (s *Side) all(name string) []string {
+	values := []string{}
+	for i := range s.runs {
+		if v, ok := s.runs[i].facts[name]; ok && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	slices.SortFunc(values, strings.Compare)
+	return values
+}
