@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -50,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"cut":    cut,
 			"drop":   drop,
 			"expect": expect,
+			"fits":   fits,
 			"forge":  forge,
 			"named":  named,
 			"offers": offers,
@@ -112,6 +114,19 @@ func search(ts *testscript.TestScript, neg bool, args []string) {
 	var exit *exec.ExitError
 	if neg || err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitFailed && exit.ExitCode() != exitNotValid) {
 		ts.Fatalf("%v", err)
+	}
+}
+
+// fits holds a file to a schema of docs: fits FILE study.
+func fits(ts *testscript.TestScript, neg bool, args []string) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	schema, err := c.Compile("../docs/" + args[1] + ".schema.json")
+	ts.Check(err)
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
+	ts.Check(err)
+	if err := schema.Validate(doc); (err != nil) != neg {
+		ts.Fatalf("%s: %v", args[0], err)
 	}
 }
 

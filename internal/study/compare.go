@@ -76,9 +76,9 @@ type Compared struct {
 	Shift    float64 `json:"shift"` // of B against A, as a share of A
 	Low      float64 `json:"low"`   // interval of the shift
 	High     float64 `json:"high"`
-	Coverage float64 `json:"coverage"` // of the interval; 0: with so few runs it says nothing
-	P        float64 `json:"p"`        // adjusted for the number of metrics
-	Verdict  Change  `json:"verdict"`
+	Coverage float64 `json:"coverage"`          // of the interval; 0: with so few runs it says nothing
+	P        float64 `json:"p"`                 // adjusted for the number of metrics
+	Verdict  Change  `json:"verdict"`           // better, worse, alike or not enough runs
 	Seen     float64 `json:"seen,omitempty"`    // the smallest shift that these runs would have shown; 0: none
 	Repeats  int     `json:"repeats,omitempty"` // runs a side that would show delta; 0: not known
 	Sentence string  `json:"sentence"`

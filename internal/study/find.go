@@ -43,7 +43,7 @@ const (
 
 // Step is one run of a search.
 type Step struct {
-	Kind StepKind      `json:"step"`
+	Kind StepKind      `json:"step"` // burst, bracket, halve, confirm, rung or point
 	Rate float64       `json:"rate"` // records a second; 0: unlimited
 	Time plan.Duration `json:"time"` // that is measured
 }
@@ -62,7 +62,7 @@ const (
 type Trial struct {
 	Step
 
-	Outcome  Outcome  `json:"outcome"`
+	Outcome  Outcome  `json:"outcome"` // pass, fail or invalid
 	Achieved float64  `json:"records_per_second"`
 	Reasons  []string `json:"reasons"` // why it did not pass
 }

@@ -40,8 +40,8 @@ func (m Metric) HigherIsBetter() bool { return m == Throughput || m == Bytes }
 // Measures has a value for each metric: of a run its figures, of a cell how they spread. A metric that
 // was not measured is zero.
 type Measures[T any] struct {
-	Throughput T          `json:"throughput,omitzero"` // records a second
-	Bytes      T          `json:"mib_per_second,omitzero"`
+	Throughput T          `json:"throughput,omitzero"`     // records a second
+	Bytes      T          `json:"mib_per_second,omitzero"` // of values
 	Latency    Latency[T] `json:"latency_us,omitzero"`
 	Roughness  T          `json:"roughness,omitzero"` // 0 to 1
 	CPU        T          `json:"client_cpu_cores,omitzero"`

@@ -16,7 +16,7 @@ type Study struct {
 	Given     []Given       `json:"given,omitempty"`     // what its values leave open
 	Prepare   []Load        `json:"prepare,omitempty"`   // made once, before the runs that read from them
 	Loads     []Load        `json:"loads"`               // at once in every run; the first one is judged
-	Factors   []Factor      `json:"factors"`
+	Factors   []Factor      `json:"factors,omitempty"`
 	Pair      bool          `json:"pair,omitempty"`           // the n-th values of all factors go together
 	Discard   int           `json:"discard"`                  // runs before the others that do not count: they warm the brokers up
 	Repeats   int           `json:"repeats"`                  // of each cell

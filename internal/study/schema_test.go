@@ -1,0 +1,84 @@
+package study
+
+import (
+	"encoding"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
+)
+
+var update = flag.Bool("update", false, "write docs/study.schema.json anew")
+
+// documents are what kt study, kt find and kt compare write as JSON.
+var documents = []any{Document{}, FindDocument{}, CompareDocument{}}
+
+// The comments of the types are the descriptions, so programs and people read the same of a field.
+func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {
+	const file = "../../docs/study.schema.json"
+	schema := documentSchema(t)
+	text, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, '\n')
+	if *update {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(old), string(text)); diff != "" {
+		t.Errorf("%s (-there +types; accept with go test ./internal/study -update):\n%s", file, diff)
+	}
+}
+
+func documentSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true, Namer: schemaName, Mapper: func(goType reflect.Type) *jsonschema.Schema {
+		if goType.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+			return &jsonschema.Schema{Type: "string"}
+		}
+		return nil
+	}}
+	comments := make(map[string]string)
+	for _, dir := range []string{"study", "result/verdict"} {
+		r.CommentMap = nil
+		if err := r.AddGoComments(reflect.TypeFor[Document]().PkgPath(), "../"+dir, jsonschema.WithFullComment()); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range r.CommentMap {
+			comments[name] = strings.ReplaceAll(text, "\n", " ")
+		}
+	}
+	r.CommentMap, r.LookupComment = nil, func(goType reflect.Type, field string) string {
+		name, _, _ := strings.Cut(goType.Name(), "[")
+		return comments[strings.TrimSuffix(goType.PkgPath()+"."+name+"."+field, ".")]
+	}
+	schema := &jsonschema.Schema{Version: jsonschema.Version, Title: "What kt study, find and compare write with --output json", Definitions: make(jsonschema.Definitions)}
+	for _, d := range documents {
+		one := r.Reflect(d)
+		for name, s := range one.Definitions {
+			schema.Definitions[name] = s
+		}
+		schema.AnyOf = append(schema.AnyOf, &jsonschema.Schema{Ref: one.Ref})
+	}
+	return schema
+}
+
+// schemaName is the name of a type without its package: latency_spread for Latency[study.Spread].
+func schemaName(goType reflect.Type) string {
+	name, of, generic := strings.Cut(strings.TrimSuffix(goType.Name(), "]"), "[")
+	if !generic {
+		return name
+	}
+	return name + "Of" + strings.ToUpper(of[strings.LastIndexByte(of, '.')+1:][:1]) + of[strings.LastIndexByte(of, '.')+2:]
+}
