@@ -34,6 +34,7 @@ type Answer struct {
 	At       map[string]string `json:"at,omitempty"`              // the other factors
 	Best     string            `json:"best"`                      // "": nothing was measured
 	LikeBest []string          `json:"like_best"`                 // values that cannot be told from the best, with it
+	Unsure   []Worse           `json:"unsure,omitempty"`          // of like_best: much worse in the mean, but the runs differ too much to be sure
 	Worse    []Worse           `json:"worse,omitempty"`           // the others
 	Unknown  []string          `json:"not_told,omitempty"`        // kt was the limit there: they may be better than they look
 	Peak     *Peak             `json:"peak,omitempty"`            // of a scaling factor
@@ -51,6 +52,10 @@ type Worse struct {
 
 // alpha is the share of studies without any difference in which kt names one.
 const alpha = 0.05
+
+// unsureFrom is the share by which a value must look worse than the best one for a word on it, although
+// it cannot be told from it: people would not call them alike.
+const unsureFrom = 0.1
 
 // answer answers the questions of a study, once for each choice of the other factors.
 func (d *Document) answer() {
@@ -141,6 +146,9 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 		v, s := c.At[a.Factor], &standings[i]
 		if s.Alike {
 			a.LikeBest = append(a.LikeBest, v)
+			if w := worse(v, s.ToBest); i != best && w.By >= unsureFrom {
+				a.Unsure = append(a.Unsure, w)
+			}
 		} else {
 			a.Worse = append(a.Worse, worse(v, s.ToBest))
 		}
@@ -181,16 +189,26 @@ func repeatsToTell(values [][]float64, best int) int {
 func (a *Answer) say(measured int) string {
 	var b strings.Builder
 	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
+	var alike, unsure []string
+	for _, v := range a.LikeBest {
+		if slices.ContainsFunc(a.Unsure, func(w Worse) bool { return w.Value == v }) {
+			unsure = append(unsure, v)
+		} else {
+			alike = append(alike, v)
+		}
+	}
 	switch {
 	case measured == 1:
 		fmt.Fprintf(&b, "%s=%s alone was measured", a.Factor, a.Best)
 	case len(a.Worse) == 0:
-		fmt.Fprintf(&b, "no value of %s can be told from the others by %s: they differ less than repeats of one do", a.Factor, a.By)
+		fmt.Fprintf(&b, "no value of %s can be told from the others by %s: repeats of one differ too much", a.Factor, a.By)
 		if a.Repeats > 0 {
 			fmt.Fprintf(&b, "; %d repeats would tell", a.Repeats)
 		}
-	case len(a.LikeBest) > 1:
-		fmt.Fprintf(&b, "%s %s are alike", a.Factor, listed(a.LikeBest))
+	case len(alike) > 1:
+		fmt.Fprintf(&b, "%s %s are alike", a.Factor, listed(alike))
+	case len(unsure) > 0:
+		fmt.Fprintf(&b, "%s=%s seems best", a.Factor, a.Best)
 	default:
 		fmt.Fprintf(&b, "%s=%s is best", a.Factor, a.Best)
 	}
@@ -200,6 +218,9 @@ func (a *Answer) say(measured int) string {
 			break
 		}
 		fmt.Fprintf(&b, ", %s is %s %s (%s to %s)", w.Value, theme.Percent(w.By), what, theme.Percent(w.Low), theme.Percent(w.High))
+	}
+	if len(unsure) > 0 && len(a.Worse) > 0 {
+		fmt.Fprintf(&b, "; %s may be %s, but repeats differ too much to be sure", listed(unsure), what)
 	}
 	if len(a.Unknown) > 0 {
 		fmt.Fprintf(&b, "; kt was the limit at %s, so these may be better than they look", listed(a.Unknown))
