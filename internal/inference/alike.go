@@ -77,6 +77,56 @@ func AlikeBest(groups [][]float64, goal Goal, delta, alpha float64) (best int, _
 	return best, all, nil
 }
 
+// WithoutBlocks returns groups without what the runs of a block have in common: the n-th runs of all
+// groups were made one after the other, so a slow minute is no noise between groups. Geometric means of groups, and the
+// expected variance of their differences, stay. Groups are returned as they are when blocks are less than a quarter of their
+// noise, because one odd run would then disturb all groups; when they are not all of one size; and when there are fewer than
+// three: two groups would be each other's mirror image, with half the degrees of freedom.
+//
+// Source: a randomized complete block design on logarithms; Montgomery, Design and Analysis of Experiments (2013), 4.1.
+func WithoutBlocks(groups [][]float64) ([][]float64, error) {
+	var full [][]float64 // logarithms
+	for _, g := range groups {
+		l, err := logs(g)
+		if err != nil {
+			return nil, err
+		}
+		if len(l) > 0 {
+			full = append(full, l)
+		}
+	}
+	if len(full) < 3 || len(full[0]) < 2 || slices.ContainsFunc(full, func(l []float64) bool { return len(l) != len(full[0]) }) {
+		return groups, nil
+	}
+	block := make([]float64, len(full[0])) // how far its runs are from the means of their groups
+	for _, l := range full {
+		mean := stats.Mean(l)
+		for i := range l {
+			block[i] += (l[i] - mean) / float64(len(full))
+		}
+	}
+	wider := math.Sqrt(float64(len(full)) / float64(len(full)-1)) // the means of blocks took a part of the noise with them
+	out := make([][]float64, len(groups))
+	for i, g := range groups {
+		l, _ := logs(g) // it succeeded above
+		mean := 0.0
+		if len(l) > 0 {
+			mean = stats.Mean(l)
+		}
+		for j := range l {
+			out[i] = append(out[i], math.Exp(mean+wider*(l[j]-mean-block[j])))
+		}
+	}
+	before, err := Spread(groups...)
+	if err != nil {
+		return nil, err
+	}
+	if after, err := Spread(out...); err != nil || after*after > before*before*3/4 {
+		return groups, err
+	}
+	return out, nil
+}
+
 // better reports whether a is better than b.
 func better(a, b float64, goal Goal) bool {
 	if goal == Lowest {

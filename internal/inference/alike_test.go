@@ -2,6 +2,7 @@ package inference_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
@@ -134,5 +135,52 @@ func TestHolmAgreesWithR(t *testing.T) {
 	}
 	if len(inference.Holm(nil)) != 0 {
 		t.Error("Holm of nothing is something")
+	}
+}
+
+// blocked draws groups whose n-th runs share a disturbance, as those of a broker that warms up do.
+func blocked(s source, n int, levels []float64, noise, drift float64) [][]float64 {
+	groups := make([][]float64, len(levels))
+	for range n {
+		shared := s.runs(1, 1, drift)[0]
+		for i, l := range levels {
+			groups[i] = append(groups[i], shared*s.runs(1, l, noise)[0])
+		}
+	}
+	return groups
+}
+
+func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
+	s := seeded(12)
+	const trials = 800
+	told := func(n int, levels []float64, drift float64, adjust bool) float64 {
+		return share(trials, func() bool {
+			groups := blocked(s, n, levels, 0.02, drift)
+			if adjust {
+				var err error
+				if groups, err = inference.WithoutBlocks(groups); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, standings, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(standings, func(st inference.Standing) bool { return !st.Alike })
+		})
+	}
+	for _, drift := range []float64{0.001, 0.02, 0.2} {
+		for _, k := range []int{2, 3, 5, 9} {
+			for _, n := range []int{3, 5} {
+				levels := slices.Repeat([]float64{1}, k)
+				if alarms := told(n, levels, drift, true); alarms > alpha+tolerance(alpha, trials) {
+					t.Errorf("%d groups of %d, blocks that differ by %v: %v false alarms", k, n, drift, alarms)
+				}
+			}
+		}
+	}
+	steps := []float64{1, 0.9, 0.8}
+	if with, without := told(5, steps, 0.2, true), told(5, steps, 0.2, false); with < 0.95 || without > 0.5 {
+		t.Errorf("differences of 10 %% are told in %v with blocks taken away, in %v without", with, without)
 	}
 }

@@ -136,8 +136,9 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 	if a.By.HigherIsBetter() {
 		goal = inference.Highest
 	}
-	best, standings, err := inference.AlikeBest(values, goal, 0, alpha)
-	if best < 0 || err != nil {
+	values, err := inference.WithoutBlocks(values)
+	best, standings, alikeErr := inference.AlikeBest(values, goal, 0, alpha)
+	if best < 0 || err != nil || alikeErr != nil {
 		a.Sentence = fmt.Sprintf("nothing was measured of %s", a.By)
 		return
 	}
@@ -174,7 +175,7 @@ func worse(value string, toBest inference.Estimate) Worse {
 // it, if the difference is as it seems; 0: it is not known.
 func repeatsToTell(values [][]float64, best int) int {
 	noise, err := inference.Spread(values...)
-	if err != nil {
+	if err != nil || noise == 0 {
 		return 0
 	}
 	widest, top := 0.0, inference.Median(values[best], alpha).Value
@@ -182,7 +183,8 @@ func repeatsToTell(values [][]float64, best int) int {
 		m := inference.Median(v, alpha).Value
 		widest = max(widest, max(m, top)/min(m, top)-1)
 	}
-	return inference.Repeats(noise, widest, alpha)
+	pairs := len(values) * (len(values) - 1) / 2
+	return max(inference.Repeats(noise, widest, alpha/float64(pairs)), len(values[best])+1)
 }
 
 // say returns the answer in a sentence.

@@ -34,7 +34,7 @@ func valuesOf(worse []Worse) (all []string) {
 }
 
 func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
-	high, near, low := []float64{1000, 1010, 990, 1005, 995}, []float64{985, 1000, 980, 1004, 990}, []float64{500, 505, 495, 498, 502}
+	high, near, low := []float64{1000, 1010, 990, 1005, 995}, []float64{1004, 985, 990, 980, 1000}, []float64{500, 505, 495, 498, 502}
 	noisy := []float64{950, 960, 100, 940, 955} // one run went wrong
 	for _, tc := range []struct {
 		name                string
