@@ -224,8 +224,11 @@ func (a *Answer) say(measured int) string {
 	if len(unsure) > 0 && len(a.Worse) > 0 {
 		fmt.Fprintf(&b, "; %s may be %s, but repeats differ too much to be sure", listed(unsure), what)
 	}
-	if len(a.Unknown) > 0 {
-		fmt.Fprintf(&b, "; kt was the limit at %s, so these may be better than they look", listed(a.Unknown))
+	switch {
+	case len(a.Unknown) == measured && measured > 1:
+		b.WriteString("; kt or its host was the limit at every value, so more may be possible")
+	case len(a.Unknown) > 0:
+		fmt.Fprintf(&b, "; kt or its host was the limit at %s, so more may be possible there", listed(a.Unknown))
 	}
 	return b.String()
 }
