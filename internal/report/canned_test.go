@@ -124,7 +124,16 @@ func produceResults() map[string]result.Result {
 	}})
 	nothing.Finish(result.Trailer{Ended: result.Completed})
 
+	stages := header(0)
+	stages.Plan.Load.Rate, _ = plan.ParseTarget("1000@2s,500..1500@2s,1k@2s") // it is one, as the golden files show
+	stages.Plan.Load.Records, stages.Plan.Load.Duration = 0, plan.Duration(4*time.Second)
+
 	return map[string]result.Result{
+		"stages": folded(stages, 4, 1, func(w *stats.Window) {
+			if w.Start == 3*time.Second {
+				late(w)
+			}
+		}).Result(),
 		"fixed":       folded(header(1000), 4, 1.5, nil).Result(),
 		"unlimited":   unlimitedRun(unlimited).Result(),
 		"invalid":     folded(header(1000), 3, 1, late).Result(),

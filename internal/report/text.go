@@ -28,6 +28,7 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		t.verification(r)
 		t.line("")
 		t.figures(r)
+		t.stages(r)
 		if merged(r) {
 			t.processes(r)
 			t.vitals(r)
@@ -240,7 +241,7 @@ func (t *text) throughput(r result.Result) {
 		if asked := th.AskedRecordsPerSecond; asked > 0 {
 			target += " (" + theme.Count(int64(asked+0.5)) + " with the lost processes)"
 		}
-		if slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged }) {
+		if len(r.Stages) > 0 || slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged }) {
 			target += " on average"
 		}
 		rate += fmt.Sprintf("   (target %s, offered %s)", target, theme.Count(int64(th.OfferedRecordsPerSecond+0.5)))

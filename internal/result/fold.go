@@ -30,8 +30,10 @@ type Fold struct {
 	consumerLag consumerLag
 	reads       reads // of a run that only reads
 	line        timeline
-	rates       []stats.Event // changes of the target, in the order of their times; at most maxEvents
-	schedule    plan.Schedule // the target over time
+	rates       []stats.Event  // changes of the target, in the order of their times; at most maxEvents
+	schedule    plan.Schedule  // the target over time
+	stages      []stats.Window // of the target; nil: nothing is measured yet
+	stage       int            // the number of the one in which the load was last
 	now         now
 	hosted      *hosted // nil: not the fold of one host of many
 
@@ -69,6 +71,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 		return
 	}
 	f.loading = loading
+	f.addStage(&w, loading)
 	if t := &f.total[stats.Measured]; w.Offered > 0 {
 		f.waiting = t.Offered - t.Acknowledged - t.Failed - t.Unknown
 	}
@@ -247,7 +250,7 @@ func (f *Fold) Result() Result {
 		r.ElapsedSeconds = max(m.End, f.total[stats.Warmup].End).Seconds()
 		r.SendingSeconds = r.ElapsedSeconds
 	}
-	r.Warmup = f.warmup()
+	r.Warmup, r.Stages = f.warmup(), f.stageRows()
 	f.reading(&r)
 	r.Partitions = f.partitions(m)
 	r.Brokers = f.brokers(m)

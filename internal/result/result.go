@@ -46,6 +46,7 @@ type Result struct {
 	EventsLeftOut int64   `json:"events_left_out,omitempty"`
 
 	Warmup     *Warmup        `json:"warmup,omitempty"`
+	Stages     []StageRow     `json:"stages,omitempty"`
 	Batches    Batches        `json:"batches" of:"writing"`
 	Client     ClientUse      `json:"client"`
 	Partitions []PartitionRow `json:"partitions"`

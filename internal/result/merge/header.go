@@ -51,6 +51,10 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	if h.Plan, differ = plan.Together(plans); len(differ) > 0 {
 		m.notes = append(m.notes, "the parts' plans differ in "+strings.Join(differ, ", "))
 	}
+	if slices.ContainsFunc(parts, func(p *mergedPart) bool { return p.shift != first.shift }) && len(h.Plan.Load.Rate.Stages) > 0 {
+		h.Plan.Load.Rate.Stages = nil
+		m.notes = append(m.notes, "the parts did not begin together, so there are no rows of stages")
+	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {
 		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}

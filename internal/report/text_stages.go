@@ -1,0 +1,48 @@
+package report
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// stages writes a row a stage of the target, with the latency that is the headline of such a run.
+func (t *text) stages(r result.Result) {
+	if len(r.Stages) == 0 {
+		return
+	}
+	t.line("")
+	rates := []string{"offered/s", "acked/s"}
+	if !writes(r.Header) {
+		rates = []string{"read/s"}
+	}
+	g := &grid{heads: append(append([]string{"stage", "from", "to", "target/s"}, rates...), "p50", "p99", "p99.9", "max"), leave: []string{"p99.9", "from", "p50", "max"}}
+	count := func(perSecond float64) string { return theme.Count(int64(perSecond + 0.5)) }
+	for i, s := range r.Stages {
+		target := count(s.TargetFrom)
+		if s.TargetTo != s.TargetFrom {
+			target += ".." + count(s.TargetTo)
+		}
+		row := []string{strconv.Itoa(i + 1), theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target}
+		if !writes(r.Header) {
+			row = append(row, count(s.ReadRecordsPerSecond))
+		} else {
+			row = append(row, count(s.OfferedRecordsPerSecond), count(s.RecordsPerSecond))
+		}
+		l := s.Response
+		if e := s.EndToEnd; e != nil {
+			l = *e
+		}
+		g.add(plain, append(row, t.quantile(l, l.P50), t.quantile(l, l.P99), t.quantile(l, l.P999), t.quantile(l, l.Max))...)
+		switch {
+		case s.MeasuredSeconds == 0:
+			g.note(muted, "not measured: a warm-up, or the load ended before")
+		case !s.Valid:
+			reason, _, _ := strings.Cut(s.Invalid[0], ", although")
+			g.note(bad, cut("NOT VALID: "+reason, t.wrapAt()-margin-5, t.th))
+		}
+	}
+	t.draw(g)
+}
