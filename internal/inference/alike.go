@@ -63,6 +63,12 @@ func AlikeBest(groups [][]float64, goal Goal, delta, alpha float64) (best int, _
 			ps, others = append(ps, p), append(others, i)
 		}
 	}
+	conclude(all, others, ps, best, goal, delta, alpha)
+	return best, all, nil
+}
+
+// conclude says which groups are alike the best one, from the p values of the others.
+func conclude(all []Standing, others []int, ps []float64, best int, goal Goal, delta, alpha float64) {
 	pairs := func(others int) int { return others * (others + 1) / 2 }
 	for i, p := range stepDown(ps, pairs) {
 		s := &all[others[i]]
@@ -71,10 +77,9 @@ func AlikeBest(groups [][]float64, goal Goal, delta, alpha float64) (best int, _
 			delta > 0 && s.ToBest.within(1/(1+delta), 1+delta)
 	}
 	if best >= 0 {
-		all[best].ToBest = Estimate{Value: 1, Low: 1, High: 1, Coverage: 1, N: len(groups[best])}
+		all[best].ToBest = Estimate{Value: 1, Low: 1, High: 1, Coverage: 1, N: all[best].Median.N}
 		all[best].P, all[best].Alike = 1, true
 	}
-	return best, all, nil
 }
 
 // WithoutBlocks returns groups without what the runs of a block have in common: the n-th runs of all
