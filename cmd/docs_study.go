@@ -80,7 +80,7 @@ func studySchema(root *cobra.Command) object {
 			"prepare":   loads("loads that are made once, before the runs that read from them"),
 			"load":      object{"$ref": "#/$defs/load"},
 			"loads":     loads("loads that are made at once in every run; the first one is judged"),
-			"factors":   object{"type": "object", "additionalProperties": values, "description": "what varies: a flag of the loads, topic.SETTING, or LOAD.FLAG, with its values"},
+			"factors":   object{"type": "object", "additionalProperties": object{"anyOf": []object{values, {"$ref": "#/$defs/search"}}}, "description": "what varies: a flag of the loads, topic.SETTING, or LOAD.FLAG, with its values"},
 			"pair":      object{"type": "boolean", "description": "the n-th values of all factors go together"},
 			"discard":   object{"type": "integer", "minimum": 0, "description": "runs before the others that do not count, to warm the brokers up (default 1)"},
 			"repeats":   object{"type": "integer", "minimum": 1, "description": "runs of each cell (default 3)"},
@@ -95,7 +95,16 @@ func studySchema(root *cobra.Command) object {
 				},
 			}},
 		},
-		"$defs": object{"load": loadSchema(root), "values": object{"anyOf": []object{scalar, {"type": "array", "items": scalar, "minItems": 1}}}},
+		"$defs": object{
+			"load": loadSchema(root), "values": object{"anyOf": []object{scalar, {"type": "array", "items": scalar, "minItems": 1}}},
+			"search": object{
+				"type": "object", "additionalProperties": false, "required": []string{"search"}, "description": "where the best value is searched for; one factor of a study may have it",
+				"properties": object{
+					"search": object{"type": "string", "pattern": `^.+\.\..+$`, "description": "from the least value to the largest: 1..64, 4KiB..1MiB, 1ms..100ms"},
+					"fine":   object{"type": []string{"string", "integer"}, "description": "the smallest step (default: one, until the best cannot be told from its neighbours)"},
+				},
+			},
+		},
 	}
 }
 

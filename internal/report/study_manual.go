@@ -15,7 +15,11 @@ func StudyManual(w io.Writer, all []*study.Study) error {
 	for _, s := range all {
 		var varies []string
 		for _, f := range s.Factors {
-			varies = append(varies, "`"+f.Name+"` "+strings.Join(f.Values, ", "))
+			values := strings.Join(f.Values, ", ")
+			if f.Search != nil {
+				values = "searched in " + f.Search.String()
+			}
+			varies = append(varies, "`"+f.Name+"` "+values)
 		}
 		for _, g := range s.Given {
 			varies = append(varies, "`--set "+g.Name+"=…`")

@@ -182,6 +182,11 @@ func StudyPlan(w io.Writer, s *study.Study, o Options) error {
 			theme.Plural(len(cells), "cell", "cells"), fmt.Sprintf("%d repeats", s.Repeats), theme.Plural(len(cells)*s.Repeats+s.Discard, "run", "runs"),
 		})
 		t.paragraph(s.About)
+		for _, f := range s.Factors {
+			if f.Search != nil {
+				t.paragraph(fmt.Sprintf("These are the first runs of a search for %s in %s. More follow between the best value and its neighbours.", f.Name, f.Search))
+			}
+		}
 		t.line("")
 		g := &grid{heads: []string{"run"}}
 		for _, f := range s.Factors {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,24 +28,25 @@ func spread(values []float64) Spread {
 
 // Answer is the answer to a question, for one choice of the other factors.
 type Answer struct {
-	Factor   string            `json:"factor"`
-	By       Metric            `json:"by"`
-	At       map[string]string `json:"at,omitempty"`              // the other factors
-	Best     string            `json:"best"`                      // "": nothing was measured
-	LikeBest []string          `json:"like_best"`                 // values that cannot be told from the best, with it
-	Unsure   []Worse           `json:"unsure,omitempty"`          // of like_best: much worse in the mean, but the runs differ too much to be sure
-	Worse    []Worse           `json:"worse,omitempty"`           // the others
-	Unknown  []string          `json:"not_told,omitempty"`        // kt was the limit there: they may be better than they look
-	Peak     *Peak             `json:"peak,omitempty"`            // of a scaling factor
-	Repeats  int               `json:"repeats_to_tell,omitempty"` // how many would tell the first two apart
-	Sentence string            `json:"sentence"`
+	Factor    string            `json:"factor"`
+	By        Metric            `json:"by"`
+	At        map[string]string `json:"at,omitempty"`              // the other factors
+	Best      string            `json:"best"`                      // "": nothing was measured
+	LikeBest  []string          `json:"like_best"`                 // values that cannot be told from the best, with it
+	Unsure    []Worse           `json:"unsure,omitempty"`          // of like_best: much worse in the mean, but the runs differ too much to be sure
+	Worse     []Worse           `json:"worse,omitempty"`           // the others
+	Unknown   []string          `json:"not_told,omitempty"`        // kt was the limit there: they may be better than they look
+	Peak      *Peak             `json:"peak,omitempty"`            // of a scaling factor
+	Repeats   int               `json:"repeats_to_tell,omitempty"` // how many would tell the first two apart
+	SearchEnd SearchEnd         `json:"search_end,omitempty"`      // of a factor whose best value is searched for; "": not over
+	Sentence  string            `json:"sentence"`
 }
 
 // Worse is a value that is worse than the best one.
 type Worse struct {
 	Value string  `json:"value"`
 	By    float64 `json:"by"`  // the share of the best: 0.12 is 12 % worse
-	Low   float64 `json:"low"` // its interval
+	Low   float64 `json:"low"` // its interval; below 0: it may be better
 	High  float64 `json:"high"`
 }
 
@@ -65,6 +65,10 @@ func (d *Document) answer() {
 			a := Answer{Factor: q.Factor(), By: q.By, At: group[0].others(q.Factor()), LikeBest: []string{}}
 			if q.Best != "" {
 				d.best(&a, group)
+				if f := d.Study.searched(); f != nil && f.Name == a.Factor {
+					a.SearchEnd = d.ends[group[0].key(f.Name)]
+					a.Sentence += d.sayEnd(&a)
+				}
 			} else {
 				d.scaling(&a, group)
 			}
@@ -77,7 +81,7 @@ func (d *Document) answer() {
 func (d *Document) groups(factor string) (groups [][]*CellDoc) {
 	find := func(c *CellDoc) int {
 		return slices.IndexFunc(groups, func(g []*CellDoc) bool {
-			return d.Study.Pair || fmt.Sprint(g[0].others(factor)) == fmt.Sprint(c.others(factor))
+			return d.Study.Pair || g[0].key(factor) == c.key(factor)
 		})
 	}
 	for i := range d.Cells {
@@ -102,6 +106,9 @@ func (c *CellDoc) others(factor string) map[string]string {
 	return others
 }
 
+// key returns the values of the other factors as a text.
+func (c *CellDoc) key(factor string) string { return fmt.Sprint(c.others(factor)) }
+
 // Bar is a value of a factor with what was measured there.
 type Bar struct {
 	Value    string
@@ -112,7 +119,7 @@ type Bar struct {
 // Along returns the values that an answer compares.
 func (d *Document) Along(a *Answer) (bars []Bar) {
 	for _, group := range d.groups(a.Factor) {
-		if fmt.Sprint(group[0].others(a.Factor)) != fmt.Sprint(a.At) {
+		if group[0].key(a.Factor) != fmt.Sprint(a.At) {
 			continue
 		}
 		for _, c := range group {
@@ -125,29 +132,17 @@ func (d *Document) Along(a *Answer) (bars []Bar) {
 
 // best finds the best value of a factor, and those that cannot be told from it.
 func (d *Document) best(a *Answer, cells []*CellDoc) {
-	var measured []*CellDoc
-	var values [][]float64
-	for _, c := range cells {
-		if v := c.values(0, a.By); len(v) > 0 {
-			measured, values = append(measured, c), append(values, v)
-		}
-	}
-	goal := inference.Lowest
-	if a.By.HigherIsBetter() {
-		goal = inference.Highest
-	}
-	values, err := inference.WithoutBlocks(values)
-	best, standings, alikeErr := inference.AlikeBest(values, goal, 0, alpha)
-	if best < 0 || err != nil || alikeErr != nil {
+	r, err := d.rank(cells, a.Factor, a.By)
+	if r.best < 0 || err != nil {
 		a.Sentence = fmt.Sprintf("nothing was measured of %s", a.By)
 		return
 	}
-	a.Best = measured[best].At[a.Factor]
-	for i, c := range measured {
-		v, s := c.At[a.Factor], &standings[i]
+	a.Best = r.cells[r.best].At[a.Factor]
+	for i, c := range r.cells {
+		v, s := c.At[a.Factor], &r.standings[i]
 		if s.Alike {
 			a.LikeBest = append(a.LikeBest, v)
-			if w := worse(v, s.ToBest); i != best && w.By >= unsureFrom {
+			if w := worse(v, s.ToBest); i != r.best && w.By >= unsureFrom {
 				a.Unsure = append(a.Unsure, w)
 			}
 		} else {
@@ -157,34 +152,10 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 			a.Unknown = append(a.Unknown, v)
 		}
 	}
-	if len(a.Worse) == 0 && len(values) > 1 {
-		a.Repeats = repeatsToTell(values, best)
+	if len(a.Worse) == 0 && len(r.cells) > 1 {
+		a.Repeats = repeatsToTell(r.values, r.best)
 	}
-	a.Sentence = a.say(len(measured))
-}
-
-// worse returns how much worse a value is than the best one, as a share of it.
-func worse(value string, toBest inference.Estimate) Worse {
-	by := func(ratio float64) float64 { return math.Abs(ratio - 1) }
-	w := Worse{Value: value, By: by(toBest.Value), Low: by(toBest.Low), High: by(toBest.High)}
-	w.Low, w.High = min(w.Low, w.High), max(w.Low, w.High)
-	return w
-}
-
-// repeatsToTell returns how many repeats would tell the best cell from the one that differs most from
-// it, if the difference is as it seems; 0: it is not known.
-func repeatsToTell(values [][]float64, best int) int {
-	noise, err := inference.Spread(values...)
-	if err != nil || noise == 0 {
-		return 0
-	}
-	widest, top := 0.0, inference.Median(values[best], alpha).Value
-	for _, v := range values {
-		m := inference.Median(v, alpha).Value
-		widest = max(widest, max(m, top)/min(m, top)-1)
-	}
-	pairs := len(values) * (len(values) - 1) / 2
-	return max(inference.Repeats(noise, widest, alpha/float64(pairs)), len(values[best])+1)
+	a.Sentence = a.say(len(r.cells))
 }
 
 // say returns the answer in a sentence.

@@ -54,6 +54,11 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 			if a.Best != tc.best || !slices.Equal(a.LikeBest, tc.like) || !slices.Equal(valuesOf(a.Unsure), tc.unsure) || !slices.Equal(valuesOf(a.Worse), tc.worse) {
 				t.Errorf("%+v", a)
 			}
+			for _, w := range slices.Concat(a.Unsure, a.Worse) {
+				if w.Low > w.By || w.High < w.By {
+					t.Errorf("%+v: the interval does not hold the value", w)
+				}
+			}
 		})
 	}
 }

@@ -3,7 +3,6 @@ package study
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,13 +37,6 @@ func (c Cell) Value(factor string) string {
 		}
 	}
 	return ""
-}
-
-// Turn is one run of a study.
-type Turn struct {
-	Number int // from 1, in the order of the runs
-	Cell   Cell
-	Repeat int // from 1; 0: it does not count
 }
 
 // Check returns all that is wrong with a study before its flags are looked at.
@@ -110,14 +102,15 @@ func (s *Study) checkFactors(bad func(string, ...any)) {
 	for _, q := range s.Ask {
 		known("ask", q.Factor())
 	}
+	s.checkSearch(bad)
 	cells := 1
 	for i, f := range s.Factors {
-		if s.Pair && len(f.Values) != len(s.Factors[0].Values) {
+		if s.Pair && s.searched() == nil && len(f.Values) != len(s.Factors[0].Values) {
 			bad("pair: %s has %d values and %s has %d; in pairs all factors have as many", s.Factors[0].Name, len(s.Factors[0].Values), f.Name, len(f.Values))
 			return
 		}
 		if i == 0 || !s.Pair {
-			cells = min(cells*len(f.Values), maxTurns+1)
+			cells = min(cells*len(f.values()), maxTurns+1)
 		}
 	}
 	if cells*min(s.Repeats, maxTurns) > maxTurns {
@@ -173,7 +166,7 @@ func (s *Study) Cells() []Cell {
 		for _, f := range s.Factors {
 			var longer [][]Flag
 			for _, at := range all {
-				for _, v := range f.Values {
+				for _, v := range f.values() {
 					longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
 				}
 			}
@@ -185,35 +178,6 @@ func (s *Study) Cells() []Cell {
 		cells[i] = Cell{i, at}
 	}
 	return cells
-}
-
-// Turns returns the runs in their order: those that do not count, which are the first ones of the study
-// once more, and then block after block, each with every cell once.
-func (s *Study) Turns() []Turn {
-	cells := s.Cells()
-	chance := rand.New(rand.NewPCG(s.Seed, 0))
-	var turns []Turn
-	for repeat := range s.Repeats {
-		block := slices.Clone(cells)
-		switch {
-		case s.Order == Shuffled:
-			chance.Shuffle(len(block), func(i, j int) { block[i], block[j] = block[j], block[i] })
-		case s.Order == ABBA && repeat%2 == 1:
-			slices.Reverse(block)
-		}
-		for _, c := range block {
-			turns = append(turns, Turn{Cell: c, Repeat: repeat + 1})
-		}
-	}
-	var before []Turn
-	for i := range s.Discard {
-		before = append(before, Turn{Cell: turns[i%len(turns)].Cell})
-	}
-	turns = append(before, turns...)
-	for i := range turns {
-		turns[i].Number = i + 1
-	}
-	return turns
 }
 
 // at returns a load of a run with the values of a cell.

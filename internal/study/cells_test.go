@@ -16,7 +16,7 @@ func names(cells []Cell) (all []string) {
 }
 
 func TestCellsAreEveryPairOrTheValuesSideBySide(t *testing.T) {
-	s := &Study{Factors: []Factor{{"acks", []string{"1", "all"}}, {"linger", []string{"0", "5ms"}}}}
+	s := &Study{Factors: []Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "linger", Values: []string{"0", "5ms"}}}}
 	want := []string{"acks=1 linger=0", "acks=1 linger=5ms", "acks=all linger=0", "acks=all linger=5ms"}
 	if diff := cmp.Diff(want, names(s.Cells())); diff != "" {
 		t.Errorf("every pair (-want +got):\n%s", diff)
@@ -31,7 +31,7 @@ func TestCellsAreEveryPairOrTheValuesSideBySide(t *testing.T) {
 }
 
 func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
-	s := &Study{Factors: []Factor{{"partitions", []string{"1", "2", "3", "4", "5"}}}, Repeats: 4, Order: Shuffled, Seed: 7}
+	s := &Study{Factors: []Factor{{Name: "partitions", Values: []string{"1", "2", "3", "4", "5"}}}, Repeats: 4, Order: Shuffled, Seed: 7}
 	turns := s.Turns()
 	orders := make(map[string]bool)
 	for block := range slices.Chunk(turns, 5) {
@@ -60,7 +60,7 @@ func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
 }
 
 func TestTwoCellsGoInTurns(t *testing.T) {
-	s := &Study{Factors: []Factor{{"linger", []string{"0", "5ms"}}}, Repeats: 4, Order: ABBA}
+	s := &Study{Factors: []Factor{{Name: "linger", Values: []string{"0", "5ms"}}}, Repeats: 4, Order: ABBA}
 	order := ""
 	for _, turn := range s.Turns() {
 		order += string(rune('A' + turn.Cell.Index))
@@ -103,7 +103,7 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	s := &Study{
 		Prepare: []Load{{Name: "old", Flags: []Flag{{"num-records", "20M"}}}},
 		Loads:   []Load{{Name: "write", Flags: []Flag{{"acks", "1"}, {"num-records", "10M"}}}, {Name: "read"}},
-		Factors: []Factor{{"write.producers", []string{"1", "3"}}},
+		Factors: []Factor{{Name: "write.producers", Values: []string{"1", "3"}}},
 	}
 	s.Set("write.producers", []string{"2"})
 	s.Set("write.acks", []string{"all"})
@@ -115,7 +115,7 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	want := &Study{
 		Prepare: []Load{{Name: "old", Flags: append([]Flag{{"partitions", "4"}}, tail[1:]...)}},
 		Loads:   []Load{{Name: "write", Flags: append([]Flag{{"acks", "all"}}, tail...)}, {Name: "read", Flags: tail}},
-		Factors: []Factor{{"write.producers", []string{"2"}}},
+		Factors: []Factor{{Name: "write.producers", Values: []string{"2"}}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)

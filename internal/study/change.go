@@ -21,7 +21,10 @@ func (s *Study) Set(name string, values []string) {
 	}
 	for i := range s.Factors {
 		if s.Factors[i].Name == name {
-			s.Factors[i].Values = values
+			s.Factors[i].Values, s.Factors[i].Search = values, spanOf(values)
+			if s.Factors[i].Search != nil {
+				s.Factors[i].Values = nil
+			}
 			return
 		}
 	}

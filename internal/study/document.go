@@ -24,10 +24,14 @@ type Document struct {
 	Cells     []CellDoc   `json:"cells"`
 	Answers   []Answer    `json:"answers"`
 	Published []Published `json:"published"`
+
+	ends map[string]SearchEnd // by the values of the other factors
 }
 
 // CellDoc is a cell with its runs.
 type CellDoc struct {
+	cell Cell
+
 	At      map[string]string `json:"at"`
 	LeftOut string            `json:"left_out,omitempty"` // why it was not made
 	CellFigures
@@ -55,12 +59,22 @@ type RunDoc struct {
 // Document reads the run files of a study and returns what they say.
 func (f *Folder) Document() (*Document, error) {
 	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study}
-	turns, err := f.Sequence()
+	turns, ends, err := f.narrow()
+	if err == nil {
+		err = d.read(f, turns)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range cellsOf(turns) {
-		cell := CellDoc{At: make(map[string]string), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
+	d.ends = ends
+	d.answer()
+	return d, d.publish()
+}
+
+// read reads the run files of some turns.
+func (d *Document) read(f *Folder, turns []Turn) error {
+	for _, c := range f.Study.cellsOf(turns) {
+		cell := CellDoc{cell: c, At: make(map[string]string), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
 		for _, at := range c.At {
 			cell.At[at.Name] = at.Value
 		}
@@ -75,15 +89,14 @@ func (f *Folder) Document() (*Document, error) {
 			d.Runs++
 			figures, err := f.figures(t)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			cell.Runs = append(cell.Runs, RunDoc{t.Number, t.Repeat, figures})
 		}
 		cell.conclude(len(f.Study.Loads))
 		d.Cells = append(d.Cells, cell)
 	}
-	d.answer()
-	return d, d.publish()
+	return nil
 }
 
 // readRun returns the figures of a run file.
@@ -134,11 +147,17 @@ func (c *CellDoc) conclude(loads int) {
 
 // values returns a metric of a load in each run that has it.
 func (c *CellDoc) values(load int, m Metric) (values []float64) {
+	values, _ = c.blocked(load, m)
+	return values
+}
+
+// blocked returns a metric of a load in each run that has it, with the blocks of the runs.
+func (c *CellDoc) blocked(load int, m Metric) (values []float64, blocks []int) {
 	for i := range c.Runs {
 		l := &c.Runs[i].Loads[load]
 		if v := *l.Of(m); v != 0 || m == Throughput && l.Limit != verdict.Unknown {
-			values = append(values, v)
+			values, blocks = append(values, v), append(blocks, c.Runs[i].Repeat)
 		}
 	}
-	return values
+	return values, blocks
 }

@@ -113,8 +113,8 @@ func (x *executor) all(ctx context.Context) error {
 		if err != nil || !ok {
 			return err
 		}
-		if x.known = known; x.Study.Find != nil {
-			x.known = 0 // each trial decides whether there is another one
+		if x.known = known; x.Study.IsOpen() {
+			x.known = 0
 		}
 		if !first {
 			select {

@@ -134,6 +134,9 @@ func (s *Study) values(with func(string) string) {
 			v := &s.Factors[i].Values[j]
 			*v = with(*v)
 		}
+		if span := s.Factors[i].Search; span != nil {
+			span.From, span.To = with(span.From), with(span.To)
+		}
 	}
 }
 

@@ -176,8 +176,13 @@ func (p *parser) loads(n *yaml.Node, what string, prepared bool) (loads []Load) 
 
 func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 	p.each(n, "factors", func(key, value *yaml.Node) {
-		f := Factor{Name: key.Value, Values: p.list(value)}
-		if len(f.Values) == 0 {
+		f := Factor{Name: key.Value}
+		if value.Kind == yaml.MappingNode {
+			f.Search = p.span(value)
+			factors = append(factors, f)
+			return
+		}
+		if f.Values = p.list(value); len(f.Values) == 0 {
 			p.bad(value, "%s: give at least one value: [1, 2, 4]", key.Value)
 		}
 		for i, v := range f.Values {
@@ -188,6 +193,12 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 		factors = append(factors, f)
 	})
 	return factors
+}
+
+func (p *parser) span(n *yaml.Node) *Span {
+	var search, fine string
+	p.mapping(n, "factor", map[string]func(*yaml.Node){"search": p.text(&search), "fine": p.text(&fine)})
+	return parseSpan(search, fine)
 }
 
 func (p *parser) questions(n *yaml.Node) (ask []Question) {

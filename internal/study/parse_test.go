@@ -33,7 +33,7 @@ func TestAStudyIsRead(t *testing.T) {
 		Loads: []Load{{Command: "produce", Flags: []Flag{
 			{"record-size", "512"}, {"acks", "1"}, {"header", "a=1"}, {"header", "b=2"},
 		}}},
-		Factors: []Factor{{"partitions", []string{"1", "3"}}, {"topic.flush.messages", []string{"1", "default"}}},
+		Factors: []Factor{{Name: "partitions", Values: []string{"1", "3"}}, {Name: "topic.flush.messages", Values: []string{"1", "default"}}},
 		Discard: 1, Repeats: 2, Order: Listed, Seed: 1, Rest: plan.Duration(2 * time.Second),
 		Ask: []Question{{Best: "partitions", By: P99}},
 	}

@@ -60,8 +60,33 @@ type Flag struct {
 // LOAD.topic.SETTING are of one load, which may be a prepared one.
 type Factor struct {
 	Name   string   `json:"name"`
-	Values []string `json:"values"`
+	Values []string `json:"values,omitempty"`
+	Search *Span    `json:"search,omitempty"` // the values are searched for here instead
 }
+
+// values returns the values that the factor has before any run is made.
+func (f *Factor) values() []string {
+	if f.Search == nil {
+		return f.Values
+	}
+	if s, err := f.Search.steps(); err == nil {
+		return s.coarse()
+	}
+	return []string{f.Search.From, f.Search.To} // they are left open, or Check refuses them
+}
+
+// searched returns the factor whose best value is searched for; nil: all values are listed.
+func (s *Study) searched() *Factor {
+	for i := range s.Factors {
+		if s.Factors[i].Search != nil {
+			return &s.Factors[i]
+		}
+	}
+	return nil
+}
+
+// IsOpen reports whether the runs decide how many there are.
+func (s *Study) IsOpen() bool { return s.Find != nil || s.searched() != nil }
 
 // Question is asked of a finished study: which value of a factor is best, or how a figure grows with it.
 type Question struct {

@@ -1,0 +1,285 @@
+package study
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/result/verdict"
+)
+
+// searching makes a search in memory: rate returns the throughput of a run.
+func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
+	t.Helper()
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	f := &Folder{ID: "made-up", Study: s, read: make(map[int][]LoadFigures)}
+	var turns []Turn
+	for made := -1; made < len(turns); {
+		made = len(turns)
+		var err error
+		if turns, err = f.Sequence(); err != nil || made > 1000 {
+			t.Fatal(made, err)
+		}
+		for _, turn := range turns[max(made, 0):] {
+			f.log = append(f.log, entry{What: done, Turn: turn.Number})
+			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{Throughput: rate(turn)}, Limit: verdict.BrokerAcks}}
+		}
+	}
+	d, err := f.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for all := f.log; len(f.log) > 0; { // a search that was cut off goes on as it would have
+		f.log = f.log[:len(f.log)-len(all)/4-1]
+		if next, known, ok, err := f.next(); err != nil || !ok || known > len(turns) || next.Number != len(f.log)+1 || next.Cell.String() != turns[len(f.log)].Cell.String() {
+			t.Fatalf("after %d runs comes %+v, %v; want %+v", len(f.log), next, err, turns[len(f.log)])
+		}
+		if len(f.log) <= len(all)/4 {
+			f.log = nil
+		}
+	}
+	return d, turns
+}
+
+func partitions(span Span) *Study {
+	return &Study{
+		Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "partitions", Search: &span}}, Repeats: 3, Order: Shuffled, Seed: 1,
+		Ask: []Question{{Best: "partitions", By: Throughput}},
+	}
+}
+
+// curve is highest at a number of partitions, and falls to both sides as ratios do.
+func curve(best, n float64) float64 { return 100_000 / (1 + 0.15*math.Pow(math.Log2(n/best), 2)) }
+
+// A search finds the best whatever the cluster does beside it: runs get slower from one to the next, the cluster is
+// faster after a while, or single runs are slow.
+func TestTheBestValueIsAmongThoseThatASearchCannotTellFromIt(t *testing.T) {
+	const searches = 100
+	for name, change := range map[string]func(run int, chance *rand.Rand) float64{
+		"nothing changes":         func(int, *rand.Rand) float64 { return 1 },
+		"each run is slower":      func(run int, _ *rand.Rand) float64 { return math.Pow(0.997, float64(run)) },
+		"a step after 25 runs":    func(run int, _ *rand.Rand) float64 { return 1 + 0.2*float64(min(run/25, 1)) },
+		"one run in 20 is halved": func(_ int, chance *rand.Rand) float64 { return 1 - 0.5*math.Floor(chance.Float64()+0.05) },
+	} {
+		for fine, step := range map[string]float64{"": 1, "1": 1, "4": 4} {
+			t.Run(name+", fine "+fine, func(t *testing.T) {
+				missed, octaves := 0, 0.0
+				for seed := range uint64(searches) {
+					chance := rand.New(rand.NewPCG(seed, 1))
+					truth := math.Exp2(chance.Float64() * 6)
+					s := partitions(Span{"1", "64", fine})
+					s.Seed = seed
+					d, _ := searching(t, s, func(turn Turn) float64 {
+						n := float64(amount(turn.Cell.Value("partitions")))
+						return curve(truth, n) * change(turn.Number, chance) * math.Exp(0.02*chance.NormFloat64())
+					})
+					var like []float64
+					for _, v := range d.Answers[0].LikeBest {
+						like = append(like, float64(amount(v)))
+					}
+					if truth < slices.Min(like)-step || truth > slices.Max(like)+step {
+						missed++
+					}
+					octaves += math.Log2(slices.Max(like)/slices.Min(like)) / searches
+				}
+				if octaves > 1 && !strings.Contains(name, "halved") {
+					t.Errorf("the values that cannot be told from the best span %.2f octaves in the mean: that says little", octaves)
+				}
+				if missed > searches*5/100 {
+					t.Errorf("%d of %d searches miss the best", missed, searches)
+				}
+			})
+		}
+	}
+}
+
+func TestASearchEndsAndSaysWhy(t *testing.T) {
+	exact := func(truth float64) func(Turn) float64 {
+		chance := rand.New(rand.NewPCG(3, 0))
+		return func(turn Turn) float64 {
+			return curve(truth, float64(amount(turn.Cell.Value("partitions")))) * math.Exp(1e-6*chance.NormFloat64())
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		span  Span
+		truth float64
+		best  string
+		end   SearchEnd
+		tried []string
+	}{
+		{"down to 1", Span{"1", "16", "1"}, 11, "11", EndFine, []string{"1", "2", "4", "6", "8", "10", "11", "12", "13", "14", "16"}},
+		{"down to 2", Span{"1", "16", "2"}, 11, "12", EndFine, []string{"1", "2", "4", "6", "8", "10", "12", "14", "16"}},
+		{"steps of one without fine", Span{"1", "8", ""}, 5, "5", EndFine, []string{"1", "2", "3", "4", "5", "6", "7", "8"}},
+		{"at the lower end", Span{"4", "16", ""}, 1, "4", EndFine, []string{"4", "5", "6", "8", "16"}},
+		{"at the upper end", Span{"1", "12", "2"}, 99, "12", EndFine, []string{"1", "2", "4", "8", "10", "12"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d, _ := searching(t, partitions(tc.span), exact(tc.truth))
+			a := d.Answers[0]
+			var tried []string
+			for _, c := range d.Cells {
+				tried = append(tried, c.At["partitions"])
+			}
+			if diff := cmp.Diff(tc.tried, tried); diff != "" || a.Best != tc.best || a.SearchEnd != tc.end {
+				t.Errorf("best %s, end %q (-want +got):\n%s", a.Best, a.SearchEnd, diff)
+			}
+		})
+	}
+	chance := rand.New(rand.NewPCG(1, 0))
+	d, turns := searching(t, partitions(Span{"1", "64", ""}), func(Turn) float64 { return 1000 + 50*chance.NormFloat64() })
+	if a := d.Answers[0]; a.SearchEnd != EndAlike || len(turns) != 7*3 {
+		t.Errorf("noise alone: end %q after %d runs", a.SearchEnd, len(turns))
+	}
+	d, _ = searching(t, partitions(Span{"1", "4", "1"}), func(Turn) float64 { return 0 })
+	if a := d.Answers[0]; a.SearchEnd != EndNothing || a.Best != "" {
+		t.Errorf("no throughput: %+v", a)
+	}
+}
+
+func TestEachBlockOfASearchHasTheBestSoFar(t *testing.T) {
+	s := partitions(Span{"1", "64", "2"})
+	s.Discard = 1
+	best, d := "", new(Document)
+	var turns []Turn
+	d, turns = searching(t, s, func(turn Turn) float64 { return curve(11, float64(amount(turn.Cell.Value("partitions")))) })
+	if best = d.Answers[0].Best; best != "12" && best != "10" {
+		t.Errorf("the best is %s", best)
+	}
+	before := make(map[string]bool)
+	for _, t := range turns[:1+7*3] {
+		before[t.Cell.Value("partitions")] = true
+	}
+	blocks := make(map[int][]string)
+	for i, turn := range turns {
+		if turn.Number != i+1 {
+			t.Errorf("turn %d has the number %d", i, turn.Number)
+		}
+		if i >= 1+7*3 {
+			blocks[turn.Repeat] = append(blocks[turn.Repeat], turn.Cell.Value("partitions"))
+		}
+	}
+	for b := 4; b <= len(blocks)+3; b++ {
+		known := 0
+		for _, v := range blocks[b] {
+			if before[v] {
+				known++
+			}
+		}
+		if b%3 == 1 && known != 1 {
+			t.Errorf("block %d has %v: one of them must be known", b, blocks[b])
+		}
+		for _, v := range blocks[b] {
+			before[v] = true
+		}
+	}
+}
+
+// With another factor there is a search for each of its values.
+func TestASearchBesideAnotherFactor(t *testing.T) {
+	s := partitions(Span{"1", "16", "1"})
+	s.Factors = append(s.Factors, Factor{Name: "acks", Values: []string{"1", "all"}})
+	chance := rand.New(rand.NewPCG(1, 0))
+	d, _ := searching(t, s, func(turn Turn) float64 {
+		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.Value("acks")]
+		return curve(truth, float64(amount(turn.Cell.Value("partitions")))) * math.Exp(1e-4*chance.NormFloat64())
+	})
+	if len(d.Answers) != 2 || d.Answers[0].Best != "3" || d.Answers[1].Best != "13" || d.Answers[1].SearchEnd != EndFine {
+		t.Errorf("%+v", d.Answers)
+	}
+}
+
+// A value that the cluster cannot carry is gone round, and the search ends all the same.
+func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
+	f := &Folder{Study: partitions(Span{"1", "16", "1"}), read: make(map[int][]LoadFigures)}
+	for {
+		turn, _, ok, err := f.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		n := amount(turn.Cell.Value("partitions"))
+		if n > 11 {
+			f.log = append(f.log, entry{What: without, Cell: &turn.Cell.Index, Reason: "too many"})
+			continue
+		}
+		f.log = append(f.log, entry{What: done, Turn: turn.Number})
+		f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{Throughput: float64(n * 1000)}, Limit: verdict.BrokerAcks}}
+	}
+	d, err := f.Document()
+	if err != nil || d.Answers[0].Best != "11" || d.Answers[0].SearchEnd != EndFine {
+		t.Errorf("%v, %+v", err, d.Answers)
+	}
+}
+
+func TestASpanHasSizesAndTimes(t *testing.T) {
+	for _, tc := range []struct {
+		set  []string
+		want []string
+		half string // between the last two
+	}{
+		{[]string{"search:1..6"}, []string{"1", "2", "4", "6"}, "5"},
+		{[]string{"search:4KiB..1MiB"}, []string{"4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB", "256KiB", "512KiB", "1MiB"}, "768KiB"},
+		{[]string{"search:1k..5k", "fine:1"}, []string{"1000", "2000", "4000", "5000"}, ""},
+		{[]string{"search:5ms..20ms", "fine:2ms"}, []string{"5ms", "10ms", "20ms"}, "14ms"},
+		{[]string{"search:1000B..1500B", "fine:100B"}, []string{"1000B", "1500B"}, "1200B"},
+	} {
+		s := partitions(Span{"1", "2", ""})
+		s.Set("partitions", tc.set)
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+		f := &s.Factors[0]
+		if diff := cmp.Diff(tc.want, f.values()); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tc.set, diff)
+		}
+		span, err := f.Search.steps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := f.values()[len(f.values())-2:]
+		half, ok := span.between(amount(last[0]), amount(last[1]))
+		if got := half.String(); ok != (tc.half != "") || ok && got != tc.half {
+			t.Errorf("%v: %s, %v between %v", tc.set, got, ok, last)
+		}
+	}
+	s := partitions(Span{"1", "2", ""})
+	s.Set("partitions", []string{"1", "2"})
+	if s.IsOpen() {
+		t.Error("a list is no search")
+	}
+}
+
+func TestASearchThatCannotBeMade(t *testing.T) {
+	for text, want := range map[string]string{
+		"{search: 64..1}":            "64..1",
+		"{search: 0..8}":             "0..8",
+		"{search: 8}":                `""`,
+		"{search: 4KiB..10ms}":       "one unit",
+		"{search: 1..8, fine: 0}":    "fine 0",
+		"{search: 1..8, fine: 1KiB}": "fine 1KiB",
+		"{search: 1..8, finer: 1}":   "did you mean fine",
+		"{search: a..b}":             `"a"`,
+	} {
+		wrong(t, "load: {command: produce}\nfactors: {partitions: "+text+"}\nask: [{best: partitions}]", want)
+	}
+	wrong(t, "load: {command: produce}\nfactors: {partitions: {search: 1..8}}", "ask: [{best: partitions")
+	wrong(t, "load: {command: produce}\nfactors: {partitions: {search: 1..8}, producers: {search: 1..8}}\nask: [{best: partitions}]", "producers: a study searches one factor")
+	wrong(t, "pair: true\nload: {command: produce}\nfactors: {partitions: {search: 1..8}}\nask: [{best: partitions}]", "pairs")
+}
+
+// wrong checks that a study is refused, and what the error names.
+func wrong(t *testing.T, text, what string) {
+	t.Helper()
+	if _, err := Parse("s.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), what) {
+		t.Errorf("%q: %v; want %q", text, err, what)
+	}
+}
