@@ -259,6 +259,13 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 		}
 		return err
 	}
+	if f.Study.Trial != nil {
+		doc, err := f.Trial()
+		if err != nil {
+			return err
+		}
+		return report.TrialFormats[form.output](env.Stdout, doc, o)
+	}
 	doc, err := f.Document()
 	if err != nil {
 		return err

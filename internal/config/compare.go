@@ -32,13 +32,26 @@ func NewCompare(flags *pflag.FlagSet) *Compare {
 // Load applies environment and configuration file.
 func (c *Compare) Load(sys System, nearest Nearest) error {
 	errs := []error{c.layers(sys, nearest), c.checkForm(nearest)}
-	percent, isPercent := strings.CutSuffix(c.delta, "%")
 	var err error
-	if c.Delta, err = strconv.ParseFloat(percent, 64); isPercent {
-		c.Delta /= 100
+	c.Delta, err = parseDelta(c.delta)
+	return errors.Join(append(errs, err)...)
+}
+
+// parseDelta reads the value of --delta.
+func parseDelta(text string) (float64, error) {
+	share, err := parseShare(text)
+	if err != nil || share <= 0 || share >= 1 {
+		return 0, fmt.Errorf("--delta %q: write a share above 0 and below 100%% (3%%)", text)
 	}
-	if err != nil || c.Delta <= 0 || c.Delta >= 1 {
-		errs = append(errs, fmt.Errorf("--delta %q: write a share above 0 and below 100%% (3%%)", c.delta))
+	return share, nil
+}
+
+// parseShare reads a share: "3%" or "0.03".
+func parseShare(text string) (float64, error) {
+	percent, isPercent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(percent, 64)
+	if isPercent {
+		share /= 100
 	}
-	return errors.Join(errs...)
+	return share, err
 }

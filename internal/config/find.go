@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -57,11 +55,7 @@ func (f *Find) Load(sys System, nearest Nearest) error {
 	if f.Rest, err = parseTime(f.rest, time.Second); err != nil || f.Rest < 0 {
 		bad("--rest %q: write a time (5s, 1m), or 0", f.rest)
 	}
-	percent, isPercent := strings.CutSuffix(f.precision, "%")
-	if f.Precision, err = strconv.ParseFloat(percent, 64); isPercent {
-		f.Precision /= 100
-	}
-	if err != nil || f.Precision < 0.001 || f.Precision > 0.5 {
+	if f.Precision, err = parseShare(f.precision); err != nil || f.Precision < 0.001 || f.Precision > 0.5 {
 		bad("--precision %q: write a share from 0.1%% to 50%%", f.precision)
 	}
 	for _, rung := range f.ladder {

@@ -129,9 +129,12 @@ func StudyProgress(p study.Progress) string {
 	case study.Skipped:
 		return fmt.Sprintf("%s is left out: %s", p.Turn.Cell, p.Reason)
 	case study.Begun:
-		text := fmt.Sprintf("run %d of %d: %s", p.Turn.Number, p.Turns, p.Turn.Cell)
-		if p.Turns == 0 {
-			text = fmt.Sprintf("run %d: %s", p.Turn.Number, p.Turn.Cell)
+		text := fmt.Sprintf("run %d", p.Turn.Number)
+		if p.Turns > 0 {
+			text += fmt.Sprintf(" of %d", p.Turns)
+		}
+		if at := p.Turn.Cell.String(); at != "" {
+			text += ": " + at
 		}
 		if p.Turn.Repeat == 0 {
 			text += ", to warm up: it does not count"

@@ -117,7 +117,7 @@ func (s *Study) checkFactors(bad func(string, ...any)) {
 		bad("it has more than %d runs", maxTurns)
 	}
 	s.checkTwice(bad)
-	if s.Order == ABBA && cells != 2 {
+	if s.Order == ABBA && cells != 2 && s.Trial == nil {
 		bad("order abba: it needs two cells, and there are %d", cells)
 	}
 }
@@ -152,6 +152,9 @@ func (s *Study) factorNames() (names []string) {
 
 // Cells returns every choice of values: the last factor varies fastest. Without factors there is one.
 func (s *Study) Cells() []Cell {
+	if s.Trial != nil {
+		return s.Trial.cells()
+	}
 	var all [][]Flag
 	if s.Pair && len(s.Factors) > 0 {
 		for i := range s.Factors[0].Values {

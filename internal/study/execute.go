@@ -127,7 +127,7 @@ func (x *executor) all(ctx context.Context) error {
 		}
 		err = x.turn(ctx, t)
 		var misfit *MisfitError
-		if errors.As(err, &misfit) && x.Study.Find == nil {
+		if errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
 			x.notify(Progress{Kind: Skipped, Turn: t, Turns: x.known, Reason: misfit.Error()})
 			err = x.note(entry{At: time.Now().UTC(), What: without, Cell: &t.Cell.Index, Reason: misfit.Error()})
 		}

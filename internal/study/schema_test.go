@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/study.schema.json anew")
 
-// documents are what kt study, kt find and kt compare write as JSON.
-var documents = []any{Document{}, FindDocument{}, CompareDocument{}}
+// documents are what kt study, kt find, kt compare and kt trial write as JSON.
+var documents = []any{Document{}, FindDocument{}, CompareDocument{}, TrialDocument{}}
 
 // The comments of the types are the descriptions, so programs and people read the same of a field.
 func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {
@@ -63,7 +63,7 @@ func documentSchema(t *testing.T) *jsonschema.Schema {
 		name, _, _ := strings.Cut(goType.Name(), "[")
 		return comments[strings.TrimSuffix(goType.PkgPath()+"."+name+"."+field, ".")]
 	}
-	schema := &jsonschema.Schema{Version: jsonschema.Version, Title: "What kt study, find and compare write with --output json", Definitions: make(jsonschema.Definitions)}
+	schema := &jsonschema.Schema{Version: jsonschema.Version, Title: "What kt study, find, compare and trial write with --output json", Definitions: make(jsonschema.Definitions)}
 	for _, d := range documents {
 		one := r.Reflect(d)
 		for name, s := range one.Definitions {

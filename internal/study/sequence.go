@@ -49,8 +49,12 @@ func (s *Study) blocks(cells []Cell, made int) (turns []Turn) {
 // Sequence returns the runs of a study in their order, as far as they are known. It depends on nothing
 // but the study and the runs that were made, so a study that was cut off goes on as it would have.
 func (f *Folder) Sequence() ([]Turn, error) {
-	if f.Study.Find != nil {
+	switch {
+	case f.Study.Find != nil:
 		_, turns, _, err := f.trials()
+		return turns, err
+	case f.Study.Trial != nil:
+		_, turns, err := f.trial()
 		return turns, err
 	}
 	turns, _, err := f.narrow()

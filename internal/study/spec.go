@@ -25,7 +25,8 @@ type Study struct {
 	Seed      uint64        `json:"seed"` // of a shuffled order
 	Rest      plan.Duration `json:"rest"` // between two runs
 	Ask       []Question    `json:"ask,omitempty"`
-	Find      *Search       `json:"find,omitempty"` // the highest rate that holds is searched for, and factors and repeats mean nothing
+	Find      *Search       `json:"find,omitempty"`  // the highest rate that holds is searched for, and factors and repeats mean nothing
+	Trial     *Proposal     `json:"trial,omitempty"` // runs without a change and with it take turns, and factors mean nothing
 }
 
 // Load is one load of a run.
@@ -86,7 +87,9 @@ func (s *Study) searched() *Factor {
 }
 
 // IsOpen reports whether the runs decide how many there are.
-func (s *Study) IsOpen() bool { return s.Find != nil || s.searched() != nil }
+func (s *Study) IsOpen() bool {
+	return s.Find != nil || s.searched() != nil || s.Trial != nil && len(s.Trial.Looks) > 1
+}
 
 // Question is asked of a finished study: which value of a factor is best, or how a figure grows with it.
 type Question struct {

@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+func newTrial(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "trial CHANGE... [flags] -- COMMAND FLAGS",
+		Short: "Tell whether a change helps: runs without it and with it take turns",
+
+		SuggestFor: []string{"try", "experiment", "ab"},
+		Long: `Make runs without a change and with it in turns, and tell what it does to the throughput,
+to the latency at a --rate, and to the stability: lower, unchanged or higher; rougher,
+unchanged or steadier. COMMAND is produce, consume or roundtrip. A change is a flag of
+the load (linger=20ms) or a setting of the topic (topic.flush.messages=1). Several
+changes are tried together. Stability takes runs of 30 s and more.
+
+A trial is kept like a study: kt study resume goes on with it, kt study report writes it
+again.`,
+		Example: `  kt trial linger=20ms -- produce --bootstrap-server kafka-1:9092
+  kt trial acks=all --repeats 8 --run-time 1m -- produce --rate 50k
+  kt trial topic.flush.messages=1 batch-size=1MiB -- produce --acks all
+  kt trial compression=zstd --output json -- roundtrip | jq .effects`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags := config.NewTrial(c.Flags())
+	completions(c, map[string][]string{"output": config.StudyOutputs})
+	c.ValidArgsFunction = cobra.NoFileCompletions
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		s, err := trialOf(flags, args, c.ArgsLenAtDash())
+		if err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return runTrial(ctx, env, flags, s) })
+	}
+	return c
+}
+
+// trialOf returns the trial of a command line. dash is the number of arguments before --, -1 without one.
+func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error) {
+	if dash < 0 {
+		return nil, errors.New("no load is given: write it behind --, as in kt trial linger=20ms -- produce --acks all")
+	}
+	load, err := loadOf(args[dash:])
+	if err != nil {
+		return nil, err
+	}
+	var changes []study.Flag
+	var errs []error
+	for _, text := range args[:dash] {
+		change, err := study.ParseChange(text)
+		changes, errs = append(changes, change), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	s, err := study.NewTrial(load, changes, flags.Repeats, flags.Delta)
+	if err != nil {
+		return nil, err
+	}
+	s.Rest, s.Discard = plan.Duration(flags.Rest), flags.Discard
+	if flags.RunTime > 0 {
+		s.LimitTo(flags.RunTime)
+	}
+	return s, nil
+}
+
+func runTrial(ctx context.Context, env *Env, flags *config.Trial, s *study.Study) error {
+	b := newLab(env)
+	if err := s.CheckLoads(b); err != nil {
+		return usageError(err)
+	}
+	if flags.DryRun {
+		return report.TrialPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
+	}
+	f, err := env.createStudy(s)
+	if err != nil {
+		return err
+	}
+	return makeStudy(ctx, env, studyForm{flags.Output, flags.Look, flags.Quiet}, f, b)
+}

@@ -1,0 +1,63 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Trial is the settings of kt trial.
+type Trial struct {
+	form
+	Repeats int           // runs a side; 0: until the answer is clear
+	Delta   float64       // differences of at most this share do not matter
+	RunTime time.Duration // of every run, instead of its own end; 0: as it says
+	Rest    time.Duration // between two runs
+	Discard int           // runs before the others that do not count
+	DryRun  bool
+	Quiet   bool
+
+	delta, runTime, rest string
+}
+
+// NewTrial defines the flags of kt trial on a set.
+func NewTrial(flags *pflag.FlagSet) *Trial {
+	t := new(Trial)
+	group(flags, groupLoad, func() {
+		flags.IntVar(&t.Repeats, "repeats", 0, "make `N` runs a side; 0: 6, 12 or 20, until the answer is clear")
+		flags.StringVar(&t.delta, "delta", "3%", "differences of at most this `SHARE` do not matter")
+		flags.StringVar(&t.runTime, "run-time", "", "end every run after this `TIME`, instead of its own end")
+		flags.StringVar(&t.rest, "rest", "5s", "wait this `TIME` between two runs")
+		flags.IntVar(&t.Discard, "discard", 1, "make `N` runs first that do not count: they warm the brokers up")
+		flags.BoolVar(&t.DryRun, "dry-run", false, "check the load and the change, show the runs, and make none")
+	})
+	t.defineForm(flags, "trial", StudyOutputs, func() {
+		flags.BoolVarP(&t.Quiet, "quiet", "q", false, "no progress, only the result")
+	})
+	return t
+}
+
+// Load applies environment and configuration file.
+func (t *Trial) Load(sys System, nearest Nearest) error {
+	errs := []error{t.layers(sys, nearest), t.checkForm(nearest)}
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var err error
+	if t.Delta, err = parseDelta(t.delta); err != nil {
+		errs = append(errs, err)
+	}
+	if t.RunTime, err = parseTime(t.runTime, time.Second); t.runTime != "" && (err != nil || t.RunTime < shortestTrial) {
+		bad("--run-time %q: write a time from 1s (30s, 2m)", t.runTime)
+	}
+	if t.Rest, err = parseTime(t.rest, time.Second); err != nil || t.Rest < 0 {
+		bad("--rest %q: write a time (5s, 1m), or 0", t.rest)
+	}
+	if t.Repeats < 0 {
+		bad("--repeats %d: write a number of runs, or 0", t.Repeats)
+	}
+	if t.Discard < 0 {
+		bad("--discard %d: write a number of runs, or 0", t.Discard)
+	}
+	return errors.Join(errs...)
+}

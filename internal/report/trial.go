@@ -1,0 +1,95 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// TrialFormat writes what a trial of a change says.
+type TrialFormat func(w io.Writer, d *study.TrialDocument, o Options) error
+
+// TrialFormats are the formats of a trial by name.
+var TrialFormats = map[string]TrialFormat{
+	"text":     TrialText,
+	"json":     func(w io.Writer, d *study.TrialDocument, _ Options) error { return Indented(w, d) },
+	"csv":      TrialCSV,
+	"markdown": TrialMarkdown,
+}
+
+// TrialCSV writes a row for each metric.
+func TrialCSV(w io.Writer, d *study.TrialDocument, _ Options) error {
+	rows := [][]string{{"metric", "control", "changed", "shift", "low", "high", "p", "verdict", "seen", "runs"}}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	for _, e := range d.Effects {
+		rows = append(rows, []string{
+			unitOf[e.Metric], number(e.A.Median), number(e.B.Median), number(e.Shift), number(e.Low), number(e.High), number(e.P),
+			string(e.Verdict), number(e.Seen), strconv.Itoa(e.B.N),
+		})
+	}
+	return writeCSV(w, rows)
+}
+
+// TrialMarkdown writes the sentence and the effects, for a wiki or a ticket.
+func TrialMarkdown(w io.Writer, d *study.TrialDocument, _ Options) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Does %s help?\n\n%s\n\n| metric | control | changed | shift | interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n",
+		cell(d.Changed.Name), cell(d.Sentence))
+	for _, e := range d.Effects {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Metric, figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), e.Verdict)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// TrialText writes what a trial says for people.
+func TrialText(w io.Writer, d *study.TrialDocument, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		t.line("")
+		t.trialHead(d.Study, d.ID, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
+		for _, line := range wrapText(d.Sentence, t.wrapAt()-2) {
+			t.line("  " + t.th.Paint(strong, line))
+		}
+		t.line("")
+		g := &grid{heads: []string{"metric", "control", "changed", "shift", "interval", "seen from", "verdict"}, left: map[int]bool{6: true}, leave: []string{"seen from"}}
+		styles := map[study.Change]theme.Style{study.Unchanged: plain, study.Raised: strong, study.Lowered: strong, study.Steadier: good, study.Rougher: bad}
+		for _, e := range d.Effects {
+			seen := ""
+			if e.Seen > 0 {
+				seen = theme.Percent(e.Seen)
+			}
+			g.add(styles[e.Verdict], string(e.Metric), figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), seen, string(e.Verdict))
+		}
+		t.draw(g)
+		t.line("")
+		t.again("kt study report " + d.ID)
+	})
+}
+
+func (t *text) trialHead(s *study.Study, facts ...string) {
+	t.heading("kt trial "+string(t.th.Glyphs.Arrow)+" "+s.Trial.String(), facts)
+	t.line("  " + t.th.Paint(muted, s.Loads[0].String()))
+}
+
+// TrialPlan writes what a trial would do.
+func TrialPlan(w io.Writer, s *study.Study, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		t.line("")
+		t.trialHead(s)
+		t.line(fmt.Sprintf("  to warm up %s, then runs without the change and with it in turns:", plural(s.Discard, "run")))
+		looks := s.Trial.Looks
+		if len(looks) == 1 {
+			t.line("  " + plural(looks[0], "run") + " a side")
+		} else {
+			t.line(fmt.Sprintf("  kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2]))
+		}
+		t.line("")
+	})
+}
