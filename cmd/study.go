@@ -199,8 +199,16 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
 		return usageError(err)
 	}
-	if flags.DryRun {
-		return report.StudyPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
+	forecast, err := b.forecast(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case flags.DryRun && flags.Output == "json":
+		return report.Indented(env.Stdout, forecast)
+	case flags.DryRun:
+		return report.StudyPlan(env.Stdout, forecast, env.reportOptions(flags.Look, false))
+	case forecast.Err() != nil:
+		return usageError(forecast.Err())
 	}
 	f, err := env.createStudy(s)
 	if err != nil {

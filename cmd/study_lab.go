@@ -58,10 +58,40 @@ func (b *lab) warn(text string) {
 	}
 }
 
-// Check returns all that is wrong with the flags of a load.
-func (b *lab) Check(l study.Load) error {
-	_, err := b.load(l)
-	return err
+// Plan returns the plan that the flags of a load make.
+func (b *lab) Plan(l study.Load) (plan.Plan, error) {
+	ld, err := b.load(l)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return ld.Plan, nil
+}
+
+// forecast returns what a study will take, and whether the brokers have room for it.
+func (b *lab) forecast(ctx context.Context, s *study.Study) (*study.Forecast, error) {
+	f, err := s.Forecast(b)
+	if err != nil {
+		return nil, err
+	}
+	c, err := b.connect(ctx, s.Loads[0])
+	if c == nil && err == nil {
+		f.NotKnown = append(f.NotKnown, "how much room there is: a broker inside kt has no log directories")
+		return f, nil
+	}
+	var dirs []study.LogDir
+	if err == nil {
+		defer c.Close()
+		var described []kafka.LogDir
+		described, err = c.LogDirs(ctx)
+		for _, d := range described {
+			dirs = append(dirs, study.LogDir(d))
+		}
+	}
+	if err != nil {
+		f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: %v", err))
+	}
+	f.Place(dirs)
+	return f, ctx.Err()
 }
 
 // Run makes one run.

@@ -172,42 +172,6 @@ func (t *text) published(d *study.Document) *grid {
 	return g
 }
 
-// StudyPlan writes the runs that a study would make.
-func StudyPlan(w io.Writer, s *study.Study, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		cells := s.Cells()
-		t.line("")
-		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+s.Name, []string{
-			theme.Plural(len(cells), "cell", "cells"), fmt.Sprintf("%d repeats", s.Repeats), theme.Plural(len(cells)*s.Repeats+s.Discard, "run", "runs"),
-		})
-		t.paragraph(s.About)
-		for _, f := range s.Factors {
-			if f.Search != nil {
-				t.paragraph(fmt.Sprintf("These are the first runs of a search for %s in %s. More follow between the best value and its neighbours.", f.Name, f.Search))
-			}
-		}
-		t.line("")
-		g := &grid{heads: []string{"run"}}
-		for _, f := range s.Factors {
-			g.heads = append(g.heads, f.Name)
-		}
-		for _, turn := range s.Turns() {
-			row := []string{fmt.Sprint(turn.Number)}
-			style := plain
-			if turn.Repeat == 0 {
-				style = muted
-			}
-			for _, f := range turn.Cell.At {
-				row = append(row, f.Value)
-			}
-			g.add(style, row...)
-		}
-		t.draw(g)
-		t.line("")
-	})
-}
-
 // StudyList writes the studies that kt has, and those that were made.
 func StudyList(w io.Writer, shipped []*study.Study, made []*study.Folder, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {

@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 // Lab is where runs are made.
 type Lab interface {
-	// Check returns all that is wrong with the flags of a load, without a connection.
-	Check(l Load) error
+	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
+	Plan(l Load) (plan.Plan, error)
 	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
 	// *MisfitError means that the load does not fit the cluster, and that nothing was done.
 	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
@@ -59,7 +60,7 @@ func (s *Study) CheckLoads(lab Lab) error {
 		if !l.readsOld() {
 			l.set("topic", "kt-study")
 		}
-		err := lab.Check(l)
+		_, err := lab.Plan(l)
 		if err == nil || seen[err.Error()] {
 			return
 		}

@@ -146,10 +146,8 @@ func TestASearchEndsAndSaysWhy(t *testing.T) {
 func TestEachBlockOfASearchHasTheBestSoFar(t *testing.T) {
 	s := partitions(Span{"1", "64", "2"})
 	s.Discard = 1
-	best, d := "", new(Document)
-	var turns []Turn
-	d, turns = searching(t, s, func(turn Turn) float64 { return curve(11, float64(amount(turn.Cell.Value("partitions")))) })
-	if best = d.Answers[0].Best; best != "12" && best != "10" {
+	d, turns := searching(t, s, func(turn Turn) float64 { return curve(11, float64(amount(turn.Cell.Value("partitions")))) })
+	if best := d.Answers[0].Best; best != "12" && best != "10" {
 		t.Errorf("the best is %s", best)
 	}
 	before := make(map[string]bool)

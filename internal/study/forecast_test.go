@@ -1,0 +1,92 @@
+package study
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// planner is a lab that only plans.
+type planner map[string]plan.Plan // by the command
+
+func (p planner) Plan(l Load) (plan.Plan, error) {
+	one := p[l.Command]
+	for _, f := range l.Flags {
+		if f.Name == "num-records" {
+			one.Load.Records, _ = plan.ParseCount(f.Value)
+		}
+	}
+	return one, nil
+}
+
+func (planner) Run(context.Context, Load, string, func()) (result.Result, error) {
+	panic("nothing is run")
+}
+func (planner) DeleteTopic(context.Context, Load, string) error { panic("nothing is deleted") }
+
+func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
+	write := plan.Plan{Producers: 1, Bootstrap: []string{"kafka:9092"}, Payload: plan.Payload{Size: plan.FixedSize(100)}, Topic: plan.Topic{ReplicationFactor: 2}}
+	atRate, forTime, both := write, write, write
+	atRate.Load.Rate.PerSecond = 10
+	forTime.Load.Duration = plan.Duration(time.Minute)
+	both.Load = plan.Load{Rate: atRate.Load.Rate, Duration: forTime.Load.Duration}
+	read := plan.Plan{Read: plan.Read{Consumers: 1}, Load: forTime.Load}
+	s := &Study{
+		Prepare: []Load{{Name: "old", Command: "produce", Flags: []Flag{{"num-records", "100"}}}},
+		Loads:   []Load{{Name: "write", Command: "produce", Flags: []Flag{{"num-records", "1000"}}}, {Name: "read", Command: "consume"}},
+		Factors: []Factor{{Name: "write.acks", Values: []string{"1", "all"}}}, Repeats: 2, Order: Listed, Rest: plan.Duration(5 * time.Second),
+	}
+	f, err := s.Forecast(planner{"produce": atRate, "consume": read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Preparing takes 10 s and 2 × 10,000 bytes. Each of 4 runs takes 100 s and 2 × 100,000 bytes.
+	if f.Seconds != 10+4*100+3*5 || f.Bytes != 20_000+4*200_000 || f.AtOnce != 220_000 || len(f.NotKnown) != 0 || len(f.Runs) != 4 || len(f.Cells) != 2 {
+		t.Errorf("%+v", f)
+	}
+	s.Loads[0].Flags, s.Prepare = nil, nil
+	for _, tc := range []struct {
+		name           string
+		produce        plan.Plan
+		seconds, bytes float64
+		notKnown       int
+	}{
+		{"a rate for a time", both, 4*60 + 15, 4 * 600 * 200, 0},
+		{"a time", forTime, 4*60 + 15, 0, 1},
+		{"nothing", write, 0, 0, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read})
+			if err != nil || f.Seconds != tc.seconds || f.Bytes != tc.bytes || len(f.NotKnown) != tc.notKnown {
+				t.Errorf("%+v, %v", f, err)
+			}
+		})
+	}
+}
+
+func TestRoomIsCountedOnceForADisk(t *testing.T) {
+	one := []LogDir{{1, "a", "/d1", 100, 40}, {1, "a", "/d2", 100, 40}, {2, "b", "/d1", 100, 40}} // 80 on two disks
+	for _, tc := range []struct {
+		name            string
+		dirs            []LogDir
+		atOnce, written float64
+		want            Room
+	}{
+		{"for all runs", one, 20, 80, RoomForAll},
+		{"for each run", one, 80, 81, RoomInTurns},
+		{"for none", one, 81, 81, NoRoom},
+		{"nobody says", nil, 10, 20, RoomUnknown},
+		{"an old broker", []LogDir{{1, "a", "/d1", 100, 40}, {2, "b", "/d1", -1, -1}}, 10, 20, RoomUnknown},
+		{"it is not known how much is written", one, 0, 0, RoomUnknown},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &Forecast{Study: new(Study), AtOnce: tc.atOnce, Bytes: tc.written, Room: RoomUnknown}
+			if f.Place(tc.dirs); f.Room != tc.want || (f.Err() != nil) != (tc.want == NoRoom) {
+				t.Errorf("room %s, error %v; want %s", f.Room, f.Err(), tc.want)
+			}
+		})
+	}
+}
