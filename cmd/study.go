@@ -51,6 +51,14 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
+// newest refuses more than one study; without any, the newest is meant.
+func newest(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError(fmt.Errorf("%s takes one study or none (see: %s --help)", c.CommandPath(), c.CommandPath()))
+	}
+	return nil
+}
+
 func newStudyList(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
@@ -112,7 +120,8 @@ func newStudyResume(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "resume [ID]",
 		Short:             "Go on with a study that was cut off",
-		Args:              cobra.MaximumNArgs(1),
+		Long:              "Go on with a study that was cut off. Without ID kt takes the newest that has something left to do.",
+		Args:              newest,
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyReport(c.Flags())
@@ -121,7 +130,7 @@ func newStudyResume(env *Env) *cobra.Command {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
 		}
-		f, err := env.openStudy(args)
+		f, err := env.openStudy(args, true)
 		if err != nil {
 			return usageError(err)
 		}
@@ -137,7 +146,7 @@ func newStudyReport(env *Env) *cobra.Command {
 		Use:               "report [ID]",
 		Short:             "Write what a study says, from its run files",
 		Long:              "Write what a study says, made of its run files again. Without ID kt takes the newest.",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              newest,
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyReport(c.Flags())
@@ -146,9 +155,12 @@ func newStudyReport(env *Env) *cobra.Command {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
 		}
-		f, err := env.openStudy(args)
+		f, err := env.openStudy(args, false)
 		if err != nil {
 			return usageError(err)
+		}
+		if len(args) == 0 && !flags.Quiet {
+			env.say("study %s", f.ID)
 		}
 		return writeStudy(env, formOf(flags), f)
 	}
@@ -199,7 +211,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
 		return usageError(err)
 	}
-	forecast, err := b.forecast(ctx, s)
+	forecast, err := b.forecast(ctx, s, flags.DryRun)
 	switch {
 	case err != nil:
 		return err
@@ -348,8 +360,8 @@ func (e *Env) madeStudies() ([]*study.Folder, error) {
 	return made, nil
 }
 
-// openStudy opens the study that is named, or the newest.
-func (e *Env) openStudy(args []string) (*study.Folder, error) {
+// openStudy opens the study that is named, or the newest; with unfinished, the newest one with something left to do.
+func (e *Env) openStudy(args []string, unfinished bool) (*study.Folder, error) {
 	dir, err := e.studiesDir()
 	if err != nil {
 		return nil, err
@@ -364,7 +376,14 @@ func (e *Env) openStudy(args []string) (*study.Folder, error) {
 	if err != nil || len(ids) == 0 {
 		return nil, errors.New("no study was made here yet: make one with kt study run")
 	}
-	e.say("study %s", ids[0])
+	for _, id := range ids {
+		if !unfinished {
+			break
+		}
+		if f, err := study.Open(dir, id); err == nil && f.IsOpen() { // one that cannot be read is not meant
+			return f, nil
+		}
+	}
 	return study.Open(dir, ids[0])
 }
 

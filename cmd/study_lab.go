@@ -67,14 +67,17 @@ func (b *lab) Plan(l study.Load) (plan.Plan, error) {
 	return ld.Plan, nil
 }
 
-// forecast returns what a study will take, and whether the brokers have room for it.
-func (b *lab) forecast(ctx context.Context, s *study.Study) (*study.Forecast, error) {
+// forecast returns what a study will take, and whether the brokers have room for it. Only a dry run does without brokers.
+func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
 	f, err := s.Forecast(b)
 	if err != nil {
 		return nil, err
 	}
 	c, err := b.connect(ctx, s.Loads[0])
-	if c == nil && err == nil {
+	switch {
+	case err != nil && !dry:
+		return nil, err
+	case err == nil && c == nil:
 		f.NotKnown = append(f.NotKnown, "how much room there is: a broker inside kt has no log directories")
 		return f, nil
 	}

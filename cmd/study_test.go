@@ -84,3 +84,31 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 		t.Errorf("kt: %v; the schema: %s", err, want)
 	}
 }
+
+// What is resumed without a name is the newest study that has something left to do.
+func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
+	state := t.TempDir()
+	env := Env{Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }}
+	dir, err := env.studiesDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, log := range map[string]string{
+		"1-older": "",
+		"2-left":  `{"what":"began","turn":1,"topic":"one"}` + "\n",
+		"3-done":  `{"what":"began","turn":1,"topic":"one"}` + "\n" + `{"what":"done","turn":1,"topic":"one"}` + "\n",
+	} {
+		f, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.Dir()+"/log.jsonl", []byte(log), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for unfinished, want := range map[bool]string{true: "2-left", false: "3-done"} {
+		if f, err := env.openStudy(nil, unfinished); err != nil || f.ID != want {
+			t.Errorf("unfinished %v: %+v, %v; want %s", unfinished, f, err, want)
+		}
+	}
+}

@@ -38,7 +38,7 @@ type Answer struct {
 	Unknown   []string          `json:"not_told,omitempty"`        // kt was the limit there: they may be better than they look
 	Peak      *Peak             `json:"peak,omitempty"`            // of a scaling factor
 	Repeats   int               `json:"repeats_to_tell,omitempty"` // how many would tell the first two apart
-	SearchEnd SearchEnd         `json:"search_end,omitempty"`      // of a factor whose best value is searched for; "": not over
+	SearchEnd SearchEnd         `json:"search_end,omitempty"`      // of the metric by which the best value of a factor is searched for; "": not over
 	Sentence  string            `json:"sentence"`
 }
 
@@ -65,7 +65,7 @@ func (d *Document) answer() {
 			a := Answer{Factor: q.Factor(), By: q.By, At: group[0].others(q.Factor()), LikeBest: []string{}}
 			if q.Best != "" {
 				d.best(&a, group)
-				if f := d.Study.searched(); f != nil && f.Name == a.Factor {
+				if f := d.Study.searched(); f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
 					a.SearchEnd = d.ends[group[0].key(f.Name)]
 					a.Sentence += d.sayEnd(&a)
 				}

@@ -220,6 +220,12 @@ func (f *Folder) path(t Turn, l Load) string {
 // Dir returns where the folder is.
 func (f *Folder) Dir() string { return f.dir }
 
+// IsOpen reports whether a run is left to make, or a topic to delete.
+func (f *Folder) IsOpen() bool {
+	_, _, more, err := f.next()
+	return err == nil && (more || len(f.topics()) > 0)
+}
+
 // Count returns how many runs are done, and how many the study wants as far as it is known.
 func (f *Folder) Count() (done, wanted int, err error) {
 	turns, err := f.Sequence()

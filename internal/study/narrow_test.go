@@ -183,12 +183,13 @@ func TestEachBlockOfASearchHasTheBestSoFar(t *testing.T) {
 func TestASearchBesideAnotherFactor(t *testing.T) {
 	s := partitions(Span{"1", "16", "1"})
 	s.Factors = append(s.Factors, Factor{Name: "acks", Values: []string{"1", "all"}})
+	s.Ask = append(s.Ask, Question{Best: "partitions", By: Bytes})
 	chance := rand.New(rand.NewPCG(1, 0))
 	d, _ := searching(t, s, func(turn Turn) float64 {
 		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.Value("acks")]
 		return curve(truth, float64(amount(turn.Cell.Value("partitions")))) * math.Exp(1e-4*chance.NormFloat64())
 	})
-	if len(d.Answers) != 2 || d.Answers[0].Best != "3" || d.Answers[1].Best != "13" || d.Answers[1].SearchEnd != EndFine {
+	if len(d.Answers) != 4 || d.Answers[2].SearchEnd != "" || d.Answers[0].Best != "3" || d.Answers[1].Best != "13" || d.Answers[1].SearchEnd != EndFine {
 		t.Errorf("%+v", d.Answers)
 	}
 }
