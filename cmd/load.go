@@ -113,7 +113,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	defer file.Discard()
 	var status engine.Status
-	out, screen := newOutput(env, l, stop, status.Oldest), ctx
+	out, screen := newOutput(env, l, stop, &status), ctx
 	do, hosts, remove, err := l.maker(ctx, env)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -24,6 +25,7 @@ type output struct {
 	stop   *stopper
 	format string                                        // of the result, on stdout
 	oldest func() (since, now time.Duration, waits bool) // of the engine; nil: the run is elsewhere
+	target func() float64                                // of the engine: the target rate of now
 	hosts  []tui.HostHeader                              // of a run on many
 	mu     sync.Mutex                                    // guards later and closed
 	closed bool                                          // the screen is over, if there was one
@@ -33,14 +35,13 @@ type output struct {
 	broken atomic.Bool                                   // the screen has failed
 	live   *report.Live                                  // without a screen
 	frames frames
-	rate   float64      // the target that was asked for last; 0: unlimited
-	rates  chan float64 // holds it until the run has taken it
+	rates  chan float64 // holds the target that was asked for last until the run has taken it
 }
 
 var _ run.Observer = (*output)(nil)
 
-func newOutput(env *Env, l *load, stop *stopper, oldest func() (since, now time.Duration, waits bool)) *output {
-	o := &output{env: env, load: l, stop: stop, format: l.Output, oldest: oldest, rates: make(chan float64, 1)}
+func newOutput(env *Env, l *load, stop *stopper, status *engine.Status) *output {
+	o := &output{env: env, load: l, stop: stop, format: l.Output, oldest: status.Oldest, target: status.Target, rates: make(chan float64, 1)}
 	o.frames.env, o.frames.name = env, string(l.Plan.Command)
 	if o.format == "" || o.format == "tui" {
 		o.format = "text"
@@ -79,7 +80,6 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 		Abort:     func() { o.stop.stop(nil) },
 		Faster:    o.faster, Save: o.frames.save,
 	}
-	o.rate = h.TargetRate
 	if l.Theme == "auto" {
 		options.Background = func(light bool) { // for the summary, which is written after the screen
 			if l.Theme = "dark"; light {
@@ -102,16 +102,24 @@ func (o *output) faster(up bool) (note string) {
 	switch {
 	case len(o.hosts) > 0:
 		return "the rate of a run on many hosts cannot be changed"
-	case o.rate == 0:
+	case o.load.Plan.Load.Rate.IsUnlimited():
 		return "there is no target rate to change: start kt with --rate"
 	}
-	o.rate = plan.Step(o.rate, up)
+	rate := o.target()
 	select {
-	case <-o.rates: // the run has not taken the one before
+	case rate = <-o.rates: // the run has not taken the one before
 	default:
 	}
-	o.rates <- o.rate
-	return "target " + theme.Plural(o.rate, "record", "records") + "/s from now on"
+	if rate == 0 {
+		return "the target rate is 0 now, and cannot be changed"
+	}
+	rate = plan.Step(rate, up)
+	o.rates <- rate
+	note = "target " + theme.Plural(rate, "record", "records") + "/s from now on"
+	if len(o.load.Plan.Load.Rate.Stages) > 0 {
+		note += ", later ones in proportion"
+	}
+	return note
 }
 
 // close ends the screen.

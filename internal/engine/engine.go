@@ -154,6 +154,7 @@ type run struct {
 	stop     chan struct{} // closed: senders finish
 	stopOnce sync.Once
 	stopped  time.Duration // when stop was closed
+	sent     time.Duration // when the senders had finished; 0: not yet
 	feed     *Feed[[]stats.Window]
 	ticker   *time.Ticker
 	taken    time.Duration // the end of the last window
@@ -238,7 +239,8 @@ func (r *run) send(ctx context.Context, end *End) {
 		senders.Go(s.send)
 	}
 	end.Stopped = r.collectUntil(ctx, done(senders.Wait), r.opts.Stop, r.cutoff(), r.stopSending)
-	end.Sending = r.now()
+	r.sent = r.now()
+	end.Sending = r.sent
 
 	r.setStage(Draining)
 	end.TimedOut, end.Stopped = r.drain(ctx, end.Stopped)

@@ -67,11 +67,24 @@ func (r *run) changeRate(perSecond float64) {
 	})
 }
 
+// Target returns the target rate that a change of it would be a change of, in records a second; 0 when there is
+// none or no run is live.
+func (s *Status) Target() float64 {
+	r := s.run.Load()
+	if r == nil {
+		return 0
+	}
+	return r.rates.now().Rate(r.now() + 2*rateStep)
+}
+
 // stagesBegun returns an event for each stage of the target that begins in a window, while the load goes on.
 func (r *run) stagesBegun(from, to time.Duration) (events []stats.Event) {
-	rate, ends := r.plan.Load.Rate, r.plan.Load.Duration.Std()
+	rate, ends := r.plan.Load.Rate, min(to, r.plan.Load.Duration.Std())
+	if r.sent > 0 {
+		ends = min(ends, r.sent)
+	}
 	for i, at := range rate.Bounds() {
-		if from <= at && at < min(to, ends) && r.stage() < Draining {
+		if from <= at && at < ends {
 			events = append(events, stats.Event{
 				At: at, Kind: stats.StageBegan, Broker: -1, To: -1,
 				Text: fmt.Sprintf("stage %d of %d: %s", i+1, len(rate.Stages), plan.Rate{Stages: rate.Stages[i : i+1], Bytes: rate.Bytes}),

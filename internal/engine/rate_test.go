@@ -143,3 +143,62 @@ func TestReadersFollowAChangedRate(t *testing.T) {
 		}
 	})
 }
+
+func TestEachStageThatBeginsHasAnEvent(t *testing.T) {
+	rate, err := plan.ParseTarget("10@2s,20..40@2s,10@1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		load plan.Load
+		want []time.Duration
+	}{
+		"to the end":          {plan.Load{Rate: rate, Duration: seconds(5)}, []time.Duration{0, 2 * time.Second, 4 * time.Second}},
+		"a shorter time":      {plan.Load{Rate: rate, Duration: seconds(4)}, []time.Duration{0, 2 * time.Second}},
+		"a number of records": {plan.Load{Rate: rate, Duration: seconds(5), Records: 10}, []time.Duration{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: 3 * time.Second}, Options{})
+				var got []time.Duration
+				for _, w := range slices.Concat(c.calls...) {
+					for _, e := range w.Events {
+						if e.Kind == stats.StageBegan {
+							got = append(got, e.At)
+						}
+					}
+				}
+				if !slices.Equal(got, tc.want) {
+					t.Errorf("stages began at %v, want %v", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestTheTargetIsThatOfTheStageOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rate, err := plan.ParseTarget("100@5s,400@5s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var status Status
+		if got := status.Target(); got != 0 {
+			t.Errorf("without a run it is %v", got)
+		}
+		o := ask(Options{Status: &status}, asked{time.Second, 200})
+		began, targets := o.Started, make(map[int]float64)
+		o.Started = func() {
+			began()
+			for second := range 9 {
+				time.AfterFunc(time.Duration(second)*time.Second+500*time.Millisecond, func() { targets[second] = status.Target() })
+			}
+		}
+		mustRun(t.Context(), t, producing(plan.Load{Rate: rate, Duration: seconds(10)}), &fake{}, o)
+		for second, want := range map[int]float64{0: 100, 1: 200, 3: 200, 5: 800, 8: 800} {
+			if targets[second] != want {
+				t.Errorf("in second %d it is %v, want %v", second, targets[second], want)
+			}
+		}
+	})
+}

@@ -53,10 +53,19 @@ func (r Rate) String() string {
 // ParseRate reads a rate: "50000", "50k", "5,999 records/s" and "0.5" are records a second,
 // "100MiB/s" and "1.5 GB/s" are bytes a second, "-1" and "unlimited" set no target.
 func ParseRate(s string) (Rate, error) {
-	t := strings.TrimSpace(s)
-	if t == "-1" || strings.EqualFold(t, "unlimited") {
+	if t := strings.TrimSpace(s); t == "-1" || strings.EqualFold(t, "unlimited") {
 		return Unlimited, nil
 	}
+	r, err := parseLimit(s)
+	if err != nil {
+		return Rate{}, fmt.Errorf("%w, or -1 for no limit", err)
+	}
+	return r, nil
+}
+
+// parseLimit reads a rate above 0.
+func parseLimit(s string) (Rate, error) {
+	t := strings.TrimSpace(s)
 	if num, ok := cutSuffixFold(t, "/s"); ok {
 		num = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(num), "records"))
 		if n, ok := parseNumber(num); ok { // "500/s"
@@ -76,7 +85,7 @@ func ParseRate(s string) (Rate, error) {
 }
 
 func rateError(s string) error {
-	return fmt.Errorf("%q is not a rate: give records a second (50000, 50k), bytes a second (100MiB/s), or -1 for no limit", s)
+	return fmt.Errorf("%q is not a rate: give records a second (50000, 50k) or bytes a second (100MiB/s)", s)
 }
 
 func checkRate(s string, r Rate) (Rate, error) {
@@ -86,11 +95,11 @@ func checkRate(s string, r Rate) (Rate, error) {
 	}
 	switch {
 	case r.PerSecond == 0:
-		return Rate{}, fmt.Errorf("%q would never send a record: give a rate above 0, or -1 for no limit", s)
+		return Rate{}, fmt.Errorf("%q would never send a record: give a rate above 0", s)
 	case r.PerSecond < 0:
-		return Rate{}, fmt.Errorf("%q is below 0: give a rate above 0, or -1 for no limit", s)
+		return Rate{}, fmt.Errorf("%q is below 0: give a rate above 0", s)
 	case r.PerSecond > limit:
-		return Rate{}, fmt.Errorf("%q is above %s a second", s, strconv.FormatFloat(limit, 'f', -1, 64))
+		return Rate{}, fmt.Errorf("%q is above %s a second: give less", s, strconv.FormatFloat(limit, 'f', -1, 64))
 	}
 	return r, nil
 }

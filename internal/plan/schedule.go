@@ -126,6 +126,26 @@ func (s Schedule) Mean(from, to time.Duration) float64 {
 	return (s.Position(to) - s.Position(from)) / (to - from).Seconds()
 }
 
+// Times returns the schedule with all rates multiplied by a factor.
+func (s Schedule) Times(factor float64) Schedule {
+	s = slices.Clone(s)
+	for i, t := range s {
+		s[i] = newStep(t.at, t.position*factor, t.perSecond*factor, t.slope*factor)
+	}
+	return s
+}
+
+// Highest returns the highest rate between two moments.
+func (s Schedule) Highest(from, to time.Duration) float64 {
+	top := max(s.Rate(from), s.Rate(to-1))
+	for i := 1; i < len(s); i++ {
+		if at := s[i].at; from < at && at < to {
+			top = max(top, s[i-1].rate(at), s[i].perSecond)
+		}
+	}
+	return top
+}
+
 // records returns how many records a load has on this schedule; 0: no limit. Those due
 // before its end are the position there, rounded up. They are counted here once, for the due
 // time of the first record after the end may come out just below the end in float64.

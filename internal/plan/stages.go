@@ -57,6 +57,9 @@ func parseStage(s string) (stage Stage, bytes bool, err error) {
 		return Stage{}, false, fmt.Errorf("stage %q: %q is not a time in whole seconds (90s, 5m)", s, length)
 	}
 	first, last, slope := strings.Cut(rates, "..")
+	if strings.HasPrefix(last, ".") {
+		return Stage{}, false, fmt.Errorf("stage %q: write two points between its rates", s)
+	}
 	if !slope {
 		last = first
 	}
@@ -76,16 +79,12 @@ func parseStage(s string) (stage Stage, bytes bool, err error) {
 	return Stage{from.PerSecond, to.PerSecond, Duration(d)}, from.Bytes || to.Bytes, nil
 }
 
-// parseEnd reads the rate at one end of a stage. Unlimited stands for 0.
+// parseEnd reads the rate at one end of a stage.
 func parseEnd(s string, mayBeZero bool) (Rate, error) {
 	if zero := strings.TrimSpace(s); mayBeZero && (zero == "0" || strings.EqualFold(zero, "0B/s")) {
 		return Rate{}, nil
 	}
-	r, err := ParseRate(s)
-	if err == nil && r.IsUnlimited() {
-		return Rate{}, fmt.Errorf("%q is no limit: give a rate above 0", s)
-	}
-	return r, err
+	return parseLimit(s)
 }
 
 // text writes the stage as ParseTarget reads it.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -25,7 +26,8 @@ type Snapshot struct {
 	Tail   Numbers      // of the last ten seconds, without quantiles
 	Lately Quantiles    // of one host of many: the headline latency of the last five to ten seconds
 
-	Target float64 // now, in records a second; 0: unlimited
+	Target  float64       // of the end of the newest second, in records a second; 0: unlimited
+	Targets plan.Schedule // over time, as far as it is known
 
 	// Peak and PeakRead are the highest rates of one measured second, in records a second.
 	Peak, PeakRead float64
@@ -107,7 +109,7 @@ func (f *Fold) Snapshot() Snapshot {
 	warmup, measured := &f.total[stats.Warmup], &f.total[stats.Measured]
 	s := Snapshot{
 		At: n.second.End, Sample: n.sample, All: stats.Merge(warmup.Counts(), measured.Counts()),
-		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Target: f.schedule.Rate(n.second.End), Peak: n.peak, PeakRead: n.peakRead,
+		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Target: f.schedule.Rate(n.second.End - 1), Targets: f.schedule, Peak: n.peak, PeakRead: n.peakRead,
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
 		Points: f.series.share(), Recent: n.recent.list(), Placed: n.recent.seen,

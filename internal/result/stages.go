@@ -34,7 +34,7 @@ type StageRow struct {
 // addStage adds a measured window to its stage. After the load, it is the stage in which the load ended.
 func (f *Fold) addStage(w *stats.Window, loading bool) {
 	rate := &f.header.Plan.Load.Rate
-	if f.lean || len(rate.Stages) == 0 {
+	if f.lean || f.hosted != nil || len(rate.Stages) == 0 {
 		return
 	}
 	if f.stages == nil {
@@ -44,7 +44,7 @@ func (f *Fold) addStage(w *stats.Window, loading bool) {
 		f.stage = rate.StageAt(w.End - 1)
 	}
 	part := *w
-	part.Partitions, part.Brokers = nil, nil
+	part.Partitions, part.Brokers, part.Service, part.SendDelay = nil, nil, stats.Histogram{}, stats.Histogram{} // no row has them
 	f.stages[f.stage].Add(&part)
 }
 
@@ -88,7 +88,7 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	row.Response, row.EndToEnd = LatencyOf(&w.Response), EndToEndOf(&w.EndToEnd)
 	use := f.client(&f.total[stats.Measured])
 	e := verdict.Evidence{
-		Target: row.TargetRecordsPerSecond, TargetSending: f.schedule.Mean(w.FirstDue, w.LastSent), Poisson: p.Load.Arrivals == plan.Poisson,
+		Target: row.TargetRecordsPerSecond, TargetSending: f.schedule.Mean(max(w.FirstDue, from), min(w.LastSent, to)), Poisson: p.Load.Arrivals == plan.Poisson,
 		Offered: w.Offered, Unsent: w.Unsent, Consumed: w.Consumed, OfferedPerSecond: throughputOf(w).OfferedRecordsPerSecond,
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, Senders: w.ShardTime > 0, BufferFull: share(w.BufferFull, w.ShardTime),

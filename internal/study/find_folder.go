@@ -55,7 +55,7 @@ func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
 	for _, f := range l.Flags {
 		named[f.Name] = true
 		if slices.Contains([]string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}, f.Name) {
-			return nil, fmt.Errorf("--%s: kt find gives every trial its rate and its time", f.Name)
+			return nil, fmt.Errorf("--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", f.Name)
 		}
 	}
 	switch {

@@ -77,7 +77,7 @@ func newData(h Header) *data {
 func (d *data) observe(t Tick) {
 	stamped, at := d.Stamped, d.At
 	d.Snapshot = t.Snapshot
-	if !d.many() && !d.lean && d.Target > 0 {
+	if d.Target > 0 {
 		d.header.TargetRate = d.Target // it may have been changed
 	}
 	d.notice = bounded(t.Notice)

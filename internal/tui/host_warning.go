@@ -192,9 +192,9 @@ func (h *hostData) usualRate() (rate float64, ok bool) {
 	return h.own.numbersOf(&h.own.Tail).flow[h.own.main].Records / h.weight(), true
 }
 
-// keepsTarget reports whether a rate for the host's weight is about the host's target rate.
+// keepsTarget reports whether a rate over the last ticks, for the host's weight, is about the host's target rate.
 func (h *hostData) keepsTarget(rate float64) bool {
-	target := h.own.header.TargetRate
+	target := h.own.Targets.Mean(max(h.own.At-recentTicks*time.Second, 0), h.own.At)
 	return target > 0 && rate*h.weight() > (1-slowShare)*target
 }
 

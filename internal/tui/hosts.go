@@ -14,7 +14,8 @@ type hostData struct {
 	name, note string // bounded
 	short      string // the name in at most longestHost cells
 	share      float64
-	told       string // the state of which there was an event; "": it is there
+	part       float64 // of the load, as far as the screen knows
+	told       string  // the state of which there was an event; "": it is there
 
 	own *data // of its processes
 
@@ -37,11 +38,10 @@ func newHost(all *Header, host HostHeader) *hostData {
 		Host: run.Host{Name: host.Name, Processes: host.Processes, State: hostLobby},
 		name: bounded(host.Name), share: host.Share,
 	}
-	share := host.Share
-	if share == 0 {
-		share = 1 / float64(max(all.loaders(), 1))
+	if h.part = h.share; h.part == 0 {
+		h.part = 1 / float64(max(all.loaders(), 1))
 	}
-	h.own = newData(Header{Command: all.Command, Topic: all.Topic, Group: all.Group, TargetRate: all.TargetRate * share})
+	h.own = newData(Header{Command: all.Command, Topic: all.Topic, Group: all.Group, TargetRate: all.TargetRate * h.part})
 	h.own.lean, h.own.silent = true, forever
 	return h
 }
@@ -110,7 +110,7 @@ func (h *hostData) observe(now run.Host, stage result.Stage) {
 	}
 	if now.Snapshot != nil {
 		own := *now.Snapshot
-		own.Stage = stage
+		own.Stage, own.Target, own.Targets = stage, own.Target*h.part, own.Targets.Times(h.part)
 		h.own.observe(Tick{Snapshot: own})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
@@ -53,7 +54,7 @@ func TestAHostThatKeepsItsTargetIsNotSlow(t *testing.T) {
 	} {
 		s := hostsAfter(20, half("a", row.caughtUp), half("b", row.usual))
 		for _, h := range s.hosts {
-			h.own.header.TargetRate = row.target * h.share
+			h.own.Targets = plan.NewSchedule(row.target).Times(h.part)
 		}
 		if got := s.slowHosts(); len(got) != row.want {
 			t.Errorf("at %v with targets of %v: %d hosts are slow, want %d", row.usual, row.target/2, len(got), row.want)

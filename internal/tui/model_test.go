@@ -11,8 +11,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -414,17 +414,17 @@ func TestTheKeysOfAReplayPauseAndLeaveIt(t *testing.T) {
 
 func TestTheTargetLineHasTheTargetOfEachTime(t *testing.T) {
 	s := scene{data: newData(cannedHeader())}
-	s.header.TargetRate, s.events = 300, []stats.Event{
-		{At: 10 * time.Second, Kind: stats.RateChanged, OldRate: 100, NewRate: 900},
-		{At: 15 * time.Second, Kind: stats.LeaderMoved},
-		{At: 20 * time.Second, Kind: stats.RateChanged, OldRate: 900, NewRate: 300},
+	rate, err := plan.ParseTarget("100@10s,700..900@10s,300@10s")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for second, want := range map[float64]float64{0: 100, 9.9: 100, 10: 900, 19.9: 900, 20: 300, 60: 300} {
+	s.Targets = rate.Schedule(rate.PerSecond)
+	for second, want := range map[float64]float64{0: 100, 9.9: 100, 10: 700, 15: 800, 20: 300, 60: 300} {
 		if got := s.targetAt(second); got != want {
 			t.Errorf("at %v s: %v, want %v", second, got, want)
 		}
 	}
-	for from, want := range map[float64]float64{0: 900, 12: 900, 20: 300} {
+	for from, want := range map[float64]float64{-5: 900, 12: 900, 20: 300} {
 		if got := s.highestTarget(chart.TimeAxis{From: from, To: 60}); got != want {
 			t.Errorf("from %v s on the highest is %v, want %v", from, got, want)
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -72,26 +71,21 @@ func drawThroughput(c chart.Canvas, s *scene) {
 	p.Draw(inner)
 }
 
-// targetAt returns the target rate at a second of the run. The header has the newest.
+// targetAt returns the target rate at a second of the run.
 func (s *scene) targetAt(second float64) float64 {
-	target := s.header.TargetRate
-	for i := len(s.events) - 1; i >= 0 && s.events[i].At.Seconds() > second; i-- {
-		if e := &s.events[i]; e.Kind == stats.RateChanged && !s.many() {
-			target = e.OldRate
-		}
+	if len(s.Targets) == 0 {
+		return s.header.TargetRate
 	}
-	return target
+	return s.Targets.Rate(time.Duration(second * float64(time.Second)))
 }
 
 // highestTarget returns the highest target rate that a chart shows.
 func (s *scene) highestTarget(x chart.TimeAxis) float64 {
-	top := s.header.TargetRate
-	for i := range s.events {
-		if e := &s.events[i]; e.Kind == stats.RateChanged && e.At.Seconds() > x.From && !s.many() {
-			top = max(top, e.OldRate)
-		}
+	if len(s.Targets) == 0 {
+		return s.header.TargetRate
 	}
-	return top
+	from, to := time.Duration(max(x.From, 0)*float64(time.Second)), time.Duration(x.To*float64(time.Second))
+	return s.Targets.Highest(from, to)
 }
 
 // throughputTitle returns what the throughput is now, most important first.
