@@ -93,6 +93,9 @@ func (t *text) title(r result.Result, o Options) {
 	if share := r.TargetReached; share != nil {
 		t.alert(missedTarget(r, *share))
 	}
+	if text := missedStages(r); text != "" {
+		t.alert(text)
+	}
 	if r.Ended != result.Completed {
 		t.alert(r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)))
 	}

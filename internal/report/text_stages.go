@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -45,4 +46,31 @@ func (t *text) stages(r result.Result) {
 		}
 	}
 	t.draw(g)
+}
+
+// missedStages returns a warning of the stages that missed their targets, with the worst of them; "": none did.
+func missedStages(r result.Result) string {
+	worst, missed := 0, 0
+	for i, s := range r.Stages {
+		if s.TargetReached == nil {
+			continue
+		}
+		if missed++; missed == 1 || *s.TargetReached < *r.Stages[worst].TargetReached {
+			worst = i
+		}
+	}
+	if missed == 0 {
+		return ""
+	}
+	s, did := r.Stages[worst], "offered"
+	rate := s.OfferedRecordsPerSecond
+	if !writes(r.Header) {
+		rate, did = s.ReadRecordsPerSecond, "read"
+	}
+	text := fmt.Sprintf("%s of the target in stage %d: %s of %s records/s %s", theme.Percent(*s.TargetReached), worst+1,
+		theme.Count(int64(rate+0.5)), theme.Count(int64(s.TargetRecordsPerSecond+0.5)), did)
+	if missed > 1 {
+		text += fmt.Sprintf("; %d of %d stages missed theirs", missed, len(r.Stages))
+	}
+	return text
 }

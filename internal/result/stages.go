@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -23,6 +24,10 @@ type StageRow struct {
 	OfferedRecordsPerSecond float64 `json:"offered_records_per_second" of:"writing"`
 	RecordsPerSecond        float64 `json:"records_per_second" of:"writing"`
 	ReadRecordsPerSecond    float64 `json:"consumed_per_second" of:"reading"`
+
+	// TargetReached is the share of the target at which records were offered, or read by a run that
+	// only reads; nil: the stage did not miss its target.
+	TargetReached *float64 `json:"target_reached_share,omitempty"`
 
 	Records  Records  `json:"records"`
 	Response Latency  `json:"response_us,omitzero" of:"writing"`
@@ -84,6 +89,9 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	row.MeasuredSeconds, row.TargetRecordsPerSecond = seconds, f.schedule.Mean(from, to)
 	row.OfferedRecordsPerSecond = float64(w.Offered) / seconds
 	row.ReadRecordsPerSecond = float64(w.Consumed) / seconds
+	if share, missed := f.missed(row); missed {
+		row.TargetReached = &share
+	}
 	row.Records = Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
 	row.Response, row.EndToEnd = LatencyOf(&w.Response), EndToEndOf(&w.EndToEnd)
 	use := f.client(&f.total[stats.Measured])
@@ -98,4 +106,21 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	}
 	row.Invalid = e.Invalid()
 	row.Valid = len(row.Invalid) == 0
+}
+
+// stageKept is the share of its target that a stage must reach. Seconds of a load are cut a little late, so a
+// stage that lasts one may lack some of its records.
+const stageKept = 0.95
+
+// missed returns the share of its target that a stage reached, and reports whether it is too little.
+func (f *Fold) missed(row *StageRow) (share float64, missed bool) {
+	share = row.OfferedRecordsPerSecond / row.TargetRecordsPerSecond
+	if f.header.Plan.ReadsOnly() {
+		share = row.ReadRecordsPerSecond / row.TargetRecordsPerSecond
+	}
+	enough := stageKept
+	if f.header.Plan.Load.Arrivals == plan.Poisson {
+		enough -= verdict.PoissonSpread / math.Sqrt(max(1, row.TargetRecordsPerSecond*row.MeasuredSeconds))
+	}
+	return share, share < enough
 }

@@ -19,7 +19,7 @@ func TestThePageQuotesTheThresholds(t *testing.T) {
 		"the **bound**: " + fmt.Sprintf("%d ms", sendDelayFloor.Milliseconds()) + ", or " + percent(sendDelayShare) + " of the p99 of response",
 		"kt used at least " + percent(cpuSaturated) + " of the cores that it may use",
 		"when at least " + percent(rateKept) + " of the rate was offered, and no more than " + percent(1-rateKept) + " of the records offered was left unsent",
-		fmt.Sprintf("another %d standard deviations", poissonSpread),
+		fmt.Sprintf("another %d standard deviations", PoissonSpread),
 		fmt.Sprintf("| `%s` | at least %s of the records offered were not acknowledged", Failures, percent(failuresShow)),
 		fmt.Sprintf("| `%s` | nothing was acknowledged for at least %d s, at a fixed rate for at least %d s", Stalled, int(stallShows/time.Second), int(StallAtRate/time.Second)),
 		fmt.Sprintf("| `%s` | `acks=0`, and senders waited at least %s", Sockets, percent(bufferShows)),

@@ -81,9 +81,9 @@ const (
 	Shortest = time.Second
 )
 
-// poissonSpread is the number of standard deviations by which chance may take a Poisson load below its
+// PoissonSpread is the number of standard deviations by which chance may take a Poisson load below its
 // target. At n records, one of them is 1/√n of the rate.
-const poissonSpread = 3
+const PoissonSpread = 3
 
 // The bound on kt's own lateness, by which a fixed-rate run is judged.
 const (
@@ -103,7 +103,7 @@ func (e *Evidence) bound() time.Duration {
 // slack returns the share of the target that the rate may fall short by.
 func (e *Evidence) slack() float64 {
 	if e.Poisson {
-		return 1 - rateKept + poissonSpread/math.Sqrt(float64(max(1, e.Offered)))
+		return 1 - rateKept + PoissonSpread/math.Sqrt(float64(max(1, e.Offered)))
 	}
 	return 1 - rateKept
 }
@@ -115,6 +115,14 @@ func (e *Evidence) kept() bool {
 }
 
 func (e *Evidence) sending() float64 { return cmp.Or(e.TargetSending, e.Target) }
+
+// average returns a remark on a target that was not the same all the time.
+func (e *Evidence) average() string {
+	if e.TargetLast > 0 {
+		return " on average"
+	}
+	return ""
+}
 
 func (e *Evidence) last() float64 { return cmp.Or(e.TargetLast, e.Target) }
 

@@ -123,7 +123,7 @@ func (e *Evidence) readVerdict() Verdict {
 	case r.Unassigned < rebalanceShows && e.stalls():
 		return e.stalled(cpu)
 	case e.readKept():
-		return Verdict{None, fmt.Sprintf("the target of %s/s was kept (%s/s read); %s", theme.Plural(e.Target, "record", "records"), theme.Amount(r.RecordsPerSecond), cpu)}
+		return Verdict{None, fmt.Sprintf("the target of %s/s was kept%s (%s/s read); %s", theme.Plural(e.Target, "record", "records"), e.average(), theme.Amount(r.RecordsPerSecond), cpu)}
 	case r.Lag.KeptUp != nil && r.LagThere < lagThere && r.Waiting+r.Held >= waitShows:
 		return Verdict{None, fmt.Sprintf("the readers kept up with the producers: %s; %s; %s", waited, lag, cpu)}
 	case r.Unassigned >= rebalanceShows:

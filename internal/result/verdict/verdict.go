@@ -71,7 +71,7 @@ func (e *Evidence) Verdict() Verdict {
 	case e.Read != nil && e.Read.Lag.behind():
 		return Verdict{Consumers, e.Read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.Target > 0 && e.kept() && e.carried():
-		return Verdict{None, fmt.Sprintf("the target of %s/s was kept (%s/s offered); %s", theme.Plural(e.Target, "record", "records"), theme.Amount(e.OfferedPerSecond), cpu)}
+		return Verdict{None, fmt.Sprintf("the target of %s/s was kept%s (%s/s offered); %s", theme.Plural(e.Target, "record", "records"), e.average(), theme.Amount(e.OfferedPerSecond), cpu)}
 	case e.hostFull():
 		return Verdict{HostCPU, host + ", " + cpu + "; " + full}
 	case e.Target > 0 && e.kept():

@@ -1,0 +1,108 @@
+package result
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// staged is the fold of a load with these stages, of which an ideal client offers what shape leaves of each second.
+func staged(t *testing.T, stages string, arrivals plan.Arrivals, shape func(*stats.Window)) Result {
+	t.Helper()
+	rate, err := plan.ParseTarget(stages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := rate.Bounds()
+	length := bounds[len(bounds)-1]
+	f := NewFold(Header{Plan: plan.Plan{
+		Command: plan.Produce, Producers: 1, Load: plan.Load{Rate: rate, Duration: plan.Duration(length), Arrivals: arrivals},
+	}})
+	for _, w := range follow(rate.Schedule(rate.PerSecond), 1, int(length/time.Second)) {
+		if shape != nil {
+			shape(&w)
+		}
+		f.AddWindow(w)
+	}
+	f.Finish(Trailer{Ended: Completed})
+	return f.Result()
+}
+
+func TestAStageThatMissedItsTargetSaysHowMuchItReached(t *testing.T) {
+	for name, tc := range map[string]struct {
+		arrivals plan.Arrivals
+		second   time.Duration
+		keeps    float64 // of the records of that second
+		want     []float64
+	}{
+		"all are kept":               {plan.Uniform, 0, 1, []float64{0, 0, 0}},
+		"one was cut a little late":  {plan.Uniform, 2 * time.Second, 0.98, []float64{0, 0, 0}},
+		"a ramp lacks half a second": {plan.Uniform, 3 * time.Second, 0.5, []float64{0, 0.6875, 0}},
+		"so does one at random":      {plan.Poisson, 3 * time.Second, 0.5, []float64{0, 0.6875, 0}},
+		"the last one":               {plan.Uniform, 4 * time.Second, 0.25, []float64{0, 0, 0.25}},
+	} {
+		r := staged(t, "1000@2s,500..1500@2s,100@1s", tc.arrivals, func(w *stats.Window) {
+			if w.Start == tc.second {
+				w.Offered = int64(tc.keeps * float64(w.Offered))
+			}
+		})
+		for i, row := range r.Stages {
+			reached := 0.0
+			if row.TargetReached != nil {
+				reached = *row.TargetReached
+			}
+			if math.Abs(reached-tc.want[i]) > 0.001 {
+				t.Errorf("%s: stage %d reached %v of its target, want %v (0: kept)", name, i+1, reached, tc.want[i])
+			}
+		}
+	}
+}
+
+func TestRecordsOfTheNextStageAreNoLatenessOfThisOne(t *testing.T) {
+	r := staged(t, "100@2s,1000000@2s", plan.Uniform, func(w *stats.Window) {
+		if w.End == 2*time.Second { // it was cut a little late
+			w.Offered += 3000
+			w.LastDue += 3 * time.Millisecond
+			w.LastSent += 3 * time.Millisecond
+		}
+	})
+	for i, row := range r.Stages {
+		if !row.Valid || row.TargetReached != nil {
+			t.Errorf("stage %d: valid %t, %v of the target; %v", i+1, row.Valid, row.TargetReached, row.Invalid)
+		}
+	}
+}
+
+func TestRowsOfStagesAddUpToTheLoad(t *testing.T) {
+	r := staged(t, "1000@2s,500..1500@2s,100@1s", plan.Uniform, nil)
+	var sum Records
+	for i, target := range []float64{1000, 1000, 100} {
+		row := r.Stages[i]
+		sum.Offered += row.Records.Offered
+		sum.Acknowledged += row.Records.Acknowledged
+		if math.Abs(row.TargetRecordsPerSecond-target) > 1e-6 || math.Abs(row.RecordsPerSecond/target-1) > 0.02 || row.MeasuredSeconds <= 0 {
+			t.Errorf("stage %d: %v/s of %v/s in %v s, want about %v/s", i+1, row.RecordsPerSecond, row.TargetRecordsPerSecond, row.MeasuredSeconds, target)
+		}
+	}
+	if sum != r.Records {
+		t.Errorf("stages have %+v, the load %+v", sum, r.Records)
+	}
+}
+
+func TestTheSnapshotHasTheTargetOfTheStageOfItsSecond(t *testing.T) {
+	rate, err := plan.ParseTarget("100@2s,400@2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewFold(Header{Plan: plan.Plan{Command: plan.Produce, Producers: 1, Load: plan.Load{Rate: rate, Duration: plan.Duration(4 * time.Second)}}})
+	want := []float64{100, 100, 400, 400}
+	for i, w := range follow(rate.Schedule(rate.PerSecond), 1, 4) {
+		f.AddWindow(w)
+		if s := f.Snapshot(); s.Target != want[i] || s.Targets.Rate(0) != 100 || s.Targets.Rate(3*time.Second) != 400 {
+			t.Errorf("second %d: target %v, want %v", i, s.Target, want[i])
+		}
+	}
+}
