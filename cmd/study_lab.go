@@ -81,14 +81,10 @@ func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Fo
 		f.NotKnown = append(f.NotKnown, "how much room there is: a broker inside kt has no log directories")
 		return f, nil
 	}
-	var dirs []study.LogDir
+	var dirs []result.LogDir
 	if err == nil {
 		defer c.Close()
-		var described []kafka.LogDir
-		described, err = c.LogDirs(ctx)
-		for _, d := range described {
-			dirs = append(dirs, study.LogDir(d))
-		}
+		dirs, err = c.LogDirs(ctx)
 	}
 	if err != nil {
 		f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: %v", err))

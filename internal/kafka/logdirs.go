@@ -6,19 +6,12 @@ import (
 	"net"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
-// LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the
-// numbers are below 0 then.
-type LogDir struct {
-	Broker        int32
-	Host          string // of the broker
-	Path          string
-	Total, Usable int64 // bytes of its disk
-}
-
 // LogDirs returns the log directories of all brokers.
-func (c *Cluster) LogDirs(ctx context.Context) ([]LogDir, error) {
+func (c *Cluster) LogDirs(ctx context.Context) ([]result.LogDir, error) {
 	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
 	defer cancel()
 	described, err := c.admin.DescribeAllLogDirs(ctx, nil)
@@ -29,10 +22,10 @@ func (c *Cluster) LogDirs(ctx context.Context) ([]LogDir, error) {
 	for _, b := range c.Info.Brokers {
 		hosts[b.ID], _, _ = net.SplitHostPort(b.Addr) // kt joined it
 	}
-	var dirs []LogDir
+	var dirs []result.LogDir
 	described.Each(func(d kadm.DescribedLogDir) {
 		if d.Err == nil { // else its disk has failed
-			dirs = append(dirs, LogDir{d.Broker, hosts[d.Broker], d.Dir, d.TotalBytes, d.UsableBytes})
+			dirs = append(dirs, result.LogDir{Broker: d.Broker, Host: hosts[d.Broker], Path: d.Dir, Total: d.TotalBytes, Usable: d.UsableBytes})
 		}
 	})
 	return dirs, nil

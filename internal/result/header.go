@@ -105,6 +105,16 @@ type Broker struct {
 	Rack string `json:"rack,omitempty"`
 }
 
+// LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the
+// numbers are below 0 then.
+type LogDir struct {
+	Broker int32  `json:"broker"`
+	Host   string `json:"host"` // of the broker
+	Path   string `json:"path"`
+	Total  int64  `json:"total_bytes"` // of its disk
+	Usable int64  `json:"usable_bytes"`
+}
+
 // Topic is the topic under test.
 type Topic struct {
 	Name              string             `json:"name"`

@@ -74,10 +74,7 @@ func (f *Folder) Document() (*Document, error) {
 // read reads the run files of some turns.
 func (d *Document) read(f *Folder, turns []Turn) error {
 	for _, c := range f.Study.cellsOf(turns) {
-		cell := CellDoc{cell: c, At: make(map[string]string), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
-		for _, at := range c.At {
-			cell.At[at.Name] = at.Value
-		}
+		cell := CellDoc{cell: c, At: c.values(), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
 		for _, t := range turns {
 			if cell.LeftOut != "" || t.Cell.Index != c.Index || t.Repeat == 0 {
 				continue

@@ -67,11 +67,15 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 	}
 }
 
+func dir(broker int32, host, path string, total, usable int64) result.LogDir {
+	return result.LogDir{Broker: broker, Host: host, Path: path, Total: total, Usable: usable}
+}
+
 func TestRoomIsCountedOnceForADisk(t *testing.T) {
-	one := []LogDir{{1, "a", "/d1", 100, 40}, {1, "a", "/d2", 100, 40}, {2, "b", "/d1", 100, 40}} // 80 on two disks
+	one := []result.LogDir{dir(1, "a", "/d1", 100, 40), dir(1, "a", "/d2", 100, 40), dir(2, "b", "/d1", 100, 40)} // 80 on two disks
 	for _, tc := range []struct {
 		name            string
-		dirs            []LogDir
+		dirs            []result.LogDir
 		atOnce, written float64
 		want            Room
 	}{
@@ -79,7 +83,7 @@ func TestRoomIsCountedOnceForADisk(t *testing.T) {
 		{"for each run", one, 80, 81, RoomInTurns},
 		{"for none", one, 81, 81, NoRoom},
 		{"nobody says", nil, 10, 20, RoomUnknown},
-		{"an old broker", []LogDir{{1, "a", "/d1", 100, 40}, {2, "b", "/d1", -1, -1}}, 10, 20, RoomUnknown},
+		{"an old broker", []result.LogDir{dir(1, "a", "/d1", 100, 40), dir(2, "b", "/d1", -1, -1)}, 10, 20, RoomUnknown},
 		{"it is not known how much is written", one, 0, 0, RoomUnknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

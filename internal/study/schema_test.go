@@ -50,7 +50,7 @@ func documentSchema(t *testing.T) *jsonschema.Schema {
 		return nil
 	}}
 	comments := make(map[string]string)
-	for _, dir := range []string{"study", "result/verdict"} {
+	for _, dir := range []string{"study", "result", "result/verdict"} {
 		r.CommentMap = nil
 		if err := r.AddGoComments(reflect.TypeFor[Document]().PkgPath(), "../"+dir, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
