@@ -25,7 +25,6 @@ func ParseTarget(s string) (Rate, error) {
 		return ParseRate(s)
 	}
 	var r Rate
-	total, records := time.Duration(0), 0.0
 	for i, text := range strings.Split(s, ",") {
 		stage, bytes, err := parseStage(text)
 		switch {
@@ -37,10 +36,8 @@ func ParseTarget(s string) (Rate, error) {
 			return Rate{}, fmt.Errorf("%d stages are too many: give at most %d", strings.Count(s, ",")+1, maxStages)
 		}
 		r.Stages, r.Bytes = append(r.Stages, stage), bytes
-		total += stage.Length.Std()
-		records += (stage.From + stage.To) / 2 * stage.Length.Std().Seconds()
 	}
-	r.PerSecond = records / total.Seconds()
+	r.PerSecond = meanOf(r.Stages)
 	return r, nil
 }
 
@@ -150,16 +147,60 @@ func (r Rate) Times(factor float64) Rate {
 	return r
 }
 
-// plus returns the sum of two targets in records. Stages remain only if both have stages of the
-// same lengths.
+// Delayed returns the target of a load that begins later: it has a stage without records first.
+func (r Rate) Delayed(by time.Duration) Rate {
+	if by <= 0 || len(r.Stages) == 0 {
+		return r
+	}
+	r.Stages = slices.Insert(slices.Clone(r.Stages), 0, Stage{Length: Duration(by)})
+	r.PerSecond = meanOf(r.Stages)
+	return r
+}
+
+// plus returns the sum of two targets in records. Stages remain if both have some, and are not too
+// many then. A target with stages is 0 after the last one.
 func (r Rate) plus(o Rate) Rate {
 	sum := Rate{PerSecond: r.PerSecond + o.PerSecond}
-	same := slices.EqualFunc(r.Stages, o.Stages, func(a, b Stage) bool { return a.Length == b.Length })
-	for i := 0; same && i < len(r.Stages); i++ {
-		a, b := r.Stages[i], o.Stages[i]
+	bounds := slices.Concat(r.Bounds(), o.Bounds())
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds)
+	if len(r.Stages) == 0 || len(o.Stages) == 0 {
+		return sum
+	}
+	for i, to := range bounds[1:] {
+		a, b := r.piece(bounds[i], to), o.piece(bounds[i], to)
 		sum.Stages = append(sum.Stages, Stage{a.From + b.From, a.To + b.To, a.Length})
 	}
+	sum.PerSecond = meanOf(sum.Stages)
+	if len(sum.Stages) > maxStages {
+		sum.Stages = nil
+	}
 	return sum
+}
+
+// piece returns the target between two moments of one stage, or after the last one.
+func (r Rate) piece(from, to time.Duration) Stage {
+	piece, at := Stage{Length: Duration(to - from)}, time.Duration(0)
+	for _, g := range r.Stages {
+		length := g.Length.Std()
+		if from < at+length {
+			rise := (g.To - g.From) / float64(length)
+			piece.From, piece.To = g.From+rise*float64(from-at), g.To-rise*float64(at+length-to)
+			break
+		}
+		at += length
+	}
+	return piece
+}
+
+// meanOf returns the mean target of stages.
+func meanOf(stages []Stage) float64 {
+	records, seconds := 0.0, 0.0
+	for _, g := range stages {
+		records += (g.From + g.To) / 2 * g.Length.Std().Seconds()
+		seconds += g.Length.Std().Seconds()
+	}
+	return records / seconds
 }
 
 // validate returns an error unless a load of that duration ends with its stages or before.

@@ -232,8 +232,49 @@ func TestSharesOfStagesAddUpToThemAndPutTogetherAreThem(t *testing.T) {
 		t.Errorf("together they are %v, differing in %q", whole.Load, differ)
 	}
 	other.Load.Rate = target(t, "50@3s,1@2s")
+	whole, differ = Together([]Plan{p, other})
+	for _, at := range []time.Duration{0, 1500 * time.Millisecond, 2500 * time.Millisecond, 3 * time.Second, 4999 * time.Millisecond} {
+		want := p.Schedule().Rate(at) + other.Schedule().Rate(at)
+		if got := whole.Schedule().Rate(at); math.Abs(got-want) > 1e-9 || len(whole.Load.Rate.Stages) != 3 || len(differ) > 0 {
+			t.Errorf("together they are %v/s at %v, want %v; %d stages, differing in %q", got, at, want, len(whole.Load.Rate.Stages), differ)
+		}
+	}
+	other.Load.Rate = target(t, "50")
 	if whole, differ = Together([]Plan{p, other}); len(whole.Load.Rate.Stages) > 0 || !slices.Equal(differ, []string{"load.rate"}) {
 		t.Errorf("together they are %v, differing in %q", whole.Load, differ)
+	}
+}
+
+func TestTheTargetOfADelayedLoadIsThatOfTheLoadLater(t *testing.T) {
+	r := target(t, "100@2s,100..900@3s")
+	for _, by := range []time.Duration{0, 2 * time.Second, 5 * time.Second} {
+		late := r.Delayed(by)
+		sum := r.plus(late)
+		for _, at := range []time.Duration{time.Second, 2500 * time.Millisecond, 4100 * time.Millisecond, 4900 * time.Millisecond, 6 * time.Second} {
+			own, others := 0.0, 0.0
+			if at < 5*time.Second {
+				own = r.Schedule(r.PerSecond).Rate(at)
+			}
+			if from := at - by; from >= 0 && from < 5*time.Second {
+				others = r.Schedule(r.PerSecond).Rate(from)
+			}
+			if at >= 5*time.Second+by {
+				continue
+			}
+			if got := sum.Schedule(sum.PerSecond).Rate(at); math.Abs(got-own-others) > 1e-9 {
+				t.Errorf("delayed by %v: %v/s at %v, want %v: %v", by, got, at, own+others, sum)
+			}
+		}
+	}
+	if unlimited := Unlimited.Delayed(time.Second); !unlimited.IsUnlimited() {
+		t.Errorf("no target is %v later", unlimited)
+	}
+	long := Rate{PerSecond: 1}
+	for range maxStages {
+		long.Stages = append(long.Stages, Stage{1, 1, Duration(2 * time.Second)})
+	}
+	if sum := long.plus(long.Delayed(time.Second)); len(sum.Stages) > 0 || math.Abs(sum.PerSecond-400./201) > 1e-9 {
+		t.Errorf("%d stages, %v/s; want none of them, and the mean", len(sum.Stages), sum.PerSecond)
 	}
 }
 

@@ -212,7 +212,7 @@ func differences(fields map[string]bool, plans []Plan, clear func(*Plan)) {
 		p.Load.Records = min(p.Load.Records, 1) // a number, or none
 		flat := flatten(p)
 		if !rate.IsUnlimited() {
-			flat["load.rate"] = fmt.Sprint("a target", rate.Bounds())
+			flat["load.rate"] = fmt.Sprint("a target, with stages: ", len(rate.Stages) > 0)
 		}
 		if first == nil {
 			first = flat

@@ -62,7 +62,7 @@ func (f *Fold) stageRows() (rows []StageRow) {
 		first, last = m.FirstRead, m.LastRead
 	}
 	if f.trailer.Ended == Completed && p.Load.Records == 0 {
-		last = p.Load.Duration.Std() // the last record is due a little before
+		last = max(last, p.Load.Duration.Std()) // the last record is due a little before
 	}
 	for i, g := range p.Load.Rate.Stages {
 		row := StageRow{

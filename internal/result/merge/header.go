@@ -27,6 +27,7 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	}
 	h := result.Header{Schema: result.Schema, RunID: runID(runFiles), StartedAt: first.header.StartedAt, Args: first.header.Args}
 	var plans []plan.Plan
+	var staged bool
 	var configs, consumerConfigs [][]result.Setting
 	versions := make(map[string]bool)
 	for _, p := range parts {
@@ -38,7 +39,9 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		}
 		h.Embedded = h.Embedded || p.header.Embedded
 		versions[p.header.KTVersion] = true
-		plans = append(plans, p.header.Plan)
+		own := p.header.Plan
+		own.Load.Rate = own.Load.Rate.Delayed(p.shift)
+		plans, staged = append(plans, own), staged || len(own.Load.Rate.Stages) > 0
 		configs = append(configs, p.header.Config)
 		consumerConfigs = append(consumerConfigs, p.header.ConsumerConfig)
 	}
@@ -51,9 +54,8 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	if h.Plan, differ = plan.Together(plans); len(differ) > 0 {
 		m.notes = append(m.notes, "the parts' plans differ in "+strings.Join(differ, ", "))
 	}
-	if slices.ContainsFunc(parts, func(p *mergedPart) bool { return p.shift != first.shift }) && len(h.Plan.Load.Rate.Stages) > 0 {
-		h.Plan.Load.Rate.Stages = nil
-		m.notes = append(m.notes, "the parts did not begin together, so there are no rows of stages")
+	if staged && len(h.Plan.Load.Rate.Stages) == 0 {
+		m.notes = append(m.notes, "the parts' stages do not add up to stages, so there are no rows of them")
 	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {

@@ -165,7 +165,7 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 			continue
 		}
 		key := eventKey{e.Kind, e.Broker, e.To, e.Count, fmt.Sprint(e.Partitions), e.Text}
-		if old, ok := r[key]; ok && old.part != p && (e.At-old.at).Abs() <= repeatedWithin {
+		if old, ok := r[key]; ok && old.part != p && ((e.At-old.at).Abs() <= repeatedWithin && e.Kind != stats.StageBegan || e.At == old.at) {
 			continue
 		}
 		if len(r) >= mostReports {
