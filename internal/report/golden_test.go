@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -96,7 +97,7 @@ func TestTextIsWhatTheGoldenFilesShow(t *testing.T) {
 func TestTheDetailsOfARunOfThePastAreWhatTheGoldenFilesShow(t *testing.T) {
 	for _, of := range []string{"fixed", "roundtrip", "consume", "merged"} {
 		r := results()[of]
-		r.StillRising = "still rising: the last 3 s were 20 % above the mean; use --warmup 5s"
+		r.Stability = &result.Stability{Label: inference.Flat, Variation: 0.012, MeansSeconds: 5}
 		r.Args, r.KTVersion = append(r.Args, "--topic-config", "min.insync.replicas=2 retention.ms=1", "--header", "it's=1"), "1.2.3 (0123456789ab, 2026-11-20)"
 		o := Options{Verbose: true, Full: true, Width: 80, Zone: time.FixedZone("CET", 3600), RunFile: "runs/orders.ktr"}
 		golden(t, "text/"+of+"_verbose.txt", written(t, Text, r, o))

@@ -99,9 +99,6 @@ func (t *text) title(r result.Result, o Options) {
 	if r.Ended != result.Completed {
 		t.alert(r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)))
 	}
-	if r.StillRising != "" {
-		t.alert(r.StillRising)
-	}
 	t.line("")
 }
 
@@ -184,6 +181,7 @@ func (t *text) figures(r result.Result) {
 		t.records(r)
 	}
 	t.readers(r)
+	t.stability(r)
 	if w := r.Warmup; w != nil && writes {
 		t.row("warm-up", plain, plural(w.Records.Offered, "record")+" left out, p99 "+t.quantile(w.Response, w.Response.P99))
 	} else if w != nil {

@@ -169,9 +169,7 @@ func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	if p.ReadsOnly() {
 		took, clients, rate = w.ReadTime, p.Read.Clients(), w.ConsumedPerSecond()
 	}
-	if mean := f.schedule.Mean(w.Start, w.End); f.varies() && mean > 0 {
-		rate *= p.RecordsPerSecond() / mean
-	}
+	rate = f.evened(rate, w.Start, w.End)
 	const most = 0.9 // of the time: windows are cut a little early or late
 	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate
 }
@@ -239,9 +237,6 @@ func (f *Fold) Result() Result {
 	if share, missed := e.Missed(r.BoundBy.Limit); missed {
 		r.TargetReached = &share
 	}
-	if e.Target == 0 && !f.header.Plan.Load.OneAtATime {
-		r.StillRising = stillRising(r.Series, r.Throughput)
-	}
 	r.Headline, r.Note = headline(&f.header.Plan, e.Target)
 	if f.header.Embedded {
 		r.Notice = EmbeddedNotice
@@ -252,6 +247,7 @@ func (f *Fold) Result() Result {
 	}
 	r.Warmup, r.Stages = f.warmup(), f.stageRows()
 	f.reading(&r)
+	r.Stability = f.stability(&r)
 	r.Partitions = f.partitions(m)
 	r.Brokers = f.brokers(m)
 	produced, _ := m.Traffic()

@@ -22,8 +22,7 @@ type Result struct {
 	Invalid []string        `json:"invalid_reasons"`
 	BoundBy verdict.Verdict `json:"bound_by"`
 
-	// StillRising is a note on a load at an unlimited rate that grew until its end; "": it did not.
-	StillRising string `json:"still_rising,omitempty"`
+	Stability *Stability `json:"stability,omitempty"` // nil: less than 30 s was measured
 
 	// TargetReached is the share of its target rate that a run reached; nil: it did not miss one.
 	TargetReached *float64 `json:"target_reached_share,omitempty"`
