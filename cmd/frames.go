@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,9 +25,9 @@ type frames struct {
 func (f *frames) save(frame string) (note string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	path, err := filepath.Abs(fmt.Sprintf("kt-%s-%s.txt", f.name, f.env.Now().Format("20060102-150405")))
+	path, err := filepath.Abs(fmt.Sprintf("kt-%s-%s", f.name, f.env.Now().Format("20060102-150405")))
 	if err == nil {
-		err = writeNew(path, frame+"\n")
+		path, err = writeNew(path, ".txt", frame+"\n")
 	}
 	if err != nil {
 		return fmt.Sprintf("%s is not saved: %v", filepath.Base(path), input.Cause(err))
@@ -35,14 +36,20 @@ func (f *frames) save(frame string) (note string) {
 	return "saved as " + filepath.Base(path)
 }
 
-// writeNew writes a file that is not there yet.
-func writeNew(path, text string) error {
+// writeNew writes a new file and returns its path: stem and ext, with a number between them
+// where a file of that name exists.
+func writeNew(stem, ext, text string) (path string, err error) {
+	path = stem + ext
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	for n := 2; errors.Is(err, fs.ErrExist) && n < 100; n++ {
+		path = fmt.Sprintf("%s-%d%s", stem, n, ext)
+		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	}
 	if err != nil {
-		return err
+		return path, err
 	}
 	_, err = file.WriteString(text)
-	return errors.Join(err, file.Close())
+	return path, errors.Join(err, file.Close())
 }
 
 // tell says which files there are.

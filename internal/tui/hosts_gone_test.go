@@ -269,9 +269,23 @@ func TestTheKeyOfTheHelpIsAlwaysTold(t *testing.T) {
 	}
 }
 
+func TestTheSmallestScreenShowsEveryKeyInFull(t *testing.T) {
+	replayed := newCanned()
+	replayed.header.Replay = true
+	for name, c := range map[string]*canned{"own": newCanned(), "hosts": hostsRunning(), "replay": replayed} {
+		m, _ := newModel(c, nil)
+		frame := send(send(m, tea.WindowSizeMsg{Width: 60, Height: 15}), press("?")).frame()
+		for _, b := range m.data.bindings() {
+			if !strings.Contains(frame, b.label) || !strings.Contains(frame, b.long) {
+				t.Errorf("%s: %q is cut:\n%s", name, b.long, frame)
+			}
+		}
+	}
+}
+
 func TestTheHelpOfARunOnHostsNamesThePaneOfEachDigit(t *testing.T) {
 	m, _ := hostModel(hostsRunning(), 60, 16)
-	if frame := send(m, press("?")).frame(); !strings.Contains(frame, "1-6        two charts, hosts, heatmap, brokers, events") {
+	if frame := send(m, press("?")).frame(); !strings.Contains(frame, "1-6     two charts, hosts, heatmap, brokers, events") {
 		t.Errorf("it does not:\n%s", frame)
 	}
 }

@@ -58,7 +58,7 @@ const (
 
 // bindings are all the keys there are, the most important first.
 var bindings = [...]binding{
-	{[]string{"q"}, doStop, "q", "stop+report", "stop the load and report; again: leave at once", liveRuns},
+	{[]string{"q"}, doStop, "q", "stop+report", "stop and report; again: leave at once", liveRuns},
 	{[]string{"ctrl+c"}, doInterrupt, "ctrl+c", "", "the same, with exit code 130", liveRuns},
 	{[]string{"q", "ctrl+c"}, doLeave, "q", "leave", "leave the replay; also ctrl+c", replays},
 	{[]string{"up"}, doUp, "↑↓", "host", "select a host", hostRuns},
@@ -66,16 +66,15 @@ var bindings = [...]binding{
 	{[]string{"up"}, doUp, "↑↓", "", "scroll the table of partitions (4)", ownRuns},
 	{[]string{"down"}, doDown, "", "", "", ownRuns},
 	{[]string{"o"}, doOrder, "o", "", "sort the partitions (4) by the next column", ownRuns},
-	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or of all", hostRuns},
+	{[]string{"enter"}, doOne, "enter", "one host", "show the charts of the selected host, or all", hostRuns},
 	{[]string{"space"}, doFreeze, "space", "freeze", "freeze the display, not the load", liveRuns},
 	{[]string{"space"}, doFreeze, "space", "pause", "pause the replay, or go on", replays},
 	{[]string{"+", "="}, doFaster, "+ -", "speed", "double or halve the speed of the replay", replays},
 	{[]string{"1", "2", "3", "4", "5", "6", "7"}, doZoom, "1-7", "zoom", "show one panel alone; 7: events and outages", ownRuns},
 	{[]string{"1", "2", "3", "4", "5", "6"}, doZoom, "1-6", "zoom", "two charts, hosts, heatmap, brokers, events", hostRuns},
-	{[]string{"tab"}, doNext, "tab", "next", "show the next panel alone", ownRuns},
-	{[]string{"tab"}, doNext, "tab", "next", "show the next panel, or the other chart", hostRuns},
-	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the previous panel alone", ownRuns},
-	{[]string{"shift+tab"}, doPrevious, "shift+tab", "", "show the previous panel", hostRuns},
+	{[]string{"tab"}, doNext, "tab", "next", "show the next panel; shift+tab: the previous", ownRuns},
+	{[]string{"tab"}, doNext, "tab", "next", "show the next panel or chart; shift+tab: back", hostRuns},
+	{[]string{"shift+tab"}, doPrevious, "", "", "", allRuns},
 	{[]string{"0", "esc"}, doBack, "0", "all", "show all panels that fit; also esc", ownRuns},
 	{[]string{"esc", "0"}, doBack, "esc", "back", "show all panels, then all hosts; also 0", hostRuns},
 	{[]string{"["}, doShorter, "[ ]", "window", "show less or more time: 15s, 60s, 5m, all", allRuns},
@@ -109,14 +108,6 @@ func (b *binding) name(th *theme.Theme) string {
 		return "up/down"
 	}
 	return b.label
-}
-
-// explain returns what a key does, in the help; empty for one that is told with another.
-func (s *scene) explain(b *binding) string {
-	if b.action == doStop && !s.writes {
-		return "stop reading and report; again: leave at once"
-	}
-	return b.long
 }
 
 // drawFooter tells the keys, as many as fit from the left, and the one that tells all.
@@ -159,32 +150,23 @@ func drawFooter(c chart.Canvas, s *scene) {
 	fit([]line{shown, help}, gap, room).draw(c, x, 0)
 }
 
-// drawHelp draws all the keys in a box in the middle.
+// drawHelp draws all the keys in a box in the middle. At 60x15 its rows are just as many as fit.
 func drawHelp(c chart.Canvas, s *scene) {
-	bindings := s.bindings()
-	label, long, shown := 0, 0, 0
-	for i := range bindings {
-		if text := s.explain(&bindings[i]); text != "" {
-			label = max(label, chart.Width(bindings[i].name(c.Theme())))
-			long = max(long, chart.Width(text))
-			shown++
-		}
+	bindings := slices.DeleteFunc(s.bindings(), func(b binding) bool { return b.long == "" })
+	label, long := 0, 0
+	for _, b := range bindings {
+		label, long = max(label, chart.Width(b.name(c.Theme()))), max(long, chart.Width(b.long))
 	}
 	w, h := c.Size()
-	boxW, boxH := min(label+long+8, w), min(shown+4, h)
+	boxW, boxH := min(label+long+8, w), min(len(bindings)+4, h)
 	box := c.Sub((w-boxW)/2, (h-boxH)/2, boxW, boxH)
 	box.Clear()
 	drawBorder(box, theme.Style{FG: theme.Brand})
 	box.Text(2, 0, " Keys ", theme.Style{FG: theme.Text, Bold: true})
-	inner := box.Sub(3, 2, boxW-5, boxH-3)
-	y := 0
-	for i := range bindings {
-		text := s.explain(&bindings[i])
-		if text == "" {
-			continue
-		}
-		inner.Text(0, y, bindings[i].name(c.Theme()), theme.Style{FG: theme.Brand, Bold: true})
-		inner.Text(label+2, y, inner.Fit(text, boxW-5-label-2), theme.Style{FG: theme.Text})
-		y++
+	top := max(1, (boxH-len(bindings))/2)
+	inner := box.Sub(3, top, boxW-5, boxH-1-top)
+	for y, b := range bindings {
+		inner.Text(0, y, b.name(c.Theme()), theme.Style{FG: theme.Brand, Bold: true})
+		inner.Text(label+2, y, inner.Fit(b.long, boxW-5-label-2), theme.Style{FG: theme.Text})
 	}
 }
