@@ -39,7 +39,19 @@ func SystemCalls(root string) Calls { return systemCalls{root} }
 
 type systemCalls struct{ root string }
 
-func (systemCalls) Clock() *Clock { return ReadClock() }
+// Clock returns the clock of the running kernel. A root without that kernel's boot id is a copy of
+// another machine's files, and says nothing of a clock.
+func (c systemCalls) Clock() *Clock {
+	const bootID = "proc/sys/kernel/random/boot_id"
+	if filepath.Clean(c.root) == "/" {
+		return ReadClock()
+	}
+	id, err := Rooted(c.root).Text(bootID)
+	if own, _ := System().Text(bootID); err != nil || id != own {
+		return nil
+	}
+	return ReadClock()
+}
 
 // locate opens a place below the root, which no link leads out of.
 func (c systemCalls) locate(p string) (*os.File, error) {

@@ -26,6 +26,26 @@ func TestSpaceIsOfTheFileSystemBelowTheRoot(t *testing.T) {
 	}
 }
 
+func TestACopyOfAnotherMachinesFilesHasNoClock(t *testing.T) {
+	own, err := System().Text("proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Skip("this kernel has no boot id")
+	}
+	for id, want := range map[string]bool{own: true, "another": false, "": false} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "proc/sys/kernel/random/boot_id")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(id+"\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if got := SystemCalls(dir).Clock(); (got != nil) != want {
+			t.Errorf("with the boot id %q of a kernel with %q: %+v", id, own, got)
+		}
+	}
+	if got := SystemCalls(t.TempDir()).Clock(); got != nil {
+		t.Errorf("an empty folder has a clock: %+v", got)
+	}
+}
+
 func TestBlocksThatAreMoreThanBytesCanCount(t *testing.T) {
 	for _, row := range []struct {
 		blocks uint64

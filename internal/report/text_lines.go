@@ -30,6 +30,14 @@ func (t *text) wrapAt() int { return columns(t.width) }
 // limit returns how wide what is no sentence may get: a wide terminal has room for more of it.
 func (t *text) limit() int { return max(t.width, t.wrapAt()) }
 
+// cut cuts text that begins in a column, so that it fits a terminal; in a file or a pipe it is whole.
+func (t *text) cut(s string, column int) string {
+	if t.width == 0 {
+		return s
+	}
+	return cut(s, t.limit()-column, t.th)
+}
+
 // measured is text of as many characters as a terminal will show of it.
 func (t *text) measured(s string) string {
 	if t.width > 0 && t.th.ASCII() {

@@ -39,7 +39,7 @@ func (t *text) origin(r result.Result, o Options) {
 	case t.width == 0:
 		t.line("  " + t.th.Paint(muted, command))
 	case !o.Full:
-		t.line("  " + t.th.Paint(muted, cut(command, t.limit()-2, t.th)))
+		t.line("  " + t.th.Paint(muted, t.cut(command, 2)))
 	default:
 		t.pasted(args)
 	}

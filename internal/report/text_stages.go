@@ -42,7 +42,7 @@ func (t *text) stages(r result.Result) {
 			g.note(muted, "not measured: a warm-up, or the load ended before")
 		case !s.Valid:
 			reason, _, _ := strings.Cut(s.Invalid[0], ", although")
-			g.note(bad, cut("NOT VALID: "+reason, t.wrapAt()-margin-5, t.th))
+			g.note(bad, t.cut("NOT VALID: "+reason, margin+5))
 		}
 	}
 	t.draw(g)

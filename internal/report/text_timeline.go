@@ -27,7 +27,7 @@ func (t *text) timeline(r result.Result) {
 	label := "timeline"
 	for _, e := range r.Events[:min(maxTimeline, len(r.Events))] {
 		when := fmt.Sprintf("%-8s", theme.Duration(seconds(e.AtSeconds)))
-		t.row(label, plain, t.th.Paint(muted, when)+" "+cut(t.measured(strings.Join(strings.Fields(e.Text), " ")), t.wrapAt()-labelled-9, t.th))
+		t.row(label, plain, t.th.Paint(muted, when)+" "+t.cut(t.measured(strings.Join(strings.Fields(e.Text), " ")), labelled+9))
 		label = ""
 	}
 	if n := int64(len(r.Events)) + r.EventsLeftOut - maxTimeline; n > 0 {

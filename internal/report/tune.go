@@ -16,7 +16,7 @@ type TuneOptions struct {
 	All     bool // every check, also one that passes or does not apply
 	Quiet   bool // only failures and warnings
 	Strict  bool // warnings count
-	Width   int  // columns to keep to; 0: 100
+	Width   int  // of the terminal, in columns; 0: there is none, so sentences take 100 and nothing is cut
 
 	// Again are the flags that look at the same machine in the same way, with a space
 	// before each; "" for none.
@@ -59,8 +59,8 @@ func TuneCSV(w io.Writer, r *tune.Report, _ TuneOptions) error {
 // TuneMarkdown writes a table for each group, for a wiki or a ticket.
 func TuneMarkdown(w io.Writer, r *tune.Report, o TuneOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		m := r.Machine
-		b.WriteString("# kt tune: " + cell(m.Hostname) + "\n\n" + cell(strings.Join(append(aboutMachine(m), aboutRole(m)...), ", ")) + ". " + verdictLine(r, o.Strict, tune.Verdicts) + "\n")
+		about := append(aboutMachine(r.Machine), aboutRole(r.Machine)...)
+		b.WriteString("# kt tune: " + cell(about[0]) + "\n\n" + cell(strings.Join(about[1:], ", ")) + ". " + verdictLine(r, o.Strict, tune.Verdicts) + "\n")
 		for _, g := range tune.Groups {
 			found := inGroup(r, g, o)
 			if len(found) == 0 {

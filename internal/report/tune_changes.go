@@ -195,7 +195,7 @@ func TuneHints(w io.Writer, m *tune.Machine, hints []tune.Hint, th *theme.Theme)
 		t := newText(b, th, 0)
 		t.line("")
 		t.line("  " + t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune --hints") + "  " +
-			t.th.Paint(muted, strings.Join(append([]string{m.Hostname}, aboutMachine(m)...), t.sep())))
+			t.th.Paint(muted, strings.Join(aboutMachine(m), t.sep())))
 		last := tune.Where("")
 		for _, h := range hints {
 			if h.Where != last {

@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +25,10 @@ var groupTitles = map[tune.Group]string{
 func TuneText(w io.Writer, r *tune.Report, o TuneOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := tuneText{text: newText(b, o.Theme, 0), o: o}
-		t.o.Width = columns(o.Width)
+		t.o.Width, t.wide = columns(o.Width), math.MaxInt
+		if o.Width > 0 {
+			t.wide = max(o.Width, t.o.Width)
+		}
 		t.heading(r.Machine)
 		if o.All && !o.Quiet {
 			for _, g := range tune.Groups {
@@ -37,7 +42,7 @@ func TuneText(w io.Writer, r *tune.Report, o TuneOptions) error {
 	})
 }
 
-// columns returns how wide lines may get: a terminal's width, but no more than can be read
+// columns returns how wide sentences may get: a terminal's width, but no more than can be read
 // well, and no less than the columns of a table need.
 func columns(terminal int) int {
 	if terminal == 0 {
@@ -49,11 +54,12 @@ func columns(terminal int) int {
 type tuneText struct {
 	text
 	o                   TuneOptions
+	wide                int // columns for a check: a file or a pipe has no end
 	id, current, wanted int // widths of the columns
 }
 
 func (t *tuneText) heading(m *tune.Machine) {
-	about := strings.Join(append([]string{m.Hostname}, aboutMachine(m)...), t.sep())
+	about := strings.Join(aboutMachine(m), t.sep())
 	role := strings.Join(aboutRole(m), t.sep())
 	t.line("")
 	for i, line := range append(wrapText(about, t.o.Width-11), wrapText(role, t.o.Width-11)...) {
@@ -65,9 +71,16 @@ func (t *tuneText) heading(m *tune.Machine) {
 	}
 }
 
-// aboutMachine returns the system, the size and the kind of a machine.
+// aboutMachine returns the name, the system, the size and the kind of a machine. A folder with a
+// part of a machine's files may lack any of them.
 func aboutMachine(m *tune.Machine) []string {
-	tags := []string{"Linux " + m.Kernel, cores(m.CPUs), theme.Bytes(m.Memory)}
+	tags := []string{cmp.Or(m.Hostname, "name unknown"), "Linux " + cmp.Or(m.Kernel, "(version unknown)"), "cores unknown", "memory unknown"}
+	if m.CPUs > 0 {
+		tags[2] = cores(m.CPUs)
+	}
+	if m.Memory > 0 {
+		tags[3] = theme.Bytes(m.Memory)
+	}
 	for _, s := range []string{m.Container, m.Virtual, m.Cloud} {
 		if s != "" {
 			tags = append(tags, s)
@@ -188,8 +201,8 @@ func verdictCount(n int, v tune.Verdict) string {
 func (t *tuneText) finding(f tune.Finding) {
 	glyph, style := t.look(f.Verdict)
 	current, wanted := f.Current, strings.ReplaceAll(f.Wanted, "- - ", "… ") // any of the first two will do
-	current = cut(current, t.o.Width-4-t.id-1-6-min(utf8.RuneCountInString(wanted), t.wanted), t.th)
-	wanted = cut(wanted, t.o.Width-4-t.id-1-max(utf8.RuneCountInString(current), t.current)-3, t.th)
+	current = cut(current, t.wide-4-t.id-1-6-min(utf8.RuneCountInString(wanted), t.wanted), t.th)
+	wanted = cut(wanted, t.wide-4-t.id-1-max(utf8.RuneCountInString(current), t.current)-3, t.th)
 	becomes := "→"
 	if current == "" {
 		current = string(t.th.Glyphs.Missing)
@@ -198,11 +211,11 @@ func (t *tuneText) finding(f tune.Finding) {
 		becomes = " "
 	}
 	row := fmt.Sprintf("%s %s %s ", pad(f.ID, t.id), padLeft(current, t.current), becomes)
-	why := reason(f, t.o.Verbose)
-	if !t.o.Verbose {
-		why = short(f)
+	why, wide := short(f), t.wide
+	if t.o.Verbose {
+		why, wide = reason(f, true), t.o.Width
 	}
-	room := t.o.Width - 4 - utf8.RuneCountInString(row) - max(utf8.RuneCountInString(wanted), t.wanted) - 2
+	room := wide - 4 - utf8.RuneCountInString(row) - max(utf8.RuneCountInString(wanted), t.wanted) - 2
 	first := t.th.Paint(style, string(glyph)) + " " + t.th.Paint(rowStyle(f.Verdict), row)
 	if why != "" && (utf8.RuneCountInString(why) <= room || !t.o.Verbose && room >= leastWhy) {
 		t.line("  " + first + t.th.Paint(plain, pad(wanted, t.wanted)) + "  " + t.th.Paint(muted, cut(why, room, t.th)))
@@ -267,7 +280,7 @@ func notes(f tune.Finding) (parts []string) {
 	if f.Note != "" {
 		parts = append(parts, f.Note)
 	}
-	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK {
+	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK && !f.Drifts { // of drift a note says it
 		parts = append(parts, f.Persisted+" after the next boot ("+f.PersistedIn+")")
 	}
 	return parts

@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tune"
 )
 
 // narrow are the widths of terminals for which there are golden files.
@@ -92,6 +93,39 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 				}
 			}
 			tooWide(t, "peers in "+look, b.String(), width)
+		}
+	}
+}
+
+// A log or a ticket has no room for more lines later, so nothing is left out of it.
+func TestAFileOrAPipeGetsWholeLines(t *testing.T) {
+	r := results()["outage"]
+	event := strings.Repeat("a long command ", 20)
+	r.Events = []result.Event{{Text: event}}
+	if text := written(t, Text, r, Options{}); !strings.Contains(text, strings.TrimSpace(event)) {
+		t.Errorf("an event is cut:\n%s", text)
+	}
+	for width, cut := range map[int]bool{0: false, 80: true} {
+		var b bytes.Buffer
+		if err := TuneText(&b, found(t), TuneOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "…") != cut {
+			t.Errorf("%d columns: that a reason is cut is not %t:\n%s", width, cut, b.String())
+		}
+	}
+}
+
+func TestTuneSaysWhichFactsOfAMachineAreUnknown(t *testing.T) {
+	r := found(t)
+	*r.Machine = tune.Machine{FS: r.Machine.FS, Profile: r.Machine.Profile, Role: tune.Client, RoleFrom: "no broker runs here"}
+	var b bytes.Buffer
+	if err := TuneText(&b, r, TuneOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"name unknown", "(version unknown)", "cores unknown", "memory unknown"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in:\n%s", want, b.String())
 		}
 	}
 }

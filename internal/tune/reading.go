@@ -32,7 +32,7 @@ type Reading struct {
 	// What it will be after the next boot, and which file says so: "" for none. Of
 	// kernel settings Check need not fill these in.
 	Persisted, PersistedIn string
-	Drifts                 bool // the value is as wanted now, and will not be after the next boot
+	Drifts                 bool // the value is as wanted now, and Note says which one it will have after the next boot
 
 	Changes []Change // would make it as wanted
 	Command string   // what to run instead, where kt does not change it by itself

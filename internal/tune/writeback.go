@@ -247,7 +247,7 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 			r.Note = "kt tune --probe finds a value in bytes"
 		}
 	case file != "" && !p.holds(persisted, want, m.MemTotal):
-		r.Verdict = Warn
+		r.Verdict, r.Drifts = Warn, true
 		r.addNote("%s after a reboot: %s", persisted, file)
 		r.Changes = []Change{{
 			Setting: p.id, Kind: KeepOnly, Path: file, Old: persisted.String(), New: want.String(), Keep: change.Keep,
