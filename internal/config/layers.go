@@ -230,7 +230,7 @@ func (l *layers) decode(name string, data []byte, known []string) (*viper.Viper,
 	v := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(strings.NewReader(string(data))); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s; write a flag and its value on each line, as rate: 50k", name, yamlWords.Replace(err.Error()))
 	}
 	settings := v.AllSettings()
 	section, isSection := settings[l.command].(map[string]any)
@@ -257,6 +257,11 @@ func (l *layers) decode(name string, data []byte, known []string) (*viper.Viper,
 	}
 	return flat, errors.Join(errs...)
 }
+
+// yamlWords says in a person's words what the library says in Go's.
+var yamlWords = strings.NewReplacer("While parsing config: ", "", "yaml: unmarshal errors:\n  ", "", "yaml: ", "",
+	"cannot unmarshal !!str", "the text", "cannot unmarshal !!seq", "a list", "cannot unmarshal !!int", "the number",
+	" into map[string]interface {}", " is no flag with a value", "mapping key", "the flag")
 
 // allFlags returns the names of the flags of every command, sorted.
 func allFlags() []string {

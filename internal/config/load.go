@@ -39,10 +39,20 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	b.checkVerify()
 	b.ignored()
 	if err := r.Plan.Validate(); err != nil {
-		b.errs = append(b.errs, err)
+		b.errs = append(b.errs, f.asGiven(err))
 	}
 	r.Warnings = b.warnings
 	return r, b.err()
+}
+
+// asGiven returns problems of a plan with the warm-up as it was written: 1k, where the plan has 1000.
+func (f *Flags) asGiven(problems error) error {
+	_, of, found := strings.Cut(problems.Error(), "--warmup ")
+	value, _, _ := strings.Cut(of, ":")
+	if !found || f.warmup == "" {
+		return problems
+	}
+	return errors.New(strings.Replace(problems.Error(), "--warmup "+value+":", "--warmup "+f.warmup+":", 1))
 }
 
 // builder turns the values of the flags into a plan and collects what is wrong

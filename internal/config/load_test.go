@@ -366,6 +366,8 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 		{"with the name that is near", given{file: "partition: 3"}, []string{`"partition"`, "did you mean partitions?"}},
 		{"one in a section", given{file: "produce: {lingers: 3}"}, []string{`"produce.lingers"`, "did you mean linger?"}},
 		{"a section of no command", given{file: "produse: {linger: 3}"}, []string{`unknown key "produse"`}},
+		{"no YAML", given{file: "rate: [1, 2\ntopic: x"}, []string{"config.yaml: line 1: ", "rate: 50k"}},
+		{"a list of flags", given{file: "- rate"}, []string{"config.yaml: line 1: a list is no flag with a value"}},
 		{"a section that is none", given{file: "produce: fast"}, []string{"config.yaml: produce: it is a section"}},
 		{"all of several", given{file: "bb: 1\naa: 2"}, []string{"unknown key \"aa\"\n", `unknown key "bb"`}},
 		{
@@ -421,7 +423,8 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		{"--warmup 10x", []string{`--warmup "10x"`}},
 		{"--warmup -5s", []string{"--warmup -5s"}},
 		{"--warmup 10 --num-records 10", []string{"--warmup 10: "}},
-		{"--warmup 2m --duration 1m", []string{"--warmup 2m0s: "}},
+		{"--warmup 2m --duration 1m", []string{"--warmup 2m: "}},
+		{"--warmup 1k --num-records 1k", []string{"--warmup 1k: "}},
 		{"--warmup 1 --warmup-records 1", []string{"--warmup and --warmup-records exclude"}},
 		{"--transaction-duration-ms 0", []string{"--transaction-duration-ms 0"}},
 		{"--transaction-duration-ms -7", []string{"--transaction-duration-ms -7"}},

@@ -63,16 +63,24 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 	return topics, nil
 }
 
-// alike returns a hint that names the topic with the most similar name, or nothing.
+// alike returns a hint that names the topic with the most similar name, or some of those that exist.
 func (c *Cluster) alike(ctx context.Context, name string) string {
 	all, err := c.admin.ListTopics(ctx)
 	if err != nil {
 		return ""
 	}
-	if near := suggest.Nearest(name, all.Names()); near != "" {
+	const shown = 5
+	names := all.Names()
+	if near := suggest.Nearest(name, names); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
-	return ""
+	switch n := len(names) - shown; {
+	case len(names) == 0:
+		return "; the cluster has no topics yet: kt produce --topic " + name + " makes it"
+	case n > 0:
+		return fmt.Sprintf("; the cluster has %s and %d more", strings.Join(names[:shown], ", "), n)
+	}
+	return "; the cluster has " + strings.Join(names, ", ")
 }
 
 // Topics returns the names of the topics that are not Kafka's own.

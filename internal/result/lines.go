@@ -42,6 +42,9 @@ func NewLines(r io.Reader, last int) *Lines {
 	return &Lines{r: bufio.NewReaderSize(r, 64<<10), last: last}
 }
 
+// errNoRunFile is the error of a first line that is not a header.
+var errNoRunFile = errors.New("it is no run file, or was cut off in its header: name the .ktr file of a run")
+
 // CheckHeader returns an error unless line n of a run file holds a header where it should: in
 // line 1, of this schema, and nowhere else.
 func (l *Line) CheckHeader(n int) error {
@@ -51,7 +54,7 @@ func (l *Line) CheckHeader(n int) error {
 	case n > 1:
 		return nil
 	case l.Header == nil:
-		return errors.New("it is not the header of a run file")
+		return errNoRunFile
 	}
 	return CheckSchema(l.Header.Schema)
 }
@@ -76,11 +79,10 @@ func (l *Lines) Next() (Line, error) {
 		l.torn = true
 		return Line{}, io.EOF
 	case err != nil:
-		what := "it is damaged"
 		if l.n == 1 {
-			what = "it is no run file, or was cut off in its first line"
+			return Line{}, l.wrap(errNoRunFile)
 		}
-		return Line{}, l.wrap(fmt.Errorf("%s: %w", what, err))
+		return Line{}, l.wrap(fmt.Errorf("it is damaged: %w", err))
 	}
 	return l.checked(decoded)
 }

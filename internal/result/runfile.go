@@ -73,7 +73,7 @@ func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool)) (
 		l, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF) && f == nil:
-			return nil, errors.New("it is empty, not a run file")
+			return nil, errors.New("it is empty, not a run file: name the .ktr file of a run")
 		case errors.Is(err, io.EOF):
 			return f, nil
 		case err != nil:

@@ -65,8 +65,7 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		// What the library calls a type is a profile to a person.
-		return nil, fmt.Errorf("profile %s: %s", name, personal.Replace(err.Error()))
+		return nil, fmt.Errorf("profile %s: %s; kt tune --help shows a profile", name, personal.Replace(err.Error()))
 	}
 	if f.Base == "" && isFile(name) { // what a file does not name is not left alone by accident
 		f.Base = baseProfile
@@ -82,8 +81,9 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	return p, p.take(f.Settings)
 }
 
-// personal says what Go's types are to the person who wrote the file.
-var personal = strings.NewReplacer("type tune.profileFile", "a profile", "tune.profileFile", "a profile (description, base and settings)",
+// personal says in a person's words what the library says in Go's.
+var personal = strings.NewReplacer("yaml: unmarshal errors:\n  ", "", "yaml: ", "", "cannot unmarshal !!str", "the text", "cannot unmarshal !!seq", "a list",
+	"cannot unmarshal !!int", "the number", " into ", " is not ", "mapping key", "the key", "type tune.profileFile", "a profile", "tune.profileFile", "a profile (description, base and settings)",
 	"map[string]yaml.Node", "settings, which are lines of ID: rule")
 
 // baseProfile is what a file of the user's departs from if it does not say.

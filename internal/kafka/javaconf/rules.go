@@ -24,16 +24,19 @@ func (s Producer) applyRules() error {
 }
 
 // settleIdempotence turns idempotence off when acks or retries rule it out, as Java does. If it
-// was given, that is a conflict.
+// was given or transactions need it, that is a conflict.
 func (s Producer) settleIdempotence() error {
 	if !s.Idempotent() {
 		return nil
 	}
+	needed, reason := "enable.idempotence", ""
+	if s.TransactionalID() != "" {
+		needed = "transactional.id"
+	}
 	var conflicts []error
-	reason := ""
 	needs := func(want string, have result.Setting) {
 		reason = cite(have)
-		conflicts = append(conflicts, fmt.Errorf("%s needs %s, not %s", s.cite("enable.idempotence"), want, reason))
+		conflicts = append(conflicts, fmt.Errorf("%s needs %s, not %s", s.cite(needed), want, reason))
 	}
 	if s.int("retries") == 0 {
 		needs("retries above 0", s.settings["retries"])
@@ -44,7 +47,7 @@ func (s Producer) settleIdempotence() error {
 	if len(conflicts) == 0 {
 		return nil
 	}
-	if s.isGiven("enable.idempotence") {
+	if s.isGiven(needed) {
 		return errors.Join(conflicts...)
 	}
 	s.derive("enable.idempotence", "false", "Off because of "+reason+", as in Java.")
@@ -72,7 +75,7 @@ func (s Producer) settleTransactions() error {
 		return nil
 	}
 	if !s.Idempotent() {
-		return fmt.Errorf("%s needs idempotence, but %s", s.cite("transactional.id"), s.cite("enable.idempotence"))
+		return fmt.Errorf("%s needs enable.idempotence=true, not %s", s.cite("transactional.id"), s.cite("enable.idempotence"))
 	}
 	s.note("delivery.timeout.ms", "In a transaction franz-go waits for the fate of records in flight, past this time if need be.")
 	return nil

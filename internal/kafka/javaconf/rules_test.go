@@ -20,7 +20,8 @@ func TestIdempotenceGivesWayUnlessItWasAskedFor(t *testing.T) {
 		{name: "off without retries", words: "retries=0", note: "retries=0 (from f)"},
 		{name: "a conflict with acks=1", words: "acks=1 enable.idempotence=true", err: "enable.idempotence=true (from f) acks=all acks=1"},
 		{name: "a conflict without retries", words: "retries=0 enable.idempotence=true", err: "enable.idempotence=true (from f) retries=0"},
-		{name: "transactions need it", words: "acks=1 transactional.id=t", err: "transactional.id=t (from f) enable.idempotence=false (derived)"},
+		{name: "transactions need it", words: "acks=1 transactional.id=t", err: "transactional.id=t (from f) acks=all acks=1 (from f)"},
+		{name: "transactions need it asked for", words: "enable.idempotence=false transactional.id=t", err: "transactional.id=t (from f) enable.idempotence=false (from f)"},
 		{name: "transactions have it", words: "transactional.id=t", want: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
