@@ -39,7 +39,7 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool)
 	ctx, cancel := context.WithTimeout(ctx, 2*AdminTimeout)
 	defer cancel()
 	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
-		return result.Topic{}, Misfit("--replication-factor %d: the cluster has %d broker(s)", n, len(c.Info.Brokers))
+		return result.Topic{}, Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers"))
 	}
 	found, err := c.lookUp(ctx, p.Topic.Name)
 	if err != nil {

@@ -149,6 +149,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		return err
 	}
 	x.notify(Progress{Kind: Begun, Turn: t, Turns: x.known})
+	x.dropPartial(t) // of a kt that was killed
 	results, err := x.together(ctx, t, topic, prepared)
 	if ended := ctx.Err(); ended != nil && err == nil {
 		err = ended
@@ -157,9 +158,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		err = deleted
 	}
 	if err != nil {
-		for _, l := range x.Study.Loads {
-			_ = os.Remove(x.path(t, l) + partial) // it may not be there
-		}
+		x.dropPartial(t)
 		return err
 	}
 	for _, l := range x.Study.Loads {
@@ -176,6 +175,13 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 
 // partial ends the name of a run file that is being written.
 const partial = ".part"
+
+// dropPartial removes the run files of a turn that are not complete.
+func (x *executor) dropPartial(t Turn) {
+	for _, l := range x.Study.Loads {
+		_ = os.Remove(x.path(t, l) + partial) // it may not be there
+	}
+}
 
 // topic returns the name of a topic of this study. Its random ID makes sure that nobody else has one
 // of that name.

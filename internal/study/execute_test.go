@@ -1,0 +1,47 @@
+package study
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// scribe is a lab whose runs leave an empty file, as kt does: never in the place of another.
+type scribe struct{ made []string }
+
+func (*scribe) Plan(Load) (plan.Plan, error) { return plan.Plan{}, nil }
+
+func (s *scribe) Run(_ context.Context, _ Load, path string, opened func()) (result.Result, error) {
+	opened()
+	s.made = append(s.made, path)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return result.Result{}, err
+	}
+	return result.Result{}, file.Close()
+}
+
+func (*scribe) DeleteTopic(context.Context, Load, string) error { return nil }
+
+// A kt that was killed leaves a part of a run file behind.
+func TestAStudyThatWasKilledInARunGoesOn(t *testing.T) {
+	s := &Study{Loads: []Load{{Command: "produce"}}, Repeats: 2, Order: Listed}
+	f, err := Create(t.TempDir(), s, "killed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := f.path(s.Turns()[1], s.Loads[0])
+	if err := os.WriteFile(second+partial, []byte("cut o"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab := new(scribe)
+	if err := Execute(t.Context(), f, lab, func(Progress) {}); err != nil || len(lab.made) != 2 {
+		t.Errorf("%v after the runs %v", err, lab.made)
+	}
+	if text, err := os.ReadFile(second); err != nil || len(text) > 0 {
+		t.Errorf("%s has %q, %v", second, text, err)
+	}
+}
