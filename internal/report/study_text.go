@@ -107,6 +107,9 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 // answer writes an answer with a chart of what it compares.
 func (t *text) answer(d *study.Document, a *study.Answer) {
 	title := "best " + a.Factor + " by " + string(a.By)
+	if a.Best == "" {
+		title = string(a.By) + " by " + a.Factor
+	}
 	for _, f := range d.Study.Factors {
 		if v, ok := a.At[f.Name]; ok {
 			title += ", " + f.Name + "=" + v
