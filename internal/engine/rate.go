@@ -74,7 +74,7 @@ func (s *Status) Target() float64 {
 	if r == nil {
 		return 0
 	}
-	return r.rates.now().Rate(r.now() + 2*rateStep)
+	return r.rates.now().Rate(r.now() + shortSleep + rateStep)
 }
 
 // stagesBegun returns an event for each stage of the target that begins in a window, while the load goes on.

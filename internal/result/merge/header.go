@@ -39,9 +39,7 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		}
 		h.Embedded = h.Embedded || p.header.Embedded
 		versions[p.header.KTVersion] = true
-		own := p.header.Plan
-		own.Load.Rate = own.Load.Rate.Delayed(p.shift)
-		plans, staged = append(plans, own), staged || len(own.Load.Rate.Stages) > 0
+		plans, staged = append(plans, p.plan()), staged || len(p.header.Plan.Load.Rate.Stages) > 0
 		configs = append(configs, p.header.Config)
 		consumerConfigs = append(consumerConfigs, p.header.ConsumerConfig)
 	}
@@ -66,6 +64,13 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		m.notes = append(m.notes, "the parts ran against different clusters: rows of brokers and partitions are of several")
 	}
 	return h
+}
+
+// plan returns the part's plan as of common time.
+func (p *mergedPart) plan() plan.Plan {
+	own := p.header.Plan
+	own.Load.Rate = own.Load.Rate.Delayed(p.shift)
+	return own
 }
 
 // runID returns a run id that depends on the content of the run files alone.

@@ -38,7 +38,7 @@ func TestStagesOfPartsAddUpAtTheTimesAtWhichTheyWere(t *testing.T) {
 		{"two seconds apart", 2 * time.Second, []float64{100, 200, 400, 600, 300}, (2*200 + 2*400 + 2*600) / 6., []float64{0, 2, 4, 6}},
 	} {
 		r := merged(t, part("a", 0), part("b", tc.late))
-		if got := r.Throughput.TargetRecordsPerSecond; math.Abs(got/tc.whole-1) > 1e-3 || r.BoundBy.Limit != verdict.None || !r.Valid || r.TargetReached != nil {
+		if got := r.Throughput.TargetRecordsPerSecond; math.Abs(got/tc.whole-1) > 1e-3 || r.BoundBy.Limit != verdict.None || !r.Valid || r.TargetReached != nil || r.Throughput.AskedRecordsPerSecond != 0 {
 			t.Errorf("%s: the target is %v, want %v; bound by %+v, %q", tc.name, got, tc.whole, r.BoundBy, r.Invalid)
 		}
 		if len(r.Stages) != len(tc.targets) {

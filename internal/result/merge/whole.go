@@ -34,7 +34,7 @@ func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, 
 	if err := m.busy(hosts, o); err != nil {
 		return result.Result{}, err
 	}
-	if asked := m.asked(); asked > r.Plan.RecordsPerSecond()*(1+1e-9) {
+	if asked, of := m.asked(&r); asked > of*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
 		if r.Fetch != nil && r.Plan.ReadsOnly() {
 			r.Fetch.AskedRecordsPerSecond = asked
@@ -125,17 +125,26 @@ func (m *merge) nameGap(o *result.Outage) {
 }
 
 // asked returns the rate that was asked of all parts together, including those that do not count
-// and those that are missing; 0: unlimited.
-func (m *merge) asked() float64 {
+// and those that are missing, and that of the parts that count; 0: unlimited. Of stages, both are
+// the mean over the time of the rates.
+func (m *merge) asked(r *result.Result) (all, counted float64) {
 	var plans []plan.Plan
 	for _, p := range m.parts {
 		if whole := p.header.Plan.Whole(); !p.header.Plan.Share.IsZero() {
-			return whole.RecordsPerSecond()
+			plans = []plan.Plan{whole}
+			break
 		}
-		plans = append(plans, p.header.Plan)
+		plans = append(plans, p.plan())
 	}
-	all, _ := plan.Together(plans)
-	return all.RecordsPerSecond()
+	whole, _ := plan.Together(plans)
+	from, length := r.Throughput.FirstDueSeconds, r.Throughput.Seconds
+	if r.Plan.ReadsOnly() && r.Fetch != nil {
+		from, length = r.Fetch.FirstReadSeconds, r.Fetch.Seconds
+	}
+	mean := func(p plan.Plan) float64 {
+		return p.Schedule().Mean(time.Duration(from*float64(time.Second)), time.Duration((from+length)*float64(time.Second)))
+	}
+	return mean(whole), mean(r.Plan)
 }
 
 // notices returns the sentences that a reader needs before any figure. noOverlap is the reason why
