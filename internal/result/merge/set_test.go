@@ -310,8 +310,8 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"nothing", "", "it is empty, not a run file"},
 		{"text", "hello\n", "line 1: "},
-		{"another JSON document", `{"topic":"x"}`, "line 1: it is not the header"},
-		{"a window first", `{"window":{}}` + "\n", "line 1: it is not the header"},
+		{"another JSON document", `{"topic":"x"}`, "line 1: it is no run file"},
+		{"a window first", `{"window":{}}` + "\n", "line 1: it is no run file"},
 		{"another schema", `{"header":{"schema":1}}`, "line 1: its schema is 1"},
 		{"one line without end", `{"window":` + strings.Repeat("x", result.MaxLine), "line 1: it is longer than 67108864"},
 		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 "},
