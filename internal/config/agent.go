@@ -16,7 +16,7 @@ import (
 // AgentRoles are the values of --role.
 var AgentRoles = []string{"client", "broker"}
 
-// Agent is what kt agent was asked to do.
+// Agent is the settings of kt agent.
 type Agent struct {
 	Name, Role      string // "": the host's name; "broker" where one runs, else "client"
 	Tags            []string
@@ -38,7 +38,7 @@ type Agent struct {
 	set                              *pflag.FlagSet
 }
 
-// maxTags and longestTag keep what agents tell each other within one datagram.
+// maxTags and longestTag keep the facts of an agent within one datagram.
 const (
 	maxTags    = 16
 	longestTag = 32
@@ -73,7 +73,7 @@ func NewAgent(set *pflag.FlagSet) *Agent {
 	return a
 }
 
-// Load applies environment and configuration file, and checks what needs no machine.
+// Load applies environment and configuration file, and makes the checks that need no machine.
 func (a *Agent) Load(sys System, nearest Nearest) error {
 	if _, err := loadLayers(a.set, "agent", a.config, "", sys, nearest); err != nil {
 		return err

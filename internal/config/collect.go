@@ -14,7 +14,7 @@ import (
 // Collect is the settings of kt collect.
 type Collect struct {
 	Agents
-	Run        string // name or epoch, with the start where several had one name (nightly@2026-11-21T22:00:00Z); "": what is there is one run
+	Run        string // name or epoch, with the start where several had one name (nightly@2026-11-21T22:00:00Z); "": all files are of one run
 	Name       string // of Run, without a start
 	ResultFile string // as Run.ResultFile
 	Fetch      bool   // agents were named: they are asked

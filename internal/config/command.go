@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// This file has what all commands share: groups of flags, marks on them, and the flags of
+// This file has the parts that all commands share: groups of flags, marks on them, and the flags of
 // output and configuration.
 
 // Groups of flags.
@@ -29,7 +29,7 @@ const (
 	groupVerify   = "Verification"
 	groupEvents   = "Event"
 	groupHosts    = "Host"  // that name hosts and reach their agents
-	groupLimits   = "Limit" // that bound what an agent does for others
+	groupLimits   = "Limit" // that bound an agent's work for others
 	groupOutput   = "Output"
 	groupConfig   = "Configuration"
 )

@@ -19,7 +19,7 @@ var _ pflag.Value = (*count)(nil)
 // String returns all digits.
 func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
 
-// Set reads what plan.ParseCount reads.
+// Set reads a count as plan.ParseCount does.
 func (c *count) Set(s string) error {
 	n, err := plan.ParseCount(s)
 	*c = count(n)

@@ -121,7 +121,7 @@ func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
 	return f
 }
 
-// writes and reads tell what the command does.
+// writes and reads report whether the command writes and reads records.
 func (f *Flags) writes() bool { return f.command != plan.Consume }
 
 func (f *Flags) reads() bool { return f.command != plan.Produce }

@@ -13,7 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// This file has what commands share that talk to agents on other hosts.
+// This file has the flags of the commands that talk to agents on other hosts.
 
 // agentPort is where an agent listens: the port that memberlist has as its own.
 const agentPort = 7946
@@ -96,7 +96,7 @@ func (f *Flags) defineHosts() {
 	f.hosts.define(set)
 }
 
-// hostsOf checks what the flags say of other hosts.
+// hostsOf checks the flags about other hosts.
 func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	h := b.f.hosts
 	if err := h.Check(); err != nil {
@@ -143,7 +143,7 @@ func named(words []string) (out []string) {
 // maxProcesses is how many processes a host is asked for: far more than it has cores.
 const maxProcesses = 256
 
-// checkRemote refuses what other hosts cannot do, or must not.
+// checkRemote refuses flags that other hosts cannot follow, or must not.
 func (b *builder) checkRemote(p *plan.Plan) {
 	refuse := func(flag, why string) { b.bad("--%s: it does not go with --on: %s", flag, why) }
 	if p.Embedded() {

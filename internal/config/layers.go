@@ -24,7 +24,7 @@ const envPrefix = "KT"
 // dots, viper's default.
 const keyDelimiter = "::"
 
-// System is what a configuration is loaded from.
+// System is the sources of a configuration outside its flags.
 type System struct {
 	Getenv    func(string) string
 	Environ   []string // NAME=value, to find variables that were meant for kt and are none
@@ -40,7 +40,7 @@ func envName(flag string) string {
 	return envPrefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
-// layer is what kind of source a value came from: a higher one wins.
+// layer is the kind of source of a value: a higher one wins.
 type layer int
 
 const (
@@ -56,10 +56,10 @@ const (
 type layers struct {
 	flags   *pflag.FlagSet
 	command string
-	all     []string // the flags of every command: what is meant for another one is no mistake
+	all     []string // the flags of every command: a setting of another command is no mistake
 	sys     System
 	sources map[string]string // flag → where its value came from
-	from    map[string]layer  // flag → what kind of source that is
+	from    map[string]layer  // flag → the kind of that source
 	nearest Nearest
 }
 

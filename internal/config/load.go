@@ -55,8 +55,7 @@ func (f *Flags) asGiven(problems error) error {
 	return errors.New(strings.Replace(problems.Error(), "--warmup "+value+":", "--warmup "+f.warmup+":", 1))
 }
 
-// builder turns the values of the flags into a plan and collects what is wrong
-// with them.
+// builder turns the values of the flags into a plan and collects their problems.
 type builder struct {
 	f        *Flags
 	kafka    Kafka
@@ -124,7 +123,7 @@ func flat(err error) []error {
 	return all
 }
 
-// value returns what a flag of this command is set to, as text.
+// value returns the value of a flag of this command, as text.
 func (b *builder) value(flag string) string { return b.f.set.Lookup(flag).Value.String() }
 
 func (b *builder) given(flag string) bool { return b.from[flag] != fromDefault }
@@ -143,7 +142,7 @@ func (b *builder) deprecated(old, name string) {
 	b.warn("Option --%s has been deprecated and will be removed in a future version. Use --%s instead.", old, name)
 }
 
-// ignored tells of flags that Kafka's consumer test once had.
+// ignored warns of flags that Kafka's consumer test once had.
 func (b *builder) ignored() {
 	for _, name := range noEffect {
 		if b.given(name) {

@@ -12,7 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// LoadArgs reads a load that stands behind the flags of another command, as in
+// LoadArgs reads a load that follows the flags of another command, as in
 // "kt find -- produce --acks all": its command, and its flags in their order.
 func LoadArgs(args []string, nearest Nearest) (plan.Command, []Assignment, error) {
 	commands := []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}

@@ -54,7 +54,7 @@ func (b *builder) size() plan.Size {
 func (b *builder) delimiter() string {
 	s, err := strconv.Unquote(`"` + strings.ReplaceAll(b.f.delimiter, `"`, `\"`) + `"`)
 	if err != nil || s == "" {
-		b.bad("--payload-delimiter %q: write the text between two payloads, with \\n or \\t for what cannot be typed", b.f.delimiter)
+		b.bad("--payload-delimiter %q: write the text between two payloads, \\n for a line end, \\t for a tab", b.f.delimiter)
 		return "\n"
 	}
 	return s

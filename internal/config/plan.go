@@ -10,7 +10,7 @@ import (
 
 const (
 	// defaultDuration is how long a load lasts when neither a count nor a duration
-	// is given: long enough to see a cluster settle, and an end for who forgot one.
+	// is given: long enough to see a cluster settle, and an end if the user forgot one.
 	defaultDuration = time.Minute
 
 	// defaultTransaction is the transaction length of Kafka's own tool.

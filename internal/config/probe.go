@@ -56,7 +56,7 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 	return p
 }
 
-// Load applies environment and configuration file, and checks what needs no machine.
+// Load applies environment and configuration file, and makes the checks that need no machine.
 // It reports every problem, each with its flag.
 func (p *Probe) Load(sys System, nearest Nearest) error {
 	if err := p.layers(sys, nearest); err != nil {

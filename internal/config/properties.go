@@ -31,7 +31,7 @@ func (c *client) put(property string, g plan.Given, from layer) {
 	}
 }
 
-// drop undoes what a layer, or one below it, has set.
+// drop removes the settings of a layer and of those below it.
 func (c *client) drop(property string, from layer) {
 	if from >= c.levels[property] {
 		delete(c.given, property)

@@ -28,7 +28,7 @@ func (b *builder) read() plan.Read {
 	return r
 }
 
-// chooseTopic settles what kt consume reads: a topic, or those that match a pattern.
+// chooseTopic settles the topic that kt consume reads, or the pattern of several.
 // Where neither is given there may be a ledger that names one.
 func (b *builder) chooseTopic(p *plan.Plan) {
 	if b.chosen("topic", "include") == "include" {
@@ -139,7 +139,7 @@ func (b *builder) start() plan.From {
 	return from
 }
 
-// readTime returns the time that a flag tells; a bare number is milliseconds.
+// readTime returns the time in a flag; a bare number is milliseconds.
 func (b *builder) readTime(flag, text string) plan.Duration {
 	if text == "" {
 		return 0

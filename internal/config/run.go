@@ -6,7 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Run is what a command that makes a load was asked to do.
+// Run is the request to a command that makes a load.
 type Run struct {
 	Plan plan.Plan
 
@@ -30,7 +30,7 @@ type Run struct {
 	Verbose    bool
 	Look
 
-	// What Kafka's consumer test prints, for the output perf-test.
+	// The lines of Kafka's consumer test, for the output perf-test.
 	HideHeader   bool
 	ShowDetailed bool   // lines of intervals instead of the last one
 	DateFormat   string // as Java's SimpleDateFormat has it
@@ -54,7 +54,7 @@ type Kafka struct {
 	Producer, Consumer Client
 }
 
-// Client tells which Java properties a client has.
+// Client is the Java properties of a client.
 type Client struct {
 	Has   func(name string) bool
 	Names []string // for guesses at a mistyped name

@@ -28,7 +28,7 @@ type Disk struct {
 // "sys/block/sda/queue/scheduler".
 func (d Disk) Queue(attribute string) string { return blockDir(d.Name, "queue", attribute) }
 
-// Storage is what a file system is on.
+// Storage is the devices below a file system.
 type Storage struct {
 	Device string   // the block device that is mounted, by its name below sys: "md0", "sda1"
 	Disks  []Disk   // the leaves, sorted by name; none for a network file system, tmpfs or overlay
@@ -139,7 +139,7 @@ func (f FS) below(device string, devices ...string) (Storage, error) {
 	return s, nil
 }
 
-// layer returns what kind of device lies over others, "" for a disk.
+// layer returns the kind of a device that lies over others, "" for a disk.
 func (f FS) layer(disk string) string {
 	switch {
 	case f.Exists(blockDir(disk, "md")):

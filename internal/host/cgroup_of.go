@@ -169,7 +169,7 @@ func (f FS) throttles(dir string) []string {
 	return all
 }
 
-// cpuStat is what a group's CPU limit has done.
+// cpuStat is the effect of a group's CPU limit.
 type cpuStat struct{ periods, throttled, us int64 }
 
 func (f FS) cpuStat(dir string) cpuStat {

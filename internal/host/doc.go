@@ -1,4 +1,4 @@
-// Package host says what this machine is and how busy it is.
+// Package host describes this machine and measures how busy it is.
 //
 //	facts := host.ReadFacts()
 //	sampler := host.NewSampler(start)

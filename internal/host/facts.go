@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Facts is what this machine is, as far as it bears on a measurement.
+// Facts is the properties of this machine that bear on a measurement.
 type Facts struct {
 	Hostname    string `json:"hostname"`
 	OS          string `json:"os"` // "linux", "darwin"
@@ -34,7 +34,7 @@ type Facts struct {
 	Unavailable []string `json:"unavailable,omitempty"`
 }
 
-// readLinux fills in what /proc and /sys tell.
+// readLinux fills in the facts of /proc and /sys.
 func (f *Facts) readLinux(tree FS) {
 	f.BootID, _ = tree.Text("proc/sys/kernel/random/boot_id") // without it each host is a machine
 	f.ask("machine", func() (err error) { f.Machine, err = tree.machine(); return })

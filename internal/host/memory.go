@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Memory returns what proc/meminfo tells, in bytes: "MemTotal", "MemAvailable", "SwapFree" …
+// Memory returns the numbers of proc/meminfo, in bytes: "MemTotal", "MemAvailable", "SwapFree" …
 func (f FS) Memory() (map[string]int64, error) {
 	text, err := f.Text("proc/meminfo")
 	if err != nil {

@@ -47,7 +47,7 @@ func (f FS) Sysctls() (map[string][]Sysctl, error) {
 	return f.byKey(lines), errors.Join(problems...)
 }
 
-// sysctlFile is a file and where links from it lead: what to read.
+// sysctlFile is a file to read, and the target of links from it.
 type sysctlFile struct{ name, content string }
 
 // sysctlFiles returns the files that are read, in order.

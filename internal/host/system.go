@@ -15,7 +15,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// ReadFacts asks this machine what it is. It takes some milliseconds.
+// ReadFacts returns the facts of this machine. It takes some milliseconds.
 func ReadFacts() Facts {
 	f := Facts{
 		OS:          runtime.GOOS,

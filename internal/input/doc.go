@@ -2,7 +2,7 @@
 //
 //	data, err := input.Read("client.properties", 1<<20)
 //
-// What is read is a regular file, or a pipe: of a process substitution, of standard input as
+// It reads a regular file, or a pipe: of a process substitution, of standard input as
 // /dev/stdin, or with a name. A pipe to which nobody writes for Patience is an error, and so is more than
 // the limit, which is kept while reading. Directories, sockets and devices are refused before they are
 // opened; only /dev/null, which is empty, is as good as an empty file.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of what is read into memory as a whole.
+// Limits of files that are read into memory as a whole.
 const (
 	MiB      = 1 << 20
 	Settings = MiB // of properties, configurations and profiles, which are written by hand
@@ -25,7 +25,7 @@ const Patience = 3 * time.Second
 // ErrTooLong is in the error of a file over the limit.
 var ErrTooLong = errors.New("is more than a file of its kind has")
 
-// Read returns what is in a file of at most so many bytes.
+// Read returns the content of a file of at most limit bytes.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return ReadAll(f, limit)
 }
 
-// ReadAll returns what is left in a file that Open opened.
+// ReadAll returns the rest of a file that Open opened.
 func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	tooLong := fmt.Errorf("it is over %d MiB long, which %w", limit/MiB, ErrTooLong)
 	info, err := f.Stat()

@@ -302,7 +302,7 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 			return nil, nil, fmt.Errorf("find the offsets at %s: %w", from, err)
 		}
 		if slices.Equal(starts, ends) {
-			return nil, nil, Misfit("--from %s: no record is that young", from)
+			return nil, nil, Misfit("--from %s: no record is as new; give an earlier time", from)
 		}
 		return starts, begins, nil
 	}

@@ -60,7 +60,7 @@ func reach(ctx context.Context, addr string, within time.Duration) error {
 	case len(answer) > 0:
 		return fmt.Errorf("it answers %.20q, which is not a Kafka broker's answer: name the port of a broker", answer)
 	}
-	return errors.New("it hangs up on a request of Kafka's: name a PLAINTEXT listener of a broker")
+	return errors.New("it closes the connection on a Kafka request: name a PLAINTEXT listener of a broker")
 }
 
 // correlation is the number that a broker sends back with its answer. It is two ends of a
@@ -92,7 +92,7 @@ func askVersions(ctx context.Context, conn net.Conn) (answer []byte, err error) 
 	return answer, nil
 }
 
-// who is a kind of server.
+// who is the kind of a server.
 type who int
 
 const (

@@ -75,7 +75,7 @@ func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
 		{"a server of lines", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.6\r\n")) }), time.Minute, `it answers "SSH-2.0-OpenSSH_9.6\r"`},
 		{"one that says nothing", listen(t, silent), 500 * time.Millisecond, "it accepts connections but did not answer within 500ms"},
 		{"one that begins an answer", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0, 0}); silent(c) }), 500 * time.Millisecond, "did not answer within 500ms"},
-		{"one that hangs up", listen(t, func(net.Conn) {}), time.Minute, "it hangs up"},
+		{"one that hangs up", listen(t, func(net.Conn) {}), time.Minute, "it closes the connection"},
 		{"nobody", gone.Addr().String(), time.Minute, "connection refused"},
 	} {
 		_, err := Connect(t.Context(), Access{Bootstrap: []string{c.addr}, Timeout: c.within})

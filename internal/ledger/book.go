@@ -2,7 +2,7 @@ package ledger
 
 import "fmt"
 
-// Book is what a run wrote.
+// Book is the account of the records that a run wrote.
 type Book struct {
 	Run     uint64
 	Topic   string
@@ -17,10 +17,10 @@ type Book struct {
 	// by this process, or by the topic's id. It is not in the file.
 	SameTopic bool
 
-	// The settings of the client that explain what Verify finds.
+	// The settings of the client that explain the findings of Verify.
 	Idempotent bool
 	Acks       string // as the property acks: "all", "1", "0"
-	Retries    bool   // the client sends again what was not answered
+	Retries    bool   // the client sends unanswered records again
 
 	Lanes []Lane // no two of the same producer and partition
 }
@@ -37,7 +37,7 @@ type Lane struct {
 	LastOffset   int64  `json:"last_offset"`       // the largest that was acknowledged, -1: none
 }
 
-// laneID tells lanes apart.
+// laneID identifies a lane.
 type laneID struct {
 	producer  uint16
 	partition int32

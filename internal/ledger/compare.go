@@ -6,7 +6,7 @@ import "time"
 // order: no producer has more records outstanding.
 const reach = 50_000
 
-// finding is what became of the records of one lane in one reading; the fields are
+// finding is the fate of the records of one lane in one reading; the fields are
 // those of Verdict.
 type finding struct {
 	read, lost, unchecked, unconfirmed           int64
@@ -16,7 +16,7 @@ type finding struct {
 	gaps                                         []Gap
 }
 
-// compare tells what became of a lane.
+// compare returns the finding of a lane.
 //
 // Where every set is exact, this is arithmetic on sets. Where one has holes, the
 // numbers around them are a zone, of which only counts are known: if a of the N

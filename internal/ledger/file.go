@@ -69,7 +69,7 @@ func WriteFile(path string, b *Book) error {
 	if err == nil {
 		err = place(os.Link, name, path)
 	}
-	_ = os.Remove(name) // a second name of the file, or what is left of it
+	_ = os.Remove(name) // a second name of the file, or its remains
 	if err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
@@ -110,7 +110,7 @@ func encode(w io.Writer, b *Book) error {
 	return errors.Join(err, buffered.Flush())
 }
 
-// Read reads what WriteFile wrote. A file that is no ledger, that ends too early, that was
+// Read reads a file that WriteFile wrote. A file that is no ledger, that ends too early, that was
 // changed or that a kt with another Schema wrote is an error that says so. Memory is bounded,
 // however long the file is.
 func Read(r io.Reader) (*Book, error) {
@@ -154,8 +154,8 @@ func Read(r io.Reader) (*Book, error) {
 	}
 }
 
-// errNoLedger is what there is to say of any other file.
-var errNoLedger = errors.New("it is not a ledger of kt")
+// errNoLedger is the error of any other file.
+var errNoLedger = errors.New("it is not a ledger of kt: name the .ledger file that kt produce --verify wrote")
 
 // readHeader makes a book of the first line.
 func readHeader(text []byte) (*Book, error) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Log is what a reading found in one partition. Take its lock around Add, once for
+// Log is the records that a reading found in one partition. Take its lock around Add, once for
 // a chunk of records, for a partition may be handed from one consumer to another.
 // Chunks are added in the order of offsets: a consumer adds what it was given
 // before it commits it.
@@ -19,14 +19,14 @@ type Log struct {
 	history
 }
 
-// history is what Again keeps.
+// history is the part of a Log that Again keeps.
 type history struct {
 	rewritten, redelivered, readAgain int64
 }
 
-// found is what Again forgets.
+// found is the part of a Log that Again forgets.
 type found struct {
-	begin   int64 // first offset that could be read, -1: not told
+	begin   int64 // first offset that could be read, -1: not known
 	skipped int64 // some offsets below it were deleted while the reading went on, -1: none
 	next    int64 // the offset that would be read next
 	end     int64 // where the log ends, -1: not known
@@ -67,7 +67,7 @@ type Tip struct {
 // maxTips bounds the memory for changes of the leader.
 const maxTips = 1000
 
-// readLane is what was read of one producer in one partition.
+// readLane is the records of one producer that were read in one partition.
 type readLane struct {
 	first  int64 // number of the record read first
 	next   int64 // above the highest number read
@@ -98,7 +98,7 @@ type Record struct {
 	Millis int64 // its timestamp, -1 if that is not its producer's (LogAppendTime)
 }
 
-// Add accounts for one record and returns what it is. s holds the stamp of a record
+// Add accounts for one record and returns the status of its stamp. s holds the stamp of a record
 // that is Stamped, Foreign or Corrupted. The log must be locked.
 func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	if r.Offset <= l.last {

@@ -19,7 +19,7 @@ type Producer struct {
 	lanes atomic.Pointer[[]atomic.Pointer[lane]]
 }
 
-// lane is what a producer wrote to a partition. Its two halves belong to one
+// lane is the records that a producer wrote to a partition. Its two halves belong to one
 // goroutine each, and lie apart so that they do not take the cache line from
 // each other.
 type lane struct {
@@ -151,7 +151,7 @@ func (p *Producer) grow(partition int32) *lane {
 	return l
 }
 
-// Lanes returns what the producer wrote, by partition. It is called once both goroutines
+// Lanes returns the records that the producer wrote, by partition. It is called once both goroutines
 // are done: when the client is closed.
 func (p *Producer) Lanes() []Lane {
 	var all []Lane

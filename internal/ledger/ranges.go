@@ -33,7 +33,7 @@ func (r Range) MarshalJSON() ([]byte, error) {
 	return json.Marshal([3]int64{r.From, r.To, r.Holes})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the form of MarshalJSON.
 func (r *Range) UnmarshalJSON(b []byte) error {
 	var v []int64
 	if err := json.Unmarshal(b, &v); err != nil {

@@ -2,7 +2,7 @@ package ledger
 
 import "sync"
 
-// Reader is what one reading of a topic found: by one consumer group, or by one
+// Reader is the result of one reading of a topic: by one consumer group, or by one
 // set of readers that share the partitions among them. Any goroutine may use it.
 type Reader struct {
 	run   uint64

@@ -45,10 +45,10 @@ type Stamp struct {
 	Warmup    bool
 }
 
-// StampStatus is what a value was found to be.
+// StampStatus is the outcome of the check of a value.
 type StampStatus uint8
 
-// What ReadStamp and Log.Add tell of a value.
+// The statuses of a value.
 const (
 	Stamped   StampStatus = iota // a stamp, and the record as it was sent
 	Unstamped                    // no stamp: nothing that a verified load wrote
@@ -75,7 +75,7 @@ func (s StampStatus) String() string {
 	return "unknown"
 }
 
-// Around is what lies around a record's value, and is checked with it.
+// Around is the parts of a record around its value, which are checked with it.
 type Around struct {
 	Key     []byte // nil is another key than an empty one
 	Headers uint32 // AddHeader of each, from 0 on

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Verdict is what became of the records of a run. Issued to Unknown are the book's
+// Verdict is the fate of the records of a run. Issued to Unknown are the book's
 // own numbers. The others are sums over the readers, each of which is compared by
 // itself, and so for every reader
 //
@@ -137,7 +137,7 @@ func (b *Book) Verify(readers ...*Reader) Verdict {
 	return v
 }
 
-// verify adds what became of the book's lanes in one reading.
+// verify adds the findings of the book's lanes in one reading.
 func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +173,7 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 	}
 }
 
-// addLogs adds what a reading counted by itself. The log with the most foreign
+// addLogs adds the counts of a reading. The log with the most foreign
 // records tells which run they are of, if it has more than most; how many is returned.
 func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	r.mu.Lock()
@@ -232,7 +232,7 @@ func (b *Book) blame(v *Verdict) []string {
 	if v.Lost > 0 && !v.OfAnotherRun {
 		switch b.Acks {
 		case "0":
-			why = append(why, "acks=0: no broker acknowledged anything, so losses are what the client's settings allow")
+			why = append(why, "acks=0: no broker acknowledged anything, so the client's settings allow losses")
 		case "1":
 			why = append(why, "acks=1: a record that only its leader has is lost with the leader; the client's settings allow it")
 		default:

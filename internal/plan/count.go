@@ -26,7 +26,7 @@ func ParseCount(s string) (int64, error) {
 }
 
 // parseNumber reads what ParseCount does, with a fraction if there is one. ok is false for
-// what is no number, or no finite one.
+// text that is no number, or no finite one.
 func parseNumber(s string) (v float64, ok bool) {
 	s, factor := ungrouped(s), 1.0
 	for i, prefix := range "kMGTPE" {
@@ -44,7 +44,7 @@ func parseNumber(s string) (v float64, ok bool) {
 	return wholeIfNear(n * factor), true
 }
 
-// wholeIfNear undoes what float64 does to a decimal multiple: 1.005 × 1000 is not quite 1005
+// wholeIfNear undoes the error of float64 in a decimal multiple: 1.005 × 1000 is not quite 1005
 // in it.
 func wholeIfNear(v float64) float64 {
 	if whole := math.Round(v); math.Abs(v-whole) <= math.Abs(v)*1e-15 {

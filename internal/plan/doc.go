@@ -1,4 +1,4 @@
-// Package plan says what load to make, and when.
+// Package plan describes the load to make, and when each record is due.
 //
 // A [Plan] is a value: it can be validated, printed, written as JSON and sent to
 // a peer. Its [Load] makes a [Pacer] for each shard, which tells when each record

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// runName is a name that can stand in a list, a table and the name of a file, and cannot
+// runName is a name that fits into a list, a table and the name of a file, and cannot
 // be taken for a flag or a hidden file.
 var runName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 

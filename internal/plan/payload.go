@@ -2,7 +2,7 @@ package plan
 
 import "fmt"
 
-// Payload is what the records hold.
+// Payload is the content of the records.
 type Payload struct {
 	Kind PayloadKind `json:"kind"`
 	Size Size        `json:"record_size,omitzero"` // of Letters and Mixed; in bytes
@@ -108,7 +108,7 @@ func (p *Payload) MaxBytes() int {
 // StampBytes is the size of the stamp by which a record is known when it is read.
 const StampBytes = 40
 
-// stampBytes returns what a stamp adds to a payload that is not generated. A generated
+// stampBytes returns the bytes that a stamp adds to a payload that is not generated. A generated
 // one keeps its size, but not below that of the stamp, and begins with it.
 func (p *Payload) stampBytes() int {
 	if p.Stamp {

@@ -26,7 +26,7 @@ type Plan struct {
 	Share     Share    `json:"share,omitzero"`    // of a load that several processes make together
 }
 
-// Command is what kind of load a plan is.
+// Command is the kind of load of a plan.
 type Command string
 
 // The commands that make a load.
@@ -45,7 +45,7 @@ const Client Engine = "client"
 // Engines are the values of Engine.
 var Engines = []Engine{Client}
 
-// Writes and Reads tell what the plan does.
+// Writes and Reads report whether the plan writes and reads records.
 func (p *Plan) Writes() bool { return p.Producers > 0 }
 
 // Reads is the other half of Writes.
@@ -100,7 +100,7 @@ func (d Duration) String() string { return time.Duration(d).String() }
 // MarshalText writes the duration as Go does: "1m30s".
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText reads a duration as time.ParseDuration does.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	*d = Duration(v)

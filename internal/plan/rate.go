@@ -107,7 +107,7 @@ func checkRate(s string, r Rate) (Rate, error) {
 // MarshalText writes the rate as ParseTarget reads it.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads what ParseTarget reads.
+// UnmarshalText reads a target as ParseTarget does.
 func (r *Rate) UnmarshalText(b []byte) error {
 	v, err := ParseTarget(string(b))
 	*r = v

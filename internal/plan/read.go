@@ -19,7 +19,7 @@ type Read struct {
 	Commit    Commit `json:"commit"`
 
 	ToEnd      bool     `json:"to_end,omitempty"`          // stop where the partitions ended when the run began
-	Processing Duration `json:"processing_time,omitempty"` // what the reader takes for each record, after the poll
+	Processing Duration `json:"processing_time,omitempty"` // the reader's time for each record, after the poll
 	Timeout    Duration `json:"timeout,omitempty"`         // stop when no record has come for so long; 0: never
 }
 
@@ -130,10 +130,10 @@ func (f From) String() string {
 	return "earliest"
 }
 
-// MarshalText writes what String does.
+// MarshalText returns String.
 func (f From) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// UnmarshalText reads what ParseFrom does.
+// UnmarshalText reads a start as ParseFrom does.
 func (f *From) UnmarshalText(b []byte) error {
 	v, err := ParseFrom(string(b))
 	*f = v

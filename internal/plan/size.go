@@ -166,7 +166,7 @@ func (z Size) holds(n int) bool {
 // Mean returns the expected size in bytes.
 func (z Size) Mean() float64 {
 	if z.stddev > 0 {
-		// What lies below 1 byte is drawn as 1 byte and lifts the mean.
+		// A size below 1 byte is drawn as 1 byte and lifts the mean.
 		cut := (1 - z.mean) / z.stddev
 		below := math.Erfc(-cut/math.Sqrt2) / 2
 		return below + (1-below)*z.mean + z.stddev*math.Exp(-cut*cut/2)/math.Sqrt(2*math.Pi)
@@ -214,7 +214,7 @@ func (z Size) IsZero() bool { return len(z.buckets) == 0 }
 // MarshalText writes the size as ParseSize reads it.
 func (z Size) MarshalText() ([]byte, error) { return []byte(z.text), nil }
 
-// UnmarshalText reads what ParseSize reads.
+// UnmarshalText reads a size as ParseSize does.
 func (z *Size) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*z = Size{}

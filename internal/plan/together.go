@@ -70,7 +70,7 @@ func Together(plans []Plan) (whole Plan, differ []string) {
 }
 
 // withTopic gives the settings of the topic to the plans that have none: only the process
-// that makes it is told.
+// that makes it gets them.
 func withTopic(plans []Plan) []Plan {
 	has := func(p Plan) bool { return len(p.Topic.Configs) > 0 }
 	i := slices.IndexFunc(plans, has)
@@ -89,7 +89,7 @@ func withTopic(plans []Plan) []Plan {
 // tile reports whether shares make up one load, each part of it once.
 func tile(plans []Plan) bool {
 	whole := plans[0].Whole()
-	whole.Topic.Delete = false // only the process that makes the topic is told
+	whole.Topic.Delete = false // only the process that makes the topic gets them
 	slots := make(map[int]bool)
 	var producers, consumers [][2]int // first of each share, and how many
 	for _, p := range plans {

@@ -14,7 +14,7 @@ const (
 	maxPartitions = 100_000
 )
 
-// topicName is what Kafka accepts (org.apache.kafka.common.internals.Topic).
+// topicName matches the names that Kafka accepts (org.apache.kafka.common.internals.Topic).
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // CheckTopic returns an error unless Kafka takes a topic of that name.
@@ -74,7 +74,7 @@ func (p *Plan) validateTopic() []error {
 		bad("--include %q: a ledger is of one topic", include)
 	case name == "" && p.Command == Consume && (include != "" || p.Verify): // the pattern or the ledger tells
 	case name == "" && p.Command == Consume:
-		bad("--topic or --include: one is needed, to name what to read")
+		bad("--topic or --include: give one, to name the topics to read")
 	default:
 		if err := CheckTopic(name); err != nil {
 			bad("--topic %q: %w", name, err)

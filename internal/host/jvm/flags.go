@@ -92,7 +92,7 @@ func setSize(to *int64, arg string, names ...string) {
 	}
 }
 
-// xx reads what follows -XX: as "+UseG1GC", "-UsePerfData" or "MaxGCPauseMillis=20".
+// xx reads the text after -XX: as "+UseG1GC", "-UsePerfData" or "MaxGCPauseMillis=20".
 func (f *Flags) xx(text string) {
 	switch {
 	case strings.HasPrefix(text, "+"):
@@ -127,7 +127,7 @@ func size(text string) (int64, bool) {
 	return int64(n) << shift, true
 }
 
-// log reads what follows -Xlog: as WHAT:OUTPUT:DECORATIONS:OPTIONS, see java(1).
+// log reads the text after -Xlog: as WHAT:OUTPUT:DECORATIONS:OPTIONS, see java(1).
 func (f *Flags) log(text string) {
 	if text == "disable" {
 		f.GCLog = ""

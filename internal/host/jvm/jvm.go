@@ -1,4 +1,4 @@
-// Package jvm says how a Java process was started and what it says of itself.
+// Package jvm reads how a Java process was started, and its own counters.
 //
 //	flags := jvm.ParseFlags(process.Args)
 //	perf, err := jvm.ParsePerf(content) // of /tmp/hsperfdata_USER/PID

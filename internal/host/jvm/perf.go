@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Perf is what a running HotSpot JVM publishes in its hsperfdata file.
+// Perf is the counters that a running HotSpot JVM publishes in its hsperfdata file.
 type Perf struct {
 	Version           string        // "17.0.15+6"
 	Uptime            time.Duration // to the JVM's last look at its clock, twenty a second
@@ -117,7 +117,7 @@ func parseEntry(e []byte, order binary.ByteOrder) (name string, value any, ok bo
 	return "", nil, false
 }
 
-// newPerf picks out what kt shows. A counter that a JVM does not have is 0.
+// newPerf picks out the counters that kt shows. A counter that a JVM does not have is 0.
 func newPerf(values map[string]any) Perf {
 	p := Perf{Values: values, Version: version(values)}
 	p.Uptime = p.ticks("sun.os.hrt.ticks")

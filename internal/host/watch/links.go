@@ -16,7 +16,7 @@ type link struct {
 
 const classNet = "sys/class/net"
 
-// findLinks finds the interfaces and their speeds. It is nil where the tree does not tell.
+// findLinks finds the interfaces and their speeds. It is nil where the tree does not say.
 func findLinks(tree host.FS) []link {
 	var links []link
 	for _, name := range tree.NICs() {

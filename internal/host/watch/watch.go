@@ -1,4 +1,4 @@
-// Package watch tells how busy a whole machine is, second by second.
+// Package watch measures how busy a whole machine is, second by second.
 //
 //	w := watch.New(host.System())
 //	...
@@ -65,7 +65,7 @@ func (w *Watcher) Sample(at time.Duration) host.Vitals {
 	return v
 }
 
-// look finds out what there is to be watched.
+// look finds the devices and processes to watch.
 func (w *Watcher) look(now time.Duration) {
 	w.looked = now
 	w.cores, _ = w.tree.OnlineCPUs() // 0 counts as unread in each Sample
@@ -106,7 +106,7 @@ func (w *Watcher) readCPU(v *host.Vitals, g *growth) {
 	waited, _ := g.of("iowait", times["iowait"])
 	total, busy, steal := grown[0], grown[1], grown[2]
 	if total == 0 {
-		g.note(!ok) // CPUs whose time stands still are not idle ones
+		g.note(!ok) // CPUs whose time does not advance are not idle ones
 		return
 	}
 	// The kernel's time is the measure, not the clock's: so no share is above 1, and

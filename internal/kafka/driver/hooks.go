@@ -15,7 +15,7 @@ import (
 // produceKey is the API key of produce requests.
 const produceKey = 0
 
-// clientHooks watch what producers and readers have alike.
+// clientHooks watch the parts that producers and readers share.
 type clientHooks struct{ shard *engine.Shard }
 
 var _ kgo.HookBrokerConnect = clientHooks{}

@@ -19,7 +19,7 @@ type Producer struct {
 	Cluster    *kafka.Cluster
 	Plan       plan.Plan
 	Settings   javaconf.Producer
-	Values     *Values // what the records hold
+	Values     *Values // the content of the records
 	Partitions int     // of the topic, for records that carry a stamp
 	Run        uint64  // in the stamps
 

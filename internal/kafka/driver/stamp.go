@@ -38,7 +38,7 @@ type stamper struct {
 
 // passOver is the number of outstanding batches, above those in a partition's requests in
 // flight, at which the partition loses its turn. So a partition whose leader is away does not
-// hold up the others. Java's client does likewise (KIP-794).
+// hold up the others. Java's client does the same (KIP-794).
 const passOver = 2
 
 func newStamper(p *Producer, s *engine.Shard) *stamper {

@@ -63,5 +63,5 @@ func (w *worker) abort() {
 	if err := w.client.AbortBufferedRecords(ctx); err != nil {
 		return // the broker aborts it at transaction.timeout.ms
 	}
-	_ = w.client.EndTransaction(ctx, kgo.TryAbort) // likewise
+	_ = w.client.EndTransaction(ctx, kgo.TryAbort) // the same
 }

@@ -43,7 +43,7 @@ type reader interface {
 	duration(name string) time.Duration
 }
 
-// check returns the canonical form of a value, or what the value must be.
+// check returns the canonical form of a value, or the form that it must have.
 type check func(value string) (string, error)
 
 // properties returns the producer's whole table, in no particular order.
@@ -63,7 +63,7 @@ func names[S reader](table []property[S]) []string {
 	return all
 }
 
-// wholeNumber accepts whole numbers from lo to hi; unit names what they count.
+// wholeNumber accepts whole numbers from lo to hi; unit is the unit of the number.
 func wholeNumber(unit string, lo, hi int64) check {
 	of := ""
 	if unit != "" {

@@ -72,7 +72,7 @@ func batchProperties() []property[Producer] {
 // batchMax is franz-go's limit for a batch. Java's batch.size is a target that
 // a larger record may exceed on its own; franz-go's is a limit that such a
 // record fails at, so it is raised to hold the largest record. With compression
-// the target is what WithBatches says.
+// WithBatches sets the target.
 func (s Producer) batchMax() int {
 	return min(max(s.BatchTarget(), s.recordMax+recordRoom, smallestBatch), gib)
 }

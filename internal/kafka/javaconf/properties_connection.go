@@ -49,7 +49,7 @@ func connectionProperties[S reader]() []property[S] {
 		}, {
 			// Time a connection may take to be made.
 			name: "socket.connection.setup.timeout.ms", preset: "10000", check: millis(1, math.MaxInt32),
-			note:   "franz-go keeps to it where Java waits longer after each failure.",
+			note:   "franz-go always waits this long; Java waits longer after each failure.",
 			client: "Dialer, DialTimeout", apply: applyDialer[S],
 		}, {
 			// Socket send buffer; -1 leaves it to the operating system.

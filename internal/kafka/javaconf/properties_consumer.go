@@ -41,13 +41,13 @@ func clientProperties() []property[Consumer] {
 		connectionProperties[Consumer](), consumerOtherProperties(), otherProperties[Consumer]())
 }
 
-// fetchProperties returns the rows that decide what is read and how much at a time.
+// fetchProperties returns the rows of the records to read and their amount in a fetch.
 func fetchProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{
 			// Most bytes a broker puts into one answer; a single larger batch still comes whole.
 			name: "fetch.max.bytes", preset: "2097152", check: byteCount(gib), // franz-go's limit
-			note:   "Kafka's default is 52428800; as much is read with less, which stays in the processor's cache and bounds kt's memory.",
+			note:   "Kafka's default is 52428800; kt reads as fast with less, which fits the processor's cache and bounds kt's memory.",
 			client: "FetchMaxBytes, BrokerMaxReadBytes", apply: applyFetchMax,
 		}, {
 			// Most bytes of one partition in an answer; a single larger batch still comes whole.
@@ -97,7 +97,7 @@ func consumerRequestProperties() []property[Consumer] {
 		{
 			// Time the broker has to answer a request.
 			name: "request.timeout.ms", preset: "30000", check: millis(100, 900_000), // franz-go's limits
-			note:   "franz-go waits for a fetch longer by fetch.max.wait.ms.",
+			note:   "franz-go waits fetch.max.wait.ms longer for a fetch.",
 			client: "RequestTimeoutOverhead",
 			apply: func(s Consumer) []kgo.Opt {
 				return []kgo.Opt{kgo.RequestTimeoutOverhead(s.duration("request.timeout.ms"))}
@@ -147,7 +147,7 @@ func consumerOtherProperties() []property[Consumer] {
 			name: "value.deserializer", preset: byteArrayOut, check: anything,
 			note: "kt leaves values as bytes.", client: hasNoTwin,
 		}, {
-			// Who tells the broker that a record was dealt with.
+			// The commits of offsets, by the client or by its user.
 			name: "share.acknowledgement.mode", preset: "implicit", check: onlyValue("implicit", notInShareGroups),
 			client: actsItself,
 		}, {

@@ -17,7 +17,7 @@ func groupProperties() []property[Consumer] {
 	return slices.Concat(membershipProperties(), assignmentProperties(), commitProperties())
 }
 
-// membershipProperties returns the rows that decide who belongs to the group.
+// membershipProperties returns the rows of the membership of a group.
 func membershipProperties() []property[Consumer] {
 	return []property[Consumer]{
 		{

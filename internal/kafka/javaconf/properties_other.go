@@ -5,7 +5,7 @@ import "math"
 // byteArray is the one serializer kt has: its keys and values are bytes.
 const byteArray = "org.apache.kafka.common.serialization.ByteArraySerializer"
 
-// anything returns the check of what kt does not read.
+// anything returns the check of a property that kt does not read.
 func anything(value string) (string, error) { return value, nil }
 
 // producerOtherProperties returns the rows of otherProperties that the producer has
@@ -46,7 +46,7 @@ func otherProperties[S reader]() []property[S] {
 			name: "config.providers", preset: "", check: onlyValue("", "must be empty; kt does not look up values elsewhere"),
 			client: actsItself,
 		}, {
-			// What to do when no known broker answers.
+			// The reaction when no known broker answers.
 			name: "metadata.recovery.strategy", preset: "rebootstrap", check: inLowerCase(oneOf("rebootstrap", "none")),
 			note: "franz-go keeps asking the bootstrap servers too.", client: hasNoTwin,
 		}, {

@@ -77,7 +77,7 @@ func (s Producer) settleTransactions() error {
 	if !s.Idempotent() {
 		return fmt.Errorf("%s needs enable.idempotence=true, not %s", s.cite("transactional.id"), s.cite("enable.idempotence"))
 	}
-	s.note("delivery.timeout.ms", "In a transaction franz-go waits for the fate of records in flight, past this time if need be.")
+	s.note("delivery.timeout.ms", "In a transaction franz-go waits for records in flight, also longer than this.")
 	return nil
 }
 

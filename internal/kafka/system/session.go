@@ -86,7 +86,7 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (err erro
 }
 
 func (s *session) readsAgain(partitions int) {
-	s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below what had been read (partitions: %d): reading those again", partitions)})
+	s.options.Notify(run.Notice{Kind: run.ReadingAgain, Count: int64(partitions), Text: fmt.Sprintf("logs were cut off below offsets that were read (partitions: %d): kt reads those again", partitions)})
 }
 
 // sources returns the sources beside the load.

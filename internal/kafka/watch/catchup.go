@@ -264,7 +264,7 @@ func (v *view) behind(known ends) map[int32]*lag {
 	return lags
 }
 
-// tell notes the lag of brokers, and returns an event for each that is due one.
+// tell records the lag of brokers, and returns an event for each that is due one.
 func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 	var events []stats.Event
 	for _, broker := range slices.Sorted(maps.Keys(lags)) {
@@ -286,7 +286,7 @@ func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 			Text: fmt.Sprintf("broker %d is %s behind in %s", broker, theme.Plural(l.records, "record", "records"), theme.Plural(len(l.partitions), "partition", "partitions")),
 		}
 		if c.told == maxLagEvents {
-			e.Text += "; how far brokers are behind after this is left out"
+			e.Text += "; later lag of brokers is left out"
 		}
 		events = append(events, e)
 	}

@@ -30,7 +30,7 @@ type view struct {
 // partitionView is the known state of one partition, and the best answer of a round.
 type partitionView struct {
 	topic         string
-	leader, epoch int32 // epoch -1: none was known yet, or the brokers are too old to tell
+	leader, epoch int32 // epoch -1: none was known yet, or the brokers are too old to report it
 	known         bool
 	replicas, isr []int32
 
@@ -110,7 +110,7 @@ func (v *view) consider(topic string, number int32, a *answer, said *kmsg.Metada
 	}
 }
 
-// is reports whether an answer says what is known already.
+// is reports whether an answer holds nothing new.
 func (p *partitionView) is(said *kmsg.MetadataResponseTopicPartition) bool {
 	return p.known && p.leader == said.Leader && p.epoch == said.LeaderEpoch &&
 		slices.Equal(p.isr, said.ISR) && slices.Equal(p.replicas, said.Replicas)

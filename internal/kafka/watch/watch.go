@@ -137,7 +137,7 @@ func (w *Brokers) emit(events ...stats.Event) {
 			return
 		}
 		if w.count == maxWatchEvents+1 {
-			e.Text += "; what happens to the cluster after this is left out"
+			e.Text += "; later changes of the cluster are left out"
 		}
 		w.events = append(w.events, e)
 	}
