@@ -146,7 +146,8 @@ func (o *output) notify(n run.Notice) {
 	switch {
 	case o.screen != nil && !o.closed && !o.broken.Load() && n.Kind == run.HostTrouble:
 		o.later = append(o.later, n)
-	case o.screen != nil && (n.Kind == run.CommandOutput || n.Kind == run.FileFailed):
+	case o.screen != nil && (n.Kind == run.CommandOutput || n.Kind == run.FileFailed || n.Kind == run.LogDirNews):
+	case n.Kind == run.LogDirUnknown && !o.load.Verbose:
 	default:
 		o.env.notify(n, o.load.Quiet)
 	}

@@ -69,7 +69,11 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 	tuneProcess(env, l)
 	r := l.request(env, file)
 	r.Args, r.Part, r.Follows, r.Stop = p.job.Args, &p.job.Part, !p.job.CreateTopic, stop.asked
-	r.Notify = func(n run.Notice) { env.notify(n, l.Quiet) }
+	r.Notify = func(n run.Notice) {
+		if n.Kind != run.LogDirUnknown {
+			env.notify(n, l.Quiet)
+		}
+	}
 	r.Ready = p.await
 	r.Began = func(at time.Time) result.Start { return p.began(stop, at) }
 	judged := func(res result.Result, err error) error { return worse(judge(&res, stop.code(), l.Output), err) }

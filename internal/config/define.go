@@ -68,6 +68,10 @@ func (f *Flags) defineLoad() {
 	if f.writes() {
 		set.Int64Var(&f.transactionMS, "transaction-duration-ms", 0, "commit a transaction every `MS` (default 3000 with a transactional id)")
 	}
+	if f.writes() {
+		set.StringVar(&f.stopAtDisk, "stop-at-disk", "90%", "end the load when a log directory of a broker is as full as this `SHARE`; never: go on")
+		set.BoolVar(&f.untilFull, "until-full", false, "go on when log directories are full, and record what becomes of the brokers (without --duration or --num-records: for 1m)")
+	}
 	if f.writes() && f.reads() {
 		set.BoolVar(&f.oneAtATime, "one-at-a-time", false, "write a record after the one before was read, as Kafka's end-to-end latency tool does (then: 5000 records, linger 0)")
 	}

@@ -26,6 +26,8 @@ type Flags struct {
 	producers, consumers               int
 	transactionMS                      int64
 	oneAtATime                         bool
+	stopAtDisk                         string
+	untilFull                          bool
 
 	// records
 	size, payloadFile, delimiter string

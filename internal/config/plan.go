@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/rand"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,10 @@ func (b *builder) plan() plan.Plan {
 	if f.writes() {
 		p.Producers = b.clientCount("producers", f.producers)
 		p.Load.Arrivals, p.Load.Transaction = plan.Arrivals(f.arrivals), b.transaction()
+		p.Load.StopAtDisk, p.Load.UntilFull = b.disk()
+		if p.Embedded() {
+			p.Load.StopAtDisk = 0 // its log is in memory
+		}
 		p.Payload = b.payload()
 		p.Payload.Stamp = p.Verify || f.reads()
 	}
@@ -136,7 +141,7 @@ func (b *builder) end(p *plan.Plan) {
 		p.Load.Duration = plan.Duration(bounds[len(bounds)-1])
 	case b.given("duration"):
 		p.Load.Duration = b.duration()
-	case p.Load.Records > 0:
+	case p.Load.Records > 0 || p.Load.UntilFull:
 	case p.Load.OneAtATime:
 		p.Load.Records = oneAtATimeRecords
 	case p.Command == plan.Consume && !p.Read.From.Latest:
@@ -144,6 +149,26 @@ func (b *builder) end(p *plan.Plan) {
 	default:
 		p.Load.Duration = plan.Duration(defaultDuration)
 	}
+}
+
+// disk returns how full a log directory may get, and whether it may be filled.
+func (b *builder) disk() (share float64, untilFull bool) {
+	text := b.f.stopAtDisk
+	switch {
+	case b.chosen("stop-at-disk", "until-full") == "until-full":
+		return 0, true
+	case text == "never":
+		return 0, false
+	}
+	number, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if !percent || err != nil || !(v >= 1 && v <= 100) {
+		b.bad("--stop-at-disk %q: write a share from 1%% to 100%%, or never", text)
+	}
+	if v == 100 {
+		return 0, false
+	}
+	return v / 100, false
 }
 
 func (b *builder) duration() plan.Duration {

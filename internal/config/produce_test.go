@@ -113,6 +113,23 @@ func TestHowLongALoadLasts(t *testing.T) {
 	}
 }
 
+func TestHowFullALoadMayMakeADisk(t *testing.T) {
+	for args, want := range map[string]plan.Load{
+		"":                                   {StopAtDisk: 0.9, Duration: plan.Duration(time.Minute)},
+		"--stop-at-disk 75%":                 {StopAtDisk: 0.75, Duration: plan.Duration(time.Minute)},
+		"--stop-at-disk 100%":                {Duration: plan.Duration(time.Minute)},
+		"--stop-at-disk never":               {Duration: plan.Duration(time.Minute)},
+		"--until-full":                       {UntilFull: true},
+		"--until-full --duration 1h":         {UntilFull: true, Duration: plan.Duration(time.Hour)},
+		"--until-full=false --num-records 5": {StopAtDisk: 0.9, Records: 5},
+	} {
+		want.Arrivals = plan.Uniform
+		if diff := cmp.Diff(want, mustLoad(t, given{args: append(strings.Fields(args), "--bootstrap-server", "b:1")}).Plan.Load); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
 func TestTransactionsDefaultAsInKafkasTool(t *testing.T) {
 	madeUp := regexp.MustCompile(`^performance-producer-[A-Z2-7]{26}$`)
 	for _, tc := range []struct {

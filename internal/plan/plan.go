@@ -77,6 +77,12 @@ type Load struct {
 	// Transaction is how long one transaction lasts. 0: no transactions.
 	Transaction Duration `json:"transaction,omitempty"`
 
+	// StopAtDisk is how full a log directory of a broker may get before the load ends, 0 to 1; 0: it goes on.
+	StopAtDisk float64 `json:"stop_at_disk_share,omitempty"`
+	// UntilFull goes on when log directories are full, and looks closely at what becomes of them. Without a
+	// duration and a number of records, the load ends a minute after the first was full.
+	UntilFull bool `json:"until_full,omitempty"`
+
 	// OneAtATime sends a record when the one before has been read.
 	OneAtATime bool `json:"one_at_a_time,omitempty"`
 }

@@ -50,6 +50,9 @@ func (p *Plan) Validate() error {
 	if p.Command != Produce {
 		errs = append(errs, p.Read.validate()...)
 	}
+	if p.Load.UntilFull && p.Embedded() {
+		bad("--until-full: the broker inside kt keeps its log in memory; name a cluster with --bootstrap-server")
+	}
 	if p.Load.OneAtATime {
 		if p.Producers != 1 || p.Read.Clients() != 1 {
 			bad("--one-at-a-time: it takes one producer and one consumer")
@@ -137,6 +140,9 @@ func (l *Load) validate() []error {
 	}
 	if l.Arrivals == Poisson && l.Rate.IsUnlimited() {
 		bad("--arrivals poisson: it needs a target --rate")
+	}
+	if s := l.StopAtDisk; !(s >= 0 && s < 1) || s > 0 && l.UntilFull {
+		bad("--stop-at-disk %v: it must be from 1%% to 100%%, and no --until-full beside it", s)
 	}
 	if l.Transaction < 0 {
 		bad("--transaction-duration-ms %d: it must be 1 or more", l.Transaction.Std().Milliseconds())

@@ -44,7 +44,7 @@ func processesOf(r result.Result) []result.ProcessRow {
 		FromSeconds: r.Throughput.FirstDueSeconds, ToSeconds: r.SendingSeconds,
 	}
 	switch r.Ended {
-	case result.Completed:
+	case result.Completed, result.DiskFull:
 		p.State = result.PartComplete
 	case result.Interrupted:
 		p.State = result.PartStopped

@@ -138,6 +138,7 @@ const (
 	Completed   = "completed"
 	Interrupted = "interrupted" // by a person or a signal; the figures until then are right
 	CutOff      = "cut off"     // the run file has no end: kt was killed
+	DiskFull    = "disk full"   // a log directory of a broker was as full as the load may make it, or for a minute
 )
 
 // Trailer is the part of a result that is known only at the end.

@@ -24,6 +24,8 @@ const (
 	HostsChosen   // for a run on many hosts
 	HostTrouble   // a problem of a host, or of a run on many hosts
 	CommandOutput // a line that a command beside the load has written
+	LogDirNews    // of a log directory of a broker, as in its event
+	LogDirUnknown // no broker says how large its disks are
 )
 
 // Warning reports whether the notice is of something that is not as it was asked for.

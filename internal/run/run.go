@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -52,6 +53,7 @@ type maker struct {
 	header  result.Header
 	book    *ledger.Book // nil: no record is accounted for
 	sink    *sink
+	full    atomic.Bool // the system has no room for more, and so ended the load
 }
 
 func (m *maker) setDefaults() {
@@ -97,19 +99,39 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		return engine.End{}, err
 	}
 	defer m.sink.observers.Close(ctx)
-	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(), m.sink)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(ctx), m.sink)
 }
 
 // options adds the settings of the run to the limits of the clients.
-func (m *maker) options() engine.Options {
+func (m *maker) options(ctx context.Context) engine.Options {
 	o := m.clients.Limits
-	o.Stop, o.Rates, o.Status = m.Stop, m.Rates, m.Status
+	o.Stop, o.Rates, o.Status = m.stops(ctx), m.Rates, m.Status
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
 	o.Started = func() { m.sink.begin(m.start()) }
 	if m.Ready != nil {
 		o.Ready = func(ctx context.Context) error { return m.Ready(ctx, m.header) }
 	}
 	return o
+}
+
+// stops returns what ends the load: a person, or a system without room for more.
+func (m *maker) stops(ctx context.Context) <-chan struct{} {
+	if m.clients.Full == nil {
+		return m.Stop
+	}
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-m.Stop:
+		case <-m.clients.Full:
+			m.full.Store(true)
+		case <-ctx.Done():
+		}
+		close(stop)
+	}()
+	return stop
 }
 
 // start is called when the load begins.
@@ -153,6 +175,9 @@ func (m *maker) checkTopic() error {
 // finish verifies, writes down the end, and cleans up.
 func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, error) {
 	trailer := trailerOf(end)
+	if end.Stopped && m.full.Load() {
+		trailer.Ended = result.DiskFull
+	}
 	var err error
 	trailer.Verify, err = m.account(ctx)
 	res, fileErr := m.sink.finish(trailer)

@@ -47,5 +47,6 @@ type Session interface {
 type Clients struct {
 	engine.Drivers
 	Sources []engine.Source
-	Limits  engine.Options // how much may wait for acknowledgements, and how long
+	Full    <-chan struct{} // closed: the system has no room for more, and the load has to end; nil: never
+	Limits  engine.Options  // how much may wait for acknowledgements, and how long
 }

@@ -84,8 +84,11 @@ const (
 	Rebalance       EventKind = "rebalance"        // a reader's group rebalanced
 	Exec            EventKind = "exec"             // the user's own command was started
 	ExecEnded       EventKind = "exec_ended"
-	RateChanged     EventKind = "rate_changed" // the user has changed the target rate
-	StageBegan      EventKind = "stage_began"  // a stage of the target begins
+	RateChanged     EventKind = "rate_changed"     // the user has changed the target rate
+	StageBegan      EventKind = "stage_began"      // a stage of the target begins
+	LogDirForecast  EventKind = "log_dir_forecast" // when a log directory of a broker will be full
+	LogDirFull      EventKind = "log_dir_full"     // it is, or as full as the load may make it
+	LogDirFailed    EventKind = "log_dir_failed"   // its disk has failed
 )
 
 // Event is one event of a run.
@@ -94,7 +97,7 @@ type Event struct {
 	Kind EventKind     `json:"kind"`
 
 	// Broker is the broker that is gone or back, the former leader or controller, or the one with
-	// replicas out of sync. To is the leader or controller now. -1: none, or several.
+	// replicas out of sync, or of the log directory. To is the leader or controller now. -1: none, or several.
 	Broker int32 `json:"broker_id"`
 	To     int32 `json:"to_broker_id"`
 

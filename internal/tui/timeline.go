@@ -66,9 +66,9 @@ func badnessOf(k stats.EventKind) badness {
 		return notBad
 	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess, kindBack, kindResumed:
 		return better
-	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, kindLost, kindStalled:
+	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, stats.LogDirFull, stats.LogDirFailed, kindLost, kindStalled:
 		return worst
-	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance, kindAway:
+	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance, stats.LogDirForecast, kindAway:
 		return worse
 	}
 	return worse

@@ -27,6 +27,7 @@ type session struct {
 	producer *driver.Producer // nil: nobody writes
 	consumer *driver.Consumer // nil: nobody reads
 	watcher  *watch.Brokers   // nil: nobody watches
+	logDirs  *watch.LogDirs   // nil: nobody looks at them
 }
 
 // Describe completes a header with the settings, the cluster and the topics.
@@ -69,7 +70,9 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 		}
 		c.Read = s.consumer
 	}
-	c.Sources, err = s.sources()
+	if c.Sources, err = s.sources(); s.logDirs != nil {
+		c.Full = s.logDirs.Full()
+	}
 	return c, err
 }
 
@@ -97,6 +100,12 @@ func (s *session) sources() (all []engine.Source, err error) {
 		}
 		all = append(all, s.watcher)
 	}
+	if l := s.plan.Load; s.embedded == nil && s.writes && (s.options.Watch || l.StopAtDisk > 0 || l.UntilFull) {
+		if s.logDirs, err = s.watchLogDirs(); err != nil {
+			return nil, err
+		}
+		all = append(all, s.logDirs)
+	}
 	if s.consumer != nil {
 		all = append(all, watch.NewConsumerLag(s.cluster, s.consumer.Positions()))
 		if s.embedded != nil {
@@ -104,6 +113,17 @@ func (s *session) sources() (all []engine.Source, err error) {
 		}
 	}
 	return all, nil
+}
+
+func (s *session) watchLogDirs() (*watch.LogDirs, error) {
+	say := func(kind run.NoticeKind, text string) { s.options.Notify(run.Notice{Kind: kind, Text: text}) }
+	return watch.NewLogDirs(s.cluster, watch.LogDirOptions{
+		Load: s.plan.Load, Tell: s.options.Watch,
+		Unknown: func() {
+			say(run.LogDirUnknown, "no broker says how large its disks are (Kafka 3.3 or newer does): their log directories are not watched")
+		},
+		Notify: func(text string) { say(run.LogDirNews, text) },
+	})
 }
 
 // Delete deletes the topic that was created for the load.
@@ -118,6 +138,9 @@ func (s *session) Delete(ctx context.Context) error {
 func (s *session) Close() {
 	if s.watcher != nil {
 		s.watcher.Close()
+	}
+	if s.logDirs != nil {
+		s.logDirs.Close()
 	}
 	if s.cluster != nil {
 		s.cluster.Close()

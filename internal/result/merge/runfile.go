@@ -335,7 +335,7 @@ const lateAfter = time.Second
 // state returns the state of the part, from its own file alone.
 func (s *runFile) state() result.PartState {
 	switch a := s.agreed(); {
-	case s.trailer == nil || s.trailer.Ended != result.Completed && s.trailer.Ended != result.Interrupted:
+	case s.trailer == nil || !slices.Contains([]string{result.Completed, result.Interrupted, result.DiskFull}, s.trailer.Ended):
 		return result.PartLost
 	case a != nil && (a.Late > lateAfter || a.Late < -lateAfter):
 		return result.PartLate

@@ -234,7 +234,7 @@ func (p *mergedPart) verdict() *ledger.Verdict {
 }
 
 // trailer returns the end of the whole. It ended with the last part that counts. It was cut off,
-// or else interrupted, if any of them was.
+// or else interrupted, or else ended by a full disk, if any of them was.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	t := result.Trailer{Ended: result.Completed, Verify: verify}
 	for _, p := range m.counted() {
@@ -246,8 +246,8 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, at(p.trailer.ElapsedSeconds))
 		t.SendingSeconds = math.Max(t.SendingSeconds, at(p.trailer.SendingSeconds))
 		t.DrainTimedOut = t.DrainTimedOut || p.trailer.DrainTimedOut
-		if p.trailer.Ended == result.Interrupted && t.Ended == result.Completed {
-			t.Ended = result.Interrupted
+		if ended := p.trailer.Ended; ended == result.Interrupted && t.Ended != result.CutOff || ended == result.DiskFull && t.Ended == result.Completed {
+			t.Ended = ended
 		}
 		switch reading := p.trailer.ReadEnd; {
 		case t.ReadEnd == "":
