@@ -3,7 +3,6 @@ package study
 import (
 	"slices"
 
-	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -101,8 +100,8 @@ func figuresOf(load, file string, r *result.Result) LoadFigures {
 	if f.Target = targetOf(r); f.Target > 0 {
 		f.Backlog = backlogOf(r, f.Target)
 	}
-	if steady, err := inference.Stability(seconds(r.Series)); err == nil { // else the run is too short to tell
-		f.Stability, f.Roughness = string(steady.Label), steady.Roughness
+	if s := r.Stability; s != nil {
+		f.Stability, f.Roughness = string(s.Label), s.Variation
 	}
 	return f
 }
@@ -118,14 +117,4 @@ func targetOf(r *result.Result) float64 {
 // ofClient reports whether kt or its host was the limit: what was not offered says nothing of the cluster.
 func ofClient(l verdict.Limit) bool {
 	return slices.Contains([]verdict.Limit{verdict.ClientCPU, verdict.HostCPU, verdict.Schedule, verdict.Client, verdict.Reader}, l)
-}
-
-// seconds returns the measured rate of each whole second.
-func seconds(series []result.Point) (rates []float64) {
-	for i := range series {
-		if p := &series[i]; !p.Warmup && p.Seconds >= result.ShortRow {
-			rates = append(rates, float64(p.Acknowledged+p.Consumed)/p.Seconds)
-		}
-	}
-	return rates
 }
