@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -53,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"expect": expect,
 			"fits":   fits,
 			"forge":  forge,
+			"killed": killed,
 			"named":  named,
 			"offers": offers,
 			"search": search,
@@ -127,6 +129,46 @@ func fits(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if err := schema.Validate(doc); (err != nil) != neg {
 		ts.Fatalf("%s: %v", args[0], err)
+	}
+}
+
+// killed runs a study, and kills it at a moment by chance; then it goes on and is killed again: killed TIMES kt study run ….
+// When it ends before a kill, nothing is left to kill.
+func killed(ts *testscript.TestScript, _ bool, args []string) {
+	times, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	chance := rand.New(rand.NewPCG(9, 9))
+	for i := range times {
+		command := args[1:]
+		if i > 0 {
+			command = []string{"kt", "study", "resume", "--quiet"}
+		}
+		c := exec.Command("sh", "-c", "exec \"$0\" \"$@\"")
+		c.Args = append(c.Args, command...)
+		c.Dir = ts.Getenv("WORK")
+		for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME"} {
+			c.Env = append(c.Env, name+"="+ts.Getenv(name))
+		}
+		ts.Check(c.Start())
+		ended := make(chan struct{})
+		go func() {
+			_ = c.Wait() // killed, or done
+			close(ended)
+		}()
+		begun := func() bool {
+			logs, _ := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "kt/studies/*/log.jsonl"))
+			return len(logs) > 0
+		}
+		for running := true; running && !begun(); {
+			select {
+			case <-ended:
+				running = false
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		time.Sleep(time.Duration(chance.IntN(900)) * time.Millisecond)
+		_ = c.Process.Kill() // it may have ended
+		<-ended
 	}
 }
 

@@ -37,7 +37,7 @@ after it. Ctrl-C keeps the finished runs; kt study resume goes on with the other
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newStudyList(env), newStudyShow(env), newStudyRun(env), newStudyResume(env), newStudyReport(env))
+	c.AddCommand(newStudyList(env), newStudyShow(env), newStudyRun(env), newStudyResume(env), newStudyReport(env), newStudyRestore(env))
 	return c
 }
 
@@ -208,8 +208,8 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err := s.Fill(brokers); err != nil {
 		return usageError(err)
 	}
-	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
-		return usageError(err)
+	if err := b.checkStudy(ctx, s); err != nil {
+		return err
 	}
 	forecast, err := b.forecast(ctx, s, flags.DryRun)
 	switch {

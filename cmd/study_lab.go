@@ -93,6 +93,14 @@ func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Fo
 	return f, ctx.Err()
 }
 
+// checkStudy returns all that is wrong with a study, before anything is made or changed.
+func (b *lab) checkStudy(ctx context.Context, s *study.Study) error {
+	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
+		return usageError(err)
+	}
+	return s.CheckOutside(ctx, b)
+}
+
 // Run makes one run.
 func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func()) (result.Result, error) {
 	ld, err := b.load(l)

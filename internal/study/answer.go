@@ -123,11 +123,26 @@ func (d *Document) Along(a *Answer) (bars []Bar) {
 			continue
 		}
 		for _, c := range group {
-			v := c.At[a.Factor]
+			v := d.valueOf(c, a.Factor)
 			bars = append(bars, Bar{v, *c.Of(a.By), slices.Contains(a.LikeBest, v)})
 		}
 	}
 	return bars
+}
+
+// valueOf returns the value of a factor in a cell. In pairs it is the whole cell, without what is left as it is: other factors
+// differ with it.
+func (d *Document) valueOf(c *CellDoc, factor string) string {
+	if !d.Study.Pair {
+		return c.At[factor]
+	}
+	var parts []string
+	for _, f := range d.Study.Factors {
+		if v := c.At[f.Name]; v != Default {
+			parts = append(parts, f.Name+"="+v)
+		}
+	}
+	return cmp.Or(strings.Join(parts, " "), Default)
 }
 
 // best finds the best value of a factor, and those that cannot be told from it.
@@ -137,9 +152,9 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 		a.Sentence = fmt.Sprintf("nothing was measured of %s", a.By)
 		return
 	}
-	a.Best = r.cells[r.best].At[a.Factor]
+	a.Best = d.valueOf(r.cells[r.best], a.Factor)
 	for i, c := range r.cells {
-		v, s := c.At[a.Factor], &r.standings[i]
+		v, s := d.valueOf(c, a.Factor), &r.standings[i]
 		if s.Alike {
 			a.LikeBest = append(a.LikeBest, v)
 			if w := worse(v, s.ToBest); i != r.best && w.By >= unsureFrom {

@@ -187,7 +187,7 @@ func (s *Study) Cells() []Cell {
 func (s *Study) at(c Cell, l Load) Load {
 	l.Flags = slices.Clone(l.Flags)
 	for _, f := range c.At {
-		if load, flag := s.target(f.Name); load == "" || load == l.Name {
+		if load, flag := s.target(f.Name); (load == "" || load == l.Name) && !isOutside(f.Name) {
 			l.set(flag, f.Value)
 		}
 	}

@@ -15,13 +15,20 @@ import (
 
 // Lab is where runs are made.
 type Lab interface {
-	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
-	Plan(l Load) (plan.Plan, error)
+	Planner
+	Outside
+
 	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
 	// *MisfitError means that the load does not fit the cluster, and that nothing was done.
 	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
 	// DeleteTopic deletes a topic that a load of the study made. One that is not there is no error.
 	DeleteTopic(ctx context.Context, l Load, name string) error
+}
+
+// Planner knows what a load is to be.
+type Planner interface {
+	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
+	Plan(l Load) (plan.Plan, error)
 }
 
 // MisfitError is the error of a load that the cluster cannot carry.
@@ -92,11 +99,11 @@ func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) err
 	}
 	defer release()
 	x := &executor{Folder: f, lab: lab, notify: notify}
-	if err := x.deleteTopics(ctx); err != nil { // of a study that was cut off
+	if err := errors.Join(x.putBack(ctx), x.deleteTopics(ctx)); err != nil { // of a study that was cut off
 		return err
 	}
 	err = x.all(ctx)
-	return errors.Join(err, x.deleteTopics(ctx))
+	return errors.Join(err, x.putBack(ctx), x.deleteTopics(ctx))
 }
 
 type executor struct {
@@ -105,6 +112,9 @@ type executor struct {
 	lab    Lab
 	notify func(Progress)
 	known  int // runs, so far
+
+	around      []Flag          // what is changed of brokers and the host
+	brokersWere []BrokerSetting // before the study changed them; nil: it did not
 }
 
 // all makes the runs.
@@ -140,6 +150,9 @@ func (x *executor) all(ctx context.Context) error {
 
 // turn makes one run.
 func (x *executor) turn(ctx context.Context, t Turn) error {
+	if err := x.surround(ctx, t.Cell); err != nil {
+		return err
+	}
 	prepared, err := x.prepare(ctx, t)
 	if err != nil {
 		return err
@@ -171,6 +184,13 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	}
 	x.notify(Progress{Kind: Finished, Turn: t, Turns: x.known, Results: results})
 	return nil
+}
+
+// dropPartial removes the run files of a turn that did not end.
+func (x *executor) dropPartial(t Turn) {
+	for _, l := range x.Study.Loads {
+		_ = os.Remove(x.path(t, l) + partial) // it may not be there
+	}
 }
 
 // partial ends the name of a run file that is being written.

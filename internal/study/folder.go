@@ -37,6 +37,9 @@ type entry struct {
 	Cell   *int      `json:"cell,omitempty"` // of without
 	Topic  string    `json:"topic,omitempty"`
 	Reason string    `json:"reason,omitempty"`
+
+	Host    bool            `json:"host,omitempty"`    // of changed: the host is, by kt tune's journal
+	Brokers []BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
 }
 
 // what is what happened.
@@ -48,6 +51,9 @@ const (
 	without what = "left_out" // a cell cannot be made
 	made    what = "prepared" // a prepared topic
 	removed what = "removed"  // a prepared topic
+
+	changed  what = "changed"  // brokers or hosts, which are about to be
+	restored what = "restored" // all of them
 )
 
 const (

@@ -47,7 +47,7 @@ const (
 type takes struct{ seconds, bytes float64 }
 
 // Forecast returns what a study will take.
-func (s *Study) Forecast(lab Lab) (*Forecast, error) {
+func (s *Study) Forecast(lab Planner) (*Forecast, error) {
 	f := &Forecast{Schema: Schema, Study: s, More: s.searched() != nil, Room: RoomUnknown}
 	runs := make(map[int]takes)
 	var prepared takes
@@ -100,7 +100,7 @@ func (f *Forecast) add(runs map[int]takes, prepared takes) {
 }
 
 // load returns what one load takes.
-func (f *Forecast) load(lab Lab, l Load) (takes, error) {
+func (f *Forecast) load(lab Planner, l Load) (takes, error) {
 	if !l.readsOld() {
 		l.set("topic", "kt-study")
 	}

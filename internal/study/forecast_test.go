@@ -1,12 +1,10 @@
 package study
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // planner is a lab that only plans.
@@ -21,11 +19,6 @@ func (p planner) Plan(l Load) (plan.Plan, error) {
 	}
 	return one, nil
 }
-
-func (planner) Run(context.Context, Load, string, func()) (result.Result, error) {
-	panic("nothing is run")
-}
-func (planner) DeleteTopic(context.Context, Load, string) error { panic("nothing is deleted") }
 
 func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 	write := plan.Plan{Producers: 1, Bootstrap: []string{"kafka:9092"}, Payload: plan.Payload{Size: plan.FixedSize(100)}, Topic: plan.Topic{ReplicationFactor: 2}}

@@ -13,7 +13,7 @@ import (
 
 // Proposal is a change that a trial puts to the test: runs without it and with it take turns.
 type Proposal struct {
-	Changes []Flag  `json:"changes"` // flags of the load, or topic.SETTING
+	Changes []Flag  `json:"changes"` // flags of the load, topic.SETTING, broker.SETTING, sysctl.KEY, or tune.ID as kt tune proposes it
 	Looks   []int   `json:"looks"`   // repeats after which the runs are compared; the last is the most that are made
 	Delta   float64 `json:"delta"`   // differences of at most this share do not matter
 }
@@ -57,11 +57,15 @@ func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error
 	return s, errors.Join(append(errs, s.Check())...)
 }
 
-// ParseChange reads a change: NAME=VALUE.
+// ParseChange reads a change: NAME=VALUE, or tune.ID.
 func ParseChange(text string) (Flag, error) {
 	name, value, ok := strings.Cut(strings.TrimPrefix(text, "--"), "=")
-	if !ok || name == "" {
-		return Flag{}, fmt.Errorf("change %q: write NAME=VALUE, as in linger=20ms or topic.flush.messages=1", text)
+	if strings.HasPrefix(name, tunePrefix) && !ok {
+		return Flag{name, "proposed"}, nil
+	}
+	if !ok || name == "" || strings.HasPrefix(name, tunePrefix) {
+		return Flag{}, fmt.Errorf("change %q: write NAME=VALUE, as in linger=20ms, topic.flush.messages=1, broker.num.io.threads=16 or "+
+			"sysctl.vm.swappiness=1; or tune.ID, as in tune.vm.swappiness", text)
 	}
 	return Flag{name, value}, nil
 }

@@ -1,0 +1,39 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/study"
+)
+
+func newStudyRestore(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore [ID]",
+		Short: "Put back what a study that was cut off has changed",
+		Long: `Put back what a study or a trial that was cut off has changed on brokers and on this host,
+and delete the topics that it has left. Without ID kt takes the newest. The runs stay, and
+kt study resume can go on with them.`,
+		Example:           "  sudo kt study restore",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: env.completeMade,
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := env.openStudy(args, true)
+			if err != nil {
+				return usageError(err)
+			}
+			return env.interruptible(c.Context(), func(ctx context.Context) error {
+				something, err := study.Restore(ctx, f, newLab(env))
+				switch {
+				case err != nil:
+				case something:
+					env.say("study %s: everything is as before", f.ID)
+				default:
+					env.say("study %s: there is nothing to put back", f.ID)
+				}
+				return err
+			})
+		},
+	}
+}

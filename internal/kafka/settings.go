@@ -1,0 +1,128 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// BrokerSetting is a dynamic setting of one broker.
+type BrokerSetting struct {
+	Broker int32
+	Name   string
+	Value  *string // nil: none, so its file or the cluster's default decides
+}
+
+// BrokerSettings returns what each broker has been given dynamically of some settings. A setting that no
+// broker knows, and one whose value brokers keep secret, are errors.
+func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]BrokerSetting, error) {
+	var all []BrokerSetting
+	for _, b := range c.Info.Brokers {
+		described, err := c.admin.DescribeBrokerConfigs(ctx, b.ID)
+		if err != nil {
+			return nil, fmt.Errorf("settings of broker %d: %w", b.ID, errorCause(err))
+		}
+		r, err := described.On(strconv.Itoa(int(b.ID)), func(r *kadm.ResourceConfig) error { return r.Err })
+		if err != nil {
+			return nil, fmt.Errorf("settings of broker %d: %w", b.ID, errorCause(err))
+		}
+		for _, name := range names {
+			i := slices.IndexFunc(r.Configs, func(k kadm.Config) bool { return k.Key == name })
+			switch {
+			case i < 0:
+				return nil, fmt.Errorf("broker %d has no setting %s", b.ID, name)
+			case r.Configs[i].Sensitive:
+				return nil, fmt.Errorf("broker setting %s is secret, so kt could not put it back", name)
+			}
+			s := BrokerSetting{Broker: b.ID, Name: name}
+			if r.Configs[i].Source == kmsg.ConfigSourceDynamicBrokerConfig {
+				s.Value = r.Configs[i].Value
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// CheckBrokerSettings asks the brokers whether they would take settings. Nothing is changed.
+func (c *Cluster) CheckBrokerSettings(ctx context.Context, settings []BrokerSetting) error {
+	return c.alter(settings, func(configs []kadm.AlterConfig, broker int32) (kadm.AlterConfigsResponses, error) {
+		return c.admin.ValidateAlterBrokerConfigs(ctx, configs, broker)
+	})
+}
+
+// SetBrokers gives brokers dynamic settings, and waits until they say that they have them.
+func (c *Cluster) SetBrokers(ctx context.Context, settings []BrokerSetting) error {
+	err := c.alter(settings, func(configs []kadm.AlterConfig, broker int32) (kadm.AlterConfigsResponses, error) {
+		return c.admin.AlterBrokerConfigs(ctx, configs, broker)
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
+	defer cancel()
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.Name)
+	}
+	for {
+		now, err := c.BrokerSettings(ctx, names)
+		if err != nil {
+			return err
+		}
+		left := slices.IndexFunc(settings, func(s BrokerSetting) bool { return !slices.ContainsFunc(now, s.is) })
+		if left < 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("broker %d did not take %s within %s", settings[left].Broker, settings[left].Name, AdminTimeout)
+		case <-time.After(leaderPoll):
+		}
+	}
+}
+
+// is reports whether two settings are the same.
+func (s BrokerSetting) is(o BrokerSetting) bool {
+	same := s.Value == nil && o.Value == nil || s.Value != nil && o.Value != nil && *s.Value == *o.Value
+	return same && s.Broker == o.Broker && s.Name == o.Name
+}
+
+// alter calls for each broker with its settings.
+func (c *Cluster) alter(settings []BrokerSetting, call func([]kadm.AlterConfig, int32) (kadm.AlterConfigsResponses, error)) error {
+	var errs []error
+	for _, b := range c.Info.Brokers {
+		var configs []kadm.AlterConfig
+		for _, s := range settings {
+			switch {
+			case s.Broker != b.ID:
+			case s.Value == nil:
+				configs = append(configs, kadm.AlterConfig{Op: kadm.DeleteConfig, Name: s.Name})
+			default:
+				configs = append(configs, kadm.AlterConfig{Op: kadm.SetConfig, Name: s.Name, Value: s.Value})
+			}
+		}
+		if len(configs) == 0 {
+			continue
+		}
+		answers, err := call(configs, b.ID)
+		for _, a := range answers {
+			if err == nil && a.Err != nil {
+				err = a.Err
+				if a.ErrMessage != "" {
+					err = fmt.Errorf("%w: %s", err, a.ErrMessage)
+				}
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("broker %d: %w", b.ID, errorCause(err)))
+		}
+	}
+	return errors.Join(errs...)
+}

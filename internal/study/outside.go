@@ -1,0 +1,183 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a study changes outside its loads: the name of such a factor, or change, begins with one of these.
+const (
+	brokerPrefix = "broker." // a dynamic setting of every broker
+	sysctlPrefix = "sysctl." // a kernel setting of the brokers' host
+	tunePrefix   = "tune."   // a change that kt tune proposes for it
+)
+
+// BrokerSetting is a dynamic setting of one broker.
+type BrokerSetting struct {
+	Broker int32   `json:"broker"`
+	Name   string  `json:"name"`
+	Value  *string `json:"value"` // nil: none of its own
+}
+
+// Outside is where a study changes what is not of its loads.
+type Outside interface {
+	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their host.
+	// Nothing is changed.
+	CheckOutside(ctx context.Context, l Load, brokers, host []Flag) error
+	// BrokerSettings returns what every broker has now of some settings.
+	BrokerSettings(ctx context.Context, l Load, names []string) ([]BrokerSetting, error)
+	SetBrokers(ctx context.Context, l Load, settings []BrokerSetting) error
+	// SetHost makes the changes of the host, and no other ones: what was changed before is put back.
+	SetHost(ctx context.Context, changes []Flag) error
+}
+
+// isOutside reports whether a factor is not of a load.
+func isOutside(name string) bool {
+	return hasPrefix(name, brokerPrefix, sysctlPrefix, tunePrefix)
+}
+
+func hasPrefix(name string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// outside returns the values of a cell that have one of some prefixes. The default is no value.
+func (c Cell) outside(prefixes ...string) (flags []Flag) {
+	for _, f := range c.At {
+		if hasPrefix(f.Name, prefixes...) && f.Value != Default {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// CheckOutside returns all that hinders what the cells of a study change outside its loads.
+func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
+	var brokers, host []Flag
+	for _, c := range s.Cells() {
+		for _, f := range c.outside(brokerPrefix) {
+			if name := strings.TrimPrefix(f.Name, brokerPrefix); !slices.Contains(brokers, Flag{name, f.Value}) {
+				brokers = append(brokers, Flag{name, f.Value})
+			}
+		}
+		for _, f := range c.outside(sysctlPrefix, tunePrefix) {
+			if !slices.Contains(host, f) {
+				host = append(host, f)
+			}
+		}
+	}
+	if len(brokers)+len(host) == 0 {
+		return nil
+	}
+	return lab.CheckOutside(ctx, s.Loads[0], brokers, host)
+}
+
+// surround changes brokers and hosts as a cell wants them. What was there is in the log before.
+func (x *executor) surround(ctx context.Context, c Cell) error {
+	wanted := c.outside(brokerPrefix, sysctlPrefix, tunePrefix)
+	if slices.Equal(wanted, x.around) {
+		return nil
+	}
+	host := c.outside(sysctlPrefix, tunePrefix)
+	if _, touched := x.changed(); touched || len(host) > 0 {
+		if err := x.note(entry{At: time.Now().UTC(), What: changed, Host: true}); err != nil {
+			return err
+		}
+		if err := x.lab.SetHost(ctx, host); err != nil {
+			return err
+		}
+	}
+	if err := x.surroundBrokers(ctx, c); err != nil {
+		return err
+	}
+	x.around = wanted
+	return nil
+}
+
+func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
+	var names []string
+	for _, cell := range x.Study.Cells() {
+		for _, f := range cell.outside(brokerPrefix) {
+			if name := strings.TrimPrefix(f.Name, brokerPrefix); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if x.brokersWere == nil {
+		were, err := x.lab.BrokerSettings(ctx, x.Study.Loads[0], names)
+		if err != nil {
+			return err
+		}
+		if err := x.note(entry{At: time.Now().UTC(), What: changed, Brokers: were}); err != nil {
+			return err
+		}
+		x.brokersWere = were
+	}
+	wanted := slices.Clone(x.brokersWere)
+	for i := range wanted {
+		for _, f := range c.outside(brokerPrefix) {
+			if brokerPrefix+wanted[i].Name == f.Name {
+				wanted[i].Value = &f.Value
+			}
+		}
+	}
+	return x.lab.SetBrokers(ctx, x.Study.Loads[0], wanted)
+}
+
+// putBack puts back what the study has changed on brokers and hosts, by its log.
+func (x *executor) putBack(ctx context.Context) error {
+	brokers, host := x.changed()
+	if brokers == nil && !host {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	if brokers != nil {
+		errs = append(errs, x.lab.SetBrokers(ctx, x.Study.Loads[0], brokers))
+	}
+	if host {
+		errs = append(errs, x.lab.SetHost(ctx, nil))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
+	}
+	x.around, x.brokersWere = nil, nil
+	return x.note(entry{At: time.Now().UTC(), What: restored})
+}
+
+// changed returns what the study has changed and not put back, by its log: what brokers had before, and
+// whether the host is changed.
+func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
+	for _, e := range f.log {
+		switch e.What {
+		case changed:
+			host = host || e.Host
+			if e.Brokers != nil && brokers == nil {
+				brokers = e.Brokers
+			}
+		case restored:
+			brokers, host = nil, false
+		}
+	}
+	return brokers, host
+}
+
+// Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
+// It reports whether there was anything to do.
+func Restore(ctx context.Context, f *Folder, lab Lab) (any bool, err error) {
+	release, err := f.hold()
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	x := &executor{Folder: f, lab: lab, notify: func(Progress) {}}
+	brokers, host := f.changed()
+	any = brokers != nil || host || len(f.topics()) > 0
+	return any, errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
+}

@@ -1,0 +1,46 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+// SysctlTo returns the change of a kernel setting to a value, from what is there now. It lasts until the machine
+// starts again. Only the settings that kt tune can change are known, and only values that they can hold.
+func (t *Tree) SysctlTo(key, value string) (Change, error) {
+	keys := changeable()
+	if !slices.Contains(keys, key) {
+		hint := "kt tune --list shows what kt changes"
+		if n := suggest.Nearest(key, keys); n != "" {
+			hint = "did you mean " + n + "?"
+		}
+		return Change{}, fmt.Errorf("sysctl %s is not among the kernel settings that kt changes; %s", key, hint)
+	}
+	c := Change{Kind: WriteFile, Path: "/proc/sys/" + sysctlPath(key), New: normal(value)}
+	for _, one := range targets {
+		if one.path == c.Path {
+			c.Setting = one.setting
+		}
+	}
+	c.Pair = otherOfPair(c.Path)
+	if err := checkHolds(c.Path, c.New); err != nil {
+		return Change{}, err
+	}
+	var err error
+	if c.Old, err = t.value(subject{Kind: WriteFile, Path: c.Path}); err == nil && c.Pair != "" {
+		c.PairOld, err = t.value(subject{Kind: WriteFile, Path: c.Pair})
+	}
+	return c, err
+}
+
+// changeable returns the kernel settings that kt can change, by their own names.
+func changeable() (keys []string) {
+	for _, key := range catalogueSysctls() {
+		if slices.ContainsFunc(targets, func(t target) bool { return t.path == "/proc/sys/"+sysctlPath(key) }) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
