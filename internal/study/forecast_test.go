@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // planner is a lab that only plans.
