@@ -186,13 +186,6 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	return nil
 }
 
-// dropPartial removes the run files of a turn that did not end.
-func (x *executor) dropPartial(t Turn) {
-	for _, l := range x.Study.Loads {
-		_ = os.Remove(x.path(t, l) + partial) // it may not be there
-	}
-}
-
 // partial ends the name of a run file that is being written.
 const partial = ".part"
 
