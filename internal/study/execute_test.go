@@ -10,7 +10,11 @@ import (
 )
 
 // scribe is a lab whose runs leave an empty file, as kt does: never in the place of another.
-type scribe struct{ made []string }
+type scribe struct {
+	Outside // nothing outside the loads is changed
+
+	made []string
+}
 
 func (*scribe) Plan(Load) (plan.Plan, error) { return plan.Plan{}, nil }
 
