@@ -28,7 +28,7 @@ func TestALoadOnASmallDisk(t *testing.T) {
 		}
 	})
 	t.Run("it goes on until the disk is full", func(t *testing.T) {
-		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "30s")...).wait()
+		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "20s")...).wait()
 		full := hasEvent(r, stats.LogDirFull) || hasEvent(r, stats.LogDirFailed)
 		if code != exitFailed || r.Ended != result.Completed || !full || r.Records.Failed == 0 || r.Records.Acknowledged == 0 {
 			t.Errorf("exit code %d, ended %q, records %+v, errors %v, events %+v", code, r.Ended, r.Records, r.Errors, r.Events)

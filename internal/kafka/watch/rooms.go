@@ -152,7 +152,7 @@ func (r *rooms) forecast(d *room, key roomKey) []stats.Event {
 	left, ok := d.left(d.end())
 	now := d.last().at
 	switch {
-	case !ok || len(d.seen) < forecastFrom || d.told > 0 && left > d.told/2:
+	case !ok || len(d.seen) < forecastFrom || d.told > 0 && (left > d.told/2 || left < time.Second):
 		return nil
 	case r.until > 0 && now+left > r.until || left > forecastFar:
 		return nil
