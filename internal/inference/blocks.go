@@ -21,7 +21,7 @@ type Blocked struct {
 // Source: least squares with effects of groups and of blocks on logarithms, the intra-block
 // analysis of incomplete blocks (Yates, Annals of Eugenics 7 (1936) 121–140).
 func AlikeInBlocks(runs []Blocked, goal Goal, alpha float64) (best int, _ []Standing, _ error) {
-	fit, err := fitBlocks(runs)
+	fit, err := fitBlocks(runs, alpha)
 	if err != nil {
 		return -1, nil, err
 	}
@@ -38,7 +38,7 @@ func AlikeInBlocks(runs []Blocked, goal Goal, alpha float64) (best int, _ []Stan
 	for i, v := range fit.values {
 		if i != best && len(v) > 0 {
 			var p float64
-			all[i].ToBest, p = fit.ratio(i, best, alpha)
+			all[i].ToBest, p = fit.ratio(i, best)
 			ps, others = append(ps, p), append(others, i)
 		}
 	}
@@ -53,18 +53,20 @@ type blockFit struct {
 	inverse  [][]float64 // times variance: the covariance of the effects
 	variance float64
 	freedom  float64
+	limit    float64 // half an interval of 1-alpha, in standard errors
+	alpha    float64
 }
 
 // loose is so small beside a run that block effects are free, and so large that groups that no chain of
 // blocks connects still have a solution: with an enormous variance.
 const loose = 1e-6
 
-func fitBlocks(runs []Blocked) (*blockFit, error) {
+func fitBlocks(runs []Blocked, alpha float64) (*blockFit, error) {
 	groups, blocks := 0, 0
 	for _, r := range runs {
 		groups, blocks = max(groups, r.Group+1), max(blocks, r.Block+1)
 	}
-	f := &blockFit{values: make([][]float64, groups), effect: make([]float64, groups)}
+	f := &blockFit{values: make([][]float64, groups), effect: make([]float64, groups), alpha: alpha}
 	var values []float64
 	for _, r := range runs {
 		f.values[r.Group], values = append(f.values[r.Group], r.Value), append(values, r.Value)
@@ -107,7 +109,7 @@ func fitBlocks(runs []Blocked) (*blockFit, error) {
 	return f, nil
 }
 
-// residuals sets the variance of what groups and blocks do not explain.
+// residuals sets the variance of what groups and blocks do not explain, and how far it lets an estimate be off.
 func (f *blockFit) residuals(runs []Blocked, y, sizes, sums []float64) {
 	f.freedom = float64(len(runs) + 1)
 	for _, v := range f.values {
@@ -125,18 +127,19 @@ func (f *blockFit) residuals(runs []Blocked, y, sizes, sums []float64) {
 		squares += rest * rest
 	}
 	f.variance = squares / max(1, f.freedom)
+	f.limit = quantile(1-f.alpha/2, max(1, f.freedom))
 }
 
 // ratio returns the ratio of one group to another, and the p value of its being 1.
-func (f *blockFit) ratio(i, to int, alpha float64) (Estimate, float64) {
+func (f *blockFit) ratio(i, to int) (Estimate, float64) {
 	d := f.effect[i] - f.effect[to]
 	e := Estimate{Value: d, Low: d, High: d, N: min(len(f.values[i]), len(f.values[to]))}
 	error2 := f.variance * (f.inverse[i][i] + f.inverse[to][to] - 2*f.inverse[i][to])
 	if f.freedom < 1 || error2 < 1e-24 {
 		return e.ratio(), 1
 	}
-	half := quantile(1-alpha/2, f.freedom) * math.Sqrt(error2)
-	e.Low, e.High, e.Coverage = d-half, d+half, 1-alpha
+	half := f.limit * math.Sqrt(error2)
+	e.Low, e.High, e.Coverage = d-half, d+half, 1-f.alpha
 	return e.ratio(), 2 * stats.TDist{V: f.freedom}.CDF(-math.Abs(d)/math.Sqrt(error2))
 }
 

@@ -88,11 +88,11 @@ func TestFalseAlarmsInBlocks(t *testing.T) {
 				break
 			}
 		}
-		fit, err := fitBlocks(blocked([]float64{1, 1, 1, 1, 1.1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...))
+		fit, err := fitBlocks(blocked([]float64{1, 1, 1, 1, 1.1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...), 0.05)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := fit.ratio(4, 0, 0.05); e.Low > 1.1 || e.High < 1.1 {
+		if e, _ := fit.ratio(4, 0); e.Low > 1.1 || e.High < 1.1 {
 			missed++
 		}
 	}
