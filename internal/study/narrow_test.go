@@ -137,6 +137,10 @@ func TestASearchEndsAndSaysWhy(t *testing.T) {
 	if a := d.Answers[0]; a.SearchEnd != EndAlike || len(turns) != 7*3 {
 		t.Errorf("noise alone: end %q after %d runs", a.SearchEnd, len(turns))
 	}
+	d, _ = searching(t, partitions(Span{"2", "16", "1"}), func(Turn) float64 { return 1000 + 50*chance.NormFloat64() })
+	if a := d.Answers[0]; a.SearchEnd != EndFine || len(d.Cells) < 5 {
+		t.Errorf("noise alone, to the end: end %q after %d values", a.SearchEnd, len(d.Cells))
+	}
 	d, _ = searching(t, partitions(Span{"1", "4", "1"}), func(Turn) float64 { return 0 })
 	if a := d.Answers[0]; a.SearchEnd != EndNothing || a.Best != "" {
 		t.Errorf("no throughput: %+v", a)
