@@ -121,6 +121,10 @@ func (f *Forecast) load(lab Planner, l Load) (takes, error) {
 	switch {
 	case !p.Writes():
 		return t, nil
+	case p.Load.UntilFull: // it has its place on disks without room
+		t.bytes = math.NaN()
+		f.NotKnown = append(f.NotKnown, "how much is written: "+name+" goes on when disks are full")
+		return t, nil
 	case records > 0 && (lasts == 0 || rate == 0 || records/rate <= lasts): // with a time and no rate: at most
 		t.bytes = records * p.Payload.MeanBytes()
 	case rate > 0 && lasts > 0:

@@ -27,6 +27,8 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 	atRate.Load.Rate.PerSecond = 10
 	forTime.Load.Duration = plan.Duration(time.Minute)
 	both.Load = plan.Load{Rate: atRate.Load.Rate, Duration: forTime.Load.Duration}
+	full := both
+	full.Load.UntilFull = true
 	read := plan.Plan{Read: plan.Read{Consumers: 1}, Load: forTime.Load}
 	s := &Study{
 		Prepare: []Load{{Name: "old", Command: "produce", Flags: []Flag{{"num-records", "100"}}}},
@@ -50,6 +52,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 	}{
 		{"a rate for a time", both, 4*60 + 15, 4 * 600 * 200, 0},
 		{"a time", forTime, 4*60 + 15, 0, 1},
+		{"until disks are full", full, 4*60 + 15, 0, 1},
 		{"nothing", write, 0, 0, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
