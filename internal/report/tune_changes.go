@@ -24,7 +24,7 @@ type OutcomeOptions struct {
 func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
-		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
+		t := newText(b, o.Theme, o.Width)
 		t.line("")
 		for _, c := range all {
 			count[c.State]++
@@ -70,7 +70,7 @@ func (t *text) afterWriting(files []string) {
 func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, err error) {
 	count := make(map[tune.State]int)
 	err = buffered(w, func(b *bytes.Buffer) {
-		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
+		t := newText(b, o.Theme, o.Width)
 		t.line("")
 		if len(all) == 0 {
 			t.line("  kt has changed nothing on this machine: nothing to restore")
@@ -84,7 +84,7 @@ func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, e
 				files = append(files, u.Path)
 			}
 			if u.Kind == tune.OwnFile && u.State == tune.Drifted {
-				t.advice("its lines are in force again after the next start: check the file, then remove it", t.width)
+				t.advice("its lines are in force again after the next start: check the file, then remove it")
 			}
 		}
 		t.line("")
@@ -100,7 +100,7 @@ func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, e
 // TuneStatus writes the changes of kt on a machine.
 func TuneStatus(w io.Writer, held []tune.Undone, o OutcomeOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := changeText{newText(b, o.Theme, 0), columns(o.Width)}
+		t := newText(b, o.Theme, o.Width)
 		t.line("")
 		if len(held) == 0 {
 			t.line("  kt has changed nothing on this machine")
@@ -144,14 +144,8 @@ var stateNames = map[tune.State]string{
 	tune.Drifted: "changed by others since", tune.Gone: "no longer there", tune.Held: "set by kt",
 }
 
-// changeText is a text with a width.
-type changeText struct {
-	text
-	width int
-}
-
 // became writes the outcome of one change, in one or two lines.
-func (t *changeText) became(s tune.State, setting, what string, why error) {
+func (t *text) became(s tune.State, setting, what string, why error) {
 	glyph, style := t.th.Glyphs.Pass, good
 	switch s {
 	case tune.Failed:
@@ -166,14 +160,14 @@ func (t *changeText) became(s tune.State, setting, what string, why error) {
 		setting = "file of kt"
 	}
 	line := "  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth))
-	if 4+idWidth+1+utf8.RuneCountInString(what+stateNames[s])+2 <= t.width {
+	if 4+idWidth+1+utf8.RuneCountInString(what+stateNames[s])+2 <= t.wrapAt() {
 		t.line(line + " " + what + "  " + t.th.Paint(muted, stateNames[s]))
 	} else {
 		t.line(line + " " + t.th.Paint(muted, stateNames[s]))
 		t.line("      " + what)
 	}
 	if why != nil {
-		t.advice(why.Error(), t.width)
+		t.advice(why.Error())
 	}
 }
 
@@ -204,8 +198,8 @@ func TuneHints(w io.Writer, m *tune.Machine, hints []tune.Hint, th *theme.Theme)
 				last = h.Where
 			}
 			t.line("    " + t.th.Paint(plain, pad(h.Name, 38)) + " " + h.Value)
-			t.advice(h.Formula, lineWidth)
-			t.advice("source: "+h.Source, lineWidth)
+			t.advice(h.Formula)
+			t.advice("source: " + h.Source)
 		}
 		t.line("")
 		t.line("  " + t.th.Paint(strong, "As a part of server.properties"))

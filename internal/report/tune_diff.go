@@ -23,20 +23,19 @@ type DiffOptions struct {
 // TuneDiff writes the changes that kt is about to make, and the manual steps.
 func TuneDiff(w io.Writer, r *tune.Report, o DiffOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, 0)
-		width := columns(o.Width)
+		t := newText(b, o.Theme, o.Width)
 		if changes := r.Changes(); len(changes) > 0 {
 			t.changes(changes, o)
 		}
 		if manual := r.Manual(); o.Manual && len(manual) > 0 {
-			t.manual(manual, o.Verbose, width)
+			t.manual(manual, o.Verbose)
 		}
 	})
 }
 
 // changes writes a line for each change, and the files that keep them.
 func (t *text) changes(all []tune.Change, o DiffOptions) {
-	width, widest := columns(o.Width), 0
+	widest := 0
 	for _, c := range all {
 		widest = max(widest, len(c.Setting))
 	}
@@ -59,16 +58,16 @@ func (t *text) changes(all []tune.Change, o DiffOptions) {
 			}
 		}
 		if c.Advice != "" {
-			t.advice("to make it last: "+c.Advice, width)
+			t.advice("to make it last: " + c.Advice)
 		}
 	}
 	if len(files) > 0 {
-		t.advice("kept over a reboot in "+strings.Join(files, ", ")+"; -v shows the lines", width)
+		t.advice("kept over a reboot in " + strings.Join(files, ", ") + "; -v shows the lines")
 	}
 }
 
 // manual writes the findings that a person has to act on, and the commands for that.
-func (t *text) manual(all []tune.Finding, verbose bool, width int) {
+func (t *text) manual(all []tune.Finding, verbose bool) {
 	t.line("")
 	t.line("  " + t.th.Paint(strong, "Manual steps"))
 	for _, f := range all {
@@ -79,9 +78,9 @@ func (t *text) manual(all []tune.Finding, verbose bool, width int) {
 		t.line("")
 		t.line("    " + t.th.Paint(plain, f.ID) + "  " + t.th.Paint(muted, f.Current+becomes))
 		if verbose {
-			t.advice(reason(f, false), width)
+			t.advice(reason(f, false))
 		} else {
-			t.advice(short(f), width)
+			t.advice(short(f))
 		}
 		for line := range splitLines(cmp.Or(f.Command, "kt tune --explain "+f.ID)) {
 			t.line("      " + line)
@@ -89,8 +88,8 @@ func (t *text) manual(all []tune.Finding, verbose bool, width int) {
 	}
 }
 
-func (t *text) advice(s string, width int) {
-	for _, line := range wrapText(s, width-8) {
+func (t *text) advice(s string) {
+	for _, line := range wrapText(s, t.wrapAt()-8) {
 		t.line("      " + t.th.Paint(muted, line))
 	}
 }

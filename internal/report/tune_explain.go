@@ -43,8 +43,7 @@ func Explain(w io.Writer, s *tune.Setting, profiles []*tune.Profile, f *tune.Fin
 
 // here writes the finding on this machine.
 func (t *text) here(f tune.Finding) {
-	glyphs := tuneText{text: *t}
-	glyph, style := glyphs.look(f.Verdict)
+	glyph, style := t.look(f.Verdict)
 	current := f.Current
 	if current == "" {
 		current = string(t.th.Glyphs.Missing)

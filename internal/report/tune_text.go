@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +23,7 @@ var groupTitles = map[tune.Group]string{
 // TuneText writes the findings for people: those that need action by cost, or all by group.
 func TuneText(w io.Writer, r *tune.Report, o TuneOptions) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := tuneText{text: newText(b, o.Theme, 0), o: o}
-		t.o.Width, t.wide = columns(o.Width), math.MaxInt
-		if o.Width > 0 {
-			t.wide = max(o.Width, t.o.Width)
-		}
+		t := tuneText{text: newText(b, o.Theme, o.Width), o: o}
 		t.heading(r.Machine)
 		if o.All && !o.Quiet {
 			for _, g := range tune.Groups {
@@ -54,7 +49,6 @@ func columns(terminal int) int {
 type tuneText struct {
 	text
 	o                   TuneOptions
-	wide                int // columns for a check: a file or a pipe has no end
 	id, current, wanted int // widths of the columns
 }
 
@@ -62,7 +56,7 @@ func (t *tuneText) heading(m *tune.Machine) {
 	about := strings.Join(aboutMachine(m), t.sep())
 	role := strings.Join(aboutRole(m), t.sep())
 	t.line("")
-	for i, line := range append(wrapText(about, t.o.Width-11), wrapText(role, t.o.Width-11)...) {
+	for i, line := range append(wrapText(about, t.wrapAt()-11), wrapText(role, t.wrapAt()-11)...) {
 		head := pad("", 9)
 		if i == 0 {
 			head = t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune") + "  "
@@ -201,8 +195,8 @@ func verdictCount(n int, v tune.Verdict) string {
 func (t *tuneText) finding(f tune.Finding) {
 	glyph, style := t.look(f.Verdict)
 	current, wanted := f.Current, strings.ReplaceAll(f.Wanted, "- - ", "… ") // any of the first two will do
-	current = cut(current, t.wide-4-t.id-1-6-min(utf8.RuneCountInString(wanted), t.wanted), t.th)
-	wanted = cut(wanted, t.wide-4-t.id-1-max(utf8.RuneCountInString(current), t.current)-3, t.th)
+	current = t.cut(current, 4+t.id+1+6+min(utf8.RuneCountInString(wanted), t.wanted))
+	wanted = t.cut(wanted, 4+t.id+1+max(utf8.RuneCountInString(current), t.current)+3)
 	becomes := "→"
 	if current == "" {
 		current = string(t.th.Glyphs.Missing)
@@ -211,24 +205,24 @@ func (t *tuneText) finding(f tune.Finding) {
 		becomes = " "
 	}
 	row := fmt.Sprintf("%s %s %s ", pad(f.ID, t.id), padLeft(current, t.current), becomes)
-	why, wide := short(f), t.wide
+	column := 4 + utf8.RuneCountInString(row) + max(utf8.RuneCountInString(wanted), t.wanted) + 2
+	why, room := short(f), t.limit()-column
 	if t.o.Verbose {
-		why, wide = reason(f, true), t.o.Width
+		why, room = reason(f, true), t.wrapAt()-column
 	}
-	room := wide - 4 - utf8.RuneCountInString(row) - max(utf8.RuneCountInString(wanted), t.wanted) - 2
 	first := t.th.Paint(style, string(glyph)) + " " + t.th.Paint(rowStyle(f.Verdict), row)
-	if why != "" && (utf8.RuneCountInString(why) <= room || !t.o.Verbose && room >= leastWhy) {
-		t.line("  " + first + t.th.Paint(plain, pad(wanted, t.wanted)) + "  " + t.th.Paint(muted, cut(why, room, t.th)))
+	if why != "" && (utf8.RuneCountInString(why) <= room || !t.o.Verbose && (t.width == 0 || room >= leastWhy)) {
+		t.line("  " + first + t.th.Paint(plain, pad(wanted, t.wanted)) + "  " + t.th.Paint(muted, t.cut(why, column)))
 		return
 	}
 	t.line("  " + first + t.th.Paint(plain, wanted))
 	if !t.o.Verbose {
-		why = cut(why, t.o.Width-8, t.th)
+		why = t.cut(why, 8)
 		if f.Verdict == tune.Info {
 			return
 		}
 	}
-	for _, line := range wrapText(why, t.o.Width-8) {
+	for _, line := range wrapText(why, t.wrapAt()-8) {
 		t.line("        " + t.th.Paint(muted, line))
 	}
 }
@@ -240,7 +234,7 @@ func rowStyle(v tune.Verdict) theme.Style {
 	return plain
 }
 
-func (t *tuneText) look(v tune.Verdict) (rune, theme.Style) {
+func (t *text) look(v tune.Verdict) (rune, theme.Style) {
 	switch g := t.th.Glyphs; v {
 	case tune.OK:
 		return g.Pass, good
@@ -297,12 +291,12 @@ func (t *tuneText) ending(r *tune.Report) {
 	if !t.o.All {
 		counted = []tune.Verdict{tune.Fail, tune.Warn, tune.Info}
 	}
-	for i, line := range wrapText(verdictLine(r, t.o.Strict, counted), t.o.Width-4) {
+	for i, line := range wrapText(verdictLine(r, t.o.Strict, counted), t.wrapAt()-4) {
 		t.line("  " + strings.Repeat("  ", min(i, 1)) + t.th.Paint(style, line))
 	}
 	for _, s := range t.nextSteps(r) {
 		t.line("  " + t.th.Paint(muted, pad(s.what, 10)) + t.th.Paint(plain, s.command))
-		for _, line := range wrapText(s.about, t.o.Width-12) {
+		for _, line := range wrapText(s.about, t.wrapAt()-12) {
 			t.line("            " + t.th.Paint(muted, line))
 		}
 	}

@@ -55,9 +55,7 @@ func drawBrokers(c chart.Canvas, s *scene) {
 		slices.SortStableFunc(rows, func(a, b result.BrokerNow) int {
 			return cmp.Or(cmp.Compare(b.P99, a.P99), cmp.Compare(b.FetchMean, a.FetchMean))
 		})
-		if room--; room < 0 {
-			room = 0
-		}
+		room = max(room-1, 0)
 		table.c.Text(0, room+1, fmt.Sprintf("%d more", len(rows)-room), theme.Style{FG: theme.Muted})
 		rows = rows[:room]
 		below = room + 2
