@@ -8,8 +8,8 @@ import (
 // listFlags take several values after one flag in Kafka's own tools.
 var listFlags = map[string]bool{"--command-property": true, "--producer-props": true, "--topic-config": true, "--header": true}
 
-// ExpandLists repeats a flag for each of the k=v that follow it, which is how
-// Kafka's tools are called and what pflag does not know:
+// ExpandLists repeats a flag for each of the k=v that follow it. Kafka's tools take such lists,
+// and pflag does not:
 //
 //	--producer-props acks=1 linger.ms=5  →  --producer-props acks=1 --producer-props linger.ms=5
 //
@@ -29,7 +29,7 @@ func ExpandLists(args []string) ([]string, error) {
 		first := i + 1
 		for ; i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"); i++ {
 			if i+1 > first && !strings.Contains(args[i+1], "=") {
-				break // not of the list; the first is, and is told what it lacks
+				break // not of the list; the first is, and its error names the missing =
 			}
 			out = append(out, a+"="+args[i+1])
 		}

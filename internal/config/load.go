@@ -87,8 +87,8 @@ func (b *builder) bad(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
-// err joins all that is wrong, and tells it once. Each problem begins with its flag;
-// one that was not set by the flag itself is told where it was.
+// err joins the problems, each once. Each begins with its flag, and ends with the source of
+// the value if that is not the flag itself.
 func (b *builder) err() error {
 	var errs []error
 	told := make(map[string]bool)

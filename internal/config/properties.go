@@ -38,9 +38,8 @@ func (c *client) drop(property string, from layer) {
 	}
 }
 
-// javaProperties gathers the Java properties of each client: those of the file, over
-// them those of --command-property, over them kt's own flags; what comes from a
-// higher layer over all of them.
+// javaProperties gathers the Java properties of each client. Those of --command-property override
+// those of the file, and kt's own flags override both. A higher layer overrides all of them.
 func (b *builder) javaProperties() {
 	for _, c := range b.clients {
 		old := c.name + ".config"
@@ -67,8 +66,8 @@ func (b *builder) javaProperties() {
 }
 
 // belongs reports whether a property that was given with a flag is one of the client's.
-// Which flag is for one of them alone its name tells. One that neither client has goes
-// to the one that has a name like it, which will refuse it and say so.
+// The name of a flag says if it is for one of them alone. A property that neither client has
+// goes to the client with a similar name, which refuses it and says so.
 func (b *builder) belongs(c *client, flag, property string) bool {
 	if len(b.clients) == 1 || strings.HasPrefix(flag, c.name) || c.known.Has(property) {
 		return true
@@ -137,8 +136,8 @@ func (b *builder) pairs(flag string, list []string) map[string]string {
 	return out
 }
 
-// ownFlags are kt's flags for what has a Java property: they become that
-// property, so that only one place knows what it means.
+// ownFlags turns kt's flags that have a Java property into that property, so that only one
+// place knows its meaning.
 func (b *builder) ownFlags() {
 	f := b.f
 	for _, c := range b.clients {

@@ -9,8 +9,8 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// read returns how records are read. What there is a Java property for may also be given
-// as one: it counts as kt's own flag for it would, in the layer in which it stands.
+// read returns how records are read. A Java property counts as kt's own flag for it would,
+// in the layer in which it is given.
 func (b *builder) read() plan.Read {
 	f := b.f
 	group, own := b.group()

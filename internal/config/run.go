@@ -47,8 +47,8 @@ type Run struct {
 // Outputs are the forms of output of a load command.
 var Outputs = []string{"tui", "text", "json", "jsonl", "csv", "perf-test"}
 
-// Kafka is what this package asks about Kafka's clients, without importing the
-// package that knows them.
+// Kafka answers questions about Kafka's clients, so that this package need not import
+// their package.
 type Kafka struct {
 	Nearest            Nearest
 	Producer, Consumer Client

@@ -9,7 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// rateStep is what the moments are multiples of at which the rate changes.
+// rateStep is the unit of time at which the rate changes.
 const rateStep = 100 * time.Millisecond
 
 // rates are the changes of a run's target rate. A shard takes each over before it sends a

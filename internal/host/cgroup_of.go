@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Cgroup is what the control groups around a process allow it, and what they have
-// denied it since they were made. 0: no limit, or none that can be seen.
+// Cgroup is the limits of the control groups around a process, and their effects since the
+// groups were made. 0: no limit, or none that can be seen.
 type Cgroup struct {
 	Layout             string            // "v1", "v2" or "hybrid"
 	Paths              map[string]string // by controller, "" is version 2
@@ -25,7 +25,7 @@ type Cgroup struct {
 }
 
 // Cgroup looks at a process; 0 is kt itself. Parts of the way up to the root are
-// missing where a container sees only its own: what cannot be seen sets no limit
+// missing where a container sees only its own: a group that cannot be seen sets no limit
 // here. It fails only when the process's list of groups cannot be read.
 func (f FS) Cgroup(pid int) (Cgroup, error) {
 	c := Cgroup{Paths: make(map[string]string)}

@@ -2,9 +2,8 @@ package host
 
 import "time"
 
-// Clock is how well this machine's clock is known to tell the time: whatever is
-// measured from a moment that another machine has stamped can be wrong by both
-// machines' errors.
+// Clock is the accuracy of this machine's clock. A time measured from a stamp of another
+// machine can be wrong by the errors of both clocks.
 type Clock struct {
 	Synchronised bool  `json:"synchronised"`
 	ErrorUS      int64 `json:"error_us"` // at most, by the kernel's own estimate; without a meaning when it is not synchronised

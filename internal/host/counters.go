@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Counters are what the kernel has counted since the machine started. A map is
+// Counters are the kernel's counters since the machine started. A map is
 // nil where its source could not be read.
 type Counters struct {
 	CPU  map[string]int64            // jiffies of all CPUs: "user", "steal", "total" …
@@ -16,7 +16,7 @@ type Counters struct {
 	NIC  map[string]map[string]int64 // by interface: its files in statistics/: "rx_dropped", "rx_missed_errors" …
 }
 
-// Counters reads them. What is no number is left out. Those of the network are of
+// Counters reads them, and leaves out text that is no number. Those of the network are of
 // the network namespace that kt is in.
 func (f FS) Counters() Counters {
 	return Counters{

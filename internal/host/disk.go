@@ -10,7 +10,7 @@ func (f FS) disk(name string) Disk {
 	if sectors, err := f.Number(blockDir(name, "size")); err == nil && sectors > 0 {
 		d.Size = sectors << 9 // sectors of 512 bytes, whatever the disk's own are
 	}
-	// What udev can compare are attributes of the block device (ATTR) and of the
+	// udev can compare attributes of the block device (ATTR) and of the
 	// devices that it hangs on (ATTRS). It leaves out space at the end, not before.
 	for _, identity := range []struct{ file, match string }{
 		{"wwid", "ATTR{wwid}"},         // NVMe

@@ -6,8 +6,8 @@
 //	s := sampler.Sample(time.Since(start))
 //	fmt.Printf("%s: kt used %.1f of %.0f cores\n", facts.CPUModel, s.ProcessCPU, s.Cores)
 //
-// What every system tells is asked through gopsutil. What only Linux tells, in
-// /proc and /sys, is read through [FS], which can be rooted in a folder of
+// Facts of every system come from gopsutil. Those of Linux alone, in /proc and /sys,
+// are read through [FS], which can be rooted in a folder of
 // fixtures. A source that cannot be read leaves its field zero and is named or
-// counted; a run never fails because a machine hides something.
+// counted; a run never fails because a machine hides a fact.
 package host

@@ -11,7 +11,7 @@ const classNet = "sys/class/net"
 // counted once. Where there is hardware, those are the interfaces with a device
 // behind them: a bridge, a bond, a VLAN or a container's veth would count the
 // same bytes again. A container sees no hardware, so there every interface
-// counts that is not loopback. It is nil where the tree does not tell.
+// counts that is not loopback. It is nil where the tree does not say.
 func (f FS) NICs() []string {
 	entries, err := fs.ReadDir(f.tree, classNet)
 	if err != nil {
@@ -40,9 +40,9 @@ func (f FS) isLoopback(name string) bool {
 }
 
 // networkSpeed returns the sum of the speeds of those interfaces that are up, in bits
-// a second. It is 0, not known, as soon as one of them does not tell its own: a
+// a second. It is 0, not known, as soon as the speed of one is not known: a
 // sum without it would make a network look full that is not. Wireless and
-// virtual interfaces commonly do not tell.
+// virtual interfaces commonly do not report theirs.
 func (f FS) networkSpeed(interfaces []string) int64 {
 	var sum int64
 	for _, name := range interfaces {

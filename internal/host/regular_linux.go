@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open looks at what a name leads to before it opens it: opening alone waits for the
-// other end of a pipe, and starts some devices.
+// open checks the kind of a file before it opens it: opening waits for the other end of a
+// pipe, and starts some devices.
 func (f FS) open(name string) (fs.File, error) {
 	if filepath.Clean(f.root) != "/" {
 		return f.tree.Open(name)
@@ -20,7 +20,7 @@ func (f FS) open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: at, Err: err}
 	}
-	defer func() { _ = unix.Close(fd) }() // it stands for a place, and holds nothing
+	defer func() { _ = unix.Close(fd) }() // it is only a place, and holds nothing
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: at, Err: err}

@@ -43,14 +43,13 @@ func newSampler(since func() time.Duration, from meters) *Sampler {
 		{&s.sent, from.sent},
 	} {
 		c.counter.read = c.read
-		_, _ = c.counter.advance(s.last) // the first reading is only what the next is compared with
+		_, _ = c.counter.advance(s.last) // the next reading is compared with this one
 	}
 	return s
 }
 
-// Sample returns the time since the Sample before it, or since NewSampler. at, from
-// the start of the run, is what it is labelled with; the rates are computed from
-// the moments at which the counters were really read.
+// Sample returns the use since the Sample before, or since NewSampler. at, from the start of
+// the run, is its label; the rates are over the times at which the counters were really read.
 func (s *Sampler) Sample(at time.Duration) Sample {
 	now := s.since()
 	out := Sample{

@@ -31,8 +31,8 @@ const sysctlConf = "etc/sysctl.conf"
 // procps reads it, and only if no link below sysctl.d already leads to it.
 //
 // A key that is a pattern counts for the settings that the machine has and no file
-// names. Files that cannot be read are all told in the error, and what the others
-// set is returned with it; a line that is none is left out, as systemd does.
+// names. The error names all files that cannot be read; the settings of the others are
+// returned with it. A line that is no setting is left out, as systemd does.
 func (f FS) Sysctls() (map[string][]Sysctl, error) {
 	files, problems := f.sysctlFiles()
 	var lines []sysctlLine

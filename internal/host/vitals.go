@@ -2,17 +2,17 @@ package host
 
 import "time"
 
-// Vitals is how busy a whole machine was over one interval, whoever used it. A Sample
-// beside it is about one process of kt.
+// Vitals is how busy a whole machine was over one interval, with all its processes. A Sample
+// is of one process of kt.
 type Vitals struct {
 	At       time.Duration `json:"at_ns"`       // end of the interval, from the start of the run
 	Interval time.Duration `json:"interval_ns"` // its length
 
 	Cores  float64 `json:"cores"`            // logical CPUs
-	CPU    float64 `json:"cpu_cores"`        // in use, with what the hypervisor stole
-	Steal  float64 `json:"steal_cores"`      // of CPU, what the hypervisor gave to others
+	CPU    float64 `json:"cpu_cores"`        // in use, with Steal
+	Steal  float64 `json:"steal_cores"`      // of CPU, given to others by the hypervisor
 	IOWait float64 `json:"iowait_cores"`     // idle while a process waited for a disk; not part of CPU
-	Agent  float64 `json:"agent_cpu_cores"`  // of CPU, what the process that watches used itself
+	Agent  float64 `json:"agent_cpu_cores"`  // of CPU, used by the process that watches
 	Memory int64   `json:"memory_bytes"`     // of the machine
 	Free   int64   `json:"available_bytes"`  // MemAvailable
 	Cache  int64   `json:"page_cache_bytes"` // Cached
@@ -38,7 +38,7 @@ type NetworkVitals struct {
 	Name     string `json:"name"`
 	Sent     int64  `json:"sent_bytes"`     // in the interval
 	Received int64  `json:"received_bytes"` // in the interval
-	Speed    int64  `json:"speed_bits"`     // bits a second, each way; 0: it does not tell
+	Speed    int64  `json:"speed_bits"`     // bits a second, each way; 0: not known
 	Dropped  int64  `json:"dropped_packets,omitempty"`
 }
 
@@ -48,5 +48,5 @@ type BrokerVitals struct {
 	HeapUsed    int64         `json:"heap_used_bytes"`
 	HeapMax     int64         `json:"heap_max_bytes"`
 	Collections int64         `json:"collections"` // in the interval
-	GCTime      time.Duration `json:"gc_time_ns"`  // in the interval: with the world stopped, where the collector tells
+	GCTime      time.Duration `json:"gc_time_ns"`  // in the interval: with the world stopped, where the collector reports it
 }

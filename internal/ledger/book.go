@@ -9,12 +9,12 @@ type Book struct {
 	TopicID string
 	Start   []int64 // end offsets of the topic before the run, by partition; 0 for those not in it
 
-	// StartEpochs is the leader epochs at Start, by partition: where they end now tells
+	// StartEpochs is the leader epochs at Start, by partition: their ends now show
 	// whether the log was cut off below Start since. Those not in it are not known.
 	StartEpochs []int32
 
-	// SameTopic says that what is read is beyond doubt the topic that was written to:
-	// by this process, or by the topic's id. It is not in the file.
+	// SameTopic: the topic read is beyond doubt the topic written, because this process wrote
+	// it or its id is the same. It is not in the file.
 	SameTopic bool
 
 	// The settings of the client that explain the findings of Verify.
@@ -25,7 +25,7 @@ type Book struct {
 	Lanes []Lane // no two of the same producer and partition
 }
 
-// Lane is what one producer wrote to one partition. Whatever was issued and is
+// Lane is the records that one producer wrote to one partition. An issued record that is
 // neither acknowledged nor failed is unknown: sent, and never answered.
 type Lane struct {
 	Producer     uint16 `json:"producer"`

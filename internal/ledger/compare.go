@@ -53,7 +53,7 @@ func (b *Book) compare(l *Lane, log *Log) finding {
 // before the first one read if the reading began after the start of the run, those
 // after the last if it did not go on to the lane's end, and gaps across offsets that
 // were skipped. Where the client may write in the wrong order, so may their
-// neighbours, and anything may lie in what was skipped.
+// neighbours, and anything may lie at skipped offsets.
 func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	end := max(l.Issued, rl.next)
 	var far int64

@@ -2,7 +2,7 @@
 // acknowledged and read, lost, duplicated, reordered, corrupted, never answered,
 // or reported failed and found in the log all the same.
 //
-// Each value carries a [Stamp]: who wrote it, and its number in that producer's
+// Each value carries a [Stamp]: its producer, and its number in that producer's
 // lane of the partition. A [Producer] remembers the outcome of each number as
 // intervals, a [Reader] the numbers it found as intervals that are missing, and
 // [Book.Verify] compares the two:
@@ -25,7 +25,7 @@
 //	verdict := book.Verify(r)
 //
 // Memory is bounded by producers and partitions, never by records. Where outcomes
-// are so mixed that the bound is reached, places are forgotten and counts are kept,
+// are so mixed that the bound is reached, places are forgotten, counts are kept,
 // and the verdict says so: a record is called lost or read only if it certainly is.
 //
 // The topic must not be compacted, for a compacted record looks like a lost one.

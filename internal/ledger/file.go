@@ -45,16 +45,15 @@ type end struct {
 	Sum   string `json:"crc32c"` // of all lines before, as 8 hexadecimal digits
 }
 
-// The bounds on what a file may ask of memory.
+// The bounds on the memory for a file.
 const (
 	maxLine       = 16 << 20 // bytes; a header with maxPartitions fits
 	maxPartitions = 500_000  // of a topic: more than a cluster takes
 	maxLanes      = 1 << 23
 )
 
-// WriteFile writes a book to a new file, which is there as a whole or not at all: it
-// is written beside its place first. What is there already is never replaced: that
-// is an error, fs.ErrExist.
+// WriteFile writes a book to a new file, in whole or not at all: it writes a second file
+// next to it first. It never replaces a file: the error is fs.ErrExist.
 func WriteFile(path string, b *Book) error {
 	if err := b.check(); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
@@ -125,7 +124,7 @@ func Read(r io.Reader) (*Book, error) {
 	}
 	sum := crc32.New(crcTable)
 	seen := make(map[laneID]bool)
-	var wrong error // the first line that is not right: if the file was changed, that is what to say
+	var wrong error // the first line that is not right: if the file was changed, that is the error
 	for n := 2; ; n++ {
 		_, _ = sum.Write(text) // it never fails
 		if text, err = readLine(lines); err != nil {
@@ -211,8 +210,8 @@ func (b *Book) add(l *Lane, seen map[laneID]bool) error {
 	return nil
 }
 
-// check returns an error unless the last line goes with what came before, of which wrong is
-// the first line that made no sense.
+// check returns an error unless the last line agrees with the lines before, of which wrong is
+// the first that made no sense.
 func (e *end) check(sum uint32, lanes int, wrong error, rest *bufio.Reader) error {
 	switch {
 	case e.Sum != fmt.Sprintf("%08x", sum):

@@ -8,8 +8,7 @@ import (
 
 // Log is the records that a reading found in one partition. Take its lock around Add, once for
 // a chunk of records, for a partition may be handed from one consumer to another.
-// Chunks are added in the order of offsets: a consumer adds what it was given
-// before it commits it.
+// Chunks are added in the order of offsets: a consumer adds records before it commits them.
 type Log struct {
 	sync.Mutex
 	run       uint64
@@ -36,8 +35,8 @@ type found struct {
 	tips  []Tip // of the epochs before that one
 	lanes []*readLane
 
-	cut         bool // the log was cut off below what had been read
-	unconfirmed bool // it is not known whether the log still holds what was read
+	cut         bool // the log was cut off below an offset that had been read
+	unconfirmed bool // it is not known whether the log still holds the records read
 
 	checked, duplicated, reordered, late int64
 	corrupted, unstamped, foreign        int64
@@ -77,9 +76,8 @@ type readLane struct {
 }
 
 // gap is numbers that were passed over. Those of the Range that are not its holes
-// are missing, but for unsure of them: too many gaps to remember were made one, in
-// which it is not known who is missing, and a record that comes late may have been
-// there before.
+// are missing, but for unsure of them: gaps too many to remember were made one. In it the
+// missing numbers are not known, and a late record may have come before.
 type gap struct {
 	Range
 	unsure        int64
@@ -172,8 +170,8 @@ func (l *Log) turn(epoch int32) {
 	l.epoch = epoch
 }
 
-// Cut notes that the log was cut off below what had been read: the client has found
-// that out, or the brokers said so.
+// Cut notes that the log was cut off below an offset that had been read, as the client found
+// or the brokers said.
 func (l *Log) Cut() {
 	l.Lock()
 	defer l.Unlock()
@@ -181,7 +179,7 @@ func (l *Log) Cut() {
 }
 
 // Tips returns the tip of each leader whose records were read, to be looked for in the
-// log when the reading is over: the log holds what was read if it holds them all. cut
+// log when the reading is over: the log holds all records read if it holds all tips. cut
 // reports whether it is known already that it does not.
 func (l *Log) Tips() (tips []Tip, cut bool) {
 	l.Lock()
@@ -193,9 +191,9 @@ func (l *Log) Tips() (tips []Tip, cut bool) {
 	return tips, l.cut
 }
 
-// Again forgets what was read, because the partition is read again, and returns the
-// offset to begin at: where the reading began, or from if that is lower. start is where
-// the log begins now.
+// Again forgets the records read, because the partition is read again, and returns the offset
+// to begin at: that of the first reading, or from if that is lower. start is the present
+// begin of the log.
 func (l *Log) Again(from, start int64) (begin int64) {
 	l.Lock()
 	defer l.Unlock()
@@ -211,7 +209,7 @@ func (l *Log) First() int64 {
 	return l.begin
 }
 
-// Unconfirmed notes that the brokers did not tell whether the log still holds what was
+// Unconfirmed notes that the brokers did not say whether the log still holds the records
 // read. Then nothing counts as read.
 func (l *Log) Unconfirmed() {
 	l.Lock()

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// Producer remembers what one producer wrote, and what became of it: a lane for
+// Producer remembers the records of one producer and their outcomes: a lane for
 // each partition. Two goroutines share the work. The sending one calls Next and
 // EndTransaction; the one on which the client reports outcomes calls Acknowledged
-// and Failed, at most once for a record and only after its Next. What neither is
-// called for stays unknown.
+// and Failed, at most once for a record and only after its Next. A record
+// without either stays unknown.
 type Producer struct {
 	number uint16
 	limit  int // of the ranges in a list

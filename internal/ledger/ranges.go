@@ -105,8 +105,8 @@ func (rs *Ranges) insert(from, to int64, limit int) {
 }
 
 // fold makes room: the lower half of the ranges becomes one, with holes. The rest
-// stays exact, so what comes next is remembered exactly, and what is forgotten is
-// where things happened long ago, never how many.
+// stays exact, so the next numbers are remembered exactly. Only old places are forgotten,
+// never counts.
 func (rs *Ranges) fold() {
 	set := *rs
 	half := max(2, len(set)/2)

@@ -30,10 +30,9 @@ func (r *Reader) Log(partition int32) *Log {
 	return l
 }
 
-// Begin says that a partition can be read from offset first on: where its log
-// starts, or where the reading does. Records before it are unchecked and not lost.
-// Call it before the first record, and again whenever the log's start may have
-// moved past what was not read yet.
+// Begin sets the first offset that can be read of a partition: the start of its log, or of the
+// reading. Records before it are unchecked and not lost. Call it before the first record, and
+// again whenever the log's start may have moved past unread offsets.
 func (r *Reader) Begin(partition int32, first int64) {
 	l := r.Log(partition)
 	l.Lock()

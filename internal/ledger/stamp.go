@@ -90,8 +90,8 @@ func AddHeader(sum uint32, key string, value []byte) uint32 {
 	return crc32.Update(mix(sum, len(key), value), crcTable, value)
 }
 
-// mix returns a checksum to start the next one from. It tells apart where one byte
-// string ends and the next begins, and nil from empty.
+// mix returns a checksum to start the next one from. It depends on the
+// end of each byte string, and on nil or empty.
 func mix(sum uint32, length int, next []byte) uint32 {
 	x := uint64(sum)<<32 | uint64(uint32(length+1))
 	if next == nil {
@@ -117,8 +117,8 @@ func (s *Stamp) Time() time.Time { return time.UnixMilli(s.millis()) }
 func (s *Stamp) millis() int64 { return s.Due / int64(time.Millisecond) }
 
 // Put writes the stamp over the first StampSize bytes of value, with the checksum of
-// the whole value and of what lies around it: call it when all that is in place. It
-// panics if value is shorter than that.
+// the whole value and of the parts around it: call it when these are in place. It
+// panics if value is shorter than StampSize.
 func (s *Stamp) Put(value []byte, a Around) {
 	head := value[:StampSize:StampSize]
 	binary.BigEndian.PutUint32(head, magic)
@@ -135,9 +135,9 @@ func (s *Stamp) Put(value []byte, a Around) {
 	binary.BigEndian.PutUint32(head[atSum:], checksum(value, a))
 }
 
-// ReadStamp reads the stamp of a value into s and checks the whole value, and what
-// lies around it, against it. Of an unstamped value s is left alone; of a corrupted
-// one it holds what the value says, which may be anything.
+// ReadStamp reads the stamp of a value into s, and checks the whole value and the parts around
+// it. It leaves s alone if the value has no stamp. The stamp of a corrupted value may hold
+// anything.
 func ReadStamp(value []byte, a Around, s *Stamp) StampStatus {
 	if !PeekStamp(value, s) {
 		return Unstamped

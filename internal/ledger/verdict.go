@@ -46,35 +46,33 @@ type Verdict struct {
 	Redelivered      int64 `json:"redelivered,omitempty"`    // read again: the reader went back, the log is not at fault
 	EpochRegressions int64 `json:"epoch_regressions,omitempty"`
 
-	// Rewritten is how often a reader came upon a log that had been cut off, and written
-	// again from there on by a new leader, below what was read already.
+	// Rewritten counts logs that were cut off below an offset already read, and written again
+	// from there on by a new leader.
 	Rewritten int64 `json:"rewritten,omitempty"`
 
-	// ReadAgain is how often a partition was read again from the start, because its log
-	// had been cut off below what was read. What the last reading found counts.
+	// ReadAgain counts partitions that were read again from the start, because their log had
+	// been cut off below an offset already read. The last reading counts.
 	ReadAgain int64 `json:"read_again,omitempty"`
 
-	// Inexact reports whether some lane had more than it can remember: the counts of
-	// what is certain are then too low, and Undecided and LateUndecided hold the
-	// rest.
+	// Inexact reports whether some lane had more than it can remember. Then the certain counts
+	// are too low, and Undecided and LateUndecided hold the rest.
 	Inexact bool `json:"inexact,omitempty"`
 
-	// OtherRun is the id of a run that foreign records are of, as 16 hexadecimal
-	// digits: in the partition with the most of them the run of most, if one has more
-	// than half.
+	// OtherRun is the id of the run of most foreign records, as 16 hexadecimal digits. It is the
+	// run of more than half of them in the partition with the most; else it is empty.
 	OtherRun string `json:"other_run,omitempty"`
 
-	// OfAnotherRun reports whether the book does not belong to what was read, by the rule of
-	// Verify, so that nothing was compared: what counts as lost was never there.
+	// OfAnotherRun reports whether the book is of other records than those read, by the rule of
+	// Verify. Then nothing was compared, and lost records were never there.
 	OfAnotherRun bool `json:"of_another_run,omitempty"`
 
 	// RepeatsAllowed reports whether the client's settings allow records to be duplicated
-	// and reordered: it sends again, and the brokers do not look.
+	// and reordered: it retries, and the brokers do not check.
 	RepeatsAllowed bool `json:"repeats_allowed,omitempty"`
 
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
 	GapsBeyond int64    `json:"gaps_beyond,omitempty"` // gaps that are not in the list
-	Blame      []string `json:"blame,omitempty"`       // sentences: whose fault the findings are, as far as the settings tell
+	Blame      []string `json:"blame,omitempty"`       // sentences: the cause of the findings, as far as the settings show it
 }
 
 // Add adds the counts of o, which is of other records: every int64 field. The rest of v stays.
@@ -108,14 +106,13 @@ type Gap struct {
 // maxGaps bounds the list of gaps in a verdict: more than anyone reads.
 const maxGaps = 100
 
-// Verify compares what was written with what each of the readers found. Call it when
-// they are done: what they read meanwhile may be in one count and not in another.
+// Verify compares the records written with the findings of each reader. Call it when the
+// readers are done: a record read meanwhile may be in one count and not in another.
 //
-// That not a single record of the book was read may mean that all are lost, or that
-// the topic is not the one that the book is about. It is taken for the second only if
-// the topic cannot be told from another of the same name (not SameTopic), and more
-// than half of what was read are records of other runs. Else what was acknowledged, and
-// is not where the reader looked, is lost.
+// If no record of the book was read, either all are lost or the book is of another topic.
+// Verify takes it for another topic only if SameTopic is not set, and more than half of the
+// records read are of other runs. Else each acknowledged record is lost that is not where the
+// reader looked.
 func (b *Book) Verify(readers ...*Reader) Verdict {
 	v := Verdict{Readers: len(readers), RepeatsAllowed: b.unordered()}
 	lanes := make(map[laneID]*Lane, len(b.Lanes))
@@ -174,7 +171,7 @@ func (b *Book) verify(v *Verdict, reader int, r *Reader) {
 }
 
 // addLogs adds the counts of a reading. The log with the most foreign
-// records tells which run they are of, if it has more than most; how many is returned.
+// records names their run, if it has more than most; addLogs returns their number.
 func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Share tells which part of a load one process makes, of a load that several make
-// together. The zero value is all of it.
+// Share is the part of a load that one process makes, where several make it together.
+// The zero value is all of it.
 //
 // A share numbers the producers and consumers of the whole load. Whatever is counted out
 // to shards (records, rate, warm-up) is counted out to those of the whole load, so that
@@ -32,8 +32,8 @@ func (s Share) Has(partition int32) bool {
 	return s.Slots == 0 || int(partition)%s.Slots == s.Slot
 }
 
-// shards returns the number of this process's first shard and of all shards, for shares of
-// what the producers do, or the consumers when nobody writes.
+// shards returns the number of this process's first shard, and how many shards it and all
+// processes have. Shards are producers, or consumers when nobody writes.
 func (p *Plan) shards() (first, own, all int) {
 	first, own, all = p.Share.Producer, p.Producers, p.Share.Producers
 	if !p.Writes() {

@@ -11,7 +11,7 @@ import (
 )
 
 // MixedLoad is the command of a load in which some processes write and others read. No
-// process runs it: it is what merged results are of.
+// process runs it; merged results do.
 const MixedLoad Command = "mixed"
 
 // Together returns the load that several plans make at the same time. Shares that make up a
@@ -62,7 +62,7 @@ func Together(plans []Plan) (whole Plan, differ []string) {
 	differences(fields, writers, func(p *Plan) { p.Read = Read{} })
 	differences(fields, readers, func(p *Plan) {
 		p.Payload = Payload{}
-		if len(writers) > 0 { // what readers are told of it is said by the writers
+		if len(writers) > 0 { // the writers hold the load of the readers too
 			p.Load = Load{}
 		}
 	})
@@ -89,7 +89,7 @@ func withTopic(plans []Plan) []Plan {
 // tile reports whether shares make up one load, each part of it once.
 func tile(plans []Plan) bool {
 	whole := plans[0].Whole()
-	whole.Topic.Delete = false // only the process that makes the topic gets them
+	whole.Topic.Delete = false // only the process that makes the topic deletes it
 	slots := make(map[int]bool)
 	var producers, consumers [][2]int // first of each share, and how many
 	for _, p := range plans {

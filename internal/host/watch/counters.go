@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// mostCounted is more than any counter of a machine has reached: what is above it is
-// none, and no sum of what is below runs over.
+// mostCounted is more than any counter of a machine has reached. A number above it is no
+// counter, and no sum of numbers below it overflows.
 const mostCounted = 1 << 53
 
 // counters are numbers that only grow, as they were when last read: those of one thing,
@@ -18,8 +18,8 @@ type counterValues struct {
 	at     time.Duration
 }
 
-// growth tells by how much counters grew in one interval, and counts what could not be
-// told.
+// growth measures by how much counters grew in one interval, and counts the sources that could
+// not be read.
 type growth struct {
 	counters counters
 	now      time.Duration // end of the interval
@@ -34,11 +34,10 @@ func (g *growth) note(ok bool) {
 	}
 }
 
-// of returns by how much the counters of one thing grew in the interval, from what they are
-// now. After readings that failed, the growth is spread over all the time since the last
+// of returns by how much the counters of one thing grew in the interval, from their present
+// values. After readings that failed, the growth is spread over all the time since the last
 // good one, so that no rate is too high. For the first reading, or when one of them fell,
-// all are 0, it is not ok and counts as unread: something was taken away, and what is
-// there now begins anew.
+// all are 0, it is not ok and counts as unread: a device was removed, and another begins at 0.
 func (g *growth) of(name string, values ...int64) (grown []int64, ok bool) {
 	grown = make([]int64, len(values))
 	was, ok := g.counters[name]

@@ -5,9 +5,9 @@
 //	v := w.Sample(time.Since(start))
 //	fmt.Printf("%.1f of %.0f cores, of which the hypervisor stole %.1f\n", v.CPU, v.Cores, v.Steal)
 //
-// It reads the kernel's files and those that Kafka's JVMs publish of themselves: no
-// process notices that it is watched. What cannot be read is 0 and counted in Unread; on
-// other systems than Linux that is nearly everything.
+// It reads the kernel's files and those that Kafka's JVMs publish, so it disturbs no process. A
+// source that cannot be read is 0 and counted in Unread; on other systems than Linux that is
+// nearly every source.
 package watch
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// lookEvery is how often a Watcher looks which disks, interfaces and brokers there are.
+// lookEvery is the time after which a Watcher looks again for disks, interfaces and brokers.
 // They change rarely, and the look reads a file of every process.
 const lookEvery = 10 * time.Second
 
@@ -47,12 +47,12 @@ func newWatcher(tree host.FS, clock func() time.Duration, own func() (float64, e
 	w := &Watcher{tree: tree, clock: clock, own: own, counters: make(counters)}
 	w.last = clock()
 	w.look(w.last)
-	w.read(w.last, 0) // what the first Sample is compared with
+	w.read(w.last, 0) // the first Sample is compared with it
 	return w
 }
 
-// Sample returns the time since the Sample before it, or since New. at, from the start of the
-// run, is what it is labelled with; its rates are over the time that really passed.
+// Sample returns the use of the machine since the Sample before, or since New. at, from the start
+// of the run, is its label; its rates are over the time that really passed.
 func (w *Watcher) Sample(at time.Duration) host.Vitals {
 	now := w.clock()
 	interval := now - w.last
