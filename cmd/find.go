@@ -100,7 +100,7 @@ func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) 
 	if flags.DryRun {
 		return report.FindPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
 	}
-	f, err := env.createStudy(s)
+	f, err := env.createStudy(s, b)
 	if err != nil {
 		return err
 	}

@@ -222,15 +222,23 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	case forecast.Err() != nil:
 		return usageError(forecast.Err())
 	}
-	f, err := env.createStudy(s)
+	f, err := env.createStudy(s, b)
 	if err != nil {
 		return err
 	}
 	return makeStudy(ctx, env, formOf(flags), f, b)
 }
 
-// createStudy makes the folder of a new study.
-func (e *Env) createStudy(s *study.Study) (*study.Folder, error) {
+// createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
+// and to put back what was changed, kt has to find the same ones.
+func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
+	p, err := b.Plan(study.Load{Command: string(plan.Produce)})
+	if err != nil {
+		return nil, err
+	}
+	if !p.Embedded() {
+		s.Keep(bootstrapServer, strings.Join(p.Bootstrap, ","))
+	}
 	dir, err := e.studiesDir()
 	if err != nil {
 		return nil, err

@@ -144,11 +144,13 @@ func (b *lab) brokers(ctx context.Context, l study.Load) (int, error) {
 	return len(c.Info.Brokers), nil
 }
 
+const bootstrapServer = "bootstrap-server" // the flag of a load
+
 // connect returns the cluster that a load goes to; nil: a broker inside kt, of which each run has its own.
 func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error) {
 	target := study.Load{Command: string(plan.Produce)}
 	for _, f := range l.Flags {
-		if f.Name == "bootstrap-server" {
+		if f.Name == bootstrapServer {
 			target.Flags = append(target.Flags, f)
 		}
 	}

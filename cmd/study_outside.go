@@ -159,8 +159,26 @@ func (b *lab) proposed(ctx context.Context, id string) ([]tune.Change, error) {
 	return r.Changes(), nil
 }
 
+// checkOwn returns an error if kt tune's journal holds more than the changes of a study: a rollback would undo that too.
+func checkOwn(own []study.Flag) error {
+	held, err := hostTree().Status()
+	for _, u := range held {
+		mine := slices.ContainsFunc(own, func(f study.Flag) bool {
+			id, ofTune := strings.CutPrefix(f.Name, "tune.")
+			return ofTune && u.Setting == id || u.Path == "/"+host.SysctlFile(strings.TrimPrefix(f.Name, "sysctl."))
+		})
+		if !mine || u.Kind == tune.OwnFile {
+			err = errors.Join(err, usageError(fmt.Errorf("kt tune has changed %s since the study began, so the study undoes nothing; kt tune --rollback undoes all", u.Path)))
+		}
+	}
+	return err
+}
+
 // SetHost makes changes of this machine by kt tune's journal, and puts back those that were made before.
-func (b *lab) SetHost(ctx context.Context, wanted []study.Flag) error {
+func (b *lab) SetHost(ctx context.Context, wanted, own []study.Flag) error {
+	if err := checkOwn(own); err != nil {
+		return err
+	}
 	undone, err := hostTree().Rollback(tune.RollbackOptions{})
 	for _, u := range undone {
 		if u.Err != nil {

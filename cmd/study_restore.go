@@ -24,15 +24,19 @@ kt study resume can go on with them.`,
 				return usageError(err)
 			}
 			return env.interruptible(c.Context(), func(ctx context.Context) error {
-				something, err := study.Restore(ctx, f, newLab(env))
-				switch {
-				case err != nil:
-				case something:
-					env.say("study %s: everything is as before", f.ID)
-				default:
-					env.say("study %s: there is nothing to put back", f.ID)
+				done, err := study.Restore(ctx, f, newLab(env))
+				if err != nil {
+					return err
 				}
-				return err
+				for _, line := range done {
+					env.say("%s", line)
+				}
+				text := "everything is as before"
+				if len(done) == 0 {
+					text = "there is nothing to put back"
+				}
+				env.say("study %s: %s", f.ID, text)
+				return nil
 			})
 		},
 	}

@@ -90,7 +90,7 @@ func runTrial(ctx context.Context, env *Env, flags *config.Trial, s *study.Study
 	if flags.DryRun {
 		return report.TrialPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
 	}
-	f, err := env.createStudy(s)
+	f, err := env.createStudy(s, b)
 	if err != nil {
 		return err
 	}

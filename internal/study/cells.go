@@ -69,6 +69,9 @@ func (s *Study) checkNames(bad func(string, ...any)) {
 		if err := plan.CheckName(l.Name); err != nil && l.Name != "" {
 			bad("load %q: %w", l.Name, err)
 		}
+		if l.Name != "" && (isOutside(l.Name+".") || l.Name+"." == topicPrefix) {
+			bad("load %q: factors of that name are no flags of a load; give it another one", l.Name)
+		}
 		if slices.Contains(names, l.Name) {
 			bad("load %q: two have this name", l.Name)
 		}

@@ -51,6 +51,17 @@ func (s *Study) Share(name string, values []string) {
 	}
 }
 
+// Keep gives a flag to every load that has none of that name.
+func (s *Study) Keep(name, value string) {
+	for _, loads := range [][]Load{s.Prepare, s.Loads} {
+		for i := range loads {
+			if !slices.ContainsFunc(loads[i].Flags, func(f Flag) bool { return f.Name == name }) {
+				loads[i].set(name, value)
+			}
+		}
+	}
+}
+
 // LimitTo ends every load after a time, instead of its own end. One that reads all that was prepared
 // still does, because less is prepared. Commands of a load come earlier or later
 // by as much as it gets shorter or longer.

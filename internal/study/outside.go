@@ -31,8 +31,9 @@ type Outside interface {
 	// BrokerSettings returns what every broker has now of some settings.
 	BrokerSettings(ctx context.Context, l Load, names []string) ([]BrokerSetting, error)
 	SetBrokers(ctx context.Context, l Load, settings []BrokerSetting) error
-	// SetHost makes the changes of the host, and no other ones: what was changed before is put back.
-	SetHost(ctx context.Context, changes []Flag) error
+	// SetHost makes the changes of the host, and no other ones: those of the study that were made before are put
+	// back. own are all changes of the study. Where somebody else's would be put back with them, nothing is done.
+	SetHost(ctx context.Context, changes, own []Flag) error
 }
 
 // isOutside reports whether a factor is not of a load.
@@ -54,20 +55,19 @@ func (c Cell) outside(prefixes ...string) (flags []Flag) {
 	return flags
 }
 
+// outside returns the values of all cells that have one of some prefixes.
+func (s *Study) outside(prefixes ...string) (flags []Flag) {
+	for _, c := range s.Cells() {
+		flags = append(flags, c.outside(prefixes...)...)
+	}
+	return once(flags)
+}
+
 // CheckOutside returns all that hinders what the cells of a study change outside its loads.
 func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
-	var brokers, host []Flag
-	for _, c := range s.Cells() {
-		for _, f := range c.outside(brokerPrefix) {
-			if name := strings.TrimPrefix(f.Name, brokerPrefix); !slices.Contains(brokers, Flag{name, f.Value}) {
-				brokers = append(brokers, Flag{name, f.Value})
-			}
-		}
-		for _, f := range c.outside(sysctlPrefix, tunePrefix) {
-			if !slices.Contains(host, f) {
-				host = append(host, f)
-			}
-		}
+	brokers, host := s.outside(brokerPrefix), s.outside(sysctlPrefix, tunePrefix)
+	for i := range brokers {
+		brokers[i].Name = strings.TrimPrefix(brokers[i].Name, brokerPrefix)
 	}
 	if len(brokers)+len(host) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 		if err := x.note(entry{At: time.Now().UTC(), What: changed, Host: true}); err != nil {
 			return err
 		}
-		if err := x.lab.SetHost(ctx, host); err != nil {
+		if err := x.lab.SetHost(ctx, host, x.Study.outside(sysctlPrefix, tunePrefix)); err != nil {
 			return err
 		}
 	}
@@ -99,14 +99,10 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 
 func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
 	var names []string
-	for _, cell := range x.Study.Cells() {
-		for _, f := range cell.outside(brokerPrefix) {
-			if name := strings.TrimPrefix(f.Name, brokerPrefix); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+	for _, f := range x.Study.outside(brokerPrefix) {
+		names = append(names, strings.TrimPrefix(f.Name, brokerPrefix))
 	}
-	if len(names) == 0 {
+	if names = once(names); len(names) == 0 {
 		return nil
 	}
 	if x.brokersWere == nil {
@@ -142,7 +138,7 @@ func (x *executor) putBack(ctx context.Context) error {
 		errs = append(errs, x.lab.SetBrokers(ctx, x.Study.Loads[0], brokers))
 	}
 	if host {
-		errs = append(errs, x.lab.SetHost(ctx, nil))
+		errs = append(errs, x.lab.SetHost(ctx, nil, x.Study.outside(sysctlPrefix, tunePrefix)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
@@ -169,15 +165,29 @@ func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
 }
 
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
-// It reports whether there was anything to do.
-func Restore(ctx context.Context, f *Folder, lab Lab) (any bool, err error) {
+// It returns a line for each of them.
+func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
 	release, err := f.hold()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer release()
 	x := &executor{Folder: f, lab: lab, notify: func(Progress) {}}
 	brokers, host := f.changed()
-	any = brokers != nil || host || len(f.topics()) > 0
-	return any, errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
+	for _, s := range brokers {
+		value := "no value of its own"
+		if s.Value != nil {
+			value = *s.Value
+		}
+		done = append(done, fmt.Sprintf("broker %d: %s has %s again", s.Broker, s.Name, value))
+	}
+	if host {
+		for _, c := range f.Study.outside(sysctlPrefix, tunePrefix) {
+			done = append(done, "this host: "+c.Name+" is as before")
+		}
+	}
+	for _, t := range f.topics() {
+		done = append(done, "topic "+t+" is deleted")
+	}
+	return once(done), errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
 }

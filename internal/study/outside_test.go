@@ -1,0 +1,144 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// world is a lab with one broker and one host that can be changed.
+type world struct {
+	scribe
+
+	log    string // of the study
+	broker map[string]string
+	host   []Flag
+	seen   []string // what each run found
+	stop   error    // of every run
+}
+
+func (w *world) state() string {
+	return w.broker["num.io.threads"] + " " + Cell{At: w.host}.String()
+}
+
+func (w *world) Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error) {
+	w.seen = append(w.seen, w.state())
+	if w.stop != nil {
+		return result.Result{}, w.stop
+	}
+	return w.scribe.Run(ctx, l, path, opened)
+}
+
+func (*world) CheckOutside(context.Context, Load, []Flag, []Flag) error { return nil }
+
+func (w *world) BrokerSettings(_ context.Context, _ Load, names []string) (all []BrokerSetting, err error) {
+	for _, n := range names {
+		s := BrokerSetting{Broker: 1, Name: n}
+		if v, ok := w.broker[n]; ok {
+			s.Value = &v
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// journalled refuses a change that the log on the disk does not know.
+func (w *world) journalled() error {
+	if text, err := os.ReadFile(w.log); err != nil || !strings.Contains(string(text), `"what":"changed"`) {
+		return errors.Join(err, errors.New("it is changed and not in the log"))
+	}
+	return nil
+}
+
+func (w *world) SetBrokers(_ context.Context, _ Load, settings []BrokerSetting) error {
+	for _, s := range settings {
+		delete(w.broker, s.Name)
+		if s.Value != nil {
+			w.broker[s.Name] = *s.Value
+		}
+	}
+	return w.journalled()
+}
+
+func (w *world) SetHost(_ context.Context, changes, own []Flag) error {
+	for _, c := range changes {
+		if !slices.Contains(own, c) {
+			return errors.New(c.Name + " is not of the study")
+		}
+	}
+	w.host = changes
+	return w.journalled()
+}
+
+// outsider returns a study of a broker's and a host's setting.
+func outsider(t *testing.T) (*Folder, *world) {
+	t.Helper()
+	s := &Study{
+		Loads: []Load{{Command: "produce"}}, Repeats: 2, Order: Listed, Pair: true, Factors: []Factor{
+			{Name: brokerPrefix + "num.io.threads", Values: []string{Default, "5"}}, {Name: sysctlPrefix + "vm.swappiness", Values: []string{Default, "1"}},
+		},
+	}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(t.TempDir(), s, "outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, &world{log: filepath.Join(f.Dir(), logFile), broker: map[string]string{"num.io.threads": "8"}}
+}
+
+func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
+	f, w := outsider(t)
+	if err := Execute(t.Context(), f, w, func(Progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"8 ", "5 sysctl.vm.swappiness=1", "8 ", "5 sysctl.vm.swappiness=1"}; !slices.Equal(w.seen, want) {
+		t.Errorf("the runs found %q, want %q", w.seen, want)
+	}
+	if w.state() != "8 " {
+		t.Errorf("in the end there is %q", w.state())
+	}
+}
+
+func TestWhatAStudyChangedIsPutBackWhenARunFails(t *testing.T) {
+	f, w := outsider(t)
+	f.Study.Factors[0].Values, f.Study.Factors[1].Values = []string{"5"}, []string{"1"}
+	w.stop = errors.New("no")
+	if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, w.stop) || w.state() != "8 " {
+		t.Errorf("%v, and there is %q", err, w.state())
+	}
+}
+
+// A kt that was killed leaves its changes behind, with a log that knows what was there before.
+func TestRestoreAfterAKill(t *testing.T) {
+	f, w := outsider(t)
+	release, err := f.hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := "8"
+	for _, e := range []entry{{Host: true}, {Brokers: []BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
+		e.At, e.What = time.Now(), changed
+		if err := f.note(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release()
+	w.broker["num.io.threads"], w.host = "5", []Flag{{"sysctl.vm.swappiness", "1"}}
+	done, err := Restore(t.Context(), f, w)
+	if err != nil || w.state() != "8 " || len(done) != 2 {
+		t.Errorf("%v, there is %q, and it says %q", err, w.state(), done)
+	}
+	w.broker["num.io.threads"] = "12" // by somebody else, later
+	if done, err := Restore(t.Context(), f, w); err != nil || len(done) > 0 || w.state() != "12 " {
+		t.Errorf("once more: %v, there is %q, and it says %q", err, w.state(), done)
+	}
+}
