@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/profiles"
@@ -257,14 +258,24 @@ func formOf(flags *config.Study) studyForm { return studyForm{flags.Output, flag
 
 // makeStudy makes the runs of a study that are not done, and writes what it says.
 func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *lab) error {
-	if !form.quiet {
-		env.say("study %s", f.ID)
+	board, err := env.openBoard(ctx, form, f)
+	if err != nil {
+		return err
 	}
-	err := study.Execute(ctx, f, b, func(p study.Progress) {
+	follow := func(p study.Progress) {
 		if !form.quiet {
 			env.say("%s", report.StudyProgress(p))
 		}
-	})
+	}
+	if board != nil {
+		follow, b.say, b.observers = board.follow, board.say, []run.Observer{board}
+	} else if !form.quiet {
+		env.say("study %s", f.ID)
+	}
+	err = study.Execute(ctx, f, b, follow)
+	if board != nil {
+		board.close(env)
+	}
 	if err != nil {
 		if !form.quiet {
 			env.say("go on with: kt study resume %s", f.ID)

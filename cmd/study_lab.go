@@ -22,12 +22,15 @@ type lab struct {
 
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
+
+	say       func(text string) // of warnings
+	observers []run.Observer    // of the runs of now
 }
 
 var _ study.Lab = (*lab)(nil)
 
 func newLab(env *Env) *lab {
-	return &lab{env: env, kafka: clients(), said: make(map[string]bool)}
+	return &lab{env: env, kafka: clients(), said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
 }
 
 // load returns a load with everything that is known of it before kt connects.
@@ -54,7 +57,7 @@ func (b *lab) warn(text string) {
 	defer b.mu.Unlock()
 	if !b.said[text] {
 		b.said[text] = true
-		b.env.say("%s", text)
+		b.say(text)
 	}
 }
 
@@ -126,7 +129,7 @@ func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func())
 			b.warn(n.Text)
 		}
 	}
-	res, err := do(ctx, r)
+	res, err := do(ctx, r, b.observers...)
 	var misfit *run.MisfitError
 	if errors.As(err, &misfit) {
 		err = &study.MisfitError{Err: err}

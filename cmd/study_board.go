@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui"
+)
+
+// studyBoard is the screen of a study that goes on.
+type studyBoard struct {
+	folder *study.Folder
+	screen *tui.Board
+
+	mu    sync.Mutex // guards what follows
+	state report.StudyBoard
+	begun time.Time // the run of now
+	later []string  // for when the screen is over
+}
+
+// openBoard shows a study on the terminal; nil: there is none, or nobody wants to see it.
+func (e *Env) openBoard(ctx context.Context, form studyForm, f *study.Folder) (*studyBoard, error) {
+	w, tty := e.screen()
+	if !tty || form.quiet || form.output != "text" || f.Study.Find != nil || f.Study.Trial != nil {
+		return nil, nil
+	}
+	doc, err := f.Document()
+	if err != nil {
+		return nil, err
+	}
+	b := &studyBoard{folder: f, state: report.StudyBoard{Document: doc}}
+	th := e.screenTheme(w, form.look)
+	b.screen = tui.OpenBoard(ctx, w, th, func(width, height int) string {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return report.StudyBoardText(&b.state, report.Options{Theme: th, Width: width}, height)
+	})
+	return b, nil
+}
+
+// Observe shows what the run of now says of its newest second.
+func (b *studyBoard) Observe(s run.Second) {
+	n, text := &s.Snapshot.Second, ""
+	rate, latency := n.Acknowledged.Records, n.Response
+	if n.Read.Records > 0 {
+		rate, latency = n.Read.Records, n.EndToEnd
+	}
+	text = theme.Count(int64(rate)) + " records/s"
+	if latency.Count > 0 {
+		text += ", p99 " + theme.Duration(latency.P99)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state.Now = text
+}
+
+// say keeps a line until the screen is over.
+func (b *studyBoard) say(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.later = append(b.later, text)
+}
+
+// follow shows what happens. It is called between the runs, so it may read the folder.
+func (b *studyBoard) follow(p study.Progress) {
+	doc, err := b.folder.Document()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil { // else the end says it
+		b.state.Document = doc
+	}
+	switch p.Kind {
+	case study.Begun:
+		if !b.begun.IsZero() {
+			b.state.Took += time.Since(b.begun)
+			b.state.Made++
+		}
+		b.begun = time.Now()
+		b.state.Turn, b.state.Turns, b.state.Now = p.Turn, p.Turns, ""
+	case study.Preparing:
+		b.state.Now = "preparing " + p.Name
+	case study.Finished, study.Skipped:
+	}
+}
+
+// close ends the screen, and says what it had no room for.
+func (b *studyBoard) close(env *Env) {
+	b.screen.Close()
+	for _, text := range b.later {
+		env.say("%s", text)
+	}
+}
