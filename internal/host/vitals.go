@@ -45,6 +45,8 @@ type NetworkVitals struct {
 // BrokerVitals is how a Kafka broker's JVM was, from its hsperfdata file.
 type BrokerVitals struct {
 	PID         int           `json:"pid"`
+	Maps        int64         `json:"memory_maps,omitempty"`       // 0: not known
+	MapsLimit   int64         `json:"memory_maps_limit,omitempty"` // vm.max_map_count
 	HeapUsed    int64         `json:"heap_used_bytes"`
 	HeapMax     int64         `json:"heap_max_bytes"`
 	Collections int64         `json:"collections"` // in the interval

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -47,6 +48,7 @@ func (t *text) vitals(r result.Result) {
 		g.add(plain, t.name(h.Host), cmp.Or(h.Role, none), cpu, steal, cache, dirty, t.disk(b.Disks), t.network(b.Networks), heap, gc)
 	}
 	t.draw(g)
+	t.maps(rows)
 	if n := len(rows) - maxWatched; n > 0 {
 		t.line("    " + t.th.Paint(muted, fmt.Sprintf("%c %d more: --output json lists all", t.th.Glyphs.Ellipsis, n)))
 	}
@@ -59,6 +61,17 @@ func (t *text) vitals(r result.Result) {
 			names = append(names, fmt.Sprintf("%d more", n))
 		}
 		t.caption("not watched: " + strings.Join(names, ", "))
+	}
+}
+
+// maps warns of brokers that are near the limit of memory mappings.
+func (t *text) maps(hosts []result.HostRow) {
+	for _, h := range hosts {
+		for _, b := range h.Busy.Brokers {
+			if m := (host.Maps{PID: b.PID, Used: b.MapsMax, Limit: b.MapsLimit}); m.Near() {
+				t.sentence("", warn, t.name(h.Host)+": "+m.String())
+			}
+		}
 	}
 }
 

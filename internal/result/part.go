@@ -191,6 +191,8 @@ type BusyNetwork struct {
 // BusyBroker is one broker's JVM. All fields but PID are 0 if it could not be read.
 type BusyBroker struct {
 	PID         int     `json:"pid"`
+	MapsMax     int64   `json:"memory_maps_max,omitempty"`
+	MapsLimit   int64   `json:"memory_maps_limit,omitempty"` // vm.max_map_count
 	HeapUsedMax int64   `json:"heap_used_bytes_max"`
 	HeapMax     int64   `json:"heap_max_bytes"`
 	Collections int64   `json:"collections"`

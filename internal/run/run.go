@@ -109,6 +109,9 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	o := m.clients.Limits
 	o.Stop, o.Rates, o.Status = m.stops(ctx), m.Rates, m.Status
 	o.Sources = append([]engine.Source{newExecs(m.Execs, m.Notify)}, m.clients.Sources...)
+	if !m.Follows {
+		o.Sources = append(o.Sources, &brokerMaps{tree: host.System(), told: make(map[int]bool)})
+	}
 	o.Started = func() { m.sink.begin(m.start()) }
 	if m.Ready != nil {
 		o.Ready = func(ctx context.Context) error { return m.Ready(ctx, m.header) }

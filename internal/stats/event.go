@@ -84,11 +84,12 @@ const (
 	Rebalance       EventKind = "rebalance"        // a reader's group rebalanced
 	Exec            EventKind = "exec"             // the user's own command was started
 	ExecEnded       EventKind = "exec_ended"
-	RateChanged     EventKind = "rate_changed"     // the user has changed the target rate
-	StageBegan      EventKind = "stage_began"      // a stage of the target begins
-	LogDirForecast  EventKind = "log_dir_forecast" // when a log directory of a broker will be full
-	LogDirFull      EventKind = "log_dir_full"     // it is, or as full as the load may make it
-	LogDirFailed    EventKind = "log_dir_failed"   // its disk has failed
+	RateChanged     EventKind = "rate_changed"           // the user has changed the target rate
+	StageBegan      EventKind = "stage_began"            // a stage of the target begins
+	LogDirForecast  EventKind = "log_dir_forecast"       // when a log directory of a broker will be full
+	LogDirFull      EventKind = "log_dir_full"           // it is, or as full as the load may make it
+	MapsNear        EventKind = "memory_maps_near_limit" // a broker on this host is near vm.max_map_count
+	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
 )
 
 // Event is one event of a run.

@@ -68,7 +68,7 @@ func badnessOf(k stats.EventKind) badness {
 		return better
 	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, stats.LogDirFull, stats.LogDirFailed, kindLost, kindStalled:
 		return worst
-	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance, stats.LogDirForecast, kindAway:
+	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance, stats.LogDirForecast, stats.MapsNear, kindAway:
 		return worse
 	}
 	return worse

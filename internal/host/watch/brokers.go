@@ -18,7 +18,8 @@ const mostPerf = 1 << 20
 // broker is a process of Kafka's.
 type broker struct {
 	host.Process
-	perf string // the file in which its JVM publishes figures; "" for none that may be read
+	maps host.Maps // when it was looked for
+	perf string    // the file in which its JVM publishes figures; "" for none that may be read
 }
 
 // IsBroker reports whether a Kafka broker, or a controller, runs on a machine.
@@ -38,8 +39,16 @@ func findBrokers(tree host.FS) []broker {
 			continue
 		}
 		if p, err := tree.Process(pid); err == nil {
-			all = append(all, broker{p, perfFile(tree, p)})
+			all = append(all, broker{Process: p, perf: perfFile(tree, p)})
 		}
+	}
+	return all
+}
+
+// BrokerMaps returns the memory mappings of the Kafka processes of a machine.
+func BrokerMaps(tree host.FS) (all []host.Maps) {
+	for _, b := range findBrokers(tree) {
+		all = append(all, tree.Maps(b.PID))
 	}
 	return all
 }
@@ -67,7 +76,7 @@ func readPerf(tree host.FS, name string, uid int) (jvm.Perf, error) {
 
 func (w *Watcher) readBrokers(v *host.Vitals, g *growth) {
 	for _, b := range w.brokers {
-		vitals := host.BrokerVitals{PID: b.PID}
+		vitals := host.BrokerVitals{PID: b.PID, Maps: b.maps.Used, MapsLimit: b.maps.Limit}
 		if perf, err := readPerf(w.tree, b.perf, b.UID); err == nil {
 			vitals.HeapUsed, vitals.HeapMax = perf.HeapUsed, perf.HeapMax
 			var count, stopped int64

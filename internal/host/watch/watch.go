@@ -72,6 +72,9 @@ func (w *Watcher) look(now time.Duration) {
 	w.disks = wholeDisks(w.tree)
 	w.links = findLinks(w.tree)
 	w.brokers = findBrokers(w.tree)
+	for i := range w.brokers {
+		w.brokers[i].maps = w.tree.Maps(w.brokers[i].PID)
+	}
 }
 
 // read makes a Sample of an interval that ends now.

@@ -243,6 +243,8 @@ func TestWhatComesAndGoesIsSeenAtTheNextLook(t *testing.T) {
 			delete(m.files, name)
 		}
 	}
+	m.put("proc/4712/maps", "area\narea\n")
+	m.put("proc/sys/vm/max_map_count", "65530\n")
 	m.now = lookEvery - 1
 	if v := w.Sample(m.now); len(v.Disks) != 4 || v.Networks[1].Speed != 0 || v.Brokers[0].PID != 4711 {
 		t.Errorf("Sample before the next look = %+v", v)
@@ -252,7 +254,7 @@ func TestWhatComesAndGoesIsSeenAtTheNextLook(t *testing.T) {
 	if len(v.Disks) != 5 || v.Disks[4] != (host.DiskVitals{Name: "sdc"}) || v.Networks[1].Speed != 25e9 {
 		t.Errorf("Sample after it = %+v", v)
 	}
-	if len(v.Brokers) != 1 || v.Brokers[0] != (host.BrokerVitals{PID: 4712, HeapUsed: 5257464, HeapMax: 64 << 20}) {
+	if len(v.Brokers) != 1 || v.Brokers[0] != (host.BrokerVitals{PID: 4712, Maps: 2, MapsLimit: 65530, HeapUsed: 5257464, HeapMax: 64 << 20}) {
 		t.Errorf("brokers after it = %+v, want no collections of one that was not there before", v.Brokers)
 	}
 	if v.Unread != 3 { // the CPUs, whose time stands still, the disk and the broker have nothing to compare with

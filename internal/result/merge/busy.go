@@ -39,6 +39,7 @@ type networkSum struct {
 }
 
 type brokerSum struct {
+	maps, mapsLimit        int64
 	used, max, collections int64
 	gc                     time.Duration
 	seconds                float64
@@ -109,6 +110,7 @@ func (b *busySum) addDevices(v *host.Vitals, d float64) {
 	}
 	for _, broker := range v.Brokers {
 		s := entry(&b.brokers, broker.PID)
+		s.maps, s.mapsLimit = max(s.maps, broker.Maps), max(s.mapsLimit, broker.MapsLimit)
 		if broker.HeapUsed == 0 && broker.HeapMax == 0 {
 			continue
 		}
@@ -162,7 +164,7 @@ func (b *busySum) result() *result.Busy {
 	for _, pid := range slices.Sorted(maps.Keys(b.brokers)) {
 		s := b.brokers[pid]
 		r.Brokers = append(r.Brokers, result.BusyBroker{
-			PID: pid, HeapUsedMax: s.used, HeapMax: s.max, Collections: s.collections, GCShare: per(s.gc.Seconds(), s.seconds),
+			PID: pid, MapsMax: s.maps, MapsLimit: s.mapsLimit, HeapUsedMax: s.used, HeapMax: s.max, Collections: s.collections, GCShare: per(s.gc.Seconds(), s.seconds),
 		})
 	}
 	return r

@@ -1,0 +1,34 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestABrokerNearItsMemoryMapsIsToldOnce(t *testing.T) {
+	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
+	tree := fstest.MapFS{
+		"proc/sys/vm/max_map_count": file("1000\n"),
+		"proc/42/cmdline":           file("java\x00kafka.Kafka\x00server.properties\x00"),
+		"proc/42/exe":               file(""),
+		"proc/42/stat":              file("42 (java) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 50 0 8700 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"),
+		"proc/42/status":            file("Uid:\t0\t0\t0\t0\nNSpid:\t42\n"),
+		"proc/42/maps":              file(strings.Repeat("area\n", 500)),
+	}
+	b := &brokerMaps{tree: host.NewFS(tree), told: make(map[int]bool)}
+	b.look(0)
+	if w := b.Take(); len(w.Events) != 0 {
+		t.Errorf("with half of them: %+v", w.Events)
+	}
+	tree["proc/42/maps"] = file(strings.Repeat("area\n", 850))
+	b.look(time.Second)
+	b.look(2 * time.Second)
+	if e := b.Take().Events; len(e) != 1 || e[0].Kind != stats.MapsNear || e[0].At != time.Second {
+		t.Errorf("with 85 %% of them: %+v", e)
+	}
+}
