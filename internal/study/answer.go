@@ -62,7 +62,10 @@ func (d *Document) answer() {
 	d.Answers = []Answer{}
 	for _, q := range d.Study.Ask {
 		for _, group := range d.groups(q.Factor()) {
-			a := Answer{Factor: q.Factor(), By: q.By, At: group[0].others(q.Factor()), LikeBest: []string{}}
+			a := Answer{Factor: q.Factor(), By: q.By, LikeBest: []string{}}
+			if !d.Study.Pair { // else the others differ within the group
+				a.At = group[0].others(q.Factor())
+			}
 			if q.Best != "" {
 				d.best(&a, group)
 				if f := d.Study.searched(); f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -186,10 +187,24 @@ func (s *Side) doc() SideDoc {
 	return d
 }
 
+// What stands for a value that has no ratio, or none that matters.
+const (
+	nothing   = 1e-3  // records a second, of a load that got nothing through
+	smoothest = 0.001 // roughness: a throughput that varies by less is flat
+)
+
 // values returns a metric of the runs that have it.
 func (s *Side) values(m Metric) (values []float64) {
 	for i := range s.runs {
-		if v := *s.runs[i].figures.Of(m); v > 0 {
+		f := &s.runs[i].figures
+		v := *f.Of(m)
+		switch {
+		case m == Throughput && f.Limit != verdict.Unknown:
+			v = max(v, nothing)
+		case m == Roughness && (v > 0 || f.Stability != ""):
+			v = max(v, smoothest)
+		}
+		if v > 0 {
 			values = append(values, v)
 		}
 	}

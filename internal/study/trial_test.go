@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // sides returns runs without a change and with it. The change multiplies the throughput and the roughness.
@@ -110,6 +111,29 @@ func TestTheWordsOfATrial(t *testing.T) {
 	} {
 		if got := changeOf(tc.metric, tc.v); got != tc.want {
 			t.Errorf("%s %s: %q, want %q", tc.metric, tc.v, got, tc.want)
+		}
+	}
+}
+
+// A throughput that never varies is measured, and one that nothing came of is lower.
+func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
+	side := func(throughput float64) *Side {
+		s := new(Side)
+		for range 6 {
+			s.runs = append(s.runs, sideRun{figures: LoadFigures{Measures: Measures[float64]{Throughput: throughput}, Stability: "flat", Limit: verdict.None}})
+		}
+		return s
+	}
+	for _, tc := range []struct {
+		changed float64
+		want    Change
+	}{{1000, Unchanged}, {0, Lowered}} {
+		list, err := effects(side(1000), side(tc.changed), 0.03, 0.05)
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%v, %d metrics", err, len(list))
+		}
+		if list[0].Verdict != tc.want || list[1].Verdict != Unchanged || !list[1].Clear {
+			t.Errorf("throughput %v: %s, %s", tc.changed, list[0].Sentence, list[1].Sentence)
 		}
 	}
 }
