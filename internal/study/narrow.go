@@ -168,7 +168,7 @@ func (s *Study) checkSearch(bad func(string, ...any)) {
 		bad("%s: values that are searched have no pairs; leave pair out", f.Name)
 	}
 	if s.searchedBy() == "" {
-		bad("%s: a search needs the question what is best: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
+		bad("%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
 	}
 }
 

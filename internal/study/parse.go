@@ -22,7 +22,7 @@ func Parse(name string, text []byte) (*Study, error) {
 	s := &Study{Name: stem(name), Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s; kt study show partitions prints one to compare with", name, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if len(doc.Content) == 0 {
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
