@@ -101,9 +101,9 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		}
 		term.tmux("resize-window", "-t", "kt", "-x", "120", "-y", "36")
 		term.keys("?")
-		term.await("stop the load")
+		term.await("stop and report")
 		term.keys("?")
-		term.await("!stop the load") // not Escape: with the q behind it, it would be Alt-Q
+		term.await("!stop and report") // not Escape: with the q behind it, it would be Alt-Q
 		term.keys("q")
 		last := term.awaitExit("offered =", "limit ")
 		if on := strings.TrimSpace(term.tmux("display-message", "-p", "-t", "kt", "#{alternate_on}")); on != "0" {
