@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,17 +188,18 @@ func TestTheTargetIsThatOfTheStageOfNow(t *testing.T) {
 			t.Errorf("without a run it is %v", got)
 		}
 		o := ask(Options{Status: &status}, asked{time.Second, 200})
-		began, targets := o.Started, make(map[int]float64)
+		began := o.Started
+		var targets [9]atomic.Uint64 // by the second
 		o.Started = func() {
 			began()
 			for second := range 9 {
-				time.AfterFunc(time.Duration(second)*time.Second+500*time.Millisecond, func() { targets[second] = status.Target() })
+				time.AfterFunc(time.Duration(second)*time.Second+500*time.Millisecond, func() { targets[second].Store(uint64(status.Target())) })
 			}
 		}
 		mustRun(t.Context(), t, producing(plan.Load{Rate: rate, Duration: seconds(10)}), &fake{}, o)
-		for second, want := range map[int]float64{0: 100, 1: 200, 3: 200, 5: 800, 8: 800} {
-			if targets[second] != want {
-				t.Errorf("in second %d it is %v, want %v", second, targets[second], want)
+		for second, want := range map[int]uint64{0: 100, 1: 200, 3: 200, 5: 800, 8: 800} {
+			if got := targets[second].Load(); got != want {
+				t.Errorf("in second %d it is %d, want %d", second, got, want)
 			}
 		}
 	})
