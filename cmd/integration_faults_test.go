@@ -25,6 +25,7 @@ func TestEveryRecordIsAccountedForWhenBrokersFail(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 3, 31292, "--property", "broker.session.timeout.ms=6000", "--property", "replica.lag.time.max.ms=5000")
 	t.Run("nothing is lost", k.nothingIsLost)
+	t.Run("a study of a broker that goes down", k.brokerDownIsStudied)
 	t.Run("an unclean election is found out", k.uncleanElectionIsFoundOut)
 	t.Run("what was read and cut off is lost", k.whatWasCutOffIsLost)
 }

@@ -240,6 +240,7 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 			}
 		})
 	}
+	t.Run("studies", func(t *testing.T) { k.in(t).studiesAreMade(t) })
 	t.Run("changes of a trial", func(t *testing.T) { k.in(t).changesArePutBack(t) })
 	t.Run("transactions", func(t *testing.T) {
 		doc, code := k.start("--topic", "txn", "--num-records", "20000", "--rate", "10000",

@@ -52,6 +52,7 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 		flags.StringVar(&s.runTime, "run-time", "", "end every load after this `TIME`, instead of its own end")
 		flags.StringVar(&s.bytes, "bytes", "", "write this `AMOUNT` of data in every load (5GiB), instead of its number of records")
 		flags.IntVar(&s.Discard, "discard", -1, "make `N` runs first that do not count, to warm the brokers up (default: as the study says)")
+		flags.Lookup("discard").DefValue = "0" // no default is shown: it is the study's
 		flags.IntVar(&s.Repeats, "repeats", 0, "`N` runs of each cell (default: as the study says)")
 		flags.StringVar(&s.rest, "rest", "", "wait this `TIME` between two runs (default: as the study says)")
 		flags.BoolVar(&s.DryRun, "dry-run", false, "show the runs, and make none")

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -33,7 +35,7 @@ func StudyCSV(w io.Writer, d *study.Document, _ Options) error {
 	for _, m := range study.Metrics {
 		head = append(head, unitOf[m])
 	}
-	rows := [][]string{append(head, "valid", "limit", "failed_records", "file")}
+	rows := [][]string{append(head, "valid", "limit", "failed_records", "lost_records", "longest_gap_ms", "rate_recovered_ms", "in_sync_ms", "file")}
 	for i := range d.Cells {
 		c := &d.Cells[i]
 		for _, r := range c.Runs {
@@ -59,7 +61,16 @@ func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.Loa
 	for _, m := range study.Metrics {
 		row = append(row, strconv.FormatFloat(*l.Of(m), 'f', -1, 64))
 	}
-	return append(row, strconv.FormatBool(l.Valid), string(l.Limit), strconv.FormatInt(l.Failed, 10), l.File)
+	o := cmp.Or(l.Outage, new(result.Outage))
+	row = append(row, strconv.FormatBool(l.Valid), string(l.Limit))
+	for _, n := range []*int64{&l.Failed, l.Lost, o.LongestGapMS, o.RecoveredMS, o.InSyncMS} {
+		text := ""
+		if n != nil {
+			text = strconv.FormatInt(*n, 10)
+		}
+		row = append(row, text)
+	}
+	return append(row, l.File)
 }
 
 // StudyMarkdown writes the answers and a table, for a wiki or a ticket.

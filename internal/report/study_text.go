@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
@@ -19,6 +20,11 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 		t.paragraph(d.Study.About)
 		t.line("")
 		t.draw(t.studyCells(d))
+		if d.Faulty() {
+			t.line("")
+			t.line("  " + t.th.Paint(strong, "faults"))
+			t.draw(t.studyFaults(d))
+		}
 		for i := range d.Answers {
 			t.line("")
 			t.answer(d, &d.Answers[i])
@@ -43,18 +49,11 @@ func (t *text) paragraph(s string) {
 // studyCells is the table of the cells, with a row for each load.
 func (t *text) studyCells(d *study.Document) *grid {
 	g := &grid{
-		heads: append(studyHeads(d), "load", "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "limit"),
+		heads: append(loadHeads(d), "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "limit"),
 		left:  map[int]bool{},
 		leave: []string{"p99.9", "p50", "MiB/s", "CPU", "rough"},
 	}
-	beside := false
-	for i := range d.Cells {
-		beside = beside || len(d.Cells[i].Beside) > 0
-	}
-	factors := len(d.Study.Factors)
-	if !beside {
-		g.heads = append(g.heads[:factors:factors], g.heads[factors+1:]...)
-	}
+	beside := len(d.Study.Loads) > 1
 	g.left[len(g.heads)-1] = true
 	for i := range d.Cells {
 		c := &d.Cells[i]
@@ -70,6 +69,15 @@ func (t *text) studyCells(d *study.Document) *grid {
 		}
 	}
 	return g
+}
+
+// loadHeads are the heads of what tells the rows of a table with a row for each load apart.
+func loadHeads(d *study.Document) []string {
+	heads := studyHeads(d)
+	if len(d.Study.Loads) > 1 {
+		heads = append(heads, "load")
+	}
+	return heads
 }
 
 func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool) {
@@ -102,6 +110,49 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 	g.add(style, append(at, theme.Count(int64(r.Median)), theme.Count(int64(r.Low)), theme.Count(int64(r.High)),
 		fmt.Sprintf("%.2f", c.Bytes.Median), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), rough,
 		figure(study.CPU, c.CPU.Median), fmt.Sprint(r.N), limitsOf(c))...)
+}
+
+// studyFaults is the table of what the runs saw of faults, with a row for each load.
+func (t *text) studyFaults(d *study.Document) *grid {
+	g := &grid{heads: append(loadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")}
+	add := func(at []string, c *study.CellFigures) {
+		if len(d.Study.Loads) > 1 {
+			at = append(at, c.Load)
+		}
+		for _, s := range []study.Spread{c.Failed, c.Lost} {
+			at = append(at, t.overRuns(s, c, func(v float64) string { return theme.Count(int64(v)) }))
+		}
+		for _, s := range []study.Spread{c.Gap, c.Recovered, c.InSync} {
+			at = append(at, t.overRuns(s, c, func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }))
+		}
+		g.add(plain, at...)
+	}
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		at := studyAt(d, c)
+		if len(c.Runs) > 0 {
+			add(at, &c.CellFigures)
+		}
+		for j := range c.Beside {
+			add(make([]string, len(at)), &c.Beside[j])
+		}
+	}
+	return g
+}
+
+// overRuns writes the median of an effect with its range, and in how many runs it was seen if not in all.
+func (t *text) overRuns(s study.Spread, c *study.CellFigures, write func(float64) string) string {
+	if s.N == 0 {
+		return string(t.th.Glyphs.Missing)
+	}
+	text := write(s.Median)
+	if s.Low < s.High {
+		text += " (" + write(s.Low) + " – " + write(s.High) + ")"
+	}
+	if runs := c.Failed.N; s.N < runs {
+		text += fmt.Sprintf(", %d of %d runs", s.N, runs)
+	}
+	return text
 }
 
 // answer writes an answer with a chart of what it compares.

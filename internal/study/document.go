@@ -43,6 +43,7 @@ type CellDoc struct {
 type CellFigures struct {
 	Load string `json:"load,omitempty"`
 	Measures[Spread]
+	Faults
 
 	Limits      []verdict.Limit `json:"limits"`       // of its runs, without repetition
 	ClientBound bool            `json:"client_bound"` // kt or its host was the limit of a run: more was not offered
@@ -119,7 +120,7 @@ func (f *Folder) readRun(t Turn, l Load) (LoadFigures, error) {
 func (c *CellDoc) conclude(loads int) {
 	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
 	for i := range loads {
-		figures := CellFigures{Limits: []verdict.Limit{}}
+		figures := CellFigures{Faults: c.faults(i)}
 		limits := make(map[verdict.Limit]bool)
 		for _, r := range c.Runs {
 			l := &r.Loads[i]

@@ -75,14 +75,14 @@ type LoadFigures struct {
 	Valid     bool          `json:"valid"`
 	Limit     verdict.Limit `json:"limit"`
 	Evidence  string        `json:"evidence"`
-	Failed    int64         `json:"failed_records"` // and unknown ones
+	FaultFigures
 }
 
 // figuresOf returns the figures of a result.
 func figuresOf(load, file string, r *result.Result) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		Failed: r.Records.Failed + r.Records.Unknown,
+		FaultFigures: faultsOf(r),
 	}
 	latency := r.Latency.Response
 	f.Throughput, f.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond

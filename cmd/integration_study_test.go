@@ -1,0 +1,67 @@
+//go:build integration
+
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/study"
+)
+
+// studied makes a named study in a short form and returns what it says.
+func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) (d study.Document) {
+	t.Helper()
+	args = append([]string{"study", "run", name, "--bootstrap-server", k.brokers, "--quiet", "--output", "json"}, args...)
+	out, err := k.ktIn(t, t.TempDir(), args...).Output()
+	if err != nil || json.Unmarshal(out, &d) != nil {
+		t.Fatalf("kt %q: %v\n%s", args, err, out)
+	}
+	if d.Runs != d.Wanted || d.Runs == 0 {
+		t.Errorf("kt %q: %d of %d runs were made", args, d.Runs, d.Wanted)
+	}
+	return d
+}
+
+// Named studies, short, on a real broker.
+func (k *kafkaCluster) studiesAreMade(t *testing.T) {
+	short := []string{"--repeats", "2", "--rest", "0", "--discard", "0"}
+	for name, args := range map[string][]string{
+		"partitions": {"--set", "partitions=1,4,16", "--run-time", "2s"},
+		"batch-size": {"--set", "batch-size=8192,32768", "--set", "rate=2000", "--run-time", "2s"},
+	} {
+		d := k.studied(t, name, append(args, short...)...)
+		for _, a := range d.Answers {
+			if a.Best == "" || a.Sentence == "" {
+				t.Errorf("%s: by %s: %+v", name, a.By, a)
+			}
+		}
+		for _, c := range d.Cells {
+			if c.Throughput.N != 2 || c.Throughput.Median <= 0 || c.Latency.P99.Median <= 0 {
+				t.Errorf("%s: cell %v: %+v", name, c.At, c.CellFigures)
+			}
+		}
+	}
+}
+
+// The study of a broker that goes down and comes back.
+func (k *kafkaCluster) brokerDownIsStudied(t *testing.T) {
+	scripts, err := filepath.Abs("../scripts/kafka")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := func(what string) string { return fmt.Sprintf("%s %s 3 --name %s", scripts, what, k.name) }
+	d := k.in(t).studied(t, "broker-down", "--set", "stop="+command("kill"), "--set", "start="+command("start"), "--set", "rate=500",
+		"--run-time", "30s", "--repeats", "1", "--discard", "0", "--rest", "0")
+	for _, c := range d.Cells {
+		for _, r := range c.Runs {
+			l := r.Loads[0]
+			if l.Lost == nil || *l.Lost != 0 || l.Outage == nil || l.Outage.BeganWith == "" {
+				t.Errorf("lost %v, outage %+v; want none lost, and a fault", l.Lost, l.Outage)
+			}
+			t.Logf("%+v", c.Faults)
+		}
+	}
+}
