@@ -166,10 +166,11 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 	})
 
 	t.Run("another rate in a replay", func(t *testing.T) {
-		term := openTerminal(t, 120, 36, kt+" report --play --speed 4 "+dir+"/run.ktr")
+		// Slowly: the run took 2 s.
+		term := openTerminal(t, 120, 36, kt+" report --play --speed 0.2 "+dir+"/run.ktr")
 		term.await("q leave", "RUN", "target 5.00k")
 		term.keys("+")
-		term.await("speed 8x")
+		term.await("speed 0.4x")
 		term.await("DONE", "target 5.50k", "target 5500 records/s (was 5000)", "done; q to leave")
 		term.keys("q")
 		term.await("exit=0")
