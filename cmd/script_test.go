@@ -38,9 +38,11 @@ func TestMain(m *testing.M) {
 // $BROKERS, which forgets records but keeps topics; one at $KEEPING, which keeps
 // both; a web server, which is no broker, at $HTTP; someone who hangs up at $CLOSER;
 // and nobody at $NOBODY. Its commands that go to a broker go to $BROKERS.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE") != "",

@@ -40,7 +40,7 @@ func named(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func TestEveryNamedStudyIsRun(t *testing.T) {
-	script, err := os.ReadFile("testdata/script/study_named.txtar")
+	script, err := os.ReadFile("testdata/unraced/study_named.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
