@@ -35,7 +35,8 @@ On a broker's host it makes no load unless it is asked by name; it only watches.
 Agents find each other by gossip, over one port, TCP and UDP: --join names one that is
 there. Off loopback they need a key (kt keygen), and whoever has it can ask for any load
 that the limits below allow. An agent never runs a command and never opens a path that
-another host names.`,
+another host names. With --allow-tune a study (kt trial sysctl.…) may change settings of this
+host that kt tune knows; kt tune --rollback here puts them back.`,
 		Example: `  # on each host
   kt agent --key-file /etc/kt/key --join vm14
 
@@ -45,6 +46,9 @@ another host names.`,
   # with limits
   kt agent --key-file /etc/kt/key --max-rate 100k --allow-topic 'kt-.*' \
       --max-duration 1h
+
+  # on a broker's host, for the time of a trial that changes its settings
+  sudo kt agent --key-file /etc/kt/key --join vm14 --allow-tune
 
   # started by systemd at every boot
   kt agent --key-file /etc/kt/key --join vm14 --print-unit \
@@ -58,6 +62,9 @@ another host names.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
+		}
+		if printUnit && flags.AllowTune {
+			return usageError(errors.New("--print-unit: its unit runs without root, and --allow-tune needs root; start such an agent by hand, for the time of a trial"))
 		}
 		if printUnit {
 			return writeUnit(env)
@@ -184,14 +191,24 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	} else {
 		limits.Rate = flags.MaxRate.PerSecond
 	}
-	return cluster.AgentOptions{
+	o := cluster.AgentOptions{
 		Info: cluster.Info{Name: name, Role: role, Version: buildVersion().Version, Tags: flags.Tags},
 		Key:  key, Bind: flags.Bind, Advertise: flags.Advertise, Join: flags.Join,
 		Limits: limits, Parallel: flags.Parallel, Keep: flags.Keep, Dir: dir, Shared: shared,
 		Spawn: spawnPart, Now: env.Now,
 		Watch: func(func() time.Duration) func(at time.Duration) host.Vitals { return watch.New(tree).Sample },
 		Log:   func(text string) { env.say("%s", text) },
-	}, nil
+	}
+	switch {
+	case !flags.AllowTune:
+		return o, nil
+	case key == nil:
+		return o, usageError(errors.New("--allow-tune: without a key every user of this host could change its settings: make one with kt keygen FILE, and use it with --key-file FILE"))
+	case !host.SystemCalls("/").Root():
+		return o, usageError(errors.New("--allow-tune: only root can change settings of this host: sudo kt agent"))
+	}
+	o.Tune = (&hostTuner{env: env}).obey
+	return o, nil
 }
 
 // agentDirs returns where the agent of that name keeps run files, and where those of kt commands

@@ -3,11 +3,15 @@
 package cmd
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,39 +31,11 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 	if !host.SystemCalls("/").Root() {
 		t.Skip("only root can change sysctls")
 	}
-	before := sysctlNow(t)
-	state := t.TempDir()
+	before, state := sysctlNow(t), t.TempDir()
 	t.Cleanup(func() { tuneRun(t, "--rollback", "--force") })
-	args := []string{
-		"trial", "sysctl." + triedSysctl + "=7", "broker." + triedBroker + "=5", "--repeats", "5", "--run-time", "1s", "--rest", "0", "--discard", "0",
-		"--quiet", "--output", "json", "--", "produce", "--bootstrap-server", k.brokers, "--rate", "1000",
-	}
-	c := k.ktIn(t, state, args...)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = c.Wait() // killed, or done
-		close(ended)
-	}()
-	for k.dynamic(t) != "5" || sysctlNow(t) != "7" { // in every second pair of runs
-		select {
-		case <-ended:
-			t.Fatal("the trial ended, and never changed anything")
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
-	if out, err := k.ktIn(t, state, "study", "restore").CombinedOutput(); err != nil || !strings.Contains(string(out), "as before") {
-		t.Fatalf("kt study restore: %v\n%s", err, out)
-	}
-	if now := sysctlNow(t); now != before || k.dynamic(t) != "" {
-		t.Fatalf("after a restore: %s = %s, want %s; %s = %q, want none", triedSysctl, now, before, triedBroker, k.dynamic(t))
-	}
+	k.killedTrial(t, state, before)
+	key := filepath.Join(t.TempDir(), "key")
+	k.killedTrial(t, state, before, "--on", "loads", "--key-file", key, "--peers", k.tuningAgents(t, key))
 	out, err := k.ktIn(t, state, "study", "run", "sysctl-trial", "--bootstrap-server", k.brokers, "--set", "rate=1000", "--run-time", "1s", "--repeats", "1",
 		"--discard", "0", "--rest", "0", "--quiet", "--output", "json").Output()
 	var s study.Document
@@ -75,6 +51,74 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d\n%s", bad, c.ProcessState.ExitCode(), exitUsage, out)
 		}
 	}
+}
+
+// killedTrial kills a trial while it has changed the broker and its host, and puts both back.
+func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...string) {
+	t.Helper()
+	args = slices.Concat([]string{
+		"trial", "sysctl." + triedSysctl + "=7", "broker." + triedBroker + "=5", "--repeats", "5", "--run-time", "1s", "--rest", "0", "--discard", "0",
+		"--quiet", "--output", "json",
+	}, args, []string{"--", "produce", "--bootstrap-server", k.brokers, "--rate", "1000"})
+	c := k.ktIn(t, state, args...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = c.Wait() // killed, or done
+		close(ended)
+	}()
+	for k.dynamic(t) != "5" || sysctlNow(t) != "7" { // in every second pair of runs
+		select {
+		case <-ended:
+			t.Fatalf("kt %q ended, and never changed anything: %s", args, stderr.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if out, err := k.ktIn(t, state, "study", "restore").CombinedOutput(); err != nil || !strings.Contains(string(out), "as before") {
+		t.Fatalf("kt study restore: %v\n%s", err, out)
+	}
+	if now := sysctlNow(t); now != before || k.dynamic(t) != "" {
+		t.Fatalf("after a restore: %s = %s, want %s; %s = %q, want none", triedSysctl, now, before, triedBroker, k.dynamic(t))
+	}
+}
+
+// tuningAgents starts an agent that makes loads, and one that may change this host; it returns where they are.
+func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
+	t.Helper()
+	if out, err := k.ktIn(t, t.TempDir(), "keygen", key).CombinedOutput(); err != nil {
+		t.Fatalf("kt keygen: %v\n%s", err, out)
+	}
+	addrs := []string{"127.0.0.1:19946", "127.0.0.1:19947"}
+	for i, args := range [][]string{{"--name", "loads", "--role", "client"}, {"--name", "broker-1", "--role", "broker", "--allow-tune"}} {
+		c := k.ktIn(t, t.TempDir(), append([]string{"agent", "--key-file", key, "--bind", addrs[i]}, args...)...)
+		stderr, err := c.StderrPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = c.Process.Signal(os.Interrupt) // it may have ended
+			_ = c.Wait()                       // as it ends is not the point
+		})
+		lines := bufio.NewScanner(stderr)
+		for lines.Scan() && !strings.Contains(lines.Text(), "listens on") {
+		}
+		if err := lines.Err(); err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, stderr) }() // until it ends
+	}
+	return strings.Join(addrs, ",")
 }
 
 // ktIn is a command of kt that keeps its studies in a folder.

@@ -19,6 +19,7 @@ import (
 type lab struct {
 	env   *Env
 	kafka config.Kafka
+	host  hostTuner // of this machine
 
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
@@ -30,7 +31,7 @@ type lab struct {
 var _ study.Lab = (*lab)(nil)
 
 func newLab(env *Env) *lab {
-	return &lab{env: env, kafka: clients(), said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
+	return &lab{env: env, kafka: clients(), host: hostTuner{env: env}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
 }
 
 // load returns a load with everything that is known of it before kt connects.

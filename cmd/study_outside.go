@@ -8,20 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
-	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
-	"github.com/kt-bench/kt/internal/tune"
 )
 
 // errNoCluster is the error of a change of brokers that are inside kt.
 var errNoCluster = errors.New("the broker inside kt has no settings to change: name brokers with --bootstrap-server")
 
-// CheckOutside returns all that hinders changes of brokers and of their host.
+// CheckOutside returns all that hinders changes of brokers and of their hosts.
 func (b *lab) CheckOutside(ctx context.Context, l study.Load, brokers, changes []study.Flag) error {
 	var errs []error
 	c, err := b.connect(ctx, l)
@@ -32,7 +27,7 @@ func (b *lab) CheckOutside(ctx context.Context, l study.Load, brokers, changes [
 		defer c.Close()
 	}
 	if len(changes) > 0 {
-		errs = append(errs, b.checkHost(ctx, c, l, changes))
+		errs = append(errs, b.checkHosts(ctx, c, l, changes))
 	}
 	switch {
 	case len(brokers) > 0 && c == nil:
@@ -64,31 +59,51 @@ func checkBrokers(ctx context.Context, c *kafka.Cluster, wanted []study.Flag) er
 	return nil
 }
 
-// checkHost returns what hinders changes of this machine: it must be the brokers' own, and kt tune must
-// not have changed it yet, because all that is in its journal is put back after each run.
-func (b *lab) checkHost(ctx context.Context, c *kafka.Cluster, l study.Load, changes []study.Flag) error {
+// checkHosts returns what hinders changes of the brokers' hosts.
+func (b *lab) checkHosts(ctx context.Context, c *kafka.Cluster, l study.Load, changes []study.Flag) error {
 	names := changeNames(changes)
-	if slices.ContainsFunc(l.Flags, func(f study.Flag) bool { return f.Name == "on" }) {
-		return usageError(fmt.Errorf("%s: kt changes only the host that it runs on; leave --on out, and run kt on the brokers' host", names))
+	hosts, err := b.Hosts(ctx, l)
+	if err != nil {
+		return fmt.Errorf("%s: %w", names, err)
 	}
 	if c != nil {
-		for _, broker := range c.Info.Brokers {
-			if !isHere(ctx, broker.Addr) {
-				return usageError(fmt.Errorf("%s: broker %d is on %s, not on this machine; run kt there", names, broker.ID, broker.Addr))
-			}
+		if err := reached(ctx, c, hosts); err != nil {
+			return usageError(fmt.Errorf("%s: %w", names, err))
 		}
 	}
-	if !host.SystemCalls("/").Root() {
-		return usageError(fmt.Errorf("%s: only root can change this machine: sudo kt", names))
+	if err := b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}); err != nil {
+		return usageError(err)
 	}
-	held, err := hostTree().Status()
-	if err == nil && len(held) > 0 {
-		err = usageError(fmt.Errorf("%s: kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare", names))
+	return nil
+}
+
+// reached returns an error if a broker is on a host that kt does not change: on its own alone without agents.
+// Brokers and agents may have addresses in different networks, so agents are only counted.
+func reached(ctx context.Context, c *kafka.Cluster, agents []string) error {
+	on := make(map[string]bool)
+	for _, broker := range c.Info.Brokers {
+		name, _, err := net.SplitHostPort(broker.Addr)
+		if err != nil {
+			return err
+		}
+		on[name] = true
+		if len(agents) == 0 && !isHere(ctx, name) {
+			return fmt.Errorf("broker %d is on %s, not on this machine; run kt there, or start kt agent --allow-tune on the brokers' hosts and make the loads with --on", broker.ID, broker.Addr)
+		}
 	}
-	if err == nil {
-		_, err = b.hostChanges(ctx, changes)
+	if len(agents) > 0 && len(on) > len(agents) {
+		return fmt.Errorf("the brokers are on %d hosts, and agents of brokers run on %d of them (%s): start kt agent --allow-tune on each", len(on), len(agents), strings.Join(agents, ", "))
 	}
-	return err
+	return nil
+}
+
+// isHere reports whether a host is this machine.
+func isHere(ctx context.Context, name string) bool {
+	ips, err := net.DefaultResolver.LookupHost(ctx, name)
+	own, ownErr := net.InterfaceAddrs()
+	return err == nil && ownErr == nil && slices.ContainsFunc(ips, func(ip string) bool {
+		return net.ParseIP(ip).IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") })
+	})
 }
 
 func changeNames(changes []study.Flag) string {
@@ -101,104 +116,69 @@ func changeNames(changes []study.Flag) string {
 	return strings.Join(names, ", ")
 }
 
-// isHere reports whether an address is of this machine.
-func isHere(ctx context.Context, addr string) bool {
-	name, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
+// agents returns a client of the agents that a load names, and the agents; nil: it is made here.
+func (b *lab) agents(ctx context.Context, l study.Load) (*cluster.Client, []cluster.Peer, error) {
+	ld, err := b.load(l)
+	if err != nil || len(ld.Hosts.On) == 0 {
+		return nil, nil, err
 	}
-	ips, err := net.DefaultResolver.LookupHost(ctx, name)
-	own, ownErr := net.InterfaceAddrs()
-	return err == nil && ownErr == nil && slices.ContainsFunc(ips, func(ip string) bool {
-		return net.ParseIP(ip).IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") })
-	})
+	c, err := b.env.client(&ld.Hosts.Agents)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := peers(ctx, c, &ld.Hosts.Agents)
+	return c, found, err
 }
 
-func hostTree() *tune.Tree { return tune.NewTree("/", buildVersion().String()) }
+// Hosts returns the agents of brokers; none: a load is made here, and this host is changed.
+func (b *lab) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
+	c, found, err := b.agents(ctx, l)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	for _, p := range found {
+		switch {
+		case p.Role != cluster.RoleBroker:
+		case p.Err != nil:
+			return nil, p.Err
+		default:
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, usageError(errors.New("no agent runs on a broker's host: start kt agent --role broker --allow-tune there"))
+	}
+	return names, nil
+}
 
-// hostChanges returns the changes of this machine that are meant, from what is there now.
-func (b *lab) hostChanges(ctx context.Context, wanted []study.Flag) (changes []tune.Change, err error) {
+// ChangeHosts gives an order to the agents of some hosts, or to this one.
+func (b *lab) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
+	order := cluster.TuneOrder{Do: cluster.TuneDo(o.Do), Study: o.Study, Set: settingsOf(o.Set), Own: settingsOf(o.Own)}
+	if len(hosts) == 0 {
+		return b.host.obey(ctx, &order)
+	}
+	c, found, err := b.agents(ctx, l)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, f := range wanted {
-		if id, ok := strings.CutPrefix(f.Name, "tune."); ok {
-			proposed, err := b.proposed(ctx, id)
-			changes, errs = append(changes, proposed...), append(errs, err)
+	for _, name := range hosts {
+		i := slices.IndexFunc(found, func(p cluster.Peer) bool { return p.Name == name && p.Err == nil })
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("%s: its agent does not answer; start it again with --allow-tune, or put everything back there with kt tune --rollback", name))
 			continue
 		}
-		one, err := hostTree().SysctlTo(strings.TrimPrefix(f.Name, "sysctl."), f.Value)
-		if err != nil {
-			err = usageError(fmt.Errorf("%s=%s: %w", f.Name, f.Value, err))
-		}
-		changes, errs = append(changes, one), append(errs, err)
+		errs = append(errs, c.Tune(ctx, found[i], order))
 	}
-	return changes, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-// proposed returns the changes that kt tune proposes of one setting.
-func (b *lab) proposed(ctx context.Context, id string) ([]tune.Change, error) {
-	if _, err := tune.Find(tune.Catalogue(), id); err != nil {
-		return nil, usageError(fmt.Errorf("tune.%s: %w", id, err))
+// settingsOf returns changes as agents take them.
+func settingsOf(flags []study.Flag) (settings []cluster.HostSetting) {
+	for _, f := range flags {
+		settings = append(settings, cluster.HostSetting{Name: f.Name, Value: strings.Join(strings.Fields(f.Value), " ")})
 	}
-	flags := config.NewTune(pflag.NewFlagSet("tune", pflag.ContinueOnError))
-	if err := flags.Load(b.env.configSystem(), suggest.Nearest); err != nil {
-		return nil, err
-	}
-	flags.Only = []string{id}
-	t, err := newTuner(b.env, flags)
-	if err != nil {
-		return nil, usageError(err)
-	}
-	r, err := t.check(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.Limit(tune.ApplyOptions{Runtime: true})
-	if len(r.Changes()) == 0 {
-		return nil, usageError(fmt.Errorf("tune.%s: kt tune proposes no change that takes effect at once here; kt tune --explain %s tells why", id, id))
-	}
-	return r.Changes(), nil
-}
-
-// checkOwn returns an error if kt tune's journal holds more than the changes of a study: a rollback would undo that too.
-func checkOwn(own []study.Flag) error {
-	held, err := hostTree().Status()
-	for _, u := range held {
-		mine := slices.ContainsFunc(own, func(f study.Flag) bool {
-			id, ofTune := strings.CutPrefix(f.Name, "tune.")
-			return ofTune && u.Setting == id || u.Path == "/"+host.SysctlFile(strings.TrimPrefix(f.Name, "sysctl."))
-		})
-		if !mine || u.Kind == tune.OwnFile {
-			err = errors.Join(err, usageError(fmt.Errorf("kt tune has changed %s since the study began, so the study undoes nothing; kt tune --rollback undoes all", u.Path)))
-		}
-	}
-	return err
-}
-
-// SetHost makes changes of this machine by kt tune's journal, and puts back those that were made before.
-func (b *lab) SetHost(ctx context.Context, wanted, own []study.Flag) error {
-	if err := checkOwn(own); err != nil {
-		return err
-	}
-	undone, err := hostTree().Rollback(tune.RollbackOptions{})
-	for _, u := range undone {
-		if u.Err != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", u.Path, u.Err))
-		}
-	}
-	if err != nil || len(wanted) == 0 {
-		return err
-	}
-	changes, err := b.hostChanges(ctx, wanted)
-	if err != nil {
-		return err
-	}
-	outcomes, err := hostTree().Apply(changes, tune.ApplyOptions{Runtime: true, Time: b.env.Now()})
-	for _, o := range outcomes {
-		if o.Err != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", o.Change.Path, o.Err))
-		}
-	}
-	return err
+	return settings
 }
 
 // BrokerSettings returns what every broker has now of some settings.

@@ -12,7 +12,7 @@ func newStudyRestore(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore [ID]",
 		Short: "Put back what a study that was cut off has changed",
-		Long: `Put back what a study or a trial that was cut off has changed on brokers and on this host,
+		Long: `Put back what a study or a trial that was cut off has changed on brokers and their hosts,
 and delete the topics that it has left. Without ID kt takes the newest. The runs stay, and
 kt study resume can go on with them.`,
 		Example:           "  sudo kt study restore",

@@ -41,8 +41,10 @@ type AgentOptions struct {
 	// Watch is called at the start of a run and returns a sampler of this machine. The sampler
 	// is called at the end of each interval. nil: the machine is not watched.
 	Watch func(since func() time.Duration) func(at time.Duration) host.Vitals
-	Now   func() time.Time  // this host's clock
-	Log   func(text string) // gets lines for the operator of the agent
+	// Tune changes settings of this host. It is not called twice at a time. nil: the agent changes none.
+	Tune func(ctx context.Context, o *TuneOrder) error
+	Now  func() time.Time  // this host's clock
+	Log  func(text string) // gets lines for the operator of the agent
 }
 
 // stream is one connection to a peer: a wire.Conn.
@@ -98,6 +100,8 @@ type agent struct {
 	ctx   context.Context // ends when the agent does
 	end   context.CancelFunc
 	live  sync.WaitGroup // runs and their processes
+
+	tuning sync.Mutex // held while settings of this host are changed
 
 	mu     sync.Mutex // guards what follows
 	runs   map[string]*hostRun

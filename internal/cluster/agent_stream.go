@@ -117,6 +117,8 @@ func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error
 		return t.orProblem(ctx, fromAgent{Files: &found}, err)
 	case m.Read != nil:
 		return t.chunk(ctx, m.Read)
+	case m.Tune != nil:
+		return t.tune(ctx, m.Tune)
 	}
 	return errors.New("a second hello")
 }

@@ -31,6 +31,7 @@ const (
 	maxProperties = 500
 	maxArgs       = 1000
 	maxTags       = 32
+	maxSettings   = 100  // of a host, in one order
 	maxText       = 4096 // bytes of any text
 	maxArgsBytes  = 64 << 10
 	maxFiles      = 20_000                     // of a listing
@@ -55,6 +56,7 @@ type toAgent struct {
 	Resume *inRun      `json:"resume,omitempty"` // this stream continues a run whose stream broke
 	Files  *filesAsked `json:"files,omitempty"`
 	Read   *chunkAsked `json:"read,omitempty"`
+	Tune   *TuneOrder  `json:"tune,omitempty"`
 }
 
 // fromAgent is an answer of an agent, or a report about a run. Exactly one field is set.
@@ -71,7 +73,8 @@ type fromAgent struct {
 	Written  *written    `json:"written,omitempty"` // all run files are complete
 	Ended    *inRun      `json:"ended,omitempty"`   // the run is over: only its files are left
 	Files    *filesFound `json:"files,omitempty"`
-	Problem  *string     `json:"problem,omitempty"` // the error of a Files or a Read
+	Tuned    *nothing    `json:"tuned,omitempty"`
+	Problem  *string     `json:"problem,omitempty"` // the error of a Files, a Read or a Tune
 }
 
 type nothing struct{}

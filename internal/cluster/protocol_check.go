@@ -32,7 +32,7 @@ func exactlyOne(set ...bool) error {
 
 func (m *toAgent) check() error {
 	err := exactlyOne(m.Hello != nil, m.Ping != nil, m.Look != nil, m.Offer != nil, m.Open != nil, m.Start != nil,
-		m.Order != nil, m.Resume != nil, m.Files != nil, m.Read != nil)
+		m.Order != nil, m.Resume != nil, m.Files != nil, m.Read != nil, m.Tune != nil)
 	if err != nil {
 		return err
 	}
@@ -51,6 +51,8 @@ func (m *toAgent) check() error {
 		return checkName(m.Files.Run)
 	case m.Read != nil:
 		return m.Read.check()
+	case m.Tune != nil:
+		return m.Tune.check()
 	}
 	return nil
 }
@@ -152,7 +154,7 @@ func (c *chunkAsked) check() error {
 
 func (m *fromAgent) check() error {
 	err := exactlyOne(m.Welcome != nil, m.Pong != nil, m.Looked != nil, m.Accepted != nil, m.Refused != nil, m.Part != nil,
-		m.Starting != nil, m.Second != nil, m.Vitals != nil, m.Written != nil, m.Ended != nil, m.Files != nil, m.Problem != nil)
+		m.Starting != nil, m.Second != nil, m.Vitals != nil, m.Written != nil, m.Ended != nil, m.Files != nil, m.Tuned != nil, m.Problem != nil)
 	if err != nil {
 		return err
 	}

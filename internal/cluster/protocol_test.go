@@ -54,6 +54,12 @@ func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
 			{"a run file that is a path", `{"read":{"run_id":"../../etc/passwd","bytes":10,"offset":0}}`, "a name has 1 to 64 letters"},
 			{"a run file that is not there", `{"read":{"run_id":"X","bytes":10,"offset":0}}`, `{"problem":"there is no run file X on this host"}`},
 			{"bytes before a run file", `{"read":{"run_id":"X","bytes":10,"offset":-1}}`, "byte -1 of 10 is none"},
+			{"settings of a host that may not be changed", `{"tune":{"do":"set","study":"s","set":[{"name":"sysctl.vm.swappiness","value":"1"}]}}`, `{"problem":"the agent may not change`},
+			{"an order to a host that is none", `{"tune":{"do":"exec","study":"s"}}`, `order \"exec\" is none`},
+			{"a study that is a path", `{"tune":{"do":"check","study":"../s"}}`, "a name has 1 to 64 letters"},
+			{"a setting of two lines", `{"tune":{"do":"check","study":"s","set":[{"name":"a","value":"1\n2"}]}}`, "is none"},
+			{"a setting that is too long", `{"tune":{"do":"check","study":"s","own":[{"name":"` + strings.Repeat("a", maxText+1) + `","value":"1"}]}}`, "is none"},
+			{"too many settings", `{"tune":{"do":"check","study":"s","set":[` + strings.Repeat(`{"name":"a","value":"1"},`, maxSettings) + `{"name":"a","value":"1"}]}}`, "more than 100 settings"},
 			{"a second hello", `{"hello":{"protocol":1,"name":"","role":"","version":"x"}}`, ""},
 		} {
 			if got := raw(t, w, tc.message); !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
@@ -168,6 +174,7 @@ func seeds(t testing.TB) (to, from []any) {
 		toAgent{Start: &startRun{"E1", StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}},
 		toAgent{Files: &filesAsked{"n"}},
 		toAgent{Read: &chunkAsked{"R", 10, 5}},
+		toAgent{Tune: &TuneOrder{TuneSet, "s", []HostSetting{{"sysctl.vm.swappiness", "1"}}, []HostSetting{{"sysctl.vm.swappiness", "1"}}}},
 	}
 	from = []any{
 		fromAgent{Welcome: &hello{Protocol: 1, Info: Info{Name: "a"}}},
@@ -183,6 +190,7 @@ func seeds(t testing.TB) (to, from []any) {
 		fromAgent{Second: &partSecond{"E1", 1, second}},
 		fromAgent{Vitals: &hostVitals{"E1", host.Vitals{Disks: []host.DiskVitals{{Name: text}}}, 1}},
 		fromAgent{Written: &written{"E1", text}},
+		fromAgent{Tuned: new(nothing)},
 		fromAgent{Problem: &text},
 		fromAgent{Files: &filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, strings.Repeat("ab", 32), true}}, Runs: []string{"n"}}},
 	}

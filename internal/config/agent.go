@@ -31,6 +31,7 @@ type Agent struct {
 	MaxDuration  time.Duration
 	AllowTopic   *regexp.Regexp // as it was typed; it has to match the whole name of a topic; nil: any
 	Parallel     int
+	AllowTune    bool
 	Quiet        bool
 
 	maxRate, maxDuration, allowTopic string
@@ -62,6 +63,7 @@ func NewAgent(set *pflag.FlagSet) *Agent {
 		set.IntVar(&a.MaxProducers, "max-producers", 0, "refuse more than `N` producers and consumers, all loads on this host together")
 		set.StringVar(&a.maxDuration, "max-duration", "24h", "refuse loads longer than this `TIME`; 0: no limit")
 		set.StringVar(&a.allowTopic, "allow-topic", "", "refuse topics whose whole name does not match this `REGEX`")
+		set.BoolVar(&a.AllowTune, "allow-tune", false, "let studies change settings of this host that kt tune knows (sysctl., tune.), by its journal; needs root")
 		set.IntVar(&a.Parallel, "parallel", 1, "make `N` loads at a time; watching does not count")
 	})
 	group(set, groupOutput, func() {

@@ -38,7 +38,8 @@ type entry struct {
 	Topic  string    `json:"topic,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 
-	Host    bool            `json:"host,omitempty"`    // of changed: the host is, by kt tune's journal
+	Host    bool            `json:"host,omitempty"`    // of changed: hosts are, by kt tune's journal
+	Hosts   []string        `json:"hosts,omitempty"`   // their agents; none: the host of this kt
 	Brokers []BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
 }
 
@@ -226,10 +227,11 @@ func (f *Folder) path(t Turn, l Load) string {
 // Dir returns where the folder is.
 func (f *Folder) Dir() string { return f.dir }
 
-// IsOpen reports whether a run is left to make, or a topic to delete.
+// IsOpen reports whether a run is left to make, a topic to delete, or a change to put back.
 func (f *Folder) IsOpen() bool {
 	_, _, more, err := f.next()
-	return err == nil && (more || len(f.topics()) > 0)
+	brokers, _, host := f.changed()
+	return err == nil && (more || len(f.topics()) > 0 || brokers != nil || host)
 }
 
 // Count returns how many runs are done, and how many the study wants as far as it is known.

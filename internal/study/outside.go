@@ -25,16 +25,36 @@ type BrokerSetting struct {
 
 // Outside is where a study changes what is not of its loads.
 type Outside interface {
-	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their host.
+	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their hosts.
 	// Nothing is changed.
 	CheckOutside(ctx context.Context, l Load, brokers, host []Flag) error
 	// BrokerSettings returns what every broker has now of some settings.
 	BrokerSettings(ctx context.Context, l Load, names []string) ([]BrokerSetting, error)
 	SetBrokers(ctx context.Context, l Load, settings []BrokerSetting) error
-	// SetHost makes the changes of the host, and no other ones: those of the study that were made before are put
-	// back. own are all changes of the study. Where somebody else's would be put back with them, nothing is done.
-	SetHost(ctx context.Context, changes, own []Flag) error
+	// Hosts returns the hosts of these brokers, by the names of their agents; none: this one.
+	Hosts(ctx context.Context, l Load) ([]string, error)
+	// ChangeHosts gives an order to some hosts that Hosts has returned. One that is gone is an error.
+	ChangeHosts(ctx context.Context, l Load, hosts []string, o HostOrder) error
 }
+
+// HostOrder is what a host is to do with its settings. Where changes of somebody else would be put back with
+// those of the study, nothing is done.
+type HostOrder struct {
+	Do    HostDo
+	Study string // its ID
+	Set   []Flag // all that is to be changed; what the study changed before is put back
+	Own   []Flag // all that the study ever changes
+}
+
+// HostDo is a kind of order to a host.
+type HostDo string
+
+// The orders to hosts. After RestoreHost another study may change them.
+const (
+	CheckHost   HostDo = "check" // nothing is changed
+	SetHost     HostDo = "set"
+	RestoreHost HostDo = "restore"
+)
 
 // isOutside reports whether a factor is not of a load.
 func isOutside(name string) bool {
@@ -82,11 +102,15 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 		return nil
 	}
 	host := c.outside(sysctlPrefix, tunePrefix)
-	if _, touched := x.changed(); touched || len(host) > 0 {
-		if err := x.note(entry{At: time.Now().UTC(), What: changed, Host: true}); err != nil {
+	if _, _, touched := x.changed(); touched || len(host) > 0 {
+		hosts, err := x.lab.Hosts(ctx, x.Study.Loads[0])
+		if err != nil {
 			return err
 		}
-		if err := x.lab.SetHost(ctx, host, x.Study.outside(sysctlPrefix, tunePrefix)); err != nil {
+		if err := x.note(entry{At: time.Now().UTC(), What: changed, Host: true, Hosts: hosts}); err != nil {
+			return err
+		}
+		if err := x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(SetHost, host)); err != nil {
 			return err
 		}
 	}
@@ -95,6 +119,10 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 	}
 	x.around = wanted
 	return nil
+}
+
+func (x *executor) order(do HostDo, set []Flag) HostOrder {
+	return HostOrder{Do: do, Study: x.ID, Set: set, Own: x.Study.outside(sysctlPrefix, tunePrefix)}
 }
 
 func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
@@ -128,7 +156,7 @@ func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
 
 // putBack puts back what the study has changed on brokers and hosts, by its log.
 func (x *executor) putBack(ctx context.Context) error {
-	brokers, host := x.changed()
+	brokers, hosts, host := x.changed()
 	if brokers == nil && !host {
 		return nil
 	}
@@ -138,7 +166,7 @@ func (x *executor) putBack(ctx context.Context) error {
 		errs = append(errs, x.lab.SetBrokers(ctx, x.Study.Loads[0], brokers))
 	}
 	if host {
-		errs = append(errs, x.lab.SetHost(ctx, nil, x.Study.outside(sysctlPrefix, tunePrefix)))
+		errs = append(errs, x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(RestoreHost, nil)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
@@ -147,21 +175,21 @@ func (x *executor) putBack(ctx context.Context) error {
 	return x.note(entry{At: time.Now().UTC(), What: restored})
 }
 
-// changed returns what the study has changed and not put back, by its log: what brokers had before, and
-// whether the host is changed.
-func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
+// changed returns what the study has changed and not put back, by its log: what brokers had before, and whether
+// hosts are changed, with their agents; none: this host.
+func (f *Folder) changed() (brokers []BrokerSetting, hosts []string, host bool) {
 	for _, e := range f.log {
 		switch e.What {
 		case changed:
-			host = host || e.Host
+			host, hosts = host || e.Host, once(append(hosts, e.Hosts...))
 			if e.Brokers != nil && brokers == nil {
 				brokers = e.Brokers
 			}
 		case restored:
-			brokers, host = nil, false
+			brokers, hosts, host = nil, nil, false
 		}
 	}
-	return brokers, host
+	return brokers, hosts, host
 }
 
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
@@ -173,7 +201,7 @@ func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 	}
 	defer release()
 	x := &executor{Folder: f, lab: lab, notify: func(Progress) {}}
-	brokers, host := f.changed()
+	brokers, hosts, host := f.changed()
 	for _, s := range brokers {
 		value := "no value of its own"
 		if s.Value != nil {
@@ -181,9 +209,12 @@ func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 		}
 		done = append(done, fmt.Sprintf("broker %d: %s has %s again", s.Broker, s.Name, value))
 	}
-	if host {
+	if host && len(hosts) == 0 {
+		hosts = []string{"this host"}
+	}
+	for _, h := range hosts {
 		for _, c := range f.Study.outside(sysctlPrefix, tunePrefix) {
-			done = append(done, "this host: "+c.Name+" is as before")
+			done = append(done, h+": "+c.Name+" is as before")
 		}
 	}
 	for _, t := range f.topics() {

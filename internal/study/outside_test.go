@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ type world struct {
 	log    string // of the study
 	broker map[string]string
 	host   []Flag
+	held   bool     // the host, by the study
 	seen   []string // what each run found
 	stop   error    // of every run
 }
@@ -67,13 +69,18 @@ func (w *world) SetBrokers(_ context.Context, _ Load, settings []BrokerSetting) 
 	return w.journalled()
 }
 
-func (w *world) SetHost(_ context.Context, changes, own []Flag) error {
-	for _, c := range changes {
-		if !slices.Contains(own, c) {
+func (*world) Hosts(context.Context, Load) ([]string, error) { return []string{"b1"}, nil }
+
+func (w *world) ChangeHosts(_ context.Context, _ Load, hosts []string, o HostOrder) error {
+	for _, c := range o.Set {
+		if !slices.Contains(o.Own, c) {
 			return errors.New(c.Name + " is not of the study")
 		}
 	}
-	w.host = changes
+	if !slices.Equal(hosts, []string{"b1"}) || o.Study != "outside" {
+		return fmt.Errorf("hosts %q are changed for %s", hosts, o.Study)
+	}
+	w.host, w.held = o.Set, o.Do == SetHost
 	return w.journalled()
 }
 
@@ -103,8 +110,8 @@ func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
 	if want := []string{"8 ", "5 sysctl.vm.swappiness=1", "8 ", "5 sysctl.vm.swappiness=1"}; !slices.Equal(w.seen, want) {
 		t.Errorf("the runs found %q, want %q", w.seen, want)
 	}
-	if w.state() != "8 " {
-		t.Errorf("in the end there is %q", w.state())
+	if w.state() != "8 " || w.held {
+		t.Errorf("in the end there is %q, held by the study: %t", w.state(), w.held)
 	}
 }
 
@@ -125,7 +132,7 @@ func TestRestoreAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := "8"
-	for _, e := range []entry{{Host: true}, {Brokers: []BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
+	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
 		e.At, e.What = time.Now(), changed
 		if err := f.note(e); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// HostSetting is a setting of a host that kt tune can change: "sysctl.KEY", or "tune.ID" for what kt tune
+// proposes of it.
+type HostSetting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// TuneOrder asks a host to change some of its settings for a study. The host alone decides whether it may:
+// its kt tune knows the settings and their values, and has a journal of the old ones.
+type TuneOrder struct {
+	Do    TuneDo        `json:"do"`
+	Study string        `json:"study"`         // whose changes they are
+	Set   []HostSetting `json:"set,omitempty"` // all that is to be changed; what the study changed before is put back
+	Own   []HostSetting `json:"own,omitempty"` // all that the study ever changes
+}
+
+// TuneDo is what a TuneOrder asks for.
+type TuneDo string
+
+// The orders. After a Restore another study may change the host.
+const (
+	TuneCheck   TuneDo = "check" // whether Set could be changed; nothing is
+	TuneSet     TuneDo = "set"
+	TuneRestore TuneDo = "restore"
+)
+
+func (o *TuneOrder) check() error {
+	switch o.Do {
+	case TuneCheck, TuneSet, TuneRestore:
+	default:
+		return fmt.Errorf("order %q is none", clean(string(o.Do), 64))
+	}
+	if len(o.Set) > maxSettings || len(o.Own) > maxSettings {
+		return fmt.Errorf("it has more than %d settings", maxSettings)
+	}
+	for _, settings := range [][]HostSetting{o.Set, o.Own} {
+		for _, s := range settings {
+			if len(s.Name) > maxText || len(s.Value) > maxText || s.Name != clean(s.Name, maxText) || s.Value != clean(s.Value, maxText) {
+				return fmt.Errorf("setting %q is none", clean(s.Name, 64))
+			}
+		}
+	}
+	return checkName(o.Study)
+}
+
+// errNoTune is the answer of an agent that changes nothing.
+var errNoTune = errors.New("the agent may not change settings of its host: start it there, as root, with --allow-tune")
+
+// tune does what a TuneOrder asks for, one after the other.
+func (t *talk) tune(ctx context.Context, o *TuneOrder) error {
+	err := errNoTune
+	if t.a.o.Tune != nil {
+		t.a.tuning.Lock()
+		err = t.a.o.Tune(ctx, o)
+		t.a.tuning.Unlock()
+	}
+	if o.Do != TuneCheck || err != nil {
+		text := fmt.Sprintf("study %s of %v: %s", o.Study, t.s.RemoteAddr(), o.Do)
+		for _, s := range o.Set {
+			text += fmt.Sprintf(" %s=%s", s.Name, s.Value)
+		}
+		if err != nil {
+			text += ": " + clean(err.Error(), 300)
+		}
+		t.a.o.Log(text)
+	}
+	return t.orProblem(ctx, fromAgent{Tuned: new(nothing)}, err)
+}
+
+// tuneTimeout is how long a host may take to change its settings.
+const tuneTimeout = time.Minute
+
+// Tune asks an agent to change settings of its host.
+func (c *Client) Tune(ctx context.Context, to Peer, o TuneOrder) error {
+	ctx, cancel := context.WithTimeout(ctx, tuneTimeout)
+	defer cancel()
+	s, _, err := c.connect(ctx, to.Addr)
+	if err != nil {
+		return fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
+	}
+	defer func() { _ = s.Close() }() // the order was answered
+	m, err := request(ctx, s, toAgent{Tune: &o})
+	if err == nil && m.Tuned == nil {
+		err = fmt.Errorf("%w: an order was not answered", errProtocol)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
+	}
+	return nil
+}

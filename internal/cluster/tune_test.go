@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var got []TuneOrder
+		refusal := errors.New("the value is too large")
+		w.add("a", RoleBroker)
+		w.add("b", RoleBroker, func(o *AgentOptions) {
+			o.Tune = func(_ context.Context, order *TuneOrder) error {
+				if got = append(got, *order); order.Do == TuneCheck {
+					return refusal
+				}
+				return nil
+			}
+		})
+		peers := w.peers("a", "b")
+		order := TuneOrder{TuneSet, "s1", []HostSetting{{"sysctl.vm.swappiness", "1"}}, []HostSetting{{"sysctl.vm.swappiness", "1"}}}
+		if err := w.client().Tune(t.Context(), peers[0], order); err == nil || !strings.Contains(err.Error(), "a: ") || !strings.Contains(err.Error(), "--allow-tune") {
+			t.Errorf("an agent that may not change settings says %v", err)
+		}
+		if err := w.client().Tune(t.Context(), peers[1], order); err != nil {
+			t.Error(err)
+		}
+		check := TuneOrder{Do: TuneCheck, Study: "s1"}
+		if err := w.client().Tune(t.Context(), peers[1], check); err == nil || !strings.Contains(err.Error(), refusal.Error()) {
+			t.Errorf("a refusal is %v", err)
+		}
+		if diff := cmp.Diff([]TuneOrder{order, check}, got); diff != "" {
+			t.Errorf("the host got (-want +got):\n%s", diff)
+		}
+		w.end()
+	})
+}
