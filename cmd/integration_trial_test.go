@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,10 +55,10 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 // killedTrial kills a trial while it has changed the broker and its host, and puts both back.
 func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...string) {
 	t.Helper()
-	args = slices.Concat([]string{
+	args = append([]string{
 		"trial", "sysctl." + triedSysctl + "=7", "broker." + triedBroker + "=5", "--repeats", "5", "--run-time", "1s", "--rest", "0", "--discard", "0",
-		"--quiet", "--output", "json",
-	}, args, []string{"--", "produce", "--bootstrap-server", k.brokers, "--rate", "1000"})
+		"--quiet", "--output", "json", "--", "produce", "--bootstrap-server", k.brokers, "--rate", "1000",
+	}, args...)
 	c := k.ktIn(t, state, args...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
