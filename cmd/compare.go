@@ -133,21 +133,25 @@ func (e *Env) runsOf(name string) ([]string, error) {
 			err = fmt.Errorf("%s: it holds no run file", name)
 		}
 		return files, err
-	case err == nil:
-		return studyRuns(filepath.Dir(filepath.Clean(name)), filepath.Base(filepath.Clean(name)), "")
+	}
+	if strings.HasPrefix(name, "-") {
+		return nil, fmt.Errorf("%s: write flags before the runs, as in kt compare --output json A -- B", name)
 	}
 	id, cell, _ := strings.Cut(name, ":")
-	if strings.ContainsRune(id, '/') || !errors.Is(err, fs.ErrNotExist) {
+	if study.IsFolder(id) {
+		return studyRuns(filepath.Dir(filepath.Clean(id)), filepath.Base(filepath.Clean(id)), cell)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	dir, err := e.studiesDir()
-	if err != nil {
-		return nil, err
-	}
-	if files, err := studyRuns(dir, id, cell); err == nil {
-		return files, nil
-	} else if cell != "" || strings.Count(id, "-") >= 2 {
-		return nil, err
+	if !strings.ContainsRune(id, '/') {
+		dir, err := e.studiesDir()
+		if err != nil {
+			return nil, err
+		}
+		if files, err := studyRuns(dir, id, cell); err == nil || cell != "" || strings.Count(id, "-") >= 2 {
+			return files, err
+		}
 	}
 	return nil, fmt.Errorf("%s: there is no such file, folder or study; kt study list has the studies", name)
 }

@@ -94,8 +94,8 @@ func judgeFind(d *study.FindDocument) error {
 
 func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) error {
 	b := newLab(env)
-	if err := s.CheckLoads(b); err != nil {
-		return usageError(err)
+	if err := b.checkStudy(ctx, s); err != nil {
+		return err
 	}
 	if flags.DryRun {
 		return report.FindPlan(env.Stdout, s, env.reportOptions(flags.Look, false))

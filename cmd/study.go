@@ -174,7 +174,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err != nil {
 		return usageError(err)
 	}
-	s, err := study.Parse(name, text)
+	s, err := parseStudy(name, text)
 	if err != nil {
 		return usageError(err)
 	}
@@ -312,6 +312,12 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 	return report.StudyFormats[form.output](env.Stdout, doc, o)
 }
 
+func parseStudy(name string, text []byte) (*study.Study, error) {
+	return study.Parse(name, text, func(command, flag string) error {
+		return config.CheckFlag(plan.Command(command), flag, suggest.Nearest)
+	})
+}
+
 // studyText returns a study that kt has, or a file.
 func studyText(name string) ([]byte, error) {
 	if strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
@@ -341,7 +347,7 @@ func shippedStudies() (all []*study.Study, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := study.Parse(name, text)
+		s, err := parseStudy(name, text)
 		if err != nil {
 			return nil, err
 		}

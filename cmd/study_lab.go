@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/kt-bench/kt/internal/config"
@@ -102,6 +103,11 @@ func (b *lab) checkStudy(ctx context.Context, s *study.Study) error {
 	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
 		return usageError(err)
 	}
+	for _, l := range s.Loads {
+		if err := b.checkAgents(ctx, l); err != nil {
+			return err
+		}
+	}
 	return s.CheckOutside(ctx, b)
 }
 
@@ -152,17 +158,22 @@ const bootstrapServer = "bootstrap-server" // the flag of a load
 
 // connect returns the cluster that a load goes to; nil: a broker inside kt, of which each run has its own.
 func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error) {
-	target := study.Load{Command: string(plan.Produce)}
-	for _, f := range l.Flags {
-		if f.Name == bootstrapServer {
-			target.Flags = append(target.Flags, f)
-		}
-	}
-	ld, err := b.load(target)
+	ld, err := b.place(l)
 	if err != nil || ld.Plan.Embedded() {
 		return nil, err
 	}
 	return kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout})
+}
+
+// place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
+func (b *lab) place(l study.Load) (*load, error) {
+	p := study.Load{Command: string(plan.Produce)}
+	for _, f := range l.Flags {
+		if slices.Contains([]string{bootstrapServer, "on", "watch", "join", "peers", "key-file"}, f.Name) {
+			p.Flags = append(p.Flags, f)
+		}
+	}
+	return b.load(p)
 }
 
 // DeleteTopic deletes a topic of the study.

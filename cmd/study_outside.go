@@ -16,9 +16,8 @@ import (
 // errNoCluster is the error of a change of brokers that are inside kt.
 var errNoCluster = errors.New("the broker inside kt has no settings to change: name brokers with --bootstrap-server")
 
-// CheckOutside returns all that hinders changes of brokers and of their hosts.
-func (b *lab) CheckOutside(ctx context.Context, l study.Load, brokers, changes []study.Flag) error {
-	var errs []error
+// CheckOutside returns all that hinders changes of brokers and of their hosts, and settings of topics.
+func (b *lab) CheckOutside(ctx context.Context, l study.Load, w study.Wanted) error {
 	c, err := b.connect(ctx, l)
 	if err != nil {
 		return err
@@ -26,20 +25,29 @@ func (b *lab) CheckOutside(ctx context.Context, l study.Load, brokers, changes [
 	if c != nil {
 		defer c.Close()
 	}
-	if len(changes) > 0 {
-		errs = append(errs, b.checkHosts(ctx, c, l, changes))
+	var errs []error
+	if len(w.Hosts) > 0 {
+		errs = append(errs, b.checkHosts(ctx, c, l, w.Hosts))
 	}
 	switch {
-	case len(brokers) > 0 && c == nil:
+	case len(w.Brokers) > 0 && c == nil:
 		errs = append(errs, usageError(errNoCluster))
-	case len(brokers) > 0:
-		errs = append(errs, checkBrokers(ctx, c, brokers))
+	case c != nil:
+		errs = append(errs, checkBrokers(ctx, c, w.Brokers))
+		for _, f := range w.Topics {
+			if err := c.CheckTopicSetting(ctx, f.Name, f.Value); err != nil {
+				errs = append(errs, usageError(fmt.Errorf("topic.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
 
 // checkBrokers asks the brokers whether they have settings, and would take the values.
 func checkBrokers(ctx context.Context, c *kafka.Cluster, wanted []study.Flag) error {
+	if len(wanted) == 0 {
+		return nil
+	}
 	var names []string
 	for _, f := range wanted {
 		names = append(names, f.Name)
@@ -118,7 +126,7 @@ func changeNames(changes []study.Flag) string {
 
 // agents returns a client of the agents that a load names, and the agents; nil: it is made here.
 func (b *lab) agents(ctx context.Context, l study.Load) (*cluster.Client, []cluster.Peer, error) {
-	ld, err := b.load(l)
+	ld, err := b.place(l)
 	if err != nil || len(ld.Hosts.On) == 0 {
 		return nil, nil, err
 	}
@@ -126,8 +134,25 @@ func (b *lab) agents(ctx context.Context, l study.Load) (*cluster.Client, []clus
 	if err != nil {
 		return nil, nil, err
 	}
+	c.Log = b.warn
 	found, err := peers(ctx, c, &ld.Hosts.Agents)
 	return c, found, err
+}
+
+// checkAgents returns an error if there is no agent for a load that is to be made on hosts.
+func (b *lab) checkAgents(ctx context.Context, l study.Load) error {
+	c, found, err := b.agents(ctx, l)
+	if err != nil || c == nil {
+		return err
+	}
+	ld, err := b.place(l)
+	if err == nil {
+		err = (&cluster.Hosts{Client: c}).Choose(ld.Hosts.On, ld.Hosts.Watch, found)
+	}
+	if err != nil {
+		return usageError(err)
+	}
+	return nil
 }
 
 // Hosts returns the agents of brokers; none: a load is made here, and this host is changed.

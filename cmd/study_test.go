@@ -78,7 +78,7 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err = study.Parse("s.yaml", []byte("zzzzzzzz: 1"))
+	_, err = study.Parse("s.yaml", []byte("zzzzzzzz: 1"), nil)
 	var keys []string
 	env := System()
 	for name := range studySchema(newRoot(&env))["properties"].(object) {

@@ -132,6 +132,24 @@ func (s *Study) Shared() (shared []Assignment) {
 	return shared
 }
 
+// CheckFlag returns an error if a command for loads has no such flag.
+func CheckFlag(command plan.Command, name string, nearest Nearest) error {
+	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
+	newFlags(set, command)
+	if set.Lookup(name) != nil {
+		return nil
+	}
+	return noFlag(set, command, name, nearest)
+}
+
+func noFlag(set *pflag.FlagSet, command plan.Command, name string, nearest Nearest) error {
+	hint := ""
+	if n := nearest(name, flagNames(set)); n != "" {
+		hint = "; did you mean " + n + "?"
+	}
+	return fmt.Errorf("%s: kt %s has no such flag%s", name, command, hint)
+}
+
 // LoadOf makes a run of flags that do not come from a command line, as if they did.
 func LoadOf(command plan.Command, flags []Assignment, sys System, kafka Kafka) (Run, error) {
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
@@ -140,11 +158,7 @@ func LoadOf(command plan.Command, flags []Assignment, sys System, kafka Kafka) (
 	for _, one := range flags {
 		fl := set.Lookup(one.Name)
 		if fl == nil {
-			hint := ""
-			if n := kafka.Nearest(one.Name, flagNames(set)); n != "" {
-				hint = "; did you mean " + n + "?"
-			}
-			errs = append(errs, fmt.Errorf("%s: kt %s has no such flag%s", one.Name, command, hint))
+			errs = append(errs, noFlag(set, command, one.Name, kafka.Nearest))
 			continue
 		}
 		for _, value := range one.Values {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -55,6 +56,19 @@ func (c *Cluster) CheckBrokerSettings(ctx context.Context, settings []BrokerSett
 	return c.alter(settings, func(configs []kadm.AlterConfig, broker int32) (kadm.AlterConfigsResponses, error) {
 		return c.admin.ValidateAlterBrokerConfigs(ctx, configs, broker)
 	})
+}
+
+// CheckTopicSetting asks the brokers whether a new topic could have a setting. Nothing is made.
+func (c *Cluster) CheckTopicSetting(ctx context.Context, name, value string) error {
+	const topic = "kt-check"
+	answers, err := c.admin.ValidateCreateTopics(ctx, 1, 1, map[string]*string{name: &value}, topic)
+	if err == nil {
+		err = responseError(answers[topic])
+	}
+	if errors.Is(err, kerr.InvalidConfig) {
+		return err
+	}
+	return nil // whatever else hinders it is not the setting
 }
 
 // SetBrokers gives brokers dynamic settings, and waits until they say that they have them.
@@ -116,7 +130,7 @@ func (c *Cluster) alter(settings []BrokerSetting, call func([]kadm.AlterConfig, 
 			if err == nil && a.Err != nil {
 				err = a.Err
 				if a.ErrMessage != "" {
-					err = fmt.Errorf("%w: %s", err, a.ErrMessage)
+					err = refusal{a.Err, a.ErrMessage}
 				}
 			}
 		}

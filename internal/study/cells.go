@@ -18,10 +18,15 @@ const maxTurns = 1_000_000
 type Cell struct {
 	Index int
 	At    []Flag
+
+	called string // "": by its values
 }
 
-// String returns the values of a cell: "partitions=4 acks=all".
+// String returns what a cell is called: "partitions=4 acks=all".
 func (c Cell) String() string {
+	if c.called != "" {
+		return c.called
+	}
 	var parts []string
 	for _, f := range c.At {
 		parts = append(parts, f.Name+"="+f.Value)
@@ -181,7 +186,7 @@ func (s *Study) Cells() []Cell {
 	}
 	cells := make([]Cell, len(all))
 	for i, at := range all {
-		cells[i] = Cell{i, at}
+		cells[i] = Cell{Index: i, At: at}
 	}
 	return cells
 }

@@ -1,6 +1,6 @@
 // Package study makes many runs of which one thing differs, and says what they answer.
 //
-//	s, err := study.Parse("partitions.yaml", text)
+//	s, err := study.Parse("partitions.yaml", text, known)
 //	f, err := study.Create(dir, s, id)
 //	err = study.Execute(ctx, f, lab, notify)
 //	doc, err := f.Document()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // FindDocument is what a search says, made of its folder alone.
@@ -73,11 +74,12 @@ func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
 // cell returns the flags of a step.
 func (s Step) cell(index int) Cell {
 	settle := min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
-	rate := "-1"
+	rate, at := "-1", "unlimited"
 	if s.Rate > 0 {
-		rate = strconv.FormatFloat(s.Rate, 'f', 3, 64)
+		rate, at = strconv.FormatFloat(s.Rate, 'f', 3, 64), theme.Count(int64(s.Rate+0.5))+" records/s"
 	}
-	return Cell{index, []Flag{{"rate", rate}, {"warmup", settle.String()}, {"duration", (settle + s.Time.Std()).String()}}}
+	flags := []Flag{{"rate", rate}, {"warmup", settle.String()}, {"duration", (settle + s.Time.Std()).String()}}
+	return Cell{index, flags, fmt.Sprintf("%s, %s, %v", s.Kind, at, s.Time.Std())}
 }
 
 // trials returns the trials that were made, and the next step if there is one.

@@ -9,7 +9,7 @@ import (
 func TestWhatIsGivenFillsTheValues(t *testing.T) {
 	parse := func(text string) *Study {
 		t.Helper()
-		s, err := Parse("mine.yaml", []byte(text))
+		s, err := Parse("mine.yaml", []byte(text), anyFlag)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestWhatIsGivenFillsTheValues(t *testing.T) {
 }
 
 func TestALoadIsAsLargeAsItsBytes(t *testing.T) {
-	s, err := Parse("mine.yaml", []byte("bytes: 1MiB\nload: {command: produce, duration: 1m}\nfactors: {record-size: [512, 1KiB]}"))
+	s, err := Parse("mine.yaml", []byte("bytes: 1MiB\nload: {command: produce, duration: 1m}\nfactors: {record-size: [512, 1KiB]}"), anyFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestALoadIsAsLargeAsItsBytes(t *testing.T) {
 }
 
 func TestCommandsComeAtTheirShareOfAShorterLoad(t *testing.T) {
-	s, err := Parse("mine.yaml", []byte("load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}"))
+	s, err := Parse("mine.yaml", []byte("load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}"), anyFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestCommandsComeAtTheirShareOfAShorterLoad(t *testing.T) {
 }
 
 func TestHostsTakesTheFirstOnes(t *testing.T) {
-	s, err := Parse("mine.yaml", []byte("load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}"))
+	s, err := Parse("mine.yaml", []byte("load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}"), anyFlag)
 	if err != nil {
 		t.Fatal(err)
 	}

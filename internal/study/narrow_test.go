@@ -282,7 +282,7 @@ func TestASearchThatCannotBeMade(t *testing.T) {
 // wrong checks that a study is refused, and what the error names.
 func wrong(t *testing.T, text, what string) {
 	t.Helper()
-	if _, err := Parse("s.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), what) {
+	if _, err := Parse("s.yaml", []byte(text), anyFlag); err == nil || !strings.Contains(err.Error(), what) {
 		t.Errorf("%q: %v; want %q", text, err, what)
 	}
 }

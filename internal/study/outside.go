@@ -25,9 +25,9 @@ type BrokerSetting struct {
 
 // Outside is where a study changes what is not of its loads.
 type Outside interface {
-	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their hosts.
-	// Nothing is changed.
-	CheckOutside(ctx context.Context, l Load, brokers, host []Flag) error
+	// CheckOutside returns all that hinders changes of the brokers that a load goes to, and of their hosts, and
+	// settings of its topics. Nothing is changed.
+	CheckOutside(ctx context.Context, l Load, w Wanted) error
 	// BrokerSettings returns what every broker has now of some settings.
 	BrokerSettings(ctx context.Context, l Load, names []string) ([]BrokerSetting, error)
 	SetBrokers(ctx context.Context, l Load, settings []BrokerSetting) error
@@ -36,6 +36,10 @@ type Outside interface {
 	// ChangeHosts gives an order to some hosts that Hosts has returned. One that is gone is an error.
 	ChangeHosts(ctx context.Context, l Load, hosts []string, o HostOrder) error
 }
+
+// Wanted are all settings outside its loads that a study will ask for, by their own names; those of hosts with their
+// prefixes.
+type Wanted struct{ Brokers, Hosts, Topics []Flag }
 
 // HostOrder is what a host is to do with its settings. Where changes of somebody else would be put back with
 // those of the study, nothing is done.
@@ -83,16 +87,25 @@ func (s *Study) outside(prefixes ...string) (flags []Flag) {
 	return once(flags)
 }
 
-// CheckOutside returns all that hinders what the cells of a study change outside its loads.
+// CheckOutside returns all that hinders what the cells of a study change outside its loads, or want of their topics.
 func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
-	brokers, host := s.outside(brokerPrefix), s.outside(sysctlPrefix, tunePrefix)
-	for i := range brokers {
-		brokers[i].Name = strings.TrimPrefix(brokers[i].Name, brokerPrefix)
+	w := Wanted{Brokers: s.outside(brokerPrefix), Hosts: s.outside(sysctlPrefix, tunePrefix)}
+	for i := range w.Brokers {
+		w.Brokers[i].Name = strings.TrimPrefix(w.Brokers[i].Name, brokerPrefix)
 	}
-	if len(brokers)+len(host) == 0 {
+	for _, c := range s.Cells() {
+		for _, l := range s.Loads {
+			for _, f := range s.at(c, l).Flags {
+				if name, value, ok := strings.Cut(f.Value, "="); ok && f.Name == "topic-config" {
+					w.Topics = append(w.Topics, Flag{name, value})
+				}
+			}
+		}
+	}
+	if w.Topics = once(w.Topics); len(w.Brokers)+len(w.Hosts)+len(w.Topics) == 0 {
 		return nil
 	}
-	return lab.CheckOutside(ctx, s.Loads[0], brokers, host)
+	return lab.CheckOutside(ctx, s.Loads[0], w)
 }
 
 // surround changes brokers and hosts as a cell wants them. What was there is in the log before.

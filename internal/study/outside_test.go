@@ -38,7 +38,7 @@ func (w *world) Run(ctx context.Context, l Load, path string, opened func()) (re
 	return w.scribe.Run(ctx, l, path, opened)
 }
 
-func (*world) CheckOutside(context.Context, Load, []Flag, []Flag) error { return nil }
+func (*world) CheckOutside(context.Context, Load, Wanted) error { return nil }
 
 func (w *world) BrokerSettings(_ context.Context, _ Load, names []string) (all []BrokerSetting, err error) {
 	for _, n := range names {

@@ -15,10 +15,11 @@ import (
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
-// Parse reads a study. name is its name, or the path of its file. The error has every problem, each
-// on a line of its own with the line and the column in the file.
-func Parse(name string, text []byte) (*Study, error) {
-	p := &parser{name: name}
+// Parse reads a study. name is its name, or the path of its file. known returns an error for a flag that a command
+// does not have. The error of Parse has every problem, each on a line of its own with the line and the column in the
+// file.
+func Parse(name string, text []byte, known func(command, flag string) error) (*Study, error) {
+	p := &parser{name: name, known: known}
 	s := &Study{Name: stem(name), Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil && !errors.Is(err, io.EOF) {
@@ -28,6 +29,7 @@ func Parse(name string, text []byte) (*Study, error) {
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
 	}
 	p.study(doc.Content[0], s)
+	p.varied(s)
 	if !s.Pair {
 		p.errs = append(p.errs, p.twice...)
 	}
@@ -43,8 +45,10 @@ func Parse(name string, text []byte) (*Study, error) {
 // parser reads the nodes of a file and collects what is wrong with them.
 type parser struct {
 	name  string
+	known func(command, flag string) error
 	errs  []error
-	twice []error // values that a factor has twice, which may be in pairs
+	twice []error      // values that a factor has twice, which may be in pairs
+	vary  []*yaml.Node // the names of the factors
 }
 
 func (p *parser) bad(n *yaml.Node, format string, args ...any) {
@@ -139,6 +143,7 @@ func (p *parser) bytes(n *yaml.Node) int64 {
 
 func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
 	var l Load
+	var flags []*yaml.Node
 	p.each(n, what, func(key, value *yaml.Node) {
 		switch {
 		case key.Value == "command":
@@ -148,6 +153,7 @@ func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
 		case key.Value == "reads" && !prepared:
 			p.scalar(value, &l.Reads)
 		default:
+			flags = append(flags, key)
 			for _, v := range p.list(value) {
 				l.Flags = append(l.Flags, Flag{Name: key.Value, Value: v})
 			}
@@ -156,7 +162,31 @@ func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
 	if l.Command == "" && n.Kind == yaml.MappingNode {
 		p.bad(n, "%s: give its command: produce, consume or roundtrip", what)
 	}
+	for _, key := range flags {
+		if err := p.known(l.Command, key.Value); l.Command != "" && err != nil {
+			p.bad(key, "%s: %s", what, err)
+		}
+	}
 	return l
+}
+
+// varied refuses factors that are flags of no load.
+func (p *parser) varied(s *Study) {
+	for _, key := range p.vary {
+		var err error
+		load, flag := s.target(key.Value)
+		for _, l := range slices.Concat(s.Prepare, s.Loads) {
+			if l.Command == "" || load != "" && l.Name != load {
+				continue
+			}
+			if err = p.known(l.Command, flag); err == nil {
+				break
+			}
+		}
+		if err != nil && !isOutside(flag) && !hasPrefix(flag, topicPrefix) {
+			p.bad(key, "factor %s", err)
+		}
+	}
 }
 
 func (p *parser) loads(n *yaml.Node, what string, prepared bool) (loads []Load) {
@@ -177,6 +207,7 @@ func (p *parser) loads(n *yaml.Node, what string, prepared bool) (loads []Load) 
 func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 	p.each(n, "factors", func(key, value *yaml.Node) {
 		f := Factor{Name: key.Value}
+		p.vary = append(p.vary, key)
 		if value.Kind == yaml.MappingNode {
 			f.Search = p.span(value)
 			factors = append(factors, f)

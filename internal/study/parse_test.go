@@ -1,6 +1,7 @@
 package study
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ ask: [{best: partitions, by: p99}]
 `
 
 func TestAStudyIsRead(t *testing.T) {
-	s, err := Parse("my/sweep.yaml", []byte(sweep))
+	s, err := Parse("my/sweep.yaml", []byte(sweep), anyFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +40,27 @@ func TestAStudyIsRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
+	}
+}
+
+func anyFlag(string, string) error { return nil }
+
+func TestAFlagThatNoLoadHasIsFound(t *testing.T) {
+	known := func(command, flag string) error {
+		if flag == "acks" || command == "consume" && flag == "group" {
+			return nil
+		}
+		return errors.New(flag + ": none")
+	}
+	for _, c := range []struct{ text, where string }{
+		{"load: {command: produce, aks: 1}\nfactors: {acks: [1, all], sysctl.vm.swappiness: [1], topic.cleanup.policy: [compact]}", "1:26: load: aks: none"},
+		{"load: {command: produce}\nfactors: {acks: [1, all], aks: [1]}", "2:27: factor aks: none"},
+		{"loads: [{name: w, command: produce}, {name: r, command: consume}]\nfactors: {group: [a, b], r.group: [c, d], w.group: [a, b]}", "2:43: factor group: none"},
+	} {
+		_, err := Parse("s.yaml", []byte(c.text), known)
+		if err == nil || err.Error() != "s.yaml:"+c.where {
+			t.Errorf("%q: %v, want %s alone", c.text, err, c.where)
+		}
 	}
 }
 
@@ -68,7 +90,7 @@ func TestWhatIsWrongInAStudyIsFound(t *testing.T) {
 		{"load: {command: produce}\nfactors: {acks: [0, 1], linger: [1]}\npair: true", "", "acks has 2 values and linger has 1"},
 		{"load: {command: produce}\nfactors: {acks: [0, 1, all]}\norder: abba", "", "two cells"},
 	} {
-		_, err := Parse("s.yaml", []byte(c.text))
+		_, err := Parse("s.yaml", []byte(c.text), anyFlag)
 		if err == nil || !strings.Contains(err.Error(), c.where) || !strings.Contains(err.Error(), c.what) {
 			t.Errorf("%q: %v; want %q at %q", c.text, err, c.what, c.where)
 		}
@@ -79,7 +101,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(sweep))
 	f.Add([]byte("load: {command: produce}\nfactors: {a: [1"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := Parse("s.yaml", text)
+		s, err := Parse("s.yaml", text, anyFlag)
 		if err == nil && len(s.Turns()) != len(s.Cells())*s.Repeats+s.Discard {
 			t.Errorf("%d cells of %d repeats are %d runs", len(s.Cells()), s.Repeats, len(s.Turns()))
 		}

@@ -74,7 +74,9 @@ func ParseChange(text string) (Flag, error) {
 func (p *Proposal) String() string { return Cell{At: p.Changes}.String() }
 
 // cells are the load as it is, and with the changes.
-func (p *Proposal) cells() []Cell { return []Cell{{0, nil}, {1, p.Changes}} }
+func (p *Proposal) cells() []Cell {
+	return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
+}
 
 // TrialDocument is what a trial says, made of its folder alone.
 type TrialDocument struct {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // target is a file of the kernel's that kt may write.
@@ -58,7 +60,7 @@ func numbers(n int, most uint64) func(string) error {
 			good = good && err == nil && v <= most
 		}
 		if !good {
-			return fmt.Errorf("%q is not %d whole numbers up to %d", value, n, most)
+			return fmt.Errorf("%q is not %s up to %d", value, theme.Plural(n, "whole number", "whole numbers"), most)
 		}
 		return nil
 	}
