@@ -143,6 +143,9 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 		if o.Key == nil {
 			env.say("there is no key: every user of this host may use this agent, and no other host can. kt keygen FILE makes a key, --key-file FILE uses it")
 		}
+		if o.Tune != nil {
+			env.say("whoever has the key may change settings of this host that kt tune knows (--allow-tune)")
+		}
 		if !flags.Quiet {
 			env.say("agent %s (%s) listens on %s; results in %s", o.Info.Name, o.Info.Role, addr, o.Dir)
 		}
@@ -207,7 +210,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	case !host.SystemCalls("/").Root():
 		return o, usageError(errors.New("--allow-tune: only root can change settings of this host: sudo kt agent"))
 	}
-	o.Tune = (&hostTuner{env: env}).obey
+	o.Tune = (&hostTuner{env: env, root: "/"}).obey
 	return o, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,13 +23,14 @@ import (
 // journal. It may not be used twice at a time.
 type hostTuner struct {
 	env   *Env
+	root  string   // its root file system: "/", but in tests
 	study string   // that has this machine; "": none
 	lock  *os.File // held as long
 }
 
 // obey does what an order asks for.
 func (h *hostTuner) obey(ctx context.Context, o *cluster.TuneOrder) error {
-	if !host.SystemCalls("/").Root() {
+	if filepath.Clean(h.root) == "/" && !host.SystemCalls(h.root).Root() {
 		return usageError(errors.New("only root can change this machine: sudo kt"))
 	}
 	if err := h.hold(o.Study); err != nil {
@@ -49,9 +51,9 @@ func (h *hostTuner) obey(ctx context.Context, o *cluster.TuneOrder) error {
 	return err
 }
 
-// hostLock is held by whoever changes this machine for a study, so that two studies do not put back
+// hostLock is held by whoever changes a machine for a study, so that two studies do not put back
 // each other's changes. The folder is root's.
-const hostLock = "/run/kt-study.lock"
+const hostLock = "run/kt-study.lock"
 
 // hold keeps other studies from this machine.
 func (h *hostTuner) hold(study string) error {
@@ -61,7 +63,7 @@ func (h *hostTuner) hold(study string) error {
 	case h.study != "":
 		return fmt.Errorf("study %s changes this machine: wait until it is over; kt study restore %s puts back what it left", h.study, h.study)
 	}
-	lock, err := os.OpenFile(hostLock, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	lock, err := os.OpenFile(filepath.Join(h.root, hostLock), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
@@ -78,12 +80,12 @@ func (h *hostTuner) release() {
 	h.study, h.lock = "", nil
 }
 
-func hostTree() *tune.Tree { return tune.NewTree("/", buildVersion().String()) }
+func (h *hostTuner) tree() *tune.Tree { return tune.NewTree(h.root, buildVersion().String()) }
 
 // check returns what hinders changes: kt tune must not have changed this machine yet, because all that is
 // in its journal is put back after each run.
 func (h *hostTuner) check(ctx context.Context, wanted []cluster.HostSetting) error {
-	held, err := hostTree().Status()
+	held, err := h.tree().Status()
 	if err == nil && len(held) > 0 {
 		err = usageError(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
 	}
@@ -102,7 +104,7 @@ func (h *hostTuner) changes(ctx context.Context, wanted []cluster.HostSetting) (
 			changes, errs = append(changes, proposed...), append(errs, err)
 			continue
 		}
-		one, err := hostTree().SysctlTo(strings.TrimPrefix(s.Name, "sysctl."), s.Value)
+		one, err := h.tree().SysctlTo(strings.TrimPrefix(s.Name, "sysctl."), s.Value)
 		if err != nil {
 			err = usageError(fmt.Errorf("%s=%s: %w", s.Name, s.Value, err))
 		}
@@ -120,7 +122,7 @@ func (h *hostTuner) proposed(ctx context.Context, id string) ([]tune.Change, err
 	if err := flags.Load(h.env.configSystem(), suggest.Nearest); err != nil {
 		return nil, err
 	}
-	flags.Only = []string{id}
+	flags.Only, flags.Root = []string{id}, h.root
 	t, err := newTuner(h.env, flags)
 	if err != nil {
 		return nil, usageError(err)
@@ -137,8 +139,8 @@ func (h *hostTuner) proposed(ctx context.Context, id string) ([]tune.Change, err
 }
 
 // checkOwn returns an error if kt tune's journal holds more than the changes of a study: a rollback would undo that too.
-func checkOwn(own []cluster.HostSetting) error {
-	held, err := hostTree().Status()
+func (h *hostTuner) checkOwn(own []cluster.HostSetting) error {
+	held, err := h.tree().Status()
 	for _, u := range held {
 		mine := slices.ContainsFunc(own, func(s cluster.HostSetting) bool {
 			id, ofTune := strings.CutPrefix(s.Name, "tune.")
@@ -153,10 +155,10 @@ func checkOwn(own []cluster.HostSetting) error {
 
 // set makes the changes of an order by kt tune's journal, and puts back those that were made before.
 func (h *hostTuner) set(ctx context.Context, o *cluster.TuneOrder) error {
-	if err := checkOwn(o.Own); err != nil {
+	if err := h.checkOwn(o.Own); err != nil {
 		return err
 	}
-	undone, err := hostTree().Rollback(tune.RollbackOptions{})
+	undone, err := h.tree().Rollback(tune.RollbackOptions{})
 	for _, u := range undone {
 		if u.Err != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", u.Path, u.Err))
@@ -169,7 +171,7 @@ func (h *hostTuner) set(ctx context.Context, o *cluster.TuneOrder) error {
 	if err != nil {
 		return err
 	}
-	outcomes, err := hostTree().Apply(changes, tune.ApplyOptions{Runtime: true, Time: h.env.Now()})
+	outcomes, err := h.tree().Apply(changes, tune.ApplyOptions{Runtime: true, Time: h.env.Now()})
 	for _, o := range outcomes {
 		if o.Err != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", o.Change.Path, o.Err))

@@ -32,7 +32,7 @@ type lab struct {
 var _ study.Lab = (*lab)(nil)
 
 func newLab(env *Env) *lab {
-	return &lab{env: env, kafka: clients(), host: hostTuner{env: env}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
+	return &lab{env: env, kafka: clients(), host: hostTuner{env: env, root: "/"}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
 }
 
 // load returns a load with everything that is known of it before kt connects.
@@ -104,7 +104,7 @@ func (b *lab) checkStudy(ctx context.Context, s *study.Study) error {
 		return usageError(err)
 	}
 	for _, l := range s.Loads {
-		if err := b.checkAgents(ctx, l); err != nil {
+		if _, err := b.chosen(ctx, l); err != nil {
 			return err
 		}
 	}

@@ -99,8 +99,8 @@ func reached(ctx context.Context, c *kafka.Cluster, agents []string) error {
 			return fmt.Errorf("broker %d is on %s, not on this machine; run kt there, or start kt agent --allow-tune on the brokers' hosts and make the loads with --on", broker.ID, broker.Addr)
 		}
 	}
-	if len(agents) > 0 && len(on) > len(agents) {
-		return fmt.Errorf("the brokers are on %d hosts, and agents of brokers run on %d of them (%s): start kt agent --allow-tune on each", len(on), len(agents), strings.Join(agents, ", "))
+	if len(agents) > 0 && len(on) != len(agents) {
+		return fmt.Errorf("the brokers are on %d hosts, and there are %d agents of brokers (%s): each host needs one with --allow-tune, and --watch chooses them where there are others", len(on), len(agents), strings.Join(agents, ", "))
 	}
 	return nil
 }
@@ -139,39 +139,36 @@ func (b *lab) agents(ctx context.Context, l study.Load) (*cluster.Client, []clus
 	return c, found, err
 }
 
-// checkAgents returns an error if there is no agent for a load that is to be made on hosts.
-func (b *lab) checkAgents(ctx context.Context, l study.Load) error {
-	c, found, err := b.agents(ctx, l)
-	if err != nil || c == nil {
-		return err
-	}
-	ld, err := b.place(l)
-	if err == nil {
-		err = (&cluster.Hosts{Client: c}).Choose(ld.Hosts.On, ld.Hosts.Watch, found)
-	}
-	if err != nil {
-		return usageError(err)
-	}
-	return nil
-}
-
-// Hosts returns the agents of brokers; none: a load is made here, and this host is changed.
-func (b *lab) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
+// chosen returns the agents that make a load or watch it; none: it is made here.
+func (b *lab) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) {
 	c, found, err := b.agents(ctx, l)
 	if err != nil || c == nil {
 		return nil, err
 	}
-	for _, p := range found {
-		switch {
-		case p.Role != cluster.RoleBroker:
-		case p.Err != nil:
-			return nil, p.Err
-		default:
+	h := cluster.Hosts{Client: c}
+	ld, err := b.place(l)
+	if err == nil {
+		err = h.Choose(ld.Hosts.On, ld.Hosts.Watch, found)
+	}
+	if err != nil {
+		return nil, usageError(err)
+	}
+	return slices.Concat(h.Load, h.Watch), nil
+}
+
+// Hosts returns the agents of brokers that make a load or watch it; none: it is made here, and this host is changed.
+func (b *lab) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
+	chosen, err := b.chosen(ctx, l)
+	if err != nil || len(chosen) == 0 {
+		return nil, err
+	}
+	for _, p := range chosen {
+		if p.Role == cluster.RoleBroker {
 			names = append(names, p.Name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, usageError(errors.New("no agent runs on a broker's host: start kt agent --role broker --allow-tune there"))
+		return nil, usageError(errors.New("no agent of a broker makes or watches the load: start kt agent --role broker --allow-tune on the brokers' hosts"))
 	}
 	return names, nil
 }
@@ -183,17 +180,16 @@ func (b *lab) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o s
 		return b.host.obey(ctx, &order)
 	}
 	c, found, err := b.agents(ctx, l)
-	if err != nil {
+	if c == nil {
 		return err
 	}
-	var errs []error
+	errs := []error{err}
 	for _, name := range hosts {
-		i := slices.IndexFunc(found, func(p cluster.Peer) bool { return p.Name == name && p.Err == nil })
-		if i < 0 {
-			errs = append(errs, fmt.Errorf("%s: its agent does not answer; start it again with --allow-tune, or put everything back there with kt tune --rollback", name))
-			continue
+		peer := cluster.Peer{Err: fmt.Errorf("%s: its agent does not answer", name)}
+		if i := slices.IndexFunc(found, func(p cluster.Peer) bool { return p.Name == name }); i >= 0 {
+			peer = found[i]
 		}
-		errs = append(errs, c.Tune(ctx, found[i], order))
+		errs = append(errs, c.Tune(ctx, peer, order))
 	}
 	return errors.Join(errs...)
 }

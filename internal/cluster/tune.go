@@ -79,8 +79,20 @@ func (t *talk) tune(ctx context.Context, o *TuneOrder) error {
 // tuneTimeout is how long a host may take to change its settings.
 const tuneTimeout = time.Minute
 
-// Tune asks an agent to change settings of its host.
+// Tune asks an agent to change settings of its host. The error of one that is away has the command to run there.
 func (c *Client) Tune(ctx context.Context, to Peer, o TuneOrder) error {
+	err := to.Err // it has the name
+	if err == nil {
+		err = c.tune(ctx, to, o)
+	}
+	var said *agentError
+	if err == nil || errors.As(err, &said) || o.Do == TuneCheck {
+		return err
+	}
+	return fmt.Errorf("%w; start the agent there again with --allow-tune, or run kt tune --rollback there", err)
+}
+
+func (c *Client) tune(ctx context.Context, to Peer, o TuneOrder) error {
 	ctx, cancel := context.WithTimeout(ctx, tuneTimeout)
 	defer cancel()
 	s, _, err := c.connect(ctx, to.Addr)

@@ -113,7 +113,7 @@ type executor struct {
 	notify func(Progress)
 	known  int // runs, so far
 
-	around      []Flag          // what is changed of brokers and the host
+	around      []Flag          // what is changed of brokers and hosts; nil: nothing is known
 	brokersWere []BrokerSetting // before the study changed them; nil: it did not
 }
 

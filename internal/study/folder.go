@@ -230,7 +230,7 @@ func (f *Folder) Dir() string { return f.dir }
 // IsOpen reports whether a run is left to make, a topic to delete, or a change to put back.
 func (f *Folder) IsOpen() bool {
 	_, _, more, err := f.next()
-	brokers, _, host := f.changed()
+	brokers, host := f.changed()
 	return err == nil && (more || len(f.topics()) > 0 || brokers != nil || host)
 }
 

@@ -108,29 +108,32 @@ func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
 	return lab.CheckOutside(ctx, s.Loads[0], w)
 }
 
-// surround changes brokers and hosts as a cell wants them. What was there is in the log before.
+// surround changes brokers and hosts as a cell wants them. What was there is in the log before. The first cell
+// keeps other studies from the hosts, even if it changes nothing there.
 func (x *executor) surround(ctx context.Context, c Cell) error {
 	wanted := c.outside(brokerPrefix, sysctlPrefix, tunePrefix)
-	if slices.Equal(wanted, x.around) {
+	if x.around != nil && slices.Equal(wanted, x.around) {
 		return nil
 	}
-	host := c.outside(sysctlPrefix, tunePrefix)
-	if _, _, touched := x.changed(); touched || len(host) > 0 {
-		hosts, err := x.lab.Hosts(ctx, x.Study.Loads[0])
-		if err != nil {
-			return err
+	if len(x.Study.outside(sysctlPrefix, tunePrefix)) > 0 {
+		hosts, known := x.hosts()
+		if !known {
+			var err error
+			if hosts, err = x.lab.Hosts(ctx, x.Study.Loads[0]); err != nil {
+				return err
+			}
 		}
 		if err := x.note(entry{At: time.Now().UTC(), What: changed, Host: true, Hosts: hosts}); err != nil {
 			return err
 		}
-		if err := x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(SetHost, host)); err != nil {
+		if err := x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(SetHost, c.outside(sysctlPrefix, tunePrefix))); err != nil {
 			return err
 		}
 	}
 	if err := x.surroundBrokers(ctx, c); err != nil {
 		return err
 	}
-	x.around = wanted
+	x.around = append([]Flag{}, wanted...)
 	return nil
 }
 
@@ -169,7 +172,7 @@ func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
 
 // putBack puts back what the study has changed on brokers and hosts, by its log.
 func (x *executor) putBack(ctx context.Context) error {
-	brokers, hosts, host := x.changed()
+	brokers, host := x.changed()
 	if brokers == nil && !host {
 		return nil
 	}
@@ -179,6 +182,7 @@ func (x *executor) putBack(ctx context.Context) error {
 		errs = append(errs, x.lab.SetBrokers(ctx, x.Study.Loads[0], brokers))
 	}
 	if host {
+		hosts, _ := x.hosts()
 		errs = append(errs, x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(RestoreHost, nil)))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -188,21 +192,32 @@ func (x *executor) putBack(ctx context.Context) error {
 	return x.note(entry{At: time.Now().UTC(), What: restored})
 }
 
+// hosts returns the agents of the hosts that the study changes, by its log; none: this host. They stay the same
+// from its first change on, so that a host that is gone later is missed, and not left as it is.
+func (f *Folder) hosts() (agents []string, known bool) {
+	for _, e := range f.log {
+		if e.What == changed && e.Host {
+			return e.Hosts, true
+		}
+	}
+	return nil, false
+}
+
 // changed returns what the study has changed and not put back, by its log: what brokers had before, and whether
-// hosts are changed, with their agents; none: this host.
-func (f *Folder) changed() (brokers []BrokerSetting, hosts []string, host bool) {
+// hosts are changed.
+func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
 	for _, e := range f.log {
 		switch e.What {
 		case changed:
-			host, hosts = host || e.Host, once(append(hosts, e.Hosts...))
+			host = host || e.Host
 			if e.Brokers != nil && brokers == nil {
 				brokers = e.Brokers
 			}
 		case restored:
-			brokers, hosts, host = nil, nil, false
+			brokers, host = nil, false
 		}
 	}
-	return brokers, hosts, host
+	return brokers, host
 }
 
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
@@ -214,7 +229,7 @@ func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 	}
 	defer release()
 	x := &executor{Folder: f, lab: lab, notify: func(Progress) {}}
-	brokers, hosts, host := f.changed()
+	brokers, host := f.changed()
 	for _, s := range brokers {
 		value := "no value of its own"
 		if s.Value != nil {
@@ -222,12 +237,15 @@ func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 		}
 		done = append(done, fmt.Sprintf("broker %d: %s has %s again", s.Broker, s.Name, value))
 	}
-	if host && len(hosts) == 0 {
-		hosts = []string{"this host"}
-	}
-	for _, h := range hosts {
-		for _, c := range f.Study.outside(sysctlPrefix, tunePrefix) {
-			done = append(done, h+": "+c.Name+" is as before")
+	if host {
+		hosts, _ := f.hosts()
+		if len(hosts) == 0 {
+			hosts = []string{"this host"}
+		}
+		for _, h := range hosts {
+			for _, c := range f.Study.outside(sysctlPrefix, tunePrefix) {
+				done = append(done, h+": "+c.Name+" is as before")
+			}
 		}
 	}
 	for _, t := range f.topics() {

@@ -22,6 +22,7 @@ type world struct {
 	broker map[string]string
 	host   []Flag
 	held   bool     // the host, by the study
+	gone   bool     // the agent, after the first look
 	seen   []string // what each run found
 	stop   error    // of every run
 }
@@ -31,7 +32,9 @@ func (w *world) state() string {
 }
 
 func (w *world) Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error) {
-	w.seen = append(w.seen, w.state())
+	if w.seen = append(w.seen, w.state()); !w.held {
+		return result.Result{}, errors.New("another study may change the host")
+	}
 	if w.stop != nil {
 		return result.Result{}, w.stop
 	}
@@ -69,7 +72,13 @@ func (w *world) SetBrokers(_ context.Context, _ Load, settings []BrokerSetting) 
 	return w.journalled()
 }
 
-func (*world) Hosts(context.Context, Load) ([]string, error) { return []string{"b1"}, nil }
+// Hosts returns the host once: later looks must not take it from the study.
+func (w *world) Hosts(context.Context, Load) (hosts []string, err error) {
+	if !w.gone {
+		hosts, w.gone = []string{"b1"}, true
+	}
+	return hosts, nil
+}
 
 func (w *world) ChangeHosts(_ context.Context, _ Load, hosts []string, o HostOrder) error {
 	for _, c := range o.Set {

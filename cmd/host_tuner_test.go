@@ -1,0 +1,157 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+const swappiness = "proc/sys/vm/swappiness"
+
+// machine returns the root of a made-up machine.
+func machine(t *testing.T) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for path, text := range map[string]string{swappiness: "60\n", hostLock: ""} {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func swappinessOf(t *testing.T, root string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, swappiness))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func quietEnv() *Env {
+	return &Env{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}
+}
+
+// served starts an agent of a broker; end waits until it has ended.
+func served(t *testing.T, name string, key *wire.Key, tuner func(context.Context, *cluster.TuneOrder) error) (addr string, end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	at, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- cluster.Serve(ctx, cluster.AgentOptions{
+			Info: cluster.Info{Name: name, Role: cluster.RoleBroker, Version: buildVersion().Version}, Key: key, Bind: "127.0.0.1:0",
+			Parallel: 1, Keep: 1, Dir: t.TempDir(), Now: time.Now, Log: func(string) {}, Tune: tuner,
+		}, func(addr string) { at <- addr })
+	}()
+	end = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	select {
+	case addr = <-at:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return addr, end
+}
+
+func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
+	key, file := wire.NewKey(), filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key.Text()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	roots := []string{machine(t), machine(t)}
+	first, _ := served(t, "b1", &key, (&hostTuner{env: quietEnv(), root: roots[0]}).obey)
+	second, end := served(t, "b2", &key, (&hostTuner{env: quietEnv(), root: roots[1]}).obey)
+	b, l := newLab(quietEnv()), study.Load{Command: "produce", Flags: []study.Flag{
+		{Name: "on", Value: "brokers"}, {Name: "peers", Value: first + "," + second}, {Name: "key-file", Value: file}, {Name: "topic", Value: "t"}, {Name: "bootstrap-server", Value: "127.0.0.1:1"},
+	}}
+	hosts, err := b.Hosts(t.Context(), l)
+	if err != nil || strings.Join(hosts, " ") != "b1 b2" {
+		t.Fatalf("the hosts are %q, %v", hosts, err)
+	}
+	give := func(do study.HostDo, id, name, value, want string, says ...string) {
+		t.Helper()
+		own := []study.Flag{{Name: name, Value: value}}
+		o := study.HostOrder{Do: do, Study: id, Own: own}
+		if do != study.RestoreHost {
+			o.Set = own
+		}
+		err := b.ChangeHosts(t.Context(), l, hosts, o)
+		if (err != nil) != (len(says) > 0) {
+			t.Errorf("%s of %s to %s=%s: %v", do, id, name, value, err)
+		}
+		for _, text := range says {
+			if err != nil && !strings.Contains(err.Error(), text) {
+				t.Errorf("%s of %s to %s=%s: %v, without %q", do, id, name, value, err, text)
+			}
+		}
+		if got := swappinessOf(t, roots[0]) + " " + swappinessOf(t, roots[1]); got != want {
+			t.Errorf("after %s of %s to %s=%s the hosts have %s, want %s", do, id, name, value, got, want)
+		}
+	}
+	const key1, old, now = "sysctl.vm.swappiness", "60 60", "1 1"
+	give(study.CheckHost, "s1", "sysctl.vm.swapiness", "1", old, "b1: ", "b2: ", "did you mean vm.swappiness")
+	give(study.CheckHost, "s1", "sysctl.kernel.core_pattern", "|/bin/sh", old, "b1: ", "b2: ")
+	give(study.CheckHost, "s1", "sysctl.../../etc/passwd", "1", old, "b1: ", "b2: ")
+	give(study.CheckHost, "s1", "tune.vm.swapiness", "", old, "b1: ", "b2: ")
+	give(study.SetHost, "s1", key1, "1000", old, "b1: ", "b2: ")
+	give(study.RestoreHost, "s1", key1, "1000", old)
+	give(study.CheckHost, "s1", key1, strings.Repeat("1", 5000), old, "b1: ", "b2: ")
+	give(study.CheckHost, "s1", key1, strings.Repeat("1", 20<<20), old, "b1: ", "b2: ")
+	give(study.CheckHost, "s1", key1, "1", old)
+	give(study.SetHost, "s1", key1, "1", now)
+	give(study.SetHost, "s2", key1, "2", now, "b1: study s1", "b2: study s1", "kt study restore s1")
+	give(study.RestoreHost, "s2", key1, "2", now, "b1: study s1")
+	end()
+	give(study.RestoreHost, "s1", key1, "1", "60 1", "b2: ", "kt tune --rollback")
+	give(study.RestoreHost, "s1", key1, "1", "60 1", "b2: ", "kt tune --rollback")
+	if _, err := tune.NewTree(roots[1], "").Rollback(tune.RollbackOptions{}); err != nil || swappinessOf(t, roots[1]) != "60" {
+		t.Errorf("kt tune --rollback on b2: %v, and there is %s", err, swappinessOf(t, roots[1]))
+	}
+}
+
+// Two kts on one machine have a journal in common, and each would put back what the other one changed.
+func TestAMachineHasOneStudyAtATime(t *testing.T) {
+	root := machine(t)
+	set := []cluster.HostSetting{{Name: "sysctl.vm.swappiness", Value: "1"}}
+	one, other := hostTuner{env: quietEnv(), root: root}, hostTuner{env: quietEnv(), root: root}
+	if err := one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneSet, Study: "s1", Own: set}); err != nil { // it is tried first without
+		t.Fatal(err)
+	}
+	for _, do := range []cluster.TuneDo{cluster.TuneCheck, cluster.TuneSet, cluster.TuneRestore} {
+		if err := other.obey(t.Context(), &cluster.TuneOrder{Do: do, Study: "s2", Set: set, Own: set}); err == nil {
+			t.Errorf("%s: two studies have one machine", do)
+		}
+	}
+	if err := one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneRestore, Study: "s1", Own: set}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneSet, Study: "s2", Set: set, Own: set}); err != nil || swappinessOf(t, root) != "1" {
+		t.Errorf("after the first study the second gets %v, and there is %s", err, swappinessOf(t, root))
+	}
+	// What the first one left, as a kt that was killed does, keeps others away.
+	other.release()
+	if err := one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneCheck, Study: "s1", Set: set}); err == nil || !strings.Contains(err.Error(), "--rollback") {
+		t.Errorf("over what another study left it says %v", err)
+	}
+}
