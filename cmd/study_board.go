@@ -26,14 +26,13 @@ type studyBoard struct {
 // openBoard shows a study on the terminal; nil: there is none, or nobody wants to see it.
 func (e *Env) openBoard(ctx context.Context, form studyForm, f *study.Folder) (*studyBoard, error) {
 	w, tty := e.screen()
-	if !tty || form.quiet || form.output != "text" || f.Study.Find != nil || f.Study.Trial != nil {
+	if !tty || form.quiet || form.output != "text" {
 		return nil, nil
 	}
-	doc, err := f.Document()
-	if err != nil {
+	b := &studyBoard{folder: f}
+	if err := b.read(); err != nil {
 		return nil, err
 	}
-	b := &studyBoard{folder: f, state: report.StudyBoard{Document: doc}}
 	th := e.screenTheme(w, form.look)
 	b.screen = tui.OpenBoard(ctx, w, th, func(width, height int) string {
 		b.mu.Lock()
@@ -66,14 +65,30 @@ func (b *studyBoard) say(text string) {
 	b.later = append(b.later, text)
 }
 
-// follow shows what happens. It is called between the runs, so it may read the folder.
-func (b *studyBoard) follow(p study.Progress) {
-	doc, err := b.folder.Document()
+// read reads what the study says so far.
+func (b *studyBoard) read() (err error) {
+	var now report.StudyBoard
+	switch s := b.folder.Study; {
+	case s.Find != nil:
+		now.Find, err = b.folder.Find()
+	case s.Trial != nil:
+		now.Trial, err = b.folder.Trial()
+	default:
+		now.Document, err = b.folder.Document()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err == nil { // else the end says it
-		b.state.Document = doc
+	if err == nil {
+		b.state.Document, b.state.Find, b.state.Trial = now.Document, now.Find, now.Trial
 	}
+	return err
+}
+
+// follow shows what happens. It is called between the runs, so it may read the folder.
+func (b *studyBoard) follow(p study.Progress) {
+	_ = b.read() // the end says what is wrong
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch p.Kind {
 	case study.Begun:
 		if !b.begun.IsZero() {

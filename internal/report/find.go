@@ -65,12 +65,12 @@ func FindText(w io.Writer, d *study.FindDocument, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
-		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Loads[0].String(), []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")})
+		t.findHead(d)
 		for _, line := range wrapText(d.Sentence, t.wrapAt()-2) {
 			t.line("  " + t.th.Paint(strong, line))
 		}
 		t.line("")
-		t.draw(t.trials(d))
+		t.draw(t.trials(d.Trials, true))
 		if len(d.Curve) > 0 {
 			t.line("")
 			t.line("  " + t.th.Paint(strong, "latency below the peak"))
@@ -81,13 +81,17 @@ func FindText(w io.Writer, d *study.FindDocument, o Options) error {
 	})
 }
 
-// trials is the table of the trials, with the reasons below those that did not pass.
-func (t *text) trials(d *study.FindDocument) *grid {
+func (t *text) findHead(d *study.FindDocument) {
+	t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Loads[0].String(), []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")})
+}
+
+// trials is the table of trials, with the reasons below those that did not pass if they are wanted.
+func (t *text) trials(trials []study.Trial, reasons bool) *grid {
 	g := &grid{heads: []string{"trial", "rate", "reached", "outcome"}, left: map[int]bool{3: true}}
 	styles := map[study.Outcome]theme.Style{study.Passed: good, study.Failed: plain, study.Invalid: muted}
-	for _, one := range d.Trials {
+	for _, one := range trials {
 		g.add(styles[one.Outcome], string(one.Kind), rateOf(one.Rate), theme.Count(int64(one.Achieved)), string(one.Outcome))
-		if len(one.Reasons) > 0 {
+		if reasons && len(one.Reasons) > 0 {
 			g.note(muted, strings.Join(one.Reasons, "; "))
 		}
 	}

@@ -7,30 +7,56 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
-// StudyBoard is a study while it goes on.
+// StudyBoard is a study while it goes on. One of its documents is set.
 type StudyBoard struct {
 	Document *study.Document
-	Turn     study.Turn // the run of now
-	Turns    int        // 0: not known
-	Now      string     // what the run of now says of itself; "": nothing yet
-	Took     time.Duration
-	Made     int // runs, in the time that they took
+	Find     *study.FindDocument
+	Trial    *study.TrialDocument
+
+	Turn  study.Turn // the run of now
+	Turns int        // 0: not known
+	Now   string     // what the run of now says of itself; "": nothing yet
+	Took  time.Duration
+	Made  int // runs, in the time that they took
 }
 
 // StudyBoardText returns what there is to be seen of a study that goes on, for a terminal of a size.
 func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	var b bytes.Buffer
-	d := s.Document
 	t := newText(&b, o.Theme, o.Width)
-	t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))})
-	t.paragraph(d.Study.About)
+	room := func() int { return height - strings.Count(b.String(), "\n") - 4 }
+	switch {
+	case s.Find != nil:
+		t.findHead(s.Find)
+		t.line("")
+		trials := s.Find.Trials
+		if hidden := len(trials) - max(1, room()); hidden > 0 {
+			t.line("  " + t.th.Paint(muted, plural(hidden, "earlier trial")))
+			trials = trials[hidden:]
+		}
+		t.draw(t.trials(trials, false))
+	case s.Trial != nil:
+		t.trialHead(s.Trial.Study, s.Trial.ID, sides(s.Trial)...)
+		t.line("")
+		t.draw(t.effects(s.Trial))
+	default:
+		t.studyHead(s.Document)
+		t.line("")
+		t.boardCells(s, room())
+	}
 	t.line("")
+	t.line("  " + t.th.Paint(strong, cut(s.now(), t.wrapAt()-2, t.th)))
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// boardCells draws the cells of a study around that of now, in some rows.
+func (t *text) boardCells(s *StudyBoard, room int) {
+	d := s.Document
 	g := &grid{heads: append(studyHeads(d), "runs", "records/s", "p99", "limit"), leave: []string{"limit"}}
 	g.left = map[int]bool{len(g.heads) - 4: true, len(g.heads) - 1: true}
-	first, last := visible(len(d.Cells), s.cell(), height-strings.Count(b.String(), "\n")-4)
+	first, last := visible(len(d.Cells), s.cell(), room)
 	for i := first; i < last; i++ {
 		t.boardRow(g, s, i)
 	}
@@ -38,9 +64,6 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	if hidden := len(d.Cells) - (last - first); hidden > 0 {
 		t.line("  " + t.th.Paint(muted, fmt.Sprintf("%d more cells", hidden)))
 	}
-	t.line("")
-	t.line("  " + t.th.Paint(strong, cut(s.now(), t.wrapAt()-2, t.th)))
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // visible returns which of n rows are shown where there is room for some: those around one.

@@ -16,8 +16,7 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
-		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))})
-		t.paragraph(d.Study.About)
+		t.studyHead(d)
 		t.line("")
 		t.draw(t.studyCells(d))
 		if d.Faulty() {
@@ -37,6 +36,11 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 		t.line("")
 		t.again("kt study report " + d.ID)
 	})
+}
+
+func (t *text) studyHead(d *study.Document) {
+	t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))})
+	t.paragraph(d.Study.About)
 }
 
 // paragraph writes muted text below a heading.

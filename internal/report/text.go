@@ -128,7 +128,9 @@ func (t *text) heading(what string, tags []string) {
 		longest = max(longest, utf8.RuneCountInString(tag))
 	}
 	if t.width > 0 && used+longest > t.wrapAt() {
-		t.line("  " + t.th.Paint(strong, what))
+		for _, line := range wrapText(what, t.wrapAt()-2) {
+			t.line("  " + t.th.Paint(strong, line))
+		}
 		what, used = "", margin
 	}
 	for i, about := range t.wrap(tags, t.wrapAt()-used) {

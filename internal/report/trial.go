@@ -52,29 +52,38 @@ func TrialText(w io.Writer, d *study.TrialDocument, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
-		t.trialHead(d.Study, d.ID, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
+		t.trialHead(d.Study, d.ID, sides(d)...)
 		for _, line := range wrapText(d.Sentence, t.wrapAt()-2) {
 			t.line("  " + t.th.Paint(strong, line))
 		}
 		t.line("")
-		g := &grid{heads: []string{"metric", "control", "changed", "shift", "interval", "seen from", "verdict"}, left: map[int]bool{6: true}, leave: []string{"seen from"}}
-		styles := map[study.Change]theme.Style{study.Unchanged: plain, study.Raised: strong, study.Lowered: strong, study.Steadier: good, study.Rougher: bad}
-		for _, e := range d.Effects {
-			seen := ""
-			if e.Seen > 0 {
-				seen = theme.Percent(e.Seen)
-			}
-			g.add(styles[e.Verdict], string(e.Metric), figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), seen, string(e.Verdict))
-		}
-		t.draw(g)
+		t.draw(t.effects(d))
 		t.line("")
 		t.again("kt study report " + d.ID)
 	})
 }
 
-func (t *text) trialHead(s *study.Study, facts ...string) {
-	t.heading("kt trial "+string(t.th.Glyphs.Arrow)+" "+s.Trial.String(), facts)
-	t.line("  " + t.th.Paint(muted, s.Loads[0].String()))
+// effects is the table of what the change does.
+func (t *text) effects(d *study.TrialDocument) *grid {
+	g := &grid{heads: []string{"metric", "control", "changed", "shift", "interval", "seen from", "verdict"}, left: map[int]bool{6: true}, leave: []string{"seen from", "interval"}}
+	styles := map[study.Change]theme.Style{study.Unchanged: plain, study.Raised: strong, study.Lowered: strong, study.Steadier: good, study.Rougher: bad}
+	for _, e := range d.Effects {
+		seen := ""
+		if e.Seen > 0 {
+			seen = theme.Percent(e.Seen)
+		}
+		g.add(styles[e.Verdict], string(e.Metric), figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), seen, string(e.Verdict))
+	}
+	return g
+}
+
+func sides(d *study.TrialDocument) []string {
+	return []string{plural(d.Control.Runs, "run") + " without it", plural(d.Changed.Runs, "run") + " with it"}
+}
+
+func (t *text) trialHead(s *study.Study, id string, sides ...string) {
+	t.heading("kt trial "+string(t.th.Glyphs.Arrow)+" "+s.Trial.String(), append([]string{id}, sides...))
+	t.paragraph(s.Loads[0].String())
 }
 
 // TrialPlan writes what a trial would do.
@@ -82,7 +91,7 @@ func TrialPlan(w io.Writer, s *study.Study, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
-		t.trialHead(s)
+		t.trialHead(s, "")
 		t.line(fmt.Sprintf("  to warm up %s, then runs without the change and with it in turns:", plural(s.Discard, "run")))
 		looks := s.Trial.Looks
 		if len(looks) == 1 {
