@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 			t.line("")
 			t.line("  " + t.th.Paint(strong, "beside published figures"))
 			t.draw(t.published(d))
+			t.environments(d)
 		}
 		t.line("")
 		t.again("kt study report " + d.ID)
@@ -228,6 +230,23 @@ func (t *text) published(d *study.Document) *grid {
 		g.add(plain, p.Source+"/"+p.Case, p.String(), theme.Count(int64(p.RecordsPerSecond+0.5)), here, ratio)
 	}
 	return g
+}
+
+// environments says where published figures come from, and where those beside them do.
+func (t *text) environments(d *study.Document) {
+	var said []string
+	for _, p := range d.Published {
+		text := p.Source + "/" + p.Case + ": " + p.Environment
+		if p.EnvironmentHere != "" {
+			text += "; here: " + p.EnvironmentHere
+		}
+		if p.Ratio > 0 && !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	for _, text := range said {
+		t.paragraph(text)
+	}
 }
 
 // StudyList writes the studies that kt has, and those that were made.

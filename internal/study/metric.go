@@ -2,9 +2,11 @@ package study
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Metric is a figure of a run that cells are compared by.
@@ -76,13 +78,15 @@ type LoadFigures struct {
 	Limit     verdict.Limit `json:"limit"`
 	Evidence  string        `json:"evidence"`
 	FaultFigures
+
+	cluster string // that it went to
 }
 
 // figuresOf returns the figures of a result.
 func figuresOf(load, file string, r *result.Result) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		FaultFigures: faultsOf(r),
+		FaultFigures: faultsOf(r), cluster: clusterOf(&r.Environment.Cluster),
 	}
 	latency := r.Latency.Response
 	f.Throughput, f.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
@@ -104,6 +108,15 @@ func figuresOf(load, file string, r *result.Result) LoadFigures {
 		f.Stability, f.Roughness = string(s.Label), s.Variation
 	}
 	return f
+}
+
+// clusterOf writes what published figures tell of a cluster too: "3 brokers, Kafka 4.3".
+func clusterOf(c *result.Cluster) string {
+	text := theme.Plural(len(c.Brokers), "broker", "brokers")
+	if c.Version != "" {
+		text += ", Kafka " + strings.TrimPrefix(c.Version, "v")
+	}
+	return text
 }
 
 // targetOf returns the target of a run in records a second; 0: unlimited.

@@ -21,6 +21,7 @@ type Published struct {
 	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: no cell is alike
 	Ratio            float64           `json:"ratio,omitempty"`                   // here over published
 	Environment      string            `json:"environment"`                       // of the account
+	EnvironmentHere  string            `json:"environment_here,omitempty"`
 }
 
 // String returns the factors of the figure: "partitions=4".
@@ -82,7 +83,7 @@ func (d *Document) beside(of map[string]string) Published {
 		c := &d.Cells[i]
 		if fits(c.At, p.At) && len(p.At) > 0 && c.Throughput.N > 0 {
 			p.Here = c.Throughput.Median
-			p.Ratio = p.Here / p.RecordsPerSecond
+			p.Ratio, p.EnvironmentHere = p.Here/p.RecordsPerSecond, c.Runs[0].Loads[0].cluster
 		}
 	}
 	return p
