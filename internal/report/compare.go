@@ -125,7 +125,7 @@ func (t *text) compared(d *study.CompareDocument) *grid {
 	g := &grid{heads: []string{"metric", "A", "B", "shift", "interval", "verdict"}, left: map[int]bool{5: true}}
 	styles := map[study.Change]theme.Style{study.Better: good, study.Lesser: bad, study.Same: plain, study.TooFew: muted}
 	for _, c := range d.Metrics {
-		g.add(styles[c.Verdict], string(c.Metric), figure(c.Metric, c.A.Median), figure(c.Metric, c.B.Median), signed(c.Shift), shiftInterval(&c), string(c.Verdict))
+		g.add(styles[c.Verdict], c.Metric.String(), figure(c.Metric, c.A.Median), figure(c.Metric, c.B.Median), signed(c.Shift), shiftInterval(&c), string(c.Verdict))
 	}
 	return g
 }

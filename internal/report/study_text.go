@@ -163,9 +163,9 @@ func (t *text) overRuns(s study.Spread, c *study.CellFigures, write func(float64
 
 // answer writes an answer with a chart of what it compares.
 func (t *text) answer(d *study.Document, a *study.Answer) {
-	title := "best " + a.Factor + " by " + string(a.By)
+	title := "best " + a.Factor + " by " + a.By.String()
 	if a.Best == "" {
-		title = string(a.By) + " by " + a.Factor
+		title = a.By.String() + " by " + a.Factor
 	}
 	for _, f := range d.Study.Factors {
 		if v, ok := a.At[f.Name]; ok {
@@ -184,7 +184,7 @@ const barWidth = 40
 
 // bars draws a bar for each value of a factor, as long as its median.
 func (t *text) bars(d *study.Document, a *study.Answer) {
-	g := &grid{heads: []string{a.Factor, "", string(a.By), "interval"}, left: map[int]bool{1: true, 3: true}}
+	g := &grid{heads: []string{a.Factor, "", a.By.String(), "interval"}, left: map[int]bool{1: true, 3: true}}
 	values := d.Along(a)
 	most := 0.0
 	for _, v := range values {

@@ -72,7 +72,7 @@ func (t *text) effects(d *study.TrialDocument) *grid {
 		if e.Seen > 0 {
 			seen = theme.Percent(e.Seen)
 		}
-		g.add(styles[e.Verdict], string(e.Metric), figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), seen, string(e.Verdict))
+		g.add(styles[e.Verdict], e.Metric.String(), figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), seen, string(e.Verdict))
 	}
 	return g
 }

@@ -35,6 +35,14 @@ func metricNames() (names []string) {
 	return names
 }
 
+// String returns the name of a metric for people.
+func (m Metric) String() string {
+	if m == P999 {
+		return "p99.9"
+	}
+	return string(m)
+}
+
 // HigherIsBetter reports whether more of a metric is better.
 func (m Metric) HigherIsBetter() bool { return m == Throughput || m == Bytes }
 

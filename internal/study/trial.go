@@ -196,7 +196,7 @@ func changeOf(m Metric, v inference.Verdict) Change {
 
 // say returns what the changes do to a metric.
 func (e *Effect) say() string {
-	what := string(e.Metric)
+	what := e.Metric.String()
 	if e.Metric == Roughness {
 		what = "the throughput over time"
 	}
