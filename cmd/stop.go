@@ -121,7 +121,7 @@ func (s *stopper) listen(signals <-chan os.Signal) (end func()) {
 }
 
 // interruptible calls run with a context that a signal ends. The exit code is then that of the
-// signal.
+// signal, unless run's error has one of its own. An error that is not the end of the context is told.
 func (e *Env) interruptible(ctx context.Context, run func(context.Context) error) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -131,8 +131,15 @@ func (e *Env) interruptible(ctx context.Context, run func(context.Context) error
 	defer stop.listen(signals)()
 
 	err := run(ctx)
-	if code := stop.code(); code != exitOK && (err == nil || errors.Is(err, context.Canceled)) {
+	code := stop.code()
+	var own *exitError
+	switch {
+	case code == exitOK:
+		return err
+	case err == nil || errors.Is(err, context.Canceled):
 		return &exitError{code, nil}
+	case errors.As(err, &own):
+		return err
 	}
-	return err
+	return &exitError{code, err}
 }

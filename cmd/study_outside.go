@@ -100,7 +100,7 @@ func reached(ctx context.Context, c *kafka.Cluster, agents []string) error {
 		}
 	}
 	if len(agents) > 0 && len(on) != len(agents) {
-		return fmt.Errorf("the brokers are on %d hosts, and there are %d agents of brokers (%s): each host needs one with --allow-tune, and --watch chooses them where there are others", len(on), len(agents), strings.Join(agents, ", "))
+		return fmt.Errorf("hosts of brokers: %d, agents of brokers: %d (%s); each host needs one with --allow-tune, and --watch chooses where there are others", len(on), len(agents), strings.Join(agents, ", "))
 	}
 	return nil
 }

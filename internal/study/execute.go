@@ -103,7 +103,11 @@ func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) err
 		return err
 	}
 	err = x.all(ctx)
-	return errors.Join(err, x.putBack(ctx), x.deleteTopics(ctx))
+	left := errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
+	if left != nil && errors.Is(err, context.Canceled) {
+		return left // who ended ctx knows that, and not what is left
+	}
+	return errors.Join(err, left)
 }
 
 type executor struct {

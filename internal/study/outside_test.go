@@ -25,6 +25,8 @@ type world struct {
 	gone   bool     // the agent, after the first look
 	seen   []string // what each run found
 	stop   error    // of every run
+	leaves error    // of the host, after a run that was stopped
+	away   error    // of every change of the host
 }
 
 func (w *world) state() string {
@@ -36,6 +38,7 @@ func (w *world) Run(ctx context.Context, l Load, path string, opened func()) (re
 		return result.Result{}, errors.New("another study may change the host")
 	}
 	if w.stop != nil {
+		w.away = w.leaves
 		return result.Result{}, w.stop
 	}
 	return w.scribe.Run(ctx, l, path, opened)
@@ -89,6 +92,9 @@ func (w *world) ChangeHosts(_ context.Context, _ Load, hosts []string, o HostOrd
 	if !slices.Equal(hosts, []string{"b1"}) || o.Study != "outside" {
 		return fmt.Errorf("hosts %q are changed for %s", hosts, o.Study)
 	}
+	if w.away != nil {
+		return w.away
+	}
 	w.host, w.held = o.Set, o.Do == SetHost
 	return w.journalled()
 }
@@ -130,6 +136,19 @@ func TestWhatAStudyChangedIsPutBackWhenARunFails(t *testing.T) {
 	w.stop = errors.New("no")
 	if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, w.stop) || w.state() != "8 " {
 		t.Errorf("%v, and there is %q", err, w.state())
+	}
+}
+
+// Whoever ends a study knows that it has ended, and not that a host could not be put back.
+func TestAHostThatIsGoneIsToldAtCtrlC(t *testing.T) {
+	f, w := outsider(t)
+	w.stop, w.leaves = context.Canceled, errors.New("b1 does not answer")
+	if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, w.leaves) || errors.Is(err, context.Canceled) {
+		t.Errorf("it says %v", err)
+	}
+	w.away = nil
+	if done, err := Restore(t.Context(), f, w); err != nil || len(done) == 0 || w.state() != "8 " {
+		t.Errorf("then: %v, there is %q, and it says %q", err, w.state(), done)
 	}
 }
 
