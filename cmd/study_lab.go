@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
@@ -137,6 +138,10 @@ func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func())
 		}
 	}
 	res, err := do(ctx, r, b.observers...)
+	var process *cluster.ProcessError
+	if errors.As(err, &process) && res.RunID != "" && apart(&res) == nil {
+		err = process.Err // the result tells the faults of processes, as of a run that is made here
+	}
 	var misfit *run.MisfitError
 	if errors.As(err, &misfit) {
 		err = &study.MisfitError{Err: err}
