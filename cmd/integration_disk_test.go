@@ -17,19 +17,17 @@ import (
 func TestALoadOnASmallDisk(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1, 31892, "--log-dirs", loopFolder(t, 300<<20))
-	fill := []string{"--record-size", "10000", "--rate", "20MiB/s", "--acks", "1", "--command-property", "delivery.timeout.ms=5000", "--command-property", "request.timeout.ms=3000"}
+	fill := []string{"--record-size", "10000", "--rate", "20MiB/s", "--acks", "1"}
 	t.Run("it ends in good order", func(t *testing.T) {
 		r, code := k.in(t).kt("produce", append(fill, "--topic", "small", "--stop-at-disk", "60%", "--duration", "5m")...).wait()
 		if code != exitOK || r.Ended != result.DiskFull || r.Records.Failed+r.Records.Unknown != 0 || !hasEvent(r, stats.LogDirFull) {
 			t.Errorf("exit code %d, ended %q, records %+v, events %+v", code, r.Ended, r.Records, r.Events)
 		}
-		if r.ElapsedSeconds > 60 {
-			t.Errorf("the load of 20 MiB/s went on for %.0f s", r.ElapsedSeconds)
-		}
 	})
 	// The topic of the first load stays, so that a slow machine fills the rest in time.
 	t.Run("it goes on until the disk is full", func(t *testing.T) {
-		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "20s")...).wait()
+		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "20s",
+			"--command-property", "delivery.timeout.ms=5000", "--command-property", "request.timeout.ms=3000")...).wait()
 		full := hasEvent(r, stats.LogDirFull) || hasEvent(r, stats.LogDirFailed)
 		if code != exitFailed || r.Ended != result.Completed || !full || r.Records.Failed == 0 || r.Records.Acknowledged == 0 {
 			t.Errorf("exit code %d, ended %q, records %+v, errors %v, events %+v", code, r.Ended, r.Records, r.Errors, r.Events)

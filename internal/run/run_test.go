@@ -142,10 +142,11 @@ func TestAnObserverThatHangsHoldsUpNobody(t *testing.T) {
 			acknowledged += s.Windows[i].Acknowledged
 		}
 	})
+	finish := sync.OnceFunc(func() { close(over) })
 	other := observerFunc(func(s run.Second) {
 		seen.Observe(s)
 		if s.Snapshot.Stage == result.Finished {
-			close(over)
+			finish()
 		}
 	})
 	res, err := run.Run(t.Context(), r, hung, other)
@@ -153,8 +154,8 @@ func TestAnObserverThatHangsHoldsUpNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, p, r.File.Path(), res, seen)
-	if calls != 2 || acknowledged != p.Load.Records {
-		t.Errorf("%d records in %d calls, want all %d in 2", acknowledged, calls, p.Load.Records)
+	if calls > 3 || acknowledged != p.Load.Records { // one before it is over, and what waited then
+		t.Errorf("%d records in %d calls, want all %d in 3 at most", acknowledged, calls, p.Load.Records)
 	}
 }
 
