@@ -166,7 +166,7 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 		} else {
 			a.Worse = append(a.Worse, worse(v, s.ToBest))
 		}
-		if c.ClientBound && a.By.HigherIsBetter() {
+		if c.ClientBound {
 			a.Unknown = append(a.Unknown, v)
 		}
 	}
@@ -174,6 +174,15 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 		a.Repeats = repeatsToTell(r.values, r.best)
 	}
 	a.Sentence = a.say(len(r.cells))
+	var dead []string
+	for _, c := range cells {
+		if len(c.values(0, a.By)) > 0 && !slices.Contains(r.cells, c) {
+			dead = append(dead, d.valueOf(c, a.Factor))
+		}
+	}
+	if len(dead) > 0 {
+		a.Sentence += "; nothing got through at " + listed(dead)
+	}
 }
 
 // say returns the answer in a sentence.
@@ -213,13 +222,23 @@ func (a *Answer) say(measured int) string {
 	if len(unsure) > 0 && len(a.Worse) > 0 {
 		fmt.Fprintf(&b, "; %s may be %s, but repeats differ too much to be sure", listed(unsure), what)
 	}
-	switch {
-	case len(a.Unknown) == measured && measured > 1:
-		b.WriteString("; kt or its host was the limit at every value, so more may be possible")
-	case len(a.Unknown) > 0:
-		fmt.Fprintf(&b, "; kt or its host was the limit at %s, so more may be possible there", listed(a.Unknown))
+	return b.String() + a.sayUnknown(measured)
+}
+
+// sayUnknown says where kt was the limit, so that such a value neither wins nor loses without a word.
+func (a *Answer) sayUnknown(measured int) string {
+	if len(a.Unknown) == 0 {
+		return ""
 	}
-	return b.String()
+	at, there := listed(a.Unknown), " there"
+	if len(a.Unknown) == measured && measured > 1 {
+		at, there = "every value", ""
+	}
+	text := "; kt or its host was the limit at " + at
+	if a.By.HigherIsBetter() {
+		return text + ", so more may be possible" + there
+	}
+	return text + fmt.Sprintf(", so %s may be that of kt%s", a.By, there)
 }
 
 // listed joins values: "14, 16 and 18".
@@ -238,27 +257,51 @@ type Peak struct {
 	High float64 `json:"high"`
 }
 
-// scaling says how a metric grows with a factor.
+// scaling says how a metric grows with a factor. Runs that got nothing through have no place on the curve.
 func (d *Document) scaling(a *Answer, cells []*CellDoc) {
 	var n, x []float64
+	measured := 0
 	for _, c := range cells {
-		at, err := strconv.ParseFloat(c.At[a.Factor], 64)
+		value := c.At[a.Factor]
+		at, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			a.Sentence = fmt.Sprintf("%s=%s is no number, so nothing can be said of how %s grows", a.Factor, c.At[a.Factor], a.By)
+			a.Sentence = fmt.Sprintf("%s=%s is no number, so nothing can be said of how %s grows", a.Factor, value, a.By)
 			return
 		}
+		before := len(x)
 		for _, v := range c.values(0, a.By) {
-			n, x = append(n, at), append(x, v)
+			if v > 0 {
+				n, x = append(n, at), append(x, v)
+			}
+		}
+		if len(x) > before {
+			measured++
+			if c.ClientBound {
+				a.Unknown = append(a.Unknown, value)
+			}
 		}
 	}
 	law, err := inference.USL(n, x, alpha)
 	switch {
 	case errors.Is(err, inference.ErrNoPeak):
-		a.Sentence = fmt.Sprintf("%s grows with %s up to the most that was tried; kt does not guess beyond it", a.By, a.Factor)
+		a.Sentence = a.sayNoPeak(&law, slices.Compact(slices.Sorted(slices.Values(n))))
 	case err != nil:
 		a.Sentence = fmt.Sprintf("how %s grows with %s cannot be told: %v", a.By, a.Factor, err)
 	default:
 		a.Peak = &Peak{law.Peak.Value, law.Peak.Low, law.Peak.High}
 		a.Sentence = fmt.Sprintf("%s is highest near %s=%.0f (%.0f to %.0f), by the Universal Scalability Law", a.By, a.Factor, law.Peak.Value, law.Peak.Low, law.Peak.High)
 	}
+	a.Sentence += a.sayUnknown(measured)
+}
+
+// sayNoPeak says how a metric goes on along a curve whose peak is not shown, by the numbers tried, in their order.
+func (a *Answer) sayNoPeak(law *inference.Scaling, tried []float64) string {
+	top := slices.MaxFunc(tried, func(x, y float64) int { return cmp.Compare(law.At(x), law.At(y)) })
+	switch top {
+	case tried[len(tried)-1]:
+		return fmt.Sprintf("%s grows with %s up to the most that was tried; kt does not guess beyond it", a.By, a.Factor)
+	case tried[0]:
+		return fmt.Sprintf("%s falls with %s from the least that was tried", a.By, a.Factor)
+	}
+	return fmt.Sprintf("%s has no peak along %s that can be told from noise", a.By, a.Factor)
 }

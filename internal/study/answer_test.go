@@ -1,8 +1,10 @@
 package study
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -67,5 +69,54 @@ func TestAnAnswerWithoutADifferenceTellsTheRepeats(t *testing.T) {
 	a := answered(t, Throughput, []float64{100, 140, 60}, []float64{130, 90, 110})
 	if len(a.Worse) > 0 || a.Repeats < 4 {
 		t.Errorf("%+v: it takes more than the 3 repeats that were made", a)
+	}
+}
+
+// A run that got nothing through takes no answer from the others.
+func TestDeadRunsLeaveTheOthersTheirAnswer(t *testing.T) {
+	high, low := []float64{1000, 1010, 990}, []float64{500, 505, 495}
+	a := answered(t, Throughput, high, low, []float64{0, 0, 0})
+	if a.Best != "1" || !slices.Equal(valuesOf(a.Worse), []string{"2"}) || !strings.Contains(a.Sentence, "nothing got through at 3") {
+		t.Errorf("%+v", a)
+	}
+	if a := answered(t, Throughput, high, low, []float64{0, 700, 710}); a.Best != "1" || !slices.Contains(valuesOf(a.Worse), "2") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// boundCells are cells of producers with two runs each, all limited by the client.
+func boundCells(ask Question, values map[string]float64) *Document {
+	d := &Document{Study: &Study{Ask: []Question{ask}, Factors: []Factor{{Name: "producers"}}}}
+	for _, n := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y }) {
+		c := CellDoc{At: map[string]string{"producers": n}}
+		for i := range 3 {
+			figures := LoadFigures{Limit: verdict.HostCPU}
+			*figures.Of(ask.By) = values[n] * (1 + 0.001*float64(i))
+			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{figures}})
+		}
+		c.conclude(1)
+		d.Cells = append(d.Cells, c)
+	}
+	d.answer()
+	return d
+}
+
+func TestWhatKtLimitedNeverWinsSilently(t *testing.T) {
+	falling := map[string]float64{"1": 1000, "2": 900, "4": 700, "8": 450, "16": 260, "32": 140}
+	for _, q := range []Question{{Best: "producers", By: P99}, {Best: "producers", By: Throughput}, {Scaling: "producers", By: Throughput}} {
+		a := boundCells(q, falling).Answers[0]
+		if len(a.Unknown) != len(falling) || !strings.Contains(a.Sentence, "kt or its host was the limit at every value") {
+			t.Errorf("%+v: %+v", q, a)
+		}
+	}
+}
+
+func TestARateThatFallsIsNotSaidToGrow(t *testing.T) {
+	falling := map[string]float64{"1": 1000, "2": 400, "4": 150, "8": 60, "16": 25, "32": 11}
+	growing := map[string]float64{"1": 100, "2": 199, "4": 390, "8": 760, "16": 1450, "32": 2600}
+	for word, values := range map[string]map[string]float64{"falls": falling, "grows": growing} {
+		if a := boundCells(Question{Scaling: "producers", By: Throughput}, values).Answers[0]; a.Peak != nil || !strings.Contains(a.Sentence, "throughput "+word) {
+			t.Errorf("%s: %+v", word, a)
+		}
 	}
 }

@@ -18,7 +18,7 @@ type Published struct {
 	Case             string            `json:"case"`
 	At               map[string]string `json:"at"` // the factors that the account varied too
 	RecordsPerSecond float64           `json:"records_per_second"`
-	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: no cell is alike
+	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: not one cell alone is alike
 	Ratio            float64           `json:"ratio,omitempty"`                   // here over published
 	Environment      string            `json:"environment"`                       // of the account
 	EnvironmentHere  string            `json:"environment_here,omitempty"`
@@ -61,15 +61,17 @@ func (d *Document) publish() error {
 	return nil
 }
 
-// beside returns a published figure with that of the cell with the same values.
+// beside returns a published figure with that of the cell with the same values. When several cells have them, because
+// the account says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
 func (d *Document) beside(of map[string]string) Published {
 	var p Published
 	p.Source, p.Case, _ = strings.Cut(of["case"], "/")
 	p.RecordsPerSecond, _ = strconv.ParseFloat(of["records-per-second"], 64) // a test reads them all
 	p.At = make(map[string]string)
 	for _, f := range d.Study.Factors {
-		if _, flag := d.Study.target(f.Name); of[flag] != "" {
-			p.At[f.Name] = of[flag]
+		_, flag := d.Study.target(f.Name)
+		if v := d.threads(of, flag); v != "" {
+			p.At[f.Name] = v
 		}
 	}
 	var env []string
@@ -79,14 +81,32 @@ func (d *Document) beside(of map[string]string) Published {
 		}
 	}
 	p.Environment = strings.Join(env, ", ")
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		if fits(c.At, p.At) && len(p.At) > 0 && c.Throughput.N > 0 {
-			p.Here = c.Throughput.Median
-			p.Ratio, p.EnvironmentHere = p.Here/p.RecordsPerSecond, c.Runs[0].Loads[0].cluster
-		}
+	load := slices.IndexFunc(d.Study.Loads, func(l Load) bool { return l.Command == of["command"] })
+	alike := slices.DeleteFunc(slices.Clone(d.Cells), func(c CellDoc) bool { return !fits(c.At, p.At) })
+	if load < 0 || len(p.At) == 0 || len(alike) != 1 || len(alike[0].Runs) == 0 {
+		return p
+	}
+	c := &alike[0]
+	if here := spread(c.values(load, Throughput)); here.N > 0 && p.RecordsPerSecond > 0 {
+		p.Here, p.Ratio, p.EnvironmentHere = here.Median, here.Median/p.RecordsPerSecond, c.Runs[0].Loads[load].cluster
 	}
 	return p
+}
+
+// threads returns a value of a published row. Its producers and consumers are those of a process: a study that
+// varies neither processes nor hosts has all of them in its own process.
+func (d *Document) threads(of map[string]string, flag string) string {
+	value := of[flag]
+	n, err := strconv.Atoi(value)
+	if flag != "producers" && flag != "consumers" || err != nil {
+		return value
+	}
+	for _, times := range []string{"hosts", "processes"} {
+		if by, err := strconv.Atoi(of[times]); err == nil && !slices.Contains(d.Study.factorNames(), times) {
+			n *= by
+		}
+	}
+	return strconv.Itoa(n)
 }
 
 // many writes a number of things: "3 brokers".

@@ -2,7 +2,6 @@ package study
 
 import (
 	"math"
-	"slices"
 
 	"github.com/kt-bench/kt/internal/inference"
 )
@@ -23,13 +22,15 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	inBlocks := search != nil && search.Name == factor
 	for _, c := range cells {
 		values, blocks := c.blocked(0, by)
+		var alive []float64
 		for i, v := range values {
 			if v > 0 { // a run without any acknowledgement has no place beside others
+				alive = append(alive, v)
 				runs = append(runs, inference.Blocked{Group: len(r.cells), Block: blocks[i], Value: v})
 			}
 		}
-		if len(values) > 0 && (!inBlocks || slices.Max(values) > 0) {
-			r.cells, r.values = append(r.cells, c), append(r.values, values)
+		if len(alive) > 0 {
+			r.cells, r.values = append(r.cells, c), append(r.values, alive)
 		}
 	}
 	goal := inference.Lowest

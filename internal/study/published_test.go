@@ -1,0 +1,59 @@
+package study
+
+import (
+	"testing"
+
+	"github.com/kt-bench/kt/internal/result/verdict"
+)
+
+// published returns the figures of accounts beside cells of two loads: a producer of 1,000 records/s, and a consumer of 2,000.
+func published(t *testing.T, s *Study) map[string]Published {
+	t.Helper()
+	d := &Document{Study: s}
+	for _, c := range s.Cells() {
+		cell := CellDoc{At: c.values()}
+		run := RunDoc{}
+		for i := range s.Loads {
+			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{Throughput: float64(i+1) * 1000}})
+		}
+		cell.Runs = []RunDoc{run}
+		cell.conclude(len(s.Loads))
+		d.Cells = append(d.Cells, cell)
+	}
+	if err := d.publish(); err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]Published)
+	for _, p := range d.Published {
+		found[p.Case+" "+p.String()] = p
+	}
+	return found
+}
+
+// A figure of three hosts is not put beside one producer.
+func TestProducersOfAllHostsAndProcessesStandBesideAsMany(t *testing.T) {
+	write := []Load{{Command: "produce"}}
+	factors := func(values ...string) []Factor { return []Factor{{Name: "producers", Values: values}} }
+	all := published(t, &Study{Published: []string{"000/multi-host", "003/linkedin-4"}, Loads: write, Factors: factors("1", "3", "10")})
+	if p := all["linkedin-4 producers=3"]; p.Here != 1000 {
+		t.Errorf("three producers on three hosts: %+v", all)
+	}
+	if p := all["multi-host producers=10"]; p.Here != 1000 {
+		t.Errorf("five processes on each of two hosts: %+v", all)
+	}
+}
+
+// What several cells may be stands beside none of them, and reading stands beside reading.
+func TestAFigureStandsBesideOneCellAndItsOwnLoad(t *testing.T) {
+	s := &Study{
+		Published: []string{"000/mixed"}, Loads: []Load{{Name: "write", Command: "produce"}, {Name: "read", Command: "consume"}},
+		Factors: []Factor{{Name: "write.producers", Values: []string{"1", "3"}}, {Name: "read.consumers", Values: []string{"3"}}},
+	}
+	if p, ok := published(t, s)["mixed read.consumers=3"]; !ok || p.Here != 0 {
+		t.Errorf("two cells fit: %+v", p)
+	}
+	s.Factors[0].Values = []string{"1"}
+	if p := published(t, s)["mixed read.consumers=3"]; p.Here != 2000 {
+		t.Errorf("%+v, want the figure of the consumer", p)
+	}
+}
