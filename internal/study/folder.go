@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,16 +131,28 @@ func IDs(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
+	type made struct {
+		id string
+		at time.Time
+	}
+	var all []made
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(dir, e.Name(), studyFile)); err == nil {
-			ids = append(ids, e.Name())
+		if info, err := os.Stat(filepath.Join(dir, e.Name(), studyFile)); err == nil {
+			all = append(all, made{e.Name(), info.ModTime()})
 		}
 	}
-	slices.Sort(ids) // they begin with their time
-	slices.Reverse(ids)
+	slices.SortFunc(all, func(a, b made) int { // IDs begin with their second
+		return cmp.Or(-cmp.Compare(second(a.id), second(b.id)), b.at.Compare(a.at), cmp.Compare(a.id, b.id))
+	})
+	var ids []string
+	for _, m := range all {
+		ids = append(ids, m.id)
+	}
 	return ids, nil
 }
+
+// second returns the part of an ID that is its time.
+func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
 
 // readLog reads the log. Its last line may be cut off.
 func (f *Folder) readLog() error {
