@@ -47,74 +47,87 @@ func (c Cell) Value(factor string) string {
 // Check returns all that is wrong with a study before its flags are looked at.
 func (s *Study) Check() error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, p := range s.problems() {
+		errs = append(errs, p.err)
+	}
+	return errors.Join(errs...)
+}
+
+// problem is what is wrong with a part of a study: a key, "load NAME", "flag LOAD NAME", "factor NAME" or "ask N".
+type problem struct {
+	part string
+	err  error
+}
+
+func (s *Study) problems() (all []problem) {
+	bad := func(part, format string, args ...any) { all = append(all, problem{part, fmt.Errorf(format, args...)}) }
 	if len(s.Loads) == 0 {
-		bad("load: there is none; write load: {command: produce, …}")
+		bad("", "load: there is none; write load: {command: produce, …}")
 	}
 	if s.Repeats < 1 {
-		bad("repeats %d: it must be 1 or more", s.Repeats)
+		bad("repeats", "repeats %d: it must be 1 or more", s.Repeats)
 	}
 	if s.Discard < 0 || s.Discard > maxTurns {
-		bad("discard %d: it must be from 0 to %d", s.Discard, maxTurns)
+		bad("discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
 	}
 	s.checkNames(bad)
 	s.checkFactors(bad)
-	return errors.Join(errs...)
+	return all
 }
 
 // OwnFlags are flags of loads that a study sets itself, or that mean nothing in one.
 var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config"}
 
-func (s *Study) checkNames(bad func(string, ...any)) {
+func (s *Study) checkNames(bad func(part, format string, args ...any)) {
 	var names []string
 	for _, l := range slices.Concat(s.Prepare, s.Loads) {
 		if l.Name == "" && len(s.Prepare)+len(s.Loads) == 1 {
 			continue
 		}
 		if err := plan.CheckName(l.Name); err != nil && l.Name != "" {
-			bad("load %q: %w", l.Name, err)
+			bad("load "+l.Name, "load %q: %w", l.Name, err)
 		}
 		if l.Name != "" && (isOutside(l.Name+".") || l.Name+"." == topicPrefix) {
-			bad("load %q: factors of that name are no flags of a load; give it another one", l.Name)
+			bad("load "+l.Name, "load %q: factors of that name are no flags of a load; give it another one", l.Name)
 		}
 		if slices.Contains(names, l.Name) {
-			bad("load %q: two have this name", l.Name)
+			bad("load "+l.Name, "load %q: two have this name", l.Name)
 		}
 		names = append(names, l.Name)
 	}
 	for _, l := range slices.Concat(s.Prepare, s.Loads) {
 		for _, f := range l.Flags {
 			if slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld()) {
-				bad("%s: a study gives every run its own", f.Name)
+				bad("flag "+l.Name+" "+f.Name, "%s: a study gives every run its own", f.Name)
 			}
 		}
 	}
 	for _, l := range s.Loads {
 		if l.Reads != "" && !slices.ContainsFunc(s.Prepare, func(p Load) bool { return p.Name == l.Reads }) {
-			bad("reads %q: no load of that name is prepared", l.Reads)
+			bad("load "+l.Name, "reads %q: no load of that name is prepared", l.Reads)
 		}
 	}
 }
 
-func (s *Study) checkFactors(bad func(string, ...any)) {
+func (s *Study) checkFactors(bad func(part, format string, args ...any)) {
 	factors := s.factorNames()
-	known := func(what, name string) {
+	known := func(part, name string) {
 		if !slices.Contains(factors, name) {
 			hint := ""
 			if n := suggest.Nearest(name, factors); n != "" {
 				hint = "; did you mean " + n + "?"
 			}
-			bad("%s %q: there is no such factor%s", what, name, hint)
+			bad(part, "ask %q: there is no such factor%s", name, hint)
 		}
 	}
-	for _, q := range s.Ask {
-		known("ask", q.Factor())
+	for i, q := range s.Ask {
+		known(fmt.Sprint("ask ", i), q.Factor())
 	}
 	s.checkSearch(bad)
 	cells := 1
 	for i, f := range s.Factors {
 		if s.Pair && s.searched() == nil && len(f.Values) != len(s.Factors[0].Values) {
-			bad("pair: %s has %d values and %s has %d; in pairs all factors have as many", s.Factors[0].Name, len(s.Factors[0].Values), f.Name, len(f.Values))
+			bad("pair", "pair: %s has %d values and %s has %d; in pairs all factors have as many", s.Factors[0].Name, len(s.Factors[0].Values), f.Name, len(f.Values))
 			return
 		}
 		if i == 0 || !s.Pair {
@@ -122,21 +135,21 @@ func (s *Study) checkFactors(bad func(string, ...any)) {
 		}
 	}
 	if cells*min(s.Repeats, maxTurns) > maxTurns {
-		bad("it has more than %d runs", maxTurns)
+		bad("factors", "it has more than %d runs", maxTurns)
 	}
 	s.checkTwice(bad)
 	if s.Order == ABBA && cells != 2 && s.Trial == nil {
-		bad("order abba: it needs two cells, and there are %d", cells)
+		bad("order", "order abba: it needs two cells, and there are %d", cells)
 	}
 }
 
 // checkTwice refuses a value that a factor has twice, or in pairs a pair.
-func (s *Study) checkTwice(bad func(string, ...any)) {
+func (s *Study) checkTwice(bad func(part, format string, args ...any)) {
 	if s.Pair {
 		var seen []string
 		for _, c := range s.Cells() {
 			if slices.Contains(seen, c.String()) {
-				bad("pair: %s is there twice", c)
+				bad("pair", "pair: %s is there twice", c)
 			}
 			seen = append(seen, c.String())
 		}
@@ -145,7 +158,7 @@ func (s *Study) checkTwice(bad func(string, ...any)) {
 	for _, f := range s.Factors {
 		for i, v := range f.Values {
 			if slices.Contains(f.Values[:i], v) {
-				bad("%s: %s is there twice", f.Name, v)
+				bad("factor "+f.Name, "%s: %s is there twice", f.Name, v)
 			}
 		}
 	}

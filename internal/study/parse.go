@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 // does not have. The error of Parse has every problem, each on a line of its own with the line and the column in the
 // file.
 func Parse(name string, text []byte, known func(command, flag string) error) (*Study, error) {
-	p := &parser{name: name, known: known}
+	p := &parser{name: name, known: known, parts: make(map[string]*yaml.Node)}
 	s := &Study{Name: stem(name), Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil && !errors.Is(err, io.EOF) {
@@ -30,16 +31,12 @@ func Parse(name string, text []byte, known func(command, flag string) error) (*S
 	}
 	p.study(doc.Content[0], s)
 	p.varied(s)
-	if !s.Pair {
-		p.errs = append(p.errs, p.twice...)
+	if len(p.errs) == 0 {
+		for _, wrong := range s.problems() {
+			p.bad(cmp.Or(p.parts[wrong.part], doc.Content[0]), "%w", wrong.err)
+		}
 	}
-	if len(p.errs) > 0 {
-		return nil, errors.Join(p.errs...)
-	}
-	if err := s.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
+	return s, errors.Join(p.errs...)
 }
 
 // parser reads the nodes of a file and collects what is wrong with them.
@@ -47,12 +44,12 @@ type parser struct {
 	name  string
 	known func(command, flag string) error
 	errs  []error
-	twice []error      // values that a factor has twice, which may be in pairs
-	vary  []*yaml.Node // the names of the factors
+	vary  []*yaml.Node          // the names of the factors
+	parts map[string]*yaml.Node // by what a problem calls them
 }
 
 func (p *parser) bad(n *yaml.Node, format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %s", p.name, n.Line, n.Column, fmt.Sprintf(format, args...)))
+	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %w", p.name, n.Line, n.Column, fmt.Errorf(format, args...)))
 }
 
 // field reads the value of a key.
@@ -80,6 +77,9 @@ func (p *parser) each(n *yaml.Node, what string, f field) {
 func (p *parser) mapping(n *yaml.Node, what string, known map[string]func(*yaml.Node)) {
 	p.each(n, what, func(key, value *yaml.Node) {
 		if read := known[key.Value]; read != nil {
+			if what == "study" {
+				p.parts[key.Value] = value
+			}
 			read(value)
 			return
 		}
@@ -162,7 +162,9 @@ func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
 	if l.Command == "" && n.Kind == yaml.MappingNode {
 		p.bad(n, "%s: give its command: produce, consume or roundtrip", what)
 	}
+	p.parts["load "+l.Name] = n
 	for _, key := range flags {
+		p.parts["flag "+l.Name+" "+key.Value] = key
 		if err := p.known(l.Command, key.Value); l.Command != "" && err != nil {
 			p.bad(key, "%s: %s", what, err)
 		}
@@ -208,6 +210,7 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 	p.each(n, "factors", func(key, value *yaml.Node) {
 		f := Factor{Name: key.Value}
 		p.vary = append(p.vary, key)
+		p.parts["factor "+key.Value] = value
 		if value.Kind == yaml.MappingNode {
 			f.Search = p.span(value)
 			factors = append(factors, f)
@@ -215,11 +218,6 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 		}
 		if f.Values = p.list(value); len(f.Values) == 0 {
 			p.bad(value, "%s: give at least one value: [1, 2, 4]", key.Value)
-		}
-		for i, v := range f.Values {
-			if slices.Contains(f.Values[:i], v) {
-				p.twice = append(p.twice, fmt.Errorf("%s:%d:%d: %s: %s is there twice", p.name, value.Line, value.Column, key.Value, v))
-			}
 		}
 		factors = append(factors, f)
 	})
@@ -237,7 +235,8 @@ func (p *parser) questions(n *yaml.Node) (ask []Question) {
 		p.bad(n, "ask: write a list, as [{best: partitions, by: throughput}]")
 		return nil
 	}
-	for _, one := range n.Content {
+	for i, one := range n.Content {
+		p.parts[fmt.Sprint("ask ", i)] = one
 		q := Question{By: Throughput}
 		p.mapping(one, "ask", map[string]func(*yaml.Node){
 			"best":    p.text(&q.Best),

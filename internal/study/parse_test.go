@@ -82,13 +82,16 @@ func TestWhatIsWrongInAStudyIsFound(t *testing.T) {
 		{"load: {command: produce}\nask: [{by: p99}]", "s.yaml:2:7", "best or scaling"},
 		{"load: {command: produce}\nask: [{best: partitions, by: p98}]", "s.yaml:2:30", "did you mean p9"},
 		{"loads: [{command: produce}]", "s.yaml:1:9", "name"},
-		{"repeats: 3", "", "load: there is none"},
-		{"load: {command: produce}\nrepeats: 0", "", "repeats 0"},
-		{"load: {command: produce}\nfactors: {partitions: [1]}\nask: [{best: partition}]", "", "did you mean partitions?"},
-		{"load: {command: produce, topic: orders}", "", "topic: a study gives"},
-		{"load: {command: produce, name: a, reads: old}", "", `reads "old"`},
-		{"load: {command: produce}\nfactors: {acks: [0, 1], linger: [1]}\npair: true", "", "acks has 2 values and linger has 1"},
-		{"load: {command: produce}\nfactors: {acks: [0, 1, all]}\norder: abba", "", "two cells"},
+		{"repeats: 3", "s.yaml:1:1", "load: there is none"},
+		{"load: {command: produce}\nrepeats: 0", "s.yaml:2:10", "repeats 0"},
+		{"load: {command: produce}\nfactors: {partitions: [1]}\nask: [{best: partition}]", "s.yaml:3:7", "did you mean partitions?"},
+		{"load: {command: produce, topic: orders}", "s.yaml:1:26", "topic: a study gives"},
+		{"load: {command: produce, name: a, reads: old}", "s.yaml:1:7", `reads "old"`},
+		{"load: {command: produce}\nfactors: {acks: [0, 1], linger: [1]}\npair: true", "s.yaml:3:7", "acks has 2 values and linger has 1"},
+		{"load: {command: produce}\nfactors: {acks: [0, 1, all]}\norder: abba", "s.yaml:3:8", "two cells"},
+		{"load: {command: produce}\nfactors:\n  partitions: {search: 8..1}\nask: [{best: partitions}]", "s.yaml:3:15", "search"},
+		{"load: {command: produce}\nfactors:\n  partitions: {search: 1..8}", "s.yaml:3:15", "needs a question"},
+		{"load: {command: produce}\ndiscard: -1", "s.yaml:2:10", "discard -1"},
 	} {
 		_, err := Parse("s.yaml", []byte(c.text), anyFlag)
 		if err == nil || !strings.Contains(err.Error(), c.where) || !strings.Contains(err.Error(), c.what) {
