@@ -24,7 +24,7 @@ type Standing struct {
 	// group alone, not corrected for the number of groups.
 	ToBest Estimate `json:"to_best"`
 	P      float64  `json:"p"`     // corrected for the number of groups
-	Alike  bool     `json:"alike"` // cannot be told from the best, or is within delta of it
+	Alike  bool     `json:"alike"` // cannot be told from the best
 }
 
 // AlikeBest returns the index of the group with the best median, and how every group
@@ -39,7 +39,7 @@ type Standing struct {
 //
 // Source: Hsu, Multiple Comparisons (1996), chapter 4, for comparing with the best;
 // Welch, Biometrika 34 (1947) 28–35.
-func AlikeBest(groups [][]float64, goal Goal, delta, alpha float64) (best int, _ []Standing, _ error) {
+func AlikeBest(groups [][]float64, goal Goal, alpha float64) (best int, _ []Standing, _ error) {
 	best = -1
 	all := make([]Standing, len(groups))
 	logarithms := make([]stats.Sample, len(groups))
@@ -63,18 +63,17 @@ func AlikeBest(groups [][]float64, goal Goal, delta, alpha float64) (best int, _
 			ps, others = append(ps, p), append(others, i)
 		}
 	}
-	conclude(all, others, ps, best, goal, delta, alpha)
+	conclude(all, others, ps, best, goal, alpha)
 	return best, all, nil
 }
 
 // conclude says which groups are alike the best one, from the p values of the others.
-func conclude(all []Standing, others []int, ps []float64, best int, goal Goal, delta, alpha float64) {
+func conclude(all []Standing, others []int, ps []float64, best int, goal Goal, alpha float64) {
 	pairs := func(others int) int { return others * (others + 1) / 2 }
 	for i, p := range stepDown(ps, pairs) {
 		s := &all[others[i]]
 		s.P = p
-		s.Alike = p > alpha || !better(1, s.ToBest.Value, goal) ||
-			delta > 0 && s.ToBest.within(1/(1+delta), 1+delta)
+		s.Alike = p > alpha || !better(1, s.ToBest.Value, goal)
 	}
 	if best >= 0 {
 		all[best].ToBest = Estimate{Value: 1, Low: 1, High: 1, Coverage: 1, N: all[best].Median.N}

@@ -24,7 +24,7 @@ func alikeIn(t *testing.T, s source, trials, n int, levels []float64, spread fun
 		for i, l := range levels {
 			groups[i] = s.runs(n, l, spread(i))
 		}
-		_, standings, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+		_, standings, err := inference.AlikeBest(groups, inference.Highest, alpha)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestThreeRepeatsTellFarGroupsFromTheBest(t *testing.T) {
 		for i, l := range levels {
 			groups[i] = s.runs(3, l, 0.01)
 		}
-		_, standings, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+		_, standings, err := inference.AlikeBest(groups, inference.Highest, alpha)
 		return err == nil && standings[3].Alike && !standings[0].Alike && !standings[1].Alike
 	})
 	if told < 0.9 {
@@ -83,7 +83,7 @@ func TestThreeRepeatsTellFarGroupsFromTheBest(t *testing.T) {
 
 func TestAlikeBestReportsEachGroup(t *testing.T) {
 	groups := [][]float64{{100, 101, 102}, {50, 50.5, 51}, nil, {100.4, 101.2, 101.6}, {99}}
-	best, all, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+	best, all, err := inference.AlikeBest(groups, inference.Highest, alpha)
 	if err != nil || best != 3 {
 		t.Fatalf("best = %d, %v", best, err)
 	}
@@ -102,26 +102,14 @@ func TestAlikeBestReportsEachGroup(t *testing.T) {
 	if all[2].Median.N != 0 || all[2].ToBest.N != 0 {
 		t.Errorf("group without runs: %+v", all[2])
 	}
-	if best, all, err = inference.AlikeBest(groups, inference.Lowest, 0, alpha); err != nil || best != 1 || all[0].Alike {
+	if best, all, err = inference.AlikeBest(groups, inference.Lowest, alpha); err != nil || best != 1 || all[0].Alike {
 		t.Errorf("lowest is best: %d, %+v, %v", best, all, err)
 	}
-	if best, _, err = inference.AlikeBest([][]float64{nil}, inference.Highest, 0, alpha); best != -1 || err != nil {
+	if best, _, err = inference.AlikeBest([][]float64{nil}, inference.Highest, alpha); best != -1 || err != nil {
 		t.Errorf("no runs at all: %d, %v", best, err)
 	}
-	if _, _, err = inference.AlikeBest([][]float64{{1}, {0}}, inference.Highest, 0, alpha); !errors.Is(err, inference.ErrNotPositive) {
+	if _, _, err = inference.AlikeBest([][]float64{{1}, {0}}, inference.Highest, alpha); !errors.Is(err, inference.ErrNotPositive) {
 		t.Errorf("a throughput of 0 gives %v", err)
-	}
-}
-
-func TestADifferenceWithinDeltaIsAlike(t *testing.T) {
-	groups := [][]float64{{100, 100.01, 100.02}, {99, 99.01, 99.02}}
-	for _, r := range []struct {
-		delta float64
-		want  bool
-	}{{0, false}, {0.005, false}, {0.03, true}} {
-		if _, all, err := inference.AlikeBest(groups, inference.Highest, r.delta, alpha); err != nil || all[1].Alike != r.want {
-			t.Errorf("delta %v: %+v, %v", r.delta, all[1], err)
-		}
 	}
 }
 
@@ -162,7 +150,7 @@ func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, standings, err := inference.AlikeBest(groups, inference.Highest, 0, alpha)
+			_, standings, err := inference.AlikeBest(groups, inference.Highest, alpha)
 			if err != nil {
 				t.Fatal(err)
 			}

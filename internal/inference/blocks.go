@@ -42,7 +42,7 @@ func AlikeInBlocks(runs []Blocked, goal Goal, alpha float64) (best int, _ []Stan
 			ps, others = append(ps, p), append(others, i)
 		}
 	}
-	conclude(all, others, ps, best, goal, 0, alpha)
+	conclude(all, others, ps, best, goal, alpha)
 	return best, all, nil
 }
 

@@ -50,7 +50,7 @@ func Compare(a, b []float64, delta, alpha float64) (Comparison, error) {
 	}
 	c := Comparison{
 		Verdict: TooFew, A: Median(a, alpha), B: Median(b, alpha), Ratio: ratio,
-		P: MannWhitney(a, b).P, Seen: Detectable(spread, len(a), len(b), alpha), Repeats: Repeats(spread, delta, alpha),
+		P: MannWhitney(a, b), Seen: Detectable(spread, len(a), len(b), alpha), Repeats: Repeats(spread, delta, alpha),
 	}
 	switch {
 	case delta > 0 && ratio.Coverage > 1-2.001*alpha && ratio.within(1/(1+delta), 1+delta):
@@ -62,25 +62,6 @@ func Compare(a, b []float64, delta, alpha float64) (Comparison, error) {
 		c.Verdict = Lower
 	}
 	return c, nil
-}
-
-// Rougher compares the Roughness of the runs in b with that of the runs in a: Higher is
-// rougher, Lower is steadier. Each run is its throughput second by second; a run shorter
-// than Shortest seconds gives ErrShort. Roughness is itself noisy, so delta should be generous:
-// 0.25 for ±25 %.
-func Rougher(a, b [][]float64, delta, alpha float64) (Comparison, error) {
-	var sides [2][]float64
-	for side, runs := range [][][]float64{a, b} {
-		for _, series := range runs {
-			r, err := Roughness(series)
-			if err != nil {
-				return Comparison{}, err
-			}
-			// A run without any variation has no logarithm: count it as one in a billion.
-			sides[side] = append(sides[side], max(r, 1e-9))
-		}
-	}
-	return Compare(sides[0], sides[1], delta, alpha)
 }
 
 // Looks returns the alpha of each of k planned looks at growing data, so that looking k

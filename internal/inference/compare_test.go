@@ -72,7 +72,7 @@ func TestWildRunsGoIntoJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, all, err := inference.AlikeBest([][]float64{a, b}, inference.Lowest, 0.03, 1e-6)
+			_, all, err := inference.AlikeBest([][]float64{a, b}, inference.Lowest, 1e-6)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestPowerIsWhatTheorySays(t *testing.T) {
 		trials := 3000 / (1 + n/8)
 		effect := inference.Detectable(spread, n, n, alpha)
 		seen := share(trials, func() bool {
-			return inference.MannWhitney(s.runs(n, 1, spread), s.runs(n, 1+effect, spread)).P <= alpha
+			return inference.MannWhitney(s.runs(n, 1, spread), s.runs(n, 1+effect, spread)) <= alpha
 		})
 		near(t, fmt.Sprintf("power of %d runs a side", n), seen, inference.Power, 0.03+tolerance(inference.Power, trials))
 		if repeats := inference.Repeats(spread, effect*1.0001, alpha); repeats > n || repeats < n-1 {
@@ -161,7 +161,7 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 		var a, b []float64
 		for _, at := range looks {
 			a, b = append(a, s.runs(4, 1, 0.02)...), append(b, s.runs(4, 1+effect, 0.02)...)
-			if inference.MannWhitney(a, b).P <= at {
+			if inference.MannWhitney(a, b) <= at {
 				return true, len(a)
 			}
 		}
@@ -186,12 +186,18 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 	}
 }
 
-func TestRougherTellsRoughRunsFromSteadyOnes(t *testing.T) {
+func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
 	s := seeded(8)
-	sides := func(spread float64) (a, b [][]float64) {
+	rough := func(spread float64) float64 {
+		r, err := inference.Roughness(s.series(120, spread, 0, func(int) float64 { return 1 }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	sides := func(spread float64) (a, b []float64) {
 		for range 5 {
-			level := func(int) float64 { return 1 }
-			a, b = append(a, s.series(120, 0.05, 0, level)), append(b, s.series(120, spread, 0, level))
+			a, b = append(a, rough(0.05)), append(b, rough(spread))
 		}
 		return a, b
 	}
@@ -201,7 +207,7 @@ func TestRougherTellsRoughRunsFromSteadyOnes(t *testing.T) {
 	}{{0.15, inference.Higher}, {0.015, inference.Lower}} {
 		right := share(100, func() bool {
 			a, b := sides(r.spread)
-			c, err := inference.Rougher(a, b, 0.25, alpha)
+			c, err := inference.Compare(a, b, 0.25, alpha)
 			return err == nil && c.Verdict == r.want
 		})
 		if right < 0.95 {
@@ -211,13 +217,13 @@ func TestRougherTellsRoughRunsFromSteadyOnes(t *testing.T) {
 	const trials = 1000
 	wrong := share(trials, func() bool {
 		a, b := sides(0.05)
-		c, err := inference.Rougher(a, b, 0.25, alpha)
+		c, err := inference.Compare(a, b, 0.25, alpha)
 		return err != nil || c.Verdict == inference.Higher || c.Verdict == inference.Lower
 	})
 	if wrong > alpha+tolerance(alpha, trials) {
 		t.Errorf("equally rough: told apart in %v", wrong)
 	}
-	if _, err := inference.Rougher([][]float64{make([]float64, 29)}, nil, 0.25, alpha); !errors.Is(err, inference.ErrShort) {
+	if _, err := inference.Roughness(make([]float64, 29)); !errors.Is(err, inference.ErrShort) {
 		t.Errorf("a run of 29 s gives %v", err)
 	}
 }

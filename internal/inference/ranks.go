@@ -8,28 +8,17 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// Test is the outcome of a two-sided test.
-type Test struct {
-	P     float64 `json:"p"`     // 1: no difference at all
-	Least float64 `json:"least"` // the smallest P that so few values can give, without ties
-}
-
-// MannWhitney tests whether a or b tends to be larger, without assuming a distribution.
-// P is exact up to 50 values a side, or 25 with ties, as in benchstat. With fewer than
-// 4 against 4 values it cannot fall to 0.05. An empty side gives 1.
+// MannWhitney returns the p value of the two-sided test of whether a or b tends to be larger, without assuming a
+// distribution. It is exact up to 50 values a side, or 25 with ties, as in benchstat. With fewer than 4 against 4 values it
+// cannot fall to 0.05. An empty side gives 1.
 //
 // Source: Mann and Whitney, Annals of Mathematical Statistics 18 (1947) 50–60.
-func MannWhitney(a, b []float64) Test {
-	t := Test{P: 1, Least: 1}
-	if len(a) == 0 || len(b) == 0 {
-		return t
+func MannWhitney(a, b []float64) float64 {
+	r, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers)
+	if err != nil { // a side is empty, or all values are equal
+		return 1
 	}
-	t.Least = min(1, 2*uniform(len(a), len(b)).CDF(0))
-	// The only error left is that all values are equal.
-	if r, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers); err == nil {
-		t.P = min(1, r.P)
-	}
-	return t
+	return min(1, r.P)
 }
 
 // HodgesLehmann returns how much larger b is than a: the median of all differences. Its

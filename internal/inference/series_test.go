@@ -165,7 +165,6 @@ func TestStabilityGivesTheNumbersOfTheSteadyPart(t *testing.T) {
 	}
 	near(t, "roughness", got.Roughness, 0.02/math.Sqrt(5), 0.004)
 	near(t, "drift", got.Drift.Value, 0, 0.02)
-	near(t, "correlation", got.Lag1, 0, 0.25)
 	if got, err = inference.Stability(s.series(86400, 0.05, 0.3, level)); err != nil || got.Label != inference.Flat {
 		t.Errorf("a day: %+v, %v", got, err)
 	}

@@ -33,7 +33,6 @@ type Steadiness struct {
 	WarmUp    int      `json:"warmup_seconds"`
 	Roughness float64  `json:"roughness"` // of all, or of the rest that is steady
 	Drift     Estimate `json:"drift"`     // share of the mean by which it rises over the same seconds
-	Lag1      float64  `json:"lag1"`      // of the same seconds
 	Change    Change   `json:"change"`    // of all seconds
 }
 
@@ -84,7 +83,7 @@ func judge(series []float64) (s Steadiness, steady bool, _ error) {
 	if err != nil {
 		return s, false, err
 	}
-	s.Roughness, s.Lag1, s.Drift = r, Lag1(series), drift(series)
+	s.Roughness, s.Drift = r, drift(series)
 	shown := s.Drift.Low > 0 || s.Drift.High < 0
 	steady = r <= roughest && !(shown && max(s.Drift.Value, -s.Drift.Value) > drifting)
 	return s, steady, nil

@@ -34,16 +34,6 @@ func (c Cell) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Value returns the value of a factor.
-func (c Cell) Value(factor string) string {
-	for _, f := range c.At {
-		if f.Name == factor {
-			return f.Value
-		}
-	}
-	return ""
-}
-
 // Check returns all that is wrong with a study before its flags are looked at.
 func (s *Study) Check() error {
 	var errs []error

@@ -89,38 +89,49 @@ type Compared struct {
 var comparedMetrics = []Metric{Throughput, P50, P99, P999, Roughness, CPU}
 
 // Compare returns what runs B say against runs A. Differences of at most a share delta are alike.
-// The verdicts of all metrics together have at most 5 % of false alarms (Holm).
 func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	if len(a.runs) == 0 || len(b.runs) == 0 {
 		return nil, errors.New("each side needs at least one run")
 	}
-	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Metrics: []Compared{}, Failures: []string{}}
+	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}}
 	for _, s := range []*Side{a, b} {
 		for i := range s.runs {
 			d.Queueing = d.Queueing || s.runs[i].figures.Target == 0
 		}
 	}
+	var err error
+	if d.Metrics, err = compareAll(a, b, comparedMetrics, func(Metric) float64 { return delta }, alpha); err != nil {
+		return nil, err
+	}
+	for i := range d.Metrics {
+		d.Metrics[i].Sentence = d.Metrics[i].say(delta)
+	}
+	return d, nil
+}
+
+// compareAll compares two sides in each metric that all their runs have. All together they have at most a share alpha
+// of false alarms (Holm).
+func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha float64) ([]Compared, error) {
+	list := []Compared{}
 	var ps []float64
-	for _, m := range comparedMetrics {
+	for _, m := range metrics {
 		x, y := a.values(m), b.values(m)
-		if len(x) != len(a.runs) || len(y) != len(b.runs) {
-			continue // some run has no such figure
+		if len(x)*len(y) == 0 || len(x) != len(a.runs) || len(y) != len(b.runs) {
+			continue
 		}
-		c, err := inference.Compare(x, y, delta, alpha)
+		c, err := inference.Compare(x, y, delta(m), alpha)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m, err)
 		}
-		d.Metrics = append(d.Metrics, compared(m, x, y, &c))
-		ps = append(ps, c.P)
+		list, ps = append(list, compared(m, x, y, &c)), append(ps, c.P)
 	}
 	for i, p := range inference.Holm(ps) {
-		m := &d.Metrics[i]
-		if m.P = p; p > alpha && m.Verdict != Same {
-			m.Verdict = TooFew
+		c := &list[i]
+		if c.P = p; p > alpha && c.Verdict != Same {
+			c.Verdict = TooFew
 		}
-		m.Sentence = m.say(delta)
 	}
-	return d, nil
+	return list, nil
 }
 
 func compared(m Metric, x, y []float64, c *inference.Comparison) Compared {

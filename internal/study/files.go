@@ -28,7 +28,7 @@ func (f *Folder) Files(cell string) ([]string, error) {
 	}
 	var files []string
 	for _, t := range turns {
-		if t.Repeat > 0 && f.leftOut(t.Cell) == "" && f.isDone(t) && t.Cell.has(want) {
+		if t.Repeat > 0 && f.leftOut(t.Cell) == "" && f.isDone(t) && fits(t.Cell.values(), want) {
 			files = append(files, f.path(t, f.Study.Loads[0]))
 		}
 	}
@@ -39,7 +39,8 @@ func (f *Folder) Files(cell string) ([]string, error) {
 }
 
 // parseCell reads the values of a cell.
-func (s *Study) parseCell(text string) (values []Flag, err error) {
+func (s *Study) parseCell(text string) (map[string]string, error) {
+	values := make(map[string]string)
 	for part := range strings.SplitSeq(text, ",") {
 		if part == "" {
 			continue
@@ -54,17 +55,7 @@ func (s *Study) parseCell(text string) (values []Flag, err error) {
 		case n == "":
 			return nil, fmt.Errorf("cell %q: there is no factor %s; it has %s", text, name, strings.Join(names, ", "))
 		}
-		values = append(values, Flag{name, value})
+		values[name] = value
 	}
 	return values, nil
-}
-
-// has reports whether a cell has all of some values.
-func (c Cell) has(values []Flag) bool {
-	for _, v := range values {
-		if c.Value(v.Name) != v.Value {
-			return false
-		}
-	}
-	return true
 }

@@ -76,7 +76,7 @@ func TestTheBestValueIsAmongThoseThatASearchCannotTellFromIt(t *testing.T) {
 					s := partitions(Span{"1", "64", fine})
 					s.Seed = seed
 					d, _ := searching(t, s, func(turn Turn) float64 {
-						n := float64(amount(turn.Cell.Value("partitions")))
+						n := float64(amount(turn.Cell.values()["partitions"]))
 						return curve(truth, n) * change(turn.Number, chance) * math.Exp(0.02*chance.NormFloat64())
 					})
 					var like []float64
@@ -103,7 +103,7 @@ func TestASearchEndsAndSaysWhy(t *testing.T) {
 	exact := func(truth float64) func(Turn) float64 {
 		chance := rand.New(rand.NewPCG(3, 0))
 		return func(turn Turn) float64 {
-			return curve(truth, float64(amount(turn.Cell.Value("partitions")))) * math.Exp(1e-6*chance.NormFloat64())
+			return curve(truth, float64(amount(turn.Cell.values()["partitions"]))) * math.Exp(1e-6*chance.NormFloat64())
 		}
 	}
 	for _, tc := range []struct {
@@ -150,13 +150,13 @@ func TestASearchEndsAndSaysWhy(t *testing.T) {
 func TestEachBlockOfASearchHasTheBestSoFar(t *testing.T) {
 	s := partitions(Span{"1", "64", "2"})
 	s.Discard = 1
-	d, turns := searching(t, s, func(turn Turn) float64 { return curve(11, float64(amount(turn.Cell.Value("partitions")))) })
+	d, turns := searching(t, s, func(turn Turn) float64 { return curve(11, float64(amount(turn.Cell.values()["partitions"]))) })
 	if best := d.Answers[0].Best; best != "12" && best != "10" {
 		t.Errorf("the best is %s", best)
 	}
 	before := make(map[string]bool)
 	for _, t := range turns[:1+7*3] {
-		before[t.Cell.Value("partitions")] = true
+		before[t.Cell.values()["partitions"]] = true
 	}
 	blocks := make(map[int][]string)
 	for i, turn := range turns {
@@ -164,7 +164,7 @@ func TestEachBlockOfASearchHasTheBestSoFar(t *testing.T) {
 			t.Errorf("turn %d has the number %d", i, turn.Number)
 		}
 		if i >= 1+7*3 {
-			blocks[turn.Repeat] = append(blocks[turn.Repeat], turn.Cell.Value("partitions"))
+			blocks[turn.Repeat] = append(blocks[turn.Repeat], turn.Cell.values()["partitions"])
 		}
 	}
 	for b := 4; b <= len(blocks)+3; b++ {
@@ -190,8 +190,8 @@ func TestASearchBesideAnotherFactor(t *testing.T) {
 	s.Ask = append(s.Ask, Question{Best: "partitions", By: Bytes})
 	chance := rand.New(rand.NewPCG(1, 0))
 	d, _ := searching(t, s, func(turn Turn) float64 {
-		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.Value("acks")]
-		return curve(truth, float64(amount(turn.Cell.Value("partitions")))) * math.Exp(1e-4*chance.NormFloat64())
+		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.values()["acks"]]
+		return curve(truth, float64(amount(turn.Cell.values()["partitions"]))) * math.Exp(1e-4*chance.NormFloat64())
 	})
 	if len(d.Answers) != 4 || d.Answers[2].SearchEnd != "" || d.Answers[0].Best != "3" || d.Answers[1].Best != "13" || d.Answers[1].SearchEnd != EndFine {
 		t.Errorf("%+v", d.Answers)
@@ -209,7 +209,7 @@ func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 		if !ok {
 			break
 		}
-		n := amount(turn.Cell.Value("partitions"))
+		n := amount(turn.Cell.values()["partitions"])
 		if n > 11 {
 			f.log = append(f.log, entry{What: without, Cell: &turn.Cell.Index, Reason: "too many"})
 			continue

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -77,7 +78,10 @@ func (d *Document) beside(of map[string]string) Published {
 	var env []string
 	for _, name := range []string{"brokers", "broker-disks", "disk-kind", "kafka-version"} {
 		if v := of[name]; v != "" {
-			env = append(env, cmp.Or(map[string]string{"broker-disks": many(v, "disk"), "brokers": many(v, "broker"), "kafka-version": "Kafka " + v}[name], v))
+			n, _ := strconv.Atoi(v)
+			env = append(env, cmp.Or(map[string]string{
+				"broker-disks": theme.Plural(n, "disk", "disks"), "brokers": theme.Plural(n, "broker", "brokers"), "kafka-version": "Kafka " + v,
+			}[name], v))
 		}
 	}
 	p.Environment = strings.Join(env, ", ")
@@ -107,14 +111,6 @@ func (d *Document) threads(of map[string]string, flag string) string {
 		}
 	}
 	return strconv.Itoa(n)
-}
-
-// many writes a number of things: "3 brokers".
-func many(n, thing string) string {
-	if n == "1" {
-		return n + " " + thing
-	}
-	return n + " " + thing + "s"
 }
 
 // fits reports whether a cell has all of some values.

@@ -44,7 +44,7 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	if r.values, err = inference.WithoutBlocks(r.values); err != nil {
 		return ranking{best: -1}, err
 	}
-	r.best, r.standings, err = inference.AlikeBest(r.values, goal, 0, alpha)
+	r.best, r.standings, err = inference.AlikeBest(r.values, goal, alpha)
 	return r, err
 }
 

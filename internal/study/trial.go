@@ -151,47 +151,41 @@ func (f *Folder) judgeTrial(turns []Turn, alpha float64) (*TrialDocument, error)
 }
 
 // effects compares two sides in throughput, in latency at a target rate, and in stability.
-// All together they have at most a share alpha of false alarms (Holm).
 func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
-	list := []Effect{}
-	var ps []float64
-	for _, m := range []Metric{Throughput, P99, Roughness} {
-		x, y := a.values(m), b.values(m)
-		if len(x) == 0 || len(y) == 0 || len(x) != len(a.runs) || len(y) != len(b.runs) || m == P99 && a.runs[0].figures.Target == 0 {
-			continue
-		}
-		within := delta
+	metrics := []Metric{Throughput, P99, Roughness}
+	if len(a.runs) > 0 && a.runs[0].figures.Target == 0 {
+		metrics = []Metric{Throughput, Roughness}
+	}
+	within := func(m Metric) float64 {
 		if m == Roughness {
-			within = roughnessDelta
+			return roughnessDelta
 		}
-		c, err := inference.Compare(x, y, within, alpha)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m, err)
-		}
-		e := Effect{Compared: compared(m, x, y, &c)}
-		e.Verdict, e.Clear = changeOf(m, c.Verdict), c.Verdict != inference.TooFew
-		list, ps = append(list, e), append(ps, c.P)
+		return delta
 	}
-	for i, p := range inference.Holm(ps) {
-		e := &list[i]
-		if e.P = p; p > alpha && e.Verdict != Unchanged {
-			e.Verdict, e.Clear = Unchanged, false
-		}
+	list := []Effect{}
+	all, err := compareAll(a, b, metrics, within, alpha)
+	for _, c := range all {
+		e := Effect{Compared: c, Clear: c.Verdict != TooFew}
+		e.Verdict = changeOf(&c)
 		e.Sentence = e.say()
+		list = append(list, e)
 	}
-	return list, nil
+	return list, err
 }
 
-// changeOf returns the word for a difference of a metric.
-func changeOf(m Metric, v inference.Verdict) Change {
-	words := map[inference.Verdict]Change{inference.Higher: Raised, inference.Lower: Lowered}
-	if m == Roughness {
-		words = map[inference.Verdict]Change{inference.Higher: Rougher, inference.Lower: Steadier}
+// changeOf returns the word of a trial for a comparison.
+func changeOf(c *Compared) Change {
+	up, down := Raised, Lowered
+	if c.Metric == Roughness {
+		up, down = Rougher, Steadier
 	}
-	if word := words[v]; word != "" {
-		return word
+	switch {
+	case c.Verdict == Same || c.Verdict == TooFew:
+		return Unchanged
+	case c.Shift > 0:
+		return up
 	}
-	return Unchanged
+	return down
 }
 
 // say returns what the changes do to a metric.

@@ -98,19 +98,20 @@ func TestATrialShowsAnEffect(t *testing.T) {
 
 func TestTheWordsOfATrial(t *testing.T) {
 	for _, tc := range []struct {
-		metric Metric
-		v      inference.Verdict
-		want   Change
+		metric  Metric
+		verdict Change
+		shift   float64
+		want    Change
 	}{
-		{Throughput, inference.Higher, Raised},
-		{P99, inference.Lower, Lowered},
-		{Roughness, inference.Higher, Rougher},
-		{Roughness, inference.Lower, Steadier},
-		{Throughput, inference.Alike, Unchanged},
-		{Roughness, inference.TooFew, Unchanged},
+		{Throughput, Better, 0.1, Raised},
+		{P99, Better, -0.1, Lowered},
+		{Roughness, Lesser, 0.5, Rougher},
+		{Roughness, Better, -0.5, Steadier},
+		{Throughput, Same, 0.01, Unchanged},
+		{Roughness, TooFew, 0.5, Unchanged},
 	} {
-		if got := changeOf(tc.metric, tc.v); got != tc.want {
-			t.Errorf("%s %s: %q, want %q", tc.metric, tc.v, got, tc.want)
+		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}); got != tc.want {
+			t.Errorf("%s %s: %q, want %q", tc.metric, tc.verdict, got, tc.want)
 		}
 	}
 }
