@@ -54,6 +54,8 @@ func flagError(c *cobra.Command, err error) error {
 		text = "unknown flag: --" + unknown.GetSpecifiedName()
 		if n := suggest.Nearest(unknown.GetSpecifiedName(), flagNames(c.Flags())); n != "" {
 			text += fmt.Sprintf("; did you mean --%s?", n)
+		} else if c.Name() == "find" || c.Name() == "trial" {
+			text += "; write the flags of the load behind --, as in -- produce --acks all"
 		}
 	case errors.As(err, &empty):
 		dashes := "--"

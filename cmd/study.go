@@ -277,7 +277,7 @@ func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b
 		board.close(env)
 	}
 	if err != nil {
-		if !form.quiet {
+		if !form.quiet && !errors.Is(err, study.ErrBusy) {
 			env.say("go on with: kt study resume %s", f.ID)
 		}
 		return err
@@ -331,7 +331,7 @@ func studyText(name string) ([]byte, error) {
 	text, err := fs.ReadFile(shipped, name+".yaml")
 	if err != nil {
 		names := config.ProfileNames(shipped)
-		hint := "; kt study list lists them, and a file of your own is ./" + name + ".yaml"
+		hint := "; kt study list lists them, and a file of your own ends in .yaml, as ./mine.yaml"
 		if n := suggest.Nearest(name, names); n != "" {
 			hint = "; did you mean " + n + "?"
 		}

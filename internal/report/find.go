@@ -57,8 +57,11 @@ func rateOf(r float64) string {
 	if r == 0 {
 		return "unlimited"
 	}
-	return theme.Count(int64(r + 0.5))
+	return rounded(r)
 }
+
+// rounded writes a measured number of records as a whole one, the same in each table.
+func rounded(v float64) string { return theme.Count(int64(v + 0.5)) }
 
 // FindText writes what a search says for people.
 func FindText(w io.Writer, d *study.FindDocument, o Options) error {
@@ -90,7 +93,7 @@ func (t *text) trials(trials []study.Trial, reasons bool) *grid {
 	g := &grid{heads: []string{"trial", "rate", "reached", "outcome"}, left: map[int]bool{3: true}}
 	styles := map[study.Outcome]theme.Style{study.Passed: good, study.Failed: plain, study.Invalid: muted}
 	for _, one := range trials {
-		g.add(styles[one.Outcome], string(one.Kind), rateOf(one.Rate), theme.Count(int64(one.Achieved)), string(one.Outcome))
+		g.add(styles[one.Outcome], string(one.Kind), rateOf(one.Rate), rounded(one.Achieved), string(one.Outcome))
 		if reasons && len(one.Reasons) > 0 {
 			g.note(muted, strings.Join(one.Reasons, "; "))
 		}

@@ -59,7 +59,11 @@ func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.Loa
 		row = append(row, c.At[f.Name])
 	}
 	for _, m := range study.Metrics {
-		row = append(row, strconv.FormatFloat(*l.Of(m), 'f', -1, 64))
+		text := strconv.FormatFloat(*l.Of(m), 'f', -1, 64)
+		if text == "0" && !hasZero(m, l) {
+			text = ""
+		}
+		row = append(row, text)
 	}
 	o := cmp.Or(l.Outage, new(result.Outage))
 	row = append(row, strconv.FormatBool(l.Valid), string(l.Limit))
@@ -71,6 +75,18 @@ func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.Loa
 		row = append(row, text)
 	}
 	return append(row, l.File)
+}
+
+// hasZero reports whether 0 is a measurement of a metric. A latency of 0 was not measured, and neither was the
+// roughness of a run without a stability.
+func hasZero(m study.Metric, l *study.LoadFigures) bool {
+	switch m {
+	case study.Throughput, study.Bytes, study.CPU:
+		return true
+	case study.Roughness:
+		return l.Stability != ""
+	}
+	return false
 }
 
 // StudyMarkdown writes the answers and a table, for a wiki or a ticket.
@@ -89,7 +105,7 @@ func StudyMarkdown(w io.Writer, d *study.Document, _ Options) error {
 		c := &d.Cells[i]
 		row := studyAt(d, c)
 		if t := c.Throughput; t.N > 0 {
-			row = append(row, theme.Count(int64(t.Median)), theme.Count(int64(t.Low)), theme.Count(int64(t.High)),
+			row = append(row, rounded(t.Median), rounded(t.Low), rounded(t.High),
 				strconv.FormatFloat(c.Latency.P99.Median/1000, 'f', 1, 64), strconv.Itoa(t.N), limitsOf(&c.CellFigures))
 		} else {
 			row = append(row, "", "", "", "", "0", c.LeftOut)
@@ -155,7 +171,7 @@ func StudyProgress(p study.Progress) string {
 	var parts []string
 	for i := range p.Results {
 		r := &p.Results[i]
-		text := theme.Count(int64(r.Throughput)) + " records/s"
+		text := rounded(r.Throughput) + " records/s"
 		if r.Load != "" {
 			text = r.Load + " " + text
 		}

@@ -113,7 +113,7 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 		style = muted
 	}
 	r := c.Throughput
-	g.add(style, append(at, theme.Count(int64(r.Median)), theme.Count(int64(r.Low)), theme.Count(int64(r.High)),
+	g.add(style, append(at, rounded(r.Median), rounded(r.Low), rounded(r.High),
 		fmt.Sprintf("%.2f", c.Bytes.Median), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), rough,
 		figure(study.CPU, c.CPU.Median), fmt.Sprint(r.N), limitsOf(c))...)
 }
@@ -210,7 +210,7 @@ func (t *text) bars(d *study.Document, a *study.Answer) {
 func figure(m study.Metric, v float64) string {
 	switch m {
 	case study.Throughput:
-		return theme.Count(int64(v + 0.5))
+		return rounded(v)
 	case study.Bytes, study.CPU:
 		return fmt.Sprintf("%.2f", v)
 	case study.Roughness:
@@ -225,9 +225,9 @@ func (t *text) published(d *study.Document) *grid {
 	for _, p := range d.Published {
 		here, ratio := string(t.th.Glyphs.Missing), string(t.th.Glyphs.Missing)
 		if p.Ratio > 0 {
-			here, ratio = theme.Count(int64(p.Here+0.5)), theme.Ratio(p.Ratio)
+			here, ratio = rounded(p.Here), theme.Ratio(p.Ratio)
 		}
-		g.add(plain, p.Source+"/"+p.Case, p.String(), theme.Count(int64(p.RecordsPerSecond+0.5)), here, ratio)
+		g.add(plain, p.Source+"/"+p.Case, p.String(), rounded(p.RecordsPerSecond), here, ratio)
 	}
 	return g
 }
