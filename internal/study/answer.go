@@ -50,7 +50,7 @@ type Worse struct {
 	High  float64 `json:"high"`
 }
 
-// alpha is the share of studies without any difference in which kt names one.
+// alpha is the accepted share of false alarms: of studies without any difference in which kt names one.
 const alpha = 0.05
 
 // unsureFrom is the share by which a value must look worse than the best one for a word on it, although
@@ -133,8 +133,8 @@ func (d *Document) Along(a *Answer) (bars []Bar) {
 	return bars
 }
 
-// valueOf returns the value of a factor in a cell. In pairs it is the whole cell, without what is left as it is: other factors
-// differ with it.
+// valueOf returns the value of a factor in a cell. In pairs other factors differ with it, so it is the whole cell, without
+// settings that keep their defaults.
 func (d *Document) valueOf(c *CellDoc, factor string) string {
 	if !d.Study.Pair {
 		return c.At[factor]
@@ -173,7 +173,7 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 	if len(a.Worse) == 0 && len(r.cells) > 1 {
 		a.Repeats = repeatsToTell(r.values, r.best)
 	}
-	a.Sentence = a.say(len(r.cells))
+	a.Sentence = a.say(&r)
 	var dead []string
 	for _, c := range cells {
 		if len(c.values(0, a.By)) > 0 && !slices.Contains(r.cells, c) {
@@ -186,8 +186,9 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 }
 
 // say returns the answer in a sentence.
-func (a *Answer) say(measured int) string {
+func (a *Answer) say(r *ranking) string {
 	var b strings.Builder
+	measured := len(r.cells)
 	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
 	var alike, unsure []string
 	for _, v := range a.LikeBest {
@@ -200,6 +201,8 @@ func (a *Answer) say(measured int) string {
 	switch {
 	case measured == 1:
 		fmt.Fprintf(&b, "%s=%s alone was measured", a.Factor, a.Best)
+	case !slices.ContainsFunc(r.values, func(runs []float64) bool { return len(runs) > 1 }):
+		fmt.Fprintf(&b, "%s=%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", a.Factor, a.Best, a.By)
 	case len(a.Worse) == 0:
 		fmt.Fprintf(&b, "no value of %s can be told from the others by %s: repeats of one differ too much", a.Factor, a.By)
 		if a.Repeats > 0 {

@@ -120,3 +120,10 @@ func TestARateThatFallsIsNotSaidToGrow(t *testing.T) {
 		}
 	}
 }
+
+func TestOneRunOfEachValueIsNotCalledNoise(t *testing.T) {
+	a := answered(t, Throughput, []float64{100}, []float64{200}, []float64{150})
+	if a.Best != "2" || len(a.Worse) > 0 || strings.Contains(a.Sentence, "differ too much") || !strings.Contains(a.Sentence, "one run of each") {
+		t.Errorf("%+v", a)
+	}
+}

@@ -28,7 +28,7 @@ func (s *Side) Add(file string, r *result.Result) {
 	s.runs = append(s.runs, sideRun{figuresOf("", file, r), factsOf(r)})
 }
 
-// CompareDocument is what two sets of runs say of each other.
+// CompareDocument has the differences between two sets of runs.
 type CompareDocument struct {
 	Schema   int          `json:"schema"`
 	A        SideDoc      `json:"a"`
@@ -58,7 +58,7 @@ type Difference struct {
 	B    []string `json:"b"`
 }
 
-// Change is what a comparison shows of B against A.
+// Change is the verdict on B against A.
 type Change string
 
 // The four verdicts.
@@ -88,7 +88,7 @@ type Compared struct {
 // comparedMetrics are few, because each one costs the others some of their power.
 var comparedMetrics = []Metric{Throughput, P50, P99, P999, Roughness, CPU}
 
-// Compare returns what runs B say against runs A. Differences of at most a share delta are alike.
+// Compare compares runs B with runs A. Differences of at most a share delta are alike.
 func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	if len(a.runs) == 0 || len(b.runs) == 0 {
 		return nil, errors.New("each side needs at least one run")

@@ -14,7 +14,7 @@ import (
 // when one is added.
 const Schema = 1
 
-// Document is what a study says, made of its folder alone.
+// Document has the results and the answers of a study. It is made of the study's folder alone.
 type Document struct {
 	Schema    int         `json:"schema"`
 	ID        string      `json:"id"`
@@ -57,7 +57,7 @@ type RunDoc struct {
 	Loads  []LoadFigures `json:"loads"`
 }
 
-// Document reads the run files of a study and returns what they say.
+// Document reads the run files of a study and returns its results and answers.
 func (f *Folder) Document() (*Document, error) {
 	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study}
 	turns, ends, err := f.narrow()

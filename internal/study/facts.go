@@ -14,8 +14,8 @@ var notFacts = []string{
 	"cluster.brokers", "topic.name", "topic.id", "topic.leaders", "topic.replicas", "topic.created",
 }
 
-// factsOf returns the settings and the environment of a run by their names: what may explain that two
-// runs differ.
+// factsOf returns the settings and the environment of a run by their names. They may explain a difference between
+// two runs.
 func factsOf(r *result.Result) map[string]string {
 	facts := map[string]string{"kt": r.KTVersion, "cluster.brokers": fmt.Sprint(len(r.Environment.Cluster.Brokers))}
 	flatten(facts, "plan", r.Plan)

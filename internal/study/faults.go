@@ -2,7 +2,7 @@ package study
 
 import "github.com/kt-bench/kt/internal/result"
 
-// Faults are what a cell's runs saw of faults. A spread has the runs with that effect alone.
+// Faults are the effects of faults on the runs of a cell. A spread has the runs with that effect alone.
 type Faults struct {
 	Failed    Spread `json:"failed_records,omitzero"`    // and unknown ones; of all runs
 	Lost      Spread `json:"lost_records,omitzero"`      // acknowledged and gone; of runs that verified
@@ -11,14 +11,14 @@ type Faults struct {
 	InSync    Spread `json:"in_sync_ms,omitzero"`        // since the fault
 }
 
-// FaultFigures are what one load of a run saw of faults.
+// FaultFigures are the effects of faults on one load of a run.
 type FaultFigures struct {
 	Failed int64          `json:"failed_records"`         // and unknown ones
 	Lost   *int64         `json:"lost_records,omitempty"` // nil: not verified
 	Outage *result.Outage `json:"outage,omitempty"`
 }
 
-// faultsOf returns what a result says of faults.
+// faultsOf returns the effects of faults in a result.
 func faultsOf(r *result.Result) FaultFigures {
 	f := FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage}
 	if r.Verify != nil && !r.Verify.OfAnotherRun {

@@ -12,7 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// FindDocument is what a search says, made of its folder alone.
+// FindDocument has the trials of a search and the peak. It is made of the study's folder alone.
 type FindDocument struct {
 	Schema   int          `json:"schema"`
 	ID       string       `json:"id"`
@@ -102,7 +102,7 @@ func (f *Folder) trials() (made []Trial, turns []Turn, over bool, err error) {
 	}
 }
 
-// Find reads the run files of a search and returns what they say.
+// Find reads the run files of a search and returns its trials and the peak.
 func (f *Folder) Find() (*FindDocument, error) {
 	trials, turns, over, err := f.trials()
 	if err != nil {

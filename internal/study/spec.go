@@ -7,7 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Study is what is varied, what is held, and what is asked.
+// Study is a plan of many runs: the loads, the factors that vary between runs, and the questions.
 type Study struct {
 	Name      string        `json:"name"`
 	About     string        `json:"about"`               // the question, in a sentence
@@ -129,5 +129,5 @@ const (
 // topicPrefix begins the name of a factor that is a setting of the topic of each run.
 const topicPrefix = "topic."
 
-// Default is the value of a topic setting that is left out: what the broker has.
+// Default is the value of a topic setting that a run does not set, so that the broker's own holds.
 const Default = "default"

@@ -78,7 +78,7 @@ func (p *Proposal) cells() []Cell {
 	return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
 }
 
-// TrialDocument is what a trial says, made of its folder alone.
+// TrialDocument has the effects of the changes of a trial. It is made of the study's folder alone.
 type TrialDocument struct {
 	Schema   int      `json:"schema"`
 	ID       string   `json:"id"`
@@ -91,7 +91,7 @@ type TrialDocument struct {
 	Sentence string   `json:"sentence"`
 }
 
-// Effect is what the changes do to one metric.
+// Effect is the effect of the changes on one metric.
 type Effect struct {
 	Compared
 
@@ -188,7 +188,7 @@ func changeOf(c *Compared) Change {
 	return down
 }
 
-// say returns what the changes do to a metric.
+// say returns the effect in a sentence.
 func (e *Effect) say() string {
 	what := e.Metric.String()
 	if e.Metric == Roughness {
@@ -206,7 +206,7 @@ func (e *Effect) say() string {
 	return text + " as far as so few runs can tell"
 }
 
-// say returns what a trial found in a sentence.
+// say returns the effects of a trial in a sentence.
 func (d *TrialDocument) say() string {
 	var parts []string
 	for i := range d.Effects {
@@ -225,7 +225,7 @@ func (d *TrialDocument) say() string {
 	return text
 }
 
-// Trial reads the run files of a trial and returns what they say.
+// Trial reads the run files of a trial and returns the effects of its changes.
 func (f *Folder) Trial() (*TrialDocument, error) {
 	d, _, err := f.trial()
 	return d, err
