@@ -127,3 +127,26 @@ func TestOneRunOfEachValueIsNotCalledNoise(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// Runs of different blocks have nothing in common that could be taken out.
+func TestBlocksAreTakenOutOfWholeOnesAlone(t *testing.T) {
+	runs := [][]float64{{0, 100, 200, 300}, {100, 0, 200, 300}, {100, 200, 0, 300}}
+	d := &Document{Study: &Study{}}
+	var cells []*CellDoc
+	for _, values := range runs {
+		c := new(CellDoc)
+		for i, v := range values {
+			c.Runs = append(c.Runs, RunDoc{Repeat: i + 1, Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{Throughput: v}}}})
+		}
+		cells = append(cells, c)
+	}
+	r, err := d.rank(cells, "partitions", Throughput)
+	if err != nil || len(r.values) != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, values := range r.values {
+		if !slices.Equal(values, []float64{100, 200, 300}) {
+			t.Errorf("%v, want the runs as they are", values)
+		}
+	}
+}

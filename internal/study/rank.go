@@ -2,6 +2,7 @@ package study
 
 import (
 	"math"
+	"slices"
 
 	"github.com/kt-bench/kt/internal/inference"
 )
@@ -18,19 +19,21 @@ type ranking struct {
 // were not all in each of them.
 func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, err error) {
 	var runs []inference.Blocked
+	var inAll [][]int // the blocks of each cell
 	search := d.Study.searched()
 	inBlocks := search != nil && search.Name == factor
 	for _, c := range cells {
 		values, blocks := c.blocked(0, by)
 		var alive []float64
+		var in []int
 		for i, v := range values {
 			if v > 0 { // a run without any acknowledgement has no place beside others
-				alive = append(alive, v)
+				alive, in = append(alive, v), append(in, blocks[i])
 				runs = append(runs, inference.Blocked{Group: len(r.cells), Block: blocks[i], Value: v})
 			}
 		}
 		if len(alive) > 0 {
-			r.cells, r.values = append(r.cells, c), append(r.values, alive)
+			r.cells, r.values, inAll = append(r.cells, c), append(r.values, alive), append(inAll, in)
 		}
 	}
 	goal := inference.Lowest
@@ -41,8 +44,10 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		r.best, r.standings, err = inference.AlikeInBlocks(runs, goal, alpha)
 		return r, err
 	}
-	if r.values, err = inference.WithoutBlocks(r.values); err != nil {
-		return ranking{best: -1}, err
+	if !slices.ContainsFunc(inAll, func(in []int) bool { return !slices.Equal(in, inAll[0]) }) { // else the n-th runs are of several blocks
+		if r.values, err = inference.WithoutBlocks(r.values); err != nil {
+			return ranking{best: -1}, err
+		}
 	}
 	r.best, r.standings, err = inference.AlikeBest(r.values, goal, alpha)
 	return r, err
