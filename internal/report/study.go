@@ -93,6 +93,9 @@ func hasZero(m study.Metric, l *study.LoadFigures) bool {
 func StudyMarkdown(w io.Writer, d *study.Document, _ Options) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n", cell(d.Study.Name), cell(d.Study.About))
+	if d.Embedded() {
+		fmt.Fprintf(&b, "**%s**\n\n", result.EmbeddedNotice)
+	}
 	for _, a := range d.Answers {
 		fmt.Fprintf(&b, "- %s\n", cell(a.Sentence))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -43,6 +44,9 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 func (t *text) studyHead(d *study.Document) {
 	t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))})
 	t.paragraph(d.Study.About)
+	if d.Embedded() {
+		t.alert(result.EmbeddedNotice)
+	}
 }
 
 // paragraph writes muted text below a heading.

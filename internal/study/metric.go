@@ -94,7 +94,7 @@ type LoadFigures struct {
 func figuresOf(load, file string, r *result.Result) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		FaultFigures: faultsOf(r), cluster: clusterOf(&r.Environment.Cluster),
+		FaultFigures: faultsOf(r), cluster: clusterOf(r),
 	}
 	latency := r.Latency.Response
 	f.Throughput, f.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
@@ -118,13 +118,32 @@ func figuresOf(load, file string, r *result.Result) LoadFigures {
 	return f
 }
 
+// insideKt is the cluster of a run of the embedded broker.
+const insideKt = "embedded broker, not Kafka"
+
 // clusterOf writes what published figures tell of a cluster too: "3 brokers, Kafka 4.3".
-func clusterOf(c *result.Cluster) string {
+func clusterOf(r *result.Result) string {
+	if r.Embedded {
+		return insideKt
+	}
+	c := &r.Environment.Cluster
 	text := theme.Plural(len(c.Brokers), "broker", "brokers")
 	if c.Version != "" {
 		text += ", Kafka " + strings.TrimPrefix(c.Version, "v")
 	}
 	return text
+}
+
+// Embedded reports whether runs of the study were of the broker inside kt.
+func (d *Document) Embedded() bool {
+	for i := range d.Cells {
+		for _, r := range d.Cells[i].Runs {
+			if slices.ContainsFunc(r.Loads, func(l LoadFigures) bool { return l.cluster == insideKt }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // targetOf returns the target of a run in records a second; 0: unlimited.
