@@ -26,8 +26,8 @@ func newCompare(env *Env) *cobra.Command {
 		Long: `Compare runs B with runs A: first the settings and environments that differ, then each
 metric with its shift and one of four verdicts (better, worse, alike, not enough runs).
 A and B are run files, folders with run files, studies, or cells of a study
-(ID:partitions=4). Two arguments without -- are A and B. At least four runs a side are
-needed to tell a difference from noise; five are better.`,
+(ID:partitions=4). Two arguments without -- are A and B. At least five runs a side are
+needed to tell a difference from noise.`,
 		Example: `  kt compare before.ktr after.ktr
   kt compare old/*.ktr -- new/*.ktr
   kt compare STUDY:acks=1 STUDY:acks=all

@@ -166,6 +166,8 @@ func (c *Compared) say(delta float64) string {
 	}
 	text += ": it may be noise"
 	switch {
+	case min(c.A.N, c.B.N) < enough:
+		text += fmt.Sprintf("; it takes at least %d runs a side to tell a difference", enough)
 	case c.Repeats > mostRepeats:
 		text += "; the runs of a side differ much among themselves"
 	case c.Repeats > 0:
