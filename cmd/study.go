@@ -309,7 +309,11 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 	if err != nil {
 		return err
 	}
-	return report.StudyFormats[form.output](env.Stdout, doc, o)
+	err = report.StudyFormats[form.output](env.Stdout, doc, o)
+	if err == nil && doc.Wanted == 0 {
+		err = errors.New("no run was made: every cell was left out")
+	}
+	return err
 }
 
 func parseStudy(name string, text []byte) (*study.Study, error) {
