@@ -160,14 +160,14 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 		{"they commit on their own", 3, plan.CommitAuto, 0, 0},
 		{"they commit after each poll", 3, plan.CommitSync, 0, 0},
 		{"one has nothing to read", 1, plan.CommitAuto, 0, 0},
-		{"one is slower by more than the timeout of the other", 3, plan.CommitSync, 5 * time.Millisecond, 2 * time.Second},
+		{"one is slower by more than the timeout of the other", 3, plan.CommitSync, 10 * time.Millisecond, 5 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, tc.partitions)
 			records := 1000 * int64(tc.partitions)
 			stamped(t, s.cluster, int(tc.partitions), records)
 			p := reading(func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Read.Commit = 2, tc.commit })
-			p.Load.Rate = plan.Rate{PerSecond: 2000} // so slow that both join before all is read
+			p.Load.Rate = plan.Rate{PerSecond: 400} // so slow that both join before all is read
 			p.Read.Timeout = plan.Duration(tc.timeout)
 			sums := make(chan stats.Window)
 			for i, share := range sharesOf(t, p, 2) {
