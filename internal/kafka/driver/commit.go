@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -19,7 +20,7 @@ func (r *fetcher) commit(ctx context.Context) {
 	defer func() { r.done = false }()
 	switch r.driver.Plan.Read.Commit {
 	case plan.CommitAuto:
-		if r.done && !r.driver.at.Groups[r.group].OwnsAll() {
+		if r.done && !r.driver.At.Groups[r.group].OwnsAll() {
 			_ = r.client.CommitUncommittedOffsets(r.outlive(ctx)) // the client commits again after its interval
 		}
 	case plan.CommitSync:
@@ -71,7 +72,7 @@ func refusedOffset(answer *kmsg.OffsetCommitResponse) error {
 func (r *fetcher) committed(took time.Duration, err error) {
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
 		if err != nil {
-			rec.FetchFailed(phase, "commit:"+errorCode(err))
+			rec.FetchFailed(phase, "commit:"+kafka.ErrorCode(err))
 			return
 		}
 		rec.OffsetsCommitted(phase, took)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -32,7 +33,7 @@ func TestACommitOutlivesReading(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, 1)
 			stamped(t, s.cluster, 1, 1000)
-			d := &between{Consumer: s.reader(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Read.ToEnd = tc.how, false }), nil)}
+			d := &between{Consumer: s.reader(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Read.ToEnd = tc.how, false }), nil)}
 			over, stop := make(chan struct{}), make(chan struct{})
 			stopReading := sync.OnceFunc(func() { close(stop) })
 			d.read = func(ctx context.Context, limit int, patience time.Duration) (int, error) {
@@ -76,17 +77,17 @@ func TestACommitOutlivesReadingByNoMoreThanTheTimeout(t *testing.T) {
 				began := time.Now()
 				running, abort := context.WithCancel(t.Context())
 				defer abort()
-				d := &Consumer{ReadOptions: ReadOptions{Plan: plan.Plan{Read: plan.Read{Consumers: 1}}}}
+				d := NewConsumer(&reading.State{Options: reading.Options{Plan: plan.Plan{Read: plan.Read{Consumers: 1}}}})
 				r, err := d.OpenReader(running, &engine.Shard{Count: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
-				reading, stop := context.WithTimeout(running, over)
+				whileReading, stop := context.WithTimeout(running, over)
 				defer stop()
 				if tc.abort > 0 {
 					time.AfterFunc(tc.abort, abort)
 				}
-				<-r.(*fetcher).outlive(reading).Done()
+				<-r.(*fetcher).outlive(whileReading).Done()
 				if took := time.Since(began); took != tc.want {
 					t.Errorf("a commit was given up after %v, want %v", took, tc.want)
 				}
@@ -101,7 +102,7 @@ func TestACommitThatHangsDoesNotHoldUpWhoLeavesAtOnce(t *testing.T) {
 		t.Run(string(how), func(t *testing.T) {
 			s := newScene(t, 1)
 			stamped(t, s.cluster, 1, 1000)
-			d := &between{Consumer: s.reader(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Read.ToEnd = how, false }), nil)}
+			d := &between{Consumer: s.reader(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Read.ToEnd = how, false }), nil)}
 			d.read = func(ctx context.Context, limit int, patience time.Duration) (int, error) {
 				d.read = nil // the next time it is not needed
 				// Reading does not end for the commit: its timeout would, and hide that nothing else does.
@@ -134,7 +135,7 @@ func TestACommitThatHangsDoesNotHoldUpWhoLeavesAtOnce(t *testing.T) {
 
 func TestAPollThatCommitsNothingCostsNothing(t *testing.T) {
 	for _, how := range []plan.Commit{plan.CommitNone, plan.CommitAuto} {
-		r := &fetcher{driver: &Consumer{ReadOptions: ReadOptions{Plan: plan.Plan{Read: plan.Read{Commit: how}}}}}
+		r := &fetcher{driver: NewConsumer(&reading.State{Options: reading.Options{Plan: plan.Plan{Read: plan.Read{Commit: how}}}})}
 		if n := testing.AllocsPerRun(1000, func() { r.commit(t.Context()) }); n != 0 {
 			t.Errorf("%s: %v allocations a poll", how, n)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -98,7 +99,7 @@ func (t *tap) Write(p []byte) (int, error) {
 	switch t.key.Load() {
 	case produceKey:
 		answered = t.wire.produced.Load()
-	case fetchKey:
+	case int32(kmsg.Fetch):
 		answered = t.wire.fetched.Load()
 	}
 	if answered != nil && (*answered)(p) {
@@ -153,7 +154,11 @@ func (s *scene) consumer(p plan.Plan, b *ledger.Book, properties ...string) (*Co
 	if err != nil {
 		return nil, err
 	}
-	return NewConsumer(s.Context(), s.cluster, ReadOptions{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
+	state, err := reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
+	if err != nil {
+		return nil, err
+	}
+	return NewConsumer(state), nil
 }
 
 // read reads as p says, and returns what was counted and what the book says of it.
@@ -269,7 +274,7 @@ func TestReadingGoesOnWhenALeaderRefusesForAWhile(t *testing.T) {
 			s := newScene(t, 3)
 			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 3})
-			w, end, v := s.read(reading(nil), b)
+			w, end, v := s.read(readPlan(nil), b)
 			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
 				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			}
@@ -323,7 +328,7 @@ func TestABatchThatIsCorruptedOnItsWayIsReadAgain(t *testing.T) {
 		return false
 	})
 	s.wire.fetched.Store(&corrupt)
-	w, end, v := s.read(reading(nil), b, "check.crcs=true")
+	w, end, v := s.read(readPlan(nil), b, "check.crcs=true")
 	if end.ReadEnd != engine.ReadAll || w.Consumed != 1000 || answers.Load() < 2 {
 		t.Errorf("%d records, end %q, want 1000 and all; %v", w.Consumed, end.ReadEnd, w.FetchErrors)
 	}
@@ -343,7 +348,7 @@ func TestABatchThatStaysCorruptedEndsReadingWhenItsTimeIsOver(t *testing.T) {
 		return false
 	})
 	s.wire.fetched.Store(&corrupt)
-	d := &between{Consumer: s.reader(reading(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(300 * time.Millisecond) }), b, "check.crcs=true")}
+	d := &between{Consumer: s.reader(readPlan(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(300 * time.Millisecond) }), b, "check.crcs=true")}
 	w, end, v := s.readWith(d, d.Consumer, b, engine.Options{Started: func() { // the time has not begun
 		for n, err := d.reader.Read(t.Context(), 1000, 0); n > 0 || err != nil; n, err = d.reader.Read(t.Context(), 1000, 0) {
 			if err != nil {
@@ -370,7 +375,7 @@ func TestAPayloadThatIsNotAsItWasSentIsFound(t *testing.T) {
 		return false
 	})
 	s.wire.fetched.Store(&corrupt)
-	w, _, v := s.read(reading(nil), b)
+	w, _, v := s.read(readPlan(nil), b)
 	if w.Consumed != 1000 || v.Corrupted == 0 || v.AcknowledgedRead != 1000-v.Corrupted {
 		t.Errorf("%d records, verdict %+v, want corrupted ones", w.Consumed, v)
 	}
@@ -393,7 +398,7 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 	b := &ledger.Book{Run: testRun, Topic: "t", Acks: "all", Lanes: []ledger.Lane{
 		{Issued: 10, Acknowledged: ledger.Ranges{{From: 0, To: 10}}, LastOffset: 9},
 	}}
-	_, end, v := s.read(reading(nil), b, "check.crcs=true")
+	_, end, v := s.read(readPlan(nil), b, "check.crcs=true")
 	if end.ReadEnd != engine.ReadAll || v.Corrupted != 1 || v.Lost != 1 || v.AcknowledgedRead != 9 {
 		t.Errorf("end %q, verdict %+v, want 1 corrupted, which is lost", end.ReadEnd, v)
 	}
@@ -482,7 +487,7 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 				t.Fatalf("%d records were acknowledged in %d answers: %v", w.Acknowledged, answers.Load(), w.Errors)
 			}
 			b := bookOf(d)
-			_, _, v := s.read(reading(nil), b)
+			_, _, v := s.read(readPlan(nil), b)
 			if !tc.duplicates {
 				s.whole(v, 2000)
 				return
@@ -506,7 +511,7 @@ func TestARecordThatFailedAndIsThereIsResurrected(t *testing.T) {
 	if w.Failed == 0 || w.Failed+w.Acknowledged != 1000 {
 		t.Fatalf("%d failed and %d acknowledged, want some of each", w.Failed, w.Acknowledged)
 	}
-	_, _, v := s.read(reading(nil), bookOf(d))
+	_, _, v := s.read(readPlan(nil), bookOf(d))
 	// The client fails with a batch what waits behind it, so not all that failed was sent.
 	if v.Resurrected == 0 || v.Resurrected > w.Failed || v.Failed != w.Failed || v.Lost != 0 || v.AcknowledgedRead != w.Acknowledged {
 		t.Errorf("verdict %+v, want some of %d resurrected", v, w.Failed)
@@ -522,7 +527,7 @@ func TestARecordThatFailedAndIsNotThere(t *testing.T) {
 	if w.Failed == 0 {
 		t.Fatalf("none failed: %d acknowledged", w.Acknowledged)
 	}
-	_, _, v := s.read(reading(nil), bookOf(d))
+	_, _, v := s.read(readPlan(nil), bookOf(d))
 	if v.Resurrected != 0 || v.Failed != w.Failed || v.Lost != 0 || v.AcknowledgedRead != w.Acknowledged {
 		t.Errorf("verdict %+v, want %d failed and none of them there", v, w.Failed)
 	}
@@ -560,7 +565,7 @@ func TestAnAbortedTransactionIsNotLost(t *testing.T) {
 		{"read_uncommitted", 40, 20},
 	} {
 		t.Run(tc.isolation, func(t *testing.T) {
-			w, end, v := s.read(reading(nil), b, "isolation.level="+tc.isolation)
+			w, end, v := s.read(readPlan(nil), b, "isolation.level="+tc.isolation)
 			if w.Consumed != tc.consumed || end.ReadEnd != engine.ReadAll {
 				t.Errorf("%d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.consumed)
 			}
@@ -580,7 +585,7 @@ func TestWhatRetentionTakesMeanwhileIsNotLost(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	w, end, v := s.read(reading(nil), b, "max.partition.fetch.bytes=20000")
+	w, end, v := s.read(readPlan(nil), b, "max.partition.fetch.bytes=20000")
 	if end.ReadEnd != engine.ReadAll || w.Consumed == 5000 {
 		t.Errorf("%d records, end %q (%v), want fewer than 5000 and all", w.Consumed, end.ReadEnd, end.ReadErr)
 	}

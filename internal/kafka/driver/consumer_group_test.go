@@ -39,7 +39,7 @@ func TestAGroupGoesOnWhenItsCoordinatorRefusesForAWhile(t *testing.T) {
 			s := newScene(t, 3)
 			b := stamped(t, s.cluster, 3, 2000)
 			faults := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{tc.key}, Group: "g", Err: tc.code, Count: 2})
-			w, end, v := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit = plan.CommitSync }), b)
+			w, end, v := s.read(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit = plan.CommitSync }), b)
 			if end.ReadEnd != engine.ReadAll || w.Consumed != 2000 {
 				t.Errorf("%d records, end %q (%v), want 2000 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 			}
@@ -55,7 +55,7 @@ func TestAGroupThatMayNotBeReadEndsReading(t *testing.T) {
 	s := newScene(t, 1)
 	stamped(t, s.cluster, 1, 10)
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: "g", Err: kerr.GroupAuthorizationFailed, Count: -1})
-	_, end, _ := s.read(reading(inGroup), nil)
+	_, end, _ := s.read(readPlan(inGroup), nil)
 	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil {
 		t.Errorf("end %q (%v), want a failure", end.ReadEnd, end.ReadErr)
 	}
@@ -67,7 +67,7 @@ func TestACommitThatFailsIsCounted(t *testing.T) {
 			s := newScene(t, 1)
 			stamped(t, s.cluster, 1, 1000)
 			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Group: "g", Err: kerr.OffsetMetadataTooLarge, Count: -1})
-			w, end, _ := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Load.Rate = how, inPolls }), nil)
+			w, end, _ := s.read(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit, p.Load.Rate = how, inPolls }), nil)
 			if end.ReadEnd != engine.ReadAll || w.Consumed != 1000 {
 				t.Errorf("%d records, end %q, want 1000 and all", w.Consumed, end.ReadEnd)
 			}
@@ -91,14 +91,14 @@ func TestASecondRunOfAGroupGoesOnWhereTheFirstStopped(t *testing.T) {
 		t.Run(string(tc.how), func(t *testing.T) {
 			s := newScene(t, 3)
 			b := stamped(t, s.cluster, 3, 3000)
-			w, _, _ := s.read(reading(func(p *plan.Plan) {
+			w, _, _ := s.read(readPlan(func(p *plan.Plan) {
 				inGroup(p)
 				p.Read.Commit, p.Load.Records, p.Read.ToEnd, p.Load.Rate = tc.how, 1000, false, inPolls
 			}), nil)
 			if w.Consumed != 1000 || (w.Commits > 0) != (tc.how == plan.CommitSync || tc.how == plan.CommitAsync) {
 				t.Errorf("the first run: %d records and %d commits", w.Consumed, w.Commits)
 			}
-			w, end, v := s.read(reading(func(p *plan.Plan) { inGroup(p); p.Read.Commit = tc.how }), b)
+			w, end, v := s.read(readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Commit = tc.how }), b)
 			if w.Consumed != tc.second || end.ReadEnd != engine.ReadAll {
 				t.Errorf("the second run: %d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.second)
 			}
@@ -139,7 +139,7 @@ func TestAMemberThatComesAndGoes(t *testing.T) {
 				elsewhere = int64(s.visit(opts, tc.reads))
 				close(gone)
 			})
-			d := &between{Consumer: s.reader(reading(func(p *plan.Plan) {
+			d := &between{Consumer: s.reader(readPlan(func(p *plan.Plan) {
 				inGroup(p)
 				p.Read.Commit, p.Read.Timeout = plan.CommitSync, plan.Duration(time.Minute)
 			}), b, properties...)}
@@ -165,7 +165,7 @@ func untilBack(d *between, gone <-chan struct{}) func(context.Context, int, time
 	return func(ctx context.Context, limit int, patience time.Duration) (int, error) {
 		select {
 		case <-gone:
-			back = back || d.at.Groups[0].OwnsAll()
+			back = back || d.At.Groups[0].OwnsAll()
 		default:
 		}
 		switch {
@@ -220,18 +220,18 @@ func (s *scene) visit(opts []kgo.Opt, reads int) int {
 func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 	s := newScene(t, 4)
 	b := stamped(t, s.cluster, 4, 4000)
-	p := reading(func(p *plan.Plan) {
+	p := readPlan(func(p *plan.Plan) {
 		inGroup(p)
 		p.Read.Commit = plan.CommitSync
 	})
 	d := s.reader(p, b, "group.protocol=consumer")
 	check := func(context.Context, *kgo.Client, map[string][]int32) {
-		committed, err := d.cluster.CommittedOffsets(t.Context(), d.layout, "g")
+		committed, err := d.Cluster.CommittedOffsets(t.Context(), d.Layout, "g")
 		if err != nil {
 			t.Error(err)
 		}
 		for number, offset := range committed {
-			if counted := d.at.Groups[0].Next[number].Load(); offset > counted {
+			if counted := d.At.Groups[0].Next[number].Load(); offset > counted {
 				t.Errorf("partition %d is handed on at offset %d, and counted up to %d", number, offset, counted)
 			}
 		}
@@ -240,14 +240,14 @@ func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 		visitor := s.client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.ServerSideBalancer(), kgo.OnPartitionsAssigned(check))
 		<-time.After(300 * time.Millisecond) // it would have its partitions by now
 		for number := range int32(4) {
-			d.books[0].Log(number).Unlock()
+			d.Books[0].Log(number).Unlock()
 		}
 		visitor.Close()
 	}
 	s.fake.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 		s.fake.DropControl()
 		for number := range int32(4) {
-			d.books[0].Log(number).Lock() // a reader that has polled cannot go on
+			d.Books[0].Log(number).Lock() // a reader that has polled cannot go on
 		}
 		go visit()
 		return nil, nil, false

@@ -70,8 +70,8 @@ func producer(t *testing.T, c *kafka.Cluster, partitions int) *Producer {
 	return &Producer{Cluster: c, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Partitions: partitions, Run: testRun}
 }
 
-// reading is what a test reads.
-func reading(change func(*plan.Plan)) plan.Plan {
+// readPlan is the reading of a test.
+func readPlan(change func(*plan.Plan)) plan.Plan {
 	p := plan.Plan{
 		Command: plan.Consume, Topic: plan.Topic{Name: "t"},
 		Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, ToEnd: true, Timeout: plan.Duration(10 * time.Second)},
@@ -86,7 +86,7 @@ func reading(change func(*plan.Plan)) plan.Plan {
 const quickBeats = "heartbeat.interval.ms=50"
 
 // lagOf is the source of the consumer lag beside a consumer.
-func lagOf(d *Consumer) *watch.ConsumerLag { return watch.NewConsumerLag(d.cluster, d.Positions()) }
+func lagOf(d *Consumer) *watch.ConsumerLag { return watch.NewConsumerLag(d.Cluster, d.Positions()) }
 
 func TestAConsumerReadsWhatIsThere(t *testing.T) {
 	s := newScene(t, 7)
@@ -111,7 +111,7 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 		{"a regular expression", func(p *plan.Plan) { p.Topic.Name, p.Read.Include = "", "t|nothing" }, 5000, engine.ReadAll},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w, end, _ := s.read(reading(tc.change), nil, quickBeats)
+			w, end, _ := s.read(readPlan(tc.change), nil, quickBeats)
 			if w.Consumed != tc.want || end.ReadEnd != tc.why || end.ReadErr != nil {
 				t.Errorf("%d records, end %q (%v); want %d, %q", w.Consumed, end.ReadEnd, end.ReadErr, tc.want, tc.why)
 			}
@@ -142,7 +142,7 @@ func TestWhatCannotBeReadIsSaidBefore(t *testing.T) {
 		{"a time beyond the end", func(p *plan.Plan) { p.Read.From = plan.From{Time: time.Now().Add(time.Hour)} }, "--from"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := s.consumer(reading(tc.change), nil)
+			_, err := s.consumer(readPlan(tc.change), nil)
 			var misfit *kafka.MisfitError
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.As(err, &misfit) {
 				t.Errorf("error %v, want a misfit with %q", err, tc.want)
@@ -164,7 +164,7 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 		{"two groups", func(p *plan.Plan) { p.Read.Group, p.Read.Groups = "w", 2 }, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, _, v := s.read(reading(tc.change), b, quickBeats)
+			_, _, v := s.read(readPlan(tc.change), b, quickBeats)
 			if v.AcknowledgedRead != 3000*tc.sets || v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Unchecked+v.Unstamped != 0 {
 				t.Errorf("verdict %+v, want %d records read and nothing wrong", v, 3000*tc.sets)
 			}
@@ -193,7 +193,7 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Lanes = append(b.Lanes, ledger.Lane{Producer: 7, Issued: 3, Acknowledged: ledger.Ranges{{From: 0, To: 3}}, LastOffset: 13})
-	_, _, v := s.read(reading(nil), b)
+	_, _, v := s.read(readPlan(nil), b)
 	if v.Duplicated != 1 || v.Reordered != 1 || v.Unstamped != 1 || v.Lost != 0 || v.AcknowledgedRead != 13 {
 		t.Errorf("verdict %+v, want 1 duplicated, 1 reordered, 1 unstamped, 0 lost of 13", v)
 	}

@@ -28,7 +28,7 @@ func TestWhatWaitsBehindAnOpenTransactionIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := stamped(t, s.cluster, 1, 100)
-	_, _, v := s.read(reading(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(time.Second) }), b, "isolation.level=read_committed")
+	_, _, v := s.read(readPlan(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(time.Second) }), b, "isolation.level=read_committed")
 	if v.Lost != 0 || v.Unchecked != 100 {
 		t.Errorf("verdict %+v, want 100 unchecked and none lost", v)
 	}
@@ -41,7 +41,7 @@ func TestWithoutAcknowledgementsAnEarlyEndIsNoLoss(t *testing.T) {
 	d := s.sender(5000, "acks=0")
 	s.send(d, engine.Options{})
 	b := bookOf(d)
-	_, end, v := s.read(reading(func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 500, false }), b)
+	_, end, v := s.read(readPlan(func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd = 500, false }), b)
 	if end.ReadEnd != engine.ReadCount || v.Lost != 0 {
 		t.Errorf("end %q, verdict %+v, want none lost", end.ReadEnd, v)
 	}
@@ -77,7 +77,7 @@ func TestConsumersThatShareACountCommitWhatTheyRead(t *testing.T) {
 		t.Run(string(how), func(t *testing.T) {
 			s := newScene(t, 4)
 			stamped(t, s.cluster, 4, 4000)
-			w, _, _ := s.read(reading(func(p *plan.Plan) {
+			w, _, _ := s.read(readPlan(func(p *plan.Plan) {
 				inGroup(p)
 				p.Read.Commit, p.Read.Consumers, p.Load.Records, p.Read.ToEnd = how, 2, 4000, false
 				p.Load.Rate = inPolls
@@ -93,7 +93,7 @@ func TestConsumersThatShareACountCommitWhatTheyRead(t *testing.T) {
 func TestARateIsKeptByThoseWhoHaveSomethingToRead(t *testing.T) {
 	s := newScene(t, 1)
 	stamped(t, s.cluster, 1, 2000)
-	w, end, _ := s.read(reading(func(p *plan.Plan) {
+	w, end, _ := s.read(readPlan(func(p *plan.Plan) {
 		p.Read.Consumers, p.Load.Rate = 4, plan.Rate{PerSecond: 2000}
 	}), nil)
 	// A quarter of the rate would take 4 s.
@@ -106,7 +106,7 @@ func TestARateIsKeptByThoseWhoHaveSomethingToRead(t *testing.T) {
 func TestAGroupInTwoProcessesReachesTheEnd(t *testing.T) {
 	s := newScene(t, 4)
 	stamped(t, s.cluster, 4, 2000)
-	p := reading(func(p *plan.Plan) {
+	p := readPlan(func(p *plan.Plan) {
 		inGroup(p)
 		p.Read.Commit, p.Load.Rate, p.Read.Timeout = plan.CommitSync, plan.Rate{PerSecond: 1000}, plan.Duration(10*time.Second)
 	})

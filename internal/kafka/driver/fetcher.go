@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -41,16 +43,16 @@ type fetcher struct {
 func (r *fetcher) connect() error {
 	d := r.driver
 	opts := append(d.Settings.Options(),
-		kgo.WithHooks(r.hooks), kgo.WithPools(recordPool),
+		kgo.WithHooks(r.hooks), kgo.WithPools(reading.RecordPool),
 		kgo.KeepControlRecords()) // each takes an offset, which the position has to pass
-	if d.group(r.group) == "" {
+	if d.Group(r.group) == "" {
 		opts = append(opts, kgo.ConsumePartitions(r.share()))
 	} else {
 		opts = append(opts, r.groupOptions()...)
 	}
 	r.began = r.shard.Now()
 	r.living, r.end = context.WithCancel(context.Background())
-	client, err := d.cluster.Client(append(opts, kgo.WithContext(r.living))...)
+	client, err := d.Cluster.Client(append(opts, kgo.WithContext(r.living))...)
 	r.client = client
 	return err
 }
@@ -58,10 +60,10 @@ func (r *fetcher) connect() error {
 // share returns the partitions of a reader without a group, with their first offsets.
 func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 	d := r.driver
-	at := &d.at.Groups[r.group]
+	at := &d.At.Groups[r.group]
 	shares := make(map[string]map[int32]kgo.Offset)
-	d.layout.Each(func(topic string, partition, number int32) {
-		if d.reader(number) != r.member {
+	d.Layout.Each(func(topic string, partition, number int32) {
+		if d.ReaderOf(number) != r.member {
 			return
 		}
 		if shares[topic] == nil {
@@ -76,8 +78,8 @@ func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 func (r *fetcher) groupOptions() []kgo.Opt {
 	d := r.driver
 	opts := append(d.Settings.GroupOptions(),
-		kgo.ConsumerGroup(d.group(r.group)), // the settings name the first of several
-		kgo.ConsumeTopics(d.layout.Names()...),
+		kgo.ConsumerGroup(d.Group(r.group)), // the settings name the first of several
+		kgo.ConsumeTopics(d.Layout.Names()...),
 		kgo.OnPartitionsAssigned(r.assigned), kgo.OnPartitionsRevoked(r.revoked), kgo.OnPartitionsLost(r.lost),
 		kgo.AdjustFetchOffsetsFn(r.adjust),
 		kgo.BlockRebalanceOnPoll()) // else a partition could be revoked before its polled records are counted
@@ -97,7 +99,7 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	d := r.driver
 	for topic, partitions := range offsets {
-		base, known := d.layout.Base[topic]
+		base, known := d.Layout.Base[topic]
 		if !known {
 			continue
 		}
@@ -105,12 +107,12 @@ func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Off
 			number := base + partition
 			at := o.EpochOffset().Offset
 			if at < 0 { // nothing was committed
-				at = d.at.Groups[r.group].Next[number].Load()
+				at = d.At.Groups[r.group].Next[number].Load()
 				partitions[partition] = kgo.NewOffset().At(at)
 			}
-			d.at.Groups[r.group].Next[number].Store(at)
-			if d.books != nil {
-				d.books[r.group].Begin(number, at) // earlier records may have been read in another process
+			d.At.Groups[r.group].Next[number].Store(at)
+			if d.Books != nil {
+				d.Books[r.group].Begin(number, at) // earlier records may have been read in another process
 			}
 		}
 	}
@@ -146,7 +148,7 @@ func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[stri
 	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Rebalanced(phase, took) })
 	r.shard.Event(stats.Event{
 		Kind: stats.Rebalance, Broker: -1, To: -1, Count: n,
-		Text: fmt.Sprintf("group %s: consumer %d has %d new partitions, after %s", r.driver.group(r.group), r.member, n, took.Round(time.Millisecond)),
+		Text: fmt.Sprintf("group %s: consumer %d has %d new partitions, after %s", r.driver.Group(r.group), r.member, n, took.Round(time.Millisecond)),
 	})
 }
 
@@ -168,12 +170,12 @@ func (r *fetcher) lost(_ context.Context, _ *kgo.Client, partitions map[string][
 func (r *fetcher) own(partitions map[string][]int32, mine bool) (n int) {
 	d := r.driver
 	for topic, ids := range partitions {
-		base, known := d.layout.Base[topic]
+		base, known := d.Layout.Base[topic]
 		if !known {
 			continue
 		}
 		for _, id := range ids {
-			d.at.Groups[r.group].Owned[base+id].Store(mine)
+			d.At.Groups[r.group].Owned[base+id].Store(mine)
 			n++
 		}
 	}
@@ -229,12 +231,12 @@ func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error 
 	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) {
 		return nil
 	}
-	if d := r.driver; d.books != nil && lostData(p.Err) {
-		d.books[r.group].Log(d.layout.Base[p.Topic] + p.Partition).Cut()
+	if d := r.driver; d.Books != nil && reading.LostData(p.Err) {
+		d.Books[r.group].Log(d.Layout.Base[p.Topic] + p.Partition).Cut()
 	}
-	code := errorCode(p.Err)
+	code := kafka.ErrorCode(p.Err)
 	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
-	if !fatal(p.Err) {
+	if !reading.Fatal(p.Err) {
 		return nil
 	}
 	if p.Topic == "" {
@@ -249,26 +251,26 @@ func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
 		return 0
 	}
 	d := r.driver
-	number := d.layout.Base[p.Topic] + p.Partition
+	number := d.Layout.Base[p.Topic] + p.Partition
 	next := p.Records[len(p.Records)-1].Offset + 1
 	end := p.HighWatermark
 	if d.Settings.ReadCommitted() {
 		end = p.LastStableOffset
 	}
-	d.at.SawEnd(number, max(end, next))
+	d.At.SawEnd(number, max(end, next))
 	var log *ledger.Log
-	if d.books != nil {
-		if p.LogStartOffset > d.at.Groups[r.group].Next[number].Load() { // retention has deleted unread records
-			d.books[r.group].Begin(number, p.LogStartOffset)
+	if d.Books != nil {
+		if p.LogStartOffset > d.At.Groups[r.group].Next[number].Load() { // retention has deleted unread records
+			d.Books[r.group].Begin(number, p.LogStartOffset)
 		}
-		log = d.books[r.group].Log(number)
+		log = d.Books[r.group].Log(number)
 		log.Lock()
 		defer log.Unlock()
 	}
 	n := 0
 	r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now, log) })
-	before := d.at.Groups[r.group].Next[number].Swap(next)
-	r.done = r.done || d.at.Passes(number, before, next)
+	before := d.At.Groups[r.group].Next[number].Swap(next)
+	r.done = r.done || d.At.Passes(number, before, next)
 	for _, record := range p.Records {
 		record.Recycle()
 	}
@@ -290,12 +292,12 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		stamped := false
 		switch {
 		case log != nil:
-			stamped = account(log, record, &s) == ledger.Stamped
+			stamped = reading.Account(log, record, &s) == ledger.Stamped
 		case look:
 			stamped = ledger.PeekStamp(record.Value, &s)
 		}
 		if stamped {
-			r.endToEnd(rec, phase, &s, started, now)
+			r.driver.EndToEnd(rec, phase, &s, started, now)
 		}
 	}
 	rec.Consumed(phase, number, n, bytes, now)
@@ -309,36 +311,4 @@ func (r *fetcher) looksForStamps(records []*kgo.Record) bool {
 	var s ledger.Stamp
 	return r.driver.Run != 0 ||
 		ledger.PeekStamp(records[0].Value, &s) || ledger.PeekStamp(records[len(records)-1].Value, &s)
-}
-
-// endToEnd counts the time since a record was due, if that was in this run.
-func (r *fetcher) endToEnd(rec *stats.Recorder, phase int, s *ledger.Stamp, started int64, now time.Duration) {
-	if own := r.driver.Run; s.Due < started || own != 0 && s.Run != own {
-		return
-	}
-	if own := r.driver.Run; own != 0 {
-		phase = stats.PhaseOf(s.Warmup)
-	}
-	rec.EndToEnd(phase, time.Duration(started-s.Due)+now)
-}
-
-// headerSum returns the checksum of headers that a stamp covers.
-func headerSum(headers []kgo.RecordHeader) (sum uint32) {
-	for i := range headers {
-		sum = ledger.AddHeader(sum, headers[i].Key, headers[i].Value)
-	}
-	return sum
-}
-
-// account adds a record that was read to the ledger.
-func account(log *ledger.Log, r *kgo.Record, s *ledger.Stamp) ledger.StampStatus {
-	const byProducer = 0 // message.timestamp.type is CreateTime
-	read := ledger.Record{
-		Offset: r.Offset, Epoch: r.LeaderEpoch, Value: r.Value, Millis: -1,
-		Around: ledger.Around{Key: r.Key, Headers: headerSum(r.Headers)},
-	}
-	if r.Attrs.TimestampType() == byProducer {
-		read.Millis = r.Timestamp.UnixMilli()
-	}
-	return log.Add(&read, s)
 }

@@ -15,21 +15,9 @@ import (
 // produceKey is the API key of produce requests.
 const produceKey = 0
 
-// clientHooks watch the parts that producers and readers share.
-type clientHooks struct{ shard *engine.Shard }
-
-var _ kgo.HookBrokerConnect = clientHooks{}
-
-// OnBrokerConnect counts an attempt to connect that failed.
-func (h clientHooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
-	if err != nil {
-		h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).FailedConnects++ })
-	}
-}
-
 // hooks counts one client's produce requests.
 type hooks struct {
-	clientHooks
+	shard *engine.Shard
 	limit int  // requests in flight to one broker
 	blind bool // acks=0: no broker answers
 
@@ -50,6 +38,7 @@ type flight struct {
 }
 
 var (
+	_ kgo.HookBrokerConnect       = (*hooks)(nil)
 	_ kgo.HookBrokerWrite         = (*hooks)(nil)
 	_ kgo.HookBrokerE2E           = (*hooks)(nil)
 	_ kgo.HookBrokerDisconnect    = (*hooks)(nil)
@@ -58,7 +47,14 @@ var (
 )
 
 func newHooks(s *engine.Shard, limit int, blind bool) *hooks {
-	return &hooks{clientHooks: clientHooks{s}, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
+	return &hooks{shard: s, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
+}
+
+// OnBrokerConnect counts an attempt to connect that failed.
+func (h *hooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err != nil {
+		h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).FailedConnects++ })
+	}
 }
 
 // OnBrokerWrite counts a produce request as in flight.

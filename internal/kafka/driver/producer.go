@@ -166,7 +166,7 @@ func (w *worker) newRecord(op *engine.Op) *record {
 		seq, partition, offset := r.seq, r.Partition, r.Offset // the record may be sent again below
 		counted := false
 		if err != nil {
-			counted = op.Fail(partition, errorCode(err))
+			counted = op.Fail(partition, kafka.ErrorCode(err))
 		} else {
 			counted = op.Acknowledge(partition, time.Duration(w.hooks.answered.Load()))
 		}

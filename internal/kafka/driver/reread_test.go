@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -89,7 +90,7 @@ func (e *election) write(records int) {
 	for range records {
 		r := &kgo.Record{Value: make([]byte, 100), Key: []byte("key"), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b")}}}
 		stamp := ledger.Stamp{Run: testRun, Seq: e.seq, Due: time.Now().UnixNano()}
-		stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: headerSum(r.Headers)})
+		stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: reading.HeaderSum(r.Headers)})
 		r.Timestamp = stamp.Time()
 		if err := client.ProduceSync(e.Context(), r).FirstErr(); err != nil {
 			e.Fatal(err)
@@ -120,7 +121,7 @@ func TestWhatWasReadAndThenCutOffIsLost(t *testing.T) {
 			e.write(60)
 			e.fallBehind()
 			e.write(40)
-			d := e.reader(reading(nil), e.book())
+			d := e.reader(readPlan(nil), e.book())
 			told := 0
 			d.Again = func(partitions int) { told += partitions }
 			d.Book.SameTopic = true
@@ -144,7 +145,7 @@ func TestALogThatIsCutOffWhileItIsReadIsReadAgain(t *testing.T) {
 	e.write(60)
 	e.fallBehind()
 	e.write(40)
-	d := e.reader(reading(func(p *plan.Plan) { p.Read.ToEnd, p.Read.Timeout = false, plan.Duration(2*time.Second) }), e.book())
+	d := e.reader(readPlan(func(p *plan.Plan) { p.Read.ToEnd, p.Read.Timeout = false, plan.Duration(2*time.Second) }), e.book())
 	read, elected := 0, false
 	b := &between{Consumer: d}
 	b.read = func(ctx context.Context, limit int, patience time.Duration) (int, error) {
@@ -194,7 +195,7 @@ func TestALogThatWasCutOffBelowTheStartIsReadFromThere(t *testing.T) {
 			}
 			b := e.book()
 			b.Start = []int64{60}
-			d := e.reader(reading(nil), b)
+			d := e.reader(readPlan(nil), b)
 			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +217,7 @@ func TestWhatCannotBeReadAgainIsNotCalledRead(t *testing.T) {
 	e.write(60)
 	e.fallBehind()
 	e.write(40)
-	d := e.reader(reading(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(time.Second) }), e.book())
+	d := e.reader(readPlan(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(time.Second) }), e.book())
 	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestWhatCannotBeReadAgainIsNotCalledRead(t *testing.T) {
 func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {
 	s := newScene(t, 1)
 	b := stamped(t, s.cluster, 1, 100)
-	d := s.reader(reading(nil), b)
+	d := s.reader(readPlan(nil), b)
 	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {
 func TestAPartitionWithoutLeaderIsUncheckedAndTheOthersAreNot(t *testing.T) {
 	s := newScene(t, 3)
 	b := stamped(t, s.cluster, 3, 3000)
-	d := s.reader(reading(nil), b)
+	d := s.reader(readPlan(nil), b)
 	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestATimestampOfTheBrokerIsNotCompared(t *testing.T) {
 			Value: value, Timestamp: stamp.Time().Add(tc.late),
 			Attrs: kgo.NewRecordAttrs(kgo.RecordAttrsOpts{TimestampType: tc.by}),
 		}
-		if got := account(ledger.NewReader(testRun).Log(0), r, new(ledger.Stamp)); got != tc.want {
+		if got := reading.Account(ledger.NewReader(testRun).Log(0), r, new(ledger.Stamp)); got != tc.want {
 			t.Errorf("timestamp type %d, %s late: %s, want %s", tc.by, tc.late, got, tc.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -119,7 +120,7 @@ func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any
 func memberID(t *testing.T, p plan.Plan, index int) any {
 	t.Helper()
 	settings := consuming(t, "group.id=g", "group.instance.id=x")
-	d := &Consumer{ReadOptions: ReadOptions{Plan: p, Settings: settings}, layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}})}
+	d := NewConsumer(&reading.State{Options: reading.Options{Plan: p, Settings: settings}, Layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}})})
 	r := &fetcher{driver: d, shard: &engine.Shard{Index: index}, hooks: &fetchHooks{}, group: index / p.Read.Consumers}
 	client, err := kgo.NewClient(r.groupOptions()...)
 	if err != nil {
@@ -134,11 +135,11 @@ func TestWithoutAGroupEachPartitionIsOfOneConsumerOfTheLoad(t *testing.T) {
 	for processes := 1; processes <= 5; processes++ {
 		readers := make([]int, partitions)
 		for _, share := range sharesOf(t, plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 5}}, processes) {
-			d := &Consumer{ReadOptions: ReadOptions{Plan: share}}
+			d := NewConsumer(&reading.State{Options: reading.Options{Plan: share}})
 			for number := range readers {
-				if r := d.reader(int32(number)); r >= 0 && r < share.Read.Consumers {
+				if r := d.ReaderOf(int32(number)); r >= 0 && r < share.Read.Consumers {
 					readers[number]++
-				} else if !d.elsewhere(int32(number)) {
+				} else if !d.IsElsewhere(int32(number)) {
 					t.Errorf("%d processes: one waits for partition %d, which it does not read", processes, number)
 				}
 			}
@@ -166,7 +167,7 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 			s := newScene(t, tc.partitions)
 			records := 1000 * int64(tc.partitions)
 			stamped(t, s.cluster, int(tc.partitions), records)
-			p := reading(func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Read.Commit = 2, tc.commit })
+			p := readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Read.Commit = 2, tc.commit })
 			p.Load.Rate = plan.Rate{PerSecond: 400} // so slow that both join before all is read
 			p.Read.Timeout = plan.Duration(tc.timeout)
 			sums := make(chan stats.Window)

@@ -7,6 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -76,16 +77,20 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 	return c, err
 }
 
-func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (err error) {
-	reading := driver.ReadOptions{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
+func (s *session) openConsumer(ctx context.Context, book *ledger.Book) error {
+	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
 	if s.producer != nil {
-		reading.Run, reading.Written = s.producer.Run, s.producer.Acked
+		options.Run, options.Written = s.producer.Run, s.producer.Acked
 	}
 	if s.plan.Verify {
-		reading.Book, reading.Again = book, s.readsAgain
+		options.Book, options.Again = book, s.readsAgain
 	}
-	s.consumer, err = driver.NewConsumer(ctx, s.cluster, reading)
-	return err
+	state, err := reading.New(ctx, s.cluster, options)
+	if err != nil {
+		return err
+	}
+	s.consumer = driver.NewConsumer(state)
+	return nil
 }
 
 func (s *session) readsAgain(partitions int) {

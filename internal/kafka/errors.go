@@ -1,4 +1,4 @@
-package driver
+package kafka
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// errorCode returns the name of a failure: Kafka's own for an error of a broker, "client:…" for
+// ErrorCode returns the name of a failure: Kafka's own for an error of a broker, "client:…" for
 // one of the client. The set of names is small and fixed, because each is a counter.
-func errorCode(err error) string {
+func ErrorCode(err error) string {
 	// A timeout wraps the broker's last error. The timeout is the cause of the failure.
 	for _, c := range []struct {
 		err  error

@@ -1,4 +1,4 @@
-package driver
+package reading
 
 import (
 	"context"
@@ -45,10 +45,10 @@ type portion struct {
 // the run. Partitions whose logs were truncated below a reader's position are read again, until
 // ctx ends. An error names partitions whose logs are unknown: there no record counts as read, and
 // records that were not reached count as unchecked.
-func (d *Consumer) Readers(ctx context.Context) ([]*ledger.Reader, error) {
+func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	var all []portion
-	for g := range d.books {
-		for number := range int32(d.layout.Count) {
+	for g := range d.Books {
+		for number := range int32(d.Layout.Count) {
 			p := portion{group: g, number: number, leader: -1}
 			p.from = min(d.Book.StartOffset(number), d.log(p).First())
 			all = append(all, p)
@@ -70,19 +70,19 @@ func (d *Consumer) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	for _, p := range cut {
 		d.log(p).Unconfirmed()
 	}
-	return d.books, err
+	return d.Books, err
 }
 
-func (d *Consumer) log(p portion) *ledger.Log { return d.books[p.group].Log(p.number) }
+func (d *State) log(p portion) *ledger.Log { return d.Books[p.group].Log(p.number) }
 
 // confirm asks whether the logs still hold the records read, and returns the portions that they
 // do not hold. Without an answer, no record of a portion counts as read.
-func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []portion, err error) {
+func (d *State) confirm(ctx context.Context, portions []portion) (cut []portion, err error) {
 	if len(portions) == 0 {
 		return nil, nil
 	}
 	ctx = context.WithoutCancel(ctx) // an aborted run has a result too
-	ends, epochs, err := d.cluster.LastOffsets(ctx, d.layout)
+	ends, epochs, err := d.Cluster.LastOffsets(ctx, d.Layout)
 	if err != nil {
 		err = fmt.Errorf("find the last offsets: %w", err)
 	}
@@ -103,15 +103,15 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 	}
 	asking, cancel := context.WithTimeout(ctx, kafka.ConfirmTimeout)
 	defer cancel()
-	answers, unanswered := d.cluster.EpochEnds(asking, d.layout, slices.Collect(maps.Keys(questions)))
+	answers, unanswered := d.Cluster.EpochEnds(asking, d.Layout, slices.Collect(maps.Keys(questions)))
 	if unanswered != nil {
 		err = errors.Join(err, fmt.Errorf("find the last offsets of earlier leaders: %w", unanswered))
 	}
 	for i, p := range portions {
-		d.books[p.group].ReadTo(p.number, d.at.Groups[p.group].Next[p.number].Load(), ends[p.number])
+		d.Books[p.group].ReadTo(p.number, d.At.Groups[p.group].Next[p.number].Load(), ends[p.number])
 		held, asked := true, true
 		start, ok := answers[kafka.LeaderEpoch{Number: p.number, Epoch: d.Book.StartEpoch(p.number)}]
-		if ok && start.Offset >= 0 && start.Offset < p.from && !d.elsewhere(p.number) {
+		if ok && start.Offset >= 0 && start.Offset < p.from && !d.IsElsewhere(p.number) {
 			held, p.from = false, start.Offset // all records of the run lie behind it
 		}
 		if p.leader >= 0 && p.leader == epochs[p.number] {
@@ -134,7 +134,7 @@ func (d *Consumer) confirm(ctx context.Context, portions []portion) (cut []porti
 
 // rereading reads portions again.
 type rereading struct {
-	driver   *Consumer
+	state    *State
 	portions map[int32][]portion // by partition
 	left     map[int32]int64     // ends of partitions that are not read to their end yet
 }
@@ -142,18 +142,18 @@ type rereading struct {
 // readAgain reads portions again, from their first offsets to the ends of the logs now. It needs
 // no group and measures nothing. Partitions without a known start or end, because a broker is
 // away, are left out.
-func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
-	begins, err := d.cluster.LogStarts(ctx, d.layout)
+func (d *State) readAgain(ctx context.Context, portions []portion) error {
+	begins, err := d.Cluster.LogStarts(ctx, d.Layout)
 	asking, cancel := context.WithTimeout(ctx, kafka.AdminTimeout) // LogStarts has used up its own
 	defer cancel()
-	ends, epochs, noEnds := d.cluster.LogEnds(asking, d.layout)
+	ends, epochs, noEnds := d.Cluster.LogEnds(asking, d.Layout)
 	if d.Settings.ReadCommitted() {
-		ends, noEnds = d.cluster.EndOffsets(ctx, d.layout, true)
+		ends, noEnds = d.Cluster.EndOffsets(ctx, d.Layout, true)
 	}
 	if err = errors.Join(err, noEnds); err != nil {
 		err = fmt.Errorf("find the offsets to read again: %w", err)
 	}
-	again := rereading{driver: d, portions: make(map[int32][]portion), left: make(map[int32]int64)}
+	again := rereading{state: d, portions: make(map[int32][]portion), left: make(map[int32]int64)}
 	from := make(map[int32]int64)
 	for i := range portions {
 		p := &portions[i]
@@ -162,7 +162,7 @@ func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
 		}
 		p.leader = epochs[p.number]
 		begin := d.log(*p).Again(p.from, begins[p.number])
-		d.at.Groups[p.group].Next[p.number].Store(begin)
+		d.At.Groups[p.group].Next[p.number].Store(begin)
 		if begin >= ends[p.number] {
 			continue
 		}
@@ -177,9 +177,9 @@ func (d *Consumer) readAgain(ctx context.Context, portions []portion) error {
 
 // start reads partitions from these offsets.
 func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
-	d := r.driver
+	d := r.state
 	offsets := make(map[string]map[int32]kgo.Offset)
-	d.layout.Each(func(topic string, partition, number int32) {
+	d.Layout.Each(func(topic string, partition, number int32) {
 		if first, ok := from[number]; ok {
 			if offsets[topic] == nil {
 				offsets[topic] = make(map[int32]kgo.Offset)
@@ -188,8 +188,8 @@ func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
 		}
 	})
 	living, end := context.WithCancel(ctx)
-	client, err := d.cluster.Client(append(d.Settings.Options(),
-		kgo.WithPools(recordPool), kgo.WithContext(living),
+	client, err := d.Cluster.Client(append(d.Settings.Options(),
+		kgo.WithPools(RecordPool), kgo.WithContext(living),
 		kgo.KeepControlRecords(), kgo.ConsumePartitions(offsets))...)
 	if err != nil {
 		end()
@@ -202,7 +202,7 @@ func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
 
 // read reads until the end, until no record comes for the plan's timeout, or until ctx ends.
 func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
-	idle := r.driver.Plan.Read.Timeout.Std()
+	idle := r.state.Plan.Read.Timeout.Std()
 	if idle == 0 {
 		idle = rereadIdle
 	}
@@ -215,7 +215,7 @@ func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
 		}
 		var failed error
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-			if p.Err != nil && fatal(p.Err) {
+			if p.Err != nil && Fatal(p.Err) {
 				failed = errors.Join(failed, p.Err)
 			}
 			if len(p.Records) > 0 {
@@ -235,25 +235,25 @@ func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
 
 // take adds the records of one partition to their logs.
 func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
-	d := r.driver
-	number := d.layout.Base[fetched.Topic] + fetched.Partition
+	d := r.state
+	number := d.Layout.Base[fetched.Topic] + fetched.Partition
 	for _, p := range r.portions[number] {
-		log, next := d.log(p), &d.at.Groups[p.group].Next[number]
-		if lostData(fetched.Err) {
+		log, next := d.log(p), &d.At.Groups[p.group].Next[number]
+		if LostData(fetched.Err) {
 			log.Cut()
 		}
 		if len(fetched.Records) == 0 {
 			continue
 		}
 		if fetched.LogStartOffset > next.Load() { // retention has deleted unread records
-			d.books[p.group].Begin(number, fetched.LogStartOffset)
+			d.Books[p.group].Begin(number, fetched.LogStartOffset)
 		}
 		first := log.First() // another group may have begun earlier
 		log.Lock()
 		var s ledger.Stamp
 		for _, record := range fetched.Records {
 			if record.Offset >= first && !record.Attrs.IsControl() {
-				account(log, record, &s)
+				Account(log, record, &s)
 			}
 		}
 		log.Unlock()
@@ -267,8 +267,8 @@ func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
 	}
 }
 
-// lostData reports whether a fetch failed because the log was truncated.
-func lostData(err error) bool {
+// LostData reports whether a fetch failed because the log was truncated.
+func LostData(err error) bool {
 	var loss *kgo.ErrDataLoss
 	return errors.As(err, &loss)
 }

@@ -1,4 +1,4 @@
-package driver
+package reading
 
 import (
 	"sync"
@@ -6,9 +6,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// recordPool returns the memory of counted records to the client. Without it a reader uses
+// RecordPool returns the memory of counted records to the client. Without it a reader uses
 // 40 % more CPU a record (scripts/bench consume).
-var recordPool = &records{}
+var RecordPool = &records{}
 
 type records struct{ pool sync.Pool }
 

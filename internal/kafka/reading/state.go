@@ -1,0 +1,256 @@
+package reading
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// Options are the topics of a State, and the way to read them.
+type Options struct {
+	Plan     plan.Plan
+	Settings javaconf.Consumer
+	Topics   []result.Topic
+	Run      uint64       // end-to-end latency counts for stamps of this run; 0: for those of any
+	Book     *ledger.Book // of the run to verify; nil: nothing is verified
+
+	// Written returns, by partition, the offset after the newest record that this process
+	// wrote. Reading does not stop before it, even if the broker's end is lower for a
+	// while. It is nil if the process writes nothing.
+	Written func() []int64
+
+	// Again is called before partitions are read again because their logs were truncated
+	// below the position of a reader. It may be nil.
+	Again func(partitions int)
+}
+
+// State is the part of a driver that reads which is the same for every client: where reading
+// begins, is and ends, and the records that were read. New makes it.
+type State struct {
+	Options
+	Cluster *kafka.Cluster
+	Layout  *kafka.Layout
+	At      *kafka.Positions
+	Books   []*ledger.Reader // by group; nil: nothing is verified
+
+	starts []int64 // by partition number: first offset for readers without a committed one
+	begins []int64 // by partition number: start of the log
+}
+
+// New asks the cluster for the starts and ends of the partitions, and for the committed offsets of
+// the plan's groups.
+func New(ctx context.Context, c *kafka.Cluster, r Options) (*State, error) {
+	d := &State{Options: r, Cluster: c, Layout: kafka.NewLayout(r.Topics)}
+	ends, err := c.EndOffsets(ctx, d.Layout, r.Settings.ReadCommitted())
+	if err != nil {
+		return nil, fmt.Errorf("find the last offsets: %w", err)
+	}
+	from, refuse := r.Settings.From(r.Plan.Read.From, time.Now())
+	if d.starts, d.begins, err = c.StartOffsets(ctx, d.Layout, from, ends); err != nil {
+		return nil, err
+	}
+	if r.Book != nil && !r.Plan.Writes() { // a round trip starts at the plan's offsets
+		if err := d.startAt(ctx, r.Book); err != nil {
+			return nil, err
+		}
+	}
+	d.At = d.positions(ends)
+	for g := range d.At.Groups {
+		if err := d.lookUpGroup(ctx, g, refuse); err != nil {
+			return nil, err
+		}
+	}
+	if r.Book != nil {
+		d.verify(r.Book)
+	}
+	return d, nil
+}
+
+// positions returns the positions before the first record is read.
+func (d *State) positions(ends []int64) *kafka.Positions {
+	var groups []string
+	for g := range max(1, d.Plan.Read.Groups) {
+		groups = append(groups, d.Group(g))
+	}
+	at := kafka.NewPositions(d.Layout, groups, d.starts, ends)
+	at.Committed = d.Settings.ReadCommitted()
+	at.Later = d.Plan.Share.Consumer > 0
+	return at
+}
+
+// startAt starts reading at the start of the book: earlier records are none of its. Where the
+// log was truncated below that since, the book's records go on from the end of the truncated
+// log.
+func (d *State) startAt(ctx context.Context, book *ledger.Book) error {
+	var questions []kafka.LeaderEpoch
+	for number := range int32(d.Layout.Count) {
+		if epoch := book.StartEpoch(number); epoch >= 0 {
+			questions = append(questions, kafka.LeaderEpoch{Number: number, Epoch: epoch})
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, kafka.AdminTimeout)
+	defer cancel()
+	answers, err := d.Cluster.EpochEnds(ctx, d.Layout, questions)
+	if err != nil {
+		return fmt.Errorf("find the last offsets of earlier leaders: %w", err)
+	}
+	d.starts = slices.Clone(d.starts)
+	for i := range d.starts {
+		first := book.StartOffset(int32(i))
+		if a, ok := answers[kafka.LeaderEpoch{Number: int32(i), Epoch: book.StartEpoch(int32(i))}]; ok && a.Offset >= 0 {
+			first = min(first, a.Offset)
+		}
+		d.starts[i] = max(d.starts[i], first)
+	}
+	return nil
+}
+
+// lookUpGroup sets a group's positions to its committed offsets. With refuse, a partition
+// without one is an error.
+func (d *State) lookUpGroup(ctx context.Context, g int, refuse bool) error {
+	group := d.Group(g)
+	if group == "" {
+		return nil
+	}
+	committed, err := d.Cluster.CommittedOffsets(ctx, d.Layout, group)
+	if err != nil {
+		return err
+	}
+	for number, offset := range committed {
+		if offset < 0 && refuse {
+			return kafka.Misfit("auto.offset.reset=none: group %s has no committed offset for every partition", group)
+		}
+		if offset >= 0 {
+			d.At.Groups[g].Next[number].Store(offset)
+		}
+	}
+	return nil
+}
+
+// verify makes one ledger.Reader for each group. It begins at the group's position, because
+// records before it were read in an earlier run.
+func (d *State) verify(book *ledger.Book) {
+	for g := range d.At.Groups {
+		r := ledger.NewReader(book.Run)
+		for number, begin := range d.begins {
+			r.Begin(int32(number), max(begin, d.At.Groups[g].Next[number].Load()))
+		}
+		d.Books = append(d.Books, r)
+	}
+}
+
+// ReaderOf returns the number of the consumer of this process that reads a partition without a
+// group. No consumer has that number if another process reads it.
+func (d *State) ReaderOf(partition int32) int {
+	share, own := d.Plan.Share, d.Plan.Read.Consumers
+	switch {
+	case share.Slots > 0 && share.Has(partition):
+		return int(partition) / share.Slots % own
+	case share.Slots > 0:
+		return -1
+	case share.Consumers > 0:
+		return int(partition)%share.Consumers - share.Consumer
+	}
+	return int(partition) % own
+}
+
+// IsElsewhere reports whether another process reads a partition at a position that is unknown
+// here, because it is not committed.
+func (d *State) IsElsewhere(partition int32) bool {
+	n := d.ReaderOf(partition)
+	return d.Plan.Read.Group == "" && (n < 0 || n >= d.Plan.Read.Consumers)
+}
+
+// Group returns the name of a client's group, or nothing for readers without one.
+func (d *State) Group(index int) string {
+	name := d.Plan.Read.Group
+	if name != "" && d.Plan.Read.Groups > 1 {
+		name += "-" + strconv.Itoa(index)
+	}
+	return name
+}
+
+// Positions returns the positions of the readers.
+func (d *State) Positions() *kafka.Positions { return d.At }
+
+// SetEndOffsets ends reading at the partitions' current end offsets. It retries while brokers
+// are away.
+func (d *State) SetEndOffsets(ctx context.Context) error {
+	for {
+		ends, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted())
+		if err == nil {
+			if d.Written != nil {
+				d.awaitWritten(ctx, ends)
+			}
+			for i := range ends {
+				if d.IsElsewhere(int32(i)) {
+					ends[i] = 0
+				}
+			}
+			d.At.SetEndOffsets(ends)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("find the last offsets: %w", err)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// awaitWritten moves ends behind the records that this process wrote, as far as the logs still
+// hold them: truncated records never arrive.
+func (d *State) awaitWritten(ctx context.Context, ends []int64) {
+	written := d.Written()
+	behind := false
+	for i, next := range written {
+		behind = behind || next > ends[i]
+	}
+	if !behind {
+		return
+	}
+	last, _, _ := d.Cluster.LastOffsets(ctx, d.Layout) // unknown ends: the records may arrive
+	for i, next := range written {
+		if last[i] >= 0 {
+			next = min(next, last[i])
+		}
+		ends[i] = max(ends[i], next)
+	}
+}
+
+// AtEndOffsets reports whether every partition was read up to its end offset.
+func (d *State) AtEndOffsets() bool { return d.At.AtEndOffsets() }
+
+// Elsewhere returns the offsets that readers in other processes of the same load have committed,
+// added up. Other members of the group do not count.
+func (d *State) Elsewhere() int64 {
+	if d.Plan.Share.Consumers == 0 {
+		return 0
+	}
+	return d.At.SumElsewhere()
+}
+
+// Fatal reports whether an error of a fetch ends reading.
+func Fatal(err error) bool {
+	if LostData(err) {
+		return false // the client goes on at the new end of the log
+	}
+	return fatalCodes[kafka.ErrorCode(err)]
+}
+
+// fatalCodes are the errors of a fetch that a retry does not mend.
+var fatalCodes = map[string]bool{
+	"TOPIC_AUTHORIZATION_FAILED": true, "GROUP_AUTHORIZATION_FAILED": true, "CLUSTER_AUTHORIZATION_FAILED": true,
+	"OFFSET_OUT_OF_RANGE": true, "UNKNOWN_TOPIC_OR_PARTITION": true, "UNKNOWN_TOPIC_ID": true,
+	"INVALID_GROUP_ID": true, "UNSUPPORTED_VERSION": true, "FENCED_INSTANCE_ID": true,
+	"INCONSISTENT_GROUP_PROTOCOL": true, "UNSUPPORTED_ASSIGNOR": true, "INVALID_SESSION_TIMEOUT": true,
+	"UNRELEASED_INSTANCE_ID": true, "GROUP_MAX_SIZE_REACHED": true,
+}
