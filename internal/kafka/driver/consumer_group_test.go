@@ -196,7 +196,7 @@ func (s *scene) visit(opts []kgo.Opt, reads int) int {
 		return 0
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute) // a busy machine needs seconds
 	defer cancel()
 	select {
 	case <-has:
