@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -35,11 +36,11 @@ func (o *ownCost) Do(op *engine.Op) bool {
 	if !ok {
 		r = o.newRecord(op)
 	}
-	o.generator.fill(r, op.Index)
+	o.generator.Fill(&r.Record, op.Index)
 	r.Timestamp = op.Wall
 	op.Bytes = len(r.Key) + len(r.Value)
 	r.Partition = int32(op.Index>>5) & 7 // batches of 32 records
-	r.done(&r.Record, nil)
+	r.done(&r.Record.Record, nil)
 	return false
 }
 
@@ -48,13 +49,13 @@ func (o *ownCost) Close() error                { return nil }
 
 type ownDriver struct {
 	engine.Driver
-	values *Values
+	values *writing.Values
 }
 
 func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
 	p := benchPlan(1)
 	return &ownCost{&worker{
-		shard: s, topic: p.Topic.Name, hooks: newHooks(s, 5, false), generator: d.values.generator(p, s.Index, s.Count),
+		shard: s, topic: p.Topic.Name, hooks: writing.NewHooks(s, 5, false), generator: d.values.Generator(p, s.Index, s.Count),
 	}}, nil
 }
 
@@ -68,7 +69,7 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			p := benchPlan(b.N)
 			p.Load.Rate = rate
-			values, err := MakeValues(&p)
+			values, err := writing.MakeValues(&p)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -105,7 +106,7 @@ func BenchmarkFranzGoPerRecord(b *testing.B) {
 func BenchmarkKtPerRecord(b *testing.B) {
 	cluster, settings := benchCluster(b)
 	p := benchPlan(b.N)
-	values, err := MakeValues(&p)
+	values, err := writing.MakeValues(&p)
 	if err != nil {
 		b.Fatal(err)
 	}

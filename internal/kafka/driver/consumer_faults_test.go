@@ -97,7 +97,7 @@ func (t *tap) Read(p []byte) (int, error) {
 func (t *tap) Write(p []byte) (int, error) {
 	var answered *onAnswer
 	switch t.key.Load() {
-	case produceKey:
+	case int32(kmsg.Produce):
 		answered = t.wire.produced.Load()
 	case int32(kmsg.Fetch):
 		answered = t.wire.fetched.Load()

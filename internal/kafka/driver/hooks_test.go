@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 )
 
 // refused is a driver whose clients cannot connect when they are opened, and once more for
@@ -35,7 +36,7 @@ func (w refusedWorker) Do(op *engine.Op) bool {
 
 func TestConnectsThatFailWhileTheLoadGoesOnAreCounted(t *testing.T) {
 	p := benchPlan(7)
-	values, err := MakeValues(&p)
+	values, err := writing.MakeValues(&p)
 	if err != nil {
 		t.Fatal(err)
 	}

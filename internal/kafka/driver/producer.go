@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -19,9 +20,9 @@ type Producer struct {
 	Cluster    *kafka.Cluster
 	Plan       plan.Plan
 	Settings   javaconf.Producer
-	Values     *Values // the content of the records
-	Partitions int     // of the topic, for records that carry a stamp
-	Run        uint64  // in the stamps
+	Values     *writing.Values // the content of the records
+	Partitions int             // of the topic, for records that carry a stamp
+	Run        uint64          // in the stamps
 
 	stampers []*stamper
 }
@@ -31,7 +32,7 @@ var _ engine.Driver = (*Producer)(nil)
 // Open makes a client that is connected and, with idempotence, has its producer id, so that
 // neither is timed.
 func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
-	h := newHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
+	h := writing.NewHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
 	opts := append(p.Settings.Options(), kgo.WithHooks(h))
 	number, all := p.Plan.Shard(s.Index)
 	if id := p.Settings.TransactionalID(); id != "" && all > 1 {
@@ -54,7 +55,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		shard:     s,
 		hooks:     h,
 		topic:     p.Plan.Topic.Name,
-		headers:   recordHeaders(p.Plan.Payload.Headers),
+		headers:   writing.RecordHeaders(p.Plan.Payload.Headers),
 		generator: p.generator(s.Index),
 		txn:       transaction{every: p.Plan.Load.Transaction.Std()},
 		running:   ctx,
@@ -67,9 +68,9 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 }
 
 // generator returns the generator of one producer's share of the load's records.
-func (p *Producer) generator(index int) *generator {
+func (p *Producer) generator(index int) *writing.Generator {
 	number, all := p.Plan.Shard(index)
-	return p.Values.generator(p.Plan, number, all)
+	return p.Values.Generator(p.Plan, number, all)
 }
 
 // Lanes returns all records that the producers wrote, and their outcomes.
@@ -101,14 +102,6 @@ func keyPartitioner(topic string) func(key []byte, partitions int) int {
 	}
 }
 
-func recordHeaders(hs []plan.Header) []kgo.RecordHeader {
-	var out []kgo.RecordHeader
-	for _, h := range hs {
-		out = append(out, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
-	}
-	return out
-}
-
 // openTimeout is how long a producer may take to connect.
 const openTimeout = 30 * time.Second
 
@@ -116,10 +109,10 @@ const openTimeout = 30 * time.Second
 type worker struct {
 	client    *kgo.Client
 	shard     *engine.Shard
-	hooks     *hooks
+	hooks     *writing.Hooks
 	topic     string
 	headers   []kgo.RecordHeader
-	generator *generator
+	generator *writing.Generator
 	stamps    *stamper // nil: records carry none
 	txn       transaction
 	running   context.Context // ends with the run: a commit in the middle of it must not outlast it
@@ -140,15 +133,14 @@ func (w *worker) ready(ctx context.Context, idempotent bool) error {
 	return nil
 }
 
-// record is the worker's state of an Op: the record, a callback for its outcome that is made
-// once, and memory for the record's own bytes. The client uses all of it until the outcome is
+// record is the worker's state of an Op: the record, and a callback for its outcome that is made
+// once. The client uses all of it until the outcome is
 // known, and the engine does not reuse an Op before that. It is small, because up to 50,000 of
 // them are in use.
 type record struct {
-	kgo.Record
-	done       func(*kgo.Record, error)
-	seq        int64  // in its stamp
-	key, value []byte // nil until a number is written
+	writing.Record
+	done func(*kgo.Record, error)
+	seq  int64 // in its stamp
 }
 
 // OpRecords returns 1: an application hands its records over one by one.
@@ -168,7 +160,7 @@ func (w *worker) newRecord(op *engine.Op) *record {
 		if err != nil {
 			counted = op.Fail(partition, kafka.ErrorCode(err))
 		} else {
-			counted = op.Acknowledge(partition, time.Duration(w.hooks.answered.Load()))
+			counted = op.Acknowledge(partition, time.Duration(w.hooks.Answered.Load()))
 		}
 		if counted && w.stamps != nil {
 			w.stamps.settle(partition, seq, offset, err)
@@ -190,14 +182,14 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 			op.Sent = w.shard.Now()
 		}
 	}
-	w.generator.fill(r, op.Index)
+	w.generator.Fill(&r.Record, op.Index)
 	r.Timestamp = op.Wall
 	if w.stamps != nil {
 		r.Partition = w.stamps.choose(r.Key, len(r.Value))
 		r.seq, r.Timestamp = w.stamps.put(r.Value, r.Key, r.Partition, op)
 	}
 	op.Bytes = len(r.Key) + len(r.Value)
-	w.client.Produce(context.Background(), &r.Record, r.done)
+	w.client.Produce(context.Background(), &r.Record.Record, r.done)
 	return waited
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -40,7 +41,7 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := plan.Plan{Command: plan.Produce, Producers: 5, Seed: 7}
 			p.Payload = plan.Payload{Kind: tc.kind, Size: plan.FixedSize(20), Keys: tc.keys, KeyRange: 1000}
-			values, err := MakeValues(&p)
+			values, err := writing.MakeValues(&p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +50,7 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 					for i := range p.Producers {
 						s, r := (&Producer{Plan: p, Values: values}).generator(i), &record{}
 						for index := range int64(20) {
-							s.fill(r, index)
+							s.Fill(&r.Record, index)
 							records = append(records, fmt.Sprintf("%s=%x", r.Key, r.Value))
 						}
 					}
@@ -108,7 +109,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 
 func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any {
 	t.Helper()
-	d := &Producer{Cluster: c, Plan: p, Values: &Values{}, Settings: producing(t, 0, "transactional.id=x")}
+	d := &Producer{Cluster: c, Plan: p, Values: &writing.Values{}, Settings: producing(t, 0, "transactional.id=x")}
 	w, err := d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers})
 	if err != nil {
 		t.Fatal(err)

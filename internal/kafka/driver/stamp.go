@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
-	"github.com/kt-bench/kt/internal/plan"
 )
 
 // stamper gives the records of one producer their partitions and their stamps. A stamp holds
@@ -44,7 +44,7 @@ const passOver = 2
 func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
-		headers:    planHeaderSum(p.Plan.Payload.Headers),
+		headers:    writing.HeaderSum(p.Plan.Payload.Headers),
 		blind:      p.Settings.Acks() == "0",
 		byKey:      keyPartitioner(p.Plan.Topic.Name),
 		ignoreKeys: p.Settings.IgnoresKeys(),
@@ -82,14 +82,6 @@ func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq in
 	}
 	stamp.Put(value, ledger.Around{Key: key, Headers: t.headers})
 	return stamp.Seq, stamp.Time()
-}
-
-// planHeaderSum returns the checksum of the headers of a plan, as a stamp covers it.
-func planHeaderSum(headers []plan.Header) (sum uint32) {
-	for i := range headers {
-		sum = ledger.AddHeader(sum, headers[i].Key, []byte(headers[i].Value))
-	}
-	return sum
 }
 
 // turn returns the partition whose turn it is.

@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -23,7 +24,7 @@ type System struct {
 	Producer javaconf.Producer // of a plan that writes
 	Consumer javaconf.Consumer // of a plan that reads
 
-	values        *driver.Values
+	values        *writing.Values
 	writes, reads bool
 }
 
@@ -37,12 +38,12 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 	var warnings []string
 	var err error
 	if s.writes {
-		if s.values, err = driver.MakeValues(p); err != nil {
+		if s.values, err = writing.MakeValues(p); err != nil {
 			return nil, nil, err
 		}
 		s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
 		if err == nil {
-			s.Producer = driver.FitBatches(s.Producer, *p, s.values)
+			s.Producer = writing.FitBatches(s.Producer, *p, s.values)
 		}
 	}
 	if s.reads {

@@ -1,4 +1,4 @@
-package driver
+package writing
 
 import (
 	"bytes"
@@ -7,7 +7,10 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -104,9 +107,32 @@ func readLines(p *plan.Payload) (*Values, error) {
 	return v, nil
 }
 
-// generator gives one producer its keys and values, one record after the other. It
+// Record is a record with memory for bytes of its own, which Fill reuses.
+type Record struct {
+	kgo.Record
+	key, value []byte // nil until a number, or a payload behind a stamp, is written
+}
+
+// RecordHeaders returns the headers that every record of a plan carries.
+func RecordHeaders(hs []plan.Header) []kgo.RecordHeader {
+	var out []kgo.RecordHeader
+	for _, h := range hs {
+		out = append(out, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
+	}
+	return out
+}
+
+// HeaderSum returns the checksum of the headers of a plan, as a stamp covers it.
+func HeaderSum(headers []plan.Header) (sum uint32) {
+	for i := range headers {
+		sum = ledger.AddHeader(sum, headers[i].Key, []byte(headers[i].Value))
+	}
+	return sum
+}
+
+// Generator gives one producer its keys and values, one record after the other. It
 // allocates nothing.
-type generator struct {
+type Generator struct {
 	values  *Values
 	size    plan.Size
 	fixed   int // the size of every record; 0: drawn from size
@@ -120,8 +146,9 @@ type generator struct {
 	stamp   int   // room for a stamp at the head of a value: the value is the record's own then
 }
 
-func (v *Values) generator(p plan.Plan, shard, shards int) *generator {
-	s := &generator{
+// Generator returns the generator of producer number shard of all shards of the load.
+func (v *Values) Generator(p plan.Plan, shard, shards int) *Generator {
+	s := &Generator{
 		values: v,
 		rng:    rand.New(rand.NewPCG(uint64(p.Seed), uint64(shard)+1)),
 		kind:   p.Payload.Kind,
@@ -141,8 +168,8 @@ func (v *Values) generator(p plan.Plan, shard, shards int) *generator {
 	return s
 }
 
-// fill sets the key and value of this producer's record with an index.
-func (s *generator) fill(r *record, index int64) {
+// Fill sets the key and value of this producer's record with an index.
+func (s *Generator) Fill(r *Record, index int64) {
 	number := index*s.shards + s.shard
 	switch s.kind {
 	case plan.Monotonic:
@@ -167,7 +194,7 @@ func (s *generator) fill(r *record, index int64) {
 }
 
 // head returns the record's own memory, with room for a stamp at its beginning.
-func (s *generator) head(r *record) []byte {
+func (s *Generator) head(r *Record) []byte {
 	return append(r.value[:0], noStamp[:s.stamp]...)
 }
 
@@ -175,7 +202,7 @@ var noStamp [plan.StampBytes]byte
 
 // own returns a value with an empty stamp and a copy of the payload. Without stamps it returns
 // the payload itself.
-func (s *generator) own(r *record, payload []byte) []byte {
+func (s *Generator) own(r *Record, payload []byte) []byte {
 	if s.stamp == 0 {
 		return payload
 	}
@@ -185,7 +212,7 @@ func (s *generator) own(r *record, payload []byte) []byte {
 
 // cut returns the next value from the pool. Values share the pool's memory and must not be
 // changed.
-func (s *generator) cut() []byte {
+func (s *Generator) cut() []byte {
 	size := s.fixed
 	if size == 0 {
 		size = s.size.Draw(s.rng)

@@ -1,4 +1,4 @@
-package driver
+package writing
 
 import (
 	"bytes"
@@ -50,14 +50,14 @@ const batchHeader = 61
 // sample returns the records of a batch of about that size before compression, and the size of
 // the largest.
 func (v *Values) sample(p plan.Plan, size int) (records []byte, largest int) {
-	generator := v.generator(p, 0, 1)
+	generator := v.Generator(p, 0, 1)
 	var headers []kmsg.Header
 	for _, h := range p.Payload.Headers {
 		headers = append(headers, kmsg.Header{Key: h.Key, Value: []byte(h.Value)})
 	}
 	for i := int32(0); len(records) == 0 || len(records)+largest <= size; i++ {
-		var r record
-		generator.fill(&r, int64(i))
+		var r Record
+		generator.Fill(&r, int64(i))
 		wire := kmsg.Record{OffsetDelta: i, Key: r.Key, Value: r.Value, Headers: headers}
 		before := len(records)
 		wire.Length = int32(len(wire.AppendTo(nil)) - 1) // without itself, one byte while it is 0

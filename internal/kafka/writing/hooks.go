@@ -1,4 +1,4 @@
-package driver
+package writing
 
 import (
 	"net"
@@ -15,17 +15,17 @@ import (
 // produceKey is the API key of produce requests.
 const produceKey = 0
 
-// hooks counts one client's produce requests.
-type hooks struct {
+// Hooks count one client's connections and produce requests; NewHooks makes them.
+type Hooks struct {
 	shard *engine.Shard
 	limit int  // requests in flight to one broker
 	blind bool // acks=0: no broker answers
 
-	// answered is the arrival of the newest produce response, since the start of the
+	// Answered is the arrival of the newest produce response, since the start of the
 	// run. The client reads a response before it finishes the response's records. So for
 	// each record the value lies between the arrival of its own response and now, and an
 	// acknowledgement costs no look at the clock.
-	answered atomic.Int64
+	Answered atomic.Int64
 
 	mu      sync.Mutex // guards brokers
 	brokers map[int32]*flight
@@ -38,44 +38,46 @@ type flight struct {
 }
 
 var (
-	_ kgo.HookBrokerConnect       = (*hooks)(nil)
-	_ kgo.HookBrokerWrite         = (*hooks)(nil)
-	_ kgo.HookBrokerE2E           = (*hooks)(nil)
-	_ kgo.HookBrokerDisconnect    = (*hooks)(nil)
-	_ kgo.HookBrokerThrottle      = (*hooks)(nil)
-	_ kgo.HookProduceBatchWritten = (*hooks)(nil)
+	_ kgo.HookBrokerConnect       = (*Hooks)(nil)
+	_ kgo.HookBrokerWrite         = (*Hooks)(nil)
+	_ kgo.HookBrokerE2E           = (*Hooks)(nil)
+	_ kgo.HookBrokerDisconnect    = (*Hooks)(nil)
+	_ kgo.HookBrokerThrottle      = (*Hooks)(nil)
+	_ kgo.HookProduceBatchWritten = (*Hooks)(nil)
 )
 
-func newHooks(s *engine.Shard, limit int, blind bool) *hooks {
-	return &hooks{shard: s, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
+// NewHooks returns the hooks of a shard's client, which may have limit requests in flight to a broker. With
+// blind, no broker answers: acks is 0.
+func NewHooks(s *engine.Shard, limit int, blind bool) *Hooks {
+	return &Hooks{shard: s, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
 }
 
 // OnBrokerConnect counts an attempt to connect that failed.
-func (h *hooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+func (h *Hooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if err != nil {
 		h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).FailedConnects++ })
 	}
 }
 
 // OnBrokerWrite counts a produce request as in flight.
-func (h *hooks) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+func (h *Hooks) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
 	if key != produceKey || err != nil {
 		return
 	}
 	if h.blind {
-		h.answered.Store(int64(h.shard.Now())) // no answer will come
+		h.Answered.Store(int64(h.shard.Now())) // no answer will come
 		return
 	}
 	h.account(b.NodeID, 0, func(f *flight) { f.requests++ })
 }
 
 // OnBrokerE2E counts an answered produce request and how long it took.
-func (h *hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
+func (h *Hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	if key != produceKey {
 		return
 	}
 	if !h.blind && e.WriteErr == nil {
-		h.answered.Store(int64(h.shard.Now()))
+		h.Answered.Store(int64(h.shard.Now()))
 		h.account(b.NodeID, e.DurationE2E(), func(f *flight) { f.requests = max(0, f.requests-1) })
 	}
 	h.shard.Record(func(rec *stats.Recorder, phase int) {
@@ -84,7 +86,7 @@ func (h *hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 }
 
 // OnBrokerDisconnect forgets requests that will not be answered.
-func (h *hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
+func (h *Hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
 	h.mu.Lock()
 	_, known := h.brokers[b.NodeID]
 	h.mu.Unlock()
@@ -94,12 +96,12 @@ func (h *hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
 }
 
 // OnBrokerThrottle counts the time for which a broker throttles the client.
-func (h *hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
+func (h *Hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
 	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Throttle(phase, b.NodeID, d) })
 }
 
 // OnProduceBatchWritten counts a record batch.
-func (h *hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
+func (h *Hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
 	h.shard.Record(func(rec *stats.Recorder, phase int) {
 		rec.Batch(phase, b.NodeID, m.NumRecords, m.UncompressedBytes, m.CompressedBytes)
 	})
@@ -107,7 +109,7 @@ func (h *hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m
 
 // account adds the time since the last change to the broker's total, and the time of a request
 // to the time in use. Then it makes the change.
-func (h *hooks) account(broker int32, took time.Duration, change func(*flight)) {
+func (h *Hooks) account(broker int32, took time.Duration, change func(*flight)) {
 	now := h.shard.Now()
 	h.mu.Lock()
 	f := h.brokers[broker]
