@@ -82,6 +82,7 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"arrivals":         {"uniform", "poisson"},
 		"commit":           commits,
 		"compression":      {"none", "gzip", "snappy", "lz4", "zstd"},
+		"engine":           {string(plan.Client), string(plan.Wire)},
 		"from":             {"earliest", "latest", "offset:", "timestamp:"},
 		"group-protocol":   {"classic", "consumer"},
 		"idempotence":      {"true", "false"},

@@ -22,7 +22,7 @@ type Flags struct {
 	// load
 	records, messages, warmupRecords   count
 	rate, throughput, duration, warmup string
-	arrivals                           string
+	arrivals, engine                   string
 	producers, consumers               int
 	transactionMS                      int64
 	oneAtATime                         bool

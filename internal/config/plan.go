@@ -28,6 +28,9 @@ func (b *builder) plan() plan.Plan {
 		Command: f.command, Engine: plan.Client, Bootstrap: b.bootstrap(), Topic: b.topic(), Seed: f.seed,
 		Verify: f.verify || f.verifyFile != "",
 	}
+	if f.engine != "" {
+		p.Engine = plan.Engine(f.engine)
+	}
 	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: b.warmup()}
 	p.Load.OneAtATime = b.oneAtATime
 	if f.reads() {

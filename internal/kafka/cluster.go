@@ -76,6 +76,23 @@ const adminRetries = 3
 // win over those of the Access; seed brokers among them must be brokers of this cluster.
 func (c *Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return c.access.client(opts...) }
 
+// ClientOver is Client, with connections inside others. wrap must not change their deadlines.
+func (c *Cluster) ClientOver(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Client, error) {
+	plain, err := c.Client(opts...)
+	if err != nil {
+		return nil, err
+	}
+	dial := plain.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error)) // as all options make it
+	plain.Close()
+	return c.Client(append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(conn), nil
+	}))...)
+}
+
 // Close closes the connection that the Cluster itself has.
 func (c *Cluster) Close() { c.admin.Close() }
 

@@ -39,11 +39,14 @@ const (
 // Engine is the kind of client that carries the load.
 type Engine string
 
-// Client is Kafka's client as an application uses it: one call for each record.
-const Client Engine = "client"
+// The engines.
+const (
+	Client Engine = "client" // Kafka's client as an application uses it: one call for each record
+	Wire   Engine = "wire"   // whole batches, encoded before the run and written to the brokers' connections
+)
 
 // Engines are the values of Engine.
-var Engines = []Engine{Client}
+var Engines = []Engine{Client, Wire}
 
 // Writes and Reads report whether the plan writes and reads records.
 func (p *Plan) Writes() bool { return p.Producers > 0 }

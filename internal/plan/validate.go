@@ -32,7 +32,7 @@ func (p *Plan) Validate() error {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
 	if !slices.Contains(Engines, p.Engine) {
-		bad("engine %q: it must be one of %q", p.Engine, Engines)
+		bad("--engine %q: it must be one of %q", p.Engine, Engines)
 	}
 	errs = append(errs, p.validateTopic()...)
 	errs = append(errs, p.Load.validate()...)
@@ -46,6 +46,9 @@ func (p *Plan) Validate() error {
 			bad("--producers %d: it must be from 1 to %d", n, maxClients)
 		}
 		errs = append(errs, p.Payload.validate()...)
+	}
+	if p.Command == Roundtrip && p.Engine != Client {
+		bad("--engine %s: kt roundtrip has the client engine only", p.Engine)
 	}
 	if p.Command != Produce {
 		errs = append(errs, p.Read.validate()...)

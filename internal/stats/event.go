@@ -81,6 +81,7 @@ const (
 	ControllerMoved EventKind = "controller_moved" // another controller leads the cluster
 	FirstError      EventKind = "first_error"      // the first record failed, after records had been acknowledged
 	FirstSuccess    EventKind = "first_success"    // the first record was acknowledged after first_error
+	ProducerRenewed EventKind = "producer_renewed" // a producer goes on under another producer id
 	Rebalance       EventKind = "rebalance"        // a reader's group rebalanced
 	Exec            EventKind = "exec"             // the user's own command was started
 	ExecEnded       EventKind = "exec_ended"

@@ -46,6 +46,14 @@ func (s Producer) Idempotent() bool { return s.bool("enable.idempotence") }
 // Retries reports whether a request that was not answered is sent again.
 func (s Producer) Retries() bool { return s.int64("retries") > 0 }
 
+// RetryLimit returns the number of times that a request may be sent again.
+func (s Producer) RetryLimit() int64 { return s.int64("retries") }
+
+// RetryBackoff returns the pause after a number of failures in a row.
+func (s Producer) RetryBackoff() func(fails int) time.Duration {
+	return retryBackoff(s.duration("retry.backoff.ms"), s.duration("retry.backoff.max.ms"))
+}
+
 // MaxInFlight returns the largest number of unanswered produce requests to a broker.
 func (s Producer) MaxInFlight() int { return s.int("max.in.flight.requests.per.connection") }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/watch"
+	"github.com/kt-bench/kt/internal/kafka/wire"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -25,7 +26,8 @@ type session struct {
 	cluster   *kafka.Cluster
 	topics    []result.Topic // the one that is written to, or all that are read
 
-	producer *driver.Producer // nil: nobody writes
+	run      uint64           // in the stamps of records; 0: none are verified
+	producer engine.Driver    // nil: nobody writes
 	consumer *driver.Consumer // nil: nobody reads
 	watcher  *watch.Brokers   // nil: nobody watches
 	logDirs  *watch.LogDirs   // nil: nobody looks at them
@@ -57,13 +59,8 @@ func (s *session) NewBook(ctx context.Context) (*ledger.Book, error) {
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, err error) {
 	if s.writes {
-		s.producer = &driver.Producer{
-			Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: s.topics[0].Partitions,
-		}
-		if book != nil {
-			s.producer.Run = book.Run
-		}
-		c.Send, c.Limits = s.producer, s.limits()
+		c.Limits = s.openProducer(book)
+		c.Send = s.producer
 	}
 	if s.reads {
 		if err := s.openConsumer(ctx, book); err != nil {
@@ -77,10 +74,30 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 	return c, err
 }
 
+// openProducer makes the driver that writes, and returns its limits.
+func (s *session) openProducer(book *ledger.Book) engine.Options {
+	limits := s.limits()
+	if book != nil {
+		s.run = book.Run
+	}
+	partitions := s.topics[0].Partitions
+	if s.plan.Engine == plan.Wire {
+		d := wire.NewProducer(s.cluster, wire.WriteOptions{
+			Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: partitions, Run: s.run,
+		})
+		s.producer, limits.BufferRecords = d, d.BufferRecords()
+		return limits
+	}
+	s.producer = &driver.Producer{
+		Cluster: s.cluster, Plan: *s.plan, Settings: s.Producer, Values: s.values, Partitions: partitions, Run: s.run,
+	}
+	return limits
+}
+
 func (s *session) openConsumer(ctx context.Context, book *ledger.Book) error {
 	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
 	if s.producer != nil {
-		options.Run, options.Written = s.producer.Run, s.producer.Acked
+		options.Run, options.Written = s.run, s.producer.Acked
 	}
 	if s.plan.Verify {
 		options.Book, options.Again = book, s.readsAgain

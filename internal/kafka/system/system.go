@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/wire"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -44,6 +45,9 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 		s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
 		if err == nil {
 			s.Producer = writing.FitBatches(s.Producer, *p, s.values)
+			if p.Engine == plan.Wire {
+				err = errors.Join(wire.Fits(p, s.Producer)...)
+			}
 		}
 	}
 	if s.reads {

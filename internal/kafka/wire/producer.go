@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// WriteOptions are what a Producer writes, and where.
+type WriteOptions struct {
+	Plan       plan.Plan
+	Settings   javaconf.Producer
+	Values     *writing.Values // the content of the records
+	Partitions int             // of the topic
+	Run        uint64          // in the stamps
+}
+
+// Producer is the driver that writes. NewProducer makes it.
+type Producer struct {
+	WriteOptions
+	cluster  *kafka.Cluster
+	pool     *pool
+	each     bool           // records differ from batch to batch, and are encoded one by one
+	sequence int32          // of the first record of a lane; a test begins elsewhere than at 0
+	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
+
+	mu      sync.Mutex // guards the rest
+	workers []*worker
+}
+
+var _ engine.Driver = (*Producer)(nil)
+
+// NewProducer encodes, and compresses, the batches of the load.
+func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
+	d := &Producer{WriteOptions: o, cluster: c, acked: make([]atomic.Int64, o.Partitions)}
+	load := &o.Plan.Payload
+	d.each = load.Stamp || load.Kind == plan.Monotonic || load.Keys == plan.RangeKeys
+	d.pool = newPool(o.Plan, o.Values, o.Settings.BatchTarget(), o.Settings.Compressor(), d.each)
+	return d
+}
+
+// most is the largest number of outstanding records of a producer at a rate. They take memory only as ops of many
+// records, and buffer.memory is the limit before.
+const most = 1 << 20
+
+// BufferRecords returns the number of outstanding records that one producer needs: at an unlimited rate two batches for
+// each partition, one on its way and one behind it.
+func (d *Producer) BufferRecords() int {
+	if d.Plan.Load.Rate.IsUnlimited() {
+		return int(min(math.MaxInt32, 2*int64(d.pool.full)*int64(max(2, d.Partitions))))
+	}
+	return most
+}
+
+// Open makes a client that is connected and, with idempotence, has a producer id, so that neither is timed.
+func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	w := &worker{
+		driver: d, shard: s, pool: d.pool,
+		linger: d.Settings.Linger(), delivery: d.Settings.DeliveryTimeout(),
+		retries: d.Settings.RetryLimit(), backoff: d.Settings.RetryBackoff(),
+		turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
+	}
+	w.idle.L = &w.mu
+	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	number, all := d.Plan.Shard(s.Index)
+	w.generator = d.Values.Generator(d.Plan, number, all)
+	w.headers, w.headerSum = encodeHeaders(d.Plan.Payload.Headers), writing.HeaderSum(d.Plan.Payload.Headers)
+	if d.Plan.Payload.Stamp {
+		w.account = ledger.NewProducer(uint16(s.Index))
+	}
+	for p := range int32(d.Partitions) {
+		if d.Plan.Share.Has(p) {
+			w.lanes = append(w.lanes, &lane{w: w, number: len(w.lanes), partition: p, identity: nobody})
+		}
+	}
+	w.refs = newReferences(w.lanes)
+	hooks := writing.NewHooks(s, d.Settings.MaxInFlight(), d.Settings.Acks() == "0")
+	var err error
+	if w.client, err = d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(hooks))...); err != nil {
+		return nil, err
+	}
+	if err := w.ready(ctx); err != nil {
+		w.client.Close()
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.workers = append(d.workers, w)
+	return w, nil
+}
+
+// over lets a connection write batches for their references.
+func (w *worker) over(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }
+
+// openTimeout is how long a producer may take to connect.
+const openTimeout = 30 * time.Second
+
+func (w *worker) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	w.leaders = &leaders{client: w.client, topic: w.driver.Plan.Topic.Name}
+	if err := w.leaders.ask(ctx, time.Now()); err != nil {
+		return fmt.Errorf("find the leaders of topic %s: %w", w.leaders.topic, err)
+	}
+	if !w.driver.Settings.Idempotent() {
+		return nil
+	}
+	i, err := newIdentity(ctx, w.client)
+	if err != nil {
+		return fmt.Errorf("get a producer id: %w", err)
+	}
+	i.sequence = w.driver.sequence
+	for _, l := range w.lanes {
+		l.identity = i
+	}
+	return nil
+}
+
+// written notes that the records of a partition below next were acknowledged.
+func (d *Producer) written(partition int32, next int64) {
+	for acked := &d.acked[partition]; ; {
+		if old := acked.Load(); next <= old || acked.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}
+
+// Acked returns, by partition, the offset after the newest record that was acknowledged.
+func (d *Producer) Acked() []int64 {
+	acked := make([]int64, len(d.acked))
+	for i := range acked {
+		acked[i] = d.acked[i].Load()
+	}
+	return acked
+}
+
+// Lanes returns all records that the producers wrote, and their outcomes. Later outcomes count nowhere.
+func (d *Producer) Lanes() []ledger.Lane {
+	var lanes []ledger.Lane
+	for _, w := range d.workers {
+		if w.account != nil {
+			w.settling.Lock()
+			lanes = append(lanes, w.account.Lanes()...)
+			w.settling.Unlock()
+		}
+	}
+	return lanes
+}
+
+// Fits returns an error for each thing that a plan asks for and that this way to write does not have.
+func Fits(p *plan.Plan, s javaconf.Producer) (errs []error) {
+	refuse := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("--engine wire: "+format+"; --engine client does that", args...))
+	}
+	if id := s.TransactionalID(); id != "" || p.Load.Transaction > 0 {
+		refuse("it makes no transactions (transactional.id=%s)", cmp.Or(id, "kt's own"))
+	}
+	if p.Payload.Keys != plan.NoKeys && !s.IgnoresKeys() {
+		refuse("a whole batch goes to one partition, so keys cannot choose it (--key-distribution %s); partitioner.ignore.keys=true keeps the keys and lets partitions take turns", p.Payload.Keys)
+	}
+	if s.RoundRobin() {
+		refuse("a whole batch goes to one partition, so records cannot take turns (partitioner.class=RoundRobinPartitioner)")
+	}
+	return errs
+}

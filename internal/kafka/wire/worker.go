@@ -1,0 +1,287 @@
+package wire
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/ledger"
+)
+
+// worker is one producer.
+type worker struct {
+	driver  *Producer
+	shard   *engine.Shard
+	pool    *pool
+	client  *kgo.Client
+	leaders *leaders
+	refs    *references
+	ctx     context.Context // until Close
+	cancel  context.CancelFunc
+
+	linger, delivery time.Duration
+	retries          int64
+	backoff          func(fails int) time.Duration
+
+	// Of records that are encoded one by one.
+	generator *writing.Generator
+	record    writing.Record
+	headers   []byte // encoded
+	headerSum uint32
+	account   *ledger.Producer // nil: records carry no stamp
+	settling  sync.Mutex       // held while an outcome is noted: it may come after the end of the run
+
+	mu       sync.Mutex // guards the rest, and the queues of the lanes
+	idle     sync.Cond  // a lane has nothing to do
+	lanes    []*lane
+	open     *batch // it takes records; nil: there is none
+	opened   *lane  // that of open
+	timer    *time.Timer
+	spare    []*batch
+	turn     int // the lane that has its turn
+	template int
+	inFlight map[int32]chan struct{} // by broker
+}
+
+// OpRecords returns the number of records of a full batch.
+func (w *worker) OpRecords() int { return w.pool.full }
+
+// Place returns the partition of an op.
+func (w *worker) Place(op *engine.Op) int32 { return op.State.(*lane).partition }
+
+// Do puts an op into the open batch, and into a new one if it has no room. The batch goes when it is full or has waited
+// for linger.ms.
+func (w *worker) Do(op *engine.Op) (waited bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open != nil && w.open.records+op.Records > w.pool.full {
+		w.seal()
+	}
+	if w.open == nil {
+		w.begin(op)
+	}
+	b := w.open
+	op.State = w.opened
+	if w.driver.each {
+		w.append(b, op)
+	} else {
+		op.Bytes = w.pool.bytes(b.template, b.records, op.Records)
+	}
+	b.ops = append(b.ops, op)
+	b.records += op.Records
+	if b.records == w.pool.full || w.linger == 0 && !w.opened.busy {
+		w.seal()
+	}
+	return false
+}
+
+// begin opens a batch for the lane whose turn it is.
+func (w *worker) begin(op *engine.Op) {
+	b := &batch{}
+	if n := len(w.spare); n > 0 {
+		b, w.spare = w.spare[n-1], w.spare[:n-1]
+	}
+	wall := op.Wall.UnixMilli()
+	*b = batch{ops: b.ops[:0], encoded: b.encoded[:0], opened: op.Sent, times: times{wall, wall}, template: w.template}
+	w.open, w.opened = b, w.next()
+	w.template++
+	if w.template >= len(w.pool.templates) {
+		w.template = 0
+	}
+	if w.linger > 0 && op.Records < w.pool.full {
+		if w.timer == nil {
+			w.timer = time.AfterFunc(w.linger, w.lingered)
+		} else {
+			w.timer.Reset(w.linger)
+		}
+	}
+}
+
+// next returns the lane of the next batch: they take turns, and one whose broker is slow loses its turn.
+func (w *worker) next() *lane {
+	w.turn++
+	for range w.lanes {
+		if l := w.lanes[w.turn%len(w.lanes)]; len(l.queue) < passOver {
+			return l
+		}
+		w.turn++
+	}
+	return w.lanes[w.turn%len(w.lanes)]
+}
+
+// passOver is the number of waiting batches at which a lane loses its turn.
+const passOver = 2
+
+// append encodes the records of an op behind those of a batch.
+func (w *worker) append(b *batch, op *engine.Op) {
+	op.Bytes = 0
+	r := &w.record
+	for i := range op.Records {
+		w.generator.Fill(r, op.Index+int64(i))
+		millis := b.times.first
+		if w.account != nil {
+			stamp := ledger.Stamp{
+				Run: w.driver.Run, Seq: w.account.Next(w.opened.partition), Due: w.shard.Started().UnixNano() + int64(op.Due),
+				Producer: uint16(w.shard.Index), Partition: w.opened.partition, Warmup: op.Warmup(),
+			}
+			stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: w.headerSum})
+			millis = stamp.Time().UnixMilli()
+			if b.records+i == 0 {
+				b.first, b.times = stamp.Seq, times{millis, millis}
+			}
+			b.times.last = max(b.times.last, millis)
+		}
+		b.encoded = appendRecord(b.encoded, b.records+i, millis-b.times.first, r.Key, r.Value, w.headers)
+		op.Bytes += len(r.Key) + len(r.Value)
+	}
+}
+
+// lingered sends the open batch if it has waited for linger.ms.
+func (w *worker) lingered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		return
+	}
+	if left := w.open.opened + w.linger - w.shard.Now(); left > 0 {
+		w.timer.Reset(left) // it was opened since
+		return
+	}
+	w.seal()
+}
+
+// seal gives the open batch to its lane. The caller holds mu.
+func (w *worker) seal() {
+	l := w.opened
+	l.queue = append(l.queue, w.open)
+	w.open, w.opened = nil, nil
+	if !l.busy {
+		l.busy = true
+		go l.run()
+	}
+}
+
+// encode returns the records of a batch as they are sent.
+func (w *worker) encode(b *batch) encoded {
+	switch {
+	case !w.driver.each:
+		b.size = int(w.pool.templates[b.template].ends[b.records-1])
+		return w.pool.batch(b.template, b.records)
+	case w.pool.compressor != nil:
+		b.size = len(b.encoded)
+		return w.pool.compress(b.encoded)
+	}
+	b.size = len(b.encoded)
+	return encode(b.encoded, 0)
+}
+
+// request returns the request of a lane's batch, with a reference in its place.
+func (w *worker) request(l *lane) *kmsg.ProduceRequest {
+	req := kmsg.NewPtrProduceRequest()
+	req.TimeoutMillis = int32(min(w.driver.Settings.RequestTimeout().Milliseconds(), 1<<31-1)) // franz-go sets the acks
+	topic := kmsg.NewProduceRequestTopic()
+	topic.Topic, topic.TopicID = w.leaders.topic, w.leaders.topicID()
+	partition := kmsg.NewProduceRequestTopicPartition()
+	partition.Partition, partition.Records = l.partition, w.refs.reference(l.number)
+	topic.Partitions = append(topic.Partitions, partition)
+	req.Topics = append(req.Topics, topic)
+	return req
+}
+
+// requests returns the room for requests in flight to a broker: max.in.flight.requests.per.connection.
+func (w *worker) requests(broker int32) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	room, ok := w.inFlight[broker]
+	if !ok {
+		if w.inFlight == nil {
+			w.inFlight = make(map[int32]chan struct{})
+		}
+		room = make(chan struct{}, w.driver.Settings.MaxInFlight())
+		w.inFlight[broker] = room
+	}
+	return room
+}
+
+// settle notes the outcome of the records of a batch, which are at offset and after it; -1 is not known.
+func (w *worker) settle(l *lane, b *batch, offset int64, taken bool) {
+	if offset >= 0 {
+		w.driver.written(l.partition, offset+int64(b.records))
+	}
+	if w.account == nil {
+		return
+	}
+	w.settling.Lock()
+	defer w.settling.Unlock()
+	for seq := b.first; seq < b.first+int64(b.records); seq++ {
+		if !taken {
+			w.account.Failed(l.partition, seq)
+			continue
+		}
+		w.account.Acknowledged(l.partition, seq, offset)
+		if offset >= 0 {
+			offset++
+		}
+	}
+}
+
+// pause waits, until Close.
+func (w *worker) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+}
+
+// Flush sends the open batch, and waits until every batch has its outcome.
+func (w *worker) Flush(ctx context.Context) error {
+	defer context.AfterFunc(ctx, w.wakeUp)()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open != nil {
+		w.seal()
+	}
+	for w.working() && ctx.Err() == nil {
+		w.idle.Wait()
+	}
+	return ctx.Err()
+}
+
+func (w *worker) wakeUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle.Broadcast()
+}
+
+// working reports whether a lane is at work. The caller holds mu.
+func (w *worker) working() bool {
+	for _, l := range w.lanes {
+		if l.busy {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends the requests on their way and closes the connections. Records without an outcome have none.
+func (w *worker) Close() error {
+	w.cancel()
+	w.mu.Lock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.open = nil
+	for w.working() {
+		w.idle.Wait()
+	}
+	w.mu.Unlock()
+	w.client.Close()
+	return nil
+}
