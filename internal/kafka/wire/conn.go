@@ -36,48 +36,71 @@ func (r *references) reference(lane int) []byte {
 // conn is a connection that writes batches for their references.
 type conn struct {
 	net.Conn
-	refs *references
-	head []byte // memory for the bytes before the records
+	refs    *references
+	head    []byte // memory for the bytes between the records
+	cuts    []cut
+	buffers net.Buffers
+}
+
+// cut is where the records of a lane follow in conn.head.
+type cut struct {
+	at   int
+	lane *lane
 }
 
 // Where the fields of a request lie.
 const (
 	atKey     = 4
 	atVersion = 6
+	leastSize = 8
 
-	// flexibleProduce is the first version of produce requests with lengths of variable size, and with three bytes
-	// of tags behind the batch.
+	// flexibleProduce is the first version of produce requests with lengths of variable size: that of a reference has
+	// one byte then.
 	flexibleProduce = 9
-	tagBytes        = 3
 )
 
 // Write writes one request. franz-go never writes a part of one.
 func (c *conn) Write(p []byte) (int, error) {
-	tail := 0
-	if len(p) < atVersion+2 || binary.BigEndian.Uint16(p[atKey:]) != 0 {
+	if len(p) < leastSize || binary.BigEndian.Uint16(p[atKey:]) != 0 || !c.splice(p) {
 		return c.Conn.Write(p)
 	}
-	flexible := binary.BigEndian.Uint16(p[atVersion:]) >= flexibleProduce
-	if flexible {
-		tail = tagBytes
+	size, at := len(c.head), 0
+	c.buffers = c.buffers[:0]
+	for _, cut := range c.cuts {
+		c.buffers = append(c.buffers, c.head[at:cut.at], cut.lane.now.records)
+		at = cut.at
+		size += len(cut.lane.now.records)
 	}
-	at := len(p) - tail - referenceSize
-	if at < atVersion+2 || !bytes.Equal(p[at:at+prefixSize], c.refs.prefix[:]) {
-		return c.Conn.Write(p)
-	}
-	l := c.refs.lanes[binary.BigEndian.Uint32(p[at+prefixSize:])]
-	length := headSize + len(l.now.records)
-	if flexible {
-		c.head = binary.AppendUvarint(append(c.head[:0], p[:at-1]...), uint64(length)+1) // of the reference: one byte
-	} else {
-		c.head = binary.BigEndian.AppendUint32(append(c.head[:0], p[:at-4]...), uint32(length))
-	}
-	c.head = append(c.head, l.head[:]...)
-	binary.BigEndian.PutUint32(c.head, uint32(len(c.head)+len(l.now.records)+tail-4))
-	buffers := net.Buffers{c.head, l.now.records, p[len(p)-tail:]}
-	n, err := buffers.WriteTo(c.Conn)
+	c.buffers = append(c.buffers, c.head[at:])
+	binary.BigEndian.PutUint32(c.head, uint32(size-4))
+	left := c.buffers // WriteTo uses it up
+	n, err := left.WriteTo(c.Conn)
 	if err != nil {
 		return int(min(n, int64(len(p)-1))), err
 	}
 	return len(p), nil
+}
+
+// splice copies a request to head, with the heads of batches in place of their references. It reports whether there are
+// any.
+func (c *conn) splice(p []byte) bool {
+	flexible := binary.BigEndian.Uint16(p[atVersion:]) >= flexibleProduce
+	c.head, c.cuts = c.head[:0], c.cuts[:0]
+	for {
+		at := bytes.Index(p, c.refs.prefix[:])
+		if at < 0 {
+			c.head = append(c.head, p...)
+			return len(c.cuts) > 0
+		}
+		l := c.refs.lanes[binary.BigEndian.Uint32(p[at+prefixSize:])]
+		length := headSize + len(l.now.records)
+		if flexible {
+			c.head = binary.AppendUvarint(append(c.head, p[:at-1]...), uint64(length)+1)
+		} else {
+			c.head = binary.BigEndian.AppendUint32(append(c.head, p[:at-4]...), uint32(length))
+		}
+		c.head = append(c.head, l.head[:]...)
+		c.cuts = append(c.cuts, cut{len(c.head), l})
+		p = p[at+referenceSize:]
+	}
 }

@@ -14,83 +14,28 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// lane is the batches of one producer for one partition. It has one request on its way at a time, for requests have no
-// order among each other; so a broker that keeps the order of a producer's batches never refuses one.
+// lane is the batches of one producer id for one partition. One of them is on its way at a time, for requests have no
+// order among each other; so a broker that keeps the order of a producer's batches never refuses one. A worker has
+// several lanes for each partition, and so as many producer ids.
 type lane struct {
 	w         *worker
 	number    int // in the worker
 	partition int32
 
-	queue []*batch // guarded by the worker's mu
-	busy  bool     // the same: run is at work
+	queue []*batch // that wait for the one on its way; guarded by the worker's mu
+	busy  bool     // there is one on its way; the same
 
-	// Of run, and of the connection while a request is on its way.
+	// Of whoever has the busy lane: one goroutine, and a connection while a request is on its way.
+	batch     *batch
 	identity  identity
-	uncertain bool // of the batch: a request of it was not answered
+	fails     int  // of the batch
+	uncertain bool // a request of the batch was not answered
+	began     time.Time
 	head      head
 	now       encoded // records on their way
 }
 
-// run sends batches until none waits.
-func (l *lane) run() {
-	w := l.w
-	for {
-		w.mu.Lock()
-		if len(l.queue) == 0 && w.opened == l && w.linger == 0 {
-			w.seal() // it has waited for the request before it
-		}
-		if len(l.queue) == 0 || w.ctx.Err() != nil {
-			l.busy = false
-			w.idle.Broadcast()
-			w.mu.Unlock()
-			return
-		}
-		b := l.queue[0]
-		l.queue = append(l.queue[:0], l.queue[1:]...)
-		w.mu.Unlock()
-		l.send(b)
-		w.mu.Lock()
-		w.spare = append(w.spare, b)
-		w.mu.Unlock()
-	}
-}
-
-// send sends a batch until it has an outcome or the run is aborted.
-func (l *lane) send(b *batch) {
-	w := l.w
-	l.now, l.uncertain = w.encode(b), false
-	l.head.put(l.identity, b.times, b.records, l.now)
-	for fails := 1; ; fails++ {
-		began := time.Now()
-		a := l.try()
-		switch {
-		case w.ctx.Err() != nil:
-			return // the engine gives its records up
-		case a.code == "":
-			l.acknowledge(b, a)
-			return
-		case a.renew:
-			l.fail(b, a.code)
-			l.renew()
-			return
-		case !a.again || int64(fails) > w.retries:
-			l.giveUp(b, a.code)
-			return
-		case w.shard.Now() >= b.opened+w.delivery:
-			l.giveUp(b, deliveryTimeout)
-			return
-		}
-		w.pause(w.backoff(fails))
-		if a.ask {
-			_ = w.leaders.ask(w.ctx, began) // if nobody answers, the next try fails too
-		}
-	}
-}
-
-// deliveryTimeout is the error code of records that were not delivered within delivery.timeout.ms.
-const deliveryTimeout = "client:DELIVERY_TIMEOUT"
-
-// answer is what came of a request.
+// answer is what came of a batch in a request.
 type answer struct {
 	code   string // "": the broker took the batch
 	offset int64  // of its first record; -1: the broker did not say
@@ -98,34 +43,82 @@ type answer struct {
 
 	again bool // the same bytes can be sent again
 	ask   bool // after asking for leaders
+	lost  bool // the broker may have the batch
 	renew bool // the broker no longer knows the producer
 }
 
-// try sends the batch to the leader of its partition.
-func (l *lane) try() answer {
-	w := l.w
-	to := w.leaders.leader(l.partition)
-	if to < 0 {
-		return answer{code: kerr.LeaderNotAvailable.Message, again: true, ask: true}
+// prepare makes the batch ready to be sent.
+func (l *lane) prepare() {
+	if l.began = time.Now(); l.fails > 0 {
+		return // the same bytes again
 	}
-	room := w.requests(to)
-	room <- struct{}{}
-	got, err := w.client.Broker(int(to)).Request(w.ctx, w.request(l))
-	<-room
-	if err != nil {
-		l.uncertain = true
-		return answer{code: kafka.ErrorCode(err), again: true, ask: true}
-	}
-	return l.read(got.(*kmsg.ProduceResponse), to)
+	b := l.batch
+	l.uncertain, l.now = false, l.w.encode(b)
+	l.head.put(l.identity, b.times, b.records, l.now)
 }
 
-// read reads the answer of a broker.
-func (l *lane) read(resp *kmsg.ProduceResponse, from int32) answer {
-	a := answer{broker: from, offset: -1}
-	if len(resp.Topics) == 0 || len(resp.Topics[0].Partitions) == 0 {
-		return a // acks=0
+// settle ends the way of a batch, or sends it again.
+func (l *lane) settle(a answer) {
+	w, b := l.w, l.batch
+	l.uncertain = l.uncertain || a.lost
+	switch {
+	case a.code == "":
+		l.acknowledge(b, a)
+	case w.ctx.Err() != nil: // the engine gives its records up
+	case a.renew:
+		go l.renew(b, a.code)
+		return
+	case a.again && int64(l.fails) < w.retries && w.shard.Now() < b.opened+w.delivery:
+		l.fails++
+		go l.again(a)
+		return
+	default:
+		code := a.code
+		if a.again && int64(l.fails) < w.retries {
+			code = deliveryTimeout
+		}
+		if l.uncertain && l.identity.id >= 0 { // the broker's next sequence is not known
+			go l.renew(b, code)
+			return
+		}
+		l.fail(b, code)
 	}
-	p := &resp.Topics[0].Partitions[0]
+	l.next()
+}
+
+// deliveryTimeout is the error code of records that were not delivered within delivery.timeout.ms.
+const deliveryTimeout = "client:DELIVERY_TIMEOUT"
+
+// next turns to the next batch.
+func (l *lane) next() {
+	w := l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.spare = append(w.spare, l.batch)
+	l.fails, l.busy = 0, false
+	if w.ctx.Err() == nil {
+		w.offer(l)
+	}
+	if !l.busy {
+		w.idle.Broadcast()
+	}
+}
+
+// again sends the batch again after a pause.
+func (l *lane) again(a answer) {
+	w := l.w
+	w.pause(w.backoff(l.fails))
+	if a.ask {
+		_ = w.leaders.ask(w.ctx, l.began) // if nobody answers, the next try fails too
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.route(l)
+}
+
+// read reads what a broker says to the batch.
+func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from int32) answer {
+	a := answer{broker: from, offset: -1}
 	err := kerr.ErrorForCode(p.ErrorCode)
 	switch {
 	case err == nil:
@@ -140,10 +133,8 @@ func (l *lane) read(resp *kmsg.ProduceResponse, from int32) answer {
 		a.renew = l.identity.id >= 0
 	case kerr.IsRetriable(err) && !errors.Is(err, kerr.UnknownTopicID): // a topic made anew is another one
 		a.again, a.ask = true, true
-		if errors.Is(err, kerr.RequestTimedOut) || errors.Is(err, kerr.NotEnoughReplicasAfterAppend) {
-			l.uncertain = true // it is in the log of the leader
-		}
-		if to := p.CurrentLeader.LeaderID; to >= 0 && to != from && resp.Version >= leaderHints {
+		a.lost = errors.Is(err, kerr.RequestTimedOut) || errors.Is(err, kerr.NotEnoughReplicasAfterAppend) // the leader has it
+		if to := p.CurrentLeader.LeaderID; to >= 0 && to != from && version >= leaderHints {
 			l.w.leaders.moved(l.partition, to)
 			a.ask = false
 		}
@@ -166,15 +157,6 @@ func (l *lane) acknowledge(b *batch, a answer) {
 	}
 }
 
-// giveUp fails a batch. If the broker may have it, nobody knows the next sequence that it expects, and the lane goes on
-// under another producer id.
-func (l *lane) giveUp(b *batch, code string) {
-	l.fail(b, code)
-	if l.uncertain && l.identity.id >= 0 {
-		l.renew()
-	}
-}
-
 func (l *lane) fail(b *batch, code string) {
 	l.w.settle(l, b, -1, false)
 	for _, op := range b.ops {
@@ -182,9 +164,10 @@ func (l *lane) fail(b *batch, code string) {
 	}
 }
 
-// renew gets another producer id. It tries until it has one or the run is aborted.
-func (l *lane) renew() {
+// renew fails a batch and goes on under another producer id. It tries until it has one or the run is aborted.
+func (l *lane) renew(b *batch, code string) {
 	w := l.w
+	l.fail(b, code)
 	for fails := 1; w.ctx.Err() == nil; fails++ {
 		i, err := newIdentity(w.ctx, w.client)
 		if err == nil {
@@ -193,10 +176,11 @@ func (l *lane) renew() {
 				Kind: stats.ProducerRenewed, Broker: -1, To: -1, Count: 1, Partitions: []int32{l.partition},
 				Text: "the producer has a new id, because what the brokers hold of its last batch is not known",
 			})
-			return
+			break
 		}
 		w.pause(w.backoff(fails))
 	}
+	l.next()
 }
 
 // newIdentity asks the brokers for a producer id.

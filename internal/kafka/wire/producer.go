@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,13 +58,21 @@ func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
 // records, and buffer.memory is the limit before.
 const most = 1 << 20
 
-// BufferRecords returns the number of outstanding records that one producer needs: at an unlimited rate two batches for
-// each partition, one on its way and one behind it.
+// BufferRecords returns the number of outstanding records that one producer needs: at an unlimited rate a batch for each
+// lane, and one more for each partition.
 func (d *Producer) BufferRecords() int {
 	if d.Plan.Load.Rate.IsUnlimited() {
-		return int(min(math.MaxInt32, 2*int64(d.pool.full)*int64(max(2, d.Partitions))))
+		return int(min(math.MaxInt32, int64(d.depth()+1)*int64(d.pool.full)*int64(max(2, d.Partitions))))
 	}
 	return most
+}
+
+// depth returns the number of lanes of a partition. Stamped records have one, because their order is checked.
+func (d *Producer) depth() int {
+	if d.Plan.Payload.Stamp {
+		return 1
+	}
+	return d.Settings.MaxInFlight()
 }
 
 // Open makes a client that is connected and, with idempotence, has a producer id, so that neither is timed.
@@ -72,7 +81,7 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		driver: d, shard: s, pool: d.pool,
 		linger: d.Settings.Linger(), delivery: d.Settings.DeliveryTimeout(),
 		retries: d.Settings.RetryLimit(), backoff: d.Settings.RetryBackoff(),
-		turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
+		outlets: make(map[int32]*outlet), turn: s.Index, template: s.Index * len(d.pool.templates) / max(1, s.Count),
 	}
 	w.idle.L = &w.mu
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -82,13 +91,16 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	if d.Plan.Payload.Stamp {
 		w.account = ledger.NewProducer(uint16(s.Index))
 	}
-	for p := range int32(d.Partitions) {
-		if d.Plan.Share.Has(p) {
-			w.lanes = append(w.lanes, &lane{w: w, number: len(w.lanes), partition: p, identity: nobody})
+	w.rounds = make([]int64, d.Partitions)
+	for range d.depth() {
+		for p := range int32(d.Partitions) {
+			if d.Plan.Share.Has(p) {
+				w.lanes = append(w.lanes, &lane{w: w, number: len(w.lanes), partition: p, identity: nobody})
+			}
 		}
 	}
 	w.refs = newReferences(w.lanes)
-	hooks := writing.NewHooks(s, d.Settings.MaxInFlight(), d.Settings.Acks() == "0")
+	hooks := writing.NewHooks(s, d.Settings.MaxInFlight(), d.blind())
 	var err error
 	if w.client, err = d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(hooks))...); err != nil {
 		return nil, err
@@ -102,6 +114,9 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	d.workers = append(d.workers, w)
 	return w, nil
 }
+
+// blind reports whether no broker answers: acks is 0.
+func (d *Producer) blind() bool { return d.Settings.Acks() == "0" }
 
 // over lets a connection write batches for their references.
 func (w *worker) over(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }
@@ -119,13 +134,16 @@ func (w *worker) ready(ctx context.Context) error {
 	if !w.driver.Settings.Idempotent() {
 		return nil
 	}
-	i, err := newIdentity(ctx, w.client)
-	if err != nil {
-		return fmt.Errorf("get a producer id: %w", err)
-	}
-	i.sequence = w.driver.sequence
-	for _, l := range w.lanes {
-		l.identity = i
+	partitions := len(w.lanes) / w.driver.depth()
+	for lanes := range slices.Chunk(w.lanes, partitions) {
+		i, err := newIdentity(ctx, w.client)
+		if err != nil {
+			return fmt.Errorf("get a producer id: %w", err)
+		}
+		i.sequence = w.driver.sequence
+		for _, l := range lanes {
+			l.identity = i
+		}
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka/writing"
@@ -45,7 +44,9 @@ type worker struct {
 	spare    []*batch
 	turn     int // the lane that has its turn
 	template int
-	inFlight map[int32]chan struct{} // by broker
+	outlets  map[int32]*outlet // by broker
+	round    int64             // number of the newest request
+	rounds   []int64           // by partition: the newest request that holds a batch of it
 }
 
 // OpRecords returns the number of records of a full batch.
@@ -161,51 +162,28 @@ func (w *worker) seal() {
 	l.queue = append(l.queue, w.open)
 	w.open, w.opened = nil, nil
 	if !l.busy {
-		l.busy = true
-		go l.run()
+		w.offer(l)
 	}
 }
 
 // encode returns the records of a batch as they are sent.
 func (w *worker) encode(b *batch) encoded {
+	b.size = w.sizeOf(b) - headSize
 	switch {
 	case !w.driver.each:
-		b.size = int(w.pool.templates[b.template].ends[b.records-1])
 		return w.pool.batch(b.template, b.records)
 	case w.pool.compressor != nil:
-		b.size = len(b.encoded)
 		return w.pool.compress(b.encoded)
 	}
-	b.size = len(b.encoded)
 	return encode(b.encoded, 0)
 }
 
-// request returns the request of a lane's batch, with a reference in its place.
-func (w *worker) request(l *lane) *kmsg.ProduceRequest {
-	req := kmsg.NewPtrProduceRequest()
-	req.TimeoutMillis = int32(min(w.driver.Settings.RequestTimeout().Milliseconds(), 1<<31-1)) // franz-go sets the acks
-	topic := kmsg.NewProduceRequestTopic()
-	topic.Topic, topic.TopicID = w.leaders.topic, w.leaders.topicID()
-	partition := kmsg.NewProduceRequestTopicPartition()
-	partition.Partition, partition.Records = l.partition, w.refs.reference(l.number)
-	topic.Partitions = append(topic.Partitions, partition)
-	req.Topics = append(req.Topics, topic)
-	return req
-}
-
-// requests returns the room for requests in flight to a broker: max.in.flight.requests.per.connection.
-func (w *worker) requests(broker int32) chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	room, ok := w.inFlight[broker]
-	if !ok {
-		if w.inFlight == nil {
-			w.inFlight = make(map[int32]chan struct{})
-		}
-		room = make(chan struct{}, w.driver.Settings.MaxInFlight())
-		w.inFlight[broker] = room
+// sizeOf returns the number of bytes of a batch before compression.
+func (w *worker) sizeOf(b *batch) int {
+	if w.driver.each {
+		return headSize + len(b.encoded)
 	}
-	return room
+	return headSize + int(w.pool.templates[b.template].ends[b.records-1])
 }
 
 // settle notes the outcome of the records of a batch, which are at offset and after it; -1 is not known.

@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka"
+)
+
+// outlet is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is
+// room for another request in flight, a batch goes at once. After that, all that have gathered go in one request.
+type outlet struct {
+	broker int32
+	lanes  []*lane
+	flying int // requests in flight
+}
+
+// offer sends the next batch of a lane that is not busy. At a linger of 0 that may be the open one. The caller holds mu.
+func (w *worker) offer(l *lane) {
+	if len(l.queue) == 0 && w.opened == l && w.linger == 0 {
+		l.queue = append(l.queue, w.open)
+		w.open, w.opened = nil, nil
+	}
+	if len(l.queue) > 0 {
+		l.batch, l.busy = l.queue[0], true
+		l.queue = append(l.queue[:0], l.queue[1:]...)
+		w.route(l)
+	}
+}
+
+// route gives a busy lane to the broker that leads its partition. The caller holds mu.
+func (w *worker) route(l *lane) {
+	to := w.leaders.leader(l.partition)
+	if to < 0 {
+		go l.settle(answer{code: kerr.LeaderNotAvailable.Message, again: true, ask: true})
+		return
+	}
+	o := w.outlets[to]
+	if o == nil {
+		o = &outlet{broker: to}
+		w.outlets[to] = o
+	}
+	o.lanes = append(o.lanes, l)
+	if o.flying < w.driver.Settings.MaxInFlight() {
+		o.flying++
+		go w.drive(o)
+	}
+}
+
+// drive sends requests to a broker until no lane waits for it.
+func (w *worker) drive(o *outlet) {
+	for {
+		w.mu.Lock()
+		lanes := w.take(o)
+		if len(lanes) == 0 {
+			o.flying--
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+		for _, l := range lanes {
+			l.prepare()
+		}
+		got, err := w.client.Broker(int(o.broker)).Request(w.ctx, w.request(lanes))
+		if err != nil {
+			for _, l := range lanes {
+				l.settle(answer{code: kafka.ErrorCode(err), again: true, ask: true, lost: true})
+			}
+			continue
+		}
+		w.answered(lanes, got.(*kmsg.ProduceResponse), o.broker)
+	}
+}
+
+// take takes lanes for one request: as many as max.request.size has room for, and one for each partition. The caller
+// holds mu.
+func (w *worker) take(o *outlet) (lanes []*lane) {
+	room := w.driver.Settings.MaxRequestSize()
+	w.round++
+	stay := o.lanes[:0]
+	for _, l := range o.lanes {
+		size := w.sizeOf(l.batch)
+		if w.rounds[l.partition] == w.round || size > room && len(lanes) > 0 {
+			stay = append(stay, l)
+			continue
+		}
+		w.rounds[l.partition] = w.round
+		room -= size
+		lanes = append(lanes, l)
+	}
+	o.lanes = stay
+	return lanes
+}
+
+// request returns the request of the batches of lanes, with references in their places.
+func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
+	req := kmsg.NewPtrProduceRequest()
+	req.TimeoutMillis = int32(min(w.driver.Settings.RequestTimeout().Milliseconds(), 1<<31-1)) // franz-go sets the acks
+	topic := kmsg.NewProduceRequestTopic()
+	topic.Topic, topic.TopicID = w.leaders.topic, w.leaders.topicID()
+	for _, l := range lanes {
+		partition := kmsg.NewProduceRequestTopicPartition()
+		partition.Partition, partition.Records = l.partition, w.refs.reference(l.number)
+		topic.Partitions = append(topic.Partitions, partition)
+	}
+	req.Topics = append(req.Topics, topic)
+	return req
+}
+
+// answered gives each lane its part of the answer to a request.
+func (w *worker) answered(lanes []*lane, resp *kmsg.ProduceResponse, from int32) {
+	parts := make(map[int32]*kmsg.ProduceResponseTopicPartition, len(lanes))
+	for i := range resp.Topics {
+		for j := range resp.Topics[i].Partitions {
+			p := &resp.Topics[i].Partitions[j]
+			parts[p.Partition] = p
+		}
+	}
+	for _, l := range lanes {
+		switch p := parts[l.partition]; {
+		case p != nil:
+			l.settle(l.read(p, resp.Version, from))
+		case w.driver.blind():
+			l.settle(answer{broker: from, offset: -1})
+		default:
+			l.settle(answer{code: "client:OTHER", lost: true}) // an answer without this partition
+		}
+	}
+}
