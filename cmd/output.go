@@ -156,7 +156,7 @@ func (o *output) notify(n run.Notice) {
 func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	p := &h.Plan
 	th := tui.Header{
-		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(*h), Embedded: h.Embedded,
+		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(*h), Notice: strings.Join(h.Notices(), "; "),
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
 		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Hosts: hosts,
 	}

@@ -55,7 +55,7 @@ func (f *Flags) defineLoad() {
 	if !f.writes() {
 		lasts = "(default without --num-records: when all records there at the start are read; 1m with --from latest)"
 	}
-	if f.writes() != f.reads() {
+	if f.writes() && !f.reads() {
 		set.StringVar(&f.engine, "engine", string(plan.Client), "`HOW` records go: client (as an application's) or wire (whole batches, to load the brokers; see kt help engines)")
 	}
 	set.StringVar(&f.duration, "duration", "", "stop after this `TIME`; 0: never "+lasts)

@@ -3,6 +3,7 @@ package result
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -238,9 +239,7 @@ func (f *Fold) Result() Result {
 		r.TargetReached = &share
 	}
 	r.Headline, r.Note = headline(&f.header.Plan, e.Target)
-	if f.header.Embedded {
-		r.Notice = EmbeddedNotice
-	}
+	r.Notice = strings.Join(f.header.Notices(), "; ")
 	if f.trailer.Ended == CutOff {
 		r.ElapsedSeconds = max(m.End, f.total[stats.Warmup].End).Seconds()
 		r.SendingSeconds = r.ElapsedSeconds
@@ -301,9 +300,6 @@ func (f *Fold) replay() bool {
 	}
 	return p.Read.ToEnd || f.reads.replay()
 }
-
-// EmbeddedNotice is the notice of every result of the embedded broker.
-const EmbeddedNotice = "embedded broker: these figures are kt's, not Kafka's"
 
 // records returns the records of a phase by outcome. Records without an outcome are unknown if the run
 // file was cut off.

@@ -42,6 +42,23 @@ type Header struct {
 	Part *Part `json:"part,omitempty"` // nil: the run is no part of a bigger one
 }
 
+// The notices of results whose figures are not those of an application on Kafka.
+const (
+	EmbeddedNotice = "embedded broker: these figures are kt's, not Kafka's"
+	WireNotice     = "wire engine: measures the brokers, not an application's client"
+)
+
+// Notices returns the sentences that a reader needs before any figure.
+func (h *Header) Notices() (say []string) {
+	if h.Embedded {
+		say = append(say, EmbeddedNotice)
+	}
+	if h.Plan.Engine == plan.Wire {
+		say = append(say, WireNotice)
+	}
+	return say
+}
+
 // Setting is one property of a client, in effect.
 type Setting struct {
 	Name    string `json:"name"`

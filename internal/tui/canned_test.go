@@ -90,7 +90,7 @@ func headerOf(h *Header) result.Header {
 	}
 	topic := &r.Environment.Topic
 	topic.Partitions, topic.Leaders, topic.Replicas = 6, make(map[int32]int32), make(map[int32]result.Replicas)
-	if h.Embedded {
+	if h.Notice != "" {
 		return r
 	}
 	for id, addr := range cannedBrokers {

@@ -130,7 +130,7 @@ func unlimited() *canned { c := newCanned(); c.header.TargetRate = 0; return c }
 
 func embedded() *canned {
 	c := unlimited()
-	c.header.Embedded, c.header.Duration = true, 0
+	c.header.Notice, c.header.Duration = result.EmbeddedNotice, 0
 	return c
 }
 

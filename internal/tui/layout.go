@@ -89,14 +89,14 @@ const (
 
 // needs are what there is to show.
 type needs struct {
-	zoom             pane
-	embedded, events bool // there is a line to be shown
-	news             bool // events take the place of the partitions
-	brokers          int  // rows that would be well used below the charts
-	hosts            int  // the same of the hosts; 0: kt runs here alone
-	gathering        bool // the hosts are not ready: there is nothing else to see
-	one              bool // the charts are of one of the hosts
-	chart            pane // above the hosts where there is room for one
+	zoom           pane
+	notice, events bool // there is a line to be shown
+	news           bool // events take the place of the partitions
+	brokers        int  // rows that would be well used below the charts
+	hosts          int  // the same of the hosts; 0: kt runs here alone
+	gathering      bool // the hosts are not ready: there is nothing else to see
+	one            bool // the charts are of one of the hosts
+	chart          pane // above the hosts where there is room for one
 }
 
 // bars returns the pane beside or below the charts.
@@ -118,7 +118,7 @@ func layout(w, h int, n needs) screen {
 	}
 	body := rect{0, 0, w, h}
 	s := screen{flat: h < boxesFrom, header: body.above(headerHeight), footer: body.below(1)}
-	if n.embedded {
+	if n.notice {
 		s.banner = body.above(1)
 	}
 	own := n.zoom == grid && n.hosts == 0

@@ -84,12 +84,12 @@ func (s *scene) figureLine(c chart.Canvas, w int) line {
 	return fit(figures, gap, w)
 }
 
-// drawBanner says that there is no Kafka here.
-func drawBanner(c chart.Canvas) {
+// drawBanner draws the notice.
+func drawBanner(c chart.Canvas, notice string) {
 	w, _ := c.Size()
 	ground := theme.Style{FG: theme.Ground, BG: theme.Warn, Bold: true}
 	c.Row(0, 0, w, ' ', ground)
-	c.Text(1, 0, c.Fit(string(c.Theme().Glyphs.Alert)+" "+result.EmbeddedNotice, w-2), ground)
+	c.Text(1, 0, c.Fit(string(c.Theme().Glyphs.Alert)+" "+notice, w-2), ground)
 }
 
 // badge returns the state of the run.

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	"slices"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -50,8 +52,8 @@ func drawTiny(c chart.Canvas, s *scene) {
 
 func (s *scene) tinyState(c chart.Canvas) []line {
 	var out []line
-	if s.header.Embedded {
-		out = append(out, line{emphasis(theme.Warn, "embedded")})
+	if short, _, _ := strings.Cut(s.header.Notice, " "); short != "" {
+		out = append(out, line{emphasis(theme.Warn, short)}) // "embedded", "wire"
 	}
 	out = append(out, s.badge(c), line{plain(s.clockText())})
 	if d := s.header.Duration; d > 0 && !s.gathering() {

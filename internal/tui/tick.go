@@ -11,12 +11,12 @@ import (
 
 // Header is what does not change during a run.
 type Header struct {
-	Command  string   // "produce", "consume" or "roundtrip": what the panes draw
-	Topic    string   // "orders-bench"
-	Group    string   // that the readers are members of; "": none
-	Tags     []string // "acks=all", "21 partitions", "zstd"
-	Embedded bool     // the broker is inside kt: its figures are not Kafka's
-	Replay   bool     // of a run that is over
+	Command string   // "produce", "consume" or "roundtrip": what the panes draw
+	Topic   string   // "orders-bench"
+	Group   string   // that the readers are members of; "": none
+	Tags    []string // "acks=all", "21 partitions", "zstd"
+	Notice  string   // a sentence that is always seen; empty: none
+	Replay  bool     // of a run that is over
 
 	Duration time.Duration // of the whole load; 0: no limit
 	Records  int64         // 0: no limit

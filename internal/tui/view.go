@@ -42,7 +42,7 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 func frame(s *scene, th *theme.Theme, w, h int) string {
 	c := chart.New(w, h, th)
 	l := layout(w, h, needs{
-		zoom: s.zoom, embedded: s.header.Embedded, events: s.eventful(), news: s.news(), brokers: len(s.Brokers),
+		zoom: s.zoom, notice: s.header.Notice != "", events: s.eventful(), news: s.news(), brokers: len(s.Brokers),
 		hosts: len(s.hosts), gathering: s.gathering(), one: s.one, chart: s.chart,
 	})
 	s.flat = l.flat
@@ -52,7 +52,7 @@ func frame(s *scene, th *theme.Theme, w, h int) string {
 		drawHeader(place(c, l.header), s)
 	}
 	if l.banner.h > 0 {
-		drawBanner(place(c, l.banner))
+		drawBanner(place(c, l.banner), s.header.Notice)
 	}
 	if l.limit.h > 0 {
 		s.limitLine(c, l.limit.w-2).draw(c, 1, l.limit.y)

@@ -150,10 +150,7 @@ func (m *merge) asked(r *result.Result) (all, counted float64) {
 // notices returns the sentences that a reader needs before any figure. noOverlap is the reason why
 // there is no overlap, or "".
 func (m *merge) notices(r *result.Result, noOverlap string) []string {
-	var say []string
-	if r.Embedded {
-		say = append(say, result.EmbeddedNotice)
-	}
+	say := r.Notices()
 	if p := m.counted()[0]; p.state == result.PartLost || p.state == result.PartLate {
 		say = append(say, fmt.Sprintf("no part of the run has ended: figures up to the last second of each part (%s)", p.state))
 	}

@@ -1,0 +1,35 @@
+package cmd
+
+import "github.com/spf13/cobra"
+
+// newEngines returns a help topic: a command without anything to run.
+func newEngines() *cobra.Command {
+	return &cobra.Command{
+		Use: "engines", Short: "What the client and the wire engine measure", SuggestFor: []string{"engine", "wire", "client"},
+		Long: `kt has two ways to carry a load; --engine chooses one.
+
+client (the default) hands each record to a Kafka client, as an application does: it
+batches, compresses and spreads records by the clock and by their keys. Take it to
+know what an application gets: its latency, its settings, its CPU.
+
+wire leaves the client out. Whole batches of records are encoded, and compressed, before the
+run; kt fills in timestamps, producer ids and sequence numbers, and writes them to
+the brokers' connections. Take it to know what the brokers can do: it needs about a tenth of
+the CPU, so kt is rarely the limit, and the machine's CPU is left to brokers on it.
+
+What is the same: rates and due times, acks, idempotence, retries, compression, keys and headers
+in the records, record sizes, --verify, many hosts, results.
+
+What differs with the wire engine:
+  latency      a record counts from when the first of those handed over with it was
+               due, so no latency is too low
+  content      batches repeat: 4 to 64 different ones. With --verify, --payload-monotonic
+               and --key-distribution range each record is its own, which costs CPU
+  partitions   take turns, a batch each; keys do not choose them
+  acks         one batch of a producer id and partition is on its way at a time; max-in-flight
+               producer ids share the partitions of a producer
+  cannot       make transactions, let keys choose partitions, read in a group
+
+Results of the two are not comparable: kt says in each which engine it used.`,
+	}
+}
