@@ -25,11 +25,8 @@ const (
 func (b *builder) plan() plan.Plan {
 	f := b.f
 	p := plan.Plan{
-		Command: f.command, Engine: plan.Client, Bootstrap: b.bootstrap(), Topic: b.topic(), Seed: f.seed,
+		Command: f.command, Engine: plan.Engine(f.engine), Bootstrap: b.bootstrap(), Topic: b.topic(), Seed: f.seed,
 		Verify: f.verify || f.verifyFile != "",
-	}
-	if f.engine != "" {
-		p.Engine = plan.Engine(f.engine)
 	}
 	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: b.warmup()}
 	p.Load.OneAtATime = b.oneAtATime

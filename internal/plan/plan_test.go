@@ -106,8 +106,8 @@ func TestValidateRefusesWhatCannotRunAndNamesTheFlag(t *testing.T) {
 
 func TestValidateNamesTheEnginesThereAre(t *testing.T) {
 	p := good()
-	p.Engine = "wire"
-	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), `"wire"`) || !strings.Contains(err.Error(), string(Client)) {
+	p.Engine = "jet"
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), `"jet"`) || !strings.Contains(err.Error(), string(Client)) {
 		t.Errorf("Validate: %v; want the engine that is not there, and those that are", err)
 	}
 }

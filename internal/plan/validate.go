@@ -47,8 +47,8 @@ func (p *Plan) Validate() error {
 		}
 		errs = append(errs, p.Payload.validate()...)
 	}
-	if p.Command == Roundtrip && p.Engine != Client {
-		bad("--engine %s: kt roundtrip has the client engine only", p.Engine)
+	if p.Command != Produce && p.Engine == Wire {
+		bad("--engine %s: kt %s has the client engine only", p.Engine, p.Command)
 	}
 	if p.Command != Produce {
 		errs = append(errs, p.Read.validate()...)

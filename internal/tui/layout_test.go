@@ -291,7 +291,7 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 		for h := 1; h <= 90; h++ {
 			for kind := range 8 {
 				embedded, events, hosts := kind%2 == 1, kind/2%2 == 1, kind/4*(w%70+1)
-				s := layout(w, h, needs{embedded: embedded, events: events, news: events && h%2 == 0, brokers: h % 9, hosts: hosts, chart: paneThroughput})
+				s := layout(w, h, needs{notice: embedded, events: events, news: events && h%2 == 0, brokers: h % 9, hosts: hosts, chart: paneThroughput})
 				rects := []rect{s.header, s.banner, s.limit, s.events, s.footer}
 				for _, p := range s.panes {
 					rects = append(rects, p.rect)
@@ -316,7 +316,7 @@ func TestLayoutFillsTheTerminalWithoutOverlap(t *testing.T) {
 
 func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
 	for _, zoom := range []pane{grid, paneClient} {
-		if s := layout(60, 16, needs{zoom: zoom, embedded: true, events: true, brokers: 1}); s.banner != (rect{0, 2, 60, 1}) {
+		if s := layout(60, 16, needs{zoom: zoom, notice: true, events: true, brokers: 1}); s.banner != (rect{0, 2, 60, 1}) {
 			t.Errorf("zoom %d: %+v", zoom, s.banner)
 		}
 	}

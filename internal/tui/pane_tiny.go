@@ -1,9 +1,8 @@
 package tui
 
 import (
-	"strings"
-
 	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
