@@ -97,7 +97,7 @@ func (f *Flags) definePayload() {
 
 func (f *Flags) defineReading() {
 	set := f.set
-	group, start := "perf-consumer-N, with a random number", "earliest"
+	group, start := "perf-consumer-N, with a random number; with --engine wire none", "earliest"
 	if f.writes() {
 		group, start = "no group", "latest"
 	}
@@ -139,6 +139,7 @@ func (f *Flags) defineConsumer() {
 	set.StringVar(&f.fetchSize, "fetch-size", "", "max.partition.fetch.bytes in `BYTES` (default 1048576)")
 	set.StringVar(&f.socketBuffer, "socket-buffer-size", "", "receive.buffer.bytes of the consumer in `BYTES` (default 2097152)")
 	set.StringVar(&f.isolation, "isolation", "", "`LEVEL`: read_uncommitted or read_committed (default read_uncommitted)")
+	set.BoolVar(&f.noCheckCRCs, "no-check-crcs", false, "do not verify the checksums of record batches (default with --engine client)")
 	set.StringVar(&f.groupProtocol, "group-protocol", "", "`PROTOCOL` of the group: classic (its members assign partitions) or consumer (the broker does) (default classic)")
 	set.StringVar(&f.instance, "group-instance-id", "", "make the group's members static, with this `ID`")
 	set.StringVar(&f.consumerFile, "consumer.config", "", "deprecated name of --command-config `FILE`, for the consumer")

@@ -54,6 +54,7 @@ type Flags struct {
 	// consumer
 	fetchSize, socketBuffer            string
 	isolation, groupProtocol, instance string
+	noCheckCRCs                        bool
 	consumerFile                       string
 
 	// both clients

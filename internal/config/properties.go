@@ -171,6 +171,7 @@ func (b *builder) ownFlags() {
 	b.own(b.consumer, "group-protocol", "group.protocol", f.groupProtocol)
 	b.own(b.consumer, "group-instance-id", "group.instance.id", f.instance)
 	b.own(b.consumer, "isolation", "isolation.level", f.isolation)
+	b.own(b.consumer, "no-check-crcs", "check.crcs", strconv.FormatBool(!f.noCheckCRCs))
 	b.own(b.consumer, "fetch-size", "max.partition.fetch.bytes", b.bytes("fetch-size", f.fetchSize))
 	b.own(b.consumer, "socket-buffer-size", "receive.buffer.bytes", b.bytes("socket-buffer-size", f.socketBuffer))
 }

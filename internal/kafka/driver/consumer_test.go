@@ -87,7 +87,7 @@ func readPlan(change func(*plan.Plan)) plan.Plan {
 const quickBeats = "heartbeat.interval.ms=50"
 
 // lagOf is the source of the consumer lag beside a consumer.
-func lagOf(d *Consumer) *watch.ConsumerLag { return watch.NewConsumerLag(d.Cluster, d.Positions()) }
+func lagOf(d *Consumer) *watch.ConsumerLag { return watch.NewConsumerLag(d.Cluster, d.At) }
 
 func TestAConsumerReadsWhatIsThere(t *testing.T) {
 	s := newScene(t, 7)

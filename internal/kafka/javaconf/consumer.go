@@ -61,6 +61,16 @@ func (s Consumer) NextGen() bool { return s.Protocol() == nextGen }
 // ReadCommitted reports whether records of open and aborted transactions are left out.
 func (s Consumer) ReadCommitted() bool { return s.value("isolation.level") == "read_committed" }
 
+// CheckCRCs reports whether the checksum of each batch is verified.
+func (s Consumer) CheckCRCs() bool { return s.bool("check.crcs") }
+
+// CheckByDefault turns check.crcs on, unless it is given.
+func (s Consumer) CheckByDefault() {
+	if !s.isGiven("check.crcs") {
+		s.derive("check.crcs", "true", "On, as Kafka's default: --engine wire has time for it.")
+	}
+}
+
 // AutoCommit reports whether offsets are committed in the background; never without
 // a group.
 func (s Consumer) AutoCommit() bool { return s.bool("enable.auto.commit") }

@@ -178,9 +178,6 @@ func (d *State) Group(index int) string {
 	return name
 }
 
-// Positions returns the positions of the readers.
-func (d *State) Positions() *kafka.Positions { return d.At }
-
 // SetEndOffsets ends reading at the partitions' current end offsets. It retries while brokers
 // are away.
 func (d *State) SetEndOffsets(ctx context.Context) error {

@@ -26,11 +26,11 @@ type session struct {
 	cluster   *kafka.Cluster
 	topics    []result.Topic // the one that is written to, or all that are read
 
-	run      uint64           // in the stamps of records; 0: none are verified
-	producer engine.Driver    // nil: nobody writes
-	consumer *driver.Consumer // nil: nobody reads
-	watcher  *watch.Brokers   // nil: nobody watches
-	logDirs  *watch.LogDirs   // nil: nobody looks at them
+	run      uint64         // in the stamps of records; 0: none are verified
+	producer engine.Driver  // nil: nobody writes
+	reading  *reading.State // nil: nobody reads
+	watcher  *watch.Brokers // nil: nobody watches
+	logDirs  *watch.LogDirs // nil: nobody looks at them
 }
 
 // Describe completes a header with the settings, the cluster and the topics.
@@ -63,10 +63,9 @@ func (s *session) Open(ctx context.Context, book *ledger.Book) (c run.Clients, e
 		c.Send = s.producer
 	}
 	if s.reads {
-		if err := s.openConsumer(ctx, book); err != nil {
+		if c.Read, err = s.openConsumer(ctx, book); err != nil {
 			return c, misfit(err)
 		}
-		c.Read = s.consumer
 	}
 	if c.Sources, err = s.sources(); s.logDirs != nil {
 		c.Full = s.logDirs.Full()
@@ -94,7 +93,7 @@ func (s *session) openProducer(book *ledger.Book) engine.Options {
 	return limits
 }
 
-func (s *session) openConsumer(ctx context.Context, book *ledger.Book) error {
+func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine.ReadDriver, err error) {
 	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
 	if s.producer != nil {
 		options.Run, options.Written = s.run, s.producer.Acked
@@ -102,12 +101,13 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) error {
 	if s.plan.Verify {
 		options.Book, options.Again = book, s.readsAgain
 	}
-	state, err := reading.New(ctx, s.cluster, options)
-	if err != nil {
-		return err
+	if s.reading, err = reading.New(ctx, s.cluster, options); err != nil {
+		return nil, err
 	}
-	s.consumer = driver.NewConsumer(state)
-	return nil
+	if s.plan.Engine == plan.Wire {
+		return wire.NewConsumer(s.reading), nil
+	}
+	return driver.NewConsumer(s.reading), nil
 }
 
 func (s *session) readsAgain(partitions int) {
@@ -128,10 +128,10 @@ func (s *session) sources() (all []engine.Source, err error) {
 		}
 		all = append(all, s.logDirs)
 	}
-	if s.consumer != nil {
-		all = append(all, watch.NewConsumerLag(s.cluster, s.consumer.Positions()))
+	if s.reading != nil {
+		all = append(all, watch.NewConsumerLag(s.cluster, s.reading.At))
 		if s.embedded != nil {
-			all = append(all, watch.NewRecordDeleter(s.embedded, s.consumer.Positions()))
+			all = append(all, watch.NewRecordDeleter(s.embedded, s.reading.At))
 		}
 	}
 	return all, nil

@@ -53,6 +53,10 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 	if s.reads {
 		settings, more, bad := javaconf.ParseConsumer(consumer, lenient)
 		s.Consumer, warnings, err = settings, append(warnings, more...), errors.Join(err, bad)
+		if p.Engine == plan.Wire && bad == nil {
+			s.Consumer.CheckByDefault()
+			err = errors.Join(err, wire.FitsReading(p))
+		}
 	}
 	return s, warnings, err
 }

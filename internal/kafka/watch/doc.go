@@ -2,7 +2,7 @@
 // controller, ConsumerLag at the ends of the partitions. Each is a source of the engine.
 //
 //	brokers, err := watch.New(cluster, topics)
-//	lag := watch.NewConsumerLag(cluster, consumer.Positions())
+//	lag := watch.NewConsumerLag(cluster, state.At)
 //
 // It must not know drivers or how a run is put together, and neither waits for the load nor
 // holds it up.

@@ -1,0 +1,176 @@
+package wire
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Consumer is the driver that reads with raw fetches. NewConsumer makes it.
+type Consumer struct{ *reading.State }
+
+var _ engine.ReadDriver = (*Consumer)(nil)
+
+// NewConsumer returns the driver that reads from a state on, which must have no group.
+func NewConsumer(s *reading.State) *Consumer { return &Consumer{s} }
+
+// OpenReader makes a reader. It connects with the first Read, as a consumer of the client engine
+// does, or at once in a run that also sends.
+func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader, error) {
+	r := &reader{
+		Consumer: d, shard: s, answers: make(chan *fetched), stale: make(chan struct{}, 1),
+		fetchers: make(map[int32]chan struct{}),
+	}
+	r.decompressor = kgo.DefaultDecompressor(&r.room)
+	if !d.Plan.Writes() {
+		return r, nil
+	}
+	return r, r.connect()
+}
+
+// reader is one consumer. A goroutine for each broker that leads partitions of it fetches; one
+// more follows the leaders. Read counts on the caller's goroutine, while the next fetch is on its
+// way.
+type reader struct {
+	*Consumer
+	shard        *engine.Shard
+	client       *kgo.Client
+	end          context.CancelFunc // ends the goroutines
+	all          sync.WaitGroup     // the goroutines
+	backoff      time.Duration      // between two tries of the same
+	room         room
+	decompressor kgo.Decompressor
+	current      *fetched      // not counted to its end yet
+	answers      chan *fetched // one goroutine waits with the next answer until Read takes it
+	stale        chan struct{} // holds one value: leaders have to be looked up
+
+	mu         sync.Mutex // guards the rest
+	partitions []*partition
+	fetchers   map[int32]chan struct{} // by broker; each holds one value: look for partitions again
+	turn       int                     // rotates the partitions, for a broker fills an answer in their order
+}
+
+// partition is one that the reader has. All but the first two are guarded by the reader's mu.
+type partition struct {
+	topic  *topic
+	number int32 // in the Layout
+	id     int32
+
+	leader      int32 // -1: not known
+	leaderEpoch int32
+	offset      int64 // of the next fetch; records before it may still wait to be counted
+	epoch       int32 // of the leader that wrote the record before it, -1: not known
+	size        int32 // most bytes of the next fetch
+	busy        bool  // a fetch is on its way, or its answer waits
+	unknown     int   // times in a row that a broker did not know the partition
+}
+
+type topic struct {
+	name string
+	id   [16]byte // zero: not known yet
+}
+
+// connect makes the client and starts the goroutines.
+func (r *reader) connect() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	opts := append(r.Settings.Options(), kgo.WithContext(ctx), kgo.WithHooks(reading.Hooks{Shard: r.shard}))
+	client, err := r.Cluster.Client(opts...)
+	if err != nil {
+		cancel()
+		return err
+	}
+	r.client, r.end = client, cancel
+	r.backoff, _ = client.OptValue(kgo.MetadataMinAge).(time.Duration)
+	at := &r.At.Groups[0]
+	topics := make(map[string]*topic)
+	r.Layout.Each(func(name string, id, number int32) {
+		if r.ReaderOf(number) != r.shard.Index {
+			return
+		}
+		if topics[name] == nil {
+			topics[name] = &topic{name: name}
+		}
+		r.partitions = append(r.partitions, &partition{
+			topic: topics[name], number: number, id: id, leader: -1, leaderEpoch: -1,
+			offset: at.Next[number].Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),
+		})
+		at.Owned[number].Store(true)
+	})
+	if len(r.partitions) > 0 { // more consumers than partitions: some have nothing to do
+		r.stale <- struct{}{}
+		r.all.Go(func() { r.followLeaders(ctx) })
+	}
+	return nil
+}
+
+// Read counts records of one answer, and waits for it if there is none.
+func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n int, err error) {
+	if r.client == nil {
+		if err := r.connect(); err != nil {
+			return 0, err
+		}
+	}
+	if most := r.Settings.MaxPollRecords(); most > 0 {
+		limit = min(limit, most)
+	}
+	if r.current == nil {
+		r.await(ctx, patience)
+	}
+	r.shard.Working()
+	if r.current == nil {
+		return 0, nil
+	}
+	if r.current.err != nil {
+		return 0, r.current.err
+	}
+	now := r.shard.Now()
+	for n < limit && err == nil && len(r.current.chunks) > 0 {
+		var taken int
+		taken, err = r.take(&r.current.chunks[0], limit-n, now)
+		n += taken
+		if r.current.chunks[0].counted() {
+			r.current.chunks = r.current.chunks[1:]
+		}
+	}
+	if len(r.current.chunks) == 0 {
+		r.current = nil
+	}
+	if n > 0 {
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
+	}
+	return n, err
+}
+
+// await takes the next answer, if one comes in time.
+func (r *reader) await(ctx context.Context, patience time.Duration) {
+	var late <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case r.current = <-r.answers:
+	case <-late:
+	case <-ctx.Done():
+	}
+}
+
+// Flush has nothing to do: nothing is committed without a group.
+func (r *reader) Flush(context.Context) {}
+
+// Close ends the goroutines and the connections.
+func (r *reader) Close() error {
+	if r.client != nil {
+		r.end()
+		r.all.Wait()
+		r.client.Close()
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// counted reports whether nothing is left of the chunk.
+func (c *chunk) counted() bool { return len(c.bytes) == 0 && c.left == 0 }
+
+// counting is the counting of one chunk under the shard's lock.
+type counting struct {
+	*reader
+	*chunk
+	rec     *stats.Recorder
+	phase   int
+	now     time.Duration
+	started int64       // of the run, in nanoseconds since 1970
+	log     *ledger.Log // nil: nothing is verified
+	stamp   ledger.Stamp
+	n       int
+	bytes   int
+}
+
+// take counts at most limit records of a chunk, and moves the position of the reader behind them.
+func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error) {
+	number, at := c.partition.number, &r.At.Groups[0]
+	var log *ledger.Log
+	if r.Books != nil {
+		if c.start > at.Next[number].Load() { // retention has deleted unread records
+			r.Books[0].Begin(number, c.start)
+		}
+		log = r.Books[0].Log(number)
+		if c.cut {
+			log.Cut()
+			c.cut = false
+		}
+		log.Lock()
+		defer log.Unlock()
+	}
+	r.shard.Record(func(rec *stats.Recorder, phase int) {
+		k := counting{
+			reader: r, chunk: c, rec: rec, phase: phase, now: now, log: log,
+			started: r.shard.Started().UnixNano(),
+		}
+		if err = k.run(limit); k.n > 0 {
+			rec.Consumed(phase, number, k.n, k.bytes, now)
+		}
+		n = k.n
+	})
+	at.Next[number].Store(c.next)
+	if err != nil {
+		err = fmt.Errorf("partition %d of topic %s: offset %d: %w", c.partition.id, c.partition.topic.name, c.next, err)
+	}
+	return n, err
+}
+
+// run counts batches until the limit, or the end of the chunk.
+func (k *counting) run(limit int) error {
+	for k.n < limit && !k.counted() {
+		if k.left == 0 {
+			if err := k.begin(); err != nil {
+				return err
+			}
+		}
+		if err := k.batch(limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin begins the next batch. A batch without records to count has none left then.
+func (k *counting) begin() (err error) {
+	b, rest, _, err := cutBatch(k.chunk.bytes)
+	if k.chunk.bytes = rest; b == nil {
+		return err // the batch was cut off, and the next fetch begins with it
+	}
+	if b.next() <= k.next {
+		return nil // only its records before the position could be asked for
+	}
+	if k.Settings.CheckCRCs() && !b.intact() {
+		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
+		return fmt.Errorf("the checksum of a record batch does not fit (base offset %d, %d bytes)", b.base(), len(b))
+	}
+	k.records = b[headSize:]
+	switch attributes := b.attributes(); {
+	case attributes&controlBit != 0:
+		k.aborts.marker(b)
+	case attributes&transactionalBit != 0 && k.aborts.has(b):
+	default:
+		if codec := attributes & codecBits; codec != 0 {
+			if k.records, err = k.decompressor.Decompress(k.records, kgo.CompressionCodecType(codec)); err != nil {
+				return fmt.Errorf("decompress a record batch: %w", err)
+			}
+			k.room.keep(k.records)
+		}
+		k.begun, k.from, k.left = b, k.next, b.count()
+		k.rec.FetchBatch(k.phase, k.broker, k.left, len(k.records), len(b)-headSize)
+	}
+	if k.left == 0 {
+		k.next = b.next()
+	}
+	return nil
+}
+
+// batch counts the rest of the batch that is begun, or as many of its records as the limit allows.
+func (k *counting) batch(limit int) error {
+	if k.left == 0 {
+		return nil
+	}
+	if k.from <= k.begun.base() && k.left <= limit-k.n && !k.looks() {
+		bytes, ok := tally(k.records, k.left)
+		if !ok {
+			return errMalformed
+		}
+		k.n, k.bytes, k.left = k.n+k.left, k.bytes+bytes, 0
+	}
+	var r record
+	for k.left > 0 && k.n < limit {
+		var ok bool
+		if k.records, ok = cutRecord(k.records, &r); !ok {
+			return errMalformed
+		}
+		k.left--
+		if r.offset += k.begun.base(); r.offset < k.from {
+			continue
+		}
+		k.next = max(k.next, min(r.offset+1, k.begun.next()))
+		k.n++
+		k.bytes += len(r.key) + len(r.value)
+		k.look(&r)
+	}
+	if k.left == 0 {
+		k.next = k.begun.next()
+		k.begun, k.records = nil, nil
+	}
+	return nil
+}
+
+// looks reports whether each record of the batch has to be looked at: for verification, or because
+// it may have a stamp of this run. Of other runs, the first record of a batch decides.
+func (k *counting) looks() bool {
+	if k.log != nil || k.Run != 0 {
+		return true
+	}
+	var first record
+	_, ok := cutRecord(k.records, &first)
+	return ok && ledger.PeekStamp(first.value, &k.stamp)
+}
+
+// look verifies a record, and counts the end-to-end latency of one with a stamp.
+func (k *counting) look(r *record) {
+	if k.log == nil {
+		if ledger.PeekStamp(r.value, &k.stamp) {
+			k.EndToEnd(k.rec, k.phase, &k.stamp, k.started, k.now)
+		}
+		return
+	}
+	read := ledger.Record{
+		Offset: r.offset, Epoch: k.begun.epoch(), Value: r.value, Millis: -1,
+		Around: ledger.Around{Key: r.key, Headers: headerSum(r.headers)},
+	}
+	if k.begun.attributes()&appendTimeBit == 0 {
+		read.Millis = k.begun.timestamp() + r.timestamp
+	}
+	if k.log.Add(&read, &k.stamp) == ledger.Stamped {
+		k.EndToEnd(k.rec, k.phase, &k.stamp, k.started, k.now)
+	}
+}
+
+// headerSum returns the checksum of headers that a stamp covers. Malformed ones end it.
+func headerSum(b []byte) (sum uint32) {
+	n, k := varint(b)
+	b = b[k:]
+	for ; n > 0; n-- {
+		key, rest, ok := cutBytes(b)
+		if !ok {
+			return sum
+		}
+		var value []byte
+		if value, b, ok = cutBytes(rest); !ok {
+			return sum
+		}
+		sum = ledger.AddHeader(sum, string(key), value)
+	}
+	return sum
+}
+
+// aborts are the first offsets of aborted transactions that an answer holds records of, by
+// producer. A marker in the log ends each.
+type aborts map[int64][]int64
+
+func newAborts(all []kmsg.FetchResponseTopicPartitionAbortedTransaction) aborts {
+	if len(all) == 0 {
+		return nil
+	}
+	a := make(aborts)
+	for _, t := range all {
+		a[t.ProducerID] = append(a[t.ProducerID], t.FirstOffset)
+	}
+	for _, firsts := range a {
+		slices.Sort(firsts) // not every broker sorts them
+	}
+	return a
+}
+
+// has reports whether a batch belongs to an aborted transaction.
+func (a aborts) has(b logBatch) bool {
+	firsts := a[b.producer()]
+	return len(firsts) > 0 && b.base() >= firsts[0]
+}
+
+// marker ends a transaction of the producer of a control batch, if its marker is that of an abort.
+func (a aborts) marker(b logBatch) {
+	const abort = 0
+	var r record
+	if firsts := a[b.producer()]; len(firsts) > 0 {
+		if _, ok := cutRecord(b[headSize:], &r); ok && len(r.key) >= 4 && binary.BigEndian.Uint16(r.key[2:]) == abort {
+			a[b.producer()] = firsts[1:]
+		}
+	}
+}
+
+// room is the memory that batches are decompressed into, one after the other.
+type room struct{ bytes []byte }
+
+var _ kgo.PoolDecompressBytes = (*room)(nil)
+
+// GetDecompressBytes returns the memory.
+func (r *room) GetDecompressBytes([]byte, kgo.CompressionCodecType) []byte { return r.bytes[:0] }
+
+// PutDecompressBytes is for memory that a decompressor has given up.
+func (r *room) PutDecompressBytes([]byte) {}
+
+func (r *room) keep(grown []byte) {
+	if cap(grown) > cap(r.bytes) {
+		r.bytes = grown
+	}
+}

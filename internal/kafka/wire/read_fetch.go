@@ -1,0 +1,296 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// fetched is the answer to one fetch.
+type fetched struct {
+	broker int32
+	chunks []chunk // with something to count
+	err    error   // ends reading
+}
+
+// chunk is what an answer holds of one partition.
+type chunk struct {
+	partition *partition
+	broker    int32
+	bytes     []byte // batches that are not begun yet
+	start     int64  // of the log
+	aborts    aborts
+	moved     bool // the position changes without records
+	cut       bool // because the log was truncated below it
+
+	next    int64    // the position: records before it are counted, or are not asked for
+	begun   logBatch // the batch of the rest, nil: none
+	from    int64    // records of it before this offset are not asked for
+	records []byte   // the rest of its records
+	left    int      // their number
+}
+
+// fetch fetches from one broker until ctx ends, one fetch at a time.
+func (r *reader) fetch(ctx context.Context, broker int32, look <-chan struct{}) {
+	for ctx.Err() == nil {
+		req, asked := r.request(broker)
+		if len(asked) == 0 {
+			select {
+			case <-look:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		a := &fetched{broker: broker}
+		res, err := r.client.Broker(int(broker)).Request(ctx, req)
+		failed := err != nil
+		if failed {
+			a.err = r.refused(err)
+		} else {
+			failed = r.accept(ctx, a, asked, res.(*kmsg.FetchResponse))
+		}
+		if a.err != nil || len(a.chunks) > 0 {
+			select {
+			case r.answers <- a:
+			case <-ctx.Done():
+			}
+		}
+		r.release(broker, asked)
+		if failed {
+			r.followAgain()
+			if len(a.chunks) == 0 {
+				pause(ctx, r.backoff)
+			}
+		}
+	}
+}
+
+// request returns a fetch of the partitions that a broker leads, without those whose records still
+// wait for the reader: another broker's fetch would overtake them. It has no session, and so names
+// all partitions. It names no rack, and so no broker answers with a preferred replica.
+func (r *reader) request(broker int32) (*kmsg.FetchRequest, map[int32]*partition) {
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis = int32(r.Settings.FetchMaxWait().Milliseconds())
+	req.MinBytes, req.MaxBytes = int32(r.Settings.FetchMinBytes()), int32(r.Settings.FetchMaxBytes())
+	req.SessionEpoch = -1
+	if r.Settings.ReadCommitted() {
+		req.IsolationLevel = 1
+	}
+	asked := make(map[int32]*partition)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	places := make(map[*topic]int)
+	r.turn++
+	for i := range r.partitions {
+		p := r.partitions[(i+r.turn)%len(r.partitions)]
+		if p.leader != broker || p.busy {
+			continue
+		}
+		p.busy = true
+		asked[p.number] = p
+		place, ok := places[p.topic]
+		if !ok {
+			place = len(req.Topics)
+			places[p.topic] = place
+			t := kmsg.NewFetchRequestTopic()
+			t.Topic, t.TopicID = p.topic.name, p.topic.id
+			req.Topics = append(req.Topics, t)
+		}
+		f := kmsg.NewFetchRequestTopicPartition()
+		f.Partition, f.FetchOffset, f.PartitionMaxBytes = p.id, p.offset, p.size
+		f.CurrentLeaderEpoch, f.LastFetchedEpoch = p.leaderEpoch, p.epoch
+		req.MaxBytes = max(req.MaxBytes, p.size)
+		req.Topics[place].Partitions = append(req.Topics[place].Partitions, f)
+	}
+	return req, asked
+}
+
+// release frees partitions for the next fetch, which is another broker's if the leader has changed.
+func (r *reader) release(broker int32, asked map[int32]*partition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range asked {
+		p.busy = false
+		if p.leader != broker {
+			r.lookAgain(p.leader)
+		}
+	}
+}
+
+// refused counts a fetch that failed as a whole. It returns an error if reading has to end.
+func (r *reader) refused(err error) error {
+	if kgo.IsRetryableBrokerErr(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	r.count(kafka.ErrorCode(err))
+	if reading.Fatal(err) {
+		return err
+	}
+	return nil
+}
+
+func (r *reader) count(code string) {
+	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
+}
+
+// accept makes chunks of an answer, and moves the partitions behind them. It reports whether a
+// partition failed.
+func (r *reader) accept(ctx context.Context, a *fetched, asked map[int32]*partition, res *kmsg.FetchResponse) (failed bool) {
+	if err := kerr.ErrorForCode(res.ErrorCode); err != nil {
+		a.err = r.refused(err)
+		return true
+	}
+	names := make(map[[16]byte]string)
+	for _, p := range asked {
+		names[p.topic.id] = p.topic.name
+	}
+	for i := range res.Topics {
+		t := &res.Topics[i]
+		if t.Topic == "" {
+			t.Topic = names[t.TopicID]
+		}
+		for j := range t.Partitions {
+			p := asked[r.Layout.Base[t.Topic]+t.Partitions[j].Partition]
+			if p == nil {
+				continue
+			}
+			c, err := r.scan(ctx, p, &t.Partitions[j])
+			switch {
+			case errors.Is(err, errAgain):
+				failed = true
+			case err != nil:
+				a.err = fmt.Errorf("partition %d of topic %s: %w", p.id, p.topic.name, err)
+				return true
+			}
+			if c.moved || len(c.bytes) > 0 {
+				c.broker = a.broker
+				a.chunks = append(a.chunks, c)
+			}
+		}
+	}
+	return failed
+}
+
+// errAgain is that of a partition which may be fetched after a pause.
+var errAgain = errors.New("fetch again")
+
+// maxUnknown is how often in a row brokers may not know a partition. A topic that was just created
+// is not known to all of them, and one that was deleted is never known again.
+const maxUnknown = 10
+
+// scan returns the chunk of a partition in an answer, and moves the partition behind it.
+func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTopicPartition) (chunk, error) {
+	switch err := kerr.TypedErrorForCode(f.ErrorCode); {
+	case err == kerr.OffsetOutOfRange:
+		r.count(err.Message)
+		return r.reset(ctx, p)
+	case err != nil:
+		return chunk{}, r.leave(p, err)
+	case f.DivergingEpoch.EndOffset >= 0:
+		r.count("client:DATA_LOSS")
+		return r.move(p, min(p.offset, f.DivergingEpoch.EndOffset), true), nil
+	}
+	end := f.HighWatermark
+	if r.Settings.ReadCommitted() {
+		end = f.LastStableOffset
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.unknown = 0
+	c := chunk{partition: p, next: p.offset, start: f.LogStartOffset, aborts: newAborts(f.AbortedTransactions)}
+	next, epoch, size, malformed := behind(f.RecordBatches, p.offset)
+	if malformed != nil {
+		return chunk{}, fmt.Errorf("offset %d: %w", next, malformed)
+	}
+	if next > p.offset {
+		c.bytes = f.RecordBatches
+		p.offset, p.epoch, p.size = next, epoch, int32(r.Settings.MaxPartitionFetchBytes())
+	} else if len(f.RecordBatches) > 0 { // one batch is larger than the limit
+		if p.size == math.MaxInt32 {
+			return chunk{}, fmt.Errorf("offset %d: %w", next, errMalformed)
+		}
+		p.size = int32(min(max(2*int64(p.size), int64(size)), math.MaxInt32))
+	}
+	r.At.SawEnd(p.number, max(end, p.offset))
+	return c, nil
+}
+
+// behind returns the offset behind the batches of an answer, and the epoch of the last one. Where no
+// batch is there whole, size is that of the first, as far as it is known.
+func behind(b []byte, from int64) (next int64, epoch int32, size int, err error) {
+	next, epoch = from, -1
+	for len(b) > 0 {
+		var first logBatch
+		first, b, size, err = cutBatch(b)
+		if first == nil {
+			break
+		}
+		if first.next() > next {
+			next, epoch = first.next(), first.epoch()
+		}
+	}
+	return next, epoch, size, err
+}
+
+// leave takes the leader from a partition after an error. It returns errAgain if another may be
+// looked for.
+func (r *reader) leave(p *partition, err *kerr.Error) error {
+	r.count(err.Message)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.leader = -1
+	if err == kerr.UnknownTopicOrPartition || err == kerr.UnknownTopicID {
+		if p.unknown++; p.unknown < maxUnknown {
+			return errAgain
+		}
+	}
+	if reading.Fatal(err) {
+		return err
+	}
+	return errAgain
+}
+
+// move sets the offset of the next fetch, and returns a chunk without records that sets the
+// position of the reader.
+func (r *reader) move(p *partition, to int64, cut bool) chunk {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.offset, p.epoch = to, -1
+	return chunk{partition: p, next: to, moved: true, cut: cut}
+}
+
+// reset goes on where the log begins, if it begins behind the position. A log that ends before
+// the position was truncated, and reading goes on at its end.
+func (r *reader) reset(ctx context.Context, p *partition) (chunk, error) {
+	starts, err := r.Cluster.LogStarts(ctx, r.Layout)
+	if err != nil || starts[p.number] < 0 {
+		return chunk{}, errAgain
+	}
+	if start := starts[p.number]; start > p.offset {
+		return r.move(p, start, false), nil
+	}
+	ends, _, err := r.Cluster.LogEnds(ctx, r.Layout)
+	if err != nil || ends[p.number] < 0 || ends[p.number] >= p.offset { // in range by now
+		return chunk{}, errAgain
+	}
+	r.count("client:DATA_LOSS")
+	return r.move(p, ends[p.number], true), nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

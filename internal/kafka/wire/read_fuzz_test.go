@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// FuzzFetchedBytes counts arbitrary bytes as those of an answer. Counting ends, moves only forward, and
+// counts the same in one go, in small polls and record by record. In one go, it does not look at offsets
+// of records, and so accepts some that no broker writes.
+func FuzzFetchedBytes(f *testing.F) {
+	settings, _, err := javaconf.ParseConsumer(nil, false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	two := append(encodeBatch(0, 4, 1, 3), encodeBatch(4, 6, 4, 5)...)
+	f.Add(two, int64(0), 3)
+	f.Add(two, int64(2), 1)
+	f.Add(two[:len(two)-5], int64(5), 100)
+	f.Add(append(encodeBatch(0, 9), two...), int64(0), 1)
+	f.Fuzz(func(t *testing.T, b []byte, from int64, limit int) {
+		from, limit = max(from, 0), min(max(limit, 1), 1000)
+		count := func(limit int, log *ledger.Log) (n, bytes int, next int64, failed bool) {
+			r := &reader{Consumer: NewConsumer(&reading.State{Options: reading.Options{Settings: settings}})}
+			r.decompressor = kgo.DefaultDecompressor(&r.room)
+			c := chunk{bytes: append([]byte(nil), b...), next: from}
+			for !c.counted() {
+				k := counting{reader: r, chunk: &c, rec: stats.NewRecorder(), log: log}
+				before, left := c.next, len(c.bytes)
+				err := k.run(limit)
+				n, bytes = n+k.n, bytes+k.bytes
+				if c.next < before || k.n > limit {
+					t.Fatalf("from offset %d to %d, %d records of at most %d", before, c.next, k.n, limit)
+				}
+				if err != nil {
+					return n, bytes, c.next, true
+				}
+				if k.n == 0 && len(c.bytes) == left && !c.counted() {
+					t.Fatal("it does not move on")
+				}
+			}
+			return n, bytes, c.next, false
+		}
+		n, bytes, next, failed := count(1<<30, nil)
+		n2, bytes2, next2, failed2 := count(limit, nil)
+		n3, bytes3, next3, failed3 := count(limit, ledger.NewReader(1).Log(0))
+		if !failed && !failed2 && !failed3 && (n != n2 || bytes != bytes2 || next != next2 || n != n3 || bytes != bytes3 || next != next3) {
+			t.Fatalf("%d records of %d bytes up to %d; in polls of %d %d, %d, %d; verified %d, %d, %d", n, bytes, next, limit, n2, bytes2, next2, n3, bytes3, next3)
+		}
+		if reached, _, _, err := behind(b, from); err == nil && !failed && next > reached {
+			t.Fatalf("counted up to %d, and fetched up to %d", next, reached)
+		}
+	})
+}

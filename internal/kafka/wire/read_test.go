@@ -1,0 +1,427 @@
+package wire
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/driver"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// sum is a sink that adds everything up.
+type sum struct{ w stats.Window }
+
+func (s *sum) Observe(windows []stats.Window) {
+	for i := range windows {
+		s.w.Add(&windows[i])
+	}
+}
+
+// readScene is an in-process cluster with a topic t.
+type readScene struct {
+	*testing.T
+	fake    *kfake.Cluster
+	cluster *kafka.Cluster
+}
+
+func newReadScene(t *testing.T, partitions int32) *readScene {
+	t.Helper()
+	t.Parallel() // it waits more than it works
+	fake, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(partitions, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: fake.ListenAddrs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return &readScene{t, fake, c}
+}
+
+func (s *readScene) client(opts ...kgo.Opt) *kgo.Client {
+	s.Helper()
+	c, err := s.cluster.Client(append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(c.Close)
+	return c
+}
+
+// write writes n records to each partition, in batches, with keys of every length from none on.
+func (s *readScene) write(c *kgo.Client, partitions int32, n int) {
+	s.Helper()
+	for p := range partitions {
+		var records []*kgo.Record
+		for i := range n {
+			r := &kgo.Record{Topic: "t", Partition: p, Value: []byte(strings.Repeat("v", i*7%3000))}
+			if i%3 > 0 {
+				r.Key = []byte(strings.Repeat("k", i%90))
+			}
+			if i%5 == 0 {
+				r.Headers = []kgo.RecordHeader{{Key: "h", Value: []byte("x")}}
+			}
+			if records = append(records, r); len(records) == 50 || i == n-1 {
+				if err := c.ProduceSync(s.Context(), records...).FirstErr(); err != nil {
+					s.Fatal(err)
+				}
+				records = nil
+			}
+		}
+	}
+}
+
+// readPlan reads topic t to its end.
+func readPlan(change func(*plan.Plan)) plan.Plan {
+	p := plan.Plan{
+		Command: plan.Consume, Topic: plan.Topic{Name: "t"},
+		Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, ToEnd: true, Timeout: plan.Duration(20 * time.Second)},
+	}
+	if change != nil {
+		change(&p)
+	}
+	return p
+}
+
+func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) *reading.State {
+	s.Helper()
+	given := map[string]plan.Given{"fetch.max.wait.ms": {Value: "50"}, "retry.backoff.ms": {Value: "10"}}
+	for _, property := range properties {
+		name, value, _ := strings.Cut(property, "=")
+		given[name] = plan.Given{Value: value}
+	}
+	settings, _, err := javaconf.ParseConsumer(given, false)
+	if err != nil {
+		s.Fatal(err)
+	}
+	topics, err := s.cluster.ReadTopics(s.Context(), p)
+	if err != nil {
+		s.Fatal(err)
+	}
+	state, err := reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return state
+}
+
+// read reads with the wire engine.
+func (s *readScene) read(p plan.Plan, properties ...string) (stats.Window, engine.End) {
+	s.Helper()
+	return s.run(p, NewConsumer(s.state(p, nil, properties...)))
+}
+
+func (s *readScene) run(p plan.Plan, d engine.ReadDriver) (stats.Window, engine.End) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	defer cancel()
+	var all sum
+	end, err := engine.Run(ctx, p, engine.Drivers{Read: d}, engine.Options{}, &all)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return all.w, end
+}
+
+// same reads with both engines, and wants the same of them.
+func (s *readScene) same(p plan.Plan, properties ...string) stats.Window {
+	s.Helper()
+	clientState, wireState := s.state(p, nil, properties...), s.state(p, nil, properties...)
+	want, clientEnd := s.run(p, driver.NewConsumer(clientState))
+	got, wireEnd := s.run(p, NewConsumer(wireState))
+	if clientEnd.ReadEnd != wireEnd.ReadEnd || wireEnd.ReadErr != nil {
+		s.Errorf("end %q (%v), the client engine's is %q", wireEnd.ReadEnd, wireEnd.ReadErr, clientEnd.ReadEnd)
+	}
+	if got.Consumed != want.Consumed || got.ConsumedBytes != want.ConsumedBytes {
+		s.Errorf("%d records of %d bytes, the client engine read %d of %d", got.Consumed, got.ConsumedBytes, want.Consumed, want.ConsumedBytes)
+	}
+	for id, of := range want.Partitions {
+		if p := got.Partitions[id]; p.Consumed != of.Consumed || p.ConsumedBytes != of.ConsumedBytes {
+			s.Errorf("partition %d: %d records of %d bytes, the client engine read %d of %d", id, p.Consumed, p.ConsumedBytes, of.Consumed, of.ConsumedBytes)
+		}
+	}
+	for number := range clientState.At.Ends {
+		if got, want := wireState.At.Groups[0].Next[number].Load(), clientState.At.Groups[0].Next[number].Load(); got != want {
+			s.Errorf("partition %d: read up to offset %d, the client engine up to %d", number, got, want)
+		}
+	}
+	return got
+}
+
+func TestBothEnginesReadTheSame(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		codec  kgo.CompressionCodec
+		change func(*plan.Plan)
+		want   int64
+	}{
+		{"uncompressed", kgo.NoCompression(), nil, 3000},
+		{"gzip", kgo.GzipCompression(), nil, 3000},
+		{"snappy", kgo.SnappyCompression(), nil, 3000},
+		{"lz4", kgo.Lz4Compression(), nil, 3000},
+		{"zstd", kgo.ZstdCompression(), nil, 3000},
+		{"from within a batch", kgo.Lz4Compression(), func(p *plan.Plan) { p.Read.From = plan.From{HasOffset: true, Offset: 77} }, 3000 - 3*77},
+		{"several consumers", kgo.NoCompression(), func(p *plan.Plan) { p.Read.Consumers = 5 }, 3000},
+		{"a count, to the record", kgo.NoCompression(), func(p *plan.Plan) { p.Load.Records, p.Read.ToEnd, p.Read.Include, p.Topic.Name = 1234, false, "t", "" }, 1234},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newReadScene(t, 3)
+			s.write(s.client(kgo.ProducerBatchCompression(tc.codec)), 3, 1000)
+			if tc.want == 1234 { // which partitions these are of is not the same
+				if w, end := s.read(readPlan(tc.change)); w.Consumed != 1234 || end.ReadEnd != engine.ReadCount {
+					t.Errorf("%d records, end %q", w.Consumed, end.ReadEnd)
+				}
+				return
+			}
+			if w := s.same(readPlan(tc.change)); w.Consumed != tc.want {
+				t.Errorf("%d records, want %d", w.Consumed, tc.want)
+			}
+		})
+	}
+}
+
+func TestSmallPollsAndSmallFetchesReadEverything(t *testing.T) {
+	s := newReadScene(t, 3)
+	s.write(s.client(), 3, 1000)
+	for _, properties := range []string{"max.poll.records=7", "max.partition.fetch.bytes=100", "fetch.max.bytes=1000", "check.crcs=true"} {
+		t.Run(properties, func(t *testing.T) {
+			if w := s.same(readPlan(nil), properties); w.Consumed != 3000 {
+				t.Errorf("%d records, want 3000; %v", w.Consumed, w.FetchErrors)
+			}
+		})
+	}
+}
+
+func TestTransactionsAreReadAsTheirIsolationLevelSays(t *testing.T) {
+	s := newReadScene(t, 2)
+	c := s.client(kgo.TransactionalID("x"), kgo.ProducerBatchCompression(kgo.SnappyCompression()))
+	for i := range 9 {
+		if err := c.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		s.write(c, 2, 100)
+		if err := c.EndTransaction(t.Context(), kgo.TransactionEndTry(i%3 > 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for level, want := range map[string]int64{"read_committed": 1200, "read_uncommitted": 1800} {
+		for _, limit := range []string{"0", "33"} {
+			if w := s.same(readPlan(nil), "isolation.level="+level, "max.poll.records="+limit); w.Consumed != want {
+				t.Errorf("%s: %d records, want %d", level, w.Consumed, want)
+			}
+		}
+	}
+}
+
+func TestAReaderGoesOnWhereRecordsWereDeleted(t *testing.T) {
+	s := newReadScene(t, 2)
+	s.write(s.client(), 2, 1000)
+	state := s.state(readPlan(nil), nil)
+	admin := kadm.NewClient(s.client())
+	var to kadm.Offsets
+	to.AddOffset("t", 0, 420, -1)
+	to.AddOffset("t", 1, 1000, -1) // all of them
+	if _, err := admin.DeleteRecords(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	w, end := s.run(state.Plan, NewConsumer(state))
+	if w.Consumed != 580 || end.ReadEnd != engine.ReadAll || w.FetchErrors["OFFSET_OUT_OF_RANGE"] < 2 {
+		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
+	}
+}
+
+func TestReadingGoesOnAfterErrorsOfBrokers(t *testing.T) {
+	for _, code := range []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.LeaderNotAvailable, kerr.KafkaStorageError,
+		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID,
+	} {
+		t.Run(code.Message, func(t *testing.T) {
+			s := newReadScene(t, 3)
+			s.write(s.client(), 3, 500)
+			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 3})
+			w, end := s.read(readPlan(nil))
+			if w.Consumed != 1500 || end.ReadEnd != engine.ReadAll || w.FetchErrors[code.Message] != 3 {
+				t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
+			}
+		})
+	}
+}
+
+func TestAnErrorThatNoRetryMendsEndsReading(t *testing.T) {
+	for _, code := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.UnknownTopicOrPartition} {
+		t.Run(code.Message, func(t *testing.T) {
+			s := newReadScene(t, 2)
+			s.write(s.client(), 2, 10)
+			s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{1}, Err: code, Count: 1 << 20})
+			_, end := s.read(readPlan(nil))
+			if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "partition 1 of topic t") {
+				t.Errorf("end %q (%v)", end.ReadEnd, end.ReadErr)
+			}
+		})
+	}
+}
+
+func TestReadingFollowsALeaderThatMoves(t *testing.T) {
+	s := newReadScene(t, 3)
+	s.write(s.client(), 3, 1000)
+	var fetches atomic.Int32
+	s.fake.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		s.fake.KeepControl()
+		if n := fetches.Add(1); n%5 == 0 && n < 50 {
+			go func() { // the cluster waits for this function
+				p := n / 5 % 3
+				_ = s.fake.MoveTopicPartition("t", p, (s.fake.LeaderFor("t", p)+1)%3)
+			}()
+		}
+		return nil, nil, false
+	})
+	w, end := s.read(readPlan(nil), "max.partition.fetch.bytes=20000")
+	if w.Consumed != 3000 || end.ReadEnd != engine.ReadAll {
+		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
+	}
+}
+
+// answering makes brokers answer every fetch of partition 0 with these bytes.
+func (s *readScene) answering(b []byte) {
+	s.fake.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		s.fake.KeepControl()
+		f := req.(*kmsg.FetchRequest)
+		res := f.ResponseKind().(*kmsg.FetchResponse)
+		for _, t := range f.Topics {
+			rt := kmsg.NewFetchResponseTopic()
+			rt.Topic, rt.TopicID = t.Topic, t.TopicID
+			for _, p := range t.Partitions {
+				rp := kmsg.NewFetchResponseTopicPartition()
+				rp.Partition, rp.HighWatermark, rp.LastStableOffset = p.Partition, 10, 10
+				if p.FetchOffset < 10 {
+					rp.RecordBatches = b
+				}
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			res.Topics = append(res.Topics, rt)
+		}
+		return res, nil, true
+	})
+}
+
+// encodeBatch returns a batch of records at these offsets, which are uncompressed.
+func encodeBatch(base, next int64, offsets ...int64) []byte {
+	var records []byte
+	for _, offset := range offsets {
+		body := binary.AppendVarint([]byte{0}, 0)
+		body = binary.AppendVarint(body, offset-base)
+		body = binary.AppendVarint(body, -1)
+		body = binary.AppendVarint(body, 5)
+		body = append(append(body, "value"...), 0)
+		records = append(binary.AppendVarint(records, int64(len(body))), body...)
+	}
+	b := make([]byte, headSize, headSize+len(records))
+	b = append(b, records...)
+	binary.BigEndian.PutUint64(b, uint64(base))
+	binary.BigEndian.PutUint32(b[atLength:], uint32(len(b)-atEpoch))
+	b[atMagic] = 2
+	binary.BigEndian.PutUint32(b[atLastDelta:], uint32(next-base-1))
+	binary.BigEndian.PutUint64(b[atProducer:], 1<<64-1)
+	binary.BigEndian.PutUint32(b[atCount:], uint32(len(offsets)))
+	return seal(b)
+}
+
+func seal(b []byte) []byte {
+	binary.BigEndian.PutUint32(b[atSum:], crc32.Checksum(b[atAttrs:], castagnoli))
+	return b
+}
+
+func TestABrokenAnswerEndsReading(t *testing.T) {
+	good := encodeBatch(0, 10, 0, 1, 2)
+	broken := func(change func(b []byte) []byte) []byte { return change(append([]byte(nil), good...)) }
+	for _, tc := range []struct {
+		name  string
+		bytes []byte
+		code  string
+		want  string
+	}{
+		{"a flipped bit", broken(func(b []byte) []byte { b[headSize+6] ^= 1; return b }), "CORRUPT_MESSAGE", "checksum"},
+		{"an older format", broken(func(b []byte) []byte { b[atMagic] = 1; return b }), "", "v1"},
+		{"more records than there are", broken(func(b []byte) []byte { b[atCount+3]++; return seal(b) }), "", "malformed"},
+		{"not compressed as it says", broken(func(b []byte) []byte { b[atAttrs+1] = 4; return seal(b) }), "", "decompress"},
+		{"no length", broken(func(b []byte) []byte { b[atLength+3] = 0; return b }), "", "malformed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newReadScene(t, 1)
+			s.answering(tc.bytes)
+			p := readPlan(func(p *plan.Plan) { p.Read.ToEnd = false })
+			w, end := s.read(p, "check.crcs=true")
+			if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), tc.want) {
+				t.Errorf("end %q (%v), want an error with %q", end.ReadEnd, end.ReadErr, tc.want)
+			}
+			if tc.code != "" && w.FetchErrors[tc.code] != 1 {
+				t.Errorf("errors %v, want one %s", w.FetchErrors, tc.code)
+			}
+		})
+	}
+}
+
+func TestCompactedBatchesCountTheRecordsThatAreLeft(t *testing.T) {
+	s := newReadScene(t, 1)
+	b := append(encodeBatch(0, 4, 1, 3), encodeBatch(4, 6)...) // the records of the second are all gone
+	b = append(b, encodeBatch(7, 10, 8)...)
+	s.answering(append(b, encodeBatch(10, 11, 10)[:70]...)) // the last one is cut off
+	p := readPlan(func(p *plan.Plan) { p.Read.ToEnd, p.Load.Records = false, 3 })
+	d := NewConsumer(s.state(p, nil))
+	w, end := s.run(p, d)
+	if next := d.At.Groups[0].Next[0].Load(); w.Consumed != 3 || w.ConsumedBytes != 15 || next != 10 || end.ReadEnd != engine.ReadCount {
+		t.Errorf("%d records of %d bytes up to offset %d, end %q (%v)", w.Consumed, w.ConsumedBytes, next, end.ReadEnd, end.ReadErr)
+	}
+}
+
+func TestEveryStampedRecordIsAccountedFor(t *testing.T) {
+	s := newReadScene(t, 2)
+	c := s.client(kgo.ProducerBatchCompression(kgo.Lz4Compression()))
+	const run, records = 42, 200
+	for p := range int32(2) {
+		for i := range records {
+			value := make([]byte, ledger.StampSize+20)
+			at := time.Now()
+			r := &kgo.Record{Topic: "t", Partition: p, Value: value, Key: []byte("key"), Timestamp: at, Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b")}}}
+			stamp := ledger.Stamp{Run: run, Partition: p, Seq: int64(i), Due: at.UnixNano()}
+			stamp.Put(value, ledger.Around{Key: r.Key, Headers: reading.HeaderSum(r.Headers)})
+			if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	book := &ledger.Book{Run: run, Topic: "t"}
+	var said []string
+	for _, d := range []engine.ReadDriver{NewConsumer(s.state(readPlan(nil), book)), driver.NewConsumer(s.state(readPlan(nil), book))} {
+		s.run(readPlan(nil), d)
+		readers, err := d.Readers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, fmt.Sprintf("%+v", book.Verify(readers...)))
+	}
+	t.Log(said[0])
+	if said[0] != said[1] {
+		t.Errorf("the wire engine's verdict is %s, the client engine's %s", said[0], said[1])
+	}
+}
