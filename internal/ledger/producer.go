@@ -52,6 +52,9 @@ func NewProducer(number uint16) *Producer {
 	return p
 }
 
+// Number returns the number of the producer.
+func (p *Producer) Number() uint16 { return p.number }
+
 // Next returns the sequence number of the next record for a partition: 0, 1, 2 and so on.
 func (p *Producer) Next(partition int32) int64 {
 	l := p.lane(partition)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -21,6 +22,7 @@ type lane struct {
 	w         *worker
 	number    int // in the worker
 	partition int32
+	account   *ledger.Producer // of stamped records
 
 	queue []*batch // that wait for the one on its way; guarded by the worker's mu
 	busy  bool     // there is one on its way; the same

@@ -67,13 +67,11 @@ func (d *Producer) BufferRecords() int {
 	return most
 }
 
-// depth returns the number of lanes of a partition. Stamped records have one, because their order is checked.
-func (d *Producer) depth() int {
-	if d.Plan.Payload.Stamp {
-		return 1
-	}
-	return d.Settings.MaxInFlight()
-}
+// depth returns the number of lanes of a partition.
+func (d *Producer) depth() int { return min(d.Settings.MaxInFlight(), maxDepth) }
+
+// maxDepth bounds the lanes of a partition: as many batches of a producer id are on their way with Kafka's client.
+const maxDepth = 5
 
 // Open makes a client that is connected and, with idempotence, has a producer id, so that neither is timed.
 func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
@@ -88,14 +86,14 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	number, all := d.Plan.Shard(s.Index)
 	w.generator = d.Values.Generator(d.Plan, number, all)
 	w.headers, w.headerSum = encodeHeaders(d.Plan.Payload.Headers), writing.HeaderSum(d.Plan.Payload.Headers)
-	if d.Plan.Payload.Stamp {
-		w.account = ledger.NewProducer(uint16(s.Index))
-	}
 	w.rounds = make([]int64, d.Partitions)
-	for range d.depth() {
+	depth := d.depth()
+	for i := range depth {
+		account := ledger.NewProducer(uint16(s.Index*depth + i)) // a producer id keeps an order of its own
+		w.accounts = append(w.accounts, account)
 		for p := range int32(d.Partitions) {
 			if d.Plan.Share.Has(p) {
-				w.lanes = append(w.lanes, &lane{w: w, number: len(w.lanes), partition: p, identity: nobody})
+				w.lanes = append(w.lanes, &lane{w: w, number: len(w.lanes), partition: p, identity: nobody, account: account})
 			}
 		}
 	}
@@ -134,8 +132,7 @@ func (w *worker) ready(ctx context.Context) error {
 	if !w.driver.Settings.Idempotent() {
 		return nil
 	}
-	partitions := len(w.lanes) / w.driver.depth()
-	for lanes := range slices.Chunk(w.lanes, partitions) {
+	for lanes := range slices.Chunk(w.lanes, len(w.lanes)/len(w.accounts)) {
 		i, err := newIdentity(ctx, w.client)
 		if err != nil {
 			return fmt.Errorf("get a producer id: %w", err)
@@ -170,11 +167,11 @@ func (d *Producer) Acked() []int64 {
 func (d *Producer) Lanes() []ledger.Lane {
 	var lanes []ledger.Lane
 	for _, w := range d.workers {
-		if w.account != nil {
-			w.settling.Lock()
-			lanes = append(lanes, w.account.Lanes()...)
-			w.settling.Unlock()
+		w.settling.Lock()
+		for _, a := range w.accounts {
+			lanes = append(lanes, a.Lanes()...)
 		}
+		w.settling.Unlock()
 	}
 	return lanes
 }

@@ -32,8 +32,8 @@ type worker struct {
 	record    writing.Record
 	headers   []byte // encoded
 	headerSum uint32
-	account   *ledger.Producer // nil: records carry no stamp
-	settling  sync.Mutex       // held while an outcome is noted: it may come after the end of the run
+	accounts  []*ledger.Producer // of stamped records: one for each producer id
+	settling  sync.Mutex         // held while an outcome is noted: it may come after the end of the run
 
 	mu       sync.Mutex // guards the rest, and the queues of the lanes
 	idle     sync.Cond  // a lane has nothing to do
@@ -125,10 +125,10 @@ func (w *worker) append(b *batch, op *engine.Op) {
 	for i := range op.Records {
 		w.generator.Fill(r, op.Index+int64(i))
 		millis := b.times.first
-		if w.account != nil {
+		if w.driver.Plan.Payload.Stamp {
 			stamp := ledger.Stamp{
-				Run: w.driver.Run, Seq: w.account.Next(w.opened.partition), Due: w.shard.Started().UnixNano() + int64(op.Due),
-				Producer: uint16(w.shard.Index), Partition: w.opened.partition, Warmup: op.Warmup(),
+				Run: w.driver.Run, Seq: w.opened.account.Next(w.opened.partition), Due: w.shard.Started().UnixNano() + int64(op.Due),
+				Producer: w.opened.account.Number(), Partition: w.opened.partition, Warmup: op.Warmup(),
 			}
 			stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: w.headerSum})
 			millis = stamp.Time().UnixMilli()
@@ -191,17 +191,17 @@ func (w *worker) settle(l *lane, b *batch, offset int64, taken bool) {
 	if offset >= 0 {
 		w.driver.written(l.partition, offset+int64(b.records))
 	}
-	if w.account == nil {
+	if !w.driver.Plan.Payload.Stamp {
 		return
 	}
 	w.settling.Lock()
 	defer w.settling.Unlock()
 	for seq := b.first; seq < b.first+int64(b.records); seq++ {
 		if !taken {
-			w.account.Failed(l.partition, seq)
+			l.account.Failed(l.partition, seq)
 			continue
 		}
-		w.account.Acknowledged(l.partition, seq, offset)
+		l.account.Acknowledged(l.partition, seq, offset)
 		if offset >= 0 {
 			offset++
 		}
