@@ -1,0 +1,115 @@
+//go:build integration
+
+package cmd
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// What the wire engine wrote is read by the programs of others, record by record.
+func TestWhatTheWireEngineWroteIsReadByOthers(t *testing.T) {
+	t.Parallel()
+	k := startCluster(t, 1, 31592)
+	const records = 10_000
+	codecs := []string{"none", "gzip", "snappy", "lz4", "zstd"}
+	for i, codec := range codecs {
+		doc, code := k.start("--engine", "wire", "--topic", "wire-"+codec, "--partitions", "3", "--num-records", strconv.Itoa(records),
+			"--record-size", "10-900", "--compression", codec, "--idempotence", strconv.FormatBool(i%2 == 0), "--header", "origin=kt",
+			"--key-distribution", "random", "--record-key-range", "1000", "--command-property", "partitioner.ignore.keys=true").wait()
+		if code != exitOK || doc.Records.Acknowledged != records || doc.Notice == "" {
+			t.Fatalf("%s: exit code %d, %+v, notice %q", codec, code, doc.Records, doc.Notice)
+		}
+	}
+	t.Run("the log is sound", func(t *testing.T) {
+		for _, codec := range codecs {
+			k.in(t).logIsSound(codec, records)
+		}
+	})
+	t.Run("the console consumer", func(t *testing.T) {
+		lines := k.in(t).consoleConsumer(len(codecs)*records, "wire-.*")
+		keyed := regexp.MustCompile(`^origin:kt\t\d{1,3}\t[A-Z]{1,900}$`)
+		for _, line := range lines {
+			if !keyed.MatchString(line) {
+				t.Fatalf("a record with its header, key and value is %q", line)
+			}
+		}
+		if len(lines) != len(codecs)*records {
+			t.Errorf("%d records, want %d", len(lines), len(codecs)*records)
+		}
+	})
+	t.Run("the verifiable consumer", func(t *testing.T) {
+		out := k.in(t).tool("VerifiableConsumer", "--bootstrap-server", k.brokers, "--topic", "wire-lz4", "--group-id", "v",
+			"--max-messages", strconv.Itoa(records), "--reset-policy", "earliest")
+		if n := strings.Count(out, `"name":"records_consumed"`); n == 0 || strings.Contains(out, `"error"`) {
+			t.Errorf("%s", out)
+		}
+	})
+	t.Run("the client engine, with --verify", func(t *testing.T) { k.in(t).wireIsVerified() })
+}
+
+// logIsSound lets Kafka's own tool look at every record of a topic.
+func (k *kafkaCluster) logIsSound(codec string, records int) {
+	k.t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("../.kafka/%s/broker-1/data/wire-%s-*/*.log", k.name, codec))
+	if err != nil || len(files) != 3 {
+		k.t.Fatalf("log segments %v: %v", files, err)
+	}
+	dump := k.tool("DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
+	batches := strings.Count(dump, "baseOffset:")
+	sound := strings.Count(dump, "isvalid: true")
+	counted := strings.Count(dump, "| offset:")
+	coded := strings.Count(dump, "compresscodec: "+codec)
+	if batches == 0 || sound != batches || counted != records || coded != batches {
+		k.t.Errorf("%s: %d batches, of which %d are sound and %d have the codec; %d records, want %d", codec, batches, sound, coded, counted, records)
+	}
+}
+
+// tool runs one of Kafka's own tools.
+func (k *kafkaCluster) tool(name string, args ...string) string {
+	k.t.Helper()
+	out, err := exec.Command("../scripts/kafka", append([]string{"tool", name}, args...)...).Output()
+	if err != nil {
+		k.t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+	return string(out)
+}
+
+// consoleConsumer reads so many records with their headers and keys. It checks CRCs, as all of Kafka's consumers do.
+func (k *kafkaCluster) consoleConsumer(records int, include string) []string {
+	k.t.Helper()
+	out := k.tool("ConsoleConsumer", "--bootstrap-server", k.brokers, "--include", include, "--from-beginning",
+		"--max-messages", strconv.Itoa(records), "--timeout-ms", "60000",
+		"--formatter-property", "print.key=true", "--formatter-property", "print.headers=true")
+	var lines []string
+	for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
+		lines = append(lines, s.Text())
+	}
+	return lines
+}
+
+// wireIsVerified writes stamped records with both settings of idempotence, and has the other engine account for them.
+func (k *kafkaCluster) wireIsVerified() {
+	k.t.Helper()
+	for _, idempotent := range []string{"true", "false"} {
+		ledger := filepath.Join(k.t.TempDir(), "ledger")
+		topic := "verified-" + idempotent
+		doc, code := k.start("--engine", "wire", "--topic", topic, "--partitions", "3", "--num-records", "30000", "--idempotence", idempotent,
+			"--compression", "zstd", "--producers", "2", "--verify", "--ledger", ledger).wait()
+		if code != exitOK || doc.Records.Acknowledged != 30_000 {
+			k.t.Fatalf("exit code %d, %+v", code, doc.Records)
+		}
+		for _, engine := range []string{"client", "wire"} {
+			doc, code := k.kt("consume", "--engine", engine, "--verify", ledger).wait()
+			if v := doc.Verify; v == nil || code != exitOK || v.AcknowledgedRead != 30_000 || v.Lost+v.Corrupted+v.Duplicated+v.Reordered+v.Unchecked != 0 {
+				k.t.Errorf("idempotence %s, read with the %s engine: exit code %d, verdict %+v", idempotent, engine, code, v)
+			}
+		}
+	}
+}
