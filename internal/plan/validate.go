@@ -47,7 +47,7 @@ func (p *Plan) Validate() error {
 		}
 		errs = append(errs, p.Payload.validate()...)
 	}
-	if p.Command != Produce && p.Engine == Wire {
+	if p.Command == Roundtrip && p.Engine == Wire {
 		bad("--engine %s: kt %s has the client engine only", p.Engine, p.Command)
 	}
 	if p.Command != Produce {
