@@ -44,6 +44,7 @@ type reader struct {
 	end          context.CancelFunc // ends the goroutines
 	all          sync.WaitGroup     // the goroutines
 	backoff      time.Duration      // between two tries of the same
+	inlet        inlet
 	room         room
 	decompressor kgo.Decompressor
 	current      *fetched      // not counted to its end yet
@@ -80,7 +81,7 @@ type topic struct {
 func (r *reader) connect() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	opts := append(r.Settings.Options(), kgo.WithContext(ctx), kgo.WithHooks(reading.Hooks{Shard: r.shard}))
-	client, err := r.Cluster.Client(opts...)
+	client, err := r.Cluster.ClientOver(r.inlet.over, opts...)
 	if err != nil {
 		cancel()
 		return err
@@ -139,6 +140,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 		}
 	}
 	if len(r.current.chunks) == 0 {
+		r.inlet.free(r.current.bytes)
 		r.current = nil
 	}
 	if n > 0 {

@@ -113,34 +113,78 @@ func cutRecord(b []byte, r *record) (rest []byte, ok bool) {
 	return rest, true
 }
 
-// tally adds up the bytes of the keys and values of n records.
+// tally adds up the bytes of the keys and values of n records. Records of a batch are often alike: then it
+// compares the first bytes of each with those of the one before, and the address of the next does not depend on what
+// they are. So the processor has several records on their way from memory at a time.
 func tally(b []byte, n int) (bytes int, ok bool) {
 	var r record
-	for ; n > 0; n-- {
-		size, fields := quickRecord(b)
-		if size > 0 {
-			bytes += fields
-			b = b[size:]
+	for before := 0; n > 0; {
+		like := quickRecord(b)
+		if like.size == 0 {
+			if b, ok = cutRecord(b, &r); !ok {
+				return 0, false
+			}
+			bytes += len(r.key) + len(r.value)
+			n--
 			continue
 		}
-		if b, ok = cutRecord(b, &r); !ok {
-			return 0, false
+		if like.size == before { // two in a row: there may be more
+			like.mask(b)
 		}
-		bytes += len(r.key) + len(r.value)
+		for before = like.size; ; {
+			n--
+			bytes += like.fields
+			if b = b[like.size:]; n == 0 || !like.fits(b) {
+				break
+			}
+		}
 	}
 	return bytes, true
 }
 
-// quickRecord returns the size of the first record, and the bytes of its key and value. It does what
-// cutRecord does in a tenth of the time, for records below 8 KiB with a key below 64 bytes. For
-// others, and for malformed ones, the size is 0.
-func quickRecord(b []byte) (size, fields int) {
-	const (
-		ends   = 0x8080808080808080 // a number ends with the byte without this bit
-		needed = 13                 // bytes that are looked at before the end is known
-	)
-	if len(b) < needed {
-		return 0, 0
+// layout is where the fields of a record lie.
+type layout struct {
+	size, fields int // bytes of the record, and of its key and value
+	numbers      int // where the timestamp and the offset begin
+	key          int // where the length of the key is
+	value        int // where the value begins
+
+	low, high       uint64 // first bytes of the record
+	lowBits, hiBits uint64 // those that are the same in all records of this layout; 0: not known
+}
+
+// mask notes what a record without a key has in common with others of its layout: its size, the missing key, the
+// length of its value, and the lengths of the numbers between.
+func (l *layout) mask(b []byte) {
+	var same [16]byte
+	if l.value > len(same) || b[l.key] != noKey {
+		return
+	}
+	for i := range l.value {
+		if same[i] = 0xff; i >= l.numbers-1 && i < l.key { // from the attributes on
+			same[i] = 0x80
+		}
+	}
+	le := binary.LittleEndian
+	l.low, l.high, l.lowBits, l.hiBits = le.Uint64(b), le.Uint64(b[8:]), le.Uint64(same[:]), le.Uint64(same[8:])
+}
+
+// fits reports whether the first record has this layout.
+func (l *layout) fits(b []byte) bool {
+	le := binary.LittleEndian
+	return l.lowBits != 0 && len(b) >= max(l.size, 16) &&
+		(le.Uint64(b)^l.low)&l.lowBits|(le.Uint64(b[8:])^l.high)&l.hiBits == 0
+}
+
+// noKey is the length -1.
+const noKey = 1
+
+// quickRecord returns the layout of the first record. It does what cutRecord does in a tenth of the time, for records
+// below 8 KiB with a key below 64 bytes. For others, and for malformed ones, the size is 0.
+func quickRecord(b []byte) (l layout) {
+	const ends = 0x8080808080808080 // a number ends with the byte without this bit
+	if len(b) < 16 {
+		return l
 	}
 	at, size := 2, int(b[0]>>1) // behind the size and the attributes
 	if b[0] >= 0x80 {
@@ -148,25 +192,24 @@ func quickRecord(b []byte) (size, fields int) {
 	}
 	end := at - 1 + size
 	if b[0]&1 != 0 || at == 3 && b[1] >= 0x80 || end > len(b) {
-		return 0, 0
+		return l
 	}
+	l.numbers = at
 	last := ^binary.LittleEndian.Uint64(b[at:]) & ends
 	last &= last - 1 // of the offset, which is behind the timestamp
 	at += bits.TrailingZeros64(last)>>3 + 1
 	if last == 0 || at+2 > end {
-		return 0, 0
+		return l
 	}
-	switch key := int(b[at]); {
-	case key == 1: // no key
-		at++
-	case key&0x81 == 0:
-		fields = key >> 1
-		at += 1 + fields
-	default:
-		return 0, 0
+	l.key = at
+	if key := int(b[at]); key != noKey {
+		if key&0x81 != 0 {
+			return l
+		}
+		l.fields = key >> 1
 	}
-	if at+2 > end {
-		return 0, 0
+	if at += 1 + l.fields; at+2 > end {
+		return l
 	}
 	value := int(b[at])
 	if at++; value >= 0x80 {
@@ -174,7 +217,8 @@ func quickRecord(b []byte) (size, fields int) {
 		at++
 	}
 	if value>>1 > end-at || value&1 != 0 || value >= 1<<14 {
-		return 0, 0
+		return l
 	}
-	return end, fields + value>>1
+	l.size, l.fields, l.value = end, l.fields+value>>1, at
+	return l
 }

@@ -20,6 +20,7 @@ import (
 type fetched struct {
 	broker int32
 	chunks []chunk // with something to count
+	bytes  []byte  // memory of them, to be freed
 	err    error   // ends reading
 }
 
@@ -57,13 +58,17 @@ func (r *reader) fetch(ctx context.Context, broker int32, look <-chan struct{}) 
 		if failed {
 			a.err = r.refused(err)
 		} else {
-			failed = r.accept(ctx, a, asked, res.(*kmsg.FetchResponse))
+			whole := r.inlet.take(res.(*kmsg.FetchResponse))
+			a.bytes = whole.bytes
+			failed = r.accept(ctx, a, asked, whole.FetchResponse)
 		}
 		if a.err != nil || len(a.chunks) > 0 {
 			select {
 			case r.answers <- a:
 			case <-ctx.Done():
 			}
+		} else {
+			r.inlet.free(a.bytes)
 		}
 		r.release(broker, asked)
 		if failed {
@@ -86,7 +91,7 @@ func (r *reader) request(broker int32) (*kmsg.FetchRequest, map[int32]*partition
 	if r.Settings.ReadCommitted() {
 		req.IsolationLevel = 1
 	}
-	asked := make(map[int32]*partition)
+	asked, most := make(map[int32]*partition), int32(r.Settings.MaxPartitionFetchBytes())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	places := make(map[*topic]int)
@@ -109,7 +114,9 @@ func (r *reader) request(broker int32) (*kmsg.FetchRequest, map[int32]*partition
 		f := kmsg.NewFetchRequestTopicPartition()
 		f.Partition, f.FetchOffset, f.PartitionMaxBytes = p.id, p.offset, p.size
 		f.CurrentLeaderEpoch, f.LastFetchedEpoch = p.leaderEpoch, p.epoch
-		req.MaxBytes = max(req.MaxBytes, p.size)
+		if p.size > most { // for one batch
+			req.MaxBytes = max(req.MaxBytes, p.size)
+		}
 		req.Topics[place].Partitions = append(req.Topics[place].Partitions, f)
 	}
 	return req, asked

@@ -425,3 +425,40 @@ func TestEveryStampedRecordIsAccountedFor(t *testing.T) {
 		t.Errorf("the wire engine's verdict is %s, the client engine's %s", said[0], said[1])
 	}
 }
+
+// watched is a Consumer whose readers a test looks at.
+type watched struct {
+	*Consumer
+	readers []*reader
+}
+
+func (w *watched) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
+	r, err := w.Consumer.OpenReader(ctx, s)
+	w.readers = append(w.readers, r.(*reader))
+	return r, err
+}
+
+func TestAnswersLieInMemoryThatIsUsedAgain(t *testing.T) {
+	s := newReadScene(t, 3)
+	s.write(s.client(), 3, 1000)
+	w := &watched{Consumer: NewConsumer(s.state(readPlan(nil), nil, "fetch.max.bytes=1000"))}
+	if sum, end := s.run(w.Plan, w); sum.Consumed != 3000 || end.ReadEnd != engine.ReadAll {
+		t.Errorf("%d records, end %q (%v)", sum.Consumed, end.ReadEnd, end.ReadErr)
+	}
+	i := &w.readers[0].inlet
+	const perBroker = 2 // one is counted, one is on its way
+	if most := 3*perBroker + 1; i.last < 20 || len(i.spare) == 0 || len(i.spare) > most {
+		t.Errorf("%d answers in %d buffers, want 20 or more in %d or less", i.last, len(i.spare), most)
+	}
+}
+
+func TestAGroupIsRefusedByName(t *testing.T) {
+	for _, tc := range []struct {
+		group string
+		fits  bool
+	}{{"", true}, {"g", false}} {
+		if err := FitsReading(&plan.Plan{Read: plan.Read{Group: tc.group}}); (err == nil) != tc.fits {
+			t.Errorf("group %q: %v", tc.group, err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// franz-go makes a buffer for each answer, which Go clears first. For fetches, fresh memory is half of all work. So
+// an inlet reads their answers into buffers that are used again, and gives franz-go each answer without its records.
+// The session id in it, which is free because kt's fetches have no session, names the whole answer.
+
+// inlet holds the answers to fetches of one client.
+type inlet struct {
+	mu    sync.Mutex
+	whole map[int32]*caught // by session id
+	last  int32             // session id
+	spare [][]byte
+}
+
+// caught is a whole answer.
+type caught struct {
+	*kmsg.FetchResponse
+	bytes []byte // that it lies in; nil: they are franz-go's
+}
+
+// over returns a connection that reads into the inlet.
+func (i *inlet) over(c net.Conn) net.Conn { return &inletConn{Conn: c, inlet: i} }
+
+// take returns the answer whose rest franz-go has returned. franz-go's own is whole if the inlet did not catch it.
+func (i *inlet) take(rest *kmsg.FetchResponse) *caught {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if a := i.whole[rest.SessionID]; a != nil {
+		delete(i.whole, rest.SessionID)
+		return a
+	}
+	return &caught{FetchResponse: rest}
+}
+
+// keep takes an answer, and returns its session id.
+func (i *inlet) keep(a *caught) int32 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.last = max(1, i.last+1) // 0 is that of no session
+	if i.whole == nil {
+		i.whole = make(map[int32]*caught)
+	}
+	i.whole[i.last] = a
+	return i.last
+}
+
+// buffer returns memory for an answer.
+func (i *inlet) buffer(size int) (b []byte) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if n := len(i.spare); n > 0 {
+		b, i.spare = i.spare[n-1], i.spare[:n-1] // the newest is still in the processor's cache
+	}
+	return slices.Grow(b[:0], size)[:size]
+}
+
+// free takes memory back.
+func (i *inlet) free(b []byte) {
+	if b == nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.spare = append(i.spare, b)
+}
+
+// inletConn is a connection. One goroutine writes, another one reads.
+type inletConn struct {
+	net.Conn
+	inlet *inlet
+
+	mu    sync.Mutex
+	asked []asked // without an answer yet, in the order of the answers
+
+	ready []byte // bytes for the reader, before any others
+	left  int    // bytes of the answer behind them
+}
+
+// asked is a request.
+type asked struct {
+	key, version int16
+	id           [4]byte // the same in its answer
+}
+
+const (
+	fetchKey      = 1
+	sessionFetch  = 7  // the first version with session ids
+	flexibleFetch = 12 // the first version with tags
+	maxCaught     = 64 << 20
+)
+
+// Write notes a request. franz-go never writes a part of one.
+func (c *inletConn) Write(p []byte) (int, error) {
+	if len(p) >= 12 {
+		be := binary.BigEndian
+		c.mu.Lock()
+		c.asked = append(c.asked, asked{int16(be.Uint16(p[atKey:])), int16(be.Uint16(p[atVersion:])), [4]byte(p[leastSize:])})
+		c.mu.Unlock()
+	}
+	return c.Conn.Write(p)
+}
+
+// Read gives franz-go the bytes of answers.
+func (c *inletConn) Read(p []byte) (int, error) {
+	if len(c.ready) == 0 && c.left == 0 {
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.ready) > 0 {
+		n := copy(p, c.ready)
+		c.ready = c.ready[n:]
+		return n, nil
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}
+
+// next begins the next answer.
+func (c *inletConn) next() error {
+	var head [4]byte
+	if _, err := io.ReadFull(c.Conn, head[:]); err != nil {
+		return err
+	}
+	var to asked
+	c.mu.Lock()
+	if len(c.asked) > 0 {
+		to, c.asked = c.asked[0], c.asked[1:]
+	}
+	c.mu.Unlock()
+	size := int(int32(binary.BigEndian.Uint32(head[:])))
+	if to.key != fetchKey || to.version < sessionFetch || size < len(to.id) || size > maxCaught {
+		c.ready, c.left = head[:], max(size, 0)
+		return nil
+	}
+	b := c.inlet.buffer(size)
+	if _, err := io.ReadFull(c.Conn, b); err != nil {
+		return err
+	}
+	if c.ready = c.strip(b, to); c.ready == nil { // not an answer to this: franz-go will say so
+		c.ready = slices.Concat(head[:], b)
+		c.inlet.free(b)
+	}
+	return nil
+}
+
+// strip keeps an answer, and returns its bytes without records.
+func (c *inletConn) strip(b []byte, to asked) []byte {
+	body := b[len(to.id):]
+	if [4]byte(b) != to.id {
+		return nil
+	}
+	if to.version >= flexibleFetch {
+		if len(body) == 0 || body[0] != 0 {
+			return nil // tags that are not known
+		}
+		body = body[1:]
+	}
+	whole := kmsg.NewPtrFetchResponse()
+	whole.Version = to.version
+	if whole.ReadFrom(body) != nil {
+		return nil
+	}
+	rest := *whole
+	rest.Topics, rest.SessionID = nil, c.inlet.keep(&caught{whole, b})
+	out := append(make([]byte, 4, 64), b[:len(b)-len(body)]...)
+	out = rest.AppendTo(out)
+	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
+	return out
+}
