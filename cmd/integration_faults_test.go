@@ -25,6 +25,7 @@ func TestEveryRecordIsAccountedForWhenBrokersFail(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 3, 31292, "--property", "broker.session.timeout.ms=6000", "--property", "replica.lag.time.max.ms=5000")
 	t.Run("nothing is lost", k.nothingIsLost)
+	t.Run("nothing is lost with the wire engine", k.wireLosesNothing)
 	t.Run("a study of a broker that goes down", k.brokerDownIsStudied)
 	t.Run("an unclean election is found out", k.uncleanElectionIsFoundOut)
 	t.Run("what was read and cut off is lost", k.whatWasCutOffIsLost)
@@ -115,6 +116,34 @@ func (k *kafkaCluster) nothingIsLost(t *testing.T) {
 			tc.check(t, r, code)
 			k.in(t).script("start", "all")
 		})
+	}
+}
+
+func (k *kafkaCluster) wireLosesNothing(t *testing.T) {
+	scripts, err := filepath.Abs("../scripts/kafka")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault := func(command string) string { return fmt.Sprintf("%s %s --name %s", scripts, command, k.name) }
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	r, code := k.in(t).start("--engine", "wire", "--topic", "wire", "--partitions", "6", "--replication-factor", "3",
+		"--topic-config", "min.insync.replicas=2", "--rate", "2000", "--duration", "30s", "--verify", "--ledger", ledger,
+		"--at", "3s", "--exec", fault("kill 1"), "--at", "10s", "--exec", fault("start 1")).wait()
+	nothingFailed(t, r, code)
+	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderMoved, stats.BrokerBack} {
+		if !hasEvent(r, kind) {
+			t.Errorf("no event %s in %+v", kind, r.Events)
+		}
+	}
+	if r.Outage == nil {
+		t.Error("no outage was seen")
+	}
+	k.in(t).script("start", "all")
+	for _, engine := range []string{"client", "wire"} {
+		read, code := k.in(t).kt("consume", "--engine", engine, "--verify", ledger).wait()
+		if v := read.Verify; v == nil || code != exitOK || v.AcknowledgedRead != r.Records.Acknowledged || v.Lost+v.Corrupted+v.Duplicated+v.Reordered != 0 {
+			t.Errorf("read with the %s engine: exit code %d, verdict %+v", engine, code, v)
+		}
 	}
 }
 

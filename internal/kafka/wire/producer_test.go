@@ -59,6 +59,12 @@ func newScene(t *testing.T, partitions int) *scene {
 // send writes records of 100 bytes with a producer of these properties.
 func (s *scene) send(records int64, change func(*plan.Plan), properties ...string) (*Producer, stats.Window) {
 	s.Helper()
+	d := s.producer(records, change, properties...)
+	return d, s.run(d)
+}
+
+func (s *scene) producer(records int64, change func(*plan.Plan), properties ...string) *Producer {
+	s.Helper()
 	p := plan.Plan{
 		Command: plan.Produce, Engine: plan.Wire, Topic: plan.Topic{Name: "t"}, Producers: 1, Seed: 1, Load: plan.Load{Records: records, Arrivals: plan.Uniform},
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys},
@@ -70,13 +76,17 @@ func (s *scene) send(records int64, change func(*plan.Plan), properties ...strin
 	if err != nil {
 		s.Fatal(err)
 	}
-	d := NewProducer(s.cluster, WriteOptions{Plan: p, Settings: settings(s, properties...), Values: values, Partitions: s.partitions, Run: 42})
+	return NewProducer(s.cluster, WriteOptions{Plan: p, Settings: settings(s, properties...), Values: values, Partitions: s.partitions, Run: 42})
+}
+
+func (s *scene) run(d *Producer) stats.Window {
+	s.Helper()
 	var sum total
-	_, err = engine.Run(s.Context(), p, engine.Drivers{Send: d}, engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}, &sum)
-	if err != nil {
+	o := engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}
+	if _, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Send: d}, o, &sum); err != nil {
 		s.Fatal(err)
 	}
-	return d, sum.Window
+	return sum.Window
 }
 
 // read returns so many records with an ordinary client, and no more.

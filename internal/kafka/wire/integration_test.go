@@ -1,0 +1,59 @@
+//go:build integration
+
+package wire
+
+import (
+	"math"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// The lanes begin just before the largest sequence, so that each wraps after its first batch. The broker in the process
+// takes no first sequence but 0.
+func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
+	const script = "../../../scripts/kafka"
+	t.Cleanup(func() {
+		if out, err := exec.Command(script, "down", "--name", "wrap").CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	out, err := exec.Command(script, "up", "--name", "wrap", "--port", "31692").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Fields(string(out))
+	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: lines[len(lines)-1:]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	topic, err := c.EnsureTopic(t.Context(), plan.Plan{Topic: plan.Topic{Name: "t", Partitions: 3}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{t, nil, c, topic.Partitions}
+	d := s.producer(50_000, nil)
+	d.sequence = math.MaxInt32 - 200
+	w := s.run(d)
+	if w.Acknowledged != 50_000 || len(w.Events) > 0 {
+		t.Errorf("%d acknowledged, %d failed: %v, events %v", w.Acknowledged, w.Failed, w.Errors, w.Events)
+	}
+	if got := s.read(50_000); len(got) == 0 {
+		t.Error("nothing was read")
+	}
+	wrapped := 0
+	for _, worker := range d.workers {
+		for _, l := range worker.lanes {
+			if l.identity.sequence < math.MaxInt32-200 {
+				wrapped++
+			}
+		}
+	}
+	if wrapped < 3 {
+		t.Errorf("the sequences of %d lanes wrapped, want those of 3 partitions at least", wrapped)
+	}
+}
