@@ -38,8 +38,9 @@ type pool struct {
 // template is the records of one full batch.
 type template struct {
 	encoded
-	ends  []int32 // of each record
-	bytes []int32 // keys and values up to the end of each record
+	ends  []int32  // of each record
+	bytes []int32  // keys and values up to the end of each record
+	sums  []uint32 // checksums up to the end of each record
 }
 
 // encoded is records as they are sent.
@@ -70,12 +71,15 @@ func newPool(p plan.Plan, v *writing.Values, target int, c kgo.Compressor, sizeO
 	index := int64(0)
 	for range n {
 		var t template
+		sum := uint32(0)
 		for bytes := int32(0); ; index++ {
 			generator.Fill(&r, index)
 			grown := appendRecord(t.records, len(t.ends), 0, r.Key, r.Value, headers)
 			if len(t.ends) > 0 && headSize+len(grown) > target {
 				break
 			}
+			sum = crc32.Update(sum, castagnoli, grown[len(t.records):])
+			t.sums = append(t.sums, sum)
 			bytes += int32(len(r.Key) + len(r.Value))
 			t.records, t.ends, t.bytes = grown, append(t.ends, int32(len(grown))), append(t.bytes, bytes)
 			if sizeOnly && len(t.ends) == o.full {
@@ -116,7 +120,8 @@ func (o *pool) batch(number, n int) encoded {
 	case n == o.full:
 		return t.encoded
 	case o.compressor == nil:
-		return encode(t.records[:t.ends[n-1]], 0)
+		end := int(t.ends[n-1])
+		return encoded{records: t.records[:end], sum: t.sums[n-1], moved: shiftBy(end)}
 	}
 	o.mu.Lock()
 	e, ok := o.parts[part{number, n}]

@@ -49,8 +49,20 @@ type worker struct {
 	rounds   []int64           // by partition: the newest request that holds a batch of it
 }
 
-// OpRecords returns the number of records of a full batch.
-func (w *worker) OpRecords() int { return w.pool.full }
+// OpRecords returns the number of records of a full batch. At a rate it is a fraction of it, that of opSpan or less.
+func (w *worker) OpRecords() int {
+	full := w.pool.full
+	p := &w.driver.Plan
+	if p.Load.Rate.IsUnlimited() {
+		return full
+	}
+	n := max(1, int(p.RecordsPerSecond()/float64(p.Producers)*opSpan.Seconds()))
+	return max(1, full/((full+n-1)/n))
+}
+
+// opSpan is the time in which records of an op fall due. All of them count with the time since the first was due, so
+// this is how much too high a latency may be while the sender keeps its schedule.
+const opSpan = 500 * time.Microsecond
 
 // Place returns the partition of an op.
 func (w *worker) Place(op *engine.Op) int32 { return op.State.(*lane).partition }
