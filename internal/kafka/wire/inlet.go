@@ -3,9 +3,11 @@ package wire
 import (
 	"encoding/binary"
 	"io"
+	"math"
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -16,10 +18,9 @@ import (
 
 // inlet holds the answers to fetches of one client.
 type inlet struct {
-	mu    sync.Mutex
-	whole map[int32]*caught // by session id
-	last  int32             // session id
-	spare [][]byte
+	answers sync.Map // by session id
+	last    atomic.Int32
+	spare   sync.Pool // of memory for answers
 }
 
 // caught is a whole answer.
@@ -33,45 +34,17 @@ func (i *inlet) over(c net.Conn) net.Conn { return &inletConn{Conn: c, inlet: i}
 
 // take returns the answer whose rest franz-go has returned. franz-go's own is whole if the inlet did not catch it.
 func (i *inlet) take(rest *kmsg.FetchResponse) *caught {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if a := i.whole[rest.SessionID]; a != nil {
-		delete(i.whole, rest.SessionID)
-		return a
+	if a, ok := i.answers.LoadAndDelete(rest.SessionID); ok {
+		return a.(*caught)
 	}
 	return &caught{FetchResponse: rest}
 }
 
-// keep takes an answer, and returns its session id.
-func (i *inlet) keep(a *caught) int32 {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.last = max(1, i.last+1) // 0 is that of no session
-	if i.whole == nil {
-		i.whole = make(map[int32]*caught)
-	}
-	i.whole[i.last] = a
-	return i.last
-}
-
-// buffer returns memory for an answer.
-func (i *inlet) buffer(size int) (b []byte) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if n := len(i.spare); n > 0 {
-		b, i.spare = i.spare[n-1], i.spare[:n-1] // the newest is still in the processor's cache
-	}
-	return slices.Grow(b[:0], size)[:size]
-}
-
-// free takes memory back.
+// free takes back the memory of an answer.
 func (i *inlet) free(b []byte) {
-	if b == nil {
-		return
+	if b != nil {
+		i.spare.Put(&b)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.spare = append(i.spare, b)
 }
 
 // inletConn is a connection. One goroutine writes, another one reads.
@@ -144,13 +117,16 @@ func (c *inletConn) next() error {
 		c.ready, c.left = head[:], max(size, 0)
 		return nil
 	}
-	b := c.inlet.buffer(size)
-	if _, err := io.ReadFull(c.Conn, b); err != nil {
+	b, _ := c.inlet.spare.Get().(*[]byte)
+	if b == nil {
+		b = new([]byte)
+	}
+	*b = slices.Grow((*b)[:0], size)[:size]
+	if _, err := io.ReadFull(c.Conn, *b); err != nil {
 		return err
 	}
-	if c.ready = c.strip(b, to); c.ready == nil { // not an answer to this: franz-go will say so
-		c.ready = slices.Concat(head[:], b)
-		c.inlet.free(b)
+	if c.ready = c.strip(*b, to); c.ready == nil { // not an answer to this: franz-go will say so
+		c.ready = slices.Concat(head[:], *b)
 	}
 	return nil
 }
@@ -173,7 +149,8 @@ func (c *inletConn) strip(b []byte, to asked) []byte {
 		return nil
 	}
 	rest := *whole
-	rest.Topics, rest.SessionID = nil, c.inlet.keep(&caught{whole, b})
+	rest.Topics, rest.SessionID = nil, max(1, c.inlet.last.Add(1)&math.MaxInt32) // 0: no session
+	c.inlet.answers.Store(rest.SessionID, &caught{whole, b})
 	out := append(make([]byte, 4, 64), b[:len(b)-len(body)]...)
 	out = rest.AppendTo(out)
 	binary.BigEndian.PutUint32(out, uint32(len(out)-4))

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -25,7 +26,7 @@ func NewConsumer(s *reading.State) *Consumer { return &Consumer{s} }
 func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader, error) {
 	r := &reader{
 		Consumer: d, shard: s, answers: make(chan *fetched), stale: make(chan struct{}, 1),
-		fetchers: make(map[int32]chan struct{}),
+		fetchers: make(map[int32]bool), changed: make(chan struct{}),
 	}
 	r.decompressor = kgo.DefaultDecompressor(&r.room)
 	if !d.Plan.Writes() {
@@ -53,16 +54,18 @@ type reader struct {
 
 	mu         sync.Mutex // guards the rest
 	partitions []*partition
-	fetchers   map[int32]chan struct{} // by broker; each holds one value: look for partitions again
-	turn       int                     // rotates the partitions, for a broker fills an answer in their order
+	fetchers   map[int32]bool // by broker
+	changed    chan struct{}  // closed: partitions have other leaders
+	turn       int            // rotates the partitions, for a broker fills an answer in their order
 }
 
-// partition is one that the reader has. All but the first two are guarded by the reader's mu.
+// partition is one that the reader has.
 type partition struct {
-	topic  *topic
-	number int32 // in the Layout
-	id     int32
+	topic      string
+	number, id int32 // in the Layout, and in the topic
 
+	// The reader's mu guards the rest.
+	topicID     kadm.TopicID
 	leader      int32 // -1: not known
 	leaderEpoch int32
 	offset      int64 // of the next fetch; records before it may still wait to be counted
@@ -70,11 +73,6 @@ type partition struct {
 	size        int32 // most bytes of the next fetch
 	busy        bool  // a fetch is on its way, or its answer waits
 	unknown     int   // times in a row that a broker did not know the partition
-}
-
-type topic struct {
-	name string
-	id   [16]byte // zero: not known yet
 }
 
 // connect makes the client and starts the goroutines.
@@ -89,19 +87,14 @@ func (r *reader) connect() error {
 	r.client, r.end = client, cancel
 	r.backoff, _ = client.OptValue(kgo.MetadataMinAge).(time.Duration)
 	at := &r.At.Groups[0]
-	topics := make(map[string]*topic)
-	r.Layout.Each(func(name string, id, number int32) {
-		if r.ReaderOf(number) != r.shard.Index {
-			return
+	r.Layout.Each(func(topic string, id, number int32) {
+		if r.ReaderOf(number) == r.shard.Index {
+			r.partitions = append(r.partitions, &partition{
+				topic: topic, number: number, id: id, leader: -1, leaderEpoch: -1,
+				offset: at.Next[number].Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),
+			})
+			at.Owned[number].Store(true)
 		}
-		if topics[name] == nil {
-			topics[name] = &topic{name: name}
-		}
-		r.partitions = append(r.partitions, &partition{
-			topic: topics[name], number: number, id: id, leader: -1, leaderEpoch: -1,
-			offset: at.Next[number].Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),
-		})
-		at.Owned[number].Store(true)
 	})
 	if len(r.partitions) > 0 { // more consumers than partitions: some have nothing to do
 		r.stale <- struct{}{}

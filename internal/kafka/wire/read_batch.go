@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
-	"math/bits"
 )
 
 // Bits of the attributes of a batch.
@@ -118,107 +117,64 @@ func cutRecord(b []byte, r *record) (rest []byte, ok bool) {
 // they are. So the processor has several records on their way from memory at a time.
 func tally(b []byte, n int) (bytes int, ok bool) {
 	var r record
-	for before := 0; n > 0; {
-		like := quickRecord(b)
-		if like.size == 0 {
-			if b, ok = cutRecord(b, &r); !ok {
-				return 0, false
-			}
-			bytes += len(r.key) + len(r.value)
-			n--
+	for n > 0 {
+		first := b
+		if b, ok = cutRecord(b, &r); !ok {
+			return 0, false
+		}
+		fields := len(r.key) + len(r.value)
+		n, bytes = n-1, bytes+fields
+		if len(b) == 0 || b[0] != first[0] {
 			continue
 		}
-		if like.size == before { // two in a row: there may be more
-			like.mask(b)
-		}
-		for before = like.size; ; {
-			n--
-			bytes += like.fields
-			if b = b[like.size:]; n == 0 || !like.fits(b) {
-				break
-			}
+		like := layoutOf(first[:len(first)-len(b)], &r)
+		for ; n > 0 && like.fits(b); n-- {
+			bytes += fields
+			b = b[like.size:]
 		}
 	}
 	return bytes, true
 }
 
-// layout is where the fields of a record lie.
+// layout is the lengths of the fields of a record: the bits of its first bytes, and of those before the value, that
+// are the same in every record with these lengths.
 type layout struct {
-	size, fields int // bytes of the record, and of its key and value
-	numbers      int // where the timestamp and the offset begin
-	key          int // where the length of the key is
-	value        int // where the value begins
-
-	low, high       uint64 // first bytes of the record
-	lowBits, hiBits uint64 // those that are the same in all records of this layout; 0: not known
+	size, at          int // of the record, and where the second bytes are
+	first, second     uint64
+	inFirst, inSecond uint64 // the bits that count; 0: the lengths are spread too far
 }
 
-// mask notes what a record without a key has in common with others of its layout: its size, the missing key, the
-// length of its value, and the lengths of the numbers between.
-func (l *layout) mask(b []byte) {
-	var same [16]byte
-	if l.value > len(same) || b[l.key] != noKey {
-		return
+// layoutOf returns the layout of a record, which was read to r.
+func layoutOf(b []byte, r *record) (l layout) {
+	behind := func(at int) int { _, n := varint(b[at:]); return at + n }
+	numbers := behind(0)
+	keyLength := behind(behind(numbers + 1)) // behind the attributes, the timestamp and the offset
+	key := behind(keyLength)
+	value := behind(key + len(r.key))
+	l.size, l.at = len(b), max(value-8, 0)
+	if key > 8 && value > 16 || len(b) < 16 {
+		return l
 	}
-	for i := range l.value {
-		if same[i] = 0xff; i >= l.numbers-1 && i < l.key { // from the attributes on
-			same[i] = 0x80
+	var same [2]uint64
+	for window, from := range []int{0, l.at} {
+		for i := range 8 {
+			switch at := from + i; {
+			case at >= value || at >= key && at < key+len(r.key):
+			case at < numbers || at >= keyLength:
+				same[window] |= 0xff << (8 * i)
+			default: // a number ends with the byte without this bit
+				same[window] |= 0x80 << (8 * i)
+			}
 		}
 	}
 	le := binary.LittleEndian
-	l.low, l.high, l.lowBits, l.hiBits = le.Uint64(b), le.Uint64(b[8:]), le.Uint64(same[:]), le.Uint64(same[8:])
+	l.first, l.second, l.inFirst, l.inSecond = le.Uint64(b), le.Uint64(b[l.at:]), same[0], same[1]
+	return l
 }
 
 // fits reports whether the first record has this layout.
 func (l *layout) fits(b []byte) bool {
 	le := binary.LittleEndian
-	return l.lowBits != 0 && len(b) >= max(l.size, 16) &&
-		(le.Uint64(b)^l.low)&l.lowBits|(le.Uint64(b[8:])^l.high)&l.hiBits == 0
-}
-
-// noKey is the length -1.
-const noKey = 1
-
-// quickRecord returns the layout of the first record. It does what cutRecord does in a tenth of the time, for records
-// below 8 KiB with a key below 64 bytes. For others, and for malformed ones, the size is 0.
-func quickRecord(b []byte) (l layout) {
-	const ends = 0x8080808080808080 // a number ends with the byte without this bit
-	if len(b) < 16 {
-		return l
-	}
-	at, size := 2, int(b[0]>>1) // behind the size and the attributes
-	if b[0] >= 0x80 {
-		at, size = 3, (int(b[0]&0x7f)|int(b[1])<<7)>>1
-	}
-	end := at - 1 + size
-	if b[0]&1 != 0 || at == 3 && b[1] >= 0x80 || end > len(b) {
-		return l
-	}
-	l.numbers = at
-	last := ^binary.LittleEndian.Uint64(b[at:]) & ends
-	last &= last - 1 // of the offset, which is behind the timestamp
-	at += bits.TrailingZeros64(last)>>3 + 1
-	if last == 0 || at+2 > end {
-		return l
-	}
-	l.key = at
-	if key := int(b[at]); key != noKey {
-		if key&0x81 != 0 {
-			return l
-		}
-		l.fields = key >> 1
-	}
-	if at += 1 + l.fields; at+2 > end {
-		return l
-	}
-	value := int(b[at])
-	if at++; value >= 0x80 {
-		value = value&0x7f | int(b[at])<<7
-		at++
-	}
-	if value>>1 > end-at || value&1 != 0 || value >= 1<<14 {
-		return l
-	}
-	l.size, l.fields, l.value = end, l.fields+value>>1, at
-	return l
+	return l.inFirst != 0 && len(b) >= l.size &&
+		(le.Uint64(b)^l.first)&l.inFirst|(le.Uint64(b[l.at:])^l.second)&l.inSecond == 0
 }

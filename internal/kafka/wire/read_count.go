@@ -58,7 +58,7 @@ func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error)
 	})
 	at.Next[number].Store(c.next)
 	if err != nil {
-		err = fmt.Errorf("partition %d of topic %s: offset %d: %w", c.partition.id, c.partition.topic.name, c.next, err)
+		err = fmt.Errorf("partition %d of topic %s: offset %d: %w", c.partition.id, c.partition.topic, c.next, err)
 	}
 	return n, err
 }

@@ -18,7 +18,6 @@ import (
 
 // fetched is the answer to one fetch.
 type fetched struct {
-	broker int32
 	chunks []chunk // with something to count
 	bytes  []byte  // memory of them, to be freed
 	err    error   // ends reading
@@ -42,17 +41,17 @@ type chunk struct {
 }
 
 // fetch fetches from one broker until ctx ends, one fetch at a time.
-func (r *reader) fetch(ctx context.Context, broker int32, look <-chan struct{}) {
+func (r *reader) fetch(ctx context.Context, broker int32) {
 	for ctx.Err() == nil {
-		req, asked := r.request(broker)
+		req, asked, changed := r.request(broker)
 		if len(asked) == 0 {
 			select {
-			case <-look:
+			case <-changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		a := &fetched{broker: broker}
+		a := &fetched{}
 		res, err := r.client.Broker(int(broker)).Request(ctx, req)
 		failed := err != nil
 		if failed {
@@ -60,9 +59,10 @@ func (r *reader) fetch(ctx context.Context, broker int32, look <-chan struct{}) 
 		} else {
 			whole := r.inlet.take(res.(*kmsg.FetchResponse))
 			a.bytes = whole.bytes
-			failed = r.accept(ctx, a, asked, whole.FetchResponse)
+			failed = r.accept(ctx, a, broker, asked, whole.FetchResponse)
 		}
-		if a.err != nil || len(a.chunks) > 0 {
+		empty := len(a.chunks) == 0
+		if a.err != nil || !empty {
 			select {
 			case r.answers <- a:
 			case <-ctx.Done():
@@ -73,7 +73,7 @@ func (r *reader) fetch(ctx context.Context, broker int32, look <-chan struct{}) 
 		r.release(broker, asked)
 		if failed {
 			r.followAgain()
-			if len(a.chunks) == 0 {
+			if empty {
 				pause(ctx, r.backoff)
 			}
 		}
@@ -82,19 +82,21 @@ func (r *reader) fetch(ctx context.Context, broker int32, look <-chan struct{}) 
 
 // request returns a fetch of the partitions that a broker leads, without those whose records still
 // wait for the reader: another broker's fetch would overtake them. It has no session, and so names
-// all partitions. It names no rack, and so no broker answers with a preferred replica.
-func (r *reader) request(broker int32) (*kmsg.FetchRequest, map[int32]*partition) {
-	req := kmsg.NewPtrFetchRequest()
+// all partitions. It names no rack, and so no broker answers with a preferred replica. changed is closed when there
+// may be others.
+func (r *reader) request(broker int32) (req *kmsg.FetchRequest, asked map[int32]*partition, changed <-chan struct{}) {
+	req = kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis = int32(r.Settings.FetchMaxWait().Milliseconds())
 	req.MinBytes, req.MaxBytes = int32(r.Settings.FetchMinBytes()), int32(r.Settings.FetchMaxBytes())
 	req.SessionEpoch = -1
 	if r.Settings.ReadCommitted() {
 		req.IsolationLevel = 1
 	}
-	asked, most := make(map[int32]*partition), int32(r.Settings.MaxPartitionFetchBytes())
+	most := int32(r.Settings.MaxPartitionFetchBytes())
+	asked = make(map[int32]*partition)
+	places := make(map[string]int)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	places := make(map[*topic]int)
 	r.turn++
 	for i := range r.partitions {
 		p := r.partitions[(i+r.turn)%len(r.partitions)]
@@ -108,7 +110,7 @@ func (r *reader) request(broker int32) (*kmsg.FetchRequest, map[int32]*partition
 			place = len(req.Topics)
 			places[p.topic] = place
 			t := kmsg.NewFetchRequestTopic()
-			t.Topic, t.TopicID = p.topic.name, p.topic.id
+			t.Topic, t.TopicID = p.topic, p.topicID
 			req.Topics = append(req.Topics, t)
 		}
 		f := kmsg.NewFetchRequestTopicPartition()
@@ -119,18 +121,20 @@ func (r *reader) request(broker int32) (*kmsg.FetchRequest, map[int32]*partition
 		}
 		req.Topics[place].Partitions = append(req.Topics[place].Partitions, f)
 	}
-	return req, asked
+	return req, asked, r.changed
 }
 
 // release frees partitions for the next fetch, which is another broker's if the leader has changed.
 func (r *reader) release(broker int32, asked map[int32]*partition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	moved := false
 	for _, p := range asked {
 		p.busy = false
-		if p.leader != broker {
-			r.lookAgain(p.leader)
-		}
+		moved = moved || p.leader != broker
+	}
+	if moved {
+		r.wake()
 	}
 }
 
@@ -152,14 +156,14 @@ func (r *reader) count(code string) {
 
 // accept makes chunks of an answer, and moves the partitions behind them. It reports whether a
 // partition failed.
-func (r *reader) accept(ctx context.Context, a *fetched, asked map[int32]*partition, res *kmsg.FetchResponse) (failed bool) {
+func (r *reader) accept(ctx context.Context, a *fetched, broker int32, asked map[int32]*partition, res *kmsg.FetchResponse) (failed bool) {
 	if err := kerr.ErrorForCode(res.ErrorCode); err != nil {
 		a.err = r.refused(err)
 		return true
 	}
 	names := make(map[[16]byte]string)
 	for _, p := range asked {
-		names[p.topic.id] = p.topic.name
+		names[p.topicID] = p.topic
 	}
 	for i := range res.Topics {
 		t := &res.Topics[i]
@@ -176,11 +180,11 @@ func (r *reader) accept(ctx context.Context, a *fetched, asked map[int32]*partit
 			case errors.Is(err, errAgain):
 				failed = true
 			case err != nil:
-				a.err = fmt.Errorf("partition %d of topic %s: %w", p.id, p.topic.name, err)
+				a.err = fmt.Errorf("partition %d of topic %s: %w", p.id, p.topic, err)
 				return true
 			}
 			if c.moved || len(c.bytes) > 0 {
-				c.broker = a.broker
+				c.broker = broker
 				a.chunks = append(a.chunks, c)
 			}
 		}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,6 +25,13 @@ func FuzzFetchedBytes(f *testing.F) {
 	f.Add(two, int64(2), 1)
 	f.Add(two[:len(two)-5], int64(5), 100)
 	f.Add(append(encodeBatch(0, 9), two...), int64(0), 1)
+	alike := encodeBatch(0, 20)
+	for i := range int64(20) {
+		alike = appendTestRecord(alike, 3, i, 2, 70, 1)
+	}
+	binary.BigEndian.PutUint32(alike[atLength:], uint32(len(alike)-atEpoch))
+	alike[atCount+3] = 20
+	f.Add(alike, int64(0), 7)
 	f.Fuzz(func(t *testing.T, b []byte, from int64, limit int) {
 		from, limit = max(from, 0), min(max(limit, 1), 1000)
 		count := func(limit int, log *ledger.Log) (n, bytes int, next int64, failed bool) {

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/reading"
 )
 
 // followLeaders looks up leaders whenever they may have changed, until ctx ends.
 func (r *reader) followLeaders(ctx context.Context) {
-	unknown := 0 // times in a row that a topic was not known
-	for {
+	for unknown := 0; ; pause(ctx, r.backoff) { // times in a row that a topic was not known
 		select {
 		case <-ctx.Done():
 			return
@@ -34,7 +33,6 @@ func (r *reader) followLeaders(ctx context.Context) {
 		if !all {
 			r.followAgain()
 		}
-		pause(ctx, r.backoff)
 	}
 }
 
@@ -46,72 +44,41 @@ func (r *reader) followAgain() {
 	}
 }
 
-// lookUp asks any broker for the leaders, and reports whether all partitions have one.
+// lookUp asks any broker for the leaders, and reports whether all partitions have one. What a broker says of a leader
+// before the newest that is known is old.
 func (r *reader) lookUp(ctx context.Context) (all bool, err error) {
-	req := kmsg.NewPtrMetadataRequest()
-	topics := make(map[string]*topic)
-	for _, p := range r.partitions {
-		if topics[p.topic.name] == nil {
-			t := kmsg.NewMetadataRequestTopic()
-			t.Topic = kmsg.StringPtr(p.topic.name)
-			req.Topics = append(req.Topics, t)
-		}
-		topics[p.topic.name] = p.topic
-	}
-	res, err := req.RequestWith(ctx, r.client)
+	topics, err := kadm.NewClient(r.client).ListTopics(ctx, r.Layout.Names()...)
 	if err != nil {
 		return false, err
 	}
-	leaders := make(map[int32]*kmsg.MetadataResponseTopicPartition)
-	for i := range res.Topics {
-		t := &res.Topics[i]
-		if t.Topic == nil || topics[*t.Topic] == nil {
-			continue
-		}
-		if bad := kerr.ErrorForCode(t.ErrorCode); bad != nil && reading.Fatal(bad) {
-			return false, fmt.Errorf("topic %s: %w", *t.Topic, bad)
-		}
-		if known := topics[*t.Topic]; known.id == [16]byte{} {
-			r.mu.Lock()
-			known.id = t.TopicID // once: a topic that was created again is another one
-			r.mu.Unlock()
-		}
-		for j := range t.Partitions {
-			leaders[r.Layout.Base[*t.Topic]+t.Partitions[j].Partition] = &t.Partitions[j]
-		}
-	}
-	return r.lead(ctx, leaders), nil
-}
-
-// lead takes over leaders, and reports whether all partitions have one. A broker that has not
-// heard of the newest leader says nothing new.
-func (r *reader) lead(ctx context.Context, leaders map[int32]*kmsg.MetadataResponseTopicPartition) (all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all = true
 	for _, p := range r.partitions {
-		l := leaders[p.number]
-		if l == nil || l.Leader < 0 || l.LeaderEpoch >= 0 && l.LeaderEpoch < p.leaderEpoch {
+		t := topics[p.topic]
+		if reading.Fatal(t.Err) {
+			return false, fmt.Errorf("topic %s: %w", p.topic, t.Err)
+		}
+		l, ok := t.Partitions[p.id]
+		if !ok || l.Leader < 0 || l.LeaderEpoch >= 0 && l.LeaderEpoch < p.leaderEpoch {
 			all = all && p.leader >= 0
 			continue
 		}
 		p.leader, p.leaderEpoch = l.Leader, l.LeaderEpoch
-		if look := r.fetchers[p.leader]; look == nil {
-			look = make(chan struct{}, 1)
-			r.fetchers[p.leader] = look
-			r.all.Go(func() { r.fetch(ctx, l.Leader, look) })
+		if p.topicID == (kadm.TopicID{}) {
+			p.topicID = t.ID // once: a topic that was created again is another one
 		}
-		r.lookAgain(p.leader)
+		if !r.fetchers[p.leader] {
+			r.fetchers[p.leader] = true
+			r.all.Go(func() { r.fetch(ctx, l.Leader) })
+		}
 	}
-	return all
+	r.wake()
+	return all, nil
 }
 
-// lookAgain lets the goroutine of a broker look for partitions. The caller holds mu.
-func (r *reader) lookAgain(broker int32) {
-	if look := r.fetchers[broker]; look != nil {
-		select {
-		case look <- struct{}{}:
-		default: // it will look anyway
-		}
-	}
+// wake lets the fetchers without partitions look for some. The caller holds mu.
+func (r *reader) wake() {
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
