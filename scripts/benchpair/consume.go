@@ -2,20 +2,42 @@ package main
 
 import (
 	"fmt"
+	"os/exec"
 	"strconv"
 	"strings"
 )
 
 // consume compares reading the same records, which are in the page cache.
 func (s *settings) consume() error {
-	fmt.Printf("%d pairs after %d that do not count, %d records of %d bytes, %d partitions, one consumer, rate from the first record on, ABBA order\n\n",
-		s.pairs, warmUps, s.records, s.size, s.partitions)
-	return s.withTopic(fmt.Sprintf("read-%d", s.size), func(topic string) error {
-		if _, err := s.write("kt", topic); err != nil {
-			return fmt.Errorf("fill topic %s: %w", topic, err)
+	fmt.Printf("load %s: %d records of %d bytes, %d partitions, one consumer, rate from the first record on; %s\n\n",
+		s.name, s.records, s.size, s.partitions, s.turns())
+	return s.withTopic("read-"+s.name, func(topic string) error {
+		fill := s.writer("kt", topic, s.records)
+		if out, err := fill.CombinedOutput(); err != nil {
+			return fmt.Errorf("fill topic %s: %w: %s", topic, err, out)
 		}
-		return s.compare("ConsumerPerformance", func(tool string, _ int) (figures, error) { return s.read(tool, topic) })
+		return s.compare(func(row string, _ int) (figures, error) { return s.read(row, topic) })
 	})
+}
+
+func (s *settings) read(row, topic string) (figures, error) {
+	n := s.records
+	switch row {
+	case bare:
+		return s.measure(exec.Command("bin/bare", "read", s.bootstrap, topic, strconv.Itoa(n)), n, toldRate)
+	case librdkafka:
+		c := exec.Command(s.rdkafka, "-C", "-t", topic, "-b", s.bootstrap, "-c", strconv.Itoa(n), "-o", "beginning", "-X", "check.crcs=true")
+		for p := range s.partitions {
+			c.Args = append(c.Args, "-p", strconv.Itoa(p))
+		}
+		return s.measure(c, n, rdkafkaRate)
+	case socket:
+		return s.move("receive", n)
+	}
+	c := s.tool(row, "consume", "ConsumerPerformance",
+		"--topic", topic, "--num-records", strconv.Itoa(n), "--bootstrap-server", s.bootstrap,
+		"--timeout", "30000", "--hide-header")
+	return s.measure(c, n, fetchRate)
 }
 
 // The columns of Kafka's own row: data.consumed.in.nMsg and fetch.nMsg.sec.
@@ -24,19 +46,15 @@ const (
 	columnRate    = 9
 )
 
-func (s *settings) read(tool, topic string) (figures, error) {
-	c := s.tool(tool, []string{"consume"},
-		"--topic", topic, "--num-records", strconv.Itoa(s.records), "--bootstrap-server", s.bootstrap,
-		"--timeout", "30000", "--hide-header")
-	out, err := c.Output()
-	if err != nil {
-		return figures{}, fmt.Errorf("%w: %s", err, out)
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+// fetchRate is the rate in the row of Kafka's consumer.
+func fetchRate(out string, records int) (float64, error) {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
 	row := strings.Split(lines[len(lines)-1], ", ")
-	if len(row) <= columnRate || row[columnRecords] != strconv.Itoa(s.records) {
-		return figures{}, fmt.Errorf("no row of %d records in: %s", s.records, out)
+	if len(row) <= columnRate {
+		return 0, fmt.Errorf("no row in: %s", out)
 	}
-	rate, err := strconv.ParseFloat(row[columnRate], 64)
-	return s.measured(rate, c.ProcessState), err
+	if n, err := strconv.Atoi(row[columnRecords]); err != nil || n < records {
+		return 0, fmt.Errorf("not %d records in: %s", records, out)
+	}
+	return strconv.ParseFloat(row[columnRate], 64)
 }

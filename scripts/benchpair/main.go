@@ -1,7 +1,7 @@
-// Command benchpair runs kt and Kafka's own tool in pairs against one broker and
-// prints the medians and ratios of what each needed. The order turns round with
-// each pair (ABBA), so that a machine that gets slower or faster favours neither.
-// The first two pairs warm the broker up and do not count.
+// Command benchpair runs kt's engines, Kafka's own tool, a plain loop around franz-go, librdkafka's tool
+// and a bare socket in turns against one broker, and prints the medians and ratios of what each needed.
+// The order turns round with each round (ABBA), so that a machine that gets slower or faster favours none.
+// The first two rounds warm the broker up and do not count.
 package main
 
 import (
@@ -20,7 +20,35 @@ func main() {
 	}
 }
 
-const usage = "usage: scripts/bench produce|consume|roundtrip [--pairs 5] [--records N --record-size BYTES] [--bootstrap-server HOST:PORT] [--against KT]"
+const usage = `usage: scripts/bench produce|consume|roundtrip [--rounds 5] [--load NAME,NAME|all] [--rows ROW,ROW]
+  [--records N --record-size BYTES --batch-size BYTES --rate N] [--bootstrap-server HOST:PORT] [--against KT]`
+
+// load is what a run writes or reads.
+type load struct {
+	name    string
+	records int // a run of the fastest rows writes more
+	size    int
+	batch   int
+	rate    int // records a second; 0: as fast as can be
+}
+
+// loads are those that --load names. A benchmark without it runs the first.
+var loads = map[string][]load{
+	"produce": {
+		{"512x16k", 3_000_000, 512, 16384, 0},
+		{"512x200k", 3_000_000, 512, 200_000, 0},
+		{"512x1m", 3_000_000, 512, 1_000_000, 0},
+		{"100x16k", 6_000_000, 100, 16384, 0},
+		{"100x200k", 6_000_000, 100, 200_000, 0},
+		{"100x1m", 6_000_000, 100, 1_000_000, 0},
+		{"50k", 400_000, 100, 16384, 50_000},
+	},
+	"consume": {
+		{"512", 4_000_000, 512, 16384, 0},
+		{"100", 10_000_000, 100, 16384, 0},
+	},
+	"roundtrip": {{"trip", 5_000, 100, 0, 0}},
+}
 
 func run(args []string) error {
 	if len(args) == 0 {
@@ -33,23 +61,58 @@ func run(args []string) error {
 	if bench == nil {
 		return errors.New(usage)
 	}
+	var names, rows string
+	own := load{name: "own"}
 	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
 	flags.StringVar(&s.bootstrap, "bootstrap-server", "", "broker to use (default: one that scripts/kafka starts and stops)")
-	flags.IntVar(&s.pairs, "pairs", 5, fmt.Sprintf("pairs of runs that count, after %d that warm the broker up", warmUps))
-	flags.IntVar(&s.records, "records", 0, "records a run (default: 3,000,000 of 512 bytes, for consume 10,000,000 of 100 bytes too, for roundtrip 5,000 of 100)")
-	flags.IntVar(&s.size, "record-size", 512, "bytes a record")
+	flags.IntVar(&s.rounds, "rounds", 5, fmt.Sprintf("rounds that count, after %d that warm the broker up", warmUps))
+	flags.StringVar(&names, "load", loads[args[0]][0].name, "named loads, or all: RECORD-SIZExBATCH-SIZE unlimited, and 50k at that rate")
+	flags.StringVar(&rows, "rows", strings.Join(allRows, ","), "rows to run; the first two are kt's engines")
+	flags.IntVar(&own.records, "records", 0, "records a run, for a load of your own")
+	flags.IntVar(&own.size, "record-size", 512, "bytes a record, with --records")
+	flags.IntVar(&own.batch, "batch-size", 16384, "bytes a batch, with --records")
+	flags.IntVar(&own.rate, "rate", 0, "records a second, with --records (default: unlimited)")
 	flags.IntVar(&s.partitions, "partitions", 7, "partitions of the topic")
 	flags.StringVar(&s.acks, "acks", "1", "acks of what is produced")
-	flags.StringVar(&s.against, "against", "", "another kt to compare with, instead of Kafka's own tool (produce, consume)")
+	flags.StringVar(&s.against, "against", "", "another kt to compare with, instead of the other rows (produce, consume)")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
 	if s.against != "" && args[0] == "roundtrip" {
 		return errors.New("--against: roundtrip compares with Kafka's own tool only")
 	}
-	if s.pairs < 1 {
-		return fmt.Errorf("--pairs %d: it must be 1 or more", s.pairs)
+	if s.rounds < 1 {
+		return fmt.Errorf("--rounds %d: it must be 1 or more", s.rounds)
 	}
+	chosen, err := chooseLoads(names, loads[args[0]])
+	if own.records > 0 {
+		chosen, err = []load{own}, nil
+	}
+	if args[0] != "roundtrip" {
+		err = errors.Join(err, s.chooseRows(rows))
+	}
+	if err != nil {
+		return err
+	}
+	return s.runAll(bench, chosen)
+}
+
+func chooseLoads(names string, from []load) (chosen []load, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		found := false
+		for _, l := range from {
+			if name == "all" || name == l.name {
+				chosen, found = append(chosen, l), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("--load %s: there is no such load", name)
+		}
+	}
+	return chosen, nil
+}
+
+func (s *settings) runAll(bench func(*settings) error, chosen []load) error {
 	if s.bootstrap == "" {
 		address, stop, err := startKafka()
 		if err != nil {
@@ -58,27 +121,12 @@ func run(args []string) error {
 		defer stop()
 		s.bootstrap = address
 	}
-	loads := defaultLoads[args[0]]
-	if s.records > 0 {
-		loads = []load{{s.records, s.size}}
-	}
-	for _, l := range loads {
-		s.records, s.size = l.records, l.size
-		if err := bench(&s); err != nil {
+	for _, s.load = range chosen {
+		if err := bench(s); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// load is what a run writes or reads.
-type load struct{ records, size int }
-
-// defaultLoads are those of a benchmark without --records.
-var defaultLoads = map[string][]load{
-	"produce":   {{3_000_000, 512}},
-	"consume":   {{3_000_000, 512}, {10_000_000, 100}},
-	"roundtrip": {{5_000, 100}},
 }
 
 // startKafka starts a broker of the benchmark's own.

@@ -1,49 +1,46 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
-	"strconv"
-	"syscall"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// settings are what both tools are run with.
+// settings are what all rows are run with.
 type settings struct {
+	load
+
 	bootstrap  string
-	pairs      int
-	records    int
-	size       int
+	rounds     int
 	partitions int
 	acks       string
-	against    string // another kt to compare with; "": Kafka's own tool
+	against    string // another kt to compare with; "": the rows
+	rows       []string
+	rdkafka    string // path of rdkafka_performance
 }
 
-// other is the name of the second kt, where two are compared.
-const other = "other kt"
-
-// figures are what one run gave.
-type figures struct {
-	rate   float64 // records a second, as the tool itself printed it
-	cpu    float64 // seconds, user and system, per million records, start-up included
-	memory float64 // MiB, peak resident
-}
-
-// warmUps is the number of pairs before those that count. The JVM of a new broker compiles in the
+// warmUps is the number of rounds before those that count. The JVM of a new broker compiles in the
 // meantime. Without them the first runs are the slowest, and which tool they hit decides the ratio.
 const warmUps = 2
 
-// inTurns calls one for both tools of each pair, and changes their order from pair to pair. The pairs of
-// the warm-up have numbers below 0.
-func (s *settings) inTurns(kt, rival string, one func(tool string, pair int) error) error {
-	order := []string{kt, rival}
-	for pair := -warmUps; pair < s.pairs; pair++ {
-		for _, tool := range order {
-			if err := one(tool, pair); err != nil {
-				return fmt.Errorf("%s, pair %d: %w", tool, pair+1, err)
+func (s *settings) turns() string {
+	return fmt.Sprintf("%d rounds after %d that do not count, the order turns round with each", s.rounds, warmUps)
+}
+
+// inTurns calls one for all rows of each round, and turns their order round from round to round. The
+// rounds of the warm-up have numbers below 0.
+func (s *settings) inTurns(rows []string, one func(row string, round int) error) error {
+	order := slices.Clone(rows)
+	for round := -warmUps; round < s.rounds; round++ {
+		for _, row := range order {
+			if err := one(row, round); err != nil {
+				return fmt.Errorf("%s, round %d: %w", row, round+1, err)
 			}
 		}
 		slices.Reverse(order)
@@ -51,92 +48,72 @@ func (s *settings) inTurns(kt, rival string, one func(tool string, pair int) err
 	return nil
 }
 
-// compare runs both tools in turns and prints the figures of each run that counts, the medians
+// compare runs all rows in turns and prints the figures of each run that counts, the medians
 // and their ratios.
-func (s *settings) compare(javaTool string, one func(tool string, pair int) (figures, error)) error {
-	rival, ratio := javaTool, "kt / Java"
-	if s.against != "" {
-		rival, ratio = other, "kt / "+other
+func (s *settings) compare(one func(row string, round int) (figures, error)) error {
+	head := func(what string) {
+		fmt.Printf("%-26s %12s %18s %12s %9s\n", what, "records/s", "CPU s per million", "share of CPU", "peak MiB")
 	}
-	fmt.Printf("%-22s %14s %20s %14s\n", "run", "records/s", "CPU s per million", "peak MiB")
+	line := func(name string, f figures) {
+		fmt.Printf("%-26s %12.0f %18.4f %12.3f %9.0f\n", name, f.rate, f.cpu, f.share, f.memory)
+	}
+	head("run")
 	runs := make(map[string][]figures)
-	err := s.inTurns("kt", rival, func(tool string, pair int) error {
-		f, err := one(tool, pair)
-		if err != nil || pair < 0 {
+	err := s.inTurns(s.rows, func(row string, round int) error {
+		f, err := one(row, round)
+		if err != nil || round < 0 {
 			return err
 		}
-		fmt.Printf("%-22s %14.0f %20.3f %14.0f\n", fmt.Sprintf("%d %s", pair+1, tool), f.rate, f.cpu, f.memory)
-		runs[tool] = append(runs[tool], f)
+		line(fmt.Sprintf("%d %s", round+1, row), f)
+		runs[row] = append(runs[row], f)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%-22s %14s %20s %14s\n", "median", "records/s", "CPU s per million", "peak MiB")
-	a, b := row("kt", runs["kt"]), row(rival, runs[rival])
-	fmt.Printf("%-22s %13.2fx %19.2fx %13.2fx\n\n", ratio, a.rate/b.rate, a.cpu/b.cpu, a.memory/b.memory)
+	fmt.Println()
+	head("median")
+	middle := make(map[string]figures)
+	for _, row := range s.rows {
+		middle[row] = medians(runs[row])
+		line(row, middle[row])
+	}
+	fmt.Println()
+	head("ratio")
+	for _, row := range s.rows {
+		for _, base := range s.bases(row) {
+			a, b := middle[row], middle[base]
+			fmt.Printf("%-26s %11.2fx %17.3fx %11.2fx %8.2fx\n", row+" / "+base, a.rate/b.rate, a.cpu/b.cpu, a.share/b.share, a.memory/b.memory)
+		}
+	}
+	fmt.Println()
 	return nil
 }
 
-// row prints and returns the medians of some runs.
-func row(name string, fs []figures) figures {
-	m := figures{
-		rate:   median(fs, func(f figures) float64 { return f.rate }),
-		cpu:    median(fs, func(f figures) float64 { return f.cpu }),
-		memory: median(fs, func(f figures) float64 { return f.memory }),
+// bases are the rows that a row is held against: Kafka's own tool, and for kt's the others.
+func (s *settings) bases(row string) []string {
+	candidates := []string{kafka}
+	if row == kt || row == ktWire {
+		candidates = []string{other + row, kafka, bare, librdkafka, socket}
 	}
-	fmt.Printf("%-22s %14.0f %20.3f %14.0f\n", name, m.rate, m.cpu, m.memory)
-	return m
-}
-
-func median[T any](fs []T, of func(T) float64) float64 {
-	values := make([]float64, len(fs))
-	for i, f := range fs {
-		values[i] = of(f)
-	}
-	slices.SortFunc(values, cmp.Compare)
-	if n := len(values); n%2 == 0 {
-		return (values[n/2-1] + values[n/2]) / 2
-	}
-	return values[len(values)/2]
-}
-
-// tool is a command line of kt, or of Kafka's tool of that name.
-func (s *settings) tool(name string, kt []string, args ...string) *exec.Cmd {
-	var c *exec.Cmd
-	kt = append(append(kt, "--output", "perf-test", "--result", "none", "--quiet"), args...)
-	switch name {
-	case "kt":
-		c = exec.Command("bin/kt", kt...)
-	case other:
-		c = exec.Command(s.against, kt...)
-	default:
-		c = exec.Command("scripts/kafka", append([]string{"tool", name}, args...)...)
-	}
-	c.Stderr = os.Stderr
-	return c
-}
-
-// measured is the figures of a process that has ended, but for the rate.
-func (s *settings) measured(rate float64, state *os.ProcessState) figures {
-	cpu := state.UserTime() + state.SystemTime()
-	return figures{
-		rate:   rate,
-		cpu:    cpu.Seconds() / float64(s.records) * 1e6,
-		memory: float64(state.SysUsage().(*syscall.Rusage).Maxrss) / 1024, // kilobytes on Linux
-	}
+	return slices.DeleteFunc(candidates, func(base string) bool { return base == row || !slices.Contains(s.rows, base) })
 }
 
 // withTopic calls f with a new topic, which is gone afterwards.
 func (s *settings) withTopic(name string, f func(topic string) error) error {
-	topic := fmt.Sprintf("bench-%s-%d", name, os.Getpid())
-	admin := []string{"tool", "TopicCommand", "--bootstrap-server", s.bootstrap, "--topic", topic}
-	if out, err := exec.Command("scripts/kafka", append(admin, "--create", "--partitions", strconv.Itoa(s.partitions))...).CombinedOutput(); err != nil {
-		return fmt.Errorf("create topic: %w: %s", err, out)
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...))
+	if err != nil {
+		return err
 	}
-	err := f(topic)
-	if out, gone := exec.Command("scripts/kafka", append(admin, "--delete")...).CombinedOutput(); gone != nil {
-		err = errors.Join(err, fmt.Errorf("topic %s stays: %w: %s", topic, gone, out))
+	defer client.Close()
+	admin, ctx := kadm.NewClient(client), context.Background()
+	topic := fmt.Sprintf("bench-%s-%d", name, os.Getpid())
+	if _, err := admin.CreateTopic(ctx, int32(s.partitions), -1, nil, topic); err != nil {
+		return fmt.Errorf("create topic: %w", err)
+	}
+	err = f(topic)
+	if _, gone := admin.DeleteTopic(ctx, topic); gone != nil {
+		err = errors.Join(err, fmt.Errorf("topic %s stays: %w", topic, gone))
 	}
 	return err
 }

@@ -19,16 +19,16 @@ type trip struct{ mean, p50, p99 float64 }
 func (s *settings) roundtrip() error {
 	const java = "EndToEndLatency"
 	s.partitions = 1 // as EndToEndLatency makes it
-	fmt.Printf("%d pairs after %d that do not count, %d records of %d bytes, one in flight, acks %s, ABBA order\n\n%-22s %14s %14s %14s\n",
-		s.pairs, warmUps, s.records, s.size, s.acks, "run", "mean ms", "p50 ms", "p99 ms")
+	fmt.Printf("%d records of %d bytes, one in flight, acks %s; %s\n\n%-22s %14s %14s %14s\n",
+		s.records, s.size, s.acks, s.turns(), "run", "mean ms", "p50 ms", "p99 ms")
 	return s.withTopic("trip", func(topic string) error {
 		trips := make(map[string][]trip)
-		err := s.inTurns("kt", java, func(tool string, pair int) error {
+		err := s.inTurns([]string{kt, java}, func(tool string, round int) error {
 			t, err := s.trip(tool, topic)
-			if err != nil || pair < 0 {
+			if err != nil || round < 0 {
 				return err
 			}
-			fmt.Printf("%-22s %14.3f %14.3f %14.3f\n", fmt.Sprintf("%d %s", pair+1, tool), t.mean, t.p50, t.p99)
+			fmt.Printf("%-22s %14.3f %14.3f %14.3f\n", fmt.Sprintf("%d %s", round+1, tool), t.mean, t.p50, t.p99)
 			trips[tool] = append(trips[tool], t)
 			return nil
 		})
@@ -36,7 +36,7 @@ func (s *settings) roundtrip() error {
 			return err
 		}
 		mean := func(tool string) float64 { return median(trips[tool], func(t trip) float64 { return t.mean }) }
-		fmt.Printf("\nmedian of the means: kt %.3f ms, %s %.3f ms, kt / Java %.2fx\n", mean("kt"), java, mean(java), mean("kt")/mean(java))
+		fmt.Printf("\nmedian of the means: kt %.3f ms, %s %.3f ms, kt / Java %.2fx\n", mean(kt), java, mean(java), mean(kt)/mean(java))
 		return nil
 	})
 }
@@ -45,8 +45,8 @@ func (s *settings) roundtrip() error {
 // whole milliseconds, but for the mean.
 func (s *settings) trip(tool, topic string) (trip, error) {
 	args := []string{"--topic", topic, "--num-records", strconv.Itoa(s.records), "--record-size", strconv.Itoa(s.size), "--bootstrap-server", s.bootstrap}
-	if tool != "kt" {
-		out, err := s.tool(tool, nil, append(args, "--producer-acks", s.acks)...).Output()
+	if tool != kt {
+		out, err := s.tool(tool, "", tool, append(args, "--producer-acks", s.acks)...).Output()
 		if err != nil {
 			return trip{}, fmt.Errorf("%w: %s", err, out)
 		}
