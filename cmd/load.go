@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kt-bench/kt/internal/calibrate"
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
@@ -170,8 +171,21 @@ func (l *load) request(env *Env, file *run.File) run.Request {
 	return run.Request{
 		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args),
 		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
-		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile,
+		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: env.ceiling,
 	}
+}
+
+// ceiling returns what this host can offer of a load, as kt calibrate has saved it.
+func (e *Env) ceiling(h *result.Header) *result.Ceiling {
+	dir := e.stateDir()
+	if dir == "" {
+		return nil
+	}
+	c, err := calibrate.Find(filepath.Join(dir, calibrate.FileName), calibrate.Shape(h), h.Environment.Host)
+	if err != nil {
+		e.say("what this host can offer is not known: %v", err)
+	}
+	return c
 }
 
 // commandLine returns the command line for the header of a run, without secrets.

@@ -47,3 +47,23 @@ func (e *Embedded) Close() { e.cluster.Close() }
 func (e *Embedded) DeleteRecords(topic string, partition int32, below int64) {
 	_ = e.cluster.DeleteRecords(topic, partition, below) // the topic may be gone at the end of the run
 }
+
+// Sink is a cluster that keeps nothing: what it holds for readers is the same batch again and again.
+type Sink struct {
+	Topic       string `json:"topic"`
+	Partitions  int32  `json:"partitions"`
+	RecordBytes int    `json:"record_bytes"` // of the records for readers
+}
+
+// StartSink starts a sink of one broker.
+func StartSink(s Sink) (*Embedded, error) {
+	c, err := kfake.NewCluster(
+		kfake.NumBrokers(1), kfake.SeedTopics(s.Partitions, s.Topic), kfake.BlackholeProduce(),
+		kfake.SyntheticFetch(kfake.SyntheticBatch{RecordBytes: s.RecordBytes}),
+		kfake.WithLogger(kfake.BasicLogger(io.Discard, kfake.LogLevelNone)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("start a sink: %w", err)
+	}
+	return &Embedded{cluster: c}, nil
+}

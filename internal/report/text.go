@@ -366,6 +366,9 @@ func (t *text) verdict(r result.Result) {
 	}
 	t.row("limit", style, r.BoundBy.Limit.String())
 	t.sentence("", muted, r.BoundBy.Evidence)
+	if share := r.CeilingShare; share != nil {
+		t.sentence("", muted, fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))))
+	}
 	if !r.Valid {
 		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))
 	}

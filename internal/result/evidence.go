@@ -33,6 +33,9 @@ func (f *Fold) evidence() verdict.Evidence {
 		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: w.Outage},
 	}
 	f.target(&e, &t, w)
+	if c := f.header.Ceiling; c != nil && w.End-w.Start >= verdict.Shortest {
+		e.Ceiling = c.RecordsPerSecond
+	}
 	if e.Read != nil && e.Read.Only {
 		e.Stall.Gap = f.reads.stall.longest
 	}

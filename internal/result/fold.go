@@ -238,6 +238,9 @@ func (f *Fold) Result() Result {
 	if share, missed := e.Missed(r.BoundBy.Limit); missed {
 		r.TargetReached = &share
 	}
+	if share := e.CeilingShare(); share > 0 {
+		r.CeilingShare = &share
+	}
 	r.Headline, r.Note = headline(&f.header.Plan, e.Target)
 	r.Notice = strings.Join(f.header.Notices(), "; ")
 	if f.trailer.Ended == CutOff {

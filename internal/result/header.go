@@ -39,7 +39,16 @@ type Header struct {
 	ConsumerConfig []Setting   `json:"consumer_config,omitempty"`     // of the consumers
 	Environment    Environment `json:"environment"`
 
+	Ceiling *Ceiling `json:"ceiling,omitempty"` // of loads of this shape from this host, as kt calibrate saved it; nil: not known
+
 	Part *Part `json:"part,omitempty"` // nil: the run is no part of a bigger one
+}
+
+// Ceiling is how much load a host can offer, whatever the brokers.
+type Ceiling struct {
+	RecordsPerSecond     float64 `json:"records_per_second"`
+	MiBPerSecond         float64 `json:"mib_per_second"`
+	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million_records"` // of kt, user and system
 }
 
 // The notices of results whose figures are not those of an application on Kafka.

@@ -27,6 +27,9 @@ type Result struct {
 	// TargetReached is the share of its target rate that a run reached; nil: it did not miss one.
 	TargetReached *float64 `json:"target_reached_share,omitempty"`
 
+	// CeilingShare is the rate as a share of what this host can offer (Header.Ceiling); nil: that is not known.
+	CeilingShare *float64 `json:"ceiling_share,omitempty"`
+
 	Records    Records    `json:"records"`
 	Errors     Errors     `json:"errors" of:"writing"`
 	Throughput Throughput `json:"throughput" of:"writing"`

@@ -35,6 +35,9 @@ type Request struct {
 	Notify func(Notice)    // called from several goroutines; nil: nobody listens
 	Status *engine.Status  // kept up to date while the load goes on; nil: nobody looks
 
+	// Ceiling returns what this host can offer of a load with this header; nil: that is not known.
+	Ceiling func(h *result.Header) *result.Ceiling
+
 	// Opened is called when the system has been reached, before any client is open. An
 	// error ends the run.
 	Opened func(h result.Header) error

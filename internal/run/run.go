@@ -154,6 +154,9 @@ func (m *maker) describe() {
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
 	m.session.Describe(&m.header)
+	if m.Ceiling != nil && !m.header.Embedded {
+		m.header.Ceiling = m.Ceiling(&m.header)
+	}
 }
 
 // shown returns a plan for others to see: its headers may hold a secret.

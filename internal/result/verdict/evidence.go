@@ -35,6 +35,8 @@ type Evidence struct {
 	InFlight                                          float64 // share of the requests allowed in flight
 	Throttled                                         float64 // share of the clients' time
 
+	Ceiling float64 // records a second that this host can offer; 0: that is not known
+
 	Stall Stall
 	Read  *Readers // nil: the run does not read
 	Parts *Parts   // nil: the run is of one process
@@ -60,6 +62,7 @@ type Parts struct {
 const (
 	cpuSaturated  = 0.90 // of the cores that kt may use: the scheduler, GC and the kernel's share need the rest
 	throttleShows = 0.05 // of the time
+	ceilingShows  = 0.95 // of what the host can offer: two calibrations differ by some percent
 	bufferShows   = 0.10 // of the senders' time
 	inFlightShows = 0.50 // of the requests allowed in flight
 	rateKept      = 0.99 // of the target
@@ -98,6 +101,18 @@ const (
 // bound returns the send delay of kt's own making that still counts as on time.
 func (e *Evidence) bound() time.Duration {
 	return max(sendDelayFloor, time.Duration(sendDelayShare*float64(e.ResponseP99)))
+}
+
+// CeilingShare returns the rate as a share of what this host can offer, 0 if that is not known.
+func (e *Evidence) CeilingShare() float64 {
+	rate := e.OfferedPerSecond
+	if e.readsOnly() {
+		rate = e.Read.RecordsPerSecond
+	}
+	if e.Ceiling <= 0 || e.Parts != nil {
+		return 0
+	}
+	return rate / e.Ceiling
 }
 
 // slack returns the share of the target that the rate may fall short by.

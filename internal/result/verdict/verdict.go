@@ -72,6 +72,8 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{Consumers, e.Read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.Target > 0 && e.kept() && e.carried():
 		return Verdict{None, fmt.Sprintf("the target of %s/s was kept%s (%s/s offered); %s", theme.Plural(e.Target, "record", "records"), e.average(), theme.Amount(e.OfferedPerSecond), cpu)}
+	case e.CeilingShare() >= ceilingShows:
+		return Verdict{Ceiling, e.ceiling(e.OfferedPerSecond) + "; " + cpu}
 	case e.hostFull():
 		return Verdict{HostCPU, host + ", " + cpu + "; " + full}
 	case e.Target > 0 && e.kept():
@@ -103,6 +105,11 @@ func (e *Evidence) host() string {
 func (e *Evidence) full() string {
 	return fmt.Sprintf("senders waited for acknowledgements %.0f %% of the time, with %.0f %% of the allowed requests in flight",
 		100*e.BufferFull, 100*e.InFlight)
+}
+
+// ceiling returns a clause on a rate and what this host can offer.
+func (e *Evidence) ceiling(rate float64) string {
+	return fmt.Sprintf("%s/s are %.0f %% of what this host can do, whatever the brokers (kt calibrate)", theme.Plural(rate, "record", "records"), 100*e.CeilingShare())
 }
 
 func (e *Evidence) quota() Verdict {

@@ -1,0 +1,100 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// sinkTopic is the topic of a sink.
+const sinkTopic = "kt-calibrate"
+
+// newSink returns the command that kt calibrate starts: a broker that takes every record and keeps none, and gives the
+// same batch to every fetch. It ends with its standard input.
+func newSink(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:    "sink",
+		Short:  "Take all records and keep none, for kt calibrate",
+		Args:   noArgs,
+		Hidden: true,
+		RunE: func(*cobra.Command, []string) error {
+			var s kafka.Sink
+			in := bufio.NewReader(env.Stdin)
+			line, err := in.ReadBytes('\n')
+			if err == nil {
+				err = json.Unmarshal(line, &s)
+			}
+			if err != nil {
+				return usageError(fmt.Errorf("kt sink is for kt calibrate, which says on standard input what records are like: %w", err))
+			}
+			c, err := kafka.StartSink(s)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if _, err := fmt.Fprintln(env.Stdout, strings.Join(c.Addrs(), ",")); err != nil {
+				return err
+			}
+			_, err = io.Copy(io.Discard, in)
+			return err
+		},
+	}
+}
+
+// sinkStart is how long a sink may take to start.
+const sinkStart = 20 * time.Second
+
+// startSink starts a sink for a load and returns its address. end ends it.
+func startSink(ctx context.Context, l *load) (addr string, end func(), err error) {
+	program, err := ownProgram()
+	if err != nil {
+		return "", nil, err
+	}
+	c := exec.CommandContext(ctx, program, "sink")
+	c.Args[0] = "kt"
+	in, err := c.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	said := &tail{most: 4 << 10}
+	c.Stderr = said
+	if err := c.Start(); err != nil {
+		return "", nil, fmt.Errorf("start a sink: %w", err)
+	}
+	end = func() {
+		_ = in.Close() // it ends with its input
+		_ = c.Wait()
+	}
+	s := kafka.Sink{Topic: sinkTopic, Partitions: sinkPartitions, RecordBytes: plan.DefaultRecordSize}
+	if l.Plan.Writes() {
+		s.RecordBytes = l.Plan.Payload.MaxBytes()
+	}
+	late := time.AfterFunc(sinkStart, func() { _ = c.Process.Kill() })
+	defer late.Stop()
+	line := ""
+	if err = json.NewEncoder(in).Encode(s); err == nil {
+		line, err = bufio.NewReader(out).ReadString('\n')
+	}
+	if err != nil {
+		end()
+		return "", nil, fmt.Errorf("start a sink: %w: %s", err, said.text())
+	}
+	return strings.TrimSpace(line), end, nil
+}
+
+// sinkPartitions are as many as clients are likely to have.
+const sinkPartitions = 12

@@ -1,0 +1,134 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// Document is what a host can offer of one shape of load.
+type Document struct {
+	Schema     int            `json:"schema"`
+	KTVersion  string         `json:"kt_version"`
+	MeasuredAt time.Time      `json:"measured_at"`
+	Shape      string         `json:"shape"` // of the loads that it holds for
+	Host       host.Facts     `json:"host"`
+	Ceiling    result.Ceiling `json:"ceiling"`
+	Clients    int            `json:"producers"` // that offer most; consumers of a load that reads
+	Tried      []Trial        `json:"tried"`     // numbers of clients, in the order of the search
+	Schedule   []Kept         `json:"schedule"`  // how precisely rates are kept; empty of a load that reads
+}
+
+// Schema is the version of the document.
+const Schema = 1
+
+// Trial is one number of clients at an unlimited rate.
+type Trial struct {
+	Clients int `json:"producers"`
+	result.Ceiling
+}
+
+// Kept is how precisely a rate was kept.
+type Kept struct {
+	Rate           float64        `json:"rate"` // records a second
+	OutOfReach     bool           `json:"out_of_reach,omitempty"`
+	OfferedShare   float64        `json:"offered_share,omitempty"` // of the rate
+	OwnSendDelayUS result.Latency `json:"own_send_delay_us,omitzero"`
+	Valid          bool           `json:"valid"` // as kt judges every run
+	Invalid        []string       `json:"invalid_reasons,omitempty"`
+}
+
+// Rates are those that are tried for their precision, in records a second.
+var Rates = []float64{1_000, 50_000, 1_000_000}
+
+// Options are what to measure.
+type Options struct {
+	Clients int       // that the load asks for; 0: search the best number
+	CPUs    int       // that kt may use: no more clients are tried
+	Rates   []float64 // empty: none
+}
+
+// Maker makes a run with so many clients, at an unlimited rate if rate is 0.
+type Maker func(ctx context.Context, clients int, rate float64) (result.Result, error)
+
+// gain is how much more twice as many clients must offer to be the better number.
+const gain = 1.03
+
+// Measure searches the best number of clients, and looks how rates are kept with it. The clock and the version are the
+// caller's to fill in.
+func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
+	d := Document{Schema: Schema, Clients: max(1, o.Clients), Tried: []Trial{}, Schedule: []Kept{}}
+	for clients := d.Clients; ; clients *= 2 {
+		r, err := make(ctx, clients, 0)
+		if err != nil {
+			return d, err
+		}
+		c := ceilingOf(&r)
+		if c.RecordsPerSecond == 0 {
+			return d, fmt.Errorf("nothing was measured with %d clients: %s", clients, r.BoundBy.Evidence)
+		}
+		d.Shape, d.Host = Shape(&r.Header), r.Environment.Host
+		d.Tried = append(d.Tried, Trial{clients, c})
+		better := c.RecordsPerSecond > gain*d.Ceiling.RecordsPerSecond
+		if better {
+			d.Ceiling, d.Clients = c, clients
+		}
+		if !better || o.Clients > 0 || 2*clients > max(1, o.CPUs) {
+			break
+		}
+	}
+	for _, rate := range o.Rates {
+		if rate > d.Ceiling.RecordsPerSecond {
+			d.Schedule = append(d.Schedule, Kept{Rate: rate, OutOfReach: true})
+			continue
+		}
+		r, err := make(ctx, d.Clients, rate)
+		if err != nil {
+			return d, err
+		}
+		d.Schedule = append(d.Schedule, Kept{
+			Rate: rate, OfferedShare: r.Throughput.OfferedRecordsPerSecond / rate, OwnSendDelayUS: r.Latency.OwnSendDelay, Valid: r.Valid, Invalid: r.Invalid,
+		})
+	}
+	return d, nil
+}
+
+// ceilingOf returns the rates of a run, and its cost: the CPU of kt itself, and not that of the sink.
+func ceilingOf(r *result.Result) result.Ceiling {
+	c := result.Ceiling{RecordsPerSecond: r.Throughput.RecordsPerSecond, MiBPerSecond: r.Throughput.MiBPerSecond}
+	if r.Plan.ReadsOnly() && r.Fetch != nil {
+		c.RecordsPerSecond, c.MiBPerSecond = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
+	}
+	if c.RecordsPerSecond > 0 {
+		c.CPUSecondsPerMillion = r.Client.CPUCores / c.RecordsPerSecond * 1e6
+	}
+	return c
+}
+
+// Shape names the loads that a ceiling holds for: what a record costs to send or to read.
+func Shape(h *result.Header) string {
+	p := &h.Plan
+	if p.ReadsOnly() {
+		return fmt.Sprintf("%s %s", p.Command, p.Engine)
+	}
+	value := func(name string) string {
+		i := slices.IndexFunc(h.Config, func(s result.Setting) bool { return s.Name == name })
+		if i < 0 {
+			return ""
+		}
+		return h.Config[i].Value
+	}
+	s := fmt.Sprintf("%s %s %s %s acks=%s batch.size=%s", p.Command, p.Engine, p.Payload.String(), value("compression.type"), value("acks"), value("batch.size"))
+	if p.Payload.Stamp {
+		s += " stamped"
+	}
+	if p.Payload.Keys != plan.NoKeys {
+		s += " keys"
+	}
+	return s
+}

@@ -1,0 +1,143 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// rig makes runs whose rates are given for each number of clients.
+type rig struct {
+	rates map[int]float64
+	asked []float64 // the rates of the runs with a target
+	tried []int
+}
+
+func (r *rig) make(_ context.Context, clients int, rate float64) (result.Result, error) {
+	var res result.Result
+	res.Plan = plan.Plan{Command: plan.Produce, Engine: plan.Wire, Producers: clients, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}}
+	res.Throughput.RecordsPerSecond, res.Client.CPUCores, res.Valid = r.rates[clients], 2, true
+	if rate > 0 {
+		r.asked = append(r.asked, rate)
+		res.Throughput.OfferedRecordsPerSecond = rate / 2
+		return res, nil
+	}
+	r.tried = append(r.tried, clients)
+	return res, nil
+}
+
+func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		rates map[int]float64
+		o     Options
+		tried []int
+		best  int
+	}{
+		{"one is best", map[int]float64{1: 1000, 2: 1010}, Options{CPUs: 8}, []int{1, 2}, 1},
+		{"four are best", map[int]float64{1: 1000, 2: 1900, 4: 2500, 8: 2400}, Options{CPUs: 8}, []int{1, 2, 4, 8}, 4},
+		{"no more than there are CPUs", map[int]float64{1: 1000, 2: 1900, 4: 2500}, Options{CPUs: 2}, []int{1, 2}, 2},
+		{"as many as the load says", map[int]float64{3: 1000}, Options{Clients: 3, CPUs: 8}, []int{3}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := &rig{rates: tc.rates}
+			d, err := Measure(t.Context(), tc.o, r.make)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := tc.rates[tc.best]
+			if d.Clients != tc.best || !slices.Equal(r.tried, tc.tried) || d.Ceiling.RecordsPerSecond != want || d.Ceiling.CPUSecondsPerMillion != 2/want*1e6 {
+				t.Errorf("tried %v, %d are best with %+v; want %v, %d", r.tried, d.Clients, d.Ceiling, tc.tried, tc.best)
+			}
+		})
+	}
+}
+
+func TestARateAboveTheCeilingIsNotTried(t *testing.T) {
+	r := &rig{rates: map[int]float64{1: 60_000}}
+	d, err := Measure(t.Context(), Options{CPUs: 1, Rates: Rates}, r.make)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r.asked, []float64{1000, 50_000}) || len(d.Schedule) != 3 || !d.Schedule[2].OutOfReach || d.Schedule[0].OfferedShare != 0.5 {
+		t.Errorf("tried %v: %+v", r.asked, d.Schedule)
+	}
+}
+
+func TestWithoutARateThereIsNoCeiling(t *testing.T) {
+	if d, err := Measure(t.Context(), Options{CPUs: 1}, (&rig{}).make); err == nil {
+		t.Errorf("no error, and %+v", d)
+	}
+	failed := errors.New("no sink")
+	_, err := Measure(t.Context(), Options{}, func(context.Context, int, float64) (result.Result, error) { return result.Result{}, failed })
+	if !errors.Is(err, failed) {
+		t.Errorf("%v, want %v", err, failed)
+	}
+}
+
+func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", FileName)
+	here := host.Facts{Hostname: "a", CPUModel: "m", LogicalCPUs: 4, GOMAXPROCS: 4}
+	doc := func(shape string, h host.Facts, rate float64) Document {
+		return Document{Schema: Schema, Shape: shape, Host: h, Ceiling: result.Ceiling{RecordsPerSecond: rate}}
+	}
+	smaller := here
+	smaller.GOMAXPROCS = 2
+	for _, d := range []Document{doc("x", here, 1), doc("y", here, 2), doc("x", smaller, 3), doc("x", here, 4)} {
+		if err := Save(path, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		shape string
+		h     host.Facts
+		want  float64
+	}{{"x", here, 4}, {"y", here, 2}, {"x", smaller, 3}, {"y", smaller, 0}, {"z", here, 0}} {
+		c, err := Find(path, tc.shape, tc.h)
+		if err != nil || (c == nil) != (tc.want == 0) || c != nil && c.RecordsPerSecond != tc.want {
+			t.Errorf("%s on %d CPUs: %+v, %v; want %g", tc.shape, tc.h.GOMAXPROCS, c, err, tc.want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(path, "x", here); err == nil {
+		t.Error("a damaged file is no error")
+	}
+	if err := Save(path, doc("x", here, 1)); err == nil {
+		t.Error("a damaged file was written over")
+	}
+	if c, err := Find(filepath.Join(t.TempDir(), FileName), "x", here); c != nil || err != nil {
+		t.Errorf("without a file: %+v, %v", c, err)
+	}
+}
+
+func TestTheShapeIsWhatARecordCosts(t *testing.T) {
+	h := result.Header{Plan: plan.Plan{Command: plan.Produce, Engine: plan.Client, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}}}
+	seen := map[string]string{Shape(&h): "as it is"}
+	for name, change := range map[string]func(*result.Header){
+		"engine":      func(h *result.Header) { h.Plan.Engine = plan.Wire },
+		"size":        func(h *result.Header) { h.Plan.Payload.Size = plan.FixedSize(200) },
+		"compression": func(h *result.Header) { h.Config = []result.Setting{{Name: "compression.type", Value: "zstd"}} },
+		"stamps":      func(h *result.Header) { h.Plan.Payload.Stamp = true },
+	} {
+		other := h
+		change(&other)
+		if same, ok := seen[Shape(&other)]; ok {
+			t.Errorf("%s: the shape is that of %s", name, same)
+		}
+		seen[Shape(&other)] = name
+	}
+	same := h
+	same.Plan.Producers, same.Plan.Load.Records = 5, 1000
+	if Shape(&same) != Shape(&h) {
+		t.Error("the number of producers changes the shape")
+	}
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Calibrate is the settings of kt calibrate.
+type Calibrate struct {
+	form
+	Time  time.Duration // of each run
+	Save  bool
+	Quiet bool
+
+	time string
+}
+
+// CalibrateOutputs are the forms of output of kt calibrate.
+var CalibrateOutputs = []string{"text", "json"}
+
+// NewCalibrate defines the flags of kt calibrate on a set.
+func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
+	f := new(Calibrate)
+	group(flags, groupLoad, func() {
+		flags.StringVar(&f.time, "run-time", "4s", "measure each run for this `TIME`, after a quarter of it as warm-up")
+		flags.BoolVar(&f.Save, "save", false, "keep the ceiling: later loads of this shape are held against it")
+	})
+	f.defineForm(flags, "calibrate", CalibrateOutputs, func() {
+		flags.BoolVarP(&f.Quiet, "quiet", "q", false, "no progress, only the result")
+	})
+	return f
+}
+
+// Load applies environment and configuration file.
+func (f *Calibrate) Load(sys System, nearest Nearest) error {
+	errs := []error{f.layers(sys, nearest), f.checkForm(nearest)}
+	var err error
+	if f.Time, err = parseTime(f.time, time.Second); err != nil || f.Time < shortestTrial {
+		errs = append(errs, fmt.Errorf("--run-time %q: write a time from 1s (4s, 1m)", f.time))
+	}
+	return errors.Join(errs...)
+}

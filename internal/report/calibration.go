@@ -1,0 +1,57 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/kt-bench/kt/internal/calibrate"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// CalibrationJSON writes what a host can offer as its document.
+func CalibrationJSON(w io.Writer, d calibrate.Document, _ Options) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(d)
+}
+
+// Calibration writes what a host can offer, for people.
+func Calibration(w io.Writer, d calibrate.Document, o Options) error {
+	return buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		t.line("")
+		t.heading("kt calibrate "+string(t.th.Glyphs.Arrow)+" "+d.Shape, []string{d.Host.Hostname})
+		t.line("")
+		t.row("ceiling", strong, fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(d.Ceiling.RecordsPerSecond)), theme.Number(d.Ceiling.MiBPerSecond)))
+		t.row("cost", plain, fmt.Sprintf("%s CPU seconds per million records", theme.Number(d.Ceiling.CPUSecondsPerMillion)))
+		t.row("clients", plain, fmt.Sprintf("%d offer most", d.Clients))
+		for _, tried := range d.Tried {
+			t.row("", muted, fmt.Sprintf("%d: %s records/s, %s CPU seconds per million", tried.Clients, theme.Count(int64(tried.RecordsPerSecond)), theme.Number(tried.CPUSecondsPerMillion)))
+		}
+		for i, k := range d.Schedule {
+			name, style := "", good
+			if i == 0 {
+				name = "schedule"
+			}
+			text := fmt.Sprintf("%s records/s: out of reach", theme.Count(int64(k.Rate)))
+			switch {
+			case k.OutOfReach:
+				style = muted
+			default:
+				own := k.OwnSendDelayUS
+				text = fmt.Sprintf("%s records/s: %s offered, own send delay p50 %s, p99 %s, max %s", theme.Count(int64(k.Rate)), theme.Percent(k.OfferedShare),
+					theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)))
+			}
+			if !k.OutOfReach && !k.Valid {
+				style = bad
+			}
+			t.row(name, style, text)
+			for _, why := range k.Invalid {
+				t.sentence("", bad, why)
+			}
+		}
+		t.line("")
+	})
+}
