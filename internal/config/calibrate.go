@@ -38,8 +38,11 @@ func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
 func (f *Calibrate) Load(sys System, nearest Nearest) error {
 	errs := []error{f.layers(sys, nearest), f.checkForm(nearest)}
 	var err error
-	if f.Time, err = parseTime(f.time, time.Second); err != nil || f.Time < shortestTrial {
-		errs = append(errs, fmt.Errorf("--run-time %q: write a time from 1s (4s, 1m)", f.time))
+	if f.Time, err = parseTime(f.time, time.Second); err != nil || f.Time < shortestCalibration {
+		errs = append(errs, fmt.Errorf("--run-time %q: write a time from 2s (4s, 1m)", f.time))
 	}
 	return errors.Join(errs...)
 }
+
+// shortestCalibration leaves a second between the first record read and the last.
+const shortestCalibration = 2 * time.Second
