@@ -28,6 +28,7 @@ What differs with the wire engine:
   partitions   take turns, a batch each; keys do not choose them
   acks         one batch of a producer id and partition is on its way at a time; max-in-flight
                producer ids share the partitions of a producer
+  reading      without a group; verifies checksums, unless --no-check-crcs
   cannot       make transactions, let keys choose partitions, read in a group
 
 Results of the two are not comparable: kt says in each which engine it used.`,
