@@ -279,6 +279,9 @@ func (t *text) records(r result.Result) {
 			ratio = fmt.Sprintf("compressed %s (rate %.3f)", theme.Ratio(b.CompressionRatio), b.CompressedShare)
 		}
 		t.row("batches", plain, fmt.Sprintf("%s rec/batch, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
+		if b.SpanMax > 0 {
+			t.row("", muted, "records that fell due within "+theme.Duration(micros(b.SpanMax))+" at most count with the latency of the first")
+		}
 	}
 	if n := r.Client.Transactions; n > 0 {
 		t.row("transactions", plain, theme.Count(n)+" committed")

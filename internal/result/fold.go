@@ -254,6 +254,7 @@ func (f *Fold) Result() Result {
 	r.Brokers = f.brokers(m)
 	produced, _ := m.Traffic()
 	r.Batches = batchesOf(&produced)
+	r.Batches.SpanMax = m.OpSpan.Microseconds()
 	return r
 }
 

@@ -161,9 +161,10 @@ type Warmup struct {
 type Batches struct {
 	Count            int64   `json:"count"`
 	RecordsMean      float64 `json:"records_mean"`
-	BytesMean        float64 `json:"bytes_mean"`        // before compression
-	CompressionRatio float64 `json:"compression_ratio"` // bytes before over after; 1: none
-	CompressedShare  float64 `json:"compressed_share"`  // bytes after over before, as Kafka's compression-rate-avg
+	BytesMean        float64 `json:"bytes_mean"`            // before compression
+	CompressionRatio float64 `json:"compression_ratio"`     // bytes before over after; 1: none
+	CompressedShare  float64 `json:"compressed_share"`      // bytes after over before, as Kafka's compression-rate-avg
+	SpanMax          int64   `json:"span_max_us,omitempty"` // longest time in which records fell due that count with the latency of one
 }
 
 // ClientUse is kt's own use of the machine and of its client.

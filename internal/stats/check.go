@@ -98,6 +98,7 @@ func (t *Totals) window(w *Window) {
 	t.duration("in_flight_use_ns", w.InFlightUse)
 	t.duration("conn_time_ns", w.ConnTime)
 	t.natural("oldest_ns", int64(w.Oldest))
+	t.natural("op_span_ns", int64(w.OpSpan))
 	t.natural("the length of the outage", int64(w.Outage.Length))
 	for _, n := range w.Errors {
 		t.number("errors", n)

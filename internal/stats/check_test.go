@@ -24,6 +24,7 @@ func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
 		"a good one":                      {func(*Window) {}, ""},
 		"a count below 0":                 {func(w *Window) { w.Unsent = -1 }, "unsent is -1, below 0"},
 		"a time below 0":                  {func(w *Window) { w.ReadWait = -1 }, "read_wait_ns is -1"},
+		"a span below 0":                  {func(w *Window) { w.OpSpan = -1 }, "op_span_ns is -1"},
 		"an age below 0":                  {func(w *Window) { w.Oldest = -1 }, "oldest_ns is -1"},
 		"a gap below 0":                   {func(w *Window) { w.Outage.Length = -1 }, "the length of the outage is -1"},
 		"an error below 0":                {func(w *Window) { w.Errors = map[string]int64{"X": 3, "Y": -1} }, "errors is -1"},

@@ -82,6 +82,7 @@ func (r *Recorder) Sent(phase int, n int64, first, last, delay time.Duration, ow
 	}
 	w.LastDue, w.LastSent = last, first+delay
 	w.Offered += n
+	w.OpSpan = max(w.OpSpan, last-first)
 	repeats := &r.repeats[phase]
 	if own {
 		repeats.own.record(&w.OwnSendDelay, delay, n) // Take adds them to SendDelay, all at once

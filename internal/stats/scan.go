@@ -42,6 +42,7 @@ func (s *scanner) window(w *Window) {
 	}
 	s.gap(`"outage":`, &w.Outage)
 	integer(s, `"oldest_ns":`, &w.Oldest)
+	integer(s, `"op_span_ns":`, &w.OpSpan)
 	s.read(&w.Read)
 	s.partitions(`"partitions":`, &w.Partitions)
 	s.brokers(`"brokers":`, &w.Brokers)

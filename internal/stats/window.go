@@ -55,6 +55,10 @@ type Window struct {
 	// 0: there is none. A merged window has the highest age.
 	Oldest time.Duration `json:"oldest_ns,omitempty"`
 
+	// OpSpan is the longest time in which records fell due that were handed over together. All of them count with the
+	// latency of the first.
+	OpSpan time.Duration `json:"op_span_ns,omitempty"`
+
 	Read
 
 	Partitions map[int32]Partition `json:"partitions,omitempty"`
@@ -136,7 +140,7 @@ func Whole(windows []Window) Window {
 
 // IsZero reports whether the window holds nothing at all and has no place in time.
 func (w *Window) IsZero() bool {
-	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Oldest == 0 && w.Empty()
+	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Oldest == 0 && w.OpSpan == 0 && w.Empty()
 }
 
 // Empty reports whether nothing was recorded and no time was spent.
@@ -210,6 +214,7 @@ func (w *Window) Add(o *Window) {
 	w.Counters.add(&o.Counters)
 	w.Outage = w.Outage.longer(o.Outage)
 	w.Oldest = max(w.Oldest, o.Oldest)
+	w.OpSpan = max(w.OpSpan, o.OpSpan)
 	w.Read.add(&o.Read)
 	w.addPartitions(o.Partitions)
 	w.addBrokers(o.Brokers)

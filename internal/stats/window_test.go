@@ -64,7 +64,7 @@ func randomWindow(rng *rand.Rand) Window {
 		}
 		w.Brokers[rng.Int32N(3)] = Broker{Traffic: randomTraffic(rng), Fetch: randomTraffic(rng)}
 	}
-	w.Outage, w.Oldest = randomGap(rng), span()
+	w.Outage, w.Oldest, w.OpSpan = randomGap(rng), span(), span()
 	if w.Consumed = some(); w.Consumed > 0 {
 		w.FirstRead = span()
 	}
@@ -192,6 +192,7 @@ var mergedBy = map[string]func(a, b int64) int64{
 	"Window.LastSent":      func(a, b int64) int64 { return max(a, b) },
 	"Window.LastAck":       func(a, b int64) int64 { return max(a, b) },
 	"Window.Oldest":        func(a, b int64) int64 { return max(a, b) },
+	"Window.OpSpan":        func(a, b int64) int64 { return max(a, b) },
 	"Partition.ServiceMax": func(a, b int64) int64 { return max(a, b) },
 	"Read.FirstRead":       func(a, b int64) int64 { return min(a, b) },
 	"Read.LastRead":        func(a, b int64) int64 { return max(a, b) },
@@ -312,7 +313,7 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 			if diff := sameWindow(Merge(Window{}, w), w); diff != "" {
 				t.Errorf("0+w is not w:\n%s", diff)
 			}
-			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead" || name == "Oldest"
+			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead" || name == "Oldest" || name == "OpSpan"
 			if w.Empty() != isFrame {
 				t.Errorf("Empty() = %v, want %v", w.Empty(), isFrame)
 			}
