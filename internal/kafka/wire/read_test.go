@@ -301,27 +301,72 @@ func TestReadingFollowsALeaderThatMoves(t *testing.T) {
 	}
 }
 
-// answering makes brokers answer every fetch of partition 0 with these bytes.
+// answering makes brokers answer fetches of partition 0, which ends at offset 10, with these bytes.
 func (s *readScene) answering(b []byte) {
-	s.fake.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+	s.answer(func(p *kmsg.FetchRequestTopicPartition, res *kmsg.FetchResponseTopicPartition) {
+		if p.FetchOffset < 10 {
+			res.RecordBatches = b
+		}
+	})
+}
+
+// answer makes brokers answer fetches of each partition, which ends at offset 10, as f says.
+func (s *readScene) answer(f func(*kmsg.FetchRequestTopicPartition, *kmsg.FetchResponseTopicPartition)) {
+	s.fake.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		s.fake.KeepControl()
-		f := req.(*kmsg.FetchRequest)
-		res := f.ResponseKind().(*kmsg.FetchResponse)
-		for _, t := range f.Topics {
+		req := kreq.(*kmsg.FetchRequest)
+		res := req.ResponseKind().(*kmsg.FetchResponse)
+		for _, t := range req.Topics {
 			rt := kmsg.NewFetchResponseTopic()
 			rt.Topic, rt.TopicID = t.Topic, t.TopicID
 			for _, p := range t.Partitions {
 				rp := kmsg.NewFetchResponseTopicPartition()
 				rp.Partition, rp.HighWatermark, rp.LastStableOffset = p.Partition, 10, 10
-				if p.FetchOffset < 10 {
-					rp.RecordBatches = b
-				}
+				f(&p, &rp)
 				rt.Partitions = append(rt.Partitions, rp)
 			}
 			res.Topics = append(res.Topics, rt)
 		}
 		return res, nil, true
 	})
+}
+
+func TestABatchLargerThanTheLimitIsAskedForAgain(t *testing.T) {
+	s := newReadScene(t, 1)
+	b := encodeBatch(0, 10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	var limits []int32
+	s.answer(func(p *kmsg.FetchRequestTopicPartition, res *kmsg.FetchResponseTopicPartition) {
+		if p.FetchOffset == 0 {
+			limits = append(limits, p.PartitionMaxBytes)
+			res.RecordBatches = b[:min(len(b), int(p.PartitionMaxBytes))]
+		}
+	})
+	p := readPlan(func(p *plan.Plan) { p.Read.ToEnd, p.Load.Records = false, 10 })
+	w, end := s.read(p, "max.partition.fetch.bytes=7")
+	if w.Consumed != 10 || end.ReadEnd != engine.ReadCount || len(limits) < 3 || limits[0] != 7 {
+		t.Errorf("%d records, end %q (%v), limits %d", w.Consumed, end.ReadEnd, end.ReadErr, limits)
+	}
+}
+
+func TestATruncatedLogIsReadOnFromItsEnd(t *testing.T) {
+	s := newReadScene(t, 1)
+	truncated := false
+	s.answer(func(p *kmsg.FetchRequestTopicPartition, res *kmsg.FetchResponseTopicPartition) {
+		switch {
+		case p.FetchOffset == 0:
+			res.RecordBatches = encodeBatch(0, 8, 0, 1, 2, 3, 4, 5, 6, 7)
+		case p.FetchOffset == 8 && p.LastFetchedEpoch == 0 && !truncated:
+			truncated = true
+			res.DivergingEpoch.Epoch, res.DivergingEpoch.EndOffset = 0, 5
+		case p.FetchOffset == 5:
+			res.RecordBatches = encodeBatch(5, 10, 5, 6, 7, 8, 9)
+		}
+	})
+	p := readPlan(func(p *plan.Plan) { p.Read.ToEnd, p.Load.Records = false, 13 })
+	w, end := s.read(p)
+	if w.Consumed != 13 || end.ReadEnd != engine.ReadCount || w.FetchErrors["client:DATA_LOSS"] != 1 {
+		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
+	}
 }
 
 // encodeBatch returns a batch of records at these offsets, which are uncompressed.
