@@ -138,8 +138,11 @@ func describeCalibration(clients string, n int, rate float64) string {
 func calibrating(l study.Load, clients string, n int, rate float64, addr string, measure time.Duration) study.Load {
 	warmup := measure / 4
 	own := []study.Flag{
-		{Name: bootstrapServer, Value: addr}, {Name: "topic", Value: sinkTopic}, {Name: clients, Value: strconv.Itoa(n)},
-		{Name: "warmup", Value: warmup.String()}, {Name: "duration", Value: (warmup + measure).String()},
+		{Name: bootstrapServer, Value: addr},
+		{Name: "topic", Value: sinkTopic},
+		{Name: clients, Value: strconv.Itoa(n)},
+		{Name: "warmup", Value: warmup.String()},
+		{Name: "duration", Value: (warmup + measure).String()},
 	}
 	if rate > 0 {
 		own = append(own, study.Flag{Name: "rate", Value: strconv.FormatFloat(rate, 'f', -1, 64)})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ func newSink(env *Env) *cobra.Command {
 			if err != nil {
 				return usageError(fmt.Errorf("kt sink is for kt calibrate, which says on standard input what records are like: %w", err))
 			}
+			debug.SetGCPercent(sinkGC)
 			c, err := kafka.StartSink(s)
 			if err != nil {
 				return err
@@ -50,6 +52,9 @@ func newSink(env *Env) *cobra.Command {
 		},
 	}
 }
+
+// sinkGC is the GOGC of a sink: all that it reads is garbage at once, and what it needs of the CPU the load cannot have.
+const sinkGC = 400
 
 // sinkStart is how long a sink may take to start.
 const sinkStart = 20 * time.Second
