@@ -59,7 +59,7 @@ func (s *settings) writer(row, topic string, n int) *exec.Cmd {
 
 var (
 	toldLine    = regexp.MustCompile(`(\d+) records sent, ([0-9.]+) records/sec`)
-	rdkafkaLine = regexp.MustCompile(`(\d+) (?:\(\+\d+\) )?messages (?:produced|consumed) .*?ms: (\d+) msgs/s`)
+	rdkafkaLine = regexp.MustCompile(`(\d+) messages .*ms: (\d+) msgs/s`)
 )
 
 // toldRate is the rate in the last line of Kafka's producer, and of all that print as it does.
