@@ -33,10 +33,14 @@ a sink: a process of kt on this host that takes everything and keeps nothing. It
 the highest rate, what a million records cost in CPU, which number of producers offers most, and how
 precisely 1,000, 50,000 and 1,000,000 records/s are kept.
 
+kt makes up to five runs on two cores, and one more each time that the cores double: some 25 s.
+No broker of yours is asked: the sink's address takes the place of --bootstrap-server.
+
 The sink needs CPU too: a host whose brokers are elsewhere can offer more than kt says here.
 
 With --save, later loads of this shape (engine, record size, compression, acks, batch size)
-are held against the ceiling, and kt says when it was the limit.`,
+are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
+~/.local/state/kt/ceilings.json; remove that file to forget them.`,
 		Example: `  kt calibrate
   kt calibrate --save -- produce --engine wire --record-size 100
   kt calibrate --run-time 10s -- consume --engine wire

@@ -21,16 +21,17 @@ What is the same: rates and due times, acks, idempotence, retries, compression, 
 in the records, record sizes, --verify, many hosts, results.
 
 What differs with the wire engine:
-  latency      a record counts from when the first of those handed over with it was
-               due, so no latency is too low
-  content      batches repeat: 4 to 64 different ones. With --verify, --payload-monotonic
-               and --key-distribution range each record is its own, which costs CPU
-  partitions   take turns, a batch each; keys do not choose them
-  acks         one batch of a producer id and partition is on its way at a time; max-in-flight
-               producer ids share the partitions of a producer
-  reading      without a group; verifies checksums, unless --no-check-crcs
-  cannot       make transactions, let keys choose partitions, read in a group
+  latency     records that fell due within 0.5 ms count with that of the first
+  content     batches repeat: 4 to 64 different ones; with --verify,
+              --payload-monotonic or --key-distribution range each record is
+              its own, which costs CPU
+  partitions  take turns, a batch each; keys do not choose them
+  order       a producer writes under several ids, each in its own order
+  reading     without a group; verifies checksums, unless --no-check-crcs
+  cannot      make transactions, let keys choose partitions, read in a group:
+              --engine client does these
 
+kt calibrate tells how much load this host can offer with each of them.
 Results of the two are not comparable: kt says in each which engine it used.`,
 	}
 }
