@@ -38,8 +38,8 @@ No broker of yours is asked: the sink's address takes the place of --bootstrap-s
 
 The sink needs CPU too: a host whose brokers are elsewhere can offer more than kt says here.
 
-With --save, later loads of this shape (engine, record size, compression, acks, batch size)
-are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
+With --save, later loads of this shape (engine, record size, headers, compression, acks,
+idempotence, batch size) are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
 ~/.local/state/kt/ceilings.json; remove that file to forget them.`,
 		Example: `  kt calibrate
   kt calibrate --save -- produce --engine wire --record-size 100
@@ -80,6 +80,9 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 	clients := "producers"
 	if l.Command == string(plan.Consume) {
 		clients = "consumers"
+		if flags.Save {
+			return usageError(errors.New("--save: kt keeps no ceiling of reading, for what a record costs to read depends on the topic"))
+		}
 	} else {
 		o.Rates = calibrate.Rates
 	}

@@ -178,7 +178,7 @@ func (l *load) request(env *Env, file *run.File) run.Request {
 // ceiling returns what this host can offer of a load, as kt calibrate has saved it.
 func (e *Env) ceiling(h *result.Header) *result.Ceiling {
 	dir := e.stateDir()
-	if dir == "" {
+	if dir == "" || h.Plan.Reads() {
 		return nil
 	}
 	c, err := calibrate.Find(filepath.Join(dir, calibrate.FileName), calibrate.Shape(h), h.Environment.Host)

@@ -33,11 +33,18 @@ func Save(path string, d Document) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	fresh := path + ".new"
-	if err := os.WriteFile(fresh, append(text, '\n'), 0o600); err != nil {
+	fresh, err := os.CreateTemp(filepath.Dir(path), FileName)
+	if err != nil {
 		return err
 	}
-	return os.Rename(fresh, path)
+	_, err = fresh.Write(append(text, '\n'))
+	if err = errors.Join(err, fresh.Close()); err == nil {
+		err = os.Rename(fresh.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(fresh.Name()))
+	}
+	return nil
 }
 
 // Find returns the ceiling of a shape of load on a machine, nil if none was saved. An error is of a file that cannot be

@@ -110,10 +110,11 @@ func ceilingOf(r *result.Result) result.Ceiling {
 	return c
 }
 
-// Shape names the loads that a ceiling holds for: what a record costs to send or to read.
+// Shape names the loads that a ceiling holds for: all that decides what a record costs to send. What it costs to read is
+// the topic's, so a load that reads has no shape but its engine.
 func Shape(h *result.Header) string {
 	p := &h.Plan
-	if p.ReadsOnly() {
+	if p.Reads() {
 		return fmt.Sprintf("%s %s", p.Command, p.Engine)
 	}
 	value := func(name string) string {
@@ -124,6 +125,12 @@ func Shape(h *result.Header) string {
 		return h.Config[i].Value
 	}
 	s := fmt.Sprintf("%s %s %s %s acks=%s batch.size=%s", p.Command, p.Engine, p.Payload.String(), value("compression.type"), value("acks"), value("batch.size"))
+	if n := len(p.Payload.Headers); n > 0 {
+		s += fmt.Sprintf(" headers=%d", n)
+	}
+	if value("enable.idempotence") == "true" {
+		s += " idempotent"
+	}
 	if p.Payload.Stamp {
 		s += " stamped"
 	}

@@ -126,6 +126,8 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 		"engine":      func(h *result.Header) { h.Plan.Engine = plan.Wire },
 		"size":        func(h *result.Header) { h.Plan.Payload.Size = plan.FixedSize(200) },
 		"compression": func(h *result.Header) { h.Config = []result.Setting{{Name: "compression.type", Value: "zstd"}} },
+		"headers":     func(h *result.Header) { h.Plan.Payload.Headers = []plan.Header{{Key: "a"}} },
+		"idempotence": func(h *result.Header) { h.Config = []result.Setting{{Name: "enable.idempotence", Value: "true"}} },
 		"stamps":      func(h *result.Header) { h.Plan.Payload.Stamp = true },
 	} {
 		other := h

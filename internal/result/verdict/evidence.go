@@ -105,14 +105,10 @@ func (e *Evidence) bound() time.Duration {
 
 // CeilingShare returns the rate as a share of what this host can offer, 0 if that is not known.
 func (e *Evidence) CeilingShare() float64 {
-	rate := e.OfferedPerSecond
-	if e.readsOnly() {
-		rate = e.Read.RecordsPerSecond
-	}
 	if e.Ceiling <= 0 || e.Parts != nil {
 		return 0
 	}
-	return rate / e.Ceiling
+	return e.OfferedPerSecond / e.Ceiling
 }
 
 // slack returns the share of the target that the rate may fall short by.

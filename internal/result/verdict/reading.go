@@ -131,8 +131,6 @@ func (e *Evidence) readVerdict() Verdict {
 			100*r.Unassigned, theme.Plural(r.Rebalances, "rebalance", "rebalances"), cpu)}
 	case r.Processing > 0 && r.Held >= heldShows:
 		return Verdict{Processing, r.processing(r.Held) + "; " + cpu}
-	case e.CeilingShare() >= ceilingShows:
-		return Verdict{Ceiling, e.ceiling(r.RecordsPerSecond) + "; " + cpu}
 	case e.hostFull():
 		return Verdict{HostCPU, host + ", " + cpu + "; " + waited}
 	case r.Waiting >= waitShows && r.Fetching >= fetchShows:

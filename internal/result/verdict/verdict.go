@@ -73,7 +73,7 @@ func (e *Evidence) Verdict() Verdict {
 	case e.Target > 0 && e.kept() && e.carried():
 		return Verdict{None, fmt.Sprintf("the target of %s/s was kept%s (%s/s offered); %s", theme.Plural(e.Target, "record", "records"), e.average(), theme.Amount(e.OfferedPerSecond), cpu)}
 	case e.CeilingShare() >= ceilingShows:
-		return Verdict{Ceiling, e.ceiling(e.OfferedPerSecond) + "; " + cpu}
+		return Verdict{Ceiling, e.ceiling() + "; " + cpu}
 	case e.hostFull():
 		return Verdict{HostCPU, host + ", " + cpu + "; " + full}
 	case e.Target > 0 && e.kept():
@@ -107,9 +107,10 @@ func (e *Evidence) full() string {
 		100*e.BufferFull, 100*e.InFlight)
 }
 
-// ceiling returns a clause on a rate and what this host can offer.
-func (e *Evidence) ceiling(rate float64) string {
-	return fmt.Sprintf("%s/s are %.0f %% of what this host can do, whatever the brokers (kt calibrate)", theme.Plural(rate, "record", "records"), 100*e.CeilingShare())
+// ceiling returns a clause on the rate and what this host can offer.
+func (e *Evidence) ceiling() string {
+	return fmt.Sprintf("%s/s are %.0f %% of what this host can offer, whatever the brokers (kt calibrate)",
+		theme.Plural(e.OfferedPerSecond, "record", "records"), 100*e.CeilingShare())
 }
 
 func (e *Evidence) quota() Verdict {

@@ -50,6 +50,13 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 			e.OfferedPerSecond, e.HostCPUCores, e.BufferFull, e.InFlight = 995, 8, 0.9, 0.9
 		}), None, true, []string{"995/s"}},
 		{"and with kt all but out of CPU", with(1000, func(e *Evidence) { e.CPUCores = 3.9 }), None, true, []string{"3.90 of 4"}},
+		{"as much as the host can offer, whatever waits", with(0, func(e *Evidence) {
+			e.Ceiling, e.BufferFull, e.InFlight = 1050, 0.9, 0.9
+		}), Ceiling, true, []string{"1,000 records/s", "95 %"}},
+		{"less than it can offer", with(0, func(e *Evidence) {
+			e.Ceiling, e.BufferFull, e.InFlight = 1100, 0.9, 0.9
+		}), BrokerAcks, true, nil},
+		{"a target that was kept at the ceiling", with(1000, func(e *Evidence) { e.Ceiling = 1000 }), None, true, nil},
 		{"less than a second", with(0, func(e *Evidence) { e.Measured, e.CPUCores = 900*time.Millisecond, 4 }), Unknown, true, []string{"1 s"}},
 		{"nothing was acknowledged", with(0, func(e *Evidence) { e.Acknowledged = 0 }), Unknown, true, nil},
 		{"records that were not acknowledged, whatever else", with(0, func(e *Evidence) {
