@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -234,33 +235,50 @@ func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 // spawnPart starts a process that makes a part of a load: this program, with nothing on
 // its command line that came from another host.
 func spawnPart(ctx context.Context) (*cluster.Process, error) {
+	c, err := spawn(ctx, "part")
+	if err != nil {
+		return nil, err
+	}
+	return &cluster.Process{In: c.in, Out: c.out, Kill: c.Process.Kill, Wait: c.end}, nil
+}
+
+// child is a process of this program.
+type child struct {
+	*exec.Cmd
+	in   io.WriteCloser
+	out  io.ReadCloser
+	said tail // on its standard error
+}
+
+// spawn starts this program once more, with one of its hidden commands.
+func spawn(ctx context.Context, command string) (*child, error) {
 	path, err := ownProgram()
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, path, "part")
+	c := &child{Cmd: exec.CommandContext(ctx, path, command), said: tail{most: 4 << 10}}
 	c.Args[0] = "kt"                                    // whatever the path is
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on the agent's terminal is the agent's
-	in, err := c.StdinPipe()
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on this terminal is not the child's
+	if c.in, err = c.StdinPipe(); err == nil {
+		c.out, err = c.StdoutPipe()
+	}
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	said := &tail{most: 4 << 10}
-	c.Stderr = said
+	c.Stderr = &c.said
 	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("start %s part: %w", path, err)
+		return nil, fmt.Errorf("start %s %s: %w", path, command, err)
 	}
-	return &cluster.Process{In: in, Out: out, Kill: c.Process.Kill, Wait: func() error {
-		err := c.Wait()
-		if text := said.text(); err != nil && text != "" {
-			err = fmt.Errorf("%w: %s", err, text)
-		}
-		return err
-	}}, nil
+	return c, nil
+}
+
+// end waits for the child, and returns its error with what it said.
+func (c *child) end() error {
+	err := c.Wait()
+	if text := c.said.text(); err != nil && text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
+	return err
 }
 
 // ownProgram returns the file that this process runs: on Linux even when another version has

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -61,28 +61,9 @@ const sinkStart = 20 * time.Second
 
 // startSink starts a sink for a load and returns its address. end ends it.
 func startSink(ctx context.Context, l *load) (addr string, end func(), err error) {
-	program, err := ownProgram()
+	c, err := spawn(ctx, "sink")
 	if err != nil {
 		return "", nil, err
-	}
-	c := exec.CommandContext(ctx, program, "sink")
-	c.Args[0] = "kt"
-	in, err := c.StdinPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	said := &tail{most: 4 << 10}
-	c.Stderr = said
-	if err := c.Start(); err != nil {
-		return "", nil, fmt.Errorf("start a sink: %w", err)
-	}
-	end = func() {
-		_ = in.Close() // it ends with its input
-		_ = c.Wait()
 	}
 	s := kafka.Sink{Topic: sinkTopic, Partitions: sinkPartitions, RecordBytes: plan.DefaultRecordSize}
 	if l.Plan.Writes() {
@@ -91,14 +72,16 @@ func startSink(ctx context.Context, l *load) (addr string, end func(), err error
 	late := time.AfterFunc(sinkStart, func() { _ = c.Process.Kill() })
 	defer late.Stop()
 	line := ""
-	if err = json.NewEncoder(in).Encode(s); err == nil {
-		line, err = bufio.NewReader(out).ReadString('\n')
+	if err = json.NewEncoder(c.in).Encode(s); err == nil {
+		line, err = bufio.NewReader(c.out).ReadString('\n')
 	}
 	if err != nil {
-		end()
-		return "", nil, fmt.Errorf("start a sink: %w: %s", err, said.text())
+		return "", nil, fmt.Errorf("start a sink: %w", errors.Join(err, c.in.Close(), c.end()))
 	}
-	return strings.TrimSpace(line), end, nil
+	return strings.TrimSpace(line), func() {
+		_ = c.in.Close() // it ends with its input
+		_ = c.end()
+	}, nil
 }
 
 // sinkPartitions are as many as clients are likely to have.
