@@ -30,7 +30,8 @@ type lane struct {
 	// Of whoever has the busy lane: one goroutine, and a connection while a request is on its way.
 	batch     *batch
 	identity  identity
-	fails     int  // of the batch
+	fails     int  // of the batch; without a leader it fails before it is prepared
+	prepared  bool // head and now are those of the batch
 	uncertain bool // a request of the batch was not answered
 	began     time.Time
 	head      head
@@ -51,11 +52,11 @@ type answer struct {
 
 // prepare makes the batch ready to be sent.
 func (l *lane) prepare() {
-	if l.began = time.Now(); l.fails > 0 {
+	if l.began = time.Now(); l.prepared {
 		return // the same bytes again
 	}
 	b := l.batch
-	l.uncertain, l.now = false, l.w.encode(b)
+	l.prepared, l.now = true, l.w.encode(b)
 	l.head.put(l.identity, b.times, b.records, l.now)
 }
 
@@ -97,7 +98,7 @@ func (l *lane) next() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spare = append(w.spare, l.batch)
-	l.fails, l.busy = 0, false
+	l.fails, l.prepared, l.uncertain, l.busy = 0, false, false, false
 	if w.ctx.Err() == nil {
 		w.offer(l)
 	}

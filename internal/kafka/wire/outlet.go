@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -32,6 +34,7 @@ func (w *worker) offer(l *lane) {
 func (w *worker) route(l *lane) {
 	to := w.leaders.leader(l.partition)
 	if to < 0 {
+		l.began = time.Now() // what was asked before does not help
 		go l.settle(answer{code: kerr.LeaderNotAvailable.Message, again: true, ask: true})
 		return
 	}

@@ -310,3 +310,30 @@ func TestTheLedgerKnowsTheOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// leaderless is a producer whose partitions have no leader at first.
+type leaderless struct{ *Producer }
+
+func (d leaderless) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	opened, err := d.Producer.Open(ctx, s)
+	if err == nil {
+		for p := range d.Partitions {
+			opened.(*worker).leaders.moved(int32(p), -1)
+		}
+	}
+	return opened, err
+}
+
+func TestABatchWaitsForALeader(t *testing.T) {
+	s := newScene(t, 2)
+	d := s.producer(1000, func(p *plan.Plan) { p.Payload.Stamp = true }, "batch.size=2000", "retries=5", "retry.backoff.ms=1", "retry.backoff.max.ms=1")
+	var w total
+	o := engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}
+	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: leaderless{d}}, o, &w); err != nil {
+		t.Fatal(err)
+	}
+	if w.Acknowledged != 1000 {
+		t.Fatalf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
+	}
+	s.read(1000)
+}
