@@ -14,8 +14,8 @@ know what an application gets: its latency, its settings, its CPU.
 
 wire leaves the client out. Whole batches of records are encoded, and compressed, before the
 run; kt fills in timestamps, producer ids and sequence numbers, and writes them to
-the brokers' connections. Take it to know what the brokers can do: it needs about a tenth of
-the CPU, so kt is rarely the limit, and the machine's CPU is left to brokers on it.
+the brokers' connections. Take it to know what the brokers can do: it needs less CPU, so
+kt is rarely the limit, and the machine's CPU is left to brokers on it.
 
 What is the same: rates and due times, acks, idempotence, retries, compression, keys and headers
 in the records, record sizes, --verify, many hosts, results.

@@ -181,7 +181,7 @@ func (e *Env) ceiling(h *result.Header) *result.Ceiling {
 	if dir == "" || h.Plan.Reads() {
 		return nil
 	}
-	c, err := calibrate.Find(filepath.Join(dir, calibrate.FileName), calibrate.Shape(h), h.Environment.Host)
+	c, err := calibrate.Find(filepath.Join(dir, calibrate.FileName), calibrate.Shape(h), h.KTVersion, h.Environment.Host)
 	if err != nil {
 		e.say("what this host can offer is not known: %v", err)
 	}

@@ -3,5 +3,5 @@
 //
 //	d, err := calibrate.Measure(ctx, calibrate.Options{Producers: 0, CPUs: 2, Rates: calibrate.Rates}, maker)
 //	err = calibrate.Save(path, d)
-//	ceiling := calibrate.Find(path, calibrate.Shape(&h), h.Environment.Host)
+//	ceiling := calibrate.Find(path, calibrate.Shape(&h), h.KTVersion, h.Environment.Host)
 package calibrate

@@ -47,12 +47,12 @@ func Save(path string, d Document) error {
 	return nil
 }
 
-// Find returns the ceiling of a shape of load on a machine, nil if none was saved. An error is of a file that cannot be
-// read.
-func Find(path, shape string, machine host.Facts) (*result.Ceiling, error) {
+// Find returns the ceiling of a shape of load on a machine, with one version of kt, nil if none was saved. An error is of a
+// file that cannot be read.
+func Find(path, shape, version string, machine host.Facts) (*result.Ceiling, error) {
 	all, err := read(path)
 	for i := range all {
-		if d := &all[i]; d.Schema == Schema && d.Shape == shape && sameMachine(&d.Host, &machine) {
+		if d := &all[i]; d.Schema == Schema && d.Shape == shape && d.KTVersion == version && sameMachine(&d.Host, &machine) {
 			return &d.Ceiling, nil
 		}
 	}

@@ -126,7 +126,11 @@ func Shape(h *result.Header) string {
 	}
 	s := fmt.Sprintf("%s %s %s %s acks=%s batch.size=%s", p.Command, p.Engine, p.Payload.String(), value("compression.type"), value("acks"), value("batch.size"))
 	if n := len(p.Payload.Headers); n > 0 {
-		s += fmt.Sprintf(" headers=%d", n)
+		size := 0
+		for _, header := range p.Payload.Headers {
+			size += len(header.Key) + len(header.Value)
+		}
+		s += fmt.Sprintf(" headers=%d of %d bytes", n, size)
 	}
 	if value("enable.idempotence") == "true" {
 		s += " idempotent"

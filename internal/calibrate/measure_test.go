@@ -86,7 +86,7 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", FileName)
 	here := host.Facts{Hostname: "a", CPUModel: "m", LogicalCPUs: 4, GOMAXPROCS: 4}
 	doc := func(shape string, h host.Facts, rate float64) Document {
-		return Document{Schema: Schema, Shape: shape, Host: h, Ceiling: result.Ceiling{RecordsPerSecond: rate}}
+		return Document{Schema: Schema, KTVersion: "v1", Shape: shape, Host: h, Ceiling: result.Ceiling{RecordsPerSecond: rate}}
 	}
 	smaller := here
 	smaller.GOMAXPROCS = 2
@@ -100,21 +100,24 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 		h     host.Facts
 		want  float64
 	}{{"x", here, 4}, {"y", here, 2}, {"x", smaller, 3}, {"y", smaller, 0}, {"z", here, 0}} {
-		c, err := Find(path, tc.shape, tc.h)
+		c, err := Find(path, tc.shape, "v1", tc.h)
 		if err != nil || (c == nil) != (tc.want == 0) || c != nil && c.RecordsPerSecond != tc.want {
 			t.Errorf("%s on %d CPUs: %+v, %v; want %g", tc.shape, tc.h.GOMAXPROCS, c, err, tc.want)
 		}
 	}
+	if c, err := Find(path, "x", "v2", here); c != nil || err != nil {
+		t.Errorf("of another version of kt: %+v, %v", c, err)
+	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Find(path, "x", here); err == nil {
+	if _, err := Find(path, "x", "v1", here); err == nil {
 		t.Error("a damaged file is no error")
 	}
 	if err := Save(path, doc("x", here, 1)); err == nil {
 		t.Error("a damaged file was written over")
 	}
-	if c, err := Find(filepath.Join(t.TempDir(), FileName), "x", here); c != nil || err != nil {
+	if c, err := Find(filepath.Join(t.TempDir(), FileName), "x", "v1", here); c != nil || err != nil {
 		t.Errorf("without a file: %+v, %v", c, err)
 	}
 }

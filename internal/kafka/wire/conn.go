@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// franz-go copies a request into a buffer before it writes it. For large batches that copy is half of all work. So a
+// franz-go copies a request into a buffer before it writes it, once more than the batches need. So a
 // request holds a reference where its batch belongs, and conn puts the batch there with one vectored write.
 
 // A reference is a random prefix, which no other request holds by chance, and the number of a lane.

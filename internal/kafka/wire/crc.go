@@ -34,8 +34,8 @@ func multiply(a, b shift) (product shift) {
 }
 
 // join returns the checksum of two byte strings, one after the other, from the checksums of both and the length
-// of the second. It costs 30 ns, whatever the lengths: so the records of a batch are summed up once, and not each
-// time that the batch is sent.
+// of the second. It costs the same for all lengths (BenchmarkChecksum): so the records of a batch are summed up once, and
+// not each time that the batch is sent.
 func join(first, second uint32, length shift) uint32 {
 	return uint32(multiply(length, shift(first))) ^ second
 }

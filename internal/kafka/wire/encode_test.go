@@ -123,7 +123,7 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pool := newPool(p, values, int(target), settings(t, "compression.type="+codecs[int(codec)%len(codecs)]).Compressor(), false)
+		pool := newPool(p, values, int(target), 1<<20, settings(t, "compression.type="+codecs[int(codec)%len(codecs)]).Compressor(), false)
 		records := 1 + int(n)%pool.full
 		e := pool.batch(int(n)%len(pool.templates), records)
 		var h head
@@ -158,4 +158,51 @@ func TestRecordsOfABatchHaveTheirOwnTimes(t *testing.T) {
 			t.Errorf("record %d is of %s with %d bytes, want %s", i, r.Timestamp, len(r.Value), want)
 		}
 	}
+}
+
+// A large record now and then leaves the other batches as they would be without it, and no batch is larger than a request.
+func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
+	const target, limit = 16_384, 40_000
+	p := plan.Plan{Seed: 1, Payload: plan.Payload{Kind: plan.Letters, Keys: plan.NoKeys}}
+	if err := p.Payload.Size.UnmarshalText([]byte("100@99,30000@1")); err != nil {
+		t.Fatal(err)
+	}
+	values, err := writing.MakeValues(&p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sizeOnly := range []bool{false, true} {
+		pool := newPool(p, values, target, limit, nil, sizeOnly)
+		if sizeOnly {
+			if pool.full != 1 {
+				t.Errorf("%d records, and one where all may be large", pool.full)
+			}
+			continue
+		}
+		if pool.full < 20 {
+			t.Errorf("a batch has %d records", pool.full)
+		}
+		for i := range pool.templates {
+			if n := headSize + len(pool.batch(i, pool.full).records); n > limit {
+				t.Errorf("batch %d has %d bytes", i, n)
+			}
+		}
+	}
+}
+
+// What a checksum of a batch of 1 MB costs: joined, and summed up anew.
+func BenchmarkChecksum(b *testing.B) {
+	records := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	e := encode(records, 0)
+	var h head
+	b.Run("joined", func(b *testing.B) {
+		for b.Loop() {
+			h.put(nobody, times{1, 2}, 1, e)
+		}
+	})
+	b.Run("anew", func(b *testing.B) {
+		for b.Loop() {
+			crc32.Checksum(records, castagnoli)
+		}
+	})
 }

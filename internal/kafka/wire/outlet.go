@@ -61,6 +61,9 @@ func (w *worker) drive(o *outlet) {
 			return
 		}
 		w.mu.Unlock()
+		if lanes = w.inTime(lanes); len(lanes) == 0 {
+			continue
+		}
 		for _, l := range lanes {
 			l.prepare()
 		}
@@ -93,6 +96,20 @@ func (w *worker) take(o *outlet) (lanes []*lane) {
 	}
 	o.lanes = stay
 	return lanes
+}
+
+// inTime fails the batches that have waited for delivery.timeout.ms, as Kafka's client does, and returns the lanes of the
+// others.
+func (w *worker) inTime(lanes []*lane) []*lane {
+	now, stay := w.shard.Now(), lanes[:0]
+	for _, l := range lanes {
+		if now >= l.batch.opened+w.delivery {
+			l.settle(answer{code: deliveryTimeout})
+			continue
+		}
+		stay = append(stay, l)
+	}
+	return stay
 }
 
 // request returns the request of the batches of lanes, with references in their places.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"hash/crc32"
+	"math"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,7 +15,7 @@ import (
 const (
 	// variants is the number of batches whose bytes differ, so that neither a codec nor a cache sees the same again
 	// and again. Large batches have fewer, as many as take poolBytes, but minVariants: a pool that stays in the
-	// processor's cache costs half as much to send. All compressed batches have variants.
+	// processor's cache costs less to send. All compressed batches have variants.
 	variants    = 64
 	minVariants = 4
 	poolBytes   = 4 << 20
@@ -58,42 +59,33 @@ func encode(records []byte, codec byte) encoded {
 	return encoded{records: records, codec: codec, sum: crc32.Checksum(records, castagnoli), moved: shiftBy(len(records))}
 }
 
-// newPool makes batches of at most target bytes before compression, and of a record each where that is less. With size
-// only, it finds the number of records of a batch and keeps none.
-func newPool(p plan.Plan, v *writing.Values, target int, c kgo.Compressor, sizeOnly bool) *pool {
+// newPool makes batches that have about target bytes before compression, and limit at most. All have as many records, so
+// that an op is a batch: the mean of what fits into target, for where records differ in size, one large record would
+// else make all batches small. With sizeOnly, it finds that number and keeps no batch; as the records of a batch are
+// others then, the number is one for which the largest records fit.
+func newPool(p plan.Plan, v *writing.Values, target, limit int, c kgo.Compressor, sizeOnly bool) *pool {
 	o := &pool{compressor: c, room: partBytes, parts: make(map[part]encoded)}
 	n := variants
 	if c == nil {
 		n = min(variants, max(minVariants, poolBytes/max(1, target)))
 	}
-	generator, headers := v.Generator(p, 0, 1), encodeHeaders(p.Payload.Headers)
-	var r writing.Record
-	index := int64(0)
+	s := source{generator: v.Generator(p, 0, 1), headers: encodeHeaders(p.Payload.Headers)}
+	all := 0
 	for range n {
-		var t template
-		sum := uint32(0)
-		for bytes := int32(0); ; index++ {
-			generator.Fill(&r, index)
-			grown := appendRecord(t.records, len(t.ends), 0, r.Key, r.Value, headers)
-			if len(t.ends) > 0 && headSize+len(grown) > target {
-				break
-			}
-			sum = crc32.Update(sum, castagnoli, grown[len(t.records):])
-			t.sums = append(t.sums, sum)
-			bytes += int32(len(r.Key) + len(r.Value))
-			t.records, t.ends, t.bytes = grown, append(t.ends, int32(len(grown))), append(t.bytes, bytes)
-			if sizeOnly && len(t.ends) == o.full {
-				break
-			}
-		}
-		if o.full == 0 || len(t.ends) < o.full {
-			o.full = len(t.ends)
-		}
-		o.templates = append(o.templates, t)
+		all += len(s.template(target, math.MaxInt).ends)
 	}
+	o.full = all / n
 	if sizeOnly {
-		o.templates = nil
+		const millis = 1 << 13 // in which no batch stays open
+		largest := len(appendRecord(nil, o.full, millis, nil, make([]byte, p.Payload.MaxBytes()), s.headers))
+		o.full = max(1, min(o.full, (limit-headSize)/largest))
 		return o
+	}
+	full := o.full
+	for range n {
+		t := s.template(limit, full)
+		o.full = min(o.full, len(t.ends))
+		o.templates = append(o.templates, t)
 	}
 	for i := range o.templates {
 		t := &o.templates[i]
@@ -103,6 +95,31 @@ func newPool(p plan.Plan, v *writing.Values, target int, c kgo.Compressor, sizeO
 		}
 	}
 	return o
+}
+
+// source encodes the records of a load, one after the other.
+type source struct {
+	generator *writing.Generator
+	headers   []byte // encoded
+	record    writing.Record
+	index     int64 // of the next record
+}
+
+// template returns a batch of one record at least, and of no more than so many bytes and records.
+func (s *source) template(size, records int) (t template) {
+	sum, bytes := uint32(0), int32(0)
+	for r := &s.record; len(t.ends) < records; s.index++ {
+		s.generator.Fill(r, s.index)
+		grown := appendRecord(t.records, len(t.ends), 0, r.Key, r.Value, s.headers)
+		if len(t.ends) > 0 && headSize+len(grown) > size {
+			break
+		}
+		sum = crc32.Update(sum, castagnoli, grown[len(t.records):])
+		bytes += int32(len(r.Key) + len(r.Value))
+		t.records, t.ends = grown, append(t.ends, int32(len(grown)))
+		t.sums, t.bytes = append(t.sums, sum), append(t.bytes, bytes)
+	}
+	return t
 }
 
 // compress returns records compressed, in memory of their own.

@@ -50,8 +50,8 @@ func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
 	d := &Producer{WriteOptions: o, cluster: c, acked: make([]atomic.Int64, o.Partitions)}
 	load := &o.Plan.Payload
 	d.each = load.Stamp || load.Kind == plan.Monotonic || load.Keys == plan.RangeKeys
-	target := min(o.Settings.BatchTarget(), o.Settings.MaxRequestSize()) // of which the pool has several in memory
-	d.pool = newPool(o.Plan, o.Values, target, o.Settings.Compressor(), d.each)
+	limit := o.Settings.MaxRequestSize()
+	d.pool = newPool(o.Plan, o.Values, min(o.Settings.BatchTarget(), limit), limit, o.Settings.Compressor(), d.each)
 	return d
 }
 
