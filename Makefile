@@ -74,7 +74,7 @@ INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' c
 .PHONY: integration
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip
-	$(GO) test -tags integration -vet=off -timeout 18m -parallel 3 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
+	$(GO) test -tags integration -vet=off -timeout 30m -parallel 3 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.

@@ -29,6 +29,10 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("each page gets a network of its own, for its ports and hosts, and that needs root")
 	}
+	// A page has no network to fetch Kafka from.
+	if text, err := exec.CommandContext(t.Context(), "../scripts/kafka", "fetch").CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
 	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
