@@ -57,7 +57,7 @@ func jsonOrder(rng *rand.Rand) []byte {
 // fills the batches on a busy machine too, and a short batch compresses less.
 func TestCompressionIsThatOfTheJavaClient(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 1, 31492)
+	k := startCluster(t, 1)
 	payloads := map[string]string{
 		"letters": writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 'A', 26) }),
 		"random":  writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 0, 256) }),

@@ -16,7 +16,7 @@ import (
 // The log directory of a broker is a disk of 300 MiB, which a load fills in seconds.
 func TestALoadOnASmallDisk(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 1, 31892, "--log-dirs", loopFolder(t, 300<<20))
+	k := startCluster(t, 1, "--log-dirs", loopFolder(t, 300<<20))
 	fill := []string{"--record-size", "10000", "--rate", "20MiB/s", "--acks", "1"}
 	t.Run("it ends in good order", func(t *testing.T) {
 		r, code := k.in(t).kt("produce", append(fill, "--topic", "small", "--stop-at-disk", "60%", "--duration", "5m")...).wait()

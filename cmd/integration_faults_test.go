@@ -23,7 +23,7 @@ import (
 // each leaves it whole.
 func TestEveryRecordIsAccountedForWhenBrokersFail(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 3, 31292, "--property", "broker.session.timeout.ms=6000", "--property", "replica.lag.time.max.ms=5000")
+	k := startCluster(t, 3, "--property", "broker.session.timeout.ms=6000", "--property", "replica.lag.time.max.ms=5000")
 	t.Run("nothing is lost", k.nothingIsLost)
 	t.Run("nothing is lost with the wire engine", k.wireLosesNothing)
 	t.Run("a study of a broker that goes down", k.brokerDownIsStudied)
@@ -127,7 +127,7 @@ func (k *kafkaCluster) wireLosesNothing(t *testing.T) {
 	fault := func(command string) string { return fmt.Sprintf("%s %s --name %s", scripts, command, k.name) }
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	r, code := k.in(t).start("--engine", "wire", "--topic", "wire", "--partitions", "6", "--replication-factor", "3",
-		"--topic-config", "min.insync.replicas=2", "--rate", "2000", "--duration", "30s", "--verify", "--ledger", ledger,
+		"--topic-config", "min.insync.replicas=2", "--rate", "2000", "--duration", "60s", "--verify", "--ledger", ledger,
 		"--at", "3s", "--exec", fault("kill 1"), "--at", "10s", "--exec", fault("start 1")).wait()
 	nothingFailed(t, r, code)
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderMoved, stats.BrokerBack} {

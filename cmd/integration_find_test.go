@@ -16,14 +16,14 @@ import (
 // A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known.
 func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 	const (
-		port   = 31592
 		rate   = 2 << 20 // bytes a second
 		record = 1024
 		frame  = 16 // bytes beside each value: of its own and its part of those of batch and request
 		truth  = rate / (record + frame)
 	)
+	port := nextPort()
 	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
-	k := startCluster(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
+	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
 	var found study.FindDocument
 	for try := range 3 {
 		found = k.find(t, "--trial-time", "1s", "--precision", "5%", "--rest", "0", "--",

@@ -81,7 +81,7 @@ func shows(screen string, texts []string) bool {
 
 func TestTheScreenInARealTerminal(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 1, 31592)
+	k := startCluster(t, 1)
 	kt, err := binary()
 	if err != nil {
 		t.Fatal(err)

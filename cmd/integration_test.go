@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,7 +50,18 @@ type kafkaCluster struct {
 	brokers string
 }
 
-func startCluster(t *testing.T, brokers, port int, args ...string) *kafkaCluster {
+// nextPort is the first of 100 ports that no other test of this process has.
+func nextPort() int { return 30_992 + 100*int(clusters.Add(1)) }
+
+var clusters atomic.Int64
+
+// startCluster starts a Kafka on ports of its own.
+func startCluster(t *testing.T, brokers int, args ...string) *kafkaCluster {
+	t.Helper()
+	return startClusterAt(t, brokers, nextPort(), args...)
+}
+
+func startClusterAt(t *testing.T, brokers, port int, args ...string) *kafkaCluster {
 	t.Helper()
 	k := &kafkaCluster{t: t, name: "it-" + strconv.Itoa(port)}
 	t.Cleanup(func() { k.script("down") })
@@ -202,7 +214,7 @@ func ended(doc result.Result, code, want int) bool {
 }
 
 func TestCountsAgreeWithTheBrokers(t *testing.T) {
-	k := startCluster(t, 1, 19092)
+	k := startCluster(t, 1)
 	const records = 100_000
 	for name, args := range map[string][]string{
 		"acks-all":    {"--acks", "all"},
@@ -256,7 +268,7 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 }
 
 func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
-	k := startCluster(t, 1, 19092)
+	k := startCluster(t, 1)
 	const (
 		rate    = 50_000
 		seconds = 15

@@ -236,7 +236,7 @@ func restore(t *testing.T, name string, before map[string]string) {
 }
 
 func TestTuneSeesTheBrokerThatRuns(t *testing.T) {
-	k := startCluster(t, 1, 29192, "--property", "num.io.threads=5")
+	k := startCluster(t, 1, "--property", "num.io.threads=5")
 	r := k.start("--topic", "load", "--num-records", "200000", "--record-size", "500", "--partitions", "6")
 	if _, code := r.wait(); code != exitOK {
 		t.Fatalf("the load failed: %s", r.stderr.String())

@@ -17,7 +17,7 @@ import (
 // Both engines read the same of a log, whatever has become of it.
 func TestTheWireEngineReadsWhatTheClientEngineReads(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 1, 31692, "--property", "log.cleaner.backoff.ms=200", "--property", "log.retention.check.interval.ms=1000")
+	k := startCluster(t, 1, "--property", "log.cleaner.backoff.ms=200", "--property", "log.retention.check.interval.ms=1000")
 	k.createWireTopics()
 	k.writeTransactions()
 	k.writeToBeCompacted()

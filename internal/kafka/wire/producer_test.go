@@ -341,17 +341,25 @@ func TestABatchWaitsForALeader(t *testing.T) {
 // A batch that has waited for delivery.timeout.ms is not sent: nobody counts on it any more.
 func TestABatchThatWaitedTooLongIsNotSent(t *testing.T) {
 	s := newScene(t, 1)
-	var first atomic.Bool
-	s.fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
-		s.fake.KeepControl()
-		if first.CompareAndSwap(false, true) {
-			s.fake.SleepControl(func() { time.Sleep(1200 * time.Millisecond) })
-		}
-		return nil, nil, false
-	})
-	_, w := s.send(1000, nil, "acks=1", "batch.size=2000", "linger.ms=0", "request.timeout.ms=1000", "delivery.timeout.ms=1000", "max.in.flight.requests.per.connection=1")
-	if w.Failed == 0 || w.Errors[deliveryTimeout] != w.Failed || w.Acknowledged+w.Failed != 1000 {
+	d := s.producer(1000, nil, "acks=1")
+	var sum total
+	o := engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}
+	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: impatient{d}}, o, &sum); err != nil {
+		t.Fatal(err)
+	}
+	if w := &sum.Window; w.Failed != 1000 || w.Errors[deliveryTimeout] != 1000 {
 		t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 	}
-	s.read(w.Acknowledged)
+	s.read(0)
+}
+
+// impatient is a producer for which every batch has waited too long.
+type impatient struct{ *Producer }
+
+func (d impatient) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	opened, err := d.Producer.Open(ctx, s)
+	if err == nil {
+		opened.(*worker).delivery = 0
+	}
+	return opened, err
 }
