@@ -28,7 +28,7 @@ func newReferences(lanes []*lane) *references {
 	return r
 }
 
-// reference returns what stands for the batch of a lane.
+// reference returns the placeholder for the batch of a lane.
 func (r *references) reference(lane int) []byte {
 	return binary.BigEndian.AppendUint32(append(make([]byte, 0, referenceSize), r.prefix[:]...), uint32(lane))
 }
@@ -93,6 +93,7 @@ func (c *conn) splice(p []byte) bool {
 			return len(c.cuts) > 0
 		}
 		l := c.refs.lanes[binary.BigEndian.Uint32(p[at+prefixSize:])]
+		l.sent = true
 		length := headSize + len(l.now.records)
 		if flexible {
 			c.head = binary.AppendUvarint(append(c.head, p[:at-1]...), uint64(length)+1)

@@ -32,13 +32,14 @@ type lane struct {
 	identity  identity
 	fails     int  // of the batch; without a leader it fails before it is prepared
 	prepared  bool // head and now are those of the batch
-	uncertain bool // a request of the batch was not answered
+	sent      bool // the newest request of the batch was written, or begun to be
+	uncertain bool // a request of the batch was sent and not answered
 	began     time.Time
 	head      head
 	now       encoded // records on their way
 }
 
-// answer is what came of a batch in a request.
+// answer is the outcome of a batch in one request.
 type answer struct {
 	code   string // "": the broker took the batch
 	offset int64  // of its first record; -1: the broker did not say
@@ -52,7 +53,8 @@ type answer struct {
 
 // prepare makes the batch ready to be sent.
 func (l *lane) prepare() {
-	if l.began = time.Now(); l.prepared {
+	l.began, l.sent = time.Now(), false
+	if l.prepared {
 		return // the same bytes again
 	}
 	b := l.batch
@@ -119,7 +121,22 @@ func (l *lane) again(a answer) {
 	w.route(l)
 }
 
-// read reads what a broker says to the batch.
+// unanswered returns the outcome of a batch whose request ended with an error of the client. Without a connection nothing
+// was sent, so that no broker can have the batch; what a broker refuses for good then, as it does a wrong password, no
+// retry mends.
+func (l *lane) unanswered(err error) answer {
+	a := answer{code: kafka.ErrorCode(err), lost: true}
+	if l.w.ctx.Err() != nil {
+		return a // the connection may still write
+	}
+	var refused *kerr.Error
+	a.lost = l.sent
+	a.again = l.sent || !errors.As(err, &refused) || refused.Retriable
+	a.ask = a.again
+	return a
+}
+
+// read reads the answer of a broker about the batch.
 func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from int32) answer {
 	a := answer{broker: from, offset: -1}
 	err := kerr.ErrorForCode(p.ErrorCode)
@@ -134,12 +151,11 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 	switch {
 	case errors.Is(err, kerr.OutOfOrderSequenceNumber), errors.Is(err, kerr.UnknownProducerID), errors.Is(err, kerr.InvalidProducerEpoch):
 		a.renew = l.identity.id >= 0
-	case kerr.IsRetriable(err) && !errors.Is(err, kerr.UnknownTopicID): // a topic made anew is another one
+	case kerr.IsRetriable(err):
 		a.again, a.ask = true, true
 		a.lost = errors.Is(err, kerr.RequestTimedOut) || errors.Is(err, kerr.NotEnoughReplicasAfterAppend) // the leader has it
-		if to := p.CurrentLeader.LeaderID; to >= 0 && to != from && version >= leaderHints {
-			l.w.leaders.moved(l.partition, to)
-			a.ask = false
+		if to := p.CurrentLeader; to.LeaderID >= 0 && to.LeaderID != from && version >= leaderHints {
+			a.ask = !l.w.leaders.hear(l.partition, leader{to.LeaderID, to.LeaderEpoch})
 		}
 	}
 	return a

@@ -2,78 +2,125 @@ package wire
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
 )
 
-// leaders knows who leads the partitions of a topic, as one client has heard.
+// leaders knows who leads the partitions of some topics, as one client has heard. Brokers disagree for a while after a
+// leader has changed: the highest epoch wins.
 type leaders struct {
 	client *kgo.Client
-	topic  string
+	layout *kafka.Layout
 
-	mu    sync.Mutex // guards the rest
-	id    [16]byte   // of the topic
-	of    []int32    // by partition; -1: nobody
-	asked time.Time  // when the brokers were asked last
+	asking sync.Mutex // held while the brokers are asked, which takes long in an outage
+	asked  time.Time  // when the newest question was sent; guarded by asking
+
+	mu  sync.Mutex // guards the rest; never held during a request
+	ids map[string][16]byte
+	of  []leader // by partition number
 }
 
-// leader returns the leader of a partition, -1 if there is none.
-func (l *leaders) leader(partition int32) int32 {
+// leader is the broker that leads a partition.
+type leader struct {
+	broker int32 // -1: nobody, or not known
+	epoch  int32 // -1: not known
+}
+
+// newLeaders returns leaders that knows none yet.
+func newLeaders(c *kgo.Client, layout *kafka.Layout) *leaders {
+	return &leaders{client: c, layout: layout, ids: make(map[string][16]byte), of: slices.Repeat([]leader{{-1, -1}}, layout.Count)}
+}
+
+// leader returns the leader of a partition.
+func (l *leaders) leader(number int32) leader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if int(partition) >= len(l.of) {
-		return -1
+	return l.of[number]
+}
+
+// topicID returns the id of a topic.
+func (l *leaders) topicID(topic string) [16]byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ids[topic]
+}
+
+// hear notes what a broker says of the leader of a partition. It reports false for an epoch below that of the leader that
+// is known, which stays.
+func (l *leaders) hear(number int32, of leader) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if of.epoch >= 0 && of.epoch < l.of[number].epoch {
+		return false
 	}
-	return l.of[partition]
+	l.of[number] = of
+	return true
 }
 
-// topicID returns the id of the topic.
-func (l *leaders) topicID() [16]byte {
+// forget takes the leader from a partition until a broker names one of the same epoch or a later one.
+func (l *leaders) forget(number int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.id
+	l.of[number].broker = -1
 }
 
-// moved notes what a broker has said: another one leads the partition.
-func (l *leaders) moved(partition, to int32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if int(partition) < len(l.of) {
-		l.of[partition] = to
-	}
-}
-
-// ask asks the brokers again, unless another lane has done so since.
+// ask asks any broker, unless a question was sent after since. It waits for the answer to a question of another lane.
+// Its error is that of the request, or of the first topic that has one.
 func (l *leaders) ask(ctx context.Context, since time.Time) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.asking.Lock()
+	defer l.asking.Unlock()
 	if l.asked.After(since) {
 		return nil
 	}
+	l.asked = time.Now()
 	req := kmsg.NewPtrMetadataRequest()
-	topic := kmsg.NewMetadataRequestTopic()
-	topic.Topic = kmsg.StringPtr(l.topic)
-	req.Topics = append(req.Topics, topic)
+	for _, name := range l.layout.Names() {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, topic)
+	}
 	resp, err := req.RequestWith(ctx, l.client)
 	if err != nil {
 		return err
 	}
-	l.asked = time.Now()
-	for _, t := range resp.Topics {
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			return err
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		known := slices.IndexFunc(l.layout.Topics, func(of result.Topic) bool { return t.Topic != nil && of.Name == *t.Topic })
+		if known < 0 {
+			continue
 		}
-		l.id = t.TopicID
-		for _, p := range t.Partitions {
-			for int(p.Partition) >= len(l.of) {
-				l.of = append(l.of, -1)
-			}
-			l.of[p.Partition] = p.Leader
+		if refused := kerr.ErrorForCode(t.ErrorCode); refused == nil {
+			l.learn(&l.layout.Topics[known], t)
+		} else if err == nil {
+			err = fmt.Errorf("topic %s: %w", *t.Topic, refused)
 		}
 	}
-	return nil
+	return err
+}
+
+// learn notes what an answer says of a topic. Epochs of a topic that was made anew begin again.
+func (l *leaders) learn(topic *result.Topic, said *kmsg.MetadataResponseTopic) {
+	base := l.layout.Base[topic.Name]
+	l.mu.Lock()
+	if id := l.ids[topic.Name]; said.TopicID != id && said.TopicID != [16]byte{} { // none: of a broker before Kafka 2.8
+		l.ids[topic.Name] = said.TopicID
+		for i := range topic.Partitions {
+			l.of[int(base)+i].epoch = -1
+		}
+	}
+	l.mu.Unlock()
+	for _, p := range said.Partitions {
+		if p.Partition >= 0 && int(p.Partition) < topic.Partitions { // it may have grown
+			l.hear(base+p.Partition, leader{p.Leader, p.LeaderEpoch})
+		}
+	}
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/kt-bench/kt/internal/kafka"
 )
 
 // outlet is the lanes of a worker whose partitions one broker leads and whose batches wait to be sent. While there is
@@ -32,7 +30,7 @@ func (w *worker) offer(l *lane) {
 
 // route gives a busy lane to the broker that leads its partition. The caller holds mu.
 func (w *worker) route(l *lane) {
-	to := w.leaders.leader(l.partition)
+	to := w.leaders.leader(l.partition).broker
 	if to < 0 {
 		l.began = time.Now() // what was asked before does not help
 		go l.settle(answer{code: kerr.LeaderNotAvailable.Message, again: true, ask: true})
@@ -70,7 +68,7 @@ func (w *worker) drive(o *outlet) {
 		got, err := w.client.Broker(int(o.broker)).Request(w.ctx, w.request(lanes))
 		if err != nil {
 			for _, l := range lanes {
-				l.settle(answer{code: kafka.ErrorCode(err), again: true, ask: true, lost: true})
+				l.settle(l.unanswered(err))
 			}
 			continue
 		}
@@ -117,7 +115,8 @@ func (w *worker) request(lanes []*lane) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
 	req.TimeoutMillis = int32(min(w.driver.Settings.RequestTimeout().Milliseconds(), 1<<31-1)) // franz-go sets the acks
 	topic := kmsg.NewProduceRequestTopic()
-	topic.Topic, topic.TopicID = w.leaders.topic, w.leaders.topicID()
+	topic.Topic = w.driver.Plan.Topic.Name
+	topic.TopicID = w.leaders.topicID(topic.Topic)
 	for _, l := range lanes {
 		partition := kmsg.NewProduceRequestTopicPartition()
 		partition.Partition, partition.Records = l.partition, w.refs.reference(l.number)

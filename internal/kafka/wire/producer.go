@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // WriteOptions are what a Producer writes, and where.
@@ -126,9 +127,9 @@ const openTimeout = 30 * time.Second
 func (w *worker) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	w.leaders = &leaders{client: w.client, topic: w.driver.Plan.Topic.Name}
+	w.leaders = newLeaders(w.client, kafka.NewLayout([]result.Topic{{Name: w.driver.Plan.Topic.Name, Partitions: w.driver.Partitions}}))
 	if err := w.leaders.ask(ctx, time.Now()); err != nil {
-		return fmt.Errorf("find the leaders of topic %s: %w", w.leaders.topic, err)
+		return fmt.Errorf("find the leaders: %w", err)
 	}
 	if !w.driver.Settings.Idempotent() {
 		return nil

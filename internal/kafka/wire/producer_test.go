@@ -197,6 +197,7 @@ type fault struct {
 func TestRecordsSurviveFaultsOnce(t *testing.T) {
 	for _, f := range []fault{
 		{name: "the leader has moved", answer: kerr.NotLeaderForPartition},
+		{name: "a topic id that is not known yet", answer: kerr.UnknownTopicID},
 		{name: "storage", answer: kerr.KafkaStorageError},
 		{name: "too few replicas", answer: kerr.NotEnoughReplicas},
 		{name: "no answer in time, and taken", answer: kerr.RequestTimedOut, taken: true},
@@ -318,7 +319,7 @@ func (d leaderless) Open(ctx context.Context, s *engine.Shard) (engine.Worker, e
 	opened, err := d.Producer.Open(ctx, s)
 	if err == nil {
 		for p := range d.Partitions {
-			opened.(*worker).leaders.moved(int32(p), -1)
+			opened.(*worker).leaders.forget(int32(p))
 		}
 	}
 	return opened, err

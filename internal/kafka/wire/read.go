@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -42,6 +41,7 @@ type reader struct {
 	*Consumer
 	shard        *engine.Shard
 	client       *kgo.Client
+	leaders      *leaders
 	end          context.CancelFunc // ends the goroutines
 	all          sync.WaitGroup     // the goroutines
 	backoff      time.Duration      // between two tries of the same
@@ -65,14 +65,12 @@ type partition struct {
 	number, id int32 // in the Layout, and in the topic
 
 	// The reader's mu guards the rest.
-	topicID     kadm.TopicID
-	leader      int32 // -1: not known
-	leaderEpoch int32
-	offset      int64 // of the next fetch; records before it may still wait to be counted
-	epoch       int32 // of the leader that wrote the record before it, -1: not known
-	size        int32 // most bytes of the next fetch
-	busy        bool  // a fetch is on its way, or its answer waits
-	unknown     int   // times in a row that a broker did not know the partition
+	topicID [16]byte
+	offset  int64 // of the next fetch; records before it may still wait to be counted
+	epoch   int32 // of the leader that wrote the record before it, -1: not known
+	size    int32 // most bytes of the next fetch
+	busy    bool  // a fetch is on its way, or its answer waits
+	unknown int   // times in a row that a broker did not know the partition
 }
 
 // connect makes the client and starts the goroutines.
@@ -84,13 +82,13 @@ func (r *reader) connect() error {
 		cancel()
 		return err
 	}
-	r.client, r.end = client, cancel
+	r.client, r.end, r.leaders = client, cancel, newLeaders(client, r.Layout)
 	r.backoff, _ = client.OptValue(kgo.MetadataMinAge).(time.Duration)
 	at := &r.At.Groups[0]
 	r.Layout.Each(func(topic string, id, number int32) {
 		if r.ReaderOf(number) == r.shard.Index {
 			r.partitions = append(r.partitions, &partition{
-				topic: topic, number: number, id: id, leader: -1, leaderEpoch: -1,
+				topic: topic, number: number, id: id,
 				offset: at.Next[number].Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),
 			})
 			at.Owned[number].Store(true)

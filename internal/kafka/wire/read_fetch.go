@@ -100,7 +100,8 @@ func (r *reader) request(broker int32) (req *kmsg.FetchRequest, asked map[int32]
 	r.turn++
 	for i := range r.partitions {
 		p := r.partitions[(i+r.turn)%len(r.partitions)]
-		if p.leader != broker || p.busy {
+		of := r.leaders.leader(p.number)
+		if of.broker != broker || p.busy {
 			continue
 		}
 		p.busy = true
@@ -115,7 +116,7 @@ func (r *reader) request(broker int32) (req *kmsg.FetchRequest, asked map[int32]
 		}
 		f := kmsg.NewFetchRequestTopicPartition()
 		f.Partition, f.FetchOffset, f.PartitionMaxBytes = p.id, p.offset, p.size
-		f.CurrentLeaderEpoch, f.LastFetchedEpoch = p.leaderEpoch, p.epoch
+		f.CurrentLeaderEpoch, f.LastFetchedEpoch = of.epoch, p.epoch
 		if p.size > most { // for one batch
 			req.MaxBytes = max(req.MaxBytes, p.size)
 		}
@@ -131,7 +132,7 @@ func (r *reader) release(broker int32, asked map[int32]*partition) {
 	moved := false
 	for _, p := range asked {
 		p.busy = false
-		moved = moved || p.leader != broker
+		moved = moved || r.leaders.leader(p.number).broker != broker
 	}
 	if moved {
 		r.wake()
@@ -257,9 +258,9 @@ func behind(b []byte, from int64) (next int64, epoch int32, size int, err error)
 // looked for.
 func (r *reader) leave(p *partition, err *kerr.Error) error {
 	r.count(err.Message)
+	r.leaders.forget(p.number)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.leader = -1
 	if err == kerr.UnknownTopicOrPartition || err == kerr.UnknownTopicID {
 		if p.unknown++; p.unknown < maxUnknown {
 			return errAgain

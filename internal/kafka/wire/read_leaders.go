@@ -3,9 +3,8 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
+	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kt-bench/kt/internal/kafka/reading"
@@ -44,33 +43,28 @@ func (r *reader) followAgain() {
 	}
 }
 
-// lookUp asks any broker for the leaders, and reports whether all partitions have one. What a broker says of a leader
-// before the newest that is known is old.
+// lookUp asks any broker for the leaders, and reports whether all partitions have one.
 func (r *reader) lookUp(ctx context.Context) (all bool, err error) {
-	topics, err := kadm.NewClient(r.client).ListTopics(ctx, r.Layout.Names()...)
-	if err != nil {
+	err = r.leaders.ask(ctx, time.Now())
+	var refused *kerr.Error
+	if err != nil && (!errors.As(err, &refused) || reading.Fatal(err)) {
 		return false, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all = true
 	for _, p := range r.partitions {
-		t := topics[p.topic]
-		if reading.Fatal(t.Err) {
-			return false, fmt.Errorf("topic %s: %w", p.topic, t.Err)
+		if p.topicID == [16]byte{} {
+			p.topicID = r.leaders.topicID(p.topic) // once: a topic that was created again is another one
 		}
-		l, ok := t.Partitions[p.id]
-		if !ok || l.Leader < 0 || l.LeaderEpoch >= 0 && l.LeaderEpoch < p.leaderEpoch {
-			all = all && p.leader >= 0
+		leader := r.leaders.leader(p.number).broker
+		if leader < 0 {
+			all = false
 			continue
 		}
-		p.leader, p.leaderEpoch = l.Leader, l.LeaderEpoch
-		if p.topicID == (kadm.TopicID{}) {
-			p.topicID = t.ID // once: a topic that was created again is another one
-		}
-		if !r.fetchers[p.leader] {
-			r.fetchers[p.leader] = true
-			r.all.Go(func() { r.fetch(ctx, l.Leader) })
+		if !r.fetchers[leader] {
+			r.fetchers[leader] = true
+			r.all.Go(func() { r.fetch(ctx, leader) })
 		}
 	}
 	r.wake()
