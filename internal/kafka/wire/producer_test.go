@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -81,9 +82,15 @@ func (s *scene) producer(records int64, change func(*plan.Plan), properties ...s
 
 func (s *scene) run(d *Producer) stats.Window {
 	s.Helper()
+	return s.runWith(d, d)
+}
+
+// runWith makes the load of a producer with a driver that wraps it.
+func (s *scene) runWith(d *Producer, send engine.Driver) stats.Window {
+	s.Helper()
 	var sum total
 	o := engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}
-	if _, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Send: d}, o, &sum); err != nil {
+	if _, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Send: send}, o, &sum); err != nil {
 		s.Fatal(err)
 	}
 	return sum.Window
@@ -218,16 +225,17 @@ func TestRecordsSurviveFaultsOnce(t *testing.T) {
 			if (w.Failed > 0) != (f.want != "") || w.Errors[f.want] != w.Failed || w.Acknowledged+w.Failed != records {
 				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			}
-			renewed := false
-			for _, e := range w.Events {
-				renewed = renewed || e.Kind == stats.ProducerRenewed
-			}
-			if renewed != f.renewed {
+			if renewed(&w) != f.renewed {
 				t.Errorf("events %v", w.Events)
 			}
 			s.read(w.Acknowledged)
 		})
 	}
+}
+
+// renewed reports whether a producer got a new id.
+func renewed(w *stats.Window) bool {
+	return slices.ContainsFunc(w.Events, func(e stats.Event) bool { return e.Kind == stats.ProducerRenewed })
 }
 
 // inject lets the brokers misbehave so many times.
@@ -312,15 +320,16 @@ func TestTheLedgerKnowsTheOutcomes(t *testing.T) {
 	}
 }
 
-// leaderless is a producer whose partitions have no leader at first.
-type leaderless struct{ *Producer }
+// prepared is a producer whose workers a test changes before the load begins.
+type prepared struct {
+	*Producer
+	change func(*worker)
+}
 
-func (d leaderless) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+func (d prepared) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	opened, err := d.Producer.Open(ctx, s)
 	if err == nil {
-		for p := range d.Partitions {
-			opened.(*worker).leaders.forget(int32(p))
-		}
+		d.change(opened.(*worker))
 	}
 	return opened, err
 }
@@ -328,11 +337,11 @@ func (d leaderless) Open(ctx context.Context, s *engine.Shard) (engine.Worker, e
 func TestABatchWaitsForALeader(t *testing.T) {
 	s := newScene(t, 2)
 	d := s.producer(1000, func(p *plan.Plan) { p.Payload.Stamp = true }, "batch.size=2000", "retries=5", "retry.backoff.ms=1", "retry.backoff.max.ms=1")
-	var w total
-	o := engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: leaderless{d}}, o, &w); err != nil {
-		t.Fatal(err)
-	}
+	w := s.runWith(d, prepared{d, func(w *worker) {
+		for p := range d.Partitions {
+			w.leaders.forget(int32(p))
+		}
+	}})
 	if w.Acknowledged != 1000 {
 		t.Fatalf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 	}
@@ -343,24 +352,49 @@ func TestABatchWaitsForALeader(t *testing.T) {
 func TestABatchThatWaitedTooLongIsNotSent(t *testing.T) {
 	s := newScene(t, 1)
 	d := s.producer(1000, nil, "acks=1")
-	var sum total
-	o := engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: impatient{d}}, o, &sum); err != nil {
-		t.Fatal(err)
-	}
-	if w := &sum.Window; w.Failed != 1000 || w.Errors[deliveryTimeout] != 1000 {
+	if w := s.runWith(d, prepared{d, func(w *worker) { w.delivery = 0 }}); w.Failed != 1000 || w.Errors[deliveryTimeout] != 1000 {
 		t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 	}
 	s.read(0)
 }
 
-// impatient is a producer for which every batch has waited too long.
-type impatient struct{ *Producer }
-
-func (d impatient) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
-	opened, err := d.Producer.Open(ctx, s)
-	if err == nil {
-		opened.(*worker).delivery = 0
+// Brokers that no connection can be made to have none of the batches, so that the producer keeps its id.
+func TestABatchThatWasNotSentRenewsNoProducer(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		answer  *kerr.Error // nil: the connection ends
+		retries string
+		want    string
+	}{
+		{"a connection that ends", nil, "1", "client:NETWORK"},
+		{"a wrong password", kerr.SaslAuthenticationFailed, "1000000", "SASL_AUTHENTICATION_FAILED"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScene(t, 3)
+			d := s.producer(1000, nil, "batch.size=2000", "retries="+tc.retries, "retry.backoff.ms=1", "retry.backoff.max.ms=1")
+			w := s.runWith(d, prepared{d, func(*worker) { s.refuseConnections(tc.answer, 20) }})
+			if w.Failed == 0 || w.Errors[tc.want] != w.Failed || w.Acknowledged+w.Failed != 1000 {
+				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
+			}
+			if renewed(&w) {
+				t.Errorf("events %+v", w.Events)
+			}
+			s.read(w.Acknowledged)
+		})
 	}
-	return opened, err
+}
+
+// refuseConnections lets the first request on new connections fail so many times.
+func (s *scene) refuseConnections(answer *kerr.Error, times int) {
+	s.fake.ControlKey(int16(kmsg.ApiVersions), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		if times--; times > 0 {
+			s.fake.KeepControl()
+		}
+		if answer == nil {
+			return nil, fmt.Errorf("cut"), true
+		}
+		resp := r.ResponseKind().(*kmsg.ApiVersionsResponse)
+		resp.ErrorCode = answer.Code
+		return resp, nil, true
+	})
 }

@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// leaders returns the leaders of the topic, which brokers were asked for once.
+func (s *scene) leaders() *leaders {
+	s.Helper()
+	client, err := s.cluster.Client()
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(client.Close)
+	l := newLeaders(client, kafka.NewLayout([]result.Topic{{Name: "t", Partitions: s.partitions}}))
+	s.ask(l)
+	return l
+}
+
+func (s *scene) ask(l *leaders) {
+	s.Helper()
+	if err := l.ask(s.Context(), time.Now()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// In an outage the answer takes long. Lanes of other brokers are not to wait for it.
+func TestLeadersAreKnownWhileBrokersAreAsked(t *testing.T) {
+	s := newScene(t, 1)
+	l := s.leaders()
+	asked := false
+	s.fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+		if asked = true; !l.mu.TryLock() {
+			t.Error("locked while a broker is asked")
+			return nil, nil, false
+		}
+		l.mu.Unlock()
+		return nil, nil, false
+	})
+	if s.ask(l); !asked {
+		t.Error("nobody was asked")
+	}
+}
+
+func TestTheHighestEpochNamesTheLeader(t *testing.T) {
+	s := newScene(t, 1)
+	l := s.leaders()
+	first := l.leader(0)
+	if first.broker < 0 || l.topicID("t") == [16]byte{} {
+		t.Fatalf("leader %+v, topic id %x", first, l.topicID("t"))
+	}
+	hint := leader{(first.broker + 1) % 3, first.epoch + 1}
+	if !l.hear(0, hint) || l.leader(0) != hint {
+		t.Errorf("leader %+v, want %+v", l.leader(0), hint)
+	}
+	if l.hear(0, first) || l.leader(0) != hint {
+		t.Errorf("leader %+v after older news, want %+v", l.leader(0), hint)
+	}
+	if s.ask(l); l.leader(0) != hint { // the brokers do not know it yet
+		t.Errorf("leader %+v after an older answer, want %+v", l.leader(0), hint)
+	}
+	l.ids["t"] = [16]byte{1}
+	if s.ask(l); l.leader(0) != first {
+		t.Errorf("leader %+v of a topic that was made anew, want %+v", l.leader(0), first)
+	}
+}
+
+func TestLanesThatWaitForOneAnswerAskOnce(t *testing.T) {
+	s := newScene(t, 1)
+	l := s.leaders()
+	asked := 0
+	s.fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+		s.fake.KeepControl()
+		asked++
+		return nil, nil, false
+	})
+	failed := time.Now()
+	for range 3 {
+		if err := l.ask(t.Context(), failed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times, want once", asked)
+	}
+}
