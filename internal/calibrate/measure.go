@@ -110,6 +110,11 @@ func ceilingOf(r *result.Result) result.Ceiling {
 	return c
 }
 
+// shaping are the properties that decide what a record costs to send.
+var shaping = []string{
+	"compression.type", "acks", "enable.idempotence", "batch.size", "linger.ms", "max.request.size", "max.in.flight.requests.per.connection",
+}
+
 // Shape names the loads that a ceiling holds for: all that decides what a record costs to send. What it costs to read is
 // the topic's, so a load that reads has no shape but its engine.
 func Shape(h *result.Header) string {
@@ -124,7 +129,17 @@ func Shape(h *result.Header) string {
 		}
 		return h.Config[i].Value
 	}
-	s := fmt.Sprintf("%s %s %s %s acks=%s batch.size=%s", p.Command, p.Engine, p.Payload.String(), value("compression.type"), value("acks"), value("batch.size"))
+	s := fmt.Sprintf("%s %s %s", p.Command, p.Engine, p.Payload.String())
+	switch p.Payload.Kind {
+	case plan.Mixed:
+		s += fmt.Sprintf(" mixed compressibility=%g", p.Payload.Compressibility)
+	case plan.File:
+		s += fmt.Sprintf(" of %g B", p.Payload.FileMean)
+	case plan.Letters, plan.Monotonic: // as they are
+	}
+	for _, name := range shaping {
+		s += fmt.Sprintf(" %s=%s", name, value(name))
+	}
 	if n := len(p.Payload.Headers); n > 0 {
 		size := 0
 		for _, header := range p.Payload.Headers {
@@ -132,14 +147,11 @@ func Shape(h *result.Header) string {
 		}
 		s += fmt.Sprintf(" headers=%d of %d bytes", n, size)
 	}
-	if value("enable.idempotence") == "true" {
-		s += " idempotent"
-	}
 	if p.Payload.Stamp {
 		s += " stamped"
 	}
 	if p.Payload.Keys != plan.NoKeys {
-		s += " keys"
+		s += fmt.Sprintf(" keys=%s of %d", p.Payload.Keys, p.Payload.KeyRange)
 	}
 	return s
 }

@@ -123,15 +123,30 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 }
 
 func TestTheShapeIsWhatARecordCosts(t *testing.T) {
-	h := result.Header{Plan: plan.Plan{Command: plan.Produce, Engine: plan.Client, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}}}
+	h := result.Header{Plan: plan.Plan{Command: plan.Produce, Engine: plan.Client, Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys}}}
+	set := func(name, value string) func(*result.Header) {
+		return func(h *result.Header) { h.Config = []result.Setting{{Name: name, Value: value}} }
+	}
 	seen := map[string]string{Shape(&h): "as it is"}
 	for name, change := range map[string]func(*result.Header){
 		"engine":      func(h *result.Header) { h.Plan.Engine = plan.Wire },
 		"size":        func(h *result.Header) { h.Plan.Payload.Size = plan.FixedSize(200) },
-		"compression": func(h *result.Header) { h.Config = []result.Setting{{Name: "compression.type", Value: "zstd"}} },
 		"headers":     func(h *result.Header) { h.Plan.Payload.Headers = []plan.Header{{Key: "a"}} },
-		"idempotence": func(h *result.Header) { h.Config = []result.Setting{{Name: "enable.idempotence", Value: "true"}} },
 		"stamps":      func(h *result.Header) { h.Plan.Payload.Stamp = true },
+		"keys":        func(h *result.Header) { h.Plan.Payload.Keys, h.Plan.Payload.KeyRange = plan.RandomKeys, 10 },
+		"more keys":   func(h *result.Header) { h.Plan.Payload.Keys, h.Plan.Payload.KeyRange = plan.RandomKeys, 1_000_000 },
+		"mixed":       func(h *result.Header) { h.Plan.Payload.Kind = plan.Mixed },
+		"half random": func(h *result.Header) { h.Plan.Payload.Kind, h.Plan.Payload.Compressibility = plan.Mixed, 0.5 },
+		"numbers":     func(h *result.Header) { h.Plan.Payload.Kind = plan.Monotonic },
+		"short lines": func(h *result.Header) { h.Plan.Payload.Kind, h.Plan.Payload.FileMean = plan.File, 10 },
+		"long lines":  func(h *result.Header) { h.Plan.Payload.Kind, h.Plan.Payload.FileMean = plan.File, 1000 },
+		"compression": set("compression.type", "zstd"),
+		"acks":        set("acks", "0"),
+		"idempotence": set("enable.idempotence", "true"),
+		"batches":     set("batch.size", "1000"),
+		"linger":      set("linger.ms", "50"),
+		"requests":    set("max.request.size", "2000"),
+		"in flight":   set("max.in.flight.requests.per.connection", "1"),
 	} {
 		other := h
 		change(&other)

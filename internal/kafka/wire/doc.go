@@ -1,7 +1,7 @@
 // Package wire carries a load without a client between kt and the brokers: it sends whole record batches that were
 // encoded before the run, and counts what it reads from batch headers. So one process can offer more than brokers take.
 //
-//	producer, err := wire.NewProducer(cluster, wire.WriteOptions{Plan: p, Settings: settings, Values: values, Topic: topic})
+//	producer := wire.NewProducer(cluster, wire.WriteOptions{Plan: p, Settings: settings, Values: values, Partitions: 7})
 //	end, err := engine.Run(ctx, p, engine.Drivers{Send: producer}, …)
 //
 // It measures the brokers, and not what an application's client gets from them. Connections, API versions,
