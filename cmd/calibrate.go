@@ -38,8 +38,8 @@ No broker of yours is asked: the sink's address takes the place of --bootstrap-s
 
 The sink needs CPU too: a host whose brokers are elsewhere can offer more than kt says here.
 
-With --save, later loads of this shape (engine, record size, headers, compression, acks,
-idempotence, batch size) are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
+With --save, later loads of this shape (engine, records, and the properties that decide what a record
+costs) are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
 ~/.local/state/kt/ceilings.json; remove that file to forget them.`,
 		Example: `  kt calibrate
   kt calibrate --save -- produce --engine wire --record-size 100
@@ -101,7 +101,13 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 	if err != nil {
 		return usageError(err)
 	}
-	addr, end, err := startSink(ctx, ld)
+	kept := ""
+	if flags.Save {
+		if kept, err = env.ceilings(); err != nil {
+			return usageError(fmt.Errorf("--save: %w", err))
+		}
+	}
+	addr, end, err := startSink(ctx, sinkOf(ld, max(o.Clients, o.CPUs)))
 	if err != nil {
 		return err
 	}
@@ -118,20 +124,27 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 		return err
 	}
 	d.KTVersion, d.MeasuredAt = buildVersion().String(), env.Now().UTC()
-	if flags.Save {
-		dir := env.stateDir()
-		if dir == "" {
-			return errors.New("--save: there is no home folder to keep the ceiling in; set XDG_STATE_HOME")
-		}
-		if err := calibrate.Save(filepath.Join(dir, calibrate.FileName), d); err != nil {
-			return fmt.Errorf("--save: %w", err)
-		}
-	}
 	write := report.Calibration
 	if flags.Output == "json" {
 		write = report.CalibrationJSON
 	}
-	return write(env.Stdout, d, env.reportOptions(flags.Look, false))
+	err = write(env.Stdout, d, env.reportOptions(flags.Look, false)) // first: the measurement took longer than saving does
+	if flags.Save {
+		if saveErr := calibrate.Save(kept, d); saveErr != nil {
+			err = errors.Join(err, fmt.Errorf("--save: %w", saveErr))
+		}
+	}
+	return err
+}
+
+// ceilings returns the path of the file that keeps ceilings, or an error if none can be saved there.
+func (e *Env) ceilings() (string, error) {
+	dir := e.stateDir()
+	if dir == "" {
+		return "", errors.New("there is no home folder to keep the ceiling in; set XDG_STATE_HOME")
+	}
+	path := filepath.Join(dir, calibrate.FileName)
+	return path, calibrate.Check(path)
 }
 
 func describeCalibration(clients string, n int, rate float64) string {

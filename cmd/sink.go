@@ -59,15 +59,24 @@ const sinkGC = 400
 // sinkStart is how long a sink may take to start.
 const sinkStart = 20 * time.Second
 
-// startSink starts a sink for a load and returns its address. end ends it.
-func startSink(ctx context.Context, l *load) (addr string, end func(), err error) {
+// sinkOf returns the sink for a load of so many clients at most. Each has a partition, for a consumer without one reads
+// nothing.
+func sinkOf(l *load, clients int) kafka.Sink {
+	s := kafka.Sink{Topic: sinkTopic, Partitions: int32(max(minSinkPartitions, clients)), RecordBytes: plan.DefaultRecordSize}
+	if l.Plan.Writes() {
+		s.RecordBytes = l.Plan.Payload.MaxBytes()
+	}
+	return s
+}
+
+// minSinkPartitions is a number of partitions that topics often have.
+const minSinkPartitions = 12
+
+// startSink starts a sink and returns its address. end ends it.
+func startSink(ctx context.Context, s kafka.Sink) (addr string, end func(), err error) {
 	c, err := spawn(ctx, "sink")
 	if err != nil {
 		return "", nil, err
-	}
-	s := kafka.Sink{Topic: sinkTopic, Partitions: sinkPartitions, RecordBytes: plan.DefaultRecordSize}
-	if l.Plan.Writes() {
-		s.RecordBytes = l.Plan.Payload.MaxBytes()
 	}
 	late := time.AfterFunc(sinkStart, func() { _ = c.Process.Kill() })
 	defer late.Stop()
@@ -83,6 +92,3 @@ func startSink(ctx context.Context, l *load) (addr string, end func(), err error
 		_ = c.end()
 	}, nil
 }
-
-// sinkPartitions are as many as clients are likely to have.
-const sinkPartitions = 12

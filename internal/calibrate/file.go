@@ -30,10 +30,7 @@ func Save(path string, d Document) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), FileName)
+	fresh, err := create(path)
 	if err != nil {
 		return err
 	}
@@ -45,6 +42,27 @@ func Save(path string, d Document) error {
 		return errors.Join(err, os.Remove(fresh.Name()))
 	}
 	return nil
+}
+
+// Check returns an error if Save could not keep a document in a file: a measurement that cannot be saved takes as long as
+// any other.
+func Check(path string) error {
+	if _, err := read(path); err != nil {
+		return err
+	}
+	fresh, err := create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fresh.Close(), os.Remove(fresh.Name()))
+}
+
+// create creates an empty file beside another one, and the folder of both if there is none.
+func create(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(filepath.Dir(path), FileName)
 }
 
 // Find returns the ceiling of a shape of load on a machine, with one version of kt, nil if none was saved. An error is of a

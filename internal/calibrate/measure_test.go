@@ -108,6 +108,9 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	if c, err := Find(path, "x", "v2", here); c != nil || err != nil {
 		t.Errorf("of another version of kt: %+v, %v", c, err)
 	}
+	if err := Check(path); err != nil {
+		t.Errorf("a file that can be written: %v", err)
+	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +119,14 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	}
 	if err := Save(path, doc("x", here, 1)); err == nil {
 		t.Error("a damaged file was written over")
+	}
+	for _, lost := range []string{path, filepath.Join(path, FileName)} { // damaged; in a folder that is a file
+		if err := Check(lost); err == nil {
+			t.Errorf("%s: no error before the runs", lost)
+		}
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("%v is in the folder, want the file alone", left)
 	}
 	if c, err := Find(filepath.Join(t.TempDir(), FileName), "x", "v1", here); c != nil || err != nil {
 		t.Errorf("without a file: %+v, %v", c, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 )
@@ -44,7 +45,7 @@ const passOver = 2
 func newStamper(p *Producer, s *engine.Shard) *stamper {
 	t := &stamper{
 		run: p.Run, account: ledger.NewProducer(uint16(s.Index)), number: uint16(s.Index), shard: s,
-		headers:    writing.HeaderSum(p.Plan.Payload.Headers),
+		headers:    reading.HeaderSum(writing.RecordHeaders(p.Plan.Payload.Headers)),
 		blind:      p.Settings.Acks() == "0",
 		byKey:      keyPartitioner(p.Plan.Topic.Name),
 		ignoreKeys: p.Settings.IgnoresKeys(),

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"math/bits"
 
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -22,7 +23,7 @@ const (
 	atSequence  = 53
 	atCount     = 57
 
-	headSize = 61
+	headSize = writing.BatchHeader
 	magicV2  = 2
 )
 

@@ -57,6 +57,8 @@ type inletConn struct {
 
 	ready []byte // bytes for the reader, before any others
 	left  int    // bytes of the answer behind them
+
+	kept atomic.Int32 // the newest answer in the inlet
 }
 
 // asked is a request.
@@ -98,6 +100,13 @@ func (c *inletConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	return n, err
+}
+
+// Close drops the answer that nobody will take, because its request was cancelled or the connection failed.
+func (c *inletConn) Close() error {
+	err := c.Conn.Close()
+	c.inlet.answers.Delete(c.kept.Load())
+	return err
 }
 
 // next begins the next answer.
@@ -151,6 +160,7 @@ func (c *inletConn) strip(b []byte, to asked) []byte {
 	rest := *whole
 	rest.Topics, rest.SessionID = nil, max(1, c.inlet.last.Add(1)&math.MaxInt32) // 0: no session
 	c.inlet.answers.Store(rest.SessionID, &caught{whole, b})
+	c.kept.Store(rest.SessionID)
 	out := append(make([]byte, 4, 64), b[:len(b)-len(body)]...)
 	out = rest.AppendTo(out)
 	binary.BigEndian.PutUint32(out, uint32(len(out)-4))

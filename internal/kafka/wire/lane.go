@@ -112,7 +112,7 @@ func (l *lane) next() {
 // again sends the batch again after a pause.
 func (l *lane) again(a answer) {
 	w := l.w
-	w.pause(w.backoff(l.fails))
+	pause(w.ctx, w.backoff(l.fails))
 	if a.ask {
 		_ = w.leaders.ask(w.ctx, l.began) // if nobody answers, the next try fails too
 	}
@@ -197,7 +197,7 @@ func (l *lane) renew(b *batch, code string) {
 			})
 			break
 		}
-		w.pause(w.backoff(fails))
+		pause(w.ctx, w.backoff(fails))
 	}
 	l.next()
 }

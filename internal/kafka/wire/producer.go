@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -87,7 +88,8 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	number, all := d.Plan.Shard(s.Index)
 	w.generator = d.Values.Generator(d.Plan, number, all)
-	w.headers, w.headerSum = encodeHeaders(d.Plan.Payload.Headers), writing.HeaderSum(d.Plan.Payload.Headers)
+	w.headers = encodeHeaders(d.Plan.Payload.Headers)
+	w.headerSum = reading.HeaderSum(writing.RecordHeaders(d.Plan.Payload.Headers))
 	w.rounds = make([]int64, d.Partitions)
 	depth := d.depth()
 	for i := range depth {
@@ -167,6 +169,8 @@ func (d *Producer) Acked() []int64 {
 
 // Lanes returns all records that the producers wrote, and their outcomes. Later outcomes count nowhere.
 func (d *Producer) Lanes() []ledger.Lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var lanes []ledger.Lane
 	for _, w := range d.workers {
 		w.settling.Lock()

@@ -363,17 +363,20 @@ func TestABatchThatWasNotSentRenewsNoProducer(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		answer  *kerr.Error // nil: the connection ends
-		retries string
+		retries int64
 		want    string
 	}{
-		{"a connection that ends", nil, "1", "client:NETWORK"},
-		{"a wrong password", kerr.SaslAuthenticationFailed, "1000000", "SASL_AUTHENTICATION_FAILED"},
+		{"a connection that ends", nil, 0, "client:NETWORK"},
+		{"a wrong password", kerr.SaslAuthenticationFailed, 1000, "SASL_AUTHENTICATION_FAILED"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, 3)
-			d := s.producer(1000, nil, "batch.size=2000", "retries="+tc.retries, "retry.backoff.ms=1", "retry.backoff.max.ms=1")
-			w := s.runWith(d, prepared{d, func(*worker) { s.refuseConnections(tc.answer, 20) }})
-			if w.Failed == 0 || w.Errors[tc.want] != w.Failed || w.Acknowledged+w.Failed != 1000 {
+			d := s.producer(1000, nil, "batch.size=2000", "retry.backoff.ms=1", "retry.backoff.max.ms=1")
+			w := s.runWith(d, prepared{d, func(w *worker) {
+				w.retries = tc.retries
+				s.refuseConnections(tc.answer, 10)
+			}})
+			if w.Failed == 0 || w.Acknowledged == 0 || w.Errors[tc.want] != w.Failed || w.Acknowledged+w.Failed != 1000 {
 				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			}
 			if renewed(&w) {
@@ -387,8 +390,9 @@ func TestABatchThatWasNotSentRenewsNoProducer(t *testing.T) {
 // refuseConnections lets the first request on new connections fail so many times.
 func (s *scene) refuseConnections(answer *kerr.Error, times int) {
 	s.fake.ControlKey(int16(kmsg.ApiVersions), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		if times--; times > 0 {
-			s.fake.KeepControl()
+		s.fake.KeepControl()
+		if times--; times == 0 {
+			s.fake.DropControl()
 		}
 		if answer == nil {
 			return nil, fmt.Errorf("cut"), true

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -166,4 +168,13 @@ func (r *reader) Close() error {
 		r.client.Close()
 	}
 	return nil
+}
+
+// FitsReading returns an error if a plan asks for a way to read that this engine does not have. Its
+// readers share the partitions out themselves, and so there is no group and nothing is committed.
+func FitsReading(p *plan.Plan) error {
+	if p.Read.Group == "" {
+		return nil
+	}
+	return fmt.Errorf("--engine wire: it reads without a group (--group %s); --no-group reads all partitions, and --engine client reads in groups", p.Read.Group)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -297,12 +296,4 @@ func (r *reader) reset(ctx context.Context, p *partition) (chunk, error) {
 	}
 	r.count("client:DATA_LOSS")
 	return r.move(p, ends[p.number], true), nil
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
@@ -26,36 +25,13 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// sum is a sink that adds everything up.
-type sum struct{ w stats.Window }
+// readScene is a scene whose topic is read.
+type readScene struct{ *scene }
 
-func (s *sum) Observe(windows []stats.Window) {
-	for i := range windows {
-		s.w.Add(&windows[i])
-	}
-}
-
-// readScene is an in-process cluster with a topic t.
-type readScene struct {
-	*testing.T
-	fake    *kfake.Cluster
-	cluster *kafka.Cluster
-}
-
-func newReadScene(t *testing.T, partitions int32) *readScene {
+func newReadScene(t *testing.T, partitions int) *readScene {
 	t.Helper()
 	t.Parallel() // it waits more than it works
-	fake, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(partitions, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(fake.Close)
-	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: fake.ListenAddrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return &readScene{t, fake, c}
+	return &readScene{newScene(t, partitions)}
 }
 
 func (s *readScene) client(opts ...kgo.Opt) *kgo.Client {
@@ -135,12 +111,12 @@ func (s *readScene) run(p plan.Plan, d engine.ReadDriver) (stats.Window, engine.
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
-	var all sum
+	var all total
 	end, err := engine.Run(ctx, p, engine.Drivers{Read: d}, engine.Options{}, &all)
 	if err != nil {
 		s.Fatal(err)
 	}
-	return all.w, end
+	return all.Window, end
 }
 
 // same reads with both engines, and wants the same of them.

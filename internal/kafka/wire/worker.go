@@ -220,13 +220,11 @@ func (w *worker) settle(l *lane, b *batch, offset int64, taken bool) {
 	}
 }
 
-// pause waits, until Close.
-func (w *worker) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
 	select {
-	case <-timer.C:
-	case <-w.ctx.Done():
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 

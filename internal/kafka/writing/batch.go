@@ -38,14 +38,14 @@ func FitBatches(s javaconf.Producer, p plan.Plan, v *Values) javaconf.Producer {
 		compressed, _ := c.Compress(&out, records)
 		ratio := min(float64(len(compressed))/float64(len(records)), 1)
 		// Java adds a record while the estimate and that record fit.
-		room := float64(max(s.BatchSize()-batchHeader-largest, 0))
+		room := float64(max(s.BatchSize()-BatchHeader-largest, 0))
 		size = min(int(room/(estimateMargin*(ratio+estimateExcess)))+largest, s.MaxRequestSize())
 	}
-	return s.WithBatches(size + batchHeader)
+	return s.WithBatches(size + BatchHeader)
 }
 
-// batchHeader is the size of a batch without its records.
-const batchHeader = 61
+// BatchHeader is the size of a record batch without its records, in bytes.
+const BatchHeader = 61
 
 // sample returns the records of a batch of about that size before compression, and the size of
 // the largest.

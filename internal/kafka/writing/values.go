@@ -10,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/input"
-	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -120,14 +119,6 @@ func RecordHeaders(hs []plan.Header) []kgo.RecordHeader {
 		out = append(out, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
 	}
 	return out
-}
-
-// HeaderSum returns the checksum of the headers of a plan, as a stamp covers it.
-func HeaderSum(headers []plan.Header) (sum uint32) {
-	for i := range headers {
-		sum = ledger.AddHeader(sum, headers[i].Key, []byte(headers[i].Value))
-	}
-	return sum
 }
 
 // Generator gives one producer its keys and values, one record after the other. It
