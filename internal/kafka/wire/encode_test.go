@@ -94,16 +94,21 @@ func decode(t *testing.T, batch []byte) []*kgo.Record {
 // settings are those of a producer with these properties, each written name=value.
 func settings(t testing.TB, words ...string) javaconf.Producer {
 	t.Helper()
-	given := make(map[string]plan.Given)
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		given[name] = plan.Given{Value: value, Source: "the test"}
-	}
-	s, _, err := javaconf.ParseProducer(given, 0, false)
+	s, _, err := javaconf.ParseProducer(given(words...), 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// given returns properties, each written name=value. The last of a name wins.
+func given(words ...string) map[string]plan.Given {
+	g := make(map[string]plan.Given)
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		g[name] = plan.Given{Value: value, Source: "the test"}
+	}
+	return g
 }
 
 var codecs = []string{"none", "gzip", "snappy", "lz4", "zstd"}

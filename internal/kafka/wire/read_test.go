@@ -81,12 +81,8 @@ func readPlan(change func(*plan.Plan)) plan.Plan {
 
 func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) *reading.State {
 	s.Helper()
-	given := map[string]plan.Given{"fetch.max.wait.ms": {Value: "50"}, "retry.backoff.ms": {Value: "10"}}
-	for _, property := range properties {
-		name, value, _ := strings.Cut(property, "=")
-		given[name] = plan.Given{Value: value}
-	}
-	settings, _, err := javaconf.ParseConsumer(given, false)
+	all := append([]string{"fetch.max.wait.ms=50", "retry.backoff.ms=10"}, properties...)
+	settings, _, err := javaconf.ParseConsumer(given(all...), false)
 	if err != nil {
 		s.Fatal(err)
 	}
