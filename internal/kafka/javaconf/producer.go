@@ -133,3 +133,10 @@ func (s settings) duration(name string) time.Duration {
 	}
 	return time.Duration(ms) * time.Millisecond
 }
+
+// SystemSendBuffer leaves the send buffer to the operating system, unless it is given.
+func (s Producer) SystemSendBuffer() {
+	if !s.isGiven("send.buffer.bytes") {
+		s.derive("send.buffer.bytes", "-1", "Of the operating system: with --engine wire a request is larger than Kafka's default.")
+	}
+}

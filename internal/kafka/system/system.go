@@ -46,6 +46,7 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 		if err == nil {
 			s.Producer = writing.FitBatches(s.Producer, *p, s.values)
 			if p.Engine == plan.Wire {
+				s.Producer.SystemSendBuffer()
 				err = errors.Join(wire.Fits(p, s.Producer)...)
 			}
 		}

@@ -188,7 +188,7 @@ func (l *lane) renew(b *batch, code string) {
 	w := l.w
 	l.fail(b, code)
 	for fails := 1; w.ctx.Err() == nil; fails++ {
-		i, err := newIdentity(w.ctx, w.client)
+		i, err := newIdentity(w.ctx, w.clients[0])
 		if err == nil {
 			l.identity = i
 			w.shard.Event(stats.Event{

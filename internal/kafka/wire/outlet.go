@@ -12,7 +12,24 @@ import (
 type outlet struct {
 	broker int32
 	lanes  []*lane
-	flying int // requests in flight
+	flying []int // requests in flight, by connection
+}
+
+// connections is the largest number of connections of a producer to a broker. A broker handles one request of a connection
+// at a time, and reads the next one only then. With one connection, a core of each side waited for the other: three took
+// 1.6 times the records of 100 bytes in requests of 1 MB, for 0.7 of the CPU each.
+const connections = 3
+
+// free returns the connection with the fewest requests in flight, and whether all of them leave room for one more.
+func (o *outlet) free(limit int) (connection int, ok bool) {
+	all := 0
+	for i, n := range o.flying {
+		all += n
+		if n < o.flying[connection] {
+			connection = i
+		}
+	}
+	return connection, all < limit
 }
 
 // offer sends the next batch of a lane that is not busy. At a linger of 0 that may be the open one. The caller holds mu.
@@ -38,23 +55,23 @@ func (w *worker) route(l *lane) {
 	}
 	o := w.outlets[to]
 	if o == nil {
-		o = &outlet{broker: to}
+		o = &outlet{broker: to, flying: make([]int, len(w.clients))}
 		w.outlets[to] = o
 	}
 	o.lanes = append(o.lanes, l)
-	if o.flying < w.driver.Settings.MaxInFlight() {
-		o.flying++
-		go w.drive(o)
+	if connection, ok := o.free(w.driver.Settings.MaxInFlight()); ok {
+		o.flying[connection]++
+		go w.drive(o, connection)
 	}
 }
 
-// drive sends requests to a broker until no lane waits for it.
-func (w *worker) drive(o *outlet) {
+// drive sends requests to a broker over one connection until no lane waits for it.
+func (w *worker) drive(o *outlet, connection int) {
 	for {
 		w.mu.Lock()
 		lanes := w.take(o)
 		if len(lanes) == 0 {
-			o.flying--
+			o.flying[connection]--
 			w.mu.Unlock()
 			return
 		}
@@ -65,7 +82,7 @@ func (w *worker) drive(o *outlet) {
 		for _, l := range lanes {
 			l.prepare()
 		}
-		got, err := w.client.Broker(int(o.broker)).Request(w.ctx, w.request(lanes))
+		got, err := w.clients[connection].Broker(int(o.broker)).Request(w.ctx, w.request(lanes))
 		if err != nil {
 			for _, l := range lanes {
 				l.settle(l.unanswered(err))

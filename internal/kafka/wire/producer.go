@@ -103,12 +103,16 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	}
 	w.refs = newReferences(w.lanes)
 	hooks := writing.NewHooks(s, d.Settings.MaxInFlight(), d.blind())
-	var err error
-	if w.client, err = d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(hooks))...); err != nil {
-		return nil, err
+	for range min(connections, d.Settings.MaxInFlight()) {
+		client, err := d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(hooks))...)
+		if err != nil {
+			w.disconnect()
+			return nil, err
+		}
+		w.clients = append(w.clients, client)
 	}
 	if err := w.ready(ctx); err != nil {
-		w.client.Close()
+		w.disconnect()
 		return nil, err
 	}
 	d.mu.Lock()
@@ -123,13 +127,19 @@ func (d *Producer) blind() bool { return d.Settings.Acks() == "0" }
 // over lets a connection write batches for their references.
 func (w *worker) over(c net.Conn) net.Conn { return &conn{Conn: c, refs: w.refs} }
 
+func (w *worker) disconnect() {
+	for _, c := range w.clients {
+		c.Close()
+	}
+}
+
 // openTimeout is how long a producer may take to connect.
 const openTimeout = 30 * time.Second
 
 func (w *worker) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	w.leaders = newLeaders(w.client, kafka.NewLayout([]result.Topic{{Name: w.driver.Plan.Topic.Name, Partitions: w.driver.Partitions}}))
+	w.leaders = newLeaders(w.clients[0], kafka.NewLayout([]result.Topic{{Name: w.driver.Plan.Topic.Name, Partitions: w.driver.Partitions}}))
 	if err := w.leaders.ask(ctx, time.Now()); err != nil {
 		return fmt.Errorf("find the leaders: %w", err)
 	}
@@ -137,7 +147,7 @@ func (w *worker) ready(ctx context.Context) error {
 		return nil
 	}
 	for lanes := range slices.Chunk(w.lanes, len(w.lanes)/len(w.accounts)) {
-		i, err := newIdentity(ctx, w.client)
+		i, err := newIdentity(ctx, w.clients[0])
 		if err != nil {
 			return fmt.Errorf("get a producer id: %w", err)
 		}

@@ -17,7 +17,7 @@ type worker struct {
 	driver  *Producer
 	shard   *engine.Shard
 	pool    *pool
-	client  *kgo.Client
+	clients []*kgo.Client // with a connection to each broker; the first one asks for leaders and producer ids too
 	leaders *leaders
 	refs    *references
 	ctx     context.Context // until Close
@@ -270,6 +270,6 @@ func (w *worker) Close() error {
 		w.idle.Wait()
 	}
 	w.mu.Unlock()
-	w.client.Close()
+	w.disconnect()
 	return nil
 }
