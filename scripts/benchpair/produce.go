@@ -52,7 +52,8 @@ func (s *settings) swift() int {
 	return 3
 }
 
-// writer is kt, or Kafka's own tool, that writes n records.
+// writer is kt, or Kafka's own tool, that writes n records. The send buffer is that of the operating system, as for the
+// other rows.
 func (s *settings) writer(row, topic string, n int) *exec.Cmd {
 	throughput := s.rate
 	if throughput == 0 {
@@ -61,7 +62,7 @@ func (s *settings) writer(row, topic string, n int) *exec.Cmd {
 	return s.tool(row, "produce", "ProducerPerformance",
 		"--topic", topic, "--num-records", strconv.Itoa(n), "--record-size", strconv.Itoa(s.size),
 		"--throughput", strconv.Itoa(throughput), "--bootstrap-server", s.bootstrap,
-		"--command-property", "acks="+s.acks, fmt.Sprint("batch.size=", s.batch), "linger.ms=5")
+		"--command-property", "acks="+s.acks, fmt.Sprint("batch.size=", s.batch), "linger.ms=5", "send.buffer.bytes=-1")
 }
 
 var (
