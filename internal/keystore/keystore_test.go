@@ -1,0 +1,164 @@
+package keystore
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/secret"
+)
+
+// The files in testdata were written by keytool and openssl. Stores have the password storepass,
+// keys in a JKS file and in encrypted PEM keypass1.
+var store, key = secret.New("storepass"), secret.New("keypass1")
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestTrustIsReadFromEveryFormat(t *testing.T) {
+	for _, name := range []string{"ca.pem", "trust.jks", "trust.p12"} {
+		found, err := Trust(read(t, name), store)
+		if err != nil || len(found) != 1 || found[0].Subject.CommonName != "kt test authority" {
+			t.Errorf("%s: %v, %v", name, found, err)
+		}
+	}
+	if found, err := Trust(read(t, "trust.jks"), secret.Text{}); err != nil || len(found) != 1 {
+		t.Errorf("a JKS file without a password: %v, %v", found, err)
+	}
+}
+
+func TestAnIdentityIsReadFromEveryFormat(t *testing.T) {
+	for _, r := range []struct {
+		name       string
+		store, key secret.Text
+	}{
+		{"client.jks", store, key},
+		{"client.p12", store, secret.Text{}},
+		{"client.p12", store, store},
+		{"pkcs8.pem", secret.Text{}, secret.Text{}},
+		{"sec1.pem", secret.Text{}, secret.Text{}},
+		{"rsa.pem", secret.Text{}, secret.Text{}},
+		{"encrypted.pem", secret.Text{}, key},
+	} {
+		found, err := Identity(read(t, r.name), r.store, r.key)
+		if err != nil || found.Leaf == nil || found.Leaf.Subject.CommonName != "client" {
+			t.Errorf("%s: %v", r.name, err)
+		}
+	}
+}
+
+func TestAStoreThatCannotBeUsedSaysWhyAndWhatToDo(t *testing.T) {
+	wrong := secret.New("wrong-one")
+	for _, r := range []struct {
+		name       string
+		identity   bool
+		store, key secret.Text
+		want       string
+	}{
+		{"trust.jks", false, wrong, key, "check the password of the store"},
+		{"trust.p12", false, wrong, key, "check the password of the store"},
+		{"trust.p12", false, secret.Text{}, key, "check the password of the store"},
+		{"client.p12", false, store, key, "key store: name a trust store"},
+		{"client.jks", false, store, key, "no trusted certificate"},
+		{"untrusted.p12", false, store, key, "not marked as trusted"},
+		{"trust.jks", true, store, key, "no private key: name a key store"},
+		{"trust.p12", true, store, key, "no private key: name a key store"},
+		{"ca.pem", true, store, key, "no private key"},
+		{"client.jks", true, store, wrong, "check ssl.key.password"},
+		{"client.jks", true, wrong, key, "check the password of the store"},
+		{"client.p12", true, wrong, key, "check the password of the store"},
+		{"encrypted.pem", true, secret.Text{}, wrong, "check ssl.key.password"},
+		{"encrypted.pem", true, secret.Text{}, secret.Text{}, "is encrypted: give ssl.key.password"},
+		{"encrypted_v1.pem", true, secret.Text{}, key, "openssl pkcs8 -topk8 -v2"},
+	} {
+		var err error
+		if r.identity {
+			_, err = Identity(read(t, r.name), r.store, r.key)
+		} else {
+			_, err = Trust(read(t, r.name), r.store)
+		}
+		if err == nil || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "wrong-one") {
+			t.Errorf("%s, identity %v: %v, want %q", r.name, r.identity, err, r.want)
+		}
+	}
+	for _, text := range []string{"", "hello", "\xce\xce\xce\xce"} {
+		if _, err := Trust([]byte(text), store); err == nil || !strings.Contains(err.Error(), "no PEM, JKS or PKCS12 file") {
+			t.Errorf("Trust of %q: %v", text, err)
+		}
+	}
+}
+
+func TestAKeyNeedsItsOwnCertificate(t *testing.T) {
+	if _, err := IdentityPEM(read(t, "pkcs8.pem"), read(t, "rsa.pem"), key); err == nil || !strings.Contains(err.Error(), "do not belong together") {
+		t.Error(err)
+	}
+	if _, err := IdentityPEM(read(t, "pkcs8.pem"), nil, key); err == nil || !strings.Contains(err.Error(), "has no certificate") {
+		t.Error(err)
+	}
+}
+
+// Java's tools write PEM into a property on one line.
+func TestPEMOnOneLineIsRead(t *testing.T) {
+	line := strings.ReplaceAll(string(read(t, "ca.pem")), "\n", " ")
+	if found, err := Trust([]byte(line), secret.Text{}); err != nil || len(found) != 1 {
+		t.Errorf("%v, %v", found, err)
+	}
+	line = strings.ReplaceAll(string(read(t, "encrypted.pem")), "\n", "")
+	if _, err := Identity([]byte(line), secret.Text{}, key); err != nil {
+		t.Error(err)
+	}
+}
+
+// A store that says it needs hours of work is refused.
+func TestTooMuchWorkIsRefused(t *testing.T) {
+	data := read(t, "client.p12")
+	at := strings.LastIndex(string(data), "\x02\x02\x27\x10") // 10,000 rounds, of the MAC
+	if at < 0 {
+		t.Fatal("the file has other rounds")
+	}
+	data = append(data[:at:at], "\x02\x04\x7f\xff\xff\xff"...)
+	data[3] += 2                                               // the length of the file
+	mac := strings.LastIndex(string(data), "\x30\x4d\x30\x31") // and of its MAC
+	if mac < 0 {
+		t.Fatalf("the MAC is not where it was: % x", data[at-70:])
+	}
+	data[mac+1] += 2
+	if _, err := Identity(data, store, key); err == nil || !strings.Contains(err.Error(), "more than 10,000,000 rounds") {
+		t.Error(err)
+	}
+}
+
+// Whatever the bytes are, the answer is a store or an error, without a panic, within a time and
+// without the password.
+func FuzzStores(f *testing.F) {
+	files, err := os.ReadDir("testdata")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		if !file.IsDir() {
+			f.Add(read(f, file.Name()))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		began := time.Now()
+		_, err := Trust(data, store)
+		_, bad := Identity(data, store, key)
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("took %s", took)
+		}
+		for _, err := range []error{err, bad} {
+			if err != nil && strings.Contains(err.Error(), "storepass") {
+				t.Error(err)
+			}
+		}
+	})
+}
