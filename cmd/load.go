@@ -20,6 +20,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -44,7 +45,14 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	var warnings []string
 	var err error
 	l.system, warnings, err = system.New(&l.Plan, l.Properties, l.ConsumerProperties, l.Lenient)
-	for _, w := range warnings {
+	secure, more, bad := security.Parse(asked.Security.Given(), env.Getenv)
+	if err = errors.Join(err, bad); err == nil {
+		l.system.Security = secure
+	}
+	if l.Plan.Embedded() && secure.Protocol() != "PLAINTEXT" {
+		more = append(more, "the broker inside kt has no security: the security properties have no effect")
+	}
+	for _, w := range append(warnings, more...) {
 		env.say("%s", w)
 	}
 	var badDate error
@@ -278,7 +286,11 @@ func (l *load) config() (c report.Config) {
 		if name == "help" || source == "default" && (value == "" || value == "0") {
 			continue // nothing is set, and the default is not the flag's
 		}
-		c.Flags = append(c.Flags, result.Setting{Name: name, Value: value, Source: source})
+		c.Flags = append(c.Flags, result.Setting{Name: name, Value: secret.Hide(value), Source: source})
+	}
+	given := l.Security.Given()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		c.Security = append(c.Security, result.Setting{Name: name, Value: security.Show(name, given[name].Value), Source: given[name].Source})
 	}
 	if l.Plan.Writes() {
 		c.Producer = l.system.Producer.All()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -60,6 +61,7 @@ func clients() config.Kafka {
 		Nearest:  suggest.Nearest,
 		Producer: config.Client{Has: javaconf.IsProducerProperty, Names: propertyNames(producer.All())},
 		Consumer: config.Client{Has: javaconf.IsConsumerProperty, Names: propertyNames(consumer.All())},
+		Security: security.Is,
 	}
 }
 

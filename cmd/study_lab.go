@@ -167,14 +167,14 @@ func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error)
 	if err != nil || ld.Plan.Embedded() {
 		return nil, err
 	}
-	return kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout})
+	return kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout, Security: ld.system.Security})
 }
 
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
 func (b *lab) place(l study.Load) (*load, error) {
 	p := study.Load{Command: string(plan.Produce)}
 	for _, f := range l.Flags {
-		if slices.Contains([]string{bootstrapServer, "on", "watch", "join", "peers", "key-file"}, f.Name) {
+		if slices.Contains([]string{bootstrapServer, "command-config", "command-property", "on", "watch", "join", "peers", "key-file"}, f.Name) {
 			p.Flags = append(p.Flags, f)
 		}
 	}

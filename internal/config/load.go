@@ -31,6 +31,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	f.set.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
 	b.javaProperties()
 	r.Plan = b.plan()
+	r.Security = b.security()
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
 	r.Name, r.Hosts = f.run, b.hostsOf(&r.Plan)
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())

@@ -15,6 +15,8 @@ type Run struct {
 	Properties         map[string]plan.Given
 	ConsumerProperties map[string]plan.Given
 
+	Security Security // of the connections to the cluster
+
 	Name  string // of the run, by which it is merged with others; "": none
 	Hosts Hosts
 
@@ -52,6 +54,7 @@ var Outputs = []string{"tui", "text", "json", "jsonl", "csv", "perf-test"}
 type Kafka struct {
 	Nearest            Nearest
 	Producer, Consumer Client
+	Security           func(name string) bool // reports whether a property is one of security
 }
 
 // Client is the Java properties of a client.

@@ -2,9 +2,14 @@ package kafka
 
 import (
 	"cmp"
+	"context"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/kafka/security"
 )
 
 // Access is how to get to a cluster.
@@ -15,6 +20,7 @@ type Access struct {
 	Bootstrap []string      // addresses to start from, HOST:PORT
 	ClientID  string        // of clients that give themselves none; empty: kt
 	Timeout   time.Duration // for each bootstrap server to answer Connect; 0: 5 s
+	Security  security.Settings
 }
 
 // defaultTimeout is how long Connect waits for an address to answer.
@@ -22,10 +28,28 @@ const defaultTimeout = 5 * time.Second
 
 // client makes a client of the cluster at these addresses. All of kt's clients are made here,
 // so that security settings have to be applied only once. The options come after those of the
-// Access, and win.
-func (a Access) client(opts ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append([]kgo.Opt{
+// Access, and win. wrap puts a connection, inside TLS, into another one; it may be nil.
+func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Client, error) {
+	opts = slices.Concat([]kgo.Opt{
 		kgo.SeedBrokers(a.Bootstrap...),
 		kgo.ClientID(cmp.Or(a.ClientID, "kt")),
-	}, opts...)...)
+	}, a.Security.Options(), opts)
+	if wrap != nil || a.Security.Encrypts() {
+		asked, err := newClient(opts)
+		if err != nil {
+			return nil, err
+		}
+		dial := a.Security.Dial(asked.OptValue(kgo.Dialer).(security.Dialer)) // as all options make it
+		asked.Close()
+		opts = append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err != nil || wrap == nil {
+				return conn, err
+			}
+			return wrap(conn), nil
+		}))
+	}
+	return newClient(opts)
 }
+
+func newClient(opts []kgo.Opt) (*kgo.Client, error) { return kgo.NewClient(opts...) }

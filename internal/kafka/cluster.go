@@ -42,7 +42,7 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	if a.Bootstrap, err = normaliseBootstrap(a.Bootstrap); err != nil {
 		return nil, err
 	}
-	reached, unreached := reachAll(ctx, a.Bootstrap, cmp.Or(a.Timeout, defaultTimeout))
+	reached, unreached := a.reachAll(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -50,6 +50,7 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 		return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
 	}
 	client, err := a.client(
+		nil,
 		kgo.SeedBrokers(reached...),
 		kgo.RequestRetries(adminRetries),
 		kgo.DialTimeout(dialTimeout),
@@ -64,7 +65,7 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	c.admin.SetTimeoutMillis(int32(AdminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("%s answers as a Kafka broker, but gives no metadata (it may need SASL, which kt does not support yet): %w", strings.Join(reached, ","), errorCause(err))
+		return nil, fmt.Errorf("%s: %w", strings.Join(reached, ","), a.refused(ctx, reached[0], err))
 	}
 	return c, nil
 }
@@ -74,23 +75,11 @@ const adminRetries = 3
 
 // Client returns a client with connections of its own, which its caller closes. The options
 // win over those of the Access; seed brokers among them must be brokers of this cluster.
-func (c *Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return c.access.client(opts...) }
+func (c *Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return c.access.client(nil, opts...) }
 
 // ClientOver is Client, with connections inside others. wrap must not change their deadlines.
 func (c *Cluster) ClientOver(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Client, error) {
-	plain, err := c.Client(opts...)
-	if err != nil {
-		return nil, err
-	}
-	dial := plain.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error)) // as all options make it
-	plain.Close()
-	return c.Client(append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return wrap(conn), nil
-	}))...)
+	return c.access.client(wrap, opts...)
 }
 
 // Close closes the connection that the Cluster itself has.
@@ -132,7 +121,7 @@ func (c *Cluster) Reach(ctx context.Context) error {
 	defer cancel()
 	answers, err := c.admin.ApiVersions(ctx)
 	if err != nil {
-		return fmt.Errorf("ask each broker: %w", errorCause(err))
+		return fmt.Errorf("ask each broker: %w", c.access.cause(err))
 	}
 	var errs []error
 	for _, b := range c.Info.Brokers {
@@ -141,7 +130,7 @@ func (c *Cluster) Reach(ctx context.Context) error {
 		case !asked:
 			errs = append(errs, fmt.Errorf("broker %d at %s was not asked", b.ID, b.Addr))
 		case answer.Err != nil:
-			errs = append(errs, fmt.Errorf("broker %d at %s: %w", b.ID, b.Addr, errorCause(answer.Err)))
+			errs = append(errs, fmt.Errorf("broker %d at %s: %w", b.ID, b.Addr, c.access.cause(answer.Err)))
 		}
 	}
 	return errors.Join(errs...)
@@ -183,6 +172,14 @@ func normaliseBootstrap(addrs []string) ([]string, error) {
 		errs = append(errs, &AddressError{"no bootstrap server given: write HOST:PORT, as in localhost:9092"})
 	}
 	return out, errors.Join(errs...)
+}
+
+// cause returns the cause of an error, of TLS and SASL too.
+func (a Access) cause(err error) error {
+	if explained := a.Security.Explain(err); explained != err { //nolint:errorlint // whether it is the same one
+		return explained
+	}
+	return errorCause(err)
 }
 
 // errorCause returns a network error without its operation, address and path, which

@@ -2,48 +2,60 @@ package kafka
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka/security"
 )
 
 // reachAll asks all addresses at once whether a Kafka broker answers, each within the same
 // time. It returns the addresses of brokers, and an error for each of the others.
-func reachAll(ctx context.Context, addrs []string, within time.Duration) (reached []string, unreached []error) {
-	errs := make([]error, len(addrs))
+func (a Access) reachAll(ctx context.Context) (reached []string, unreached []error) {
+	errs := make([]error, len(a.Bootstrap))
 	var wg sync.WaitGroup
-	for i, addr := range addrs {
-		wg.Go(func() { errs[i] = reach(ctx, addr, within) })
+	for i, addr := range a.Bootstrap {
+		wg.Go(func() { errs[i] = a.reach(ctx, addr) })
 	}
 	wg.Wait()
 	for i, err := range errs {
 		if err == nil {
-			reached = append(reached, addrs[i])
+			reached = append(reached, a.Bootstrap[i])
 		} else {
-			unreached = append(unreached, fmt.Errorf("%s: %w", addrs[i], err))
+			unreached = append(unreached, fmt.Errorf("%s: %w", a.Bootstrap[i], err))
 		}
 	}
 	return reached, unreached
 }
 
-// reach returns nil when a Kafka broker answers at an address in plain text. Its error names
-// the kind of server that answers instead, as far as its first bytes show it.
-func reach(ctx context.Context, addr string, within time.Duration) error {
+// reach returns nil when a Kafka broker answers at an address, with TLS where the Access has it.
+// Its error names the kind of server that answers instead, as far as its first bytes show it.
+func (a Access) reach(ctx context.Context, addr string) error {
+	within := cmp.Or(a.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("no connection within %s", within)
-		}
+	plain := (&net.Dialer{}).DialContext
+	conn, err := a.Security.Dial(plain)(ctx, "tcp", addr)
+	var handshake *security.HandshakeError
+	switch {
+	case errors.As(err, &handshake):
+		return a.noTLS(ctx, addr, err)
+	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no connection within %s", within)
+	case err != nil:
 		return errorCause(err)
 	}
 	answer, err := askVersions(ctx, conn)
@@ -53,14 +65,91 @@ func reach(ctx context.Context, addr string, within time.Duration) error {
 		return nil
 	case who == unknownYet && errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("it accepts connections but did not answer within %s: check that a Kafka broker listens there, and its log", within)
-	case who == tlsPort, len(answer) == 0 && speaksTLS(ctx, addr):
-		return errors.New("a TLS port answers: kt connects in plain text, so name a PLAINTEXT listener")
-	case who == httpServer:
-		return errors.New("an HTTP server answers, and no Kafka broker: name the port of a broker")
-	case len(answer) > 0:
-		return fmt.Errorf("it answers %.20q, which is not a Kafka broker's answer: name the port of a broker", answer)
+	case who == tlsPort, len(answer) == 0 && !a.Security.Encrypts() && speaksTLS(ctx, addr):
+		return fmt.Errorf("a TLS port answers, but security.protocol is %s: set it to SSL or SASL_SSL, or name a port without TLS", a.Security.Protocol())
+	case who != unknownYet || len(answer) > 0:
+		return stranger(who, answer)
+	case a.Security.Encrypts():
+		return a.cause(err) // with TLS 1.3 a refused certificate shows here
 	}
-	return errors.New("it closes the connection on a Kafka request: name a PLAINTEXT listener of a broker")
+	return errors.New("it closes the connection on a Kafka request: name a listener of a broker")
+}
+
+// stranger returns the error of a server that is no Kafka broker.
+func stranger(who who, answer []byte) error {
+	if who == httpServer {
+		return errors.New("an HTTP server answers, and no Kafka broker: name the port of a broker")
+	}
+	return fmt.Errorf("it answers %.20q, which is not a Kafka broker's answer: name the port of a broker", answer)
+}
+
+// noTLS returns the error of an address where the TLS handshake failed: it asks in plain text
+// who is there.
+func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
+	if explained := a.Security.Explain(failed); !mayBePlain(failed) {
+		return explained
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return a.Security.Explain(failed)
+	}
+	defer func() { _ = conn.Close() }() // it was only a question
+	answer, _ := askVersions(ctx, conn) // nothing is an answer too
+	switch who := speaks(answer); {
+	case who == kafkaBroker:
+		return fmt.Errorf("the broker speaks plain text there, but security.protocol is %s: name a port with TLS, or set it to PLAINTEXT or SASL_PLAINTEXT", a.Security.Protocol())
+	case who == httpServer:
+		return stranger(who, answer)
+	}
+	return a.Security.Explain(failed)
+}
+
+// mayBePlain reports whether a TLS handshake failed as it does where no TLS is spoken: with the end
+// of the connection, or an answer that is no TLS.
+func mayBePlain(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, &record) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// refused returns the error of a broker that was reached and then gave no metadata.
+func (a Access) refused(ctx context.Context, addr string, failed error) error {
+	has := a.mechanisms(ctx, addr)
+	switch {
+	case errors.Is(failed, kerr.UnsupportedSaslMechanism) && len(has) > 0:
+		return fmt.Errorf("the broker does not have the mechanism %s: set sasl.mechanism to %s", a.Security.Mechanism(), strings.Join(has, " or "))
+	case a.Security.Mechanism() == "" && len(has) > 0:
+		protocol := "SASL_PLAINTEXT"
+		if a.Security.Encrypts() {
+			protocol = "SASL_SSL"
+		}
+		return fmt.Errorf("the broker wants SASL: set security.protocol=%s, sasl.mechanism to %s, and sasl.jaas.config (--command-config client.properties)", protocol, strings.Join(has, " or "))
+	}
+	if explained := a.Security.Explain(failed); explained != failed { //nolint:errorlint // whether it is the same one
+		return explained
+	}
+	return fmt.Errorf("it answers as a Kafka broker, but gives no metadata: %w", errorCause(failed))
+}
+
+// mechanisms asks a broker for its SASL mechanisms; none: it wants no SASL, or does not say.
+func (a Access) mechanisms(ctx context.Context, addr string) []string {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, defaultTimeout))
+	defer cancel()
+	conn, err := a.Security.Dial((&net.Dialer{}).DialContext)(ctx, "tcp", addr)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = conn.Close() }() // it was only a question
+	request := kmsg.NewPtrSASLHandshakeRequest()
+	request.Version, request.Mechanism = 1, "?" // no broker has it, so all say what they have
+	answer, _ := ask(ctx, conn, request, func(answer []byte) bool {
+		return len(answer) >= 4 && uint64(len(answer)) >= 4+uint64(binary.BigEndian.Uint32(answer))
+	})
+	response := request.ResponseKind().(*kmsg.SASLHandshakeResponse)
+	const header = 8 // size and correlation
+	if len(answer) < header || response.ReadFrom(answer[header:]) != nil || response.ErrorCode != kerr.UnsupportedSaslMechanism.Code {
+		return nil
+	}
+	return response.SupportedMechanisms
 }
 
 // correlation is the number that a broker sends back with its answer. It is two ends of a
@@ -70,23 +159,26 @@ const correlation = 0x0d0a0d0a // "\r\n\r\n"
 // askVersions sends ApiVersions, which a broker answers to any client, and reads until the
 // kind of server is known. An error may come with the beginning of an answer.
 func askVersions(ctx context.Context, conn net.Conn) (answer []byte, err error) {
+	const enough = 64
+	return ask(ctx, conn, kmsg.NewPtrApiVersionsRequest(), // of version 0
+		func(answer []byte) bool { return len(answer) >= enough || speaks(answer) != unknownYet })
+}
+
+// ask sends a request and reads until there is enough of an answer. What it reads is bounded.
+func ask(ctx context.Context, conn net.Conn, request kmsg.Request, enough func(answer []byte) bool) (answer []byte, err error) {
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline) // it fails on a closed connection only, and so does the next line
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	request := kmsg.NewPtrApiVersionsRequest() // of version 0
 	if _, err := conn.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID("kt")).AppendRequest(nil, request, correlation)); err != nil {
 		return nil, err
 	}
-	const enough = 64
-	for len(answer) < enough {
-		part := make([]byte, enough)
+	const most = 4 << 10
+	for len(answer) < most && !enough(answer) {
+		part := make([]byte, 64)
 		n, err := conn.Read(part)
 		answer = append(answer, part[:n]...)
 		if err != nil {
 			return answer, err
-		}
-		if speaks(answer) != unknownYet {
-			break
 		}
 	}
 	return answer, nil
@@ -125,6 +217,6 @@ func speaksTLS(ctx context.Context, addr string) bool {
 		_ = conn.Close()
 		return true
 	}
-	var refused tls.AlertError
-	return errors.As(err, &refused)
+	var remote *net.OpError // a remote alert is no tls.AlertError
+	return errors.As(err, &remote) && remote.Op == "remote error"
 }

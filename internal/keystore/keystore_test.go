@@ -131,7 +131,7 @@ func TestTooMuchWorkIsRefused(t *testing.T) {
 		t.Fatalf("the MAC is not where it was: % x", data[at-70:])
 	}
 	data[mac+1] += 2
-	if _, err := Identity(data, store, key); err == nil || !strings.Contains(err.Error(), "more than 10,000,000 rounds") {
+	if _, err := Identity(data, store, key); err == nil || !strings.Contains(err.Error(), "more than 2,000,000 rounds") {
 		t.Error(err)
 	}
 }

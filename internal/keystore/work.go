@@ -8,10 +8,10 @@ import (
 
 // mostRounds bounds the rounds that derive a key from a password. Java writes 10,000, OpenSSL up
 // to some hundred thousand. A damaged file may ask for hours.
-const mostRounds = 10_000_000
+const mostRounds = 2_000_000
 
 var (
-	errTooMuchWork = errors.New("it asks for more than 10,000,000 rounds to derive a key: it is damaged; write it again")
+	errTooMuchWork = errors.New("it asks for more than 2,000,000 rounds to derive a key: it is damaged; write it again")
 
 	// Object identifiers of functions that derive a key: PBKDF2, those of PKCS12, and scrypt.
 	pbkdf2    = []byte{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0c}

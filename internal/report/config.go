@@ -11,7 +11,7 @@ import (
 
 // Config is the configuration of a load: its flags, and the properties of its clients. A client that
 // the load does not have is nil.
-type Config struct{ Flags, Producer, Consumer []result.Setting }
+type Config struct{ Flags, Security, Producer, Consumer []result.Setting }
 
 // Write writes a line for each value, with its source.
 func (c Config) Write(w io.Writer) error {
@@ -30,6 +30,7 @@ func (c Config) Write(w io.Writer) error {
 			row("%-42s %-24s %-18s %s", s.Name, s.Value, s.Source, strings.TrimSpace(s.Client+"  "+s.Note))
 		}
 	}
+	properties("security", c.Security)
 	properties("producer", c.Producer)
 	properties("consumer", c.Consumer)
 	_, err := io.WriteString(w, b.String())

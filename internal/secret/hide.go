@@ -4,7 +4,8 @@ import "regexp"
 
 // named matches a word that a secret stands behind, up to where the secret begins. Text behind
 // "password=", "TOKEN: " or "--secret " may hold anything, so all of the rest is taken for the secret.
-var named = regexp.MustCompile(`(?is)^(.*?(?:(?:password|passwd|secret|token|credential|jaas|authorization|api[-_]?key)[^=:\s]*(?:\s*[=:]\s*|\s+)|pwd\s*=\s*)).+$`)
+// So is the value of every property whose name begins with ssl. or sasl.
+var named = regexp.MustCompile(`(?is)^(.*?(?:(?:password|passwd|secret|token|credential|jaas|authorization|api[-_]?key)[^=:\s]*(?:\s*[=:]\s*|\s+)|pwd\s*=\s*|\bs(?:as|s)l\.[\w.]+\s*[=:]\s*)).+$`)
 
 // Hide returns text, such as a word of a command line, without what may be a secret.
 func Hide(text string) string { return named.ReplaceAllString(text, "${1}"+hidden) }

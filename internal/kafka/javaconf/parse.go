@@ -18,8 +18,8 @@ import (
 // joined. recordMax is the size of the largest record's key, value and headers.
 //
 // An unknown property is an error, or with lenient a warning: a misspelt one would silently leave
-// its default in force. A security property is always an error, because a run without the
-// security is another run. Warnings also name properties without a counterpart in franz-go.
+// its default in force. A security property is always an error, because those belong to the
+// connections and not to a client's settings, which others may see. Warnings also name properties without a counterpart in franz-go.
 func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Producer, []string, error) {
 	in, warnings, err := resolve("producer", properties(), given, lenient)
 	s := Producer{settings: in, recordMax: max(recordMax, 0)}
@@ -30,7 +30,7 @@ func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Pr
 }
 
 // IsProducerProperty reports whether Kafka's producer has the property. Security properties
-// count, although kt supports none yet, so that ParseProducer reports them.
+// count, because both clients have them.
 func IsProducerProperty(name string) bool { return has(properties(), name) }
 
 func has[S reader](table []property[S], name string) bool {
@@ -88,7 +88,7 @@ func (p property[S]) resolve(given map[string]plan.Given) (result.Setting, error
 // may be a secret.
 func strangerError(client string, known []string, name, source string) error {
 	if isSecurity(name) {
-		return fmt.Errorf("%s%s: %s", name, from(source), plainTextOnly)
+		return fmt.Errorf("%s%s: %s", name, from(source), securityApart)
 	}
 	unknown := fmt.Sprintf("unknown property %q%s", name, from(source))
 	// A property that is known without a row in this table is the other client's.

@@ -56,10 +56,6 @@ func connectionProperties[S reader]() []property[S] {
 			name: "send.buffer.bytes", preset: "131072", check: orMinusOne(byteCount(math.MaxInt32)),
 			client: "Dialer",
 		}, {
-			// How connections are secured.
-			name: "security.protocol", preset: "PLAINTEXT", check: onlyValue("PLAINTEXT", plainTextOnly),
-			client: actsItself,
-		}, {
 			// Whether the client sends its metrics to brokers that subscribe to them.
 			name: "enable.metrics.push", preset: "true", check: boolean,
 			client: "DisableClientMetrics", apply: applyMetricsPush[S],

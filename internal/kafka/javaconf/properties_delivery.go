@@ -7,7 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const plainTextOnly = "security settings are not supported yet; kt connects in plain text only"
+// securityApart is the error of a security property that came this far.
+const securityApart = "security settings belong to the connections of a host, and are not sent to another one: leave it out"
 
 // deliveryProperties returns the rows that decide when a record counts as
 // delivered, when it is tried again and when it is given up.

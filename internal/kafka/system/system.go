@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/wire"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/plan"
@@ -24,6 +25,7 @@ import (
 type System struct {
 	Producer javaconf.Producer // of a plan that writes
 	Consumer javaconf.Consumer // of a plan that reads
+	Security security.Settings // of the connections; the broker inside kt has none
 
 	values        *writing.Values
 	writes, reads bool
@@ -121,7 +123,11 @@ func (s *session) connect(ctx context.Context) (err error) {
 	if s.writes {
 		within = s.Producer.ReachTimeout()
 	}
-	if s.cluster, err = kafka.Connect(ctx, kafka.Access{Bootstrap: s.bootstrap, ClientID: "kt-admin", Timeout: within}); err != nil {
+	access := kafka.Access{Bootstrap: s.bootstrap, ClientID: "kt-admin", Timeout: within}
+	if s.embedded == nil {
+		access.Security = s.Security
+	}
+	if s.cluster, err = kafka.Connect(ctx, access); err != nil {
 		return err
 	}
 	if s.options.All {

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Security is the security properties of a run. They are apart from all others, because a plan, a
+// run file and a message to an agent hold none. They are in a function, so that nothing prints them.
+type Security struct{ given func() map[string]plan.Given }
+
+// Given returns the properties.
+func (s Security) Given() map[string]plan.Given {
+	if s.given == nil {
+		return nil
+	}
+	return s.given()
+}
+
+// String returns [hidden].
+func (Security) String() string { return "[hidden]" }
+
+// security takes the security properties out of those of the clients. Both clients go to one
+// cluster, so they have the same.
+func (b *builder) security() Security {
+	taken := make(map[string]plan.Given)
+	for _, c := range b.clients {
+		for _, name := range slices.Sorted(maps.Keys(c.given)) {
+			if b.kafka.Security == nil || !b.kafka.Security(name) {
+				continue
+			}
+			g := c.given[name]
+			if other, twice := taken[name]; twice && other.Value != g.Value {
+				b.bad("%s: the producer's (from %s) and the consumer's (from %s) differ; give both the same", name, other.Source, g.Source)
+			}
+			taken[name] = g
+			delete(c.given, name)
+		}
+	}
+	return Security{func() map[string]plan.Given { return taken }}
+}

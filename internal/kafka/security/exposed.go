@@ -1,0 +1,31 @@
+package security
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+)
+
+// line matches the number of a line behind the name of a file.
+var line = regexp.MustCompile(`:\d+$`)
+
+// exposed warns of files with secrets that other users of this host can read: stores with a
+// private key, keytabs, tokens, and the files that secret properties came from.
+func (v *values) exposed() []string {
+	files := slices.Clone(v.files)
+	for _, p := range Properties() {
+		if p.Secret && v.has(p.Name) {
+			files = append(files, line.ReplaceAllString(v.given[p.Name].Source, ""))
+		}
+	}
+	slices.Sort(files)
+	var warnings []string
+	for _, file := range slices.Compact(files) {
+		const others = 0o044 // may read, of the group and of everybody
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&others != 0 {
+			warnings = append(warnings, fmt.Sprintf("%s holds a secret, and other users of this host can read it: chmod 600 %s", file, file))
+		}
+	}
+	return warnings
+}

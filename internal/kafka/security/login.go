@@ -1,0 +1,120 @@
+package security
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// Mechanisms are the values of sasl.mechanism.
+var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI"}
+
+// modules are the login modules, without their packages.
+var modules = []string{"PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "IAMLoginModule", "Krb5LoginModule"}
+
+func isModule(name string) bool { return slices.Contains(modules, name) }
+
+// handlers are the classes of callbacks that kt knows, without their packages. They belong to
+// mechanisms that kt has, so naming one changes nothing.
+var handlers = map[string]bool{
+	"SaslClientCallbackHandler": true, "OAuthBearerSaslClientCallbackHandler": true, "OAuthBearerLoginCallbackHandler": true,
+	"OAuthBearerUnsecuredLoginCallbackHandler": true, "IAMClientCallbackHandler": true,
+	"DefaultJwtRetriever": true, "ClientCredentialsJwtRetriever": true, "FileJwtRetriever": true,
+}
+
+// login reads the sasl. properties; nil: there are problems.
+func (v *values) login() *login {
+	for _, name := range []string{"sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.oauthbearer.jwt.retriever.class"} {
+		class := v.text(name)
+		if class != "" && !handlers[class[strings.LastIndex(class, ".")+1:]] {
+			v.bad(name, "kt runs no Java classes: leave it out, and use a mechanism that needs none")
+		}
+	}
+	const property = "sasl.mechanism"
+	name := v.text(property)
+	build := map[string]func(module) sasl.Mechanism{
+		"PLAIN": v.plain, "SCRAM-SHA-256": v.scram, "SCRAM-SHA-512": v.scram, "OAUTHBEARER": v.oauth, "AWS_MSK_IAM": v.msk, "GSSAPI": v.kerberos,
+	}[name]
+	if build == nil {
+		v.bad(property, "%q is no mechanism of %s%s", name, strings.Join(Mechanisms, ", "), nearest(name, Mechanisms))
+		return nil
+	}
+	m, ok := v.module(name)
+	if !ok {
+		return nil
+	}
+	return &login{name: name, mechanism: build(m)}
+}
+
+// module returns the login module of sasl.jaas.config.
+func (v *values) module(mechanism string) (module, bool) {
+	const property = "sasl.jaas.config"
+	if !v.has(property) {
+		if mechanism == "OAUTHBEARER" || mechanism == "AWS_MSK_IAM" {
+			return module{}, true // all that they need may be elsewhere
+		}
+		v.bad(property, "sasl.mechanism is %s, which needs it: %s required …;", mechanism, wants(mechanism))
+		return module{}, false
+	}
+	m, err := parseJAAS(v.given[property].Value)
+	if err != nil {
+		v.bad(property, "%w", err)
+		return module{}, false
+	}
+	if fits := wants(mechanism); !strings.HasSuffix(fits, m.name) && !(isPassword(fits) && isPassword(m.name)) {
+		v.bad(property, "sasl.mechanism is %s, which needs %s, and not %s", mechanism, fits, m.name)
+		return module{}, false
+	}
+	return m, true
+}
+
+// isPassword reports whether a module gives a user name and a password. Java takes one for the other.
+func isPassword(name string) bool {
+	return strings.HasSuffix(name, "PlainLoginModule") || strings.HasSuffix(name, "ScramLoginModule")
+}
+
+// wants returns the class of the login module of a mechanism.
+func wants(mechanism string) string {
+	switch mechanism {
+	case "PLAIN":
+		return "org.apache.kafka.common.security.plain.PlainLoginModule"
+	case "OAUTHBEARER":
+		return "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+	case "AWS_MSK_IAM":
+		return "software.amazon.msk.auth.iam.IAMLoginModule"
+	case "GSSAPI":
+		return "com.sun.security.auth.module.Krb5LoginModule"
+	}
+	return "org.apache.kafka.common.security.scram.ScramLoginModule"
+}
+
+// named checks that a module has a user name and a password.
+func (v *values) named(m module) {
+	for _, option := range []string{"username", "password"} {
+		if m.option(option) == "" {
+			v.bad("sasl.jaas.config", `%s has no option %s: write %s="…"`, m.name, option, option)
+		}
+	}
+}
+
+func (v *values) plain(m module) sasl.Mechanism {
+	v.named(m)
+	return plain.Plain(func(context.Context) (plain.Auth, error) {
+		return plain.Auth{User: m.option("username"), Pass: m.option("password")}, nil
+	})
+}
+
+func (v *values) scram(m module) sasl.Mechanism {
+	v.named(m)
+	give := func(context.Context) (scram.Auth, error) {
+		return scram.Auth{User: m.option("username"), Pass: m.option("password"), IsToken: m.is("tokenauth")}, nil
+	}
+	if v.text("sasl.mechanism") == "SCRAM-SHA-256" {
+		return scram.Sha256(give)
+	}
+	return scram.Sha512(give)
+}
