@@ -151,6 +151,11 @@ func names(c *x509.Certificate) string {
 // alert returns the text for an alert of the broker.
 func (s Settings) alert(text string) string {
 	own := s.tls != nil && s.tls.identity != nil
+	if own {
+		if c, err := s.tls.identity.load(); err == nil && time.Now().After(c.identity.Leaf.NotAfter) {
+			return fmt.Sprintf("the broker refuses kt's certificate (%s), which expired on %s: renew it in ssl.keystore.location", c.identity.Leaf.Subject, c.identity.Leaf.NotAfter.Format("2006-01-02"))
+		}
+	}
 	switch {
 	case !own && (text == "bad certificate" || text == "certificate required" || text == "handshake failure"):
 		return fmt.Sprintf("the broker refuses a client without a certificate (%s): give one in ssl.keystore.location", text)
