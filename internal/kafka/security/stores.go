@@ -16,8 +16,9 @@ import (
 
 // contents are what a store holds: authorities in a pool, or an identity.
 type contents struct {
-	pool     *x509.CertPool
-	identity tls.Certificate
+	authorities []*x509.Certificate
+	pool        *x509.CertPool // of them
+	identity    tls.Certificate
 }
 
 // stored is a store of certificates that is read again when its file has changed.
@@ -81,7 +82,7 @@ func (v *values) trust(prefix string, inline secret.Text, path string, password 
 		for _, c := range found {
 			pool.AddCert(c)
 		}
-		return contents{pool: pool}, err
+		return contents{authorities: found, pool: pool}, err
 	}
 	return v.store(prefix+"truststore.certificates", inline.Reveal(), prefix+"truststore.location", path, read)
 }

@@ -1,0 +1,150 @@
+package security
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/secret"
+)
+
+// endpoint returns a function that asks a token endpoint for a token with client credentials
+// (RFC 6749, 4.4). The request is made as Kafka's Java client makes it.
+func (v *values) endpoint(property string, at *url.URL, m module) func(context.Context) (secret.Text, error) {
+	id := v.first("sasl.oauthbearer.client.credentials.client.id", m, "clientId")
+	password := v.first("sasl.oauthbearer.client.credentials.client.secret", m, "clientSecret")
+	scope := v.first("sasl.oauthbearer.scope", m, "scope")
+	if id.Reveal() == "" || password.Reveal() == "" {
+		v.bad(property, "a token endpoint needs sasl.oauthbearer.client.credentials.client.id and …client.secret, or clientId and clientSecret in sasl.jaas.config")
+	}
+	if at.Scheme == "http" {
+		v.warn("%s: the client secret and the tokens go to %s in plain text: use https", property, at.Host)
+	}
+	if strings.EqualFold(v.text("sasl.oauthbearer.header.urlencode"), "true") {
+		id, password = secret.New(url.QueryEscape(id.Reveal())), secret.New(url.QueryEscape(password.Reveal()))
+	}
+	authorities := v.authorities(m)
+	dial, read := v.millis("sasl.login.connect.timeout.ms", 10*time.Second), v.millis("sasl.login.read.timeout.ms", 10*time.Second)
+	pause, most := v.millis("sasl.login.retry.backoff.ms", 0), v.millis("sasl.login.retry.backoff.max.ms", 0)
+	form := url.Values{"grant_type": {"client_credentials"}}
+	if scope.Reveal() != "" {
+		form.Set("scope", scope.Reveal())
+	}
+	once := func(ctx context.Context) (secret.Text, bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, dial+read)
+		defer cancel()
+		pool, err := authorities()
+		if err != nil {
+			return secret.Text{}, false, err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), strings.NewReader(form.Encode()))
+		if err != nil {
+			return secret.Text{}, false, err
+		}
+		request.SetBasicAuth(id.Reveal(), password.Reveal())
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Accept", "application/json")
+		transport := &http.Transport{
+			DialContext: (&net.Dialer{Timeout: dial}).DialContext, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true,
+		}
+		stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the secret goes to nobody else
+		response, err := (&http.Client{Transport: transport, CheckRedirect: stay}).Do(request)
+		if err != nil {
+			return secret.Text{}, temporary(err), tokenError("ask %s for a token: %s", at.Host, endpointCause(err))
+		}
+		defer func() { _ = response.Body.Close() }() // it was only read
+		return tokenOf(at.Host, response)
+	}
+	return func(ctx context.Context) (secret.Text, error) { return again(ctx, pause, most, once) }
+}
+
+// again asks until there is a token, an error that stays, or the end of the time. The pause doubles.
+func again(ctx context.Context, pause, most time.Duration, once func(context.Context) (secret.Text, bool, error)) (secret.Text, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for {
+		token, passing, err := once(ctx)
+		if err == nil || !passing {
+			return token, err
+		}
+		select {
+		case <-ctx.Done():
+			return token, err
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+// tokenOf returns the token in an answer, and whether an error may pass.
+func tokenOf(host string, response *http.Response) (secret.Text, bool, error) {
+	const most = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(response.Body, most))
+	if err != nil {
+		return secret.Text{}, true, tokenError("read the answer of %s: %v", host, err)
+	}
+	var answer struct {
+		Token   string `json:"access_token"`
+		ID      string `json:"id_token"`
+		Problem string `json:"error"`
+	}
+	bad := json.Unmarshal(body, &answer)
+	switch {
+	case response.StatusCode == http.StatusUnauthorized || answer.Problem == "invalid_client":
+		return secret.Text{}, false, tokenError("%s refuses the client id or the client secret (%s): check both", host, response.Status)
+	case answer.Problem == "invalid_scope":
+		return secret.Text{}, false, tokenError("%s refuses the scope: check sasl.oauthbearer.scope", host)
+	case response.StatusCode != http.StatusOK:
+		return secret.Text{}, response.StatusCode >= 500, tokenError("%s gives no token (%s %.60q): check sasl.oauthbearer.token.endpoint.url", host, response.Status, answer.Problem)
+	case bad != nil || answer.Token == "" && answer.ID == "":
+		return secret.Text{}, false, tokenError("the answer of %s has no access_token: check sasl.oauthbearer.token.endpoint.url", host)
+	case answer.Token == "":
+		return secret.New(answer.ID), false, nil
+	}
+	return secret.New(answer.Token), false, nil
+}
+
+// temporary reports whether asking again may help: not where TLS or a name is wrong.
+func temporary(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var dns *net.DNSError
+	var record tls.RecordHeaderError
+	return !errors.As(err, &certificate) && !errors.As(err, &record) && !(errors.As(err, &dns) && dns.IsNotFound)
+}
+
+// endpointCause says what is wrong with the connection to a token endpoint.
+func endpointCause(err error) string {
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return fmt.Sprintf("its certificate is refused (%v): put its authority into ssl.truststore.location", certificate.Err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "it does not answer in time: check the URL and sasl.login.read.timeout.ms"
+	}
+	return last(err) + ": check sasl.oauthbearer.token.endpoint.url"
+}
+
+// first returns the value of a property, or else of an option.
+func (v *values) first(property string, m module, option string) secret.Text {
+	if v.has(property) {
+		return v.secret(property)
+	}
+	return m.options[option]
+}
+
+// millis returns the time of a property in milliseconds, or preset when it has none.
+func (v *values) millis(name string, preset time.Duration) time.Duration {
+	if v.text(name) == "" {
+		return preset
+	}
+	return time.Duration(v.number(name) * float64(time.Millisecond))
+}

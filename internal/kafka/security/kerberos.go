@@ -1,0 +1,102 @@
+package security
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/credentials"
+	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/kerberos"
+)
+
+// kerberos reads the options of Krb5LoginModule: a ticket cache, a keytab, or both, of which Java
+// takes the cache first. Files are read again at each authentication, because kinit and those who
+// renew a keytab write them anew.
+func (v *values) kerberos(m module) sasl.Mechanism {
+	const property = "sasl.jaas.config"
+	service := cmp.Or(v.text("sasl.kerberos.service.name"), m.option("serviceName"))
+	if service == "" {
+		v.bad("sasl.kerberos.service.name", "sasl.mechanism is GSSAPI, which needs it: the first part of the principal of the brokers, mostly kafka")
+	}
+	l := &kerberosLogin{conf: cmp.Or(v.environment("KRB5_CONFIG"), "/etc/krb5.conf"), principal: m.option("principal")}
+	if m.is("useKeyTab") {
+		l.keytab = cmp.Or(m.option("keyTab"), v.environment("KRB5_KTNAME"))
+		l.keytab = strings.TrimPrefix(l.keytab, "FILE:")
+		v.files = append(v.files, l.keytab)
+		if l.principal == "" || l.keytab == "" {
+			v.bad(property, `useKeyTab=true needs keyTab="…" and principal="…"`)
+		}
+	}
+	if m.is("useTicketCache") {
+		l.cache = cmp.Or(m.option("ticketCache"), v.environment("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid()))
+		l.cache = strings.TrimPrefix(l.cache, "FILE:")
+	}
+	if l.keytab == "" && l.cache == "" {
+		v.bad(property, "Krb5LoginModule needs useKeyTab=true with keyTab and principal, or useTicketCache=true")
+	}
+	return kerberos.Kerberos(func(context.Context) (kerberos.Auth, error) {
+		c, err := l.client()
+		return kerberos.Auth{Client: c, Service: service}, err
+	})
+}
+
+// kerberosLogin is where a ticket comes from.
+type kerberosLogin struct{ conf, principal, keytab, cache string }
+
+// client returns a client of the KDC. Its errors are complete lines.
+func (l *kerberosLogin) client() (*client.Client, error) {
+	conf, err := config.Load(l.conf)
+	if err != nil {
+		return nil, &TokenError{fmt.Sprintf("GSSAPI: read %s: %v: name another with KRB5_CONFIG", l.conf, err)}
+	}
+	if l.cache != "" {
+		c, err := l.fromCache(conf)
+		if err == nil || l.keytab == "" {
+			return c, err
+		}
+	}
+	keys, err := keytab.Load(l.keytab)
+	if err != nil {
+		return nil, &TokenError{fmt.Sprintf("GSSAPI: read the keytab %s: %v", l.keytab, err)}
+	}
+	name, realm, found := strings.Cut(l.principal, "@")
+	if !found {
+		realm = conf.LibDefaults.DefaultRealm
+	}
+	c := client.NewWithKeytab(name, realm, keys, conf, client.DisablePAFXFAST(true))
+	if err := c.Login(); err != nil {
+		return nil, &TokenError{fmt.Sprintf("GSSAPI: log in as %s@%s with %s: %s: check principal, keytab, the KDC in %s and the clock", name, realm, l.keytab, brief(err), l.conf)}
+	}
+	return c, nil
+}
+
+func (l *kerberosLogin) fromCache(conf *config.Config) (*client.Client, error) {
+	cache, err := credentials.LoadCCache(l.cache)
+	if err != nil {
+		return nil, &TokenError{fmt.Sprintf("GSSAPI: read the ticket cache %s: %v: run kinit", l.cache, err)}
+	}
+	c, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))
+	if err != nil {
+		return nil, &TokenError{fmt.Sprintf("GSSAPI: the ticket cache %s cannot be used (%s): run kinit", l.cache, brief(err))}
+	}
+	return c, nil
+}
+
+// brief returns the part of a Kerberos error that says what happened.
+func brief(err error) string {
+	text := err.Error()
+	if i := strings.Index(text, "KDC_ERR"); i >= 0 {
+		text = text[i:]
+	}
+	if i := strings.Index(text, "KRB_AP_ERR"); i >= 0 {
+		text = text[i:]
+	}
+	const most = 160
+	return text[:min(len(text), most)]
+}
