@@ -20,6 +20,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -36,7 +37,8 @@ On a broker's host it makes no load unless it is asked by name; it only watches.
 Agents find each other by gossip, over one port, TCP and UDP: --join names one that is
 there. Off loopback they need a key (kt keygen), and whoever has it can ask for any load
 that the limits below allow. An agent never runs a command and never opens a path that
-another host names. With --allow-tune a study (kt trial sysctl.…) may change settings of this
+another host names. Nor does a load bring security settings: an agent connects to brokers with
+its own (--command-config), and kt peers shows which. With --allow-tune a study (kt trial sysctl.…) may change settings of this
 host that kt tune knows; kt tune --rollback here puts them back.`,
 		Example: `  # on each host
   kt agent --key-file /etc/kt/key --join vm14
@@ -47,6 +49,9 @@ host that kt tune knows; kt tune --rollback here puts them back.`,
   # with limits
   kt agent --key-file /etc/kt/key --max-rate 100k --allow-topic 'kt-.*' \
       --max-duration 1h
+
+  # to brokers with TLS or SASL, by this host's own credentials
+  kt agent --key-file /etc/kt/key --command-config /etc/kt/client.properties
 
   # on a broker's host, for the time of a trial that changes its settings
   sudo kt agent --key-file /etc/kt/key --join vm14 --allow-tune
@@ -103,7 +108,7 @@ func writeUnit(env *Env) error {
 // fromRoot makes the path of a flag one that means the same to a service, which starts in
 // the root folder. before are the words before it.
 func fromRoot(before []string, arg string) (string, error) {
-	for _, flag := range []string{"--key-file", "--results", "--config"} {
+	for _, flag := range []string{"--key-file", "--results", "--config", "--command-config"} {
 		if path, ok := strings.CutPrefix(arg, flag+"="); ok {
 			path, err := filepath.Abs(path)
 			return flag + "=" + path, err
@@ -195,11 +200,15 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	} else {
 		limits.Rate = flags.MaxRate.PerSecond
 	}
+	secure, err := agentSecurity(env, flags)
+	if err != nil {
+		return cluster.AgentOptions{}, usageError(err)
+	}
 	o := cluster.AgentOptions{
-		Info: cluster.Info{Name: name, Role: role, Version: buildVersion().Version, Tags: flags.Tags},
+		Info: cluster.Info{Name: name, Role: role, Version: buildVersion().Version, Tags: flags.Tags, Security: secure},
 		Key:  key, Bind: flags.Bind, Advertise: flags.Advertise, Join: flags.Join,
 		Limits: limits, Parallel: flags.Parallel, Keep: flags.Keep, Dir: dir, Shared: shared,
-		Spawn: spawnPart, Now: env.Now,
+		Spawn: spawnPart(flags.CommandConfig), Now: env.Now,
 		Watch: func(func() time.Duration) func(at time.Duration) host.Vitals { return watch.New(tree).Sample },
 		Log:   func(text string) { env.say("%s", text) },
 	}
@@ -232,14 +241,42 @@ func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 	return filepath.Join(state, "agent", name), filepath.Join(state, "runs"), nil
 }
 
-// spawnPart starts a process that makes a part of a load: this program, with nothing on
-// its command line that came from another host.
-func spawnPart(ctx context.Context) (*cluster.Process, error) {
-	c, err := spawn(ctx, "part")
-	if err != nil {
-		return nil, err
+// agentSecurity returns the protocol and the mechanism of this host's connections, and makes the
+// path of their file one that its processes find. They read the file by themselves.
+func agentSecurity(env *Env, flags *config.Agent) (string, error) {
+	if flags.CommandConfig == "" {
+		return security.Settings{}.String(), nil
 	}
-	return &cluster.Process{In: c.in, Out: c.out, Kill: c.Process.Kill, Wait: c.end}, nil
+	path, err := filepath.Abs(flags.CommandConfig)
+	if err != nil {
+		return "", err
+	}
+	flags.CommandConfig = path
+	given, err := config.SecurityOf(path, env.configSystem(), security.Is)
+	if err != nil {
+		return "", err
+	}
+	settings, warnings, err := security.Parse(given.Given(), env.Getenv)
+	for _, w := range warnings {
+		env.say("%s", w)
+	}
+	return settings.String(), err
+}
+
+// spawnPart starts a process that makes a part of a load: this program, with nothing on
+// its command line that came from another host. secure is the file with its security settings.
+func spawnPart(secure string) func(context.Context) (*cluster.Process, error) {
+	return func(ctx context.Context) (*cluster.Process, error) {
+		args := []string{"part"}
+		if secure != "" {
+			args = append(args, "--command-config", secure)
+		}
+		c, err := spawn(ctx, args...)
+		if err != nil {
+			return nil, err
+		}
+		return &cluster.Process{In: c.in, Out: c.out, Kill: c.Process.Kill, Wait: c.end}, nil
+	}
 }
 
 // child is a process of this program.
@@ -251,12 +288,12 @@ type child struct {
 }
 
 // spawn starts this program once more, with one of its hidden commands.
-func spawn(ctx context.Context, command string) (*child, error) {
+func spawn(ctx context.Context, command ...string) (*child, error) {
 	path, err := ownProgram()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{Cmd: exec.CommandContext(ctx, path, command), said: tail{most: 4 << 10}}
+	c := &child{Cmd: exec.CommandContext(ctx, path, command...), said: tail{most: 4 << 10}}
 	c.Args[0] = "kt"                                    // whatever the path is
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on this terminal is not the child's
 	if c.in, err = c.StdinPipe(); err == nil {
@@ -267,7 +304,7 @@ func spawn(ctx context.Context, command string) (*child, error) {
 	}
 	c.Stderr = &c.said
 	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("start %s %s: %w", path, command, err)
+		return nil, fmt.Errorf("start %s %s: %w", path, strings.Join(command, " "), err)
 	}
 	return c, nil
 }

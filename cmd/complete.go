@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/security"
 )
 
 // lookUpTime is how long a shell waits for values that are looked up.
@@ -45,7 +46,7 @@ func (e *Env) found() map[string]names {
 	at := func(names func(*kafka.Cluster, context.Context) []string) names {
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
 			servers, _ := set.GetStringSlice("bootstrap-server")
-			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime})
+			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime, Security: e.security(set)})
 			if err != nil {
 				return nil
 			}
@@ -62,6 +63,16 @@ func (e *Env) found() map[string]names {
 		return values
 	}
 	return map[string]names{"topic": at((*kafka.Cluster).Topics), "group": at((*kafka.Cluster).Groups), "on": hosts}
+}
+
+// security returns the security settings of the file that the flags name. What is wrong with it is
+// for the command to tell.
+func (e *Env) security(set *pflag.FlagSet) (s security.Settings) {
+	if file, _ := set.GetString("command-config"); file != "" {
+		given, _ := config.SecurityOf(file, e.silent().configSystem(), security.Is)
+		s, _, _ = security.Parse(given.Given(), e.Getenv)
+	}
+	return s
 }
 
 // agents asks the agents that the flags name who is there. The client is nil after a failure.

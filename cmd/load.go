@@ -45,7 +45,11 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	var warnings []string
 	var err error
 	l.system, warnings, err = system.New(&l.Plan, l.Properties, l.ConsumerProperties, l.Lenient)
-	secure, more, bad := security.Parse(asked.Security.Given(), env.Getenv)
+	given := asked.Security.Given()
+	if len(l.Hosts.On) > 0 { // the agents connect, with their own
+		given = nil
+	}
+	secure, more, bad := security.Parse(given, env.Getenv)
 	if err = errors.Join(err, bad); err == nil {
 		l.system.Security = secure
 	}
@@ -315,6 +319,9 @@ func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown
 	if h.Client, err = env.client(&l.Hosts.Agents); err != nil {
 		return nil, nil, err
 	}
+	if err := l.keepSecurity(env); err != nil {
+		return nil, nil, usageError(err)
+	}
 	found, err := peers(ctx, h.Client, &l.Hosts.Agents)
 	if err != nil {
 		return nil, nil, err
@@ -333,6 +340,22 @@ func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown
 		return nil, nil, usageError(err)
 	}
 	return h, shown, nil
+}
+
+// keepSecurity says that security settings stay here. Those of a flag are an error, because somebody
+// meant them for this load.
+func (l *load) keepSecurity(env *Env) error {
+	const next = "agents connect with settings of their own: kt agent --command-config FILE on each host"
+	given := l.Security.Given()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if source := given[name].Source; strings.HasPrefix(source, "--") {
+			return fmt.Errorf("%s (from %s): security settings are not sent to other hosts; %s", name, source, next)
+		}
+	}
+	if len(given) > 0 {
+		env.say("security settings are not sent to other hosts; %s", next)
+	}
+	return nil
 }
 
 // divide fits the load to the processes of the hosts, and returns their shares.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 )
@@ -23,18 +24,21 @@ import (
 // newPart returns the command that an agent starts to make a load: a process of its own,
 // which gets its job on standard input and reports on standard output, as JSON lines.
 func newPart(env *Env) *cobra.Command {
-	return &cobra.Command{
+	secure := ""
+	c := &cobra.Command{
 		Use:    "part",
 		Short:  "Make one process's part of a load, for kt agent",
 		Args:   noArgs,
 		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return runPart(c.Context(), env) },
+		RunE:   func(c *cobra.Command, _ []string) error { return runPart(c.Context(), env, secure) },
 	}
+	c.Flags().StringVar(&secure, "command-config", "", "`FILE` with the security settings of this host")
+	return c
 }
 
 // runPart makes the run that the agent asks for.
-func runPart(ctx context.Context, env *Env) error {
-	p := &part{out: json.NewEncoder(env.Stdout), start: make(chan cluster.StartOrder, 1), gone: make(chan struct{}), finish: make(chan struct{})}
+func runPart(ctx context.Context, env *Env, secure string) error {
+	p := &part{secure: secure, out: json.NewEncoder(env.Stdout), start: make(chan cluster.StartOrder, 1), gone: make(chan struct{}), finish: make(chan struct{})}
 	in := bufio.NewReaderSize(env.Stdin, 64<<10)
 	if err := p.take(in); err != nil {
 		return usageError(fmt.Errorf("kt part is for kt agent, which says on standard input what to do: %w", err))
@@ -58,7 +62,14 @@ func runPart(ctx context.Context, env *Env) error {
 
 // make makes the run.
 func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
-	l, err := checkLoad(env, p.asked())
+	asked := p.asked()
+	if p.secure != "" {
+		var err error
+		if asked.Security, err = config.SecurityOf(p.secure, env.configSystem(), security.Is); err != nil {
+			return usageError(err)
+		}
+	}
+	l, err := checkLoad(env, asked)
 	if err != nil {
 		return err
 	}
@@ -87,6 +98,7 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 
 // part is the conversation with the agent.
 type part struct {
+	secure string // the file with the security settings; "": none
 	job    cluster.ProcessJob
 	order  cluster.StartOrder
 	start  chan cluster.StartOrder

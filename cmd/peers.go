@@ -20,7 +20,7 @@ func newPeers(env *Env) *cobra.Command {
 		Use:   "peers",
 		Short: "List the hosts on which kt agent runs",
 		Long: `List the agents that another knows, or those that are named: name, address, role, tags,
-version, how busy the host is, by how much its clock differs from this host's, and how
+version, how it connects to brokers, how busy the host is, by how much its clock differs from this host's, and how
 many results it holds.`,
 		Example: `  # the agent on this host, and all that it knows
   kt peers
@@ -57,7 +57,7 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 	for _, p := range found {
 		row := report.PeerRow{
 			Name: p.Name, Address: p.Addr, Role: p.Role, Version: p.Version, State: p.State, Run: p.Run, Tags: p.Tags,
-			CPU: p.CPU, Cores: p.Cores, Offset: p.Offset, Bound: p.Bound, ClockKnown: p.RTT > 0, Results: p.Results, Memory: p.Memory, Free: p.Free,
+			CPU: p.CPU, Cores: p.Cores, Offset: p.Offset, Bound: p.Bound, ClockKnown: p.RTT > 0, Results: p.Results, Memory: p.Memory, Free: p.Free, Security: p.Security,
 		}
 		if p.Err != nil {
 			row.Problem = p.Err.Error()

@@ -22,7 +22,7 @@ var allowed = strings.Fields(`
 	partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class
 	partitioner.ignore.keys partitioner.rack.aware receive.buffer.bytes reconnect.backoff.max.ms
 	reconnect.backoff.ms request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms
-	security.protocol send.buffer.bytes socket.connection.setup.timeout.max.ms
+	send.buffer.bytes socket.connection.setup.timeout.max.ms
 	socket.connection.setup.timeout.ms transaction.timeout.ms transaction.two.phase.commit.enable
 	transactional.id value.serializer
 

@@ -47,11 +47,15 @@ type Info struct {
 	Role    string   `json:"role"` // "broker" or "client"
 	Version string   `json:"version"`
 	Tags    []string `json:"tags,omitempty"`
+
+	// Security is the protocol and the mechanism of its connections to brokers, without credentials.
+	Security string `json:"security,omitempty"`
 }
 
 // clean returns the info with its texts cleaned.
 func (i Info) clean() Info {
 	i.Name, i.Role, i.Version = clean(i.Name, 64), clean(i.Role, 64), clean(i.Version, 64)
+	i.Security = clean(i.Security, 64)
 	var tags []string
 	for _, t := range i.Tags[:min(len(i.Tags), maxTags)] {
 		tags = append(tags, clean(t, 64))

@@ -11,11 +11,11 @@ func TestAnAgentIsCalledWhatItsGossipCarries(t *testing.T) {
 		info Info
 		want string // "": it may
 	}{
-		{"a name and tags of the longest", Info{strings.Repeat("n", 64), "client", "v1", []string{strings.Repeat("t", 32)}}, ""},
-		{"a name that is longer", Info{strings.Repeat("n", 65), "client", "v1", nil}, "--name"},
-		{"a tag that is longer", Info{"a", "client", "v1", []string{strings.Repeat("t", 33)}}, "--tags"},
-		{"a tag that looks like a setting", Info{"a", "client", "v1", []string{"rack=7"}}, "--tags"},
-		{"too many tags", Info{"a", "client", "v1", make([]string, 17)}, "--tags"},
+		{"a name and tags of the longest", Info{Name: strings.Repeat("n", 64), Role: "client", Version: "v1", Tags: []string{strings.Repeat("t", 32)}}, ""},
+		{"a name that is longer", Info{Name: strings.Repeat("n", 65), Role: "client", Version: "v1", Tags: nil}, "--name"},
+		{"a tag that is longer", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{strings.Repeat("t", 33)}}, "--tags"},
+		{"a tag that looks like a setting", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{"rack=7"}}, "--tags"},
+		{"too many tags", Info{Name: "a", Role: "client", Version: "v1", Tags: make([]string, 17)}, "--tags"},
 		{"no role", Info{Name: "a"}, "--role"},
 	} {
 		if err := tc.info.check(); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {

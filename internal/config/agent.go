@@ -26,13 +26,14 @@ type Agent struct {
 	Dir             string // "": the state folder
 	Keep            int
 
-	MaxRate      plan.Rate // Unlimited: none
-	MaxProducers int       // 0: none
-	MaxDuration  time.Duration
-	AllowTopic   *regexp.Regexp // as it was typed; it has to match the whole name of a topic; nil: any
-	Parallel     int
-	AllowTune    bool
-	Quiet        bool
+	MaxRate       plan.Rate // Unlimited: none
+	MaxProducers  int       // 0: none
+	MaxDuration   time.Duration
+	AllowTopic    *regexp.Regexp // as it was typed; it has to match the whole name of a topic; nil: any
+	Parallel      int
+	AllowTune     bool
+	CommandConfig string // a file of Java properties, of which those of security count; "": none
+	Quiet         bool
 
 	maxRate, maxDuration, allowTopic string
 	config                           string
@@ -65,6 +66,9 @@ func NewAgent(set *pflag.FlagSet) *Agent {
 		set.StringVar(&a.allowTopic, "allow-topic", "", "refuse topics whose whole name does not match this `REGEX`")
 		set.BoolVar(&a.AllowTune, "allow-tune", false, "let studies change settings of this host that kt tune knows (sysctl., tune.), by its journal; needs root")
 		set.IntVar(&a.Parallel, "parallel", 1, "make `N` loads at a time; watching does not count")
+	})
+	group(set, groupClient, func() {
+		set.StringVar(&a.CommandConfig, "command-config", "", "`FILE` of Java properties (client.properties) with the security settings of this host's connections; loads of other hosts bring none")
 	})
 	group(set, groupOutput, func() {
 		set.StringVar(&a.Dir, "results", "", "keep run files in this `DIR` (default: a folder in the state folder)")

@@ -60,6 +60,7 @@ func (f *Flags) asGiven(problems error) error {
 type builder struct {
 	f        *Flags
 	kafka    Kafka
+	getenv   func(string) string
 	sources  map[string]string
 	from     map[string]layer // by flag
 	warnings []string
@@ -72,7 +73,7 @@ type builder struct {
 }
 
 func newBuilder(f *Flags, l *layers, kafka Kafka) *builder {
-	b := &builder{f: f, kafka: kafka, sources: l.sources, from: l.from}
+	b := &builder{f: f, kafka: kafka, getenv: l.sys.Getenv, sources: l.sources, from: l.from}
 	b.producer, b.consumer = newClient("producer", kafka.Producer), newClient("consumer", kafka.Consumer)
 	if f.writes() {
 		b.clients = append(b.clients, b.producer)

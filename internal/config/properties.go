@@ -61,6 +61,7 @@ func (b *builder) javaProperties() {
 		case "producer-props":
 			b.putPairs(c, list, b.f.producerProps)
 		}
+		b.provide(c)
 	}
 	b.ownFlags()
 }

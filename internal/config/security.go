@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -40,4 +41,15 @@ func (b *builder) security() Security {
 		}
 	}
 	return Security{func() map[string]plan.Given { return taken }}
+}
+
+// SecurityOf returns the security properties in a file of Java properties. is reports whether a
+// property is one of security. Others in the file are left out.
+func SecurityOf(path string, sys System, is func(name string) bool) (Security, error) {
+	c := newClient("", Client{Has: is})
+	b := &builder{f: &Flags{}, clients: []*client{c}, kafka: Kafka{Security: is}, getenv: sys.Getenv}
+	b.readProperties(c, "command-config", path)
+	b.provide(c)
+	s := b.security()
+	return s, errors.Join(b.errs...)
 }

@@ -18,15 +18,16 @@ const PeersSchema = 1
 
 // PeerRow is one agent, as kt peers shows it.
 type PeerRow struct {
-	Name    string
-	Address string // host:port
-	Role    string // "broker" or "client"
-	Tags    []string
-	Version string // of its kt
-	State   string // what it does, in a word
-	Run     string // that it is busy with; "": none
-	Results int    // runs that it holds
-	Problem string // why it cannot be worked with, for people; "": nothing is known against it
+	Name     string
+	Address  string // host:port
+	Role     string // "broker" or "client"
+	Tags     []string
+	Version  string // of its kt
+	State    string // what it does, in a word
+	Run      string // that it is busy with; "": none
+	Results  int    // runs that it holds
+	Security string // how it connects to brokers: protocol and mechanism; "": not known
+	Problem  string // why it cannot be worked with, for people; "": nothing is known against it
 
 	CPU, Cores   float64 // cores in use, and all of them; 0 cores: not known
 	Memory, Free int64   // of the machine in bytes, and what of it is available; 0: not known
@@ -57,10 +58,10 @@ func Peers(w io.Writer, peers []PeerRow, o Options) error {
 
 func (t *text) peers(peers []PeerRow) *grid {
 	g := &grid{
-		heads: []string{"name", "address", "role", "tags", "version", "state", "run", "CPU in use", "clock", "results"},
-		left:  map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true},
+		heads: []string{"name", "address", "role", "tags", "version", "state", "run", "security", "CPU in use", "clock", "results"},
+		left:  map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true},
 		names: map[int]bool{1: true},
-		leave: []string{"version", "tags", "results", "run", "CPU in use", "role", "clock"},
+		leave: []string{"version", "tags", "results", "security", "run", "CPU in use", "role", "clock"},
 	}
 	none := string(t.th.Glyphs.Missing)
 	for _, p := range peers {
@@ -76,7 +77,7 @@ func (t *text) peers(peers []PeerRow) *grid {
 			style = warn
 		}
 		g.add(style, t.name(p.Name), p.Address, cmp.Or(p.Role, none), t.short(cmp.Or(strings.Join(p.Tags, ","), none)),
-			t.short(cmp.Or(p.Version, none)), p.State, t.short(cmp.Or(p.Run, none)), cpu, clock, theme.Count(int64(p.Results)))
+			t.short(cmp.Or(p.Version, none)), p.State, t.short(cmp.Or(p.Run, none)), cmp.Or(p.Security, none), cpu, clock, theme.Count(int64(p.Results)))
 	}
 	return g
 }
@@ -125,6 +126,7 @@ type peerDocument struct {
 	State         string   `json:"state"`
 	Run           string   `json:"run"`
 	Results       int      `json:"results"`
+	Security      string   `json:"security"`
 	Problem       string   `json:"problem"`
 	CPUCores      *float64 `json:"cpu_cores"`
 	Cores         *float64 `json:"cores"`
@@ -140,7 +142,7 @@ func PeersJSON(w io.Writer, peers []PeerRow) error {
 	for _, p := range byName(peers) {
 		d := peerDocument{
 			Name: p.Name, Address: p.Address, Role: p.Role, Tags: append([]string{}, p.Tags...), Version: p.Version,
-			State: p.State, Run: p.Run, Results: p.Results, Problem: p.Problem,
+			State: p.State, Run: p.Run, Results: p.Results, Security: p.Security, Problem: p.Problem,
 		}
 		if p.Cores > 0 {
 			d.CPUCores, d.Cores = &p.CPU, &p.Cores

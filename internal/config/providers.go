@@ -1,0 +1,102 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/magiconair/properties"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// reference matches ${provider:path:key} and ${provider:key}, as Kafka does.
+var reference = regexp.MustCompile(`\$\{([^}:]+):(([^}:]*):)?([^}]*)\}`)
+
+// providers are the classes that Kafka ships, by their names without the package, with what looks
+// a value up.
+var providers = map[string]func(sys lookup, path, key string) (string, error){
+	"FileConfigProvider":      lookup.inFile,
+	"DirectoryConfigProvider": lookup.inFolder,
+	"EnvVarConfigProvider":    lookup.inEnvironment,
+}
+
+// lookup is where values are looked up.
+type lookup struct{ getenv func(string) string }
+
+// provide replaces the references to values that are kept elsewhere. Only providers that
+// config.providers names are asked: a ${…} of another kind means itself, as in Java.
+func (b *builder) provide(c *client) {
+	const property = "config.providers"
+	named := c.given[property]
+	found := make(map[string]func(lookup, string, string) (string, error))
+	for name := range strings.SplitSeq(named.Value, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		class := c.given[property+"."+name+".class"].Value
+		find := providers[class[strings.LastIndex(class, ".")+1:]]
+		if find == nil {
+			b.bad("%s.%s.class=%s (from %s): kt knows FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider; leave the provider out", property, name, class, named.Source)
+			continue
+		}
+		found[name] = find
+	}
+	maps.DeleteFunc(c.given, func(name string, _ plan.Given) bool { return name == property || strings.HasPrefix(name, property+".") })
+	for _, name := range slices.Sorted(maps.Keys(c.given)) {
+		g := c.given[name]
+		g.Value = reference.ReplaceAllStringFunc(g.Value, func(text string) string {
+			parts := reference.FindStringSubmatch(text)
+			find := found[parts[1]]
+			if find == nil {
+				return text
+			}
+			value, err := find(lookup{b.getenv}, parts[3], parts[4])
+			if err != nil {
+				b.bad("%s=%s (from %s): %w", name, text, g.Source, err)
+			}
+			return value
+		})
+		c.given[name] = g
+	}
+}
+
+// inFile looks a key up in a properties file.
+func (lookup) inFile(path, key string) (string, error) {
+	data, err := input.Read(path, input.Settings)
+	if err != nil {
+		return "", err
+	}
+	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
+	read, err := loader.LoadBytes([]byte(strings.ReplaceAll(string(data), "\r\n", "\n")))
+	if err != nil {
+		return "", err
+	}
+	value, ok := read.Get(key)
+	if !ok {
+		return "", fmt.Errorf("the file has no key %s", key)
+	}
+	return value, nil
+}
+
+// inFolder reads a file, whose name is the key.
+func (lookup) inFolder(path, key string) (string, error) {
+	if key == "" || key != filepath.Base(key) {
+		return "", errors.New("the key must be the name of a file in the folder")
+	}
+	data, err := input.Read(filepath.Join(path, key), input.Settings)
+	return string(data), err
+}
+
+// inEnvironment reads a variable of the environment.
+func (l lookup) inEnvironment(_, key string) (string, error) {
+	if value := l.getenv(key); value != "" {
+		return value, nil
+	}
+	return "", errors.New("there is no such variable in the environment")
+}
