@@ -23,7 +23,7 @@ func textOf(o theme.Options) (text, *bytes.Buffer) {
 func peers() []PeerRow {
 	return []PeerRow{
 		{
-			Name: "vm15", Address: "10.0.0.15:7946", Role: "client", Tags: []string{"clients", "rack-a"}, Version: "1.2.3", State: "running", Run: "nightly", Results: 3,
+			Name: "vm15", Security: "SASL_SSL SCRAM-SHA-512", Address: "10.0.0.15:7946", Role: "client", Tags: []string{"clients", "rack-a"}, Version: "1.2.3", State: "running", Run: "nightly", Results: 3,
 			CPU: 3.98, Cores: 8, Memory: 32 << 30, Free: 20 << 30, ClockKnown: true, Offset: 300 * time.Microsecond, Bound: 100 * time.Microsecond,
 		},
 		{
@@ -86,7 +86,7 @@ func TestWhatIsNotKnownOfAPeerIsNotBlank(t *testing.T) {
 	if err := Peers(&b, []PeerRow{{Name: "vm15", Address: "a:1", Role: "client", State: "away"}}, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "vm15 a:1 client – – away – – – 0"; !strings.Contains(oneSpace(b.String()), want) {
+	if want := "vm15 a:1 client – – away – – – – 0"; !strings.Contains(oneSpace(b.String()), want) {
 		t.Errorf("%q is not in:\n%s", want, b.String())
 	}
 }

@@ -117,7 +117,7 @@ func badProducerValues() []badValue {
 		{"neither true nor false", "enable.idempotence=yes", "enable.idempotence=yes true false"},
 		{"an empty transactional id", "transactional.id=", "transactional.id= empty"},
 		{"a partitioner of one's own", "partitioner.class=com.acme.P", "partitioner.class=com.acme.P RoundRobinPartitioner"},
-		{"TLS", "security.protocol=SASL_SSL", "security.protocol=SASL_SSL security"},
+		{"TLS", "security.protocol=SASL_SSL", "security.protocol security"},
 		{"a secret, which is not shown", "sasl.jaas.config=hunter2", "sasl.jaas.config security"},
 		{"a keystore", "ssl.keystore.location=/k", "ssl.keystore.location security"},
 		{"two-phase commit", "transaction.two.phase.commit.enable=true", "transaction.two.phase.commit.enable=true false"},
