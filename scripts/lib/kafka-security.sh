@@ -374,9 +374,9 @@ END
   esac
 }
 
-# oauth_jaas ID SECRET. The token server's certificate is checked with options of the module.
+# oauth_jaas [ID SECRET]. The token server's certificate is checked with options of the module.
 oauth_jaas() {
-  jaas OAuth "clientId=$1" "clientSecret=$2" scope=kafka \
+  jaas OAuth ${1:+"clientId=$1" "clientSecret=$2" scope=kafka} \
     "ssl.truststore.location=$DIR/truststore.p12" "ssl.truststore.password=$STORE_SECRET" ssl.truststore.type=PKCS12
 }
 
@@ -440,6 +440,9 @@ sasl_variants() {
       variant wrong-mechanism sasl.mechanism=SCRAM-SHA-256 "sasl.jaas.config=$scram256" ;;
     oauth)
       variant reader "sasl.jaas.config=$(oauth_jaas reader reader-secret)"
+      # Since 4.1 there are properties for it, and Kafka's tools warn of the module's options.
+      variant new-names "sasl.jaas.config=$(oauth_jaas)" sasl.oauthbearer.client.credentials.client.id=admin \
+        sasl.oauthbearer.client.credentials.client.secret=admin-secret sasl.oauthbearer.scope=kafka
       variant brief "sasl.jaas.config=$(oauth_jaas brief brief-secret)"
       variant wrong-password "sasl.jaas.config=$(oauth_jaas admin wrong-secret)"
       variant wrong-mechanism sasl.mechanism=PLAIN "sasl.jaas.config=$plain" -sasl.login.callback.handler.class \
