@@ -56,11 +56,13 @@ security_host() { if [ "$1" = kerberos ]; then echo localhost; else echo 127.0.0
 
 # need_security KIND: what the machine has to have for it.
 need_security() {
+  ! has_tls "$1" || "$ROOT/scripts/check-tools" --install openssl >&2 || die "--security $1 needs openssl"
   case "$1" in
     oauth) "$ROOT/scripts/check-tools" --install go >&2 || die "the token server of --security oauth is built with Go" ;;
     kerberos)
       PATH="$PATH:/usr/sbin"
-      "$ROOT/scripts/check-tools" --install kdc >&2 || die "--security kerberos needs a KDC" ;;
+      "$ROOT/scripts/check-tools" --install kdc >&2 && command -v krb5kdc >/dev/null ||
+        die "--security kerberos needs MIT's KDC: krb5kdc, kdb5_util, kadmin.local, kinit" ;;
   esac
 }
 
