@@ -131,7 +131,7 @@ var causes = map[string]string{
 	"unknown-ca":           `ssl\.truststore`,
 	"plaintext":            `security\.protocol`,
 	"tls-on-plaintext":     `security\.protocol`,
-	"wrong-store-password": `ssl\.truststore\.password`,
+	"wrong-store-password": `ssl\.truststore\..*password`,
 	"wrong-password":       `password|secret|keytab`,
 	"wrong-mechanism":      `sasl\.mechanism|security\.protocol`,
 	"wrong-service":        `sasl\.kerberos\.service\.name`,
@@ -245,7 +245,9 @@ func (k securedKafka) missingACLIsNamed() {
 	k.refused("reader", `read-only`, "produce", "--topic", "read-only", "--num-records", "1")
 	k.refused("reader", `not-there`, "produce", "--topic", "not-there", "--partitions", "3", "--num-records", "1")
 	k.allow(func(b *kadm.ACLBuilder) *kadm.ACLBuilder { return b.Topics("read-only") }, kadm.OpRead, kadm.OpDescribe)
-	k.refused("reader", `read-only`, "produce", "--topic", "read-only", "--num-records", "1")
+	// To write idempotently is a right on the cluster, unless there is a topic to write to.
+	k.refused("reader", `(?i)cluster`, "produce", "--topic", "read-only", "--num-records", "1")
+	k.refused("reader", `read-only`, "produce", "--topic", "read-only", "--num-records", "1", "--idempotence", "false")
 	k.refused("reader", `their-group`, "consume", "--topic", "read-only", "--group", "their-group", "--num-records", "1")
 	k.createTopic("writable")
 	k.allow(func(b *kadm.ACLBuilder) *kadm.ACLBuilder { return b.Topics("writable") }, kadm.OpWrite, kadm.OpDescribe)

@@ -337,6 +337,7 @@ END
     client_lines "$1"
   } >"$(client_path)"
   [ -n "$1" ] || return 0
+  printf '%s\n' "bootstrap.servers=$(bootstrap)" security.protocol=PLAINTEXT >"$(client_path plaintext)"
   ! has_tls "$1" || tls_variants
   case "$1" in
     tls) tls_only_variants ;;
@@ -390,7 +391,6 @@ tls_variants() {
   variant expired "bootstrap.servers=$(bootstrap_at 3)"
   variant wrong-host "bootstrap.servers=$(bootstrap_at 4)"
   variant unknown-ca "ssl.truststore.location=$DIR/foreign.truststore.p12"
-  variant plaintext -sasl.mechanism security.protocol=PLAINTEXT
   variant tls-on-plaintext "bootstrap.servers=$(bootstrap_at 2)"
   variant wrong-store-password ssl.truststore.password=wrong-secret
   variant p12 ssl.truststore.type=PKCS12 "ssl.truststore.location=$DIR/truststore.p12"
@@ -426,7 +426,6 @@ sasl_variants() {
   plain=$(jaas Plain username=admin password=admin-secret)
   scram256=$(jaas Scram username=admin password=admin-secret)
   has_tls "$1" || {
-    variant plaintext -sasl.mechanism -sasl.jaas.config security.protocol=PLAINTEXT
     variant tls-on-plaintext security.protocol=SASL_SSL
   }
   case "$1" in
