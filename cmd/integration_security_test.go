@@ -268,7 +268,7 @@ func (k securedKafka) changedPasswordIsNamed() {
 		time.Sleep(2 * time.Second)
 		changed <- k.changePassword("admin", "another")
 	}()
-	s := k.ktWith("", "produce", "--topic", "changed", "--rate", "500", "--duration", "15s", "--command-property", "delivery.timeout.ms=4000",
+	s := k.ktWith("", "produce", "--topic", "changed", "--rate", "500", "--duration", "9s", "--command-property", "delivery.timeout.ms=4000",
 		"--command-property", "request.timeout.ms=2000")
 	if err := <-changed; err != nil {
 		k.t.Fatal(err)
